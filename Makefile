@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+# The targets are the CI: `.ci/run` is `make setup ci` in a clean environment.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+TCUQ_DATA ?= ../shared/data
+export TCUQ_DATA
+
+.PHONY: setup ci lint types imports test docs wheel scorecard statistical measure record clean
+
+setup: ## a virtual environment with the library and what its checks need
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet --editable '.[all]' --group dev
+
+ci: lint types imports test wheel statistical-short docs scorecard
+
+lint:
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types:
+	$(BIN)/mypy
+
+imports: ## the data's way: imports point down
+	$(BIN)/lint-imports
+
+test: ## unit, property and integration tests, and every example in the docs
+	$(BIN)/pytest -n 2 --dist worksteal
+
+statistical: ## the alarm's promise on a million steps, the loader under 100,000 mutations: minutes
+	$(BIN)/pytest tests/statistical
+
+statistical-short: ## the same, shorter
+	TCUQ_SHORT=1 $(BIN)/pytest tests/statistical
+
+wheel: ## a clean environment: dependencies and import time of what users install
+	$(BIN)/python measurements/clean_install.py
+
+measure: ## measure everything the scorecard quotes again, and write results/
+	$(BIN)/python measurements/clean_install.py --write
+	$(BIN)/python measurements/speed.py --write
+	$(BIN)/python measurements/alarm.py --write
+	$(BIN)/python measurements/loader.py --write
+
+scorecard: ## what the software holds to, at a glance
+	$(BIN)/python measurements/scorecard.py --check
+
+docs:
+	$(BIN)/mkdocs build --strict --quiet
+
+record: ## train the demo's network and record its streams again (needs torch and HAPT)
+	$(PYTHON) examples/hapt/record.py
+
+clean:
+	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tcuq tells when a tiny model should not be trusted.
+
+On the microcontroller, in one pass, without labels, in a few hundred bytes.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from tcuq.alarm import AlarmFlag
+from tcuq.budget import Outcome
+from tcuq.errors import (
+    CalibrationWarning,
+    FitError,
+    InputError,
+    MissingExtraError,
+    ProfileError,
+    SnapshotError,
+    StreamError,
+    TcuqError,
+)
+from tcuq.monitor import Decision, Monitor, Trace
+from tcuq.profile import Profile
+from tcuq.stream import Stream
+from tcuq.version import __version__
+
+if TYPE_CHECKING:
+    from tcuq.calibrate import Options, TermPlan, fit
+
+__all__ = [
+    "AlarmFlag",
+    "CalibrationWarning",
+    "Decision",
+    "FitError",
+    "InputError",
+    "MissingExtraError",
+    "Monitor",
+    "Options",
+    "Outcome",
+    "Profile",
+    "ProfileError",
+    "SnapshotError",
+    "Stream",
+    "StreamError",
+    "TcuqError",
+    "TermPlan",
+    "Trace",
+    "__version__",
+    "fit",
+]
+
+_NEED_SCIKIT_LEARN = frozenset({"Options", "TermPlan", "fit"})
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the module holds
+    """Import the fit only when it is asked for: running a profile needs NumPy alone."""
+    if name not in _NEED_SCIKIT_LEARN:
+        raise AttributeError(f"module 'tcuq' has no attribute {name!r}")
+    from tcuq import calibrate
+
+    return getattr(calibrate, name)
+
+
+def __dir__() -> list[str]:
+    return __all__

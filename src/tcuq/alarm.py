@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Alarm: says "this is not the stream you calibrated on", and by which channel.
+
+A channel takes the mean of a signal over blocks of its own length and bets against calibration:
+the bet's gain (log2, in 1/256 bit) depends on how many of three edges the block passed. A CUSUM of
+gains alarms at h - log2(block) + log2(channels) bits, for one false alarm in 2^h steps over all
+channels. Without the max at 0 the same gains, summed over an epoch, are the log2 of an e-value.
+"""
+
+import math
+from enum import IntFlag
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcuq.columns import SignalColumns
+from tcuq.errors import SnapshotError
+from tcuq.settings import MAX_BLOCK, AlarmSettings, Channel
+from tcuq.snapshot import State, within
+from tcuq.stream import MAX_MAGNITUDE
+
+Floats = NDArray[np.float64]
+
+# Far beyond any epoch: 2^31 blocks of the largest gain.
+MAX_EPOCH_Q8 = 1 << 46
+NEEDS_PAST = frozenset({"divergence", "instability"})
+
+
+class AlarmFlag(IntFlag):
+    """The channels that alarmed at a step."""
+
+    LOW_CONFIDENCE = 1
+    NOVELTY = 2
+    DIVERGENCE = 4
+    INSTABILITY = 8
+
+
+class Alarm:
+    """All channels together.
+
+    Parameters
+    ----------
+    settings
+        The rate h and the channels.
+    """
+
+    def __init__(self, settings: AlarmSettings) -> None:
+        self.settings = settings
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all evidence."""
+        count = len(self.settings.channels)
+        self._sum = np.zeros(count)
+        self._taken = np.zeros(count, np.int64)
+        self._cusum_q8 = np.zeros(count, np.int64)
+        self._epoch_q8 = np.zeros(count, np.int64)
+
+    def reset_history(self) -> None:
+        """Drop unfinished blocks, whose steps would not be consecutive; keep the evidence."""
+        self._sum[:] = 0
+        self._taken[:] = 0
+
+    def run(self, columns: SignalColumns) -> NDArray[np.uint8]:
+        """The channels that alarm, as flags, by step."""
+        flags = np.zeros(len(columns.label), np.uint8)
+        for index, channel in enumerate(self.settings.channels):
+            steps, values = channel_input(columns, channel.signal)
+            means, ends = self._finished_blocks(index, channel, values)
+            gains = np.array(channel.gains_q8, np.int64)[bins(means, channel)]
+            self._epoch_q8[index] += gains.sum()
+            flag = np.uint8(AlarmFlag[channel.signal.upper()])
+            crossed = np.array(self._crossings(index, gains.tolist()), np.int64)
+            flags[steps[ends[crossed]]] |= flag
+        return flags
+
+    def _finished_blocks(
+        self, index: int, channel: Channel, values: Floats
+    ) -> tuple[Floats, NDArray[np.int64]]:
+        """Means of the blocks that end within these values, and where; keeps what is left over.
+
+        Sums run in the order of the steps, so that they do not depend on how a stream is cut.
+        """
+        missing = channel.block - int(self._taken[index])
+        if len(values) < missing:
+            self._sum[index] = _running_sum(float(self._sum[index]), values)
+            self._taken[index] += len(values)
+            return np.empty(0), np.empty(0, np.int64)
+        first = _running_sum(float(self._sum[index]), values[:missing])
+        whole = (len(values) - missing) // channel.block
+        rest = missing + whole * channel.block
+        body = values[missing:rest].reshape(whole, channel.block)
+        sums = np.concatenate([[first], np.add.accumulate(body, axis=1)[:, -1]])
+        self._sum[index] = _running_sum(0.0, values[rest:])
+        self._taken[index] = len(values) - rest
+        ends = missing - 1 + channel.block * np.arange(whole + 1)
+        return sums / channel.block, ends
+
+    def _crossings(self, index: int, gains_q8: list[int]) -> list[int]:
+        """Which of these blocks bring the CUSUM to its limit; it starts again from 0 there."""
+        limit = limit_q8(self.settings, self.settings.channels[index])
+        cusum, crossed = int(self._cusum_q8[index]), []
+        for block, gain in enumerate(gains_q8):
+            cusum = max(0, cusum + gain)
+            if cusum >= limit:
+                crossed.append(block)
+                cusum = 0
+        self._cusum_q8[index] = cusum
+        return crossed
+
+    @property
+    def epoch_evidence_q8(self) -> int:
+        """log2, in 1/256 bit, of the epoch's e-value: the best channel's, paid for its choice."""
+        return int(self._epoch_q8.max()) - math.ceil(256 * math.log2(len(self._epoch_q8)))
+
+    def end_epoch(self) -> int:
+        """The epoch's evidence; the next epoch starts without any."""
+        evidence_q8 = self.epoch_evidence_q8
+        self._epoch_q8[:] = 0
+        return evidence_q8
+
+    @property
+    def state(self) -> State:
+        """What must survive for the next step to come out the same."""
+        return {
+            "block_sum": self._sum,
+            "block_taken": self._taken,
+            "cusum_q8": self._cusum_q8,
+            "epoch_q8": self._epoch_q8,
+        }
+
+    @state.setter
+    def state(self, state: State) -> None:
+        count = len(self.settings.channels)
+        if any(len(values) != count for values in state.values()):
+            raise SnapshotError(f"the alarm's state must have {count} entries, one a channel")
+        for index, channel in enumerate(self.settings.channels):
+            one = slice(index, index + 1)
+            within("block_taken", state["block_taken"][one], 0, channel.block - 1)
+            within("cusum_q8", state["cusum_q8"][one], 0, limit_q8(self.settings, channel) - 1)
+        magnitude = MAX_MAGNITUDE * MAX_BLOCK
+        self._sum = within("block_sum", state["block_sum"], -magnitude, magnitude)
+        self._taken, self._cusum_q8 = state["block_taken"], state["cusum_q8"]
+        self._epoch_q8 = within("epoch_q8", state["epoch_q8"], -MAX_EPOCH_Q8, MAX_EPOCH_Q8)
+
+
+def channel_input(columns: SignalColumns, signal: str) -> tuple[NDArray[np.int64], Floats]:
+    """Steps a channel counts, and their values: where a signal looks back, those that can."""
+    values = columns.named(signal)
+    if signal in NEEDS_PAST:
+        steps = np.flatnonzero(columns.whole_past)
+        return steps, values[steps]
+    return np.arange(len(values)), values
+
+
+def departure(means: Floats, centre: float | None) -> Floats:
+    """What is compared with the edges: the block mean, or its distance from the centre."""
+    return means if centre is None else np.abs(means - centre)
+
+
+def bins(means: Floats, channel: Channel) -> NDArray[np.int64]:
+    """How many edges each block lies strictly above."""
+    return np.searchsorted(channel.edges, departure(means, channel.centre), side="left")
+
+
+def limit_q8(settings: AlarmSettings, channel: Channel) -> int:
+    """The CUSUM's limit in 1/256 bit: longer blocks and more channels are paid for."""
+    bits = settings.h - math.log2(channel.block) + math.log2(len(settings.channels))
+    return math.ceil(256 * bits)
+
+
+def _running_sum(start: float, values: Floats) -> float:
+    return float(np.add.accumulate(np.concatenate([[start], values]))[-1])

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Budget: a token bucket; abstentions in EVERY window of n are at most burst + budget · n."""
+
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcuq.settings import TOKEN, BudgetSettings
+from tcuq.snapshot import State, single
+
+
+class Outcome(IntEnum):
+    """What the caller should do with the prediction."""
+
+    ACCEPT = 0
+    ABSTAIN = 1
+    DENIED = 2  # wanted to abstain, the budget is spent: use the label at your own risk
+
+
+class Budget:
+    """The bucket: a step adds `rate`, an abstention takes one token, `burst` is the most it holds.
+
+    Parameters
+    ----------
+    settings
+        Rate and burst, in 1/65536 token.
+
+    Examples
+    --------
+    >>> budget = Budget(BudgetSettings(rate_q16=TOKEN // 2, burst_q16=TOKEN))
+    >>> budget.run(np.array([True, True, True])).tolist()
+    [1, 2, 1]
+    """
+
+    def __init__(self, settings: BudgetSettings) -> None:
+        self.settings = settings
+        self.reset()
+
+    def reset(self) -> None:
+        """Fill the bucket."""
+        self.tokens_q16 = self.settings.burst_q16
+
+    def run(self, asked: NDArray[np.bool_]) -> NDArray[np.uint8]:
+        """The outcome of each step."""
+        rate, burst = self.settings.rate_q16, self.settings.burst_q16
+        outcomes = np.zeros(len(asked), np.uint8)
+        tokens, last = self.tokens_q16, -1
+        for step in np.flatnonzero(asked).tolist():  # between requests the bucket only fills
+            tokens = min(burst, tokens + rate * (step - last))
+            last = step
+            if tokens >= TOKEN:
+                tokens -= TOKEN
+                outcomes[step] = Outcome.ABSTAIN
+            else:
+                outcomes[step] = Outcome.DENIED
+        self.tokens_q16 = min(burst, tokens + rate * (len(asked) - 1 - last))
+        return outcomes
+
+    @property
+    def state(self) -> State:
+        """What must survive for the next step to come out the same."""
+        return {"tokens_q16": np.array([self.tokens_q16], np.int64)}
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self.tokens_q16 = single("tokens_q16", state, 0, self.settings.burst_q16)

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calibrate: recorded streams to a profile. Needs the extra `fit` (scikit-learn)."""
+
+from importlib.util import find_spec
+
+from tcuq.errors import MissingExtraError
+
+if find_spec("sklearn") is None:
+    raise MissingExtraError("scikit-learn", "fit")
+
+from tcuq.calibrate.fit import fit
+from tcuq.calibrate.presets import Options, TermPlan
+
+__all__ = ["Options", "TermPlan", "fit"]

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The alarm's bets: edges from calibration blocks, gains from bounds on what lies above them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import beta
+
+from tcuq.alarm import departure
+from tcuq.autocorrelation import autocorrelation_time
+from tcuq.settings import MAX_BLOCK, MIN_BLOCK, Channel, Signal
+
+Floats = NDArray[np.float64]
+
+CONFIDENCE_LOST = 0.05  # delta: how often a calibration may mislead, over all edges and channels
+SHARES_ABOVE = (0.1, 0.02, 0.0)
+STAKES = (0.17, 0.17, 0.16)
+# With exponential memory, means over blocks of this many autocorrelation times correlate by 0.16 with
+# their neighbours; over one such time, by 0.33, and alarms came three to eighty times too often.
+BLOCK_TIMES = 2
+KEPT = 0.5  # what a bet keeps when no edge is passed
+TWO_SIDED = frozenset({"divergence", "instability"})
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelFit:
+    """A channel and what was found while fitting it."""
+
+    channel: Channel
+    autocorrelation_time: float
+    blocks: int  # finished blocks in the calibration stream
+    independent_blocks: int  # the same, less what was repeated rather than recorded
+    neighbour_correlation: float  # of the departures of consecutive blocks
+
+
+def fit_channel(
+    signal: Signal,
+    parts: Sequence[Floats],
+    *,
+    channels: int,
+    caution: int,
+    distinct_share: float,
+) -> ChannelFit:
+    """The bet of one channel from its values in each recording."""
+    time = autocorrelation_time(parts)
+    block = min(caution * _power_of_two_from(max(MIN_BLOCK, BLOCK_TIMES * time)), MAX_BLOCK)
+    means = block_means(parts, block)
+    everything = np.concatenate(parts)
+    centre = float(everything.mean()) if signal in TWO_SIDED else None
+    heights = np.sort(departure(means, centre))[::-1]
+    blocks = len(heights)
+    independent = int(blocks * distinct_share)
+    edges = tuple(float(heights[int(share * blocks)]) if blocks else 0.0 for share in SHARES_ABOVE)
+    channel = Channel(signal, centre, block, edges, gains_q8(independent, channels))
+    correlation = neighbour_correlation(parts, channel)
+    return ChannelFit(channel, time, blocks, independent, correlation)
+
+
+def _power_of_two_from(least: float) -> int:
+    return 1 << math.ceil(math.log2(least))
+
+
+def neighbour_correlation(parts: Sequence[Floats], channel: Channel) -> float:
+    """How much a block's departure tells of the next one's, within recordings; 0 if unknown."""
+    rows = [departure(block_means([part], channel.block), channel.centre) for part in parts]
+    before = np.concatenate([row[:-1] for row in rows])
+    after = np.concatenate([row[1:] for row in rows])
+    everything = np.concatenate(rows)
+    spread = everything.var() if len(everything) else 0.0
+    if len(before) == 0 or spread <= 0:
+        return 0.0
+    centre = everything.mean()
+    return float(((before - centre) * (after - centre)).mean() / spread)
+
+
+def block_means(parts: Sequence[Floats], block: int) -> Floats:
+    """Means over whole blocks, none across two recordings."""
+    return np.concatenate(
+        [part[: len(part) // block * block].reshape(-1, block).mean(axis=1) for part in parts]
+    )
+
+
+def gains_q8(blocks: int, channels: int) -> tuple[int, ...]:
+    """log2 of the bet in 1/256 bit, rounded down, by the number of edges passed.
+
+    With k of n calibration blocks above an edge, the chance of passing it is at most the
+    Clopper-Pearson bound; paying stake / bound for it keeps the bet's mean at or below 1.
+    """
+    wealth = KEPT
+    gains = [math.floor(256 * math.log2(wealth))]
+    for share, stake in zip(SHARES_ABOVE, STAKES, strict=True):
+        above = int(share * blocks)
+        level = 1 - CONFIDENCE_LOST / (len(STAKES) * channels)
+        bound = float(beta.ppf(level, above + 1, blocks - above)) if blocks else 1.0
+        wealth += stake / bound
+        gains.append(math.floor(256 * math.log2(wealth)))
+    return tuple(gains)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Novelty's reference: class means and the whitening of one shrunk covariance."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.covariance import LedoitWolf
+
+from tcuq.rowwise import least_squared_distance, matrix_times_rows
+from tcuq.settings import NoveltySettings
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+
+FOLDS = 5
+
+
+def fit_novelty(features: Floats, labels: Ints) -> NoveltySettings:
+    """Means of the classes seen at least twice, and the covariance's inverse Cholesky factor."""
+    means, whitening = _reference(features, labels)
+    return NoveltySettings(
+        means=tuple(map(tuple, means.tolist())), whitening=tuple(map(tuple, whitening.tolist()))
+    )
+
+
+def novelty_out_of_fold(features: Floats, labels: Ints, lengths: Sequence[int]) -> Floats:
+    """Novelty of each calibration step against a reference that has not seen it.
+
+    Measured in sample, calibration would look less novel than the field, and its tails would
+    promise too much. Folds are whole recordings where there are enough of them: those differ in
+    their users too.
+    """
+    fold = _folds(lengths)
+    novelty = np.empty(len(features))
+    for number in range(FOLDS):
+        held, kept = fold == number, fold != number
+        means, whitening = _reference(features[kept], labels[kept])
+        distance = least_squared_distance(
+            matrix_times_rows(whitening, features[held]), matrix_times_rows(whitening, means)
+        )
+        novelty[held] = np.log1p(distance)
+    return novelty
+
+
+def _reference(features: Floats, labels: Ints) -> tuple[Floats, Floats]:
+    classes, counts = np.unique(labels, return_counts=True)
+    classes = classes[counts >= 2] if (counts >= 2).any() else classes
+    means = np.stack([features[labels == c].mean(axis=0) for c in classes])
+    known = np.isin(labels, classes)
+    residuals = features[known] - means[np.searchsorted(classes, labels[known])]
+    covariance = LedoitWolf(assume_centered=True).fit(residuals).covariance_
+    size = len(covariance)
+    # A feature that never varied would make any change infinitely far.
+    floor = 1e-6 * np.trace(covariance) / size + 1e-12
+    factor = np.linalg.cholesky(covariance + floor * np.eye(size))
+    return means, np.linalg.inv(factor)
+
+
+def _folds(lengths: Sequence[int]) -> NDArray[np.int64]:
+    """The fold of each step: whole recordings in turn, or else five consecutive pieces."""
+    if len(lengths) >= FOLDS:
+        return np.repeat(np.arange(len(lengths)) % FOLDS, lengths)
+    steps = sum(lengths)
+    return np.arange(steps) * FOLDS // steps

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a fit can be asked for, and the two named answers: `paper` and `recommended`."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Literal, get_args
+
+from tcuq.errors import InputError
+from tcuq.settings import Signal
+
+Preset = Literal["paper", "recommended"]
+
+
+@dataclass(frozen=True, slots=True)
+class TermPlan:
+    """A term of the anchored score before calibration fills its table.
+
+    Parameters
+    ----------
+    signal
+        The signal whose surprise it is.
+    tail
+        "upper" if large values are surprising, "lower" if small ones are.
+    ewma
+        Smoothing by 2^-ewma a step, or None.
+    dead, cap, weight
+        The term is weight · clip(bits - dead, 0, cap).
+    """
+
+    signal: Signal
+    tail: Literal["upper", "lower"] = "upper"
+    ewma: int | None = None
+    dead: float = 0.0
+    cap: float = 16.0
+    weight: float = 1.0
+
+
+LABEL_FREE_TERMS = (TermPlan("low_confidence", cap=8.0), TermPlan("novelty", dead=4.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Every option of a fit; the presets differ in these values only.
+
+    Parameters
+    ----------
+    alpha
+        Rate of exceedances the threshold keeps to.
+    budget, burst
+        Abstentions in any n steps are at most burst + budget · n.
+    score
+        "anchored" (no labels needed) or "tcuq" (the paper's, needs a development stream).
+    signs
+        Of the tcuq score: "free" as the paper fits it, "monotone" as it describes it.
+    mix, blend, lags
+        As in the paper: U against confidence, confidence against margin, steps looked back over.
+    terms
+        Of the anchored score.
+    mode, warmup
+        "guarded" or "adaptive"; adaptive is guarded for its first `warmup` steps.
+    h
+        One false alarm in 2^h steps; None leaves the alarm out.
+    caution
+        Multiplies the alarm's block lengths, for streams whose blocks still depend on each other.
+    projection
+        Of features wider than 32: "pca" or "lda".
+    seed
+        Of anything random in the fit.
+    """
+
+    alpha: float = 0.1
+    budget: float = 0.15
+    burst: float = 16.0
+    score: Literal["anchored", "tcuq"] = "anchored"
+    signs: Literal["free", "monotone"] = "free"
+    mix: float = 0.7
+    blend: float = 0.5
+    lags: tuple[int, ...] = (1, 2, 4)
+    terms: tuple[TermPlan, ...] = LABEL_FREE_TERMS
+    mode: Literal["guarded", "adaptive"] = "guarded"
+    warmup: int = 0
+    h: int | None = 20
+    caution: int = 1
+    projection: Literal["pca", "lda"] = "pca"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _inside("alpha", self.alpha, 2**-16, 1 - 2**-16)
+        _inside("budget", self.budget, 0, 1)
+        _inside("burst", self.burst, 1, 32_767)
+        _inside("mix", self.mix, 0, 1)
+        _inside("blend", self.blend, 0, 1)
+        _inside("warmup", self.warmup, 0, 2**31 - 1)
+        _inside("seed", self.seed, 0, 2**32 - 1)
+        if self.h is not None:
+            _inside("h", self.h, 8, 40)
+        for name, value, choices in (
+            ("score", self.score, ("anchored", "tcuq")),
+            ("signs", self.signs, ("free", "monotone")),
+            ("mode", self.mode, ("guarded", "adaptive")),
+            ("projection", self.projection, ("pca", "lda")),
+            ("caution", self.caution, (1, 2, 4)),
+        ):
+            if value not in choices:
+                listed = ", ".join(map(str, choices))
+                raise InputError(f"{name} must be one of {listed}, got {value!r}")
+        lags = self.lags
+        if not 1 <= len(lags) <= 8 or list(lags) != sorted(set(lags)) or not _lag_range(lags):
+            raise InputError(f"lags must be 1 to 8 ascending steps of 1..255, got {lags}")
+        if not 1 <= len(self.terms) <= 8:
+            raise InputError(f"terms must be 1 to 8, got {len(self.terms)}")
+        for term in self.terms:
+            _check_term(term)
+
+
+def _inside(name: str, value: float, low: float, high: float) -> None:
+    if not (math.isfinite(value) and low <= value <= high):
+        raise InputError(f"{name} must lie in {low:g}..{high:g}, got {value}")
+
+
+def _lag_range(lags: tuple[int, ...]) -> bool:
+    return all(isinstance(lag, int) and 1 <= lag <= 255 for lag in lags)
+
+
+def _check_term(term: TermPlan) -> None:
+    if term.signal not in get_args(Signal):
+        raise InputError(
+            f"a term's signal must be one of {', '.join(get_args(Signal))}, got {term.signal!r}"
+        )
+    if term.tail not in ("upper", "lower"):
+        raise InputError(f"a term's tail must be upper or lower, got {term.tail!r}")
+    if term.ewma is not None:
+        _inside("a term's ewma", term.ewma, 1, 10)
+    _inside("a term's dead", term.dead, 0, 16)
+    _inside("a term's cap", term.cap, 0, 16)
+    _inside("a term's weight", term.weight, 0, 64)
+
+
+# W = 16 in the paper; its warm-up is "multiples of W".
+PAPER = Options(score="tcuq", signs="free", mode="adaptive", warmup=4 * 16, h=None)
+RECOMMENDED = Options()
+PRESETS: Mapping[str, Options] = MappingProxyType({"paper": PAPER, "recommended": RECOMMENDED})
+
+
+def options_from(preset: str, changes: Mapping[str, Any]) -> Options:
+    """The preset's options with these changed."""
+    if preset not in get_args(Preset):
+        raise InputError(f"preset must be one of {', '.join(PRESETS)}, got {preset!r}")
+    unknown = set(changes) - set(Options.__slots__)
+    if unknown:
+        known = ", ".join(Options.__slots__)
+        raise InputError(f"{min(unknown)!r} is not an option; options are {known}")
+    tidy: dict[str, Any] = {
+        k: tuple(v) if k in ("lags", "terms") else v for k, v in changes.items()
+    }
+    return replace(PRESETS[preset], **tidy)

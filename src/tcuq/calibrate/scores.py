@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The score's numbers: survival tables from calibration, weights from labels if there are any."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcuq.calibrate.combiner import fit_logistic
+from tcuq.calibrate.observe import Parts
+from tcuq.calibrate.presets import Options, TermPlan
+from tcuq.calibrate.tails import survival_table
+from tcuq.columns import SignalColumns, joined
+from tcuq.errors import FitError
+from tcuq.score import COMBINED, ewma, surprise
+from tcuq.settings import (
+    NEEDS_FEATURES,
+    AnchoredScoreSettings,
+    CombinerWeights,
+    TcuqScoreSettings,
+    Term,
+)
+from tcuq.stream import Stream
+
+Floats = NDArray[np.float64]
+
+
+def fit_tcuq(development: Stream, parts: Parts, options: Options) -> TcuqScoreSettings:
+    """The paper's combiner on the development stream's labelled steps."""
+    columns = joined(parts)
+    names = [name for name in COMBINED if getattr(columns, name) is not None]
+    known, wrong = outcomes(development, columns)
+    table = np.column_stack([columns.named(name)[known] for name in names])
+    weights, bias = fit_logistic(table, wrong, options.signs)
+    by_name: dict[str, float | None] = {"instability": None}
+    by_name.update(zip(names, map(float, weights), strict=True))
+    return TcuqScoreSettings(options.signs, CombinerWeights(**by_name), bias, options.mix)  # type: ignore[arg-type]
+
+
+def fit_anchored(
+    calibration: Parts, plans: Sequence[TermPlan], *, has_features: bool
+) -> AnchoredScoreSettings:
+    """Each term's table from the calibration stream; terms of absent features are left out."""
+    usable = [p for p in plans if has_features or p.signal not in NEEDS_FEATURES]
+    if not usable:
+        raise FitError("every term needs features, and the calibration stream has none")
+    return AnchoredScoreSettings(tuple(_tabulated(plan, calibration) for plan in usable))
+
+
+def fit_anchored_weights(
+    settings: AnchoredScoreSettings, development: Stream, parts: Parts
+) -> AnchoredScoreSettings:
+    """Non-negative logistic weights of the terms, the largest scaled to 1."""
+    terms = settings.terms
+    known, wrong = outcomes(development, joined(parts))
+    table = np.column_stack([_term_bits(term, parts)[known] for term in terms])
+    weights, _ = fit_logistic(table, wrong, "monotone")
+    if weights.max() <= 0:
+        raise FitError(
+            "no term's surprise rises with the errors of the development stream, so no weight can"
+            " be fitted; leave development out to keep the label-free weights"
+        )
+    weights = weights / weights.max()
+    return AnchoredScoreSettings(
+        tuple(replace(t, weight=float(w)) for t, w in zip(terms, weights, strict=True))
+    )
+
+
+def outcomes(stream: Stream, columns: SignalColumns) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Steps with a known label, and whether the classifier was wrong there."""
+    if stream.labels is None or not (stream.labels >= 0).any():
+        raise FitError("development needs labels: give Stream(..., labels=...)")
+    known = np.flatnonzero(stream.labels >= 0)
+    return known, columns.label[known] != stream.labels[known]
+
+
+def _tabulated(plan: TermPlan, calibration: Parts) -> Term:
+    start = float(np.concatenate([part.named(plan.signal) for part in calibration]).mean())
+    values = np.concatenate(
+        [_smoothed(part.named(plan.signal), start, plan.ewma) for part in calibration]
+    )
+    table = survival_table(values if plan.tail == "upper" else -values)
+    return Term(
+        plan.signal,
+        plan.tail,
+        plan.ewma,
+        start,
+        float(plan.dead),
+        float(plan.cap),
+        float(plan.weight),
+        table.points,
+        table.bits,
+        table.slope,
+    )
+
+
+def _term_bits(term: Term, parts: Parts) -> Floats:
+    values = [_smoothed(part.named(term.signal), term.start, term.ewma) for part in parts]
+    bits = surprise(np.concatenate(values), term)
+    return np.clip(bits - term.dead, 0, term.cap)
+
+
+def _smoothed(values: Floats, start: float, shift: int | None) -> Floats:
+    return values if shift is None else ewma(values, start, shift)

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Survival tables: how surprising a value is, in bits, against a calibration stream."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+POINTS = 64
+RAREST = 0.005  # the table ends here; beyond it the tail is exponential
+MAX_SLOPE = 1e6  # bits per unit: a signal that never varied makes any change this surprising
+
+
+@dataclass(frozen=True, slots=True)
+class SurvivalTable:
+    """bits = -log2 P(X >= point) at each point, and the slope beyond the last."""
+
+    points: tuple[float, ...]
+    bits: tuple[float, ...]
+    slope: float
+
+
+def survival_table(values: Floats) -> SurvivalTable:
+    """Tabulate the upper tail; a value shared by many steps keeps its whole mass (P(X >= x))."""
+    ordered = np.sort(values)
+    steps = len(ordered)
+    shares = 2.0 ** -np.linspace(0, -np.log2(RAREST), POINTS)
+    ranks = np.clip(np.ceil((1 - shares) * steps).astype(int), 0, steps - 1)
+    points = np.unique(ordered[ranks])
+    survivors = steps - np.searchsorted(ordered, points, side="left")
+    bits = -np.log2(survivors / steps)
+    beyond = ordered[ordered > points[-1]] - points[-1]
+    # Exponential tail: log-survival falls by 1/mean excess (natural), 1/(mean · ln 2) in bits.
+    slope = 1 / (beyond.mean() * np.log(2)) if len(beyond) else MAX_SLOPE
+    return SurvivalTable(tuple(points.tolist()), tuple(bits.tolist()), float(min(slope, MAX_SLOPE)))

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the signals stage hands on: one array a signal, one entry a step."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class SignalColumns:
+    """The signals of consecutive steps; None where the inputs cannot give them."""
+
+    label: NDArray[np.int32]
+    confidence: Floats
+    divergence: Floats
+    instability: Floats | None
+    inconsistency: Floats
+    doubt: Floats
+    low_confidence: Floats
+    novelty: Floats | None
+    whole_past: NDArray[np.bool_]  # whether every lag had a past
+
+    def named(self, signal: str) -> Floats:
+        """The column of a signal that the profile says is present."""
+        column: Floats = getattr(self, signal)
+        return column
+
+
+def joined(columns: Sequence[SignalColumns]) -> SignalColumns:
+    """Signals of consecutive steps, end to end."""
+
+    def column(name: str) -> Any:  # noqa: ANN401 - each column has a type of its own
+        parts = [getattr(c, name) for c in columns]
+        return None if parts[0] is None else np.concatenate(parts)
+
+    return SignalColumns(*(column(f.name) for f in fields(SignalColumns)))

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The measures themselves, on plain arrays. scikit-learn's where it has them."""
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.integer]
+
+ECE_BINS = 15
+SMALLEST_PROBABILITY = 1e-12
+
+
+def auroc(event: Bools, risk: Floats) -> float:
+    """Chance that an event has a higher risk than a non-event; NaN if there is only one kind."""
+    return float(roc_auc_score(event, risk)) if 0 < event.sum() < len(event) else float("nan")
+
+
+def auprc(event: Bools, risk: Floats) -> float:
+    """Average precision; NaN if there is no event."""
+    return float(average_precision_score(event, risk)) if event.any() else float("nan")
+
+
+def moving_mean(values: Floats, known: Bools, starts: Ints, window: int) -> Floats:
+    """Mean of the known values among the last `window` steps of a recording.
+
+    NaN where the recording is younger than the window or less than half of the window is known.
+    """
+    means = np.full(len(values), np.nan)
+    for begin, end in pairwise([*starts.tolist(), len(values)]):
+        if end - begin < window:
+            continue
+        counted = np.concatenate([[0], np.cumsum(known[begin:end])])
+        summed = np.concatenate([[0.0], np.cumsum(np.where(known, values, 0.0)[begin:end])])
+        count = counted[window:] - counted[:-window]
+        total = summed[window:] - summed[:-window]
+        np.divide(total, count, out=means[begin + window - 1 : end], where=2 * count >= window)
+    return means
+
+
+def area_under_risk_coverage(wrong: Bools, risk: Floats) -> float:
+    """Mean error rate among the least risky k steps, over all k; equal risks share their errors."""
+    order = np.argsort(risk, kind="stable")
+    _, first, counts = np.unique(risk[order], return_index=True, return_counts=True)
+    share = np.add.reduceat(wrong[order].astype(np.float64), first) / counts
+    errors = np.cumsum(np.repeat(share, counts))
+    return float((errors / np.arange(1, len(wrong) + 1)).mean())
+
+
+def risk_coverage(wrong: Bools, risk: Floats, points: int = 101) -> tuple[Floats, Floats]:
+    """Coverage from 1/points to 1, and the error rate among the steps covered."""
+    errors = np.cumsum(wrong[np.argsort(risk, kind="stable")])
+    kept = np.unique(np.linspace(1, len(wrong), points).astype(int))
+    return kept / len(wrong), errors[kept - 1] / kept
+
+
+def negative_log_likelihood(probabilities: Floats, labels: Ints) -> Floats:
+    """-ln of the true class's probability, by step."""
+    of_truth = probabilities[np.arange(len(labels)), labels]
+    return -np.log(np.maximum(of_truth, SMALLEST_PROBABILITY))
+
+
+def brier(probabilities: Floats, labels: Ints) -> Floats:
+    """Squared distance from the one-hot truth, by step, summed over classes."""
+    off = probabilities.copy()
+    off[np.arange(len(labels)), labels] -= 1
+    total: Floats = (off * off).sum(axis=1)
+    return total
+
+
+def expected_calibration_error(confidence: Floats, right: Bools) -> float:
+    """Gap between confidence and accuracy, over 15 equal bins of confidence."""
+    bins = np.minimum((confidence * ECE_BINS).astype(int), ECE_BINS - 1)
+    count = np.bincount(bins, minlength=ECE_BINS)
+    gap = np.bincount(bins, weights=right - confidence, minlength=ECE_BINS)
+    return float(np.abs(gap).sum() / count.sum())
+
+
+def worst_window_rate(hits: Bools, window: int) -> float:
+    """The highest rate of hits in any `window` consecutive steps."""
+    counted = np.concatenate([[0], np.cumsum(hits)])
+    size = min(window, len(hits))
+    return float((counted[size:] - counted[:-size]).max() / size)
+
+
+def detection_delays(alarm: Bools, shifted: Bools) -> Floats:
+    """Steps from each onset of a shift to the first alarm in it; infinite where none came."""
+    state = np.concatenate([[False], shifted, [False]])
+    onsets = np.flatnonzero(~state[:-1] & state[1:])
+    ends = np.flatnonzero(state[:-1] & ~state[1:])
+    delays = np.full(len(onsets), np.inf)
+    for index, (onset, over) in enumerate(zip(onsets, ends, strict=True)):
+        hits = np.flatnonzero(alarm[onset:over])
+        if len(hits):
+            delays[index] = hits[0] + 1
+    return delays

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An evaluation as lines of text and as JSON values."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from tcuq.evaluate.evaluation import Evaluation, Measure
+
+
+def lines(evaluation: Evaluation) -> Iterator[str]:
+    """A header and one line a measure."""
+    yield f"{'measure':<34} {'value':>9}  {'95 % interval':<21} dummies"
+    for measure in evaluation.measures:
+        interval = ""
+        if math.isfinite(measure.low):
+            interval = f"{_short(measure.low)} to {_short(measure.high)}"
+        dummies = ", ".join(f"{name} {_short(v)}" for name, v in measure.dummies.items())
+        note = f"  ({measure.note})" if measure.note else ""
+        yield f"{measure.name:<34} {_short(measure.value):>9}  {interval:<21} {dummies}{note}"
+
+
+def as_json(evaluation: Evaluation) -> dict[str, Any]:
+    """By measure: value, interval, dummies and note; what is not a finite number is null."""
+    return {measure.name: _measure_as_json(measure) for measure in evaluation.measures}
+
+
+def _measure_as_json(measure: Measure) -> dict[str, Any]:
+    return {
+        "value": _finite(measure.value),
+        "interval": [_finite(measure.low), _finite(measure.high)],
+        "dummies": {name: _finite(value) for name, value in measure.dummies.items()},
+        "note": measure.note,
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _short(value: float) -> str:
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "never"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.4g}"

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Score: signals to one risk in [0, 1].
+
+tcuq, the paper's: U = sigmoid(w · [divergence, instability, inconsistency, doubt] + bias),
+risk = mix · U + (1 - mix) · (1 - confidence). anchored, ours: the sum over terms of
+weight · clip(bits - dead, 0, cap), bits the surprise of a signal against the calibration stream,
+risk = min(sum, 16) / 16.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcuq.columns import SignalColumns
+from tcuq.errors import SnapshotError
+from tcuq.settings import AnchoredScoreSettings, ScoreSettings, TcuqScoreSettings, Term
+from tcuq.snapshot import State, within
+from tcuq.stream import MAX_MAGNITUDE
+
+Floats = NDArray[np.float64]
+
+FULL_BITS = 16.0
+COMBINED = ("divergence", "instability", "inconsistency", "doubt")
+
+
+class TcuqScore:
+    """The paper's score: a logistic combination blended with low confidence.
+
+    Parameters
+    ----------
+    settings
+        Weights, bias and mix.
+
+    References
+    ----------
+    Lamaakal et al., TCUQ, equations 3 and 4.
+    """
+
+    def __init__(self, settings: TcuqScoreSettings) -> None:
+        self.settings = settings
+
+    def run(self, columns: SignalColumns) -> Floats:
+        """Risk of each step."""
+        settings = self.settings
+        uncertainty = sigmoid(self.logit(columns))
+        risk: Floats = settings.mix * uncertainty + (1 - settings.mix) * (1 - columns.confidence)
+        return risk
+
+    def logit(self, columns: SignalColumns) -> Floats:
+        """The combination before the sigmoid."""
+        total = np.full(len(columns.label), float(self.settings.bias))
+        for name in COMBINED:
+            weight = getattr(self.settings.weights, name)
+            if weight is not None:
+                total += weight * columns.named(name)
+        return total
+
+    def reset_history(self) -> None:
+        """Nothing to forget: the signals hold the past."""
+
+    @property
+    def state(self) -> State:
+        """Nothing to keep."""
+        return {}
+
+    @state.setter
+    def state(self, state: State) -> None:
+        pass
+
+
+class AnchoredScore:
+    """A weighted sum of surprises against the calibration stream.
+
+    Parameters
+    ----------
+    settings
+        The terms: signal, tail, smoothing, dead zone, cap, weight and survival table.
+    """
+
+    def __init__(self, settings: AnchoredScoreSettings) -> None:
+        self.settings = settings
+        self.reset_history()
+
+    def reset_history(self) -> None:
+        """Smoothed signals start again from their calibration means."""
+        self._smoothed = np.array([term.start for term in self.settings.terms], np.float64)
+
+    def run(self, columns: SignalColumns) -> Floats:
+        """Risk of each step."""
+        terms = self.settings.terms
+        total = np.zeros(len(columns.label))
+        for index, term in enumerate(terms):
+            values = columns.named(term.signal)
+            if term.ewma is not None:
+                values = ewma(values, float(self._smoothed[index]), term.ewma)
+                if len(values):
+                    self._smoothed[index] = values[-1]
+            total += term.weight * np.clip(surprise(values, term) - term.dead, 0, term.cap)
+        return np.minimum(total, FULL_BITS) / FULL_BITS
+
+    @property
+    def state(self) -> State:
+        """What must survive for the next step to come out the same."""
+        return {"smoothed": self._smoothed}
+
+    @state.setter
+    def state(self, state: State) -> None:
+        if len(state["smoothed"]) != len(self.settings.terms):
+            raise SnapshotError(
+                f"smoothed must have {len(self.settings.terms)} entries, one a term,"
+                f" got {len(state['smoothed'])}"
+            )
+        self._smoothed = within("smoothed", state["smoothed"], -MAX_MAGNITUDE, MAX_MAGNITUDE)
+
+
+def make_score(settings: ScoreSettings) -> TcuqScore | AnchoredScore:
+    """The score that the profile chose."""
+    if isinstance(settings, TcuqScoreSettings):
+        return TcuqScore(settings)
+    return AnchoredScore(settings)
+
+
+def sigmoid(values: Floats) -> Floats:
+    """1 / (1 + exp(-x)), without overflow."""
+    small = np.exp(-np.abs(values))
+    result: Floats = np.where(values >= 0, 1, small) / (1 + small)
+    return result
+
+
+def ewma(values: Floats, start: float, shift: int) -> Floats:
+    """Exponentially weighted mean: m += (x - m) / 2^shift, each step from the one before."""
+    factor = 2.0**-shift
+    mean = start
+    means = []
+    for value in values.tolist():
+        mean += (value - mean) * factor
+        means.append(mean)
+    return np.array(means, np.float64)
+
+
+def surprise(values: Floats, term: Term) -> Floats:
+    """Bits = -log2 survival: linear between the table's points, then by the slope of the tail."""
+    upward = values if term.tail == "upper" else -values
+    bits = np.interp(upward, term.points, term.bits)
+    beyond: Floats = bits + term.slope * np.maximum(upward - term.points[-1], 0)
+    return beyond

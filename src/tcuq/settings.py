@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The settings of every stage: plain frozen data, written by the fit and read by the stages."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from tcuq.stream import Kind
+
+MAX_DIMENSIONS = 32
+RISK_LEVELS = 1 << 14
+ALPHA_BITS = 16
+TOKEN = 1 << 16
+MIN_BLOCK, MAX_BLOCK = 16, 1 << 16
+
+Signal = Literal["divergence", "instability", "inconsistency", "doubt", "low_confidence", "novelty"]
+NEEDS_FEATURES: frozenset[Signal] = frozenset({"instability", "novelty"})
+
+Row = tuple[float, ...]
+Matrix = tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """Wide features to at most 32: matrix · (features - mean)."""
+
+    kind: Literal["pca", "lda"]
+    mean: Row
+    matrix: Matrix
+
+
+@dataclass(frozen=True, slots=True)
+class InputSettings:
+    """What a step carries."""
+
+    kind: Kind
+    classes: int
+    width: int
+    projection: Projection | None
+
+    @property
+    def dimensions(self) -> int:
+        """Features the signals see: after the projection if there is one, 0 if there are none."""
+        return self.width if self.projection is None else len(self.projection.matrix)
+
+
+@dataclass(frozen=True, slots=True)
+class NoveltySettings:
+    """Class means and the whitening under which distances are measured."""
+
+    means: Matrix
+    whitening: Matrix
+
+
+@dataclass(frozen=True, slots=True)
+class SignalSettings:
+    """Lags looked back over, the blend in doubt, and novelty's reference."""
+
+    lags: tuple[int, ...]
+    blend: float
+    novelty: NoveltySettings | None
+
+
+@dataclass(frozen=True, slots=True)
+class CombinerWeights:
+    """One weight a signal; instability is None where there are no features."""
+
+    divergence: float
+    instability: float | None
+    inconsistency: float
+    doubt: float
+
+
+@dataclass(frozen=True, slots=True)
+class TcuqScoreSettings:
+    """The paper's score."""
+
+    signs: Literal["free", "monotone"]
+    weights: CombinerWeights
+    bias: float
+    mix: float
+    kind: Literal["tcuq"] = "tcuq"
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One signal's surprise, in bits, against the calibration stream."""
+
+    signal: Signal
+    tail: Literal["upper", "lower"]
+    ewma: int | None
+    start: float
+    dead: float
+    cap: float
+    weight: float
+    points: Row
+    bits: Row
+    slope: float
+
+
+@dataclass(frozen=True, slots=True)
+class AnchoredScoreSettings:
+    """A weighted sum of surprises."""
+
+    terms: tuple[Term, ...]
+    kind: Literal["anchored"] = "anchored"
+
+
+ScoreSettings = TcuqScoreSettings | AnchoredScoreSettings
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdSettings:
+    """The ledger: alpha in 1/65536, the rest in risk levels of 0..16384."""
+
+    mode: Literal["guarded", "adaptive"]
+    alpha_q16: int
+    step: int
+    start: int
+    anchor: int
+    warmup: int
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetSettings:
+    """The token bucket, in 1/65536 token."""
+
+    rate_q16: int
+    burst_q16: int
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """One alarm channel: block length, edges of the bet and its gains by edges passed."""
+
+    signal: Signal
+    centre: float | None
+    block: int
+    edges: Row
+    gains_q8: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmSettings:
+    """One false alarm in 2^h steps, over these channels together."""
+
+    h: int
+    channels: tuple[Channel, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """Which stream a profile was made from."""
+
+    sha256: str
+    steps: int
+    recordings: int
+    distinct: int
+    labelled: int
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where the numbers come from, and what the fit found and warned of."""
+
+    library: str
+    preset: Literal["paper", "recommended"]
+    seed: int
+    calibration: Recorded
+    development: Recorded | None
+    figures: Mapping[str, float]
+    warnings: tuple[str, ...]

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signals: how a step differs from its recent past and from what calibration looked like.
+
+Over the lags for which a past exists: divergence (weighted Jensen-Shannon, base 2), instability
+(1 - mean cosine of features), inconsistency (share of changed labels). Of the step alone: doubt
+(low confidence and small margin blended), low confidence ln(1 - C + 1e-5), novelty ln(1 + d²).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcuq.columns import SignalColumns
+from tcuq.errors import SnapshotError
+from tcuq.rowwise import dot, least_squared_distance, matrix_times_rows
+from tcuq.settings import InputSettings, SignalSettings
+from tcuq.snapshot import State, within
+from tcuq.stream import MAX_MAGNITUDE
+
+Floats = NDArray[np.float64]
+
+# Keeps ln(1 - C) finite where the classifier is certain.
+CERTAIN = 1e-5
+_SMALLEST = np.finfo(np.float64).tiny
+
+
+@dataclass(slots=True)
+class _Past:
+    """The last steps, as many as the longest lag: probabilities, entropy, label, features, norm."""
+
+    probabilities: Floats
+    entropy: Floats
+    label: NDArray[np.int32]
+    features: Floats
+    norm: Floats
+
+    def then(self, other: "_Past") -> "_Past":
+        return _Past(
+            *(np.concatenate([getattr(self, f), getattr(other, f)]) for f in _Past.__slots__)
+        )
+
+    def last(self, steps: int) -> "_Past":
+        return _Past(*(getattr(self, f)[-steps:].copy() for f in _Past.__slots__))
+
+
+class Signals:
+    """Computes the signals of a stream, a step or a chunk at a time.
+
+    Parameters
+    ----------
+    settings
+        Lags, blend and novelty's reference.
+    inputs
+        Number of classes and of features.
+
+    Examples
+    --------
+    >>> signals = Signals(
+    ...     SignalSettings(lags=(1,), blend=0.5, novelty=None),
+    ...     InputSettings("probabilities", classes=2, width=0, projection=None),
+    ... )
+    >>> columns = signals.run(np.array([[1.0, 0.0], [0.0, 1.0]]), None)
+    >>> columns.divergence.tolist(), columns.inconsistency.tolist()
+    ([0.0, 1.0], [0.0, 1.0])
+    """
+
+    def __init__(self, settings: SignalSettings, inputs: InputSettings) -> None:
+        self.settings = settings
+        self.inputs = inputs
+        novelty = settings.novelty
+        if novelty is not None:
+            self._whitening = np.array(novelty.whitening, np.float64)
+            self._centres = matrix_times_rows(self._whitening, np.array(novelty.means, np.float64))
+        self.reset_history()
+
+    def reset_history(self) -> None:
+        """Forget the past: the next step has none."""
+        self._past = _moment(
+            np.empty((0, self.inputs.classes)), np.empty((0, self.inputs.dimensions))
+        )
+
+    def run(self, probabilities: Floats, features: Floats | None) -> SignalColumns:
+        """The signals of these steps, which follow the ones seen before."""
+        steps = len(probabilities)
+        if features is None:
+            features = np.empty((steps, 0))
+        now = _moment(probabilities, features)
+        seen = self._past.then(now)
+        divergence, dissimilarity, changed = self._look_back(seen, steps)
+        second, confidence = np.partition(probabilities, -2, axis=1)[:, -2:].T
+        blend = self.settings.blend
+        before = len(self._past.label)
+        self._past = seen.last(max(self.settings.lags))
+        has_features = self.inputs.width > 0
+        return SignalColumns(
+            label=now.label,
+            confidence=confidence.copy(),
+            divergence=divergence,
+            instability=dissimilarity if has_features else None,
+            inconsistency=changed,
+            doubt=blend * (1 - confidence) + (1 - blend) * (1 - (confidence - second)),
+            low_confidence=np.log(1 - confidence + CERTAIN),
+            novelty=self._novelty(features) if self.settings.novelty is not None else None,
+            whole_past=before + np.arange(steps) >= max(self.settings.lags),
+        )
+
+    def _look_back(self, seen: _Past, steps: int) -> tuple[Floats, Floats, Floats]:
+        """Divergence, instability and inconsistency over the lags that have a past."""
+        before = len(seen.label) - steps
+        divergence, dissimilarity, changed = np.zeros((3, steps))
+        weights, lags = np.zeros((2, steps))
+        for lag in self.settings.lags:
+            new = slice(max(before, lag), None)  # steps of `seen` that are new and have this past
+            old = slice(new.start - lag, len(seen.label) - lag)
+            at = slice(new.start - before, None)
+            if new.start >= len(seen.label):
+                continue
+            mixture = (seen.probabilities[new] + seen.probabilities[old]) / 2
+            shared = (seen.entropy[new] + seen.entropy[old]) / 2
+            divergence[at] += np.clip(_entropy(mixture) - shared, 0, 1) / lag
+            weights[at] += 1 / lag
+            changed[at] += seen.label[new] != seen.label[old]
+            if self.inputs.width:
+                dissimilarity[at] += 1 - _cosine(seen, new, old)
+            lags[at] += 1
+        past = lags > 0
+        for total, share in ((divergence, weights), (dissimilarity, lags), (changed, lags)):
+            np.divide(total, share, out=total, where=past)
+        return divergence, dissimilarity, changed
+
+    def _novelty(self, features: Floats) -> Floats:
+        whitened = matrix_times_rows(self._whitening, features)
+        novelty: Floats = np.log1p(least_squared_distance(whitened, self._centres))
+        return novelty
+
+    @property
+    def state(self) -> State:
+        """The last steps; what is derived from them is derived again."""
+        return {"probabilities": self._past.probabilities, "features": self._past.features}
+
+    @state.setter
+    def state(self, state: State) -> None:
+        probabilities = within("probabilities", state["probabilities"], 0, 1)
+        features = within("features", state["features"], -MAX_MAGNITUDE, MAX_MAGNITUDE)
+        if len(probabilities) > max(self.settings.lags) or len(features) != len(probabilities):
+            raise SnapshotError(
+                f"at most {max(self.settings.lags)} past steps are kept,"
+                f" got {len(probabilities)} and {len(features)}"
+            )
+        self._past = _moment(probabilities, features)
+
+
+def _moment(probabilities: Floats, features: Floats) -> _Past:
+    label = probabilities.argmax(axis=1).astype(np.int32)
+    norm = np.sqrt(dot(features, features))
+    return _Past(probabilities, _entropy(probabilities), label, features, norm)
+
+
+def _entropy(rows: Floats) -> Floats:
+    """Bits; 0 · log 0 = 0."""
+    return -dot(rows, np.log2(np.maximum(rows, _SMALLEST)))
+
+
+def _cosine(seen: _Past, new: slice, old: slice) -> Floats:
+    """A zero vector is like another zero vector (1) and unlike anything else (0)."""
+    norms = seen.norm[new] * seen.norm[old]
+    both_zero = (seen.norm[new] == 0) & (seen.norm[old] == 0)
+    cosine = both_zero.astype(np.float64)
+    products = dot(seen.features[new], seen.features[old])
+    np.divide(products, norms, out=cosine, where=norms > 0)
+    similarity: Floats = np.clip(cosine, -1, 1)
+    return similarity

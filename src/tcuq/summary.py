@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A profile in words: what it watches, what it promises and what it was made from."""
+
+from collections.abc import Iterator, Mapping
+from typing import get_args
+
+from tcuq.profile import Profile
+from tcuq.settings import (
+    ALPHA_BITS,
+    RISK_LEVELS,
+    TOKEN,
+    AlarmSettings,
+    AnchoredScoreSettings,
+    Signal,
+    TcuqScoreSettings,
+)
+
+
+def summary(profile: Profile) -> str:
+    """The profile as lines of text, at most 100 columns wide."""
+    return "\n".join(_lines(profile))
+
+
+def _lines(profile: Profile) -> Iterator[str]:
+    inputs, made = profile.inputs, profile.provenance
+    absent = [s for s in get_args(Signal) if s not in profile.present_signals]
+    projected = (
+        "" if inputs.projection is None else f", {inputs.projection.kind} to {inputs.dimensions}"
+    )
+    yield f"profile    {profile.sha256[:8]}  preset {made.preset}, tcuq {made.library}"
+    yield (
+        f"inputs     {inputs.classes} classes as {inputs.kind},"
+        + (f" {inputs.width} features{projected}" if inputs.width else " no features")
+    )
+    lags = ", ".join(map(str, profile.signals.lags))
+    yield f"signals    lags {lags}" + (f"; absent: {', '.join(absent)}" if absent else "")
+    yield from _score_lines(profile.score)
+    threshold = profile.threshold
+    yield (
+        f"threshold  {threshold.mode}, alpha {threshold.alpha_q16 / (1 << ALPHA_BITS):.4g},"
+        f" anchored at risk {threshold.anchor / RISK_LEVELS:.4f}"
+        + (f", warm-up {threshold.warmup} steps" if threshold.warmup else "")
+    )
+    budget = profile.budget
+    yield (
+        f"budget     at most {budget.burst_q16 / TOKEN:g} + {budget.rate_q16 / TOKEN:.4g} · n"
+        " abstentions in any n steps"
+    )
+    if profile.alarm is None:
+        yield "alarm      none"
+    else:
+        yield from _alarm_lines(profile.alarm, made.figures)
+    seen = made.calibration
+    yield (
+        f"made from  {seen.steps:,} calibration steps ({seen.distinct:,} distinct,"
+        f" {seen.recordings} recordings)"
+        + (f" and {made.development.steps:,} development steps" if made.development else "")
+    )
+    yield from (f"warning    {message}" for message in made.warnings)
+
+
+def _score_lines(score: TcuqScoreSettings | AnchoredScoreSettings) -> Iterator[str]:
+    if isinstance(score, TcuqScoreSettings):
+        weights = score.weights
+        named = [(n, getattr(weights, n)) for n in type(weights).__slots__]
+        listed = ", ".join(f"{name} {value:+.3g}" for name, value in named if value is not None)
+        yield f"score      tcuq ({score.signs} signs), mix {score.mix:g}: {listed}"
+        return
+    listed = " + ".join(
+        f"{term.weight:.3g}·{term.signal}"
+        + (f"(ewma 1/{1 << term.ewma})" if term.ewma else "")
+        + (" low" if term.tail == "lower" else "")
+        for term in score.terms
+    )
+    yield f"score      anchored, in bits of surprise: {listed}"
+
+
+def _alarm_lines(alarm: AlarmSettings, figures: Mapping[str, float]) -> Iterator[str]:
+    yield f"alarm      one false alarm in 2^{alarm.h} = {2**alarm.h:,} steps, by block means of"
+    for channel in alarm.channels:
+        name = channel.signal
+
+        def figure(what: str, name: str = name) -> float:
+            return figures.get(f"{name}.{what}", float("nan"))
+
+        yield (
+            f"           {name:<15} τ {figure('autocorrelation_time_steps'):6.1f} steps,"
+            f" block {channel.block:>4}, {figure('independent_blocks'):>5.0f} independent,"
+            f" fastest alarm {figure('fastest_alarm_steps'):.0f} steps"
+            f" (4× the calibration: {figure('fastest_alarm_steps_if_4_times_longer'):.0f})"
+        )

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threshold: an integer ledger that makes the rate of exceedances alpha on any sequence.
+
+x = [risk · 2^16 >= q]; q += step · (2^16 · x - alpha · 2^16). q is never clamped, so that every
+exceedance is on the books: in every window of n steps their rate is within (R + step) / (step · n)
+of alpha, R = 16384 risk levels. `guarded` asks to abstain at min(q, anchor), `adaptive` at q.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcuq.settings import ALPHA_BITS, RISK_LEVELS, ThresholdSettings
+from tcuq.snapshot import State, single
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+class Threshold:
+    """The ledger, the frozen anchor beside it, and the paper's warm-up.
+
+    Parameters
+    ----------
+    settings
+        Mode, alpha, step, start, anchor and warm-up.
+
+    Examples
+    --------
+    >>> threshold = Threshold(ThresholdSettings("adaptive", 1 << 15, 100, 500, 500, 0))
+    >>> asked, exceeded, level_q16 = threshold.run(np.array([600, 520, 520]))
+    >>> exceeded.tolist(), (level_q16 / 65536).tolist()
+    ([True, False, True], [500.0, 550.0, 500.0])
+    """
+
+    def __init__(self, settings: ThresholdSettings) -> None:
+        self.settings = settings
+        self.reset()
+
+    def reset(self) -> None:
+        """Back to the calibrated quantile."""
+        self.ledger_q16 = self.settings.start << ALPHA_BITS
+        self.warmup_left = self.settings.warmup
+
+    def run(self, risk_levels: Ints) -> tuple[Bools, Bools, Ints]:
+        """Asked to abstain, exceeded, and the level asked at (in 1/65536 risk level), by step."""
+        settings = self.settings
+        up = settings.step * ((1 << ALPHA_BITS) - settings.alpha_q16)
+        down = settings.step * settings.alpha_q16
+        ledger = self.ledger_q16
+        ledgers, exceeded = [], []
+        for level in risk_levels.tolist():
+            beyond = (level << ALPHA_BITS) >= ledger
+            ledgers.append(ledger)
+            exceeded.append(beyond)
+            ledger += up if beyond else -down
+        self.ledger_q16 = ledger
+        levels_q16 = np.array(ledgers, np.int64)
+        guarded = self._guarded_steps(len(levels_q16))
+        anchor_q16 = settings.anchor << ALPHA_BITS
+        levels_q16[:guarded] = np.minimum(levels_q16[:guarded], anchor_q16)
+        asked = (risk_levels.astype(np.int64) << ALPHA_BITS) >= levels_q16
+        return asked, np.array(exceeded, np.bool_), levels_q16
+
+    def _guarded_steps(self, steps: int) -> int:
+        """How many of the next steps keep to the anchor."""
+        if self.settings.mode == "guarded":
+            return steps
+        guarded = min(steps, self.warmup_left)
+        self.warmup_left -= guarded
+        return guarded
+
+    @property
+    def state(self) -> State:
+        """What must survive for the next step to come out the same."""
+        return {
+            "ledger_q16": np.array([self.ledger_q16], np.int64),
+            "warmup_left": np.array([self.warmup_left], np.int64),
+        }
+
+    @state.setter
+    def state(self, state: State) -> None:
+        most = (RISK_LEVELS + self.settings.step) << ALPHA_BITS
+        least = -(self.settings.step << ALPHA_BITS)
+        self.ledger_q16 = single("ledger_q16", state, least, most)
+        self.warmup_left = single("warmup_left", state, 0, self.settings.warmup)
