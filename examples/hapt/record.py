@@ -175,8 +175,8 @@ def mixed_stream(recordings: list[Recording], seed: int) -> list[Recording]:
     rng = np.random.default_rng([seed, 2])
     deck: list[str] = []
     mixed = []
-    for recording in recordings:
-        at, fault_next = 0, False
+    for clean in recordings:
+        recording, at, fault_next = clean, 0, False
         while at < len(recording.signal):
             span = slice(at, at + HOP * int(rng.integers(*SEGMENT_WINDOWS)))
             if fault_next:

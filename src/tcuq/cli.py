@@ -12,7 +12,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from tcuq.recording import load_stream
 from tcuq.stream import Stream
 from tcuq.summary import summary
 from tcuq.version import __version__
+
+if TYPE_CHECKING:
+    from tcuq.demo import Demonstration
 
 PIECE_STEPS = 16_384  # between two looks at the progress line
 
@@ -208,44 +211,43 @@ def _inspect(asked: argparse.Namespace) -> None:
 def _demo(asked: argparse.Namespace) -> None:
     from tcuq import demo
 
-    profile = demo.demo_profile()
-    seen = list(demo.effects(profile))
+    shown = demo.demonstrate()
     facts = {
-        "profile": profile.sha256,
-        "streams": [dataclasses.asdict(effect) for effect, _, _ in seen],
+        "profile": shown.profile.sha256,
+        "false_alarms": int((shown.test.alarm > 0).sum()),
+        "faults": [dataclasses.asdict(effect) for effect in shown.effects],
     }
-    _say(asked, facts, "\n".join(_demo_lines(demo, profile, seen)))
+    _say(asked, facts, "\n".join(_demo_lines(shown)))
 
 
-_DEMO_HEADER = (
-    f"{'stream':<16}{'steps':>6}{'accuracy':>10}{'asks to abstain':>17}"
-    f"{'error if accepted':>19}{'alarm came':>12}{'after (median)':>16}"
-)
+def _demo_lines(shown: "Demonstration") -> list[str]:
+    from tcuq.demo import DRAWN, FAULTS, demo_stream, picture
 
-
-def _demo_lines(demo: Any, profile: Profile, seen: Sequence[Any]) -> list[str]:  # noqa: ANN401
+    test, false_alarms = shown.test, int((shown.test.alarm > 0).sum())
+    asked = (test.outcome != Outcome.ACCEPT).mean()
     text = [
-        "A small network reads activities from a phone at the waist (HAPT); one step is 1.28 s.",
+        "A small network reads activities from a phone at the waist; a step is 1.28 s.",
         "The monitor was calibrated, without labels, on ten people the network never saw:",
         "",
-        summary(profile),
+        summary(shown.profile),
         "",
-        "Then five other people, and six sensor faults that start in mid-recording:",
+        f"Five other people: it asks at {asked:.1%} of {len(test):,} steps, {false_alarms} false alarms.",
+        "The same people while a sensor fails, from the step it starts:",
         "",
-        _DEMO_HEADER,
+        "fault         accuracy           asks to abstain     error of       alarm",
+        "              clean → faulty     clean → faulty      what it took   came     after",
     ]
-    for effect, _, _ in seen:
-        came = f"{effect.caught} of {effect.onsets}" if effect.onsets else f"{effect.alarms} false"
-        delay = effect.median_delay_steps
+    for e in shown.effects:
+        after = "" if e.median_delay_steps is None else f"{e.median_delay_steps:,.0f} steps"
         text.append(
-            f"{effect.stream.removeprefix('fault_'):<16}{effect.steps:>6}{effect.accuracy:>10.1%}"
-            f"{effect.asked:>17.1%}{effect.error_accepted:>19.1%}{came:>12}"
-            f"{'' if delay is None else f'{delay:.0f} steps':>16}"
+            f"{e.fault:<10}{e.accuracy_clean:>9.0%} → {e.accuracy:<11.0%}"
+            f"{e.asked_clean:>6.0%} → {e.asked:<11.0%}{e.error_accepted:>5.0%}"
+            f"{e.caught:>12} of {e.onsets}   {after}"
         )
-    effect, stream, trace = seen[1 + demo.FAULTS.index("rotation")]
-    text += ["", "One recording in which the phone is turned in its pouch:"]
-    text += demo.picture(stream, trace, recording=0)
-    return text
+    fault, span = DRAWN
+    stream, trace = demo_stream(f"fault_{fault}"), shown.traces[FAULTS.index(fault)]
+    text += ["", f"Fault {fault!r}, steps {span.start} to {span.stop}:"]
+    return text + picture(stream, trace, span)
 
 
 def _profile_as_json(profile: Profile) -> dict[str, Any]:

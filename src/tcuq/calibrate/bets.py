@@ -18,8 +18,8 @@ Floats = NDArray[np.float64]
 CONFIDENCE_LOST = 0.05  # delta: how often a calibration may mislead, over all edges and channels
 SHARES_ABOVE = (0.1, 0.02, 0.0)
 STAKES = (0.17, 0.17, 0.16)
-# With exponential memory, means over blocks of this many autocorrelation times correlate by 0.16 with
-# their neighbours; over one such time, by 0.33, and alarms came three to eighty times too often.
+# With exponential memory, means over blocks of two autocorrelation times correlate by 0.16 with
+# their neighbours; over one such time by 0.33 (docs/decisions/0005).
 BLOCK_TIMES = 2
 KEPT = 0.5  # what a bet keeps when no edge is passed
 TWO_SIDED = frozenset({"divergence", "instability"})
@@ -46,7 +46,8 @@ def fit_channel(
 ) -> ChannelFit:
     """The bet of one channel from its values in each recording."""
     time = autocorrelation_time(parts)
-    block = min(caution * _power_of_two_from(max(MIN_BLOCK, BLOCK_TIMES * time)), MAX_BLOCK)
+    nearest = 1 << round(math.log2(BLOCK_TIMES * time))
+    block = min(caution * max(MIN_BLOCK, nearest), MAX_BLOCK)
     means = block_means(parts, block)
     everything = np.concatenate(parts)
     centre = float(everything.mean()) if signal in TWO_SIDED else None
@@ -57,10 +58,6 @@ def fit_channel(
     channel = Channel(signal, centre, block, edges, gains_q8(independent, channels))
     correlation = neighbour_correlation(parts, channel)
     return ChannelFit(channel, time, blocks, independent, correlation)
-
-
-def _power_of_two_from(least: float) -> int:
-    return 1 << math.ceil(math.log2(least))
 
 
 def neighbour_correlation(parts: Sequence[Floats], channel: Channel) -> float:

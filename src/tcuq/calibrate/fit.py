@@ -247,17 +247,15 @@ def _warnings(
         channel = fitted.channel
         if fitted.neighbour_correlation > DEPENDENT:
             yield (
-                f"blocks of {channel.block} steps of channel {channel.signal} still depend on each"
-                f" other (neighbours correlate by {fitted.neighbour_correlation:.2f}): false alarms"
-                " may come more often than promised; caution=2 doubles the blocks"
+                f"channel {channel.signal}: blocks of {channel.block} steps still depend on each"
+                f" other (neighbours correlate by {fitted.neighbour_correlation:.2f}), so false"
+                " alarms may come more often than promised; caution=2 doubles the blocks"
             )
-        if alarm is None or fitted.independent_blocks >= ENOUGH_BLOCKS:
-            continue
-        needed = ENOUGH_BLOCKS * channel.block
-        verb = "can never alarm" if channel.gains_q8[-1] <= 0 else "alarms slowly"
-        yield (
-            f"the calibration stream is short for one false alarm in 2^{alarm.h} steps: channel"
-            f" {channel.signal} has {fitted.independent_blocks} independent blocks of"
-            f" {channel.block} steps and {verb}; about {needed:,} steps would give"
-            f" {ENOUGH_BLOCKS}"
-        )
+        if alarm is not None and fitted.independent_blocks < ENOUGH_BLOCKS:
+            pace = "can never alarm" if channel.gains_q8[-1] <= 0 else "alarms slowly"
+            yield (
+                f"channel {channel.signal}: {fitted.independent_blocks} independent blocks of"
+                f" {channel.block} steps are few for one false alarm in 2^{alarm.h} steps, so it"
+                f" {pace}; about {ENOUGH_BLOCKS * channel.block:,} steps would give"
+                f" {ENOUGH_BLOCKS}"
+            )

@@ -28,8 +28,8 @@ def novelty_out_of_fold(features: Floats, labels: Ints, lengths: Sequence[int]) 
     """Novelty of each calibration step against a reference that has not seen it.
 
     Measured in sample, calibration would look less novel than the field, and its tails would
-    promise too much. Folds are whole recordings where there are enough of them: those differ in
-    their users too.
+    promise too much. Folds are runs of whole recordings where there are enough of them:
+    neighbours are likely to share a user, a device or a day.
     """
     fold = _folds(lengths)
     novelty = np.empty(len(features))
@@ -58,8 +58,8 @@ def _reference(features: Floats, labels: Ints) -> tuple[Floats, Floats]:
 
 
 def _folds(lengths: Sequence[int]) -> NDArray[np.int64]:
-    """The fold of each step: whole recordings in turn, or else five consecutive pieces."""
+    """Five consecutive runs of whole recordings, or of steps where there are few recordings."""
     if len(lengths) >= FOLDS:
-        return np.repeat(np.arange(len(lengths)) % FOLDS, lengths)
+        return np.repeat(np.arange(len(lengths)) * FOLDS // len(lengths), lengths)
     steps = sum(lengths)
     return np.arange(steps) * FOLDS // steps
