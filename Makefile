@@ -5,6 +5,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 TCUQ_DATA ?= ../shared/data
 export TCUQ_DATA
+# The notice of the site builder's successor is for its maintainers, not for every build.
+export NO_MKDOCS_2_WARNING = 1
 
 .PHONY: setup ci lint types imports test docs wheel scorecard statistical measure record clean
 

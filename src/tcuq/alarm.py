@@ -67,6 +67,8 @@ class Alarm:
         for index, channel in enumerate(self.settings.channels):
             steps, values = channel_input(columns, channel.signal)
             means, ends = self._finished_blocks(index, channel, values)
+            if len(means) == 0:
+                continue
             gains = np.array(channel.gains_q8, np.int64)[bins(means, channel)]
             self._epoch_q8[index] += gains.sum()
             flag = np.uint8(AlarmFlag[channel.signal.upper()])

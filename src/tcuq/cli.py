@@ -231,7 +231,7 @@ def _demo_lines(shown: "Demonstration") -> list[str]:
         "",
         summary(shown.profile),
         "",
-        f"Five other people: it asks at {asked:.1%} of {len(test):,} steps, {false_alarms} false alarms.",
+        f"Five other people: asks at {asked:.1%} of {len(test):,} steps, {false_alarms} alarms.",
         "The same people while a sensor fails, from the step it starts:",
         "",
         "fault         accuracy           asks to abstain     error of       alarm",

@@ -94,7 +94,9 @@ class AnchoredScore:
                 values = ewma(values, float(self._smoothed[index]), term.ewma)
                 if len(values):
                     self._smoothed[index] = values[-1]
-            total += term.weight * np.clip(surprise(values, term) - term.dead, 0, term.cap)
+            total += term.weight * np.minimum(
+                np.maximum(surprise(values, term) - term.dead, 0), term.cap
+            )
         return np.minimum(total, FULL_BITS) / FULL_BITS
 
     @property

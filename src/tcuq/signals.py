@@ -118,7 +118,8 @@ class Signals:
                 continue
             mixture = (seen.probabilities[new] + seen.probabilities[old]) / 2
             shared = (seen.entropy[new] + seen.entropy[old]) / 2
-            divergence[at] += np.clip(_entropy(mixture) - shared, 0, 1) / lag
+            apart = _entropy(mixture) - shared
+            divergence[at] += np.minimum(np.maximum(apart, 0), 1) / lag
             weights[at] += 1 / lag
             changed[at] += seen.label[new] != seen.label[old]
             if self.inputs.width:
@@ -169,5 +170,5 @@ def _cosine(seen: _Past, new: slice, old: slice) -> Floats:
     cosine = both_zero.astype(np.float64)
     products = dot(seen.features[new], seen.features[old])
     np.divide(products, norms, out=cosine, where=norms > 0)
-    similarity: Floats = np.clip(cosine, -1, 1)
+    similarity: Floats = np.minimum(np.maximum(cosine, -1), 1)
     return similarity

@@ -46,20 +46,18 @@ class Threshold:
         settings = self.settings
         up = settings.step * ((1 << ALPHA_BITS) - settings.alpha_q16)
         down = settings.step * settings.alpha_q16
-        ledger = self.ledger_q16
-        ledgers, exceeded = [], []
-        for level in risk_levels.tolist():
-            beyond = (level << ALPHA_BITS) >= ledger
+        risks_q16 = risk_levels.astype(np.int64) << ALPHA_BITS
+        ledger, ledgers = self.ledger_q16, []
+        for risk in risks_q16.tolist():
             ledgers.append(ledger)
-            exceeded.append(beyond)
-            ledger += up if beyond else -down
+            ledger += up if risk >= ledger else -down
         self.ledger_q16 = ledger
         levels_q16 = np.array(ledgers, np.int64)
+        exceeded = risks_q16 >= levels_q16
         guarded = self._guarded_steps(len(levels_q16))
         anchor_q16 = settings.anchor << ALPHA_BITS
         levels_q16[:guarded] = np.minimum(levels_q16[:guarded], anchor_q16)
-        asked = (risk_levels.astype(np.int64) << ALPHA_BITS) >= levels_q16
-        return asked, np.array(exceeded, np.bool_), levels_q16
+        return risks_q16 >= levels_q16, exceeded, levels_q16
 
     def _guarded_steps(self, steps: int) -> int:
         """How many of the next steps keep to the anchor."""

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `pip install` brings into a clean environment, and what `import tcuq` costs there."""
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from result import ROOT, Row, arguments, leave, report
+
+ROUNDS = 15
+IMPORT = "import time; t = time.process_time(); import {}; print(time.process_time() - t)"
+
+
+def pip(python: Path, *words: str) -> str:
+    """Run pip of that environment."""
+    command = [str(python), "-m", "pip", "--disable-pip-version-check", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def import_seconds(python: Path, module: str) -> float:
+    """CPU seconds of one import in a new process."""
+    command = [str(python), "-c", IMPORT.format(module)]
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def main() -> None:
+    """Install, measure and report."""
+    asked = arguments()
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        python = Path(folder) / "bin" / "python"
+        pip(python, "install", "--quiet", str(ROOT))
+        installed = {p["name"] for p in json.loads(pip(python, "list", "--format=json"))}
+        brought = sorted(installed - {"pip", "setuptools", "tcuq"})
+        ratios = []
+        for _ in range(ROUNDS + 1):  # numpy and tcuq in turn; the first pair warms the disk cache
+            alone = import_seconds(python, "numpy")
+            ratios.append(import_seconds(python, "tcuq") / alone)
+        ratio = statistics.median(ratios[1:])
+        demo = subprocess.run(
+            [python, "-m", "tcuq.cli", "demo"], capture_output=True, text=True, check=False
+        )
+    told = demo.returncode == 3 and "pip install 'tcuq[fit]'" in demo.stderr
+    rows = [
+        Row(
+            "packages a base install brings", "numpy only", ", ".join(brought), brought == ["numpy"]
+        ),
+        Row(
+            f"import tcuq against import numpy, CPU time, median of {ROUNDS} pairs",
+            "≤ 2.0",
+            f"{ratio:.2f}",
+            ratio <= 2.0,
+        ),
+        Row(
+            "demo without the extra says what to install", "exit 3", f"exit {demo.returncode}", told
+        ),
+    ]
+    leave(report("clean_install", rows, (), write=asked.write))
+
+
+if __name__ == "__main__":
+    main()

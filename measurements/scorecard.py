@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the software holds to, at a glance: every kept result with its date and its command.
+
+`--check` fails where a row does not hold, where documents quote another figure than the results do
+(`<!-- figure: RESULT / ROW -->value<!-- /figure -->`), or where results are of another version.
+"""
+
+import argparse
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import tcuq
+from result import RESULTS, ROOT, leave, mark
+
+QUOTED = re.compile(r"<!-- figure: (\w+) / (.+?) -->(.*?)<!-- /figure -->", re.DOTALL)
+
+
+def results() -> dict[str, Any]:
+    """Every kept result, by name."""
+    return {p.stem: json.loads(p.read_text("utf-8")) for p in sorted(RESULTS.glob("*.json"))}
+
+
+def table(kept: dict[str, Any]) -> Iterator[str]:
+    """One line a row."""
+    for result in kept.values():
+        yield f"{result['command']}  ({result['date']}, tcuq {result['versions']['tcuq']})"
+        for row in result["rows"]:
+            yield f"  {mark(row['passed'])}  {row['what']}"
+            yield f"           must {row['must']}; measured {row['measured']}"
+
+
+def complaints(kept: dict[str, Any]) -> Iterator[str]:
+    """What does not hold or is out of date."""
+    for name, result in kept.items():
+        if result["versions"]["tcuq"] != tcuq.__version__:
+            yield f"results/{name}.json is of version {result['versions']['tcuq']}: make measure"
+        yield from (f"{row['what']} fails" for row in result["rows"] if row["passed"] is False)
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        for name, start, value in QUOTED.findall(path.read_text("utf-8")):
+            rows = kept.get(name, {"rows": []})["rows"]
+            said = [row["measured"] for row in rows if row["what"].startswith(start)]
+            if said != [value.strip()]:
+                place = path.relative_to(ROOT)
+                yield f"{place} quotes {value.strip()!r} for {start!r}, results say {said}"
+
+
+def main() -> None:
+    """Print the table; with --check, complain."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--check", action="store_true")
+    asked = parser.parse_args()
+    kept = results()
+    print("\n".join(table(kept)))
+    found = list(complaints(kept)) if asked.check else []
+    for complaint in found:
+        print(f"scorecard: {complaint}")
+    leave(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()

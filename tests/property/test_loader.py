@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stranger's profile gives a profile that runs, or a ProfileError of one line: nothing else."""
+
+import os
+
+import numpy as np
+from documents import damaged
+from hypothesis import HealthCheck, given, settings
+
+import tcuq
+
+EXAMPLES = int(os.environ.get("TCUQ_LOADER_CASES", "1000"))
+
+
+@given(damaged)
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example],
+)
+def test_loader_gives_a_profile_or_a_profile_error(data: bytes) -> None:
+    """What loads also runs, saves and loads again as the same; what does not says why in a line."""
+    try:
+        profile = tcuq.Profile.from_json(data)
+    except tcuq.ProfileError as error:
+        message = str(error)
+        assert message
+        assert "\n" not in message
+        assert len(message) < 500
+        return
+    assert tcuq.Profile.from_json(profile.to_json()).sha256 == profile.sha256
+    rows = np.array([[0.25, 0.75], [0.5, 0.5], [1.0, 0.0]] * 10)
+    if profile.inputs.kind == "logits" or profile.inputs.classes == 2:
+        features = np.ones((30, profile.inputs.width)) if profile.inputs.width else None
+        rows = np.resize(rows, (30, profile.inputs.classes))
+        trace = tcuq.Monitor(profile).run(rows, features)
+        assert np.isfinite(trace.risk).all()
+        assert ((trace.risk >= 0) & (trace.risk <= 1)).all()

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Step by step, in chunks or whole: the same numbers, to the last bit, for every stage."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import tcuq
+from tcuq.alarm import Alarm
+from tcuq.budget import Budget
+from tcuq.calibrate import TermPlan
+from tcuq.columns import SignalColumns
+from tcuq.demo import demo_stream
+from tcuq.inputs import Inputs
+from tcuq.score import make_score
+from tcuq.settings import RISK_LEVELS, InputSettings, NoveltySettings, Projection, SignalSettings
+from tcuq.signals import Signals
+from tcuq.threshold import Threshold
+
+EXAMPLES = 500
+SMOOTHED = (
+    TermPlan("low_confidence", cap=8.0),
+    TermPlan("novelty", dead=4.0, weight=0.5),
+    TermPlan("novelty", ewma=5, dead=6.0, cap=2.0),
+    TermPlan("inconsistency", tail="lower", ewma=5, dead=6.0, cap=2.0),
+)
+
+
+def fitted(**options: Any) -> tcuq.Profile:
+    """A profile of the streams in the box."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        return tcuq.fit(
+            demo_stream("calibration"), demo_stream("development"), verbose=False, **options
+        )
+
+
+PROFILES = [fitted(preset="paper"), fitted(h=8), fitted(terms=SMOOTHED, h=10, mode="adaptive")]
+REAL = [demo_stream(name) for name in ("test", "fault_gain", "fault_dropout", "fault_noise")]
+
+
+@st.composite
+def posteriors_and_features(draw: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """A short stream: random, sharp, tied or real; with zeros, repeats and outliers among it."""
+    steps = draw(st.integers(1, 60))
+    seed = draw(st.integers(0, 2**32 - 1))
+    rng = np.random.default_rng(seed)
+    kind = draw(st.sampled_from(["real", "random", "sharp", "tied"]))
+    if kind == "real":
+        stream = REAL[seed % len(REAL)]
+        begin = int(rng.integers(0, len(stream) - steps))
+        assert stream.features is not None
+        return stream.posteriors[begin : begin + steps], stream.features[begin : begin + steps]
+    logits = rng.normal(size=(steps, 7)) * {"random": 2.0, "sharp": 60.0, "tied": 0.0}[kind]
+    features = rng.normal(size=(steps, 32)) * rng.choice([0.0, 1.0, 1e4])
+    repeated = rng.integers(0, steps, steps)
+    return (logits[repeated], features[repeated]) if seed % 2 else (logits, features)
+
+
+streams = posteriors_and_features()
+cuts = st.lists(st.integers(1, 25), min_size=1, max_size=60)
+
+
+def pieces(steps: int, sizes: list[int]) -> list[slice]:
+    """Consecutive slices of these sizes, over and over, that cover all steps."""
+    found, begin, turn = [], 0, 0
+    while begin < steps:
+        end = min(begin + sizes[turn % len(sizes)], steps)
+        found.append(slice(begin, end))
+        begin, turn = end, turn + 1
+    return found
+
+
+def same(whole: Any, parts: list[Any]) -> bool:
+    """Whether the parts, end to end, are the whole, bit for bit."""
+    if whole is None:
+        return all(part is None for part in parts)
+    if isinstance(whole, np.ndarray):
+        return bool((whole == np.concatenate(parts)).all())
+    if isinstance(whole, tuple):
+        return all(same(w, [p[i] for p in parts]) for i, w in enumerate(whole))
+    names = type(whole).__slots__
+    return all(same(getattr(whole, n), [getattr(p, n) for p in parts]) for n in names)
+
+
+class Runs(Protocol):
+    """A stage."""
+
+    def run(self, *inputs: Any) -> Any:
+        """Many steps."""
+
+
+def check(make: Callable[[], Any], inputs: tuple[Any, ...], sizes: list[int]) -> None:
+    """Whole, one by one, and in pieces of these sizes."""
+
+    def cut(value: Any, at: slice) -> Any:
+        if isinstance(value, SignalColumns):
+            columns: list[Any] = [getattr(value, name) for name in value.__slots__]
+            parts: list[Any] = [None if column is None else column[at] for column in columns]
+            return SignalColumns(*parts)
+        return None if value is None else value[at]
+
+    first = inputs[0]
+    steps = len(first.label if isinstance(first, SignalColumns) else first)
+    whole = make().run(*inputs)
+    for chosen in ([1], sizes):
+        stage = make()
+        parts = [stage.run(*(cut(v, at) for v in inputs)) for at in pieces(steps, chosen)]
+        assert same(whole, parts)
+
+
+def signals_of(profile: tcuq.Profile, inputs: tuple[NDArray[Any], NDArray[Any]]) -> SignalColumns:
+    """The signals a monitor would see."""
+    return Signals(profile.signals, profile.inputs).run(*Inputs(profile.inputs).run(*inputs))
+
+
+@given(streams, cuts)
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_inputs(inputs: tuple[NDArray[Any], NDArray[Any]], sizes: list[int]) -> None:
+    """Softmax and projection of a row do not depend on the rows beside it."""
+    rng = np.random.default_rng(0)
+    matrix = tuple(map(tuple, rng.normal(size=(8, 64)).tolist()))
+    wide = InputSettings("logits", 7, 64, Projection("pca", (0.5,) * 64, matrix))
+    check(lambda: Inputs(wide), (inputs[0], np.hstack([inputs[1], inputs[1]])), sizes)
+
+
+@given(streams, cuts, st.sampled_from([(1,), (1, 2, 4), (3, 7)]))
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_signals(
+    inputs: tuple[NDArray[Any], NDArray[Any]], sizes: list[int], lags: tuple[int, ...]
+) -> None:
+    """Every signal of every step."""
+    profile = PROFILES[1]
+    novelty = profile.signals.novelty
+    assert isinstance(novelty, NoveltySettings)
+    converted = Inputs(profile.inputs).run(*inputs)
+    chosen = SignalSettings(lags, 0.5, novelty)
+    check(lambda: Signals(chosen, profile.inputs), converted, sizes)
+
+
+@given(streams, cuts, st.sampled_from(PROFILES))
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_score(
+    inputs: tuple[NDArray[Any], NDArray[Any]], sizes: list[int], profile: tcuq.Profile
+) -> None:
+    """The risk, smoothed terms included."""
+    check(lambda: make_score(profile.score), (signals_of(profile, inputs),), sizes)
+
+
+@given(
+    st.lists(st.integers(0, RISK_LEVELS), min_size=1, max_size=80), cuts, st.sampled_from(PROFILES)
+)
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_threshold(risks: list[int], sizes: list[int], profile: tcuq.Profile) -> None:
+    """Requests, exceedances and levels."""
+    check(lambda: Threshold(profile.threshold), (np.array(risks),), sizes)
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=80), cuts)
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_budget(wishes: list[bool], sizes: list[int]) -> None:
+    """Outcomes."""
+    check(lambda: Budget(PROFILES[1].budget), (np.array(wishes),), sizes)
+
+
+@given(streams, cuts, st.sampled_from(PROFILES[1:]), st.integers(2, 6))
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_alarm(
+    inputs: tuple[NDArray[Any], NDArray[Any]],
+    sizes: list[int],
+    profile: tcuq.Profile,
+    times: int,
+) -> None:
+    """Alarms, over several blocks."""
+    longer = tuple(np.tile(column, (times, 1)) for column in inputs)
+    assert profile.alarm is not None
+    chosen = profile.alarm
+    check(lambda: Alarm(chosen), (signals_of(profile, longer),), sizes)  # type: ignore[arg-type]
+
+
+@given(streams, cuts, st.sampled_from(PROFILES))
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_monitor(
+    inputs: tuple[NDArray[Any], NDArray[Any]], sizes: list[int], profile: tcuq.Profile
+) -> None:
+    """Whole decisions, and the state they leave behind."""
+    check(lambda: tcuq.Monitor(profile), inputs, sizes)
+    whole, stepped = tcuq.Monitor(profile), tcuq.Monitor(profile)
+    trace = whole.run(*inputs)
+    for index, (row, features) in enumerate(zip(*inputs, strict=True)):
+        assert stepped.step(row, features) == trace[index]
+    assert whole.snapshot() == stepped.snapshot()

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two promises that hold on any sequence, as exact integer statements over every window."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from tcuq.budget import Budget, Outcome
+from tcuq.settings import (
+    ALPHA_BITS,
+    RISK_LEVELS,
+    TOKEN,
+    BudgetSettings,
+    ThresholdSettings,
+)
+from tcuq.threshold import Threshold
+
+EXAMPLES = 500
+STEPS = 400
+
+ledgers = st.builds(
+    ThresholdSettings,
+    mode=st.sampled_from(["guarded", "adaptive"]),
+    alpha_q16=st.integers(1, 65535),
+    step=st.integers(1, RISK_LEVELS),
+    start=st.integers(0, RISK_LEVELS),
+    anchor=st.integers(0, RISK_LEVELS),
+    warmup=st.integers(0, 100),
+)
+levels = st.integers(0, RISK_LEVELS)
+
+
+def alternating(low: int, high: int) -> list[int]:
+    """Extremes in turn."""
+    return [low, high] * (STEPS // 2)
+
+
+sequences = st.one_of(
+    st.lists(levels, min_size=1, max_size=STEPS),
+    st.lists(levels, min_size=1, max_size=STEPS).map(sorted),
+    st.lists(levels, min_size=1, max_size=STEPS).map(lambda v: sorted(v, reverse=True)),
+    st.builds(lambda v: [v] * STEPS, levels),
+    st.builds(alternating, levels, levels),
+    st.lists(st.sampled_from([0, 1, RISK_LEVELS // 2, RISK_LEVELS]), min_size=1, max_size=STEPS),
+)
+
+
+def worst_windows(hits: NDArray[np.bool_], cost: int, rate: int) -> tuple[int, int]:
+    """The least and the greatest sum of (cost · hit - rate) over all windows, exactly."""
+    sums = np.concatenate([[0], np.cumsum(np.where(hits, cost - rate, -rate).astype(np.int64))])
+    rises = sums - np.minimum.accumulate(sums)
+    falls = sums - np.maximum.accumulate(sums)
+    return int(falls.min()), int(rises.max())
+
+
+def assert_exceedances_keep_to_alpha(
+    chosen: ThresholdSettings, exceeded: NDArray[np.bool_]
+) -> None:
+    """|count/n - alpha| <= (R + step) / (step · n) for every window of n, without a division."""
+    low, high = worst_windows(exceeded, 1 << ALPHA_BITS, chosen.alpha_q16)
+    bound = (RISK_LEVELS + chosen.step) << ALPHA_BITS
+    assert chosen.step * high <= bound
+    assert chosen.step * -low <= bound
+
+
+@given(ledgers, sequences)
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_exceedances_keep_to_alpha_in_every_window(
+    chosen: ThresholdSettings, risks: list[int]
+) -> None:
+    """On random, sorted, constant, alternating and tied sequences the bound holds exactly."""
+    _, exceeded, _ = Threshold(chosen).run(np.array(risks, np.int64))
+    assert_exceedances_keep_to_alpha(chosen, exceeded)
+
+
+@given(ledgers, st.lists(st.booleans(), min_size=1, max_size=STEPS))
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_exceedances_keep_to_alpha_against_an_adversary(
+    chosen: ThresholdSettings, exceed: list[bool]
+) -> None:
+    """An opponent who sees the ledger and picks each risk just above or below it gains nothing."""
+    threshold = Threshold(chosen)
+    exceeded = []
+    for wish in exceed:
+        at = -(-threshold.ledger_q16 // (1 << ALPHA_BITS))  # the lowest level that exceeds
+        level = min(max(at if wish else at - 1, 0), RISK_LEVELS)
+        exceeded.append(threshold.run(np.array([level]))[1][0])
+    assert_exceedances_keep_to_alpha(chosen, np.array(exceeded))
+
+
+buckets = st.builds(
+    BudgetSettings,
+    rate_q16=st.integers(0, TOKEN),
+    burst_q16=st.integers(0, 40 * TOKEN),
+)
+
+
+@given(buckets, st.lists(st.booleans(), min_size=1, max_size=STEPS))
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_abstentions_keep_to_the_budget_in_every_window(
+    chosen: BudgetSettings, wishes: list[bool]
+) -> None:
+    """Count <= floor(burst + budget · n) for every window of n, as integers."""
+    outcomes = Budget(chosen).run(np.array(wishes))
+    _, high = worst_windows(outcomes == Outcome.ABSTAIN, TOKEN, chosen.rate_q16)
+    assert high <= chosen.burst_q16
+
+
+@given(buckets, st.sampled_from(["always", "alternating", "late"]))
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_abstentions_keep_to_the_budget_under_greed(chosen: BudgetSettings, greed: str) -> None:
+    """Asking always, every other step, or all at once after a long rest, changes nothing."""
+    steps = np.arange(2000)
+    wishes = {"always": steps >= 0, "alternating": steps % 2 == 0, "late": steps >= 1500}[greed]
+    outcomes = Budget(chosen).run(wishes)
+    _, high = worst_windows(outcomes == Outcome.ABSTAIN, TOKEN, chosen.rate_q16)
+    assert high <= chosen.burst_q16
+    assert ((outcomes == Outcome.ACCEPT) == ~wishes).all()

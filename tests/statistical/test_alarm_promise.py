@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The alarm's promise: no more false alarms than 2^-h a step, where its assumption holds."""
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from alarm import promise_rows
+from tcuq.alarm import Alarm
+from tcuq.calibrate.bets import fit_channel
+from tcuq.columns import SignalColumns
+from tcuq.settings import AlarmSettings
+
+SHORT = "TCUQ_SHORT" in os.environ
+H = 12
+
+
+def autoregressive(steps: int, time: float, rng: np.random.Generator) -> NDArray[np.float64]:
+    """A stationary AR(1) stream with this integrated autocorrelation time."""
+    keep = np.exp(-2 / time) if time > 1 else 0.0
+    shocks = rng.normal(size=steps) * np.sqrt(1 - keep**2)
+    values = np.empty(steps)
+    value = rng.normal()
+    for step in range(steps):
+        value = keep * value + shocks[step]
+        values[step] = value
+    return values
+
+
+def columns(values: NDArray[np.float64]) -> SignalColumns:
+    """All signals with these values."""
+    label, past = np.zeros(len(values), np.int32), np.ones(len(values), np.bool_)
+    columns: list[Any] = [label, *[values] * 7, past]
+    return SignalColumns(*columns)
+
+
+@pytest.mark.parametrize("time", [1.0, 8.0, 30.0])
+@pytest.mark.parametrize("signal", ["novelty", "divergence"])
+def test_false_alarms_over_many_calibrations(signal: str, time: float) -> None:
+    """Over fresh calibrations of autocorrelated streams the total stays within n · 2^-h."""
+    rng = np.random.default_rng(7)
+    calibrations, steps = (8, 20_000) if SHORT else (40, 50_000)
+    alarms = 0
+    for _ in range(calibrations):
+        fitted = fit_channel(
+            signal,  # type: ignore[arg-type]
+            [autoregressive(6000, time, rng)],
+            channels=1,
+            caution=1,
+            distinct_share=1.0,
+        )
+        alarm = Alarm(AlarmSettings(H, (fitted.channel,)))
+        alarms += int((alarm.run(columns(autoregressive(steps, time, rng))) > 0).sum())
+    assert alarms <= calibrations * steps / 2**H
+
+
+def test_epoch_evidence_is_an_e_value() -> None:
+    """Markov's bound holds for the epoch's evidence: P(e >= 2^b) <= 2^-b, over fresh epochs."""
+    rng = np.random.default_rng(3)
+    fitted = fit_channel(
+        "novelty", [rng.normal(size=20_000)], channels=1, caution=1, distinct_share=1.0
+    )
+    alarm = Alarm(AlarmSettings(20, (fitted.channel,)))
+    epochs = 400 if SHORT else 4000
+    evidence = []
+    for _ in range(epochs):
+        alarm.run(columns(rng.normal(size=160)))
+        evidence.append(alarm.end_epoch() / 256)
+    for bits in (1, 2, 4):
+        share = np.mean(np.array(evidence) >= bits)
+        assert share <= 2.0**-bits + 3 * np.sqrt(2.0**-bits / epochs)
+
+
+def test_promise_on_recorded_people() -> None:
+    """On people neither trained nor calibrated on, looped with noise, it holds at each h."""
+    for row in promise_rows(120_000 if SHORT else 1_100_000):
+        assert row.passed, row

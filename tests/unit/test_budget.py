@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+import numpy as np
+import pytest
+
+from tcuq.budget import Budget, Outcome
+from tcuq.settings import TOKEN, BudgetSettings
+
+
+def test_burst_then_rate() -> None:
+    """A full bucket is spent first, then one token comes every 1/rate steps."""
+    budget = Budget(BudgetSettings(rate_q16=TOKEN // 4, burst_q16=2 * TOKEN))
+    outcomes = budget.run(np.ones(12, np.bool_))
+    assert (outcomes == Outcome.ABSTAIN).nonzero()[0].tolist() == [0, 1, 4, 8]
+    assert (outcomes == Outcome.DENIED).sum() == 8
+
+
+def test_nothing_asked_is_accepted() -> None:
+    """Steps that do not ask are accepted and fill the bucket, up to the burst."""
+    budget = Budget(BudgetSettings(rate_q16=TOKEN, burst_q16=TOKEN))
+    assert budget.run(np.zeros(5, np.bool_)).tolist() == [Outcome.ACCEPT] * 5
+    assert budget.tokens_q16 == TOKEN
+
+
+def test_no_budget_denies_after_the_burst() -> None:
+    """A budget of 0 allows the burst once and never again."""
+    budget = Budget(BudgetSettings(rate_q16=0, burst_q16=TOKEN))
+    assert budget.run(np.ones(3, np.bool_)).tolist() == [1, 2, 2]
+
+
+@pytest.mark.parametrize("steps", [0, 1, 7])
+def test_reset_fills_the_bucket(steps: int) -> None:
+    """After a reset the whole burst is there again."""
+    budget = Budget(BudgetSettings(rate_q16=1, burst_q16=3 * TOKEN))
+    budget.run(np.ones(steps, np.bool_))
+    budget.reset()
+    assert budget.tokens_q16 == 3 * TOKEN

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+import io
+import sys
+
+import pytest
+
+from tcuq.progress import Progress
+
+CLEAR = "\r\x1b[K"
+
+
+class Terminal(io.StringIO):
+    """Text that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        """As a terminal's."""
+        return True
+
+
+def watched(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Standard error, as a person sees it; not a fixture, because pytest sets it before a test."""
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    return screen
+
+
+def test_silent_when_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:
+    """A log or a pipe gets nothing, however long the work takes."""
+    with Progress("steps", total=3, patience_s=0) as progress:
+        for _ in range(3):
+            progress.advance()
+    assert capsys.readouterr() == ("", "")
+
+
+def test_silent_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work that ends within the patience is not reported."""
+    terminal = watched(monkeypatch)
+    with Progress("steps", total=3, patience_s=60) as progress:
+        progress.advance(3)
+    assert terminal.getvalue() == ""
+
+
+def test_draws_one_line_and_clears_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal the line says what, how many, how fast and how long; at the end it is gone."""
+    terminal = watched(monkeypatch)
+    with Progress("steps", total=4000, patience_s=0) as progress:
+        progress.advance(1000)
+        drawn = terminal.getvalue()
+    assert drawn.startswith(f"{CLEAR}steps: 1,000 of 4,000 · ")
+    assert "/s · " in drawn
+    assert drawn.endswith(" s left")
+    assert terminal.getvalue() == drawn + CLEAR
+    assert "\n" not in terminal.getvalue()
+
+
+def test_does_not_flicker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line is drawn at most ten times a second."""
+    terminal = watched(monkeypatch)
+    with Progress("steps", total=1000, patience_s=0) as progress:
+        for _ in range(1000):
+            progress.advance()
+    assert terminal.getvalue().count("steps:") <= 3
+
+
+def test_error_clears_the_line_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupted piece of work leaves a clean line behind."""
+    terminal = watched(monkeypatch)
+    progress = Progress("steps", total=9, patience_s=0)
+    progress.advance()
+    with pytest.raises(KeyboardInterrupt), progress:
+        raise KeyboardInterrupt
+    assert terminal.getvalue().endswith(CLEAR)

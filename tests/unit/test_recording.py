@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import pytest
+
+import tcuq
+from tcuq.recording import PARQUET_CHUNK_STEPS, load_stream, save_stream
+
+ENDINGS = (".npz", ".parquet")
+TYPES = ("float16", "float32", "float64", "uint8", "int8")
+HALVES = np.full((4, 2), 0.5)
+
+
+def recorded(steps: int, dtype: str, **columns: Any) -> tcuq.Stream:
+    """A stream whose posteriors, read as logits, have this type."""
+    rng = np.random.default_rng(steps)
+    return tcuq.Stream(rng.integers(0, 100, (steps, 3)).astype(dtype), kind="logits", **columns)
+
+
+def everything(steps: int) -> dict[str, Any]:
+    """Every optional column."""
+    return {
+        "features": np.arange(2 * steps, dtype=np.float32).reshape(steps, 2),
+        "labels": np.arange(steps) % 4 - 1,
+        "starts": [0, 1, steps // 2, steps - 1],
+        "shifted": np.arange(steps) % 3 == 0,
+    }
+
+
+def same(path: Path, stream: tcuq.Stream) -> bool:
+    """Whether a stream comes back from the file with the same values, types and recordings."""
+    save_stream(stream, path)
+    return load_stream(path).sha256 == stream.sha256
+
+
+def write(path: Path, **members: Any) -> Path:
+    """An .npz file of these members."""
+    np.savez(path, **members)
+    return path
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("dtype", TYPES)
+def test_posteriors_keep_their_type(tmp_path: Path, ending: str, dtype: str) -> None:
+    """Posteriors of every type a recorder writes come back bit for bit."""
+    assert same(tmp_path / f"a{ending}", recorded(50, dtype))
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("dtype", TYPES)
+def test_features_keep_their_type(tmp_path: Path, ending: str, dtype: str) -> None:
+    """Features of every type a recorder writes come back bit for bit."""
+    features = np.arange(100).reshape(50, 2).astype(dtype)
+    assert same(tmp_path / f"a{ending}", recorded(50, "float16", features=features))
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("column", ["features", "labels", "starts", "shifted"])
+def test_columns_come_back_alone(tmp_path: Path, ending: str, column: str) -> None:
+    """Each optional column comes back when it is the only one, and the others stay absent."""
+    chosen = {column: everything(60)[column]}
+    assert same(tmp_path / f"a{ending}", recorded(60, "float64", **chosen))
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("steps", [4, PARQUET_CHUNK_STEPS, 2 * PARQUET_CHUNK_STEPS + 7])
+def test_several_recordings_come_back(tmp_path: Path, ending: str, steps: int) -> None:
+    """Recordings shorter and longer than a chunk of the file come back apart."""
+    assert same(tmp_path / f"a{ending}", recorded(steps, "float32", **everything(steps)))
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_layout_in_memory_does_not_matter(tmp_path: Path, ending: str) -> None:
+    """Columns in Fortran order or with strides come back as what they hold."""
+    posteriors = np.asfortranarray(np.arange(30.0).reshape(10, 3))
+    features = np.arange(40.0).reshape(10, 4)[:, ::2]
+    stream = tcuq.Stream(posteriors, features, kind="logits")
+    assert same(tmp_path / f"a{ending}", stream)
+
+
+def test_streams_in_the_box_come_back(tmp_path: Path, test_stream: tcuq.Stream) -> None:
+    """A real stream goes through both formats unharmed."""
+    for ending in ENDINGS:
+        assert same(tmp_path / f"a{ending}", test_stream)
+
+
+def test_scales_multiply_integers(tmp_path: Path) -> None:
+    """Quantised columns are multiplied by their scales."""
+    path = write(
+        tmp_path / "a.npz",
+        kind="probabilities",
+        posteriors=np.array([[64, 192], [255, 0]], np.uint8),
+        posterior_scale=1 / 256,
+        features=np.array([[-128], [127]], np.int8),
+        feature_scale=0.5,
+    )
+    stream = load_stream(path)
+    assert stream.posteriors.tolist() == [[0.25, 0.75], [255 / 256, 0.0]]
+    assert stream.features is not None
+    assert stream.features.tolist() == [[-64.0], [63.5]]
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, np.nan, np.inf, [1.0, 2.0], "1", 1j])
+def test_bad_scales_are_refused(tmp_path: Path, scale: Any) -> None:
+    """A scale is one positive, finite number."""
+    path = write(tmp_path / "a.npz", kind="logits", posteriors=HALVES, posterior_scale=scale)
+    with pytest.raises(tcuq.StreamError, match="posterior_scale must be one positive number"):
+        load_stream(path)
+
+
+def test_members_of_other_names_are_ignored(tmp_path: Path) -> None:
+    """A recorder may keep notes of its own beside the columns."""
+    path = write(tmp_path / "a.npz", kind="logits", posteriors=HALVES, class_names=["a", "b"])
+    assert len(load_stream(path)) == 4
+
+
+class Interrupting:
+    """A column that is interrupted while it is read."""
+
+    def __array__(self, dtype: object = None, copy: object = None) -> NoReturn:
+        """As if Ctrl-C were pressed."""
+        raise KeyboardInterrupt
+
+    def __getitem__(self, at: slice) -> NoReturn:
+        """As if Ctrl-C were pressed."""
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("before", [b"what was there", None])
+def test_interrupted_save_changes_nothing(
+    tmp_path: Path, ending: str, before: bytes | None
+) -> None:
+    """The old file stays, or no file comes, and nothing is left beside it."""
+    path = tmp_path / f"a{ending}"
+    if before is not None:
+        path.write_bytes(before)
+    stream = recorded(50, "float32")
+    object.__setattr__(stream, "features", Interrupting())
+    with pytest.raises(KeyboardInterrupt):
+        save_stream(stream, path)
+    assert [p.read_bytes() for p in tmp_path.iterdir()] == ([] if before is None else [before])
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a", "a.npz.gz", "a.NPZ"])
+def test_other_endings_are_refused(tmp_path: Path, name: str) -> None:
+    """The ending says the format; an unknown one is refused for reading and writing."""
+    with pytest.raises(tcuq.StreamError, match=r"must end in \.npz or \.parquet"):
+        load_stream(tmp_path / name)
+    with pytest.raises(tcuq.StreamError, match=r"must end in \.npz or \.parquet"):
+        save_stream(recorded(5, "float32"), tmp_path / name)
+    assert list(tmp_path.iterdir()) == []

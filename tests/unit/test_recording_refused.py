@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that are damaged or hostile: always a StreamError, in one line that names the path."""
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import tcuq
+from tcuq.recording import FORMAT, MAX_COLUMN_BYTES, load_stream, save_stream
+
+HALVES = np.full((2, 2), 0.5)
+ROWS = {"recording": [0], "first_step": [0], "steps": [2], "posteriors": [HALVES.tobytes()]}
+META = {"kind": "probabilities", "columns": {"posteriors": ["<f8", 2]}}
+
+
+def npy(value: Any, *, pickled: bool = False) -> bytes:
+    """An array as the bytes of an .npy file."""
+    file = io.BytesIO()
+    np.save(file, value, allow_pickle=pickled)
+    return file.getvalue()
+
+
+def npy_claiming(shape: str, descr: str = "'<f8'") -> bytes:
+    """An .npy file of four floats whose header claims something else."""
+    header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}}}\n".encode()
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + HALVES.tobytes()
+
+
+def npz(**members: Any) -> Callable[[Path], None]:
+    """Writes an .npz file: columns as arrays, or bytes as they are."""
+
+    def make(path: Path) -> None:
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, value in {"kind": "probabilities", "posteriors": HALVES, **members}.items():
+                if value is not None:
+                    content = value if isinstance(value, bytes) else npy(np.asarray(value))
+                    archive.writestr(f"{name}.npy", content)
+
+    return make
+
+
+def raw(content: bytes) -> Callable[[Path], None]:
+    """Writes a file of these bytes."""
+    return lambda path: path.write_bytes(content) and None
+
+
+def table(meta: object = META, **rows: Any) -> Callable[[Path], None]:
+    """Writes a .parquet file with this metadata and these columns."""
+
+    def make(path: Path) -> None:
+        columns = {name: values for name, values in {**ROWS, **rows}.items() if values is not None}
+        text = json.dumps(meta)
+        parquet.write_table(pa.table(columns).replace_schema_metadata({FORMAT: text}), path)
+
+    return make
+
+
+def columns(**changed: Any) -> dict[str, Any]:
+    """The metadata with these columns."""
+    return {**META, "columns": changed}
+
+
+BAD_NPZ: dict[str, tuple[Callable[[Path], None], str]] = {
+    "empty": (raw(b""), "not a readable .npz file"),
+    "garbage": (raw(b"\x00\xff" * 500), "not a readable .npz file"),
+    "text": (raw(b"step,posterior\n0,0.5\n"), "not a readable .npz file"),
+    "a pickle": (raw(b"\x80\x04\x95\x00."), "not a readable .npz file"),
+    "an .npy": (raw(npy(HALVES)), "not a readable .npz file"),
+    "no kind": (npz(kind=None), "kind is missing"),
+    "no posteriors": (npz(posteriors=None), "posteriors are missing"),
+    "foreign kind": (npz(kind="votes"), "kind must be one of probabilities, logits, got 'votes'"),
+    "objects": (npz(labels=npy(np.array([{}, 1], object), pickled=True)), "Python objects"),
+    "objects in a record": (npz(labels=npy_claiming("(4,)", "[('a', '|O')]")), "Python objects"),
+    "a header of 32 TB": (npz(posteriors=npy_claiming("(2000000, 2000000)")), "32000000000000"),
+    "a header of one row more": (npz(posteriors=npy_claiming("(200, 2)")), "claims 3200 bytes"),
+    "a header of less than nothing": (npz(posteriors=npy_claiming("(-1, 2)")), "not a readable"),
+    "a header of no type": (npz(posteriors=npy_claiming("(2, 2)", "'zz'")), "not a readable"),
+    "not an array": (npz(notes=b"hello"), "not a readable .npz file"),
+    "strings": (npz(posteriors=[["a", "b"]]), "posteriors must not have dtype <U1"),
+    "complex": (npz(posteriors=HALVES * 1j), "posteriors must not have dtype complex128"),
+    "labels as floats": (npz(labels=[0.0, 1.0]), "labels must not have dtype float64"),
+    "shifted as integers": (npz(shifted=[0, 1]), "shifted must not have dtype int64"),
+    "starts as booleans": (npz(starts=[True]), "starts must not have dtype bool"),
+    "not normalised": (npz(posteriors=2 * HALVES), "must sum to 1"),
+    "label out of range": (npz(labels=[0, 7]), "labels must lie in -1..1"),
+    "no steps": (npz(posteriors=HALVES[:0]), "at least 1 step"),
+}
+
+BAD_PARQUET: dict[str, tuple[Callable[[Path], None], str]] = {
+    "empty": (raw(b""), "not a readable stream"),
+    "garbage": (raw(b"\x00\xff" * 500), "not a readable stream"),
+    "no metadata": (table(meta=None), f"metadata must hold '{FORMAT}'"),
+    "metadata of another kind": (table(meta=[1]), f"metadata must hold '{FORMAT}'"),
+    "no kind": (table(meta={"columns": META["columns"]}), "'kind'"),
+    "foreign kind": (table(meta={**META, "kind": "votes"}), "got 'votes'"),
+    "no posteriors": (table(meta=columns()), "posteriors are missing"),
+    "unknown column": (table(meta=columns(notes=["<f8", 0])), "column 'notes'"),
+    "objects": (table(meta=columns(posteriors=["O", 2])), "dtype 'O' is not known"),
+    "no such type": (table(meta=columns(posteriors=["zzz", 2])), "'zzz'"),
+    "width of text": (table(meta=columns(posteriors=["<f8", "x"])), "'x'"),
+    "width too large": (table(meta=columns(posteriors=["<f8", 3])), "must hold 48 bytes"),
+    "steps too many": (table(steps=[3]), "must hold 48 bytes for 3 steps, got 32"),
+    "steps negative": (table(steps=[-2]), "-2 steps"),
+    "steps of text": (table(steps=["two"]), "not a readable stream"),
+    "column missing": (table(posteriors=None), "not a readable stream"),
+    "steps missing": (table(steps=None), "not a readable stream"),
+    "posteriors of numbers": (table(posteriors=[3]), "not a readable stream"),
+    "no rows": (table(**{name: pa.array([], pa.int64()) for name in ROWS}), "1 step, got 0"),
+}
+
+
+def refusal(path: Path) -> str:
+    """The message a file is refused with: one line that names it."""
+    with pytest.raises(tcuq.StreamError) as caught:
+        load_stream(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ")
+    assert "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize("case", BAD_NPZ)
+def test_bad_npz_is_refused(tmp_path: Path, case: str) -> None:
+    """Nothing is unpickled, nothing is trusted, and the message says what is wrong."""
+    make, rule = BAD_NPZ[case]
+    make(tmp_path / "a.npz")
+    assert rule in refusal(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("case", BAD_PARQUET)
+def test_bad_parquet_is_refused(tmp_path: Path, case: str) -> None:
+    """What the metadata says and what the columns hold must agree."""
+    make, rule = BAD_PARQUET[case]
+    make(tmp_path / "a.parquet")
+    assert rule in refusal(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("ending", [".npz", ".parquet"])
+def test_truncated_files_are_refused(tmp_path: Path, ending: str) -> None:
+    """A file cut off anywhere is refused."""
+    path = tmp_path / f"a{ending}"
+    save_stream(tcuq.Stream(np.tile(HALVES, (50, 1)), starts=[0, 60]), path)
+    whole = path.read_bytes()
+    for length in np.linspace(0, len(whole) - 1, 25).astype(int):
+        path.write_bytes(whole[:length])
+        refusal(path)
+
+
+@pytest.mark.parametrize("ending", [".npz", ".parquet"])
+def test_absent_files_and_folders_are_refused(tmp_path: Path, ending: str) -> None:
+    """A path that holds no file says so."""
+    assert "no such file" in refusal(tmp_path / f"none{ending}").lower()
+    (tmp_path / f"folder{ending}").mkdir()
+    assert "directory" in refusal(tmp_path / f"folder{ending}")
+
+
+def test_size_is_bounded_before_it_is_allocated(tmp_path: Path) -> None:
+    """A header beyond the bound is refused even where the archive claims to hold as much."""
+    path = tmp_path / "a.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("posteriors.npy", npy_claiming(f"({MAX_COLUMN_BYTES // 16 + 1}, 2)"))
+        archive.getinfo("posteriors.npy").file_size = 2 * MAX_COLUMN_BYTES
+    assert f"claims {MAX_COLUMN_BYTES + 16} bytes" in refusal(path)

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+import numpy as np
+import pytest
+
+from tcuq.columns import SignalColumns
+from tcuq.score import AnchoredScore, TcuqScore, ewma, make_score, sigmoid, surprise
+from tcuq.settings import (
+    AnchoredScoreSettings,
+    CombinerWeights,
+    Signal,
+    TcuqScoreSettings,
+    Term,
+)
+
+
+def columns(**given: list[float]) -> SignalColumns:
+    """Signals, 0 where not given."""
+    steps = len(next(iter(given.values())))
+    values = {name: np.array(column, np.float64) for name, column in given.items()}
+    zero = np.zeros(steps)
+    return SignalColumns(
+        label=np.zeros(steps, np.int32),
+        confidence=values.get("confidence", zero),
+        divergence=values.get("divergence", zero),
+        instability=values.get("instability", zero),
+        inconsistency=values.get("inconsistency", zero),
+        doubt=values.get("doubt", zero),
+        low_confidence=values.get("low_confidence", zero),
+        novelty=values.get("novelty", zero),
+        whole_past=np.ones(steps, np.bool_),
+    )
+
+
+def term(signal: Signal = "novelty", **changes: object) -> Term:
+    """A term whose table says: 0 bits at 0, 4 bits at 8, then 1 bit a unit."""
+    plain: dict[str, object] = {
+        "signal": signal,
+        "tail": "upper",
+        "ewma": None,
+        "start": 0.0,
+        "dead": 0.0,
+        "cap": 16.0,
+        "weight": 1.0,
+        "points": (0.0, 8.0),
+        "bits": (0.0, 4.0),
+        "slope": 1.0,
+    }
+    return Term(**{**plain, **changes})  # type: ignore[arg-type]
+
+
+def test_sigmoid_does_not_overflow() -> None:
+    """Huge logits give 0 and 1, silently."""
+    assert sigmoid(np.array([-1e9, 0.0, 1e9])).tolist() == [0, 0.5, 1]
+
+
+def test_tcuq_leaves_out_what_is_absent() -> None:
+    """Without features the combination runs over the three other signals."""
+    weights = CombinerWeights(1.0, None, 2.0, 3.0)
+    score = TcuqScore(TcuqScoreSettings("free", weights, 0.5, 1.0))
+    found = score.logit(columns(divergence=[1.0], inconsistency=[1.0], doubt=[1.0]))
+    assert found.tolist() == [6.5]
+
+
+def test_tcuq_mix_blends_with_low_confidence() -> None:
+    """A mix of 0 is 1 - confidence alone."""
+    weights = CombinerWeights(1.0, 1.0, 1.0, 1.0)
+    score = TcuqScore(TcuqScoreSettings("free", weights, 0.0, 0.0))
+    assert score.run(columns(confidence=[0.75])).tolist() == [0.25]
+
+
+@pytest.mark.parametrize(("value", "bits"), [(-1, 0), (0, 0), (4, 2), (8, 4), (10, 6)])
+def test_surprise_interpolates_and_extrapolates(value: float, bits: float) -> None:
+    """Linear between the points, flat below the first, by the slope beyond the last."""
+    assert surprise(np.array([float(value)]), term()).tolist() == [bits]
+
+
+def test_lower_tail_is_the_mirror() -> None:
+    """A lower tail finds small values surprising."""
+    mirrored = term(tail="lower")
+    assert surprise(np.array([-8.0, 8.0]), mirrored).tolist() == [4, 0]
+
+
+def test_dead_zone_cap_and_weight() -> None:
+    """A term is weight · clip(bits - dead, 0, cap)."""
+    settings = AnchoredScoreSettings((term(dead=1.0, cap=2.0, weight=4.0),))
+    found = AnchoredScore(settings).run(columns(novelty=[0.0, 4.0, 8.0]))
+    assert (found * 16).tolist() == [0, 4, 8]
+
+
+def test_risk_stops_at_one() -> None:
+    """Sixteen bits of surprise are the most there is."""
+    settings = AnchoredScoreSettings((term(weight=64.0),))
+    assert AnchoredScore(settings).run(columns(novelty=[1e6])).tolist() == [1]
+
+
+def test_smoothing_starts_at_the_calibration_mean_and_is_forgotten_with_history() -> None:
+    """The first smoothed value moves from the start by 1/2^shift; a reset starts again."""
+    score = AnchoredScore(AnchoredScoreSettings((term(ewma=1, start=8.0),)))
+    first = score.run(columns(novelty=[0.0])) * 16
+    assert first.tolist() == [2]
+    score.reset_history()
+    assert (score.run(columns(novelty=[0.0])) * 16).tolist() == first.tolist()
+
+
+def test_ewma_by_hand() -> None:
+    """Each step is m += (x - m) / 2^shift."""
+    assert ewma(np.array([4.0, 4.0]), 0.0, 1).tolist() == [2, 3]
+
+
+def test_make_score_follows_the_profile() -> None:
+    """The settings' type chooses the score."""
+    weights = CombinerWeights(0.0, 0.0, 0.0, 0.0)
+    assert isinstance(make_score(TcuqScoreSettings("free", weights, 0, 0.7)), TcuqScore)
+    assert isinstance(make_score(AnchoredScoreSettings((term(),))), AnchoredScore)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+import numpy as np
+import pytest
+
+from tcuq.settings import InputSettings, NoveltySettings, SignalSettings
+from tcuq.signals import Signals
+
+
+def make(
+    classes: int = 3, width: int = 2, lags: tuple[int, ...] = (1, 2), *, novelty: bool = False
+) -> Signals:
+    """Signals with an identity whitening around the origin and (10, 0, ..)."""
+    means = (tuple([0.0] * width), (10.0, *[0.0] * (width - 1)))
+    whitening = tuple(tuple(row) for row in np.eye(width).tolist())
+    reference = NoveltySettings(means, whitening) if novelty else None
+    return Signals(
+        SignalSettings(lags, 0.5, reference), InputSettings("probabilities", classes, width, None)
+    )
+
+
+def rows(*values: list[float]) -> np.ndarray:
+    """An array of rows."""
+    return np.array(values, np.float64)
+
+
+def test_first_step_has_no_past() -> None:
+    """Without a past the three signals that look back are 0, and the step says so."""
+    columns = make().run(rows([0.2, 0.3, 0.5]), rows([1.0, 2.0]))
+    assert columns.divergence[0] == columns.inconsistency[0] == 0
+    assert columns.named("instability")[0] == 0
+    assert not columns.whole_past[0]
+
+
+def test_identical_steps_differ_by_exactly_nothing() -> None:
+    """A constant stream has divergence exactly 0, whatever the posterior."""
+    generator = np.random.default_rng(0)
+    for row in generator.dirichlet(np.ones(3), 50):
+        columns = make().run(np.repeat(row[None], 5, axis=0), np.ones((5, 2)))
+        assert (columns.divergence == 0).all()
+        assert np.abs(columns.named("instability")).max() < 1e-15
+
+
+def test_disjoint_posteriors_diverge_by_one_bit() -> None:
+    """Posteriors without common support are 1 apart: 0 log 0 is 0, no smoothing is needed."""
+    columns = make(lags=(1,)).run(rows([1, 0, 0], [0, 1, 0], [0, 0, 1]), np.ones((3, 2)))
+    assert columns.divergence.tolist() == [0, 1, 1]
+    assert columns.inconsistency.tolist() == [0, 1, 1]
+
+
+def test_weights_are_renormalised_over_the_lags_that_have_a_past() -> None:
+    """At step 1 only lag 1 exists and counts whole; at step 2 both lags do, 2/3 and 1/3."""
+    posteriors = rows([1, 0, 0], [0, 1, 0], [0, 1, 0])
+    columns = make().run(posteriors, np.ones((3, 2)))
+    assert columns.divergence == pytest.approx([0, 1, 1 / 3])
+    assert columns.inconsistency == pytest.approx([0, 1, 1 / 2])
+    assert columns.whole_past.tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "instability"),
+    [([0, 0], [0, 0], 0), ([0, 0], [1, 0], 1), ([1, 0], [0, 1], 1), ([1, 0], [-1, 0], 2)],
+)
+def test_zero_vectors_are_defined(
+    before: list[float], now: list[float], instability: float
+) -> None:
+    """Two zero vectors are alike; a zero vector is unlike anything else."""
+    columns = make(lags=(1,)).run(rows([0, 0, 1], [0, 0, 1]), rows(before, now))
+    assert columns.named("instability")[1] == pytest.approx(instability)
+
+
+def test_novelty_is_the_distance_to_the_nearest_mean() -> None:
+    """Novelty is ln(1 + least squared distance)."""
+    columns = make(novelty=True).run(np.full((3, 3), 1 / 3), rows([0, 0], [9, 2], [3, 4]))
+    assert columns.named("novelty") == pytest.approx(np.log1p([0, 5, 25]))
+
+
+def test_doubt_blends_confidence_and_margin() -> None:
+    """A near-tie is doubtful even where the top class is likely."""
+    columns = make().run(rows([0.5, 0.5, 0], [0.5, 0.25, 0.25]), np.ones((2, 2)))
+    assert columns.doubt == pytest.approx([0.5 * 0.5 + 0.5 * 1, 0.5 * 0.5 + 0.5 * 0.75])
+
+
+def test_reset_history_forgets_the_past() -> None:
+    """After a reset the next step is a first step."""
+    signals = make()
+    signals.run(rows([1, 0, 0]), rows([1, 0]))
+    signals.reset_history()
+    assert signals.run(rows([0, 1, 0]), rows([0, 1])).divergence[0] == 0
+
+
+def test_past_is_as_long_as_the_longest_lag() -> None:
+    """No more than the longest lag is kept, however long the stream."""
+    signals = make(lags=(1, 3))
+    signals.run(np.full((100, 3), 1 / 3), np.ones((100, 2)))
+    assert len(signals.state["probabilities"]) == 3

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tcuq
+from tcuq.stream import MAX_FEATURES
+
+HALVES = [[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]]
+NAN, INF = float("nan"), float("inf")
+
+BAD_POSTERIORS = {
+    "NaN": ([[NAN, 1.0]], "finite and within ±1e+09, got nan at step 0, column 0"),
+    "inf": ([[0.5, 0.5], [0.0, INF]], "finite and within ±1e+09, got inf at step 1, column 1"),
+    "-inf": ([[-INF, 1.0]], "finite and within ±1e+09, got -inf at step 0, column 0"),
+    "huge": ([[2e9, 0.0]], "finite and within ±1e+09, got 2000000000.0 at step 0, column 0"),
+    "negative": ([[0.5, 0.5], [1.25, -0.25]], "of step 1 must not be negative, got -0.25"),
+    "unnormalised": ([[0.5, 0.5], [0.9, 0.2]], "of step 1 must sum to 1 within 0.02, got 1.1"),
+    "0-d": (0.5, "the shape (steps, classes), got ()"),
+    "1-d": ([0.5, 0.5], "the shape (steps, classes), got (2,)"),
+    "3-d": ([[[0.5, 0.5]]], "the shape (steps, classes), got (1, 1, 2)"),
+    "0 classes": (np.empty((3, 0)), "2 to 1000 classes, got 0"),
+    "1 class": ([[1.0]], "2 to 1000 classes, got 1"),
+    "1001 classes": (np.full((1, 1001), 1 / 1001), "2 to 1000 classes, got 1001"),
+    "empty list": ([], "the shape (steps, classes), got (0,)"),
+    "ragged": ([[0.5, 0.5], [1.0]], "must be a rectangular array of numbers"),
+    "strings": ([["0.5", "0.5"]], "must be real numbers, got dtype <U3"),
+    "complex": ([[0.5 + 0j, 0.5]], "must be real numbers, got dtype complex128"),
+    "objects": (np.array([[0.5, 0.5]], object), "must be real numbers, got dtype object"),
+    "None": (None, "must be real numbers, got dtype object"),
+    "booleans": ([[True, False]], "must be real numbers, got dtype bool"),
+}
+
+BAD_COLUMNS = {
+    "label too large": ({"labels": [0, 1, 2]}, "labels must lie in -1..1, got 0..2"),
+    "label below -1": ({"labels": [0, -2, 1]}, "labels must lie in -1..1, got -2..1"),
+    "label float": ({"labels": [0.0, 1.0, 1.0]}, "labels must be integers, got dtype float64"),
+    "label boolean": ({"labels": [True, False, True]}, "labels must be integers, got dtype bool"),
+    "labels short": ({"labels": [0, 1]}, "labels must have the shape (3,), got (2,)"),
+    "labels 2-d": ({"labels": [[0], [1], [1]]}, "labels must have the shape (3,), got (3, 1)"),
+    "start too late": ({"starts": [0, 3]}, "starts must lie in 0..2, got 0..3"),
+    "start negative": ({"starts": [-1]}, "starts must lie in 0..2, got -1..0"),
+    "start float": ({"starts": [1.0]}, "starts must be a list of integers, got [1.0]"),
+    "start number": ({"starts": 1}, "starts must be a list of integers, got 1"),
+    "shifted integers": ({"shifted": [0, 1, 1]}, "shifted must be 3 booleans, got shape (3,)"),
+    "shifted short": ({"shifted": [True]}, "shifted must be 3 booleans, got shape (1,)"),
+    "features short": (
+        {"features": [[1.0]]},
+        "features must have the shape (3, width), got (1, 1)",
+    ),
+    "features 1-d": (
+        {"features": [1.0, 2.0, 3.0]},
+        "features must have the shape (3, width), got (3,)",
+    ),
+    "features of no width": (
+        {"features": np.empty((3, 0))},
+        "features must be 1 to 65536 wide, got 0",
+    ),
+    "features too wide": (
+        {"features": np.zeros((3, MAX_FEATURES + 1), np.int8)},
+        "features must be 1 to 65536 wide, got 65537",
+    ),
+    "features NaN": (
+        {"features": [[1.0], [1.0], [NAN]]},
+        "features must be finite and within ±1e+09, got nan at step 2, column 0",
+    ),
+    "features huge": (
+        {"features": [[1.0, -1.1e9]] * 3},
+        "features must be finite and within ±1e+09, got -1100000000.0 at step 0, column 1",
+    ),
+    "features ragged": (
+        {"features": [[1.0], [1.0, 2.0], [1.0]]},
+        "features must be a rectangular array of numbers",
+    ),
+    "features strings": (
+        {"features": [["a"], ["b"], ["c"]]},
+        "features must be real numbers, got dtype <U1",
+    ),
+    "kind wrong": ({"kind": "logit"}, "kind must be one of probabilities, logits, got 'logit'"),
+    "kind missing": ({"kind": None}, "kind must be one of probabilities, logits, got None"),
+}
+
+
+def refusal(*arguments: Any, **columns: Any) -> str:
+    """The message a stream is refused with."""
+    with pytest.raises(tcuq.InputError) as caught:
+        tcuq.Stream(*arguments, **columns)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("case", BAD_POSTERIORS)
+def test_bad_posteriors_are_refused(case: str) -> None:
+    """The message is one line with the name, the rule and the value."""
+    posteriors, rule = BAD_POSTERIORS[case]
+    message = refusal(posteriors)
+    assert message.startswith("posteriors ")
+    assert rule in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("case", BAD_COLUMNS)
+def test_bad_columns_are_refused(case: str) -> None:
+    """The message is one line with the name, the rule and the value."""
+    columns, message = BAD_COLUMNS[case]
+    said = refusal(HALVES, **columns)
+    assert message in said
+    assert "\n" not in said
+
+
+def test_no_steps_are_refused() -> None:
+    """A stream of no steps is nothing to calibrate on or to run over."""
+    assert refusal(np.empty((0, 3))) == "a stream must have at least 1 step, got 0"
+
+
+def test_logits_may_be_anything_tame() -> None:
+    """Negative and large logits are no error; only their kind says what they are."""
+    assert len(tcuq.Stream([[-1e9, 1e9]], kind="logits")) == 1
+    assert 'say kind="logits"' in refusal([[-1.0, 1.0]])
+
+
+@pytest.mark.parametrize("total", [252, 260])
+def test_int8_softmax_is_a_probability(total: int) -> None:
+    """What an int8 softmax gives, 252 to 260 of 256, is accepted."""
+    assert len(tcuq.Stream([[total / 512, total / 512]])) == 1
+
+
+def test_starts_are_sorted_unique_and_hold_0() -> None:
+    """Step 0 begins a recording, said or not; order and repeats do not matter."""
+    assert tcuq.Stream(HALVES, starts=[2, 1, 2]).starts.tolist() == [0, 1, 2]
+    assert tcuq.Stream(HALVES).starts.tolist() == [0]
+
+
+def test_parts_are_the_recordings() -> None:
+    """Parts follow the starts, carry every column, and each begins at its own step 0."""
+    stream = tcuq.Stream(
+        [[0.1, 0.9], [0.2, 0.8], [0.3, 0.7], [0.4, 0.6]],
+        [[1], [2], [3], [4]],
+        [0, 1, -1, 0],
+        starts=[1, 3],
+        shifted=[False, True, True, False],
+    )
+    parts = list(stream.parts())
+    assert [len(part) for part in parts] == [1, 2, 1]
+    assert all(part.starts.tolist() == [0] for part in parts)
+    for name in ("posteriors", "features", "labels", "shifted"):
+        joined = np.concatenate([getattr(part, name) for part in parts])
+        assert (joined == getattr(stream, name)).all()
+
+
+def test_cut_keeps_recordings_apart() -> None:
+    """Starts inside a cut move with it; absent columns stay absent."""
+    stream = tcuq.Stream([[0.5, 0.5]] * 10, starts=[0, 4, 7], kind="logits")
+    piece = stream.cut(3, 8)
+    assert (len(piece), piece.kind, piece.starts.tolist()) == (5, "logits", [0, 1, 4])
+    assert (piece.features, piece.labels, piece.shifted) == (None, None, None)
+    assert stream.cut(4, 7).starts.tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"posteriors": [[0.5, 0.5], [0.5, 0.5], [0.4, 0.6]]},
+        {"posteriors": np.array(HALVES, np.float32)},
+        {"features": [[1.0], [2.0], [4.0]]},
+        {"features": None},
+        {"labels": [0, 1, 0]},
+        {"labels": None},
+        {"kind": "logits"},
+        {"starts": [1, 2]},
+        {"shifted": [True, True, True]},
+        {"shifted": None},
+    ],
+)
+def test_hash_knows_every_column(change: dict[str, Any]) -> None:
+    """A changed value, type, kind or absence changes the hash; the same stream keeps it."""
+    columns: dict[str, Any] = {
+        "posteriors": HALVES,
+        "features": [[1.0], [2.0], [3.0]],
+        "labels": [0, 1, 1],
+        "starts": [1],
+        "shifted": [False, True, True],
+    }
+    first = tcuq.Stream(**columns).sha256
+    assert tcuq.Stream(**columns).sha256 == first
+    assert tcuq.Stream(**{**columns, **change}).sha256 != first
+
+
+def test_distinct_counts_whole_steps() -> None:
+    """Two steps are the same when posteriors and features both are."""
+    rows = [[0.5, 0.5], [0.5, 0.5], [0.4, 0.6]]
+    assert tcuq.Stream(rows).distinct == 2
+    assert tcuq.Stream(rows, [[1], [2], [1]]).distinct == 3
+    assert tcuq.Stream(HALVES, [[1], [1], [1]]).distinct == 1
