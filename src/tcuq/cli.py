@@ -20,18 +20,15 @@ from tcuq.alarm import AlarmFlag
 from tcuq.atomic import written_whole
 from tcuq.budget import Outcome
 from tcuq.errors import CalibrationWarning, MissingExtraError, TcuqError
-from tcuq.monitor import Monitor, Trace, joined_traces
+from tcuq.monitor import Monitor, Trace
 from tcuq.profile import Profile
 from tcuq.progress import Progress
 from tcuq.recording import load_stream
-from tcuq.stream import Stream
 from tcuq.summary import summary
 from tcuq.version import __version__
 
 if TYPE_CHECKING:
     from tcuq.demo import Demonstration
-
-PIECE_STEPS = 16_384  # between two looks at the progress line
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -136,7 +133,10 @@ def _fit(asked: argparse.Namespace) -> None:
 
 def _run(asked: argparse.Namespace) -> None:
     profile, stream = Profile.load(asked.profile), load_stream(asked.stream)
-    trace = _run_in_pieces(Monitor(profile), stream)
+    with Progress("steps", total=len(stream)) as progress:
+        trace = Monitor(profile).run(
+            stream.posteriors, stream.features, starts=stream.starts, progress=progress.advance
+        )
     if asked.output:
         _save_trace(trace, asked.output)
     alarms = {
@@ -159,18 +159,6 @@ def _run(asked: argparse.Namespace) -> None:
         if steps
     ] or ["no alarm"]
     _say(asked, facts, "\n".join(text))
-
-
-def _run_in_pieces(monitor: Monitor, stream: Stream) -> Trace:
-    traces = []
-    with Progress("steps", total=len(stream)) as progress:
-        for begin in range(0, len(stream), PIECE_STEPS):
-            piece = stream.cut(begin, min(begin + PIECE_STEPS, len(stream)))
-            resumes = begin not in stream.starts
-            starts = piece.starts[1:] if resumes else piece.starts
-            traces.append(monitor.run(piece.posteriors, piece.features, starts=starts))
-            progress.advance(len(piece))
-    return joined_traces(traces)
 
 
 def _save_trace(trace: Trace, path: str) -> None:

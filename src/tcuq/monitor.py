@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Monitor: inputs → signals → score → threshold → budget, and alarm, composed in float."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -106,8 +106,13 @@ class Monitor:
         features: ArrayLike | None = None,
         *,
         starts: ArrayLike = (),
+        progress: Callable[[int], object] | None = None,
     ) -> Trace:
-        """Decide on consecutive steps; history is forgotten before each step in ``starts``."""
+        """Decide on consecutive steps.
+
+        History is forgotten before each step in ``starts``; ``progress`` is told of every batch of
+        steps that is done.
+        """
         rows, columns = self._inputs.check(posteriors, features)
         trace = _empty_trace(len(rows))
         forget = {int(step) for step in np.atleast_1d(np.asarray(starts, np.int64))}
@@ -116,6 +121,8 @@ class Monitor:
                 self.reset_history()
             part = None if columns is None else columns[begin:end]
             self._run_chunk(rows[begin:end], part, trace, slice(begin, end))
+            if progress is not None:
+                progress(end - begin)
         return trace
 
     def _run_chunk(

@@ -193,8 +193,9 @@ def _numeric(values: ArrayLike, name: str) -> Array:
 
 
 def _refuse_wild(rows: Array, name: str) -> None:
-    tame = np.abs(rows, dtype=np.float64) <= MAX_MAGNITUDE  # False for NaN too
-    if not tame.all():
+    # By the extremes, without a temporary array the size of the stream; NaN compares as False.
+    if rows.size and not -MAX_MAGNITUDE <= float(rows.min()) <= float(rows.max()) <= MAX_MAGNITUDE:
+        tame = np.abs(rows, dtype=np.float64) <= MAX_MAGNITUDE
         step, column = (int(i) for i in np.argwhere(~tame)[0])
         raise InputError(
             f"{name} must be finite and within ±{MAX_MAGNITUDE:g},"

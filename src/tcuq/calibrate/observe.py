@@ -8,22 +8,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcuq.calibrate.novelty import fit_novelty, novelty_out_of_fold
-from tcuq.columns import SignalColumns
+from tcuq.columns import SignalColumns, joined
 from tcuq.inputs import Inputs
+from tcuq.progress import Progress
 from tcuq.settings import InputSettings, SignalSettings
 from tcuq.signals import Signals
 from tcuq.stream import Stream
 
 Parts = Sequence[SignalColumns]
 
+CHUNK_STEPS = 8192  # bounds the memory of a long recording
+
 
 def observe(stream: Stream, inputs: InputSettings, settings: SignalSettings) -> Parts:
     """The signals of each recording."""
     converter, signals = Inputs(inputs), Signals(settings, inputs)
     parts = []
-    for part in stream.parts():
-        signals.reset_history()
-        parts.append(signals.run(*converter.run(part.posteriors, part.features)))
+    with Progress("signals of steps", total=len(stream)) as progress:
+        for part in stream.parts():
+            signals.reset_history()
+            chunks = []
+            for begin in range(0, len(part), CHUNK_STEPS):
+                chunk = part.cut(begin, min(begin + CHUNK_STEPS, len(part)))
+                chunks.append(signals.run(*converter.run(chunk.posteriors, chunk.features)))
+                progress.advance(len(chunk))
+            parts.append(joined(chunks))
     return parts
 
 

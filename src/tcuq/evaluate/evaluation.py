@@ -95,12 +95,15 @@ def run_serviced(profile: Profile, stream: Stream) -> Trace:
     """One monitor over all recordings; it starts anew where a shift is over, as if repaired."""
     monitor = Monitor(profile)
     traces, was_shifted = [], False
-    for part in stream.parts():
-        shifted = np.zeros(1, np.bool_) if part.shifted is None else part.shifted
-        if was_shifted and not shifted[0]:
-            monitor.reset()
-        traces.append(monitor.run(part.posteriors, part.features, starts=[0]))
-        was_shifted = bool(shifted[-1])
+    with Progress("steps", total=len(stream)) as progress:
+        for part in stream.parts():
+            shifted = np.zeros(1, np.bool_) if part.shifted is None else part.shifted
+            if was_shifted and not shifted[0]:
+                monitor.reset()
+            traces.append(
+                monitor.run(part.posteriors, part.features, starts=[0], progress=progress.advance)
+            )
+            was_shifted = bool(shifted[-1])
     return joined_traces(traces)
 
 

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import pytest
+
+import tcuq
+from tcuq.cli import PIECE_STEPS, main
+from tcuq.recording import save_stream
+
+BOX = Path(tcuq.__file__).parent / "data/hapt"
+CALIBRATION, DEVELOPMENT = str(BOX / "calibration.npz"), str(BOX / "development.npz")
+TEST, FAULT = str(BOX / "test.npz"), str(BOX / "fault_gain.npz")
+
+Said = Callable[..., str]
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    """Runs a command that must succeed and say nothing on standard error; what it printed."""
+
+    def run(*arguments: object) -> str:
+        assert main([str(argument) for argument in arguments]) == 0
+        captured = capsys.readouterr()
+        assert captured.err == ""
+        return captured.out
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory, profile: tcuq.Profile) -> Path:
+    """The recommended profile in a file."""
+    path = tmp_path_factory.mktemp("profile") / "p.json"
+    profile.save(path)
+    return path
+
+
+def read(text: str) -> dict[str, Any]:
+    """One line of JSON without NaN or infinity."""
+
+    def refuse(name: str) -> NoReturn:
+        pytest.fail(f"{name} is not JSON")
+
+    assert text.count("\n") == 1
+    found: dict[str, Any] = json.loads(text, parse_constant=refuse)
+    return found
+
+
+def test_demo_shows_every_fault(said: Said) -> None:
+    """The demo prints its profile, a row for each fault and a picture."""
+    text = said("demo")
+    for name in ("noise", "gain", "bias", "rotation", "dropout", "stuck"):
+        assert f"\n{name} " in text
+    assert "one false alarm in 2^20" in text
+    assert all(f"\n{row}  " in text for row in ("risk ", "fault", "asks ", "alarm"))
+
+
+def test_demo_as_json(said: Said, profile: tcuq.Profile) -> None:
+    """The same as JSON: the profile's hash and every fault's figures."""
+    found = read(said("demo", "--json"))
+    assert found["profile"] == profile.sha256
+    assert [fault["fault"] for fault in found["faults"]][:2] == ["noise", "gain"]
+    assert found["false_alarms"] == 0
+
+
+def test_fit_writes_the_profile_of_the_library(
+    said: Said, tmp_path: Path, profile: tcuq.Profile
+) -> None:
+    """The file holds what tcuq.fit gives, and the text is its summary."""
+    text = said("fit", CALIBRATION, "-o", tmp_path / "p.json")
+    assert tcuq.Profile.load(tmp_path / "p.json") == profile
+    assert text.startswith(f"profile    {profile.sha256[:8]}  preset recommended")
+    assert f"written to {tmp_path / 'p.json'}" in text
+    assert f"warning    {profile.provenance.warnings[0]}" in text
+
+
+def test_fit_as_json(said: Said, tmp_path: Path, profile: tcuq.Profile) -> None:
+    """The JSON printed is the document written."""
+    found = read(said("fit", CALIBRATION, "-o", tmp_path / "p.json", "--json"))
+    assert found == json.loads((tmp_path / "p.json").read_text())
+    assert found == json.loads(profile.to_json())
+
+
+def test_fit_takes_every_option(said: Said, tmp_path: Path) -> None:
+    """Each option of the command line reaches the profile."""
+    options = (
+        "--alpha 0.05 --budget 0.25 --burst 8 --score tcuq --signs monotone --mode adaptive"
+        " --lags 1,3 --h 12 --caution 2 --projection lda --seed 5 --preset paper"
+    )
+    given = ("--development", DEVELOPMENT, *options.split(), "-o", tmp_path / "p.json")
+    found = read(said("fit", CALIBRATION, *given, "--json"))
+    assert found["threshold"]["alpha_q16"] == round(0.05 * 65536)
+    assert found["budget"] == {"rate_q16": 65536 // 4, "burst_q16": 8 * 65536}
+    assert (found["score"]["kind"], found["score"]["signs"]) == ("tcuq", "monotone")
+    assert found["threshold"]["mode"] == "adaptive"
+    assert found["signals"]["lags"] == [1, 3]
+    assert found["alarm"]["h"] == 12
+    assert found["alarm"]["channels"][2]["block"] == 32
+    assert (found["provenance"]["seed"], found["provenance"]["preset"]) == (5, "paper")
+
+
+def test_run_counts_outcomes(said: Said, saved: Path) -> None:
+    """Every step has one outcome; alarms name their channel and step."""
+    found = read(said("run", saved, FAULT, "--json"))
+    assert sum(found["outcomes"].values()) == found["steps"] == 3031
+    assert sum(map(len, found["alarms"].values())) > 0
+    text = said("run", saved, FAULT)
+    assert "3,031 steps, mean risk " in text
+    name, steps = next((name, steps) for name, steps in found["alarms"].items() if steps)
+    assert f"alarm    {name.lower()} at step {steps[0]}" in text
+
+
+def test_run_says_when_nothing_alarmed(said: Said, saved: Path) -> None:
+    """In distribution there is no alarm, and the text says so."""
+    assert "no alarm\n" in said("run", saved, TEST)
+    assert not any(read(said("run", saved, TEST, "--json"))["alarms"].values())
+
+
+def test_run_in_pieces_is_run(
+    said: Said, tmp_path: Path, synthetic: Callable[..., tcuq.Stream]
+) -> None:
+    """A long stream gives Monitor.run's trace, wherever its recordings start."""
+    starts = [1, PIECE_STEPS - 1, PIECE_STEPS, PIECE_STEPS + 1, 2 * PIECE_STEPS + 7]
+    stream = synthetic(2 * PIECE_STEPS + 999, width=2, starts=starts, seed=3)
+    for index, chosen in enumerate((stream, stream.cut(1, len(stream)))):
+        profile = tcuq.fit(chosen, h=10, verbose=False)
+        profile.save(tmp_path / "p.json")
+        save_stream(chosen, tmp_path / "s.npz")
+        output = tmp_path / f"{index}.npz"
+        said("run", tmp_path / "p.json", tmp_path / "s.npz", "-o", output)
+        whole = tcuq.Monitor(profile).run(chosen.posteriors, chosen.features, starts=chosen.starts)
+        with np.load(output) as trace:
+            assert set(trace.files) == set(tcuq.Trace.__slots__)
+            for name in trace.files:
+                assert trace[name].tobytes() == getattr(whole, name).tobytes(), name
+
+
+def test_evaluate_prints_a_table(said: Said, saved: Path) -> None:
+    """A line for each measure with its interval and dummies."""
+    text = said("evaluate", saved, FAULT, "--rounds", 3, "--window", 50, "--seed", 1)
+    assert text.startswith("measure ")
+    assert "failure AUROC" in text
+    assert "detection delay, median steps" in text
+    assert " to " in text
+
+
+def test_evaluate_as_json(said: Said, saved: Path) -> None:
+    """Every measure has a value, an interval and dummies; what is not finite is null."""
+    found = read(said("evaluate", saved, FAULT, "--rounds", 0, "--json"))
+    assert found["failure AUROC"]["interval"] == [None, None]
+    assert found["detection delay, median steps"]["dummies"] == {"always": 1.0, "never": None}
+    assert all(measure["dummies"] for measure in found.values())
+
+
+def test_inspect_a_profile(said: Said, saved: Path, profile: tcuq.Profile) -> None:
+    """A profile's summary, or the profile itself."""
+    assert said("inspect", saved).startswith(f"profile    {profile.sha256[:8]}")
+    assert read(said("inspect", saved, "--json")) == json.loads(profile.to_json())
+
+
+def test_inspect_a_stream(said: Said, test_stream: tcuq.Stream) -> None:
+    """What a stream holds, its hash included."""
+    found = read(said("inspect", TEST, "--json"))
+    assert (found["steps"], found["recordings"], found["kind"]) == (3031, 11, "logits")
+    assert (found["classes"], found["features"], found["shifted"]) == (7, 32, 0)
+    assert (found["labelled"], found["sha256"]) == (2132, test_stream.sha256)
+    text = said("inspect", TEST)
+    assert [line.split()[0] for line in text.splitlines()] == list(found)
+
+
+def test_inspect_a_bare_stream(
+    said: Said, tmp_path: Path, synthetic: Callable[..., tcuq.Stream]
+) -> None:
+    """What was not recorded is said to be absent."""
+    bare = tcuq.Stream(synthetic(20).posteriors)
+    save_stream(bare, tmp_path / "s.parquet")
+    found = read(said("inspect", tmp_path / "s.parquet", "--json"))
+    assert (found["features"], found["labelled"], found["shifted"]) == (0, 0, None)

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the command line says and returns when something is wrong."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tcuq
+from tcuq.cli import main
+from tcuq.recording import save_stream
+
+BOX = Path(tcuq.__file__).parent / "data/hapt"
+CALIBRATION, TEST = str(BOX / "calibration.npz"), str(BOX / "test.npz")
+READY = "import sys; from tcuq.cli import main; print('ready', flush=True); "
+HIDING = "import sys; [sys.modules.update({{n: None}}) for n in {}]; from tcuq.cli import main; "
+RUN = "sys.exit(main(sys.argv[1:]))"
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory, profile: tcuq.Profile) -> str:
+    """The recommended profile in a file."""
+    path = tmp_path_factory.mktemp("profile") / "p.json"
+    profile.save(path)
+    return str(path)
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder commands run in; it holds a stream of two classes."""
+    monkeypatch.chdir(tmp_path)
+    save_stream(tcuq.Stream([[0.5, 0.5]] * 9), "narrow.npz")
+    return tmp_path
+
+
+def test_bad_usage_is_2(capsys: pytest.CaptureFixture[str]) -> None:
+    """A command line that makes no sense is told how it is meant."""
+    for arguments in (
+        [],
+        ["guess"],
+        ["fit", CALIBRATION],
+        ["fit", CALIBRATION, "-o", "p.json", "--preset", "mine"],
+        ["fit", CALIBRATION, "-o", "p.json", "--alpha", "x"],
+        ["fit", CALIBRATION, "-o", "p.json", "--lags", "1,x"],
+        ["run", "p.json"],
+        ["evaluate", "p.json", TEST, "--rounds", "many"],
+    ):
+        with pytest.raises(SystemExit) as caught:
+            main(arguments)
+        assert caught.value.code == 2
+        assert capsys.readouterr().err.startswith("usage: tcuq")
+
+
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_asking_is_0(capsys: pytest.CaptureFixture[str], option: str) -> None:
+    """Version and help go to standard output."""
+    with pytest.raises(SystemExit) as caught:
+        main([option])
+    assert caught.value.code == 0
+    assert "tcuq" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule"),
+    [
+        (["fit", "none.npz", "-o", "p.json"], "none.npz: no such file"),
+        (["fit", "stream.csv", "-o", "p.json"], "must end in .npz or .parquet"),
+        (["fit", CALIBRATION, "-o", "p.json", "--alpha", "2"], "alpha must lie in"),
+        (["fit", CALIBRATION, "-o", "p.json", "--lags", "4,1"], "lags must be"),
+        (["fit", CALIBRATION, "-o", "p.json", "--h", "99"], "h must lie in 8..40, got 99"),
+        (["fit", CALIBRATION, "-o", "p.json", "--preset", "paper"], "needs a development stream"),
+        (["fit", CALIBRATION, "-o", "none/p.json"], "No such file or directory"),
+        (["run", "none.json", TEST], "none.json: No such file"),
+        (["run", TEST, TEST], "test.npz: not a JSON document"),
+        (["run", "PROFILE", "none.npz"], "none.npz: no such file"),
+        (["run", "PROFILE", TEST, "-o", "t.csv"], "t.csv: a trace's file must end in .npz"),
+        (["run", "PROFILE", "narrow.npz"], "posteriors must have 7 classes"),
+        (["evaluate", "PROFILE", TEST, "--window", "0"], "window must be ≥ 1"),
+        (["evaluate", "PROFILE", TEST, "--rounds", "-1"], "rounds ≥ 0"),
+        (["inspect", "none.json"], "none.json: No such file"),
+        (["inspect", "p.yaml"], "must end in .npz or .parquet"),
+    ],
+)
+def test_bad_input_is_1(
+    arguments: list[str],
+    rule: str,
+    saved: str,
+    capsys: pytest.CaptureFixture[str],
+    workplace: Path,
+) -> None:
+    """A broken rule is one line on standard error, and no file is written."""
+    assert main([saved if argument == "PROFILE" else argument for argument in arguments]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("tcuq: ")
+    assert captured.err.count("\n") == 1
+    assert rule in captured.err
+    assert [path.name for path in workplace.iterdir()] == ["narrow.npz"]
+
+
+@pytest.mark.parametrize("command", ["demo", "fit", "evaluate", "parquet"])
+def test_missing_library_is_3(tmp_path: Path, saved: str, command: str) -> None:
+    """Without an optional library, what needs it says what to install."""
+    (tmp_path / "s.parquet").write_bytes(b"")
+    arguments, library, extra = {
+        "demo": (["demo"], "scikit-learn", "fit"),
+        "fit": (["fit", CALIBRATION, "-o", str(tmp_path / "p")], "scikit-learn", "fit"),
+        "evaluate": (["evaluate", saved, TEST], "scikit-learn", "fit"),
+        "parquet": (["inspect", str(tmp_path / "s.parquet")], "pyarrow", "parquet"),
+    }[command]
+    code = HIDING.format(["sklearn", "pyarrow"]) + RUN
+    found = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
+    )
+    message = f"tcuq: {library} is not installed: run  pip install 'tcuq[{extra}]'\n"
+    assert (found.returncode, found.stdout, found.stderr) == (3, "", message)
+
+
+def test_running_needs_numpy_alone(saved: str) -> None:
+    """Without any optional library, a profile still runs and is inspected."""
+    code = HIDING.format(["sklearn", "scipy", "pyarrow"]) + RUN
+    for arguments in (["run", saved, TEST], ["inspect", saved], ["inspect", TEST]):
+        command = [sys.executable, "-c", code, *arguments]
+        found = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (found.returncode, found.stderr) == (0, "")
+
+
+@pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
+@pytest.mark.parametrize(("command", "after_s"), [("fit", 1.5), ("run", 0.7)])
+def test_interrupted_is_130(tmp_path: Path, command: str, after_s: float) -> None:
+    """Ctrl-C in the midst of the work leaves the old file, nothing beside it, and no traceback."""
+    rng = np.random.default_rng(0)
+    short = tcuq.Stream(rng.dirichlet([1, 1], 1000).astype(np.float32))
+    tcuq.fit(short, verbose=False).save(tmp_path / "p.json")
+    save_stream(tcuq.Stream(np.tile(short.posteriors, (5000, 1))), tmp_path / "s.npz")
+    output = tmp_path / "out.npz"
+    output.write_bytes(b"old")
+    given = ["s.npz"] if command == "fit" else ["p.json", "s.npz"]
+    with subprocess.Popen(
+        [sys.executable, "-c", READY + RUN, command, *given, "-o", output.name],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(after_s)
+        process.send_signal(signal.SIGINT)
+        rest, errors = process.communicate(timeout=60)
+    assert (process.returncode, rest) == (130, "")
+    assert errors == "tcuq: interrupted; nothing was left half written\n"
+    assert output.read_bytes() == b"old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.npz", "p.json", "s.npz"]
