@@ -219,11 +219,11 @@ def _demo_lines(shown: "Demonstration") -> list[str]:
         "",
         summary(shown.profile),
         "",
-        f"Five other people: asks at {asked:.1%} of {len(test):,} steps, {false_alarms} alarms.",
+        f"Five others: it asks at {asked:.1%} of {len(test):,} steps, {false_alarms} false alarms.",
         "The same people while a sensor fails, from the step it starts:",
         "",
         "fault         accuracy           asks to abstain     error of       alarm",
-        "              clean → faulty     clean → faulty      what it took   came     after",
+        "              clean → faulty     clean → faulty      accepted       came     after",
     ]
     for e in shown.effects:
         after = "" if e.median_delay_steps is None else f"{e.median_delay_steps:,.0f} steps"

@@ -115,32 +115,32 @@ def _write_npz(stream: Stream, path: Path) -> None:
 def _read_parquet(path: Path) -> Stream:
     parquet, arrow = _arrow()
     try:
-        file = parquet.ParquetFile(path)
-        meta = json.loads((file.schema_arrow.metadata or {}).get(FORMAT.encode(), b"null"))
+        with parquet.ParquetFile(path) as file:
+            table = file.read()
+        meta = json.loads((table.schema.metadata or {}).get(FORMAT.encode(), b"null"))
         if not isinstance(meta, dict):
             raise StreamError(f"the schema's metadata must hold {FORMAT!r}")
-        arrays = dict(_columns_of(file, meta))
-    except (arrow.ArrowException, ValueError, KeyError, TypeError) as error:
+        arrays = dict(_columns_of(table, meta))
+    except (arrow.ArrowException, ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, StreamError):
             raise
-        raise StreamError(f"not a readable stream: {str(error)[:200]}") from None
+        raise StreamError(f"not a readable stream: {str(error).splitlines()[0][:200]}") from None
     return _stream_from(arrays)
 
 
-def _columns_of(file: Any, meta: Mapping[str, Any]) -> Iterator[tuple[str, NDArray[Any]]]:  # noqa: ANN401
-    """Each column's bytes, end to end, as the array the metadata describes."""
+def _columns_of(table: Any, meta: Mapping[str, Any]) -> Iterator[tuple[str, NDArray[Any]]]:  # noqa: ANN401 - pyarrow has no types
+    """Each column's chunks, end to end, as the array the metadata describes."""
     yield "kind", np.array(str(meta["kind"]))
-    steps = int(sum(file.read(columns=["steps"])["steps"].to_pylist()))
-    begins = file.read(columns=["recording", "first_step"])
-    first = np.flatnonzero(np.array(begins["first_step"]) == 0)
-    lengths = np.array(file.read(columns=["steps"])["steps"])
-    yield "starts", np.concatenate([[0], np.cumsum(lengths)])[first]
+    lengths = np.array(table["steps"], np.int64)
+    steps = int(lengths.sum())
+    begins = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    yield "starts", begins[np.array(table["first_step"], np.int64) == 0]
     for name, (dtype, width) in meta["columns"].items():
         if name not in _TYPES or np.dtype(dtype).kind not in _TYPES[name]:
             raise StreamError(
                 f"column {str(name)[:60]!r} of dtype {str(dtype)[:20]!r} is not known"
             )
-        raw = b"".join(file.read(columns=[name])[name].to_pylist())
+        raw = b"".join(table[name].to_pylist())
         expected = steps * max(1, int(width)) * np.dtype(dtype).itemsize
         if len(raw) != expected:
             raise StreamError(

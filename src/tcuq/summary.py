@@ -2,6 +2,7 @@
 """A profile in words: what it watches, what it promises and what it was made from."""
 
 from collections.abc import Iterator, Mapping
+from textwrap import wrap
 from typing import get_args
 
 from tcuq.profile import Profile
@@ -56,7 +57,8 @@ def _lines(profile: Profile) -> Iterator[str]:
         f" {seen.recordings} recordings)"
         + (f" and {made.development.steps:,} development steps" if made.development else "")
     )
-    yield from (f"warning    {message}" for message in made.warnings)
+    for message in made.warnings:
+        yield from wrap(message, 100, initial_indent="warning    ", subsequent_indent=" " * 11)
 
 
 def _score_lines(score: TcuqScoreSettings | AnchoredScoreSettings) -> Iterator[str]:
@@ -84,8 +86,8 @@ def _alarm_lines(alarm: AlarmSettings, figures: Mapping[str, float]) -> Iterator
             return figures.get(f"{name}.{what}", float("nan"))
 
         yield (
-            f"           {name:<15} τ {figure('autocorrelation_time_steps'):6.1f} steps,"
-            f" block {channel.block:>4}, {figure('independent_blocks'):>5.0f} independent,"
-            f" fastest alarm {figure('fastest_alarm_steps'):.0f} steps"
-            f" (4× the calibration: {figure('fastest_alarm_steps_if_4_times_longer'):.0f})"
+            f"           {name:<14} τ {figure('autocorrelation_time_steps'):5.1f} steps, block"
+            f" {channel.block:>4}, {figure('independent_blocks'):>4.0f} independent; fastest"
+            f" {figure('fastest_alarm_steps'):.0f} steps"
+            f" (4× data: {figure('fastest_alarm_steps_if_4_times_longer'):.0f})"
         )

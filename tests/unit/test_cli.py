@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import tcuq
-from tcuq.cli import PIECE_STEPS, main
+from tcuq.cli import main
+from tcuq.monitor import CHUNK_STEPS, joined_traces
 from tcuq.recording import save_stream
 
 BOX = Path(tcuq.__file__).parent / "data/hapt"
@@ -120,23 +121,25 @@ def test_run_says_when_nothing_alarmed(said: Said, saved: Path) -> None:
     assert not any(read(said("run", saved, TEST, "--json"))["alarms"].values())
 
 
-def test_run_in_pieces_is_run(
+def test_run_keeps_recordings_apart(
     said: Said, tmp_path: Path, synthetic: Callable[..., tcuq.Stream]
 ) -> None:
-    """A long stream gives Monitor.run's trace, wherever its recordings start."""
-    starts = [1, PIECE_STEPS - 1, PIECE_STEPS, PIECE_STEPS + 1, 2 * PIECE_STEPS + 7]
-    stream = synthetic(2 * PIECE_STEPS + 999, width=2, starts=starts, seed=3)
-    for index, chosen in enumerate((stream, stream.cut(1, len(stream)))):
-        profile = tcuq.fit(chosen, h=10, verbose=False)
-        profile.save(tmp_path / "p.json")
-        save_stream(chosen, tmp_path / "s.npz")
-        output = tmp_path / f"{index}.npz"
-        said("run", tmp_path / "p.json", tmp_path / "s.npz", "-o", output)
-        whole = tcuq.Monitor(profile).run(chosen.posteriors, chosen.features, starts=chosen.starts)
-        with np.load(output) as trace:
-            assert set(trace.files) == set(tcuq.Trace.__slots__)
-            for name in trace.files:
-                assert trace[name].tobytes() == getattr(whole, name).tobytes(), name
+    """A long stream gives the trace of its recordings one by one, wherever they start."""
+    starts = [1, 9, CHUNK_STEPS - 1, CHUNK_STEPS, CHUNK_STEPS + 1, 5 * CHUNK_STEPS + 7, 16384]
+    stream = synthetic(20_000, width=2, starts=starts, seed=3)
+    profile = tcuq.fit(stream, h=10, verbose=False)
+    profile.save(tmp_path / "p.json")
+    save_stream(stream, tmp_path / "s.npz")
+    said("run", tmp_path / "p.json", tmp_path / "s.npz", "-o", tmp_path / "t.npz")
+    monitor, traces = tcuq.Monitor(profile), []
+    for part in stream.parts():
+        monitor.reset_history()
+        traces.append(monitor.run(part.posteriors, part.features))
+    whole = joined_traces(traces)
+    with np.load(tmp_path / "t.npz") as trace:
+        assert set(trace.files) == set(tcuq.Trace.__slots__)
+        for name in trace.files:
+            assert trace[name].tobytes() == getattr(whole, name).tobytes(), name
 
 
 def test_evaluate_prints_a_table(said: Said, saved: Path) -> None:
