@@ -51,7 +51,7 @@ def synthetic() -> Callable[..., tcuq.Stream]:
         if kind == "probabilities":
             posteriors = np.exp(posteriors)
             posteriors /= posteriors.sum(axis=1, keepdims=True)
-        return tcuq.Stream(posteriors, features, labels, kind=kind, **columns)
+        return tcuq.Stream(posteriors, features, kind=kind, **{"labels": labels, **columns})
 
     return make
 

@@ -49,7 +49,11 @@ def npz(**members: Any) -> Callable[[Path], None]:
 
 def raw(content: bytes) -> Callable[[Path], None]:
     """Writes a file of these bytes."""
-    return lambda path: path.write_bytes(content) and None
+
+    def make(path: Path) -> None:
+        path.write_bytes(content)
+
+    return make
 
 
 def table(meta: object = META, **rows: Any) -> Callable[[Path], None]:

@@ -10,7 +10,7 @@ from tcuq.stream import MAX_FEATURES
 HALVES = [[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]]
 NAN, INF = float("nan"), float("inf")
 
-BAD_POSTERIORS = {
+BAD_POSTERIORS: dict[str, tuple[Any, str]] = {
     "NaN": ([[NAN, 1.0]], "finite and within ±1e+09, got nan at step 0, column 0"),
     "inf": ([[0.5, 0.5], [0.0, INF]], "finite and within ±1e+09, got inf at step 1, column 1"),
     "-inf": ([[-INF, 1.0]], "finite and within ±1e+09, got -inf at step 0, column 0"),
@@ -32,7 +32,7 @@ BAD_POSTERIORS = {
     "booleans": ([[True, False]], "must be real numbers, got dtype bool"),
 }
 
-BAD_COLUMNS = {
+BAD_COLUMNS: dict[str, tuple[dict[str, Any], str]] = {
     "label too large": ({"labels": [0, 1, 2]}, "labels must lie in -1..1, got 0..2"),
     "label below -1": ({"labels": [0, -2, 1]}, "labels must lie in -1..1, got -2..1"),
     "label float": ({"labels": [0.0, 1.0, 1.0]}, "labels must be integers, got dtype float64"),

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from tcuq.calibrate.bets import (
+    CONFIDENCE_LOST,
+    KEPT,
+    SHARES_ABOVE,
+    STAKES,
+    block_means,
+    fit_channel,
+    gains_q8,
+    neighbour_correlation,
+)
+from tcuq.settings import MAX_BLOCK, MIN_BLOCK, Channel
+
+
+def bound(blocks: int, above: int, channels: int) -> float:
+    """Clopper and Pearson's upper bound, by bisection of the binomial law itself."""
+    low, high = 0.0, 1.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        likely = binom.cdf(above, blocks, middle) > CONFIDENCE_LOST / (len(STAKES) * channels)
+        low, high = (middle, high) if likely else (low, middle)
+    return high
+
+
+def test_stakes_are_all_there_is_to_bet() -> None:
+    """What is kept and what is staked make 1."""
+    assert math.isclose(KEPT + sum(STAKES), 1)
+
+
+def test_gains_by_hand() -> None:
+    """Nine blocks, four channels: no block above any edge, each bound 1 - (0.05/12)^(1/9)."""
+    # bound 0.45608; bets 0.5, 0.87274, 1.24548, 1.59630; 256 · log2 of them, rounded down.
+    assert gains_q8(9, 4) == (-256, -51, 81, 172)
+
+
+@pytest.mark.parametrize("channels", [1, 2, 4])
+@pytest.mark.parametrize("blocks", [1, 5, 10, 49, 84, 357, 5000])
+def test_bet_is_fair_at_the_bounds(blocks: int, channels: int) -> None:
+    """If each edge is passed as often as its bound allows, the bet's mean is at most 1."""
+    bets = [2 ** (gain / 256) for gain in gains_q8(blocks, channels)]
+    passed = [bound(blocks, int(share * blocks), channels) for share in SHARES_ABOVE]
+    mean = bets[0] + sum(
+        (bet - before) * chance for bet, before, chance in zip(bets[1:], bets, passed, strict=False)
+    )
+    assert 0.99 < mean <= 1
+
+
+@pytest.mark.parametrize("blocks", [1, 20, 500])
+def test_gains_are_rounded_down(blocks: int) -> None:
+    """Each gain is the largest that the exact bet covers, in 1/256 bit."""
+    wealth = KEPT
+    for gain, share, stake in zip(gains_q8(blocks, 3)[1:], SHARES_ABOVE, STAKES, strict=True):
+        wealth += stake / bound(blocks, int(share * blocks), 3)
+        assert 2 ** (gain / 256) <= wealth * (1 + 1e-9)
+        assert 2 ** ((gain + 1) / 256) > wealth * (1 - 1e-9)
+
+
+def test_gains_ascend_and_grow_with_blocks() -> None:
+    """Passing more edges pays more, and more calibration makes passing all of them pay more."""
+    for blocks in (0, 1, 10, 100, 1000):
+        assert list(gains_q8(blocks, 4)) == sorted(gains_q8(blocks, 4))
+    tops = [gains_q8(blocks, 4)[-1] for blocks in (0, 10, 100, 1000, 10_000)]
+    assert tops == sorted(set(tops))
+
+
+def test_no_blocks_never_alarm() -> None:
+    """Without a single calibration block there is nothing to win."""
+    assert gains_q8(0, 4)[-1] <= 0
+
+
+def test_block_means_stay_within_recordings() -> None:
+    """Steps left over at the end of a recording are in no block."""
+    parts = [np.arange(5.0), np.arange(10.0, 12.0), np.arange(20.0, 24.0)]
+    assert block_means(parts, 2).tolist() == [0.5, 2.5, 10.5, 20.5, 22.5]
+
+
+def test_blocks_are_two_times_long() -> None:
+    """The block is the power of two nearest to twice the autocorrelation time, 16 at least."""
+    rng = np.random.default_rng(0)
+    noise = [rng.normal(size=4000)]
+    slow = [np.convolve(rng.normal(size=40_000), np.ones(200), "valid")]
+    options = {"channels": 4, "distinct_share": 1.0}
+    quick = fit_channel("novelty", noise, caution=1, **options)  # type: ignore[arg-type]
+    assert quick.channel.block == MIN_BLOCK
+    assert quick.blocks == quick.independent_blocks == 250
+    long = fit_channel("novelty", slow, caution=1, **options)  # type: ignore[arg-type]
+    ratio = long.channel.block / (2 * long.autocorrelation_time)
+    assert 2**-0.5 <= ratio <= 2**0.5
+    careful = fit_channel("novelty", slow, caution=4, **options)  # type: ignore[arg-type]
+    assert careful.channel.block == min(4 * long.channel.block, MAX_BLOCK)
+
+
+def test_edges_are_passed_by_their_share() -> None:
+    """Of the calibration blocks, 10 %, 2 % and none lie strictly above the edges."""
+    values = np.random.default_rng(1).normal(size=16 * 1000)
+    fitted = fit_channel("novelty", [values], channels=1, caution=1, distinct_share=1.0)
+    means = block_means([values], fitted.channel.block)
+    assert [(means > edge).sum() for edge in fitted.channel.edges] == [100, 20, 0]
+
+
+def test_two_sided_channels_have_a_centre() -> None:
+    """Divergence can be too small as well as too large; novelty cannot be too small."""
+    values = [np.random.default_rng(2).random(2000)]
+    for signal, centred in (("divergence", True), ("instability", True), ("novelty", False)):
+        fitted = fit_channel(signal, values, channels=1, caution=1, distinct_share=1.0)  # type: ignore[arg-type]
+        assert (fitted.channel.centre is not None) == centred
+
+
+def test_repeats_count_once() -> None:
+    """A stream half of which is repeats has half as many independent blocks, and smaller gains."""
+    values = [np.random.default_rng(3).random(3200)]
+    whole = fit_channel("novelty", values, channels=1, caution=1, distinct_share=1.0)
+    half = fit_channel("novelty", values, channels=1, caution=1, distinct_share=0.5)
+    assert (whole.independent_blocks, half.independent_blocks) == (200, 100)
+    assert half.channel.gains_q8 == gains_q8(100, 1)
+    assert half.channel.edges == whole.channel.edges
+
+
+def test_neighbours_correlate_within_recordings_only() -> None:
+    """Blocks that repeat their neighbour correlate by 1; recordings do not see each other."""
+    channel = Channel("novelty", None, 2, (0.0, 0.0, 0.0), (0, 0, 0, 0))
+    steady = [np.full(20, value) for value in (0.0, 1.0)]
+    assert neighbour_correlation(steady, channel) == pytest.approx(1)
+    assert neighbour_correlation([np.array([1.0, 1.0, 0.0, 0.0] * 50)], channel) < -0.9
+    assert neighbour_correlation([np.zeros(2), np.ones(2)], channel) == 0
+    assert neighbour_correlation([np.ones(50)], channel) == 0

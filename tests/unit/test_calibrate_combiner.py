@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tcuq.calibrate.combiner import fit_logistic
+from tcuq.errors import FitError
+
+Floats = NDArray[np.float64]
+
+
+def observed(weights: list[float], seed: int = 0) -> tuple[Floats, NDArray[np.bool_]]:
+    """Signals, and errors that come by a logistic law with these weights."""
+    rng = np.random.default_rng(seed)
+    signals = rng.normal(size=(2000, len(weights)))
+    chance = 1 / (1 + np.exp(2 - signals @ np.array(weights)))
+    return signals, rng.random(2000) < chance
+
+
+@pytest.mark.parametrize("weights", [[1.0, 2.0, 0.5], [3.0], [0.3, 0.3, 0.3, 0.3]])
+def test_monotone_is_free_where_free_is_monotone(weights: list[float]) -> None:
+    """Where the free optimum has no negative weight, the bound changes nothing."""
+    signals, wrong = observed(weights)
+    free, free_bias = fit_logistic(signals, wrong, "free")
+    bounded, bias = fit_logistic(signals, wrong, "monotone")
+    assert (free > 0).all()
+    assert bounded == pytest.approx(free, abs=1e-3)
+    assert bias == pytest.approx(free_bias, abs=1e-3)
+
+
+@pytest.mark.parametrize("weights", [[1.0, -2.0, 0.5], [-1.0, -1.0], [2.0, -0.1]])
+def test_monotone_is_never_negative(weights: list[float]) -> None:
+    """Where the free optimum has negative weights, the bounded one has zeros for them."""
+    signals, wrong = observed(weights)
+    free, _ = fit_logistic(signals, wrong, "free")
+    bounded, _ = fit_logistic(signals, wrong, "monotone")
+    assert (bounded >= 0).all()
+    assert (bounded[free < 0] == 0).all()
+    assert (bounded[np.array(weights) > 0] > 0).all()
+
+
+def test_weights_are_near_the_truth() -> None:
+    """The law that made the errors is found again; balancing moves the bias alone."""
+    signals, wrong = observed([1.0, 2.0, 0.0])
+    found, _ = fit_logistic(signals, wrong, "free")
+    assert found == pytest.approx([1.0, 2.0, 0.0], abs=0.25)
+
+
+def test_rare_errors_weigh_as_much_as_successes() -> None:
+    """Classes are balanced: without any signal, the bias says even odds."""
+    wrong = np.arange(1000) < 50
+    for signs in ("free", "monotone"):
+        weights, bias = fit_logistic(np.zeros((1000, 2)), wrong, signs)
+        assert weights == pytest.approx([0, 0], abs=1e-9)
+        assert bias == pytest.approx(0, abs=1e-4)
+
+
+@pytest.mark.parametrize("signs", ["free", "monotone"])
+def test_separable_errors_stay_finite(signs: str) -> None:
+    """The penalty keeps the weights finite where the signal tells errors perfectly."""
+    signals = np.linspace(-1, 1, 200)[:, None] * 1e3
+    weights, bias = fit_logistic(signals, signals[:, 0] > 0, signs)  # type: ignore[arg-type]
+    assert np.isfinite([*weights, bias]).all()
+    assert weights[0] > 0
+
+
+@pytest.mark.parametrize("signs", ["free", "monotone"])
+@pytest.mark.parametrize("wrong", [True, False])
+def test_one_kind_of_outcome_is_refused(signs: str, wrong: bool) -> None:
+    """Weights need both right and wrong predictions, and the message counts them."""
+    with pytest.raises(FitError, match=f"got {50 * wrong} wrong of 50"):
+        fit_logistic(np.zeros((50, 1)), np.full(50, wrong), signs)  # type: ignore[arg-type]

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tcuq
+from tcuq.calibrate.fit import FEWEST_STEPS
+from tcuq.demo import demo_stream
+from tcuq.settings import AnchoredScoreSettings, TcuqScoreSettings
+from tcuq.summary import summary
+
+Synthetic = Callable[..., tcuq.Stream]
+quietly = pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
+
+
+@quietly
+@pytest.mark.parametrize("width", [0, 4])
+@pytest.mark.parametrize("score", ["anchored", "tcuq"])
+def test_features_are_optional(synthetic: Synthetic, width: int, score: Any) -> None:
+    """Without features, what needs them is absent and the rest works."""
+    calibration, development = synthetic(width=width), synthetic(width=width, seed=1)
+    profile = tcuq.fit(calibration, development, score=score, verbose=False)
+    assert profile.alarm is not None
+    channels = [channel.signal for channel in profile.alarm.channels]
+    wanted = ["low_confidence", "novelty", "divergence", "instability"]
+    assert channels == (wanted if width else ["low_confidence", "divergence"])
+    assert (profile.signals.novelty is None) == (width == 0)
+    trace = tcuq.Monitor(profile).run(calibration.posteriors, calibration.features)
+    assert 0 < trace.risk.mean() < 1
+
+
+@quietly
+@pytest.mark.parametrize("classes", [2, 1000])
+def test_any_number_of_classes(synthetic: Synthetic, classes: int) -> None:
+    """The fewest and the most classes allowed are fitted and run."""
+    stream = synthetic(400, classes=classes, width=3)
+    profile = tcuq.fit(stream, verbose=False)
+    trace = tcuq.Monitor(profile).run(stream.posteriors, stream.features)
+    assert profile.inputs.classes == classes
+    assert trace.label.max() <= classes - 1
+
+
+@quietly
+def test_logits_and_probabilities_decide_alike(synthetic: Synthetic) -> None:
+    """The same stream as logits and as probabilities gets the same decisions."""
+    traces = []
+    for kind in ("logits", "probabilities"):
+        stream = synthetic(2000, kind=kind)
+        profile = tcuq.fit(stream, verbose=False)
+        traces.append(tcuq.Monitor(profile).run(stream.posteriors, stream.features))
+    first, second = traces
+    for name in ("label", "exceeded", "outcome", "alarm"):
+        assert (getattr(first, name) == getattr(second, name)).all()
+    assert np.abs(first.risk - second.risk).max() <= 1 / 16384
+
+
+@quietly
+@pytest.mark.parametrize("preset", ["recommended", "paper"])
+def test_fit_is_deterministic(synthetic: Synthetic, preset: Any) -> None:
+    """The same streams and options give the same profile, to the last bit."""
+    streams = synthetic(width=40), synthetic(width=40, seed=1)
+    hashes = {tcuq.fit(*streams, preset=preset, verbose=False).sha256 for _ in range(3)}
+    assert len(hashes) == 1
+
+
+@quietly
+def test_anchor_keeps_to_alpha(synthetic: Synthetic) -> None:
+    """At most alpha of the calibration steps reach the anchor, and one level lower more would."""
+    stream = synthetic(5000, width=0)
+    for alpha in (0.01, 0.1, 0.5):
+        profile = tcuq.fit(stream, alpha=alpha, verbose=False)
+        risk = tcuq.Monitor(profile).run(stream.posteriors).risk
+        anchor, allowed = profile.threshold.anchor, profile.threshold.alpha_q16 / 65536
+        assert (risk >= anchor / 16384).mean() <= allowed < (risk >= (anchor - 1) / 16384).mean()
+        assert profile.provenance.figures["threshold.anchor_risk"] == anchor / 16384
+
+
+@quietly
+def test_development_sets_the_weights(synthetic: Synthetic) -> None:
+    """Labels weigh the anchored terms: the largest weight is 1, none is negative."""
+    streams = synthetic(), synthetic(seed=1)
+    score = tcuq.fit(*streams, verbose=False).score
+    assert isinstance(score, AnchoredScoreSettings)
+    weights = [term.weight for term in score.terms]
+    assert max(weights) == 1
+    assert min(weights) >= 0
+
+
+def test_negative_temporal_weight_is_warned_of() -> None:
+    """On the streams in the box the free fit has one and says so; monotone signs forbid it."""
+    streams = demo_stream("calibration"), demo_stream("development")
+    with pytest.warns(tcuq.CalibrationWarning, match="the weight of instability is negative"):
+        free = tcuq.fit(*streams, preset="paper", verbose=False)
+    assert any("is negative" in message for message in free.provenance.warnings)
+    bounded = tcuq.fit(*streams, preset="paper", signs="monotone", verbose=False)
+    assert bounded.provenance.warnings == ()
+    assert isinstance(bounded.score, TcuqScoreSettings)
+    assert bounded.score.weights.instability == 0
+
+
+def test_repeated_steps_are_warned_of(synthetic: Synthetic) -> None:
+    """A stream resampled from few steps is told what it is worth."""
+    short = synthetic(300)
+    rows = np.random.default_rng(0).integers(0, 300, 3000)
+    assert short.features is not None
+    stream = tcuq.Stream(short.posteriors[rows], short.features[rows])
+    with pytest.warns(tcuq.CalibrationWarning) as caught:
+        profile = tcuq.fit(stream, verbose=False)
+    assert f"only {stream.distinct} of 3000 calibration steps are distinct" in str(
+        caught[0].message
+    )
+    assert profile.provenance.warnings == tuple(str(warning.message) for warning in caught)
+    assert profile.provenance.figures["novelty.independent_blocks"] < 3000 / 16 / 5
+
+
+def test_few_blocks_are_warned_of(synthetic: Synthetic) -> None:
+    """A short calibration makes a slow alarm, and the warning says what would make it faster."""
+    with pytest.warns(tcuq.CalibrationWarning, match="steps would give 100"):
+        tcuq.fit(synthetic(600), verbose=False)
+
+
+def test_long_calibration_is_not_warned_of() -> None:
+    """Independent steps in plenty give no warning at all."""
+    rng = np.random.default_rng(0)
+    stream = tcuq.Stream(rng.dirichlet([1, 1, 1], 5000), rng.normal(size=(5000, 2)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert tcuq.fit(stream, verbose=False).provenance.warnings == ()
+
+
+@quietly
+def test_provenance_names_the_streams(synthetic: Synthetic) -> None:
+    """A profile says which streams it was made from and what the fit found in them."""
+    calibration, development = synthetic(starts=[0, 100]), synthetic(500, seed=1)
+    made = tcuq.fit(calibration, development, h=12, seed=7, verbose=False).provenance
+    assert made.development is not None
+    assert (made.seed, made.preset, made.library) == (7, "recommended", tcuq.__version__)
+    assert made.calibration.sha256 == calibration.sha256
+    assert (made.calibration.steps, made.calibration.recordings) == (600, 2)
+    assert (made.development.sha256, made.development.labelled) == (development.sha256, 500)
+    assert made.figures["alarm.expected_steps_between_false_alarms"] == 4096
+    for what in ("autocorrelation_time_steps", "block_steps", "neighbour_correlation"):
+        assert np.isfinite(made.figures[f"divergence.{what}"])
+    fast = made.figures["divergence.fastest_alarm_steps_if_4_times_longer"]
+    assert 0 < fast <= made.figures["divergence.fastest_alarm_steps"]
+
+
+@quietly
+def test_verbose_prints_the_summary(
+    synthetic: Synthetic, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Asked to, the fit says what it found; else it is silent."""
+    profile = tcuq.fit(synthetic())
+    assert capsys.readouterr() == (f"{summary(profile)}\n", "")
+    tcuq.fit(synthetic(), verbose=False)
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("calibration", "development", "options", "rule"),
+    [
+        ({"steps": FEWEST_STEPS - 1}, None, {}, "at least 256 steps, got 255"),
+        ({}, None, {"preset": "paper"}, 'score="tcuq" needs a development stream'),
+        ({}, {"classes": 4}, {}, "development must have classes 3 as calibration, got 4"),
+        ({}, {"width": 0}, {}, "development must have width 4 as calibration, got 0"),
+        ({}, {"kind": "logits"}, {}, "development must have kind 'probabilities' as calibration"),
+        ({"width": 0}, None, {"terms": [tcuq.TermPlan("novelty")]}, "every term needs features"),
+        ({}, {"steps": 99, "labels": None}, {}, "development needs labels"),
+        ({}, {"steps": 99, "labels": [-1] * 99}, {}, "development needs labels"),
+        ({}, {"steps": 1}, {}, "both right and wrong labelled predictions, got 0 wrong of 1"),
+    ],
+)  # fmt: skip
+def test_unfit_streams_are_refused(
+    synthetic: Synthetic, calibration: Any, development: Any, options: Any, rule: str
+) -> None:
+    """Streams that cannot yield a profile are refused with what they lack."""
+    second = None if development is None else synthetic(seed=1, **development)
+    with pytest.raises(tcuq.FitError, match=rule):
+        tcuq.fit(synthetic(**calibration), second, verbose=False, **options)

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tcuq.calibrate.novelty import FOLDS, fit_novelty, novelty_out_of_fold
+from tcuq.rowwise import least_squared_distance, matrix_times_rows
+from tcuq.settings import NoveltySettings
+
+Floats = NDArray[np.float64]
+
+
+def clusters(steps: int, width: int, seed: int = 0) -> tuple[Floats, NDArray[np.int32]]:
+    """Three correlated Gaussian classes."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 3, steps).astype(np.int32)
+    mixing = np.eye(width) + rng.normal(size=(width, width)) / (2 * np.sqrt(width))
+    features = 10 * rng.normal(size=(3, width))[labels] + rng.normal(size=(steps, width)) @ mixing
+    return features, labels
+
+
+def novelty(settings: NoveltySettings, features: Floats) -> Floats:
+    """Novelty against a reference, as the signals compute it."""
+    whitening, means = np.array(settings.whitening), np.array(settings.means)
+    distance = least_squared_distance(
+        matrix_times_rows(whitening, features), matrix_times_rows(whitening, means)
+    )
+    return np.log1p(distance)
+
+
+def test_whitening_whitens() -> None:
+    """What is left of the features after their class mean has the identity as covariance."""
+    features, labels = clusters(20_000, 6)
+    settings = fit_novelty(features, labels)
+    residuals = features - np.array(settings.means)[labels]
+    white = residuals @ np.array(settings.whitening).T
+    assert np.abs(np.cov(white.T) - np.eye(6)).max() < 0.05
+
+
+def test_means_are_the_classes() -> None:
+    """There is a mean for each class seen at least twice."""
+    features, labels = clusters(200, 2)
+    labels[0] = 9  # seen once: no class to be near to
+    settings = fit_novelty(features, labels)
+    assert len(settings.means) == 3
+    assert settings.means[1] == pytest.approx(features[labels == 1].mean(axis=0))
+
+
+def test_classes_all_seen_once_are_kept() -> None:
+    """Where no class was seen twice, each is a reference of its own."""
+    settings = fit_novelty(np.eye(4), np.arange(4, dtype=np.int32))
+    assert len(settings.means) == 4
+    assert np.isfinite(settings.whitening).all()
+
+
+@pytest.mark.parametrize("recordings", [1, 3, 5, 12])
+def test_out_of_fold_is_not_lower_on_average(recordings: int) -> None:
+    """A reference that has not seen a step calls it more novel than one that has."""
+    features, labels = clusters(240, 16)
+    lengths = [240 // recordings] * recordings
+    fair = novelty_out_of_fold(features, labels, lengths)
+    assert fair.mean() > novelty(fit_novelty(features, labels), features).mean()
+
+
+def test_out_of_fold_is_honest() -> None:
+    """Calibration looks as novel out of fold as fresh steps do."""
+    features, labels = clusters(3000, 8)
+    fair = novelty_out_of_fold(features[:1500], labels[:1500], [1500])
+    fresh = novelty(fit_novelty(features[:1500], labels[:1500]), features[1500:])
+    assert fair.mean() == pytest.approx(fresh.mean(), abs=0.05)
+
+
+def test_folds_are_whole_recordings() -> None:
+    """A recording unlike all others is novel out of fold, whatever its label says."""
+    features, labels = clusters(500, 4)
+    features[100:200] += 100
+    fair = novelty_out_of_fold(features, labels, [100] * FOLDS)
+    assert fair[100:200].min() > fair[200:].max()
+
+
+def test_feature_that_never_varied_is_no_obstacle() -> None:
+    """A dead feature gives a finite reference, and its first change is very novel."""
+    features, labels = clusters(300, 3)
+    features[:, 1] = 4.0
+    settings = fit_novelty(features, labels)
+    changed = features.copy()
+    changed[:, 1] += 1
+    assert novelty(settings, changed).min() > novelty(settings, features).max()

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import tcuq
+from tcuq.calibrate.presets import PAPER, RECOMMENDED, TermPlan, options_from
+
+NAN, INF = float("nan"), float("inf")
+BAD: list[tuple[str, Any]] = [
+    *(("alpha", value) for value in (0, 1, -0.1, 1.5, 1e-9, NAN, INF)),
+    *(("budget", value) for value in (-0.01, 1.01, NAN)),
+    *(("burst", value) for value in (0, 0.5, 32_768, NAN, INF)),
+    *(("mix", value) for value in (-0.1, 1.1, NAN)),
+    *(("blend", value) for value in (-0.1, 1.1, NAN)),
+    *(("warmup", value) for value in (-1, 2**31)),
+    *(("seed", value) for value in (-1, 2**32)),
+    *(("h", value) for value in (7, 41, -1, NAN)),
+    *(("score", value) for value in ("best", "", None, ["tcuq"])),
+    *(("signs", value) for value in ("positive", None)),
+    *(("mode", value) for value in ("static", None)),
+    *(("projection", value) for value in ("svd", None)),
+    *(("caution", value) for value in (0, 3, 8, None)),
+    *(("lags", value) for value in ((), (0,), (256,), (2, 1), (1, 1), (1.5,), range(1, 10))),
+    *(("terms", value) for value in ((), (TermPlan("doubt"),) * 9)),
+]
+BAD_TERMS: list[tuple[str, Any]] = [
+    *(("signal", value) for value in ("luck", "", None)),
+    *(("tail", value) for value in ("both", None)),
+    *(("ewma", value) for value in (0, 11, -1)),
+    *(("dead", value) for value in (-1, 17, NAN)),
+    *(("cap", value) for value in (-1, 17, INF)),
+    *(("weight", value) for value in (-0.1, 65, NAN)),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), BAD)
+def test_bad_options_are_refused(name: str, value: Any) -> None:
+    """The message is one line with the option's name, the rule and the value."""
+    with pytest.raises(tcuq.InputError) as caught:
+        options_from("recommended", {name: value})
+    message = str(caught.value)
+    assert message.startswith(f"{name} must ")
+    assert ", got " in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(("name", "value"), BAD_TERMS)
+def test_bad_terms_are_refused(name: str, value: Any) -> None:
+    """A term is held to its own rules, before anything is fitted."""
+    with pytest.raises(tcuq.InputError, match=f"a term's {name} must "):
+        options_from("recommended", {"terms": [replace(TermPlan("doubt"), **{name: value})]})
+
+
+@pytest.mark.parametrize("preset", ["mine", "", "Paper", None])
+def test_unknown_preset_is_refused(preset: Any) -> None:
+    """The message lists the presets there are."""
+    with pytest.raises(tcuq.InputError, match="preset must be one of paper, recommended, got"):
+        options_from(preset, {})
+
+
+def test_unknown_option_is_refused() -> None:
+    """A misspelt option is not ignored, and the message lists the options there are."""
+    with pytest.raises(
+        tcuq.InputError, match="'alhpa' is not an option; options are alpha, budget"
+    ):
+        options_from("recommended", {"alhpa": 0.1})
+
+
+def test_options_are_kept_as_given() -> None:
+    """What is changed is changed, what is not is the preset's; lists become tuples."""
+    options = options_from("paper", {"lags": [1, 8], "terms": [TermPlan("doubt")], "h": 12})
+    assert options == replace(PAPER, lags=(1, 8), terms=(TermPlan("doubt"),), h=12)
+
+
+def test_presets_are_the_paper_s_and_ours() -> None:
+    """The paper's system has its score, its warm-up and no alarm; ours needs no labels."""
+    assert (PAPER.score, PAPER.signs, PAPER.mode) == ("tcuq", "free", "adaptive")
+    assert (PAPER.warmup % 16, PAPER.h) == (0, None)
+    assert (RECOMMENDED.score, RECOMMENDED.mode, RECOMMENDED.h) == ("anchored", "guarded", 20)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("alpha", 2**-16),
+        ("alpha", 1 - 2**-16),
+        ("budget", 0),
+        ("budget", 1),
+        ("burst", 1),
+        ("burst", 32_767),
+        ("warmup", 2**31 - 1),
+        ("h", 8),
+        ("h", 40),
+        ("h", None),
+        ("lags", tuple(range(1, 9))),
+        ("lags", (255,)),
+        ("seed", 2**32 - 1),
+    ],
+)
+def test_bounds_belong_to_the_range(name: str, value: Any) -> None:
+    """The least and the most an option may be are allowed."""
+    assert getattr(options_from("recommended", {name: value}), name) == value

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tcuq.calibrate.tails import MAX_SLOPE, POINTS, RAREST, survival_table
+from tcuq.score import surprise
+from tcuq.settings import Term
+
+Draw = Callable[[np.random.Generator], NDArray[np.float64]]
+SAMPLES: dict[str, Draw] = {
+    "normal": lambda rng: rng.normal(size=5000),
+    "heavy": lambda rng: rng.standard_t(2, 5000),
+    "mostly ties": lambda rng: np.maximum(rng.normal(size=5000), 0),
+    "few values": lambda rng: rng.integers(0, 4, 5000).astype(float),
+    "two steps": lambda rng: rng.normal(size=2),
+    "one step": lambda rng: rng.normal(size=1),
+    "constant": lambda _: np.full(300, 2.5),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_table_is_a_survival_function(name: str) -> None:
+    """Points ascend, bits start at 0 and never fall, the slope is not negative."""
+    table = survival_table(SAMPLES[name](np.random.default_rng(0)))
+    assert 1 <= len(table.points) == len(table.bits) <= POINTS
+    assert (np.diff(table.points) > 0).all()
+    assert table.bits[0] == 0
+    assert (np.diff(table.bits) >= 0).all()
+    assert 0 <= table.slope <= MAX_SLOPE
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_ties_keep_their_mass(name: str) -> None:
+    """At each point the bits are -log2 of the share of steps at or above it."""
+    values = SAMPLES[name](np.random.default_rng(1))
+    table = survival_table(values)
+    for point, bits in zip(table.points, table.bits, strict=True):
+        assert bits == pytest.approx(-np.log2((values >= point).mean()))
+
+
+def test_table_reaches_the_rare_end() -> None:
+    """The table ends where one step in two hundred lies beyond; the tail takes over there."""
+    values = np.random.default_rng(2).normal(size=20_000)
+    table = survival_table(values)
+    assert (values >= table.points[-1]).mean() == pytest.approx(RAREST, rel=0.02)
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0, 50.0])
+def test_exponential_tail_has_its_slope(scale: float) -> None:
+    """Beyond an exponential's table, bits grow by 1 / (scale · ln 2) a unit."""
+    table = survival_table(np.random.default_rng(3).exponential(scale, 100_000))
+    assert table.slope == pytest.approx(1 / (scale * np.log(2)), rel=0.1)
+
+
+def test_constant_makes_any_change_surprising() -> None:
+    """A signal that never varied has one point, no bits at it and the steepest tail."""
+    table = survival_table(np.full(100, 3.0))
+    assert (table.points, table.bits, table.slope) == ((3.0,), (0.0,), MAX_SLOPE)
+
+
+@pytest.mark.parametrize("tail", ["upper", "lower"])
+def test_surprise_is_calibrated(tail: str) -> None:
+    """On fresh steps of the same kind, at least k bits come at a rate of about 2^-k."""
+    rng = np.random.default_rng(4)
+    sign = 1 if tail == "upper" else -1
+    table = survival_table(sign * rng.laplace(size=50_000))
+    term = Term(
+        "doubt", tail, None, 0.0, 0.0, 16.0, 1.0, table.points, table.bits, table.slope  # type: ignore[arg-type]
+    )  # fmt: skip
+    bits = surprise(rng.laplace(size=200_000), term)
+    for level in (1, 3, 6, 9, 10):
+        assert (bits >= level).mean() == pytest.approx(2.0**-level, rel=0.25)

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+import math
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss
+
+from tcuq.evaluate import measures as m
+
+INF = np.inf
+NONE = np.zeros(4, np.bool_)
+SOME = np.array([False, True, False, True])
+
+
+def test_auroc_by_hand() -> None:
+    """Of the four pairs of event and non-event three are ranked right."""
+    assert m.auroc(SOME, np.array([0.1, 0.2, 0.3, 0.4])) == 0.75
+    assert m.auroc(SOME, np.full(4, 0.5)) == 0.5
+
+
+def test_auprc_by_hand() -> None:
+    """Precision is 1 at the first event and 2/3 at the second."""
+    assert m.auprc(SOME, np.array([0.1, 0.2, 0.3, 0.4])) == pytest.approx((1 + 2 / 3) / 2)
+    assert m.auprc(SOME, np.full(4, 0.5)) == 0.5
+
+
+def test_ranking_needs_both_kinds() -> None:
+    """Without an event neither exists; with nothing but events AUROC does not."""
+    risk = np.arange(4.0)
+    assert math.isnan(m.auroc(NONE, risk))
+    assert math.isnan(m.auroc(~NONE, risk))
+    assert math.isnan(m.auprc(NONE, risk))
+    assert m.auprc(~NONE, risk) == 1
+
+
+def test_moving_mean_by_hand() -> None:
+    """Means look back over the window within a recording, over what is known of it."""
+    values = np.array([1.0, 2.0, 3.0, 10.0, 20.0, 30.0, 40.0])
+    known = np.array([True, True, True, True, False, False, True])
+    found = m.moving_mean(values, known, np.array([0, 3]), 2)
+    assert found == pytest.approx([np.nan, 1.5, 2.5, np.nan, 10, np.nan, 40], nan_ok=True)
+
+
+def test_moving_mean_of_a_young_recording_is_unknown() -> None:
+    """A recording shorter than the window has no mean."""
+    assert np.isnan(m.moving_mean(np.ones(4), ~NONE, np.array([0, 2]), 3)).all()
+
+
+def test_area_under_risk_coverage_by_hand() -> None:
+    """The mean over k of the error among the k least risky steps."""
+    wrong = np.array([False, False, True, True])
+    best = (0 + 0 + 1 / 3 + 2 / 4) / 4
+    assert m.area_under_risk_coverage(wrong, np.arange(4.0)) == pytest.approx(best)
+    worst = (1 + 1 + 2 / 3 + 2 / 4) / 4
+    assert m.area_under_risk_coverage(wrong, -np.arange(4.0)) == pytest.approx(worst)
+
+
+def test_equal_risks_share_their_errors() -> None:
+    """The order of steps of the same risk does not matter."""
+    risk = np.array([0.0, 1.0, 1.0, 1.0])
+    expected = (0 + (1 / 3) / 2 + (2 / 3) / 3 + 1 / 4) / 4
+    for place in (1, 2, 3):
+        wrong = np.arange(4) == place
+        assert m.area_under_risk_coverage(wrong, risk) == pytest.approx(expected)
+
+
+def test_risk_coverage_by_hand() -> None:
+    """Coverage runs to 1, where the error is everybody's."""
+    coverage, error = m.risk_coverage(np.array([True, False, True, False]), np.arange(4.0))
+    assert coverage.tolist() == [0.25, 0.5, 0.75, 1.0]
+    assert error == pytest.approx([1, 1 / 2, 2 / 3, 1 / 2])
+
+
+def test_negative_log_likelihood_is_scikit_learns() -> None:
+    """The mean is the log loss, and a probability of 0 does not make it infinite."""
+    rng = np.random.default_rng(0)
+    rows, labels = rng.dirichlet([1, 1, 1], 50), rng.integers(0, 3, 50)
+    expected = log_loss(labels, rows, labels=[0, 1, 2])
+    assert m.negative_log_likelihood(rows, labels).mean() == pytest.approx(expected)
+    zero = m.negative_log_likelihood(np.array([[0.0, 1.0]]), np.array([0]))
+    assert zero == pytest.approx([-math.log(1e-12)])
+
+
+def test_brier_by_hand() -> None:
+    """The squared distance from the one-hot truth; the input is left as it was."""
+    rows = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]])
+    assert m.brier(rows, np.array([0, 0, 0])).tolist() == [0.0, 0.5, 2.0]
+    assert rows.tolist() == [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]
+
+
+def test_calibration_error_by_hand() -> None:
+    """Half the steps are sure and right, half are 0.6 sure and never right: 0.3."""
+    confidence = np.array([1.0, 1.0, 0.6, 0.6])
+    right = np.array([True, True, False, False])
+    assert m.expected_calibration_error(confidence, right) == pytest.approx(0.3)
+
+
+def test_calibration_error_cancels_within_a_bin_only() -> None:
+    """Too sure and not sure enough cancel in one bin, not across bins."""
+    right = np.array([True, False])
+    assert m.expected_calibration_error(np.array([0.5, 0.5]), right) == pytest.approx(0)
+    assert m.expected_calibration_error(np.array([0.2, 0.9]), right) == pytest.approx(0.85)
+
+
+def test_worst_window_by_hand() -> None:
+    """The window slides by single steps; one longer than the stream is the stream."""
+    hits = np.array([1, 0, 0, 1, 1, 0], np.bool_)
+    assert m.worst_window_rate(hits, 1) == 1
+    assert m.worst_window_rate(hits, 3) == pytest.approx(2 / 3)
+    assert m.worst_window_rate(hits, 100) == 0.5
+    assert m.worst_window_rate(NONE, 2) == 0
+
+
+@pytest.mark.parametrize(
+    ("alarm", "shifted", "delays"),
+    [
+        ("....", "....", []),
+        (".x..", "....", []),
+        ("..x.", ".###", [2]),
+        (".x..", ".###", [1]),
+        ("x...", ".###", [INF]),
+        ("...x", ".##.", [INF]),
+        ("....", "####", [INF]),
+        ("x..x", "#.##", [1, 2]),
+        (".xx.x", "##.##", [2, 2]),
+        ("xxxx", "####", [1]),
+        ("..x..x", ".##.##", [2, 2]),
+    ],
+)
+def test_detection_delays_by_hand(alarm: str, shifted: str, delays: list[float]) -> None:
+    """A delay counts from the onset, the onset being 1; an alarm outside the shift is not its."""
+    found = m.detection_delays(
+        np.array([c == "x" for c in alarm]), np.array([c == "#" for c in shifted])
+    )
+    assert found.tolist() == delays
