@@ -30,7 +30,7 @@ imports: ## the data's way: imports point down
 test: ## unit, property and integration tests, and every example in the docs
 	$(BIN)/pytest -n 2 --dist worksteal
 
-statistical: ## the alarm's promise on a million steps, the loader under 100,000 mutations: minutes
+statistical: ## the alarm's promise on a million steps and over many calibrations
 	$(BIN)/pytest tests/statistical
 
 statistical-short: ## the same, shorter
@@ -43,7 +43,7 @@ measure: ## measure everything the scorecard quotes again, and write results/
 	$(BIN)/python measurements/clean_install.py --write
 	$(BIN)/python measurements/speed.py --write
 	$(BIN)/python measurements/alarm.py --write
-	$(BIN)/python measurements/loader.py --write
+	$(BIN)/python measurements/properties.py --write
 
 scorecard: ## what the software holds to, at a glance
 	$(BIN)/python measurements/scorecard.py --check

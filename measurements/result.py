@@ -45,7 +45,7 @@ def report(name: str, rows: Sequence[Row], libraries: Iterable[str], *, write: b
             "date": datetime.now(UTC).date().isoformat(),
             "python": platform.python_version(),
             "versions": {library: version(library) for library in ("tcuq", "numpy", *libraries)},
-            "data_sha256": _checksum(),
+            "data_sha256": data_checksum(),
             "rows": [asdict(row) for row in rows],
         }
         path = RESULTS / f"{name}.json"
@@ -59,7 +59,8 @@ def mark(passed: bool | None) -> str:
     return "  –  " if passed is None else "holds" if passed else "FAILS"
 
 
-def _checksum() -> str:
+def data_checksum() -> str:
+    """SHA-256 over the streams in the box."""
     digest = hashlib.sha256()
     for path in sorted(DATA.glob("*.npz")):
         digest.update(path.read_bytes())

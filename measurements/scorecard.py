@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import tcuq
-from result import RESULTS, ROOT, leave, mark
+from result import RESULTS, ROOT, data_checksum, leave, mark
 
 QUOTED = re.compile(r"<!-- figure: (\w+) / (.+?) -->(.*?)<!-- /figure -->", re.DOTALL)
 
@@ -36,6 +36,8 @@ def complaints(kept: dict[str, Any]) -> Iterator[str]:
     for name, result in kept.items():
         if result["versions"]["tcuq"] != tcuq.__version__:
             yield f"results/{name}.json is of version {result['versions']['tcuq']}: make measure"
+        if result["data_sha256"] != data_checksum():
+            yield f"results/{name}.json is of other streams in the box: make measure"
         yield from (f"{row['what']} fails" for row in result["rows"] if row["passed"] is False)
     for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for name, start, value in QUOTED.findall(path.read_text("utf-8")):

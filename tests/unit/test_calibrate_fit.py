@@ -79,6 +79,20 @@ def test_anchor_keeps_to_alpha(synthetic: Synthetic) -> None:
 
 
 @quietly
+def test_history_does_not_cross_recordings(synthetic: Synthetic) -> None:
+    """The order of the recordings does not change what the signals of any of them are."""
+    rows = synthetic(600, width=0).posteriors
+    tables = []
+    for order in ([0, 1, 2], [2, 0, 1]):
+        joined = np.concatenate([rows[200 * part : 200 * part + 200] for part in order])
+        stream = tcuq.Stream(joined, starts=[0, 200, 400])
+        score = tcuq.fit(stream, terms=[tcuq.TermPlan("divergence")], verbose=False).score
+        assert isinstance(score, AnchoredScoreSettings)
+        tables.append((score.terms[0].points, score.terms[0].bits))
+    assert tables[0] == tables[1]
+
+
+@quietly
 def test_development_sets_the_weights(synthetic: Synthetic) -> None:
     """Labels weigh the anchored terms: the largest weight is 1, none is negative."""
     streams = synthetic(), synthetic(seed=1)

@@ -71,6 +71,19 @@ def test_discriminants_need_labels(synthetic: Synthetic, labels: Any) -> None:
         tcuq.fit(stream, projection="lda", verbose=False)
 
 
+def test_unknown_labels_are_no_class(synthetic: Synthetic) -> None:
+    """Steps without a label do not count for the discriminants."""
+    wide = synthetic(600, width=40)
+    assert wide.labels is not None
+    labels = np.where(np.arange(600) % 2, wide.labels, -1)
+    found = fit_projection(tcuq.Stream(wide.posteriors, wide.features, labels), "lda", 0)
+    known = tcuq.Stream(wide.posteriors[1::2], wide.features[1::2], labels[1::2])  # type: ignore[index]
+    alone = fit_projection(known, "lda", 0)
+    assert found is not None
+    assert alone is not None
+    assert np.array(found.matrix) == pytest.approx(np.array(alone.matrix))
+
+
 def test_pca_needs_no_labels(synthetic: Synthetic) -> None:
     """Without labels principal components serve."""
     wide = synthetic(600, width=40)

@@ -126,7 +126,8 @@ def test_run_keeps_recordings_apart(
     """A long stream gives the trace of its recordings one by one, wherever they start."""
     starts = [1, 9, CHUNK_STEPS - 1, CHUNK_STEPS, CHUNK_STEPS + 1, 5 * CHUNK_STEPS + 7, 16384]
     stream = synthetic(20_000, width=2, starts=starts, seed=3)
-    profile = tcuq.fit(stream, h=10, verbose=False)
+    looks_back = [tcuq.TermPlan("divergence"), tcuq.TermPlan("novelty", ewma=4)]
+    profile = tcuq.fit(stream, terms=looks_back, h=10, verbose=False)
     profile.save(tmp_path / "p.json")
     save_stream(stream, tmp_path / "s.npz")
     said("run", tmp_path / "p.json", tmp_path / "s.npz", "-o", tmp_path / "t.npz")

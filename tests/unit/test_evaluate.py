@@ -129,7 +129,8 @@ def test_same_seed_gives_the_same_measures(profile: tcuq.Profile) -> None:
 
 def test_monitor_is_serviced_after_a_shift(synthetic: Synthetic) -> None:
     """Where a recording after a shift begins unshifted, the monitor starts anew."""
-    profile = tcuq.fit(synthetic(), verbose=False)
+    looks_back = [tcuq.TermPlan("divergence"), tcuq.TermPlan("novelty", ewma=4)]
+    profile = tcuq.fit(synthetic(), terms=looks_back, verbose=False)
     shifted = (np.arange(600) >= 100) & (np.arange(600) < 200)
     stream = synthetic(seed=1, starts=[0, 200, 400], shifted=shifted)
     trace = run_serviced(profile, stream)
@@ -137,8 +138,10 @@ def test_monitor_is_serviced_after_a_shift(synthetic: Synthetic) -> None:
     monitor = tcuq.Monitor(profile)
     assert (monitor.run(first.posteriors, first.features).risk == trace.risk[:200]).all()
     monitor.reset()
-    after = [monitor.run(p.posteriors, p.features, starts=[0]).threshold for p in rest]
-    assert (np.concatenate(after) == trace.threshold[200:]).all()
+    after = [monitor.run(p.posteriors, p.features, starts=[0]) for p in rest]
+    for name in tcuq.Trace.__slots__:
+        joined = np.concatenate([getattr(part, name) for part in after])
+        assert (joined == getattr(trace, name)[200:]).all(), name
 
 
 @pytest.mark.parametrize("options", [{"window": 0}, {"window": -5}, {"rounds": -1}])

@@ -34,11 +34,13 @@ def test_ranking_needs_both_kinds() -> None:
 
 
 def test_moving_mean_by_hand() -> None:
-    """Means look back over the window within a recording, over what is known of it."""
+    """Means look back over the window within a recording, over at least half of it known."""
     values = np.array([1.0, 2.0, 3.0, 10.0, 20.0, 30.0, 40.0])
     known = np.array([True, True, True, True, False, False, True])
     found = m.moving_mean(values, known, np.array([0, 3]), 2)
     assert found == pytest.approx([np.nan, 1.5, 2.5, np.nan, 10, np.nan, 40], nan_ok=True)
+    half = m.moving_mean(values, known, np.array([0, 3]), 3)
+    assert half == pytest.approx([np.nan, np.nan, 2, *[np.nan] * 4], nan_ok=True)
 
 
 def test_moving_mean_of_a_young_recording_is_unknown() -> None:
