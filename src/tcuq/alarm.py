@@ -166,9 +166,9 @@ def bins(means: Floats, channel: Channel) -> NDArray[np.int64]:
 
 
 def limit_q8(settings: AlarmSettings, channel: Channel) -> int:
-    """The CUSUM's limit in 1/256 bit: longer blocks and more channels are paid for."""
+    """The CUSUM's limit in 1/256 bit, at least 1 bit: more channels cost, longer blocks give."""
     bits = settings.h - math.log2(channel.block) + math.log2(len(settings.channels))
-    return math.ceil(256 * bits)
+    return max(256, math.ceil(256 * bits))
 
 
 def _running_sum(start: float, values: Floats) -> float:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files that appear whole or not at all: write aside, then rename."""
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -23,12 +24,21 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     b'whole'
     """
     target = Path(path)
+    if not target.name:
+        raise IsADirectoryError(errno.EISDIR, "not the name of a file", str(path))
     aside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        with aside.open("xb") as file:
+        with _opened(aside, target) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         aside.replace(target)
     finally:
         aside.unlink(missing_ok=True)
+
+
+def _opened(aside: Path, target: Path) -> BinaryIO:
+    try:
+        return aside.open("xb")
+    except OSError as error:  # name the file that was asked for, not the one beside it
+        raise OSError(error.errno, error.strerror, str(target)) from None

@@ -8,6 +8,7 @@ Exit codes: 0 done; 1 an input, profile or stream breaks a rule; 2 the command l
 import argparse
 import dataclasses
 import json
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -44,8 +45,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MissingExtraError as error:
         print(f"tcuq: {error}", file=sys.stderr)
         return 3
-    except (TcuqError, OSError) as error:
+    except TcuqError as error:
         print(f"tcuq: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # who reads has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        print(f"tcuq: {error.filename}: {error.strerror}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("tcuq: interrupted; nothing was left half written", file=sys.stderr)
@@ -120,9 +127,18 @@ def _lags(text: str) -> tuple[int, ...]:
     return tuple(int(lag) for lag in text.split(","))
 
 
+def _check_output(path: str, ending: str) -> None:
+    """Before the work, not after it."""
+    if Path(path).suffix != ending:
+        raise TcuqError(f"{path!r}: the output's name must end in {ending}")
+    if not Path(path).parent.is_dir():
+        raise TcuqError(f"{path}: there is no folder {Path(path).parent}")
+
+
 def _fit(asked: argparse.Namespace) -> None:
     from tcuq.calibrate import fit
 
+    _check_output(asked.output, ".json")
     calibration = load_stream(asked.calibration)
     development = None if asked.development is None else load_stream(asked.development)
     changes = {n: getattr(asked, n) for n in OPTIONS if getattr(asked, n) is not None}
@@ -132,13 +148,14 @@ def _fit(asked: argparse.Namespace) -> None:
 
 
 def _run(asked: argparse.Namespace) -> None:
+    if asked.output is not None:
+        _check_output(asked.output, ".npz")
     profile, stream = Profile.load(asked.profile), load_stream(asked.stream)
     with Progress("steps", total=len(stream)) as progress:
-        trace = Monitor(profile).run(
-            stream.posteriors, stream.features, starts=stream.starts, progress=progress.advance
-        )
-    if asked.output:
-        _save_trace(trace, asked.output)
+        trace = Monitor(profile).run_stream(stream, progress=progress.advance)
+    if asked.output is not None:
+        with written_whole(asked.output) as file:
+            np.savez_compressed(file, **{n: getattr(trace, n) for n in Trace.__slots__})
     alarms = {
         flag.name or "": np.flatnonzero(trace.alarm & flag.value).tolist() for flag in AlarmFlag
     }
@@ -159,13 +176,6 @@ def _run(asked: argparse.Namespace) -> None:
         if steps
     ] or ["no alarm"]
     _say(asked, facts, "\n".join(text))
-
-
-def _save_trace(trace: Trace, path: str) -> None:
-    if Path(path).suffix != ".npz":
-        raise TcuqError(f"{path}: a trace's file must end in .npz")
-    with written_whole(path) as file:
-        np.savez_compressed(file, **{n: getattr(trace, n) for n in Trace.__slots__})
 
 
 def _evaluate(asked: argparse.Namespace) -> None:

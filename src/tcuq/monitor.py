@@ -17,6 +17,7 @@ from tcuq.score import make_score
 from tcuq.settings import ALPHA_BITS, RISK_LEVELS
 from tcuq.signals import Signals
 from tcuq.snapshot import Stateful, pack, unpack
+from tcuq.stream import Stream, as_numbers, checked_steps
 from tcuq.threshold import Threshold
 
 CHUNK_STEPS = 1024  # steps computed at once: large enough to amortise, small enough for the cache
@@ -95,10 +96,11 @@ class Monitor:
 
     def step(self, posterior: ArrayLike, features: ArrayLike | None = None) -> Decision:
         """Decide on one step."""
-        if np.ndim(posterior) != 1:
-            raise InputError(f"posterior must have one dimension, got {np.ndim(posterior)}")
-        rows = None if features is None else np.asarray(features)[None]
-        return self.run(np.asarray(posterior)[None], rows)[0]
+        row = as_numbers(posterior, "posterior")
+        if row.ndim != 1:
+            raise InputError(f"posterior must have one dimension, got {row.ndim}")
+        columns = None if features is None else as_numbers(features, "features")[None]
+        return self.run(row[None], columns)[0]
 
     def run(
         self,
@@ -115,7 +117,7 @@ class Monitor:
         """
         rows, columns = self._inputs.check(posteriors, features)
         trace = _empty_trace(len(rows))
-        forget = {int(step) for step in np.atleast_1d(np.asarray(starts, np.int64))}
+        forget = set(checked_steps(starts, "starts", len(rows)).tolist())
         for begin, end in _chunks(len(rows), forget):
             if begin in forget:
                 self.reset_history()
@@ -124,6 +126,17 @@ class Monitor:
             if progress is not None:
                 progress(end - begin)
         return trace
+
+    def run_stream(
+        self, stream: Stream, *, progress: Callable[[int], object] | None = None
+    ) -> Trace:
+        """Decide on a recorded stream, which must be of the profile's kind."""
+        wanted = self.profile.inputs.kind
+        if stream.kind != wanted:
+            raise InputError(
+                f"the stream's kind must be {wanted}, as the profile's, got {stream.kind}"
+            )
+        return self.run(stream.posteriors, stream.features, starts=stream.starts, progress=progress)
 
     def _run_chunk(
         self,

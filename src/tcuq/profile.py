@@ -118,10 +118,12 @@ class Profile:
         try:
             with Path(path).open("rb") as file:
                 return cls.from_json(file.read(MAX_FILE_BYTES + 1))
-        except OSError as error:
-            raise ProfileError(f"{path}: {error.strerror}") from error
         except ProfileError as error:
             raise ProfileError(f"{path}: {error}") from None
+        except OSError as error:
+            raise ProfileError(f"{path}: {error.strerror}") from error
+        except ValueError as error:  # a path that cannot be one
+            raise ProfileError(f"{str(path)!r}: {error}") from None
 
 
 @cache
@@ -153,11 +155,11 @@ def _parse(text: str | bytes) -> Any:  # noqa: ANN401 - any JSON value
         raise ProfileError(f"numbers must be finite, got {name}")
 
     def refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        members = dict(pairs)
-        if len(members) < len(pairs):
-            names = [name for name, _ in pairs]
-            repeated = next(name for name in names if names.count(name) > 1)
-            raise ProfileError(f"member {repeated[:60]!r} is repeated")
+        members: dict[str, Any] = {}
+        for name, value in pairs:
+            if name in members:
+                raise ProfileError(f"member {name[:60]!r} is repeated")
+            members[name] = value
         return members
 
     try:

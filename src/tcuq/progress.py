@@ -51,7 +51,7 @@ class Progress:
         waited = now - (self._shown if self._drew else self._started)
         if not self._visible or waited < (0.1 if self._drew else self.patience_s):
             return
-        rate = self._done / (now - self._started)
+        rate = max(self._done, 1) / max(now - self._started, 1e-9)
         left_s = (self.total - self._done) / rate
         sys.stderr.write(
             f"\r\x1b[K{self.what}: {self._done:,} of {self.total:,}"

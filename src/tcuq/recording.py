@@ -7,6 +7,7 @@ are bounded before they are allocated, and every value passes the Stream's own r
 
 import json
 import os
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -18,12 +19,13 @@ from numpy.typing import NDArray
 
 from tcuq.atomic import written_whole
 from tcuq.errors import InputError, MissingExtraError, StreamError
-from tcuq.stream import Stream
+from tcuq.stream import MAX_FEATURES, Stream
 
 FORMAT = "tcuq.stream/1"
 MAX_COLUMN_BYTES = 8 << 30
 PARQUET_CHUNK_STEPS = 1000
 COLUMNS = ("posteriors", "features", "labels", "starts", "shifted")
+SCALES = ("posterior_scale", "feature_scale")
 _TYPES = {"posteriors": "fiu", "features": "fiu", "labels": "iu", "starts": "iu", "shifted": "b"}
 
 
@@ -31,17 +33,31 @@ def load_stream(path: str | os.PathLike[str]) -> Stream:
     """Read a recorded stream, by the file's ending: .npz or .parquet."""
     reader = _by_ending(path, {".npz": _read_npz, ".parquet": _read_parquet})
     try:
-        stream: Stream = reader(Path(path))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            stream: Stream = reader(Path(path))
     except (StreamError, InputError) as error:
         raise StreamError(f"{path}: {error}") from None
+    except MissingExtraError:
+        raise
     except OSError as error:
-        raise StreamError(f"{path}: {error.strerror or error}") from error
+        raise StreamError(f"{path}: {_first_line(error.strerror or error)}") from error
+    except Exception as error:
+        raise StreamError(f"{path}: not a readable stream: {_first_line(error)}") from error
     return stream
+
+
+def _first_line(error: object) -> str:
+    return (next(iter(str(error).splitlines()), "") or type(error).__name__)[:200]
 
 
 def save_stream(stream: Stream, path: str | os.PathLike[str]) -> None:
     """Write a recorded stream, by the file's ending; it appears whole or not at all."""
-    _by_ending(path, {".npz": _write_npz, ".parquet": _write_parquet})(stream, Path(path))
+    writer = _by_ending(path, {".npz": _write_npz, ".parquet": _write_parquet})
+    try:
+        writer(stream, Path(path))
+    except OSError as error:
+        raise StreamError(f"{path}: {error.strerror or error}") from error
 
 
 def _by_ending(path: str | os.PathLike[str], known: Mapping[str, Any]) -> Callable[..., Any]:
@@ -53,23 +69,16 @@ def _by_ending(path: str | os.PathLike[str], known: Mapping[str, Any]) -> Callab
 
 
 def _read_npz(path: Path) -> Stream:
-    if not path.exists():
-        raise StreamError("no such file")
-    try:
-        with zipfile.ZipFile(path) as archive:
-            for member in archive.infolist():
-                _check_npy_header(archive, member)
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except (zipfile.BadZipFile, ValueError, EOFError, KeyError, NotImplementedError) as error:
-        if isinstance(error, StreamError):
-            raise
-        raise StreamError(f"not a readable .npz file: {str(error)[:200]}") from None
-    return _stream_from(arrays)
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            archive.open(member).close()  # a damaged name would pass for another array's
+        held = {Path(member.filename).stem: member for member in archive.infolist()}
+        wanted = [name for name in (*COLUMNS, "kind", *SCALES) if name in held]
+        return _stream_from({name: _read_npy(archive, held[name]) for name in wanted})
 
 
-def _check_npy_header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
-    """Refuse a member whose header claims more than it may hold, before NumPy allocates for it."""
+def _read_npy(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
+    """One array, refused before memory is taken for it if it claims more than its file holds."""
     with archive.open(member) as file:
         version = npy.read_magic(file)
         reader = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
@@ -82,6 +91,10 @@ def _check_npy_header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None
             f"{member.filename} claims {claimed} bytes, its file holds {member.file_size},"
             f" at most {MAX_COLUMN_BYTES} are read"
         )
+    with archive.open(member) as file:
+        array: NDArray[Any] = npy.read_array(file, allow_pickle=False)
+        file.read()  # to the end, where the archive's checksum is compared
+    return array
 
 
 def _stream_from(arrays: Mapping[str, NDArray[Any]]) -> Stream:
@@ -94,7 +107,7 @@ def _stream_from(arrays: Mapping[str, NDArray[Any]]) -> Stream:
     for name, column in given.items():
         if column.dtype.kind not in _TYPES[name]:
             raise StreamError(f"{name} must not have dtype {column.dtype}")
-    for name, scale in (("posteriors", "posterior_scale"), ("features", "feature_scale")):
+    for name, scale in zip(("posteriors", "features"), SCALES, strict=True):
         if scale in arrays and name in given:
             given[name] = _scaled(given[name], arrays[scale], scale)
     return Stream(kind=kind, **given)  # type: ignore[arg-type]
@@ -103,7 +116,9 @@ def _stream_from(arrays: Mapping[str, NDArray[Any]]) -> Stream:
 def _scaled(values: NDArray[Any], scale: NDArray[Any], name: str) -> NDArray[Any]:
     if scale.shape != () or scale.dtype.kind not in "fiu" or not 0 < float(scale) < np.inf:
         raise StreamError(f"{name} must be one positive number")
-    return values.astype(np.float64) * float(scale)
+    with np.errstate(over="ignore"):  # what overflows is refused as not finite
+        scaled: NDArray[Any] = values.astype(np.float64) * float(scale)
+    return scaled
 
 
 def _write_npz(stream: Stream, path: Path) -> None:
@@ -114,40 +129,46 @@ def _write_npz(stream: Stream, path: Path) -> None:
 
 def _read_parquet(path: Path) -> Stream:
     parquet, arrow = _arrow()
-    try:
-        with parquet.ParquetFile(path) as file:
-            table = file.read()
-        meta = json.loads((table.schema.metadata or {}).get(FORMAT.encode(), b"null"))
-        if not isinstance(meta, dict):
-            raise StreamError(f"the schema's metadata must hold {FORMAT!r}")
-        arrays = dict(_columns_of(table, meta))
-    except (arrow.ArrowException, ValueError, KeyError, TypeError, AttributeError) as error:
-        if isinstance(error, StreamError):
-            raise
-        raise StreamError(f"not a readable stream: {str(error).splitlines()[0][:200]}") from None
-    return _stream_from(arrays)
+    with parquet.ParquetFile(path, page_checksum_verification=True) as file:
+        groups = range(file.metadata.num_row_groups)
+        claimed = sum(file.metadata.row_group(group).total_byte_size for group in groups)
+        if claimed > MAX_COLUMN_BYTES:
+            raise StreamError(f"it claims {claimed} bytes, at most {MAX_COLUMN_BYTES} are read")
+        table = file.read()
+    meta = json.loads((table.schema.metadata or {}).get(FORMAT.encode(), b"null"))
+    if not isinstance(meta, dict) or not isinstance(meta.get("columns"), dict):
+        raise StreamError(f"the schema's metadata must hold {FORMAT!r} with its columns")
+    for name in ("first_step", "steps"):
+        if table.schema.field(name).type != arrow.int64() or table[name].null_count:
+            raise StreamError(f"column {name!r} must be int64 without nulls")
+    return _stream_from(dict(_columns_of(table, meta)))
 
 
 def _columns_of(table: Any, meta: Mapping[str, Any]) -> Iterator[tuple[str, NDArray[Any]]]:  # noqa: ANN401 - pyarrow has no types
     """Each column's chunks, end to end, as the array the metadata describes."""
     yield "kind", np.array(str(meta["kind"]))
-    lengths = np.array(table["steps"], np.int64)
+    lengths = table["steps"].to_numpy()
     steps = int(lengths.sum())
     begins = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-    yield "starts", begins[np.array(table["first_step"], np.int64) == 0]
-    for name, (dtype, width) in meta["columns"].items():
+    yield "starts", begins[table["first_step"].to_numpy() == 0]
+    for name, described in meta["columns"].items():
+        dtype, width = described if isinstance(described, list) else (None, None)
         if name not in _TYPES or np.dtype(dtype).kind not in _TYPES[name]:
             raise StreamError(
                 f"column {str(name)[:60]!r} of dtype {str(dtype)[:20]!r} is not known"
             )
+        if not isinstance(width, int) or not 0 <= width <= MAX_FEATURES:
+            raise StreamError(
+                f"width of {name} must lie in 0..{MAX_FEATURES}, got {str(width)[:20]}"
+            )
         raw = b"".join(table[name].to_pylist())
-        expected = steps * max(1, int(width)) * np.dtype(dtype).itemsize
+        expected = steps * max(1, width) * np.dtype(dtype).itemsize
         if len(raw) != expected:
             raise StreamError(
                 f"{name} must hold {expected} bytes for {steps} steps, got {len(raw)}"
             )
         values = np.frombuffer(raw, dtype)
-        yield name, values.reshape(steps, int(width)) if width else values
+        yield name, values.reshape(steps, width) if width else values
 
 
 def _write_parquet(stream: Stream, path: Path) -> None:
@@ -169,7 +190,7 @@ def _write_parquet(stream: Stream, path: Path) -> None:
     }
     table = arrow.table(rows).replace_schema_metadata({FORMAT: json.dumps(meta)})
     with written_whole(path) as file:
-        parquet.write_table(table, file, compression="zstd")
+        parquet.write_table(table, file, compression="zstd", write_page_checksum=True)
 
 
 def _arrow() -> tuple[Any, Any]:

@@ -16,12 +16,13 @@ from tcuq.errors import SnapshotError
 from tcuq.rowwise import dot, least_squared_distance, matrix_times_rows
 from tcuq.settings import InputSettings, SignalSettings
 from tcuq.snapshot import State, within
-from tcuq.stream import MAX_MAGNITUDE
 
 Floats = NDArray[np.float64]
 
 # Keeps ln(1 - C) finite where the classifier is certain.
 CERTAIN = 1e-5
+# More than any projection the schema allows makes of features within ±1e9.
+MAX_PROJECTED = 1e30
 _SMALLEST = np.finfo(np.float64).tiny
 
 
@@ -143,7 +144,7 @@ class Signals:
     @state.setter
     def state(self, state: State) -> None:
         probabilities = within("probabilities", state["probabilities"], 0, 1)
-        features = within("features", state["features"], -MAX_MAGNITUDE, MAX_MAGNITUDE)
+        features = within("features", state["features"], -MAX_PROJECTED, MAX_PROJECTED)
         if len(probabilities) > max(self.settings.lags) or len(features) != len(probabilities):
             raise SnapshotError(
                 f"at most {max(self.settings.lags)} past steps are kept,"

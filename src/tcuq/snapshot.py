@@ -65,7 +65,7 @@ def unpack(snapshot: bytes, profile_sha256: str, like: Mapping[str, State]) -> d
 
 def within(name: str, values: NDArray[Any], low: float, high: float) -> NDArray[Any]:
     """The values, if all of them lie in low..high."""
-    if len(values) and not (values.min() >= low and values.max() <= high):
+    if values.size and not (values.min() >= low and values.max() <= high):
         raise SnapshotError(f"{name} must lie in {low}..{high}, got {values.min()}..{values.max()}")
     return values
 
@@ -100,13 +100,16 @@ def _crc32(content: Mapping[str, Any]) -> int:
 def _array(document: Mapping[str, Any], stage: str, name: str, like: NDArray[Any]) -> NDArray[Any]:
     """One array, of the same type, rank and row length as in a new monitor."""
     try:
-        values = np.array(document["state"][stage][name], dtype=like.dtype)
-    except (KeyError, TypeError, ValueError, OverflowError):
-        raise SnapshotError(f"{stage}.{name} is missing or not an array of numbers") from None
-    if values.size == 0:
+        values = np.array(document["state"][stage][name])
+    except (KeyError, TypeError, ValueError):
+        raise SnapshotError(f"{stage}.{name} is missing or not an array") from None
+    if values.shape == (0,):
         values = values.reshape(0, *like.shape[1:])
+    numbers = "iu" if like.dtype.kind == "i" else "fiu"
+    if values.size and values.dtype.kind not in numbers:
+        raise SnapshotError(f"{stage}.{name} must hold {like.dtype}, got {values.dtype}")
     if values.ndim != like.ndim or values.shape[1:] != like.shape[1:]:
         raise SnapshotError(
             f"{stage}.{name} must have rows of shape {like.shape[1:]}, got {values.shape}"
         )
-    return values
+    return values.astype(like.dtype)

@@ -144,7 +144,7 @@ class Stream:
 
 def checked_posteriors(posteriors: ArrayLike, kind: Kind) -> Array:
     """(steps, classes) of finite numbers; probabilities are not negative and sum to about 1."""
-    rows = _numeric(posteriors, "posteriors")
+    rows = as_numbers(posteriors, "posteriors")
     if rows.ndim != 2:
         raise InputError(f"posteriors must have the shape (steps, classes), got {rows.shape}")
     classes = rows.shape[1]
@@ -173,7 +173,7 @@ def checked_posteriors(posteriors: ArrayLike, kind: Kind) -> Array:
 
 def checked_features(features: ArrayLike, steps: int) -> Array:
     """(steps, width) of finite numbers."""
-    rows = _numeric(features, "features")
+    rows = as_numbers(features, "features")
     if rows.ndim != 2 or len(rows) != steps:
         raise InputError(f"features must have the shape ({steps}, width), got {rows.shape}")
     if not 1 <= rows.shape[1] <= MAX_FEATURES:
@@ -182,14 +182,29 @@ def checked_features(features: ArrayLike, steps: int) -> Array:
     return rows
 
 
-def _numeric(values: ArrayLike, name: str) -> Array:
+def as_numbers(values: ArrayLike, name: str, kinds: str = "fiu") -> Array:
+    """An array whose type is among these kinds: f real, i and u integer, b boolean."""
     try:
         array = np.asarray(values)
     except ValueError as error:
         raise InputError(f"{name} must be a rectangular array of numbers: {error}") from None
-    if array.dtype.kind not in "fiu":
-        raise InputError(f"{name} must be real numbers, got dtype {array.dtype}")
+    if array.dtype.kind not in kinds:
+        wanted = {"fiu": "real numbers", "iu": "integers", "b": "booleans"}[kinds]
+        raise InputError(f"{name} must be {wanted}, got dtype {array.dtype}")
     return array
+
+
+def checked_steps(values: ArrayLike, name: str, steps: int) -> NDArray[np.int64]:
+    """Steps of a stream: a list, possibly empty, of integers in 0..steps-1."""
+    array = as_numbers(values, name)
+    if array.size == 0:  # an empty list has no type to judge by
+        return np.empty(0, np.int64)
+    array = as_numbers(array, name, "iu")
+    if array.ndim != 1:
+        raise InputError(f"{name} must have one dimension, got the shape {array.shape}")
+    if array.min() < 0 or array.max() >= steps:
+        raise InputError(f"{name} must lie in 0..{steps - 1}, got {array.min()}..{array.max()}")
+    return array.astype(np.int64)
 
 
 def _refuse_wild(rows: Array, name: str) -> None:
@@ -206,11 +221,9 @@ def _refuse_wild(rows: Array, name: str) -> None:
 def _checked_labels(labels: ArrayLike | None, steps: int, classes: int) -> NDArray[np.int32] | None:
     if labels is None:
         return None
-    array = np.asarray(labels)
+    array = as_numbers(labels, "labels", "iu")
     if array.shape != (steps,):
         raise InputError(f"labels must have the shape ({steps},), got {array.shape}")
-    if array.dtype.kind not in "iu":
-        raise InputError(f"labels must be integers, got dtype {array.dtype}")
     if array.min() < UNKNOWN or array.max() >= classes:
         raise InputError(
             f"labels must lie in {UNKNOWN}..{classes - 1}, got {array.min()}..{array.max()}"
@@ -219,21 +232,14 @@ def _checked_labels(labels: ArrayLike | None, steps: int, classes: int) -> NDArr
 
 
 def _checked_starts(starts: ArrayLike | None, steps: int) -> NDArray[np.int64]:
-    array = np.zeros(1, np.int64) if starts is None else np.asarray(starts)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise InputError(f"starts must be a list of integers, got {starts!r}")
-    array = np.unique(np.concatenate([np.zeros(1, np.int64), array.astype(np.int64)]))
-    if array[0] < 0 or array[-1] >= steps:
-        raise InputError(f"starts must lie in 0..{steps - 1}, got {array[0]}..{array[-1]}")
-    return array
+    given = checked_steps(() if starts is None else starts, "starts", steps)
+    return np.unique(np.concatenate([np.zeros(1, np.int64), given]))
 
 
 def _checked_shifted(shifted: ArrayLike | None, steps: int) -> NDArray[np.bool_] | None:
     if shifted is None:
         return None
-    array = np.asarray(shifted)
-    if array.shape != (steps,) or array.dtype != np.bool_:
-        raise InputError(
-            f"shifted must be {steps} booleans, got shape {array.shape}, dtype {array.dtype}"
-        )
+    array = as_numbers(shifted, "shifted", "b")
+    if array.shape != (steps,):
+        raise InputError(f"shifted must have the shape ({steps},), got {array.shape}")
     return array

@@ -153,7 +153,7 @@ def test_evaluate_prints_a_table(said: Said, saved: Path) -> None:
 
 def test_evaluate_as_json(said: Said, saved: Path) -> None:
     """Every measure has a value, an interval and dummies; what is not finite is null."""
-    found = read(said("evaluate", saved, FAULT, "--rounds", 0, "--json"))
+    found = read(said("evaluate", saved, FAULT, "--rounds", 0, "--json"))["measures"]
     assert found["failure AUROC"]["interval"] == [None, None]
     assert found["detection delay, median steps"]["dummies"] == {"always": 1.0, "never": None}
     assert all(measure["dummies"] for measure in found.values())

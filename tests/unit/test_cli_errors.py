@@ -33,7 +33,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory, profile: tcuq.Profile) -> st
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder commands run in; it holds a stream of two classes."""
     monkeypatch.chdir(tmp_path)
-    save_stream(tcuq.Stream([[0.5, 0.5]] * 9), "narrow.npz")
+    save_stream(tcuq.Stream([[0.5, 0.5]] * 9, kind="logits"), "narrow.npz")
     return tmp_path
 
 
@@ -67,20 +67,23 @@ def test_asking_is_0(capsys: pytest.CaptureFixture[str], option: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "rule"),
     [
-        (["fit", "none.npz", "-o", "p.json"], "none.npz: no such file"),
+        (["fit", "none.npz", "-o", "p.json"], "none.npz: No such file"),
         (["fit", "stream.csv", "-o", "p.json"], "must end in .npz or .parquet"),
         (["fit", CALIBRATION, "-o", "p.json", "--alpha", "2"], "alpha must lie in"),
-        (["fit", CALIBRATION, "-o", "p.json", "--lags", "4,1"], "lags must be"),
-        (["fit", CALIBRATION, "-o", "p.json", "--h", "99"], "h must lie in 8..40, got 99"),
+        (["fit", CALIBRATION, "-o", "p.json", "--lags", "4,1"], "lags must ascend"),
+        (
+            ["fit", CALIBRATION, "-o", "p.json", "--h", "99"],
+            "h must be a whole number in 8..40, got 99",
+        ),
         (["fit", CALIBRATION, "-o", "p.json", "--preset", "paper"], "needs a development stream"),
-        (["fit", CALIBRATION, "-o", "none/p.json"], "No such file or directory"),
+        (["fit", CALIBRATION, "-o", "none/p.json"], "there is no folder"),
         (["run", "none.json", TEST], "none.json: No such file"),
         (["run", TEST, TEST], "test.npz: not a JSON document"),
-        (["run", "PROFILE", "none.npz"], "none.npz: no such file"),
-        (["run", "PROFILE", TEST, "-o", "t.csv"], "t.csv: a trace's file must end in .npz"),
+        (["run", "PROFILE", "none.npz"], "none.npz: No such file"),
+        (["run", "PROFILE", TEST, "-o", "t.csv"], "'t.csv': the output's name must end in .npz"),
         (["run", "PROFILE", "narrow.npz"], "posteriors must have 7 classes"),
-        (["evaluate", "PROFILE", TEST, "--window", "0"], "window must be ≥ 1"),
-        (["evaluate", "PROFILE", TEST, "--rounds", "-1"], "rounds ≥ 0"),
+        (["evaluate", "PROFILE", TEST, "--window", "0"], "window must be at least 1"),
+        (["evaluate", "PROFILE", TEST, "--rounds", "-1"], "rounds must be at least 0"),
         (["inspect", "none.json"], "none.json: No such file"),
         (["inspect", "p.yaml"], "must end in .npz or .parquet"),
     ],
@@ -137,7 +140,7 @@ def test_interrupted_is_130(tmp_path: Path, command: str, after_s: float) -> Non
     short = tcuq.Stream(rng.dirichlet([1, 1], 1000).astype(np.float32))
     tcuq.fit(short, verbose=False).save(tmp_path / "p.json")
     save_stream(tcuq.Stream(np.tile(short.posteriors, (5000, 1))), tmp_path / "s.npz")
-    output = tmp_path / "out.npz"
+    output = tmp_path / ("out.json" if command == "fit" else "out.npz")
     output.write_bytes(b"old")
     given = ["s.npz"] if command == "fit" else ["p.json", "s.npz"]
     with subprocess.Popen(
@@ -152,4 +155,4 @@ def test_interrupted_is_130(tmp_path: Path, command: str, after_s: float) -> Non
     assert (process.returncode, rest) == (130, "")
     assert errors == "tcuq: interrupted; nothing was left half written\n"
     assert output.read_bytes() == b"old"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.npz", "p.json", "s.npz"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [output.name, "p.json", "s.npz"]

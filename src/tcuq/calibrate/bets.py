@@ -45,6 +45,7 @@ def fit_channel(
     distinct_share: float,
 ) -> ChannelFit:
     """The bet of one channel from its values in each recording."""
+    parts = [part for part in parts if len(part)]  # a short recording may have no whole past
     time = autocorrelation_time(parts)
     nearest = 1 << round(math.log2(BLOCK_TIMES * time))
     block = min(caution * max(MIN_BLOCK, nearest), MAX_BLOCK)

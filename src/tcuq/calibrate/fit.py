@@ -124,6 +124,12 @@ def _check_streams(calibration: Stream, development: Stream | None, options: Opt
         raise FitError(
             f"calibration must have at least {FEWEST_STEPS} steps, got {len(calibration)}"
         )
+    longest, lag = max(len(part) for part in calibration.parts()), max(options.lags)
+    if longest <= lag:
+        raise FitError(
+            f"a recording of calibration must be longer than the longest lag, {lag} steps,"
+            f" got {longest} at most"
+        )
     if options.score == "tcuq" and development is None:
         raise FitError(
             'score="tcuq" needs a development stream with labels;'

@@ -2,10 +2,12 @@
 """What a fit can be asked for, and the two named answers: `paper` and `recommended`."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal, get_args
+
+import numpy as np
 
 from tcuq.errors import InputError
 from tcuq.settings import Signal
@@ -92,10 +94,11 @@ class Options:
         _inside("burst", self.burst, 1, 32_767)
         _inside("mix", self.mix, 0, 1)
         _inside("blend", self.blend, 0, 1)
-        _inside("warmup", self.warmup, 0, 2**31 - 1)
-        _inside("seed", self.seed, 0, 2**32 - 1)
+        _whole("warmup", self.warmup, 0, 2**31 - 1)
+        _whole("seed", self.seed, 0, 2**32 - 1)
+        _whole("caution", self.caution, 1, 4)
         if self.h is not None:
-            _inside("h", self.h, 8, 40)
+            _whole("h", self.h, 8, 40)
         for name, value, choices in (
             ("score", self.score, ("anchored", "tcuq")),
             ("signs", self.signs, ("free", "monotone")),
@@ -106,9 +109,12 @@ class Options:
             if value not in choices:
                 listed = ", ".join(map(str, choices))
                 raise InputError(f"{name} must be one of {listed}, got {value!r}")
-        lags = self.lags
-        if not 1 <= len(lags) <= 8 or list(lags) != sorted(set(lags)) or not _lag_range(lags):
-            raise InputError(f"lags must be 1 to 8 ascending steps of 1..255, got {lags}")
+        if not 1 <= len(self.lags) <= 8:
+            raise InputError(f"lags must be 1 to 8, got {len(self.lags)}")
+        for lag in self.lags:
+            _whole("lags", lag, 1, 255)
+        if list(self.lags) != sorted(set(self.lags)):
+            raise InputError(f"lags must ascend, got {self.lags}")
         if not 1 <= len(self.terms) <= 8:
             raise InputError(f"terms must be 1 to 8, got {len(self.terms)}")
         for term in self.terms:
@@ -116,15 +122,19 @@ class Options:
 
 
 def _inside(name: str, value: float, low: float, high: float) -> None:
-    if not (math.isfinite(value) and low <= value <= high):
-        raise InputError(f"{name} must lie in {low:g}..{high:g}, got {value}")
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (number and math.isfinite(value) and low <= value <= high):
+        raise InputError(f"{name} must lie in {low:g}..{high:g}, got {value!r}")
 
 
-def _lag_range(lags: tuple[int, ...]) -> bool:
-    return all(isinstance(lag, int) and 1 <= lag <= 255 for lag in lags)
+def _whole(name: str, value: int, low: int, high: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise InputError(f"{name} must be a whole number in {low}..{high}, got {value!r}")
 
 
 def _check_term(term: TermPlan) -> None:
+    if not isinstance(term, TermPlan):
+        raise InputError(f"terms must be of type TermPlan, got {type(term).__name__}")
     if term.signal not in get_args(Signal):
         raise InputError(
             f"a term's signal must be one of {', '.join(get_args(Signal))}, got {term.signal!r}"
@@ -132,7 +142,7 @@ def _check_term(term: TermPlan) -> None:
     if term.tail not in ("upper", "lower"):
         raise InputError(f"a term's tail must be upper or lower, got {term.tail!r}")
     if term.ewma is not None:
-        _inside("a term's ewma", term.ewma, 1, 10)
+        _whole("a term's ewma", term.ewma, 1, 10)
     _inside("a term's dead", term.dead, 0, 16)
     _inside("a term's cap", term.cap, 0, 16)
     _inside("a term's weight", term.weight, 0, 64)
@@ -152,7 +162,14 @@ def options_from(preset: str, changes: Mapping[str, Any]) -> Options:
     if unknown:
         known = ", ".join(Options.__slots__)
         raise InputError(f"{min(unknown)!r} is not an option; options are {known}")
-    tidy: dict[str, Any] = {
-        k: tuple(v) if k in ("lags", "terms") else v for k, v in changes.items()
-    }
+    tidy = {name: _plain(name, value) for name, value in changes.items()}
     return replace(PRESETS[preset], **tidy)
+
+
+def _plain(name: str, value: Any) -> Any:  # noqa: ANN401 - judged by Options
+    """NumPy's scalars as Python's, and lists as tuples."""
+    if name in ("lags", "terms"):
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            raise InputError(f"{name} must be a list, got {value!r}")
+        return tuple(_plain("", item) for item in value)
+    return value.item() if isinstance(value, np.generic) else value

@@ -43,13 +43,19 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """All measures of one profile on one stream."""
+    """All measures of one profile on one stream.
+
+    ``risk_coverage`` holds (coverage, error among the least risky steps covered) where there are
+    labels.
+    """
 
     measures: tuple[Measure, ...]
+    risk_coverage: tuple[tuple[float, float], ...]
     trace: Trace
 
     def __getitem__(self, name: str) -> Measure:
-        return next(measure for measure in self.measures if measure.name == name)
+        by_name = {measure.name: measure for measure in self.measures}
+        return by_name[name]
 
 
 def evaluate(
@@ -77,18 +83,19 @@ def evaluate(
     >>> found["failure AUROC"].value > 0.8
     True
     """
-    if window < 1 or rounds < 0:
-        raise InputError(f"window must be ≥ 1 and rounds ≥ 0, got {window} and {rounds}")
+    for name, value, least in (("window", window, 1), ("rounds", rounds, 0), ("seed", seed, 0)):
+        if value < least:
+            raise InputError(f"{name} must be at least {least}, got {value}")
     trace = run_serviced(profile, stream)
     bench = _Bench(
         profile, stream, trace, window=window, rounds=rounds, rng=np.random.default_rng(seed)
     )
     found = []
-    with Progress("measures", total=14) as progress:
+    with Progress("measures", total=18) as progress:
         for measure in bench.measures():
             found.append(measure)
             progress.advance()
-    return Evaluation(tuple(found), trace)
+    return Evaluation(tuple(found), bench.risk_coverage(), trace)
 
 
 def run_serviced(profile: Profile, stream: Stream) -> Trace:
@@ -100,9 +107,7 @@ def run_serviced(profile: Profile, stream: Stream) -> Trace:
             shifted = np.zeros(1, np.bool_) if part.shifted is None else part.shifted
             if was_shifted and not shifted[0]:
                 monitor.reset()
-            traces.append(
-                monitor.run(part.posteriors, part.features, starts=[0], progress=progress.advance)
-            )
+            traces.append(monitor.run_stream(part, progress=progress.advance))
             was_shifted = bool(shifted[-1])
     return joined_traces(traces)
 
@@ -127,7 +132,6 @@ class _Bench:
         self.labels = stream.labels if stream.labels is not None else np.full(steps, -1, np.int32)
         self.known = self.labels >= 0
         self.wrong = trace.label != self.labels
-        self.marked = stream.shifted is not None
         self.shifted = stream.shifted if stream.shifted is not None else np.zeros(steps, np.bool_)
         self.probabilities, _ = Inputs(profile.inputs).run(stream.posteriors, stream.features)
         self.guess = rng.random(steps)
@@ -141,6 +145,13 @@ class _Bench:
         if self.shifted.any():
             yield from self._shift()
         yield from self._streaming()
+
+    def risk_coverage(self) -> tuple[tuple[float, float], ...]:
+        at = np.flatnonzero(self.known)
+        if len(at) == 0:
+            return ()
+        coverage, error = m.risk_coverage(self.wrong[at], self.trace.risk[at])
+        return tuple(zip(coverage.tolist(), error.tolist(), strict=True))
 
     def _over(
         self, name: str, at: Indices, statistic: Callable[[Indices], float], **dummies: float

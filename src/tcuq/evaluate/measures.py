@@ -52,7 +52,7 @@ def area_under_risk_coverage(wrong: Bools, risk: Floats) -> float:
 
 
 def risk_coverage(wrong: Bools, risk: Floats, points: int = 101) -> tuple[Floats, Floats]:
-    """Coverage from 1/points to 1, and the error rate among the steps covered."""
+    """Coverage up to 1, and the error rate among the least risky steps that it covers."""
     errors = np.cumsum(wrong[np.argsort(risk, kind="stable")])
     kept = np.unique(np.linspace(1, len(wrong), points).astype(int))
     return kept / len(wrong), errors[kept - 1] / kept

@@ -21,8 +21,11 @@ def lines(evaluation: Evaluation) -> Iterator[str]:
 
 
 def as_json(evaluation: Evaluation) -> dict[str, Any]:
-    """By measure: value, interval, dummies and note; what is not a finite number is null."""
-    return {measure.name: _measure_as_json(measure) for measure in evaluation.measures}
+    """Measures by name, and the risk-coverage curve; what is not a finite number is null."""
+    return {
+        "measures": {measure.name: _measure_as_json(measure) for measure in evaluation.measures},
+        "risk_coverage": [list(point) for point in evaluation.risk_coverage],
+    }
 
 
 def _measure_as_json(measure: Measure) -> dict[str, Any]:

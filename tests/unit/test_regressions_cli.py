@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What once ended a command, or a call beside it, in a traceback, a hang or a late refusal."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tcuq
+from tcuq.cli import main
+from tcuq.evaluate import evaluate
+from tcuq.progress import Progress
+from tcuq.recording import save_stream
+
+BOX = Path(tcuq.__file__).parent / "data/hapt"
+CALIBRATION, TEST = str(BOX / "calibration.npz"), str(BOX / "test.npz")
+
+Refusal = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory, profile: tcuq.Profile) -> str:
+    """The recommended profile in a file."""
+    path = tmp_path_factory.mktemp("profile") / "p.json"
+    profile.save(path)
+    return str(path)
+
+
+@pytest.fixture
+def refusal(capsys: pytest.CaptureFixture[str]) -> Refusal:
+    """Runs a command that must end with 1; the one line it says."""
+
+    def run(*arguments: object) -> str:
+        assert main([str(argument) for argument in arguments]) == 1
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.startswith("tcuq: ")
+        assert captured.err.count("\n") == 1
+        return captured.err.removeprefix("tcuq: ")
+
+    return run
+
+
+@pytest.fixture
+def idle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An empty folder to stand in, where any fit or run is a failure."""
+
+    def work(*_: object, **__: object) -> None:
+        pytest.fail("the work began before the output was refused")
+
+    monkeypatch.setattr("tcuq.calibrate.fit", work)
+    monkeypatch.setattr(tcuq.Monitor, "run", work)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_run_refuses_a_stream_of_the_other_kind(
+    tmp_path: Path, saved: str, test_stream: tcuq.Stream, refusal: Refusal
+) -> None:
+    """Probabilities given to a profile of logits are refused, never read as logits."""
+    odds = np.exp(test_stream.posteriors.astype(np.float64))
+    soft = odds / odds.sum(axis=1, keepdims=True)
+    stream = tcuq.Stream(soft, test_stream.features, test_stream.labels, starts=test_stream.starts)
+    save_stream(stream, tmp_path / "s.npz")
+    assert "kind" in refusal("run", saved, tmp_path / "s.npz")
+
+
+def test_many_members_one_of_them_repeated_do_not_hang() -> None:
+    """A repeated member is found in linear time."""
+    text = "{" + ",".join(f'"{number}":0' for number in range(20_000)) + ',"19999":0}'
+    began = time.monotonic()
+    with pytest.raises(tcuq.ProfileError, match="'19999' is repeated"):
+        tcuq.Profile.from_json(text)
+    assert time.monotonic() - began < 1
+
+
+@pytest.mark.parametrize("command", ["fit", "run"])
+@pytest.mark.parametrize("output", [".", "", "/", "none/p.json", "none/t.npz"])
+def test_output_that_cannot_be_written_is_refused_before_the_work(
+    idle: Path, saved: str, refusal: Refusal, command: str, output: str
+) -> None:
+    """A path without a file name or in a missing folder is one line that names it, at once."""
+    given = {"fit": [CALIBRATION], "run": [saved, TEST]}[command]
+    message = refusal(command, *given, "-o", output)
+    assert output in message
+    assert ".part" not in message
+    assert list(idle.iterdir()) == []
+
+
+def test_trace_of_the_wrong_ending_is_refused_before_the_work(
+    idle: Path, saved: str, refusal: Refusal
+) -> None:
+    """A run whose trace could not be written under this name does not start."""
+    assert "t.csv" in refusal("run", saved, TEST, "-o", "t.csv")
+    assert list(idle.iterdir()) == []
+
+
+def test_negative_seed_of_evaluate_is_no_traceback(saved: str, refusal: Refusal) -> None:
+    """A seed no generator takes is one line that names it."""
+    assert "seed" in refusal("evaluate", saved, TEST, "--seed", "-1")
+
+
+@pytest.mark.parametrize("text", ["\ud800\x1b[2J", "\x1b[2J", "\ud800", "\x9b2J", "a\nb", "\0"])
+@pytest.mark.parametrize("place", ["library", "warnings"])
+def test_text_in_a_profile_does_not_reach_the_terminal_raw(
+    tmp_path: Path,
+    profile: tcuq.Profile,
+    altered: Callable[..., dict[str, Any]],
+    refusal: Refusal,
+    place: str,
+    text: str,
+) -> None:
+    """Provenance with control characters or lone surrogates is refused without repeating them."""
+    document = altered(profile, f"provenance.{place}", [text] if place == "warnings" else text)
+    (tmp_path / "p.json").write_text(json.dumps(document))
+    with pytest.raises(tcuq.ProfileError, match=f"provenance.{place}"):
+        tcuq.Profile.load(tmp_path / "p.json")
+    assert refusal("inspect", tmp_path / "p.json").rstrip("\n").isprintable()
+
+
+@pytest.mark.parametrize("command", ["inspect", "run"])
+def test_closed_pipe_ends_quietly(saved: str, command: str) -> None:
+    """When nobody reads the output any more, there is no traceback and no complaint."""
+    given = {"inspect": [saved], "run": [saved, TEST]}[command]
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        found = subprocess.run(
+            [sys.executable, "-m", "tcuq.cli", command, *given],
+            stdout=writing, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    finally:
+        os.close(writing)
+    assert found.stderr == ""
+
+
+def test_nothing_done_yet_is_no_division_by_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Progress of no item at no time is drawn like any other."""
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(time, "monotonic", lambda: 0.0)
+    with Progress("steps", total=2, patience_s=0) as progress:
+        progress.advance(0)
+    assert "steps: 0 of 2" in screen.getvalue()
+
+
+def test_unknown_measure_is_a_key_error(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
+    """A measure's name that is not there is an error of the caller, not the end of an iterator."""
+    found = evaluate(profile, test_stream, rounds=0)
+    with pytest.raises(KeyError, match="nothing"):
+        found["nothing"]
+
+
+def test_null_byte_in_a_path_is_a_profile_error() -> None:
+    """A path no system can have is refused like one that is not there, in one line."""
+    with pytest.raises(tcuq.ProfileError) as caught:
+        tcuq.Profile.load("a\0b")
+    assert str(caught.value).isprintable()

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams, options and snapshots that once crashed, were misread or were refused wrongly."""
+
+import json
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tcuq
+from tcuq.alarm import limit_q8
+from tcuq.evaluate import evaluate
+
+pytestmark = pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
+
+Synthetic = Callable[..., tcuq.Stream]
+HALVES = [[0.5, 0.5]] * 2
+RAGGED = [[1], [1, 2]]
+ROW, FEATURES = [0] * 7, [0] * 32  # of the streams in the box
+
+
+def test_profile_without_features_restores_its_own_snapshot(synthetic: Synthetic) -> None:
+    """Where there are no features, an empty past of them is as good as any other."""
+    stream = synthetic(width=0)
+    profile = tcuq.fit(stream, verbose=False)
+    monitor, other = tcuq.Monitor(profile), tcuq.Monitor(profile)
+    monitor.run(stream.posteriors[:50])
+    other.restore(monitor.snapshot())
+    assert other.snapshot() == monitor.snapshot()
+
+
+def test_evaluate_refuses_a_stream_of_the_other_kind(
+    profile: tcuq.Profile, test_stream: tcuq.Stream
+) -> None:
+    """Probabilities given to a profile of logits are refused, never read as logits."""
+    odds = np.exp(test_stream.posteriors.astype(np.float64))
+    soft = odds / odds.sum(axis=1, keepdims=True)
+    stream = tcuq.Stream(soft, test_stream.features, test_stream.labels, starts=test_stream.starts)
+    with pytest.raises(tcuq.InputError, match="kind"):
+        evaluate(profile, stream, rounds=0)
+
+
+@pytest.mark.parametrize("length", [2, 4])
+def test_recordings_no_longer_than_the_longest_lag_are_a_fit_error(
+    synthetic: Synthetic, length: int
+) -> None:
+    """Where no step has a whole past, the fit says so instead of dividing by nothing."""
+    with pytest.raises(tcuq.FitError, match="longest lag"):
+        tcuq.fit(synthetic(width=0, starts=range(0, 600, length)), verbose=False)
+
+
+def test_short_recordings_beside_a_long_one_do_not_crash_the_fit(synthetic: Synthetic) -> None:
+    """Recordings without any whole past are allowed where others have one."""
+    tcuq.fit(synthetic(width=0, starts=range(0, 300, 2)), verbose=False)
+
+
+def test_alarm_limit_of_long_blocks_is_at_least_one_bit() -> None:
+    """Blocks longer than 2^h steps leave a positive limit, and the snapshot is restored."""
+    rng = np.random.default_rng(0)
+    rows, features = rng.dirichlet([1, 1], 60), rng.normal(size=(60, 2))
+    slow, slow_features = np.repeat(rows, 400, axis=0), np.repeat(features, 400, axis=0)
+    profile = tcuq.fit(tcuq.Stream(slow, slow_features), h=8, caution=4, verbose=False)
+    assert profile.alarm is not None
+    assert min(limit_q8(profile.alarm, channel) for channel in profile.alarm.channels) == 256
+    monitor, other = tcuq.Monitor(profile), tcuq.Monitor(profile)
+    monitor.run(slow[:50], slow_features[:50])
+    other.restore(monitor.snapshot())
+    assert other.snapshot() == monitor.snapshot()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("alpha", "x"),
+        ("alpha", None),
+        ("h", 20.5),
+        ("h", "20"),
+        ("seed", 1.5),
+        ("warmup", 1.5),
+        ("caution", 2.0),
+        ("lags", 5),
+        ("lags", (True,)),
+        ("lags", [[1], [2]]),
+        ("lags", ["a", 1]),
+        ("terms", ["novelty"]),
+        ("terms", [tcuq.TermPlan("doubt", ewma=2.5)]),  # type: ignore[arg-type]
+        ("terms", [tcuq.TermPlan("doubt", dead="x")]),  # type: ignore[arg-type]
+    ],
+)
+def test_option_of_the_wrong_type_is_an_input_error(
+    synthetic: Synthetic, name: str, value: Any
+) -> None:
+    """A value no rule can be applied to is refused by the option's name."""
+    with pytest.raises(tcuq.InputError, match=name.rstrip("s")) as caught:
+        tcuq.fit(synthetic(width=0), verbose=False, **{name: value})
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("seed", np.int64(1)),
+        ("h", np.int64(20)),
+        ("caution", np.int64(2)),
+        ("blend", np.float32(0.5)),
+        ("warmup", np.int64(3)),
+    ],
+)
+def test_option_as_a_numpy_scalar_is_not_refused(
+    synthetic: Synthetic, name: str, value: np.generic
+) -> None:
+    """A NumPy scalar gives the very profile that Python's number gives."""
+    given: dict[str, Any] = {name: value}
+    plain: dict[str, Any] = {name: value.item()}
+    stream = synthetic(width=0)
+    assert tcuq.fit(stream, verbose=False, **given) == tcuq.fit(stream, verbose=False, **plain)
+
+
+@pytest.mark.parametrize("name", ["labels", "starts", "shifted"])
+def test_ragged_column_is_an_input_error(name: str) -> None:
+    """Rows of different lengths are refused by the column's name, in one line."""
+    column: dict[str, Any] = {name: [[True], [True, False]] if name == "shifted" else RAGGED}
+    with pytest.raises(tcuq.InputError, match=name) as caught:
+        tcuq.Stream(HALVES, **column)
+    assert "\n" not in str(caught.value)
+
+
+def test_message_of_bad_starts_is_one_line() -> None:
+    """A large array of starts is not printed row by row."""
+    with pytest.raises(tcuq.InputError, match="starts") as caught:
+        tcuq.Stream(HALVES, starts=np.zeros((40, 2), int))
+    assert "\n" not in str(caught.value)
+
+
+def test_no_starts_are_step_0() -> None:
+    """An empty list of starts is one recording, not a list of the wrong type."""
+    assert tcuq.Stream(HALVES, starts=[]).starts.tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("posterior", "features"), [(RAGGED, None), (RAGGED, FEATURES), (ROW, RAGGED)]
+)
+def test_ragged_step_is_an_input_error(
+    profile: tcuq.Profile, posterior: Any, features: Any
+) -> None:
+    """A step whose rows differ in length is refused."""
+    with pytest.raises(tcuq.InputError):
+        tcuq.Monitor(profile).step(posterior, features)
+
+
+@pytest.mark.parametrize("starts", ["abc", [0.5], [0.0], ["0"], [1], [-1]])
+def test_starts_that_are_no_steps_of_the_run_are_an_input_error(
+    profile: tcuq.Profile, starts: Any
+) -> None:
+    """Text, fractions and steps that are not there are refused, never rounded or passed over."""
+    with pytest.raises(tcuq.InputError, match="starts"):
+        tcuq.Monitor(profile).run([ROW], [FEATURES], starts=starts)
+
+
+@pytest.mark.parametrize(
+    ("stage", "name", "value"),
+    [
+        ("threshold", "ledger_q16", [1.5]),
+        ("threshold", "ledger_q16", ["5"]),
+        ("threshold", "ledger_q16", [True]),
+        ("score", "smoothed", ["1", "2"]),
+    ],
+)
+def test_snapshot_of_text_or_fractions_is_not_converted(
+    profile: tcuq.Profile, stage: str, name: str, value: object
+) -> None:
+    """A state of another type than the monitor's is refused, though its CRC fits."""
+    monitor = tcuq.Monitor(profile)
+    content = json.loads(monitor.snapshot())
+    del content["crc32"]
+    content["state"][stage][name] = value
+    content["crc32"] = zlib.crc32(json.dumps(content, sort_keys=True).encode())
+    with pytest.raises(tcuq.SnapshotError, match=name):
+        monitor.restore(json.dumps(content).encode())
+
+
+def test_projected_features_beyond_1e9_survive_a_snapshot() -> None:
+    """What a projection makes of allowed features is restored, however large."""
+    rng = np.random.default_rng(0)
+    stream = tcuq.Stream(rng.dirichlet([1, 1], 600), rng.normal(size=(600, 40)))
+    profile = tcuq.fit(stream, verbose=False)
+    assert profile.inputs.projection is not None
+    monitor, other = tcuq.Monitor(profile), tcuq.Monitor(profile)
+    monitor.step([0.5, 0.5], 1e9 * np.sign(profile.inputs.projection.matrix[0]))
+    other.restore(monitor.snapshot())
+    assert other.snapshot() == monitor.snapshot()
