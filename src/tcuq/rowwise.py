@@ -19,7 +19,7 @@ def matrix_times_rows(matrix: Floats, rows: Floats) -> Floats:
 
 def dot(left: Floats, right: Floats) -> Floats:
     """The dot product of rows that stand side by side."""
-    product: Floats = (left * right).sum(axis=1)
+    product: Floats = (left * right).sum(axis=-1)
     return product
 
 

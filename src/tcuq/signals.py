@@ -7,6 +7,7 @@ Over the lags for which a past exists: divergence (weighted Jensen-Shannon, base
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from tcuq.settings import InputSettings, SignalSettings
 from tcuq.snapshot import State, within
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
 # Keeps ln(1 - C) finite where the classifier is certain.
 CERTAIN = 1e-5
@@ -69,6 +71,7 @@ class Signals:
     def __init__(self, settings: SignalSettings, inputs: InputSettings) -> None:
         self.settings = settings
         self.inputs = inputs
+        self._lags = np.array(settings.lags)
         novelty = settings.novelty
         if novelty is not None:
             self._whitening = np.array(novelty.whitening, np.float64)
@@ -88,18 +91,17 @@ class Signals:
             features = np.empty((steps, 0))
         now = _moment(probabilities, features)
         seen = self._past.then(now)
-        divergence, dissimilarity, changed = self._look_back(seen, steps)
+        divergence, instability, inconsistency = self._look_back(seen, steps)
         second, confidence = np.partition(probabilities, -2, axis=1)[:, -2:].T
         blend = self.settings.blend
         before = len(self._past.label)
         self._past = seen.last(max(self.settings.lags))
-        has_features = self.inputs.width > 0
         return SignalColumns(
             label=now.label,
             confidence=confidence.copy(),
             divergence=divergence,
-            instability=dissimilarity if has_features else None,
-            inconsistency=changed,
+            instability=instability if self.inputs.width else None,
+            inconsistency=inconsistency,
             doubt=blend * (1 - confidence) + (1 - blend) * (1 - (confidence - second)),
             low_confidence=np.log(1 - confidence + CERTAIN),
             novelty=self._novelty(features) if self.settings.novelty is not None else None,
@@ -108,28 +110,17 @@ class Signals:
 
     def _look_back(self, seen: _Past, steps: int) -> tuple[Floats, Floats, Floats]:
         """Divergence, instability and inconsistency over the lags that have a past."""
-        before = len(seen.label) - steps
-        divergence, dissimilarity, changed = np.zeros((3, steps))
-        weights, lags = np.zeros((2, steps))
-        for lag in self.settings.lags:
-            new = slice(max(before, lag), None)  # steps of `seen` that are new and have this past
-            old = slice(new.start - lag, len(seen.label) - lag)
-            at = slice(new.start - before, None)
-            if new.start >= len(seen.label):
-                continue
-            mixture = (seen.probabilities[new] + seen.probabilities[old]) / 2
-            shared = (seen.entropy[new] + seen.entropy[old]) / 2
-            apart = _entropy(mixture) - shared
-            divergence[at] += np.minimum(np.maximum(apart, 0), 1) / lag
-            weights[at] += 1 / lag
-            changed[at] += seen.label[new] != seen.label[old]
-            if self.inputs.width:
-                dissimilarity[at] += 1 - _cosine(seen, new, old)
-            lags[at] += 1
-        past = lags > 0
-        for total, share in ((divergence, weights), (dissimilarity, lags), (changed, lags)):
-            np.divide(total, share, out=total, where=past)
-        return divergence, dissimilarity, changed
+        new = np.arange(len(seen.label) - steps, len(seen.label))[:, None]
+        old = new - self._lags
+        exists = (old >= 0).astype(np.float64)  # a row a step, a column a lag
+        old = np.maximum(old, 0)
+        mixture = (seen.probabilities[new] + seen.probabilities[old]) / 2
+        apart = _entropy(mixture) - (seen.entropy[new] + seen.entropy[old]) / 2
+        divergence = _mean(np.minimum(np.maximum(apart, 0), 1), exists / self._lags)
+        inconsistency = _mean(seen.label[new] != seen.label[old], exists)
+        if self.inputs.width == 0:
+            return divergence, np.empty(0), inconsistency
+        return divergence, _mean(1 - _cosine(seen, new, old), exists), inconsistency
 
     def _novelty(self, features: Floats) -> Floats:
         whitened = matrix_times_rows(self._whitening, features)
@@ -164,12 +155,18 @@ def _entropy(rows: Floats) -> Floats:
     return -dot(rows, np.log2(np.maximum(rows, _SMALLEST)))
 
 
-def _cosine(seen: _Past, new: slice, old: slice) -> Floats:
+def _mean(values: NDArray[Any], weights: Floats) -> Floats:
+    """Weighted mean over the columns; 0 where no column counts."""
+    total = weights.sum(axis=1)
+    mean = np.zeros(len(values))
+    np.divide((values * weights).sum(axis=1), total, out=mean, where=total > 0)
+    return mean
+
+
+def _cosine(seen: _Past, new: Indices, old: Indices) -> Floats:
     """A zero vector is like another zero vector (1) and unlike anything else (0)."""
     norms = seen.norm[new] * seen.norm[old]
-    both_zero = (seen.norm[new] == 0) & (seen.norm[old] == 0)
-    cosine = both_zero.astype(np.float64)
-    products = dot(seen.features[new], seen.features[old])
-    np.divide(products, norms, out=cosine, where=norms > 0)
+    cosine = ((seen.norm[new] == 0) & (seen.norm[old] == 0)).astype(np.float64)
+    np.divide(dot(seen.features[new], seen.features[old]), norms, out=cosine, where=norms > 0)
     similarity: Floats = np.minimum(np.maximum(cosine, -1), 1)
     return similarity

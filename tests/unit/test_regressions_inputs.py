@@ -51,9 +51,12 @@ def test_recordings_no_longer_than_the_longest_lag_are_a_fit_error(
         tcuq.fit(synthetic(width=0, starts=range(0, 600, length)), verbose=False)
 
 
-def test_short_recordings_beside_a_long_one_do_not_crash_the_fit(synthetic: Synthetic) -> None:
-    """Recordings without any whole past are allowed where others have one."""
-    tcuq.fit(synthetic(width=0, starts=range(0, 300, 2)), verbose=False)
+@pytest.mark.parametrize("starts", [range(0, 600, 5), range(0, 596, 2)])
+def test_recordings_of_which_one_is_long_enough_are_fitted(
+    synthetic: Synthetic, starts: range
+) -> None:
+    """The refusal of short recordings goes no further: one step with a whole past will do."""
+    tcuq.fit(synthetic(601, width=0, starts=starts), verbose=False)
 
 
 def test_alarm_limit_of_long_blocks_is_at_least_one_bit() -> None:

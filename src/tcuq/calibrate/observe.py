@@ -17,7 +17,7 @@ from tcuq.stream import Stream
 
 Parts = Sequence[SignalColumns]
 
-CHUNK_STEPS = 8192  # bounds the memory of a long recording
+CHUNK_STEPS = 1024  # bounds the memory of a long recording
 
 
 def observe(stream: Stream, inputs: InputSettings, settings: SignalSettings) -> Parts:
