@@ -28,17 +28,22 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise IsADirectoryError(errno.EISDIR, "not the name of a file", str(path))
     aside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        with _opened(aside, target) as file:
+        with _naming(target):
+            opened = aside.open("xb")
+        with opened as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        aside.replace(target)
+        with _naming(target):
+            aside.replace(target)
     finally:
         aside.unlink(missing_ok=True)
 
 
-def _opened(aside: Path, target: Path) -> BinaryIO:
+@contextmanager
+def _naming(target: Path) -> Iterator[None]:
+    """Errors name the file that was asked for, not the one beside it."""
     try:
-        return aside.open("xb")
-    except OSError as error:  # name the file that was asked for, not the one beside it
+        yield
+    except OSError as error:
         raise OSError(error.errno, error.strerror, str(target)) from None

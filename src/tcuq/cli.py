@@ -39,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", CalibrationWarning)
             parsed.command(parsed)
+        sys.stdout.flush()  # here, where a closed pipe is expected, not at exit
         for warning in caught:
             if not issubclass(warning.category, CalibrationWarning):
                 print(f"tcuq: {warning.message}", file=sys.stderr)
@@ -131,6 +132,8 @@ def _check_output(path: str, ending: str) -> None:
     """Before the work, not after it."""
     if Path(path).suffix != ending:
         raise TcuqError(f"{path!r}: the output's name must end in {ending}")
+    if Path(path).is_dir():
+        raise TcuqError(f"{path}: is a folder")
     if not Path(path).parent.is_dir():
         raise TcuqError(f"{path}: there is no folder {Path(path).parent}")
 

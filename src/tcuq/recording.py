@@ -72,6 +72,8 @@ def _read_npz(path: Path) -> Stream:
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             archive.open(member).close()  # a damaged name would pass for another array's
+            if member.comment:  # a damaged length would hide the members behind it
+                raise StreamError(f"{member.filename} must not have a comment")
         held = {Path(member.filename).stem: member for member in archive.infolist()}
         wanted = [name for name in (*COLUMNS, "kind", *SCALES) if name in held]
         return _stream_from({name: _read_npy(archive, held[name]) for name in wanted})
@@ -134,6 +136,11 @@ def _read_parquet(path: Path) -> Stream:
         claimed = sum(file.metadata.row_group(group).total_byte_size for group in groups)
         if claimed > MAX_COLUMN_BYTES:
             raise StreamError(f"it claims {claimed} bytes, at most {MAX_COLUMN_BYTES} are read")
+        if (
+            sum(file.metadata.row_group(group).num_rows for group in groups)
+            != file.metadata.num_rows
+        ):
+            raise StreamError("its row groups must hold all of its rows")
         table = file.read()
     meta = json.loads((table.schema.metadata or {}).get(FORMAT.encode(), b"null"))
     if not isinstance(meta, dict) or not isinstance(meta.get("columns"), dict):

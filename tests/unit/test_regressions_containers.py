@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tcuq
+from tcuq.atomic import written_whole
+from tcuq.recording import load_stream, save_stream
+
+Synthetic = Callable[..., tcuq.Stream]
+
+
+def believed(path: Path, whole: bytes, flips: Iterable[int], mask: int) -> list[int]:
+    """The bytes which, flipped by the mask, give neither the same stream nor a refusal."""
+    path.write_bytes(whole)
+    expected = load_stream(path).sha256
+
+    def same_or_refused(at: int) -> bool:
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ mask]) + whole[at + 1 :])
+        try:
+            found = load_stream(path).sha256
+        except tcuq.StreamError as error:
+            return str(error).startswith(f"{path}: ") and "\n" not in str(error)
+        return found == expected
+
+    return [at for at in flips if not same_or_refused(at)]
+
+
+@pytest.fixture
+def full(synthetic: Synthetic) -> tcuq.Stream:
+    """A stream of three recordings with every column."""
+    shifted: Any = np.arange(60) > 40
+    return synthetic(60, starts=[0, 20, 40], shifted=shifted)
+
+
+def test_flipped_bit_in_an_npz_directory_loses_no_column(tmp_path: Path, full: tcuq.Stream) -> None:
+    """A directory that hides members behind a comment is refused."""
+    path = tmp_path / "a.npz"
+    save_stream(full, path)
+    whole = path.read_bytes()
+    assert believed(path, whole, range(whole.find(b"PK\x01\x02"), len(whole)), 0x80) == []
+
+
+def test_flipped_bit_in_a_parquet_footer_loses_no_recording(
+    tmp_path: Path, full: tcuq.Stream
+) -> None:
+    """A footer whose row group says fewer rows than the file is refused."""
+    path = tmp_path / "a.parquet"
+    save_stream(full, path)
+    whole = path.read_bytes()
+    begin = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    three_rows = [at for at in range(begin, len(whole)) if whole[at] == 6]  # zigzag, as Thrift
+    assert believed(path, whole, three_rows, 2) == []
+
+
+def test_folder_in_the_place_of_a_file_is_named_as_it_was_asked_for(tmp_path: Path) -> None:
+    """When the last step, the renaming, fails, the error names the file asked for."""
+    with pytest.raises(IsADirectoryError) as caught, written_whole(tmp_path):
+        pass
+    assert caught.value.filename == str(tmp_path)
