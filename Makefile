@@ -8,16 +8,25 @@ export TCUQ_DATA
 # The notice of the site builder's successor is for its maintainers, not for every build.
 export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: setup ci lint types imports test docs wheel scorecard statistical measure record clean
+.PHONY: setup tools ci lint types imports test statistical statistical-short emulated firmware wheel \
+	measure scorecard docs record clean
 
 setup: ## a virtual environment with the library and what its checks need
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet --editable '.[all]' --group dev
 
-ci: lint types imports test wheel statistical-short docs scorecard
+tools: ## cross compilers and emulators, from Debian's packages
+	tools=$$(command -v arm-none-eabi-gcc riscv64-unknown-elf-gcc qemu-system-arm qemu-system-riscv32 | wc -l); \
+	if [ "$$tools" -lt 4 ]; then \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
+	    gcc-arm-none-eabi gcc-riscv64-unknown-elf qemu-system-arm qemu-system-misc \
+	    gcc >/dev/null; fi
+
+ci: lint types imports test wheel statistical-short emulated docs scorecard
 
 lint:
+	$(BIN)/python src/tcuq/runtime/tables.py --check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
@@ -35,6 +44,12 @@ statistical: ## the alarm's promise on a million steps and over many calibration
 
 statistical-short: ## the same, shorter
 	TCUQ_SHORT=1 $(BIN)/pytest tests/statistical
+
+emulated: ## the firmware on every emulated CPU, 1,000 steps each, bit for bit
+	$(BIN)/pytest tests/firmware
+
+firmware: ## instructions, flash, RAM and stack on every emulated CPU
+	$(BIN)/python firmware/run.py
 
 wheel: ## a clean environment: dependencies and import time of what users install
 	$(BIN)/python measurements/clean_install.py

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from tcuq.alarm import AlarmFlag
 from tcuq.budget import Outcome
+from tcuq.decision import Decision, Trace
+from tcuq.device import DeviceMonitor
 from tcuq.errors import (
     CalibrationWarning,
     FitError,
@@ -18,7 +20,7 @@ from tcuq.errors import (
     StreamError,
     TcuqError,
 )
-from tcuq.monitor import Decision, Monitor, Trace
+from tcuq.monitor import Monitor
 from tcuq.profile import Profile
 from tcuq.stream import Stream
 from tcuq.version import __version__
@@ -30,6 +32,7 @@ __all__ = [
     "AlarmFlag",
     "CalibrationWarning",
     "Decision",
+    "DeviceMonitor",
     "FitError",
     "InputError",
     "MissingExtraError",

@@ -100,7 +100,7 @@ class Alarm:
 
     def _crossings(self, index: int, gains_q8: list[int]) -> list[int]:
         """Which of these blocks bring the CUSUM to its limit; it starts again from 0 there."""
-        limit = limit_q8(self.settings, self.settings.channels[index])
+        limit = self.settings.limit_q8(self.settings.channels[index])
         cusum, crossed = int(self._cusum_q8[index]), []
         for block, gain in enumerate(gains_q8):
             cusum = max(0, cusum + gain)
@@ -139,7 +139,7 @@ class Alarm:
         for index, channel in enumerate(self.settings.channels):
             one = slice(index, index + 1)
             within("block_taken", state["block_taken"][one], 0, channel.block - 1)
-            within("cusum_q8", state["cusum_q8"][one], 0, limit_q8(self.settings, channel) - 1)
+            within("cusum_q8", state["cusum_q8"][one], 0, self.settings.limit_q8(channel) - 1)
         magnitude = MAX_MAGNITUDE * MAX_BLOCK
         self._sum = within("block_sum", state["block_sum"], -magnitude, magnitude)
         self._taken, self._cusum_q8 = state["block_taken"], state["cusum_q8"]
@@ -163,12 +163,6 @@ def departure(means: Floats, centre: float | None) -> Floats:
 def bins(means: Floats, channel: Channel) -> NDArray[np.int64]:
     """How many edges each block lies strictly above."""
     return np.searchsorted(channel.edges, departure(means, channel.centre), side="left")
-
-
-def limit_q8(settings: AlarmSettings, channel: Channel) -> int:
-    """The CUSUM's limit in 1/256 bit, at least 1 bit: more channels cost, longer blocks give."""
-    bits = settings.h - math.log2(channel.block) + math.log2(len(settings.channels))
-    return max(256, math.ceil(256 * bits))
 
 
 def _running_sum(start: float, values: Floats) -> float:

@@ -20,8 +20,9 @@ import numpy as np
 from tcuq.alarm import AlarmFlag
 from tcuq.atomic import written_whole
 from tcuq.budget import Outcome
+from tcuq.decision import Trace
 from tcuq.errors import CalibrationWarning, MissingExtraError, TcuqError
-from tcuq.monitor import Monitor, Trace
+from tcuq.monitor import Monitor
 from tcuq.profile import Profile
 from tcuq.progress import Progress
 from tcuq.recording import load_stream

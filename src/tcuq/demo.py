@@ -11,10 +11,10 @@ import numpy as np
 
 from tcuq.budget import Outcome
 from tcuq.calibrate import fit
+from tcuq.decision import Trace
 from tcuq.errors import CalibrationWarning
 from tcuq.evaluate import run_serviced
 from tcuq.evaluate.measures import detection_delays
-from tcuq.monitor import Trace
 from tcuq.profile import Profile
 from tcuq.recording import load_stream
 from tcuq.stream import Stream

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from tcuq.errors import InputError
 from tcuq.rowwise import matrix_times_rows
 from tcuq.settings import InputSettings
-from tcuq.stream import checked_features, checked_posteriors
+from tcuq.stream import Stream, checked_features, checked_posteriors
 
 Floats = NDArray[np.float64]
 
@@ -33,6 +33,14 @@ class Inputs:
         if projection is not None:
             self._mean = np.array(projection.mean, np.float64)
             self._matrix = np.array(projection.matrix, np.float64)
+
+    def check_kind(self, stream: Stream) -> None:
+        """Refuse a stream whose rows mean something else than the profile's."""
+        wanted = self.settings.kind
+        if stream.kind != wanted:
+            raise InputError(
+                f"the stream's kind must be {wanted}, as the profile's, got {stream.kind}"
+            )
 
     def check(
         self, posteriors: ArrayLike, features: ArrayLike | None
@@ -69,13 +77,18 @@ class Inputs:
         self, rows: NDArray[np.generic], columns: NDArray[np.generic] | None
     ) -> tuple[Floats, Floats | None]:
         """As run, for arrays that were checked."""
-        probabilities = np.ascontiguousarray(rows, np.float64)
-        if self.settings.kind == "logits":
-            probabilities = np.exp(probabilities - probabilities.max(axis=1, keepdims=True))
-        probabilities = probabilities / probabilities.sum(axis=1, keepdims=True)
+        probabilities = self.probabilities(rows)
         if columns is None:
             return probabilities, None
         values = np.ascontiguousarray(columns, np.float64)
         if self.settings.projection is not None:
             values = matrix_times_rows(self._matrix, values - self._mean)
         return probabilities, values
+
+    def probabilities(self, rows: NDArray[np.generic]) -> Floats:
+        """Rows that sum to 1, of rows that were checked."""
+        values = np.ascontiguousarray(rows, np.float64)
+        if self.settings.kind == "logits":
+            values = np.exp(values - values.max(axis=1, keepdims=True))
+        normalised: Floats = values / values.sum(axis=1, keepdims=True)
+        return normalised

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Monitor: inputs → signals → score → threshold → budget, and alarm, composed in float."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tcuq.alarm import Alarm, AlarmFlag
-from tcuq.budget import Budget, Outcome
+from tcuq.alarm import Alarm
+from tcuq.budget import Budget
+from tcuq.decision import Decision, Trace
 from tcuq.errors import InputError
 from tcuq.inputs import Inputs
 from tcuq.profile import Profile
@@ -21,47 +21,6 @@ from tcuq.stream import Stream, as_numbers, checked_steps
 from tcuq.threshold import Threshold
 
 CHUNK_STEPS = 1024  # steps computed at once: large enough to amortise, small enough for the cache
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What the monitor says of one step."""
-
-    label: int
-    risk: float
-    threshold: float
-    exceeded: bool
-    outcome: Outcome
-    alarm: AlarmFlag
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Trace:
-    """What the monitor says of a stream: a Decision's names, one array each.
-
-    ``risk`` is in 1/16384; a step asks to abstain where ``risk >= threshold``; ``exceeded`` is the
-    ledger's own count, which keeps to alpha; ``alarm`` holds AlarmFlag bits.
-    """
-
-    label: NDArray[np.int32]
-    risk: NDArray[np.float64]
-    threshold: NDArray[np.float64]
-    exceeded: NDArray[np.bool_]
-    outcome: NDArray[np.uint8]
-    alarm: NDArray[np.uint8]
-
-    def __len__(self) -> int:
-        return len(self.label)
-
-    def __getitem__(self, step: int) -> Decision:
-        return Decision(
-            label=int(self.label[step]),
-            risk=float(self.risk[step]),
-            threshold=float(self.threshold[step]),
-            exceeded=bool(self.exceeded[step]),
-            outcome=Outcome(int(self.outcome[step])),
-            alarm=AlarmFlag(int(self.alarm[step])),
-        )
 
 
 class Monitor:
@@ -116,7 +75,7 @@ class Monitor:
         steps that is done.
         """
         rows, columns = self._inputs.check(posteriors, features)
-        trace = _empty_trace(len(rows))
+        trace = Trace.empty(len(rows))
         forget = set(checked_steps(starts, "starts", len(rows)).tolist())
         for begin, end in _chunks(len(rows), forget):
             if begin in forget:
@@ -131,11 +90,7 @@ class Monitor:
         self, stream: Stream, *, progress: Callable[[int], object] | None = None
     ) -> Trace:
         """Decide on a recorded stream, which must be of the profile's kind."""
-        wanted = self.profile.inputs.kind
-        if stream.kind != wanted:
-            raise InputError(
-                f"the stream's kind must be {wanted}, as the profile's, got {stream.kind}"
-            )
+        self._inputs.check_kind(stream)
         return self.run(stream.posteriors, stream.features, starts=stream.starts, progress=progress)
 
     def _run_chunk(
@@ -204,25 +159,9 @@ class Monitor:
         return stages if self._alarm is None else {**stages, "alarm": self._alarm}
 
 
-def joined_traces(traces: Sequence[Trace]) -> Trace:
-    """Traces of consecutive steps, end to end."""
-    return Trace(*(np.concatenate([getattr(t, name) for t in traces]) for name in Trace.__slots__))
-
-
 def _chunks(steps: int, starts: set[int]) -> Iterator[tuple[int, int]]:
     """Spans of at most CHUNK_STEPS steps, none of which crosses a start."""
     bounds = [0, *sorted(s for s in starts if 0 < s < steps), steps]
     for first, last in pairwise(bounds):
         for begin in range(first, last, CHUNK_STEPS):
             yield begin, min(begin + CHUNK_STEPS, last)
-
-
-def _empty_trace(steps: int) -> Trace:
-    return Trace(
-        label=np.zeros(steps, np.int32),
-        risk=np.zeros(steps),
-        threshold=np.zeros(steps),
-        exceeded=np.zeros(steps, np.bool_),
-        outcome=np.zeros(steps, np.uint8),
-        alarm=np.zeros(steps, np.uint8),
-    )

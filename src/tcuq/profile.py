@@ -237,6 +237,8 @@ def _inconsistencies(profile: Profile) -> Iterator[str]:
 def _input_inconsistencies(profile: Profile) -> Iterator[str]:
     inputs, novelty = profile.inputs, profile.signals.novelty
     projection = inputs.projection
+    if (inputs.feature_scale is None) != (inputs.width == 0):
+        yield "inputs.feature_scale must be null exactly when inputs.width is 0"
     if (projection is not None) != (inputs.width > MAX_DIMENSIONS):
         yield (
             f"inputs.projection must be given exactly when inputs.width exceeds {MAX_DIMENSIONS},"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The settings of every stage: plain frozen data, written by the fit and read by the stages."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -27,6 +28,7 @@ class Projection:
     kind: Literal["pca", "lda"]
     mean: Row
     matrix: Matrix
+    scale: float = 1.0  # one int8 step of what comes out, on the device
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ class InputSettings:
     classes: int
     width: int
     projection: Projection | None
+    feature_scale: float | None = None  # one int8 step of a feature, on the device
 
     @property
     def dimensions(self) -> int:
@@ -146,6 +149,11 @@ class AlarmSettings:
 
     h: int
     channels: tuple[Channel, ...]
+
+    def limit_q8(self, channel: Channel) -> int:
+        """The CUSUM's limit in 1/256 bit, at least 1 bit: channels cost, longer blocks give."""
+        bits = self.h - math.log2(channel.block) + math.log2(len(self.channels))
+        return max(256, math.ceil(256 * bits))
 
 
 @dataclass(frozen=True, slots=True)

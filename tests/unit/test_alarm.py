@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from tcuq.alarm import Alarm, AlarmFlag, bins, limit_q8
+from tcuq.alarm import Alarm, AlarmFlag, bins
 from tcuq.columns import SignalColumns
 from tcuq.settings import AlarmSettings, Channel, Signal
 
@@ -41,7 +41,7 @@ def columns(values: list[float] | np.ndarray, *, past: bool = True) -> SignalCol
 def test_limit_pays_for_block_length_and_channels() -> None:
     """H - log2(block) + log2(channels) bits, in 1/256, rounded up."""
     settings = AlarmSettings(20, (channel(), channel("divergence"), channel("instability")))
-    assert limit_q8(settings, channel()) == math.ceil(256 * (20 - 4 + math.log2(3)))
+    assert settings.limit_q8(channel()) == math.ceil(256 * (20 - 4 + math.log2(3)))
 
 
 @pytest.mark.parametrize(("mean", "passed"), [(0.9, 0), (1.0, 0), (1.1, 1), (3.0, 2), (3.1, 3)])

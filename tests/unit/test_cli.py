@@ -9,7 +9,8 @@ import pytest
 
 import tcuq
 from tcuq.cli import main
-from tcuq.monitor import CHUNK_STEPS, joined_traces
+from tcuq.decision import joined_traces
+from tcuq.monitor import CHUNK_STEPS
 from tcuq.recording import save_stream
 from tcuq.summary import summary
 

@@ -27,7 +27,7 @@ DAMAGED: list[tuple[str, object, str]] = [
     ("inputs.classes", True, "inputs.classes must be of type integer, got True"),
     ("inputs.width", 33, "inputs.projection must be given exactly when inputs.width exceeds 32"),
     ("inputs.width", 31, "signals.novelty.whitening must have 31 rows, got 32"),
-    ("inputs.width", 0, "signals.novelty.whitening must have 0 rows, got 32"),
+    ("inputs.width", 0, "inputs.feature_scale must be null exactly when"),
     ("inputs.projection", {"kind": "pca"}, "inputs.projection.mean is missing"),
     ("signals.lags", [4, 2, 1], "signals.lags must ascend, got [4, 2, 1]"),
     ("signals.lags", [1, 1], "signals.lags must ascend, got [1, 1]"),

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import tcuq
-from tcuq.alarm import limit_q8
 from tcuq.evaluate import evaluate
 
 pytestmark = pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
@@ -66,7 +65,7 @@ def test_alarm_limit_of_long_blocks_is_at_least_one_bit() -> None:
     slow, slow_features = np.repeat(rows, 400, axis=0), np.repeat(features, 400, axis=0)
     profile = tcuq.fit(tcuq.Stream(slow, slow_features), h=8, caution=4, verbose=False)
     assert profile.alarm is not None
-    assert min(limit_q8(profile.alarm, channel) for channel in profile.alarm.channels) == 256
+    assert min(profile.alarm.limit_q8(channel) for channel in profile.alarm.channels) == 256
     monitor, other = tcuq.Monitor(profile), tcuq.Monitor(profile)
     monitor.run(slow[:50], slow_features[:50])
     other.restore(monitor.snapshot())

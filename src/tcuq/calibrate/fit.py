@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tcuq.alarm import channel_input, limit_q8
+from tcuq.alarm import channel_input
 from tcuq.calibrate.bets import ChannelFit, fit_channel, gains_q8
 from tcuq.calibrate.observe import Parts, observe, observe_calibration
 from tcuq.calibrate.presets import Options, Preset, options_from
-from tcuq.calibrate.projection import fit_projection
+from tcuq.calibrate.projection import fit_projection, int8_step
 from tcuq.calibrate.scores import fit_anchored, fit_anchored_weights, fit_tcuq
 from tcuq.errors import CalibrationWarning, FitError
 from tcuq.profile import Profile
@@ -85,6 +85,7 @@ def fit(
         calibration.classes,
         calibration.width,
         fit_projection(calibration, options.projection, options.seed),
+        None if calibration.features is None else int8_step(calibration.features),
     )
     signals, parts = observe_calibration(calibration, inputs, options.lags, options.blend)
     score = _fit_score(parts, development, inputs, signals, options)
@@ -226,7 +227,7 @@ def _fastest(alarm: AlarmSettings, fitted: ChannelFit, blocks: int) -> float:
     gain = gains_q8(blocks, len(alarm.channels))[-1]
     if gain <= 0:
         return 0.0
-    return float(math.ceil(limit_q8(alarm, fitted.channel) / gain) * fitted.channel.block)
+    return float(math.ceil(alarm.limit_q8(fitted.channel) / gain) * fitted.channel.block)
 
 
 def _warnings(

@@ -12,6 +12,9 @@ from tcuq.errors import FitError
 from tcuq.settings import MAX_DIMENSIONS, Projection
 from tcuq.stream import Stream
 
+ALMOST_ALL = 0.9999
+SMALLEST_RANGE = 1e-6
+
 
 def fit_projection(stream: Stream, kind: Literal["pca", "lda"], seed: int) -> Projection | None:
     """The projection learned from the calibration features; None where they are narrow enough."""
@@ -20,7 +23,14 @@ def fit_projection(stream: Stream, kind: Literal["pca", "lda"], seed: int) -> Pr
     features = stream.features.astype(np.float64)
     mean = features.mean(axis=0)
     matrix = _pca(features, seed) if kind == "pca" else _lda(features, stream)
-    return Projection(kind, tuple(mean.tolist()), tuple(map(tuple, matrix.tolist())))
+    scale = int8_step((features - mean) @ matrix.T)
+    return Projection(kind, tuple(mean.tolist()), tuple(map(tuple, matrix.tolist())), scale)
+
+
+def int8_step(values: NDArray[np.generic]) -> float:
+    """One step of an int8 that almost no value saturates."""
+    most = float(np.quantile(np.abs(values.astype(np.float64)), ALMOST_ALL))
+    return max(most, SMALLEST_RANGE) / 127
 
 
 def _pca(features: NDArray[np.float64], seed: int) -> NDArray[np.float64]:

@@ -10,11 +10,12 @@ from scipy.stats import chi2
 
 from tcuq.autocorrelation import autocorrelation_time
 from tcuq.budget import Outcome
+from tcuq.decision import Trace, joined_traces
 from tcuq.errors import InputError
 from tcuq.evaluate import measures as m
 from tcuq.evaluate.bootstrap import block_interval
 from tcuq.inputs import Inputs
-from tcuq.monitor import Monitor, Trace, joined_traces
+from tcuq.monitor import Monitor
 from tcuq.profile import Profile
 from tcuq.progress import Progress
 from tcuq.settings import ALPHA_BITS, TOKEN

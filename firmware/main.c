@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs the monitor over steps.bin (posterior and features of a step, step after step) and writes a
+ * tcuq_decision a step to decisions.bin: 12 bytes, little-endian as the CPU is. */
+#include "monitor.h"
+#include "semihosting.h"
+
+#define BLOCK_BYTES 4096u
+#define BLOCK_STEPS 128u
+
+_Static_assert(sizeof(tcuq_decision) == 12u, "a decision is 12 bytes on the wire");
+_Static_assert(offsetof(tcuq_decision, threshold_q16) == 4u, "threshold after label and risk");
+_Static_assert(offsetof(tcuq_decision, alarm) == 10u, "alarm after exceeded and outcome");
+
+static uint8_t block[BLOCK_BYTES];
+static tcuq_decision decisions[BLOCK_STEPS];
+
+int main(void)
+{
+    const tcuq_profile *profile = firmware_monitor.profile;
+    const uint32_t step = (uint32_t)profile->classes + profile->width;
+    const uint32_t room = BLOCK_BYTES / step;
+    const uint32_t most = (room < BLOCK_STEPS) ? room : BLOCK_STEPS;
+    if (tcuq_init(&firmware_monitor) != TCUQ_OK) {
+        return EXIT_INIT;
+    }
+    const int32_t from = semihosting_open("steps.bin", FILE_READ);
+    const int32_t to = semihosting_open("decisions.bin", FILE_WRITE);
+    if ((from < 0) || (to < 0)) {
+        return EXIT_FILE;
+    }
+    uint32_t size = most * step;
+    while (size == most * step) {
+        size = semihosting_read(from, block, most * step);
+        const uint32_t steps = size / step;
+        if ((most == 0u) || (size % step != 0u)) {
+            return EXIT_STEP;
+        }
+        const uint8_t *at = block;
+        for (uint32_t i = 0u; i < steps; i++) {
+            const int8_t *features = (const int8_t *)&at[profile->classes];
+            tcuq_step(&firmware_monitor, at, (profile->width != 0u) ? features : NULL, &decisions[i]);
+            at += step;
+        }
+        if (semihosting_write(to, decisions, steps * (uint32_t)sizeof decisions[0]) != 0) {
+            return EXIT_FILE;
+        }
+    }
+    return (semihosting_close(to) == 0) ? EXIT_DONE : EXIT_FILE;
+}

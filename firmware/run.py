@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runtime on emulated CPUs: the host's decisions bit for bit, and what a step costs there.
+
+Instructions are QEMU's, exact and the same in every run, at -O2; they are not cycles. Flash is that
+of -Os. The limits are those of 10 classes, 32 features and lags 1, 2 and 4.
+"""
+
+import argparse
+import json
+import platform
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "measurements"))
+
+from emulator import Counts, build_plugin, count
+from result import RESULTS, ROOT, Row, data_checksum, leave, mark
+from scenarios import Scenario, box_scenarios, synthetic_scenarios
+from sizes import STEP_API, WHOLE_API, Stack, flash, ram, stack
+from toolchain import ALONE, CPUS, M4, Cpu, build, compiler_version, run
+
+STEPS = {"m4": 10_000}
+OTHER_STEPS = 1000
+MOST_MEAN = {
+    ("m4", "tcuq_10"): 1000, ("m4", "full_10"): 2700, ("m0", "full_10"): 6500,
+    ("rv32", "full_10"): 6000,
+}  # fmt: skip
+MOST_OVER_MEAN = 600
+MOST_FLASH = {"tcuq": 2816, "everything": 6144}
+MOST_RAM = {"tcuq_10": 232, "full_10": 352}
+MOST_STACK = 256
+FLASH = {"tcuq": (ALONE, STEP_API), "everything": ((), WHOLE_API)}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One profile on one CPU."""
+
+    cpu: Cpu
+    scenario: Scenario
+    counts: Counts
+    equal: int
+    repeated: bool  # counted twice, the same
+    ram: dict[str, int]
+    stack: Stack
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """One build of the runtime for one CPU, at -Os."""
+
+    cpu: Cpu
+    name: str
+    flash: int
+    by_object: dict[str, int]
+    stack: Stack
+
+
+def measure_runs(folder: Path) -> Iterator[Run]:
+    """Every profile on every CPU."""
+    plugin = build_plugin(folder)
+    scenarios = [*box_scenarios(), *synthetic_scenarios()]
+    for cpu in CPUS:
+        for recorded in scenarios:
+            scenario = recorded.first(STEPS.get(cpu.name, OTHER_STEPS))
+            place = folder / cpu.name / scenario.name
+            elf = build(cpu, place, scenario.monitor(), options=scenario.options)
+            given = (cpu, elf, plugin, scenario.posteriors, scenario.features)
+            (counts, decisions), (again, _) = count(*given), count(*given)
+            expected = scenario.expected()
+            equal = int((decisions == expected).sum()) if len(decisions) == len(expected) else 0
+            yield Run(cpu, scenario, counts, equal, counts == again, ram(cpu, elf), stack(place))
+
+
+def measure_sizes(folder: Path) -> Iterator[Size]:
+    """Both builds for every CPU."""
+    for cpu in CPUS:
+        for name, (options, roots) in FLASH.items():
+            place = folder / cpu.name / f"{name}_Os"
+            whole, by_object = flash(cpu, place, options, roots)
+            yield Size(cpu, name, whole, by_object, stack(place))
+
+
+def rows(runs: list[Run], sizes: list[Size]) -> Iterator[Row]:
+    """What must hold, and what is stated beside it."""
+    for cpu in CPUS:
+        mine = [r for r in runs if r.cpu is cpu]
+        steps, equal = sum(r.counts.steps for r in mine), sum(r.equal for r in mine)
+        asked = sum(len(r.scenario.posteriors) for r in mine)
+        yield Row(
+            f"decisions on {cpu.title} that equal the host's",
+            f"all of {asked:,}", f"{equal:,}", equal == asked == steps,
+        )  # fmt: skip
+    same = sum(r.repeated for r in runs)
+    yield Row(
+        "instruction counts that a second run repeats",
+        f"all of {len(runs)}", f"{same}", same == len(runs),
+    )  # fmt: skip
+    for r in runs:
+        most = MOST_MEAN.get((r.cpu.name, r.scenario.name))
+        yield Row(
+            f"instructions a step, {r.cpu.title}, {r.scenario.title}: mean",
+            "stated" if most is None else f"≤ {most:,}",
+            f"{r.counts.mean:,.0f}",
+            None if most is None else r.counts.mean <= most,
+        )
+    over = max(runs, key=lambda r: r.counts.whole.worst - r.counts.mean)
+    yield _limit(
+        f"instructions of a worst step over the mean ({over.cpu.title}, {over.scenario.title})",
+        MOST_OVER_MEAN, over.counts.whole.worst - over.counts.mean,
+    )  # fmt: skip
+    for size in sizes:
+        apis = "tcuq_init and tcuq_step" if size.name == "tcuq" else "the whole interface"
+        what = f"flash bytes, {size.cpu.title}, {size.name} ({apis})"
+        if size.cpu is M4:
+            yield _limit(what, MOST_FLASH[size.name], size.flash)
+        else:
+            yield Row(what, "stated", f"{size.flash:,}", None)
+    for name, most in MOST_RAM.items():
+        found = next(r for r in runs if r.cpu is M4 and r.scenario.name == name)
+        yield _limit(f"RAM bytes of state, {found.scenario.title}", most, sum(found.ram.values()))
+    taken = [*((r.cpu, r.stack) for r in runs), *((s.cpu, s.stack) for s in sizes)]
+    cpu, deepest = max(taken, key=lambda pair: pair[1].size)
+    yield _limit(
+        f"stack bytes of tcuq_step, deepest of all builds ({cpu.title})",
+        MOST_STACK, deepest.size,
+    )  # fmt: skip
+
+
+def _limit(what: str, most: int, measured: float) -> Row:
+    return Row(what, f"≤ {most:,}", f"{measured:,.0f}", measured <= most)
+
+
+def tables(runs: list[Run], sizes: list[Size]) -> Iterator[str]:
+    """The measured figures as text."""
+    yield "instructions a step: mean / worst"
+    names = list(dict.fromkeys(r.scenario.title for r in runs))
+    yield f"{'':10}" + "".join(f"{name:>26}" for name in names)
+    for cpu in CPUS:
+        cells = [f"{r.counts.mean:,.0f} / {r.counts.whole.worst:,}" for r in runs if r.cpu is cpu]
+        yield f"{cpu.title:10}" + "".join(f"{cell:>26}" for cell in cells)
+    for r in runs:
+        if r.cpu is M4:
+            yield f"\n{r.cpu.title}, {r.scenario.title}, by stage: mean / worst"
+            for name, stage in r.counts.stages.items():
+                yield f"  {name:24}{stage.total / r.counts.steps:10,.1f} / {stage.worst:,}"
+            parts = sorted(r.counts.functions.items(), key=lambda item: -item[1])
+            own = ", ".join(f"{name} {total / r.counts.steps:,.0f}" for name, total in parts)
+            yield f"  by function: {own}"
+            yield f"  RAM {sum(r.ram.values())}: {r.ram}"
+            yield f"  stack at -O2 {r.stack.size}: {' > '.join(r.stack.path)}"
+    yield "\nflash and stack at -Os"
+    for size in sizes:
+        yield f"{size.cpu.title:10}{size.name:12}{size.flash:6,}  {size.by_object}"
+        yield f"{'':22}stack {size.stack.size}: {' > '.join(size.stack.path)}"
+
+
+def write(made: list[Row], runs: list[Run]) -> None:
+    """Keep the result for documents to quote."""
+    compilers = {f"gcc for {cpu.title}": compiler_version(cpu) for cpu in (M4, CPUS[-1])}
+    qemu = run([CPUS[0].emulator[0], "--version"]).splitlines()[0]
+    document = {
+        "command": "python firmware/run.py --json",
+        "date": datetime.now(UTC).date().isoformat(),
+        "python": platform.python_version(),
+        "versions": {
+            "tcuq": version("tcuq"), "numpy": np.__version__, "qemu": qemu, **compilers
+        },
+        "data_sha256": data_checksum(),
+        "rows": [asdict(row) for row in made],
+        "stages_m4": {
+            r.scenario.name: {
+                name: {"mean": round(stage.total / r.counts.steps, 1), "worst": stage.worst}
+                for name, stage in r.counts.stages.items()
+            }
+            for r in runs
+            if r.cpu is M4
+        },
+    }  # fmt: skip
+    path = RESULTS / "firmware.json"
+    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    print(f"written to {path.relative_to(ROOT)}")
+
+
+def main() -> None:
+    """Build, run, compare, count and report."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="keep the result in results/")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        runs = list(measure_runs(Path(folder)))
+        sizes = list(measure_sizes(Path(folder)))
+    for cpu in (M4, CPUS[-1]):
+        print(compiler_version(cpu))
+    print("\n".join(tables(runs, sizes)), end="\n\n")
+    made = list(rows(runs, sizes))
+    for row in made:
+        print(f"{mark(row.passed)}  {row.what}: {row.measured}  (must: {row.must})")
+    if asked.json:
+        write(made, runs)
+    leave(0 if all(row.passed is not False for row in made) else 1)
+
+
+if __name__ == "__main__":
+    main()

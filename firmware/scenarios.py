@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles and recorded steps the firmware is measured with."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+import tcuq
+from emulator import DECISION, Decisions
+from export import write_c
+from tcuq.demo import demo_profile, demo_stream
+from tcuq.device import DeviceMonitor
+from tcuq.quantize import quantize
+from toolchain import ALONE
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A profile, the build that runs it and the quantised steps it runs over."""
+
+    name: str
+    title: str
+    profile: tcuq.Profile
+    posteriors: NDArray[np.uint8]
+    features: NDArray[np.int8] | None
+    whole: bool  # novelty, alarm and telemetry are built in
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The compiler's options for its build."""
+        return () if self.whole else ALONE
+
+    def monitor(self) -> str:
+        """Its monitor in C."""
+        return write_c(quantize(self.profile), telemetry=self.whole)
+
+    def first(self, steps: int) -> "Scenario":
+        """The same with this many steps, the recorded ones again and again."""
+        at = np.arange(steps) % len(self.posteriors)
+        features = None if self.features is None else self.features[at]
+        return replace(self, posteriors=self.posteriors[at], features=features)
+
+    def expected(self) -> Decisions:
+        """What the host's engine decides on the same steps."""
+        steps = len(self.posteriors)
+        label = np.zeros(steps, np.int32)
+        decisions = np.zeros(steps, DECISION)
+        names = ("risk", "threshold_q16", "exceeded", "outcome", "alarm")
+        columns = [np.zeros(steps, DECISION[name]) for name in names]
+        engine = DeviceMonitor(self.profile)._engine  # noqa: SLF001 - its integers, not Trace's floats
+        engine.run(self.posteriors, self.features, label, *columns)
+        decisions["label"] = label
+        for name, column in zip(names, columns, strict=True):
+            decisions[name] = column
+        return decisions
+
+
+def box_scenarios() -> list[Scenario]:
+    """The streams in the box: 7 classes, 32 features."""
+    streams = [demo_stream("fault_gain"), demo_stream("test")]  # the fault first: it alarms
+    paper = quiet_fit(demo_stream("calibration"), demo_stream("development"), preset="paper")
+    return [
+        make_scenario("tcuq_7", "tcuq, 7 classes", paper, streams, whole=False),
+        make_scenario("full_7", "everything, 7 classes", demo_profile(), streams, whole=True),
+    ]
+
+
+def synthetic_scenarios() -> list[Scenario]:
+    """The size the limits are stated for: 10 classes, 32 features, lags 1, 2 and 4."""
+    calibration, recorded = synthetic_stream(20_000, 1), synthetic_stream(10_000, 2)
+    development = synthetic_stream(10_000, 3, shifted=True)
+    paper = quiet_fit(calibration, development, preset="paper")
+    full = quiet_fit(calibration)
+    return [
+        make_scenario("tcuq_10", "tcuq, 10 classes", paper, [recorded], whole=False),
+        make_scenario("full_10", "everything, 10 classes", full, [recorded], whole=True),
+    ]
+
+
+def synthetic_stream(steps: int, seed: int, *, shifted: bool = False) -> tcuq.Stream:
+    """Ten classes of dwell 20 and 32 features, as measurements/speed.py makes them."""
+    rng = np.random.default_rng(seed)
+    means = np.random.default_rng(0).normal(size=(10, 32)) * 2
+    labels = np.repeat(rng.integers(0, 10, steps // 20 + 1), 20)[:steps]
+    features = means[labels] + rng.normal(size=(steps, 32))
+    late = np.arange(steps) >= steps // 2
+    if shifted:
+        features[late] = 0.4 * features[late] + 2 * rng.normal(size=(int(late.sum()), 32))
+    logits = 0.15 * features @ means.T
+    marks = late if shifted else None
+    return tcuq.Stream(logits, features, labels, shifted=marks, kind="logits")
+
+
+def quiet_fit(
+    calibration: tcuq.Stream,
+    development: tcuq.Stream | None = None,
+    *,
+    preset: Literal["paper", "recommended"] = "recommended",
+) -> tcuq.Profile:
+    """A fit whose warnings are not what is measured here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        return tcuq.fit(calibration, development, preset=preset, lags=(1, 2, 4), verbose=False)
+
+
+def make_scenario(
+    name: str, title: str, profile: tcuq.Profile, streams: Sequence[tcuq.Stream], *, whole: bool
+) -> Scenario:
+    """A profile over the steps of these streams, one after another, as the device takes them."""
+    monitor = DeviceMonitor(profile)
+    parts = [monitor._quantised(s.posteriors, s.features) for s in streams]  # noqa: SLF001
+    posteriors = np.concatenate([rows for rows, _ in parts])
+    columns = [columns for _, columns in parts if columns is not None]
+    features = np.concatenate(columns) if columns else None
+    return Scenario(name, title, profile, posteriors, features, whole)

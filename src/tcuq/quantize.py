@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Profile to the integers of the device, once, for the host's engine and for export.
+
+Formats, ranges and rounding are those of docs/spec/arithmetic.md.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcuq.errors import ProfileError
+from tcuq.profile import Profile
+from tcuq.settings import (
+    AlarmSettings,
+    Channel,
+    InputSettings,
+    NoveltySettings,
+    Signal,
+    TcuqScoreSettings,
+    Term,
+)
+
+SIGNALS: tuple[Signal, ...] = (
+    "divergence", "instability", "inconsistency", "doubt", "low_confidence", "novelty"
+)  # fmt: skip
+LOGARITHMS = frozenset({"low_confidence", "novelty"})
+FLAGS = {"low_confidence": 1, "novelty": 2, "divergence": 4, "instability": 8}
+POSTERIOR_STEP = 1 / 256
+MAX_BLOCK, MAX_LEDGER_STEP = 16_384, 8192
+WHITENED_MAX = 4095
+
+Floats = NDArray[np.float64]
+
+
+def quantize(profile: Profile) -> dict[str, Any]:
+    """The members of the runtime's profile: integers, and arrays as little-endian bytes."""
+    threshold, budget = profile.threshold, profile.budget
+    if threshold.step > MAX_LEDGER_STEP:
+        raise ProfileError(
+            f"threshold.step must be at most {MAX_LEDGER_STEP} on a device, got {threshold.step}"
+        )
+    return {
+        "hash": int(profile.sha256[:8], 16),
+        "classes": profile.inputs.classes,
+        "width": profile.inputs.width,
+        "dimensions": profile.inputs.dimensions,
+        "lags": _bytes(profile.signals.lags, "u1"),
+        "lag_weights_q15": _bytes(_lag_weights(profile.signals.lags), "<u2"),
+        "blend_q15": round(profile.signals.blend * 32768),
+        **_projection(profile.inputs),
+        **_novelty(profile.signals.novelty if _uses_novelty(profile) else None, profile.inputs),
+        **_score(profile),
+        "adaptive": int(threshold.mode == "adaptive"),
+        "alpha_q16": threshold.alpha_q16,
+        "step": threshold.step,
+        "start": threshold.start,
+        "anchor": threshold.anchor,
+        "warmup": threshold.warmup,
+        "rate_q16": budget.rate_q16,
+        "burst_q16": budget.burst_q16,
+        "channels": None if profile.alarm is None else _channels(profile.alarm),
+    }
+
+
+def _uses_novelty(profile: Profile) -> bool:
+    """Whether a term or a channel reads novelty: else the device need not compute it."""
+    readers: list[Term | Channel] = []
+    if not isinstance(profile.score, TcuqScoreSettings):
+        readers += profile.score.terms
+    if profile.alarm is not None:
+        readers += profile.alarm.channels
+    return any(reader.signal == "novelty" for reader in readers)
+
+
+def signal_scale(signal: Signal, *, summed: bool) -> float:
+    """Device units per float unit: Q10 of log2 for logarithms, else Q14, or Q15 where summed."""
+    if signal in LOGARITHMS:
+        return 1024 / math.log(2)
+    return 32768.0 if summed else 16384.0
+
+
+def _bytes(values: Any, dtype: str) -> bytes:  # noqa: ANN401 - any array of numbers
+    array = np.asarray(values)
+    return np.ascontiguousarray(array).astype(dtype).tobytes()
+
+
+def _lag_weights(lags: tuple[int, ...]) -> list[int]:
+    """For each number of lags that have a past, weights proportional to 1/lag that sum to 2^15."""
+    rows: list[int] = []
+    for count in range(1, len(lags) + 1):
+        share = [1 / lag for lag in lags[:count]]
+        row = [math.floor(32768 * s / sum(share)) for s in share]
+        row[0] += 32768 - sum(row)
+        rows += row
+    return rows
+
+
+def _projection(inputs: InputSettings) -> dict[str, Any]:
+    projection = inputs.projection
+    if projection is None or inputs.feature_scale is None:
+        return {"projection": None, "projection_bias": None, "projection_shift": 0}
+    matrix = np.array(projection.matrix) / projection.scale
+    weights = matrix * inputs.feature_scale
+    shift = _fitting_shift(float(np.abs(weights).max()), 127, 0, 22, "inputs.projection.matrix")
+    offset = -matrix @ np.array(projection.mean)
+    bias = np.rint((offset + 0.5) * 2**shift)  # the half makes rounding down rounding
+    return {
+        "projection": _bytes(np.rint(weights * 2**shift), "i1"),
+        "projection_bias": _bytes(np.clip(bias, -(2**29), 2**29), "<i4"),
+        "projection_shift": shift,
+    }
+
+
+def _novelty(novelty: NoveltySettings | None, inputs: InputSettings) -> dict[str, Any]:
+    if novelty is None or inputs.feature_scale is None:
+        absent = ("whitening", "whitening_shift", "means")
+        return {**dict.fromkeys(absent), "mean_count": 0, "novelty_unit": 0}
+    projection = inputs.projection
+    scale = inputs.feature_scale if projection is None else projection.scale
+    whitening, means = np.array(novelty.whitening), np.array(novelty.means)
+    farthest = float(np.abs(means @ whitening.T).max())
+    # Room for 16 standard deviations beyond the farthest mean, in at most 1/256 of one.
+    unit = 2.0 ** min(8, math.floor(math.log2(WHITENED_MAX / (farthest + 16))))
+    weights = unit * scale * whitening
+    shifts = [
+        _fitting_shift(float(np.abs(row).max()), 127, -7, 30, "signals.novelty.whitening")
+        for row in weights
+    ]
+    powers = np.exp2(np.array(shifts))[:, None]
+    quantised = np.rint(weights * powers)
+    # Means go through the quantised matrix, less the half that rounding down takes from a step.
+    seen = (means / scale) @ (quantised / powers).T
+    return {
+        "whitening": _bytes(quantised, "i1"),
+        "whitening_shift": _bytes(shifts, "i1"),
+        "means": _bytes(np.clip(np.rint(seen - 0.5), -WHITENED_MAX, WHITENED_MAX), "<i2"),
+        "mean_count": len(means),
+        "novelty_unit": round(unit * unit),
+    }
+
+
+def _fitting_shift(most: float, limit: int, low: int, high: int, name: str) -> int:
+    """The largest power of two that keeps a magnitude within a limit."""
+    shift = high if most == 0 else math.floor(math.log2(limit / most))
+    if shift < low:
+        raise ProfileError(f"{name} is too large for the device's integers: {most:.3g}")
+    return min(shift, high)
+
+
+def _score(profile: Profile) -> dict[str, Any]:
+    score = profile.score
+    if not isinstance(score, TcuqScoreSettings):
+        return {
+            "terms": [_term(term) for term in score.terms],
+            "weights": _bytes([0] * 4, "<i2"),
+            "weight_shift": 5,
+            "bias_q16": 0,
+            "mix_q15": 0,
+        }
+    names = ("divergence", "instability", "inconsistency", "doubt")
+    weights = np.array([getattr(score.weights, name) or 0.0 for name in names])
+    shift = _fitting_shift(float(np.abs(weights).max()), 32767, 5, 16, "score.weights")
+    return {
+        "terms": None,
+        "weights": _bytes(np.rint(weights * 2**shift), "<i2"),
+        "weight_shift": shift,
+        "bias_q16": round(min(max(score.bias, -8000.0), 8000.0) * 65536),
+        "mix_q15": round(score.mix * 32768),
+    }
+
+
+def _term(term: Term) -> dict[str, Any]:
+    scale = signal_scale(term.signal, summed=False)
+    points = np.clip(np.rint(np.array(term.points) * scale), -32768, 32767)
+    # Points that fall together keep the bits of the last: the mass of a tie is the tie's.
+    last = np.append(points[1:] != points[:-1], True)
+    return {
+        "signal": SIGNALS.index(term.signal),
+        "lower": int(term.tail == "lower"),
+        "ewma": term.ewma or 0,
+        "point_count": int(last.sum()),
+        "dead_q10": round(term.dead * 1024),
+        "cap_q10": round(term.cap * 1024),
+        "weight_q8": round(term.weight * 256),
+        "slope_q8": min(65535, round(term.slope / scale * 1024 * 256)),
+        "start": round(min(max(term.start * scale, -32768), 32767)),
+        "points": _bytes(points[last], "<i2"),
+        "bits_q10": _bytes(np.minimum(np.rint(np.array(term.bits)[last] * 1024), 65535), "<u2"),
+    }
+
+
+def _channels(alarm: AlarmSettings) -> list[dict[str, Any]]:
+    return [_channel(channel, alarm.limit_q8(channel)) for channel in alarm.channels]
+
+
+def _channel(channel: Channel, limit_q8: int) -> dict[str, Any]:
+    if channel.block > MAX_BLOCK:
+        raise ProfileError(
+            f"alarm block of {channel.signal} must be at most {MAX_BLOCK} on a device,"
+            f" got {channel.block}"
+        )
+    scale = signal_scale(channel.signal, summed=True) * channel.block
+    bound = 2**30
+    return {
+        "signal": SIGNALS.index(channel.signal),
+        "flag": FLAGS[channel.signal],
+        "two_sided": int(channel.centre is not None),
+        "block": channel.block,
+        "limit_q8": limit_q8,
+        "centre": round((channel.centre or 0.0) * scale),
+        "edges": [round(min(max(edge * scale, -bound), bound)) for edge in channel.edges],
+        "gains_q8": list(channel.gains_q8),
+    }

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The C runtime: what runs on the device, and the host's engine built from it."""
+
+from importlib import import_module
+
+# By name, because no import checker sees a compiled module. Types are in __init__.pyi.
+Engine = import_module("tcuq.runtime._engine").Engine
+
+__all__ = ["Engine"]

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tcuq: tells when a tiny model should not be trusted. C99, integers only, no allocation, no globals.
+ *
+ * Configuration is a const tcuq_profile, made by the fit and its exporter. Memory is the caller's: a
+ * const tcuq_monitor points at it. docs/spec/arithmetic.md is normative for every number here. */
+#ifndef TCUQ_H
+#define TCUQ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TCUQ_PROFILE_FORMAT 1u
+#define TCUQ_MAX_CLASSES 1000u
+#define TCUQ_MAX_WIDTH 65535u
+#define TCUQ_MAX_DIMENSIONS 32u
+#define TCUQ_MAX_LAGS 8u
+#define TCUQ_MAX_LAG 255u
+#define TCUQ_MAX_TERMS 8u
+#define TCUQ_MAX_POINTS 64u
+#define TCUQ_MAX_CHANNELS 4u
+#define TCUQ_MAX_BLOCK 16384u
+#define TCUQ_MAX_STEP 8192u
+#define TCUQ_RISK_LEVELS 16384u
+#define TCUQ_TOKEN 65536u
+#define TCUQ_HISTOGRAM_BINS 16u
+
+/* What a build leaves out costs no flash: define as 0. */
+#ifndef TCUQ_WITH_NOVELTY
+#define TCUQ_WITH_NOVELTY 1
+#endif
+#ifndef TCUQ_WITH_ALARM
+#define TCUQ_WITH_ALARM 1
+#endif
+#ifndef TCUQ_WITH_TELEMETRY
+#define TCUQ_WITH_TELEMETRY 1
+#endif
+
+typedef enum {
+    TCUQ_OK = 0,
+    TCUQ_ERROR_NULL = -1,     /* a pointer that must not be null is */
+    TCUQ_ERROR_FORMAT = -2,   /* the profile is of another format */
+    TCUQ_ERROR_PROFILE = -3,  /* a value of the profile breaks its rule */
+    TCUQ_ERROR_BUILD = -4,    /* the profile needs a part this build leaves out */
+    TCUQ_ERROR_MEMORY = -5,   /* memory the profile needs is not given */
+    TCUQ_ERROR_BUFFER = -6,   /* the buffer is too small */
+    TCUQ_ERROR_SNAPSHOT = -7, /* the snapshot is damaged */
+    TCUQ_ERROR_FOREIGN = -8   /* the snapshot belongs to another profile */
+} tcuq_status;
+
+typedef enum { TCUQ_ACCEPT = 0, TCUQ_ABSTAIN = 1, TCUQ_DENIED = 2 } tcuq_outcome;
+
+/* Signals, in the order of the profile's tables. */
+typedef enum {
+    TCUQ_DIVERGENCE = 0,
+    TCUQ_INSTABILITY = 1,
+    TCUQ_INCONSISTENCY = 2,
+    TCUQ_DOUBT = 3,
+    TCUQ_LOW_CONFIDENCE = 4,
+    TCUQ_NOVELTY = 5,
+    TCUQ_SIGNALS = 6
+} tcuq_signal;
+
+/* Bits of tcuq_decision.alarm. */
+#define TCUQ_ALARM_LOW_CONFIDENCE 1u
+#define TCUQ_ALARM_NOVELTY 2u
+#define TCUQ_ALARM_DIVERGENCE 4u
+#define TCUQ_ALARM_INSTABILITY 8u
+
+typedef struct {
+    uint8_t signal;        /* tcuq_signal */
+    uint8_t lower;         /* 1: small values are surprising */
+    uint8_t ewma;          /* smoothing by 2^-ewma; 0: none */
+    uint8_t point_count;   /* 1..64 */
+    uint16_t dead_q10;     /* bits */
+    uint16_t cap_q10;      /* bits */
+    uint16_t weight_q8;
+    uint16_t slope_q8;     /* bits_q10 per unit of the signal beyond the last point */
+    int16_t start;         /* where smoothing starts, in the signal's unit */
+    const int16_t *points; /* ascending, in the signal's unit (negated if lower) */
+    const uint16_t *bits_q10;
+} tcuq_term;
+
+typedef struct {
+    uint8_t signal;      /* tcuq_signal */
+    uint8_t flag;        /* TCUQ_ALARM_... */
+    uint8_t two_sided;   /* 1: |block sum - centre| is compared with the edges */
+    uint8_t reserved;
+    uint16_t block;      /* steps, a power of two, 16..16384 */
+    uint16_t limit_q8;   /* bits at which the CUSUM alarms */
+    int32_t centre;      /* of the block sum */
+    int32_t edges[3];    /* of the block sum or of its distance from the centre */
+    int16_t gains_q8[4]; /* bits, by edges passed */
+} tcuq_channel;
+
+typedef struct {
+    uint32_t format;
+    uint32_t hash; /* the profile's name on the wire */
+    uint16_t classes;
+    uint16_t width;     /* features a step carries, 0: none */
+    uint8_t dimensions; /* features the signals see: width, or the projection's rows */
+    uint8_t lag_count;
+    uint8_t lags[TCUQ_MAX_LAGS];     /* ascending */
+    uint16_t blend_q15;
+    uint16_t mix_q15;
+    const uint16_t *lag_weights_q15; /* row k (of k = 1..lag_count entries): weights of the first k lags */
+    /* projection of wide features; null: none */
+    const int8_t *projection; /* dimensions x width */
+    const int32_t *projection_bias;
+    uint8_t projection_shift;
+    /* novelty; null: none */
+    uint16_t mean_count;
+    const int8_t *whitening;       /* dimensions x dimensions, lower triangular */
+    const int8_t *whitening_shift; /* of each row */
+    const int16_t *means;          /* mean_count x dimensions, whitened */
+    uint32_t novelty_unit;         /* a squared distance of 1 */
+    /* score: terms null: tcuq, else anchored */
+    const tcuq_term *terms;
+    uint8_t term_count;
+    uint8_t weight_shift;
+    int16_t weights[4];  /* divergence, instability, inconsistency, doubt, in 2^-weight_shift */
+    int32_t bias_q16;
+    /* threshold and budget */
+    uint8_t adaptive; /* 0: guarded */
+    uint16_t alpha_q16;
+    uint16_t step;
+    uint16_t start;
+    uint16_t anchor;
+    uint32_t warmup;
+    uint32_t rate_q16;
+    uint32_t burst_q16;
+    /* alarm; null: none */
+    const tcuq_channel *channels;
+    uint8_t channel_count;
+} tcuq_profile;
+
+/* The caller's memory. Sizes by profile: slots, posteriors and features for max(lags) steps;
+ * smoothed one a term, or null if none smooths; channels one a channel; telemetry one or null. */
+typedef struct {
+    int32_t ledger_q16;
+    uint32_t warmup_left;
+    uint32_t tokens_q16;
+    uint8_t next;   /* slot that is overwritten next: the oldest */
+    uint8_t filled; /* slots that hold a past step */
+    uint16_t reserved;
+} tcuq_core;
+
+typedef struct {
+    uint16_t entropy_q12;
+    uint16_t reciprocal_q14; /* of the features' normalised length, 0: zero vector */
+    uint16_t label;
+    uint8_t exponent; /* of that length */
+    uint8_t reserved;
+} tcuq_slot;
+
+typedef struct {
+    int32_t sum;
+    int32_t epoch_q8;
+    uint16_t taken;
+    uint16_t cusum_q8;
+} tcuq_channel_state;
+
+typedef struct {
+    uint32_t steps;
+    uint32_t abstained;
+    uint32_t denied;
+    uint32_t exceeded;
+    uint16_t alarms;
+    uint8_t histogram_shift; /* bins count in 2^shift */
+    uint8_t reserved;
+    uint16_t histogram[TCUQ_HISTOGRAM_BINS];
+} tcuq_telemetry;
+
+typedef struct {
+    const tcuq_profile *profile;
+    tcuq_core *core;
+    tcuq_slot *slots;
+    uint8_t *posteriors;
+    int8_t *features;
+    int32_t *smoothed_q8;
+    tcuq_channel_state *channels;
+    tcuq_telemetry *telemetry;
+} tcuq_monitor;
+
+/* Who sends a record. */
+typedef struct {
+    uint64_t device;
+    uint32_t firmware;
+    uint32_t boot;
+    uint32_t sequence;
+    uint16_t epoch;
+    uint8_t flags;
+} tcuq_identity;
+
+#define TCUQ_RECORD_BYTES 87u
+
+typedef struct {
+    uint16_t label;
+    uint16_t risk;         /* 0..16384 */
+    int32_t threshold_q16; /* the level asked at */
+    uint8_t exceeded;
+    uint8_t outcome; /* tcuq_outcome */
+    uint8_t alarm;   /* TCUQ_ALARM_... */
+    uint8_t reserved;
+} tcuq_decision;
+
+/* Checks everything once and starts from the calibrated state; tcuq_step then needs no checks. */
+tcuq_status tcuq_init(const tcuq_monitor *monitor);
+
+/* One step: posterior in 1/256 (classes bytes), features (width bytes, null if width is 0). Total. */
+void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
+               tcuq_decision *decision);
+
+/* Back to the state tcuq_init left. */
+void tcuq_reset(const tcuq_monitor *monitor);
+
+/* After a gap: forgets the past, keeps threshold, budget and evidence. */
+void tcuq_reset_history(const tcuq_monitor *monitor);
+
+/* log2 of the epoch's e-value so far, in 1/256 bit, saturated to 16 bits; 0 without an alarm. */
+int16_t tcuq_epoch_evidence(const tcuq_monitor *monitor);
+
+/* The next epoch starts without evidence. */
+void tcuq_end_epoch(const tcuq_monitor *monitor);
+
+/* The state as bytes, the same on every CPU; tcuq_snapshot_size says how many. */
+uint32_t tcuq_snapshot_size(const tcuq_monitor *monitor);
+tcuq_status tcuq_snapshot(const tcuq_monitor *monitor, uint8_t *buffer, uint32_t size);
+
+/* Refuses a damaged or foreign snapshot and then changes nothing; one whose checksum is true but whose
+ * values no step can leave resets the monitor. */
+tcuq_status tcuq_restore(const tcuq_monitor *monitor, const uint8_t *buffer, uint32_t size);
+
+#if TCUQ_WITH_TELEMETRY
+/* Fills the caller's buffer with a telemetry record (docs/spec/record.md). */
+tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identity, uint8_t *buffer,
+                        uint32_t size);
+#endif
+
+/* A line for each tcuq_status. */
+const char *tcuq_strerror(tcuq_status status);
+
+#endif

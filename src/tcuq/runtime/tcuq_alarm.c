@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Alarm: bets on block sums, summed in a CUSUM; says "not the stream you calibrated on". */
+#include "tcuq_internal.h"
+
+#if !TCUQ_WITH_ALARM
+
+void tcuq_end_epoch(const tcuq_monitor *monitor)
+{
+    (void)monitor;
+}
+
+int16_t tcuq_epoch_evidence(const tcuq_monitor *monitor)
+{
+    (void)monitor;
+    return 0;
+}
+
+#else
+
+/* 256 · log2 of the number of channels, rounded up. */
+static const int16_t tcuq_channels_q8[TCUQ_MAX_CHANNELS + 1u] = {0, 0, 256, 406, 512};
+
+/* The value a channel sums: Q15 of the signals that look back, Q10 of the logarithms. */
+static bool tcuq_channel_value(const tcuq_signals *signals, uint8_t signal, int32_t *value)
+{
+    if ((signal == (uint8_t)TCUQ_DIVERGENCE) || (signal == (uint8_t)TCUQ_INSTABILITY)) {
+        *value = signals->values_q15[signal];
+        return signals->whole_past;
+    }
+    *value = tcuq_signal_value(signals, signal);
+    return true;
+}
+
+/* The gain of a finished block, by the number of edges its sum lies strictly above. */
+static int32_t tcuq_gain_q8(const tcuq_channel *channel, int32_t sum)
+{
+    int32_t height = sum;
+    uint8_t passed = 0u;
+    if (channel->two_sided != 0u) {
+        height = (sum >= channel->centre) ? sum - channel->centre : channel->centre - sum;
+    }
+    while ((passed < 3u) && (height > channel->edges[passed])) {
+        passed++;
+    }
+    return channel->gains_q8[passed];
+}
+
+/* Takes one finished block into the evidence; true if the channel alarms. */
+static bool tcuq_take_block(const tcuq_channel *channel, tcuq_channel_state *state)
+{
+    const int32_t gain = tcuq_gain_q8(channel, state->sum);
+    const int32_t evidence = (int32_t)state->cusum_q8 + gain;
+    const int32_t epoch = state->epoch_q8 + gain;
+    bool alarm = false;
+    state->sum = 0;
+    state->taken = 0u;
+    if ((epoch <= TCUQ_EPOCH_MAX) && (epoch >= -TCUQ_EPOCH_MAX)) {
+        state->epoch_q8 = epoch;
+    }
+    if (evidence >= (int32_t)channel->limit_q8) {
+        state->cusum_q8 = 0u;
+        alarm = true;
+    } else {
+        state->cusum_q8 = (uint16_t)((evidence > 0) ? evidence : 0);
+    }
+    return alarm;
+}
+
+uint8_t tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals)
+{
+    const tcuq_profile *profile = monitor->profile;
+    uint8_t flags = 0u;
+    for (uint8_t i = 0u; i < profile->channel_count; i++) {
+        const tcuq_channel *channel = &profile->channels[i];
+        tcuq_channel_state *state = &monitor->channels[i];
+        int32_t value;
+        if (!tcuq_channel_value(signals, channel->signal, &value)) {
+            continue;
+        }
+        state->sum += value;
+        state->taken++;
+        if ((state->taken == channel->block) && tcuq_take_block(channel, state)) {
+            flags = (uint8_t)(flags | channel->flag);
+        }
+    }
+    return flags;
+}
+
+void tcuq_end_epoch(const tcuq_monitor *monitor)
+{
+    for (uint8_t i = 0u; i < monitor->profile->channel_count; i++) {
+        monitor->channels[i].epoch_q8 = 0;
+    }
+}
+
+int16_t tcuq_epoch_evidence(const tcuq_monitor *monitor)
+{
+    const tcuq_profile *profile = monitor->profile;
+    if (profile->channel_count == 0u) {
+        return 0;
+    }
+    int32_t best = monitor->channels[0].epoch_q8;
+    for (uint8_t i = 1u; i < profile->channel_count; i++) {
+        const int32_t evidence = monitor->channels[i].epoch_q8;
+        best = (evidence > best) ? evidence : best;
+    }
+    /* A mean of K e-values is at least their maximum over K: the best channel pays log2 K. */
+    best -= tcuq_channels_q8[profile->channel_count];
+    return (int16_t)((best > INT16_MAX) ? INT16_MAX : ((best < INT16_MIN) ? INT16_MIN : best));
+}
+
+void tcuq_alarm_reset_history(const tcuq_monitor *monitor)
+{
+    for (uint8_t i = 0u; i < monitor->profile->channel_count; i++) {
+        monitor->channels[i].sum = 0;
+        monitor->channels[i].taken = 0u;
+    }
+}
+
+void tcuq_alarm_reset(const tcuq_monitor *monitor)
+{
+    tcuq_alarm_reset_history(monitor);
+    tcuq_end_epoch(monitor);
+    for (uint8_t i = 0u; i < monitor->profile->channel_count; i++) {
+        monitor->channels[i].cusum_q8 = 0u;
+    }
+}
+
+#endif

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runtime on emulated CPUs decides as the host's engine does, bit for bit."""
+
+import shutil
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tcuq
+from emulator import STAGES, build_plugin, count, decide
+from export import write_c
+from scenarios import Scenario, box_scenarios, make_scenario, quiet_fit
+from sizes import ram, stack
+from tcuq.device import DeviceMonitor
+from tcuq.quantize import quantize
+from toolchain import CPUS, M4, Cpu, ToolError, build, run
+
+STEPS = 1000
+TOOLS = ("gcc", "arm-none-eabi-gcc", "qemu-system-arm", "riscv64-unknown-elf-gcc",
+         "qemu-system-riscv32")  # fmt: skip
+
+
+@cache
+def scenarios() -> dict[str, Scenario]:
+    """The profiles of the box and the first steps of its streams."""
+    return {scenario.name: scenario.first(STEPS) for scenario in box_scenarios()}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _tools() -> None:
+    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
+    if missing:
+        pytest.fail(
+            f"not installed: {', '.join(missing)}; on Debian: apt-get install"
+            " --no-install-recommends gcc gcc-arm-none-eabi qemu-system-arm"
+            " gcc-riscv64-unknown-elf qemu-system-misc",
+            pytrace=False,
+        )
+
+
+@pytest.mark.parametrize("name", ["tcuq_7", "full_7"])
+@pytest.mark.parametrize("cpu", CPUS, ids=lambda cpu: cpu.name)
+def test_decisions_are_the_hosts(cpu: Cpu, name: str, tmp_path: Path) -> None:
+    """Every member of every decision is the same on the CPU and on the host."""
+    scenario = scenarios()[name]
+    elf = build(cpu, tmp_path, scenario.monitor(), options=scenario.options)
+    decisions = decide(cpu, elf, scenario.posteriors, scenario.features)
+    assert len(decisions) == STEPS
+    np.testing.assert_array_equal(decisions, scenario.expected())
+    # The comparison is of something: what the fault brings, all outcomes and an alarm.
+    assert len(np.unique(decisions["risk"])) > 100
+    assert set(decisions["outcome"].tolist()) == ({0, 1, 2} if scenario.whole else {0, 1})
+    assert decisions["alarm"].any() == scenario.whole
+
+
+@pytest.mark.parametrize("width", [0, 48])
+@pytest.mark.parametrize("cpu", CPUS, ids=lambda cpu: cpu.name)
+def test_without_features_and_with_wide_ones(
+    cpu: Cpu, width: int, synthetic: Callable[..., tcuq.Stream], tmp_path: Path
+) -> None:
+    """No features at all, and more than the signals take, so that they are projected."""
+    profile = quiet_fit(synthetic(steps=3000, classes=5, width=width))
+    recorded = synthetic(steps=STEPS, classes=5, width=width, seed=1)
+    scenario = make_scenario("wide", "wide", profile, [recorded], whole=True)
+    assert (quantize(profile)["projection"] is not None) == (width > 32)
+    elf = build(cpu, tmp_path, scenario.monitor())
+    decisions = decide(cpu, elf, scenario.posteriors, scenario.features)
+    np.testing.assert_array_equal(decisions, scenario.expected())
+
+
+def test_a_changed_step_changes_the_decisions(tmp_path: Path) -> None:
+    """The comparison can fail: one other posterior is seen."""
+    scenario = scenarios()["full_7"]
+    elf = build(M4, tmp_path, scenario.monitor())
+    posteriors = scenario.posteriors.copy()
+    posteriors[500] = posteriors[500][::-1]
+    decisions = decide(M4, elf, posteriors, scenario.features)
+    expected = scenario.expected()
+    np.testing.assert_array_equal(decisions[:500], expected[:500])
+    assert decisions[500] != expected[500]
+
+
+def test_counts_repeat(tmp_path: Path) -> None:
+    """Two runs take the same instructions, and the stages' add up to the step's."""
+    scenario, plugin = scenarios()["full_7"], build_plugin(tmp_path)
+    elf = build(M4, tmp_path, scenario.monitor())
+    first, decisions = count(M4, elf, plugin, scenario.posteriors, scenario.features)
+    text = (tmp_path / "counts.txt").read_bytes()
+    again, _ = count(M4, elf, plugin, scenario.posteriors, scenario.features)
+    assert first == again
+    assert (tmp_path / "counts.txt").read_bytes() == text
+    assert first.steps == len(decisions) == STEPS
+    assert set(first.stages) == {"tcuq_step", *STAGES}
+    assert all(stage.total >= STEPS for stage in first.stages.values())
+    assert sum(stage.total for stage in first.stages.values()) == first.whole.total
+    assert sum(first.functions.values()) == first.whole.total
+    assert first.least <= first.mean <= first.whole.worst
+
+
+def test_state_is_what_the_engine_keeps(tmp_path: Path) -> None:
+    """The exported memory is as large as the host's engine says a device's is."""
+    scenario = scenarios()["full_7"]
+    elf = build(M4, tmp_path, scenario.monitor())
+    engine = DeviceMonitor(scenario.profile)._engine  # noqa: SLF001 - the device's own figure
+    assert sum(ram(M4, elf).values()) == engine.storage_bytes
+    assert stack(tmp_path).path[:2] == ("tcuq_step", "tcuq_signals_run")
+
+
+def test_export_is_the_same_each_time() -> None:
+    """The same profile gives the same text; telemetry is the caller's choice."""
+    scenario = scenarios()["full_7"]
+    spec = quantize(scenario.profile)
+    assert write_c(spec, telemetry=True) == scenario.monitor()
+    assert "state_telemetry" in scenario.monitor()
+    assert "telemetry" not in write_c(spec, telemetry=False)
+
+
+def test_a_profile_the_build_cannot_run_is_refused(tmp_path: Path) -> None:
+    """Novelty in a build without it ends the firmware with the code for a refused profile."""
+    full, alone = scenarios()["full_7"], scenarios()["tcuq_7"]
+    elf = build(M4, tmp_path, full.monitor(), options=alone.options)
+    with pytest.raises(ToolError, match="exit code 1: qemu-system-arm"):
+        decide(M4, elf, full.posteriors, full.features)
+
+
+def test_a_cut_off_file_is_refused(tmp_path: Path) -> None:
+    """Half a step at the end is an error, not a decision."""
+    scenario = scenarios()["full_7"]
+    elf = build(M4, tmp_path, scenario.monitor())
+    with pytest.raises(ToolError, match="exit code 3: qemu-system-arm"):
+        decide(M4, elf, scenario.posteriors[:10, :-1], scenario.first(10).features)
+
+
+def test_a_missing_tool_is_named() -> None:
+    """The message says what is missing and how it is had."""
+    with pytest.raises(ToolError, match=r"no-such-gcc is not installed; on Debian: apt-get"):
+        run(["no-such-gcc", "--version"])
