@@ -16,7 +16,11 @@ from tcuq.recording import save_stream
 
 BOX = Path(tcuq.__file__).parent / "data/hapt"
 CALIBRATION, TEST = str(BOX / "calibration.npz"), str(BOX / "test.npz")
-READY = "import sys; from tcuq.cli import main; print('ready', flush=True); "
+# A job started in the background ignores Ctrl-C, and so would its children.
+READY = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "from tcuq.cli import main; print('ready', flush=True); "
+)
 HIDING = "import sys; [sys.modules.update({{n: None}}) for n in {}]; from tcuq.cli import main; "
 RUN = "sys.exit(main(sys.argv[1:]))"
 
