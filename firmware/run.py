@@ -26,6 +26,10 @@ from scenarios import Scenario, box_scenarios, synthetic_scenarios
 from sizes import STEP_API, WHOLE_API, Stack, flash, ram, stack
 from toolchain import ALONE, CPUS, M4, Cpu, build, compiler_version, run
 
+# Until every limit below holds: then this goes, and the scorecard's check enforces them.
+UNFINISHED = (
+    "the runtime's decisions hold; its instructions, flash and stack are to be brought down"
+)
 STEPS = {"m4": 10_000}
 OTHER_STEPS = 1000
 MOST_MEAN = {
@@ -168,6 +172,7 @@ def write(made: list[Row], runs: list[Run]) -> None:
     qemu = run([CPUS[0].emulator[0], "--version"]).splitlines()[0]
     document = {
         "command": "python firmware/run.py --json",
+        "unfinished": UNFINISHED,
         "date": datetime.now(UTC).date().isoformat(),
         "python": platform.python_version(),
         "versions": {
