@@ -6,22 +6,16 @@ of -Os. The limits are those of 10 classes, 32 features and lags 1, 2 and 4.
 """
 
 import argparse
-import json
-import platform
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from importlib.metadata import version
+from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "measurements"))
 
 from emulator import Counts, build_plugin, count
-from result import RESULTS, ROOT, Row, data_checksum, leave, mark
+from result import Row, report
 from scenarios import Scenario, box_scenarios, synthetic_scenarios
 from sizes import STEP_API, WHOLE_API, Stack, flash, ram, stack
 from toolchain import ALONE, CPUS, M4, Cpu, build, compiler_version, run
@@ -166,32 +160,27 @@ def tables(runs: list[Run], sizes: list[Size]) -> Iterator[str]:
         yield f"{'':22}stack {size.stack.size}: {' > '.join(size.stack.path)}"
 
 
-def write(made: list[Row], runs: list[Run]) -> None:
-    """Keep the result for documents to quote."""
+def keep(made: list[Row], runs: list[Run], *, write: bool) -> int:
+    """Print the rows and, if asked to, keep them for the scorecard and documents."""
     compilers = {f"gcc for {cpu.title}": compiler_version(cpu) for cpu in (M4, CPUS[-1])}
     qemu = run([CPUS[0].emulator[0], "--version"]).splitlines()[0]
-    document = {
-        "command": "python firmware/run.py --json",
-        "unfinished": UNFINISHED,
-        "date": datetime.now(UTC).date().isoformat(),
-        "python": platform.python_version(),
-        "versions": {
-            "tcuq": version("tcuq"), "numpy": np.__version__, "qemu": qemu, **compilers
-        },
-        "data_sha256": data_checksum(),
-        "rows": [asdict(row) for row in made],
-        "stages_m4": {
-            r.scenario.name: {
-                name: {"mean": round(stage.total / r.counts.steps, 1), "worst": stage.worst}
-                for name, stage in r.counts.stages.items()
-            }
-            for r in runs
-            if r.cpu is M4
-        },
-    }  # fmt: skip
-    path = RESULTS / "firmware.json"
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    print(f"written to {path.relative_to(ROOT)}")
+    stages = {
+        r.scenario.name: {
+            name: {"mean": round(stage.total / r.counts.steps, 1), "worst": stage.worst}
+            for name, stage in r.counts.stages.items()
+        }
+        for r in runs
+        if r.cpu is M4
+    }
+    return report(
+        "firmware",
+        made,
+        (),
+        write=write,
+        command="python firmware/run.py --json",
+        tools={"qemu": qemu, **compilers},
+        more={"unfinished": UNFINISHED, "stages_m4": stages},
+    )
 
 
 def main() -> None:
@@ -205,12 +194,7 @@ def main() -> None:
     for cpu in (M4, CPUS[-1]):
         print(compiler_version(cpu))
     print("\n".join(tables(runs, sizes)), end="\n\n")
-    made = list(rows(runs, sizes))
-    for row in made:
-        print(f"{mark(row.passed)}  {row.what}: {row.measured}  (must: {row.must})")
-    if asked.json:
-        write(made, runs)
-    leave(0 if all(row.passed is not False for row in made) else 1)
+    sys.exit(keep(list(rows(runs, sizes)), runs, write=asked.json))
 
 
 if __name__ == "__main__":

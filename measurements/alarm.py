@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The alarm's promise on a million in-distribution steps, and its delays beside river's."""
 
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 
@@ -10,7 +11,7 @@ from scipy.stats import chi2
 
 import tcuq
 from looped import joined, looped, recordings
-from result import Row, arguments, leave, report
+from result import Row, arguments, report
 from tcuq.demo import FAULTS, demo_stream
 from tcuq.evaluate import run_serviced
 from tcuq.evaluate.measures import detection_delays
@@ -129,7 +130,7 @@ def main() -> None:
     rows = [*promise_rows(steps), *delay_rows(steps // 5)]
     if not asked.short:
         rows.append(few_people_row(800_000))
-    leave(report("alarm", rows, ("river", "scikit-learn", "scipy"), write=asked.write))
+    sys.exit(report("alarm", rows, ("river", "scikit-learn", "scipy"), write=asked.write))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from result import ROOT, Row, arguments, leave, report
+from result import ROOT, Row, arguments, report
 
 ROUNDS = 15
 IMPORT = "import time; t = time.process_time(); import {}; print(time.process_time() - t)"
@@ -91,7 +91,7 @@ def main() -> None:
         begun = time.monotonic()
         subprocess.run([sys.executable, "-m", "venv", new], check=True)
         rows += demo_rows(Path(new) / "bin" / "python", begun)
-    leave(report("clean_install", rows, (), write=asked.write))
+    sys.exit(report("clean_install", rows, (), write=asked.write))
 
 
 if __name__ == "__main__":

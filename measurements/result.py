@@ -5,12 +5,12 @@ import argparse
 import hashlib
 import json
 import platform
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results"
@@ -35,18 +35,31 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def report(name: str, rows: Sequence[Row], libraries: Iterable[str], *, write: bool) -> int:
-    """Print the rows, keep them if asked to, and say by the exit code whether all hold."""
+def report(
+    name: str,
+    rows: Sequence[Row],
+    libraries: Iterable[str],
+    *,
+    write: bool,
+    command: str = "",
+    tools: Mapping[str, str] = MappingProxyType({}),
+    more: Mapping[str, object] = MappingProxyType({}),
+) -> int:
+    """Print the rows, keep them if asked to, and say by the exit code whether all hold.
+
+    `tools` are versions of what is no Python library; `more` are further members of the result.
+    """
     for row in rows:
         print(f"{mark(row.passed)}  {row.what}: {row.measured}  (must: {row.must})")
     if write:
         document = {
-            "command": f"python measurements/{name}.py",
+            "command": command or f"python measurements/{name}.py",
             "date": datetime.now(UTC).date().isoformat(),
             "python": platform.python_version(),
-            "versions": {library: version(library) for library in ("tcuq", "numpy", *libraries)},
+            "versions": {n: version(n) for n in ("tcuq", "numpy", *libraries)} | dict(tools),
             "data_sha256": data_checksum(),
             "rows": [asdict(row) for row in rows],
+            **more,
         }
         path = RESULTS / f"{name}.json"
         path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
@@ -65,8 +78,3 @@ def data_checksum() -> str:
     for path in sorted(DATA.glob("*.npz")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
-
-
-def leave(code: int) -> None:
-    """Exit with this code."""
-    sys.exit(code)

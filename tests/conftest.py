@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures that several test files share."""
 
-import copy
 import hashlib
 import json
 from collections.abc import Callable
@@ -56,20 +55,39 @@ def synthetic() -> Callable[..., tcuq.Stream]:
     return make
 
 
+def put_member(document: Any, path: str, value: object) -> None:
+    """Change the member at `a.0.b` of a document, or remove it by `...`."""
+    *places, last = [int(name) if name.isdigit() else name for name in path.split(".")]
+    holder = document
+    for place in places:
+        holder = holder[place]
+    if value is ...:
+        del holder[last]
+    else:
+        holder[last] = value
+
+
+@pytest.fixture(scope="session")
+def put() -> Callable[[Any, str, object], None]:
+    """Changes or removes one member of a document."""
+    return put_member
+
+
+@pytest.fixture(scope="session")
+def saved(tmp_path_factory: pytest.TempPathFactory, profile: tcuq.Profile) -> str:
+    """The recommended profile in a file."""
+    path = tmp_path_factory.mktemp("profile") / "p.json"
+    profile.save(path)
+    return str(path)
+
+
 @pytest.fixture(scope="session")
 def altered() -> Callable[..., dict[str, Any]]:
     """A profile's document with one member changed, or removed by `...`, and hashed again."""
 
     def alter(profile: tcuq.Profile, path: str, value: object) -> dict[str, Any]:
-        document: dict[str, Any] = copy.deepcopy(json.loads(profile.to_json()))
-        *places, last = [int(name) if name.isdigit() else name for name in path.split(".")]
-        holder: Any = document
-        for place in places:
-            holder = holder[place]
-        if value is ...:
-            del holder[last]
-        else:
-            holder[last] = value
+        document: dict[str, Any] = json.loads(profile.to_json())
+        put_member(document, path, value)
         content = {k: v for k, v in document.items() if k not in ("format", "sha256")}
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
         if path != "sha256":

@@ -5,7 +5,7 @@ Formats, ranges and rounding are those of docs/spec/arithmetic.md.
 """
 
 import math
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,7 @@ from tcuq.settings import (
     Term,
 )
 
-SIGNALS: tuple[Signal, ...] = (
-    "divergence", "instability", "inconsistency", "doubt", "low_confidence", "novelty"
-)  # fmt: skip
+SIGNALS: tuple[Signal, ...] = get_args(Signal)  # the device numbers them in this order
 LOGARITHMS = frozenset({"low_confidence", "novelty"})
 FLAGS = {"low_confidence": 1, "novelty": 2, "divergence": 4, "instability": 8}
 POSTERIOR_STEP = 1 / 256
@@ -159,8 +157,7 @@ def _score(profile: Profile) -> dict[str, Any]:
             "bias_q16": 0,
             "mix_q15": 0,
         }
-    names = ("divergence", "instability", "inconsistency", "doubt")
-    weights = np.array([getattr(score.weights, name) or 0.0 for name in names])
+    weights = np.array([getattr(score.weights, name) or 0.0 for name in SIGNALS[:4]])
     shift = _fitting_shift(float(np.abs(weights).max()), 32767, 5, 16, "score.weights")
     return {
         "terms": None,

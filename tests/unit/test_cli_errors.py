@@ -25,14 +25,6 @@ HIDING = "import sys; [sys.modules.update({{n: None}}) for n in {}]; from tcuq.c
 RUN = "sys.exit(main(sys.argv[1:]))"
 
 
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory, profile: tcuq.Profile) -> str:
-    """The recommended profile in a file."""
-    path = tmp_path_factory.mktemp("profile") / "p.json"
-    profile.save(path)
-    return str(path)
-
-
 @pytest.fixture
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder commands run in; it holds a stream of two classes."""

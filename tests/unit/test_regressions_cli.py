@@ -27,14 +27,6 @@ RAW = ("\ud800\x1b[2J", "\x1b[2J", "\ud800", "\x9b2J", "a\nb", "a\n", "\0")
 Refusal = Callable[..., str]
 
 
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory, profile: tcuq.Profile) -> str:
-    """The recommended profile in a file."""
-    path = tmp_path_factory.mktemp("profile") / "p.json"
-    profile.save(path)
-    return str(path)
-
-
 @pytest.fixture
 def refusal(capsys: pytest.CaptureFixture[str]) -> Refusal:
     """Runs a command that must end with 1; the one line it says."""

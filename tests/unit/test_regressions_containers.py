@@ -36,6 +36,26 @@ def full(synthetic: Synthetic) -> tcuq.Stream:
     return synthetic(60, starts=[0, 20, 40], shifted=shifted)
 
 
+def test_flipped_byte_in_an_npz_is_neither_a_crash_nor_other_data(
+    tmp_path: Path, synthetic: Synthetic
+) -> None:
+    """Whichever byte is flipped, the file is refused in one line or gives the same stream."""
+    path = tmp_path / "a.npz"
+    save_stream(synthetic(width=0), path)
+    whole = path.read_bytes()
+    assert believed(path, whole, range(0, len(whole), 3), 0xFF) == []
+
+
+def test_flipped_bit_in_a_parquet_is_neither_a_crash_nor_other_data(
+    tmp_path: Path, synthetic: Synthetic
+) -> None:
+    """Whichever bit is flipped, the file is refused in one line or gives the same stream."""
+    path = tmp_path / "a.parquet"
+    save_stream(synthetic(width=0), path)
+    whole = path.read_bytes()
+    assert believed(path, whole, range(4, len(whole), 37), 1) == []
+
+
 def test_flipped_bit_in_an_npz_directory_loses_no_column(tmp_path: Path, full: tcuq.Stream) -> None:
     """A directory that hides members behind a comment is refused."""
     path = tmp_path / "a.npz"

@@ -76,41 +76,6 @@ def said_in_one_line(error: Exception, path: Path) -> bool:
     return str(error).startswith(f"{path}: ") and "\n" not in str(error)
 
 
-def believed(path: Path, whole: bytes, flips: range, mask: int) -> list[int]:
-    """The bytes which, flipped by the mask, give neither the same stream nor a refusal."""
-    expected = load_stream(path).sha256
-
-    def same_or_refused(at: int) -> bool:
-        path.write_bytes(whole[:at] + bytes([whole[at] ^ mask]) + whole[at + 1 :])
-        try:
-            found = load_stream(path).sha256
-        except tcuq.StreamError as error:
-            return said_in_one_line(error, path)
-        return found == expected
-
-    return [at for at in flips if not same_or_refused(at)]
-
-
-def test_flipped_byte_in_an_npz_is_neither_a_crash_nor_other_data(
-    tmp_path: Path, synthetic: Callable[..., tcuq.Stream]
-) -> None:
-    """Whichever byte is flipped, the file is refused in one line or gives the same stream."""
-    path = tmp_path / "a.npz"
-    save_stream(synthetic(width=0), path)
-    whole = path.read_bytes()
-    assert believed(path, whole, range(0, len(whole), 3), 0xFF) == []
-
-
-def test_flipped_bit_in_a_parquet_is_neither_a_crash_nor_other_data(
-    tmp_path: Path, synthetic: Callable[..., tcuq.Stream]
-) -> None:
-    """Whichever bit is flipped, the file is refused in one line or gives the same stream."""
-    path = tmp_path / "a.parquet"
-    save_stream(synthetic(width=0), path)
-    whole = path.read_bytes()
-    assert believed(path, whole, range(4, len(whole), 37), 1) == []
-
-
 @pytest.mark.parametrize("case", HOSTILE_HEADERS)
 def test_hostile_npy_header_is_no_crash(tmp_path: Path, case: str) -> None:
     """A header NumPy's parser chokes on, warns of or believes is refused in one line."""

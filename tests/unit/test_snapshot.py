@@ -121,20 +121,15 @@ def test_restoring_twice_is_restoring_once(profile: tcuq.Profile) -> None:
 
 @pytest.mark.parametrize("case", DAMAGED, ids=lambda case: f"{case[0]}={str(case[1])[:20]}")
 def test_damage_is_found_where_the_crc_fits(
-    profile: tcuq.Profile, case: tuple[str, object, str]
+    profile: tcuq.Profile,
+    put: Callable[[object, str, object], None],
+    case: tuple[str, object, str],
 ) -> None:
     """A wrong shape, range or profile is refused and changes nothing."""
     path, value, rule = case
     monitor = running(profile)
     content = json.loads(monitor.snapshot())
-    *places, last = [int(name) if name.isdigit() else name for name in path.split(".")]
-    holder = content
-    for place in places:
-        holder = holder[place]
-    if value is ...:
-        del holder[last]
-    else:
-        holder[last] = value
+    put(content, path, value)
     assert rule in refusal(monitor, sealed(content))
 
 
