@@ -111,4 +111,8 @@ void tcuq_telemetry_count(const tcuq_monitor *monitor, const tcuq_decision *deci
 void tcuq_telemetry_reset(const tcuq_monitor *monitor);
 #endif
 
+#ifdef __FRAMAC__
+#include "tcuq_acsl.h"
+#endif
+
 #endif
