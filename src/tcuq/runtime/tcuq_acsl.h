@@ -23,6 +23,7 @@
       axiom left_16: \forall integer x; x << 16 == 65536 * x;
       axiom mask: \forall integer x, m; 0 <= m ==> 0 <= (x & m) <= m;
       axiom mask_left: \forall integer x, m; 0 <= m ==> 0 <= (m & x) <= m;
+      axiom byte_left: \forall integer x, k; 0 <= x <= 255 && 0 <= k <= 24 ==> 0 <= (x << k) <= 0xFF000000;
       axiom one_left: \forall integer k; 0 <= k <= 31 ==> 1 <= (1 << k) <= 0x80000000;
       axiom clear_16: \forall uint32_t x; (x & 0xFFFF0000) == 0 ==> x < 0x10000;
       axiom clear_24: \forall uint32_t x; (x & 0xFF000000) == 0 ==> x < 0x1000000;
@@ -31,13 +32,33 @@
       axiom clear_31: \forall uint32_t x; (x & 0x80000000) == 0 ==> x < 0x80000000;
     } */
 
+/* Rows of a table: a product with a name, so that its bounds are found by it. */
+/*@ axiomatic tcuq_tables {
+      logic integer tcuq_cells(integer rows, integer width);
+      axiom cells: \forall integer n, w; tcuq_cells(n, w) == n * w;
+      lemma cells_most: \forall integer n, w; 0 <= n <= 255 && 0 <= w <= 1000 ==> 0 <= tcuq_cells(n, w) <= 255000;
+      lemma cells_sum: \forall integer n, v, w; tcuq_cells(n, v + w) == tcuq_cells(n, v) + tcuq_cells(n, w);
+      lemma cells_row: \forall integer r, n, w; 0 <= r < n && 0 <= w ==>
+        0 <= tcuq_cells(r, w) && tcuq_cells(r, w) + w <= tcuq_cells(n, w);
+    } */
+
 /* Memory that is not given has no cells: null pointers need no cases below. */
 /*@ logic integer tcuq_slots(tcuq_profile *p) = p->lags[p->lag_count - 1];
     logic integer tcuq_smoothed(tcuq_monitor *m) = m->smoothed_q8 == \null ? 0 : m->profile->term_count;
     logic integer tcuq_counters(tcuq_monitor *m) = m->telemetry == \null ? 0 : 1; */
 
 /* What tcuq_init checks, stage by stage. */
-/*@ predicate tcuq_inputs_ok(tcuq_profile *p) =
+/*@ predicate tcuq_sizes_ok(tcuq_profile *p) =
+      2 <= p->classes <= TCUQ_MAX_CLASSES && p->dimensions <= TCUQ_MAX_DIMENSIONS &&
+      1 <= p->lag_count <= TCUQ_MAX_LAGS && 1 <= tcuq_slots(p) && p->term_count <= TCUQ_MAX_TERMS &&
+      p->channel_count <= TCUQ_MAX_CHANNELS;
+
+    predicate tcuq_sizes_kept{A, B}(tcuq_profile *p) =
+      \at(p->dimensions, A) == \at(p->dimensions, B) && \at(p->lag_count, A) == \at(p->lag_count, B) &&
+      \at(p->term_count, A) == \at(p->term_count, B) && \at(p->channel_count, A) == \at(p->channel_count, B) &&
+      \at(tcuq_slots(p), A) == \at(tcuq_slots(p), B);
+
+    predicate tcuq_inputs_ok(tcuq_profile *p) =
       2 <= p->classes <= TCUQ_MAX_CLASSES && p->dimensions <= TCUQ_MAX_DIMENSIONS &&
       (p->width == 0 <==> p->dimensions == 0) && (p->projection == \null ==> p->width == p->dimensions) &&
       (p->projection != \null ==> p->projection_shift <= 30 &&
@@ -59,6 +80,10 @@
     predicate tcuq_channels_ok(tcuq_profile *p) =
       p->channel_count <= TCUQ_MAX_CHANNELS &&
       \forall integer i; 0 <= i < p->channel_count ==> tcuq_channel_ok(p->channels + i); */
+
+/*@ predicate tcuq_profile_ok(tcuq_profile *p) =
+      tcuq_sizes_ok(p) && tcuq_inputs_ok(p) && tcuq_lags_ok(p) &&
+      tcuq_decisions_ok(p) && tcuq_channels_ok(p); */
 
 /* What every step leaves, and tcuq_restore checks: with it no sum of the next step overflows. */
 /*@ predicate tcuq_ring_ok(tcuq_monitor *m) =
@@ -93,16 +118,40 @@ uint16_t tcuq_rsqrt_q14(uint32_t normalised);
 /*@ assigns \nothing; ensures \result <= 65536; */
 uint32_t tcuq_sigmoid(int32_t logit_q16);
 
+/* Regions of a monitor's memory. */
+#define TCUQ_POSTERIORS \
+    (monitor->posteriors + (0 .. tcuq_cells(tcuq_slots(monitor->profile), monitor->profile->classes) - 1))
+#define TCUQ_FEATURES \
+    (monitor->features + (0 .. tcuq_cells(tcuq_slots(monitor->profile), monitor->profile->dimensions) - 1))
+#define TCUQ_SMOOTHED (monitor->smoothed_q8 + (0 .. tcuq_smoothed(monitor) - 1))
+
+/* Memory: the caller's, by the sizes the profile states, and no part within another. */
 /*@ predicate tcuq_core_given(tcuq_monitor *m) =
-      \valid_read(m) && \valid_read(m->profile) && \valid(m->core) &&
-      \separated(m->core, m, m->profile);
+      \valid_read(m) && \valid_read(m->profile) && \valid(m->core) && \separated(m->core, m, m->profile);
 
     predicate tcuq_channels_given(tcuq_monitor *m) =
       \valid_read(m) && \valid_read(m->profile) &&
       \valid_read(m->profile->channels + (0 .. m->profile->channel_count - 1)) &&
       \valid(m->channels + (0 .. m->profile->channel_count - 1)) &&
       \separated(m->channels + (0 .. m->profile->channel_count - 1),
-                 m, m->profile, m->profile->channels + (0 .. m->profile->channel_count - 1)); */
+                 m, m->profile, m->profile->channels + (0 .. m->profile->channel_count - 1));
+
+    predicate tcuq_past_given(tcuq_monitor *m) =
+      \valid_read(m) && \valid_read(m->profile) &&
+      \valid(m->posteriors + (0 .. tcuq_cells(tcuq_slots(m->profile), m->profile->classes) - 1)) &&
+      \valid(m->features + (0 .. tcuq_cells(tcuq_slots(m->profile), m->profile->dimensions) - 1)) &&
+      \valid(m->smoothed_q8 + (0 .. tcuq_smoothed(m) - 1)) &&
+      \separated(m, m->profile,
+        m->posteriors + (0 .. tcuq_cells(tcuq_slots(m->profile), m->profile->classes) - 1),
+        m->features + (0 .. tcuq_cells(tcuq_slots(m->profile), m->profile->dimensions) - 1),
+        m->smoothed_q8 + (0 .. tcuq_smoothed(m) - 1));
+
+    predicate tcuq_telemetry_given(tcuq_monitor *m) =
+      \valid_read(m) && \valid(m->telemetry + (0 .. tcuq_counters(m) - 1)) &&
+      \separated(m, m->telemetry + (0 .. tcuq_counters(m) - 1));
+
+    predicate tcuq_given(tcuq_monitor *m) =
+      tcuq_core_given(m) && tcuq_past_given(m) && tcuq_channels_given(m) && tcuq_telemetry_given(m); */
 
 /*@ requires tcuq_core_given(monitor) && \valid(decision);
     requires \separated(decision, monitor, monitor->profile, monitor->core);
@@ -173,5 +222,32 @@ void tcuq_telemetry_count(const tcuq_monitor *monitor, const tcuq_decision *deci
     assigns *monitor->telemetry;
     ensures tcuq_histogram_ok(monitor); */
 void tcuq_telemetry_reset(const tcuq_monitor *monitor);
+
+/*@ requires bytes <= 4 && \valid(at + (0 .. bytes - 1));
+    assigns at[0 .. bytes - 1];
+    ensures \result == at + bytes; */
+uint8_t *tcuq_put(uint8_t *at, uint32_t value, uint8_t bytes);
+
+/*@ requires \valid_read(bytes + (0 .. size - 1));
+    assigns \nothing; */
+uint32_t tcuq_crc32(const uint8_t *bytes, uint32_t size);
+
+/* The bytes of a snapshot: all parts, none of them twice. */
+/*@ logic integer tcuq_past_bytes(tcuq_monitor *m) =
+      tcuq_cells(tcuq_slots(m->profile), m->profile->classes) + tcuq_cells(tcuq_slots(m->profile), m->profile->dimensions) +
+      4 * tcuq_smoothed(m);
+    logic integer tcuq_snapshot_bytes(tcuq_monitor *m) =
+      30 + tcuq_past_bytes(m) + 12 * m->profile->channel_count + 51 * tcuq_counters(m); */
+
+/*@ requires \valid_read(monitor) && \valid_read(monitor->profile) && tcuq_sizes_ok(monitor->profile);
+    assigns \nothing;
+    ensures \result == tcuq_snapshot_bytes(monitor) <= 0x100000; */
+uint32_t tcuq_snapshot_size(const tcuq_monitor *monitor);
+
+/*@ requires tcuq_given(monitor) && tcuq_profile_ok(monitor->profile);
+    requires buffer == \null || \valid(buffer + (0 .. size - 1));
+    requires \separated(buffer + (0 .. size - 1), monitor, monitor->profile, monitor->core);
+    assigns buffer[0 .. size - 1]; */
+tcuq_status tcuq_snapshot(const tcuq_monitor *monitor, uint8_t *buffer, uint32_t size);
 
 #endif
