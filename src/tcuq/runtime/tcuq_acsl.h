@@ -54,7 +54,7 @@
       p->channel_count <= TCUQ_MAX_CHANNELS;
 
     predicate tcuq_sizes_kept{A, B}(tcuq_profile *p) =
-      \at(p->dimensions, A) == \at(p->dimensions, B) && \at(p->lag_count, A) == \at(p->lag_count, B) &&
+      \at(p->classes, A) == \at(p->classes, B) && \at(p->dimensions, A) == \at(p->dimensions, B) && \at(p->lag_count, A) == \at(p->lag_count, B) &&
       \at(p->term_count, A) == \at(p->term_count, B) && \at(p->channel_count, A) == \at(p->channel_count, B) &&
       \at(tcuq_slots(p), A) == \at(tcuq_slots(p), B);
 
@@ -74,16 +74,18 @@
       p->anchor <= TCUQ_RISK_LEVELS && p->rate_q16 <= TCUQ_TOKEN && p->burst_q16 <= INT32_MAX;
 
     predicate tcuq_channel_ok(tcuq_channel *c) =
-      c->signal < TCUQ_SIGNALS && 16 <= c->block <= TCUQ_MAX_BLOCK && 1 <= c->limit_q8 <= 32767 &&
+      16 <= c->block <= TCUQ_MAX_BLOCK && 1 <= c->limit_q8 <= 32767 &&
       -0x40000000 <= c->centre <= 0x40000000;
 
     predicate tcuq_channels_ok(tcuq_profile *p) =
       p->channel_count <= TCUQ_MAX_CHANNELS &&
       \forall integer i; 0 <= i < p->channel_count ==> tcuq_channel_ok(p->channels + i); */
 
-/*@ predicate tcuq_profile_ok(tcuq_profile *p) =
-      tcuq_sizes_ok(p) && tcuq_inputs_ok(p) && tcuq_lags_ok(p) &&
-      tcuq_decisions_ok(p) && tcuq_channels_ok(p); */
+/*@ predicate tcuq_limits_ok(tcuq_profile *p) =
+      tcuq_sizes_ok(p) && tcuq_decisions_ok(p) && tcuq_channels_ok(p);
+
+    predicate tcuq_profile_ok(tcuq_profile *p) =
+      tcuq_limits_ok(p) && tcuq_inputs_ok(p) && tcuq_lags_ok(p); */
 
 /* What every step leaves, and tcuq_restore checks: with it no sum of the next step overflows. */
 /*@ predicate tcuq_ring_ok(tcuq_monitor *m) =
@@ -107,7 +109,11 @@
         tcuq_channel_state_ok(m->profile->channels + i, m->channels + i);
 
     predicate tcuq_histogram_ok(tcuq_monitor *m) =
-      m->telemetry != \null ==> m->telemetry->histogram_shift < 32; */
+      m->telemetry != \null ==> m->telemetry->histogram_shift < 32;
+
+    predicate tcuq_state_ok(tcuq_monitor *m) =
+      tcuq_ring_ok(m) && tcuq_ledger_ok(m) && tcuq_tokens_ok(m) && tcuq_smoothed_ok(m) &&
+      tcuq_alarm_ok(m) && tcuq_histogram_ok(m); */
 
 /*@ requires value > 0; assigns \nothing; ensures \result <= 32768; */
 uint16_t tcuq_log2_q10(uint32_t value);
@@ -123,35 +129,61 @@ uint32_t tcuq_sigmoid(int32_t logit_q16);
     (monitor->posteriors + (0 .. tcuq_cells(tcuq_slots(monitor->profile), monitor->profile->classes) - 1))
 #define TCUQ_FEATURES \
     (monitor->features + (0 .. tcuq_cells(tcuq_slots(monitor->profile), monitor->profile->dimensions) - 1))
+#define TCUQ_SLOTS (monitor->slots + (0 .. tcuq_slots(monitor->profile) - 1))
+#define TCUQ_COUNTERS (monitor->telemetry + (0 .. tcuq_counters(monitor) - 1))
+#define TCUQ_PROFILE monitor, monitor->profile, monitor->profile->channels + (0 .. monitor->profile->channel_count - 1)
+#define TCUQ_CHANNEL_STATES (monitor->channels + (0 .. monitor->profile->channel_count - 1))
+#define TCUQ_STATE \
+    *monitor->core, *TCUQ_SLOTS, *TCUQ_POSTERIORS, *TCUQ_FEATURES, *TCUQ_SMOOTHED, *TCUQ_CHANNEL_STATES, \
+    *TCUQ_COUNTERS
 #define TCUQ_SMOOTHED (monitor->smoothed_q8 + (0 .. tcuq_smoothed(monitor) - 1))
 
-/* Memory: the caller's, by the sizes the profile states, and no part within another. */
+/* Memory: the caller's, by the sizes the profile states, and no part within another. Sizes are numbers
+ * here, so that what is given stays given where memory changes and the sizes do not. */
 /*@ predicate tcuq_core_given(tcuq_monitor *m) =
       \valid_read(m) && \valid_read(m->profile) && \valid(m->core) && \separated(m->core, m, m->profile);
 
-    predicate tcuq_channels_given(tcuq_monitor *m) =
+    predicate tcuq_channels_of(tcuq_monitor *m, integer count) =
       \valid_read(m) && \valid_read(m->profile) &&
-      \valid_read(m->profile->channels + (0 .. m->profile->channel_count - 1)) &&
-      \valid(m->channels + (0 .. m->profile->channel_count - 1)) &&
-      \separated(m->channels + (0 .. m->profile->channel_count - 1),
-                 m, m->profile, m->profile->channels + (0 .. m->profile->channel_count - 1));
+      \valid_read(m->profile->channels + (0 .. count - 1)) && \valid(m->channels + (0 .. count - 1)) &&
+      \separated(m->channels + (0 .. count - 1), m, m->profile, m->profile->channels + (0 .. count - 1));
+    predicate tcuq_channels_given(tcuq_monitor *m) = tcuq_channels_of(m, m->profile->channel_count);
 
+    predicate tcuq_past_of(tcuq_monitor *m, integer posteriors, integer features, integer smoothed) =
+      \valid_read(m) && \valid_read(m->profile) && \valid(m->posteriors + (0 .. posteriors - 1)) &&
+      \valid(m->features + (0 .. features - 1)) && \valid(m->smoothed_q8 + (0 .. smoothed - 1)) &&
+      \separated(m, m->profile, m->posteriors + (0 .. posteriors - 1), m->features + (0 .. features - 1),
+        m->smoothed_q8 + (0 .. smoothed - 1));
     predicate tcuq_past_given(tcuq_monitor *m) =
-      \valid_read(m) && \valid_read(m->profile) &&
-      \valid(m->posteriors + (0 .. tcuq_cells(tcuq_slots(m->profile), m->profile->classes) - 1)) &&
-      \valid(m->features + (0 .. tcuq_cells(tcuq_slots(m->profile), m->profile->dimensions) - 1)) &&
-      \valid(m->smoothed_q8 + (0 .. tcuq_smoothed(m) - 1)) &&
-      \separated(m, m->profile,
-        m->posteriors + (0 .. tcuq_cells(tcuq_slots(m->profile), m->profile->classes) - 1),
-        m->features + (0 .. tcuq_cells(tcuq_slots(m->profile), m->profile->dimensions) - 1),
-        m->smoothed_q8 + (0 .. tcuq_smoothed(m) - 1));
+      tcuq_past_of(m, tcuq_cells(tcuq_slots(m->profile), m->profile->classes),
+        tcuq_cells(tcuq_slots(m->profile), m->profile->dimensions), tcuq_smoothed(m));
 
-    predicate tcuq_telemetry_given(tcuq_monitor *m) =
-      \valid_read(m) && \valid(m->telemetry + (0 .. tcuq_counters(m) - 1)) &&
-      \separated(m, m->telemetry + (0 .. tcuq_counters(m) - 1));
+    predicate tcuq_telemetry_of(tcuq_monitor *m, integer count) =
+      \valid_read(m) && \valid(m->telemetry + (0 .. count - 1)) && \separated(m, m->telemetry + (0 .. count - 1));
+    predicate tcuq_telemetry_given(tcuq_monitor *m) = tcuq_telemetry_of(m, tcuq_counters(m));
+
+    predicate tcuq_apart_of(tcuq_monitor *m, integer slots, integer posteriors, integer features,
+                            integer smoothed, integer channels, integer counters) =
+      \valid(m->slots + (0 .. slots - 1)) &&
+      \separated(m, m->profile, m->core, m->slots + (0 .. slots - 1), m->posteriors + (0 .. posteriors - 1),
+        m->features + (0 .. features - 1), m->smoothed_q8 + (0 .. smoothed - 1),
+        m->channels + (0 .. channels - 1), m->telemetry + (0 .. counters - 1),
+        m->profile->channels + (0 .. channels - 1));
 
     predicate tcuq_given(tcuq_monitor *m) =
-      tcuq_core_given(m) && tcuq_past_given(m) && tcuq_channels_given(m) && tcuq_telemetry_given(m); */
+      tcuq_core_given(m) && tcuq_past_given(m) && tcuq_channels_given(m) && tcuq_telemetry_given(m) &&
+      tcuq_apart_of(m, tcuq_slots(m->profile), tcuq_cells(tcuq_slots(m->profile), m->profile->classes),
+        tcuq_cells(tcuq_slots(m->profile), m->profile->dimensions), tcuq_smoothed(m),
+        m->profile->channel_count, tcuq_counters(m));
+
+    predicate tcuq_held(tcuq_monitor *m) = tcuq_given(m) && tcuq_limits_ok(m->profile); */
+
+/* Of a function that changes state: the profile is as it was. */
+#define TCUQ_KEPT \
+    ensures tcuq_sizes_kept{Old, Here}(monitor->profile); \
+    ensures tcuq_sizes_ok(monitor->profile); \
+    ensures tcuq_decisions_ok(monitor->profile); \
+    ensures tcuq_channels_ok(monitor->profile);
 
 /*@ requires tcuq_core_given(monitor) && \valid(decision);
     requires \separated(decision, monitor, monitor->profile, monitor->core);
@@ -244,10 +276,36 @@ uint32_t tcuq_crc32(const uint8_t *bytes, uint32_t size);
     ensures \result == tcuq_snapshot_bytes(monitor) <= 0x100000; */
 uint32_t tcuq_snapshot_size(const tcuq_monitor *monitor);
 
-/*@ requires tcuq_given(monitor) && tcuq_profile_ok(monitor->profile);
+/*@ requires tcuq_held(monitor);
     requires buffer == \null || \valid(buffer + (0 .. size - 1));
     requires \separated(buffer + (0 .. size - 1), monitor, monitor->profile, monitor->core);
     assigns buffer[0 .. size - 1]; */
 tcuq_status tcuq_snapshot(const tcuq_monitor *monitor, uint8_t *buffer, uint32_t size);
+
+/*@ requires tcuq_held(monitor) && tcuq_state_ok(monitor);
+    requires buffer == \null || \valid_read(buffer + (0 .. size - 1));
+    requires \separated(buffer + (0 .. size - 1), monitor->core, TCUQ_POSTERIORS, TCUQ_FEATURES,
+      TCUQ_SMOOTHED, TCUQ_CHANNEL_STATES, TCUQ_COUNTERS);
+    assigns TCUQ_STATE;
+    ensures tcuq_state_ok(monitor); */
+tcuq_status tcuq_restore(const tcuq_monitor *monitor, const uint8_t *buffer, uint32_t size);
+
+/*@ requires tcuq_held(monitor) && tcuq_alarm_ok(monitor);
+    requires identity == \null || \valid_read(identity);
+    requires buffer == \null || \valid(buffer + (0 .. size - 1));
+    requires \separated(buffer + (0 .. size - 1), monitor, monitor->profile, TCUQ_COUNTERS, identity);
+    assigns buffer[0 .. size - 1]; */
+tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identity, uint8_t *buffer,
+                        uint32_t size);
+
+/*@ requires tcuq_held(monitor);
+    assigns *TCUQ_SLOTS;
+    TCUQ_KEPT */
+void tcuq_signals_refresh(const tcuq_monitor *monitor);
+
+/*@ requires tcuq_held(monitor);
+    assigns TCUQ_STATE;
+    ensures tcuq_state_ok(monitor); */
+void tcuq_reset(const tcuq_monitor *monitor);
 
 #endif

@@ -38,8 +38,10 @@ extern const uint32_t tcuq_crc32_nibble[16];
 /* Evidence of an epoch stops here: no sum of gains overflows. */
 #define TCUQ_EPOCH_MAX (INT32_MAX / 2)
 
-/* Of a snapshot: its first and its last four bytes. */
+/* Of a snapshot: its first four bytes, and the sizes of its first and its last parts. */
 #define TCUQ_SNAPSHOT_MAGIC 0x51554354u /* "TCUQ" */
+#define TCUQ_SNAPSHOT_HEAD 12u
+#define TCUQ_SNAPSHOT_CORE 14u
 #define TCUQ_SNAPSHOT_CRC 4u
 
 uint16_t tcuq_log2_q10(uint32_t value);

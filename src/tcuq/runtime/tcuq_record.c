@@ -17,6 +17,7 @@ tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identi
         return TCUQ_ERROR_BUFFER;
     }
     uint32_t level = (uint32_t)((monitor->core->ledger_q16 < 0) ? 0 : monitor->core->ledger_q16) >> 16;
+    const int16_t evidence = tcuq_epoch_evidence(monitor);
     uint8_t *at = tcuq_put(buffer, TCUQ_RECORD_VERSION, 1u);
     at = tcuq_put(at, identity->flags, 1u);
     at = tcuq_put(at, (uint32_t)identity->device, 4u);
@@ -32,7 +33,10 @@ tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identi
     at = tcuq_put(at, telemetry->alarms, 2u);
     at = tcuq_put(at, level, 2u);
     at = tcuq_put(at, identity->epoch, 2u);
-    at = tcuq_put(at, (uint16_t)tcuq_epoch_evidence(monitor), 2u);
+    at = tcuq_put(at, (uint16_t)evidence, 2u);
+    /*@ loop invariant i <= TCUQ_HISTOGRAM_BINS && at == buffer + 50 + 2 * i;
+        loop assigns i, at, buffer[50 .. 81];
+        loop variant TCUQ_HISTOGRAM_BINS - i; */
     for (uint8_t i = 0u; i < TCUQ_HISTOGRAM_BINS; i++) {
         at = tcuq_put(at, telemetry->histogram[i], 2u);
     }

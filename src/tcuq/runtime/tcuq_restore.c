@@ -4,70 +4,51 @@
  * The state's values must be ones that steps could have left: tcuq_step does not check them again. */
 #include "tcuq_internal.h"
 
-/*@ requires bytes <= 4 && \valid_read(at + (0 .. bytes - 1)) && \valid(value);
-    requires \separated(value, at + (0 .. bytes - 1));
-    assigns *value;
-    ensures \result == at + bytes; */
-static const uint8_t *tcuq_get(const uint8_t *at, uint8_t bytes, uint32_t *value)
+/*@ requires \valid_read(at + (0 .. 1));
+    assigns \nothing; */
+static uint16_t tcuq_get_16(const uint8_t *at)
 {
-    *value = 0u;
-    /*@ loop invariant i <= bytes;
-        loop assigns i, *value;
-        loop variant bytes - i; */
-    for (uint8_t i = 0u; i < bytes; i++) {
-        *value |= (uint32_t)at[i] << (8u * i);
-    }
-    return at + bytes;
+    return (uint16_t)(at[0] | ((uint32_t)at[1] << 8));
 }
 
-/*@ requires \valid_read(at + (0 .. 3)) && \valid(value) && \separated(value, at + (0 .. 3));
-    assigns *value;
-    ensures \result == at + 4; */
-static const uint8_t *tcuq_get_signed(const uint8_t *at, int32_t *value)
+/*@ requires \valid_read(at + (0 .. 3));
+    assigns \nothing; */
+static uint32_t tcuq_get_32(const uint8_t *at)
 {
-    uint32_t raw;
-    at = tcuq_get(at, 4u, &raw);
-    *value = (raw > (uint32_t)INT32_MAX) ? (int32_t)(raw - 0x80000000u) + INT32_MIN : (int32_t)raw;
-    return at;
+    return at[0] | ((uint32_t)at[1] << 8) | ((uint32_t)at[2] << 16) | ((uint32_t)at[3] << 24);
 }
 
-/*@ requires tcuq_core_given(monitor) && tcuq_sizes_ok(monitor->profile) && tcuq_decisions_ok(monitor->profile);
-    requires \valid_read(at + (0 .. 13)) && \valid(sound);
-    requires \separated(monitor->core, at + (0 .. 13), sound, monitor, monitor->profile);
-    assigns *monitor->core, *sound;
-    ensures \result == at + 14 && (*sound ==> \old(*sound));
-    ensures *sound ==> tcuq_ring_ok(monitor) && tcuq_ledger_ok(monitor) && tcuq_tokens_ok(monitor); */
-static const uint8_t *tcuq_get_core(const tcuq_monitor *monitor, const uint8_t *at, bool *sound)
+/*@ requires \valid_read(at + (0 .. 3));
+    assigns \nothing; */
+static int32_t tcuq_get_signed(const uint8_t *at)
 {
-    const tcuq_profile *profile = monitor->profile;
-    const uint8_t slots = profile->lags[profile->lag_count - 1u];
+    const uint32_t raw = tcuq_get_32(at);
+    return (raw > (uint32_t)INT32_MAX) ? (int32_t)(raw - 0x80000000u) + INT32_MIN : (int32_t)raw;
+}
+
+/*@ requires tcuq_core_given(monitor) && tcuq_limits_ok(monitor->profile) && \valid_read(at + (0 .. 13));
+    requires \separated(monitor->core, at + (0 .. 13)) && \separated(monitor->core, TCUQ_PROFILE);
+    assigns *monitor->core;
+    TCUQ_KEPT */
+static void tcuq_get_core(const tcuq_monitor *monitor, const uint8_t *at)
+{
     tcuq_core *core = monitor->core;
-    uint32_t next;
-    uint32_t filled;
-    at = tcuq_get_signed(at, &core->ledger_q16);
-    at = tcuq_get(at, 4u, &core->warmup_left);
-    at = tcuq_get(at, 4u, &core->tokens_q16);
-    at = tcuq_get(at, 1u, &next);
-    at = tcuq_get(at, 1u, &filled);
-    const int32_t slack = (int32_t)((uint32_t)profile->step << 16);
-    *sound = *sound && (next < slots) && (filled <= slots) &&
-             (core->warmup_left <= profile->warmup) && (core->tokens_q16 <= profile->burst_q16) &&
-             (core->ledger_q16 >= -slack) &&
-             (core->ledger_q16 <= (int32_t)(TCUQ_RISK_LEVELS << 16) + slack);
-    core->next = (uint8_t)next;
-    core->filled = (uint8_t)filled;
-    return at;
+    core->ledger_q16 = tcuq_get_signed(at);
+    core->warmup_left = tcuq_get_32(&at[4]);
+    core->tokens_q16 = tcuq_get_32(&at[8]);
+    core->next = at[12];
+    core->filled = at[13];
 }
 
-/* Posteriors, features and smoothed terms of all slots. */
-/*@ requires tcuq_past_given(monitor) && tcuq_sizes_ok(monitor->profile) && \valid(sound);
+/* Posteriors, features and smoothed terms. */
+/*@ requires tcuq_past_given(monitor) && tcuq_limits_ok(monitor->profile);
     requires \valid_read(at + (0 .. tcuq_past_bytes(monitor) - 1));
-    requires \separated(sound, monitor, monitor->profile, at + (0 .. tcuq_past_bytes(monitor) - 1),
-      TCUQ_POSTERIORS, TCUQ_FEATURES, TCUQ_SMOOTHED);
-    assigns *TCUQ_POSTERIORS, *TCUQ_FEATURES, *TCUQ_SMOOTHED, *sound;
-    ensures \result == at + \old(tcuq_past_bytes(monitor)) && (*sound ==> \old(*sound));
-    ensures *sound ==> tcuq_smoothed_ok(monitor); */
-static const uint8_t *tcuq_get_past(const tcuq_monitor *monitor, const uint8_t *at, bool *sound)
+    requires \separated(TCUQ_POSTERIORS, TCUQ_SMOOTHED, TCUQ_PROFILE);
+    requires \separated(at + (0 .. tcuq_past_bytes(monitor) - 1), TCUQ_POSTERIORS, TCUQ_FEATURES, TCUQ_SMOOTHED);
+    assigns *TCUQ_POSTERIORS, *TCUQ_FEATURES, *TCUQ_SMOOTHED;
+    TCUQ_KEPT
+    ensures \result == at + \old(tcuq_past_bytes(monitor)); */
+static const uint8_t *tcuq_get_past(const tcuq_monitor *monitor, const uint8_t *at)
 {
     const tcuq_profile *profile = monitor->profile;
     const uint32_t slots = profile->lags[profile->lag_count - 1u];
@@ -82,6 +63,7 @@ static const uint8_t *tcuq_get_past(const tcuq_monitor *monitor, const uint8_t *
     for (uint32_t i = 0u; i < posteriors; i++) {
         monitor->posteriors[i] = at[i];
     }
+    //@ assert tcuq_sizes_kept{Pre, Here}(profile);
     at += posteriors;
     /*@ loop invariant i <= features;
         loop assigns i, monitor->features[0 .. features - 1];
@@ -91,122 +73,154 @@ static const uint8_t *tcuq_get_past(const tcuq_monitor *monitor, const uint8_t *
     }
     at += features;
     /*@ loop invariant i <= terms && at == \at(at, LoopEntry) + 4 * i;
-        loop invariant *sound ==> \at(*sound, Pre);
-        loop invariant *sound ==> \forall integer k; 0 <= k < i ==> -0x800000 <= monitor->smoothed_q8[k] < 0x800000;
-        loop assigns i, at, monitor->smoothed_q8[0 .. terms - 1], *sound;
+        loop invariant tcuq_channels_ok(profile);
+        loop assigns i, at, monitor->smoothed_q8[0 .. terms - 1];
         loop variant terms - i; */
     for (uint8_t i = 0u; i < terms; i++) {
-        int32_t value;
-        at = tcuq_get_signed(at, &value);
-        *sound = *sound && (value < (1 << 23)) && (value >= -(1 << 23));
-        monitor->smoothed_q8[i] = value;
+        monitor->smoothed_q8[i] = tcuq_get_signed(at);
+        at += 4;
     }
     return at;
 }
 
-/*@ requires \valid_read(channel) && \valid(state) && \valid_read(at + (0 .. 11)) && \valid(sound);
-    requires \separated(state, sound, channel) && \separated(state, sound, at + (0 .. 11));
-    requires tcuq_channel_ok(channel);
-    assigns *state, *sound;
-    ensures \result == at + 12 && (*sound ==> \old(*sound) && tcuq_channel_state_ok(channel, state)); */
-static const uint8_t *tcuq_get_channel(const tcuq_channel *channel, tcuq_channel_state *state,
-                                       const uint8_t *at, bool *sound)
-{
-    uint32_t taken;
-    uint32_t cusum;
-    at = tcuq_get_signed(at, &state->sum);
-    at = tcuq_get_signed(at, &state->epoch_q8);
-    at = tcuq_get(at, 2u, &taken);
-    at = tcuq_get(at, 2u, &cusum);
-    const int32_t most = (int32_t)((taken < channel->block) ? taken : 0u) * 65536;
-    *sound = *sound && (taken < channel->block) && (cusum < channel->limit_q8) &&
-             (state->sum <= most) && (state->sum >= -most) &&
-             (state->epoch_q8 <= TCUQ_EPOCH_MAX) && (state->epoch_q8 >= -TCUQ_EPOCH_MAX);
-    state->taken = (uint16_t)taken;
-    state->cusum_q8 = (uint16_t)cusum;
-    return at;
-}
-
-/*@ requires tcuq_channels_given(monitor) && tcuq_channels_ok(monitor->profile) && \valid(sound);
+/*@ requires tcuq_channels_given(monitor) && tcuq_limits_ok(monitor->profile);
     requires \valid_read(at + (0 .. 12 * monitor->profile->channel_count - 1));
-    requires \separated(monitor->channels + (0 .. monitor->profile->channel_count - 1),
-      at + (0 .. 12 * monitor->profile->channel_count - 1), sound);
-    requires \separated(sound, monitor, monitor->profile,
-      monitor->profile->channels + (0 .. monitor->profile->channel_count - 1));
-    assigns TCUQ_CHANNELS, *sound;
-    ensures \result == at + 12 * monitor->profile->channel_count && (*sound ==> \old(*sound));
-    ensures *sound ==> tcuq_alarm_ok(monitor); */
-static const uint8_t *tcuq_get_channels(const tcuq_monitor *monitor, const uint8_t *at, bool *sound)
+    requires \separated(TCUQ_CHANNEL_STATES, at + (0 .. 12 * monitor->profile->channel_count - 1));
+    assigns *TCUQ_CHANNEL_STATES;
+    TCUQ_KEPT
+    ensures \result == at + 12 * monitor->profile->channel_count; */
+static const uint8_t *tcuq_get_channels(const tcuq_monitor *monitor, const uint8_t *at)
 {
     /*@ loop invariant i <= monitor->profile->channel_count && at == \at(at, Pre) + 12 * i;
-        loop invariant *sound ==> \at(*sound, Pre);
-        loop invariant *sound ==> \forall integer k; 0 <= k < i ==>
-          tcuq_channel_state_ok(monitor->profile->channels + k, monitor->channels + k);
-        loop assigns i, at, TCUQ_CHANNELS, *sound;
+        loop assigns i, at, *TCUQ_CHANNEL_STATES;
         loop variant monitor->profile->channel_count - i; */
     for (uint8_t i = 0u; i < monitor->profile->channel_count; i++) {
-        at = tcuq_get_channel(&monitor->profile->channels[i], &monitor->channels[i], at, sound);
+        tcuq_channel_state *state = &monitor->channels[i];
+        state->sum = tcuq_get_signed(at);
+        state->epoch_q8 = tcuq_get_signed(&at[4]);
+        state->taken = tcuq_get_16(&at[8]);
+        state->cusum_q8 = tcuq_get_16(&at[10]);
+        at += 12;
     }
     return at;
 }
 
-/*@ requires \valid(telemetry) && \valid_read(at + (0 .. 50)) && \valid(sound);
-    requires \separated(telemetry, at + (0 .. 50), sound);
-    assigns *telemetry, *sound;
-    ensures *sound ==> \old(*sound) && telemetry->histogram_shift < 32; */
-static void tcuq_get_telemetry(tcuq_telemetry *telemetry, const uint8_t *at, bool *sound)
+/*@ requires \valid(telemetry) && \valid_read(at + (0 .. 50)) && \separated(telemetry, at + (0 .. 50));
+    assigns *telemetry; */
+static void tcuq_get_counters(tcuq_telemetry *telemetry, const uint8_t *at)
 {
-    uint32_t value;
-    at = tcuq_get(at, 4u, &telemetry->steps);
-    at = tcuq_get(at, 4u, &telemetry->abstained);
-    at = tcuq_get(at, 4u, &telemetry->denied);
-    at = tcuq_get(at, 4u, &telemetry->exceeded);
-    at = tcuq_get(at, 2u, &value);
-    telemetry->alarms = (uint16_t)value;
-    at = tcuq_get(at, 1u, &value);
-    *sound = *sound && (value < 32u);
-    telemetry->histogram_shift = (uint8_t)value;
-    /*@ loop invariant i <= TCUQ_HISTOGRAM_BINS && at == \at(at, Pre) + 19 + 2 * i;
-        loop assigns i, at, value, telemetry->histogram[0 .. TCUQ_HISTOGRAM_BINS - 1];
+    telemetry->steps = tcuq_get_32(at);
+    telemetry->abstained = tcuq_get_32(&at[4]);
+    telemetry->denied = tcuq_get_32(&at[8]);
+    telemetry->exceeded = tcuq_get_32(&at[12]);
+    telemetry->alarms = tcuq_get_16(&at[16]);
+    telemetry->histogram_shift = at[18];
+    /*@ loop invariant i <= TCUQ_HISTOGRAM_BINS;
+        loop assigns i, telemetry->histogram[0 .. TCUQ_HISTOGRAM_BINS - 1];
         loop variant TCUQ_HISTOGRAM_BINS - i; */
     for (uint8_t i = 0u; i < TCUQ_HISTOGRAM_BINS; i++) {
-        at = tcuq_get(at, 2u, &value);
-        telemetry->histogram[i] = (uint16_t)value;
+        telemetry->histogram[i] = tcuq_get_16(&at[19u + 2u * i]);
     }
+}
+
+/*@ requires tcuq_telemetry_given(monitor) && tcuq_limits_ok(monitor->profile);
+    requires \valid_read(monitor->profile) && \valid_read(at + (0 .. 51 * tcuq_counters(monitor) - 1));
+    requires \separated(TCUQ_COUNTERS, at + (0 .. 51 * tcuq_counters(monitor) - 1));
+    requires \separated(TCUQ_COUNTERS, TCUQ_PROFILE);
+    assigns *TCUQ_COUNTERS;
+    TCUQ_KEPT */
+static void tcuq_get_telemetry(const tcuq_monitor *monitor, const uint8_t *at)
+{
+    if (monitor->telemetry != NULL) {
+        tcuq_get_counters(monitor->telemetry, at);
+    }
+}
+
+/*@ requires tcuq_core_given(monitor) && tcuq_sizes_ok(monitor->profile) && tcuq_decisions_ok(monitor->profile);
+    assigns \nothing;
+    ensures \result ==> tcuq_ring_ok(monitor) && tcuq_ledger_ok(monitor) && tcuq_tokens_ok(monitor); */
+static bool tcuq_core_possible(const tcuq_monitor *monitor)
+{
+    const tcuq_profile *profile = monitor->profile;
+    const tcuq_core *core = monitor->core;
+    const uint8_t slots = profile->lags[profile->lag_count - 1u];
+    const int32_t slack = (int32_t)((uint32_t)profile->step << 16);
+    return (core->next < slots) && (core->filled <= slots) && (core->warmup_left <= profile->warmup) &&
+           (core->tokens_q16 <= profile->burst_q16) && (core->ledger_q16 >= -slack) &&
+           (core->ledger_q16 <= (int32_t)(TCUQ_RISK_LEVELS << 16) + slack);
+}
+
+/*@ requires \valid_read(channel) && \valid_read(state) && tcuq_channel_ok(channel);
+    assigns \nothing;
+    ensures \result ==> tcuq_channel_state_ok(channel, state); */
+static bool tcuq_channel_possible(const tcuq_channel *channel, const tcuq_channel_state *state)
+{
+    if (state->taken >= channel->block) {
+        return false;
+    }
+    const int32_t most = (int32_t)state->taken * 65536;
+    return (state->cusum_q8 < channel->limit_q8) &&
+           (state->sum <= most) && (state->sum >= -most) && (state->epoch_q8 <= TCUQ_EPOCH_MAX) &&
+           (state->epoch_q8 >= -TCUQ_EPOCH_MAX);
+}
+
+/* The values are ones that steps could have left. */
+/*@ requires tcuq_held(monitor);
+    assigns \nothing;
+    ensures \result ==> tcuq_state_ok(monitor); */
+static bool tcuq_state_possible(const tcuq_monitor *monitor)
+{
+    const tcuq_profile *profile = monitor->profile;
+    if (!tcuq_core_possible(monitor)) {
+        return false;
+    }
+    /*@ loop invariant i <= profile->term_count;
+        loop invariant monitor->smoothed_q8 == \null || \forall integer k; 0 <= k < i ==>
+          -0x800000 <= monitor->smoothed_q8[k] < 0x800000;
+        loop assigns i;
+        loop variant profile->term_count - i; */
+    for (uint8_t i = 0u; (monitor->smoothed_q8 != NULL) && (i < profile->term_count); i++) {
+        const int32_t value = monitor->smoothed_q8[i];
+        if ((value >= (1 << 23)) || (value < -(1 << 23))) {
+            return false;
+        }
+    }
+    /*@ loop invariant i <= profile->channel_count;
+        loop invariant \forall integer k; 0 <= k < i ==>
+          tcuq_channel_state_ok(profile->channels + k, monitor->channels + k);
+        loop assigns i;
+        loop variant profile->channel_count - i; */
+    for (uint8_t i = 0u; i < profile->channel_count; i++) {
+        if (!tcuq_channel_possible(&profile->channels[i], &monitor->channels[i])) {
+            return false;
+        }
+    }
+    return (monitor->telemetry == NULL) || (monitor->telemetry->histogram_shift < 32u);
 }
 
 tcuq_status tcuq_restore(const tcuq_monitor *monitor, const uint8_t *buffer, uint32_t size)
 {
     const uint32_t whole = tcuq_snapshot_size(monitor);
-    uint32_t magic;
-    uint32_t hash;
-    uint32_t claimed;
-    uint32_t crc;
-    bool sound = true;
     if ((buffer == NULL) || (size != whole)) {
         return TCUQ_ERROR_SNAPSHOT;
     }
-    (void)tcuq_get(&buffer[whole - TCUQ_SNAPSHOT_CRC], 4u, &crc);
-    const uint8_t *at = tcuq_get(buffer, 4u, &magic);
-    at = tcuq_get(at, 4u, &hash);
-    at = tcuq_get(at, 4u, &claimed);
-    if ((magic != TCUQ_SNAPSHOT_MAGIC) || (claimed != whole) ||
-        (crc != tcuq_crc32(buffer, whole - TCUQ_SNAPSHOT_CRC))) {
+    const uint32_t body = whole - TCUQ_SNAPSHOT_CRC;
+    if ((tcuq_get_32(buffer) != TCUQ_SNAPSHOT_MAGIC) || (tcuq_get_32(&buffer[8]) != whole) ||
+        (tcuq_get_32(&buffer[body]) != tcuq_crc32(buffer, body))) {
         return TCUQ_ERROR_SNAPSHOT;
     }
-    if (hash != monitor->profile->hash) {
+    if (tcuq_get_32(&buffer[4]) != monitor->profile->hash) {
         return TCUQ_ERROR_FOREIGN;
     }
-    at = tcuq_get_core(monitor, at, &sound);
-    at = tcuq_get_past(monitor, at, &sound);
-    at = tcuq_get_channels(monitor, at, &sound);
-    if (monitor->telemetry != NULL) {
-        tcuq_get_telemetry(monitor->telemetry, at, &sound);
-    }
-    if (!sound) {
+    tcuq_get_core(monitor, &buffer[TCUQ_SNAPSHOT_HEAD]);
+    const uint8_t *at = tcuq_get_past(monitor, &buffer[TCUQ_SNAPSHOT_HEAD + TCUQ_SNAPSHOT_CORE]);
+    //@ assert at == buffer + 26 + tcuq_past_bytes(monitor);
+    at = tcuq_get_channels(monitor, at);
+    tcuq_get_telemetry(monitor, at);
+    tcuq_signals_refresh(monitor);
+    if (!tcuq_state_possible(monitor)) {
         tcuq_reset(monitor); /* a true CRC over impossible values: start anew rather than go on */
         return TCUQ_ERROR_SNAPSHOT;
     }
-    tcuq_signals_refresh(monitor);
     return TCUQ_OK;
 }

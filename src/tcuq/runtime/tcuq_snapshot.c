@@ -5,8 +5,6 @@
  * CRC-32 of all before it. What can be derived from the past steps is derived again. */
 #include "tcuq_internal.h"
 
-#define TCUQ_SNAPSHOT_HEAD 12u
-#define TCUQ_SNAPSHOT_CORE 14u
 #define TCUQ_SNAPSHOT_CHANNEL 12u
 #define TCUQ_SNAPSHOT_TELEMETRY 51u
 
