@@ -14,8 +14,8 @@
 #include "tcuq.h"
 #include "tcuq_internal.h"
 
-/* Eight arrays, terms and two arrays each, channels, seven parts of the monitor's memory. */
-#define ENGINE_BLOCKS (8 + 1 + 2 * (int)TCUQ_MAX_TERMS + 1 + 7)
+/* Nine arrays, terms and two arrays each, channels, seven parts of the monitor's memory. */
+#define ENGINE_BLOCKS (9 + 1 + 2 * (int)TCUQ_MAX_TERMS + 1 + 7)
 
 typedef struct {
     PyObject ob_base;
@@ -50,7 +50,7 @@ static const field profile_fields[] = {
     PROFILE(mix_q15, KIND_U16),
     PROFILE(projection_shift, KIND_U8),
     PROFILE(mean_count, KIND_U16),
-    PROFILE(novelty_unit, KIND_U32),
+    PROFILE(novelty_exponent, KIND_U8),
     PROFILE(weight_shift, KIND_U8),
     PROFILE(bias_q16, KIND_I32),
     PROFILE(adaptive, KIND_U8),
@@ -292,6 +292,7 @@ static int read_arrays(engine *self, const place *at)
 {
     tcuq_profile *profile = &self->profile;
     const size_t rows = profile->dimensions;
+    const size_t groups = (rows + 3u) / 4u;
     const extent lags = {1u, 1u, TCUQ_MAX_LAGS};
     const void *copy;
     size_t count = 0u;
@@ -308,13 +309,14 @@ static int read_arrays(engine *self, const place *at)
         {"lag_weights_q15", exactly(count * (count + 1u) / 2u, sizeof(uint16_t)), true},
         {"projection", exactly(rows * profile->width, sizeof(int8_t)), false},
         {"projection_bias", exactly(rows, sizeof(int32_t)), false},
-        {"whitening", exactly(rows * rows, sizeof(int8_t)), false},
-        {"whitening_shift", exactly(rows, sizeof(int8_t)), false},
-        {"means", exactly(rows * profile->mean_count, sizeof(int16_t)), false},
+        {"whitening", exactly(groups * (groups + 1u) * 2u, sizeof(uint64_t)), false},
+        {"whitening_shift", exactly(4u * groups, sizeof(uint8_t)), false},
+        {"means", exactly(4u * groups * profile->mean_count, sizeof(int16_t)), false},
+        {"mean_squares", exactly(profile->mean_count, sizeof(int32_t)), false},
         {"weights", exactly(4u, sizeof(int16_t)), false},
     };
-    const void *copies[7];
-    for (size_t i = 0u; i < 7u; i++) {
+    const void *copies[8];
+    for (size_t i = 0u; i < 8u; i++) {
         const int done =
             arrays[i].needed
                 ? need_array(self, at, arrays[i].name, arrays[i].items, &copies[i], NULL)
@@ -329,8 +331,9 @@ static int read_arrays(engine *self, const place *at)
     profile->whitening = copies[3];
     profile->whitening_shift = copies[4];
     profile->means = copies[5];
-    if (copies[6] != NULL) {
-        memcpy(profile->weights, copies[6], sizeof profile->weights);
+    profile->mean_squares = copies[6];
+    if (copies[7] != NULL) {
+        memcpy(profile->weights, copies[7], sizeof profile->weights);
     } else if (profile->terms == NULL) {
         PyErr_SetString(PyExc_ValueError, "weights: None, and no terms either");
         return -1;

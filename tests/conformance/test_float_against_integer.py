@@ -26,7 +26,7 @@ BOUNDS = {
     "confidence": 2 * 2.0**-16,
     "divergence": 0.02,
     "instability": 12 * Q15,
-    "inconsistency": Q15,
+    "inconsistency": 3 * Q15,
     "doubt": 3 * Q15,
     "low_confidence": 3 * LOG,
     "novelty": 0.08,

@@ -45,7 +45,7 @@ def spec(**changes: object) -> dict[str, Any]:
         "lag_weights_q15": packed([32768, 21846, 10922], "<u2"), "blend_q15": 16384,
         "mix_q15": 16384, "projection": None, "projection_bias": None, "projection_shift": 0,
         "mean_count": 0, "whitening": None, "whitening_shift": None, "means": None,
-        "novelty_unit": 0, "terms": None, "weight_shift": 10,
+        "mean_squares": None, "novelty_exponent": 0, "terms": None, "weight_shift": 10,
         "weights": packed([1024, 1024, 1024, 1024], "<i2"), "bias_q16": -65536, "adaptive": 1,
         "alpha_q16": 6554, "step": 100, "start": 8192, "anchor": 8192, "warmup": 0,
         "rate_q16": 6554, "burst_q16": 131072, "channels": None,
@@ -54,8 +54,12 @@ def spec(**changes: object) -> dict[str, Any]:
 
 
 NOVELTY = {
-    "whitening": bytes([1, 0, 0, 1]), "whitening_shift": bytes(2), "mean_count": 1,
-    "means": packed([100, 0], "<i2"), "novelty_unit": 1,
+    "whitening": packed([65, 64, 64, 65, 64, 64, 64, 64], "<u4"), "whitening_shift": bytes(4),
+    "mean_count": 2, "means": packed([100, 0, 0, 0] * 2, "<i2"),
+    "mean_squares": packed([10_000] * 2, "<i4"), "novelty_exponent": 0,
+}  # fmt: skip
+MANY_MEANS = {
+    "mean_count": 65534, "means": bytes(8 * 65534), "mean_squares": bytes(4 * 65534),
 }  # fmt: skip
 PROJECTION = {
     "width": 3, "projection": bytes([1, 0, 0, 0, 1, 0]), "projection_bias": packed([0, 0], "<i4"),
@@ -111,7 +115,7 @@ def test_first_step_by_hand() -> None:
 def test_signals_by_hand() -> None:
     """A step turned upside down differs from its past in every signal that looks back."""
     engine = Engine(spec(**NOVELTY))
-    assert engine.signals(POSTERIOR, FEATURES)[:6] == (0, 51200, 0, 0, 0, 10752)
+    assert engine.signals(POSTERIOR, FEATURES)[:6] == (0, 51201, 0, 0, 0, 10752)
     engine.signals(POSTERIOR, FEATURES)
     now = engine.signals(POSTERIOR[::-1], bytes([156, 0]))
     assert (now[0], now[4], now[8]) == (1, 32768, 1)
@@ -161,9 +165,9 @@ WRONG: list[tuple[dict[str, object], str]] = [
     ({"channels": [channel()] * 5}, "^channels: 5 entries"),
     ({"channels": [channel(edges=[1, 2])]}, r"^channels\[0\]\.edges: not of 3"),
     ({"channels": [channel(gains_q8=(0, 0, 0, 1 << 15))]}, r"^channels\[0\]\.gains_q8: not in"),
-    ({"alpha_q16": 0}, "breaks its rule"),
-    ({"dimensions": 255, "width": 255}, "breaks its rule"),
-    ({"lags": bytes([2, 1])}, "breaks its rule"),
+    ({"alpha_q16": 0}, "out of range"),
+    ({"dimensions": 255, "width": 255}, "out of range"),
+    ({"lags": bytes([2, 1])}, "out of range"),
 ]
 
 
@@ -231,7 +235,7 @@ def test_engine_owns_what_it_was_given() -> None:
 
 def test_threads_share_no_engine_but_run_beside_each_other() -> None:
     """While one thread runs an Engine, another is refused it and runs its own to the end."""
-    slow = spec(**{**NOVELTY, "mean_count": 65535, "means": bytes(4 * 65535)})
+    slow = spec(**{**NOVELTY, **MANY_MEANS})
     posteriors, wide = stream(slow, 10_000)
     shared, own = Engine(slow), Engine(slow)
     thread = threading.Thread(target=shared.run, args=(posteriors, wide, *outputs(10_000)))

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Signals of the features: their projection, length, and products with past ones. */
+#include "tcuq_internal.h"
+
+bool tcuq_features_sound(const tcuq_profile *profile)
+{
+    const uint32_t count = profile->dimensions;
+    if (profile->projection == NULL) {
+        return (count == profile->width) && (count <= TCUQ_MAX_DIMENSIONS);
+    }
+    bool sound = (count != 0u) && (count <= TCUQ_MAX_DIMENSIONS) && (profile->width != 0u) &&
+                 (profile->projection_bias != NULL) && (profile->projection_shift <= 30u);
+    for (uint32_t row = 0u; sound && (row < count); row++) {
+        const int32_t bias = profile->projection_bias[row];
+        sound = (bias <= TCUQ_MAX_BIAS) && (bias >= -TCUQ_MAX_BIAS);
+    }
+    return sound;
+}
+
+/* One row of the projection of wide features: (weights · features + bias) / 2^shift, rounded, saturated. */
+static int8_t tcuq_project(const tcuq_profile *profile, const int8_t *wide, uint32_t row)
+{
+    const uint32_t width = profile->width;
+    const int8_t *weights = &profile->projection[row * width];
+    int32_t sum = profile->projection_bias[row];
+    for (uint32_t i = 0u; i < width; i++) {
+        sum += (int32_t)weights[i] * wide[i];
+    }
+    sum = tcuq_floor_shift(sum, profile->projection_shift);
+    return (int8_t)((sum > 127) ? 127 : ((sum < -127) ? -127 : sum));
+}
+
+/* The step's features, projected if they are wide, take the place of old ones. */
+tcuq_replaced tcuq_replace(const tcuq_profile *profile, const int8_t *features, int8_t *old)
+{
+    int32_t square = 0;
+    int32_t product = 0;
+    const uint32_t count = profile->dimensions;
+    uint32_t i = 0u;
+    for (; (profile->projection != NULL) && (i < count); i++) {
+        const int32_t now = tcuq_project(profile, features, i);
+        square += now * now;
+        product += now * old[i];
+        old[i] = (int8_t)now;
+    }
+#if TCUQ_DSP
+    for (; (i + 4u) <= count; i += 4u) {
+        const uint64_t quad = tcuq_take_four(&features[i]);
+        square = tcuq_multiply_quad(quad, quad, square);
+        product = tcuq_multiply_quad(tcuq_take_four(&old[i]), quad, product);
+        __builtin_memcpy(&old[i], &features[i], 4);
+    }
+#endif
+    TCUQ_UNROLL_4
+    for (; i < count; i++) {
+        const int32_t now = features[i];
+        square += now * now;
+        product += now * old[i];
+        old[i] = (int8_t)now;
+    }
+    const tcuq_replaced replaced = {.square = square, .product = product};
+    return replaced;
+}
+
+/* Product of two vectors; |product| <= 2^19. */
+int32_t tcuq_dot(const int8_t *left, const int8_t *right, uint32_t count)
+{
+    int32_t sum = 0;
+#if TCUQ_DSP
+    for (uint32_t fours = count / 4u; fours != 0u; fours--) {
+        sum = tcuq_multiply_quad(tcuq_take_four(left), tcuq_take_four(right), sum);
+        left += 4;
+        right += 4;
+    }
+    count &= 3u;
+#endif
+    TCUQ_UNROLL_4
+    for (uint32_t i = 0u; i < count; i++) {
+        sum += (int32_t)left[i] * right[i];
+    }
+    return sum;
+}
+
+/* Length of a vector as (1 / normalised length, exponent): |f| · 2^exponent = 2^29 / reciprocal. */
+void tcuq_length(int32_t square, tcuq_slot *slot)
+{
+    slot->reciprocal_q14 = 0u;
+    slot->exponent = 0u;
+    if (square != 0) {
+        const uint32_t exponent = (tcuq_leading_zeros((uint32_t)square) / 2u) - 1u; /* square < 2^30 */
+        slot->reciprocal_q14 = tcuq_rsqrt_q14((uint32_t)square << (2u * exponent));
+        slot->exponent = (uint8_t)exponent;
+    }
+}
