@@ -127,7 +127,7 @@ def _novelty(novelty: NoveltySettings | None, inputs: InputSettings) -> dict[str
     weights = 2.0**exponent * scale * whitening
     shifts = [_fitting_shift(float(np.abs(row).max()), MAX_WEIGHT, 0, 30, name) for row in weights]
     powers = np.exp2(np.array(shifts))[:, None]
-    quantised = np.rint(weights * powers)
+    quantised = _rounded(weights * powers, whitening)
     if np.triu(quantised, 1).any():
         raise ProfileError(f"{name} must be lower triangular on a device")
     # Means go through the quantised matrix, less the half that rounding down takes from a step.
@@ -143,6 +143,19 @@ def _novelty(novelty: NoveltySettings | None, inputs: InputSettings) -> dict[str
         "mean_count": len(kept),
         "novelty_exponent": 2 * exponent,
     }
+
+
+def _rounded(weights: Floats, whitening: Floats) -> Floats:
+    """Integer weights, each column's rounding carried into the columns its feature varies with."""
+    deviations = np.linalg.inv(whitening)  # its rows: a feature by what the whitening makes of it
+    rounded, left = np.zeros_like(weights), weights.copy()
+    for column in reversed(range(len(weights))):
+        rounded[:, column] = np.clip(np.rint(left[:, column]), -MAX_WEIGHT, MAX_WEIGHT)
+        error = weights[:, column] - rounded[:, column]
+        left[:, :column] += np.outer(
+            error, deviations[column, :column] / np.diag(deviations)[:column]
+        )
+    return np.tril(rounded)
 
 
 def _packed_rows(matrix: Floats) -> list[int]:

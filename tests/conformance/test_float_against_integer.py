@@ -29,7 +29,7 @@ BOUNDS = {
     "inconsistency": 3 * Q15,
     "doubt": 3 * Q15,
     "low_confidence": 3 * LOG,
-    "novelty": 0.08,
+    "novelty": 0.1,
 }
 
 
