@@ -44,19 +44,22 @@ tcuq_replaced tcuq_replace(const tcuq_profile *profile, const int8_t *features, 
         old[i] = (int8_t)now;
     }
 #if TCUQ_DSP
-    for (; (i + 4u) <= count; i += 4u) {
-        const uint64_t quad = tcuq_take_four(&features[i]);
+    for (uint32_t fours = (count - i) / 4u; fours != 0u; fours--) {
+        const uint64_t quad = tcuq_take_four(features);
         square = tcuq_multiply_quad(quad, quad, square);
-        product = tcuq_multiply_quad(tcuq_take_four(&old[i]), quad, product);
-        __builtin_memcpy(&old[i], &features[i], 4);
+        product = tcuq_multiply_quad(tcuq_take_four(old), quad, product);
+        __builtin_memcpy(old, features, 4);
+        features += 4;
+        old += 4;
+        i += 4u;
     }
 #endif
     TCUQ_UNROLL_4
-    for (; i < count; i++) {
-        const int32_t now = features[i];
+    for (uint32_t k = 0u; k < (count - i); k++) {
+        const int32_t now = features[k];
         square += now * now;
-        product += now * old[i];
-        old[i] = (int8_t)now;
+        product += now * old[k];
+        old[k] = (int8_t)now;
     }
     const tcuq_replaced replaced = {.square = square, .product = product};
     return replaced;

@@ -7,11 +7,10 @@
 static inline uint32_t tcuq_add_between(uint32_t point, uint32_t quarters, uint32_t sum)
 {
 #if TCUQ_DSP /* both points in one load, weighted and added in one multiplication */
-    uint32_t step = 0xFFFFu;
+    static const uint32_t weights[4] = {0x00000004u, 0x00010003u, 0x00020002u, 0x00030001u};
     uint32_t points;
-    __asm__("" : "+r"(step)); /* or the compiler shifts and adds */
     __builtin_memcpy(&points, &tcuq_xlog2x_q15[point], 4);
-    return (uint32_t)__smlad((int16x2_t)points, (int16x2_t)(quarters * step + 4u), (int32_t)sum);
+    return (uint32_t)__smlad((int16x2_t)points, (int16x2_t)weights[quarters], (int32_t)sum);
 #else
     const uint16_t *low = &tcuq_xlog2x_q15[point];
     return sum + low[0] * (4u - quarters) + low[1] * quarters;
@@ -30,7 +29,7 @@ void tcuq_read_posterior(const uint8_t *posterior, uint32_t classes, tcuq_poster
     do {
         const uint32_t p = *at;
         sum += p;
-        entropy_q17 = tcuq_add_between(p >> 1, 2u * (p & 1u), entropy_q17);
+        entropy_q17 = tcuq_add_between(p >> 1, (2u * p) & 2u, entropy_q17);
         if (p > second) {
             second = p;
             if (p > first) {

@@ -117,7 +117,13 @@ static void tcuq_remember(const tcuq_monitor *monitor, const uint8_t *posterior,
     const uint32_t at = core->next;
     const uint32_t classes = profile->classes;
     uint8_t *row = &monitor->posteriors[at * classes];
-    for (uint32_t c = 0u; c < classes; c++) {
+    uint32_t c = 0u;
+#if TCUQ_DSP /* where words need no alignment */
+    for (; (c + 4u) <= classes; c += 4u) {
+        __builtin_memcpy(&row[c], &posterior[c], 4);
+    }
+#endif
+    for (; c < classes; c++) {
         row[c] = posterior[c];
     }
     tcuq_slot *slot = &monitor->slots[at]; /* by member: a struct copy may call memcpy */
