@@ -43,7 +43,7 @@ tcuq_replaced tcuq_replace(const tcuq_profile *profile, const int8_t *features, 
         product += now * old[i];
         old[i] = (int8_t)now;
     }
-#if TCUQ_DSP
+#if TCUQ_FOURS
     for (uint32_t fours = (count - i) / 4u; fours != 0u; fours--) {
         const uint64_t quad = tcuq_take_four(features);
         square = tcuq_multiply_quad(quad, quad, square);
@@ -69,7 +69,7 @@ tcuq_replaced tcuq_replace(const tcuq_profile *profile, const int8_t *features, 
 int32_t tcuq_dot(const int8_t *left, const int8_t *right, uint32_t count)
 {
     int32_t sum = 0;
-#if TCUQ_DSP
+#if TCUQ_FOURS
     for (uint32_t fours = count / 4u; fours != 0u; fours--) {
         sum = tcuq_multiply_quad(tcuq_take_four(left), tcuq_take_four(right), sum);
         left += 4;

@@ -6,12 +6,12 @@ static const char *const tcuq_texts[] = {
     [0] = "done",
     [-TCUQ_ERROR_NULL] = "null pointer",
     [-TCUQ_ERROR_FORMAT] = "profile of another format",
-    [-TCUQ_ERROR_PROFILE] = "profile value out of range",
-    [-TCUQ_ERROR_BUILD] = "profile needs a part left out",
+    [-TCUQ_ERROR_PROFILE] = "profile out of range",
+    [-TCUQ_ERROR_BUILD] = "part left out",
     [-TCUQ_ERROR_MEMORY] = "memory not given",
     [-TCUQ_ERROR_BUFFER] = "buffer too small",
     [-TCUQ_ERROR_SNAPSHOT] = "snapshot damaged",
-    [-TCUQ_ERROR_FOREIGN] = "snapshot of another profile",
+    [-TCUQ_ERROR_FOREIGN] = "snapshot foreign",
 };
 
 const char *tcuq_strerror(tcuq_status status)

@@ -143,17 +143,23 @@ bool tcuq_novelty_sound(const tcuq_profile *profile)
 /* Features to quads, the last filled with zeros. */
 static TCUQ_OWN_FRAME void tcuq_take_apart(const int8_t *features, uint32_t count, uint64_t *quads)
 {
-    for (uint32_t left = count / 4u; left != 0u; left--) {
+    uint32_t left = count;
+#if !defined(__OPTIMIZE_SIZE__)
+    for (; left >= 4u; left -= 4u) {
         *quads = tcuq_take_four(features);
         quads++;
         features += 4;
     }
-    if ((count & 3u) != 0u) {
+#endif
+    while (left != 0u) {
         int8_t four[4] = {0, 0, 0, 0};
-        for (uint32_t i = 0u; i < (count & 3u); i++) {
-            four[i] = features[i];
+        for (uint32_t i = 0u; (i < 4u) && (left != 0u); i++) {
+            four[i] = *features;
+            features++;
+            left--;
         }
         *quads = tcuq_take_four(four);
+        quads++;
     }
 }
 

@@ -53,7 +53,7 @@ uint32_t tcuq_mixture_q17(const uint8_t *now, const uint8_t *past, uint32_t clas
 {
     const uint8_t *end = &now[classes];
     uint32_t sum = 0u;
-#if TCUQ_DSP && !defined(__OPTIMIZE_SIZE__) /* four classes at a time */
+#if TCUQ_FOURS /* four classes at a time */
     for (uint32_t quads = classes / 4u; quads != 0u; quads--) {
         uint32_t a;
         uint32_t b;

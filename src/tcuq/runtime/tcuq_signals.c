@@ -118,7 +118,7 @@ static void tcuq_remember(const tcuq_monitor *monitor, const uint8_t *posterior,
     const uint32_t classes = profile->classes;
     uint8_t *row = &monitor->posteriors[at * classes];
     uint32_t c = 0u;
-#if TCUQ_DSP /* where words need no alignment */
+#if TCUQ_FOURS /* where words need no alignment */
     for (; (c + 4u) <= classes; c += 4u) {
         __builtin_memcpy(&row[c], &posterior[c], 4);
     }

@@ -15,6 +15,13 @@
 #define TCUQ_DSP 0
 #endif
 
+/* Where speed is asked for, not size: a second loop for what comes in fours. */
+#if TCUQ_DSP && !defined(__OPTIMIZE_SIZE__)
+#define TCUQ_FOURS 1
+#else
+#define TCUQ_FOURS 0
+#endif
+
 #define TCUQ_QUADS (TCUQ_MAX_DIMENSIONS / 4u)
 #define TCUQ_OFFSET 0x0000004000000040u /* 64 on the first weight of a pair: 1..127; the second: -63..63 */
 
