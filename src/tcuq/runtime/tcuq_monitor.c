@@ -11,7 +11,7 @@ static const char *const tcuq_texts[] = {
     [-TCUQ_ERROR_MEMORY] = "memory not given",
     [-TCUQ_ERROR_BUFFER] = "buffer too small",
     [-TCUQ_ERROR_SNAPSHOT] = "snapshot damaged",
-    [-TCUQ_ERROR_FOREIGN] = "snapshot foreign",
+    [-TCUQ_ERROR_FOREIGN] = "snapshot of another profile",
 };
 
 const char *tcuq_strerror(tcuq_status status)
