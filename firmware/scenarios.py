@@ -15,6 +15,7 @@ from export import write_c
 from tcuq.demo import demo_profile, demo_stream
 from tcuq.device import DeviceMonitor
 from tcuq.quantize import quantize
+from tcuq.runtime import Engine
 from toolchain import ALONE
 
 
@@ -46,6 +47,16 @@ class Scenario:
 
     def expected(self) -> Decisions:
         """What the host's engine decides on the same steps."""
+        return self._on_the_host()[0]
+
+    def expected_state(self) -> bytes:
+        """What main.c writes then: snapshot, record, snapshot after the past is forgotten."""
+        engine = self._on_the_host()[1]
+        parts = [engine.snapshot(), engine.record(0x1122334455667788, 7, 3, 9, 5, 1)]
+        engine.reset_history()
+        return b"".join([*parts, engine.snapshot()])
+
+    def _on_the_host(self) -> tuple[Decisions, Engine]:
         steps = len(self.posteriors)
         label = np.zeros(steps, np.int32)
         decisions = np.zeros(steps, DECISION)
@@ -56,7 +67,7 @@ class Scenario:
         decisions["label"] = label
         for name, column in zip(names, columns, strict=True):
             decisions[name] = column
-        return decisions
+        return decisions, engine
 
 
 def box_scenarios() -> list[Scenario]:

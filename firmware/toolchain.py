@@ -11,7 +11,12 @@ HERE = Path(__file__).resolve().parent
 RUNTIME = HERE.parent / "src/tcuq/runtime"
 FLAGS = ("-std=gnu11", "-ffreestanding", "-ffunction-sections", "-fdata-sections", "-Wall",
          "-Wextra", "-Werror")  # fmt: skip
-ALONE = ("-DTCUQ_WITH_ANCHORED=0", "-DTCUQ_WITH_NOVELTY=0", "-DTCUQ_WITH_ALARM=0", "-DTCUQ_WITH_TELEMETRY=0")
+ALONE = (
+    "-DTCUQ_WITH_ANCHORED=0",
+    "-DTCUQ_WITH_NOVELTY=0",
+    "-DTCUQ_WITH_ALARM=0",
+    "-DTCUQ_WITH_TELEMETRY=0",
+)
 
 
 class ToolError(RuntimeError):

@@ -653,7 +653,7 @@ static PyObject *engine_signals(PyObject *object, PyObject *const *args, Py_ssiz
     if (inputs_of_step(self, args, count, &in) < 0) {
         return NULL;
     }
-    tcuq_signals_run(&self->monitor, in.posterior.buf, in.features.buf, &s);
+    tcuq_signals_all(&self->monitor, in.posterior.buf, in.features.buf, &s);
     inputs_release(&in);
     const long values[] = {
         s.label,

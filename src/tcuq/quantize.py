@@ -147,19 +147,24 @@ def _novelty(novelty: NoveltySettings | None, inputs: InputSettings) -> dict[str
 
 def _rounded(weights: Floats, whitening: Floats) -> Floats:
     """Integer weights, each column's rounding carried into the columns its feature varies with."""
-    deviations = np.linalg.inv(whitening)  # its rows: a feature by what the whitening makes of it
     rounded, left = np.zeros_like(weights), weights.copy()
+    carried = np.zeros_like(weights)
+    if np.diag(whitening).all():
+        with np.errstate(all="ignore"):
+            deviations = np.linalg.inv(whitening)  # the covariance's lower triangular root
+            carried = np.nan_to_num(deviations / np.diag(deviations), posinf=0, neginf=0)
     for column in reversed(range(len(weights))):
         rounded[:, column] = np.clip(np.rint(left[:, column]), -MAX_WEIGHT, MAX_WEIGHT)
         error = weights[:, column] - rounded[:, column]
-        left[:, :column] += np.outer(
-            error, deviations[column, :column] / np.diag(deviations)[:column]
-        )
+        left[:, :column] += np.outer(error, carried[column, :column])
     return np.tril(rounded)
 
 
 def _packed_rows(matrix: Floats) -> list[int]:
-    """A lower triangle as the device reads it: four rows at a time, four columns at a time, each four as words of columns (0, 2) and (1, 3), the first of two plus WEIGHT_OFFSET."""
+    """A lower triangle as words: four rows at a time, four columns at a time up to the diagonal.
+
+    Four weights are two words, columns (0, 2) and (1, 3), the first of each plus WEIGHT_OFFSET.
+    """
     size = len(matrix)
     square = np.pad(matrix, (0, -size % 4)).astype(np.int64)
     words = []
@@ -207,9 +212,9 @@ def _term(term: Term) -> dict[str, Any]:
     last = np.append(points[1:] != points[:-1], True)
     points, bits = points[last], np.minimum(np.rint(np.array(term.bits)[last] * 1024), 65535)
     dead, cap = round(term.dead * 1024), round(term.cap * 1024)
-    # Below the dead zone and above the cap the score does not change: the device needs no points there.
+    # Below the dead zone and above the cap the score does not change: no points are needed there.
     first = max(int(np.searchsorted(bits, dead, side="right")) - 1, 0)
-    end = int(np.searchsorted(bits, dead + cap)) + 1
+    end = max(int(np.searchsorted(bits, dead + cap)), first) + 1
     points, bits = points[first:end], bits[first:end]
     return {
         "signal": SIGNALS.index(term.signal),

@@ -68,7 +68,7 @@ tcuq_replaced tcuq_replace(const tcuq_profile *profile, const int8_t *features, 
 void tcuq_length(int32_t square, tcuq_slot *slot);
 int32_t tcuq_dot(const int8_t *left, const int8_t *right, uint32_t count);
 
-const int8_t *tcuq_observe(const tcuq_monitor *monitor, const uint8_t *posterior,
+const int8_t *tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *posterior,
                            const int8_t *features, tcuq_signals *signals);
 bool tcuq_signals_sound(const tcuq_profile *profile);
 void tcuq_signals_reset(const tcuq_monitor *monitor);
@@ -109,10 +109,10 @@ void tcuq_telemetry_reset(const tcuq_monitor *monitor);
 #endif
 
 /* All signals. Inline, so that the frames of the two parts do not stand on a third. */
-static inline void tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *posterior,
+static inline void tcuq_signals_all(const tcuq_monitor *monitor, const uint8_t *posterior,
                                     const int8_t *features, tcuq_signals *signals)
 {
-    const int8_t *row = tcuq_observe(monitor, posterior, features, signals);
+    const int8_t *row = tcuq_signals_run(monitor, posterior, features, signals);
     signals->novelty_q10 = 0;
 #if TCUQ_WITH_NOVELTY
     if (monitor->profile->whitening != NULL) {

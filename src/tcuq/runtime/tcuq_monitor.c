@@ -72,7 +72,7 @@ void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8
                tcuq_decision *decision)
 {
     tcuq_signals signals;
-    tcuq_signals_run(monitor, posterior, features, &signals);
+    tcuq_signals_all(monitor, posterior, features, &signals);
     decision->label = signals.label;
     decision->risk = tcuq_score_run(monitor, &signals);
     decision->outcome =

@@ -137,7 +137,7 @@ static void tcuq_remember(const tcuq_monitor *monitor, const uint8_t *posterior,
 }
 
 /* All signals but novelty; the step is then the past's newest. Gives its features there. */
-const int8_t *tcuq_observe(const tcuq_monitor *monitor, const uint8_t *posterior,
+const int8_t *tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *posterior,
                            const int8_t *features, tcuq_signals *signals)
 {
     const tcuq_profile *profile = monitor->profile;
