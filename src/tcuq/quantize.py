@@ -151,7 +151,7 @@ def _rounded(weights: Floats, whitening: Floats) -> Floats:
     carried = np.zeros_like(weights)
     if np.diag(whitening).all():
         with np.errstate(all="ignore"):
-            deviations = np.linalg.inv(whitening)  # the covariance's lower triangular root
+            deviations = np.linalg.inv(np.tril(whitening))  # the covariance's lower triangular root
             carried = np.nan_to_num(deviations / np.diag(deviations), posinf=0, neginf=0)
     for column in reversed(range(len(weights))):
         rounded[:, column] = np.clip(np.rint(left[:, column]), -MAX_WEIGHT, MAX_WEIGHT)
