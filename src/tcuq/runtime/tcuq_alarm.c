@@ -44,6 +44,9 @@ bool tcuq_alarm_sound(const tcuq_profile *profile)
 }
 
 /* The value a channel sums: Q15 of the signals that look back, Q10 of the logarithms. */
+/*@ requires \valid_read(signals) && \valid(value) && \separated(signals, value);
+    assigns *value;
+    ensures -32768 <= *value <= 65535; */
 static bool tcuq_channel_value(const tcuq_signals *signals, uint8_t signal, int32_t *value)
 {
     if ((signal == (uint8_t)TCUQ_DIVERGENCE) || (signal == (uint8_t)TCUQ_INSTABILITY)) {
@@ -55,6 +58,10 @@ static bool tcuq_channel_value(const tcuq_signals *signals, uint8_t signal, int3
 }
 
 /* The gain of a finished block, by the number of edges its sum lies strictly above. */
+/*@ requires \valid_read(channel) && -0x40000000 <= channel->centre <= 0x40000000;
+    requires -0x40000000 < sum < 0x40000000;
+    assigns \nothing;
+    ensures -32768 <= \result <= 32767; */
 static int32_t tcuq_gain_q8(const tcuq_channel *channel, int32_t sum)
 {
     int32_t height = sum;
@@ -62,6 +69,9 @@ static int32_t tcuq_gain_q8(const tcuq_channel *channel, int32_t sum)
     if (channel->two_sided != 0u) {
         height = (sum >= channel->centre) ? sum - channel->centre : channel->centre - sum;
     }
+    /*@ loop invariant passed <= 3;
+        loop assigns passed;
+        loop variant 3 - passed; */
     while ((passed < 3u) && (height > channel->edges[passed])) {
         passed++;
     }
@@ -69,6 +79,12 @@ static int32_t tcuq_gain_q8(const tcuq_channel *channel, int32_t sum)
 }
 
 /* Takes one finished block into the evidence; true if the channel alarms. */
+/*@ requires \valid_read(channel) && \valid(state) && \separated(channel, state);
+    requires tcuq_channel_ok(channel) && state->cusum_q8 < channel->limit_q8;
+    requires -0x40000000 < state->sum < 0x40000000;
+    requires -TCUQ_EPOCH_MAX <= state->epoch_q8 <= TCUQ_EPOCH_MAX;
+    assigns *state;
+    ensures tcuq_channel_state_ok(channel, state) && state->taken == 0; */
 static bool tcuq_take_block(const tcuq_channel *channel, tcuq_channel_state *state)
 {
     const int32_t gain = tcuq_gain_q8(channel, state->sum);
@@ -89,20 +105,35 @@ static bool tcuq_take_block(const tcuq_channel *channel, tcuq_channel_state *sta
     return alarm;
 }
 
+/* One step into a channel's block; true if it ends the block and the channel alarms. */
+/*@ requires \valid_read(channel) && \valid(state) && \valid_read(signals);
+    requires \separated(channel, state) && \separated(signals, state);
+    requires tcuq_channel_ok(channel) && tcuq_channel_state_ok(channel, state);
+    assigns *state;
+    ensures tcuq_channel_state_ok(channel, state); */
+static bool tcuq_channel_run(const tcuq_channel *channel, tcuq_channel_state *state,
+                             const tcuq_signals *signals)
+{
+    int32_t value;
+    if (!tcuq_channel_value(signals, channel->signal, &value)) {
+        return false;
+    }
+    state->sum += value;
+    state->taken++;
+    return (state->taken == channel->block) && tcuq_take_block(channel, state);
+}
+
 uint8_t tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals)
 {
     const tcuq_profile *profile = monitor->profile;
     uint8_t flags = 0u;
+    /*@ loop invariant i <= profile->channel_count;
+        loop invariant tcuq_alarm_ok(monitor);
+        loop assigns i, flags, TCUQ_CHANNELS;
+        loop variant profile->channel_count - i; */
     for (uint8_t i = 0u; i < profile->channel_count; i++) {
         const tcuq_channel *channel = &profile->channels[i];
-        tcuq_channel_state *state = &monitor->channels[i];
-        int32_t value;
-        if (!tcuq_channel_value(signals, channel->signal, &value)) {
-            continue;
-        }
-        state->sum += value;
-        state->taken++;
-        if ((state->taken == channel->block) && tcuq_take_block(channel, state)) {
+        if (tcuq_channel_run(channel, &monitor->channels[i], signals)) {
             flags = (uint8_t)(flags | channel->flag);
         }
     }
@@ -111,6 +142,10 @@ uint8_t tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals)
 
 void tcuq_end_epoch(const tcuq_monitor *monitor)
 {
+    /*@ loop invariant i <= monitor->profile->channel_count;
+        loop invariant \forall integer k; 0 <= k < i ==> monitor->channels[k].epoch_q8 == 0;
+        loop assigns i, TCUQ_CHANNELS.epoch_q8;
+        loop variant monitor->profile->channel_count - i; */
     for (uint8_t i = 0u; i < monitor->profile->channel_count; i++) {
         monitor->channels[i].epoch_q8 = 0;
     }
@@ -123,6 +158,9 @@ int16_t tcuq_epoch_evidence(const tcuq_monitor *monitor)
         return 0;
     }
     int32_t best = monitor->channels[0].epoch_q8;
+    /*@ loop invariant 1 <= i <= profile->channel_count && -TCUQ_EPOCH_MAX <= best <= TCUQ_EPOCH_MAX;
+        loop assigns i, best;
+        loop variant profile->channel_count - i; */
     for (uint8_t i = 1u; i < profile->channel_count; i++) {
         const int32_t evidence = monitor->channels[i].epoch_q8;
         best = (evidence > best) ? evidence : best;
@@ -134,6 +172,12 @@ int16_t tcuq_epoch_evidence(const tcuq_monitor *monitor)
 
 void tcuq_alarm_reset_history(const tcuq_monitor *monitor)
 {
+    /*@ loop invariant i <= monitor->profile->channel_count;
+        loop invariant \forall integer k; 0 <= k < i ==>
+          monitor->channels[k].sum == 0 && monitor->channels[k].taken == 0;
+        loop assigns i, TCUQ_CHANNELS.sum,
+                     TCUQ_CHANNELS.taken;
+        loop variant monitor->profile->channel_count - i; */
     for (uint8_t i = 0u; i < monitor->profile->channel_count; i++) {
         monitor->channels[i].sum = 0;
         monitor->channels[i].taken = 0u;
@@ -142,10 +186,17 @@ void tcuq_alarm_reset_history(const tcuq_monitor *monitor)
 
 void tcuq_alarm_reset(const tcuq_monitor *monitor)
 {
-    tcuq_alarm_reset_history(monitor);
-    tcuq_end_epoch(monitor);
+    /*@ loop invariant i <= monitor->profile->channel_count;
+        loop invariant \forall integer k; 0 <= k < i ==>
+          tcuq_channel_state_ok(monitor->profile->channels + k, monitor->channels + k);
+        loop assigns i, TCUQ_CHANNELS;
+        loop variant monitor->profile->channel_count - i; */
     for (uint8_t i = 0u; i < monitor->profile->channel_count; i++) {
-        monitor->channels[i].cusum_q8 = 0u;
+        tcuq_channel_state *state = &monitor->channels[i];
+        state->sum = 0;
+        state->epoch_q8 = 0;
+        state->taken = 0u;
+        state->cusum_q8 = 0u;
     }
 }
 

@@ -36,9 +36,14 @@ extern const uint16_t tcuq_sigmoid_q16[34];
 extern const uint32_t tcuq_crc32_nibble[16];
 extern const uint16_t tcuq_share_q15[9];
 
-/* Evidence of an epoch stops here: no sum of gains overflows. */
 #define TCUQ_MAX_BIAS (1 << 29)
+
+/* Evidence of an epoch stops here: no sum of gains overflows. */
 #define TCUQ_EPOCH_MAX (INT32_MAX / 2)
+
+/* Of a snapshot: its first and its last four bytes. */
+#define TCUQ_SNAPSHOT_MAGIC 0x51554354u /* "TCUQ" */
+#define TCUQ_SNAPSHOT_CRC 4u
 
 uint16_t tcuq_log2_q10(uint32_t value);
 uint16_t tcuq_rsqrt_q14(uint32_t normalised);
@@ -106,6 +111,10 @@ void tcuq_alarm_reset_history(const tcuq_monitor *monitor);
 #if TCUQ_WITH_TELEMETRY
 void tcuq_telemetry_count(const tcuq_monitor *monitor, const tcuq_decision *decision);
 void tcuq_telemetry_reset(const tcuq_monitor *monitor);
+#endif
+
+#ifdef __FRAMAC__
+#include "tcuq_acsl.h"
 #endif
 
 /* All signals. Inline, so that the frames of the two parts do not stand on a third. */

@@ -56,7 +56,7 @@ uint16_t tcuq_rsqrt_q14(uint32_t normalised)
 uint32_t tcuq_sigmoid(int32_t logit_q16)
 {
     const bool negative = logit_q16 < 0;
-    uint32_t size = negative ? (uint32_t)0 - (uint32_t)logit_q16 : (uint32_t)logit_q16;
+    uint32_t size = (uint32_t)(negative ? -logit_q16 : logit_q16);
     if (size > (8u << 16)) {
         size = 8u << 16;
     }

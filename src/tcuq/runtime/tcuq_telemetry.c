@@ -5,6 +5,9 @@
 #if TCUQ_WITH_TELEMETRY
 
 /* Halves all bins when one is full: the histogram keeps its shape, counts are in 2^shift. */
+/*@ requires \valid(telemetry) && telemetry->histogram_shift < 32;
+    assigns telemetry->histogram[0 .. TCUQ_HISTOGRAM_BINS - 1], telemetry->histogram_shift;
+    ensures telemetry->histogram_shift < 32; */
 static void tcuq_histogram_count(tcuq_telemetry *telemetry, uint16_t risk)
 {
     const uint16_t bin = (uint16_t)(risk >> 10);
@@ -15,6 +18,9 @@ static void tcuq_histogram_count(tcuq_telemetry *telemetry, uint16_t risk)
     }
     telemetry->histogram[at]++;
     if ((telemetry->histogram[at] == UINT16_MAX) && (telemetry->histogram_shift < 31u)) {
+        /*@ loop invariant i <= TCUQ_HISTOGRAM_BINS;
+            loop assigns i, telemetry->histogram[0 .. TCUQ_HISTOGRAM_BINS - 1];
+            loop variant TCUQ_HISTOGRAM_BINS - i; */
         for (uint8_t i = 0u; i < TCUQ_HISTOGRAM_BINS; i++) {
             telemetry->histogram[i] = (uint16_t)(telemetry->histogram[i] >> 1);
         }
@@ -45,6 +51,9 @@ void tcuq_telemetry_reset(const tcuq_monitor *monitor)
     telemetry->alarms = 0u;
     telemetry->histogram_shift = 0u;
     telemetry->reserved = 0u;
+    /*@ loop invariant i <= TCUQ_HISTOGRAM_BINS;
+        loop assigns i, telemetry->histogram[0 .. TCUQ_HISTOGRAM_BINS - 1];
+        loop variant TCUQ_HISTOGRAM_BINS - i; */
     for (uint8_t i = 0u; i < TCUQ_HISTOGRAM_BINS; i++) {
         telemetry->histogram[i] = 0u;
     }

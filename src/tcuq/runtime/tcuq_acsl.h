@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For the proof alone (proof/run.py): what shifts are, what a sound monitor is, and what each function
+ * asks, changes and leaves. Read by Frama-C, never by a compiler. */
+#ifndef TCUQ_ACSL_H
+#define TCUQ_ACSL_H
+
+/* C's shifts, which WP knows no numbers of. proof/widths.py proves each over all 32 bits. */
+/*@ axiomatic tcuq_shifts {
+      axiom right_1: \forall integer x; 2 * (x >> 1) <= x < 2 * (x >> 1) + 2;
+      axiom right_10: \forall integer x; 1024 * (x >> 10) <= x < 1024 * (x >> 10) + 1024;
+      axiom right_11: \forall integer x; 2048 * (x >> 11) <= x < 2048 * (x >> 11) + 2048;
+      axiom right_14: \forall integer x; 16384 * (x >> 14) <= x < 16384 * (x >> 14) + 16384;
+      axiom right_15: \forall integer x; 32768 * (x >> 15) <= x < 32768 * (x >> 15) + 32768;
+      axiom right_16: \forall integer x; 65536 * (x >> 16) <= x < 65536 * (x >> 16) + 65536;
+      axiom right_26: \forall integer x; 67108864 * (x >> 26) <= x < 67108864 * (x >> 26) + 67108864;
+      axiom left_1: \forall integer x; x << 1 == 2 * x;
+      axiom left_2: \forall integer x; x << 2 == 4 * x;
+      axiom left_4: \forall integer x; x << 4 == 16 * x;
+      axiom left_7: \forall integer x; x << 7 == 128 * x;
+      axiom left_8: \forall integer x; x << 8 == 256 * x;
+      axiom left_10: \forall integer x; x << 10 == 1024 * x;
+      axiom left_14: \forall integer x; x << 14 == 16384 * x;
+      axiom left_16: \forall integer x; x << 16 == 65536 * x;
+      axiom mask: \forall integer x, m; 0 <= m ==> 0 <= (x & m) <= m;
+      axiom mask_left: \forall integer x, m; 0 <= m ==> 0 <= (m & x) <= m;
+      axiom byte_left: \forall integer x, k; 0 <= x <= 255 && 0 <= k <= 24 ==> 0 <= (x << k) <= 0xFF000000;
+      axiom one_left: \forall integer k; 0 <= k <= 31 ==> 1 <= (1 << k) <= 0x80000000;
+      axiom clear_16: \forall uint32_t x; (x & 0xFFFF0000) == 0 ==> x < 0x10000;
+      axiom clear_24: \forall uint32_t x; (x & 0xFF000000) == 0 ==> x < 0x1000000;
+      axiom clear_28: \forall uint32_t x; (x & 0xF0000000) == 0 ==> x < 0x10000000;
+      axiom clear_30: \forall uint32_t x; (x & 0xC0000000) == 0 ==> x < 0x40000000;
+      axiom clear_31: \forall uint32_t x; (x & 0x80000000) == 0 ==> x < 0x80000000;
+    } */
+
+/* Rows of a table: a product with a name, so that its bounds are found by it. */
+/*@ axiomatic tcuq_tables {
+      logic integer tcuq_cells(integer rows, integer width);
+      axiom cells: \forall integer n, w; tcuq_cells(n, w) == n * w;
+      lemma cells_most: \forall integer n, w; 0 <= n <= 255 && 0 <= w <= 1000 ==> 0 <= tcuq_cells(n, w) <= 255000;
+      lemma cells_sum: \forall integer n, v, w; tcuq_cells(n, v + w) == tcuq_cells(n, v) + tcuq_cells(n, w);
+      lemma cells_row: \forall integer r, n, w; 0 <= r < n && 0 <= w ==>
+        0 <= tcuq_cells(r, w) && tcuq_cells(r, w) + w <= tcuq_cells(n, w);
+    } */
+
+/* Memory that is not given has no cells: null pointers need no cases below. */
+/*@ logic integer tcuq_slots(tcuq_profile *p) = p->lags[p->lag_count - 1];
+    logic integer tcuq_smoothed(tcuq_monitor *m) = m->smoothed_q8 == \null ? 0 : m->profile->term_count;
+    logic integer tcuq_counters(tcuq_monitor *m) = m->telemetry == \null ? 0 : 1; */
+
+/* What tcuq_init checks, stage by stage. */
+/*@ predicate tcuq_sizes_ok(tcuq_profile *p) =
+      2 <= p->classes <= TCUQ_MAX_CLASSES && p->dimensions <= TCUQ_MAX_DIMENSIONS &&
+      1 <= p->lag_count <= TCUQ_MAX_LAGS && 1 <= tcuq_slots(p) && p->term_count <= TCUQ_MAX_TERMS &&
+      p->channel_count <= TCUQ_MAX_CHANNELS;
+
+    predicate tcuq_sizes_kept{A, B}(tcuq_profile *p) =
+      \at(p->dimensions, A) == \at(p->dimensions, B) && \at(p->lag_count, A) == \at(p->lag_count, B) &&
+      \at(p->term_count, A) == \at(p->term_count, B) && \at(p->channel_count, A) == \at(p->channel_count, B) &&
+      \at(tcuq_slots(p), A) == \at(tcuq_slots(p), B);
+
+    predicate tcuq_inputs_ok(tcuq_profile *p) =
+      2 <= p->classes <= TCUQ_MAX_CLASSES && p->dimensions <= TCUQ_MAX_DIMENSIONS &&
+      (p->width == 0 <==> p->dimensions == 0) && (p->projection == \null ==> p->width == p->dimensions) &&
+      (p->projection != \null ==> p->projection_shift <= 30 &&
+        \forall integer r; 0 <= r < p->dimensions ==> -0x20000000 <= p->projection_bias[r] <= 0x20000000);
+
+    predicate tcuq_lags_ok(tcuq_profile *p) =
+      1 <= p->lag_count <= TCUQ_MAX_LAGS && 1 <= p->lags[0] &&
+      p->blend_q15 <= 32768 && p->mix_q15 <= 32768 &&
+      (\forall integer i, j; 0 <= i < j < p->lag_count ==> p->lags[i] < p->lags[j]);
+
+    predicate tcuq_decisions_ok(tcuq_profile *p) =
+      1 <= p->alpha_q16 && 1 <= p->step <= TCUQ_MAX_STEP && p->start <= TCUQ_RISK_LEVELS &&
+      p->anchor <= TCUQ_RISK_LEVELS && p->rate_q16 <= TCUQ_TOKEN && p->burst_q16 <= INT32_MAX;
+
+    predicate tcuq_channel_ok(tcuq_channel *c) =
+      c->signal < TCUQ_SIGNALS && 16 <= c->block <= TCUQ_MAX_BLOCK && 1 <= c->limit_q8 <= 32767 &&
+      -0x40000000 <= c->centre <= 0x40000000;
+
+    predicate tcuq_channels_ok(tcuq_profile *p) =
+      p->channel_count <= TCUQ_MAX_CHANNELS &&
+      \forall integer i; 0 <= i < p->channel_count ==> tcuq_channel_ok(p->channels + i); */
+
+/*@ predicate tcuq_profile_ok(tcuq_profile *p) =
+      tcuq_sizes_ok(p) && tcuq_inputs_ok(p) && tcuq_lags_ok(p) &&
+      tcuq_decisions_ok(p) && tcuq_channels_ok(p); */
+
+/* What every step leaves, and tcuq_restore checks: with it no sum of the next step overflows. */
+/*@ predicate tcuq_ring_ok(tcuq_monitor *m) =
+      m->core->next < tcuq_slots(m->profile) && m->core->filled <= tcuq_slots(m->profile);
+
+    predicate tcuq_ledger_ok(tcuq_monitor *m) =
+      -65536 * m->profile->step <= m->core->ledger_q16 <= 65536 * (TCUQ_RISK_LEVELS + m->profile->step) &&
+      m->core->warmup_left <= m->profile->warmup;
+
+    predicate tcuq_tokens_ok(tcuq_monitor *m) = m->core->tokens_q16 <= m->profile->burst_q16;
+
+    predicate tcuq_smoothed_ok(tcuq_monitor *m) =
+      \forall integer i; 0 <= i < tcuq_smoothed(m) ==> -0x800000 <= m->smoothed_q8[i] < 0x800000;
+
+    predicate tcuq_channel_state_ok(tcuq_channel *c, tcuq_channel_state *s) =
+      s->taken < c->block && -65536 * s->taken <= s->sum <= 65536 * s->taken &&
+      -TCUQ_EPOCH_MAX <= s->epoch_q8 <= TCUQ_EPOCH_MAX && s->cusum_q8 < c->limit_q8;
+
+    predicate tcuq_alarm_ok(tcuq_monitor *m) =
+      \forall integer i; 0 <= i < m->profile->channel_count ==>
+        tcuq_channel_state_ok(m->profile->channels + i, m->channels + i);
+
+    predicate tcuq_histogram_ok(tcuq_monitor *m) =
+      m->telemetry != \null ==> m->telemetry->histogram_shift < 32; */
+
+/*@ requires value > 0; assigns \nothing; ensures \result <= 32768; */
+uint16_t tcuq_log2_q10(uint32_t value);
+
+/*@ requires 0x10000000 <= normalised < 0x40000000; assigns \nothing; ensures 16384 <= \result <= 32768; */
+uint16_t tcuq_rsqrt_q14(uint32_t normalised);
+
+/*@ assigns \nothing; ensures \result <= 65536; */
+uint32_t tcuq_sigmoid(int32_t logit_q16);
+
+/* Regions of a monitor's memory. */
+#define TCUQ_POSTERIORS \
+    (monitor->posteriors + (0 .. tcuq_cells(tcuq_slots(monitor->profile), monitor->profile->classes) - 1))
+#define TCUQ_FEATURES \
+    (monitor->features + (0 .. tcuq_cells(tcuq_slots(monitor->profile), monitor->profile->dimensions) - 1))
+#define TCUQ_SMOOTHED (monitor->smoothed_q8 + (0 .. tcuq_smoothed(monitor) - 1))
+
+/* Memory: the caller's, by the sizes the profile states, and no part within another. */
+/*@ predicate tcuq_core_given(tcuq_monitor *m) =
+      \valid_read(m) && \valid_read(m->profile) && \valid(m->core) && \separated(m->core, m, m->profile);
+
+    predicate tcuq_channels_given(tcuq_monitor *m) =
+      \valid_read(m) && \valid_read(m->profile) &&
+      \valid_read(m->profile->channels + (0 .. m->profile->channel_count - 1)) &&
+      \valid(m->channels + (0 .. m->profile->channel_count - 1)) &&
+      \separated(m->channels + (0 .. m->profile->channel_count - 1),
+                 m, m->profile, m->profile->channels + (0 .. m->profile->channel_count - 1));
+
+    predicate tcuq_past_given(tcuq_monitor *m) =
+      \valid_read(m) && \valid_read(m->profile) &&
+      \valid(m->posteriors + (0 .. tcuq_cells(tcuq_slots(m->profile), m->profile->classes) - 1)) &&
+      \valid(m->features + (0 .. tcuq_cells(tcuq_slots(m->profile), m->profile->dimensions) - 1)) &&
+      \valid(m->smoothed_q8 + (0 .. tcuq_smoothed(m) - 1)) &&
+      \separated(m, m->profile,
+        m->posteriors + (0 .. tcuq_cells(tcuq_slots(m->profile), m->profile->classes) - 1),
+        m->features + (0 .. tcuq_cells(tcuq_slots(m->profile), m->profile->dimensions) - 1),
+        m->smoothed_q8 + (0 .. tcuq_smoothed(m) - 1));
+
+    predicate tcuq_telemetry_given(tcuq_monitor *m) =
+      \valid_read(m) && \valid(m->telemetry + (0 .. tcuq_counters(m) - 1)) &&
+      \separated(m, m->telemetry + (0 .. tcuq_counters(m) - 1));
+
+    predicate tcuq_given(tcuq_monitor *m) =
+      tcuq_core_given(m) && tcuq_past_given(m) && tcuq_channels_given(m) && tcuq_telemetry_given(m); */
+
+/*@ requires tcuq_core_given(monitor) && \valid(decision);
+    requires \separated(decision, monitor, monitor->profile, monitor->core);
+    requires tcuq_decisions_ok(monitor->profile) && tcuq_ledger_ok(monitor) && risk <= TCUQ_RISK_LEVELS;
+    assigns monitor->core->ledger_q16, monitor->core->warmup_left, decision->exceeded, decision->threshold_q16;
+    ensures tcuq_ledger_ok(monitor) && decision->exceeded <= 1; */
+bool tcuq_threshold_run(const tcuq_monitor *monitor, uint16_t risk, tcuq_decision *decision);
+
+/*@ requires tcuq_core_given(monitor) && tcuq_decisions_ok(monitor->profile);
+    assigns monitor->core->ledger_q16, monitor->core->warmup_left;
+    ensures tcuq_ledger_ok(monitor); */
+void tcuq_threshold_reset(const tcuq_monitor *monitor);
+
+/*@ requires tcuq_core_given(monitor) && tcuq_decisions_ok(monitor->profile) && tcuq_tokens_ok(monitor);
+    assigns monitor->core->tokens_q16;
+    ensures tcuq_tokens_ok(monitor) && \result <= TCUQ_DENIED;
+    ensures \result == TCUQ_ABSTAIN ==>
+      monitor->core->tokens_q16 + TCUQ_TOKEN <= \old(monitor->core->tokens_q16) + monitor->profile->rate_q16; */
+uint8_t tcuq_budget_run(const tcuq_monitor *monitor, bool asked);
+
+/*@ requires tcuq_core_given(monitor);
+    assigns monitor->core->tokens_q16;
+    ensures tcuq_tokens_ok(monitor); */
+void tcuq_budget_reset(const tcuq_monitor *monitor);
+
+/*@ requires \valid_read(signals);
+    assigns \nothing; */
+int16_t tcuq_signal_value(const tcuq_signals *signals, uint8_t signal);
+
+#define TCUQ_CHANNELS monitor->channels[0 .. monitor->profile->channel_count - 1]
+
+/*@ requires tcuq_channels_given(monitor) && \valid_read(signals);
+    requires \separated(signals, monitor->channels + (0 .. monitor->profile->channel_count - 1));
+    requires tcuq_channels_ok(monitor->profile) && tcuq_alarm_ok(monitor);
+    assigns TCUQ_CHANNELS;
+    ensures tcuq_alarm_ok(monitor); */
+uint8_t tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals);
+
+/*@ requires tcuq_channels_given(monitor) && tcuq_channels_ok(monitor->profile);
+    assigns TCUQ_CHANNELS;
+    ensures tcuq_alarm_ok(monitor); */
+void tcuq_alarm_reset(const tcuq_monitor *monitor);
+
+/*@ requires tcuq_channels_given(monitor) && tcuq_channels_ok(monitor->profile);
+    assigns TCUQ_CHANNELS.sum, TCUQ_CHANNELS.taken;
+    ensures \forall integer i; 0 <= i < monitor->profile->channel_count ==>
+      monitor->channels[i].sum == 0 && monitor->channels[i].taken == 0; */
+void tcuq_alarm_reset_history(const tcuq_monitor *monitor);
+
+/*@ requires tcuq_channels_given(monitor);
+    assigns TCUQ_CHANNELS.epoch_q8;
+    ensures \forall integer i; 0 <= i < monitor->profile->channel_count ==> monitor->channels[i].epoch_q8 == 0; */
+void tcuq_end_epoch(const tcuq_monitor *monitor);
+
+/*@ requires tcuq_channels_given(monitor) && tcuq_channels_ok(monitor->profile) && tcuq_alarm_ok(monitor);
+    assigns \nothing; */
+int16_t tcuq_epoch_evidence(const tcuq_monitor *monitor);
+
+/* Counters go on from 0 after 2^32 - 1: the one function that is meant to wrap. */
+/*@ requires \valid_read(monitor) && \valid(monitor->telemetry) && \valid_read(decision);
+    requires \separated(monitor->telemetry, monitor, decision);
+    requires tcuq_histogram_ok(monitor) && decision->exceeded <= 1;
+    assigns *monitor->telemetry;
+    ensures tcuq_histogram_ok(monitor); */
+void tcuq_telemetry_count(const tcuq_monitor *monitor, const tcuq_decision *decision);
+
+/*@ requires \valid_read(monitor) && \valid(monitor->telemetry) && \separated(monitor->telemetry, monitor);
+    assigns *monitor->telemetry;
+    ensures tcuq_histogram_ok(monitor); */
+void tcuq_telemetry_reset(const tcuq_monitor *monitor);
+
+/*@ requires bytes <= 4 && \valid(at + (0 .. bytes - 1));
+    assigns at[0 .. bytes - 1];
+    ensures \result == at + bytes; */
+uint8_t *tcuq_put(uint8_t *at, uint32_t value, uint8_t bytes);
+
+/*@ requires \valid_read(bytes + (0 .. size - 1));
+    assigns \nothing; */
+uint32_t tcuq_crc32(const uint8_t *bytes, uint32_t size);
+
+/* The bytes of a snapshot: all parts, none of them twice. */
+/*@ logic integer tcuq_past_bytes(tcuq_monitor *m) =
+      tcuq_cells(tcuq_slots(m->profile), m->profile->classes) + tcuq_cells(tcuq_slots(m->profile), m->profile->dimensions) +
+      4 * tcuq_smoothed(m);
+    logic integer tcuq_snapshot_bytes(tcuq_monitor *m) =
+      30 + tcuq_past_bytes(m) + 12 * m->profile->channel_count + 51 * tcuq_counters(m); */
+
+/*@ requires \valid_read(monitor) && \valid_read(monitor->profile) && tcuq_sizes_ok(monitor->profile);
+    assigns \nothing;
+    ensures \result == tcuq_snapshot_bytes(monitor) <= 0x100000; */
+uint32_t tcuq_snapshot_size(const tcuq_monitor *monitor);
+
+/*@ requires tcuq_given(monitor) && tcuq_profile_ok(monitor->profile);
+    requires buffer == \null || \valid(buffer + (0 .. size - 1));
+    requires \separated(buffer + (0 .. size - 1), monitor, monitor->profile, monitor->core);
+    assigns buffer[0 .. size - 1]; */
+tcuq_status tcuq_snapshot(const tcuq_monitor *monitor, uint8_t *buffer, uint32_t size);
+
+#endif
