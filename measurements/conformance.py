@@ -5,7 +5,7 @@ import math
 import warnings
 from dataclasses import replace
 from functools import cache
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,7 @@ import tcuq
 from tcuq.alarm import Alarm
 from tcuq.budget import Budget
 from tcuq.columns import SignalColumns
-from tcuq.demo import demo_stream
+from tcuq.demo import FAULTS, demo_stream
 from tcuq.device import DeviceMonitor
 from tcuq.inputs import Inputs
 from tcuq.quantize import POSTERIOR_STEP, quantize
@@ -24,7 +24,9 @@ from tcuq.signals import Signals
 from tcuq.stream import Stream
 from tcuq.threshold import Threshold
 
-Preset = Literal["paper", "recommended"]
+Preset = Literal["recommended", "paper"]
+PRESETS: tuple[Preset, ...] = get_args(Preset)
+RECORDED = ("test", "development", *(f"fault_{name}" for name in FAULTS))
 
 Q15 = 2.0**-15
 LOG = math.log(2) / 1024  # a last bit of a logarithm, in natural units

@@ -7,6 +7,7 @@ import sys
 import time
 import tracemalloc
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 
@@ -45,10 +46,12 @@ def step_us(profile: tcuq.Profile, recorded: tcuq.Stream) -> float:
     return 1e6 * (time.process_time() - begun) / 2000
 
 
-def held_bytes(profile: tcuq.Profile, recorded: tcuq.Stream, steps: int) -> int:
+def held_bytes(
+    make: Callable[[], tcuq.Monitor | tcuq.DeviceMonitor], recorded: tcuq.Stream, steps: int
+) -> int:
     """Bytes a monitor holds after this many steps."""
     tracemalloc.start()
-    monitor = tcuq.Monitor(profile)
+    monitor = make()
     for _ in range(-(-steps // len(recorded))):
         monitor.run(recorded.posteriors[:steps], recorded.features[:steps])  # type: ignore[index]
     gc.collect()
@@ -66,7 +69,9 @@ def main() -> None:
     recorded = stream(STEPS, seed=2)
     rate, micros = run_rate(profile, recorded), step_us(profile, recorded)
     late_steps = 200_000 if asked.short else 1_000_000
-    early, late = held_bytes(profile, recorded, 1000), held_bytes(profile, recorded, late_steps)
+    early, late = (
+        held_bytes(lambda: tcuq.Monitor(profile), recorded, steps) for steps in (1000, late_steps)
+    )
     rows = [
         Row(
             "run, recommended profile, steps a second", "≥ 200,000", f"{rate:,.0f}", rate >= 200_000

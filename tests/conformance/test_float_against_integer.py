@@ -6,6 +6,8 @@ import pytest
 import tcuq
 from conformance import (
     BOUNDS,
+    PRESETS,
+    RECORDED,
     Preset,
     as_recorded,
     decision_differences,
@@ -16,11 +18,7 @@ from conformance import (
     recorded_profile,
     signal_differences,
 )
-from tcuq.demo import FAULTS
 from tcuq.device import DeviceMonitor
-
-RECORDED = ("test", "development", *(f"fault_{name}" for name in FAULTS))
-PRESETS: tuple[Preset, ...] = ("recommended", "paper")
 
 
 def refuse_beyond_bounds(found: dict[str, float]) -> None:
