@@ -73,8 +73,9 @@ int engine_read(engine *self, PyObject *spec);
 
 /* quantize.c: false if a number breaks its rule; `to` is then of no use. */
 bool quantize_posteriors(const quantizer *how, const void *from, item as, size_t classes, size_t rows,
-                         uint8_t *to);
-bool quantize_features(const quantizer *how, const void *from, item as, size_t count, int8_t *to);
+                         uint8_t *restrict to);
+bool quantize_features(const quantizer *how, const void *from, item as, size_t count,
+                       int8_t *restrict to);
 
 /* inputs.c: a step, or many, as arrays that are taken as they are. */
 typedef struct {

@@ -12,8 +12,8 @@
 #error "doubles must be computed as doubles: on 32-bit x86, -msse2 -mfpmath=sse"
 #endif
 
-#define CHUNK 512u    /* numbers */
 #define PAIRWISE 128u /* addends */
+#define ROOM 1024u    /* numbers: at least TCUQ_MAX_CLASSES */
 
 /* 1.5 * 2^52. Beside it no bit is left after the point: adding it rounds, ties to even, |value| < 2^51. */
 #define ROUNDER 6755399441055744.0
@@ -67,17 +67,10 @@ static bool tame(const void *from, item as, size_t count, double limit)
                               : tame_doubles(from, count, limit);
 }
 
-/* Numbers as doubles: in `room`, unless they are doubles already. */
-static const double *widened(const void *from, item as, size_t begin, size_t count, double *room)
+/* Compilers make a loop over it two, one a type. */
+static inline double number(const void *from, item as, size_t i)
 {
-    if (as == ITEM_DOUBLE) {
-        return (const double *)from + begin;
-    }
-    const float *numbers = (const float *)from + begin;
-    for (size_t i = 0u; i < count; i++) {
-        room[i] = (double)numbers[i];
-    }
-    return room;
+    return (as == ITEM_FLOAT) ? (double)((const float *)from)[i] : ((const double *)from)[i];
 }
 
 /* In NumPy's order: a sum on the edge of its rule is then the sum that tcuq.inputs sees. */
@@ -127,65 +120,68 @@ static inline double power(double x)
 }
 
 /* Logits to numbers in proportion to their probabilities. */
-static void powers(const double *row, size_t count, double *to)
+static void powers(double *row, size_t count)
 {
     double most = row[0];
     for (size_t i = 0u; i < count; i++) {
         most = at_least(row[i], most);
     }
     for (size_t i = 0u; i < count; i++) {
-        to[i] = power(row[i] - most);
+        row[i] = power(row[i] - most);
     }
 }
 
-static bool probabilities(const double *row, size_t count, double sum, double tolerance)
+/* A row to probabilities that sum to 1, in place; false if it is not one of about such. */
+static bool normalise(const quantizer *how, double *row, size_t count)
 {
     double least = 0.0;
+    if (how->logits != 0u) {
+        powers(row, count);
+    }
+    const double sum = sum_of(row, count);
     for (size_t i = 0u; i < count; i++) {
         least = at_most(row[i], least);
+        row[i] /= sum;
     }
-    return (least >= 0.0) && (fabs(sum - 1.0) <= tolerance);
+    return (how->logits != 0u) || ((least >= 0.0) && (fabs(sum - 1.0) <= how->sum_tolerance));
 }
 
 bool quantize_posteriors(const quantizer *how, const void *from, item as, size_t classes, size_t rows,
-                         uint8_t *to)
+                         uint8_t *restrict to)
 {
-    double room[TCUQ_MAX_CLASSES];
-    if (!tame(from, as, rows * classes, how->max_magnitude)) {
+    double room[ROOM];
+    const size_t count = rows * classes;
+    const size_t most = ROOM - ROOM % classes; /* whole rows */
+    if (!tame(from, as, count, how->max_magnitude)) {
         return false;
     }
-    for (size_t r = 0u; r < rows; r++) {
-        const double *row = widened(from, as, r * classes, classes, room);
-        if (how->logits != 0u) {
-            powers(row, classes, room);
-            row = room;
+    for (size_t begin = 0u; begin < count; begin += most) {
+        const size_t here = (count - begin < most) ? count - begin : most;
+        for (size_t i = 0u; i < here; i++) {
+            room[i] = number(from, as, begin + i);
         }
-        const double sum = sum_of(row, classes);
-        if ((how->logits == 0u) && !probabilities(row, classes, sum, how->sum_tolerance)) {
-            return false;
+        for (size_t row = 0u; row < here; row += classes) {
+            if (!normalise(how, &room[row], classes)) {
+                return false;
+            }
         }
-        for (size_t i = 0u; i < classes; i++) {
-            to[i] = (uint8_t)(int32_t)nearest(at_most((row[i] / sum) * 256.0, 255.0));
+        for (size_t i = 0u; i < here; i++) {
+            to[begin + i] = (uint8_t)(int32_t)nearest(at_most(room[i] * 256.0, 255.0));
         }
-        to += classes;
     }
     return true;
 }
 
-bool quantize_features(const quantizer *how, const void *from, item as, size_t count, int8_t *to)
+bool quantize_features(const quantizer *how, const void *from, item as, size_t count,
+                       int8_t *restrict to)
 {
     const double scale = how->feature_scale;
-    double room[CHUNK];
     if (!tame(from, as, count, how->max_magnitude)) {
         return false;
     }
-    for (size_t begin = 0u; begin < count; begin += CHUNK) {
-        const size_t here = (count - begin < CHUNK) ? count - begin : CHUNK;
-        const double *numbers = widened(from, as, begin, here, room);
-        for (size_t i = 0u; i < here; i++) {
-            const double steps = at_least(at_most(numbers[i] / scale, 127.0), -127.0);
-            to[begin + i] = (int8_t)(int32_t)nearest(steps);
-        }
+    for (size_t i = 0u; i < count; i++) {
+        const double steps = at_least(at_most(number(from, as, i) / scale, 127.0), -127.0);
+        to[i] = (int8_t)(int32_t)nearest(steps);
     }
     return true;
 }
