@@ -193,6 +193,14 @@ def run_many(
         Recorded streams of the profiles' kinds.
     threads
         How many run at once; a few more than there are cores if None.
+
+    Examples
+    --------
+    >>> from tcuq.demo import demo_profile, demo_stream
+    >>> streams = [demo_stream("test"), demo_stream("fault_gain")]
+    >>> traces = run_many([DeviceMonitor(demo_profile()) for _ in streams], streams)
+    >>> [len(trace) for trace in traces] == [len(stream) for stream in streams]
+    True
     """
     from concurrent.futures import ThreadPoolExecutor
 
