@@ -31,16 +31,23 @@ RECORDED = ("test", "development", *(f"fault_{name}" for name in FAULTS))
 Q15 = 2.0**-15
 LOG = math.log(2) / 1024  # a last bit of a logarithm, in natural units
 
-# The bounds of docs/spec/arithmetic.md.
+# The bounds of docs/spec/arithmetic.md; divergence has CHORD more a class.
 BOUNDS = {
     "confidence": 2 * 2.0**-16,
-    "divergence": 0.02,
+    "divergence": 0.015,
     "instability": 12 * Q15,
     "inconsistency": 3 * Q15,
     "doubt": 3 * Q15,
     "low_confidence": 3 * LOG,
-    "novelty": 0.1,
+    "novelty": 0.15,
 }
+CHORD = 1 / 256
+
+
+def bounds(profile: tcuq.Profile) -> dict[str, float]:
+    """The largest difference the specification allows each signal of this profile."""
+    divergence = BOUNDS["divergence"] + CHORD * profile.inputs.classes
+    return BOUNDS | {"divergence": divergence, "label": 0.0}
 
 
 def probabilities_of(logits: ArrayLike) -> NDArray[np.float64]:
