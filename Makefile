@@ -57,6 +57,7 @@ wheel: ## a clean environment: dependencies and import time of what users instal
 measure: ## measure everything the scorecard quotes again, and write results/
 	$(BIN)/python measurements/clean_install.py --write
 	$(BIN)/python measurements/speed.py --write
+	$(BIN)/python measurements/device.py --write
 	$(BIN)/python measurements/alarm.py --write
 	$(BIN)/python measurements/properties.py --write
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tcuq.errors import ProfileError
 from tcuq.profile import Profile
 from tcuq.settings import (
+    AlarmFlag,
     AlarmSettings,
     Channel,
     InputSettings,
@@ -24,7 +25,6 @@ from tcuq.settings import (
 
 SIGNALS: tuple[Signal, ...] = get_args(Signal)  # the device numbers them in this order
 LOGARITHMS = frozenset({"low_confidence", "novelty"})
-FLAGS = {"low_confidence": 1, "novelty": 2, "divergence": 4, "instability": 8}
 POSTERIOR_STEP = 1 / 256
 MAX_BLOCK, MAX_LEDGER_STEP = 16_384, 8192
 WHITENED_MAX = 4095
@@ -245,7 +245,7 @@ def _channel(channel: Channel, limit_q8: int) -> dict[str, Any]:
     bound = 2**30
     return {
         "signal": SIGNALS.index(channel.signal),
-        "flag": FLAGS[channel.signal],
+        "flag": AlarmFlag.of(channel.signal).value,
         "two_sided": int(channel.centre is not None),
         "block": channel.block,
         "limit_q8": limit_q8,

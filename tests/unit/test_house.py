@@ -50,6 +50,13 @@ def test_modules_are_small() -> None:
     assert not long
 
 
+def test_engine_is_small() -> None:
+    """A C file past 300 lines is two things."""
+    files = [*(ROOT / "src/engine").iterdir()]
+    assert files
+    assert not {str(p): n for p in files if (n := len(p.read_text("utf-8").splitlines())) > 300}
+
+
 def test_version_is_said_once() -> None:
     """The changelog's newest release is the library's version."""
     changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
