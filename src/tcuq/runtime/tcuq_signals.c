@@ -42,7 +42,7 @@ static void tcuq_look_back(const tcuq_monitor *monitor, const uint8_t *posterior
 {
     const tcuq_profile *profile = monitor->profile;
     const uint32_t present = tcuq_lags_present(monitor);
-    const uint16_t *weights = &profile->lag_weights_q15[(present * (present - 1u)) / 2u];
+    const uint16_t *weights = &profile->lag_weights_q15[((present * (present + 1u)) / 2u) - present];
     const uint32_t share_q15 = tcuq_share_q15[present];
     const uint32_t classes = profile->classes;
     const uint32_t dimensions = profile->dimensions;
