@@ -5,6 +5,7 @@
 #include "engine.h"
 
 #define BLOCK_BYTES 8192 /* of steps quantised at once: a quarter of a small first cache */
+#define CACHE_LINE 128u  /* bytes: where lines are shorter, they are fetched in pairs */
 
 #define PROFILE(name, kind) {#name, offsetof(tcuq_profile, name), kind, 0}
 #define TERM(name, kind) {#name, offsetof(tcuq_term, name), kind, 0}
@@ -241,11 +242,18 @@ static const void *read_list(engine *self, const place *at, entries what, uint8_
     return into;
 }
 
+/* Zeroed memory in lines of the cache of its own, so that no other engine's thread writes to them too. */
+static void *engine_apart(engine *self, size_t bytes)
+{
+    char *block = engine_own(self, bytes + 2u * CACHE_LINE, 1u);
+    return (block == NULL) ? NULL : block + (CACHE_LINE - (uintptr_t)block % CACHE_LINE);
+}
+
 /* One part of the monitor's memory, null if empty: counts towards what a device keeps. */
 static void *engine_keep(engine *self, size_t count, size_t size)
 {
     self->storage += (Py_ssize_t)(count * size);
-    return (count == 0u) ? NULL : engine_own(self, count, size);
+    return (count == 0u) ? NULL : engine_apart(self, count * size);
 }
 
 static int engine_allocate(engine *self)
@@ -267,7 +275,7 @@ static int engine_allocate(engine *self)
     monitor->channels = engine_keep(self, profile->channel_count, sizeof(tcuq_channel_state));
     monitor->telemetry = engine_keep(self, 1u, sizeof(tcuq_telemetry));
     self->block = (step < BLOCK_BYTES) ? BLOCK_BYTES / (step + 1) : 1;
-    self->scratch = engine_own(self, (size_t)(self->block * step), 1u);
+    self->scratch = engine_apart(self, (size_t)(self->block * step));
     return PyErr_Occurred() ? -1 : 0;
 }
 
