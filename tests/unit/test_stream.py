@@ -59,7 +59,7 @@ BAD_COLUMNS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "features too wide": (
         {"features": np.zeros((3, MAX_FEATURES + 1), np.int8)},
-        "features must be 1 to 65535 wide, got 65537",
+        "features must be 1 to 65535 wide, got 65536",
     ),
     "features NaN": (
         {"features": [[1.0], [1.0], [NAN]]},
