@@ -115,6 +115,7 @@ void tcuq_telemetry_reset(const tcuq_monitor *monitor);
 
 #ifdef __FRAMAC__
 #include "tcuq_acsl.h"
+#include "tcuq_acsl_signals.h"
 #endif
 
 /* All signals. Inline, so that the frames of the two parts do not stand on a third. */

@@ -4,6 +4,9 @@
 
 /* (Q17) sum + -x log2 x of x = (point + quarters / 4) / 128, linear between points: concave, so a
  * divergence is never negative but for rounding, and 0 for equal posteriors. */
+/*@ requires point <= 128 && quarters <= 3 && sum <= 0x40000000;
+    assigns \nothing;
+    ensures sum <= \result <= sum + 262140; */
 static inline uint32_t tcuq_add_between(uint32_t point, uint32_t quarters, uint32_t sum)
 {
 #if TCUQ_DSP /* both points in one load, weighted and added in one multiplication */
@@ -13,6 +16,7 @@ static inline uint32_t tcuq_add_between(uint32_t point, uint32_t quarters, uint3
     return (uint32_t)__smlad((int16x2_t)points, (int16x2_t)weights[quarters], (int32_t)sum);
 #else
     const uint16_t *low = &tcuq_xlog2x_q15[point];
+    //@ assert quarters == 0 || quarters == 1 || quarters == 2 || quarters == 3;
     return sum + low[0] * (4u - quarters) + low[1] * quarters;
 #endif
 }
@@ -26,6 +30,12 @@ void tcuq_read_posterior(const uint8_t *posterior, uint32_t classes, tcuq_poster
     uint32_t sum = 0u;
     uint32_t first = 0u;
     uint32_t second = 0u;
+    //@ ghost uint32_t i = 0;
+    /*@ loop invariant i < classes && at == posterior + i;
+        loop invariant \base_addr(label) == \base_addr(posterior) && 0 <= label - posterior < classes;
+        loop invariant second <= first <= sum <= 255 * i && first <= 255 && entropy_q17 <= 262140 * i;
+        loop assigns i, at, label, entropy_q17, sum, first, second;
+        loop variant classes - i; */
     do {
         const uint32_t p = *at;
         sum += p;
@@ -39,6 +49,7 @@ void tcuq_read_posterior(const uint8_t *posterior, uint32_t classes, tcuq_poster
             }
         }
         at++;
+        //@ ghost i++;
     } while (at != end);
     const uint32_t entropy_q12 = (entropy_q17 + 16u) >> 5;
     read->sum = sum;
@@ -69,11 +80,17 @@ uint32_t tcuq_mixture_q17(const uint8_t *now, const uint8_t *past, uint32_t clas
         past += 4;
     }
 #endif
+    //@ ghost uint32_t i = 0;
+    /*@ loop invariant i <= classes && now == \at(now, Pre) + i && past == \at(past, Pre) + i;
+        loop invariant sum <= 262140 * i;
+        loop assigns i, now, past, sum;
+        loop variant classes - i; */
     while (now != end) {
         const uint32_t both = (uint32_t)*now + *past;
         sum = tcuq_add_between(both >> 2, both & 3u, sum);
         now++;
         past++;
+        //@ ghost i++;
     }
     return sum;
 }

@@ -26,6 +26,7 @@
 #define TCUQ_OFFSET 0x0000004000000040u /* 64 on the first weight of a pair: 1..127; the second: -63..63 */
 
 /* value / 2^shift rounded down, for either sign, shift 0..30. */
+/*@ requires shift <= 30; assigns \nothing; ensures \result == (value >> shift); */
 static inline int32_t tcuq_floor_shift(int32_t value, uint8_t shift)
 {
 #if defined(__GNUC__)
@@ -38,6 +39,14 @@ static inline int32_t tcuq_floor_shift(int32_t value, uint8_t shift)
 #endif
 }
 
+/* The same bits: a product or a shift whose lower 32 bits are meant, as a number of either sign. */
+/*@ assigns \nothing; */
+static inline int32_t tcuq_signed(uint32_t bits)
+{
+    return (int32_t)bits; /* gcc and clang define it: two's complement */
+}
+
+/*@ assigns \nothing; */
 static inline uint64_t tcuq_quad(uint32_t low, uint32_t high)
 {
     return ((uint64_t)high << 32) | low;
@@ -96,6 +105,7 @@ static inline int32_t tcuq_saturate_13(int32_t value)
 
 #else
 
+/*@ requires \valid(at) && \valid_read(*at); assigns *at; ensures *at == \old(*at) + 1; */
 static inline uint64_t tcuq_next(const uint64_t **at)
 {
     const uint64_t value = **at;
@@ -103,6 +113,7 @@ static inline uint64_t tcuq_next(const uint64_t **at)
     return value;
 }
 
+/*@ requires \valid_read(four + (0 .. 3)); assigns \nothing; */
 static inline uint64_t tcuq_take_four(const int8_t *four)
 {
     const int32_t low = (int32_t)four[0] * 65536 + four[2];
@@ -112,20 +123,25 @@ static inline uint64_t tcuq_take_four(const int8_t *four)
 
 /* By one multiplication a pair: its upper half is first · first + second · second (15 bits), its lower half
  * first weight · second feature, which takes 1 from the upper if that feature is negative, whatever
- * the weight: what subtracts the offset subtracts that too. */
+ * the weight: what subtracts the offset subtracts that too. Of the product 32 bits are meant. */
+/*@ requires -0x40000000 <= sum <= 0x40000000;
+    assigns \nothing;
+    ensures sum - 65536 <= \result <= sum + 65536; */
 static inline int32_t tcuq_multiply_quad(uint64_t weights, uint64_t quad, int32_t sum)
 {
     const uint32_t low = (uint32_t)weights * (uint32_t)quad;
     const uint32_t high = (uint32_t)(weights >> 32) * (uint32_t)(quad >> 32);
-    return sum + tcuq_floor_shift((int32_t)low, 16u) + tcuq_floor_shift((int32_t)high, 16u);
+    return sum + tcuq_floor_shift(tcuq_signed(low), 16u) + tcuq_floor_shift(tcuq_signed(high), 16u);
 }
 
+/*@ assigns \nothing; ensures -32768 <= \result <= 32767; */
 static inline int32_t tcuq_saturate_16(int32_t value)
 {
     value = (value > INT16_MAX) ? INT16_MAX : value;
     return (value < INT16_MIN) ? INT16_MIN : value;
 }
 
+/*@ assigns \nothing; ensures -4096 <= \result <= 4095; */
 static inline int32_t tcuq_saturate_13(int32_t value)
 {
     value = (value > 4095) ? 4095 : value;
