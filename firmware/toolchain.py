@@ -75,6 +75,7 @@ def run(command: Sequence[str | Path], *, cwd: Path | None = None, seconds: floa
         raise ToolError(
             f"{program} is not installed; on Debian: apt-get install --no-install-recommends"
             " gcc gcc-arm-none-eabi qemu-system-arm gcc-riscv64-unknown-elf qemu-system-misc"
+            " clang llvm libclang-rt-dev cppcheck"
         )
     line = [str(part) for part in command]
     try:
