@@ -21,7 +21,7 @@ WATCHED = (
 )  # fmt: skip
 DSP = ("-D__ARM_FEATURE_DSP=1", "-D__ARM_FEATURE_CLZ=1", f"-I{HERE / 'dsp'}")
 ASSEMBLY = {
-    r'__asm__\("ldrd %Q0, %R0, \[%1\], #8" : "=r"\(value\), "\+r"\(\*at\) : "m"\(.*\)\);':
+    r'__asm__\("ldrd %Q0, %R0, \[%1\], #8"\s*: "=r"\(value\), "\+r"\(\*at\)\s*: "m"[^;]*\);':
         "__builtin_memcpy(&value, *at, 8); *at = (const void *)((const char *)*at + 8);",
     r'__asm__\("sxtb16 %0, %1, ror #8" : "=r"\(halves\) : "r"\(word\)\);':
         "halves = __sxtb16(attack_rotate_8(word));",

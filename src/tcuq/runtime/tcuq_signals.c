@@ -27,6 +27,13 @@ static uint8_t tcuq_lags_present(const tcuq_monitor *monitor)
     return present;
 }
 
+/* Features of a slot; null if the profile has none. */
+static int8_t *tcuq_features_at(const tcuq_monitor *monitor, uint32_t at)
+{
+    const uint32_t dimensions = monitor->profile->dimensions;
+    return (dimensions != 0u) ? &monitor->features[at * dimensions] : NULL;
+}
+
 /* (Q15) cosine · the current features' normalised length, between -32768 and 32767. */
 static int32_t tcuq_projection_on(const tcuq_slot *now, const tcuq_slot *past, int32_t product)
 {
@@ -61,8 +68,7 @@ static void tcuq_look_back(const tcuq_monitor *monitor, const uint8_t *posterior
             tcuq_mixture_q17(posterior, &monitor->posteriors[at * classes], classes);
         int32_t product = oldest_product; /* whose place the current features have taken */
         if (at != next) {
-            product = tcuq_dot(&monitor->features[next * dimensions],
-                               &monitor->features[at * dimensions], dimensions);
+            product = tcuq_dot(tcuq_features_at(monitor, next), tcuq_features_at(monitor, at), dimensions);
         }
         int32_t apart_q12 = (int32_t)((mixture_q17 + 16u) >> 5) -
                             (int32_t)(((uint32_t)now->entropy_q12 + slot->entropy_q12) >> 1);
@@ -141,7 +147,7 @@ const int8_t *tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *poste
                            const int8_t *features, tcuq_signals *signals)
 {
     const tcuq_profile *profile = monitor->profile;
-    int8_t *row = &monitor->features[(uint32_t)monitor->core->next * profile->dimensions];
+    int8_t *row = tcuq_features_at(monitor, monitor->core->next);
     tcuq_posterior read;
     tcuq_slot now;
     tcuq_read_posterior(posterior, profile->classes, &read);
@@ -161,7 +167,7 @@ void tcuq_signals_refresh(const tcuq_monitor *monitor)
 {
     const tcuq_profile *profile = monitor->profile;
     for (uint32_t at = 0u; at < tcuq_ring_size(profile); at++) {
-        const int8_t *row = &monitor->features[at * profile->dimensions];
+        const int8_t *row = tcuq_features_at(monitor, at);
         tcuq_slot *slot = &monitor->slots[at];
         tcuq_posterior read;
         tcuq_read_posterior(&monitor->posteriors[at * profile->classes], profile->classes, &read);

@@ -89,7 +89,9 @@ static inline int32_t tcuq_multiply_quad(uint64_t weights, uint64_t quad, int32_
 static inline uint64_t tcuq_next_four(const int16_t **at)
 {
     uint64_t value;
-    __asm__("ldrd %Q0, %R0, [%1], #8" : "=r"(value), "+r"(*at) : "m"(*(const int16_t(*)[4])*at));
+    __asm__("ldrd %Q0, %R0, [%1], #8"
+            : "=r"(value), "+r"(*at)
+            : "m"((*at)[0]), "m"((*at)[1]), "m"((*at)[2]), "m"((*at)[3]));
     return value;
 }
 
