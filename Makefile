@@ -8,22 +8,23 @@ export TCUQ_DATA
 # The notice of the site builder's successor is for its maintainers, not for every build.
 export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: setup tools ci lint types imports test statistical statistical-short emulated firmware wheel \
-	measure scorecard docs record clean
+.PHONY: setup tools ci lint types imports test statistical statistical-short emulated firmware attack \
+	fuzz wheel measure scorecard docs record clean
 
 setup: ## a virtual environment with the library and what its checks need
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet --editable '.[all]' --group dev
 
-tools: ## cross compilers and emulators, from Debian's packages
-	tools=$$(command -v arm-none-eabi-gcc riscv64-unknown-elf-gcc qemu-system-arm qemu-system-riscv32 | wc -l); \
-	if [ "$$tools" -lt 4 ]; then \
+tools: ## cross compilers, emulators, fuzzer and checkers, from Debian's packages
+	tools=$$(command -v arm-none-eabi-gcc riscv64-unknown-elf-gcc qemu-system-arm qemu-system-riscv32 \
+	  clang llvm-cov cppcheck | wc -l); \
+	if [ "$$tools" -lt 7 ]; then \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
 	    gcc-arm-none-eabi gcc-riscv64-unknown-elf qemu-system-arm qemu-system-misc \
-	    gcc >/dev/null; fi
+	    gcc clang llvm libclang-rt-dev cppcheck >/dev/null; fi
 
-ci: lint types imports test wheel statistical-short emulated docs scorecard
+ci: lint types imports test wheel statistical-short emulated attack docs scorecard
 
 lint:
 	$(BIN)/python src/tcuq/runtime/tables.py --check
@@ -51,12 +52,22 @@ emulated: ## the firmware on every emulated CPU, 1,000 steps each, bit for bit
 firmware: ## instructions, flash, RAM and stack on every emulated CPU
 	$(BIN)/python firmware/run.py
 
+attack: ## no warning, no finding, only listed deviations from MISRA; what finds bugs finds seeded ones
+	$(BIN)/python attack/compilers.py
+	$(BIN)/python attack/cppcheck.py
+	$(BIN)/python attack/fuzz.py --seconds 60
+	$(BIN)/pytest tests/attack
+
+fuzz: ## the fuzzer for ten minutes of CPU time and more
+	$(BIN)/python attack/fuzz.py --seconds 660 --json
+
 wheel: ## a clean environment: dependencies and import time of what users install
 	$(BIN)/python measurements/clean_install.py
 
 measure: ## measure everything the scorecard quotes again, and write results/
 	$(BIN)/python measurements/clean_install.py --write
 	$(BIN)/python measurements/speed.py --write
+	$(BIN)/python measurements/device.py --write
 	$(BIN)/python measurements/alarm.py --write
 	$(BIN)/python measurements/properties.py --write
 

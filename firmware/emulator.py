@@ -63,6 +63,11 @@ def decide(
     return np.fromfile(elf.parent / "decisions.bin", DECISION)
 
 
+def state(elf: Path) -> bytes:
+    """What the last run left: snapshot, record if telemetry is kept, snapshot without a past."""
+    return (elf.parent / "state.bin").read_bytes()
+
+
 def count(
     cpu: Cpu,
     elf: Path,

@@ -16,13 +16,14 @@ ARRAYS = {
     "lag_weights_q15": ("uint16_t", "<u2"),
     "projection": ("int8_t", "i1"),
     "projection_bias": ("int32_t", "<i4"),
-    "whitening": ("int8_t", "i1"),
-    "whitening_shift": ("int8_t", "i1"),
-    "means": ("int16_t", "<i2"),
+    "whitening": ("uint64_t", "<u8"),
+    "whitening_shift": ("uint8_t", "u1"),
+    "means": ("int16_t TCUQ_WORD_ALIGNED", "<i2"),
+    "mean_squares": ("int32_t", "<i4"),
 }
 NUMBERS = (
     "hash", "classes", "width", "dimensions", "blend_q15", "mix_q15", "projection_shift",
-    "mean_count", "novelty_unit", "weight_shift", "bias_q16", "adaptive", "alpha_q16", "step",
+    "mean_count", "novelty_exponent", "weight_shift", "bias_q16", "adaptive", "alpha_q16", "step",
     "start", "anchor", "warmup", "rate_q16", "burst_q16",
 )  # fmt: skip
 TERM_NUMBERS = (

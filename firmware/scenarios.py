@@ -15,6 +15,7 @@ from export import write_c
 from tcuq.demo import demo_profile, demo_stream
 from tcuq.device import DeviceMonitor
 from tcuq.quantize import quantize
+from tcuq.settings import ALPHA_BITS, RISK_LEVELS
 from toolchain import ALONE
 
 
@@ -46,17 +47,22 @@ class Scenario:
 
     def expected(self) -> Decisions:
         """What the host's engine decides on the same steps."""
-        steps = len(self.posteriors)
-        label = np.zeros(steps, np.int32)
-        decisions = np.zeros(steps, DECISION)
-        names = ("risk", "threshold_q16", "exceeded", "outcome", "alarm")
-        columns = [np.zeros(steps, DECISION[name]) for name in names]
-        engine = DeviceMonitor(self.profile)._engine  # noqa: SLF001 - its integers, not Trace's floats
-        engine.run(self.posteriors, self.features, label, *columns)
-        decisions["label"] = label
-        for name, column in zip(names, columns, strict=True):
-            decisions[name] = column
+        trace = DeviceMonitor(self.profile).run(self.posteriors, self.features)
+        decisions = np.zeros(len(trace), DECISION)
+        decisions["risk"] = trace.risk * RISK_LEVELS
+        decisions["threshold_q16"] = trace.threshold * (RISK_LEVELS << ALPHA_BITS)
+        for name in ("label", "exceeded", "outcome", "alarm"):
+            decisions[name] = getattr(trace, name)
         return decisions
+
+    def expected_state(self) -> bytes:
+        """What main.c writes then: snapshot, record, snapshot after the past is forgotten."""
+        monitor = DeviceMonitor(self.profile)
+        monitor.run(self.posteriors, self.features)
+        engine = monitor._engine  # noqa: SLF001 - records are the fleet's, not yet the monitor's
+        parts = [engine.snapshot(), engine.record(0x1122334455667788, 7, 3, 9, 5, 1)]
+        engine.reset_history()
+        return b"".join([*parts, engine.snapshot()])
 
 
 def box_scenarios() -> list[Scenario]:
@@ -112,7 +118,7 @@ def make_scenario(
 ) -> Scenario:
     """A profile over the steps of these streams, one after another, as the device takes them."""
     monitor = DeviceMonitor(profile)
-    parts = [monitor._quantised(s.posteriors, s.features) for s in streams]  # noqa: SLF001
+    parts = [monitor.quantize(s.posteriors, s.features) for s in streams]
     posteriors = np.concatenate([rows for rows, _ in parts])
     columns = [columns for _, columns in parts if columns is not None]
     features = np.concatenate(columns) if columns else None

@@ -11,6 +11,7 @@
 #define EXIT_FILE 2  /* a file cannot be opened, read or written */
 #define EXIT_STEP 3  /* a step is larger than the buffer, or cut off */
 #define EXIT_FAULT 4 /* the CPU trapped */
+#define EXIT_STATE 5 /* a snapshot or a record is refused */
 
 typedef enum { FILE_READ = 1, FILE_WRITE = 5 } file_mode; /* "rb", "wb" */
 

@@ -11,7 +11,12 @@ HERE = Path(__file__).resolve().parent
 RUNTIME = HERE.parent / "src/tcuq/runtime"
 FLAGS = ("-std=gnu11", "-ffreestanding", "-ffunction-sections", "-fdata-sections", "-Wall",
          "-Wextra", "-Werror")  # fmt: skip
-ALONE = ("-DTCUQ_WITH_NOVELTY=0", "-DTCUQ_WITH_ALARM=0", "-DTCUQ_WITH_TELEMETRY=0")
+ALONE = (
+    "-DTCUQ_WITH_ANCHORED=0",
+    "-DTCUQ_WITH_NOVELTY=0",
+    "-DTCUQ_WITH_ALARM=0",
+    "-DTCUQ_WITH_TELEMETRY=0",
+)
 
 
 class ToolError(RuntimeError):
@@ -70,6 +75,7 @@ def run(command: Sequence[str | Path], *, cwd: Path | None = None, seconds: floa
         raise ToolError(
             f"{program} is not installed; on Debian: apt-get install --no-install-recommends"
             " gcc gcc-arm-none-eabi qemu-system-arm gcc-riscv64-unknown-elf qemu-system-misc"
+            " clang llvm libclang-rt-dev cppcheck"
         )
     line = [str(part) for part in command]
     try:

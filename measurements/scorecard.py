@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the software holds to, at a glance: every kept result with its date and its command.
 
-`--check` fails where a row of finished work does not hold, where results are of another version, or
-where documents quote another figure than they do:
+`--check` fails where a row does not hold and no reason is stated beside it, where results are of
+another version, or where documents quote another figure than they do:
 `<!-- figure: RESULT / ROW -->value<!-- /figure -->`.
 """
 
@@ -28,11 +28,12 @@ def table(kept: dict[str, Any]) -> Iterator[str]:
     """One line a row."""
     for result in kept.values():
         yield f"{result['command']}  ({result['date']}, tcuq {result['versions']['tcuq']})"
-        if "unfinished" in result:
-            yield f"  unfinished: {result['unfinished']}"
+        reasons = result.get("not_reached", {})
         for row in result["rows"]:
             yield f"  {mark(row['passed'])}  {row['what']}"
             yield f"           must {row['must']}; measured {row['measured']}"
+            if row["what"] in reasons:
+                yield f"           not reached: {reasons[row['what']]}"
 
 
 def complaints(kept: dict[str, Any]) -> Iterator[str]:
@@ -42,8 +43,12 @@ def complaints(kept: dict[str, Any]) -> Iterator[str]:
             yield f"results/{name}.json is of version {result['versions']['tcuq']}: make measure"
         if result["data_sha256"] != data_checksum():
             yield f"results/{name}.json is of other streams in the box: make measure"
-        if "unfinished" not in result:  # work under way shows its failures, and says so
-            yield from (f"{row['what']} fails" for row in result["rows"] if row["passed"] is False)
+        reasons = result.get("not_reached", {})
+        failed = {row["what"] for row in result["rows"] if row["passed"] is False}
+        yield from (f"{what} fails" for what in sorted(failed - set(reasons)))
+        yield from (
+            f"{what} is reached; its reason may go" for what in sorted(set(reasons) - failed)
+        )
     for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for name, start, value in QUOTED.findall(path.read_text("utf-8")):
             rows = kept.get(name, {"rows": []})["rows"]

@@ -7,6 +7,7 @@ import sys
 import time
 import tracemalloc
 import warnings
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -45,14 +46,21 @@ def step_us(profile: tcuq.Profile, recorded: tcuq.Stream) -> float:
     return 1e6 * (time.process_time() - begun) / 2000
 
 
-def held_bytes(profile: tcuq.Profile, recorded: tcuq.Stream, steps: int) -> int:
-    """Bytes a monitor holds after this many steps."""
+def held_bytes(
+    monitor: Callable[[], tcuq.Monitor | tcuq.DeviceMonitor],
+    recorded: tcuq.Stream,
+    marks: Sequence[int],
+) -> list[int]:
+    """Bytes that a monitor holds after each of these numbers of steps."""
     tracemalloc.start()
-    monitor = tcuq.Monitor(profile)
-    for _ in range(-(-steps // len(recorded))):
-        monitor.run(recorded.posteriors[:steps], recorded.features[:steps])  # type: ignore[index]
-    gc.collect()
-    held, _ = tracemalloc.get_traced_memory()
+    made, done, held = monitor(), 0, []
+    for mark in marks:
+        while done < mark:
+            steps = min(len(recorded), mark - done)
+            made.run(recorded.posteriors[:steps], recorded.features[:steps])  # type: ignore[index]
+            done += steps
+        gc.collect()
+        held.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
     return held
 
@@ -66,7 +74,7 @@ def main() -> None:
     recorded = stream(STEPS, seed=2)
     rate, micros = run_rate(profile, recorded), step_us(profile, recorded)
     late_steps = 200_000 if asked.short else 1_000_000
-    early, late = held_bytes(profile, recorded, 1000), held_bytes(profile, recorded, late_steps)
+    early, late = held_bytes(lambda: tcuq.Monitor(profile), recorded, (1000, late_steps))
     rows = [
         Row(
             "run, recommended profile, steps a second", "≥ 200,000", f"{rate:,.0f}", rate >= 200_000

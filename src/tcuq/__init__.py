@@ -6,7 +6,6 @@ On the microcontroller, in one pass, without labels, in a few hundred bytes.
 
 from typing import TYPE_CHECKING, Any
 
-from tcuq.alarm import AlarmFlag
 from tcuq.budget import Outcome
 from tcuq.decision import Decision, Trace
 from tcuq.device import DeviceMonitor
@@ -22,6 +21,7 @@ from tcuq.errors import (
 )
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
+from tcuq.settings import AlarmFlag
 from tcuq.stream import Stream
 from tcuq.version import __version__
 

@@ -8,14 +8,13 @@ channels. Without the max at 0 the same gains, summed over an epoch, are the log
 """
 
 import math
-from enum import IntFlag
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tcuq.columns import SignalColumns
 from tcuq.errors import SnapshotError
-from tcuq.settings import MAX_BLOCK, AlarmSettings, Channel
+from tcuq.settings import MAX_BLOCK, AlarmFlag, AlarmSettings, Channel
 from tcuq.snapshot import State, within
 from tcuq.stream import MAX_MAGNITUDE
 
@@ -24,15 +23,6 @@ Floats = NDArray[np.float64]
 # Far beyond any epoch: 2^31 blocks of the largest gain.
 MAX_EPOCH_Q8 = 1 << 46
 NEEDS_PAST = frozenset({"divergence", "instability"})
-
-
-class AlarmFlag(IntFlag):
-    """The channels that alarmed at a step."""
-
-    LOW_CONFIDENCE = 1
-    NOVELTY = 2
-    DIVERGENCE = 4
-    INSTABILITY = 8
 
 
 class Alarm:
@@ -71,7 +61,7 @@ class Alarm:
                 continue
             gains = np.array(channel.gains_q8, np.int64)[bins(means, channel)]
             self._epoch_q8[index] += gains.sum()
-            flag = np.uint8(AlarmFlag[channel.signal.upper()])
+            flag = np.uint8(AlarmFlag.of(channel.signal))
             crossed = np.array(self._crossings(index, gains.tolist()), np.int64)
             flags[steps[ends[crossed]]] |= flag
         return flags

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tcuq.alarm import AlarmFlag
 from tcuq.atomic import written_whole
 from tcuq.budget import Outcome
 from tcuq.decision import Trace
@@ -26,6 +25,7 @@ from tcuq.monitor import Monitor
 from tcuq.profile import Profile
 from tcuq.progress import Progress
 from tcuq.recording import load_stream
+from tcuq.settings import AlarmFlag
 from tcuq.summary import summary
 from tcuq.version import __version__
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.alarm import AlarmFlag
 from tcuq.budget import Outcome
+from tcuq.settings import AlarmFlag
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """DeviceMonitor: the C runtime behind the face of Monitor; what it says is what the device says."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tcuq.alarm import AlarmFlag
 from tcuq.budget import Outcome
 from tcuq.decision import Decision, Trace
 from tcuq.errors import InputError, SnapshotError
@@ -15,12 +15,10 @@ from tcuq.inputs import Inputs
 from tcuq.profile import Profile
 from tcuq.quantize import quantize
 from tcuq.runtime import Engine
-from tcuq.settings import ALPHA_BITS, RISK_LEVELS
-from tcuq.stream import Stream, as_numbers, checked_steps
+from tcuq.settings import AlarmFlag, InputSettings
+from tcuq.stream import MAX_MAGNITUDE, SUM_TOLERANCE, Stream, as_numbers, checked_steps
 
-Bytes = NDArray[np.uint8]
-LEVELS_Q16 = RISK_LEVELS << ALPHA_BITS
-
+Array = NDArray[Any]
 
 # Looked up, because making an enum member costs more than the step.
 OUTCOMES = tuple(Outcome)
@@ -38,35 +36,35 @@ class DeviceMonitor:
     Posteriors and features are quantised as the firmware must: posteriors to uint8 in 1/256,
     features to int8 in the profile's ``feature_scale``. Arrays that are uint8 and int8 already are
     taken to be quantised so, and pass as they are.
+
+    Examples
+    --------
+    >>> from tcuq.demo import demo_profile, demo_stream
+    >>> stream = demo_stream("test")
+    >>> monitor = DeviceMonitor(demo_profile())
+    >>> monitor.step(stream.posteriors[0], stream.features[0]).outcome.name
+    'ACCEPT'
     """
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
         self._inputs = Inputs(profile.inputs)
-        self._engine = Engine(quantize(profile))
+        spec = quantize(profile) | _way_in(profile.inputs)
+        self._engine = Engine(spec, Decision, OUTCOMES, ALARMS)
 
     def step(self, posterior: ArrayLike, features: ArrayLike | None = None) -> Decision:
         """Decide on one step."""
-        if not _is_quantised(posterior, features):
-            row = as_numbers(posterior, "posterior")
-            columns = None if features is None else as_numbers(features, "features")[None]
-            if row.ndim != 1:
-                raise InputError(f"posterior must have one dimension, got {row.ndim}")
-            rows, wide = self._quantised(row[None], columns)
-            posterior, features = rows[0], None if wide is None else wide[0]
-        try:
-            said = self._engine.step(posterior, features)
-        except (TypeError, ValueError) as error:
-            raise InputError(str(error)) from None
-        label, risk, threshold, exceeded, outcome, alarm = said
-        return Decision(
-            label,
-            risk / RISK_LEVELS,
-            threshold / LEVELS_Q16,
-            exceeded == 1,
-            OUTCOMES[outcome],
-            ALARMS[alarm],
-        )
+        decision: Decision | None = self._engine.step(posterior, features)
+        return self._converted_step(posterior, features) if decision is None else decision
+
+    def _converted_step(self, posterior: ArrayLike, features: ArrayLike | None) -> Decision:
+        row = as_numbers(posterior, "posterior")
+        if row.ndim != 1:
+            raise InputError(f"posterior must have one dimension, got {row.ndim}")
+        columns = None if features is None else as_numbers(features, "features")[None]
+        rows, wide = self._taken(row[None], columns)
+        decision: Decision | None = self._engine.step(rows[0], None if wide is None else wide[0])
+        return self._refuse(rows, wide) if decision is None else decision
 
     def run(
         self,
@@ -76,53 +74,62 @@ class DeviceMonitor:
         starts: ArrayLike = (),
         progress: Callable[[int], object] | None = None,
     ) -> Trace:
-        """Decide on consecutive steps; the loop is in C and other threads run beside it."""
-        rows, columns = self._quantised(posteriors, features)
-        steps = len(rows)
-        label = np.zeros(steps, np.int32)
-        risk, threshold = np.zeros(steps, np.uint16), np.zeros(steps, np.int32)
-        flags = [np.zeros(steps, np.uint8) for _ in range(3)]
-        forget = np.unique(checked_steps(starts, "starts", steps)).tolist()
-        for begin, end in pairwise([0, *(s for s in forget if s > 0), steps]):
+        """Decide on consecutive steps; the loop is in C and other threads run beside it.
+
+        History is forgotten before each step in ``starts``; ``progress`` is told of every batch of
+        steps that is done. Steps that are refused leave the monitor as it was.
+        """
+        rows, columns = self._taken(posteriors, features)
+        trace = Trace.empty(len(rows))
+        forget = np.unique(checked_steps(starts, "starts", len(rows))).tolist()
+        before = self.snapshot()
+        for begin, end in pairwise([0, *(s for s in forget if s > 0), len(rows)]):
             if begin in forget:
                 self.reset_history()
             at = slice(begin, end)
             part = None if columns is None else columns[at]
-            self._engine.run(
-                rows[at], part, label[at], risk[at], threshold[at], *(f[at] for f in flags)
-            )
+            into = (getattr(trace, name)[at] for name in Trace.__slots__)
+            if self._engine.run(rows[at], part, *into) < end - begin:
+                self.restore(before)
+                self._refuse(rows, columns)
             if progress is not None:
                 progress(end - begin)
-        exceeded, outcome, alarm = flags
-        return Trace(
-            label,
-            risk / RISK_LEVELS,
-            threshold / LEVELS_Q16,
-            exceeded.astype(np.bool_),
-            outcome,
-            alarm,
+        return trace
+
+    def quantize(
+        self, posteriors: ArrayLike, features: ArrayLike | None = None
+    ) -> tuple[NDArray[np.uint8], NDArray[np.int8] | None]:
+        """The steps as the firmware is given them: posteriors in uint8, features in int8."""
+        rows, columns = self._taken(posteriors, features)
+        made = self._engine.quantize(rows, columns)
+        if made is None:
+            self._refuse(rows, columns)
+        quantised = np.frombuffer(made[0], np.uint8).reshape(rows.shape)
+        return quantised, None if columns is None else np.frombuffer(made[1], np.int8).reshape(
+            columns.shape
         )
 
-    def _quantised(
+    def _taken(
         self, posteriors: ArrayLike, features: ArrayLike | None
-    ) -> tuple[Bytes, NDArray[np.int8] | None]:
-        if _is_quantised(posteriors, features):
-            given = np.ascontiguousarray(posteriors)
-            inside = None if features is None else np.ascontiguousarray(features)
-            self._check_quantised(given, inside)
-            return given, inside
-        rows, columns = self._inputs.check(posteriors, features)
-        probabilities = self._inputs.probabilities(rows)
-        quantised = np.minimum(np.rint(probabilities * 256), 255).astype(np.uint8)
-        if columns is None:
-            return quantised, None
-        scale = self.profile.inputs.feature_scale
-        steps = np.rint(columns.astype(np.float64) / scale)  # type: ignore[operator]
-        return quantised, np.clip(steps, -127, 127).astype(np.int8)
+    ) -> tuple[Array, Array | None]:
+        """The same as arrays that the engine takes as they are; what can be told now is refused."""
+        if not self._engine.takes(posteriors, features):
+            convert = self._contiguous if _is_quantised(posteriors, features) else self._doubles
+            return convert(posteriors, features)
+        return np.asarray(posteriors), None if features is None else np.asarray(features)
 
-    def _check_quantised(
-        self, rows: NDArray[np.generic], columns: NDArray[np.generic] | None
-    ) -> None:
+    def _doubles(
+        self, posteriors: ArrayLike, features: ArrayLike | None
+    ) -> tuple[Array, Array | None]:
+        rows, columns = self._inputs.check(posteriors, features)
+        wide = None if columns is None else np.ascontiguousarray(columns, np.float64)
+        return np.ascontiguousarray(rows, np.float64), wide
+
+    def _contiguous(
+        self, posteriors: ArrayLike, features: ArrayLike | None
+    ) -> tuple[Array, Array | None]:
+        rows = np.ascontiguousarray(posteriors)
+        columns = None if features is None else np.ascontiguousarray(features)
         classes, width = self.profile.inputs.classes, self.profile.inputs.width
         if rows.ndim != 2 or rows.shape[1] != classes:
             raise InputError(f"posteriors must have the shape (steps, {classes}), got {rows.shape}")
@@ -130,6 +137,12 @@ class DeviceMonitor:
         if shape != ((len(rows), width) if width else None):
             wanted = f"the shape ({len(rows)}, {width})" if width else "no features"
             raise InputError(f"features must have {wanted}, got {shape}")
+        return rows, columns
+
+    def _refuse(self, rows: Array, columns: Array | None) -> NoReturn:
+        """Say which rule was broken where: the engine only says that one was."""
+        self._inputs.check(rows, columns)
+        raise InputError(f"posteriors must sum to 1 within {SUM_TOLERANCE}, got more by rounding")
 
     def run_stream(
         self, stream: Stream, *, progress: Callable[[int], object] | None = None
@@ -165,6 +178,49 @@ class DeviceMonitor:
     def reset_history(self) -> None:
         """After a gap in the stream: forget the past, keep threshold, budget and evidence."""
         self._engine.reset_history()
+
+
+def run_many(
+    monitors: Sequence[DeviceMonitor], streams: Sequence[Stream], *, threads: int | None = None
+) -> list[Trace]:
+    """Decide on many streams at once, each by a monitor of its own.
+
+    Parameters
+    ----------
+    monitors
+        As many as streams, each once: monitors of one profile share nothing.
+    streams
+        Recorded streams of the profiles' kinds.
+    threads
+        How many run at once; a few more than there are cores if None.
+
+    Examples
+    --------
+    >>> from tcuq.demo import demo_profile, demo_stream
+    >>> streams = [demo_stream("test"), demo_stream("fault_gain")]
+    >>> traces = run_many([DeviceMonitor(demo_profile()) for _ in streams], streams)
+    >>> [len(trace) for trace in traces] == [len(stream) for stream in streams]
+    True
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    if len({id(monitor) for monitor in monitors}) != len(streams):
+        raise InputError(
+            f"monitors must be {len(streams)} different ones, as many as streams,"
+            f" got {len({id(monitor) for monitor in monitors})}"
+        )
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(DeviceMonitor.run_stream, monitors, streams))
+
+
+def _way_in(inputs: InputSettings) -> dict[str, float]:
+    """What the engine needs to know to quantise."""
+    return {
+        "logits": int(inputs.kind == "logits"),
+        "feature_scale": inputs.feature_scale or 1.0,
+        "max_magnitude": MAX_MAGNITUDE,
+        "sum_tolerance": SUM_TOLERANCE,
+    }
 
 
 def _is_quantised(posteriors: ArrayLike, features: ArrayLike | None) -> bool:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tcuq.errors import ProfileError
 from tcuq.profile import Profile
 from tcuq.settings import (
+    AlarmFlag,
     AlarmSettings,
     Channel,
     InputSettings,
@@ -24,10 +25,10 @@ from tcuq.settings import (
 
 SIGNALS: tuple[Signal, ...] = get_args(Signal)  # the device numbers them in this order
 LOGARITHMS = frozenset({"low_confidence", "novelty"})
-FLAGS = {"low_confidence": 1, "novelty": 2, "divergence": 4, "instability": 8}
 POSTERIOR_STEP = 1 / 256
 MAX_BLOCK, MAX_LEDGER_STEP = 16_384, 8192
 WHITENED_MAX = 4095
+MAX_WEIGHT, WEIGHT_OFFSET = 63, 64
 
 Floats = NDArray[np.float64]
 
@@ -113,30 +114,66 @@ def _projection(inputs: InputSettings) -> dict[str, Any]:
 
 def _novelty(novelty: NoveltySettings | None, inputs: InputSettings) -> dict[str, Any]:
     if novelty is None or inputs.feature_scale is None:
-        absent = ("whitening", "whitening_shift", "means")
-        return {**dict.fromkeys(absent), "mean_count": 0, "novelty_unit": 0}
+        absent = ("whitening", "whitening_shift", "means", "mean_squares")
+        return {**dict.fromkeys(absent), "mean_count": 0, "novelty_exponent": 0}
     projection = inputs.projection
     scale = inputs.feature_scale if projection is None else projection.scale
     whitening, means = np.array(novelty.whitening), np.array(novelty.means)
     farthest = float(np.abs(means @ whitening.T).max())
     # Room for 16 standard deviations beyond the farthest mean, in at most 1/256 of one.
-    unit = 2.0 ** min(8, math.floor(math.log2(WHITENED_MAX / (farthest + 16))))
-    weights = unit * scale * whitening
-    shifts = [
-        _fitting_shift(float(np.abs(row).max()), 127, -7, 30, "signals.novelty.whitening")
-        for row in weights
-    ]
+    most = (float(np.abs(whitening).max()) * scale, MAX_WEIGHT), (farthest + 16, WHITENED_MAX)
+    name = "signals.novelty.whitening"
+    exponent = min(8, *(_fitting_shift(size, limit, 0, 8, name) for size, limit in most))
+    weights = 2.0**exponent * scale * whitening
+    shifts = [_fitting_shift(float(np.abs(row).max()), MAX_WEIGHT, 0, 30, name) for row in weights]
     powers = np.exp2(np.array(shifts))[:, None]
-    quantised = np.rint(weights * powers)
+    quantised = _rounded(weights * powers, whitening)
+    if np.triu(quantised, 1).any():
+        raise ProfileError(f"{name} must be lower triangular on a device")
     # Means go through the quantised matrix, less the half that rounding down takes from a step.
     seen = (means / scale) @ (quantised / powers).T
+    kept = np.clip(np.rint(seen - 0.5), -WHITENED_MAX, WHITENED_MAX)
+    kept = np.pad(kept, ((0, len(kept) % 2), (0, -len(whitening) % 4)), "edge")
+    kept[:, len(whitening) :] = 0
     return {
-        "whitening": _bytes(quantised, "i1"),
-        "whitening_shift": _bytes(shifts, "i1"),
-        "means": _bytes(np.clip(np.rint(seen - 0.5), -WHITENED_MAX, WHITENED_MAX), "<i2"),
-        "mean_count": len(means),
-        "novelty_unit": round(unit * unit),
+        "whitening": _bytes(_packed_rows(quantised), "<u4"),
+        "whitening_shift": _bytes(np.pad(shifts, (0, -len(shifts) % 4)), "u1"),
+        "means": _bytes(kept, "<i2"),
+        "mean_squares": _bytes((kept * kept).sum(axis=1), "<i4"),
+        "mean_count": len(kept),
+        "novelty_exponent": 2 * exponent,
     }
+
+
+def _rounded(weights: Floats, whitening: Floats) -> Floats:
+    """Integer weights, each column's rounding carried into the columns its feature varies with."""
+    rounded, left = np.zeros_like(weights), weights.copy()
+    carried = np.zeros_like(weights)
+    if np.diag(whitening).all():
+        with np.errstate(all="ignore"):
+            deviations = np.linalg.inv(np.tril(whitening))  # the covariance's lower triangular root
+            carried = np.nan_to_num(deviations / np.diag(deviations), posinf=0, neginf=0)
+    for column in reversed(range(len(weights))):
+        rounded[:, column] = np.clip(np.rint(left[:, column]), -MAX_WEIGHT, MAX_WEIGHT)
+        error = weights[:, column] - rounded[:, column]
+        left[:, :column] += np.outer(error, carried[column, :column])
+    return np.tril(rounded)
+
+
+def _packed_rows(matrix: Floats) -> list[int]:
+    """A lower triangle as words: four rows at a time, four columns at a time up to the diagonal.
+
+    Four weights are two words, columns (0, 2) and (1, 3), the first of each plus WEIGHT_OFFSET.
+    """
+    size = len(matrix)
+    square = np.pad(matrix, (0, -size % 4)).astype(np.int64)
+    words = []
+    for top in range(0, size, 4):
+        for left in range(0, top + 4, 4):
+            block = square[top : top + 4, left : left + 4]
+            pair = block[:, :2] + WEIGHT_OFFSET + ((block[:, 2:] & 0xFFFF) << 16)
+            words += pair.ravel().tolist()
+    return words
 
 
 def _fitting_shift(most: float, limit: int, low: int, high: int, name: str) -> int:
@@ -173,18 +210,24 @@ def _term(term: Term) -> dict[str, Any]:
     points = np.clip(np.rint(np.array(term.points) * scale), -32768, 32767)
     # Points that fall together keep the bits of the last: the mass of a tie is the tie's.
     last = np.append(points[1:] != points[:-1], True)
+    points, bits = points[last], np.minimum(np.rint(np.array(term.bits)[last] * 1024), 65535)
+    dead, cap = round(term.dead * 1024), round(term.cap * 1024)
+    # Below the dead zone and above the cap the score does not change: no points are needed there.
+    first = max(int(np.searchsorted(bits, dead, side="right")) - 1, 0)
+    end = max(int(np.searchsorted(bits, dead + cap)), first) + 1
+    points, bits = points[first:end], bits[first:end]
     return {
         "signal": SIGNALS.index(term.signal),
         "lower": int(term.tail == "lower"),
         "ewma": term.ewma or 0,
-        "point_count": int(last.sum()),
-        "dead_q10": round(term.dead * 1024),
-        "cap_q10": round(term.cap * 1024),
+        "point_count": len(points),
+        "dead_q10": dead,
+        "cap_q10": cap,
         "weight_q8": round(term.weight * 256),
         "slope_q8": min(65535, round(term.slope / scale * 1024 * 256)),
         "start": round(min(max(term.start * scale, -32768), 32767)),
-        "points": _bytes(points[last], "<i2"),
-        "bits_q10": _bytes(np.minimum(np.rint(np.array(term.bits)[last] * 1024), 65535), "<u2"),
+        "points": _bytes(points, "<i2"),
+        "bits_q10": _bytes(bits, "<u2"),
     }
 
 
@@ -202,7 +245,7 @@ def _channel(channel: Channel, limit_q8: int) -> dict[str, Any]:
     bound = 2**30
     return {
         "signal": SIGNALS.index(channel.signal),
-        "flag": FLAGS[channel.signal],
+        "flag": AlarmFlag.of(channel.signal).value,
         "two_sided": int(channel.centre is not None),
         "block": channel.block,
         "limit_q8": limit_q8,

@@ -4,6 +4,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import IntFlag
 from typing import Literal
 
 from tcuq.stream import Kind
@@ -19,6 +20,20 @@ NEEDS_FEATURES: frozenset[Signal] = frozenset({"instability", "novelty"})
 
 Row = tuple[float, ...]
 Matrix = tuple[Row, ...]
+
+
+class AlarmFlag(IntFlag):
+    """The channels that alarmed at a step; the device's numbers too."""
+
+    LOW_CONFIDENCE = 1
+    NOVELTY = 2
+    DIVERGENCE = 4
+    INSTABILITY = 8
+
+    @classmethod
+    def of(cls, signal: Signal) -> "AlarmFlag":
+        """The flag of the channel that reads this signal."""
+        return cls[signal.upper()]
 
 
 @dataclass(frozen=True, slots=True)

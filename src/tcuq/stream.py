@@ -15,7 +15,7 @@ from tcuq.errors import InputError
 Kind = Literal["probabilities", "logits"]
 KINDS: tuple[Kind, ...] = ("probabilities", "logits")
 MIN_CLASSES, MAX_CLASSES = 2, 1000
-MAX_FEATURES = 65_536
+MAX_FEATURES = 65_535  # a width is 16 bits on the device
 UNKNOWN = -1
 # Far beyond any feature or logit in use, and small enough that no square of it overflows.
 MAX_MAGNITUDE = 1e9

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The device's snapshot: a power cut changes no decision, and a damaged snapshot is refused."""
 
+import warnings
 import zlib
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 import tcuq
+from conformance import as_recorded, recorded_profile
+from power_cut import refused_snapshots, survived_cuts
 from tcuq.demo import demo_profile, demo_stream
 from tcuq.device import DeviceMonitor
 
@@ -17,40 +21,29 @@ def stream() -> tcuq.Stream:
     return demo_stream("fault_gain")
 
 
-def same(left: tcuq.Trace, right: tcuq.Trace) -> bool:
-    """Whether two traces agree in everything."""
-    return all((getattr(left, n) == getattr(right, n)).all() for n in tcuq.Trace.__slots__)
-
-
 def test_power_cut_changes_no_decision(stream: tcuq.Stream) -> None:
-    """Snapshot at random steps, restore into a new monitor, continue: as without the cut."""
-    assert stream.features is not None
-    rng = np.random.default_rng(0)
-    monitor = DeviceMonitor(demo_profile())
-    whole = monitor.run(stream.posteriors, stream.features)
-    for cut in rng.integers(0, len(stream), 200).tolist():
-        before, after = DeviceMonitor(demo_profile()), DeviceMonitor(demo_profile())
-        before.run(stream.posteriors[:cut], stream.features[:cut])
-        after.restore(before.snapshot())
-        rest = after.run(stream.posteriors[cut:], stream.features[cut:])
-        expected = tcuq.Trace(*(getattr(whole, n)[cut:] for n in tcuq.Trace.__slots__))
-        assert same(rest, expected)
+    """Snapshot at 1,000 random steps, restore into a new monitor, continue: as without the cut."""
+    assert survived_cuts(demo_profile(), stream, cuts=1000, seed=0) == 1000
+
+
+def test_power_cut_where_everything_smooths_or_nothing_is_kept(
+    synthetic: Callable[..., tcuq.Stream],
+) -> None:
+    """Without features, and with the paper's score."""
+    bare = synthetic(width=0, steps=400)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        profile = tcuq.fit(bare, verbose=False)
+    assert survived_cuts(profile, bare, cuts=50, seed=1) == 50
+    assert survived_cuts(recorded_profile("paper"), as_recorded("test"), cuts=50, seed=1) == 50
 
 
 def test_damaged_snapshots_are_refused_and_change_nothing(stream: tcuq.Stream) -> None:
-    """Any flipped bit, any other length: refused by the checksum, and the monitor goes on."""
+    """100,000 of every kind of damage, and every shorter length: refused, the monitor goes on."""
     monitor = DeviceMonitor(demo_profile())
     monitor.run(stream.posteriors[:100], stream.features[:100])  # type: ignore[index]
     snapshot = monitor.snapshot()
-    rng = np.random.default_rng(1)
-    for _ in range(20_000):
-        damaged = bytearray(snapshot)
-        for _ in range(int(rng.integers(1, 4))):
-            damaged[int(rng.integers(len(damaged)))] ^= 1 << int(rng.integers(8))
-        if damaged == snapshot:
-            continue
-        with pytest.raises(tcuq.SnapshotError):
-            monitor.restore(bytes(damaged))
+    assert refused_snapshots(monitor, 100_000, seed=1) == 100_000
     for size in range(len(snapshot)):
         with pytest.raises(tcuq.SnapshotError, match="damaged"):
             monitor.restore(snapshot[:size])

@@ -8,10 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tcuq.budget import Outcome
+from tcuq.decision import Decision, Trace
+from tcuq.device import ALARMS, OUTCOMES
 from tcuq.runtime import Engine
+from tcuq.settings import AlarmFlag
 
-OUTPUTS = (np.int32, np.uint16, np.int32, np.uint8, np.uint8, np.uint8)
-POSTERIOR, FEATURES = bytes([200, 56]), bytes([100, 0])
+POSTERIOR, FEATURES = np.array([200, 56], np.uint8), np.array([100, 0], np.int8)
+
+
+def made(parts: dict[str, Any]) -> Engine:
+    """An engine of these parts."""
+    return Engine(parts, Decision, OUTCOMES, ALARMS)
 
 
 def packed(values: list[int], dtype: str) -> bytes:
@@ -45,17 +53,22 @@ def spec(**changes: object) -> dict[str, Any]:
         "lag_weights_q15": packed([32768, 21846, 10922], "<u2"), "blend_q15": 16384,
         "mix_q15": 16384, "projection": None, "projection_bias": None, "projection_shift": 0,
         "mean_count": 0, "whitening": None, "whitening_shift": None, "means": None,
-        "novelty_unit": 0, "terms": None, "weight_shift": 10,
+        "mean_squares": None, "novelty_exponent": 0, "terms": None, "weight_shift": 10,
         "weights": packed([1024, 1024, 1024, 1024], "<i2"), "bias_q16": -65536, "adaptive": 1,
         "alpha_q16": 6554, "step": 100, "start": 8192, "anchor": 8192, "warmup": 0,
-        "rate_q16": 6554, "burst_q16": 131072, "channels": None,
+        "rate_q16": 6554, "burst_q16": 131072, "channels": None, "logits": 0,
+        "feature_scale": 0.5, "max_magnitude": 1e9, "sum_tolerance": 0.02,
     }  # fmt: skip
     return {**plain, **changes}
 
 
 NOVELTY = {
-    "whitening": bytes([1, 0, 0, 1]), "whitening_shift": bytes(2), "mean_count": 1,
-    "means": packed([100, 0], "<i2"), "novelty_unit": 1,
+    "whitening": packed([65, 64, 64, 65, 64, 64, 64, 64], "<u4"), "whitening_shift": bytes(4),
+    "mean_count": 2, "means": packed([100, 0, 0, 0] * 2, "<i2"),
+    "mean_squares": packed([10_000] * 2, "<i4"), "novelty_exponent": 0,
+}  # fmt: skip
+MANY_MEANS = {
+    "mean_count": 65534, "means": bytes(8 * 65534), "mean_squares": bytes(4 * 65534),
 }  # fmt: skip
 PROJECTION = {
     "width": 3, "projection": bytes([1, 0, 0, 0, 1, 0]), "projection_bias": packed([0, 0], "<i4"),
@@ -81,20 +94,23 @@ def stream(parts: dict[str, Any], steps: int = 500) -> tuple[Any, Any]:
 
 def outputs(steps: int) -> list[Any]:
     """Arrays for run to fill."""
-    return [np.zeros(steps, dtype) for dtype in OUTPUTS]
+    trace = Trace.empty(steps)
+    return [getattr(trace, name) for name in Trace.__slots__]
 
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_run_is_repeated_steps(name: str) -> None:
     """A run, in one or two calls, decides what steps decide, and leaves the same counters."""
     posteriors, wide = stream(VARIANTS[name])
-    one, many = Engine(VARIANTS[name]), Engine(VARIANTS[name])
+    one, many = made(VARIANTS[name]), made(VARIANTS[name])
     rows = [None] * len(posteriors) if wide is None else wide
     steps = [one.step(p, f) for p, f in zip(posteriors, rows, strict=True)]
     into = outputs(len(posteriors))
     for at in (slice(0, 123), slice(123, None)):
-        many.run(posteriors[at], None if wide is None else wide[at], *(o[at] for o in into))
-    assert [tuple(row) for row in np.stack(into, axis=1).tolist()] == steps
+        part = None if wide is None else wide[at]
+        assert many.run(posteriors[at], part, *(o[at] for o in into)) == len(posteriors[at])
+    trace = Trace(*into)
+    assert [trace[step] for step in range(len(trace))] == steps
     assert one.telemetry() == many.telemetry()
     assert one.telemetry()["steps"] == sum(one.telemetry()["histogram"]) == len(posteriors)
     assert one.end_epoch() == many.end_epoch()
@@ -102,18 +118,24 @@ def test_run_is_repeated_steps(name: str) -> None:
 
 def test_first_step_by_hand() -> None:
     """With no past the risk is the mean of the doubt's sigmoid and the confidence's shortfall."""
-    label, risk, *others = Engine(spec()).step(POSTERIOR, FEATURES)
-    assert (label, others) == (0, [8192 << 16, 0, 0, 0])
     doubt, shortfall = 1 - (200 + 144) / 512, 1 - 200 / 256
-    assert risk / 16384 == pytest.approx((1 / (1 + np.exp(1 - doubt)) + shortfall) / 2, abs=1e-3)
+    said = made(spec()).step(POSTERIOR, FEATURES)
+    assert said is not None
+    assert said.risk == pytest.approx((1 / (1 + np.exp(1 - doubt)) + shortfall) / 2, abs=1e-3)
+    assert said == Decision(0, said.risk, 0.5, False, OUTCOMES[0], ALARMS[0])
+    kinds = [type(getattr(said, name)) for name in Decision.__slots__]
+    assert kinds == [int, float, float, bool, Outcome, AlarmFlag]
 
 
 def test_signals_by_hand() -> None:
     """A step turned upside down differs from its past in every signal that looks back."""
-    engine = Engine(spec(**NOVELTY))
-    assert engine.signals(POSTERIOR, FEATURES)[:6] == (0, 51200, 0, 0, 0, 10752)
+    engine = made(spec(**NOVELTY))
+    first = engine.signals(POSTERIOR, FEATURES)
     engine.signals(POSTERIOR, FEATURES)
-    now = engine.signals(POSTERIOR[::-1], bytes([156, 0]))
+    now = engine.signals(POSTERIOR[::-1].copy(), -FEATURES)
+    assert first is not None
+    assert first[:6] == (0, 51201, 0, 0, 0, 10752)
+    assert now is not None
     assert (now[0], now[4], now[8]) == (1, 32768, 1)
     assert now[2] > 1000
     assert now[3] == pytest.approx(65535, abs=16)
@@ -124,10 +146,12 @@ def test_resets_and_epochs() -> None:
     """A reset is a new monitor; a reset of the history alone keeps the ledger and the evidence."""
     parts = VARIANTS["everything"]
     posteriors, wide = stream(parts, 40)
-    used, first, again = Engine(parts), outputs(40), outputs(40)
+    used, first, again = made(parts), outputs(40), outputs(40)
     used.run(posteriors, wide, *first)
     used.reset_history()
-    assert used.step(posteriors[0], wide[0])[2] != first[2][0]
+    later = used.step(posteriors[0], wide[0])
+    assert later is not None
+    assert later.threshold != first[2][0]
     assert used.end_epoch() != used.end_epoch() == -256  # no evidence: log2 of 1 / 2 channels
     used.reset()
     assert used.telemetry()["steps"] == used.telemetry()["alarms"] == 0
@@ -139,12 +163,15 @@ def test_resets_and_epochs() -> None:
 def test_storage_is_the_devices() -> None:
     """Core, two slots of posterior and features, smoothed terms, channels and telemetry."""
     plain = 16 + 2 * (8 + 2 + 2) + 52
-    assert Engine(spec()).storage_bytes == plain
-    assert Engine(VARIANTS["anchored"]).storage_bytes == plain + 2 * 4
-    assert Engine(VARIANTS["everything"]).storage_bytes == plain + 2 * 12
+    assert made(spec()).storage_bytes == plain
+    assert made(VARIANTS["anchored"]).storage_bytes == plain + 2 * 4
+    assert made(VARIANTS["everything"]).storage_bytes == plain + 2 * 12
 
 
-ARRAYS = ("lag_weights_q15", "projection", "projection_bias", "whitening", "means", "weights")
+ARRAYS = (
+    "lag_weights_q15", "projection", "projection_bias", "whitening", "means", "mean_squares",
+    "weights",
+)  # fmt: skip
 WRONG: list[tuple[dict[str, object], str]] = [
     ({"classes": 65536}, r"^classes: not in 0\.\.65535"),
     ({"bias_q16": -(2**31) - 1}, "^bias_q16: not in"),
@@ -161,9 +188,11 @@ WRONG: list[tuple[dict[str, object], str]] = [
     ({"channels": [channel()] * 5}, "^channels: 5 entries"),
     ({"channels": [channel(edges=[1, 2])]}, r"^channels\[0\]\.edges: not of 3"),
     ({"channels": [channel(gains_q8=(0, 0, 0, 1 << 15))]}, r"^channels\[0\]\.gains_q8: not in"),
-    ({"alpha_q16": 0}, "breaks its rule"),
-    ({"dimensions": 255, "width": 255}, "breaks its rule"),
-    ({"lags": bytes([2, 1])}, "breaks its rule"),
+    ({"feature_scale": 0.0}, "^feature_scale: not above 0"),
+    ({"sum_tolerance": float("nan")}, "^sum_tolerance: not above 0"),
+    ({"alpha_q16": 0}, "out of range"),
+    ({"dimensions": 255, "width": 255}, "out of range"),
+    ({"lags": bytes([2, 1])}, "out of range"),
 ]
 
 
@@ -171,47 +200,98 @@ WRONG: list[tuple[dict[str, object], str]] = [
 def test_wrong_spec_is_refused(changes: dict[str, object], message: str) -> None:
     """Each refusal names the field, or quotes the runtime."""
     with pytest.raises(ValueError, match=message):
-        Engine(spec(**changes))
+        made(spec(**changes))
 
 
 @pytest.mark.parametrize("name", spec())
 def test_every_field_is_needed_and_typed(name: str) -> None:
     """A field that is missing or of another type is named."""
     with pytest.raises(TypeError, match=f"^{name}: "):
-        Engine(spec(**{name: 1.5}))
+        made(spec(**{name: 1 if isinstance(spec()[name], float) else 1.5}))
     with pytest.raises(ValueError, match=f"^{name}: missing"):
-        Engine({key: value for key, value in spec().items() if key != name})
+        made({key: value for key, value in spec().items() if key != name})
+
+
+def test_what_is_not_taken_as_it_is() -> None:
+    """Other types, shapes and orders are for Python to convert or to refuse; nothing changes."""
+    engine, bare = made(spec()), made(VARIANTS["bare"])
+    floats, wide = np.array([0.25, 0.75], np.float32), np.array([1.0, 2.0])
+    assert bare.step(POSTERIOR, None) is not None
+    for rows in ((POSTERIOR, FEATURES), (floats, wide), (floats.astype(float), wide)):
+        assert engine.takes(*(row[None] for row in rows))
+        assert engine.step(*rows) is not None
+    engine.reset()
+    others: list[tuple[Any, Any]] = [
+        (POSTERIOR, None), (POSTERIOR, wide), (floats, FEATURES), (POSTERIOR, POSTERIOR),
+        (POSTERIOR[None], FEATURES), (POSTERIOR[:1], FEATURES), (POSTERIOR, FEATURES[:1]),
+        (POSTERIOR[::-1], FEATURES), ([0.25, 0.75], [1.0, 2.0]), ("no", FEATURES), (None, None),
+        (floats.astype(">f4"), wide), (floats.astype(np.float16), wide),
+        (floats, wide.astype(np.int64)), (np.frombuffer(bytes(9), "<f4", 2, 1), wide),
+    ]  # fmt: skip
+    for posterior, features in others:
+        assert engine.step(posterior, features) is None
+        assert engine.signals(posterior, features) is None
+    assert bare.step(POSTERIOR, FEATURES) is None
+    assert not engine.takes(np.zeros((3, 2)), np.zeros((2, 2)))
+    assert not engine.takes(POSTERIOR, FEATURES)
+    assert engine.telemetry()["steps"] == 0
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, -1e-30, 1.0, 1e300])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_numbers_that_break_a_rule(wrong: float, dtype: type) -> None:
+    """A step with one is not run, and a run ends before it; minus zero is zero."""
+    engine = made(spec())
+    rows: Any = np.full((300, 2), 0.5, dtype)
+    wide: Any = np.zeros((300, 2), dtype)
+    rows[0, 1] = -0.0
+    rows[0, 0] = 1.0
+    with np.errstate(over="ignore"):
+        rows[250, 0] = wrong
+    assert engine.step(rows[250], wide[250]) is None
+    assert engine.quantize(rows, wide) is None
+    assert engine.telemetry()["steps"] == 0
+    assert engine.run(rows, wide, *outputs(300)) <= 250
+    rows[250] = 0.5
+    if not abs(wrong) <= 1e9:
+        with np.errstate(over="ignore"):
+            wide[250, 1] = wrong
+        assert engine.step(rows[250], wide[250]) is None
+    assert engine.step(rows[249], wide[249]) is not None
 
 
 def test_wrong_arguments_are_refused() -> None:
-    """Sizes, None, types and read-only outputs; the engine stays as it was."""
-    engine, bare = Engine(spec()), Engine(VARIANTS["bare"])
-    good: list[Any] = [POSTERIOR, FEATURES, *outputs(1)]
+    """Counts, sizes, types, order and read-only outputs; the engine stays as it was."""
+    engine = made(spec())
+    good: list[Any] = [POSTERIOR[None], FEATURES[None], *outputs(1)]
+    odd = np.zeros(9, np.uint8)[1:].view(np.float64)
     calls: list[tuple[Any, list[Any], type[Exception], str]] = [
         (engine.step, [POSTERIOR], TypeError, "got 1 arguments"),
-        (engine.step, [POSTERIOR + b"1", FEATURES], ValueError, "^posterior: 3 bytes, not 1 x 2"),
-        (engine.signals, [POSTERIOR, b""], ValueError, "^features: 0 bytes"),
-        (engine.step, [POSTERIOR, None], ValueError, "^features: None"),
-        (bare.step, [POSTERIOR, FEATURES], ValueError, "^features: this profile takes none"),
-        (engine.step, ["no", FEATURES], TypeError, "^posterior: not bytes-like"),
-        (engine.step, [np.zeros(4, np.uint8)[::2], FEATURES], ValueError, "contiguous"),
+        (engine.takes, [POSTERIOR], TypeError, "got 1 arguments"),
+        (engine.quantize, [POSTERIOR], TypeError, "got 1 arguments"),
+        (engine.quantize, [POSTERIOR, FEATURES], ValueError, "not arrays that takes"),
         (engine.run, good[:-1], TypeError, "got 7"),
-        (engine.run, [b"123", *good[1:]], ValueError, "^posteriors: 3 bytes"),
+        (engine.run, [b"123", *good[1:]], ValueError, "not arrays that takes"),
         (engine.run, [*good[:2], np.zeros(2, np.int32), *good[3:]], ValueError, "^label: 8 bytes"),
+        (engine.run, [*good[:3], odd, *good[4:]], ValueError, "^risk: 8 bytes.* aligned"),
         (engine.run, [*good[:-1], 3], TypeError, "^alarm: not bytes-like"),
         (engine.run, [*good[:-1], b"1"], BufferError, "not writable"),
-        (Engine, [[]], TypeError, "^spec: not a dict"),
+        (Engine, [[], Decision, OUTCOMES, ALARMS], TypeError, "must be dict"),
+        (Engine, [spec(), int, OUTCOMES, ALARMS], AttributeError, "label"),
+        (Engine, [spec(), Trace, [], ALARMS], TypeError, "must be tuple"),
     ]
     for call, arguments, error, message in calls:
         with pytest.raises(error, match=message):
             call(*arguments)
     assert engine.telemetry()["steps"] == 0
+    with pytest.raises(IndexError):  # an outcome that has no member
+        Engine(spec(), Decision, (), ALARMS).step(POSTERIOR, FEATURES)
 
 
 def test_engine_owns_what_it_was_given() -> None:
     """Arrays of the spec may change afterwards; neither use nor refusal keeps memory."""
     weights = bytearray(packed([1024] * 4, "<i2"))
-    engine = Engine(spec(weights=weights))
+    engine = made(spec(weights=weights))
     expected = engine.step(POSTERIOR, FEATURES)
     weights[:] = b""
     engine.reset()
@@ -220,20 +300,20 @@ def test_engine_owns_what_it_was_given() -> None:
     tracemalloc.start()
     for _ in range(3):
         for changes, message in WRONG * 10:
-            Engine(VARIANTS["everything"]).telemetry()
+            made(VARIANTS["everything"]).telemetry()
             with pytest.raises(ValueError, match=message):
-                Engine(spec(**changes))
+                made(spec(**changes))
         gc.collect()  # errors and their tracebacks are cycles
         kept.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
-    assert kept[2] - kept[1] < 1000
+    assert kept[2] - kept[1] < 16 * 10 * len(WRONG)  # less than one object a turn
 
 
 def test_threads_share_no_engine_but_run_beside_each_other() -> None:
     """While one thread runs an Engine, another is refused it and runs its own to the end."""
-    slow = spec(**{**NOVELTY, "mean_count": 65535, "means": bytes(4 * 65535)})
+    slow = spec(**{**NOVELTY, **MANY_MEANS})
     posteriors, wide = stream(slow, 10_000)
-    shared, own = Engine(slow), Engine(slow)
+    shared, own = made(slow), made(slow)
     thread = threading.Thread(target=shared.run, args=(posteriors, wide, *outputs(10_000)))
     thread.start()
     with suppress(RuntimeError):
@@ -241,8 +321,10 @@ def test_threads_share_no_engine_but_run_beside_each_other() -> None:
             shared.telemetry()
     own.run(posteriors[:9], wide[:9], *outputs(9))
     step: list[Any] = [posteriors[0], wide[0]]
-    calls: dict[str, list[Any]] = {"step": step, "signals": step, "run": step + outputs(1)}
-    for name in ("step", "signals", "run", "reset", "reset_history", "end_epoch", "telemetry"):
+    rows: list[Any] = [posteriors[:1], wide[:1]]
+    calls = {"step": step, "signals": step, "quantize": rows, "run": rows + outputs(1)}
+    others = ("reset", "reset_history", "epoch_evidence", "end_epoch", "snapshot", "telemetry")
+    for name in (*calls, *others):
         with pytest.raises(RuntimeError, match="this monitor is in use by another thread"):
             getattr(shared, name)(*calls.get(name, []))
     assert thread.is_alive()

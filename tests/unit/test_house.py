@@ -14,7 +14,7 @@ import tcuq
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted(
     path
-    for folder in ("src", "tests", "measurements", "firmware", "proof", "examples")
+    for folder in ("src", "tests", "measurements", "firmware", "attack", "proof", "examples")
     for path in (ROOT / folder).rglob("*.py")
 )
 
@@ -48,6 +48,13 @@ def test_modules_are_small() -> None:
     """A file past 400 lines is two things."""
     long = {str(p): n for p in SOURCES if (n := len(p.read_text("utf-8").splitlines())) > 400}
     assert not long
+
+
+def test_engine_is_small() -> None:
+    """A C file past 300 lines is two things."""
+    files = [*(ROOT / "src/engine").iterdir(), *(ROOT / "attack").rglob("*.[ch]")]
+    assert files
+    assert not {str(p): n for p in files if (n := len(p.read_text("utf-8").splitlines())) > 300}
 
 
 def test_version_is_said_once() -> None:

@@ -55,11 +55,11 @@ BAD_COLUMNS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "features of no width": (
         {"features": np.empty((3, 0))},
-        "features must be 1 to 65536 wide, got 0",
+        "features must be 1 to 65535 wide, got 0",
     ),
     "features too wide": (
         {"features": np.zeros((3, MAX_FEATURES + 1), np.int8)},
-        "features must be 1 to 65536 wide, got 65537",
+        "features must be 1 to 65535 wide, got 65536",
     ),
     "features NaN": (
         {"features": [[1.0], [1.0], [NAN]]},

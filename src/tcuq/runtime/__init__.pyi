@@ -3,6 +3,8 @@ from typing import Any, TypeAlias, TypedDict, final
 
 # Python 3.11 has no type for "has the buffer protocol".
 Buffer: TypeAlias = Any
+# Of the class that the engine was given.
+Decision: TypeAlias = Any
 
 class Telemetry(TypedDict):  # exists for the type checker alone
     steps: int
@@ -15,25 +17,33 @@ class Telemetry(TypedDict):  # exists for the type checker alone
 
 @final
 class Engine:
-    def __new__(cls, spec: dict[str, Any]) -> Engine: ...
-    def step(
-        self, posterior: Buffer, features: Buffer | None, /
-    ) -> tuple[int, int, int, int, int, int]: ...
+    def __new__(
+        cls,
+        spec: dict[str, Any],
+        decision: type,
+        outcomes: tuple[object, ...],
+        alarms: tuple[object, ...],
+    ) -> Engine: ...
+    def step(self, posterior: object, features: object, /) -> Decision | None: ...
+    def takes(self, posteriors: object, features: object, /) -> bool: ...
     def run(
         self,
         posteriors: Buffer,
         features: Buffer | None,
         label: Buffer,
         risk: Buffer,
-        threshold_q16: Buffer,
+        threshold: Buffer,
         exceeded: Buffer,
         outcome: Buffer,
         alarm: Buffer,
         /,
-    ) -> None: ...
+    ) -> int: ...
+    def quantize(
+        self, posteriors: Buffer, features: Buffer | None, /
+    ) -> tuple[bytes, bytes] | None: ...
     def signals(
-        self, posterior: Buffer, features: Buffer | None, /
-    ) -> tuple[int, int, int, int, int, int, int, int, int]: ...
+        self, posterior: object, features: object, /
+    ) -> tuple[int, int, int, int, int, int, int, int, int] | None: ...
     def reset(self) -> None: ...
     def reset_history(self) -> None: ...
     def epoch_evidence(self) -> int: ...

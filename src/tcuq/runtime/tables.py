@@ -9,9 +9,9 @@ PATH = Path(__file__).with_name("tcuq_tables.c")
 
 
 def xlog2x(value: int) -> int:
-    """-v/256 · log2(v/256) in Q16."""
-    share = value / 256
-    return 0 if value in (0, 256) else round(-share * math.log2(share) * 65536)
+    """-v/128 · log2(v/128) in Q15."""
+    share = value / 128
+    return 0 if value in (0, 128) else round(-share * math.log2(share) * 32768)
 
 
 def crc(value: int) -> int:
@@ -27,7 +27,7 @@ def sigmoid(value: float) -> int:
 
 
 TABLES = {
-    "uint16_t tcuq_xlog2x_q16[257]": [xlog2x(v) for v in range(257)],
+    "uint16_t tcuq_xlog2x_q15[130]": [xlog2x(v) for v in (*range(129), 128)],
     "uint16_t tcuq_log2_q15[33]": [
         min(65535, round(math.log2(1 + i / 32) * 32768)) for i in range(33)
     ],
@@ -35,6 +35,8 @@ TABLES = {
     "uint8_t tcuq_rsqrt_seed[24]": [
         min(255, round(128 / math.sqrt((i + 8.5) / 32))) for i in range(24)
     ],
+    # 1 / count, rounded down so that count of them are at most 1.
+    "uint16_t tcuq_share_q15[9]": [0, *(32768 // count for count in range(1, 9))],
     "uint32_t tcuq_crc32_nibble[16]": [crc(i) for i in range(16)],
     "uint16_t tcuq_sigmoid_q16[34]": [
         round(65536 / (1 + math.exp(-min(i, 32) / 4))) for i in range(34)

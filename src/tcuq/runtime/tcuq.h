@@ -26,6 +26,9 @@
 #define TCUQ_HISTOGRAM_BINS 16u
 
 /* What a build leaves out costs no flash: define as 0. */
+#ifndef TCUQ_WITH_ANCHORED /* the anchored score: terms */
+#define TCUQ_WITH_ANCHORED 1
+#endif
 #ifndef TCUQ_WITH_NOVELTY
 #define TCUQ_WITH_NOVELTY 1
 #endif
@@ -34,6 +37,13 @@
 #endif
 #ifndef TCUQ_WITH_TELEMETRY
 #define TCUQ_WITH_TELEMETRY 1
+#endif
+
+/* For arrays of which two values are fetched at once. */
+#if defined(__GNUC__)
+#define TCUQ_WORD_ALIGNED __attribute__((aligned(4)))
+#else
+#define TCUQ_WORD_ALIGNED
 #endif
 
 typedef enum {
@@ -109,11 +119,13 @@ typedef struct {
     const int32_t *projection_bias;
     uint8_t projection_shift;
     /* novelty; null: none */
-    uint16_t mean_count;
-    const int8_t *whitening;       /* dimensions x dimensions, lower triangular */
-    const int8_t *whitening_shift; /* of each row */
-    const int16_t *means;          /* mean_count x dimensions, whitened */
-    uint32_t novelty_unit;         /* a squared distance of 1 */
+    uint8_t novelty_exponent;        /* a squared distance of 1 is 2^this */
+    uint16_t mean_count;             /* even: the last may stand twice */
+    const uint64_t *whitening;       /* lower triangular, docs/spec/arithmetic.md says how packed */
+    const uint8_t *whitening_shift;  /* of each row */
+    const int16_t *means;            /* whitened, dimensions filled up with zeros to whole fours;
+                                        TCUQ_WORD_ALIGNED */
+    const int32_t *mean_squares;     /* squared lengths of the means */
     /* score: terms null: tcuq, else anchored */
     const tcuq_term *terms;
     uint8_t term_count;

@@ -20,6 +20,29 @@ int16_t tcuq_epoch_evidence(const tcuq_monitor *monitor)
 /* 256 · log2 of the number of channels, rounded up. */
 static const int16_t tcuq_channels_q8[TCUQ_MAX_CHANNELS + 1u] = {0, 0, 256, 406, 512};
 
+static bool tcuq_channel_sound(const tcuq_profile *profile, const tcuq_channel *channel)
+{
+    if (!tcuq_signal_given(profile, channel->signal) || (channel->block < 16u) ||
+        (channel->block > TCUQ_MAX_BLOCK) || ((channel->block & (channel->block - 1u)) != 0u) ||
+        (channel->limit_q8 == 0u) || (channel->limit_q8 > 32767u) ||
+        (channel->centre > (1 << 30)) || (channel->centre < -(1 << 30))) {
+        return false;
+    }
+    return (channel->edges[0] <= channel->edges[1]) && (channel->edges[1] <= channel->edges[2]);
+}
+
+bool tcuq_alarm_sound(const tcuq_profile *profile)
+{
+    if (profile->channels == NULL) {
+        return profile->channel_count == 0u;
+    }
+    bool sound = (profile->channel_count >= 1u) && (profile->channel_count <= TCUQ_MAX_CHANNELS);
+    for (uint8_t i = 0u; sound && (i < profile->channel_count); i++) {
+        sound = tcuq_channel_sound(profile, &profile->channels[i]);
+    }
+    return sound;
+}
+
 /* The value a channel sums: Q15 of the signals that look back, Q10 of the logarithms. */
 /*@ requires \valid_read(signals) && \valid(value) && \separated(signals, value);
     assigns *value;

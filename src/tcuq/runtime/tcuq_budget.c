@@ -2,6 +2,11 @@
 /* Budget: a token bucket; abstentions in every window of n are at most burst + rate · n. */
 #include "tcuq_internal.h"
 
+bool tcuq_budget_sound(const tcuq_profile *profile)
+{
+    return (profile->rate_q16 <= TCUQ_TOKEN) && (profile->burst_q16 <= (uint32_t)INT32_MAX);
+}
+
 uint8_t tcuq_budget_run(const tcuq_monitor *monitor, bool asked)
 {
     const tcuq_profile *profile = monitor->profile;

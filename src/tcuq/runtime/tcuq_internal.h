@@ -3,20 +3,20 @@
 #ifndef TCUQ_INTERNAL_H
 #define TCUQ_INTERNAL_H
 
-#include "tcuq.h"
-
-#if defined(__ARM_FEATURE_DSP) && (__ARM_FEATURE_DSP == 1) && !defined(__FRAMAC__)
-#include <arm_acle.h>
-#define TCUQ_DSP 1
-#else
-#define TCUQ_DSP 0
-#endif
+#include "tcuq_simd.h"
 
 /* Kept out of its caller, so that its stack is free again when it returns. */
 #if defined(__GNUC__)
 #define TCUQ_OWN_FRAME __attribute__((noinline))
 #else
 #define TCUQ_OWN_FRAME
+#endif
+
+/* Where speed is asked for, not size. */
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__OPTIMIZE_SIZE__) && !defined(__FRAMAC__)
+#define TCUQ_UNROLL_4 _Pragma("GCC unroll 4")
+#else
+#define TCUQ_UNROLL_4
 #endif
 
 /* Formats: docs/spec/arithmetic.md. */
@@ -29,11 +29,14 @@ typedef struct {
     bool whole_past;
 } tcuq_signals;
 
-extern const uint16_t tcuq_xlog2x_q16[257];
+extern const uint16_t tcuq_xlog2x_q15[130];
 extern const uint16_t tcuq_log2_q15[33];
 extern const uint8_t tcuq_rsqrt_seed[24];
 extern const uint16_t tcuq_sigmoid_q16[34];
 extern const uint32_t tcuq_crc32_nibble[16];
+extern const uint16_t tcuq_share_q15[9];
+
+#define TCUQ_MAX_BIAS (1 << 29)
 
 /* Evidence of an epoch stops here: no sum of gains overflows. */
 #define TCUQ_EPOCH_MAX (INT32_MAX / 2)
@@ -50,64 +53,59 @@ uint32_t tcuq_sigmoid(int32_t logit_q16);
 uint32_t tcuq_crc32(const uint8_t *bytes, uint32_t size);
 uint8_t *tcuq_put(uint8_t *at, uint32_t value, uint8_t bytes);
 
-/* value / 2^shift rounded down, for either sign, shift 0..30. */
-static inline int32_t tcuq_floor_shift(int32_t value, uint8_t shift)
-{
-#if defined(__GNUC__)
-    return value >> shift; /* gcc and clang define it: arithmetic */
-#else
-    if (value >= 0) {
-        return (int32_t)((uint32_t)value >> shift);
-    }
-    return -1 - (int32_t)((uint32_t)(-1 - value) >> shift);
-#endif
-}
+typedef struct {
+    uint32_t sum;
+    uint16_t label;
+    uint8_t first;
+    uint8_t second;
+    uint16_t entropy_q12;
+} tcuq_posterior;
 
-/* Sum of products of at most 32 pairs; |sum| <= 2^19. */
-static inline int32_t tcuq_dot(const int8_t *left, const int8_t *right, uint32_t count)
-{
-    int32_t sum = 0;
-    uint32_t i = 0u;
-#if TCUQ_DSP
-    /* Four products in two instructions: the compiler does not find these by itself. */
-    for (; (i + 4u) <= count; i += 4u) {
-        uint32_t a;
-        uint32_t b;
-        __builtin_memcpy(&a, &left[i], 4);
-        __builtin_memcpy(&b, &right[i], 4);
-        const uint32_t odd_a = (a >> 8) | (a << 24); /* a rotation, free in SXTB16 */
-        const uint32_t odd_b = (b >> 8) | (b << 24);
-        sum = __smlad(__sxtb16((int8x4_t)a), __sxtb16((int8x4_t)b), sum);
-        sum = __smlad(__sxtb16((int8x4_t)odd_a), __sxtb16((int8x4_t)odd_b), sum);
-    }
-#endif
-    for (; i < count; i++) {
-        sum += (int32_t)left[i] * right[i];
-    }
-    return sum;
-}
+/* Sums over features: of squares, and of products with those they replaced. */
+typedef struct {
+    int32_t square;
+    int32_t product;
+} tcuq_replaced;
 
-void tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *posterior,
-                      const int8_t *features, tcuq_signals *signals);
+void tcuq_read_posterior(const uint8_t *posterior, uint32_t classes, tcuq_posterior *read);
+uint32_t tcuq_mixture_q17(const uint8_t *now, const uint8_t *past, uint32_t classes);
+
+bool tcuq_features_sound(const tcuq_profile *profile);
+tcuq_replaced tcuq_replace(const tcuq_profile *profile, const int8_t *features, int8_t *old);
+void tcuq_length(int32_t square, tcuq_slot *slot);
+int32_t tcuq_dot(const int8_t *left, const int8_t *right, uint32_t count);
+
+const int8_t *tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *posterior,
+                           const int8_t *features, tcuq_signals *signals);
+bool tcuq_signals_sound(const tcuq_profile *profile);
 void tcuq_signals_reset(const tcuq_monitor *monitor);
 void tcuq_signals_refresh(const tcuq_monitor *monitor);
+bool tcuq_signal_given(const tcuq_profile *profile, uint8_t signal);
 int16_t tcuq_signal_value(const tcuq_signals *signals, uint8_t signal);
 
 uint16_t tcuq_score_run(const tcuq_monitor *monitor, const tcuq_signals *signals);
+bool tcuq_score_sound(const tcuq_profile *profile);
+#if TCUQ_WITH_ANCHORED
+bool tcuq_score_smooths(const tcuq_profile *profile);
 void tcuq_score_reset(const tcuq_monitor *monitor);
+#endif
 
 bool tcuq_threshold_run(const tcuq_monitor *monitor, uint16_t risk, tcuq_decision *decision);
+bool tcuq_threshold_sound(const tcuq_profile *profile);
 void tcuq_threshold_reset(const tcuq_monitor *monitor);
 
 uint8_t tcuq_budget_run(const tcuq_monitor *monitor, bool asked);
+bool tcuq_budget_sound(const tcuq_profile *profile);
 void tcuq_budget_reset(const tcuq_monitor *monitor);
 
 #if TCUQ_WITH_NOVELTY
+bool tcuq_novelty_sound(const tcuq_profile *profile);
 int16_t tcuq_novelty_run(const tcuq_profile *profile, const int8_t *features);
 #endif
 
 #if TCUQ_WITH_ALARM
 uint8_t tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals);
+bool tcuq_alarm_sound(const tcuq_profile *profile);
 void tcuq_alarm_reset(const tcuq_monitor *monitor);
 void tcuq_alarm_reset_history(const tcuq_monitor *monitor);
 #endif
@@ -119,6 +117,22 @@ void tcuq_telemetry_reset(const tcuq_monitor *monitor);
 
 #ifdef __FRAMAC__
 #include "tcuq_acsl.h"
+#include "tcuq_acsl_signals.h"
 #endif
+
+/* All signals. Inline, so that the frames of the two parts do not stand on a third. */
+static inline void tcuq_signals_all(const tcuq_monitor *monitor, const uint8_t *posterior,
+                                    const int8_t *features, tcuq_signals *signals)
+{
+    const int8_t *row = tcuq_signals_run(monitor, posterior, features, signals);
+    signals->novelty_q10 = 0;
+#if TCUQ_WITH_NOVELTY
+    if (monitor->profile->whitening != NULL) {
+        signals->novelty_q10 = tcuq_novelty_run(monitor->profile, row);
+    }
+#else
+    (void)row;
+#endif
+}
 
 #endif

@@ -2,37 +2,41 @@
 /* The few functions the stages share. Errors are of the last bit stated, over the whole domain. */
 #include "tcuq_internal.h"
 
+#if !defined(__ARM_FEATURE_CLZ) || defined(__FRAMAC__)
+uint32_t tcuq_leading_zeros(uint32_t value)
+{
+    uint32_t zeros = 0u;
+    if ((value >> 16) == 0u) {
+        value <<= 16;
+        zeros = 16u;
+    }
+    if ((value >> 24) == 0u) {
+        value <<= 8;
+        zeros += 8u;
+    }
+    if ((value >> 28) == 0u) {
+        value <<= 4;
+        zeros += 4u;
+    }
+    if ((value >> 30) == 0u) {
+        value <<= 2;
+        zeros += 2u;
+    }
+    return zeros + (1u - (value >> 31));
+}
+#endif
+
 /* (integer, Q10) log2 of 1..2^32-1, rounded down between 33 points; error <= 1.4 last bits. */
 uint16_t tcuq_log2_q10(uint32_t value)
 {
-    uint32_t mantissa = value;
-    uint32_t exponent = 31u;
-    if ((mantissa >> 16) == 0u) {
-        mantissa <<= 16;
-        exponent -= 16u;
-    }
-    if ((mantissa >> 24) == 0u) {
-        mantissa <<= 8;
-        exponent -= 8u;
-    }
-    if ((mantissa >> 28) == 0u) {
-        mantissa <<= 4;
-        exponent -= 4u;
-    }
-    if ((mantissa >> 30) == 0u) {
-        mantissa <<= 2;
-        exponent -= 2u;
-    }
-    if ((mantissa >> 31) == 0u) {
-        mantissa <<= 1;
-        exponent -= 1u;
-    }
+    const uint32_t zeros = tcuq_leading_zeros(value);
+    const uint32_t mantissa = value << zeros;
     const uint32_t index = (mantissa >> 26) & 31u;
     const uint32_t fraction = (mantissa >> 16) & 1023u;
     const uint32_t low = tcuq_log2_q15[index];
     const uint32_t high = tcuq_log2_q15[index + 1u];
     const uint32_t between = (low << 10) + (high - low) * fraction; /* Q25 */
-    return (uint16_t)((exponent << 10) + (between >> 15));
+    return (uint16_t)(((31u - zeros) << 10) + (between >> 15));
 }
 
 /* (Q30 in [2^28, 2^30), Q14 in (2^14, 2^15]) 1/sqrt; error <= 3 last bits. */

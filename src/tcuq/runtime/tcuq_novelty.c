@@ -4,131 +4,176 @@
 
 #if TCUQ_WITH_NOVELTY
 
-/* Whitened features saturate to 13 bits, so that 32 squared differences fit in 31. */
-#define TCUQ_WHITENED_MAX 4095
-#define TCUQ_WHITENED_MIN (-4096)
-
-/* A sum of products in the common unit: times 2^-shift, rounded down, saturated. */
-static inline int16_t tcuq_scaled(int32_t sum, int8_t shift)
+/* Whitened features, 13 bits each so that 32 squared differences fit in 31, four rows at a
+ * time. */
+static TCUQ_OWN_FRAME void tcuq_whiten(const tcuq_profile *profile, const uint64_t *quads,
+                                       uint32_t groups, int16_t *whitened)
 {
-    int32_t value;
-    if (shift >= 0) {
-        value = tcuq_floor_shift(sum, (uint8_t)shift);
-    } else {
-        const int32_t most = TCUQ_WHITENED_MAX;
-        sum = (sum > most) ? most : ((sum < -most) ? -most : sum);
-        value = sum * (int32_t)(1u << (uint8_t)(-shift));
-    }
+    const uint64_t *weights = profile->whitening;
+    const uint8_t *shift = profile->whitening_shift;
+    const uint64_t *last = quads;
+    const uint64_t *end = &quads[groups];
+    int32_t offset = 0; /* what TCUQ_OFFSET adds to a sum */
+    do {
+        const uint64_t *quad = quads;
+        offset = tcuq_multiply_quad(TCUQ_OFFSET, *last, offset);
+        last++;
+        int32_t sum0 = -offset;
+        int32_t sum1 = sum0;
+        int32_t sum2 = sum0;
+        int32_t sum3 = sum0;
+        do {
+            const uint64_t four = tcuq_next(&quad);
+            sum0 = tcuq_multiply_quad(tcuq_next(&weights), four, sum0);
+            sum1 = tcuq_multiply_quad(tcuq_next(&weights), four, sum1);
+            sum2 = tcuq_multiply_quad(tcuq_next(&weights), four, sum2);
+            sum3 = tcuq_multiply_quad(tcuq_next(&weights), four, sum3);
+        } while (quad != last);
+        whitened[0] = (int16_t)tcuq_saturate_13(tcuq_floor_shift(sum0, shift[0]));
+        whitened[1] = (int16_t)tcuq_saturate_13(tcuq_floor_shift(sum1, shift[1]));
+        whitened[2] = (int16_t)tcuq_saturate_13(tcuq_floor_shift(sum2, shift[2]));
+        whitened[3] = (int16_t)tcuq_saturate_13(tcuq_floor_shift(sum3, shift[3]));
+        shift += 4;
+        whitened += 4;
+    } while (last != end);
+}
+
+/* Products of one vector with two others that stand one behind the other, `count` values each. */
+static inline void tcuq_two_products(const int16_t *one, const int16_t *two, uint32_t count,
+                                     int32_t *products)
+{
+    const int16_t *second = &two[count];
+    int32_t product0 = 0;
+    int32_t product1 = 0;
 #if TCUQ_DSP
-    return (int16_t)__ssat(value, 13);
+    const int16_t *end = &one[count];
+    do {
+        const uint64_t four = tcuq_next_four(&one);
+        product0 = tcuq_multiply_quad(tcuq_next_four(&two), four, product0);
+        product1 = tcuq_multiply_quad(tcuq_next_four(&second), four, product1);
+    } while (one != end);
+#elif defined(__ARM_ARCH_6M__) /* its signed loads take an index and no offset */
+    TCUQ_UNROLL_4
+    for (uint32_t i = 0u; i < count; i++) {
+        const int32_t value = one[i];
+        product0 += value * two[i];
+        product1 += value * second[i];
+    }
 #else
-    value = (value > TCUQ_WHITENED_MAX) ? TCUQ_WHITENED_MAX : value;
-    return (int16_t)((value < TCUQ_WHITENED_MIN) ? TCUQ_WHITENED_MIN : value);
+    const int16_t *end = &one[count];
+    do {
+        product0 += one[0] * two[0] + one[1] * two[1] + one[2] * two[2] + one[3] * two[3];
+        product1 += one[0] * second[0] + one[1] * second[1] + one[2] * second[2] + one[3] * second[3];
+        one += 4;
+        two += 4;
+        second += 4;
+    } while (one != end);
 #endif
+    products[0] = product0;
+    products[1] = product1;
 }
 
-/* Row r of the matrix ends after r + 1 entries; the zeros that fill its last word are free. */
-static inline uint32_t tcuq_row_end(uint32_t row, uint32_t size)
+static inline int32_t tcuq_square(const int16_t *values, uint32_t count)
 {
-    const uint32_t end = (row + 4u) & ~3u;
-    return (end < size) ? end : size;
-}
-
+    const int16_t *end = &values[count];
+    int32_t sum = 0;
+    do {
 #if TCUQ_DSP
-
-/* Bytes 1 and 3 of a word as two halfwords; the compiler does not find the rotation for free. */
-static inline int16x2_t tcuq_odd_bytes(uint32_t word)
-{
-    int16x2_t halves;
-    __asm__("sxtb16 %0, %1, ror #8" : "=r"(halves) : "r"(word));
-    return halves;
-}
-
-/* As below, with the features taken apart once instead of once a row. */
-static void tcuq_whiten(const tcuq_profile *profile, const int8_t *features, int16_t *whitened)
-{
-    int16x2_t halves[TCUQ_MAX_DIMENSIONS / 2u];
-    const uint32_t size = profile->dimensions;
-    const uint32_t words = size / 4u;
-    for (uint32_t w = 0u; w < words; w++) {
-        uint32_t four;
-        __builtin_memcpy(&four, &features[4u * w], 4);
-        halves[2u * w] = __sxtb16((int8x4_t)four);
-        halves[2u * w + 1u] = tcuq_odd_bytes(four);
-    }
-    for (uint32_t row = 0u; row < size; row++) {
-        const int8_t *at = &profile->whitening[row * size];
-        const uint32_t end = tcuq_row_end(row, size);
-        const int16x2_t *half = halves;
-        int32_t sum = 0;
-#pragma GCC unroll 2
-        for (uint32_t w = end / 4u; w != 0u; w--) {
-            uint32_t four;
-            __builtin_memcpy(&four, at, 4);
-            at += 4;
-            sum = __smlad(__sxtb16((int8x4_t)four), half[0], sum);
-            sum = __smlad(tcuq_odd_bytes(four), half[1], sum);
-            half += 2;
-        }
-        for (uint32_t i = end & ~3u; i < end; i++) {
-            sum += (int32_t)profile->whitening[row * size + i] * features[i];
-        }
-        whitened[row] = tcuq_scaled(sum, profile->whitening_shift[row]);
-    }
-}
-
+        const uint64_t four = tcuq_next_four(&values);
+        sum = tcuq_multiply_quad(four, four, sum);
 #else
-
-static void tcuq_whiten(const tcuq_profile *profile, const int8_t *features, int16_t *whitened)
-{
-    const uint32_t size = profile->dimensions;
-    for (uint32_t row = 0u; row < size; row++) {
-        const int32_t sum =
-            tcuq_dot(&profile->whitening[row * size], features, tcuq_row_end(row, size));
-        whitened[row] = tcuq_scaled(sum, profile->whitening_shift[row]);
-    }
-}
-
+        sum += values[0] * values[0] + values[1] * values[1] + values[2] * values[2] +
+               values[3] * values[3];
+        values += 4;
 #endif
-
-/* Sum of squared differences of at most 32 pairs of 13 bits: < 2^31. */
-static inline uint32_t tcuq_squared_distance(const int16_t *left, const int16_t *right, uint32_t count)
-{
-    uint32_t sum = 0u;
-    uint32_t i = 0u;
-#if TCUQ_DSP
-    int32_t pairs = 0;
-#pragma GCC unroll 4
-    for (; (i + 2u) <= count; i += 2u) {
-        uint32_t a;
-        uint32_t b;
-        __builtin_memcpy(&a, &left[i], 4);
-        __builtin_memcpy(&b, &right[i], 4);
-        const int16x2_t gap = __ssub16((int16x2_t)a, (int16x2_t)b);
-        pairs = __smlad(gap, gap, pairs);
-    }
-    sum = (uint32_t)pairs;
-#endif
-    for (; i < count; i++) {
-        const int32_t gap = (int32_t)left[i] - right[i];
-        sum += (uint32_t)(gap * gap);
-    }
+    } while (values != end);
     return sum;
+}
+
+/* The least |x - m|^2 = |x|^2 + (|m|^2 - 2 x · m), exactly; two means at a time. */
+static TCUQ_OWN_FRAME uint32_t tcuq_nearest(const tcuq_profile *profile, const int16_t *whitened,
+                                           uint32_t count)
+{
+    const int16_t *mean = profile->means;
+    const int32_t *square = profile->mean_squares;
+    const int32_t *end = &square[profile->mean_count];
+    int32_t least = INT32_MAX;
+    do {
+        int32_t products[2];
+        tcuq_two_products(whitened, mean, count, products);
+        const int32_t bracket0 = square[0] - 2 * products[0];
+        const int32_t bracket1 = square[1] - 2 * products[1];
+        least = (bracket0 < least) ? bracket0 : least;
+        least = (bracket1 < least) ? bracket1 : least;
+        mean += 2u * count;
+        square += 2;
+    } while (square != end);
+    return (uint32_t)(least + tcuq_square(whitened, count));
+}
+
+bool tcuq_novelty_sound(const tcuq_profile *profile)
+{
+    if (profile->whitening == NULL) {
+        return true;
+    }
+    const uint32_t groups = (profile->dimensions + 3u) / 4u;
+    bool sound = (groups != 0u) && (profile->whitening_shift != NULL) && (profile->means != NULL) &&
+                 (profile->mean_squares != NULL) && (profile->mean_count != 0u) &&
+                 ((profile->mean_count & 1u) == 0u) && (profile->novelty_exponent <= 24u);
+#if TCUQ_DSP
+    sound = sound && (((uintptr_t)profile->means & 3u) == 0u);
+#endif
+    for (uint32_t i = 0u; sound && (i < (4u * groups)); i++) {
+        sound = profile->whitening_shift[i] <= 30u;
+    }
+    const int16_t *mean = profile->means;
+    for (uint32_t k = 0u; sound && (k < profile->mean_count); k++) {
+        uint32_t square = 0u;
+        for (uint32_t i = 0u; i < (4u * groups); i++) {
+            const int32_t value = mean[i];
+            sound = sound && (value == tcuq_saturate_13(value));
+            square += (uint32_t)(value * value);
+        }
+        mean += 4u * groups;
+        sound = sound && ((uint32_t)profile->mean_squares[k] == square);
+    }
+    return sound;
+}
+
+/* Features to quads, the last filled with zeros. */
+static TCUQ_OWN_FRAME void tcuq_take_apart(const int8_t *features, uint32_t count, uint64_t *quads)
+{
+    uint32_t left = count;
+#if !defined(__OPTIMIZE_SIZE__)
+    for (; left >= 4u; left -= 4u) {
+        *quads = tcuq_take_four(features);
+        quads++;
+        features += 4;
+    }
+#endif
+    while (left != 0u) {
+        int8_t four[4] = {0, 0, 0, 0};
+        for (uint32_t i = 0u; (i < 4u) && (left != 0u); i++) {
+            four[i] = *features;
+            features++;
+            left--;
+        }
+        *quads = tcuq_take_four(four);
+        quads++;
+    }
 }
 
 int16_t tcuq_novelty_run(const tcuq_profile *profile, const int8_t *features)
 {
-    int16_t whitened[TCUQ_MAX_DIMENSIONS];
-    uint32_t least = UINT32_MAX;
-    tcuq_whiten(profile, features, whitened);
-    for (uint32_t k = 0u; k < profile->mean_count; k++) {
-        const int16_t *mean = &profile->means[k * profile->dimensions];
-        const uint32_t distance = tcuq_squared_distance(whitened, mean, profile->dimensions);
-        least = (distance < least) ? distance : least;
-    }
-    const uint32_t unit = profile->novelty_unit;
-    least = (least > UINT32_MAX - unit) ? UINT32_MAX - unit : least;
-    return (int16_t)((int32_t)tcuq_log2_q10(least + unit) - (int32_t)tcuq_log2_q10(unit));
+    uint64_t quads[TCUQ_QUADS];
+    int16_t whitened[TCUQ_MAX_DIMENSIONS] TCUQ_WORD_ALIGNED;
+    const uint32_t groups = (profile->dimensions + 3u) / 4u;
+    const uint32_t exponent = profile->novelty_exponent;
+    tcuq_take_apart(features, profile->dimensions, quads);
+    tcuq_whiten(profile, quads, groups, whitened);
+    const uint32_t distance = tcuq_nearest(profile, whitened, 4u * groups);
+    return (int16_t)((int32_t)tcuq_log2_q10(distance + ((uint32_t)1u << exponent)) -
+                     (int32_t)(exponent << 10));
 }
 
 #endif

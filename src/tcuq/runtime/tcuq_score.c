@@ -2,8 +2,6 @@
 /* Score: signals to one risk in 0..16384. */
 #include "tcuq_internal.h"
 
-#define TCUQ_FULL_Q18 (16u << 18) /* sixteen bits of surprise */
-
 /* The paper's: mix · sigmoid(weights · signals + bias) + (1 - mix) · (1 - confidence). */
 static uint16_t tcuq_score_combined(const tcuq_profile *profile, const tcuq_signals *signals)
 {
@@ -18,6 +16,10 @@ static uint16_t tcuq_score_combined(const tcuq_profile *profile, const tcuq_sign
     const uint32_t mix = profile->mix_q15;
     return (uint16_t)((mix * uncertainty_q15 + (32768u - mix) * short_q15 + 32768u) >> 16);
 }
+
+#if TCUQ_WITH_ANCHORED
+
+#define TCUQ_FULL_Q18 (16u << 18) /* sixteen bits of surprise */
 
 /* (signal's unit, Q10) bits = -log2 survival: linear between points, by the slope beyond the last. */
 static uint32_t tcuq_surprise_q10(const tcuq_term *term, int32_t value)
@@ -67,20 +69,67 @@ static uint16_t tcuq_score_anchored(const tcuq_monitor *monitor, const tcuq_sign
     return (uint16_t)(((total_q18 > TCUQ_FULL_Q18) ? TCUQ_FULL_Q18 : total_q18) >> 8);
 }
 
-uint16_t tcuq_score_run(const tcuq_monitor *monitor, const tcuq_signals *signals)
+static bool tcuq_term_sound(const tcuq_profile *profile, const tcuq_term *term)
 {
-    if (monitor->profile->terms == NULL) {
-        return tcuq_score_combined(monitor->profile, signals);
+    bool sound = tcuq_signal_given(profile, term->signal) && (term->point_count >= 1u) &&
+                 (term->point_count <= TCUQ_MAX_POINTS) && (term->points != NULL) &&
+                 (term->bits_q10 != NULL) && (term->ewma <= 10u) && (term->cap_q10 <= 16384u) &&
+                 (term->weight_q8 <= 16384u);
+    for (uint32_t i = 1u; sound && (i < term->point_count); i++) {
+        sound = (term->points[i] > term->points[i - 1u]) &&
+                (term->bits_q10[i] >= term->bits_q10[i - 1u]);
     }
-    return tcuq_score_anchored(monitor, signals);
+    return sound;
 }
 
+#endif
+
+bool tcuq_score_sound(const tcuq_profile *profile)
+{
+    if (profile->terms == NULL) {
+        return (profile->term_count == 0u) && (profile->mix_q15 <= 32768u) &&
+               (profile->weight_shift >= 5u) && (profile->weight_shift <= 16u) &&
+               (profile->bias_q16 <= TCUQ_MAX_BIAS) && (profile->bias_q16 >= -TCUQ_MAX_BIAS);
+    }
+#if TCUQ_WITH_ANCHORED
+    bool sound = (profile->term_count >= 1u) && (profile->term_count <= TCUQ_MAX_TERMS);
+    for (uint32_t i = 0u; sound && (i < profile->term_count); i++) {
+        sound = tcuq_term_sound(profile, &profile->terms[i]);
+    }
+    return sound;
+#else
+    return true; /* tcuq_init says that this build leaves it out */
+#endif
+}
+
+uint16_t tcuq_score_run(const tcuq_monitor *monitor, const tcuq_signals *signals)
+{
+#if TCUQ_WITH_ANCHORED
+    if (monitor->profile->terms != NULL) {
+        return tcuq_score_anchored(monitor, signals);
+    }
+#endif
+    return tcuq_score_combined(monitor->profile, signals);
+}
+
+#if TCUQ_WITH_ANCHORED
+
+bool tcuq_score_smooths(const tcuq_profile *profile)
+{
+    bool smooths = false;
+    for (uint32_t i = 0u; i < profile->term_count; i++) {
+        smooths = smooths || (profile->terms[i].ewma != 0u);
+    }
+    return smooths;
+}
+
+/* Every one, also of a term that does not smooth: the snapshot keeps them all. */
 void tcuq_score_reset(const tcuq_monitor *monitor)
 {
     const tcuq_profile *profile = monitor->profile;
-    for (uint8_t i = 0u; (profile->terms != NULL) && (i < profile->term_count); i++) {
-        if (profile->terms[i].ewma != 0u) {
-            monitor->smoothed_q8[i] = (int32_t)profile->terms[i].start * 256;
-        }
+    for (uint32_t i = 0u; (monitor->smoothed_q8 != NULL) && (i < profile->term_count); i++) {
+        monitor->smoothed_q8[i] = (int32_t)profile->terms[i].start * 256;
     }
 }
+
+#endif

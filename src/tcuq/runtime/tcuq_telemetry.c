@@ -16,7 +16,9 @@ static void tcuq_histogram_count(tcuq_telemetry *telemetry, uint16_t risk)
     if ((telemetry->steps & (every - 1u)) != 0u) {
         return;
     }
-    telemetry->histogram[at]++;
+    if (telemetry->histogram[at] != UINT16_MAX) {
+        telemetry->histogram[at]++;
+    }
     if ((telemetry->histogram[at] == UINT16_MAX) && (telemetry->histogram_shift < 31u)) {
         /*@ loop invariant i <= TCUQ_HISTOGRAM_BINS;
             loop assigns i, telemetry->histogram[0 .. TCUQ_HISTOGRAM_BINS - 1];

@@ -2,6 +2,12 @@
 /* Threshold: an integer ledger that makes the rate of exceedances alpha on any sequence. */
 #include "tcuq_internal.h"
 
+bool tcuq_threshold_sound(const tcuq_profile *profile)
+{
+    return (profile->alpha_q16 != 0u) && (profile->step != 0u) && (profile->step <= TCUQ_MAX_STEP) &&
+           (profile->start <= TCUQ_RISK_LEVELS) && (profile->anchor <= TCUQ_RISK_LEVELS);
+}
+
 bool tcuq_threshold_run(const tcuq_monitor *monitor, uint16_t risk, tcuq_decision *decision)
 {
     const tcuq_profile *profile = monitor->profile;

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One attack: two monitors of one profile, and what an input may still cost. */
+#ifndef ATTACK_H
+#define ATTACK_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "subject.h"
+
+#define MUST(what)                                                   \
+    do {                                                             \
+        if (!(what)) {                                               \
+            (void)fprintf(stderr, "broken promise: %s, line %d\n", #what, __LINE__); \
+            abort();                                                 \
+        }                                                            \
+    } while (0)
+
+typedef struct {
+    subject of;
+    memory first;
+    memory second;
+    uint8_t *posterior;
+    int8_t *features;
+    uint32_t work;
+    uint64_t steps;
+    uint64_t abstained;
+    uint8_t garbage;
+} attack;
+
+/* How a snapshot is altered: its checksum left false, made true, or true over extreme values. */
+typedef enum { DAMAGED, FORGED, EXTREME } forgery;
+
+/* Puts values at their ends, or beyond, where the input says so. */
+void make_extreme(const attack *on, uint8_t *snapshot, bytes *in);
+
+/* Whether every value of a snapshot lies where steps can leave it, and the ring's two agree. */
+bool is_possible(const attack *on, uint8_t *snapshot);
+bool is_in_order(const attack *on, const uint8_t *snapshot);
+
+/* Whether the input may cost this much more. */
+bool afford(attack *on, uint32_t cost);
+
+uint32_t crc32_of(const uint8_t *from, size_t size);
+uint32_t read32(const uint8_t *at);
+
+void op_power_cut(attack *on);
+void op_restore(attack *on, bytes *in, forgery kind);
+void op_small_buffer(attack *on, bytes *in);
+
+#endif

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cppcheck over the runtime: its own checks find nothing, MISRA C:2012 only what misra.toml says.
+
+The list names each rule that is not kept, why, and how often; one more or one less fails.
+`--update` writes the counts anew, for rules that have a reason.
+"""
+
+import argparse
+import re
+import sys
+import tempfile
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "firmware"))
+
+from toolchain import RUNTIME, ToolError, run
+
+DEVIATIONS = Path(__file__).resolve().parent / "misra.toml"
+# gcc or clang, the same for a CPU with DSP instructions, and any other compiler.
+CONFIGURATIONS = (
+    ("-D__GNUC__=12",),
+    ("-D__GNUC__=12", "-D__ARM_FEATURE_DSP=1"),
+    ("-DTCUQ_ANOTHER_COMPILER",),
+)
+VIOLATION = re.compile(r"^(.+):(\d+):\d+:misra-c2012-([\d.]+)$", re.MULTILINE)
+
+
+def _cppcheck(runtime: Path, options: Sequence[str]) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "found.txt"
+        command: list[str | Path] = [
+            "cppcheck", "--std=c99", "--quiet", "-U__FRAMAC__", f"--output-file={output}",
+            f"--cppcheck-build-dir={folder}", *options, f"-I{runtime}",
+            *sorted(runtime.glob("tcuq*.c")),
+        ]  # fmt: skip
+        try:
+            run(command, cwd=Path(folder))
+        except ToolError as error:
+            raise ToolError(
+                f"{error}{output.read_text('utf-8') if output.exists() else ''}"
+            ) from error
+        return output.read_text("utf-8")
+
+
+def violations(runtime: Path = RUNTIME) -> dict[str, list[str]]:
+    """Where each rule is not kept: rule to places (file:line), each place once."""
+    places: dict[str, dict[str, None]] = {}
+    for defined in CONFIGURATIONS:
+        options = ("--addon=misra", "--template={file}:{line}:{column}:{id}", *defined)
+        for name, line, rule in VIOLATION.findall(_cppcheck(runtime, options)):
+            places.setdefault(rule, {})[f"{Path(name).name}:{line}"] = None
+    return {rule: list(found) for rule, found in places.items()}
+
+
+def plain_findings(runtime: Path = RUNTIME) -> str:
+    """What cppcheck itself finds, empty if nothing."""
+    options = ("--enable=warning,portability,performance", "--error-exitcode=1")
+    try:
+        return _cppcheck(runtime, options)
+    except ToolError as error:
+        return str(error)
+
+
+def complaints(
+    found: Mapping[str, Sequence[str]], listed: Mapping[str, Mapping[str, object]]
+) -> Iterator[str]:
+    """Where the list and the code differ."""
+    counts = Counter({rule: len(places) for rule, places in found.items()})
+    for rule in sorted({*found, *listed}, key=_order):
+        if rule not in listed:
+            yield f"rule {rule} is not kept, and not in misra.toml: {', '.join(found[rule])}"
+        elif not counts[rule]:
+            yield f"rule {rule} is kept now: remove it from misra.toml"
+        elif counts[rule] != listed[rule]["count"]:
+            places = ", ".join(found[rule])
+            yield f"rule {rule}: {counts[rule]} places, {listed[rule]['count']} listed: {places}"
+
+
+def _order(rule: str) -> list[int]:
+    return [int(part) for part in rule.split(".")]
+
+
+def deviations() -> dict[str, dict[str, object]]:
+    """The list: rule to reason and count."""
+    return tomllib.loads(DEVIATIONS.read_text("utf-8"))
+
+
+def update(found: Mapping[str, Sequence[str]]) -> None:
+    """Write the list again with the counts found; rules kept now go."""
+    text = "# SPDX-License-Identifier: Apache-2.0\n"
+    text += "# MISRA C:2012 rules the runtime does not keep, why, and at how many lines.\n"
+    for rule, entry in deviations().items():
+        if rule in found:
+            text += f'\n["{rule}"]\nreason = "{entry["reason"]}"\ncount = {len(found[rule])}\n'
+    DEVIATIONS.write_text(text, "utf-8")
+
+
+def main() -> None:
+    """Check all; fail if anything is found that is not listed, or listed and not found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--update", action="store_true", help="write the counts anew")
+    parser.add_argument("--runtime", type=Path, default=RUNTIME, help="another copy of the runtime")
+    asked = parser.parse_args()
+    runtime = asked.runtime.resolve()
+    found = violations(runtime)
+    if asked.update:
+        update(found)
+    said = [*filter(None, [plain_findings(runtime)]), *complaints(found, deviations())]
+    places = sum(len(where) for where in found.values())
+    print("\n".join(said) or f"cppcheck finds nothing; {places} listed deviations from MISRA")
+    sys.exit(1 if said else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which lines of the runtime the kept inputs reach, over all builds: whole, smallest and DSP."""
+
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fuzzers import DSP, HERE, without_assembly
+from toolchain import ALONE, RUNTIME, ToolError, run
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Lines with code, and those (file:line) that no input reached in any build."""
+
+    lines: int
+    missed: tuple[str, ...]
+
+
+def reach(folder: Path, corpora: Sequence[Path], runtime: Path = RUNTIME) -> Reach:
+    """Run the corpora through builds that count lines."""
+    plain = sorted(runtime.glob("tcuq*.c"))
+    builds: dict[str, tuple[list[Path], Sequence[str]]] = {
+        "whole": (plain, ()),
+        "alone": (plain, ALONE),
+        "dsp": (without_assembly(runtime, folder / "dsp_sources"), DSP),
+    }
+    counts: dict[str, int] = {}
+    for name, (sources, options) in builds.items():
+        for line, count in _counted(folder / name, corpora, sources, options).items():
+            counts[line] = max(count, counts.get(line, 0))
+    return Reach(len(counts), tuple(line for line, count in counts.items() if not count))
+
+
+def _counted(
+    folder: Path, corpora: Sequence[Path], sources: Sequence[Path], options: Sequence[str]
+) -> dict[str, int]:
+    folder.mkdir(parents=True)
+    mine, runtime = sorted(HERE.glob("*.c")), sources[0].parent
+    counting = ("-fprofile-instr-generate", "-fcoverage-mapping")
+    run(["clang", "-std=c99", "-O0", *options, *counting, "-c", *sources], cwd=folder)
+    run(["clang", "-std=c99", "-O1", *options, f"-I{runtime}", "-c", *mine], cwd=folder)
+    objects = [folder / f"{source.stem}.o" for source in (*sources, *mine)]
+    run(["clang", "-fsanitize=fuzzer", counting[0], *objects, "-o", folder / "fuzzer"])
+    done = subprocess.run(
+        [folder / "fuzzer", "-runs=0", *corpora],
+        env={**os.environ, "LLVM_PROFILE_FILE": str(folder / "raw")},
+        cwd=folder, capture_output=True, text=True, errors="replace", check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise ToolError(f"the kept inputs end with code {done.returncode}:\n{done.stderr[-2000:]}")
+    run(["llvm-profdata", "merge", "raw", "-o", "merged"], cwd=folder)
+    exported = run(
+        ["llvm-cov", "export", "-format=lcov", "-instr-profile=merged", folder / "fuzzer"],
+        cwd=folder,
+    )
+    return _lines(exported)
+
+
+def _lines(tracefile: str) -> dict[str, int]:
+    """How often each line ran; the public header has macros only, arm_acle.h is ours."""
+    counts: dict[str, int] = {}
+    name = ""
+    for record in tracefile.splitlines():
+        kind, _, value = record.partition(":")
+        if kind == "SF":
+            name = Path(value).name
+        elif kind == "DA" and name not in ("tcuq.h", "arm_acle.h"):
+            line, count = value.split(",")[:2]
+            counts[f"{name}:{line}"] = int(count)
+    return counts

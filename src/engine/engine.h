@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The host's engine, tcuq.runtime._engine: what its files share. It is built for hosts and never flashed.
+ * Limited API of Python 3.11: one build for all later ones. */
+#ifndef ENGINE_H
+#define ENGINE_H
+
+#ifndef Py_LIMITED_API /* CMake says it too */
+#define Py_LIMITED_API 0x030B0000
+#endif
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "tcuq.h"
+#include "tcuq_internal.h"
+
+/* Nine arrays, terms and two arrays each, channels, seven parts of the monitor's memory, scratch. */
+#define ENGINE_BLOCKS (9 + 1 + 2 * (int)TCUQ_MAX_TERMS + 1 + 7 + 1)
+#define DECISION_MEMBERS 6
+
+#define LEVELS ((double)TCUQ_RISK_LEVELS)
+#define LEVELS_Q16 (LEVELS * 65536.0)
+
+/* How a step's numbers become the device's bytes. */
+typedef struct {
+    uint8_t logits; /* 1: posteriors come as logits */
+    double feature_scale;
+    double max_magnitude; /* of any number */
+    double sum_tolerance; /* of a row of probabilities */
+} quantizer;
+
+typedef enum { ITEM_BYTE, ITEM_FLOAT, ITEM_DOUBLE } item;
+
+typedef struct {
+    PyObject ob_base;
+    tcuq_profile profile;
+    tcuq_monitor monitor;
+    quantizer quantizer;
+    Py_ssize_t storage;
+    Py_ssize_t block; /* steps that scratch has room for */
+    uint8_t *scratch; /* their posteriors, then their features */
+    int busy;         /* set and read with the GIL held */
+    int count;
+    void *blocks[ENGINE_BLOCKS];
+    PyObject *decisions; /* a tuple: the Decision type, outcomes, alarms, the type's members */
+    allocfunc allocate;
+    descrsetfunc set[DECISION_MEMBERS];
+} engine;
+
+/* fields.c: a number of a struct, or `count` of them in a row (0: the number alone). */
+typedef enum { U8, U16, I16, U32, I32, F64 } kind;
+
+typedef struct {
+    const char *name;
+    size_t offset;
+    kind kind;
+    Py_ssize_t count;
+} field;
+
+/* A dict of the spec and what its fields are called in errors. */
+typedef struct {
+    PyObject *dict;
+    char prefix[24]; /* "", "terms[0]." */
+} place;
+
+/* A new reference to a field's value; null with an error set if it is missing. */
+PyObject *field_value(const place *at, const char *name);
+int wrong_field(const place *at, const char *name, PyObject *error, const char *what);
+int read_fields(const place *at, const field *fields, void *into);
+int view_of(PyObject *value, const char *prefix, const char *name, int flags, Py_buffer *view);
+
+/* spec.c: fills profile, monitor and quantizer from a dict; -1 with an error set. */
+int engine_read(engine *self, PyObject *spec);
+
+/* quantize.c: false if a number breaks its rule; `to` is then of no use. */
+bool quantize_posteriors(const quantizer *how, const void *from, item as, size_t classes, size_t rows,
+                         uint8_t *restrict to);
+bool quantize_features(const quantizer *how, const void *from, item as, size_t count,
+                       int8_t *restrict to);
+
+/* inputs.c: a step, or many, as arrays that are taken as they are. */
+typedef struct {
+    Py_buffer posteriors;
+    Py_buffer features; /* buf is null where there are none */
+    item posterior;
+    item feature;
+    Py_ssize_t steps;
+} inputs;
+
+/* Rows (dimensions 1) or arrays of rows (2); false, without an error, if they must be converted first. */
+bool inputs_take(const engine *self, PyObject *const *args, int dimensions, inputs *in);
+void inputs_release(inputs *in);
+
+/* The device's bytes of steps from `begin` on: the arrays' own, or in scratch, which has room for
+ * self->block of them. False: a number breaks its rule. */
+bool inputs_quantized(const engine *self, const inputs *in, Py_ssize_t begin, Py_ssize_t count,
+                      const uint8_t **posteriors, const int8_t **features);
+
+/* decision.c: keeps what Decisions are made of; -1 with an error set. */
+int decisions_read(engine *self, PyObject *type, PyObject *outcomes, PyObject *alarms);
+PyObject *decision_of(const engine *self, const tcuq_decision *said);
+
+/* steps.c: the methods that take steps. */
+PyObject *engine_step(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *engine_signals(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *engine_takes(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *engine_run(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *engine_quantize(PyObject *self, PyObject *const *args, Py_ssize_t count);
+
+/* engine.c: -1 with an error set, where that is an answer. */
+int engine_free_to_use(const engine *self);
+PyObject *tuple_of(const long *values, Py_ssize_t count);
+
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The spec, a dict that tcuq.quantize makes, as the runtime's structs, and the memory they ask for. */
+#include <string.h>
+
+#include "engine.h"
+
+#define BLOCK_BYTES 8192 /* of steps quantised at once: a quarter of a small first cache */
+#define CACHE_LINE 128u  /* bytes: where lines are shorter, they are fetched in pairs */
+
+#define PROFILE(name, kind) {#name, offsetof(tcuq_profile, name), kind, 0}
+#define TERM(name, kind) {#name, offsetof(tcuq_term, name), kind, 0}
+#define CHANNEL(name, kind, count) {#name, offsetof(tcuq_channel, name), kind, count}
+#define QUANTIZER(name, kind) {#name, offsetof(quantizer, name), kind, 0}
+#define END {NULL, 0, U8, 0}
+
+static const field profile_fields[] = {
+    PROFILE(hash, U32),
+    PROFILE(classes, U16),
+    PROFILE(width, U16),
+    PROFILE(dimensions, U8),
+    PROFILE(blend_q15, U16),
+    PROFILE(mix_q15, U16),
+    PROFILE(projection_shift, U8),
+    PROFILE(mean_count, U16),
+    PROFILE(novelty_exponent, U8),
+    PROFILE(weight_shift, U8),
+    PROFILE(bias_q16, I32),
+    PROFILE(adaptive, U8),
+    PROFILE(alpha_q16, U16),
+    PROFILE(step, U16),
+    PROFILE(start, U16),
+    PROFILE(anchor, U16),
+    PROFILE(warmup, U32),
+    PROFILE(rate_q16, U32),
+    PROFILE(burst_q16, U32),
+    END,
+};
+
+static const field term_fields[] = {
+    TERM(signal, U8),
+    TERM(lower, U8),
+    TERM(ewma, U8),
+    TERM(dead_q10, U16),
+    TERM(cap_q10, U16),
+    TERM(weight_q8, U16),
+    TERM(slope_q8, U16),
+    TERM(start, I16),
+    END,
+};
+
+static const field channel_fields[] = {
+    CHANNEL(signal, U8, 0),
+    CHANNEL(flag, U8, 0),
+    CHANNEL(two_sided, U8, 0),
+    CHANNEL(block, U16, 0),
+    CHANNEL(limit_q8, U16, 0),
+    CHANNEL(centre, I32, 0),
+    CHANNEL(edges, I32, 3),
+    CHANNEL(gains_q8, I16, 4),
+    END,
+};
+
+static const field quantizer_fields[] = {
+    QUANTIZER(logits, U8),
+    QUANTIZER(feature_scale, F64),
+    QUANTIZER(max_magnitude, F64),
+    QUANTIZER(sum_tolerance, F64),
+    END,
+};
+
+/* Zeroed memory that lives as long as the engine. */
+static void *engine_own(engine *self, size_t count, size_t size)
+{
+    void *block = NULL;
+    if (self->count < ENGINE_BLOCKS) {
+        block = PyMem_Calloc((count != 0u) ? count : 1u, size);
+    }
+    if (block == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    self->blocks[self->count] = block;
+    self->count++;
+    return block;
+}
+
+/* How many items of which size an array has, and whether it may be None. */
+typedef struct {
+    size_t size;
+    size_t least;
+    size_t most;
+    bool needed;
+} extent;
+
+static extent exactly(size_t count, size_t size, bool needed)
+{
+    const extent one = {size, count, count, needed};
+    return one;
+}
+
+/* Copies an array the engine then owns, with its length; null if it is None, or with an error set. */
+static const void *read_array(engine *self, const place *at, const char *name, extent items,
+                              size_t *count)
+{
+    Py_buffer view;
+    void *copy = NULL;
+    PyObject *value = field_value(at, name);
+    if (value == Py_None) {
+        if (items.needed) {
+            (void)wrong_field(at, name, PyExc_ValueError, "None");
+        }
+    } else if ((value != NULL) && (view_of(value, at->prefix, name, PyBUF_SIMPLE, &view) == 0)) {
+        const size_t bytes = (size_t)view.len;
+        *count = bytes / items.size;
+        if ((bytes % items.size != 0u) || (*count < items.least) || (*count > items.most)) {
+            PyErr_Format(PyExc_ValueError, "%s%s: %zd bytes, not %zu..%zu items of %zu", at->prefix,
+                         name, view.len, items.least, items.most, items.size);
+        } else {
+            copy = engine_own(self, *count, items.size);
+        }
+        if ((copy != NULL) && (bytes != 0u)) {
+            memcpy(copy, view.buf, bytes);
+        }
+        PyBuffer_Release(&view);
+    }
+    Py_XDECREF(value);
+    return copy;
+}
+
+static int read_arrays(engine *self, const place *at)
+{
+    tcuq_profile *profile = &self->profile;
+    const size_t rows = profile->dimensions;
+    const size_t groups = (rows + 3u) / 4u;
+    const extent some = {1u, 1u, TCUQ_MAX_LAGS, true};
+    size_t lags = 0u;
+    size_t count;
+    const void *copy = read_array(self, at, "lags", some, &lags);
+    if (copy == NULL) {
+        return -1;
+    }
+    memcpy(profile->lags, copy, lags);
+    profile->lag_count = (uint8_t)lags;
+    const struct {
+        const char *name;
+        size_t offset;
+        extent items;
+    } arrays[] = {
+#define ARRAY(name, count, type, needed)                                                            \
+    {#name, offsetof(tcuq_profile, name), exactly(count, sizeof(type), needed)}
+        ARRAY(lag_weights_q15, lags *(lags + 1u) / 2u, uint16_t, true),
+        ARRAY(projection, rows *profile->width, int8_t, false),
+        ARRAY(projection_bias, rows, int32_t, false),
+        ARRAY(whitening, groups *(groups + 1u) * 2u, uint64_t, false),
+        ARRAY(whitening_shift, 4u * groups, uint8_t, false),
+        ARRAY(means, 4u * groups *profile->mean_count, int16_t, false),
+        ARRAY(mean_squares, profile->mean_count, int32_t, false),
+    };
+    for (size_t i = 0u; i < sizeof arrays / sizeof arrays[0]; i++) {
+        copy = read_array(self, at, arrays[i].name, arrays[i].items, &count);
+        memcpy((char *)profile + arrays[i].offset, &copy, sizeof copy);
+        if (PyErr_Occurred()) {
+            return -1;
+        }
+    }
+    copy = read_array(self, at, "weights", exactly(4u, sizeof(int16_t), profile->terms == NULL), &count);
+    if (copy != NULL) {
+        memcpy(profile->weights, copy, sizeof profile->weights);
+    }
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static int read_term(engine *self, const place *at, void *entry)
+{
+    tcuq_term *term = entry;
+    const extent some = {sizeof(int16_t), 1u, TCUQ_MAX_POINTS, true};
+    size_t count = 0u;
+    if (read_fields(at, term_fields, term) < 0) {
+        return -1;
+    }
+    term->points = read_array(self, at, "points", some, &count);
+    if (term->points == NULL) {
+        return -1;
+    }
+    term->point_count = (uint8_t)count;
+    term->bits_q10 = read_array(self, at, "bits_q10", exactly(count, sizeof(uint16_t), true), &count);
+    return (term->bits_q10 == NULL) ? -1 : 0;
+}
+
+static int read_channel(engine *self, const place *at, void *entry)
+{
+    (void)self;
+    return read_fields(at, channel_fields, entry);
+}
+
+/* A list of dicts, as entries of `size` bytes each. */
+typedef struct {
+    const char *name;
+    Py_ssize_t most;
+    size_t size;
+    int (*read)(engine *self, const place *at, void *entry);
+} entries;
+
+/* Entry by entry: reading one may run code that shortens the list. */
+static int read_entries(engine *self, const entries *what, PyObject *list, Py_ssize_t count, char *into)
+{
+    int done = (into == NULL) ? -1 : 0;
+    for (Py_ssize_t i = 0; (done == 0) && (i < count); i++) {
+        place at = {PyList_GetItem(list, i), ""};
+        PyOS_snprintf(at.prefix, sizeof at.prefix, "%s[%d].", what->name, (int)i);
+        if (at.dict == NULL) {
+            return -1;
+        }
+        if (!PyDict_Check(at.dict)) {
+            PyErr_Format(PyExc_TypeError, "%s[%zd]: not a dict", what->name, i);
+            return -1;
+        }
+        Py_INCREF(at.dict);
+        done = what->read(self, &at, &into[(size_t)i * what->size]);
+        Py_DECREF(at.dict);
+    }
+    return done;
+}
+
+static const void *read_list(engine *self, const place *at, entries what, uint8_t *count)
+{
+    void *into = NULL;
+    PyObject *list = field_value(at, what.name);
+    if ((list != NULL) && (list != Py_None)) {
+        const Py_ssize_t size = PyList_Check(list) ? PyList_Size(list) : -1;
+        if (size < 0) {
+            (void)wrong_field(at, what.name, PyExc_TypeError, "neither None nor a list");
+        } else if ((size < 1) || (size > what.most)) {
+            PyErr_Format(PyExc_ValueError, "%s: %zd entries, not 1..%zd", what.name, size, what.most);
+        } else {
+            into = engine_own(self, (size_t)size, what.size);
+            (void)read_entries(self, &what, list, size, into);
+            *count = (uint8_t)size;
+        }
+    }
+    Py_XDECREF(list);
+    return into;
+}
+
+/* Zeroed memory in lines of the cache of its own, so that no other engine's thread writes to them too. */
+static void *engine_apart(engine *self, size_t bytes)
+{
+    char *block = engine_own(self, bytes + 2u * CACHE_LINE, 1u);
+    return (block == NULL) ? NULL : block + (CACHE_LINE - (uintptr_t)block % CACHE_LINE);
+}
+
+/* One part of the monitor's memory, null if empty: counts towards what a device keeps. */
+static void *engine_keep(engine *self, size_t count, size_t size)
+{
+    self->storage += (Py_ssize_t)(count * size);
+    return (count == 0u) ? NULL : engine_apart(self, count * size);
+}
+
+static int engine_allocate(engine *self)
+{
+    const tcuq_profile *profile = &self->profile;
+    tcuq_monitor *monitor = &self->monitor;
+    const size_t past = profile->lags[profile->lag_count - 1u];
+    const Py_ssize_t step = (Py_ssize_t)profile->classes + profile->width;
+    size_t smoothed = 0u;
+    for (uint8_t i = 0u; i < profile->term_count; i++) {
+        smoothed = (profile->terms[i].ewma != 0u) ? profile->term_count : smoothed;
+    }
+    monitor->profile = profile;
+    monitor->core = engine_keep(self, 1u, sizeof(tcuq_core));
+    monitor->slots = engine_keep(self, past, sizeof(tcuq_slot));
+    monitor->posteriors = engine_keep(self, past * profile->classes, sizeof(uint8_t));
+    monitor->features = engine_keep(self, past * profile->dimensions, sizeof(int8_t));
+    monitor->smoothed_q8 = engine_keep(self, smoothed, sizeof(int32_t));
+    monitor->channels = engine_keep(self, profile->channel_count, sizeof(tcuq_channel_state));
+    monitor->telemetry = engine_keep(self, 1u, sizeof(tcuq_telemetry));
+    self->block = (step < BLOCK_BYTES) ? BLOCK_BYTES / (step + 1) : 1;
+    self->scratch = engine_apart(self, (size_t)(self->block * step));
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+int engine_read(engine *self, PyObject *spec)
+{
+    const place top = {spec, ""};
+    const entries terms = {"terms", TCUQ_MAX_TERMS, sizeof(tcuq_term), read_term};
+    const entries channels = {"channels", TCUQ_MAX_CHANNELS, sizeof(tcuq_channel), read_channel};
+    tcuq_profile *profile = &self->profile;
+    profile->format = TCUQ_PROFILE_FORMAT;
+    if ((read_fields(&top, profile_fields, profile) < 0) ||
+        (read_fields(&top, quantizer_fields, &self->quantizer) < 0)) {
+        return -1;
+    }
+    profile->terms = read_list(self, &top, terms, &profile->term_count);
+    if (PyErr_Occurred() || (read_arrays(self, &top) < 0)) {
+        return -1;
+    }
+    profile->channels = read_list(self, &top, channels, &profile->channel_count);
+    return (PyErr_Occurred() || (engine_allocate(self) < 0)) ? -1 : 0;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps in, decisions out: one by one, or many in a loop without the GIL.
+ *
+ * Python code runs only while arguments are read, never between the busy check and the runtime. */
+#include <string.h>
+
+#include "engine.h"
+
+#define OUTPUTS 6
+
+/* ---- one step ---- */
+
+/* Reads the arguments of one step, quantised: 1; 0 if they are not taken as they are; -1 with an error. */
+static int step_take(engine *self, PyObject *const *args, Py_ssize_t count, inputs *in,
+                     const uint8_t **posterior, const int8_t **features)
+{
+    if (count != 2) {
+        PyErr_Format(PyExc_TypeError, "expected posterior and features, got %zd arguments", count);
+        return -1;
+    }
+    if (!inputs_take(self, args, 1, in)) {
+        return 0;
+    }
+    int taken = engine_free_to_use(self);
+    if (taken == 0) {
+        taken = inputs_quantized(self, in, 0, 1, posterior, features) ? 1 : 0;
+    }
+    if (taken != 1) {
+        inputs_release(in);
+    }
+    return taken;
+}
+
+PyObject *engine_step(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    engine *self = (engine *)object;
+    const uint8_t *posterior;
+    const int8_t *features;
+    tcuq_decision d;
+    inputs in;
+    const int taken = step_take(self, args, count, &in, &posterior, &features);
+    if (taken != 1) {
+        return (taken < 0) ? NULL : Py_NewRef(Py_None);
+    }
+    tcuq_step(&self->monitor, posterior, features, &d);
+    inputs_release(&in);
+    return decision_of(self, &d);
+}
+
+PyObject *engine_signals(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    engine *self = (engine *)object;
+    const uint8_t *posterior;
+    const int8_t *features;
+    tcuq_signals s;
+    inputs in;
+    const int taken = step_take(self, args, count, &in, &posterior, &features);
+    if (taken != 1) {
+        return (taken < 0) ? NULL : Py_NewRef(Py_None);
+    }
+    tcuq_signals_all(&self->monitor, posterior, features, &s);
+    inputs_release(&in);
+    const long values[] = {
+        s.label,
+        (long)s.confidence_q16,
+        s.values_q15[TCUQ_DIVERGENCE],
+        s.values_q15[TCUQ_INSTABILITY],
+        s.values_q15[TCUQ_INCONSISTENCY],
+        s.values_q15[TCUQ_DOUBT],
+        s.low_confidence_q10,
+        s.novelty_q10,
+        s.whole_past ? 1 : 0,
+    };
+    return tuple_of(values, 9);
+}
+
+/* ---- many steps ---- */
+
+/* What a run fills, by bytes a step. */
+static const struct {
+    const char *name;
+    Py_ssize_t size;
+} outputs[OUTPUTS] = {
+    {"label", sizeof(int32_t)},
+    {"risk", sizeof(double)},
+    {"threshold", sizeof(double)},
+    {"exceeded", 1},
+    {"outcome", 1},
+    {"alarm", 1},
+};
+
+/* What becomes of a block of steps, quantised, the first of which is `begin`. */
+typedef void (*consumer)(const engine *self, const uint8_t *posteriors, const int8_t *features,
+                         Py_ssize_t begin, Py_ssize_t count, void *const *out);
+
+static void decide(const engine *self, const uint8_t *posteriors, const int8_t *features,
+                   Py_ssize_t begin, Py_ssize_t count, void *const *out)
+{
+    int32_t *label = out[0];
+    double *risk = out[1];
+    double *threshold = out[2];
+    uint8_t *exceeded = out[3];
+    uint8_t *outcome = out[4];
+    uint8_t *alarm = out[5];
+    for (Py_ssize_t i = begin; i < begin + count; i++) {
+        tcuq_decision d;
+        tcuq_step(&self->monitor, posteriors, features, &d);
+        label[i] = d.label;
+        risk[i] = d.risk / LEVELS;
+        threshold[i] = d.threshold_q16 / LEVELS_Q16;
+        exceeded[i] = d.exceeded;
+        outcome[i] = d.outcome;
+        alarm[i] = d.alarm;
+        posteriors += self->profile.classes;
+        features = (features == NULL) ? NULL : features + self->profile.width;
+    }
+}
+
+static void copy(const engine *self, const uint8_t *posteriors, const int8_t *features,
+                 Py_ssize_t begin, Py_ssize_t count, void *const *out)
+{
+    const Py_ssize_t classes = self->profile.classes;
+    const Py_ssize_t width = self->profile.width;
+    memcpy((char *)out[0] + begin * classes, posteriors, (size_t)(count * classes));
+    if (features != NULL) {
+        memcpy((char *)out[1] + begin * width, features, (size_t)(count * width));
+    }
+}
+
+/* All steps, block by block, without the GIL: how many before a number broke its rule. */
+static Py_ssize_t consume(engine *self, const inputs *in, consumer each, void *const *out)
+{
+    Py_ssize_t begin = 0;
+    self->busy = 1;
+    Py_BEGIN_ALLOW_THREADS
+    while (begin < in->steps) {
+        const Py_ssize_t left = in->steps - begin;
+        const Py_ssize_t count = (left < self->block) ? left : self->block;
+        const uint8_t *posteriors;
+        const int8_t *features;
+        if (!inputs_quantized(self, in, begin, count, &posteriors, &features)) {
+            break;
+        }
+        each(self, posteriors, features, begin, count, out);
+        begin += count;
+    }
+    Py_END_ALLOW_THREADS
+    self->busy = 0;
+    return begin;
+}
+
+static PyObject *run_into(engine *self, PyObject *const *args, const inputs *in)
+{
+    Py_buffer views[OUTPUTS];
+    void *out[OUTPUTS];
+    PyObject *done = NULL;
+    int held = 0;
+    while (held < OUTPUTS) {
+        const Py_ssize_t size = outputs[held].size;
+        Py_buffer *view = &views[held];
+        if (view_of(args[held], "", outputs[held].name, PyBUF_WRITABLE, view) < 0) {
+            break;
+        }
+        out[held] = view->buf;
+        held++;
+        if ((view->len != in->steps * size) || ((uintptr_t)view->buf % (size_t)size != 0u)) {
+            PyErr_Format(PyExc_ValueError, "%s: %zd bytes, not %zd x %zd, aligned",
+                         outputs[held - 1].name, view->len, in->steps, size);
+            break;
+        }
+    }
+    if (!PyErr_Occurred() && (engine_free_to_use(self) == 0)) {
+        done = PyLong_FromSsize_t(consume(self, in, decide, out));
+    }
+    while (held > 0) {
+        held--;
+        PyBuffer_Release(&views[held]);
+    }
+    return done;
+}
+
+static int inputs_needed(const engine *self, PyObject *const *args, inputs *in)
+{
+    if (inputs_take(self, args, 2, in)) {
+        return 0;
+    }
+    PyErr_SetString(PyExc_ValueError, "posteriors, features: not arrays that takes() takes");
+    return -1;
+}
+
+PyObject *engine_takes(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    inputs in;
+    if (count != 2) {
+        return PyErr_Format(PyExc_TypeError, "expected posteriors and features, got %zd arguments", count);
+    }
+    if (!inputs_take((engine *)object, args, 2, &in)) {
+        Py_RETURN_FALSE;
+    }
+    inputs_release(&in);
+    Py_RETURN_TRUE;
+}
+
+PyObject *engine_run(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    engine *self = (engine *)object;
+    inputs in;
+    if (count != 2 + OUTPUTS) {
+        return PyErr_Format(PyExc_TypeError, "expected %d arguments, got %zd", 2 + OUTPUTS, count);
+    }
+    if (inputs_needed(self, args, &in) < 0) {
+        return NULL;
+    }
+    PyObject *done = run_into(self, &args[2], &in);
+    inputs_release(&in);
+    return done;
+}
+
+PyObject *engine_quantize(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    engine *self = (engine *)object;
+    inputs in;
+    if (count != 2) {
+        return PyErr_Format(PyExc_TypeError, "expected posteriors and features, got %zd arguments", count);
+    }
+    if (inputs_needed(self, args, &in) < 0) {
+        return NULL;
+    }
+    PyObject *posteriors = PyBytes_FromStringAndSize(NULL, in.steps * self->profile.classes);
+    PyObject *features = PyBytes_FromStringAndSize(NULL, in.steps * self->profile.width);
+    PyObject *both = NULL;
+    if ((posteriors != NULL) && (features != NULL) && (engine_free_to_use(self) == 0)) {
+        void *const out[] = {PyBytes_AsString(posteriors), PyBytes_AsString(features)};
+        both = (consume(self, &in, copy, out) == in.steps) ? PyTuple_Pack(2, posteriors, features)
+                                                           : Py_NewRef(Py_None);
+    }
+    Py_XDECREF(posteriors);
+    Py_XDECREF(features);
+    inputs_release(&in);
+    return both;
+}

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tcuq
+from conformance import feature_bytes, posterior_bytes, probabilities_of
+from tcuq.decision import Decision
+from tcuq.device import ALARMS, OUTCOMES, DeviceMonitor, run_many
+from tcuq.quantize import quantize
+from tcuq.runtime import Engine
+from tcuq.stream import MAX_MAGNITUDE, SUM_TOLERANCE
+
+
+@pytest.fixture(scope="module")
+def narrow(synthetic: Callable[..., tcuq.Stream]) -> tcuq.Profile:
+    """Three classes, four features, probabilities."""
+    with pytest.warns(tcuq.CalibrationWarning):
+        return tcuq.fit(synthetic(seed=1), verbose=False)
+
+
+def engine_of(profile: tcuq.Profile, **changes: object) -> Engine:
+    """The engine of a profile, changed."""
+    rules = {
+        "logits": 0,
+        "feature_scale": 0.05,
+        "max_magnitude": MAX_MAGNITUDE,
+        "sum_tolerance": SUM_TOLERANCE,
+    }
+    return Engine({**quantize(profile), **rules, **changes}, Decision, OUTCOMES, ALARMS)
+
+
+@pytest.mark.parametrize("classes", [2, 7, 8, 9, 10, 129, 1000])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("logits", [0, 1])
+def test_posteriors_are_quantised_as_specified(
+    narrow: tcuq.Profile, classes: int, dtype: type, logits: int
+) -> None:
+    """Bit for bit what NumPy makes of them, from flat rows to certain ones, ties among them."""
+    rng = np.random.default_rng(classes)
+    rows = rng.normal(size=(2000, classes)) * rng.exponential(4, (2000, 1))
+    rows[:5] = 0
+    rows[1, 0] = 1000
+    rows[2, 1] = -1000
+    rows[3] = np.log(1 + np.arange(classes) % 2)
+    if not logits:
+        rows = probabilities_of(rows)
+        rows[4] = np.arange(classes) < 2
+        rows[4, :2] = [1.5 / 256, 254.5 / 256]  # ties go to even
+        rows[5:] *= rng.uniform(0.985, 1.015, (1995, 1))
+    given: Any = rows.astype(dtype)
+    columns: Any = np.zeros((2000, 4), dtype)
+    made = engine_of(narrow, classes=classes, logits=logits).quantize(given, columns)
+    assert made is not None
+    values = given.astype(np.float64)
+    shares = probabilities_of(values) if logits else values / values.sum(axis=1, keepdims=True)
+    assert (np.frombuffer(made[0], np.uint8).reshape(rows.shape) == posterior_bytes(shares)).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [0.05, 0.25, 1e-12, 1e12])
+def test_features_are_quantised_as_specified(
+    narrow: tcuq.Profile, dtype: type, scale: float
+) -> None:
+    """Bit for bit what NumPy makes of them: ties to even, saturated, none of any size wraps."""
+    rng = np.random.default_rng(3)
+    wide: Any = (rng.normal(size=(3000, 4)) * rng.choice([1, 60, 200], (3000, 1))) * scale
+    ties = (np.arange(1200) - 600).reshape(300, 4) / 4
+    wide[:300] = ties * scale
+    wide[300:302] = [[1e9, -1e9, 0, -0.0], [1e-300, -1e-300, 127.5 * scale, -127.5 * scale]]
+    wide = np.clip(wide, -MAX_MAGNITUDE, MAX_MAGNITUDE).astype(dtype)
+    rows: Any = np.full((3000, 3), 1 / 3, dtype)
+    made = engine_of(narrow, feature_scale=scale).quantize(rows, wide)
+    assert made is not None
+    found = np.frombuffer(made[1], np.int8).reshape(wide.shape)
+    assert (found == feature_bytes(wide, scale)).all()
+
+
+def test_every_way_in_is_the_same(
+    narrow: tcuq.Profile, synthetic: Callable[..., tcuq.Stream]
+) -> None:
+    """Lists, other types, other orders and the device's own bytes decide alike, step and run."""
+    stream = synthetic(steps=200, seed=2)
+    rows, wide = stream.posteriors.astype(np.float32), np.asarray(stream.features, np.float32)
+    trace = DeviceMonitor(narrow).run(rows, wide)
+    row_bytes, wide_bytes = DeviceMonitor(narrow).quantize(rows, wide)
+    ways: dict[str, tuple[Any, Any]] = {
+        "double": (rows.astype(np.float64), wide.astype(np.float64)),
+        "mixed": (rows.astype(np.float64), wide),
+        "lists": (rows.tolist(), wide.tolist()),
+        "fortran": (np.asfortranarray(rows), np.asfortranarray(wide)),
+        "strided": (np.repeat(rows, 2, axis=0)[::2], np.repeat(wide, 2, axis=1)[:, ::2]),
+        "swapped": (rows.astype(">f4"), wide.astype(">f8")),
+        "quantised": (row_bytes, wide_bytes),
+        "quantised, fortran": (np.asfortranarray(row_bytes), np.asfortranarray(wide_bytes)),
+    }
+    for posteriors, features in ways.values():
+        found = DeviceMonitor(narrow).run(posteriors, features)
+        assert all((getattr(found, n) == getattr(trace, n)).all() for n in tcuq.Trace.__slots__)
+        monitor = DeviceMonitor(narrow)
+        assert [monitor.step(p, f) for p, f in zip(posteriors, features, strict=True)] == [
+            trace[step] for step in range(200)
+        ]
+
+
+def test_integers_are_numbers_unless_both_are_bytes(narrow: tcuq.Profile) -> None:
+    """A one-hot row of integers is a certain posterior, not one of a 256th."""
+    monitor = DeviceMonitor(narrow)
+    for kind in (np.int64, np.uint8):
+        monitor.reset()
+        decision = monitor.step(np.array([0, 1, 0], kind), [0, 0, 0, 0])
+        assert decision.label == 1
+        assert decision == DeviceMonitor(narrow).step([0.0, 1.0, 0.0], [0.0] * 4)
+
+
+def wrong_steps() -> list[tuple[Any, Any]]:
+    """What a step must not be, three classes and four features being right."""
+    good, wide = np.full(3, 1 / 3, np.float32), np.zeros(4, np.float32)
+    off: list[tuple[Any, Any]] = [(good * factor, wide) for factor in (1.03, 0.97, 0, np.nan)]
+    for dtype in (np.float32, np.float64):
+        for wrong in (np.nan, np.inf, 1.5e9, -2e9):
+            off.append((good, np.array([0, wrong, 0, 0], dtype)))
+            off.append((np.array([0.5, wrong, 0.5], dtype), wide))
+        off.append((np.array([1.1, -0.1, 0], dtype), wide))
+    return [
+        *off, (good[:2], wide), (good, wide[:3]), (good, None), (good, good), ("no", wide),
+        (good, ["a"] * 4), (good.astype(complex), wide), (good, wide[None]), (good, 1.0),
+        ([0.2, [0.8]], wide), (None, None),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("index", range(len(wrong_steps())))
+def test_refusals_are_the_references(narrow: tcuq.Profile, index: int) -> None:
+    """What Monitor refuses DeviceMonitor refuses, by the same words, and stays as it was."""
+    posterior, features = wrong_steps()[index]
+    monitor, reference = DeviceMonitor(narrow), tcuq.Monitor(narrow)
+    state = monitor.snapshot()
+    with pytest.raises(tcuq.InputError) as expected:
+        reference.step(posterior, features)
+    with pytest.raises(tcuq.InputError) as found:
+        monitor.step(posterior, features)
+    assert str(found.value) == str(expected.value)
+    assert monitor.snapshot() == state
+
+
+def test_a_run_that_is_refused_late_leaves_the_monitor_as_it_was(
+    narrow: tcuq.Profile, synthetic: Callable[..., tcuq.Stream]
+) -> None:
+    """One NaN at the end, in either array, by run and by quantize: named, and nothing happened."""
+    stream = synthetic(steps=5000)
+    monitor = DeviceMonitor(narrow)
+    monitor.run(stream.posteriors[:100], stream.features[:100])  # type: ignore[index]
+    state = monitor.snapshot()
+    for name, column in (("posteriors", 2), ("features", 3)):
+        rows, wide = stream.posteriors.copy(), np.array(stream.features)
+        {"posteriors": rows, "features": wide}[name][4990, column] = np.nan
+        message = f"^{name} must be finite .* got nan at step 4990, column {column}$"
+        with pytest.raises(tcuq.InputError, match=message):
+            monitor.run(rows, wide, starts=[0, 1000])
+        with pytest.raises(tcuq.InputError, match=message):
+            monitor.quantize(rows, wide)
+        assert monitor.snapshot() == state
+
+
+def test_bytes_of_another_shape_are_refused(narrow: tcuq.Profile) -> None:
+    """Classes, width, steps and missing features, by name, rule and value."""
+    monitor = DeviceMonitor(narrow)
+    rows, wide = np.zeros((5, 3), np.uint8), np.zeros((5, 4), np.int8)
+    for posteriors, features, message in (
+        (rows[:, :2], wide, r"^posteriors must have the shape \(steps, 3\), got \(5, 2\)"),
+        (rows[0], wide, r"^posteriors must have the shape \(steps, 3\), got \(3,\)"),
+        (rows, wide[:4], r"^features must have the shape \(5, 4\), got \(4, 4\)"),
+        (rows, None, r"^features must have the shape \(5, 4\), got None"),
+    ):
+        with pytest.raises(tcuq.InputError, match=message):
+            monitor.run(posteriors, features)
+
+
+def test_progress_and_starts(narrow: tcuq.Profile, synthetic: Callable[..., tcuq.Stream]) -> None:
+    """Parts of a stream are told of one by one; history does not reach across."""
+    stream = synthetic(steps=300)
+    told: list[int] = []
+    one, many = DeviceMonitor(narrow), DeviceMonitor(narrow)
+    trace = one.run(stream.posteriors, stream.features, starts=[0, 100, 250], progress=told.append)
+    assert told == [100, 150, 50]
+    for begin, end in ((0, 100), (100, 250), (250, 300)):
+        many.reset_history()
+        part = many.run(stream.posteriors[begin:end], stream.features[begin:end])  # type: ignore[index]
+        assert (part.risk == trace.risk[begin:end]).all()
+
+
+@pytest.mark.parametrize("threads", [None, 1, 3])
+def test_many_streams_at_once_are_each_alone(
+    narrow: tcuq.Profile, synthetic: Callable[..., tcuq.Stream], threads: int | None
+) -> None:
+    """In threads every stream gets the decisions, and every monitor the state, it gets alone."""
+    streams = [synthetic(steps=2000 + 100 * seed, seed=seed) for seed in range(7)]
+    alone = [DeviceMonitor(narrow) for _ in streams]
+    together = [DeviceMonitor(narrow) for _ in streams]
+    expected = [m.run_stream(s) for m, s in zip(alone, streams, strict=True)]
+    found = run_many(together, streams, threads=threads)
+    for one, other in zip(expected, found, strict=True):
+        assert all((getattr(one, n) == getattr(other, n)).all() for n in tcuq.Trace.__slots__)
+    assert [m.snapshot() for m in alone] == [m.snapshot() for m in together]
+
+
+def test_many_streams_need_monitors_of_their_own(
+    narrow: tcuq.Profile, synthetic: Callable[..., tcuq.Stream]
+) -> None:
+    """One monitor for two streams is refused; a stream that is refused is, in its words."""
+    stream = synthetic(kind="logits")
+    with pytest.raises(tcuq.InputError, match=r"must be 2 different ones, .* got 1"):
+        run_many([DeviceMonitor(narrow)] * 2, [stream, stream])
+    with pytest.raises(tcuq.InputError, match="kind must be probabilities"):
+        run_many([DeviceMonitor(narrow)], [stream])

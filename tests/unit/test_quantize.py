@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+import re
+from pathlib import Path
+
+import tcuq.runtime
+from tcuq import quantize, settings, stream
+from tcuq.budget import Outcome
+from tcuq.settings import AlarmFlag
+
+HEADER = Path(tcuq.runtime.__file__).with_name("tcuq.h").read_text("utf-8")
+MACROS = {name: int(value) for name, value in re.findall(r"#define TCUQ_(\w+) (\d+)u\b", HEADER)}
+
+
+def enumerated(name: str) -> dict[str, int]:
+    """The members of one of the header's enums."""
+    body = re.search(r"typedef enum \{([^}]*)\} tcuq_" + name, HEADER)
+    assert body is not None
+    return {key: int(value) for key, value in re.findall(r"TCUQ_(\w+) = (\d+)", body[1])}
+
+
+def test_alarm_flags_are_the_headers() -> None:
+    """A flag has one number in Python, in the spec and on the device."""
+    said = {n.removeprefix("ALARM_"): v for n, v in MACROS.items() if n.startswith("ALARM_")}
+    assert said == {flag.name: flag.value for flag in AlarmFlag}
+
+
+def test_outcomes_and_signals_are_the_headers() -> None:
+    """The numbers that go to and come from the device mean the same on both sides."""
+    assert enumerated("outcome") == {outcome.name: outcome.value for outcome in Outcome}
+    signals = {name.upper(): index for index, name in enumerate(quantize.SIGNALS)}
+    assert enumerated("signal") == signals | {"SIGNALS": len(signals)}
+
+
+def test_limits_are_the_headers() -> None:
+    """What Python lets through is what the runtime takes."""
+    assert {
+        "MAX_CLASSES": stream.MAX_CLASSES,
+        "MAX_DIMENSIONS": settings.MAX_DIMENSIONS,
+        "MAX_BLOCK": quantize.MAX_BLOCK,
+        "MAX_STEP": quantize.MAX_LEDGER_STEP,
+        "RISK_LEVELS": settings.RISK_LEVELS,
+        "TOKEN": settings.TOKEN,
+    }.items() <= MACROS.items()
