@@ -11,27 +11,44 @@ from collections.abc import Callable, Iterator, Mapping
 import z3
 
 from proof.constants import axioms
-from proof.lemma import Lemma, lemma
+from proof.lemma import INT32, UINT32, Lemma, lemma
 
 BITS = 64  # room for every product in them
 VALUES = (-(2**31), 2**32 - 1)
+KINDS = {"uint32_t": UINT32, "int32_t": INT32}
+SHIFTS = (0, 31)  # a variable k is one
 OPERATORS: Mapping[type[ast.operator], Callable[[z3.BitVecRef, z3.BitVecRef], z3.BitVecRef]] = {
     ast.LShift: operator.lshift, ast.RShift: operator.rshift,  # arithmetic, as z3 has it
     ast.BitAnd: operator.and_, ast.Mult: operator.mul, ast.Add: operator.add,
+    ast.Sub: operator.sub,
 }  # fmt: skip
 
 
 def axiom_lemmas(stated: Mapping[str, str] | None = None) -> Iterator[Lemma]:
     """One lemma an axiom."""
     for name, text in (stated or axioms()).items():
-        head, _, body = text.partition(";")
-        kind, _, names = head.removeprefix("\\forall ").partition(" ")
-        low = 0 if kind == "uint32_t" else VALUES[0]
-        variables = {n.strip(): z3.BitVec(n.strip(), BITS) for n in names.split(",")}
-        ranges = z3.And(*(z3.And(v >= low, v <= VALUES[1]) for v in variables.values()))
+        *heads, body = text.split(";")
+        variables = dict(pair for head in heads for pair in _variables(head))
+        ranges = z3.And(*(z3.And(v >= low, v <= high) for v, low, high in variables.values()))
+        terms = {n: v for n, (v, _, _) in variables.items()}
         condition, arrow, claim = body.rpartition("==>")
-        given = _formula(condition, variables) if arrow else z3.BoolVal(val=True)
-        yield lemma(f"axiom {name}", z3.And(ranges, given), _formula(claim, variables))
+        if not arrow:
+            yield lemma(f"axiom {name}", ranges, _formula(claim, terms))
+            continue
+        given, both = _formula(condition.removesuffix("<"), terms), condition.endswith("<")
+        stated_claim = _formula(claim, terms)
+        if both:
+            yield lemma(f"axiom {name}", ranges, given == stated_claim)
+        else:
+            yield lemma(f"axiom {name}", z3.And(ranges, given), stated_claim)
+
+
+def _variables(head: str) -> Iterator[tuple[str, tuple[z3.BitVecRef, int, int]]]:
+    """Of a quantifier: what it binds, and the least and the largest value."""
+    kind, _, names = head.strip().removeprefix("\\forall ").partition(" ")
+    for name in (n.strip() for n in names.split(",")):
+        low, high = SHIFTS if name == "k" else KINDS.get(kind, VALUES)
+        yield name, (z3.BitVec(name, BITS), low, high)
 
 
 def _formula(text: str, variables: Mapping[str, z3.BitVecRef]) -> z3.BoolRef:
@@ -64,6 +81,8 @@ def _term(node: ast.expr, variables: Mapping[str, z3.BitVecRef]) -> z3.BitVecRef
             return z3.BitVecVal(value, BITS)
         case ast.Name(id=name):
             return variables[name]
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            return -_term(inner, variables)
         case ast.Call(func=ast.Name(id="tcuq_cells"), args=[left, right]):  # a product's name
             op: ast.operator = ast.Mult()
         case ast.BinOp(left=left, op=op, right=right):

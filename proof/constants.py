@@ -39,7 +39,7 @@ def tables(runtime: Path = RUNTIME) -> dict[str, tuple[int, ...]]:
 
 def axioms(runtime: Path = RUNTIME) -> dict[str, str]:
     """What the proof takes for granted, as one line each."""
-    text = (runtime / "tcuq_acsl.h").read_text("utf-8")
+    text = "".join(path.read_text("utf-8") for path in sorted(runtime.glob("tcuq_acsl*.h")))
     return {name: " ".join(body.split()) for name, body in AXIOM.findall(text)}
 
 

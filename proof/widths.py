@@ -16,7 +16,6 @@ from proof.lemma import (
     INT8,
     INT16,
     INT32,
-    UINT8,
     UINT16,
     UINT32,
     Case,
@@ -33,6 +32,7 @@ from proof.lemma import (
 Limits = Mapping[str, int]
 LOG_BITS = 10  # of a logarithm's fraction
 POSTERIOR_MOST = 255
+WHITENED: Range = (-(2**12), 2**12 - 1)  # tcuq_saturate_13
 
 
 def lemmas(limits: Limits | None = None) -> Iterator[Statement]:
@@ -50,11 +50,11 @@ def lemmas(limits: Limits | None = None) -> Iterator[Statement]:
 def signal_lemmas(limits: Limits) -> Iterator[Statement]:
     """Posteriors: entropy, divergence, confidence, doubt."""
     classes, lags = limits["TCUQ_MAX_CLASSES"], limits["TCUQ_MAX_LAGS"]
-    most = max(tables()["tcuq_xlog2x_q16"])
-    yield sum_fits("entropy of all classes", (0, most), classes, (8, 8), UINT32)
-    yield sum_fits("mixture's entropy, twice", (0, 2 * most), classes, (16, 16), UINT32)
-    yield sum_fits("dissimilarities of all lags", (0, 65536), lags, (0, 0), UINT32)
-    yield sum_fits("changed labels in Q15", (0, 1 << 15), lags, (0, 0), UINT32)
+    most = 4 * max(tables()["tcuq_xlog2x_q15"])  # quarters of two neighbours
+    yield sum_fits("entropy of all classes, or of a mixture", (0, most), classes, (16, 16), UINT32)
+    shares = tables()["tcuq_share_q15"]
+    fits = all(count * share <= 32768 for count, share in enumerate(shares)) and len(shares) > lags
+    yield Tried("changed labels in Q15", lambda: fits)
     weight, apart, sum_w, total = z3.Ints("weight apart sum_w total")
     given = z3.And(
         within(weight, UINT16), within(apart, (0, 4096)), sum_w >= 0, sum_w + weight <= 32768,
@@ -73,17 +73,13 @@ def signal_lemmas(limits: Limits) -> Iterator[Statement]:
 
 
 def _confidence(classes: int) -> Iterator[Statement]:
-    total, rest, share = z3.Ints("total rest share")
-    given = z3.And(total >= 1, total <= POSTERIOR_MOST * classes, rest >= 0, rest <= total)
-    few = z3.And(given, rest < 1024, share * total <= rest * 2**22, share >= 0)
-    claim = z3.And(rest * 2**22 <= UINT32[1], share * 4 + 168 <= UINT32[1])
-    yield lemma("1 - confidence of few bytes, Q22 over the sum", few, claim)
-    many = z3.And(given, share * total <= rest * 2**13, share >= 0)
-    claim = z3.And(rest * 2**13 <= UINT32[1], share * 2**11 + 168 <= UINT32[1])
-    yield lemma("1 - confidence of many bytes, Q13 over the sum", many, claim)
-    first = z3.Int("first")
-    given = within(first, UINT8)
-    yield lemma("confidence's numerator", given, within(first * 2**16, UINT32))
+    total, part, one = z3.Ints("total part one")
+    given = z3.And(total >= 1, total <= POSTERIOR_MOST * classes, part >= 0, part <= total,
+                   one >= 0, one * total <= UINT32[1])  # fmt: skip
+    yield lemma("a share of a posterior's sum in Q32", given, within(part * one, UINT32))
+    short = z3.Int("short")
+    given = within(short, UINT32)
+    yield lemma("1 - confidence in Q24 and its floor", given, within(short / 2**8 + 168, UINT32))
 
 
 def vector_lemmas(limits: Limits) -> Iterator[Statement]:
@@ -94,19 +90,26 @@ def vector_lemmas(limits: Limits) -> Iterator[Statement]:
     bias = limits["TCUQ_MAX_BIAS"]
     yield sum_fits("projection of the widest features and the bias", pair,
                    limits["TCUQ_MAX_WIDTH"], (-bias, bias), INT32)  # fmt: skip
-    whitened = (limits["TCUQ_WHITENED_MIN"], limits["TCUQ_WHITENED_MAX"])
-    gap = whitened[1] - whitened[0]
-    # The bound is int32: two squares a step are added as signed on CPUs that can.
+    offset = 64 * 128 * count
+    yield sum_fits("a row of the whitening before its shift", INT16, count // 2,
+                   (-offset, offset), INT32)  # fmt: skip
+    along = product_range(WHITENED, WHITENED)
+    yield sum_fits("whitened features times a mean", along, count, (0, 0), INT32)
+    square, twice = (0, along[1]), (-2 * along[1], 2 * along[1])
+    bracket = (square[0] + twice[0], square[1] + twice[1])
+    yield sum_fits("a mean's square less twice that", bracket, count, (0, 0), INT32)
+    gap = WHITENED[1] - WHITENED[0]
     yield sum_fits("squared distance under the whitening", (0, gap * gap), count, (0, 0), INT32)
-    square, product, other, a, b = z3.Reals("square product other a b")
-    given = z3.And(square >= 0, other >= 0, product * product <= square * other)
-    claim = (product + a * b) ** 2 <= (square + a * a) * (other + b * b)
+    squared, product, other, a, b = z3.Reals("squared product other a b")
+    given = z3.And(squared >= 0, other >= 0, product * product <= squared * other)
+    claim = (product + a * b) ** 2 <= (squared + a * a) * (other + b * b)
     yield lemma("Cauchy-Schwarz, from n to n + 1 features", given, claim)
-    size, up, down = z3.Reals("size up down")  # lengths times 2^exponent lie below 2^15
-    given = z3.And(up > 0, up < 2**15, down > 0, down < 2**15, size >= 0, size <= up * down)
-    once = size / 2**15 * 32768  # by a reciprocal of 15 bits
-    claim = z3.And(once <= UINT32[1], once / 2**14 * 32768 <= UINT32[1])
-    yield lemma("a product times both reciprocal lengths", given, claim)
+    size, reciprocal = z3.Ints("size reciprocal")  # any 32 bits, shifted by 15
+    given = z3.And(within(size, (INT32[0] // 2**15, INT32[1] // 2**15)),
+                   within(reciprocal, (0, 32768)))  # fmt: skip
+    yield lemma("a product times a reciprocal length", given, within(size * reciprocal, INT32))
+    given = z3.And(within(size, INT16), within(reciprocal, (0, 32768)))
+    yield lemma("its saturated form times another", given, within(size * reciprocal, INT32))
     value = z3.Int("value")
     unit = z3.Int("unit")
     given = z3.And(within(value, INT32), value >= 0, within(unit, (1, 1 << 24)))

@@ -25,11 +25,11 @@
       axiom mask_left: \forall integer x, m; 0 <= m ==> 0 <= (m & x) <= m;
       axiom byte_left: \forall integer x, k; 0 <= x <= 255 && 0 <= k <= 24 ==> 0 <= (x << k) <= 0xFF000000;
       axiom one_left: \forall integer k; 0 <= k <= 31 ==> 1 <= (1 << k) <= 0x80000000;
-      axiom clear_16: \forall uint32_t x; (x & 0xFFFF0000) == 0 ==> x < 0x10000;
-      axiom clear_24: \forall uint32_t x; (x & 0xFF000000) == 0 ==> x < 0x1000000;
-      axiom clear_28: \forall uint32_t x; (x & 0xF0000000) == 0 ==> x < 0x10000000;
-      axiom clear_30: \forall uint32_t x; (x & 0xC0000000) == 0 ==> x < 0x40000000;
-      axiom clear_31: \forall uint32_t x; (x & 0x80000000) == 0 ==> x < 0x80000000;
+      axiom clear_16: \forall uint32_t x; (x & 0xFFFF0000) == 0 <==> x < 0x10000;
+      axiom clear_24: \forall uint32_t x; (x & 0xFF000000) == 0 <==> x < 0x1000000;
+      axiom clear_28: \forall uint32_t x; (x & 0xF0000000) == 0 <==> x < 0x10000000;
+      axiom clear_30: \forall uint32_t x; (x & 0xC0000000) == 0 <==> x < 0x40000000;
+      axiom clear_31: \forall uint32_t x; (x & 0x80000000) == 0 <==> x < 0x80000000;
     } */
 
 /* Rows of a table: a product with a name, so that its bounds are found by it. */
@@ -58,20 +58,13 @@
       \at(p->term_count, A) == \at(p->term_count, B) && \at(p->channel_count, A) == \at(p->channel_count, B) &&
       \at(tcuq_slots(p), A) == \at(tcuq_slots(p), B);
 
-    predicate tcuq_inputs_ok(tcuq_profile *p) =
-      2 <= p->classes <= TCUQ_MAX_CLASSES && p->dimensions <= TCUQ_MAX_DIMENSIONS &&
-      (p->width == 0 <==> p->dimensions == 0) && (p->projection == \null ==> p->width == p->dimensions) &&
-      (p->projection != \null ==> p->projection_shift <= 30 &&
-        \forall integer r; 0 <= r < p->dimensions ==> -0x20000000 <= p->projection_bias[r] <= 0x20000000);
-
-    predicate tcuq_lags_ok(tcuq_profile *p) =
-      1 <= p->lag_count <= TCUQ_MAX_LAGS && 1 <= p->lags[0] &&
-      p->blend_q15 <= 32768 && p->mix_q15 <= 32768 &&
-      (\forall integer i, j; 0 <= i < j < p->lag_count ==> p->lags[i] < p->lags[j]);
-
-    predicate tcuq_decisions_ok(tcuq_profile *p) =
+    predicate tcuq_threshold_ok(tcuq_profile *p) =
       1 <= p->alpha_q16 && 1 <= p->step <= TCUQ_MAX_STEP && p->start <= TCUQ_RISK_LEVELS &&
-      p->anchor <= TCUQ_RISK_LEVELS && p->rate_q16 <= TCUQ_TOKEN && p->burst_q16 <= INT32_MAX;
+      p->anchor <= TCUQ_RISK_LEVELS;
+
+    predicate tcuq_budget_ok(tcuq_profile *p) = p->rate_q16 <= TCUQ_TOKEN && p->burst_q16 <= INT32_MAX;
+
+    predicate tcuq_decisions_ok(tcuq_profile *p) = tcuq_threshold_ok(p) && tcuq_budget_ok(p);
 
     predicate tcuq_channel_ok(tcuq_channel *c) =
       16 <= c->block <= TCUQ_MAX_BLOCK && 1 <= c->limit_q8 <= 32767 &&
@@ -82,10 +75,7 @@
       \forall integer i; 0 <= i < p->channel_count ==> tcuq_channel_ok(p->channels + i); */
 
 /*@ predicate tcuq_limits_ok(tcuq_profile *p) =
-      tcuq_sizes_ok(p) && tcuq_decisions_ok(p) && tcuq_channels_ok(p);
-
-    predicate tcuq_profile_ok(tcuq_profile *p) =
-      tcuq_limits_ok(p) && tcuq_inputs_ok(p) && tcuq_lags_ok(p); */
+      tcuq_sizes_ok(p) && tcuq_decisions_ok(p) && tcuq_channels_ok(p); */
 
 /* What every step leaves, and tcuq_restore checks: with it no sum of the next step overflows. */
 /*@ predicate tcuq_ring_ok(tcuq_monitor *m) =
@@ -185,19 +175,29 @@ uint32_t tcuq_sigmoid(int32_t logit_q16);
     ensures tcuq_decisions_ok(monitor->profile); \
     ensures tcuq_channels_ok(monitor->profile);
 
+/*@ requires \valid_read(profile);
+    assigns \nothing;
+    ensures \result ==> tcuq_threshold_ok(profile); */
+bool tcuq_threshold_sound(const tcuq_profile *profile);
+
+/*@ requires \valid_read(profile);
+    assigns \nothing;
+    ensures \result ==> tcuq_budget_ok(profile); */
+bool tcuq_budget_sound(const tcuq_profile *profile);
+
 /*@ requires tcuq_core_given(monitor) && \valid(decision);
     requires \separated(decision, monitor, monitor->profile, monitor->core);
-    requires tcuq_decisions_ok(monitor->profile) && tcuq_ledger_ok(monitor) && risk <= TCUQ_RISK_LEVELS;
+    requires tcuq_threshold_ok(monitor->profile) && tcuq_ledger_ok(monitor) && risk <= TCUQ_RISK_LEVELS;
     assigns monitor->core->ledger_q16, monitor->core->warmup_left, decision->exceeded, decision->threshold_q16;
     ensures tcuq_ledger_ok(monitor) && decision->exceeded <= 1; */
 bool tcuq_threshold_run(const tcuq_monitor *monitor, uint16_t risk, tcuq_decision *decision);
 
-/*@ requires tcuq_core_given(monitor) && tcuq_decisions_ok(monitor->profile);
+/*@ requires tcuq_core_given(monitor) && tcuq_threshold_ok(monitor->profile);
     assigns monitor->core->ledger_q16, monitor->core->warmup_left;
     ensures tcuq_ledger_ok(monitor); */
 void tcuq_threshold_reset(const tcuq_monitor *monitor);
 
-/*@ requires tcuq_core_given(monitor) && tcuq_decisions_ok(monitor->profile) && tcuq_tokens_ok(monitor);
+/*@ requires tcuq_core_given(monitor) && tcuq_budget_ok(monitor->profile) && tcuq_tokens_ok(monitor);
     assigns monitor->core->tokens_q16;
     ensures tcuq_tokens_ok(monitor) && \result <= TCUQ_DENIED;
     ensures \result == TCUQ_ABSTAIN ==>
@@ -208,6 +208,16 @@ uint8_t tcuq_budget_run(const tcuq_monitor *monitor, bool asked);
     assigns monitor->core->tokens_q16;
     ensures tcuq_tokens_ok(monitor); */
 void tcuq_budget_reset(const tcuq_monitor *monitor);
+
+/*@ requires \valid_read(profile) && (profile->channels != \null ==>
+      \valid_read(profile->channels + (0 .. profile->channel_count - 1)));
+    assigns \nothing;
+    ensures \result ==> tcuq_channels_ok(profile) && (profile->channels == \null <==> profile->channel_count == 0); */
+bool tcuq_alarm_sound(const tcuq_profile *profile);
+
+/*@ requires \valid_read(profile);
+    assigns \nothing; */
+bool tcuq_signal_given(const tcuq_profile *profile, uint8_t signal);
 
 /*@ requires \valid_read(signals);
     assigns \nothing; */

@@ -20,6 +20,9 @@ int16_t tcuq_epoch_evidence(const tcuq_monitor *monitor)
 /* 256 · log2 of the number of channels, rounded up. */
 static const int16_t tcuq_channels_q8[TCUQ_MAX_CHANNELS + 1u] = {0, 0, 256, 406, 512};
 
+/*@ requires \valid_read(profile) && \valid_read(channel);
+    assigns \nothing;
+    ensures \result ==> tcuq_channel_ok(channel); */
 static bool tcuq_channel_sound(const tcuq_profile *profile, const tcuq_channel *channel)
 {
     if (!tcuq_signal_given(profile, channel->signal) || (channel->block < 16u) ||
@@ -37,6 +40,10 @@ bool tcuq_alarm_sound(const tcuq_profile *profile)
         return profile->channel_count == 0u;
     }
     bool sound = (profile->channel_count >= 1u) && (profile->channel_count <= TCUQ_MAX_CHANNELS);
+    /*@ loop invariant i <= profile->channel_count && (sound ==> profile->channel_count <= TCUQ_MAX_CHANNELS);
+        loop invariant sound ==> \forall integer k; 0 <= k < i ==> tcuq_channel_ok(profile->channels + k);
+        loop assigns i, sound;
+        loop variant profile->channel_count - i; */
     for (uint8_t i = 0u; sound && (i < profile->channel_count); i++) {
         sound = tcuq_channel_sound(profile, &profile->channels[i]);
     }

@@ -118,6 +118,7 @@ void tcuq_telemetry_reset(const tcuq_monitor *monitor);
 #ifdef __FRAMAC__
 #include "tcuq_acsl.h"
 #include "tcuq_acsl_signals.h"
+#include "tcuq_acsl_score.h"
 #endif
 
 /* All signals. Inline, so that the frames of the two parts do not stand on a third. */

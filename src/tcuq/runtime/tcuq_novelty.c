@@ -129,9 +129,9 @@ bool tcuq_novelty_sound(const tcuq_profile *profile)
     const int16_t *mean = profile->means;
     for (uint32_t k = 0u; sound && (k < profile->mean_count); k++) {
         uint32_t square = 0u;
-        for (uint32_t i = 0u; i < (4u * groups); i++) {
+        for (uint32_t i = 0u; sound && (i < (4u * groups)); i++) {
             const int32_t value = mean[i];
-            sound = sound && (value == tcuq_saturate_13(value));
+            sound = value == tcuq_saturate_13(value);
             square += (uint32_t)(value * value);
         }
         mean += 4u * groups;

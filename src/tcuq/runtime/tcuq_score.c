@@ -3,17 +3,29 @@
 #include "tcuq_internal.h"
 
 /* The paper's: mix · sigmoid(weights · signals + bias) + (1 - mix) · (1 - confidence). */
+/*@ requires \valid_read(profile) && \valid_read(signals);
+    requires tcuq_weights_ok(profile) && signals->confidence_q16 <= 65536;
+    assigns \nothing;
+    ensures \result <= TCUQ_RISK_LEVELS; */
 static uint16_t tcuq_score_combined(const tcuq_profile *profile, const tcuq_signals *signals)
 {
     int32_t logit_q16 = profile->bias_q16;
+    /*@ loop invariant 0 <= i <= 4;
+        loop invariant -0x20000000 - 0x8000000 * i <= logit_q16 <= 0x20000000 + 0x8000000 * i;
+        loop assigns i, logit_q16;
+        loop variant 4 - i; */
     for (uint8_t i = 0u; i < 4u; i++) {
         /* Q15 · 2^-shift to Q16: |weight · value| < 2^31, quartered so that four fit. */
+        //@ assert -32768 * 65535 <= profile->weights[i] * signals->values_q15[i] <= 32767 * 65535;
         const int32_t product = (int32_t)profile->weights[i] * (int32_t)(signals->values_q15[i]);
         logit_q16 += tcuq_floor_shift(product, (uint8_t)(profile->weight_shift - 1u));
     }
     const uint32_t uncertainty_q15 = tcuq_sigmoid(logit_q16) >> 1;
     const uint32_t short_q15 = (65536u - signals->confidence_q16) >> 1;
     const uint32_t mix = profile->mix_q15;
+    //@ assert uncertainty_q15 <= 32768 && short_q15 <= 32768 && mix <= 32768;
+    //@ assert 0 <= mix * uncertainty_q15 <= mix * 32768;
+    //@ assert 0 <= (32768 - mix) * short_q15 <= (32768 - mix) * 32768;
     return (uint16_t)((mix * uncertainty_q15 + (32768u - mix) * short_q15 + 32768u) >> 16);
 }
 
@@ -22,6 +34,8 @@ static uint16_t tcuq_score_combined(const tcuq_profile *profile, const tcuq_sign
 #define TCUQ_FULL_Q18 (16u << 18) /* sixteen bits of surprise */
 
 /* (signal's unit, Q10) bits = -log2 survival: linear between points, by the slope beyond the last. */
+/*@ requires \valid_read(term) && tcuq_term_given(term) && tcuq_term_ok(term) && -32768 <= value <= 32768;
+    assigns \nothing; */
 static uint32_t tcuq_surprise_q10(const tcuq_term *term, int32_t value)
 {
     const uint8_t last = (uint8_t)(term->point_count - 1u);
@@ -30,10 +44,15 @@ static uint32_t tcuq_surprise_q10(const tcuq_term *term, int32_t value)
     }
     if (value >= term->points[last]) {
         const uint32_t beyond = (uint32_t)(value - term->points[last]);
+        //@ assert 0 <= beyond <= 65536 && 0 <= term->slope_q8 <= 65535;
+        //@ assert 0 <= beyond * term->slope_q8 <= 65536 * 65535;
         return term->bits_q10[last] + ((beyond * term->slope_q8) >> 8);
     }
     uint8_t low = 0u;
-    uint8_t high = last; /* points[low] < value < points[high] */
+    uint8_t high = last; /* points[low] <= value < points[high] */
+    /*@ loop invariant 0 <= low < high <= last && term->points[low] <= value < term->points[high];
+        loop assigns low, high;
+        loop variant high - low; */
     while ((high - low) > 1) {
         const uint8_t middle = (uint8_t)((low + high) / 2u);
         if (term->points[middle] <= value) {
@@ -45,14 +64,24 @@ static uint32_t tcuq_surprise_q10(const tcuq_term *term, int32_t value)
     const uint32_t width = (uint32_t)((int32_t)term->points[high] - term->points[low]);
     const uint32_t along = (uint32_t)(value - term->points[low]);
     const uint32_t rise = (uint32_t)term->bits_q10[high] - term->bits_q10[low];
+    //@ assert 0 <= rise * along <= 65535 * 65535;
+    //@ assert 0 <= (rise * along) / width <= rise * along;
     return term->bits_q10[low] + (rise * along) / width;
 }
 
 /* Ours: the sum over terms of weight · clip(bits - dead, 0, cap). */
+/*@ requires tcuq_terms_given(monitor) && tcuq_terms_ok(monitor->profile, monitor->profile->term_count);
+    requires \valid_read(signals) && \separated(signals, TCUQ_SMOOTHED) && tcuq_smoothed_ok(monitor);
+    assigns *TCUQ_SMOOTHED;
+    ensures tcuq_smoothed_ok(monitor) && \result <= TCUQ_RISK_LEVELS; */
 static uint16_t tcuq_score_anchored(const tcuq_monitor *monitor, const tcuq_signals *signals)
 {
     const tcuq_profile *profile = monitor->profile;
     uint32_t total_q18 = 0u;
+    /*@ loop invariant 0 <= i <= profile->term_count && total_q18 <= 0x10000000 * i;
+        loop invariant tcuq_smoothed_ok(monitor);
+        loop assigns i, total_q18, *TCUQ_SMOOTHED;
+        loop variant profile->term_count - i; */
     for (uint8_t i = 0u; i < profile->term_count; i++) {
         const tcuq_term *term = &profile->terms[i];
         int32_t value = tcuq_signal_value(signals, term->signal);
@@ -64,17 +93,26 @@ static uint16_t tcuq_score_anchored(const tcuq_monitor *monitor, const tcuq_sign
         const uint32_t bits = tcuq_surprise_q10(term, (term->lower != 0u) ? -value : value);
         uint32_t over = (bits > term->dead_q10) ? bits - term->dead_q10 : 0u;
         over = (over > term->cap_q10) ? term->cap_q10 : over;
+        //@ assert 0 <= over <= 16384 && 0 <= term->weight_q8 <= 16384;
+        //@ assert 0 <= over * term->weight_q8 <= 16384 * 16384;
         total_q18 += over * term->weight_q8;
     }
     return (uint16_t)(((total_q18 > TCUQ_FULL_Q18) ? TCUQ_FULL_Q18 : total_q18) >> 8);
 }
 
+/*@ requires \valid_read(profile) && \valid_read(term) && tcuq_term_given(term);
+    assigns \nothing;
+    ensures \result ==> tcuq_term_ok(term); */
 static bool tcuq_term_sound(const tcuq_profile *profile, const tcuq_term *term)
 {
     bool sound = tcuq_signal_given(profile, term->signal) && (term->point_count >= 1u) &&
                  (term->point_count <= TCUQ_MAX_POINTS) && (term->points != NULL) &&
                  (term->bits_q10 != NULL) && (term->ewma <= 10u) && (term->cap_q10 <= 16384u) &&
                  (term->weight_q8 <= 16384u);
+    /*@ loop invariant 1 <= i && (sound ==> tcuq_term_fields_ok(term) && i <= term->point_count);
+        loop invariant sound ==> tcuq_ascending(term, i);
+        loop assigns i, sound;
+        loop variant term->point_count - i; */
     for (uint32_t i = 1u; sound && (i < term->point_count); i++) {
         sound = (term->points[i] > term->points[i - 1u]) &&
                 (term->bits_q10[i] >= term->bits_q10[i - 1u]);
@@ -93,6 +131,10 @@ bool tcuq_score_sound(const tcuq_profile *profile)
     }
 #if TCUQ_WITH_ANCHORED
     bool sound = (profile->term_count >= 1u) && (profile->term_count <= TCUQ_MAX_TERMS);
+    /*@ loop invariant 0 <= i <= profile->term_count && (sound ==> tcuq_terms_ok(profile, i));
+        loop invariant sound ==> profile->term_count <= TCUQ_MAX_TERMS;
+        loop assigns i, sound;
+        loop variant profile->term_count - i; */
     for (uint32_t i = 0u; sound && (i < profile->term_count); i++) {
         sound = tcuq_term_sound(profile, &profile->terms[i]);
     }
@@ -117,6 +159,10 @@ uint16_t tcuq_score_run(const tcuq_monitor *monitor, const tcuq_signals *signals
 bool tcuq_score_smooths(const tcuq_profile *profile)
 {
     bool smooths = false;
+    /*@ loop invariant 0 <= i <= profile->term_count;
+        loop invariant !smooths ==> \forall integer k; 0 <= k < i ==> profile->terms[k].ewma == 0;
+        loop assigns i, smooths;
+        loop variant profile->term_count - i; */
     for (uint32_t i = 0u; i < profile->term_count; i++) {
         smooths = smooths || (profile->terms[i].ewma != 0u);
     }
@@ -127,6 +173,11 @@ bool tcuq_score_smooths(const tcuq_profile *profile)
 void tcuq_score_reset(const tcuq_monitor *monitor)
 {
     const tcuq_profile *profile = monitor->profile;
+    /*@ loop invariant 0 <= i <= profile->term_count;
+        loop invariant \forall integer k; 0 <= k < i && k < tcuq_smoothed(monitor) ==>
+          -0x800000 <= monitor->smoothed_q8[k] < 0x800000;
+        loop assigns i, *TCUQ_SMOOTHED;
+        loop variant profile->term_count - i; */
     for (uint32_t i = 0u; (monitor->smoothed_q8 != NULL) && (i < profile->term_count); i++) {
         monitor->smoothed_q8[i] = (int32_t)profile->terms[i].start * 256;
     }

@@ -17,6 +17,7 @@ bool tcuq_threshold_run(const tcuq_monitor *monitor, uint16_t risk, tcuq_decisio
     int32_t level_q16 = core->ledger_q16;
     const bool exceeded = risk_q16 >= level_q16;
     const uint32_t rise = exceeded ? 65536u - profile->alpha_q16 : profile->alpha_q16;
+    //@ assert profile->step * rise <= profile->step * 65536;
     const int32_t move = (int32_t)(profile->step * rise); /* <= 2^29 */
     core->ledger_q16 += exceeded ? move : -move;
     const bool guarded = (profile->adaptive == 0u) || (core->warmup_left != 0u);
