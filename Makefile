@@ -14,7 +14,7 @@ export NO_MKDOCS_2_WARNING = 1
 setup: ## a virtual environment with the library and what its checks need
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet --editable '.[all]' --group dev
+	$(BIN)/pip install --quiet --editable '.[all,bench]' --group dev
 
 tools: ## cross compilers and emulators, from Debian's packages
 	tools=$$(command -v arm-none-eabi-gcc riscv64-unknown-elf-gcc qemu-system-arm qemu-system-riscv32 | wc -l); \

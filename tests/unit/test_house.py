@@ -14,7 +14,7 @@ import tcuq
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted(
     path
-    for folder in ("src", "tests", "measurements", "firmware", "examples")
+    for folder in ("src", "tests", "measurements", "firmware", "examples", "benchmark")
     for path in (ROOT / folder).rglob("*.py")
 )
 
