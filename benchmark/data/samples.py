@@ -56,6 +56,20 @@ class Recording:
     label: Ints
 
 
+def joined(first: Samples, then: Samples) -> Samples:
+    """Two sets as one, groups and rows of the second after the first's; labels as they are.
+
+    The second may be out of distribution: then its labels mean nothing to the first's network.
+    """
+    return Samples(
+        np.concatenate([first.x, then.x]),
+        np.concatenate([first.y, then.y]),
+        np.concatenate([first.group, then.group + first.group.max() + 1]),
+        np.concatenate([first.row, then.row + first.row.max() + 1]),
+        first.classes,
+    )
+
+
 def dealt(n: int, shares: Sequence[int], seed: int = SPLIT_SEED) -> list[Ints]:
     """0..n-1 in a seeded order, cut into pieces of these sizes; each piece sorted again."""
     if sum(shares) != n:
