@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from benchmark.atomic import appearing, cache_root
-from benchmark.data.files import DataDamagedError, File, Package, Source, manifest
+from benchmark.data.files import DataDamagedError, File, Package, Source, check, manifest
 
 Say = Callable[[str], None]
 
@@ -27,7 +27,7 @@ def fetch(names: Iterable[str], say: Say) -> None:
     """Bring every named set into the cache, telling `say` how it goes."""
     sources = [_fetchable(name) for name in names]
     for number, source in enumerate(sources, 1):
-        missing = [file for file in source.files if not _stored(source, file).is_file()]
+        missing = [file for file in source.files if not _is_stored(source, file)]
         head = f"[{number}/{len(sources)}] {source.name}"
         if not missing:
             say(f"{head}: already in the cache")
@@ -60,6 +60,15 @@ def _fetchable(name: str) -> Source:
 
 def _stored(source: Source, file: File) -> Path:
     return cache_root() / "data" / source.folder / file.name
+
+
+def _is_stored(source: Source, file: File) -> bool:
+    """Whether the cache holds the file; one that is damaged is as good as missing."""
+    try:
+        check(_stored(source, file), file, source.remedy)
+    except (FileNotFoundError, DataDamagedError):
+        return False
+    return True
 
 
 def _bring(source: Source, missing: list[File], say: Say) -> None:

@@ -53,7 +53,7 @@ def plain_table(path: Path) -> dict[str, Any]:
 class PlainReader(pickle.Unpickler):
     """Reads pickles made of numbers, strings, lists, dicts and arrays; refuses everything else."""
 
-    def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401
+    def find_class(self, module: str, name: str) -> object:
         """Our own stand-ins for the four names such a pickle needs."""
         allowed = {
             ("numpy.core.multiarray", "_reconstruct"): _empty,

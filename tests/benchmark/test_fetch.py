@@ -91,6 +91,15 @@ def test_interrupted_fetch_goes_on(registry: Path, nowhere: Path) -> None:
     assert stored(nowhere) == CONTENT
 
 
+@pytest.mark.usefixtures("registry")
+def test_damaged_file_is_fetched_again(nowhere: Path) -> None:
+    """The loader's advice for a damaged file works."""
+    fetching.fetch(["made"], lambda _: None)
+    (nowhere / "cache" / "data" / "made" / "b.bin").write_bytes(b"damaged")
+    fetching.fetch(["made"], lambda _: None)
+    assert stored(nowhere) == CONTENT
+
+
 def test_client_that_fails_is_said(
     registry: Path, nowhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
