@@ -29,9 +29,18 @@ def key(data_sha256: str, model_sha256: str, settings: dict[str, Any]) -> str:
 
 
 def cached(
-    name: str, steps: int, run: Run, *, part_steps: int = PART_STEPS, root: Path | None = None
+    name: str,
+    steps: int,
+    run: Run,
+    *,
+    part_steps: int = PART_STEPS,
+    root: Path | None = None,
+    report: Callable[[int], None] = lambda _done: None,
 ) -> dict[str, Array]:
-    """The arrays of an entry, computed part by part by `run(begin, end)` where they are missing."""
+    """The arrays of an entry, computed part by part by `run(begin, end)` where they are missing.
+
+    `report` is told after each part how many steps are done.
+    """
     folder = (root or cache_root() / "outputs") / name
     whole = folder.with_suffix(".npz")
     held = _read(whole, steps)
@@ -46,6 +55,7 @@ def cached(
             part = run(begin, end)
             _write(path, part, end - begin)
         parts.append(part)
+        report(end)
     joined = {column: np.concatenate([part[column] for part in parts]) for column in parts[0]}
     _write(whole, joined, steps)
     shutil.rmtree(folder)

@@ -6,7 +6,6 @@ whatever the run. i.i.d.: every pass over the samples in a new order. Coherent: 
 a while and then change, by a Markov chain. Own order: as recorded, or speaker by speaker.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -86,11 +85,21 @@ def coherent(
     return replace(_plan(samples, index, seed, settings), move=_wandering(steps, jitter, rng))
 
 
-def in_order(samples: Samples, *, starts: Sequence[int] = (0,)) -> Plan:
-    """Every sample once, as recorded: windows of a recording, rows of a gas batch."""
+def in_order(
+    samples: Samples,
+    *,
+    starts: Ints | Sequence[int] = (0,),
+    shifted: NDArray[np.bool_] | None = None,
+) -> Plan:
+    """Every sample once, as recorded: windows of a recording, rows of a gas batch.
+
+    `shifted` marks natural drift, or faults that are already in the samples.
+    """
     plan = _plan(samples, np.arange(len(samples)), 0, {"kind": "in_order"})
     begins = np.unique(np.asarray([0, *starts], np.int64))
-    return replace(plan, starts=begins, settings=plan.settings | {"starts": begins.tolist()})
+    marks = plan.shifted if shifted is None else shifted
+    settings = plan.settings | {"starts": begins.tolist()}
+    return replace(plan, starts=begins, shifted=marks, settings=settings)
 
 
 def by_speaker(samples: Samples, seed: int) -> Plan:
@@ -173,7 +182,6 @@ def as_stream(plan: Plan, samples: Samples, outputs: dict[str, Array]) -> Stream
 
 def _plan(samples: Samples, index: Ints, seed: int, settings: dict[str, Any]) -> Plan:
     steps = len(index)
-    rows = hashlib.sha256(np.ascontiguousarray(samples.row).data).hexdigest()
     return Plan(
         index=index.astype(np.int64),
         move=np.zeros((steps, 2), np.int8),
@@ -183,7 +191,7 @@ def _plan(samples: Samples, index: Ints, seed: int, settings: dict[str, Any]) ->
         starts=np.zeros(1, np.int64),
         corruptions=(),
         seed=seed,
-        settings=settings | {"seed": seed, "rows": rows},
+        settings=settings | {"seed": seed, "samples": samples.sha256},
     )
 
 

@@ -5,6 +5,7 @@ train: for the network. calibration: in distribution, never trained on, labels u
 development: for choices. test: looked at once, after every choice is frozen.
 """
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
@@ -35,6 +36,15 @@ class Samples:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    @property
+    def sha256(self) -> str:
+        """Hash of inputs and labels: the identity of these very samples."""
+        digest = hashlib.sha256()
+        for column in (self.x, self.y):
+            digest.update(f"{column.dtype.str}{column.shape}".encode())
+            digest.update(np.ascontiguousarray(column).data)
+        return digest.hexdigest()
 
     def take(self, chosen: Array) -> Self:
         """The chosen samples, by index or by mask."""

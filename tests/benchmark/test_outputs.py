@@ -29,7 +29,9 @@ def test_interrupted_run_goes_on(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         outputs.cached("k", 1_000, Network(breaks_at=700), part_steps=300, root=tmp_path)
     network = Network()
-    held = outputs.cached("k", 1_000, network, part_steps=300, root=tmp_path)
+    done: list[int] = []
+    held = outputs.cached("k", 1_000, network, part_steps=300, root=tmp_path, report=done.append)
+    assert done == [300, 600, 900, 1_000]
     assert network.calls == [(600, 900), (900, 1_000)]
     np.testing.assert_array_equal(held["logits"][:, 0], np.arange(1_000))
     assert [path.name for path in tmp_path.iterdir()] == ["k.npz"]

@@ -9,6 +9,7 @@ from benchmark import recordings
 from benchmark.corruptions import inertial
 from benchmark.data import hapt
 from benchmark.data.samples import Recording
+from benchmark.streams import in_order
 
 Load = Callable[[str], Any]
 
@@ -53,6 +54,10 @@ def test_faults_act_on_their_spans_alone() -> None:
     cut = recordings.windows(laid, ("x", "y"), active)
     assert cut.shifted.any()
     assert not cut.shifted[0]
+    faulty = in_order(cut.samples, starts=cut.starts, shifted=cut.shifted)
+    plain = in_order(recordings.windows(TWO, ("x", "y")).samples, starts=cut.starts)
+    assert faulty.shifted.sum() == cut.shifted.sum()
+    assert faulty.settings != plain.settings  # or a cache would take one for the other
 
 
 def test_too_many_faults_are_refused() -> None:
