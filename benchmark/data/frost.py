@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from benchmark.data.files import checked_files, manifest
 
 NAME = "frost"
-SHRINK = 0.2  # CIFAR-10-C resizes the photographs to a fifth
+SHRINK = 5  # CIFAR-10-C resizes the photographs to a fifth
 
 
 def load() -> list[NDArray[np.uint8]]:
@@ -17,7 +17,7 @@ def load() -> list[NDArray[np.uint8]]:
     pictures = []
     for path in checked_files(manifest()[NAME]).values():
         with Image.open(path, formats=["PNG", "JPEG"]) as picture:
-            size = (round(picture.width * SHRINK), round(picture.height * SHRINK))
-            small = picture.convert("RGB").resize(size, Image.Resampling.BILINEAR)
-            pictures.append(np.asarray(small))
+            # Linear interpolation at a fifth, with no smoothing before it, meets every fifth pixel.
+            every = slice(SHRINK // 2, None, SHRINK)
+            pictures.append(np.asarray(picture.convert("RGB"))[every, every])
     return pictures
