@@ -73,7 +73,9 @@ def versions() -> dict[str, str]:
 
 def configure(folder: Path) -> dict[str, str]:
     """An environment in which Why3 knows the provers installed here, and no others."""
-    environment = os.environ | {"WHY3CONFIG": str(folder / "why3.conf")}
+    # Debian's z3 first: the one that comes with z3-solver is newer than Why3 knows.
+    path = f"/usr/bin:{os.environ['PATH']}"
+    environment = os.environ | {"WHY3CONFIG": str(folder / "why3.conf"), "PATH": path}
     _run(["why3", "config", "detect"], environment=environment)
     return environment
 
