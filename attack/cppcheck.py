@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """cppcheck over the runtime: its own checks find nothing, MISRA C:2012 only what misra.toml says.
 
-The list names each rule that is not kept, why, and how often; one more or one less fails.
-`--update` writes the counts anew, for rules that have a reason.
+The list names each rule that is not kept, why, and how often; a rule that is not listed fails, one
+that is kept again, and one more place. `--update` writes the counts anew, where there is a reason.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypedDict
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "firmware"))
 
@@ -25,24 +26,41 @@ CONFIGURATIONS = (
     ("-D__GNUC__=12", "-D__ARM_FEATURE_DSP=1"),
     ("-DTCUQ_ANOTHER_COMPILER",),
 )
+CONTRACTS = re.compile(r"^#ifdef __FRAMAC__\n.*?^#endif\n", re.MULTILINE | re.DOTALL)
 VIOLATION = re.compile(r"^(.+):(\d+):\d+:misra-c2012-([\d.]+)$", re.MULTILINE)
 
 
+class Deviation(TypedDict):
+    """A rule that is not kept: why, and at how many lines."""
+
+    reason: str
+    count: int
+
+
 def _cppcheck(runtime: Path, options: Sequence[str]) -> str:
-    with tempfile.TemporaryDirectory() as folder:
-        output = Path(folder) / "found.txt"
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        output = folder / "found.txt"
+        sources = _without_contracts(runtime, folder)
         command: list[str | Path] = [
-            "cppcheck", "--std=c99", "--quiet", "-U__FRAMAC__", f"--output-file={output}",
-            f"--cppcheck-build-dir={folder}", *options, f"-I{runtime}",
-            *sorted(runtime.glob("tcuq*.c")),
+            "cppcheck", "--std=c99", "--quiet", f"--output-file={output}",
+            f"--cppcheck-build-dir={folder}", *options, *sources,
         ]  # fmt: skip
         try:
-            run(command, cwd=Path(folder))
+            run(command, cwd=folder)
         except ToolError as error:
-            raise ToolError(
-                f"{error}{output.read_text('utf-8') if output.exists() else ''}"
-            ) from error
+            text = output.read_text("utf-8") if output.exists() else ""
+            raise ToolError(f"{error}{text}") from error
         return output.read_text("utf-8")
+
+
+def _without_contracts(runtime: Path, folder: Path) -> list[Path]:
+    """A copy of what compilers see: contracts are the prover's."""
+    for path in runtime.glob("tcuq*.[ch]"):
+        if not path.name.startswith("tcuq_acsl"):
+            text = CONTRACTS.sub(lambda found: "\n" * found[0].count("\n"), path.read_text("utf-8"))
+            (folder / path.name).write_text(text, "utf-8")
+    return sorted(folder.glob("tcuq*.c"))
 
 
 def violations(runtime: Path = RUNTIME) -> dict[str, list[str]]:
@@ -65,7 +83,7 @@ def plain_findings(runtime: Path = RUNTIME) -> str:
 
 
 def complaints(
-    found: Mapping[str, Sequence[str]], listed: Mapping[str, Mapping[str, object]]
+    found: Mapping[str, Sequence[str]], listed: Mapping[str, Deviation]
 ) -> Iterator[str]:
     """Where the list and the code differ."""
     counts = Counter({rule: len(places) for rule, places in found.items()})
@@ -74,7 +92,7 @@ def complaints(
             yield f"rule {rule} is not kept, and not in misra.toml: {', '.join(found[rule])}"
         elif not counts[rule]:
             yield f"rule {rule} is kept now: remove it from misra.toml"
-        elif counts[rule] != listed[rule]["count"]:
+        elif counts[rule] > listed[rule]["count"]:
             places = ", ".join(found[rule])
             yield f"rule {rule}: {counts[rule]} places, {listed[rule]['count']} listed: {places}"
 
@@ -83,9 +101,10 @@ def _order(rule: str) -> list[int]:
     return [int(part) for part in rule.split(".")]
 
 
-def deviations() -> dict[str, dict[str, object]]:
+def deviations() -> dict[str, Deviation]:
     """The list: rule to reason and count."""
-    return tomllib.loads(DEVIATIONS.read_text("utf-8"))
+    found: dict[str, Deviation] = tomllib.loads(DEVIATIONS.read_text("utf-8"))
+    return found
 
 
 def update(found: Mapping[str, Sequence[str]]) -> None:

@@ -164,7 +164,8 @@ static void make_means(subject *made, bytes *in, size_t rows)
 {
     tcuq_profile *p = &made->profile;
     const size_t count = p->mean_count * rows;
-    const int16_t *means = table(made, P_NONE, TABLES + 3, count, sizeof *means, take_series(in, -4096, 4095));
+    const series values = take_series(in, -4096, 4095);
+    const int16_t *means = table(made, P_NONE, TABLES + 3, count, sizeof *means, values);
     int32_t *squares = block(made, p->mean_count, sizeof *squares);
     for (size_t k = 0u; (k < p->mean_count) && (count * sizeof *means <= MOST_BYTES); k++) {
         uint32_t square = 0u;

@@ -113,6 +113,28 @@ def rows(outcome: Outcome, seen: Reach, *, long: bool) -> Iterator[Row]:
     )  # fmt: skip
 
 
+def attack(folder: Path, runtime: Path, seconds: int, *, long: bool, keep: bool) -> Outcome:
+    """Fuzz, then run what was found through the builds that leave parts out."""
+    fresh, seeds = folder / "fresh", folder / "seeds"
+    fresh.mkdir()
+    write(seeds)
+    CORPUS.mkdir(exist_ok=True)
+    corpora = [fresh, seeds, CORPUS]
+    fuzzer = build_pair(folder / "pair", runtime)
+    outcome = fuzz(fuzzer, corpora, seconds)
+    while long and not outcome.found and outcome.cpu_seconds < LONG_SECONDS:  # a busy machine
+        outcome = outcome.then(fuzz(fuzzer, corpora, seconds // 4))
+    for options in [*((option,) for option in ALONE if long), ALONE]:
+        if not outcome.found:
+            reduced = build(folder / "-".join(options), runtime, options)
+            outcome = outcome.then(replay(reduced, corpora))
+    if keep and not outcome.found:
+        merge(fuzzer, corpora, folder / "merged")
+        shutil.rmtree(CORPUS)
+        shutil.copytree(folder / "merged", CORPUS)
+    return outcome
+
+
 def main() -> None:
     """Build, fuzz, report; with --merge, keep what was learned in the corpus."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -123,25 +145,11 @@ def main() -> None:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder, runtime = Path(name), asked.runtime.resolve()
-        fuzzer = build_pair(folder / "build", runtime)
-        fresh, seeds = folder / "fresh", folder / "seeds"
-        fresh.mkdir()
-        CORPUS.mkdir(exist_ok=True)
-        write(seeds)
-        corpora = [fresh, seeds, CORPUS]
-        outcome = fuzz(fuzzer, corpora, asked.seconds)
-        while asked.json and not outcome.found and outcome.cpu_seconds < LONG_SECONDS:
-            outcome = outcome.then(fuzz(fuzzer, corpora, asked.seconds // 4))  # a busy machine
-        alone = build(folder / "alone", runtime, ALONE)
-        outcome = outcome if outcome.found else outcome.then(replay(alone, corpora[1:]))
+        outcome = attack(folder, runtime, asked.seconds, long=asked.json, keep=asked.merge)
         if outcome.found:
             print(outcome.found)
             sys.exit(f"fuzz: kept {' '.join(map(str, keep_inputs(folder)))}")
-        if asked.merge:
-            merge(fuzzer, corpora, folder / "merged")
-            shutil.rmtree(CORPUS)
-            shutil.copytree(folder / "merged", CORPUS)
-        seen = reach(folder / "reach", [seeds, CORPUS], runtime)
+        seen = reach(folder / "reach", [folder / "seeds", CORPUS], runtime)
     for line in seen.missed:
         print(f"not reached: {line}")
     made = list(rows(outcome, seen, long=asked.json))

@@ -199,7 +199,7 @@ MIXED = (
     SHORT_BUFFER, UNKNOWN_STATUS, SMALL_RECORD, NO_IDENTITY, NO_RECORD,
 )  # fmt: skip
 # Numbers just inside and outside of bounds; from 128 on a bend takes 2^low byte + second byte.
-RAW = (0, 1, 4, 31, 0x7F, 0x7000, 0x8000, 0xFFFF, 0x7FFFFFFF, 0xC0000000, 0xFFFFFFFF)
+RAW = (0, 1, 4, 24, 31, 0x7F, 0x7000, 0x8000, 0xFFFF, 0x7FFFFFFF, 0xBFFFFFFF, 0xFFFFFFFF)
 NEAR_POWERS = tuple(power | delta << 8 for power in range(32) for delta in (0, 1, 0xFF))
 
 
@@ -242,7 +242,10 @@ def _bent() -> Iterator[tuple[str, bytes]]:
                     model.encode([(which, ONE, raw)], end=True) + run,
                 )
     whole = BENT["whole"]
-    yield "no-width", Model(FEATURES | NOVEL).encode([(2, 0, 0), (3, 0, 0)]) + run
+    for width in (0, 33):
+        bent = [(2, 0, width), (3, 0, width)]
+        yield f"width-{width}", Model(FEATURES | NOVEL).encode(bent) + run
+        yield f"plain-width-{width}", Model(FEATURES).encode(bent) + run
     for which in TABLES:
         for index in (ONE, EVERY):
             for raw in NEAR_POWERS:
