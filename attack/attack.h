@@ -38,6 +38,10 @@ void make_extreme(const attack *on, uint8_t *snapshot, bytes *in);
 bool is_possible(const attack *on, uint8_t *snapshot);
 bool is_in_order(const attack *on, const uint8_t *snapshot);
 
+/* Bytes of a snapshot before its past steps, and of those. */
+#define HEAD_BYTES 26u
+uint32_t past_bytes(const attack *on);
+
 /* Whether the input may cost this much more. */
 bool afford(attack *on, uint32_t cost);
 

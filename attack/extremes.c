@@ -54,6 +54,12 @@ static void visit_telemetry(walk *on, uint8_t *at)
     }
 }
 
+uint32_t past_bytes(const attack *on)
+{
+    const tcuq_profile *p = &on->of.profile;
+    return p->lags[p->lag_count - 1u] * ((uint32_t)p->classes + p->dimensions);
+}
+
 static void visit_all(walk *on, const attack *of, uint8_t *snapshot)
 {
     const tcuq_profile *p = &of->of.profile;
@@ -66,7 +72,7 @@ static void visit_all(walk *on, const attack *of, uint8_t *snapshot)
     at = visit(on, at, 4u, 0, p->burst_q16);
     at = visit(on, at, 1u, 0, slots - 1u);
     at = visit(on, at, 1u, 0, slots);
-    at += slots * (p->classes + p->dimensions);
+    at += past_bytes(of);
     for (uint32_t i = 0u; (m->smoothed_q8 != NULL) && (i < p->term_count); i++) {
         at = visit(on, at, 4u, -(1 << 23), (1 << 23) - 1);
     }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is attacked: a profile made of the fuzzer's bytes, and memory for monitors of it.
  *
- * Only subject.c knows the members of a profile and of a monitor. Every table and every part of the
- * memory is a heap block of exactly the size the header asks for, so that a byte too far is seen. */
+ * Only decode_*.c, memory.c, rules.c and extremes.c know the members of a profile and of a monitor. Every
+ * table and every part of the memory is a heap block of exactly the size the header asks for, so that a
+ * byte too far is seen. */
 #ifndef ATTACK_SUBJECT_H
 #define ATTACK_SUBJECT_H
 
