@@ -57,7 +57,7 @@ tcuq_status tcuq_init(const tcuq_monitor *monitor)
     }
     if ((!TCUQ_WITH_ANCHORED && (profile->terms != NULL)) ||
         (!TCUQ_WITH_NOVELTY && (profile->whitening != NULL)) ||
-        (!TCUQ_WITH_ALARM && (profile->channels != NULL)) ||
+        (!TCUQ_WITH_ALARM && ((profile->channels != NULL) || (profile->channel_count != 0u))) ||
         (!TCUQ_WITH_TELEMETRY && (monitor->telemetry != NULL))) {
         return TCUQ_ERROR_BUILD;
     }
