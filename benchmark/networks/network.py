@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A backbone with its final head and, by variant, extra heads or dropout at chosen stages."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from benchmark.networks.architectures import (
+    Architecture,
+    dense,
+    pooled,
+    separable,
+    separable_over_time,
+    stages,
+)
+
+GRID = 4  # a full head reads 4 × 4 means of its stage's map, or 4 over time
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Said:
+    """What a network says of a batch: logits (n, L), features (n, d), early (n, d2), heads."""
+
+    logits: Tensor
+    features: Tensor
+    early: Tensor
+    heads: Sequence[Tensor] = ()
+
+
+class LightHead(nn.Module):
+    """One separable convolution to the width of the final features, pooling, a classifier."""
+
+    def __init__(self, inputs: int, features: int, classes: int, axes: int) -> None:
+        super().__init__()
+        make = {0: dense, 1: separable_over_time, 2: separable}[axes]
+        self.body = make(inputs, features)
+        self.classifier = nn.Linear(features, classes)
+
+    def forward(self, values: Tensor) -> Tensor:
+        """Logits."""
+        logits: Tensor = self.classifier(pooled(self.body(values)))
+        return logits
+
+
+class FullHead(nn.Module):
+    """A fully connected layer over a coarse grid of the map, then a classifier.
+
+    Qendro and others (2021) give early exits such layers to match the final one's capacity.
+    """
+
+    def __init__(self, inputs: int, features: int, classes: int, axes: int) -> None:
+        super().__init__()
+        pool = {0: nn.Identity(), 1: nn.AdaptiveAvgPool1d(GRID), 2: nn.AdaptiveAvgPool2d(GRID)}
+        self.pool = pool[axes]
+        self.hidden = nn.Linear(inputs * GRID**axes, features)
+        self.classifier = nn.Linear(features, classes)
+
+    def forward(self, values: Tensor) -> Tensor:
+        """Logits."""
+        hidden = self.hidden(self.pool(values).flatten(1))
+        logits: Tensor = self.classifier(torch.relu(hidden))
+        return logits
+
+
+HEADS = {"light": LightHead, "full": FullHead}
+
+
+class Network(nn.Module):
+    """Normalisation, backbone and final head; extra heads after the stages in `places`.
+
+    `mean` and `std` are those of the training inputs, in the shape they are applied in. With
+    `dropout` above 0 the places drop activations instead, whenever a generator is given.
+    """
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(
+        self,
+        architecture: Architecture,
+        mean: Tensor,
+        std: Tensor,
+        *,
+        places: tuple[int, ...] = (),
+        head: str = "",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.architecture, self.places, self.dropout = architecture, places, dropout
+        self.register_buffer("mean", mean)
+        self.register_buffer("std", std)
+        self.stages = stages(architecture)
+        widths, classes = architecture.widths, architecture.classes
+        self.head = nn.Linear(widths[-1], classes)
+        axes = len(architecture.shape) - 1
+        self.exits = nn.ModuleList(
+            HEADS[head](widths[place], widths[-1], classes, axes) for place in places if head
+        )
+
+    def normalised(self, inputs: Tensor) -> Tensor:
+        """Inputs in units of the training set's spread."""
+        return (inputs - self.mean) / self.std
+
+    def forward(self, inputs: Tensor, masks: torch.Generator | None = None) -> Said:
+        """What the network says of raw inputs; dropout acts only with a generator."""
+        return self.heard(self.maps(self.normalised(inputs), masks))
+
+    def maps(self, values: Tensor, masks: torch.Generator | None = None) -> list[Tensor]:
+        """The output of every stage."""
+        return self.onward(values, 0, masks)
+
+    def onward(self, values: Tensor, begin: int, masks: torch.Generator | None) -> list[Tensor]:
+        """The outputs of the stages from `begin` on."""
+        found = []
+        for number in range(begin, len(self.stages)):
+            values = self.stages[number](values)
+            if masks is not None and self.dropout and number in self.places:
+                values = self.dropped(values, masks)
+            found.append(values)
+        return found
+
+    def dropped(self, values: Tensor, masks: torch.Generator) -> Tensor:
+        """The values with a share of them zero and the others scaled up."""
+        kept = torch.rand(values.shape, generator=masks) >= self.dropout
+        return values * kept / (1 - self.dropout)
+
+    def heard(self, maps: list[Tensor]) -> Said:
+        """Heads and pooled features of the stages' outputs."""
+        features = pooled(maps[-1])
+        heads = [exit_(maps[place]) for exit_, place in zip(self.exits, self.places, strict=False)]
+        early = pooled(maps[self.architecture.middle])
+        return Said(self.head(features), features, early, heads)

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The seven tasks: data, backbone, front end, and where the paper puts its exits."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from torch import Tensor
+
+from benchmark import recordings
+from benchmark.data import audiomnist, cifar10, fashion_mnist, gas_drift, hapt, mnist, watch
+from benchmark.data.files import manifest
+from benchmark.data.samples import Array, Part, Recording, Samples
+from benchmark.networks import frontend
+from benchmark.networks.architectures import Architecture
+
+TRAIN_HOP = 32  # training windows overlap more than those of the streams
+Parts = dict[Part, Samples]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One task. `over`: the axes of the inputs over which mean and spread are taken.
+
+    `exits`: the stages behind which the paper's exits stand: behind both inner stacks of
+    ResNet-8, behind the penultimate block of every other backbone.
+    """
+
+    name: str
+    source: str
+    load: Callable[[], Parts]
+    architecture: Architecture
+    inputs: Callable[[Array], Tensor]
+    augment: Callable[[Array, np.random.Generator], Array]
+    over: tuple[int, ...]
+    exits: tuple[int, ...]
+
+    @property
+    def data_sha256(self) -> str:
+        """The identity of the data set's files."""
+        return manifest()[self.source].sha256
+
+
+def _cut(parts: dict[Part, tuple[Recording, ...]], classes: tuple[str, ...]) -> Parts:
+    """The labelled windows of every part."""
+    found = {}
+    for part, chosen in parts.items():
+        hop = TRAIN_HOP if part == "train" else recordings.HOP
+        samples = recordings.windows(chosen, classes, hop=hop).samples
+        found[part] = samples.take(samples.y >= 0)
+    return found
+
+
+def _hapt() -> Parts:
+    return _cut(hapt.load(), hapt.CLASSES)
+
+
+def _watch() -> Parts:
+    return _cut(watch.load(), watch.CLASSES)
+
+
+def _gas() -> Parts:
+    """Only months 1 to 10: what came later has drifted."""
+    return {
+        part: samples.take(np.isin(samples.group, gas_drift.FIRST_BATCHES))
+        for part, samples in gas_drift.load().items()
+    }
+
+
+GREY = Architecture("cnn", (1, 28, 28), (16, 32, 32, 32), 10)
+COLOUR = Architecture("resnet", (3, 32, 32), (16, 32, 64), 10)
+SOUND = Architecture("dscnn", (1, 49, 10), (64, 64, 64, 64), 10)
+MOTION = Architecture("cnn1d", (6, 128), (32, 48, 64, 32), 7)
+ROWS = Architecture("mlp", (128,), (64, 32), 6)
+IMAGES, NO_CHANGE = frontend.images, frontend.as_it_is
+ALL = (0, 1, 2, 3)
+TASKS = {
+    task.name: task
+    for task in (
+        Task("mnist", mnist.NAME, mnist.load, GREY, IMAGES, NO_CHANGE, ALL, (2,)),
+        Task(
+            "fashion_mnist",
+            fashion_mnist.NAME,
+            fashion_mnist.load,
+            GREY,
+            IMAGES,
+            NO_CHANGE,
+            ALL,
+            (2,),
+        ),
+        Task("hapt", hapt.NAME, _hapt, MOTION, frontend.windows, frontend.worn_anew, (0, 2), (2,)),
+        Task(
+            "cifar10",
+            cifar10.NAME,
+            cifar10.load,
+            COLOUR,
+            IMAGES,
+            frontend.cropped,
+            (0, 2, 3),
+            (0, 1),
+        ),
+        Task(
+            "speech",
+            audiomnist.NAME,
+            audiomnist.load,
+            SOUND,
+            frontend.clips,
+            frontend.said_anew,
+            (0, 1, 2),
+            (2,),
+        ),
+        Task("gas", gas_drift.NAME, _gas, ROWS, frontend.rows, NO_CHANGE, (0,), (0,)),
+        Task(
+            "watch", watch.NAME, _watch, MOTION, frontend.windows, frontend.worn_anew, (0, 2), (2,)
+        ),
+    )
+}

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The training loop: a checkpoint each epoch, resumed bit for bit.
+
+Order, augmentation and dropout of an epoch are drawn from generators seeded by (seed, epoch),
+so an interrupted run repeats at most one epoch and ends in the same weights.
+"""
+
+import math
+import time
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from benchmark.atomic import appearing
+from benchmark.data.samples import Array, Samples
+from benchmark.networks import objectives
+from benchmark.networks.network import Network
+from benchmark.networks.recipes import Recipe
+from benchmark.networks.tasks import Task
+
+CHUNK = 512  # samples a forward pass
+RISE, FLOOR = 0.25, 0.04  # the learning rate rises for a quarter of the steps, from 1/25
+
+
+def rate_at(share: float) -> float:
+    """One cycle: up in a straight line, down in half a cosine; as a share of the peak."""
+    if share < RISE:
+        return FLOOR + (1 - FLOOR) * share / RISE
+    return 0.5 * (1 + math.cos(math.pi * (share - RISE) / (1 - RISE)))
+
+
+class Training:
+    """One network in training: `network`, `epoch` (those finished) and an optimiser.
+
+    `path` is the checkpoint's; a checkpoint that is there is gone on from.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        recipe: Recipe,
+        network: Network,
+        samples: Samples,
+        *,
+        seed: int,
+        path: Path,
+        teachers: Sequence[Network] = (),
+    ) -> None:
+        self.task, self.recipe, self.network, self.samples = task, recipe, network, samples
+        self.seed, self.path, self.teachers = seed, path, teachers
+        self.optimiser = torch.optim.Adam(
+            network.parameters(), recipe.learning_rate, weight_decay=recipe.weight_decay
+        )
+        counts = np.bincount(samples.y, minlength=task.architecture.classes)
+        weights = np.maximum(counts, 1) ** -recipe.balance
+        self.class_weights = torch.tensor(weights / weights.mean(), dtype=torch.float32)
+        self.epoch, self.spent_s = 0, 0.0
+        self._resume()
+
+    def run(self, report: Callable[[int, float, float], None]) -> None:
+        """Train to the end; `report` hears of each epoch: its number, mean loss, seconds left."""
+        while self.epoch < self.recipe.epochs:
+            began = time.monotonic()
+            mean_loss = self._one_epoch()
+            self.epoch += 1
+            self.spent_s += time.monotonic() - began
+            self._checkpoint()
+            left = self.recipe.epochs - self.epoch
+            report(self.epoch, mean_loss, left * self.spent_s / self.epoch)
+
+    def _one_epoch(self) -> float:
+        rng = np.random.default_rng([self.seed, self.epoch])
+        masks = torch.Generator().manual_seed(int(rng.integers(2**62)))
+        batches = len(self.samples) // self.recipe.batch
+        order = rng.permutation(len(self.samples))[: batches * self.recipe.batch]
+        self.network.train()
+        total = 0.0
+        for number, rows in enumerate(order.reshape(batches, -1)):
+            done = (self.epoch + number / batches) / self.recipe.epochs
+            for group in self.optimiser.param_groups:
+                group["lr"] = self.recipe.learning_rate * rate_at(done)
+            raw = self.task.augment(self.samples.x[rows], rng)
+            labels = torch.from_numpy(self.samples.y[rows])
+            total += self._step(self.task.inputs(raw), labels, done, masks)
+        return total / batches
+
+    def _step(self, inputs: Tensor, labels: Tensor, done: float, masks: torch.Generator) -> float:
+        low = self.recipe.precision == "bfloat16"
+        with torch.autocast("cpu", torch.bfloat16, enabled=low):
+            with torch.no_grad():
+                taught = [teacher(inputs).logits for teacher in self.teachers]
+            said = self.network(inputs, masks)
+            loss = objectives.loss(self.recipe, said, labels, self.class_weights, done, taught)
+        self.optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimiser.step()
+        objectives.transfer(self.network, self.recipe.transfer)
+        return float(loss.detach())
+
+    def _checkpoint(self) -> None:
+        state = {
+            "epoch": self.epoch,
+            "spent_s": self.spent_s,
+            "network": self.network.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+        }
+        with appearing(self.path) as file:
+            torch.save(state, file)
+
+    def _resume(self) -> None:
+        if not self.path.exists():
+            return
+        try:
+            state: dict[str, Any] = torch.load(self.path, weights_only=True)
+            self.network.load_state_dict(state["network"])
+            self.optimiser.load_state_dict(state["optimiser"])
+            self.epoch, self.spent_s = state["epoch"], state["spent_s"]
+        except (RuntimeError, KeyError, ValueError, zipfile.BadZipFile) as error:
+            raise ValueError(f"{self.path} is damaged: delete it and train again") from error
+
+
+@torch.no_grad()
+def accuracy(network: Network, task: Task, samples: Samples) -> float:
+    """The share of samples whose largest logit is their label's."""
+    network.eval()
+    right = 0
+    for begin in range(0, len(samples), CHUNK):
+        chunk = slice(begin, begin + CHUNK)
+        logits: Array = network(task.inputs(samples.x[chunk])).logits.numpy()
+        right += int((logits.argmax(axis=1) == samples.y[chunk]).sum())
+    return right / len(samples)

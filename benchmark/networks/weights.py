@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weights as plain arrays in a file of the cache, and a JSON beside it that tells their story."""
+
+import hashlib
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from benchmark.atomic import appearing
+from benchmark.data.samples import Array
+
+Weights = dict[str, Array]
+
+
+def sha256(weights: Weights) -> str:
+    """The identity of weights: names, types, shapes and bytes."""
+    digest = hashlib.sha256()
+    for name in sorted(weights):
+        array = np.ascontiguousarray(weights[name])
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def of(network: torch.nn.Module) -> Weights:
+    """The weights and buffers of a network."""
+    return {name: value.numpy().copy() for name, value in network.state_dict().items()}
+
+
+def put(network: torch.nn.Module, weights: Weights) -> None:
+    """Give a network weights; names and shapes must be its own."""
+    network.load_state_dict({name: torch.from_numpy(a) for name, a in weights.items()})
+
+
+def start(network: torch.nn.Module, weights: Weights) -> None:
+    """Give a network those weights whose names and shapes are its own."""
+    own: dict[str, Tensor] = network.state_dict()
+    fitting = {
+        name: torch.from_numpy(array)
+        for name, array in weights.items()
+        if name in own and own[name].shape == array.shape
+    }
+    network.load_state_dict(fitting, strict=False)
+
+
+def write(path: Path, weights: Weights, about: dict[str, Any]) -> None:
+    """Write the arrays, then the JSON: the JSON's presence says that both are there."""
+    with appearing(path) as file:
+        np.savez(file, allow_pickle=False, **weights)
+    text = json.dumps(about | {"sha256": sha256(weights)}, indent=1, sort_keys=True)
+    with appearing(path.with_suffix(".json")) as file:
+        file.write(f"{text}\n".encode())
+
+
+def read(path: Path) -> tuple[Weights, dict[str, Any]]:
+    """Weights and their story; FileNotFoundError if not there, ValueError if not as written."""
+    about = json.loads(path.with_suffix(".json").read_bytes())
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            weights = {name: file[name] for name in file.files}
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} is damaged: delete it and train again ({error})") from error
+    found = sha256(weights)
+    if found != about["sha256"]:
+        raise ValueError(
+            f"{path} is damaged: its weights must have SHA-256 {about['sha256']}, got {found}; "
+            "delete it and train again"
+        )
+    return weights, about

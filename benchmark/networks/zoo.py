@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The zoo: trained networks by task, variant and seed, their weights kept in the cache."""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmark.atomic import cache_root
+from benchmark.data.samples import SPLIT_SEED, Array, Part, Samples
+from benchmark.networks import tasks, variants, weights
+from benchmark.networks.network import Network
+from benchmark.networks.recipes import Recipe, recipe_of
+from benchmark.networks.training import CHUNK, Training, accuracy
+
+TASKS = tuple(tasks.TASKS)
+VARIANTS = ("base", "assisted", "exits", "dropout", "hydra", "wide", "postnet")
+FORMAT = 1  # of what a hash says; raise it when code changes what a recipe means
+
+
+@dataclass(frozen=True)
+class Trained:
+    """One trained network. `parameters` counts what inference needs."""
+
+    task: str
+    variant: str
+    seed: int
+    sha256: str
+    parameters: int
+    training_parameters: int
+    network: Network = field(repr=False, compare=False)
+
+    def run(self, x: Array, *, seed: int = 0) -> dict[str, Array]:
+        """What the network says of raw samples, as the loaders give them."""
+        task = tasks.TASKS[self.task]
+        parts = [
+            self._said(task.inputs(x[begin : begin + CHUNK])) for begin in range(0, len(x), CHUNK)
+        ]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    @torch.inference_mode()
+    def _said(self, inputs: torch.Tensor) -> dict[str, Array]:
+        said = self.network(inputs)
+        found = {"logits": said.logits, "features": said.features, "early": said.early}
+        return {name: value.numpy() for name, value in found.items()}
+
+
+def key(task: str, variant: str, seed: int) -> str:
+    """The name of weights: a hash of recipe, architecture, data and of what they build on."""
+    recipe, about = recipe_of(task, variant), tasks.TASKS[task]
+    basis = [key(task, recipe.start, seed)] if recipe.start else []
+    basis += [key(task, "base", teacher) for teacher in recipe.teachers]
+    said = {
+        "format": FORMAT,
+        "task": task,
+        "seed": seed,
+        "recipe": recipe.plain(),
+        "architecture": asdict(variants.architecture(about, recipe)),
+        "data": about.data_sha256,
+        "split": SPLIT_SEED,
+        "basis": basis,
+    }
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def path(task: str, variant: str, seed: int) -> Path:
+    """Where the weights lie, or would."""
+    name = f"{task}-{variant}-{seed}-{key(task, variant, seed)[:16]}.npz"
+    return cache_root() / "networks" / name
+
+
+def trained(task: str, variant: str, seed: int, *, train: bool = False) -> Trained:
+    """A network from the cache; if it is missing, trained now or refused, as asked."""
+    at, recipe = path(task, variant, seed), recipe_of(task, variant)
+    if not at.with_suffix(".json").exists():
+        if not train:
+            raise FileNotFoundError(
+                f"no {task} {variant} {seed} in {at.parent}: train it with  python -m "
+                f"benchmark.networks train --task {task} --variant {variant} --seeds {seed}"
+            )
+        learn(task, variant, seed)
+    values, about = weights.read(at)
+    made = variants.network(tasks.TASKS[task], recipe, seed)
+    weights.put(made, values)
+    every = sum(one.numel() for one in made.parameters())
+    count = variants.parameters(made, recipe)
+    return Trained(task, variant, seed, about["sha256"], count, every, made.eval())
+
+
+def learn(
+    task: str, variant: str, seed: int, say: Callable[[str], None] = lambda _line: None
+) -> None:
+    """Train a network, going on from its checkpoint if there is one, and keep its weights."""
+    at, recipe, about = path(task, variant, seed), recipe_of(task, variant), tasks.TASKS[task]
+    teachers = [trained(task, "base", teacher).network for teacher in recipe.teachers]
+    basis = weights.of(trained(task, recipe.start, seed).network) if recipe.start else None
+    parts = about.load()
+    made = variants.network(about, recipe, seed)
+    normalise(made, about, parts["train"])
+    if basis:
+        weights.start(made, basis)
+    unfinished = at.with_suffix(".checkpoint")
+    training = Training(
+        about, recipe, made, parts["train"], seed=seed, path=unfinished, teachers=teachers
+    )
+
+    def report(epoch: int, mean_loss: float, left_s: float) -> None:
+        share = accuracy(made, about, parts["calibration"])
+        say(
+            f"{task} {variant} {seed}: epoch {epoch}/{recipe.epochs}, loss {mean_loss:.4f}, "
+            f"calibration accuracy {share:.4f}, {left_s:.0f} s left"
+        )
+
+    training.run(report)
+    story = _story(task, variant, seed, recipe, parts) | {"wall_s": round(training.spent_s, 1)}
+    for part in ("calibration", "test"):
+        story[f"{part}_accuracy"] = accuracy(made, about, parts[part])
+    weights.write(at, weights.of(made), story)
+    unfinished.unlink(missing_ok=True)
+
+
+def normalise(made: Network, task: tasks.Task, samples: Samples) -> None:
+    """Set a network's mean and spread to those of the training inputs."""
+    inputs = task.inputs(samples.x)
+    made.mean.copy_(inputs.mean(dim=task.over, keepdim=True)[0])
+    made.std.copy_(inputs.std(dim=task.over, keepdim=True)[0].clamp(min=1e-6))
+
+
+def _story(
+    task: str, variant: str, seed: int, recipe: Recipe, parts: dict[Part, Samples]
+) -> dict[str, Any]:
+    return {
+        "task": task,
+        "variant": variant,
+        "seed": seed,
+        "recipe": asdict(recipe),
+        "key": key(task, variant, seed),
+        "data_sha256": tasks.TASKS[task].data_sha256,
+        "train_sha256": parts["train"].sha256,
+        "train_samples": len(parts["train"]),
+        "versions": {"torch": str(torch.__version__), "numpy": np.__version__},
+        "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
