@@ -22,6 +22,8 @@ BLOCK = 256  # steps that share one random generator
 NONE = -1
 
 Episode = tuple[str, int]  # a corruption and its severity
+Segment = tuple[Episode, int]  # an episode and its steps
+CLEAN: Episode = ("", 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,30 +114,27 @@ def by_speaker(samples: Samples, seed: int) -> Plan:
     return _plan(samples, index, seed, {"kind": "by_speaker"})
 
 
-def episode_steps(episodes: int, clean: int, corrupted: int) -> int:
-    """How long a stream with so many episodes is: clean, corrupted, clean and so on, clean."""
-    return clean + episodes * (corrupted + clean)
+def laid(plan: Plan, segments: Sequence[Segment], starts: Sequence[int] = (0,)) -> Plan:
+    """The plan with these segments laid over it, one after the other; history begins at `starts`.
 
-
-def with_episodes(plan: Plan, episodes: Sequence[Episode], clean: int, corrupted: int) -> Plan:
-    """The plan with corruptions laid over it: `clean` steps, an episode, `clean` steps, ..."""
-    steps = episode_steps(len(episodes), clean, corrupted)
+    A segment is an episode, or CLEAN, and its steps.
+    """
+    steps = sum(length for _, length in segments)
     if steps != len(plan):
-        raise ValueError(f"the plan must have {steps} steps for these episodes, got {len(plan)}")
-    names = tuple(dict.fromkeys(name for name, _ in episodes))
-    corruption, severity = plan.corruption.copy(), plan.severity.copy()
-    for number, (name, level) in enumerate(episodes):
-        begin = clean + number * (corrupted + clean)
-        corruption[begin : begin + corrupted] = names.index(name)
-        severity[begin : begin + corrupted] = level
-    told = {"episodes": [list(e) for e in episodes], "clean": clean, "corrupted": corrupted}
+        raise ValueError(f"the plan must have {steps} steps for these segments, got {len(plan)}")
+    names = tuple(dict.fromkeys(name for (name, level), _ in segments if level))
+    lengths = [length for _, length in segments]
+    which = [names.index(name) if level else NONE for (name, level), _ in segments]
+    severity = np.repeat([level for (_, level), _ in segments], lengths)
+    told = {"segments": [[name, level, length] for (name, level), length in segments]}
     return replace(
         plan,
-        corruption=corruption,
-        severity=severity,
+        corruption=np.repeat(which, lengths).astype(np.int64),
+        severity=severity.astype(np.int64),
         shifted=plan.shifted | (severity > 0),
+        starts=np.array(starts, np.int64),
         corruptions=names,
-        settings=plan.settings | told,
+        settings=plan.settings | told | {"starts": list(starts)},
     )
 
 

@@ -83,8 +83,9 @@ def test_same_seed_same_plan(digits: Samples) -> None:
 
 def episodes(digits: Samples) -> streams.Plan:
     """Two episodes of 300 steps between clean ones of 200."""
-    plan = streams.coherent(digits, streams.episode_steps(2, 200, 300), seed=5, stay=5, jitter=2)
-    return streams.with_episodes(plan, [("fog", 5), ("shot_noise", 2)], clean=200, corrupted=300)
+    plan = streams.coherent(digits, 1_200, seed=5, stay=5, jitter=2)
+    clean = (streams.CLEAN, 200)
+    return streams.laid(plan, [clean, (("fog", 5), 300), clean, (("shot_noise", 2), 300), clean])
 
 
 def test_episodes_are_marked(digits: Samples) -> None:
@@ -98,9 +99,9 @@ def test_episodes_are_marked(digits: Samples) -> None:
 
 
 def test_plan_of_another_length_is_refused(digits: Samples) -> None:
-    """Episodes must fill the plan."""
-    with pytest.raises(ValueError, match="must have 500 steps for these episodes, got 400"):
-        streams.with_episodes(streams.iid(digits, 400, 0), [("fog", 1)], clean=200, corrupted=100)
+    """Segments must fill the plan."""
+    with pytest.raises(ValueError, match="must have 500 steps for these segments, got 400"):
+        streams.laid(streams.iid(digits, 400, 0), [(streams.CLEAN, 400), (("fog", 1), 100)])
 
 
 def test_inputs_do_not_depend_on_how_they_are_cut(digits: Samples) -> None:

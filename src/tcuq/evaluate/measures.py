@@ -7,6 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+__all__ = [
+    "area_under_risk_coverage",
+    "auprc",
+    "auroc",
+    "brier",
+    "detection_delays",
+    "expected_calibration_error",
+    "moving_mean",
+    "negative_log_likelihood",
+    "risk_coverage",
+    "worst_window_rate",
+]
+
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.integer]

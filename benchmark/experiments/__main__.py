@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run experiments: `python -m benchmark.experiments detection mnist hapt`."""
+
+import argparse
+import time
+from collections.abc import Callable, Mapping
+
+from benchmark.experiments.detection import detection
+from benchmark.experiments.result import Row, write
+from benchmark.scenes.tasks import MAKERS
+
+EXPERIMENTS: Mapping[str, Callable[[str], tuple[list[Row], dict[str, str]]]] = {
+    "detection": detection,
+}
+
+
+def main() -> None:
+    """Each task's result is written as soon as it is there; networks' outputs are kept."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("experiment", choices=EXPERIMENTS)
+    parser.add_argument("tasks", nargs="+", choices=MAKERS)
+    asked = parser.parse_args()
+    for task in asked.tasks:
+        begun = time.monotonic()
+        rows, networks = EXPERIMENTS[asked.experiment](task)
+        print(write(asked.experiment, task, rows, begun=begun, networks=networks))
+
+
+if __name__ == "__main__":
+    main()

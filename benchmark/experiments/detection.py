@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every score on every scene of a task: accuracy drops, failures, other things, probabilities."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from benchmark.experiments import measures
+from benchmark.experiments.crew import crew, looked_at
+from benchmark.experiments.result import Row
+from benchmark.scenes.scene import KINDS, Kind, Name
+from benchmark.scenes.tasks import WITHOUT_OTHERS
+from benchmark.scores.table import SCORES, Entry
+from benchmark.seen import Seen
+
+SEEDS = (0, 1, 2)
+SEVERITIES_OF = {"cifar10": (1, 2, 3, 4, 5), "speech": (1, 2, 3, 4, 5)}
+JUDGED_ON: tuple[Name, ...] = ("identity", "drop", "ood")
+
+
+def detection(task: str) -> tuple[list[Row], dict[str, str]]:
+    """Rows by score, kind of stream and seed; and the networks behind them."""
+    entries = {name: entry for name, entry in SCORES.items() if available(task, entry)}
+    rows: list[Row] = []
+    for kind in KINDS:
+        for seed in SEEDS:
+            rows += _rows(task, kind, seed, entries)
+    return rows, networks_of(task, entries)
+
+
+def available(task: str, entry: Entry) -> bool:
+    """Whether the networks that a score needs are trained for this task."""
+    try:
+        crew(task, entry.networks, 0)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def networks_of(task: str, entries: Mapping[str, Entry]) -> dict[str, str]:
+    """The hashes of the weights that take part."""
+    variants = sorted({variant for entry in entries.values() for variant in entry.networks})
+    return {
+        f"{found.variant}-{found.seed}": found.sha256
+        for seed in SEEDS
+        for found in crew(task, variants, seed).values()
+    }
+
+
+def _rows(task: str, kind: Kind, seed: int, entries: Mapping[str, Entry]) -> Iterator[Row]:
+    variants = sorted({variant for entry in entries.values() for variant in entry.networks})
+    names = [name for name in JUDGED_ON if name != "ood" or task not in WITHOUT_OTHERS]
+    wanted: tuple[Name, ...] = ("calibration", "development", *names)
+    scenes = {name: looked_at(task, name, kind, seed, variants) for name in wanted}
+    for score, entry in entries.items():
+        print(f"{task} {kind} seed {seed}: {score}", file=sys.stderr)
+        yield {"score": score, "kind": kind, "seed": seed} | worth(task, entry, scenes)
+
+
+def worth(task: str, entry: Entry, scenes: Mapping[Name, Seen]) -> dict[str, Any]:
+    """All measures of one score."""
+    score = entry.make()
+    score.fit(scenes["calibration"], scenes["development"])
+    at_home = score.judge(scenes["identity"])
+    away = score.judge(scenes["drop"])
+    ordinary = measures.usual(scenes["identity"], at_home)
+    drops = measures.drop_auprc(scenes["drop"], away, ordinary)
+    found: dict[str, Any] = {
+        "drop AUPRC": _mean(drops),
+        "failure AUROC": measures.failure_auroc(scenes["identity"], at_home),
+        "shifted failure AUROC": measures.failure_auroc(scenes["drop"], away),
+        "risk-coverage area": measures.failure_area(scenes["drop"], away),
+    }
+    if "ood" in scenes:
+        found["OOD AUROC"] = measures.other_auroc(scenes["ood"], score.judge(scenes["ood"]))
+    found["probabilities"] = measures.probabilities(scenes["identity"], at_home)
+    found["drop AUPRC by scenario"] = drops
+    if task in SEVERITIES_OF:
+        found["drop AUPRC by severity"] = {
+            str(level): _mean(measures.drop_auprc(scenes["drop"], away, ordinary, level))
+            for level in SEVERITIES_OF[task]
+        }
+    return found
+
+
+def _mean(values: Mapping[str, float]) -> float:
+    """Over the scenarios in which accuracy dropped at all."""
+    found = [value for value in values.values() if np.isfinite(value)]
+    return float(np.mean(found)) if found else float("nan")

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results as files: rows, and the command, versions, networks and data that made them."""
+
+import json
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from benchmark.data.files import manifest
+
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+LIBRARIES = ("tcuq", "numpy", "scipy", "scikit-learn", "torch")
+DATA = {
+    "mnist": ("mnist", "fashion_mnist"),
+    "fashion_mnist": ("fashion_mnist", "mnist"),
+    "hapt": ("hapt", "watch"),
+    "cifar10": ("cifar10", "tinyimagenet", "frost"),
+    "speech": ("audiomnist", "speech_commands"),
+    "gas": ("gas_drift",),
+    "watch": ("watch", "hapt"),
+}
+Row = dict[str, Any]
+
+
+def write(
+    name: str,
+    task: str,
+    rows: Sequence[Row],
+    *,
+    begun: float,
+    networks: Mapping[str, str],
+    libraries: Sequence[str] = (),
+) -> Path:
+    """Keep the rows of an experiment on a task; numbers have four digits."""
+    document = {
+        "command": f"python -m benchmark.experiments {name} {task}",
+        "date": datetime.now(UTC).date().isoformat(),
+        "python": platform.python_version(),
+        "versions": {library: version(library) for library in (*LIBRARIES, *libraries)},
+        "data_sha256": {source: manifest()[source].sha256 for source in DATA[task]},
+        "networks_sha256": dict(sorted(networks.items())),
+        "wall_seconds": round(time.monotonic() - begun),
+        "rows": [_rounded(row) for row in rows],
+    }
+    path = RESULTS / f"{name}-{task}.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(_one_row_a_line(document), "utf-8")
+    return path
+
+
+def read(name: str, task: str) -> dict[str, Any]:
+    """A result as it was written."""
+    path = RESULTS / f"{name}-{task}.json"
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"no {path.name}: run  python -m benchmark.experiments {name} {task}"
+        )
+    held: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return held
+
+
+def _one_row_a_line(document: dict[str, Any]) -> str:
+    """JSON that a person can read and a diff can show: every row on a line of its own."""
+    head = {name: value for name, value in document.items() if name != "rows"}
+    lines = [json.dumps(row, ensure_ascii=False) for row in document["rows"]]
+    opening = json.dumps(head, ensure_ascii=False, indent=1).removesuffix("\n}")
+    return opening + ',\n "rows": [\n  ' + ",\n  ".join(lines) + "\n ]\n}\n"
+
+
+def _rounded(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
+    if isinstance(value, float):
+        return None if value != value else round(value, 4)  # noqa: PLR0124 - NaN alone differs from itself
+    if isinstance(value, Mapping):
+        return {name: _rounded(held) for name, held in value.items()}
+    return value

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Baselines that measure how far features lie from the usual ones."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.covariance import LedoitWolf
+from sklearn.linear_model import Ridge
+
+from benchmark.scores.score import Floats, Judged, softmax
+from benchmark.seen import Seen
+
+
+@dataclass(slots=True)
+class Mahalanobis:
+    """Squared distance to the nearest class mean under one shrunk covariance.
+
+    K. Lee and others, A simple unified framework for detecting out-of-distribution samples, 2018;
+    last layer only, and without its input perturbation, which needs a backward pass.
+    """
+
+    network: str = "base"
+    means_: Floats = field(default_factory=lambda: np.empty(0), init=False)
+    precision_: Floats = field(default_factory=lambda: np.empty(0), init=False)
+
+    def fit(self, calibration: Seen, development: Seen) -> None:
+        """Means and covariance of labelled calibration features."""
+        known = calibration.labels >= 0
+        features = calibration.outputs[self.network]["features"][known].astype(np.float64)
+        labels = calibration.labels[known]
+        classes, place = np.unique(labels, return_inverse=True)
+        self.means_ = np.stack([features[labels == c].mean(axis=0) for c in classes])
+        spread = LedoitWolf(assume_centered=True).fit(features - self.means_[place])
+        self.precision_ = spread.precision_
+
+    def judge(self, seen: Seen) -> Judged:
+        """The distance of each step."""
+        held = seen.outputs[self.network]
+        features = held["features"].astype(np.float64)
+        gaps = features[:, None] - self.means_
+        squared = np.einsum("ncd,de,nce->nc", gaps, self.precision_, gaps, optimize=True)
+        return Judged(softmax(held["logits"]), squared.min(axis=1))
+
+
+@dataclass(slots=True)
+class NextActivation:
+    """Surprise of the last features given an earlier layer's, by a linear Gaussian prediction.
+
+    After SNAP-UQ (single-pass next-activation prediction), of which no definition is at hand but
+    its idea: small heads predict a layer from the one before, and a large residual is a warning.
+    """
+
+    network: str = "base"
+    model_: Any = field(default=None, init=False)
+    scale_: Floats = field(default_factory=lambda: np.empty(0), init=False)
+
+    def fit(self, calibration: Seen, development: Seen) -> None:
+        """A ridge regression, and the spread of its residuals."""
+        held = calibration.outputs[self.network]
+        self.model_ = Ridge(1.0).fit(held["early"], held["features"])
+        residual = held["features"] - self.model_.predict(held["early"])
+        self.scale_ = residual.std(axis=0) + 1e-6
+
+    def judge(self, seen: Seen) -> Judged:
+        """The mean squared residual in units of its spread."""
+        held = seen.outputs[self.network]
+        residual = (held["features"] - self.model_.predict(held["early"])) / self.scale_
+        return Judged(softmax(held["logits"]), (residual**2).mean(axis=1).astype(np.float64))

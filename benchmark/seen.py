@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A scene as networks saw it: what every score is fitted on and judges."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.data.samples import Array, Ints
+from benchmark.outputs import cached, key
+from benchmark.scenes.scene import Scene
+from tcuq import Stream
+
+Outputs = Mapping[str, Array]
+BATCH = 512
+
+
+class Network(Protocol):
+    """What is asked of a network: its outputs on inputs, and the hash of its weights."""
+
+    @property
+    def sha256(self) -> str:
+        """The identity of its weights."""
+
+    def run(self, x: Array) -> dict[str, Array]:
+        """Named outputs, a row a sample; "logits" and "features" are among them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """Labels and marks of a scene's steps, and the outputs of the networks that saw them."""
+
+    labels: Ints
+    starts: Ints
+    shifted: NDArray[np.bool_]
+    severity: Ints
+    scenario: Ints
+    scenarios: tuple[str, ...]
+    outputs: Mapping[str, Outputs]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def stream(self, network: str, features: str = "features") -> Stream:
+        """One network's outputs as a recorded stream."""
+        held = self.outputs[network]
+        return Stream(
+            held["logits"],
+            held[features],
+            self.labels,
+            kind="logits",
+            starts=self.starts,
+            shifted=self.shifted,
+        )
+
+    def where(self, kept: NDArray[np.bool_]) -> "Seen":
+        """Some of the steps; each scenario that is kept begins anew."""
+        at = np.flatnonzero(kept)
+        scenario = self.scenario[at]
+        begins = np.flatnonzero(np.diff(scenario, prepend=-1))
+        inner = np.searchsorted(at, self.starts[kept[self.starts]])
+        return Seen(
+            self.labels[at],
+            np.unique(np.concatenate([begins, inner])),
+            self.shifted[at],
+            self.severity[at],
+            scenario,
+            self.scenarios,
+            {
+                name: {column: values[at] for column, values in held.items()}
+                for name, held in self.outputs.items()
+            },
+        )
+
+
+def seen(scene: Scene, networks: Mapping[str, Network]) -> Seen:
+    """The scene through these networks; what was computed before is read from the cache."""
+    return Seen(
+        scene.labels,
+        scene.plan.starts,
+        scene.plan.shifted,
+        scene.plan.severity,
+        scene.scenario,
+        scene.scenarios,
+        {name: _outputs(scene, network) for name, network in networks.items()},
+    )
+
+
+def _outputs(scene: Scene, network: Network) -> Outputs:
+    name = key(scene.samples.sha256, network.sha256, scene.plan.settings | {"scene": scene.name})
+
+    def run(begin: int, end: int) -> dict[str, Array]:
+        parts = [
+            network.run(scene.inputs[at : min(at + BATCH, end)]) for at in range(begin, end, BATCH)
+        ]
+        return joined_rows(parts)
+
+    return cached(name, len(scene.plan), run)
+
+
+def joined_rows(parts: Sequence[dict[str, Array]]) -> dict[str, Array]:
+    """Outputs of consecutive batches as one."""
+    return {column: np.concatenate([part[column] for part in parts]) for column in parts[0]}
