@@ -43,12 +43,12 @@ class Seen:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def stream(self, network: str, features: str = "features") -> Stream:
-        """One network's outputs as a recorded stream."""
+    def stream(self, network: str, layers: Sequence[str] = ("features",)) -> Stream:
+        """One network's outputs as a recorded stream, features from these layers side by side."""
         held = self.outputs[network]
         return Stream(
             held["logits"],
-            held[features],
+            np.concatenate([held[layer] for layer in layers], axis=1),
             self.labels,
             kind="logits",
             starts=self.starts,

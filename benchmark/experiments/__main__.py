@@ -5,12 +5,20 @@ import argparse
 import time
 from collections.abc import Callable, Mapping
 
+from benchmark.experiments.ablations import ablations
+from benchmark.experiments.choosing import choosing
 from benchmark.experiments.detection import detection
 from benchmark.experiments.result import Row, write
+from benchmark.experiments.streaming import streaming
+from benchmark.experiments.transfer import transfer
 from benchmark.scenes.tasks import MAKERS
 
 EXPERIMENTS: Mapping[str, Callable[[str], tuple[list[Row], dict[str, str]]]] = {
+    "choosing": choosing,
     "detection": detection,
+    "transfer": transfer,
+    "ablations": ablations,
+    "streaming": streaming,
 }
 
 

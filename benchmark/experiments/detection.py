@@ -12,6 +12,7 @@ from benchmark.experiments.crew import crew, looked_at
 from benchmark.experiments.result import Row
 from benchmark.scenes.scene import KINDS, Kind, Name
 from benchmark.scenes.tasks import WITHOUT_OTHERS
+from benchmark.scores.score import Score
 from benchmark.scores.table import SCORES, Entry
 from benchmark.seen import Seen
 
@@ -83,6 +84,12 @@ def worth(task: str, entry: Entry, scenes: Mapping[Name, Seen]) -> dict[str, Any
             for level in SEVERITIES_OF[task]
         }
     return found
+
+
+def drop_worth(score: Score, at_home: Seen, away: Seen) -> float:
+    """Mean accuracy-drop AUPRC of a fitted score."""
+    ordinary = measures.usual(at_home, score.judge(at_home))
+    return _mean(measures.drop_auprc(away, score.judge(away), ordinary))
 
 
 def _mean(values: Mapping[str, float]) -> float:

@@ -31,6 +31,7 @@ class Monitored:
     options: Mapping[str, Any]
     labelled: bool = False
     network: str = "base"
+    layers: tuple[str, ...] = ("features",)
     device: bool = False
     profile_: Profile | None = field(default=None, init=False)
 
@@ -39,16 +40,20 @@ class Monitored:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CalibrationWarning)
             self.profile_ = fit(
-                calibration.stream(self.network),
-                development.stream(self.network) if self.labelled else None,
+                calibration.stream(self.network, self.layers),
+                development.stream(self.network, self.layers) if self.labelled else None,
                 verbose=False,
                 **{"h": None, **self.options},
             )
 
-    def judge(self, seen: Seen) -> Judged:
-        """One monitor over the stream."""
+    def profile(self) -> Profile:
+        """What was fitted."""
         if self.profile_ is None:
             raise ValueError("fit the score before it judges")
+        return self.profile_
+
+    def judge(self, seen: Seen) -> Judged:
+        """One monitor over the stream."""
         make = DeviceMonitor if self.device else Monitor
-        trace = make(self.profile_).run_stream(seen.stream(self.network))
+        trace = make(self.profile()).run_stream(seen.stream(self.network, self.layers))
         return Judged(softmax(seen.outputs[self.network]["logits"]), trace.risk.astype(float))

@@ -63,6 +63,7 @@ OURS: Mapping[str, Entry] = {
     "H": _monitored(terms=H),
     "M": _monitored(terms=M),
     "NL": _monitored(labelled=True, terms=N),
+    "HL": _monitored(labelled=True, terms=H),
 }
 DUMMIES: Mapping[str, Entry] = {
     "always": Entry(lambda: Dummy("always")),

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Candidates for the default score, on development samples alone (docs/decisions/0008)."""
+
+import sys
+from collections.abc import Mapping
+from itertools import product
+from typing import TYPE_CHECKING
+
+from benchmark.experiments.crew import looked_at
+from benchmark.experiments.detection import SEEDS, networks_of, worth
+from benchmark.experiments.result import Row
+from benchmark.scenes.scene import KINDS, Name
+from benchmark.scores.monitors import DOUBT, Monitored, five_terms
+from benchmark.scores.table import OURS, SINGLE_PASS, Entry
+from tcuq import TermPlan
+
+if TYPE_CHECKING:
+    from benchmark.seen import Seen
+
+LAYERS = {"": ("features",), " early": ("early",), " both": ("features", "early")}
+# Sets that were explored before anything was frozen: their other things may be looked at, too.
+EXPLORED = frozenset({"mnist", "fashion_mnist", "hapt"})
+LISTS: Mapping[str, tuple[TermPlan, ...]] = {
+    "anchored": (DOUBT, TermPlan("novelty", dead=4.0)),
+    "N": five_terms(0.5, 1.5, 1.5, 0.25),
+    "H": five_terms(0.5, 0.5, 0.5, 0.5),
+    "M": five_terms(0.5, 1.0, 1.0, 0.25),
+}
+
+
+def candidates() -> dict[str, Entry]:
+    """Every list of terms, label-free and with fitted weights, on each choice of layers."""
+    found = {name: SINGLE_PASS[name] for name in ("max_prob", "entropy", "energy")}
+    found["tcuq"] = OURS["tcuq"]
+    for (name, terms), (suffix, layers), labelled in product(
+        LISTS.items(), LAYERS.items(), (False, True)
+    ):
+        found[name + "L" * labelled + suffix] = _entry(terms, layers, labelled=labelled)
+    return found
+
+
+def _entry(terms: tuple[TermPlan, ...], layers: tuple[str, ...], *, labelled: bool) -> Entry:
+    options = {"terms": terms}
+    return Entry(lambda: Monitored(options, labelled=labelled, layers=layers), labels=labelled)
+
+
+def choosing(task: str) -> tuple[list[Row], dict[str, str]]:
+    """Rows by candidate, kind and seed."""
+    rows: list[Row] = []
+    entries = candidates()
+    for kind, seed in product(KINDS, SEEDS):
+        wanted: tuple[Name, ...] = ("calibration", "development", "rehearsal")
+        scenes = {name: looked_at(task, name, kind, seed, ("base",)) for name in wanted}
+        rehearsal = scenes["rehearsal"]
+        judged: dict[Name, Seen] = {
+            "calibration": scenes["calibration"],
+            "development": scenes["development"],
+            "identity": rehearsal.where(~rehearsal.shifted),
+            "drop": rehearsal,
+        }
+        if task in EXPLORED:
+            judged["ood"] = looked_at(task, "ood", kind, seed, ("base",))
+        for name, entry in entries.items():
+            print(f"{task} {kind} seed {seed}: {name}", file=sys.stderr)
+            rows.append({"score": name, "kind": kind, "seed": seed} | worth(task, entry, judged))
+    return rows, networks_of(task, entries)

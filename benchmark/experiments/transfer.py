@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fitted on one kind of stream and run on the other; and run on corruptions never fitted on."""
+
+import sys
+from itertools import product
+
+import numpy as np
+
+from benchmark.experiments.crew import looked_at
+from benchmark.experiments.detection import SEEDS, drop_worth, networks_of
+from benchmark.experiments.result import Row
+from benchmark.scenes.scene import KINDS, Kind, Name
+from benchmark.scores.table import SCORES
+from benchmark.seen import Seen
+
+NAMES = ("max_prob", "tcuq", "tcuq monotone", "anchored", "H", "HL", "NL")
+
+
+def transfer(task: str) -> tuple[list[Row], dict[str, str]]:
+    """Rows by score, seed, what it was fitted on and what it was run on."""
+    entries = {name: SCORES[name] for name in NAMES}
+    rows: list[Row] = []
+    for seed in SEEDS:
+        fitted = {
+            kind: [
+                looked_at(task, n, kind, seed, ("base",)) for n in ("calibration", "development")
+            ]
+            for kind in KINDS
+        }
+        run = {
+            kind: [looked_at(task, n, kind, seed, ("base",)) for n in ("identity", "drop")]
+            for kind in KINDS
+        }
+        for name, entry in entries.items():
+            print(f"{task} seed {seed}: {name}", file=sys.stderr)
+            for one, other in product(KINDS, KINDS):
+                score = entry.make()
+                score.fit(*fitted[one])
+                found = {"score": name, "seed": seed, "fitted": one, "run": other}
+                rows.append(found | {"drop AUPRC": drop_worth(score, *run[other])})
+            calibration, development = fitted["coherent"]
+            at_home, away = run["coherent"]
+            halves = []
+            for parity in (0, 1):
+                score = entry.make()
+                score.fit(calibration, _half(development, parity))
+                halves.append(drop_worth(score, at_home, _half(away, 1 - parity)))
+            found = {"score": name, "seed": seed, "fitted": "other corruptions", "run": "coherent"}
+            rows.append(found | {"drop AUPRC": float(np.mean(halves))})
+    return rows, networks_of(task, entries)
+
+
+def _pair(task: str, names: tuple[Name, Name], kind: Kind, seed: int) -> tuple[Seen, Seen]:
+    first, then = (looked_at(task, name, kind, seed, ("base",)) for name in names)
+    return first, then
+
+
+def _half(seen: Seen, parity: int) -> Seen:
+    """Every other scenario; all of them where there is only one."""
+    return seen if len(seen.scenarios) == 1 else seen.where(seen.scenario % 2 == parity)
