@@ -13,7 +13,7 @@ from benchmark.scores.monitors import Monitored
 from benchmark.scores.score import Judged
 from benchmark.scores.table import Entry
 from benchmark.seen import Seen
-from tcuq import Monitor
+from tcuq import Monitor, Outcome
 
 SIGNALS = ("divergence", "instability", "inconsistency", "doubt")
 TEMPORAL = SIGNALS[:3]
@@ -58,7 +58,8 @@ class Requests:
     def judge(self, seen: Seen) -> Judged:
         """1 where the monitor would abstain if the budget allowed."""
         trace = Monitor(self.fitted_.profile()).run_stream(seen.stream("base"))
-        return Judged(self.fitted_.judge(seen).probabilities, trace.exceeded.astype(float))
+        asked = (trace.outcome != Outcome.ACCEPT).astype(float)
+        return Judged(self.fitted_.judge(seen).probabilities, asked)
 
 
 def _weighted(weight: float, *names: str) -> Entry:

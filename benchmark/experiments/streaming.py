@@ -3,7 +3,9 @@
 
 import sys
 from itertools import product
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from benchmark.experiments.crew import looked_at
 from benchmark.experiments.detection import SEEDS, networks_of
@@ -14,12 +16,9 @@ from benchmark.seen import Seen
 from tcuq import DeviceMonitor, Monitor, Outcome, Trace
 from tcuq.evaluate.measures import auprc, auroc, worst_window_rate
 
-if TYPE_CHECKING:
-    import numpy as np
-
 ALPHAS = (0.05, 0.1, 0.2)
 BUDGET, WINDOW = 0.15, 1000
-WARMUPS = (0, 64, 1000)
+WARMUPS = (0, 64)
 HARSH = 4  # severities from here on; natural drift has none and counts whole
 
 
@@ -60,11 +59,11 @@ def _kept(score: Monitored, alpha: float, at_home: Seen, away: Seen) -> dict[str
         "exceedance deviation": abs(float(home.exceeded.mean()) - alpha),
         "first 500 steps": float(home.exceeded[:500].mean()),
         "worst window": worst_window_rate(home.exceeded, min(WINDOW, len(home))),
-        "abstained": _share(home, Outcome.ABSTAIN),
+        "abstained": float((home.outcome == Outcome.ABSTAIN).mean()),
         "worst window abstained": worst_window_rate(
             home.outcome == Outcome.ABSTAIN, min(WINDOW, len(home))
         ),
-        "requests, harsh shift": float(shifted.exceeded[harsh].mean()),
+        "requests, harsh shift": float((shifted.outcome != Outcome.ACCEPT)[harsh].mean()),
         "error among accepted, harsh shift": _error(away, shifted, harsh),
         "error, harsh shift": float((shifted.label != away.labels)[harsh].mean()),
         "device differs in label or outcome": float(
@@ -77,11 +76,7 @@ def _kept(score: Monitored, alpha: float, at_home: Seen, away: Seen) -> dict[str
     }
 
 
-def _share(trace: Trace, outcome: Outcome) -> float:
-    return float((trace.outcome == outcome).mean())
-
-
-def _error(seen: Seen, trace: Trace, at: "np.typing.NDArray[np.bool_]") -> float:
-    """Error where the monitor did not ask to abstain, budget or not."""
-    accepted = at & ~trace.exceeded
+def _error(seen: Seen, trace: Trace, at: NDArray[np.bool_]) -> float:
+    """Error where the monitor did not ask to abstain, whether the budget let it or not."""
+    accepted = at & (trace.outcome == Outcome.ACCEPT)
     return float((trace.label != seen.labels)[accepted].mean()) if accepted.any() else float("nan")
