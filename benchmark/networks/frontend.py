@@ -19,7 +19,7 @@ FRAME, HOP, BINS = 480, 320, 512  # samples: 30 ms every 20 ms
 MEL_BINS, MEL_RANGE_HZ, COEFFICIENTS = 40, (20.0, 4000.0), 10
 PAD = 4  # pixels
 SHIFT = RATE_HZ // 10  # clips move by at most 100 ms
-NOISE = (1e-4, 1e-2)  # of the clip's peak, log-uniform
+NOISE = (1e-4, 1e-2)  # its peak as a share of the clip's, log-uniform
 TURN_DEGREES, GAIN = 8.0, 0.03  # standard deviations of a sensor's mounting
 
 
@@ -50,9 +50,8 @@ def cepstra(x: Array) -> NDArray[np.float32]:
     """MFCC of MLPerf Tiny's keyword spotting: frames of the peak-scaled clip, mel, log, DCT-II."""
     peak = np.abs(x.astype(np.float32)).max(axis=1, keepdims=True)
     scaled = x / np.maximum(peak, 1)
-    first = np.arange(0, x.shape[1] - FRAME + 1, HOP)
     hann, mel, cosines = _tables()
-    frames = scaled[:, first[:, None] + np.arange(FRAME)] * hann
+    frames = np.lib.stride_tricks.sliding_window_view(scaled, FRAME, axis=1)[:, ::HOP] * hann
     spectrum = np.abs(np.fft.rfft(frames, BINS)).astype(np.float32)
     found: NDArray[np.float32] = np.log(spectrum @ mel + np.float32(1e-6)) @ cosines
     return found
@@ -98,13 +97,13 @@ def said_anew(x: Array, rng: Rng) -> Array:
     A gain would do nothing: the front end divides by the peak.
     """
     n, length = x.shape
-    padded = np.pad(x, ((0, 0), (SHIFT, SHIFT)))
-    inside = rng.integers(0, 2 * SHIFT + 1, (n, 1)) + np.arange(length)
-    moved = np.take_along_axis(padded, inside, axis=1).astype(np.float32)
+    padded = np.pad(x.astype(np.float32), ((0, 0), (SHIFT, SHIFT)))
+    begins = rng.integers(0, 2 * SHIFT + 1, n)
+    moved = np.stack([clip[at : at + length] for clip, at in zip(padded, begins, strict=True)])
     low, high = NOISE
     level = low * (high / low) ** rng.random((n, 1)) * np.abs(moved).max(axis=1, keepdims=True)
-    noisy: Array = moved + level.astype(np.float32) * rng.standard_normal(moved.shape, np.float32)
-    return noisy
+    white = rng.random(moved.shape, np.float32) * 2 - 1
+    return moved + level.astype(np.float32) * white
 
 
 def worn_anew(x: Array, rng: Rng) -> Array:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A backbone with its final head and, by variant, extra heads or dropout at chosen stages."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,17 +17,21 @@ from benchmark.networks.architectures import (
     stages,
 )
 
-GRID = 4  # a full head reads 4 × 4 means of its stage's map, or 4 over time
+GRID = 2  # a full head reads 2 × 2 means of its stage's map, or 2 over time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Said:
-    """What a network says of a batch: logits (n, L), features (n, d), early (n, d2), heads."""
+    """What a network says of a batch: logits (n, L), features (n, d), early (n, d2), heads.
+
+    Only posterior networks say `alpha`, Dirichlet parameters (n, L).
+    """
 
     logits: Tensor
     features: Tensor
     early: Tensor
     heads: Sequence[Tensor] = ()
+    alpha: Tensor | None = None
 
 
 class LightHead(nn.Module):
@@ -72,6 +77,7 @@ class Network(nn.Module):
 
     `mean` and `std` are those of the training inputs, in the shape they are applied in. With
     `dropout` above 0 the places drop activations instead, whenever a generator is given.
+    If `averaged`, there is no final head: the extra heads' mean posterior takes its place.
     """
 
     mean: Tensor
@@ -86,6 +92,7 @@ class Network(nn.Module):
         places: tuple[int, ...] = (),
         head: str = "",
         dropout: float = 0.0,
+        averaged: bool = False,
     ) -> None:
         super().__init__()
         self.architecture, self.places, self.dropout = architecture, places, dropout
@@ -93,7 +100,8 @@ class Network(nn.Module):
         self.register_buffer("std", std)
         self.stages = stages(architecture)
         widths, classes = architecture.widths, architecture.classes
-        self.head = nn.Linear(widths[-1], classes)
+        self.averaged = averaged
+        self.head: nn.Module = nn.Identity() if averaged else nn.Linear(widths[-1], classes)
         axes = len(architecture.shape) - 1
         self.exits = nn.ModuleList(
             HEADS[head](widths[place], widths[-1], classes, axes) for place in places if head
@@ -129,6 +137,25 @@ class Network(nn.Module):
     def heard(self, maps: list[Tensor]) -> Said:
         """Heads and pooled features of the stages' outputs."""
         features = pooled(maps[-1])
-        heads = [exit_(maps[place]) for exit_, place in zip(self.exits, self.places, strict=False)]
-        early = pooled(maps[self.architecture.middle])
-        return Said(self.head(features), features, early, heads)
+        # Where the places drop, there are no exits.
+        at = zip(self.exits, self.places, strict=False)
+        heads = [exit_(maps[place]) for exit_, place in at]
+        logits = mean_posterior(heads) if self.averaged else self.head(features)
+        return Said(logits, features, pooled(maps[self.architecture.middle]), heads)
+
+    def passes(self, inputs: Tensor, count: int, masks: torch.Generator) -> Tensor:
+        """Logits (n, count, L) of passes with dropout; they share the stages before the first."""
+        first = self.places[0]
+        values = self.normalised(inputs)
+        for stage in self.stages[: first + 1]:
+            values = stage(values)
+        repeated = self.dropped(values.repeat_interleave(count, dim=0), masks)
+        rest = self.onward(repeated, first + 1, masks)
+        logits: Tensor = self.head(pooled(rest[-1] if rest else repeated))
+        return logits.view(len(inputs), count, -1)
+
+
+def mean_posterior(heads: Sequence[Tensor]) -> Tensor:
+    """The logarithm of the mean of the heads' posteriors."""
+    each = torch.stack([head.log_softmax(dim=1) for head in heads])
+    return each.logsumexp(dim=0) - math.log(len(heads))

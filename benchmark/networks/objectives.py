@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from benchmark.networks.network import LightHead, Network, Said
+from benchmark.networks.posterior import expected_loss
 from benchmark.networks.recipes import Recipe
 
 RAMP, RAMP_FROM = 0.1, 0.5  # assistance grows over the first tenth of training, from a half
@@ -18,6 +19,7 @@ def loss(
     said: Said,
     labels: Tensor,
     class_weights: Tensor,
+    *,
     done: float,
     teachers: Sequence[Tensor] = (),
 ) -> Tensor:
@@ -29,11 +31,14 @@ def loss(
             ramp = min(1.0, RAMP_FROM + (1 - RAMP_FROM) * done / RAMP)
             # The k-th exit, counted from 1, has weight w_0 + k δ.
             weights = [recipe.weight_0 + k * recipe.weight_step for k in range(1, len(each) + 1)]
-            return final + ramp * sum(w * one for w, one in zip(weights, each, strict=True))
+            helped = torch.stack([w * one for w, one in zip(weights, each, strict=True)])
+            return final + ramp * helped.sum()
         case "exits":
             return final + torch.stack(each).sum()
         case "hydra":
             return torch.stack(each).mean() + distilled(said.heads, teachers, recipe.temperature)
+        case "postnet" if said.alpha is not None:
+            return expected_loss(said.alpha, labels, recipe.entropy)
         case _:
             return final
 

@@ -95,9 +95,11 @@ class Training:
             with torch.no_grad():
                 taught = [teacher(inputs).logits for teacher in self.teachers]
             said = self.network(inputs, masks)
-            loss = objectives.loss(self.recipe, said, labels, self.class_weights, done, taught)
+            loss = objectives.loss(
+                self.recipe, said, labels, self.class_weights, done=done, teachers=taught
+            )
         self.optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        torch.autograd.backward(loss)
         self.optimiser.step()
         objectives.transfer(self.network, self.recipe.transfer)
         return float(loss.detach())

@@ -2,37 +2,70 @@
 """From a task and a recipe to a network, and how many parameters it has."""
 
 from dataclasses import replace
+from functools import cache
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from benchmark.networks.architectures import Architecture
 from benchmark.networks.network import Network
-from benchmark.networks.recipes import Recipe
-from benchmark.networks.tasks import Task
+from benchmark.networks.posterior import PosteriorNetwork
+from benchmark.networks.recipes import Recipe, recipe_of
+from benchmark.networks.tasks import TASKS
 
 
-def network(task: Task, recipe: Recipe, seed: int) -> Network:
+def network(task: str, variant: str, seed: int) -> Network:
     """A network with fresh weights drawn from the seed, and a normalisation that does nothing."""
-    shape = [1 if axis + 1 in task.over else n for axis, n in enumerate(task.architecture.shape)]
+    made, recipe = architecture(task, variant), recipe_of(task, variant)
+    over = TASKS[task].over
+    shape = [1 if axis + 1 in over else n for axis, n in enumerate(made.shape)]
     mean, std = torch.zeros(shape), torch.ones(shape)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        made = _made(architecture(task, recipe), recipe, mean, std)
-    return made.to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
+        fresh = _made(made, recipe, mean, std)
+    nn.utils.convert_conv2d_weight_memory_format(fresh, torch.channels_last)
+    return fresh
 
 
-def _made(architecture: Architecture, recipe: Recipe, mean: Tensor, std: Tensor) -> Network:
+def _made(shape: Architecture, recipe: Recipe, mean: Tensor, std: Tensor) -> Network:
+    if recipe.kind == "postnet":
+        return PosteriorNetwork(shape, mean, std, latent=recipe.latent, flows=recipe.flows)
     return Network(
-        architecture, mean, std, places=recipe.places, head=recipe.head, dropout=recipe.dropout
+        shape,
+        mean,
+        std,
+        places=recipe.places,
+        head=recipe.head,
+        dropout=recipe.dropout,
+        averaged=recipe.kind == "hydra",
     )
 
 
-def architecture(task: Task, recipe: Recipe) -> Architecture:
-    """The task's backbone, or a wider one."""
+@cache
+def architecture(task: str, variant: str) -> Architecture:
+    """The task's backbone; for a wide recipe the widest with no more parameters than `exits`.
+
+    All stages but the last widen by one factor, in steps of 1/32: the monitor pays for the last.
+    """
+    own, recipe = TASKS[task].architecture, recipe_of(task, variant)
     if not recipe.wide:
-        return task.architecture
-    return replace(task.architecture)
+        return own
+    *inner, last = own.widths
+    budget = count(task, "exits", own)
+    widest = own
+    for step in range(1, 32 * 4):
+        widths = tuple(round(width * (1 + step / 32)) for width in inner)
+        wider = replace(own, widths=(*widths, last))
+        if count(task, variant, wider) > budget:
+            break
+        widest = wider
+    return widest
+
+
+def count(task: str, variant: str, shape: Architecture) -> int:
+    """Parameters at inference of a variant with this backbone."""
+    recipe = recipe_of(task, variant)
+    return parameters(_made(shape, recipe, torch.zeros(()), torch.ones(())), recipe)
 
 
 def parameters(made: Network, recipe: Recipe) -> int:

@@ -16,11 +16,13 @@ from benchmark.atomic import cache_root
 from benchmark.data.samples import SPLIT_SEED, Array, Part, Samples
 from benchmark.networks import tasks, variants, weights
 from benchmark.networks.network import Network
+from benchmark.networks.posterior import PosteriorNetwork
 from benchmark.networks.recipes import Recipe, recipe_of
 from benchmark.networks.training import CHUNK, Training, accuracy
 
 TASKS = tuple(tasks.TASKS)
 VARIANTS = ("base", "assisted", "exits", "dropout", "hydra", "wide", "postnet")
+PASSES = 10  # of dropout
 FORMAT = 1  # of what a hash says; raise it when code changes what a recipe means
 
 
@@ -37,18 +39,53 @@ class Trained:
     network: Network = field(repr=False, compare=False)
 
     def run(self, x: Array, *, seed: int = 0) -> dict[str, Array]:
-        """What the network says of raw samples, as the loaders give them."""
-        task = tasks.TASKS[self.task]
+        """What the network says of raw samples, as the loaders give them; see the README.
+
+        `seed` draws the masks of dropout's passes; nothing else is random.
+        """
+        inputs_of = tasks.TASKS[self.task].inputs
         parts = [
-            self._said(task.inputs(x[begin : begin + CHUNK])) for begin in range(0, len(x), CHUNK)
+            self._said(inputs_of(x[begin : begin + CHUNK]), seed, begin)
+            for begin in range(0, len(x), CHUNK)
         ]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     @torch.inference_mode()
-    def _said(self, inputs: torch.Tensor) -> dict[str, Array]:
+    def _said(self, inputs: torch.Tensor, seed: int, begin: int) -> dict[str, Array]:
         said = self.network(inputs)
         found = {"logits": said.logits, "features": said.features, "early": said.early}
+        if said.heads:
+            found["heads"] = torch.stack(said.heads, dim=1)
+        if said.alpha is not None:
+            found["alpha"] = said.alpha
+        if self.network.dropout:
+            drawn = int(np.random.default_rng([seed, begin]).integers(2**62))
+            masks = torch.Generator().manual_seed(drawn)
+            found["passes"] = self.network.passes(inputs, PASSES, masks)
         return {name: value.numpy() for name, value in found.items()}
+
+    def odin(self, x: Array, epsilon: float, temperature: float) -> Array:
+        """Largest posterior of inputs that one gradient step has made more certain, (n,).
+
+        Hsu and others (2020): `epsilon` is in units of the normalised inputs (of the cepstra, not
+        of the sound); posteriors are softmax(logits / temperature).
+        """
+        if self.variant != "base":
+            raise ValueError(f"odin is for base networks, got {self.variant!r}")
+        inputs_of = tasks.TASKS[self.task].inputs
+        chunks = [x[begin : begin + CHUNK] for begin in range(0, len(x), CHUNK)]
+        return np.concatenate([self._odin(inputs_of(c), epsilon, temperature) for c in chunks])
+
+    def _odin(self, inputs: torch.Tensor, epsilon: float, temperature: float) -> Array:
+        def certainty(values: torch.Tensor) -> torch.Tensor:
+            logits = self.network.heard(self.network.maps(values)).logits / temperature
+            return logits.log_softmax(dim=1).amax(dim=1)
+
+        values = self.network.normalised(inputs).requires_grad_()
+        (slope,) = torch.autograd.grad(certainty(values).sum(), values)
+        with torch.no_grad():
+            found: Array = certainty(values + epsilon * slope.sign()).exp().numpy()
+        return found
 
 
 def key(task: str, variant: str, seed: int) -> str:
@@ -61,7 +98,7 @@ def key(task: str, variant: str, seed: int) -> str:
         "task": task,
         "seed": seed,
         "recipe": recipe.plain(),
-        "architecture": asdict(variants.architecture(about, recipe)),
+        "architecture": asdict(variants.architecture(task, variant)),
         "data": about.data_sha256,
         "split": SPLIT_SEED,
         "basis": basis,
@@ -86,7 +123,7 @@ def trained(task: str, variant: str, seed: int, *, train: bool = False) -> Train
             )
         learn(task, variant, seed)
     values, about = weights.read(at)
-    made = variants.network(tasks.TASKS[task], recipe, seed)
+    made = variants.network(task, variant, seed)
     weights.put(made, values)
     every = sum(one.numel() for one in made.parameters())
     count = variants.parameters(made, recipe)
@@ -101,7 +138,7 @@ def learn(
     teachers = [trained(task, "base", teacher).network for teacher in recipe.teachers]
     basis = weights.of(trained(task, recipe.start, seed).network) if recipe.start else None
     parts = about.load()
-    made = variants.network(about, recipe, seed)
+    made = variants.network(task, variant, seed)
     normalise(made, about, parts["train"])
     if basis:
         weights.start(made, basis)
@@ -126,10 +163,12 @@ def learn(
 
 
 def normalise(made: Network, task: tasks.Task, samples: Samples) -> None:
-    """Set a network's mean and spread to those of the training inputs."""
+    """Set a network's mean and spread, and a posterior network's counts, to the training set's."""
     inputs = task.inputs(samples.x)
     made.mean.copy_(inputs.mean(dim=task.over, keepdim=True)[0])
     made.std.copy_(inputs.std(dim=task.over, keepdim=True)[0].clamp(min=1e-6))
+    if isinstance(made, PosteriorNetwork):
+        made.counts.copy_(torch.bincount(torch.from_numpy(samples.y)))
 
 
 def _story(
