@@ -4,6 +4,7 @@
 from collections.abc import Iterable
 from functools import lru_cache
 
+from benchmark.experiments.perturbed import Perturbed, perturbed
 from benchmark.networks.zoo import Trained, trained
 from benchmark.scenes.scene import Kind, Name
 from benchmark.scenes.tasks import scene
@@ -19,14 +20,16 @@ def members(task: str) -> int:
 
 
 @lru_cache(maxsize=64)
-def network(task: str, variant: str, seed: int) -> Trained:
+def network(task: str, variant: str, seed: int) -> Trained | Perturbed:
     """A trained network, loaded once."""
+    if variant == "odin":
+        return perturbed(trained(task, "base", seed))
     return trained(task, variant, seed)
 
 
-def crew(task: str, variants: Iterable[str], seed: int) -> dict[str, Trained]:
+def crew(task: str, variants: Iterable[str], seed: int) -> dict[str, Trained | Perturbed]:
     """Networks by the names that scores know: a variant, or "members" for the deep ensemble."""
-    found: dict[str, Trained] = {}
+    found: dict[str, Trained | Perturbed] = {}
     for variant in variants:
         if variant == "members":
             found |= {f"member{i}": network(task, "base", i) for i in range(members(task))}

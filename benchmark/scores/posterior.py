@@ -86,6 +86,23 @@ class Conformal:
 
 
 @dataclass(slots=True)
+class Perturbed:
+    """1 - max p after a gradient step on the input.
+
+    Y. Hsu and others, Generalized ODIN, 2020: its perturbation and choice of step, as the paper
+    uses it, on a network that was not trained for it.
+    """
+
+    def fit(self, calibration: Seen, development: Seen) -> None:
+        """The step was chosen before."""
+
+    def judge(self, seen: Seen) -> Judged:
+        """By the moved input's posterior; predictions are the network's own."""
+        held = seen.outputs["odin"]
+        return Judged(softmax(held["logits"]), 1 - held["odin"].astype(np.float64))
+
+
+@dataclass(slots=True)
 class Dummy:
     """Always and never call every step equally risky; random draws."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from benchmark.scores.distance import Mahalanobis, NextActivation
 from benchmark.scores.monitors import Monitored, five_terms
-from benchmark.scores.posterior import Conformal, Dummy, Posterior, Temperature
+from benchmark.scores.posterior import Conformal, Dummy, Perturbed, Posterior, Temperature
 from benchmark.scores.score import Score
 from benchmark.scores.several import GATHERS, Averaged
 from benchmark.scores.several import Posterior as PosteriorNetwork
@@ -52,6 +52,7 @@ SEVERAL: Mapping[str, Entry] = {
     "exits": Entry(lambda: Averaged(GATHERS["exits"]), ("exits",)),
     "hydra": Entry(lambda: Averaged(GATHERS["hydra"]), ("hydra",)),
     "postnet": Entry(PosteriorNetwork, ("postnet",)),
+    "odin": Entry(Perturbed, ("odin",), passes=4),
 }
 OURS: Mapping[str, Entry] = {
     "tcuq": _monitored(labelled=True, score="tcuq"),

@@ -26,8 +26,19 @@ def made_up(steps: int, seed: int, spread: float = 0.5) -> Seen:
         "heads": several,
         "passes": several,
         "alpha": np.exp(logits),
+        "odin": 1 / (1 + np.exp(-logits.max(axis=1))),
     }
-    names = ("base", "assisted", "exits", "hydra", "dropout", "postnet", "member0", "member1")
+    names = (
+        "base",
+        "assisted",
+        "exits",
+        "hydra",
+        "dropout",
+        "postnet",
+        "odin",
+        "member0",
+        "member1",
+    )
     return Seen(
         labels,
         np.array([0, steps // 2]),
@@ -70,7 +81,7 @@ def test_every_score_knows_more_than_nothing(name: str) -> None:
 
 
 def test_drop_is_judged_by_scenario_against_the_usual_accuracy() -> None:
-    """A risk that is high where accuracy fell is perfect, a constant one gets the share of drops."""
+    """A risk that is high where accuracy fell beats a constant one, which gets the share of drops."""
     seen, home = made_up(4_000, 3), calm(4_000, 4)
     score = SCORES["max_prob"].make()
     ordinary = measures.usual(home, score.judge(home))
