@@ -81,7 +81,7 @@ def test_every_score_knows_more_than_nothing(name: str) -> None:
 
 
 def test_drop_is_judged_by_scenario_against_the_usual_accuracy() -> None:
-    """A risk that is high where accuracy fell beats a constant one, which gets the share of drops."""
+    """A risk that is high where accuracy fell beats a constant one."""
     seen, home = made_up(4_000, 3), calm(4_000, 4)
     score = SCORES["max_prob"].make()
     ordinary = measures.usual(home, score.judge(home))
