@@ -17,7 +17,7 @@ from tcuq import TermPlan
 if TYPE_CHECKING:
     from benchmark.seen import Seen
 
-LAYERS = {"": ("features",), " early": ("early",), " both": ("features", "early")}
+LAYERS = {"an earlier layer": ("early",), "both layers": ("features", "early")}
 # Sets that were explored before anything was frozen: their other things may be looked at, too.
 EXPLORED = frozenset({"mnist", "fashion_mnist", "hapt"})
 LISTS: Mapping[str, tuple[TermPlan, ...]] = {
@@ -25,21 +25,26 @@ LISTS: Mapping[str, tuple[TermPlan, ...]] = {
     "N": five_terms(0.5, 1.5, 1.5, 0.25),
     "H": five_terms(0.5, 0.5, 0.5, 0.5),
     "M": five_terms(0.5, 1.0, 1.0, 0.25),
+    "R": five_terms(0.5, 0.5, 0.5, 0.5, novelty_cap=12.0),
+    "R1": five_terms(1.0, 0.5, 0.5, 0.5, novelty_cap=12.0),
+    "R flips": five_terms(0.5, 0.5, 0.5, 1.0, novelty_cap=12.0),
 }
+LABELLED = ("anchored", "R")
 
 
 def candidates() -> dict[str, Entry]:
-    """Every list of terms, label-free and with fitted weights, on each choice of layers."""
-    found = {name: SINGLE_PASS[name] for name in ("max_prob", "entropy", "energy")}
+    """Every list of terms; some with weights fitted on labels, and on an earlier layer, too."""
+    found = {name: SINGLE_PASS[name] for name in ("max_prob", "margin", "entropy", "energy")}
     found["tcuq"] = OURS["tcuq"]
-    for (name, terms), (suffix, layers), labelled in product(
-        LISTS.items(), LAYERS.items(), (False, True)
-    ):
-        found[name + "L" * labelled + suffix] = _entry(terms, layers, labelled=labelled)
+    found |= {name: _entry(terms) for name, terms in LISTS.items()}
+    found |= {f"{name} labelled": _entry(LISTS[name], labelled=True) for name in LABELLED}
+    found |= {f"R, {name}": _entry(LISTS["R"], layers) for name, layers in LAYERS.items()}
     return found
 
 
-def _entry(terms: tuple[TermPlan, ...], layers: tuple[str, ...], *, labelled: bool) -> Entry:
+def _entry(
+    terms: tuple[TermPlan, ...], layers: tuple[str, ...] = ("features",), *, labelled: bool = False
+) -> Entry:
     options = {"terms": terms}
     return Entry(lambda: Monitored(options, labelled=labelled, layers=layers), labels=labelled)
 

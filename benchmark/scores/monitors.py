@@ -13,11 +13,13 @@ from tcuq import CalibrationWarning, DeviceMonitor, Monitor, Profile, TermPlan, 
 DOUBT = TermPlan("low_confidence", cap=8.0)
 
 
-def five_terms(novelty: float, usual: float, still: float, flips: float) -> tuple[TermPlan, ...]:
+def five_terms(
+    novelty: float, usual: float, still: float, flips: float, *, novelty_cap: float = 4.0
+) -> tuple[TermPlan, ...]:
     """Low confidence, and with these weights: novelty, its mean, labels that stopped, flips."""
     return (
         DOUBT,
-        TermPlan("novelty", dead=4.0, cap=4.0, weight=novelty),
+        TermPlan("novelty", dead=4.0, cap=novelty_cap, weight=novelty),
         TermPlan("novelty", ewma=5, dead=6.0, cap=2.0, weight=usual),
         TermPlan("inconsistency", tail="lower", ewma=5, dead=6.0, cap=2.0, weight=still),
         TermPlan("inconsistency", cap=8.0, weight=flips),

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of results: every score on every task, i.i.d. and coherent, with spread over seeds."""
+
+from collections.abc import Mapping, Sequence
+
+from benchmark.report.held import TASKS, TITLES, mean, rows, shown, table, values
+from benchmark.report.lines import line_chart
+from benchmark.scores.table import DUMMIES, OURS, SCORES, SEVERAL, SINGLE_PASS
+
+SEVERITIES = (1, 2, 3, 4, 5)
+GROUPS: Mapping[str, Sequence[str]] = {
+    "one pass": tuple(SINGLE_PASS),
+    "more passes, heads or networks": tuple(SEVERAL),
+    "ours": tuple(OURS),
+    "know nothing": tuple(DUMMIES),
+}
+DRAWN = ("max_prob", "ensemble", "dropout", "exits", "hydra", "odin", "tcuq assisted", "anchored")
+
+
+INTRODUCTION = """# Results of the benchmark
+
+Made by `python -m benchmark.report` from `benchmark/results`; do not edit. Every figure is the mean
+over three networks and streams (seeds 0 to 2) ± their standard deviation. A dash: the network was
+not trained for this task.
+
+Protocol: windows of 100 steps; accuracy has dropped where it is more than three standard deviations
+below the mean on an in-distribution stream, by each method's own predictions. Each corruption is a
+stream of its own: 1,000 clean steps, then 1,000 corrupted ones, severities rising (MNIST-C: its
+published severity). In a coherent stream a label stays for 30 steps on average and images are
+looked at by a wandering camera; HAPT and the watch set are in recorded order; gas drifts by itself,
+month by month.
+"""
+
+
+def results_page() -> dict[str, str]:
+    """The page and its figures, by file name."""
+    parts = [INTRODUCTION]
+    for kind in ("coherent", "iid"):
+        title = "coherent streams" if kind == "coherent" else "shuffled (i.i.d.) streams"
+        parts += [
+            f"## Accuracy drops, {title}\n",
+            _command("detection"),
+            _by_task("drop AUPRC", kind),
+        ]
+    for measure, title in (
+        ("failure AUROC", "Failures in distribution (AUROC, right against wrong)"),
+        ("shifted failure AUROC", "Failures with half of the steps corrupted"),
+        ("OOD AUROC", "Other things (AUROC, rightly predicted against out of distribution)"),
+    ):
+        parts += [f"## {title}\n", _by_task(measure, "coherent")]
+        if measure != "shifted failure AUROC":
+            parts += ["Shuffled streams:\n", _by_task(measure, "iid")]
+    parts += ["## CIFAR-10-C by severity, shuffled streams\n", "![](severity.svg)\n", _severities()]
+    parts += ["## Probabilities in distribution\n", *_probabilities()]
+    parts += ["## Fitted on one kind of stream, run on the other\n", *_transfer()]
+    parts += ["## The paper's choices, one at a time\n", *_ablations()]
+    parts += ["## Threshold, budget and arithmetic\n", *_streaming()]
+    return {"index.md": "\n".join(parts), "severity.svg": _severity_chart()}
+
+
+def _command(experiment: str) -> str:
+    return f"`python -m benchmark.experiments {experiment} {' '.join(TASKS)}`\n"
+
+
+def _by_task(measure: str, kind: str) -> str:
+    tasks = [task for task in TASKS if rows("detection", task)]
+    body = []
+    for group, names in GROUPS.items():
+        body.append([f"*{group}*", *[""] * (len(tasks) + 1)])
+        for name in names:
+            cells = [values("detection", task, measure, score=name, kind=kind) for task in tasks]
+            if any(cells):
+                full = [mean(cell) for cell in cells if cell]
+                average = f"**{mean(full):.3f}**".replace("0.", ".")
+                whole = len(full) == len([t for t in tasks if _has(t, measure)])
+                body.append([name, *map(shown, cells), average if whole else "–"])
+    return table(["score", *(TITLES[task] for task in tasks), "mean"], body)
+
+
+def _has(task: str, measure: str) -> bool:
+    return any(row.get(measure) is not None for row in rows("detection", task))
+
+
+def _by_severity(name: str) -> list[list[float]]:
+    where = {"score": name, "kind": "iid"}
+    return [
+        values("detection", "cifar10", f"drop AUPRC by severity/{level}", **where)
+        for level in SEVERITIES
+    ]
+
+
+def _severities() -> str:
+    body = []
+    for name in SCORES:
+        cells = _by_severity(name)
+        if all(cells):
+            body.append([name, *map(shown, cells)])
+    return table(["score", *map(str, SEVERITIES)], body)
+
+
+def _severity_chart() -> str:
+    lines = {
+        name: [mean(cell) for cell in _by_severity(name)]
+        for name in DRAWN
+        if all(_by_severity(name))
+    }
+    if not lines:
+        return line_chart("not run", [1, 5], {}, x_name="severity", y_name="AUPRC")
+    return line_chart(
+        "Accuracy-drop AUPRC on CIFAR-10-C by severity, shuffled streams",
+        SEVERITIES,
+        lines,
+        x_name="severity",
+        y_name="accuracy-drop AUPRC",
+        bold=("tcuq assisted", "anchored"),
+    )
+
+
+def _probabilities() -> list[str]:
+    wanted = ("F1", "Brier", "Brier / classes", "NLL", "ECE")
+    names = ("max_prob", "temperature", "dropout", "ensemble", "exits", "hydra", "postnet")
+    parts = []
+    for task in TASKS:
+        body = []
+        for name in (*names, "tcuq assisted"):
+            where = {"score": name, "kind": "iid"}
+            cells = [values("detection", task, f"probabilities/{m}", **where) for m in wanted]
+            if all(cells):
+                title = "temporal assistance" if name == "tcuq assisted" else name
+                body.append([title, *map(shown, cells)])
+        if body:
+            parts += [f"{TITLES[task]}:\n", table(["posterior of", *wanted], body)]
+    return parts
+
+
+def _transfer() -> list[str]:
+    cases = (
+        ("iid", "iid"),
+        ("coherent", "iid"),
+        ("iid", "coherent"),
+        ("coherent", "coherent"),
+        ("other corruptions", "coherent"),
+    )
+    parts = [_command("transfer")]
+    for task in TASKS:
+        names = dict.fromkeys(row["score"] for row in rows("transfer", task))
+        body = []
+        for name in names:
+            cells = [
+                values("transfer", task, "drop AUPRC", score=name, fitted=one, run=other)
+                for one, other in cases
+            ]
+            body.append([name, *map(shown, cells)])
+        if body:
+            heads = [f"{one} → {other}" for one, other in cases]
+            parts += [f"{TITLES[task]}:\n", table(["score", *heads], body)]
+    return parts
+
+
+def _ablations() -> list[str]:
+    tasks = [task for task in TASKS if rows("ablations", task)]
+    names = dict.fromkeys(row["variant"] for task in tasks for row in rows("ablations", task))
+    body = [
+        [name, *(shown(values("ablations", task, "drop AUPRC", variant=name)) for task in tasks)]
+        for name in names
+    ]
+    head = ["accuracy-drop AUPRC, coherent", *(TITLES[task] for task in tasks)]
+    return [_command("ablations"), table(head, body)]
+
+
+def _streaming() -> list[str]:
+    measures = (
+        "exceedance deviation",
+        "worst window",
+        "abstained",
+        "worst window abstained",
+        "requests, harsh shift",
+        "error, harsh shift",
+        "error among accepted, harsh shift",
+        "device differs in label or outcome",
+    )
+    parts = [_command("streaming")]
+    for task in TASKS:
+        body = []
+        for score in dict.fromkeys(row["score"] for row in rows("streaming", task)):
+            for mode, warmup in (("guarded", 0), ("adaptive", 64)):
+                where = {"score": score, "mode": mode, "warmup": warmup, "alpha": 0.1}
+                cells = [values("streaming", task, m, **where) for m in measures]
+                body.append([f"{score}, {mode}", *map(shown, cells)])
+        if body:
+            parts += [f"{TITLES[task]}, alpha 0.1, budget 0.15:\n", table(["", *measures], body)]
+    return parts
