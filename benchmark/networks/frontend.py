@@ -98,12 +98,13 @@ def said_anew(x: Array, rng: Rng) -> Array:
     """
     n, length = x.shape
     padded = np.pad(x.astype(np.float32), ((0, 0), (SHIFT, SHIFT)))
-    begins = rng.integers(0, 2 * SHIFT + 1, n)
-    moved = np.stack([clip[at : at + length] for clip, at in zip(padded, begins, strict=True)])
+    begins = rng.integers(0, 2 * SHIFT + 1, (n,))
+    moved = np.stack([padded[i, at : at + length] for i, at in enumerate(begins)])
     low, high = NOISE
     level = low * (high / low) ** rng.random((n, 1)) * np.abs(moved).max(axis=1, keepdims=True)
     white = rng.random(moved.shape, np.float32) * 2 - 1
-    return moved + level.astype(np.float32) * white
+    noisy: Array = moved + level.astype(np.float32) * white
+    return noisy
 
 
 def worn_anew(x: Array, rng: Rng) -> Array:

@@ -61,8 +61,8 @@ BASE = {
 # Variants of CIFAR-10's network start from the base network of their seed, to save time.
 FURTHER: dict[str, Any] = {"epochs": 3, "learning_rate": 3e-3, "start": "base"}
 POSTERIOR = {"kind": "postnet", "latent": 6, "flows": 6, "entropy": 1e-5}
-TEACHERS = {"cifar10": (0, 1, 2)}
-EVERY_TEACHER = (0, 1, 2, 3, 4)
+TEACHERS = (0, 1, 2, 3, 4)  # seeds of the base networks that HYDRA's heads learn from
+TEACHERS_OF = {"cifar10": (0, 1, 2)}
 
 
 def recipe_of(task: str, variant: str) -> Recipe:
@@ -87,7 +87,7 @@ def _changes(task: str, variant: str) -> dict[str, Any]:
     if name == "assisted" and number.isdecimal() and 1 <= int(number) <= MOST_EXITS:
         dealt = sorted(stages - 2 - k % (stages - 1) for k in range(int(number)))
         return assisted | {"places": tuple(dealt)}
-    teachers = TEACHERS.get(task, EVERY_TEACHER)
+    teachers = TEACHERS_OF.get(task, TEACHERS)
     known: dict[str, dict[str, Any]] = {
         "base": {},
         "assisted": assisted | {"places": places},

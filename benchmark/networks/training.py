@@ -6,8 +6,8 @@ so an interrupted run repeats at most one epoch and ends in the same weights.
 """
 
 import math
+import pickle
 import time
-import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -59,19 +59,20 @@ class Training:
         counts = np.bincount(samples.y, minlength=task.architecture.classes)
         weights = np.maximum(counts, 1) ** -recipe.balance
         self.class_weights = torch.tensor(weights / weights.mean(), dtype=torch.float32)
-        self.epoch, self.spent_s = 0, 0.0
+        self.epoch, self.wall_s, self.cpu_s = 0, 0.0, 0.0
         self._resume()
 
     def run(self, report: Callable[[int, float, float], None]) -> None:
         """Train to the end; `report` hears of each epoch: its number, mean loss, seconds left."""
         while self.epoch < self.recipe.epochs:
-            began = time.monotonic()
+            began, cpu_began = time.monotonic(), time.process_time()
             mean_loss = self._one_epoch()
             self.epoch += 1
-            self.spent_s += time.monotonic() - began
+            self.wall_s += time.monotonic() - began
+            self.cpu_s += time.process_time() - cpu_began
             self._checkpoint()
             left = self.recipe.epochs - self.epoch
-            report(self.epoch, mean_loss, left * self.spent_s / self.epoch)
+            report(self.epoch, mean_loss, left * self.wall_s / self.epoch)
 
     def _one_epoch(self) -> float:
         rng = np.random.default_rng([self.seed, self.epoch])
@@ -107,7 +108,8 @@ class Training:
     def _checkpoint(self) -> None:
         state = {
             "epoch": self.epoch,
-            "spent_s": self.spent_s,
+            "wall_s": self.wall_s,
+            "cpu_s": self.cpu_s,
             "network": self.network.state_dict(),
             "optimiser": self.optimiser.state_dict(),
         }
@@ -121,8 +123,9 @@ class Training:
             state: dict[str, Any] = torch.load(self.path, weights_only=True)
             self.network.load_state_dict(state["network"])
             self.optimiser.load_state_dict(state["optimiser"])
-            self.epoch, self.spent_s = state["epoch"], state["spent_s"]
-        except (RuntimeError, KeyError, ValueError, zipfile.BadZipFile) as error:
+            self.epoch = state["epoch"]
+            self.wall_s, self.cpu_s = state["wall_s"], state["cpu_s"]
+        except (RuntimeError, LookupError, ValueError, EOFError, pickle.UnpicklingError) as error:
             raise ValueError(f"{self.path} is damaged: delete it and train again") from error
 
 

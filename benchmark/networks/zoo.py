@@ -155,7 +155,8 @@ def learn(
         )
 
     training.run(report)
-    story = _story(task, variant, seed, recipe, parts) | {"wall_s": round(training.spent_s, 1)}
+    story = _story(task, variant, seed, recipe, parts)
+    story |= {"wall_s": round(training.wall_s, 1), "cpu_s": round(training.cpu_s, 1)}
     for part in ("calibration", "test"):
         story[f"{part}_accuracy"] = accuracy(made, about, parts[part])
     weights.write(at, weights.of(made), story)
