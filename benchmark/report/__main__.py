@@ -5,6 +5,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from benchmark.report.claims_page import claims_page
 from benchmark.report.results_page import results_page
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "benchmark"
@@ -16,7 +17,7 @@ def main() -> None:
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
     stale = []
-    for name, text in results_page().items():
+    for name, text in (results_page() | claims_page()).items():
         path = DOCS / name
         if check and (not path.is_file() or path.read_text("utf-8") != text):
             stale.append(name)

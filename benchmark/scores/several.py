@@ -33,15 +33,19 @@ def _members(seen: Seen) -> NDArray[np.floating]:
     return np.stack([seen.outputs[name]["logits"] for name in names], axis=1)
 
 
-def _exits(seen: Seen) -> NDArray[np.floating]:
-    held = seen.outputs["exits"]
-    return np.concatenate([held["heads"], held["logits"][:, None]], axis=1)
+def _exits(network: str) -> Gather:
+    def gather(seen: Seen) -> NDArray[np.floating]:
+        held = seen.outputs[network]
+        return np.concatenate([held["heads"], held["logits"][:, None]], axis=1)
+
+    return gather
 
 
 # The paper's ablation of the early-exit ensemble leaves the final exit out.
 GATHERS: Mapping[str, Gather] = {
     "ensemble": _members,
-    "exits": _exits,
+    "exits": _exits("exits"),
+    "light exits": _exits("exits-light"),
     "exits without the last": lambda seen: seen.outputs["exits"]["heads"],
     "hydra": lambda seen: seen.outputs["hydra"]["heads"],
     "dropout": lambda seen: seen.outputs["dropout"]["passes"],

@@ -50,6 +50,10 @@ SEVERAL: Mapping[str, Entry] = {
     "ensemble": Entry(lambda: Averaged(GATHERS["ensemble"]), ("members",), passes=5),
     "dropout": Entry(lambda: Averaged(GATHERS["dropout"]), ("dropout",), passes=10),
     "exits": Entry(lambda: Averaged(GATHERS["exits"]), ("exits",)),
+    "exits without the last": Entry(
+        lambda: Averaged(GATHERS["exits without the last"]), ("exits",)
+    ),
+    "light exits": Entry(lambda: Averaged(GATHERS["light exits"]), ("exits-light",)),
     "hydra": Entry(lambda: Averaged(GATHERS["hydra"]), ("hydra",)),
     "postnet": Entry(PosteriorNetwork, ("postnet",)),
     "odin": Entry(Perturbed, ("odin",), passes=4),
