@@ -33,7 +33,6 @@ extern const uint16_t tcuq_xlog2x_q15[130];
 extern const uint16_t tcuq_log2_q15[33];
 extern const uint8_t tcuq_rsqrt_seed[24];
 extern const uint16_t tcuq_sigmoid_q16[34];
-extern const uint32_t tcuq_crc32_nibble[16];
 extern const uint16_t tcuq_share_q15[9];
 
 #define TCUQ_MAX_BIAS (1 << 29)
@@ -45,13 +44,15 @@ extern const uint16_t tcuq_share_q15[9];
 #define TCUQ_SNAPSHOT_MAGIC 0x51554354u /* "TCUQ" */
 #define TCUQ_SNAPSHOT_HEAD 12u
 #define TCUQ_SNAPSHOT_CORE 14u
+#define TCUQ_SNAPSHOT_CHANNEL 12u
+#define TCUQ_SNAPSHOT_TELEMETRY 51u
 #define TCUQ_SNAPSHOT_CRC 4u
 
 uint16_t tcuq_log2_q10(uint32_t value);
 uint16_t tcuq_rsqrt_q14(uint32_t normalised);
 uint32_t tcuq_sigmoid(int32_t logit_q16);
 uint32_t tcuq_crc32(const uint8_t *bytes, uint32_t size);
-uint8_t *tcuq_put(uint8_t *at, uint32_t value, uint8_t bytes);
+void tcuq_put_counters(const tcuq_telemetry *telemetry, uint8_t *at);
 
 typedef struct {
     uint32_t sum;
