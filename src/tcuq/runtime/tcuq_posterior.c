@@ -38,7 +38,7 @@ void tcuq_read_posterior(const uint8_t *posterior, uint32_t classes, tcuq_poster
         loop variant classes - i; */
     do {
         const uint32_t p = *at;
-        if (p != 0u) { /* most classes of a sharp posterior are 0, and so is their entropy */
+        if (TCUQ_SELDOM(p != 0u)) { /* 0: most classes of a sharp posterior, and their entropy */
             sum += p;
             entropy_q17 = tcuq_add_between(p >> 1, (2u * p) & 2u, entropy_q17);
             if (p > second) {
@@ -74,15 +74,14 @@ uint32_t tcuq_mixture_q17(const uint8_t *now, const uint8_t *past, uint32_t clas
         __builtin_memcpy(&b, past, 4);
         now += 4;
         past += 4;
-        if ((a | b) == 0u) {
-            continue;
+        if (TCUQ_SELDOM((a | b) != 0u)) {
+            const uint32_t halved = __uhadd8(a, b); /* (a + b) / 2 in each byte */
+            const uint32_t low = __uadd8(a, b);     /* a + b but for its highest bit */
+            sum = tcuq_add_between((halved >> 1) & 127u, low & 3u, sum);
+            sum = tcuq_add_between((halved >> 9) & 127u, (low >> 8) & 3u, sum);
+            sum = tcuq_add_between((halved >> 17) & 127u, (low >> 16) & 3u, sum);
+            sum = tcuq_add_between(halved >> 25, (low >> 24) & 3u, sum);
         }
-        const uint32_t halved = __uhadd8(a, b); /* (a + b) / 2 in each byte */
-        const uint32_t low = __uadd8(a, b);     /* a + b but for its highest bit */
-        sum = tcuq_add_between((halved >> 1) & 127u, low & 3u, sum);
-        sum = tcuq_add_between((halved >> 9) & 127u, (low >> 8) & 3u, sum);
-        sum = tcuq_add_between((halved >> 17) & 127u, (low >> 16) & 3u, sum);
-        sum = tcuq_add_between(halved >> 25, (low >> 24) & 3u, sum);
     }
 #endif
     //@ ghost uint32_t i = 0;
@@ -92,7 +91,7 @@ uint32_t tcuq_mixture_q17(const uint8_t *now, const uint8_t *past, uint32_t clas
         loop variant classes - i; */
     while (now != end) {
         const uint32_t both = (uint32_t)*now + *past;
-        if (both != 0u) {
+        if (TCUQ_SELDOM(both != 0u)) {
             sum = tcuq_add_between(both >> 2, both & 3u, sum);
         }
         now++;

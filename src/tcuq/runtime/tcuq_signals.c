@@ -44,7 +44,7 @@ static int32_t tcuq_projection_on(const tcuq_slot *now, const tcuq_slot *past, i
 }
 
 /* Divergence, instability and inconsistency over the lags that have a past. */
-static void tcuq_look_back(const tcuq_monitor *monitor, const uint8_t *posterior,
+static void tcuq_look_back(const tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
                            int32_t oldest_product, const tcuq_slot *now, tcuq_signals *signals)
 {
     const tcuq_profile *profile = monitor->profile;
@@ -56,37 +56,37 @@ static void tcuq_look_back(const tcuq_monitor *monitor, const uint8_t *posterior
     const uint32_t size = tcuq_ring_size(profile);
     const uint32_t next = monitor->core->next;
     uint32_t divergence_q27 = 0u;
-    int32_t along = 0; /* mean projection of past features on the current ones */
-    uint32_t alike = 0u;
+    int32_t along = 0; /* sum of projections of past features on the current ones */
+    uint32_t blank = 0u; /* past features that are all zero */
     uint32_t changed = 0u;
     signals->whole_past = present == profile->lag_count;
     for (uint32_t i = 0u; i < present; i++) {
         const uint32_t lag = profile->lags[i];
         const uint32_t at = (next >= lag) ? next - lag : next + size - lag;
-        const tcuq_slot *slot = &monitor->slots[at];
         const uint32_t mixture_q17 =
             tcuq_mixture_q17(posterior, &monitor->posteriors[at * classes], classes);
         int32_t product = oldest_product; /* whose place the current features have taken */
-        if (at != next) {
-            product = tcuq_dot(tcuq_features_at(monitor, next), tcuq_features_at(monitor, at), dimensions);
+        if ((at != next) && (dimensions != 0u)) {
+            product = tcuq_dot(features, &monitor->features[at * dimensions], dimensions);
         }
+        const tcuq_slot *slot = &monitor->slots[at];
         int32_t apart_q12 = (int32_t)((mixture_q17 + 16u) >> 5) -
                             (int32_t)(((uint32_t)now->entropy_q12 + slot->entropy_q12) >> 1);
         apart_q12 = (apart_q12 < 0) ? 0 : ((apart_q12 > 4096) ? 4096 : apart_q12);
         divergence_q27 += weights[i] * (uint32_t)apart_q12;
-        changed += (now->label != slot->label) ? share_q15 : 0u;
-        alike += (slot->reciprocal_q14 == 0u) ? share_q15 : 0u;
-        along += tcuq_floor_shift(
-            tcuq_projection_on(now, slot, product) * (int32_t)share_q15, 15u);
+        changed += TCUQ_SELDOM(now->label != slot->label) ? 1u : 0u;
+        blank += TCUQ_SELDOM(slot->reciprocal_q14 == 0u) ? 1u : 0u;
+        along += tcuq_projection_on(now, slot, product);
     }
     signals->values_q15[TCUQ_DIVERGENCE] = (uint16_t)((divergence_q27 + 2048u) >> 12);
-    signals->values_q15[TCUQ_INCONSISTENCY] = (uint16_t)changed;
+    signals->values_q15[TCUQ_INCONSISTENCY] = (uint16_t)(changed * share_q15);
     signals->values_q15[TCUQ_INSTABILITY] = 0u;
     if (present != 0u) {
         /* Two zero vectors are alike, a zero vector is unlike anything else. */
+        const int32_t mean = tcuq_floor_shift(along * (int32_t)share_q15, 15u);
         const int32_t cosine = (now->reciprocal_q14 == 0u)
-                                   ? (int32_t)alike
-                                   : tcuq_floor_shift(along * now->reciprocal_q14, 14u);
+                                   ? (int32_t)(blank * share_q15)
+                                   : tcuq_floor_shift(mean * now->reciprocal_q14, 14u);
         const int32_t apart = 32768 - cosine;
         signals->values_q15[TCUQ_INSTABILITY] =
             (uint16_t)((apart < 0) ? 0 : ((apart > 65535) ? 65535 : apart));
@@ -157,7 +157,7 @@ const int8_t *tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *poste
     now.entropy_q12 = read.entropy_q12;
     now.label = read.label;
     signals->label = read.label;
-    tcuq_look_back(monitor, posterior, replaced.product, &now, signals);
+    tcuq_look_back(monitor, posterior, row, replaced.product, &now, signals);
     tcuq_remember(monitor, posterior, &now);
     return row;
 }

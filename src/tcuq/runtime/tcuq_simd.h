@@ -15,6 +15,13 @@
 #define TCUQ_DSP 0
 #endif
 
+/* A condition that seldom holds: what it guards is not begun before it is known. */
+#if defined(__GNUC__) && !defined(__FRAMAC__)
+#define TCUQ_SELDOM(condition) (__builtin_expect((condition), 0))
+#else
+#define TCUQ_SELDOM(condition) (condition)
+#endif
+
 /* Where speed is asked for, not size: a second loop for what comes in fours. */
 #if TCUQ_DSP && !defined(__OPTIMIZE_SIZE__)
 #define TCUQ_FOURS 1
