@@ -6,8 +6,10 @@
 #include "tcuq_simd.h"
 
 /* Kept out of its caller, so that its stack is free again when it returns. */
-#if defined(__GNUC__)
+#if defined(__clang__)
 #define TCUQ_OWN_FRAME __attribute__((noinline))
+#elif defined(__GNUC__)
+#define TCUQ_OWN_FRAME __attribute__((noinline, noclone))
 #else
 #define TCUQ_OWN_FRAME
 #endif

@@ -29,6 +29,13 @@
 #define TCUQ_FOURS 0
 #endif
 
+/* Loads of four words at once need registers by name: gcc alone, and none of them kept for frames. */
+#if TCUQ_FOURS && defined(__OPTIMIZE__) && !defined(__clang__) && !defined(TCUQ_MULTIPLE)
+#define TCUQ_MULTIPLE 1
+#elif !defined(TCUQ_MULTIPLE)
+#define TCUQ_MULTIPLE 0
+#endif
+
 #define TCUQ_QUADS (TCUQ_MAX_DIMENSIONS / 4u)
 #define TCUQ_OFFSET 0x0000004000000040u /* 64 on the first weight of a pair: 1..127; the second: -63..63 */
 
@@ -75,6 +82,18 @@ static inline int16x2_t tcuq_odd_bytes(uint32_t word)
     int16x2_t halves;
     __asm__("sxtb16 %0, %1, ror #8" : "=r"(halves) : "r"(word));
     return halves;
+}
+
+/* Two numbers of 16 bits as a pair; the compiler does not find the instruction. */
+static inline uint32_t tcuq_pair(int32_t low, int32_t high)
+{
+#if TCUQ_MULTIPLE
+    uint32_t pair;
+    __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(pair) : "r"(low), "r"(high));
+    return pair;
+#else
+    return ((uint32_t)low & 65535u) | ((uint32_t)high << 16);
+#endif
 }
 
 static inline uint64_t tcuq_take_four(const int8_t *four)
