@@ -29,11 +29,13 @@
 #define TCUQ_FOURS 0
 #endif
 
-/* Loads of four words at once need registers by name: gcc alone, and none of them kept for frames. */
-#if TCUQ_FOURS && defined(__OPTIMIZE__) && !defined(__clang__) && !defined(TCUQ_MULTIPLE)
-#define TCUQ_MULTIPLE 1
-#elif !defined(TCUQ_MULTIPLE)
-#define TCUQ_MULTIPLE 0
+/* tcuq_products.h by hand, for Cortex-M0, M4 and M7: gcc alone, for speed, no register kept for frames. */
+#if !defined(TCUQ_BY_HAND) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__) && \
+    defined(__GNUC__) && !defined(__clang__) && !defined(__FRAMAC__) && \
+    (defined(__ARM_ARCH_6M__) || TCUQ_DSP)
+#define TCUQ_BY_HAND 1
+#elif !defined(TCUQ_BY_HAND)
+#define TCUQ_BY_HAND 0
 #endif
 
 #define TCUQ_QUADS (TCUQ_MAX_DIMENSIONS / 4u)
@@ -87,7 +89,7 @@ static inline int16x2_t tcuq_odd_bytes(uint32_t word)
 /* Two numbers of 16 bits as a pair; the compiler does not find the instruction. */
 static inline uint32_t tcuq_pair(int32_t low, int32_t high)
 {
-#if TCUQ_MULTIPLE
+#if TCUQ_BY_HAND
     uint32_t pair;
     __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(pair) : "r"(low), "r"(high));
     return pair;
