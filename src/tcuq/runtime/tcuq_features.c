@@ -90,6 +90,38 @@ tcuq_replaced tcuq_replace(const tcuq_profile *profile, const int8_t *features, 
     return replaced;
 }
 
+#if TCUQ_FOURS
+
+/* The usual case at once: features in fours that need no projection take the place of old ones. Products
+ * with two others and with the old ones; the sum of squares. */
+int32_t tcuq_replace_of_three(const int8_t *features, uint32_t count, int8_t *old, const int8_t *one,
+                              const int8_t *two, int32_t *products)
+{
+    const int8_t *end = &features[count];
+    int32_t square = 0;
+    int32_t product0 = 0;
+    int32_t product1 = 0;
+    int32_t product2 = 0;
+    do {
+        const uint64_t quad = tcuq_take_four(features);
+        square = tcuq_multiply_quad(quad, quad, square);
+        product0 = tcuq_multiply_quad(tcuq_take_four(one), quad, product0);
+        product1 = tcuq_multiply_quad(tcuq_take_four(two), quad, product1);
+        product2 = tcuq_multiply_quad(tcuq_take_four(old), quad, product2);
+        __builtin_memcpy(old, features, 4);
+        features += 4;
+        old += 4;
+        one += 4;
+        two += 4;
+    } while (features != end);
+    products[0] = product0;
+    products[1] = product1;
+    products[2] = product2;
+    return square;
+}
+
+#endif
+
 /* Product of two vectors; |product| <= 2^19. */
 int32_t tcuq_dot(const int8_t *left, const int8_t *right, uint32_t count)
 {

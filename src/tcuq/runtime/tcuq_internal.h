@@ -75,6 +75,10 @@ uint32_t tcuq_mixture_q17(const uint8_t *now, const uint8_t *past, uint32_t clas
 
 bool tcuq_features_sound(const tcuq_profile *profile);
 tcuq_replaced tcuq_replace(const tcuq_profile *profile, const int8_t *features, int8_t *old);
+#if TCUQ_FOURS
+int32_t tcuq_replace_of_three(const int8_t *features, uint32_t count, int8_t *old, const int8_t *one,
+                              const int8_t *two, int32_t *products);
+#endif
 void tcuq_length(int32_t square, tcuq_slot *slot);
 int32_t tcuq_dot(const int8_t *left, const int8_t *right, uint32_t count);
 

@@ -125,10 +125,11 @@ static TCUQ_OWN_FRAME void tcuq_take_apart(const int8_t *features, uint32_t coun
 {
     uint32_t left = count;
 #if !defined(__OPTIMIZE_SIZE__)
-    for (; left >= 4u; left -= 4u) {
-        *quads = tcuq_take_four(features);
-        quads++;
-        features += 4;
+    for (; left >= 8u; left -= 8u) {
+        quads[0] = tcuq_take_four(features);
+        quads[1] = tcuq_take_four(&features[4]);
+        quads += 2;
+        features += 8;
     }
 #endif
     while (left != 0u) {

@@ -8,23 +8,30 @@
 #define TCUQ_LOW_CONFIDENCE_UNIT 24 /* log2 of the unit confidence shortfall is taken in */
 #define TCUQ_CERTAIN 168u           /* 1e-5 in that unit */
 
+/* Where the past of each lag is. */
+typedef struct {
+    uint32_t count;
+    uint8_t slots[TCUQ_MAX_LAGS];
+} tcuq_past;
+
 static uint8_t tcuq_ring_size(const tcuq_profile *profile)
 {
     return profile->lags[profile->lag_count - 1u];
 }
 
-/* How many of the lags have a past: they ascend, so the first ones do. */
-static uint8_t tcuq_lags_present(const tcuq_monitor *monitor)
+/* How many of the lags have a past (they ascend, so the first ones do), and the slots they are in. */
+static void tcuq_find_past(const tcuq_monitor *monitor, tcuq_past *past)
 {
     const tcuq_profile *profile = monitor->profile;
-    if (monitor->core->filled == tcuq_ring_size(profile)) {
-        return profile->lag_count;
+    const uint32_t size = tcuq_ring_size(profile);
+    const uint32_t next = monitor->core->next;
+    uint32_t i = 0u;
+    while ((i < profile->lag_count) && (profile->lags[i] <= monitor->core->filled)) {
+        const uint32_t lag = profile->lags[i];
+        past->slots[i] = (uint8_t)((next >= lag) ? next - lag : next + size - lag);
+        i++;
     }
-    uint8_t present = 0u;
-    while ((present < profile->lag_count) && (profile->lags[present] <= monitor->core->filled)) {
-        present++;
-    }
-    return present;
+    past->count = i;
 }
 
 /* Features of a slot; null if the profile has none. */
@@ -43,32 +50,47 @@ static int32_t tcuq_projection_on(const tcuq_slot *now, const tcuq_slot *past, i
     return tcuq_saturate_16(tcuq_floor_shift(value, 14u));
 }
 
-/* Divergence, instability and inconsistency over the lags that have a past. */
-static void tcuq_look_back(const tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
-                           int32_t oldest_product, const tcuq_slot *now, tcuq_signals *signals)
+/* The step's features take the place of the oldest: products with those of past steps, sum of squares. */
+static int32_t tcuq_take_features(const tcuq_monitor *monitor, const int8_t *features, int8_t *row,
+                                  const tcuq_past *past, int32_t *products)
 {
     const tcuq_profile *profile = monitor->profile;
-    const uint32_t present = tcuq_lags_present(monitor);
+    const uint32_t count = profile->dimensions;
+    const uint32_t next = monitor->core->next;
+#if TCUQ_FOURS
+    if ((past->count == 3u) && (past->slots[2] == next) && (profile->projection == NULL) &&
+        (count != 0u) && ((count & 3u) == 0u)) {
+        return tcuq_replace_of_three(features, count, row, &monitor->features[past->slots[0] * count],
+                                     &monitor->features[past->slots[1] * count], products);
+    }
+#endif
+    const tcuq_replaced replaced = tcuq_replace(profile, features, row);
+    for (uint32_t i = 0u; i < past->count; i++) {
+        products[i] = (past->slots[i] == next)
+                          ? replaced.product
+                          : tcuq_dot(row, tcuq_features_at(monitor, past->slots[i]), count);
+    }
+    return replaced.square;
+}
+
+/* Divergence, instability and inconsistency over the lags that have a past. */
+static void tcuq_look_back(const tcuq_monitor *monitor, const uint8_t *posterior, const tcuq_past *past,
+                           const int32_t *products, const tcuq_slot *now, tcuq_signals *signals)
+{
+    const tcuq_profile *profile = monitor->profile;
+    const uint32_t present = past->count;
     const uint16_t *weights = &profile->lag_weights_q15[((present * (present + 1u)) / 2u) - present];
     const uint32_t share_q15 = tcuq_share_q15[present];
     const uint32_t classes = profile->classes;
-    const uint32_t dimensions = profile->dimensions;
-    const uint32_t size = tcuq_ring_size(profile);
-    const uint32_t next = monitor->core->next;
     uint32_t divergence_q27 = 0u;
     int32_t along = 0; /* sum of projections of past features on the current ones */
     uint32_t blank = 0u; /* past features that are all zero */
     uint32_t changed = 0u;
     signals->whole_past = present == profile->lag_count;
     for (uint32_t i = 0u; i < present; i++) {
-        const uint32_t lag = profile->lags[i];
-        const uint32_t at = (next >= lag) ? next - lag : next + size - lag;
+        const uint32_t at = past->slots[i];
         const uint32_t mixture_q17 =
             tcuq_mixture_q17(posterior, &monitor->posteriors[at * classes], classes);
-        int32_t product = oldest_product; /* whose place the current features have taken */
-        if ((at != next) && (dimensions != 0u)) {
-            product = tcuq_dot(features, &monitor->features[at * dimensions], dimensions);
-        }
         const tcuq_slot *slot = &monitor->slots[at];
         int32_t apart_q12 = (int32_t)((mixture_q17 + 16u) >> 5) -
                             (int32_t)(((uint32_t)now->entropy_q12 + slot->entropy_q12) >> 1);
@@ -76,7 +98,7 @@ static void tcuq_look_back(const tcuq_monitor *monitor, const uint8_t *posterior
         divergence_q27 += weights[i] * (uint32_t)apart_q12;
         changed += TCUQ_SELDOM(now->label != slot->label) ? 1u : 0u;
         blank += TCUQ_SELDOM(slot->reciprocal_q14 == 0u) ? 1u : 0u;
-        along += tcuq_projection_on(now, slot, product);
+        along += tcuq_projection_on(now, slot, products[i]);
     }
     signals->values_q15[TCUQ_DIVERGENCE] = (uint16_t)((divergence_q27 + 2048u) >> 12);
     signals->values_q15[TCUQ_INCONSISTENCY] = (uint16_t)(changed * share_q15);
@@ -148,16 +170,18 @@ const int8_t *tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *poste
 {
     const tcuq_profile *profile = monitor->profile;
     int8_t *row = tcuq_features_at(monitor, monitor->core->next);
+    int32_t products[TCUQ_MAX_LAGS];
+    tcuq_past past;
     tcuq_posterior read;
     tcuq_slot now;
     tcuq_read_posterior(posterior, profile->classes, &read);
     tcuq_look_now(profile, &read, signals);
-    const tcuq_replaced replaced = tcuq_replace(profile, features, row);
-    tcuq_length(replaced.square, &now);
+    tcuq_find_past(monitor, &past);
+    tcuq_length(tcuq_take_features(monitor, features, row, &past, products), &now);
     now.entropy_q12 = read.entropy_q12;
     now.label = read.label;
     signals->label = read.label;
-    tcuq_look_back(monitor, posterior, row, replaced.product, &now, signals);
+    tcuq_look_back(monitor, posterior, &past, products, &now, signals);
     tcuq_remember(monitor, posterior, &now);
     return row;
 }
