@@ -147,9 +147,10 @@ int32_t tcuq_dot(const int8_t *left, const int8_t *right, uint32_t count)
 /* Length of a vector as (1 / normalised length, exponent): |f| · 2^exponent = 2^29 / reciprocal. */
 void tcuq_length(int32_t square, tcuq_slot *slot)
 {
-    slot->reciprocal_q14 = 0u;
-    slot->exponent = 0u;
-    if (square != 0) {
+    if (square == 0) {
+        slot->reciprocal_q14 = 0u;
+        slot->exponent = 0u;
+    } else {
         const uint32_t zeros = tcuq_leading_zeros((uint32_t)square);
         //@ assert zeros != 0 && zeros != 1;
         const uint32_t exponent = (zeros / 2u) - 1u; /* square < 2^30 */

@@ -25,19 +25,20 @@ void tcuq_read_posterior(const uint8_t *posterior, uint32_t classes, tcuq_poster
 {
     const uint8_t *end = &posterior[classes];
     const uint8_t *at = posterior;
-    const uint8_t *label = posterior;
+    const uint8_t *label = &posterior[1]; /* behind the first largest */
     uint32_t entropy_q17 = 0u;
     uint32_t sum = 0u;
     uint32_t first = 0u;
     uint32_t second = 0u;
     //@ ghost uint32_t i = 0;
     /*@ loop invariant i < classes && at == posterior + i;
-        loop invariant \base_addr(label) == \base_addr(posterior) && 0 <= label - posterior < classes;
+        loop invariant \base_addr(label) == \base_addr(posterior) && 1 <= label - posterior <= classes;
         loop invariant second <= first <= sum <= 255 * i && first <= 255 && entropy_q17 <= 262140 * i;
         loop assigns i, at, label, entropy_q17, sum, first, second;
         loop variant classes - i; */
     do {
         const uint32_t p = *at;
+        at++;
         if (TCUQ_SELDOM(p != 0u)) { /* 0: most classes of a sharp posterior, and their entropy */
             sum += p;
             entropy_q17 = tcuq_add_between(p >> 1, (2u * p) & 2u, entropy_q17);
@@ -50,12 +51,11 @@ void tcuq_read_posterior(const uint8_t *posterior, uint32_t classes, tcuq_poster
                 }
             }
         }
-        at++;
         //@ ghost i++;
     } while (at != end);
     const uint32_t entropy_q12 = (entropy_q17 + 16u) >> 5;
     read->sum = sum;
-    read->label = (uint16_t)(label - posterior);
+    read->label = (uint16_t)(label - posterior - 1);
     read->first = (uint8_t)first;
     read->second = (uint8_t)second;
     read->entropy_q12 = (uint16_t)((entropy_q12 > 65535u) ? 65535u : entropy_q12);

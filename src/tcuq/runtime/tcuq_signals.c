@@ -23,12 +23,13 @@ static uint8_t tcuq_ring_size(const tcuq_profile *profile)
 static void tcuq_find_past(const tcuq_monitor *monitor, tcuq_past *past)
 {
     const tcuq_profile *profile = monitor->profile;
-    const uint32_t size = tcuq_ring_size(profile);
-    const uint32_t next = monitor->core->next;
+    const int32_t size = tcuq_ring_size(profile);
+    const int32_t next = monitor->core->next;
+    const uint32_t filled = monitor->core->filled;
     uint32_t i = 0u;
-    while ((i < profile->lag_count) && (profile->lags[i] <= monitor->core->filled)) {
-        const uint32_t lag = profile->lags[i];
-        past->slots[i] = (uint8_t)((next >= lag) ? next - lag : next + size - lag);
+    while ((i < profile->lag_count) && (profile->lags[i] <= filled)) {
+        const int32_t ago = next - (int32_t)profile->lags[i];
+        past->slots[i] = (uint8_t)((ago < 0) ? ago + size : ago);
         i++;
     }
     past->count = i;
@@ -129,10 +130,11 @@ static void tcuq_look_now(const tcuq_profile *profile, const tcuq_posterior *rea
     signals->confidence_q16 = 65536u - (short_q32 >> 16);
     signals->values_q15[TCUQ_DOUBT] =
         (uint16_t)((blend * short_q15 + (32768u - blend) * tied_q15 + 16384u) >> 15);
-    signals->low_confidence_q10 = 0;
 #if TCUQ_WITH_ANCHORED || TCUQ_WITH_ALARM
     signals->low_confidence_q10 = (int16_t)((int32_t)tcuq_log2_q10((short_q32 >> 8) + TCUQ_CERTAIN) -
                                             (TCUQ_LOW_CONFIDENCE_UNIT << 10));
+#else
+    signals->low_confidence_q10 = 0;
 #endif
 }
 
@@ -145,13 +147,15 @@ static void tcuq_remember(const tcuq_monitor *monitor, const uint8_t *posterior,
     const uint32_t at = core->next;
     const uint32_t classes = profile->classes;
     uint8_t *row = &monitor->posteriors[at * classes];
-    uint32_t c = 0u;
+    uint32_t left = classes;
 #if TCUQ_FOURS /* where words need no alignment */
-    for (; (c + 4u) <= classes; c += 4u) {
-        __builtin_memcpy(&row[c], &posterior[c], 4);
+    for (; left >= 4u; left -= 4u) {
+        __builtin_memcpy(row, posterior, 4);
+        row += 4;
+        posterior += 4;
     }
 #endif
-    for (; c < classes; c++) {
+    for (uint32_t c = 0u; c < left; c++) {
         row[c] = posterior[c];
     }
     tcuq_slot *slot = &monitor->slots[at]; /* by member: a struct copy may call memcpy */
