@@ -74,6 +74,16 @@ static int32_t tcuq_take_features(const tcuq_monitor *monitor, const int8_t *fea
     return replaced.square;
 }
 
+/* How many of the past features are zero vectors: two of them are alike, one is unlike anything else. */
+static uint32_t tcuq_blank(const tcuq_monitor *monitor, const tcuq_past *past)
+{
+    uint32_t blank = 0u;
+    for (uint32_t i = 0u; i < past->count; i++) {
+        blank += (monitor->slots[past->slots[i]].reciprocal_q14 == 0u) ? 1u : 0u;
+    }
+    return blank;
+}
+
 /* Divergence, instability and inconsistency over the lags that have a past. */
 static void tcuq_look_back(const tcuq_monitor *monitor, const uint8_t *posterior, const tcuq_past *past,
                            const int32_t *products, const tcuq_slot *now, tcuq_signals *signals)
@@ -85,7 +95,6 @@ static void tcuq_look_back(const tcuq_monitor *monitor, const uint8_t *posterior
     const uint32_t classes = profile->classes;
     uint32_t divergence_q27 = 0u;
     int32_t along = 0; /* sum of projections of past features on the current ones */
-    uint32_t blank = 0u; /* past features that are all zero */
     uint32_t changed = 0u;
     signals->whole_past = present == profile->lag_count;
     for (uint32_t i = 0u; i < present; i++) {
@@ -98,17 +107,15 @@ static void tcuq_look_back(const tcuq_monitor *monitor, const uint8_t *posterior
         apart_q12 = (apart_q12 < 0) ? 0 : ((apart_q12 > 4096) ? 4096 : apart_q12);
         divergence_q27 += weights[i] * (uint32_t)apart_q12;
         changed += TCUQ_SELDOM(now->label != slot->label) ? 1u : 0u;
-        blank += TCUQ_SELDOM(slot->reciprocal_q14 == 0u) ? 1u : 0u;
         along += tcuq_projection_on(now, slot, products[i]);
     }
     signals->values_q15[TCUQ_DIVERGENCE] = (uint16_t)((divergence_q27 + 2048u) >> 12);
     signals->values_q15[TCUQ_INCONSISTENCY] = (uint16_t)(changed * share_q15);
     signals->values_q15[TCUQ_INSTABILITY] = 0u;
     if (present != 0u) {
-        /* Two zero vectors are alike, a zero vector is unlike anything else. */
         const int32_t mean = tcuq_floor_shift(along * (int32_t)share_q15, 15u);
-        const int32_t cosine = (now->reciprocal_q14 == 0u)
-                                   ? (int32_t)(blank * share_q15)
+        const int32_t cosine = TCUQ_SELDOM(now->reciprocal_q14 == 0u)
+                                   ? (int32_t)(tcuq_blank(monitor, past) * share_q15)
                                    : tcuq_floor_shift(mean * now->reciprocal_q14, 14u);
         const int32_t apart = 32768 - cosine;
         signals->values_q15[TCUQ_INSTABILITY] =
@@ -158,12 +165,16 @@ static void tcuq_remember(const tcuq_monitor *monitor, const uint8_t *posterior,
     for (uint32_t c = 0u; c < left; c++) {
         row[c] = posterior[c];
     }
-    tcuq_slot *slot = &monitor->slots[at]; /* by member: a struct copy may call memcpy */
+    tcuq_slot *slot = &monitor->slots[at];
+#if TCUQ_FOURS
+    __builtin_memcpy(slot, now, sizeof *slot);
+#else /* by member: a struct copy may call memcpy */
     slot->entropy_q12 = now->entropy_q12;
     slot->reciprocal_q14 = now->reciprocal_q14;
     slot->label = now->label;
     slot->exponent = now->exponent;
     slot->reserved = 0u;
+#endif
     core->next = (uint8_t)(((at + 1u) == size) ? 0u : at + 1u);
     core->filled = (uint8_t)((core->filled < size) ? core->filled + 1u : size);
 }
@@ -184,6 +195,7 @@ const int8_t *tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *poste
     tcuq_length(tcuq_take_features(monitor, features, row, &past, products), &now);
     now.entropy_q12 = read.entropy_q12;
     now.label = read.label;
+    now.reserved = 0u;
     signals->label = read.label;
     tcuq_look_back(monitor, posterior, &past, products, &now, signals);
     tcuq_remember(monitor, posterior, &now);
