@@ -50,6 +50,18 @@ extern const uint16_t tcuq_share_q15[9];
 #define TCUQ_SNAPSHOT_TELEMETRY 51u
 #define TCUQ_SNAPSHOT_CRC 4u
 
+/* A signal in the unit its term's table is in: Q14 for the first four, Q10 for the logarithms. */
+static inline int16_t tcuq_signal_value(const tcuq_signals *signals, uint8_t signal)
+{
+    if (signal == (uint8_t)TCUQ_LOW_CONFIDENCE) {
+        return signals->low_confidence_q10;
+    }
+    if (signal == (uint8_t)TCUQ_NOVELTY) {
+        return signals->novelty_q10;
+    }
+    return (int16_t)(signals->values_q15[signal & 3u] >> 1);
+}
+
 uint16_t tcuq_log2_q10(uint32_t value);
 uint16_t tcuq_rsqrt_q14(uint32_t normalised);
 uint32_t tcuq_sigmoid(int32_t logit_q16);
@@ -88,7 +100,6 @@ bool tcuq_signals_sound(const tcuq_profile *profile);
 void tcuq_signals_reset(const tcuq_monitor *monitor);
 void tcuq_signals_refresh(const tcuq_monitor *monitor);
 bool tcuq_signal_given(const tcuq_profile *profile, uint8_t signal);
-int16_t tcuq_signal_value(const tcuq_signals *signals, uint8_t signal);
 
 uint16_t tcuq_score_run(const tcuq_monitor *monitor, const tcuq_signals *signals);
 bool tcuq_score_sound(const tcuq_profile *profile);

@@ -45,7 +45,7 @@ static inline const uint64_t *tcuq_four_rows(const uint64_t *weights, const uint
     "add " sum ", r5\n\t"
     __asm__(".syntax unified\n"
             "1:\n\t"
-            "ldmia %[quad]!, {r2, r3}\n\t" /* */
+            "ldmia %[quad]!, {r2, r3}\n\t"
             TCUQ_ROW("%[sum0]") TCUQ_ROW("%[sum1]") TCUQ_ROW("%[sum2]") TCUQ_ROW("%[sum3]")
             "cmp %[quad], %[last]\n\t"
             "bne 1b"
@@ -116,7 +116,7 @@ static inline void tcuq_two_products(const int16_t **one, const int16_t *end, co
     "asrs r4, r4, #16\n\t" TCUQ_PAIR("%[first]", "%[product0]") TCUQ_PAIR("%[second]", "%[product1]")
     (void)eights;
     __asm__(".syntax unified\n"
-            "1:\n\t" /* */
+            "1:\n\t"
             TCUQ_PAIRS TCUQ_PAIRS
             "cmp %[vector], %[end]\n\t"
             "bne 1b"

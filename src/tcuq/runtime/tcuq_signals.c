@@ -261,15 +261,3 @@ void tcuq_signals_reset(const tcuq_monitor *monitor)
     monitor->core->next = 0u;
     monitor->core->filled = 0u;
 }
-
-/* A signal in the unit its term's table is in: Q14 for the first four, Q10 for the logarithms. */
-int16_t tcuq_signal_value(const tcuq_signals *signals, uint8_t signal)
-{
-    if (signal == (uint8_t)TCUQ_LOW_CONFIDENCE) {
-        return signals->low_confidence_q10;
-    }
-    if (signal == (uint8_t)TCUQ_NOVELTY) {
-        return signals->novelty_q10;
-    }
-    return (int16_t)(signals->values_q15[signal & 3u] >> 1);
-}

@@ -17,7 +17,7 @@
 
 /* A condition that seldom holds: what it guards is not begun before it is known. */
 #if defined(__GNUC__) && !defined(__FRAMAC__)
-#define TCUQ_SELDOM(condition) (__builtin_expect((condition), 0))
+#define TCUQ_SELDOM(condition) (__builtin_expect((condition), 0) != 0)
 #else
 #define TCUQ_SELDOM(condition) (condition)
 #endif
@@ -29,7 +29,7 @@
 #define TCUQ_FOURS 0
 #endif
 
-/* tcuq_products.h by hand, for Cortex-M0, M4 and M7: gcc alone, for speed, no register kept for frames. */
+/* The longest loops by hand, for Cortex-M0, M4 and M7: gcc alone, for speed, no register kept for frames. */
 #if !defined(TCUQ_BY_HAND) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__) && \
     defined(__GNUC__) && !defined(__clang__) && !defined(__FRAMAC__) && \
     (defined(__ARM_ARCH_6M__) || TCUQ_DSP)
@@ -94,7 +94,7 @@ static inline uint32_t tcuq_pair(int32_t low, int32_t high)
     __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(pair) : "r"(low), "r"(high));
     return pair;
 #else
-    return ((uint32_t)low & 65535u) | ((uint32_t)high << 16);
+    return ((uint32_t)low & 65535u) | (((uint32_t)high & 65535u) << 16);
 #endif
 }
 
