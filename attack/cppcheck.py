@@ -75,7 +75,7 @@ def violations(runtime: Path = RUNTIME) -> dict[str, list[str]]:
 
 def plain_findings(runtime: Path = RUNTIME) -> str:
     """What cppcheck itself finds, empty if nothing."""
-    options = ("--enable=warning,portability,performance", "--error-exitcode=1")
+    options = ("--enable=warning,portability,performance", "--error-exitcode=1", "--max-configs=64")
     try:
         return _cppcheck(runtime, options)
     except ToolError as error:

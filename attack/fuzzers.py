@@ -26,6 +26,10 @@ ASSEMBLY = {
     r'__asm__\("sxtb16 %0, %1, ror #8" : "=r"\(halves\) : "r"\(word\)\);':
         "halves = __sxtb16(attack_rotate_8(word));",
 }  # fmt: skip
+# Loops that have a plain C version beside them: clang takes that one.
+BY_HAND = re.compile(
+    r"^#(?:el)?if TCUQ_BY_HAND.*?(?=^#(?:elif|else|endif))", re.MULTILINE | re.DOTALL
+)
 
 
 def compile_watched(folder: Path, sources: Sequence[Path], options: Sequence[str] = ()) -> None:
@@ -82,7 +86,7 @@ def without_assembly(runtime: Path, folder: Path) -> list[Path]:
         for assembly, plain in ASSEMBLY.items():
             text, count = re.subn(assembly, plain, text)
             found[assembly] += count
-        if "__asm__" in text:
+        if "__asm__" in BY_HAND.sub("", text):
             raise ToolError(f"{path.name} has assembly that attack/fuzzers.py has no C for")
         (folder / path.name).write_text(text, "utf-8")
     gone = [assembly for assembly, count in found.items() if not count]

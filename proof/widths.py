@@ -55,6 +55,8 @@ def signal_lemmas(limits: Limits) -> Iterator[Statement]:
     shares = tables()["tcuq_share_q15"]
     fits = all(count * share <= 32768 for count, share in enumerate(shares)) and len(shares) > lags
     yield Tried("changed labels in Q15", lambda: fits)
+    along = all(count * 32768 * share <= INT32[1] for count, share in enumerate(shares))
+    yield Tried("projections of all lags, shared out", lambda: along)
     weight, apart, sum_w, total = z3.Ints("weight apart sum_w total")
     given = z3.And(
         within(weight, UINT16), within(apart, (0, 4096)), sum_w >= 0, sum_w + weight <= 32768,

@@ -89,10 +89,10 @@ def test_record_is_what_the_specification_says(stream: tcuq.Stream) -> None:
     kinds = np.dtype(
         [
             ("version", "u1"), ("flags", "u1"), ("device", "<u8"), ("profile", "<u4"),
-            ("firmware", "<u4"), ("boot", "<u4"), ("sequence", "<u4"), ("steps", "<u4"),
+            ("firmware", "<u4"), ("boot", "<u4"), ("sequence", "<u4"),
+            ("threshold", "<u2"), ("epoch", "<u2"), ("evidence", "<i2"), ("steps", "<u4"),
             ("abstained", "<u4"), ("denied", "<u4"), ("exceeded", "<u4"), ("alarms", "<u2"),
-            ("threshold", "<u2"), ("epoch", "<u2"), ("evidence", "<i2"),
-            ("histogram", "<u2", (16,)), ("shift", "u1"), ("crc", "<u4"),
+            ("shift", "u1"), ("histogram", "<u2", (16,)), ("crc", "<u4"),
         ]
     )  # fmt: skip
     assert kinds.itemsize == len(record) == 87
@@ -106,3 +106,4 @@ def test_record_is_what_the_specification_says(stream: tcuq.Stream) -> None:
     assert said["exceeded"] == trace.exceeded.sum()
     assert said["alarms"] == (trace.alarm > 0).sum()
     assert said["evidence"] == engine.epoch_evidence()
+    assert (said["flags"], said["boot"], said["sequence"], said["epoch"]) == (1, 3, 9, 7)

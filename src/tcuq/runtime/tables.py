@@ -14,13 +14,6 @@ def xlog2x(value: int) -> int:
     return 0 if value in (0, 128) else round(-share * math.log2(share) * 32768)
 
 
-def crc(value: int) -> int:
-    """CRC-32 (reflected 0xEDB88320) of four bits."""
-    for _ in range(4):
-        value = value >> 1 ^ (0xEDB88320 if value & 1 else 0)
-    return value
-
-
 def sigmoid(value: float) -> int:
     """1 / (1 + exp(-x)) in Q16."""
     return round(65536 / (1 + math.exp(-value)))
@@ -37,7 +30,6 @@ TABLES = {
     ],
     # 1 / count, rounded down so that count of them are at most 1.
     "uint16_t tcuq_share_q15[9]": [0, *(32768 // count for count in range(1, 9))],
-    "uint32_t tcuq_crc32_nibble[16]": [crc(i) for i in range(16)],
     "uint16_t tcuq_sigmoid_q16[34]": [
         round(65536 / (1 + math.exp(-min(i, 32) / 4))) for i in range(34)
     ],

@@ -265,10 +265,9 @@ void tcuq_telemetry_count(const tcuq_monitor *monitor, const tcuq_decision *deci
     ensures tcuq_histogram_ok(monitor); */
 void tcuq_telemetry_reset(const tcuq_monitor *monitor);
 
-/*@ requires bytes <= 4 && \valid(at + (0 .. bytes - 1));
-    assigns at[0 .. bytes - 1];
-    ensures \result == at + bytes; */
-uint8_t *tcuq_put(uint8_t *at, uint32_t value, uint8_t bytes);
+/*@ requires \valid_read(telemetry) && \valid(at + (0 .. 50)) && \separated(telemetry, at + (0 .. 50));
+    assigns at[0 .. 50]; */
+void tcuq_put_counters(const tcuq_telemetry *telemetry, uint8_t *at);
 
 /*@ requires \valid_read(bytes + (0 .. size - 1));
     assigns \nothing; */

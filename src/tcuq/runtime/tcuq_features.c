@@ -90,6 +90,73 @@ tcuq_replaced tcuq_replace(const tcuq_profile *profile, const int8_t *features, 
     return replaced;
 }
 
+#if TCUQ_FOURS
+
+/* Products of what was loaded last with the current four features; `now` is free by then. */
+#define TCUQ_PAST(product)                                 \
+    "sxtb16 %[now], %[past]\n\t"                           \
+    "smlad " product ", %[now], %[even], " product "\n\t"  \
+    "sxtb16 %[past], %[past], ror #8\n\t"                  \
+    "smlad " product ", %[past], %[odd], " product "\n\t"
+
+/* The usual case at once: features in fours that need no projection take the place of old ones. Products
+ * with two others and with the old ones; the sum of squares. */
+int32_t tcuq_replace_of_three(const int8_t *features, uint32_t count, int8_t *old, const int8_t *one,
+                              const int8_t *two, int32_t *products)
+{
+    const int8_t *end = &features[count];
+    int32_t square = 0;
+    int32_t product0 = 0;
+    int32_t product1 = 0;
+    int32_t product2 = 0;
+#if TCUQ_BY_HAND
+    int32_t now;
+    int32_t past;
+    int32_t even;
+    int32_t odd;
+    __asm__("1:\n\t"
+            "ldr %[now], [%[features]], #4\n\t"
+            "ldr %[past], [%[old]]\n\t"
+            "str %[now], [%[old]], #4\n\t"
+            "sxtb16 %[even], %[now]\n\t"
+            "sxtb16 %[odd], %[now], ror #8\n\t"
+            "smlad %[square], %[even], %[even], %[square]\n\t"
+            "smlad %[square], %[odd], %[odd], %[square]\n\t"
+            TCUQ_PAST("%[product2]")
+            "ldr %[past], [%[one]], #4\n\t"
+            TCUQ_PAST("%[product0]")
+            "ldr %[past], [%[two]], #4\n\t"
+            TCUQ_PAST("%[product1]")
+            "cmp %[features], %[end]\n\t"
+            "bne 1b"
+            : [features] "+r"(features), [old] "+r"(old), [one] "+r"(one), [two] "+r"(two),
+              [square] "+r"(square), [product0] "+r"(product0), [product1] "+r"(product1),
+              [product2] "+r"(product2), [now] "=&r"(now), [past] "=&r"(past), [even] "=&r"(even),
+              [odd] "=&r"(odd)
+            : [end] "r"(end)
+            : "cc", "memory");
+#else
+    do {
+        const uint64_t quad = tcuq_take_four(features);
+        square = tcuq_multiply_quad(quad, quad, square);
+        product0 = tcuq_multiply_quad(tcuq_take_four(one), quad, product0);
+        product1 = tcuq_multiply_quad(tcuq_take_four(two), quad, product1);
+        product2 = tcuq_multiply_quad(tcuq_take_four(old), quad, product2);
+        __builtin_memcpy(old, features, 4);
+        features += 4;
+        old += 4;
+        one += 4;
+        two += 4;
+    } while (features != end);
+#endif
+    products[0] = product0;
+    products[1] = product1;
+    products[2] = product2;
+    return square;
+}
+
+#endif
+
 /* Product of two vectors; |product| <= 2^19. */
 int32_t tcuq_dot(const int8_t *left, const int8_t *right, uint32_t count)
 {
@@ -115,9 +182,10 @@ int32_t tcuq_dot(const int8_t *left, const int8_t *right, uint32_t count)
 /* Length of a vector as (1 / normalised length, exponent): |f| · 2^exponent = 2^29 / reciprocal. */
 void tcuq_length(int32_t square, tcuq_slot *slot)
 {
-    slot->reciprocal_q14 = 0u;
-    slot->exponent = 0u;
-    if (square != 0) {
+    if (square == 0) {
+        slot->reciprocal_q14 = 0u;
+        slot->exponent = 0u;
+    } else {
         const uint32_t zeros = tcuq_leading_zeros((uint32_t)square);
         //@ assert zeros != 0 && zeros != 1;
         const uint32_t exponent = (zeros / 2u) - 1u; /* square < 2^30 */

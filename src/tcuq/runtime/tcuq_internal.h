@@ -6,8 +6,10 @@
 #include "tcuq_simd.h"
 
 /* Kept out of its caller, so that its stack is free again when it returns. */
-#if defined(__GNUC__)
+#if defined(__clang__)
 #define TCUQ_OWN_FRAME __attribute__((noinline))
+#elif defined(__GNUC__)
+#define TCUQ_OWN_FRAME __attribute__((noinline, noclone))
 #else
 #define TCUQ_OWN_FRAME
 #endif
@@ -33,7 +35,6 @@ extern const uint16_t tcuq_xlog2x_q15[130];
 extern const uint16_t tcuq_log2_q15[33];
 extern const uint8_t tcuq_rsqrt_seed[24];
 extern const uint16_t tcuq_sigmoid_q16[34];
-extern const uint32_t tcuq_crc32_nibble[16];
 extern const uint16_t tcuq_share_q15[9];
 
 #define TCUQ_MAX_BIAS (1 << 29)
@@ -45,13 +46,27 @@ extern const uint16_t tcuq_share_q15[9];
 #define TCUQ_SNAPSHOT_MAGIC 0x51554354u /* "TCUQ" */
 #define TCUQ_SNAPSHOT_HEAD 12u
 #define TCUQ_SNAPSHOT_CORE 14u
+#define TCUQ_SNAPSHOT_CHANNEL 12u
+#define TCUQ_SNAPSHOT_TELEMETRY 51u
 #define TCUQ_SNAPSHOT_CRC 4u
+
+/* A signal in the unit its term's table is in: Q14 for the first four, Q10 for the logarithms. */
+static inline int16_t tcuq_signal_value(const tcuq_signals *signals, uint8_t signal)
+{
+    if (signal == (uint8_t)TCUQ_LOW_CONFIDENCE) {
+        return signals->low_confidence_q10;
+    }
+    if (signal == (uint8_t)TCUQ_NOVELTY) {
+        return signals->novelty_q10;
+    }
+    return (int16_t)(signals->values_q15[signal & 3u] >> 1);
+}
 
 uint16_t tcuq_log2_q10(uint32_t value);
 uint16_t tcuq_rsqrt_q14(uint32_t normalised);
 uint32_t tcuq_sigmoid(int32_t logit_q16);
 uint32_t tcuq_crc32(const uint8_t *bytes, uint32_t size);
-uint8_t *tcuq_put(uint8_t *at, uint32_t value, uint8_t bytes);
+void tcuq_put_counters(const tcuq_telemetry *telemetry, uint8_t *at);
 
 typedef struct {
     uint32_t sum;
@@ -72,6 +87,10 @@ uint32_t tcuq_mixture_q17(const uint8_t *now, const uint8_t *past, uint32_t clas
 
 bool tcuq_features_sound(const tcuq_profile *profile);
 tcuq_replaced tcuq_replace(const tcuq_profile *profile, const int8_t *features, int8_t *old);
+#if TCUQ_FOURS
+int32_t tcuq_replace_of_three(const int8_t *features, uint32_t count, int8_t *old, const int8_t *one,
+                              const int8_t *two, int32_t *products);
+#endif
 void tcuq_length(int32_t square, tcuq_slot *slot);
 int32_t tcuq_dot(const int8_t *left, const int8_t *right, uint32_t count);
 
@@ -81,7 +100,6 @@ bool tcuq_signals_sound(const tcuq_profile *profile);
 void tcuq_signals_reset(const tcuq_monitor *monitor);
 void tcuq_signals_refresh(const tcuq_monitor *monitor);
 bool tcuq_signal_given(const tcuq_profile *profile, uint8_t signal);
-int16_t tcuq_signal_value(const tcuq_signals *signals, uint8_t signal);
 
 uint16_t tcuq_score_run(const tcuq_monitor *monitor, const tcuq_signals *signals);
 bool tcuq_score_sound(const tcuq_profile *profile);

@@ -25,35 +25,37 @@ void tcuq_read_posterior(const uint8_t *posterior, uint32_t classes, tcuq_poster
 {
     const uint8_t *end = &posterior[classes];
     const uint8_t *at = posterior;
-    const uint8_t *label = posterior;
+    const uint8_t *label = &posterior[1]; /* behind the first largest */
     uint32_t entropy_q17 = 0u;
     uint32_t sum = 0u;
     uint32_t first = 0u;
     uint32_t second = 0u;
     //@ ghost uint32_t i = 0;
     /*@ loop invariant i < classes && at == posterior + i;
-        loop invariant \base_addr(label) == \base_addr(posterior) && 0 <= label - posterior < classes;
+        loop invariant \base_addr(label) == \base_addr(posterior) && 1 <= label - posterior <= classes;
         loop invariant second <= first <= sum <= 255 * i && first <= 255 && entropy_q17 <= 262140 * i;
         loop assigns i, at, label, entropy_q17, sum, first, second;
         loop variant classes - i; */
     do {
         const uint32_t p = *at;
-        sum += p;
-        entropy_q17 = tcuq_add_between(p >> 1, (2u * p) & 2u, entropy_q17);
-        if (p > second) {
-            second = p;
-            if (p > first) {
-                second = first;
-                first = p;
-                label = at;
+        at++;
+        if (TCUQ_SELDOM(p != 0u)) { /* 0: most classes of a sharp posterior, and their entropy */
+            sum += p;
+            entropy_q17 = tcuq_add_between(p >> 1, (2u * p) & 2u, entropy_q17);
+            if (p > second) {
+                second = p;
+                if (p > first) {
+                    second = first;
+                    first = p;
+                    label = at;
+                }
             }
         }
-        at++;
         //@ ghost i++;
     } while (at != end);
     const uint32_t entropy_q12 = (entropy_q17 + 16u) >> 5;
     read->sum = sum;
-    read->label = (uint16_t)(label - posterior);
+    read->label = (uint16_t)(label - posterior - 1);
     read->first = (uint8_t)first;
     read->second = (uint8_t)second;
     read->entropy_q12 = (uint16_t)((entropy_q12 > 65535u) ? 65535u : entropy_q12);
@@ -70,14 +72,16 @@ uint32_t tcuq_mixture_q17(const uint8_t *now, const uint8_t *past, uint32_t clas
         uint32_t b;
         __builtin_memcpy(&a, now, 4);
         __builtin_memcpy(&b, past, 4);
-        const uint32_t halved = __uhadd8(a, b); /* (a + b) / 2 in each byte */
-        const uint32_t low = __uadd8(a, b);     /* a + b but for its highest bit */
-        sum = tcuq_add_between((halved >> 1) & 127u, low & 3u, sum);
-        sum = tcuq_add_between((halved >> 9) & 127u, (low >> 8) & 3u, sum);
-        sum = tcuq_add_between((halved >> 17) & 127u, (low >> 16) & 3u, sum);
-        sum = tcuq_add_between(halved >> 25, (low >> 24) & 3u, sum);
         now += 4;
         past += 4;
+        if (TCUQ_SELDOM((a | b) != 0u)) {
+            const uint32_t halved = __uhadd8(a, b); /* (a + b) / 2 in each byte */
+            const uint32_t low = __uadd8(a, b);     /* a + b but for its highest bit */
+            sum = tcuq_add_between((halved >> 1) & 127u, low & 3u, sum);
+            sum = tcuq_add_between((halved >> 9) & 127u, (low >> 8) & 3u, sum);
+            sum = tcuq_add_between((halved >> 17) & 127u, (low >> 16) & 3u, sum);
+            sum = tcuq_add_between(halved >> 25, (low >> 24) & 3u, sum);
+        }
     }
 #endif
     //@ ghost uint32_t i = 0;
@@ -87,7 +91,9 @@ uint32_t tcuq_mixture_q17(const uint8_t *now, const uint8_t *past, uint32_t clas
         loop variant classes - i; */
     while (now != end) {
         const uint32_t both = (uint32_t)*now + *past;
-        sum = tcuq_add_between(both >> 2, both & 3u, sum);
+        if (TCUQ_SELDOM(both != 0u)) {
+            sum = tcuq_add_between(both >> 2, both & 3u, sum);
+        }
         now++;
         past++;
         //@ ghost i++;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Record: the telemetry a device sends, 87 bytes, little-endian (docs/spec/record.md). */
+#include "tcuq_bytes.h"
 #include "tcuq_internal.h"
 
 #if TCUQ_WITH_TELEMETRY
@@ -16,32 +17,20 @@ tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identi
     if ((buffer == NULL) || (size < TCUQ_RECORD_BYTES)) {
         return TCUQ_ERROR_BUFFER;
     }
-    uint32_t level = (uint32_t)((monitor->core->ledger_q16 < 0) ? 0 : monitor->core->ledger_q16) >> 16;
-    const int16_t evidence = tcuq_epoch_evidence(monitor);
-    uint8_t *at = tcuq_put(buffer, TCUQ_RECORD_VERSION, 1u);
-    at = tcuq_put(at, identity->flags, 1u);
-    at = tcuq_put(at, (uint32_t)identity->device, 4u);
-    at = tcuq_put(at, (uint32_t)(identity->device >> 32), 4u);
-    at = tcuq_put(at, monitor->profile->hash, 4u);
-    at = tcuq_put(at, identity->firmware, 4u);
-    at = tcuq_put(at, identity->boot, 4u);
-    at = tcuq_put(at, identity->sequence, 4u);
-    at = tcuq_put(at, telemetry->steps, 4u);
-    at = tcuq_put(at, telemetry->abstained, 4u);
-    at = tcuq_put(at, telemetry->denied, 4u);
-    at = tcuq_put(at, telemetry->exceeded, 4u);
-    at = tcuq_put(at, telemetry->alarms, 2u);
-    at = tcuq_put(at, level, 2u);
-    at = tcuq_put(at, identity->epoch, 2u);
-    at = tcuq_put(at, (uint16_t)evidence, 2u);
-    /*@ loop invariant i <= TCUQ_HISTOGRAM_BINS && at == buffer + 50 + 2 * i;
-        loop assigns i, at, buffer[50 .. 81];
-        loop variant TCUQ_HISTOGRAM_BINS - i; */
-    for (uint8_t i = 0u; i < TCUQ_HISTOGRAM_BINS; i++) {
-        at = tcuq_put(at, telemetry->histogram[i], 2u);
-    }
-    at = tcuq_put(at, telemetry->histogram_shift, 1u);
-    (void)tcuq_put(at, tcuq_crc32(buffer, TCUQ_RECORD_BYTES - 4u), 4u);
+    const int32_t ledger_q16 = monitor->core->ledger_q16;
+    buffer[0] = TCUQ_RECORD_VERSION;
+    buffer[1] = identity->flags;
+    tcuq_put_32(&buffer[2], (uint32_t)identity->device);
+    tcuq_put_32(&buffer[6], (uint32_t)(identity->device >> 32));
+    tcuq_put_32(&buffer[10], monitor->profile->hash);
+    tcuq_put_32(&buffer[14], identity->firmware);
+    tcuq_put_32(&buffer[18], identity->boot);
+    tcuq_put_32(&buffer[22], identity->sequence);
+    tcuq_put_16(&buffer[26], (uint16_t)((uint32_t)((ledger_q16 < 0) ? 0 : ledger_q16) >> 16));
+    tcuq_put_16(&buffer[28], identity->epoch);
+    tcuq_put_16(&buffer[30], (uint16_t)tcuq_epoch_evidence(monitor));
+    tcuq_put_counters(telemetry, &buffer[32]);
+    tcuq_put_32(&buffer[TCUQ_RECORD_BYTES - 4u], tcuq_crc32(buffer, TCUQ_RECORD_BYTES - 4u));
     return TCUQ_OK;
 }
 

@@ -2,29 +2,8 @@
 /* Restore: a snapshot's bytes as a monitor's state, or refused.
  *
  * The state's values must be ones that steps could have left: tcuq_step does not check them again. */
+#include "tcuq_bytes.h"
 #include "tcuq_internal.h"
-
-/*@ requires \valid_read(at + (0 .. 1));
-    assigns \nothing; */
-static uint16_t tcuq_get_16(const uint8_t *at)
-{
-    return (uint16_t)(at[0] | ((uint32_t)at[1] << 8));
-}
-
-/*@ requires \valid_read(at + (0 .. 3));
-    assigns \nothing; */
-static uint32_t tcuq_get_32(const uint8_t *at)
-{
-    return at[0] | ((uint32_t)at[1] << 8) | ((uint32_t)at[2] << 16) | ((uint32_t)at[3] << 24);
-}
-
-/*@ requires \valid_read(at + (0 .. 3));
-    assigns \nothing; */
-static int32_t tcuq_get_signed(const uint8_t *at)
-{
-    const uint32_t raw = tcuq_get_32(at);
-    return (raw > (uint32_t)INT32_MAX) ? (int32_t)(raw - 0x80000000u) + INT32_MIN : (int32_t)raw;
-}
 
 /*@ requires tcuq_core_given(monitor) && tcuq_limits_ok(monitor->profile) && \valid_read(at + (0 .. 13));
     requires \separated(monitor->core, at + (0 .. 13)) && \separated(monitor->core, TCUQ_PROFILE);

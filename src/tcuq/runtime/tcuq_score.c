@@ -14,6 +14,7 @@ static uint16_t tcuq_score_combined(const tcuq_profile *profile, const tcuq_sign
         loop invariant -0x20000000 - 0x8000000 * i <= logit_q16 <= 0x20000000 + 0x8000000 * i;
         loop assigns i, logit_q16;
         loop variant 4 - i; */
+    TCUQ_UNROLL_4
     for (uint8_t i = 0u; i < 4u; i++) {
         /* Q15 · 2^-shift to Q16: |weight · value| < 2^31, quartered so that four fit. */
         //@ assert -32768 * 65535 <= profile->weights[i] * signals->values_q15[i] <= 32767 * 65535;

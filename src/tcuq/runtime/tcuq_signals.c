@@ -8,23 +8,31 @@
 #define TCUQ_LOW_CONFIDENCE_UNIT 24 /* log2 of the unit confidence shortfall is taken in */
 #define TCUQ_CERTAIN 168u           /* 1e-5 in that unit */
 
+/* Where the past of each lag is. */
+typedef struct {
+    uint32_t count;
+    uint8_t slots[TCUQ_MAX_LAGS];
+} tcuq_past;
+
 static uint8_t tcuq_ring_size(const tcuq_profile *profile)
 {
     return profile->lags[profile->lag_count - 1u];
 }
 
-/* How many of the lags have a past: they ascend, so the first ones do. */
-static uint8_t tcuq_lags_present(const tcuq_monitor *monitor)
+/* How many of the lags have a past (they ascend, so the first ones do), and the slots they are in. */
+static void tcuq_find_past(const tcuq_monitor *monitor, tcuq_past *past)
 {
     const tcuq_profile *profile = monitor->profile;
-    if (monitor->core->filled == tcuq_ring_size(profile)) {
-        return profile->lag_count;
+    const int32_t size = tcuq_ring_size(profile);
+    const int32_t next = monitor->core->next;
+    const uint32_t filled = monitor->core->filled;
+    uint32_t i = 0u;
+    while ((i < profile->lag_count) && (profile->lags[i] <= filled)) {
+        const int32_t ago = next - (int32_t)profile->lags[i];
+        past->slots[i] = (uint8_t)((ago < 0) ? ago + size : ago);
+        i++;
     }
-    uint8_t present = 0u;
-    while ((present < profile->lag_count) && (profile->lags[present] <= monitor->core->filled)) {
-        present++;
-    }
-    return present;
+    past->count = i;
 }
 
 /* Features of a slot; null if the profile has none. */
@@ -43,50 +51,72 @@ static int32_t tcuq_projection_on(const tcuq_slot *now, const tcuq_slot *past, i
     return tcuq_saturate_16(tcuq_floor_shift(value, 14u));
 }
 
-/* Divergence, instability and inconsistency over the lags that have a past. */
-static void tcuq_look_back(const tcuq_monitor *monitor, const uint8_t *posterior,
-                           int32_t oldest_product, const tcuq_slot *now, tcuq_signals *signals)
+/* The step's features take the place of the oldest: products with those of past steps, sum of squares. */
+static int32_t tcuq_take_features(const tcuq_monitor *monitor, const int8_t *features, int8_t *row,
+                                  const tcuq_past *past, int32_t *products)
 {
     const tcuq_profile *profile = monitor->profile;
-    const uint32_t present = tcuq_lags_present(monitor);
+    const uint32_t count = profile->dimensions;
+    const uint32_t next = monitor->core->next;
+#if TCUQ_FOURS
+    if ((past->count == 3u) && (past->slots[2] == next) && (profile->projection == NULL) &&
+        (count != 0u) && ((count & 3u) == 0u)) {
+        return tcuq_replace_of_three(features, count, row, &monitor->features[past->slots[0] * count],
+                                     &monitor->features[past->slots[1] * count], products);
+    }
+#endif
+    const tcuq_replaced replaced = tcuq_replace(profile, features, row);
+    for (uint32_t i = 0u; i < past->count; i++) {
+        products[i] = (past->slots[i] == next)
+                          ? replaced.product
+                          : tcuq_dot(row, tcuq_features_at(monitor, past->slots[i]), count);
+    }
+    return replaced.square;
+}
+
+/* How many of the past features are zero vectors: two of them are alike, one is unlike anything else. */
+static uint32_t tcuq_blank(const tcuq_monitor *monitor, const tcuq_past *past)
+{
+    uint32_t blank = 0u;
+    for (uint32_t i = 0u; i < past->count; i++) {
+        blank += (monitor->slots[past->slots[i]].reciprocal_q14 == 0u) ? 1u : 0u;
+    }
+    return blank;
+}
+
+/* Divergence, instability and inconsistency over the lags that have a past. */
+static void tcuq_look_back(const tcuq_monitor *monitor, const uint8_t *posterior, const tcuq_past *past,
+                           const int32_t *products, const tcuq_slot *now, tcuq_signals *signals)
+{
+    const tcuq_profile *profile = monitor->profile;
+    const uint32_t present = past->count;
     const uint16_t *weights = &profile->lag_weights_q15[((present * (present + 1u)) / 2u) - present];
     const uint32_t share_q15 = tcuq_share_q15[present];
     const uint32_t classes = profile->classes;
-    const uint32_t dimensions = profile->dimensions;
-    const uint32_t size = tcuq_ring_size(profile);
-    const uint32_t next = monitor->core->next;
     uint32_t divergence_q27 = 0u;
-    int32_t along = 0; /* mean projection of past features on the current ones */
-    uint32_t alike = 0u;
+    int32_t along = 0; /* sum of projections of past features on the current ones */
     uint32_t changed = 0u;
     signals->whole_past = present == profile->lag_count;
     for (uint32_t i = 0u; i < present; i++) {
-        const uint32_t lag = profile->lags[i];
-        const uint32_t at = (next >= lag) ? next - lag : next + size - lag;
-        const tcuq_slot *slot = &monitor->slots[at];
+        const uint32_t at = past->slots[i];
         const uint32_t mixture_q17 =
             tcuq_mixture_q17(posterior, &monitor->posteriors[at * classes], classes);
-        int32_t product = oldest_product; /* whose place the current features have taken */
-        if (at != next) {
-            product = tcuq_dot(tcuq_features_at(monitor, next), tcuq_features_at(monitor, at), dimensions);
-        }
+        const tcuq_slot *slot = &monitor->slots[at];
         int32_t apart_q12 = (int32_t)((mixture_q17 + 16u) >> 5) -
                             (int32_t)(((uint32_t)now->entropy_q12 + slot->entropy_q12) >> 1);
         apart_q12 = (apart_q12 < 0) ? 0 : ((apart_q12 > 4096) ? 4096 : apart_q12);
         divergence_q27 += weights[i] * (uint32_t)apart_q12;
-        changed += (now->label != slot->label) ? share_q15 : 0u;
-        alike += (slot->reciprocal_q14 == 0u) ? share_q15 : 0u;
-        along += tcuq_floor_shift(
-            tcuq_projection_on(now, slot, product) * (int32_t)share_q15, 15u);
+        changed += TCUQ_SELDOM(now->label != slot->label) ? 1u : 0u;
+        along += tcuq_projection_on(now, slot, products[i]);
     }
     signals->values_q15[TCUQ_DIVERGENCE] = (uint16_t)((divergence_q27 + 2048u) >> 12);
-    signals->values_q15[TCUQ_INCONSISTENCY] = (uint16_t)changed;
+    signals->values_q15[TCUQ_INCONSISTENCY] = (uint16_t)(changed * share_q15);
     signals->values_q15[TCUQ_INSTABILITY] = 0u;
     if (present != 0u) {
-        /* Two zero vectors are alike, a zero vector is unlike anything else. */
-        const int32_t cosine = (now->reciprocal_q14 == 0u)
-                                   ? (int32_t)alike
-                                   : tcuq_floor_shift(along * now->reciprocal_q14, 14u);
+        const int32_t mean = tcuq_floor_shift(along * (int32_t)share_q15, 15u);
+        const int32_t cosine = TCUQ_SELDOM(now->reciprocal_q14 == 0u)
+                                   ? (int32_t)(tcuq_blank(monitor, past) * share_q15)
+                                   : tcuq_floor_shift(mean * now->reciprocal_q14, 14u);
         const int32_t apart = 32768 - cosine;
         signals->values_q15[TCUQ_INSTABILITY] =
             (uint16_t)((apart < 0) ? 0 : ((apart > 65535) ? 65535 : apart));
@@ -107,10 +137,11 @@ static void tcuq_look_now(const tcuq_profile *profile, const tcuq_posterior *rea
     signals->confidence_q16 = 65536u - (short_q32 >> 16);
     signals->values_q15[TCUQ_DOUBT] =
         (uint16_t)((blend * short_q15 + (32768u - blend) * tied_q15 + 16384u) >> 15);
-    signals->low_confidence_q10 = 0;
 #if TCUQ_WITH_ANCHORED || TCUQ_WITH_ALARM
     signals->low_confidence_q10 = (int16_t)((int32_t)tcuq_log2_q10((short_q32 >> 8) + TCUQ_CERTAIN) -
                                             (TCUQ_LOW_CONFIDENCE_UNIT << 10));
+#else
+    signals->low_confidence_q10 = 0;
 #endif
 }
 
@@ -123,21 +154,27 @@ static void tcuq_remember(const tcuq_monitor *monitor, const uint8_t *posterior,
     const uint32_t at = core->next;
     const uint32_t classes = profile->classes;
     uint8_t *row = &monitor->posteriors[at * classes];
-    uint32_t c = 0u;
+    uint32_t left = classes;
 #if TCUQ_FOURS /* where words need no alignment */
-    for (; (c + 4u) <= classes; c += 4u) {
-        __builtin_memcpy(&row[c], &posterior[c], 4);
+    for (; left >= 4u; left -= 4u) {
+        __builtin_memcpy(row, posterior, 4);
+        row += 4;
+        posterior += 4;
     }
 #endif
-    for (; c < classes; c++) {
+    for (uint32_t c = 0u; c < left; c++) {
         row[c] = posterior[c];
     }
-    tcuq_slot *slot = &monitor->slots[at]; /* by member: a struct copy may call memcpy */
+    tcuq_slot *slot = &monitor->slots[at];
+#if TCUQ_FOURS
+    __builtin_memcpy(slot, now, sizeof *slot);
+#else /* by member: a struct copy may call memcpy */
     slot->entropy_q12 = now->entropy_q12;
     slot->reciprocal_q14 = now->reciprocal_q14;
     slot->label = now->label;
     slot->exponent = now->exponent;
     slot->reserved = 0u;
+#endif
     core->next = (uint8_t)(((at + 1u) == size) ? 0u : at + 1u);
     core->filled = (uint8_t)((core->filled < size) ? core->filled + 1u : size);
 }
@@ -148,16 +185,19 @@ const int8_t *tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *poste
 {
     const tcuq_profile *profile = monitor->profile;
     int8_t *row = tcuq_features_at(monitor, monitor->core->next);
+    int32_t products[TCUQ_MAX_LAGS];
+    tcuq_past past;
     tcuq_posterior read;
     tcuq_slot now;
     tcuq_read_posterior(posterior, profile->classes, &read);
     tcuq_look_now(profile, &read, signals);
-    const tcuq_replaced replaced = tcuq_replace(profile, features, row);
-    tcuq_length(replaced.square, &now);
+    tcuq_find_past(monitor, &past);
+    tcuq_length(tcuq_take_features(monitor, features, row, &past, products), &now);
     now.entropy_q12 = read.entropy_q12;
     now.label = read.label;
+    now.reserved = 0u;
     signals->label = read.label;
-    tcuq_look_back(monitor, posterior, replaced.product, &now, signals);
+    tcuq_look_back(monitor, posterior, &past, products, &now, signals);
     tcuq_remember(monitor, posterior, &now);
     return row;
 }
@@ -220,16 +260,4 @@ void tcuq_signals_reset(const tcuq_monitor *monitor)
 {
     monitor->core->next = 0u;
     monitor->core->filled = 0u;
-}
-
-/* A signal in the unit its term's table is in: Q14 for the first four, Q10 for the logarithms. */
-int16_t tcuq_signal_value(const tcuq_signals *signals, uint8_t signal)
-{
-    if (signal == (uint8_t)TCUQ_LOW_CONFIDENCE) {
-        return signals->low_confidence_q10;
-    }
-    if (signal == (uint8_t)TCUQ_NOVELTY) {
-        return signals->novelty_q10;
-    }
-    return (int16_t)(signals->values_q15[signal & 3u] >> 1);
 }

@@ -3,10 +3,8 @@
  *
  * Little-endian: "TCUQ", profile hash, size, core, past steps, smoothed terms, channels, telemetry,
  * CRC-32 of all before it. What can be derived from the past steps is derived again. */
+#include "tcuq_bytes.h"
 #include "tcuq_internal.h"
-
-#define TCUQ_SNAPSHOT_CHANNEL 12u
-#define TCUQ_SNAPSHOT_TELEMETRY 51u
 
 uint32_t tcuq_snapshot_size(const tcuq_monitor *monitor)
 {
@@ -23,19 +21,18 @@ uint32_t tcuq_snapshot_size(const tcuq_monitor *monitor)
 
 /*@ requires tcuq_core_given(monitor) && \valid(at + (0 .. 25));
     requires \separated(at + (0 .. 25), monitor, monitor->profile, monitor->core);
-    assigns at[0 .. 25];
-    ensures \result == at + 26; */
-static uint8_t *tcuq_put_core(const tcuq_monitor *monitor, uint32_t whole, uint8_t *at)
+    assigns at[0 .. 25]; */
+static void tcuq_put_core(const tcuq_monitor *monitor, uint32_t whole, uint8_t *at)
 {
     const tcuq_core *core = monitor->core;
-    at = tcuq_put(at, TCUQ_SNAPSHOT_MAGIC, 4u);
-    at = tcuq_put(at, monitor->profile->hash, 4u);
-    at = tcuq_put(at, whole, 4u);
-    at = tcuq_put(at, (uint32_t)core->ledger_q16, 4u);
-    at = tcuq_put(at, core->warmup_left, 4u);
-    at = tcuq_put(at, core->tokens_q16, 4u);
-    at = tcuq_put(at, core->next, 1u);
-    return tcuq_put(at, core->filled, 1u);
+    tcuq_put_32(at, TCUQ_SNAPSHOT_MAGIC);
+    tcuq_put_32(&at[4], monitor->profile->hash);
+    tcuq_put_32(&at[8], whole);
+    tcuq_put_32(&at[12], (uint32_t)core->ledger_q16);
+    tcuq_put_32(&at[16], core->warmup_left);
+    tcuq_put_32(&at[20], core->tokens_q16);
+    at[24] = core->next;
+    at[25] = core->filled;
 }
 
 /*@ requires tcuq_past_given(monitor) && tcuq_sizes_ok(monitor->profile);
@@ -70,7 +67,8 @@ static uint8_t *tcuq_put_past(const tcuq_monitor *monitor, uint8_t *at)
         loop assigns i, at, \at(at, Pre)[posteriors + features .. posteriors + features + 4 * terms - 1];
         loop variant terms - i; */
     for (uint8_t i = 0u; i < terms; i++) {
-        at = tcuq_put(at, (uint32_t)monitor->smoothed_q8[i], 4u);
+        tcuq_put_32(at, (uint32_t)monitor->smoothed_q8[i]);
+        at += 4;
     }
     return at;
 }
@@ -88,32 +86,30 @@ static uint8_t *tcuq_put_channels(const tcuq_monitor *monitor, uint8_t *at)
         loop variant count - i; */
     for (uint8_t i = 0u; i < count; i++) {
         const tcuq_channel_state *state = &monitor->channels[i];
-        at = tcuq_put(at, (uint32_t)state->sum, 4u);
-        at = tcuq_put(at, (uint32_t)state->epoch_q8, 4u);
-        at = tcuq_put(at, state->taken, 2u);
-        at = tcuq_put(at, state->cusum_q8, 2u);
+        tcuq_put_32(at, (uint32_t)state->sum);
+        tcuq_put_32(&at[4], (uint32_t)state->epoch_q8);
+        tcuq_put_16(&at[8], state->taken);
+        tcuq_put_16(&at[10], state->cusum_q8);
+        at += TCUQ_SNAPSHOT_CHANNEL;
     }
     return at;
 }
 
-/*@ requires \valid_read(telemetry) && \valid(at + (0 .. 50));
-    assigns at[0 .. 50];
-    ensures \result == at + 51; */
-static uint8_t *tcuq_put_telemetry(const tcuq_telemetry *telemetry, uint8_t *at)
+/* Also a part of the record. */
+void tcuq_put_counters(const tcuq_telemetry *telemetry, uint8_t *at)
 {
-    at = tcuq_put(at, telemetry->steps, 4u);
-    at = tcuq_put(at, telemetry->abstained, 4u);
-    at = tcuq_put(at, telemetry->denied, 4u);
-    at = tcuq_put(at, telemetry->exceeded, 4u);
-    at = tcuq_put(at, telemetry->alarms, 2u);
-    at = tcuq_put(at, telemetry->histogram_shift, 1u);
-    /*@ loop invariant i <= TCUQ_HISTOGRAM_BINS && at == \at(at, Pre) + 19 + 2 * i;
-        loop assigns i, at, \at(at, Pre)[19 .. 50];
+    tcuq_put_32(at, telemetry->steps);
+    tcuq_put_32(&at[4], telemetry->abstained);
+    tcuq_put_32(&at[8], telemetry->denied);
+    tcuq_put_32(&at[12], telemetry->exceeded);
+    tcuq_put_16(&at[16], telemetry->alarms);
+    at[18] = telemetry->histogram_shift;
+    /*@ loop invariant i <= TCUQ_HISTOGRAM_BINS;
+        loop assigns i, at[19 .. 50];
         loop variant TCUQ_HISTOGRAM_BINS - i; */
-    for (uint8_t i = 0u; i < TCUQ_HISTOGRAM_BINS; i++) {
-        at = tcuq_put(at, telemetry->histogram[i], 2u);
+    for (uint32_t i = 0u; i < TCUQ_HISTOGRAM_BINS; i++) {
+        tcuq_put_16(&at[19u + 2u * i], telemetry->histogram[i]);
     }
-    return at;
 }
 
 tcuq_status tcuq_snapshot(const tcuq_monitor *monitor, uint8_t *buffer, uint32_t size)
@@ -122,14 +118,14 @@ tcuq_status tcuq_snapshot(const tcuq_monitor *monitor, uint8_t *buffer, uint32_t
     if ((buffer == NULL) || (size < whole)) {
         return TCUQ_ERROR_BUFFER;
     }
-    uint8_t *at = tcuq_put_core(monitor, whole, buffer);
+    tcuq_put_core(monitor, whole, buffer);
     //@ assert tcuq_sizes_kept{Pre, Here}(monitor->profile);
-    at = tcuq_put_past(monitor, at);
+    uint8_t *at = tcuq_put_past(monitor, &buffer[TCUQ_SNAPSHOT_HEAD + TCUQ_SNAPSHOT_CORE]);
     //@ assert tcuq_sizes_kept{Pre, Here}(monitor->profile);
     at = tcuq_put_channels(monitor, at);
     if (monitor->telemetry != NULL) {
-        at = tcuq_put_telemetry(monitor->telemetry, at);
+        tcuq_put_counters(monitor->telemetry, at);
     }
-    (void)tcuq_put(at, tcuq_crc32(buffer, whole - TCUQ_SNAPSHOT_CRC), 4u);
+    tcuq_put_32(&buffer[whole - TCUQ_SNAPSHOT_CRC], tcuq_crc32(buffer, whole - TCUQ_SNAPSHOT_CRC));
     return TCUQ_OK;
 }
