@@ -86,3 +86,26 @@ def test_feature_that_never_varied_is_no_obstacle() -> None:
     changed = features.copy()
     changed[:, 1] += 1
     assert novelty(settings, changed).min() > novelty(settings, features).max()
+
+
+def test_a_recording_played_again_and_again_looked_less_novel_than_the_field() -> None:
+    """Rows that repeat are in one fold, so that novelty in and out of calibration agree."""
+    rng = np.random.default_rng(3)
+    rows, labels = rng.normal(size=(400, 16)), rng.integers(0, 4, 400).astype(np.int32)
+    again = rng.integers(0, 300, 6_000)
+    known = novelty_out_of_fold(rows[again], labels[again], [6_000])
+    once = novelty_out_of_fold(rows[:300], labels[:300], [300])
+    assert np.median(known) == pytest.approx(np.median(once), rel=0.05)
+    for row in (0, 7, 299):
+        assert np.ptp(known[again == row]) == 0
+
+
+def test_few_repeats_leave_the_folds_to_the_recordings() -> None:
+    """A sensor that is sometimes silent does not undo the folds by recordings."""
+    rng = np.random.default_rng(4)
+    rows, labels = rng.normal(size=(1_000, 8)), rng.integers(0, 3, 1_000).astype(np.int32)
+    before = novelty_out_of_fold(rows, labels, [200] * FOLDS)
+    rows[::100] = rows[0]
+    after = novelty_out_of_fold(rows, labels, [200] * FOLDS)
+    changed = np.abs(before - after)[1:100]
+    assert changed.max() < 0.3

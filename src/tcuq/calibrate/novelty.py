@@ -29,9 +29,10 @@ def novelty_out_of_fold(features: Floats, labels: Ints, lengths: Sequence[int]) 
 
     Measured in sample, calibration would look less novel than the field, and its tails would
     promise too much. Folds are runs of whole recordings where there are enough of them:
-    neighbours are likely to share a user, a device or a day.
+    neighbours are likely to share a user, a device or a day. A step that repeats another goes
+    where the first went: a short recording played again and again would else be in every fold.
     """
-    fold = _folds(lengths)
+    fold = _with_repeats(_folds(lengths), features)
     novelty = np.empty(len(features))
     for number in range(FOLDS):
         held, kept = fold == number, fold != number
@@ -55,6 +56,19 @@ def _reference(features: Floats, labels: Ints) -> tuple[Floats, Floats]:
     floor = 1e-6 * np.trace(covariance) / size + 1e-12
     factor = np.linalg.cholesky(covariance + floor * np.eye(size))
     return means, np.linalg.inv(factor)
+
+
+def _with_repeats(fold: NDArray[np.int64], features: Floats) -> NDArray[np.int64]:
+    """Equal rows in one fold: the first one's, or runs of distinct rows if that leaves one bare."""
+    _, first, row = np.unique(features, axis=0, return_index=True, return_inverse=True)
+    distinct = len(first)
+    if distinct < FOLDS:
+        return fold
+    of_row = fold[first]
+    if np.bincount(of_row, minlength=FOLDS).min() < distinct / FOLDS / 2:
+        of_row = np.argsort(np.argsort(first)) * FOLDS // distinct
+    together: NDArray[np.int64] = of_row[row.ravel()]
+    return together
 
 
 def _folds(lengths: Sequence[int]) -> NDArray[np.int64]:
