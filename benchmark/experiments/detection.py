@@ -27,7 +27,7 @@ def detection(task: str) -> tuple[list[Row], dict[str, str]]:
     rows: list[Row] = []
     for kind in KINDS:
         for seed in SEEDS:
-            rows += _rows(task, kind, seed, entries)
+            rows += judged_rows(task, kind, seed, entries)
     return rows, networks_of(task, entries)
 
 
@@ -50,7 +50,8 @@ def networks_of(task: str, entries: Mapping[str, Entry]) -> dict[str, str]:
     }
 
 
-def _rows(task: str, kind: Kind, seed: int, entries: Mapping[str, Entry]) -> Iterator[Row]:
+def judged_rows(task: str, kind: Kind, seed: int, entries: Mapping[str, Entry]) -> Iterator[Row]:
+    """One seed on one kind of stream."""
     variants = sorted({variant for entry in entries.values() for variant in entry.networks})
     names = [name for name in JUDGED_ON if name != "ood" or task not in WITHOUT_OTHERS]
     wanted: tuple[Name, ...] = ("calibration", "development", *names)

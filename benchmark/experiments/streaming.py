@@ -30,7 +30,7 @@ def streaming(task: str) -> tuple[list[Row], dict[str, str]]:
             looked_at(task, name, "coherent", seed, ("base",))
             for name in ("calibration", "development", "identity", "drop")
         )
-        for name in ("tcuq", "anchored", "H"):
+        for name in ("tcuq", "anchored", "recommended"):
             print(f"{task} seed {seed}: {name}", file=sys.stderr)
             held = {"score": "tcuq"} if name == "tcuq" else _options(name)
             for mode, alpha, warmup in product(("guarded", "adaptive"), ALPHAS, WARMUPS):

@@ -13,7 +13,9 @@ from benchmark.scenes.scene import KINDS, Kind, Name
 from benchmark.scores.table import SCORES
 from benchmark.seen import Seen
 
-NAMES = ("max_prob", "tcuq", "tcuq monotone", "anchored", "H", "HL", "NL")
+NAMES = (
+    "max_prob", "tcuq", "tcuq monotone", "anchored", "NL", "recommended", "recommended labelled",
+)  # fmt: skip
 
 
 def transfer(task: str) -> tuple[list[Row], dict[str, str]]:

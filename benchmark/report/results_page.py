@@ -14,7 +14,16 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "ours": tuple(OURS),
     "know nothing": tuple(DUMMIES),
 }
-DRAWN = ("max_prob", "ensemble", "dropout", "exits", "hydra", "odin", "tcuq assisted", "anchored")
+DRAWN = (
+    "max_prob",
+    "ensemble",
+    "dropout",
+    "exits",
+    "hydra",
+    "odin",
+    "tcuq assisted",
+    "recommended",
+)
 
 
 INTRODUCTION = """# Results of the benchmark
@@ -112,7 +121,7 @@ def _severity_chart() -> str:
         lines,
         x_name="severity",
         y_name="accuracy-drop AUPRC",
-        bold=("tcuq assisted", "anchored"),
+        bold=("tcuq assisted", "recommended"),
     )
 
 

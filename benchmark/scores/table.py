@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from benchmark.scores.distance import Mahalanobis, NextActivation
-from benchmark.scores.monitors import Monitored, five_terms
+from benchmark.scores.monitors import DOUBT, Monitored, five_terms
 from benchmark.scores.posterior import Conformal, Dummy, Perturbed, Posterior, Temperature
 from benchmark.scores.score import Score
 from benchmark.scores.several import GATHERS, Averaged
 from benchmark.scores.several import Posterior as PosteriorNetwork
+from tcuq import TermPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ def _monitored(
     )
 
 
+ANCHORED = (DOUBT, TermPlan("novelty", dead=4.0))
 N = five_terms(0.5, 1.5, 1.5, 0.25)
 H = five_terms(0.5, 0.5, 0.5, 0.5)
 M = five_terms(0.5, 1.0, 1.0, 0.25)
@@ -62,13 +64,14 @@ OURS: Mapping[str, Entry] = {
     "tcuq": _monitored(labelled=True, score="tcuq"),
     "tcuq monotone": _monitored(labelled=True, score="tcuq", signs="monotone"),
     "tcuq assisted": _monitored("assisted", labelled=True, score="tcuq"),
-    "anchored": _monitored(),
-    "anchored assisted": _monitored("assisted"),
+    "anchored": _monitored(terms=ANCHORED),
     "N": _monitored(terms=N),
     "H": _monitored(terms=H),
     "M": _monitored(terms=M),
     "NL": _monitored(labelled=True, terms=N),
-    "HL": _monitored(labelled=True, terms=H),
+    "recommended": _monitored(),
+    "recommended labelled": _monitored(labelled=True),
+    "recommended assisted": _monitored("assisted"),
 }
 DUMMIES: Mapping[str, Entry] = {
     "always": Entry(lambda: Dummy("always")),

@@ -32,6 +32,7 @@ def made_up(steps: int, seed: int, spread: float = 0.5) -> Seen:
         "base",
         "assisted",
         "exits",
+        "exits-light",
         "hydra",
         "dropout",
         "postnet",
