@@ -4,7 +4,7 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,10 +80,15 @@ def synthetic_scenarios() -> list[Scenario]:
     calibration, recorded = synthetic_stream(20_000, 1), synthetic_stream(10_000, 2)
     development = synthetic_stream(10_000, 3, shifted=True)
     paper = quiet_fit(calibration, development, preset="paper")
-    full = quiet_fit(calibration)
+    two_terms = (tcuq.TermPlan("low_confidence", cap=8.0), tcuq.TermPlan("novelty", dead=4.0))
+    full = quiet_fit(calibration, terms=two_terms)
+    recommended = quiet_fit(calibration)
     return [
         make_scenario("tcuq_10", "tcuq, 10 classes", paper, [recorded], whole=False),
         make_scenario("full_10", "everything, 10 classes", full, [recorded], whole=True),
+        make_scenario(
+            "recommended_10", "recommended, 10 classes", recommended, [recorded], whole=True
+        ),
     ]
 
 
@@ -106,11 +111,14 @@ def quiet_fit(
     development: tcuq.Stream | None = None,
     *,
     preset: Literal["paper", "recommended"] = "recommended",
+    **changes: Any,  # noqa: ANN401 - options of the fit
 ) -> tcuq.Profile:
     """A fit whose warnings are not what is measured here."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
-        return tcuq.fit(calibration, development, preset=preset, lags=(1, 2, 4), verbose=False)
+        return tcuq.fit(
+            calibration, development, preset=preset, lags=(1, 2, 4), verbose=False, **changes
+        )
 
 
 def make_scenario(
