@@ -14,7 +14,6 @@ from benchmark.scenes.scene import Scene
 from tcuq import Stream
 
 Outputs = Mapping[str, Array]
-BATCH = 512
 
 
 class Network(Protocol):
@@ -24,7 +23,10 @@ class Network(Protocol):
     def sha256(self) -> str:
         """The identity of its weights."""
 
-    def run(self, x: Array) -> dict[str, Array]:
+    def prepared(self, x: Array) -> Array:
+        """Raw samples behind the front end, the same for all networks of a task."""
+
+    def run_prepared(self, x: Array) -> dict[str, Array]:
         """Named outputs, a row a sample; "logits" and "features" are among them."""
 
 
@@ -77,6 +79,7 @@ class Seen:
 
 def seen(scene: Scene, networks: Mapping[str, Network]) -> Seen:
     """The scene through these networks; what was computed before is read from the cache."""
+    shown = _Shown(scene)
     return Seen(
         scene.labels,
         scene.plan.starts,
@@ -84,22 +87,36 @@ def seen(scene: Scene, networks: Mapping[str, Network]) -> Seen:
         scene.plan.severity,
         scene.scenario,
         scene.scenarios,
-        {name: _outputs(scene, network) for name, network in networks.items()},
+        {name: shown.to(network) for name, network in networks.items()},
     )
 
 
-def _outputs(scene: Scene, network: Network) -> Outputs:
-    name = key(scene.samples.sha256, network.sha256, scene.plan.settings | {"scene": scene.name})
+class _Shown:
+    """A scene's distinct inputs, prepared once for all networks.
 
-    def run(begin: int, end: int) -> dict[str, Array]:
-        parts = [
-            network.run(scene.inputs[at : min(at + BATCH, end)]) for at in range(begin, end, BATCH)
-        ]
-        return joined_rows(parts)
+    A clean step that shows what another clean step showed is not looked at again.
+    """
 
-    return cached(name, len(scene.plan), run)
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        plan = scene.plan
+        alone = np.where(plan.severity > 0, np.arange(len(plan)), -1)
+        shown = np.column_stack([plan.index, plan.move, alone])
+        _, self.first, self.place = np.unique(shown, axis=0, return_index=True, return_inverse=True)
+        self.prepared: Array | None = None
 
+    def to(self, network: Network) -> Outputs:
+        """The network's outputs on every step."""
+        scene = self.scene
+        name = key(
+            scene.samples.sha256, network.sha256, scene.plan.settings | {"scene": scene.name}
+        )
 
-def joined_rows(parts: Sequence[dict[str, Array]]) -> dict[str, Array]:
-    """Outputs of consecutive batches as one."""
-    return {column: np.concatenate([part[column] for part in parts]) for column in parts[0]}
+        def run(begin: int, end: int) -> dict[str, Array]:
+            if self.prepared is None:
+                self.prepared = network.prepared(scene.inputs[self.first])
+            return network.run_prepared(self.prepared[begin:end])
+
+        held = cached(name, len(self.first), run)
+        place = self.place.ravel()
+        return {column: values[place] for column, values in held.items()}

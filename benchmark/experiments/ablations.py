@@ -92,9 +92,9 @@ ABLATIONS: Mapping[str, Entry] = {
 
 def ablations(task: str) -> tuple[list[Row], dict[str, str]]:
     """Rows by variant and seed, coherent streams."""
-    entries = {name: entry for name, entry in ABLATIONS.items() if available(task, entry)}
     rows: list[Row] = []
     for seed in SEEDS:
+        entries = {name: entry for name, entry in ABLATIONS.items() if available(task, entry, seed)}
         variants = sorted({network for entry in entries.values() for network in entry.networks})
         calibration, development, at_home, away = (
             looked_at(task, name, "coherent", seed, variants)
@@ -106,4 +106,4 @@ def ablations(task: str) -> tuple[list[Row], dict[str, str]]:
             score.fit(calibration, development)
             worth = drop_worth(score, at_home, away)
             rows.append({"variant": name, "seed": seed, "drop AUPRC": worth})
-    return rows, networks_of(task, entries)
+    return rows, networks_of(task, ABLATIONS)

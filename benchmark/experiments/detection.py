@@ -18,23 +18,25 @@ from benchmark.seen import Seen
 
 SEEDS = (0, 1, 2)
 SEVERITIES_OF = {"cifar10": (1, 2, 3, 4, 5), "speech": (1, 2, 3, 4, 5)}
-JUDGED_ON: tuple[Name, ...] = ("identity", "drop", "ood")
+SCENES: tuple[Name, ...] = ("calibration", "development", "identity", "drop", "ood")
+JUDGED_ON = SCENES[2:]
+# Networks whose scores learn nothing from calibration: they need not look at it.
+JUDGED_ONLY = frozenset({"members", "exits", "exits-light", "hydra", "dropout", "postnet", "odin"})
 
 
 def detection(task: str) -> tuple[list[Row], dict[str, str]]:
     """Rows by score, kind of stream and seed; and the networks behind them."""
-    entries = {name: entry for name, entry in SCORES.items() if available(task, entry)}
     rows: list[Row] = []
     for kind in KINDS:
         for seed in SEEDS:
-            rows += judged_rows(task, kind, seed, entries)
-    return rows, networks_of(task, entries)
+            rows += judged_rows(task, kind, seed, SCORES)
+    return rows, networks_of(task, SCORES)
 
 
-def available(task: str, entry: Entry) -> bool:
-    """Whether the networks that a score needs are trained for this task."""
+def available(task: str, entry: Entry, seed: int) -> bool:
+    """Whether the networks that a score needs are trained for this task and seed."""
     try:
-        crew(task, entry.networks, 0)
+        crew(task, entry.networks, seed)
     except FileNotFoundError:
         return False
     return True
@@ -42,20 +44,25 @@ def available(task: str, entry: Entry) -> bool:
 
 def networks_of(task: str, entries: Mapping[str, Entry]) -> dict[str, str]:
     """The hashes of the weights that take part."""
-    variants = sorted({variant for entry in entries.values() for variant in entry.networks})
     return {
         f"{found.variant}-{found.seed}": found.sha256
         for seed in SEEDS
-        for found in crew(task, variants, seed).values()
+        for entry in entries.values()
+        if available(task, entry, seed)
+        for found in crew(task, entry.networks, seed).values()
     }
 
 
-def judged_rows(task: str, kind: Kind, seed: int, entries: Mapping[str, Entry]) -> Iterator[Row]:
-    """One seed on one kind of stream."""
+def judged_rows(task: str, kind: Kind, seed: int, scores: Mapping[str, Entry]) -> Iterator[Row]:
+    """One seed on one kind of stream, every score whose networks are there."""
+    entries = {name: entry for name, entry in scores.items() if available(task, entry, seed)}
     variants = sorted({variant for entry in entries.values() for variant in entry.networks})
-    names = [name for name in JUDGED_ON if name != "ood" or task not in WITHOUT_OTHERS]
-    wanted: tuple[Name, ...] = ("calibration", "development", *names)
-    scenes = {name: looked_at(task, name, kind, seed, variants) for name in wanted}
+    learned_from = [variant for variant in variants if variant not in JUDGED_ONLY]
+    scenes: dict[Name, Seen] = {}
+    for name in SCENES:
+        if name != "ood" or task not in WITHOUT_OTHERS:
+            wanted = variants if name in JUDGED_ON else learned_from
+            scenes[name] = looked_at(task, name, kind, seed, wanted)
     for score, entry in entries.items():
         print(f"{task} {kind} seed {seed}: {score}", file=sys.stderr)
         yield {"score": score, "kind": kind, "seed": seed} | worth(task, entry, scenes)

@@ -36,10 +36,14 @@ class Perturbed:
         said = f"{self.base.sha256} odin {self.epsilon} {TEMPERATURE}"
         return hashlib.sha256(said.encode()).hexdigest()
 
-    def run(self, x: Array) -> dict[str, Array]:
+    def prepared(self, x: Array) -> Array:
+        """As the base network's."""
+        return self.base.prepared(x)
+
+    def run_prepared(self, x: Array) -> dict[str, Array]:
         """Plain logits, and the largest posterior of the moved input."""
-        moved = self.base.odin(x, self.epsilon, TEMPERATURE)
-        return {"logits": self.base.run(x)["logits"], "odin": moved}
+        moved = self.base.odin_prepared(x, self.epsilon, TEMPERATURE)
+        return {"logits": self.base.run_prepared(x)["logits"], "odin": moved}
 
 
 def perturbed(base: Trained) -> Perturbed:

@@ -43,9 +43,18 @@ class Trained:
 
         `seed` draws the masks of dropout's passes; nothing else is random.
         """
+        return self.run_prepared(self.prepared(x), seed=seed)
+
+    def prepared(self, x: Array) -> Array:
+        """Raw samples behind the front end, which networks of a task share."""
         inputs_of = tasks.TASKS[self.task].inputs
+        chunks = [x[begin : begin + CHUNK] for begin in range(0, len(x), CHUNK)]
+        return np.concatenate([inputs_of(chunk).numpy() for chunk in chunks])
+
+    def run_prepared(self, x: Array, *, seed: int = 0) -> dict[str, Array]:
+        """As `run`, of samples that were prepared before."""
         parts = [
-            self._said(inputs_of(x[begin : begin + CHUNK]), seed, begin)
+            self._said(torch.from_numpy(x[begin : begin + CHUNK]), seed, begin)
             for begin in range(0, len(x), CHUNK)
         ]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -72,9 +81,12 @@ class Trained:
         """
         if self.variant != "base":
             raise ValueError(f"odin is for base networks, got {self.variant!r}")
-        inputs_of = tasks.TASKS[self.task].inputs
-        chunks = [x[begin : begin + CHUNK] for begin in range(0, len(x), CHUNK)]
-        return np.concatenate([self._odin(inputs_of(c), epsilon, temperature) for c in chunks])
+        return self.odin_prepared(self.prepared(x), epsilon, temperature)
+
+    def odin_prepared(self, x: Array, epsilon: float, temperature: float) -> Array:
+        """As `odin`, of samples that were prepared before."""
+        chunks = [torch.from_numpy(x[at : at + CHUNK]) for at in range(0, len(x), CHUNK)]
+        return np.concatenate([self._odin(chunk, epsilon, temperature) for chunk in chunks])
 
     def _odin(self, inputs: torch.Tensor, epsilon: float, temperature: float) -> Array:
         def certainty(values: torch.Tensor) -> torch.Tensor:
