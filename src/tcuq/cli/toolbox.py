@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`record`: from a model of one's own towards the device."""
+"""`record` and `export`: from a model of one's own to sources for its firmware."""
 
 import argparse
 from collections.abc import Iterator
 from typing import Any
 
 from tcuq.cli.printing import Commands, check_output, say
+from tcuq.profile import Profile
 from tcuq.progress import Progress
-from tcuq.recording import read_arrays, save_stream
+from tcuq.recording import load_stream, read_arrays, save_stream
 
 INPUTS = ("inputs", "labels", "starts", "shifted")
 
@@ -27,6 +28,27 @@ def commands(parsers: Commands) -> Iterator[argparse.ArgumentParser]:
     )
     record.set_defaults(command=_record)
     yield record
+
+    export = parsers.add_parser("export", help="write a profile as C for a firmware project")
+    export.add_argument("profile")
+    export.add_argument("-o", "--output", required=True, help="folder: new, or an earlier export")
+    export.add_argument(
+        "--for",
+        dest="target",
+        default="c",
+        help="c (default), arduino, zephyr, esp-idf, platformio",
+    )
+    export.add_argument("--check", action="store_true", help="only say whether it is current")
+    export.add_argument("--without-telemetry", action="store_true", help="no counters, no record")
+    export.add_argument("--vectors", metavar="STREAM", help="take the self-test's steps from it")
+    export.add_argument(
+        "--feature-codes",
+        type=_codes,
+        metavar="SCALE,ZERO",
+        help="of the network's int8 features: write a table to the monitor's",
+    )
+    export.set_defaults(command=_export)
+    yield export
 
 
 def _record(asked: argparse.Namespace) -> None:
@@ -64,3 +86,39 @@ def _record(asked: argparse.Namespace) -> None:
         facts["accuracy"] = float(right.mean())
     text = [f"{name:<10} {value}" for name, value in facts.items()]
     say(asked, facts, "\n".join([*text, f"written to {asked.output}"]))
+
+
+def _codes(text: str) -> tuple[float, int]:
+    scale, _, zero_point = text.partition(",")
+    return float(scale), int(zero_point)
+
+
+def _export(asked: argparse.Namespace) -> None:
+    from tcuq.errors import ExportError
+    from tcuq.export import differences, export
+
+    profile = Profile.load(asked.profile)
+    options = {
+        "telemetry": not asked.without_telemetry,
+        "stream": None if asked.vectors is None else load_stream(asked.vectors),
+        "feature_codes": asked.feature_codes,
+    }
+    if asked.check:
+        found = differences(profile, asked.output, asked.target, **options)
+        if found:
+            more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+            raise ExportError(
+                f"{asked.output}: is not current: {', '.join(found[:3])}{more};"
+                " run the same command without --check"
+            )
+        say(asked, {"current": True}, f"{asked.output} is current")
+        return
+    made = export(profile, asked.output, asked.target, **options)
+    facts = {
+        "profile": profile.sha256,
+        "for": made.target,
+        "files": sorted(made.files),
+        "yours": sorted(made.yours),
+    }
+    text = f"{len(made.files)} files for {made.target} in {asked.output}"
+    say(asked, facts, f"{text}; yours to change: {', '.join(sorted(made.yours))}")
