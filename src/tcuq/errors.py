@@ -6,6 +6,7 @@ TcuqError
 ├── StreamError        a recorded stream's file cannot be read or written (ValueError)
 ├── ProfileError       a profile is damaged, foreign or inconsistent (ValueError)
 ├── SnapshotError      a snapshot is damaged or belongs to another profile (ValueError)
+├── ExportError        a profile cannot be exported, or a folder is not an export (ValueError)
 ├── FitError           the streams given cannot yield a profile (ValueError)
 └── MissingExtraError  an optional library is not installed (ImportError)
 
@@ -31,6 +32,10 @@ class ProfileError(TcuqError, ValueError):
 
 class SnapshotError(TcuqError, ValueError):
     """A snapshot is damaged or belongs to another profile."""
+
+
+class ExportError(TcuqError, ValueError):
+    """A profile cannot be exported, or a folder is not what was exported."""
 
 
 class FitError(TcuqError, ValueError):

@@ -9,9 +9,9 @@ import json
 import os
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.lib import format as npy
@@ -29,13 +29,23 @@ SCALES = ("posterior_scale", "feature_scale")
 _TYPES = {"posteriors": "fiu", "features": "fiu", "labels": "iu", "starts": "iu", "shifted": "b"}
 
 
+T = TypeVar("T")
+
+
 def load_stream(path: str | os.PathLike[str]) -> Stream:
     """Read a recorded stream, by the file's ending: .npz or .parquet."""
-    reader = _by_ending(path, {".npz": _read_npz, ".parquet": _read_parquet})
+    reader: Callable[[Path], Stream] = _by_ending(
+        path, {".npz": _read_npz, ".parquet": _read_parquet}
+    )
+    return _guarded(path, reader)
+
+
+def _guarded(path: str | os.PathLike[str], reader: Callable[[Path], T]) -> T:
+    """What a reader makes of a file; whatever goes wrong is said of the file."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            stream: Stream = reader(Path(path))
+            return reader(Path(path))
     except (StreamError, InputError) as error:
         raise StreamError(f"{path}: {error}") from None
     except MissingExtraError:
@@ -44,7 +54,6 @@ def load_stream(path: str | os.PathLike[str]) -> Stream:
         raise StreamError(f"{path}: {_first_line(error.strerror or error)}") from error
     except Exception as error:
         raise StreamError(f"{path}: not a readable stream: {_first_line(error)}") from error
-    return stream
 
 
 def _first_line(error: object) -> str:
@@ -68,15 +77,26 @@ def _by_ending(path: str | os.PathLike[str], known: Mapping[str, Any]) -> Callab
     return chosen
 
 
+def read_arrays(path: str | os.PathLike[str], names: Iterable[str]) -> dict[str, NDArray[Any]]:
+    """Those of these arrays that an .npz file of a stranger holds."""
+    read: Callable[[Path], dict[str, NDArray[Any]]] = _by_ending(
+        path, {".npz": lambda file: _read_zip(file, names)}
+    )
+    return _guarded(path, read)
+
+
 def _read_npz(path: Path) -> Stream:
+    return _stream_from(_read_zip(path, (*COLUMNS, "kind", *SCALES)))
+
+
+def _read_zip(path: Path, names: Iterable[str]) -> dict[str, NDArray[Any]]:
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             archive.open(member).close()  # a damaged name would pass for another array's
             if member.comment:  # a damaged length would hide the members behind it
                 raise StreamError(f"{member.filename} must not have a comment")
         held = {Path(member.filename).stem: member for member in archive.infolist()}
-        wanted = [name for name in (*COLUMNS, "kind", *SCALES) if name in held]
-        return _stream_from({name: _read_npy(archive, held[name]) for name in wanted})
+        return {name: _read_npy(archive, held[name]) for name in names if name in held}
 
 
 def _read_npy(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:

@@ -45,10 +45,9 @@ def test_public_face_is_exact() -> None:
 
 
 def test_running_a_profile_imports_numpy_alone() -> None:
-    """`import tcuq` brings in no optional library."""
-    code = (
-        "import sys, tcuq; print([m for m in ('sklearn', 'scipy', 'pyarrow') if m in sys.modules])"
-    )
+    """`import tcuq` brings in no optional library, and neither do the taps before they are used."""
+    extras = ("sklearn", "scipy", "pyarrow", "ai_edge_litert", "onnx", "onnxruntime", "torch")
+    code = f"import sys, tcuq, tcuq.tap; print([m for m in {extras} if m in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
 

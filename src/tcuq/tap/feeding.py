@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inputs as a model takes them: its type and its shape, and nothing rearranged in silence."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from tcuq.errors import InputError
+
+Array = NDArray[Any]
+MAX_MODEL_BYTES = 2 << 30  # a FlatBuffer and a Protocol Buffer have no more
+
+
+def read_model(path: str | os.PathLike[str]) -> bytes:
+    """A model's file, bounded before it is read."""
+    try:
+        with Path(path).open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if not 0 < size <= MAX_MODEL_BYTES:
+                raise InputError(
+                    f"{path}: a model has 1 to {MAX_MODEL_BYTES:,} bytes, got {size:,}"
+                )
+            return file.read(MAX_MODEL_BYTES)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+
+
+def shaped(inputs: Array, shape: Sequence[int | None]) -> Array:
+    """Steps of this shape (None: any); axes of length 1 may come and go, nothing else."""
+
+    def without_ones(sizes: Sequence[int | None]) -> list[int | None]:
+        return [size for size in sizes if size != 1]
+
+    given, wanted = without_ones(inputs.shape[1:]), without_ones(shape)
+    alike = len(given) == len(wanted) and all(
+        w is None or g == w for g, w in zip(given, wanted, strict=True)
+    )
+    if not alike:
+        text = ", ".join("any" if size is None else str(size) for size in shape)
+        raise InputError(f"inputs must have the shape (steps, {text}), got {inputs.shape}")
+    if None in shape:
+        return inputs
+    return inputs.reshape(len(inputs), *(size for size in shape if size is not None))
+
+
+def typed(inputs: Array, dtype: DTypeLike, *, scale: float = 0.0, zero_point: int = 0) -> Array:
+    """The model's own type: real numbers are quantised if it has a scale, integers must fit."""
+    wanted = np.dtype(dtype)
+    if inputs.dtype == wanted:
+        return inputs
+    if inputs.dtype.kind == "f" and wanted.kind in "iu":
+        if scale <= 0:
+            raise InputError(f"inputs must be {wanted}, got {inputs.dtype} and no scale to use")
+        limits = np.iinfo(wanted)
+        quantised = np.rint(inputs.astype(np.float64) / scale) + zero_point
+        kept: Array = np.clip(quantised, limits.min, limits.max).astype(wanted)
+        return kept
+    cast = inputs.astype(wanted)
+    if wanted.kind != "f" and not np.array_equal(cast, inputs):
+        raise InputError(f"inputs must fit {wanted}, got {inputs.min()}..{inputs.max()}")
+    return cast
+
+
+def real(values: Array, scale: float, zero_point: int) -> Array:
+    """Quantised values as float32, exactly: (q - zero point) · scale; others as they are."""
+    if values.dtype.kind == "f" or scale <= 0:
+        return values
+    steps = (values.astype(np.int32) - zero_point).astype(np.float32)
+    return np.multiply(steps, np.float32(scale))

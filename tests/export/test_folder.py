@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exports in folders: the same bytes each time, refreshed with care, and checked."""
+
+import json
+import re
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tcuq
+from tcuq.cli import main
+from tcuq.device import DeviceMonitor
+from tcuq.errors import ExportError
+from tcuq.export import TARGETS, differences, export
+from tcuq.export.header import Member, number, structs
+from tcuq.export.selftest import ROWS, vectors
+from tcuq.quantize import quantize
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file of a folder."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+@pytest.mark.parametrize("target", list(TARGETS))
+def test_the_same_bytes_each_time(target: str, profile: tcuq.Profile, tmp_path: Path) -> None:
+    """Two exports are equal, leave no @NAME@ open, and say nothing of this machine."""
+    for name in ("a", "b"):
+        export(profile, tmp_path / name, target)
+    made = contents(tmp_path / "a")
+    assert made == contents(tmp_path / "b")
+    for name, content in made.items():
+        assert not re.search(rb"@[A-Z0-9_]+@", content), name
+        assert str(tmp_path).encode() not in content
+    assert differences(profile, tmp_path / "a", target) == []
+
+
+def test_another_profile_is_seen(
+    profile: tcuq.Profile, synthetic: Callable[..., tcuq.Stream], tmp_path: Path
+) -> None:
+    """--check names what differs, and the same command without it brings the folder up to date."""
+    export(profile, tmp_path / "a", "c")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        other = tcuq.fit(synthetic(2000), verbose=False)
+    found = differences(other, tmp_path / "a", "c")
+    assert "src/tcuq_device.c differs" in found
+    assert "main.c differs" not in found
+    export(other, tmp_path / "a", "c")
+    assert differences(other, tmp_path / "a", "c") == []
+
+
+def test_what_is_yours_is_left_alone(profile: tcuq.Profile, tmp_path: Path) -> None:
+    """An edited main and a file of one's own stay; what earlier exports left goes."""
+    export(profile, tmp_path, "c")
+    (tmp_path / "main.c").write_text("/* mine */\n")
+    (tmp_path / "src/mine.c").write_text("/* mine too */\n")
+    export(profile, tmp_path, "arduino")
+    assert (tmp_path / "main.c").read_text() == "/* mine */\n"
+    assert (tmp_path / "src/mine.c").is_file()
+    assert not (tmp_path / "CMakeLists.txt").exists()
+    assert differences(profile, tmp_path, "arduino") == []
+
+
+def test_an_edited_file_is_seen(profile: tcuq.Profile, tmp_path: Path) -> None:
+    """A generated file that was changed or lost is named."""
+    export(profile, tmp_path, "c")
+    (tmp_path / "src/tcuq.h").write_text("/* gone */\n")
+    (tmp_path / "README.md").unlink()
+    assert differences(profile, tmp_path, "c") == ["README.md is missing", "src/tcuq.h differs"]
+
+
+def test_a_strangers_folder_is_refused(profile: tcuq.Profile, tmp_path: Path) -> None:
+    """A folder with other things in it, or a listing that reaches outside, is not written to."""
+    (tmp_path / "thesis.tex").write_text("x")
+    with pytest.raises(ExportError, match="must be empty or an earlier export"):
+        export(profile, tmp_path, "c")
+    with pytest.raises(ExportError, match="is not a folder"):
+        export(profile, tmp_path / "thesis.tex", "c")
+    for listing in ('{"files": {"../x": "0"}}', '{"files": {"/etc/x": "0"}}', "[]", "{", "nul"):
+        (tmp_path / "tcuq-export.json").write_text(listing)
+        with pytest.raises(ExportError, match=r"outside the folder|is damaged"):
+            export(profile, tmp_path, "c")
+    assert sorted(contents(tmp_path)) == ["tcuq-export.json", "thesis.tex"]
+
+
+def test_storage_and_snapshot_are_the_devices(profile: tcuq.Profile, tmp_path: Path) -> None:
+    """The header's sizes are the engine's own."""
+    export(profile, tmp_path, "c")
+    text = (tmp_path / "src/tcuq_device.h").read_text("utf-8")
+    engine = DeviceMonitor(profile)._engine  # noqa: SLF001 - the device's own figure
+    assert f"#define TCUQ_DEVICE_STORAGE_BYTES {engine.storage_bytes}u" in text
+    assert f"#define TCUQ_DEVICE_SNAPSHOT_BYTES {len(engine.snapshot())}u" in text
+    assert f'PROFILE_SHA256 "{profile.sha256}"' in text
+
+
+def test_vectors_ask_for_something(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
+    """Made up or recorded, the steps bring all outcomes or many risks."""
+    made = vectors(profile)
+    assert set(made.decisions["outcome"].tolist()) == {0, 1, 2}
+    assert (made.posteriors.sum(axis=1) == 256).all()
+    recorded = vectors(profile, test_stream)
+    assert recorded.posteriors.shape == (ROWS, 7)
+    assert len(set(recorded.decisions["risk"].tolist())) > ROWS // 2
+    assert made.state != recorded.state
+
+
+def test_feature_codes_are_the_engines_rounding(profile: tcuq.Profile, tmp_path: Path) -> None:
+    """The table from a network's int8 features is what the host quantises them to."""
+    scale, zero_point = 0.0213, -128
+    export(profile, tmp_path, "c", feature_codes=(scale, zero_point))
+    text = (tmp_path / "src/tcuq_device.c").read_text("utf-8")
+    table = text.split("tcuq_device_features[256] = {")[1].split("}")[0]
+    real = np.resize((np.arange(-128, 128) - zero_point) * scale, (8, 32))
+    posteriors = np.full((8, 7), 1 / 7)
+    _, expected = DeviceMonitor(profile).quantize(np.log(posteriors), real)
+    assert expected is not None
+    assert [int(word) for word in table.replace(",", " ").split()] == expected.ravel().tolist()
+    with pytest.raises(ExportError, match=r"zero point of -128\.\.127, got"):
+        export(profile, tmp_path, "c", feature_codes=(1.0, 300))
+
+
+def test_the_header_is_understood(profile: tcuq.Profile) -> None:
+    """Every member of the profile comes from quantize, or is a count or a format."""
+    members = structs()["tcuq_profile"]
+    assert Member("classes", "uint16_t", "value") in members
+    spec = set(quantize(profile))
+    left = {m.name for m in members} - spec
+    assert {name for name in left if not name.endswith("_count")} == {"format"}
+    assert spec <= {m.name for m in members}
+    assert number("TCUQ_RECORD_BYTES") <= 96
+    with pytest.raises(ExportError, match="must define TCUQ_NOTHING"):
+        number("TCUQ_NOTHING")
+
+
+def test_the_command(saved: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`tcuq export`, its --check before and after, and as JSON."""
+    words = ["export", saved, "-o", str(tmp_path / "out"), "--for", "zephyr"]
+    assert main([*words, "--check"]) == 1
+    assert "is not current: " in capsys.readouterr().err
+    assert main(words) == 0
+    assert "yours to change: samples/minimal/prj.conf" in capsys.readouterr().out
+    assert main([*words, "--check"]) == 0
+    assert main([*words, "--json", "--without-telemetry", "--feature-codes", "0.1,-3"]) == 0
+    said = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert said["for"] == "zephyr"
+    assert main([*words, "--check"]) == 1
+    assert "run the same command without --check" in capsys.readouterr().err
+
+
+def test_the_command_refuses(
+    saved: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An unknown build system is answered with the known ones."""
+    assert main(["export", saved, "-o", str(tmp_path / "out"), "--for", "mbed"]) == 1
+    assert "target must be one of c, arduino, zephyr" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The manifests say what their build systems ask, and the library's own version."""
+
+import configparser
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import kconfiglib
+import pytest
+import yaml
+from idf_component_tools.manifest.models import Manifest
+from idf_component_tools.manifest.schemas import MANIFEST_JSON_SCHEMA
+from jsonschema import Draft7Validator, Draft202012Validator, ValidationError
+from platformio.package.manifest.parser import ManifestParserFactory
+from platformio.package.manifest.schema import ManifestSchema
+from schemas import LIBRARY_PROPERTIES, MODULE_YML
+
+import tcuq
+from tcuq.export import export
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_network() -> Any:
+    """PlatformIO would fetch the list of licences; this one is on it."""
+    licences = {"licenses": [{"licenseId": "Apache-2.0"}]}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ManifestSchema, "load_spdx_licenses", staticmethod(lambda: licences))
+        yield
+
+
+def properties(path: Path) -> dict[str, str]:
+    """`name=value` lines."""
+    lines = path.read_text("utf-8").splitlines()
+    return dict(line.split("=", 1) for line in lines)
+
+
+def sources(folder: Path) -> list[str]:
+    """The C files of an export."""
+    return sorted(f"src/{path.name}" for path in (folder / "src").glob("*.c"))
+
+
+def listed(folder: Path) -> list[str]:
+    """The C files that its CMakeLists.txt names."""
+    text = (folder / "CMakeLists.txt").read_text("utf-8")
+    return re.findall(r'^\s+"?(src/\S+\.c)"?$', text, re.MULTILINE)
+
+
+def test_arduino(profile: tcuq.Profile, tmp_path: Path) -> None:
+    """library.properties by arduino-lint's rules, and the layout that makes `src` recursive."""
+    export(profile, tmp_path, "arduino")
+    found = properties(tmp_path / "library.properties")
+    Draft7Validator(LIBRARY_PROPERTIES).validate(found)
+    assert found["version"] == tcuq.__version__
+    assert (tmp_path / "src" / found["includes"]).is_file()
+    assert (tmp_path / "examples/Minimal/Minimal.ino").is_file()
+    with pytest.raises(ValidationError):
+        Draft7Validator(LIBRARY_PROPERTIES).validate(found | {"category": "Doubt"})
+
+
+def test_zephyr(profile: tcuq.Profile, tmp_path: Path) -> None:
+    """module.yml by Zephyr's map, the files it names are there, Kconfig has the sample's option."""
+    export(profile, tmp_path, "zephyr")
+    found = yaml.safe_load((tmp_path / "zephyr/module.yml").read_text("utf-8"))
+    Draft7Validator(MODULE_YML).validate(found)
+    assert (tmp_path / found["build"]["cmake"] / "CMakeLists.txt").is_file()
+    kconfig = kconfiglib.Kconfig(str(tmp_path / found["build"]["kconfig"]))
+    kconfig.load_config(str(tmp_path / "samples/minimal/prj.conf"))
+    assert kconfig.syms["TCUQ_DEVICE"].str_value == "y"
+    assert kconfig.warnings == []
+    assert listed(tmp_path) == sources(tmp_path)
+    with pytest.raises(ValidationError):
+        Draft7Validator(MODULE_YML).validate({**found, "version": "1"})
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_esp_idf(profile: tcuq.Profile, tmp_path: Path) -> None:
+    """Both idf_component.yml pass the component manager's own schema and model."""
+    export(profile, tmp_path, "esp-idf")
+    for name in ("idf_component.yml", "examples/minimal/main/idf_component.yml"):
+        found = yaml.safe_load((tmp_path / name).read_text("utf-8"))
+        Draft202012Validator(MANIFEST_JSON_SCHEMA).validate(found)
+        Manifest.fromdict(found)
+    found = yaml.safe_load((tmp_path / "idf_component.yml").read_text("utf-8"))
+    assert found["version"] == tcuq.__version__
+    assert listed(tmp_path) == sources(tmp_path)
+    with pytest.raises(Exception, match="version"):
+        Manifest.fromdict(found | {"version": "newest"})
+
+
+def test_platformio(profile: tcuq.Profile, tmp_path: Path) -> None:
+    """library.json passes PlatformIO's own parser and schema; the example names the library."""
+    export(profile, tmp_path, "platformio")
+    parser = ManifestParserFactory.new_from_file(str(tmp_path / "library.json"))
+    found = ManifestSchema().load_manifest(parser.as_dict())
+    assert found["version"] == tcuq.__version__
+    plain = json.loads((tmp_path / "library.json").read_text("utf-8"))
+    assert (tmp_path / plain["build"]["srcDir"] / plain["headers"]).is_file()
+    project = configparser.ConfigParser()
+    project.read(tmp_path / "examples/minimal/platformio.ini")
+    here = project["env:nucleo_l432kc"]["lib_deps"].removeprefix("symlink://")
+    assert (tmp_path / "examples/minimal" / here / "library.json").resolve().is_file()
+    with pytest.raises(Exception, match="version"):
+        ManifestSchema().load_manifest(plain | {"version": "newest"})
+
+
+def test_c(profile: tcuq.Profile, tmp_path: Path) -> None:
+    """The CMake project names every source and the version."""
+    export(profile, tmp_path, "c")
+    text = (tmp_path / "CMakeLists.txt").read_text("utf-8")
+    assert listed(tmp_path) == sources(tmp_path)
+    assert f"project(tcuq_device VERSION {tcuq.__version__} " in text

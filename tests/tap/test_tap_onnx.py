@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+from tcuq.errors import InputError
+from tcuq.tap import open_tap, record
+
+Array = NDArray[Any]
+STEPS = 70  # more than a batch
+
+
+def write_model(path: Path, *, softmax: bool = True, batch: int | str = "n") -> Path:
+    """A convolution, a pool and a dense layer of 5 classes over pictures of 3 x 16 x 16."""
+    rng = np.random.default_rng(1)
+
+    def weights(name: str, *shape: int) -> TensorProto:
+        return numpy_helper.from_array(rng.normal(0, 0.3, shape).astype(np.float32), name)
+
+    nodes = [
+        helper.make_node("Conv", ["x", "w1", "b1"], ["c"], strides=[2, 2]),
+        helper.make_node("Relu", ["c"], ["r"]),
+        helper.make_node("GlobalAveragePool", ["r"], ["g"]),
+        helper.make_node("Flatten", ["g"], ["pooled"]),
+        helper.make_node("MatMul", ["pooled", "w2"], ["m"]),
+        helper.make_node("Add", ["m", "b2"], ["logits"]),
+    ]
+    if softmax:
+        nodes.append(helper.make_node("Softmax", ["logits"], ["p"]))
+    graph = helper.make_graph(
+        nodes,
+        "small",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch, 3, 16, 16])],
+        [helper.make_tensor_value_info(nodes[-1].output[0], TensorProto.FLOAT, [batch, 5])],
+        [weights("w1", 8, 3, 3, 3), weights("b1", 8), weights("w2", 8, 5), weights("b2", 5)],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.checker.check_model(model)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+@pytest.fixture(scope="module")
+def rows() -> Array:
+    """Pictures as the model takes them."""
+    made: Array = np.random.default_rng(2).normal(size=(STEPS, 3, 16, 16)).astype(np.float32)
+    return made
+
+
+def run(path: Path, rows: Array) -> Array:
+    """What the runtime itself gives, in the tap's batches."""
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    parts = [rows[begin : begin + 64] for begin in range(0, len(rows), 64)]
+    return np.concatenate([session.run(None, {"x": part})[0] for part in parts])
+
+
+def test_posteriors_and_the_layer_before_the_last(tmp_path: Path, rows: Array) -> None:
+    """The runtime's output to the last bit; features are what the last layer multiplies."""
+    path = write_model(tmp_path / "m.onnx")
+    tap = open_tap(path)
+    stream = record(tap, rows)
+    assert (tap.layer, stream.kind, stream.width) == ("pooled", "probabilities", 8)
+    np.testing.assert_array_equal(stream.posteriors, run(path, rows))
+    held = {t.name: numpy_helper.to_array(t) for t in onnx.load(path).graph.initializer}
+    logits = stream.features @ held["w2"] + held["b2"]
+    shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(shares, stream.posteriors, atol=1e-6)
+
+
+def test_a_named_layer(tmp_path: Path, rows: Array) -> None:
+    """A tensor named is the one taken: the ReLU's, flattened."""
+    path = write_model(tmp_path / "m.onnx")
+    stream = record(open_tap(path, "r"), rows)
+    default = record(open_tap(path), rows)
+    assert stream.width == 8 * 7 * 7
+    assert stream.features is not None
+    assert default.features is not None
+    means = stream.features.reshape(STEPS, 8, 49).mean(axis=2)
+    np.testing.assert_allclose(means, default.features, atol=1e-6)
+
+
+def test_logits_are_known_by_the_graph(tmp_path: Path, rows: Array) -> None:
+    """Without a softmax the output is logits."""
+    path = write_model(tmp_path / "m.onnx", softmax=False)
+    stream = record(open_tap(path), rows)
+    assert stream.kind == "logits"
+    np.testing.assert_array_equal(stream.posteriors, run(path, rows))
+
+
+def test_a_fixed_batch(tmp_path: Path, rows: Array) -> None:
+    """A batch fixed into the file is kept to, the last one filled up and cut again."""
+    path = write_model(tmp_path / "m.onnx", batch=4)
+    stream = record(open_tap(path), rows)
+    whole = record(open_tap(write_model(tmp_path / "n.onnx")), rows)
+    assert len(stream) == STEPS
+    np.testing.assert_allclose(stream.posteriors, whole.posteriors, atol=1e-6)
+
+
+def test_unknown_names_are_refused(tmp_path: Path) -> None:
+    """A layer or an output that is not there is answered with what is."""
+    path = write_model(tmp_path / "m.onnx")
+    with pytest.raises(InputError, match=r"layer must be one of the model's, such as .*'pooled'"):
+        open_tap(path, "pool")
+    with pytest.raises(InputError, match="output must be one of"):
+        open_tap(path, output="q")
+
+
+def test_weights_outside_the_file_are_refused(tmp_path: Path) -> None:
+    """A model that would read other files is not run."""
+    model = onnx.load(write_model(tmp_path / "m.onnx"))
+    onnx.save_model(
+        model, tmp_path / "e.onnx", save_as_external_data=True, location="w", size_threshold=0
+    )
+    with pytest.raises(InputError, match=r"e\.onnx: the model must be one file"):
+        open_tap(tmp_path / "e.onnx")
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff" * 50, b"\x08\x09"])
+def test_a_file_that_is_no_model_is_refused(content: bytes, tmp_path: Path) -> None:
+    """Whatever the bytes, the error is ours and names the file."""
+    (tmp_path / "m.onnx").write_bytes(content)
+    with pytest.raises(InputError, match=r"m\.onnx: "):
+        open_tap(tmp_path / "m.onnx")
+
+
+def test_wrong_inputs_are_refused(tmp_path: Path, rows: Array) -> None:
+    """Channels last where channels come first."""
+    tap = open_tap(write_model(tmp_path / "m.onnx"))
+    with pytest.raises(InputError, match=r"inputs must have the shape \(steps, 3, 16, 16\)"):
+        record(tap, rows.transpose(0, 2, 3, 1))
