@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from benchmark.experiments.ablations import ablations
 from benchmark.experiments.choosing import choosing
+from benchmark.experiments.cost import cost
 from benchmark.experiments.detection import detection
 from benchmark.experiments.result import Row, write
 from benchmark.experiments.streaming import streaming
@@ -19,6 +20,7 @@ EXPERIMENTS: Mapping[str, Callable[[str], tuple[list[Row], dict[str, str]]]] = {
     "transfer": transfer,
     "ablations": ablations,
     "streaming": streaming,
+    "cost": cost,
 }
 
 

@@ -64,6 +64,7 @@ def results_page() -> dict[str, str]:
     parts += ["## Fitted on one kind of stream, run on the other\n", *_transfer()]
     parts += ["## The paper's choices, one at a time\n", *_ablations()]
     parts += ["## Threshold, budget and arithmetic\n", *_streaming()]
+    parts += ["## Cost\n", *_cost()]
     return {"index.md": "\n".join(parts), "severity.svg": _severity_chart()}
 
 
@@ -199,3 +200,20 @@ def _streaming() -> list[str]:
         if body:
             parts += [f"{TITLES[task]}, alpha 0.1, budget 0.15:\n", table(["", *measures], body)]
     return parts
+
+
+def _cost() -> list[str]:
+    names = (
+        "passes",
+        "extra parameters",
+        "microseconds of NumPy a step",
+        "instructions a step, Cortex-M4",
+        "state bytes",
+        "flash bytes",
+    )
+    body = [
+        [row["score"], *("–" if row.get(name) is None else f"{row[name]:,.4g}" for name in names)]
+        for row in rows("cost", "mnist")
+    ]
+    told = "A backward pass counts as two. Ours are measured as firmware ([Cost](../cost.md)).\n"
+    return ["`python -m benchmark.experiments cost mnist`\n", told, table(["score", *names], body)]
