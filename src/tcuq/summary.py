@@ -74,7 +74,8 @@ def _score_lines(score: TcuqScoreSettings | AnchoredScoreSettings) -> Iterator[s
         + (" low" if term.tail == "lower" else "")
         for term in score.terms
     )
-    yield f"score      anchored, in bits of surprise: {listed}"
+    told = f"anchored, in bits of surprise: {listed}"
+    yield from wrap(told, 100, initial_indent="score      ", subsequent_indent=" " * 11)
 
 
 def _alarm_lines(alarm: AlarmSettings, figures: Mapping[str, float]) -> Iterator[str]:
