@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from benchmark.experiments.crew import looked_at
-from benchmark.experiments.detection import SEEDS, available, drop_worth, networks_of
+from benchmark.experiments.crew import looked_at, seeds_of
+from benchmark.experiments.detection import available, drop_worth, networks_of
 from benchmark.experiments.result import Row
 from benchmark.scores.monitors import Monitored
 from benchmark.scores.score import Judged
@@ -93,7 +93,7 @@ ABLATIONS: Mapping[str, Entry] = {
 def ablations(task: str) -> tuple[list[Row], dict[str, str]]:
     """Rows by variant and seed, coherent streams."""
     rows: list[Row] = []
-    for seed in SEEDS:
+    for seed in seeds_of(task):
         entries = {name: entry for name, entry in ABLATIONS.items() if available(task, entry, seed)}
         variants = sorted({network for entry in entries.values() for network in entry.networks})
         calibration, development, at_home, away = (

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from benchmark.experiments.crew import looked_at
-from benchmark.experiments.detection import SEEDS, networks_of, worth
+from benchmark.experiments.crew import looked_at, seeds_of
+from benchmark.experiments.detection import networks_of, worth
 from benchmark.experiments.result import Row
 from benchmark.scores.monitors import DOUBT, Monitored, five_terms
 from benchmark.scores.table import OURS, SINGLE_PASS, Entry
@@ -53,7 +53,7 @@ def choosing(task: str) -> tuple[list[Row], dict[str, str]]:
     rows: list[Row] = []
     entries = candidates()
     kind: Kind = "coherent"
-    for seed in SEEDS:
+    for seed in seeds_of(task):
         wanted: tuple[Name, ...] = ("calibration", "development", "rehearsal")
         scenes = {name: looked_at(task, name, kind, seed, ("base",)) for name in wanted}
         rehearsal = scenes["rehearsal"]

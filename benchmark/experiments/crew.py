@@ -5,11 +5,12 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from benchmark.experiments.perturbed import Perturbed, perturbed
-from benchmark.networks.zoo import Trained, trained
+from benchmark.networks.zoo import Trained, path, trained
 from benchmark.scenes.scene import Kind, Name
 from benchmark.scenes.tasks import scene
 from benchmark.seen import Seen, seen
 
+SEEDS = (0, 1, 2)
 MEMBERS = 5
 CIFAR_MEMBERS = 3  # training five takes longer than all other tasks together
 
@@ -25,6 +26,12 @@ def network(task: str, variant: str, seed: int) -> Trained | Perturbed:
     if variant == "odin":
         return perturbed(trained(task, "base", seed))
     return trained(task, variant, seed)
+
+
+def seeds_of(task: str) -> tuple[int, ...]:
+    """The seeds whose base network is trained; an error that says how if none is."""
+    network(task, "base", 0)
+    return tuple(seed for seed in SEEDS if path(task, "base", seed).is_file())
 
 
 def crew(task: str, variants: Iterable[str], seed: int) -> dict[str, Trained | Perturbed]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.experiments import measures
-from benchmark.experiments.crew import crew, looked_at
+from benchmark.experiments.crew import crew, looked_at, seeds_of
 from benchmark.experiments.result import Row
 from benchmark.scenes.scene import KINDS, Kind, Name
 from benchmark.scenes.tasks import WITHOUT_OTHERS
@@ -16,7 +16,6 @@ from benchmark.scores.score import Score
 from benchmark.scores.table import SCORES, Entry
 from benchmark.seen import Seen
 
-SEEDS = (0, 1, 2)
 SEVERITIES_OF = {"cifar10": (1, 2, 3, 4, 5), "speech": (1, 2, 3, 4, 5)}
 SCENES: tuple[Name, ...] = ("calibration", "development", "identity", "drop", "ood")
 JUDGED_ON = SCENES[2:]
@@ -28,7 +27,7 @@ def detection(task: str) -> tuple[list[Row], dict[str, str]]:
     """Rows by score, kind of stream and seed; and the networks behind them."""
     rows: list[Row] = []
     for kind in KINDS:
-        for seed in SEEDS:
+        for seed in seeds_of(task):
             rows += judged_rows(task, kind, seed, SCORES)
     return rows, networks_of(task, SCORES)
 
@@ -46,7 +45,7 @@ def networks_of(task: str, entries: Mapping[str, Entry]) -> dict[str, str]:
     """The hashes of the weights that take part."""
     return {
         f"{found.variant}-{found.seed}": found.sha256
-        for seed in SEEDS
+        for seed in seeds_of(task)
         for entry in entries.values()
         if available(task, entry, seed)
         for found in crew(task, entry.networks, seed).values()

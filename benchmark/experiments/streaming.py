@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.experiments.crew import looked_at
-from benchmark.experiments.detection import SEEDS, networks_of
+from benchmark.experiments.crew import looked_at, seeds_of
+from benchmark.experiments.detection import networks_of
 from benchmark.experiments.result import Row
 from benchmark.scores.monitors import Monitored
 from benchmark.scores.table import OURS
@@ -25,7 +25,7 @@ HARSH = 4  # severities from here on; natural drift has none and counts whole
 def streaming(task: str) -> tuple[list[Row], dict[str, str]]:
     """Rows by score, mode, alpha and warm-up."""
     rows: list[Row] = []
-    for seed in SEEDS:
+    for seed in seeds_of(task):
         calibration, development, at_home, away = (
             looked_at(task, name, "coherent", seed, ("base",))
             for name in ("calibration", "development", "identity", "drop")

@@ -6,8 +6,8 @@ from itertools import product
 
 import numpy as np
 
-from benchmark.experiments.crew import looked_at
-from benchmark.experiments.detection import SEEDS, drop_worth, networks_of
+from benchmark.experiments.crew import looked_at, seeds_of
+from benchmark.experiments.detection import drop_worth, networks_of
 from benchmark.experiments.result import Row
 from benchmark.scenes.scene import KINDS, Kind, Name
 from benchmark.scores.table import SCORES
@@ -22,7 +22,7 @@ def transfer(task: str) -> tuple[list[Row], dict[str, str]]:
     """Rows by score, seed, what it was fitted on and what it was run on."""
     entries = {name: SCORES[name] for name in NAMES}
     rows: list[Row] = []
-    for seed in SEEDS:
+    for seed in seeds_of(task):
         fitted = {
             kind: [
                 looked_at(task, n, kind, seed, ("base",)) for n in ("calibration", "development")
