@@ -63,19 +63,21 @@ def coherent(
     dwell: float = DWELL,
     stay: float = 1.0,
     jitter: int = 0,
+    as_frequent: bool = False,
 ) -> Plan:
     """Labels in a Markov chain: each stays with probability 1 - 1/dwell, else another, any alike.
 
-    An image stays for `stay` steps on average (1: a new one each step) while its label does, and
-    the camera wanders over it, at most one pixel a step and never beyond ± jitter.
+    With `as_frequent` the next label is drawn as often as it occurs, and may be the same again: a
+    rare label, uniformly drawn, would show its few samples again and again. An image stays for
+    `stay` steps on average (1: a new one each step) while its label does, and the camera wanders
+    over it, at most one pixel a step and never beyond ± jitter.
     """
     if min(dwell, stay) < 1 or jitter < 0:
         raise ValueError(f"dwell and stay must be at least 1, jitter 0; got {dwell, stay, jitter}")
     rng = np.random.default_rng([seed, 1])
     labels = np.unique(samples.y)
     fresh_label = rng.random(steps) < 1 / dwell
-    jump = np.where(fresh_label, rng.integers(1, max(len(labels), 2), steps), 0)
-    chain = (rng.integers(len(labels)) + np.cumsum(jump)) % len(labels)
+    chain = _chain(samples.y, labels, fresh_label, rng, as_frequent=as_frequent)
     fresh = fresh_label | (rng.random(steps) < 1 / stay)
     fresh[0] = True
     drawn = np.zeros(steps, np.int64)
@@ -84,6 +86,7 @@ def coherent(
         drawn[at] = _endless(np.flatnonzero(samples.y == label), len(at), rng)
     index = drawn[np.maximum.accumulate(np.where(fresh, np.arange(steps), 0))]
     settings = {"kind": "coherent", "steps": steps, "dwell": dwell, "stay": stay, "jitter": jitter}
+    settings |= {"as_frequent": True} if as_frequent else {}
     return replace(_plan(samples, index, seed, settings), move=_wandering(steps, jitter, rng))
 
 
@@ -198,6 +201,26 @@ def _endless(rows: Ints, count: int, rng: np.random.Generator) -> Ints:
     """So many rows: all of them in random order, then again in another."""
     passes = -(-count // len(rows))
     return np.concatenate([rng.permutation(rows) for _ in range(max(passes, 1))])[:count]
+
+
+def _chain(
+    y: Ints,
+    labels: Ints,
+    fresh: NDArray[np.bool_],
+    rng: np.random.Generator,
+    *,
+    as_frequent: bool,
+) -> Ints:
+    """The place of each step's label among the labels; a new one where it is fresh."""
+    if as_frequent:
+        shares = np.array([(y == label).mean() for label in labels])
+        drawn = rng.choice(len(labels), len(fresh), p=shares)
+        began = np.maximum.accumulate(np.where(fresh, np.arange(len(fresh)), 0))
+        found: Ints = drawn[began]
+        return found
+    jump = np.where(fresh, rng.integers(1, max(len(labels), 2), len(fresh)), 0)
+    turned: Ints = (rng.integers(len(labels)) + np.cumsum(jump)) % len(labels)
+    return turned
 
 
 def _wandering(steps: int, reach: int, rng: np.random.Generator) -> NDArray[np.int8]:

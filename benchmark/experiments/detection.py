@@ -56,7 +56,7 @@ def judged_rows(task: str, kind: Kind, seed: int, scores: Mapping[str, Entry]) -
     """One seed on one kind of stream, every score whose networks are there."""
     entries = {name: entry for name, entry in scores.items() if available(task, entry, seed)}
     variants = sorted({variant for entry in entries.values() for variant in entry.networks})
-    learned_from = [variant for variant in variants if variant not in JUDGED_ONLY]
+    learned_from = ["base", *(v for v in variants if v not in JUDGED_ONLY and v != "base")]
     scenes: dict[Name, Seen] = {}
     for name in SCENES:
         if name != "ood" or task not in WITHOUT_OTHERS:
@@ -73,7 +73,7 @@ def worth(task: str, entry: Entry, scenes: Mapping[Name, Seen]) -> dict[str, Any
     score.fit(scenes["calibration"], scenes["development"])
     at_home = score.judge(scenes["identity"])
     away = score.judge(scenes["drop"])
-    ordinary = measures.usual(scenes["identity"], at_home)
+    ordinary = measures.usual(scenes["calibration"])
     drops = measures.drop_auprc(scenes["drop"], away, ordinary)
     found: dict[str, Any] = {
         "drop AUPRC": _mean(drops),
@@ -93,9 +93,9 @@ def worth(task: str, entry: Entry, scenes: Mapping[Name, Seen]) -> dict[str, Any
     return found
 
 
-def drop_worth(score: Score, at_home: Seen, away: Seen) -> float:
+def drop_worth(score: Score, calibration: Seen, away: Seen) -> float:
     """Mean accuracy-drop AUPRC of a fitted score."""
-    ordinary = measures.usual(at_home, score.judge(at_home))
+    ordinary = measures.usual(calibration)
     return _mean(measures.drop_auprc(away, score.judge(away), ordinary))
 
 

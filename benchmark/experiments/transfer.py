@@ -23,38 +23,32 @@ def transfer(task: str) -> tuple[list[Row], dict[str, str]]:
     entries = {name: SCORES[name] for name in NAMES}
     rows: list[Row] = []
     for seed in seeds_of(task):
-        fitted = {
-            kind: [
-                looked_at(task, n, kind, seed, ("base",)) for n in ("calibration", "development")
-            ]
-            for kind in KINDS
-        }
-        run = {
-            kind: [looked_at(task, n, kind, seed, ("base",)) for n in ("identity", "drop")]
-            for kind in KINDS
-        }
+        fitted = {kind: _learned_from(task, kind, seed) for kind in KINDS}
+        run = {kind: looked_at(task, "drop", kind, seed, ("base",)) for kind in KINDS}
         for name, entry in entries.items():
             print(f"{task} seed {seed}: {name}", file=sys.stderr)
             for one, other in product(KINDS, KINDS):
                 score = entry.make()
                 score.fit(*fitted[one])
                 found = {"score": name, "seed": seed, "fitted": one, "run": other}
-                rows.append(found | {"drop AUPRC": drop_worth(score, *run[other])})
+                worth = drop_worth(score, fitted[other][0], run[other])
+                rows.append(found | {"drop AUPRC": worth})
             calibration, development = fitted["coherent"]
-            at_home, away = run["coherent"]
+            away = run["coherent"]
             halves = []
             for parity in (0, 1):
                 score = entry.make()
                 score.fit(calibration, _half(development, parity))
-                halves.append(drop_worth(score, at_home, _half(away, 1 - parity)))
+                halves.append(drop_worth(score, calibration, _half(away, 1 - parity)))
             found = {"score": name, "seed": seed, "fitted": "other corruptions", "run": "coherent"}
             rows.append(found | {"drop AUPRC": float(np.mean(halves))})
     return rows, networks_of(task, entries)
 
 
-def _pair(task: str, names: tuple[Name, Name], kind: Kind, seed: int) -> tuple[Seen, Seen]:
-    first, then = (looked_at(task, name, kind, seed, ("base",)) for name in names)
-    return first, then
+def _learned_from(task: str, kind: Kind, seed: int) -> tuple[Seen, Seen]:
+    names: tuple[Name, Name] = ("calibration", "development")
+    calibration, development = (looked_at(task, name, kind, seed, ("base",)) for name in names)
+    return calibration, development
 
 
 def _half(seen: Seen, parity: int) -> Seen:

@@ -24,6 +24,7 @@ KINDS: tuple[Kind, ...] = ("iid", "coherent")
 CALIBRATION, IDENTITY, OOD = 20_000, 5_000, 1_000  # steps
 DROP = 1_000  # steps before a corruption, and corrupted ones
 DEVELOPMENT = 200
+UNBALANCED = 2
 STAY, JITTER = 8.0, 2  # a camera looks at an image for so many steps, and wanders so many pixels
 
 
@@ -56,7 +57,11 @@ def streamed(samples: Samples, steps: int, kind: Kind, seed: int) -> Plan:
         return iid(samples, steps, seed)
     if samples.x.dtype == np.uint8:
         return coherent(samples, steps, seed, stay=STAY, jitter=JITTER)
-    return coherent(samples, steps, seed)
+    # Only gas is unbalanced.
+    counts = np.unique(samples.y, return_counts=True)[1]
+    return coherent(
+        samples, steps, seed, as_frequent=bool(counts.max() > UNBALANCED * counts.min())
+    )
 
 
 def alone(name: Name, kind: Kind, samples: Samples, plan: Plan) -> Scene:

@@ -83,9 +83,9 @@ def test_every_score_knows_more_than_nothing(name: str) -> None:
 
 def test_drop_is_judged_by_scenario_against_the_usual_accuracy() -> None:
     """A risk that is high where accuracy fell beats a constant one."""
-    seen, home = made_up(4_000, 3), calm(4_000, 4)
+    seen = made_up(4_000, 3)
     score = SCORES["max_prob"].make()
-    ordinary = measures.usual(home, score.judge(home))
+    ordinary = measures.usual(calm(4_000, 4))
     judged = score.judge(seen)
     blind = SCORES["never"].make().judge(seen)
     for name, value in measures.drop_auprc(seen, judged, ordinary).items():
