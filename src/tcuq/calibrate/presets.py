@@ -43,7 +43,7 @@ class TermPlan:
 # Chosen on development data, docs/decisions/0008.
 LABEL_FREE_TERMS = (
     TermPlan("low_confidence", cap=8.0),
-    TermPlan("novelty", dead=4.0, cap=12.0, weight=0.5),
+    TermPlan("novelty", dead=4.0, cap=12.0),
     TermPlan("novelty", ewma=5, dead=6.0, cap=2.0, weight=0.5),
     TermPlan("inconsistency", tail="lower", ewma=5, dead=6.0, cap=2.0, weight=0.5),
     TermPlan("inconsistency", cap=8.0, weight=0.5),
