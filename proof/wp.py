@@ -15,13 +15,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 RUNTIME = ROOT / "src/tcuq/runtime"
 LEMMAS = "tcuq_acsl.h"
-HEADERS = (
-    LEMMAS,
-    "tcuq_simd.h",
-    "tcuq_bytes.h",
-    "tcuq_internal.h",
-)  # their inline functions, proved once
-UNIT = "tcuq_math.c"  # the source they are read with
+UNIT = "tcuq_math.c"
+# Inline functions, proved once, and the source they are read with.
+HEADERS = {
+    LEMMAS: UNIT, "tcuq_simd.h": UNIT, "tcuq_internal.h": "tcuq_monitor.c",
+    "tcuq_bytes.h": "tcuq_restore.c", "tcuq_products.h": "tcuq_novelty.c",
+}  # fmt: skip
 TABLES = "tcuq_tables.c"  # no code, but values; they swamp the provers where they are not needed
 NEED_TABLES = (UNIT,)
 TOOLS = ("frama-c", "why3", "z3", "cvc4")
@@ -105,7 +104,7 @@ def prove(
 ) -> Proof:
     """Every goal of a source (or of some of its functions), each tried for some seconds."""
     text = (runtime / source).read_text("utf-8")
-    unit = UNIT if source in HEADERS else source
+    unit = HEADERS.get(source, source)
     given = f" -include {runtime / TABLES}" if unit in NEED_TABLES else ""
     command = [*COMMAND, "-wp-timeout", str(seconds), "-wp-par", "1",
                f"-cpp-extra-args=-I{runtime}{given}", str(runtime / unit)]  # fmt: skip

@@ -136,6 +136,7 @@ void tcuq_telemetry_reset(const tcuq_monitor *monitor);
 #ifdef __FRAMAC__
 #include "tcuq_acsl.h"
 #include "tcuq_acsl_signals.h"
+#include "tcuq_acsl_novelty.h"
 #include "tcuq_acsl_score.h"
 #endif
 
