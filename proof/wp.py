@@ -29,6 +29,9 @@ STRICT = ("-warn-unsigned-overflow", "-warn-signed-overflow", "-warn-signed-down
 MEANT = {
     "tcuq_telemetry_count": ("-warn-unsigned-overflow", "counters go on from 0 after 2^32 - 1"),
     "tcuq_multiply_quad": ("-warn-unsigned-overflow", "of a product the lower 32 bits are meant"),
+    "tcuq_projection_on": (
+        "-warn-signed-downcast", "lengths are normalised: the shifted product is below 2^30",
+    ),
     "tcuq_signed": ("-warn-signed-downcast", "the same bits: gcc and clang define it"),
 }
 # 32-bit pointers and int, as the devices have.
@@ -37,7 +40,7 @@ COMMAND = ("frama-c", "-machdep", "x86_32", "-wp", "-wp-rte", "-wp-prover", "z3,
 FUNCTION = re.compile(r"^(?:[A-Za-z_]\w* )+\*?(tcuq_\w+)\([^;{]*\)\n\{", re.MULTILINE)
 # What only a CPU with more instructions sees.
 BY_CPU = re.compile(
-    r"^#if (?:TCUQ_DSP|TCUQ_FOURS|defined\(__ARM_FEATURE_CLZ\)).*?^#(?:else|endif)",
+    r"^#if (?:TCUQ_DSP|TCUQ_FOURS|TCUQ_BY_HAND|defined\(__ARM_FEATURE_CLZ\)).*?^#(?:else|endif)",
     re.MULTILINE | re.DOTALL,
 )
 OUTCOME = re.compile(r"^\[wp\] \[[^\]]+\] Goal (\S+)(?: \([^)]*\))?( : Valid)?", re.MULTILINE)

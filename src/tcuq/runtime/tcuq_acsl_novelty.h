@@ -26,7 +26,7 @@
 
     predicate tcuq_whitening_ok(tcuq_profile *p) =
       1 <= p->dimensions <= TCUQ_MAX_DIMENSIONS && p->whitening_shift != \null && p->means != \null &&
-      p->mean_squares != \null && 1 <= p->mean_count && (p->mean_count & 1) == 0 && p->novelty_exponent <= 24;
+      p->mean_squares != \null && 1 <= p->mean_count && p->mean_count == 2 * (p->mean_count >> 1) && p->novelty_exponent <= 24;
 
     predicate tcuq_shifts_ok(tcuq_profile *p, integer rows) =
       \forall integer i; 0 <= i < rows ==> p->whitening_shift[i] <= 30;

@@ -83,11 +83,15 @@ static TCUQ_OWN_FRAME int32_t tcuq_whiten(const tcuq_profile *profile, const uin
         sums[0] = -offset;
         weights = tcuq_four_rows(weights, quads, last, sums);
         square = tcuq_finish_rows(sums, shift, whitened, square);
-        //@ assert \forall integer r; 4 * group <= r < 4 * group + 4 ==> tcuq_13(\at(whitened, Pre)[r]);
+        //@ assert tcuq_13(\at(whitened, Pre)[4 * group]) && tcuq_13(\at(whitened, Pre)[4 * group + 1]);
+        //@ assert tcuq_13(\at(whitened, Pre)[4 * group + 2]) && tcuq_13(\at(whitened, Pre)[4 * group + 3]);
+        //@ assert tcuq_13_bits(\at(whitened, Pre), 4 * group);
+        //@ assert tcuq_13_bits(\at(whitened, Pre), 4 * group + 4);
         //@ ghost group++;
         shift += 4;
         whitened += 4;
     } while (last != end);
+    //@ assert group == groups && tcuq_13_bits(\at(whitened, Pre), 4 * groups);
     return square;
 }
 
@@ -106,10 +110,11 @@ static inline int32_t tcuq_least(const tcuq_profile *profile, const int16_t *whi
     const int32_t *squares_end = &square[profile->mean_count];
     int32_t least = INT32_MAX;
     //@ ghost uint32_t k = 0;
-    /*@ loop invariant k < profile->mean_count && (k & 1) == 0 && square == profile->mean_squares + k;
+    //@ ghost uint32_t pair = 0;
+    /*@ loop invariant pair < (profile->mean_count >> 1) && k == 2 * pair && square == profile->mean_squares + k;
         loop invariant mean == profile->means + tcuq_cells(k, count) && whitened == \at(whitened, Pre);
         loop invariant -0x40000000 <= least && (k == 0 || least <= 0x5FFC0000);
-        loop assigns k, whitened, mean, square, least;
+        loop assigns k, pair, whitened, mean, square, least;
         loop variant profile->mean_count - k; */
     do {
         int32_t products[2];
@@ -117,7 +122,10 @@ static inline int32_t tcuq_least(const tcuq_profile *profile, const int16_t *whi
         //@ assert tcuq_cells(k + 1, count) == tcuq_cells(k, count) + count;
         //@ assert tcuq_cells(k + 2, count) == tcuq_cells(k + 1, count) + count;
         //@ assert tcuq_cells(k + 2, count) <= tcuq_cells(profile->mean_count, count);
-        //@ assert tcuq_13_bits(mean, count) && tcuq_13_bits(mean + count, count);
+        //@ assert mean + count == profile->means + tcuq_cells(k + 1, count);
+        //@ assert tcuq_13_bits(mean, count);
+        //@ assert tcuq_13_bits(mean + count, count);
+        //@ assert \forall integer i; count <= i < 2 * count ==> tcuq_13((mean + count)[i - count]);
         //@ assert tcuq_13_bits(mean, 2 * count);
         tcuq_two_products(&whitened, end, &mean, eights, products);
         whitened -= count;
@@ -127,6 +135,7 @@ static inline int32_t tcuq_least(const tcuq_profile *profile, const int16_t *whi
         least = (bracket1 < least) ? bracket1 : least;
         square += 2;
         //@ ghost k = k + 2;
+        //@ ghost pair++;
     } while (square != squares_end);
     return least;
 }
@@ -189,6 +198,7 @@ bool tcuq_novelty_sound(const tcuq_profile *profile)
             sound = value == tcuq_saturate_13(value);
             square += (uint32_t)(value * value);
         }
+        //@ assert sound ==> square <= 0x20000000 && tcuq_13_bits(profile->means + tcuq_cells(k, 4 * groups), 4 * groups);
         mean += 4u * groups;
         sound = sound && ((uint32_t)profile->mean_squares[k] == square);
     }
