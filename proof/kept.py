@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proofs already made of the same text by the same tools, so that a long run can be taken up again."""
+"""Proofs made before of the same text by the same tools: a long run is taken up where it ended."""
 
 import hashlib
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 from proof.wp import HEADERS, ROOT, RUNTIME, Proof, versions
 
@@ -12,7 +11,7 @@ FOLDER = ROOT / ".proof"
 
 
 def kept(source: str, seconds: int, prove: Callable[[], Proof]) -> Proof:
-    """The proof of a source: read if its text, the contracts, the tools and the time are the same."""
+    """The proof of a source: read if its text, its contracts, the tools and the time are the same."""
     path = FOLDER / f"{source}.json"
     name = _name(source, seconds)
     if path.exists():
