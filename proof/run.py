@@ -12,12 +12,13 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "measurements"))
 
+from proof.kept import kept
 from proof.widths import lemmas
 from proof.wp import MEANT, Proof, configure, prove, sources, versions
 from result import Row, report
@@ -31,10 +32,11 @@ def known() -> dict[str, dict[str, str]]:
 
 
 def prove_all(names: Sequence[str], seconds: int) -> Iterator[Proof]:
-    """The sources, two at a time: WP prepares its goals on one core."""
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
+    """The sources, one after another on one core; those proved before as they are, from .proof."""
+    with tempfile.TemporaryDirectory() as folder:
         environment = configure(Path(folder))
-        yield from pool.map(lambda name: prove(name, environment, seconds=seconds), names)
+        for name in names:
+            yield kept(name, seconds, partial(prove, name, environment, seconds=seconds))
 
 
 def untried(left: dict[str, dict[str, str]]) -> dict[str, str]:
@@ -90,7 +92,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sources", nargs="*", help="files of the runtime; all if none")
     parser.add_argument("--json", action="store_true", help="keep the result in results/")
-    parser.add_argument("--seconds", type=int, default=10, help="for each goal and prover")
+    parser.add_argument("--seconds", type=int, default=60, help="at most, for each goal and prover")
     asked = parser.parse_args()
     if asked.json and asked.sources:
         parser.error("a result is of all sources")

@@ -14,6 +14,8 @@ SOUND = (
     "for (uint8_t i = 0u; i < TCUQ_HISTOGRAM_BINS; i++) {\n        telemetry->histogram[i] = 0u;"
 )
 BROKEN = SOUND.replace("i < TCUQ", "i <= TCUQ")
+WRAPS = "(ago < 0) ? ago + size : ago"
+WRAPS_LATE = "(ago <= 0) ? ago + size : ago"  # a lag back to slot 0 lands behind the last slot
 
 
 def test_no_sum_leaves_its_type() -> None:
@@ -49,3 +51,17 @@ def test_an_index_past_the_end_is_not_proved(tmp_path: Path) -> None:
     assert SOUND in text
     source.write_text(text.replace(SOUND, BROKEN), "utf-8")
     assert prove("tcuq_telemetry.c", environment, runtime=runtime, only=only).unproved
+
+
+def test_a_slot_past_the_ring_is_not_proved(tmp_path: Path) -> None:
+    """An off-by-one in the ring of past steps leaves goals unproved that are proved without it."""
+    runtime = tmp_path / "runtime"
+    shutil.copytree(RUNTIME, runtime)
+    environment = configure(tmp_path)
+    only = ("tcuq_find_past",)
+    assert not prove("tcuq_signals.c", environment, runtime=runtime, only=only).unproved
+    source = runtime / "tcuq_signals.c"
+    text = source.read_text("utf-8")
+    assert text.count(WRAPS) == 1
+    source.write_text(text.replace(WRAPS, WRAPS_LATE), "utf-8")
+    assert prove("tcuq_signals.c", environment, runtime=runtime, only=only).unproved

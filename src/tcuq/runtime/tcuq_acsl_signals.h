@@ -15,6 +15,7 @@
       axiom right_8: \forall integer x; 256 * (x >> 8) <= x < 256 * (x >> 8) + 256;
       axiom right_12: \forall integer x; 4096 * (x >> 12) <= x < 4096 * (x >> 12) + 4096;
       axiom right_17: \forall integer x; 131072 * (x >> 17) <= x < 131072 * (x >> 17) + 131072;
+      axiom last_bit: \forall integer x; x == 2 * (x >> 1) + (x & 1);
       axiom right_positive: \forall integer x, k; 0 <= x && 0 <= k <= 31 ==> 0 <= (x >> k) <= x;
       axiom right_negative: \forall integer x, k; x < 0 && 0 <= k <= 31 ==> x <= (x >> k) <= -1;
       axiom right_from_4: \forall int32_t x; \forall integer k; 4 <= k <= 31 ==>
@@ -26,6 +27,15 @@
       lemma cells_bytes: \forall integer x, y; -128 <= x <= 127 && -128 <= y <= 127 ==>
         -16384 <= tcuq_cells(x, y) <= 16384;
       lemma cells_square: \forall integer x; 0 <= tcuq_cells(x, x);
+      lemma cells_reciprocal: \forall integer x, y; -65536 <= x <= 65535 && 0 <= y <= 32768 ==>
+        -0x80000000 <= tcuq_cells(x, y) <= 0x7FFFFFFF;
+      lemma cells_apart: \forall integer x, y; 0 <= x <= 65535 && 0 <= y <= 4096 ==>
+        0 <= tcuq_cells(x, y) <= 0xFFFF000;
+      lemma cells_mixed: \forall integer x, y, z; 0 <= x <= 32768 && 0 <= y <= 32768 && 0 <= z <= 32768 ==>
+        0 <= tcuq_cells(x, y) && 0 <= tcuq_cells(32768 - x, z) &&
+        tcuq_cells(x, y) + tcuq_cells(32768 - x, z) <= 0x40000000;
+      lemma cells_portion: \forall integer x, y, m; 0 <= x <= y && 0 < y && 0 <= m ==>
+        0 <= tcuq_cells(x, m / y) <= m;
       lemma cells_13_bits: \forall integer x, y; -4096 <= x <= 4095 && -4096 <= y <= 4095 ==>
         -0x1000000 <= tcuq_cells(x, y) <= 0x1000000;
     } */

@@ -76,6 +76,12 @@ typedef struct {
     uint16_t entropy_q12;
 } tcuq_posterior;
 
+/* Where the past of each lag is. */
+typedef struct {
+    uint32_t count;
+    uint8_t slots[TCUQ_MAX_LAGS];
+} tcuq_past;
+
 /* Sums over features: of squares, and of products with those they replaced. */
 typedef struct {
     int32_t square;
@@ -136,10 +142,12 @@ void tcuq_telemetry_reset(const tcuq_monitor *monitor);
 #ifdef __FRAMAC__
 #include "tcuq_acsl.h"
 #include "tcuq_acsl_signals.h"
+#include "tcuq_acsl_novelty.h"
+#include "tcuq_acsl_past.h"
 #include "tcuq_acsl_score.h"
+#include "tcuq_acsl_monitor.h"
 #endif
 
-#if !defined(__FRAMAC__) /* no contracts yet */
 /* All signals. Inline, so that the frames of the two parts do not stand on a third. */
 static inline void tcuq_signals_all(const tcuq_monitor *monitor, const uint8_t *posterior,
                                     const int8_t *features, tcuq_signals *signals)
@@ -154,6 +162,5 @@ static inline void tcuq_signals_all(const tcuq_monitor *monitor, const uint8_t *
     (void)row;
 #endif
 }
-#endif
 
 #endif

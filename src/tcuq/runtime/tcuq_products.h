@@ -8,6 +8,13 @@
 
 /* sums[0..3] of four rows of the whitening, one behind the other, as many quads of columns as there are
  * up to `last`; each begins at sums[0]. The rows behind them. */
+/*@ requires 1 <= last - quad <= TCUQ_QUADS && \base_addr(last) == \base_addr(quad) && \valid(sums + (0 .. 3));
+    requires \valid_read(quad + (0 .. last - quad - 1)) && \valid_read(weights + (0 .. 4 * (last - quad) - 1));
+    requires -0x80000 <= sums[0] <= 0x80000;
+    assigns sums[0 .. 3];
+    ensures \result == weights + 4 * (last - quad);
+    ensures -0x100000 <= sums[0] <= 0x100000 && -0x100000 <= sums[1] <= 0x100000;
+    ensures -0x100000 <= sums[2] <= 0x100000 && -0x100000 <= sums[3] <= 0x100000; */
 static inline const uint64_t *tcuq_four_rows(const uint64_t *weights, const uint64_t *quad,
                                              const uint64_t *last, int32_t *sums)
 {
@@ -54,12 +61,22 @@ static inline const uint64_t *tcuq_four_rows(const uint64_t *weights, const uint
             : [last] "h"(last)
             : "r2", "r3", "r4", "r5", "cc", "memory");
 #else
+    //@ ghost uint32_t column = 0;
+    /*@ loop invariant column < last - \at(quad, Pre) && quad == \at(quad, Pre) + column;
+        loop invariant weights == \at(weights, Pre) + 4 * column;
+        loop invariant -0x80000 - 65536 * column <= sum0 <= 0x80000 + 65536 * column;
+        loop invariant -0x80000 - 65536 * column <= sum1 <= 0x80000 + 65536 * column;
+        loop invariant -0x80000 - 65536 * column <= sum2 <= 0x80000 + 65536 * column;
+        loop invariant -0x80000 - 65536 * column <= sum3 <= 0x80000 + 65536 * column;
+        loop assigns column, quad, weights, sum0, sum1, sum2, sum3;
+        loop variant TCUQ_QUADS - column; */
     do {
         const uint64_t four = tcuq_next(&quad);
         sum0 = tcuq_multiply_quad(tcuq_next(&weights), four, sum0);
         sum1 = tcuq_multiply_quad(tcuq_next(&weights), four, sum1);
         sum2 = tcuq_multiply_quad(tcuq_next(&weights), four, sum2);
         sum3 = tcuq_multiply_quad(tcuq_next(&weights), four, sum3);
+        //@ ghost column++;
     } while (quad != last);
 #endif
     sums[0] = sum0;
@@ -71,6 +88,15 @@ static inline const uint64_t *tcuq_four_rows(const uint64_t *weights, const uint
 
 /* Products of a vector, which ends at `end`, with two others of the same size that stand one behind the
  * other. The vectors come in fours, if `eights` in eights. Both pointers go to where they end. */
+/*@ requires \valid(one) && \valid(two) && \valid(products + (0 .. 1)) && \separated(one, two, products + (0 .. 1));
+    requires \base_addr(end) == \base_addr(*one) && 4 <= end - *one <= TCUQ_MAX_DIMENSIONS && (end - *one) % 4 == 0;
+    requires \valid_read(*one + (0 .. end - *one - 1)) && \valid_read(*two + (0 .. 2 * (end - *one) - 1));
+    requires \separated(*one + (0 .. end - *one - 1), one, two, products + (0 .. 1));
+    requires \separated(*two + (0 .. 2 * (end - *one) - 1), one, two, products + (0 .. 1));
+    requires tcuq_13_bits(*one, end - *one) && tcuq_13_bits(*two, 2 * (end - *one));
+    assigns *one, *two, products[0 .. 1];
+    ensures *one == end && *two == \old(*two) + 2 * (end - \old(*one));
+    ensures -536739840 <= products[0] <= 0x20000000 && -536739840 <= products[1] <= 0x20000000; */
 static inline void tcuq_two_products(const int16_t **one, const int16_t *end, const int16_t **two,
                                      bool eights, int32_t *products)
 {
@@ -127,7 +153,23 @@ static inline void tcuq_two_products(const int16_t **one, const int16_t *end, co
     while (vector != end) {
 #else
     (void)eights;
+    //@ ghost uint32_t count = (uint32_t)(end - vector);
+    //@ ghost uint32_t fours = 0;
+    /*@ loop invariant 4 * fours <= count && vector == \at(*one, Pre) + 4 * fours;
+        loop invariant first == \at(*two, Pre) + 4 * fours && second == \at(*two, Pre) + (count + 4 * fours);
+        loop invariant -67092480 * fours <= product0 <= 67108864 * fours;
+        loop invariant -67092480 * fours <= product1 <= 67108864 * fours;
+        loop assigns fours, vector, first, second, product0, product1;
+        loop variant count - 4 * fours; */
     while (vector != end) {
+        //@ assert 4 * fours + 4 <= count;
+        //@ assert tcuq_13(vector[0]) && tcuq_13(vector[1]) && tcuq_13(vector[2]) && tcuq_13(vector[3]);
+        //@ assert tcuq_13(first[0]) && tcuq_13(first[1]) && tcuq_13(first[2]) && tcuq_13(first[3]);
+        //@ assert tcuq_13(second[0]) && tcuq_13(second[1]) && tcuq_13(second[2]) && tcuq_13(second[3]);
+        //@ assert tcuq_fits_13(vector[0], first[0]) && tcuq_fits_13(vector[1], first[1]);
+        //@ assert tcuq_fits_13(vector[2], first[2]) && tcuq_fits_13(vector[3], first[3]);
+        //@ assert tcuq_fits_13(vector[0], second[0]) && tcuq_fits_13(vector[1], second[1]);
+        //@ assert tcuq_fits_13(vector[2], second[2]) && tcuq_fits_13(vector[3], second[3]);
 #endif
 #if TCUQ_DSP
         const uint64_t four = tcuq_next_four(&vector);
@@ -141,6 +183,7 @@ static inline void tcuq_two_products(const int16_t **one, const int16_t *end, co
         vector += 4;
         first += 4;
         second += 4;
+        //@ ghost fours++;
 #endif
     }
     products[0] = product0;

@@ -8,12 +8,6 @@
 #define TCUQ_LOW_CONFIDENCE_UNIT 24 /* log2 of the unit confidence shortfall is taken in */
 #define TCUQ_CERTAIN 168u           /* 1e-5 in that unit */
 
-/* Where the past of each lag is. */
-typedef struct {
-    uint32_t count;
-    uint8_t slots[TCUQ_MAX_LAGS];
-} tcuq_past;
-
 static uint8_t tcuq_ring_size(const tcuq_profile *profile)
 {
     return profile->lags[profile->lag_count - 1u];
@@ -27,7 +21,10 @@ static void tcuq_find_past(const tcuq_monitor *monitor, tcuq_past *past)
     const int32_t next = monitor->core->next;
     const uint32_t filled = monitor->core->filled;
     uint32_t i = 0u;
+    /*@ loop invariant i <= profile->lag_count && tcuq_found(monitor, past, i);
+        loop assigns i, past->slots[0 .. 7]; loop variant profile->lag_count - i; */
     while ((i < profile->lag_count) && (profile->lags[i] <= filled)) {
+        //@ assert profile->lags[i] <= size;
         const int32_t ago = next - (int32_t)profile->lags[i];
         past->slots[i] = (uint8_t)((ago < 0) ? ago + size : ago);
         i++;
@@ -39,6 +36,7 @@ static void tcuq_find_past(const tcuq_monitor *monitor, tcuq_past *past)
 static int8_t *tcuq_features_at(const tcuq_monitor *monitor, uint32_t at)
 {
     const uint32_t dimensions = monitor->profile->dimensions;
+    //@ assert 0 <= tcuq_cells(at, dimensions) <= 255000;
     return (dimensions != 0u) ? &monitor->features[at * dimensions] : NULL;
 }
 
@@ -47,6 +45,7 @@ static int32_t tcuq_projection_on(const tcuq_slot *now, const tcuq_slot *past, i
 {
     /* Both lengths normalised are < 2^15: shifted, the product stays below 2^30. */
     const uint32_t normalised = (uint32_t)product << (now->exponent + past->exponent);
+    //@ assert -0x80000000 <= tcuq_cells(((int32_t)normalised) >> 15, past->reciprocal_q14) <= 0x7FFFFFFF;
     const int32_t value = tcuq_floor_shift((int32_t)normalised, 15u) * past->reciprocal_q14;
     return tcuq_saturate_16(tcuq_floor_shift(value, 14u));
 }
@@ -65,8 +64,12 @@ static int32_t tcuq_take_features(const tcuq_monitor *monitor, const int8_t *fea
                                      &monitor->features[past->slots[1] * count], products);
     }
 #endif
+    //@ assert TCUQ_ROW_WITHIN(next, count);
     const tcuq_replaced replaced = tcuq_replace(profile, features, row);
+    /*@ loop invariant i <= past->count;
+        loop assigns i, products[0 .. 7]; loop variant past->count - i; */
     for (uint32_t i = 0u; i < past->count; i++) {
+        //@ assert TCUQ_ROW_WITHIN(past->slots[i], count);
         products[i] = (past->slots[i] == next)
                           ? replaced.product
                           : tcuq_dot(row, tcuq_features_at(monitor, past->slots[i]), count);
@@ -78,6 +81,8 @@ static int32_t tcuq_take_features(const tcuq_monitor *monitor, const int8_t *fea
 static uint32_t tcuq_blank(const tcuq_monitor *monitor, const tcuq_past *past)
 {
     uint32_t blank = 0u;
+    /*@ loop invariant blank <= i <= past->count;
+        loop assigns i, blank; loop variant past->count - i; */
     for (uint32_t i = 0u; i < past->count; i++) {
         blank += (monitor->slots[past->slots[i]].reciprocal_q14 == 0u) ? 1u : 0u;
     }
@@ -90,21 +95,28 @@ static void tcuq_look_back(const tcuq_monitor *monitor, const uint8_t *posterior
 {
     const tcuq_profile *profile = monitor->profile;
     const uint32_t present = past->count;
+    //@ assert 0 <= tcuq_cells(present, present + 1) <= tcuq_cells(profile->lag_count, profile->lag_count + 1) <= 72;
     const uint16_t *weights = &profile->lag_weights_q15[((present * (present + 1u)) / 2u) - present];
     const uint32_t share_q15 = tcuq_share_q15[present];
+    //@ assert TCUQ_SHARES(present, share_q15);
     const uint32_t classes = profile->classes;
     uint32_t divergence_q27 = 0u;
     int32_t along = 0; /* sum of projections of past features on the current ones */
     uint32_t changed = 0u;
     signals->whole_past = present == profile->lag_count;
+    /*@ loop invariant i <= present && changed <= i && divergence_q27 <= 0xFFFF000 * i;
+        loop invariant -32768 * i <= along <= 32767 * i;
+        loop assigns i, divergence_q27, along, changed; loop variant present - i; */
     for (uint32_t i = 0u; i < present; i++) {
         const uint32_t at = past->slots[i];
+        //@ assert TCUQ_ROW_WITHIN(at, classes) && tcuq_slot_ok(monitor->slots + at);
         const uint32_t mixture_q17 =
             tcuq_mixture_q17(posterior, &monitor->posteriors[at * classes], classes);
         const tcuq_slot *slot = &monitor->slots[at];
         int32_t apart_q12 = (int32_t)((mixture_q17 + 16u) >> 5) -
                             (int32_t)(((uint32_t)now->entropy_q12 + slot->entropy_q12) >> 1);
         apart_q12 = (apart_q12 < 0) ? 0 : ((apart_q12 > 4096) ? 4096 : apart_q12);
+        //@ assert 0 <= tcuq_cells(weights[i], (uint32_t)apart_q12) <= 0xFFFF000;
         divergence_q27 += weights[i] * (uint32_t)apart_q12;
         changed += TCUQ_SELDOM(now->label != slot->label) ? 1u : 0u;
         along += tcuq_projection_on(now, slot, products[i]);
@@ -113,7 +125,9 @@ static void tcuq_look_back(const tcuq_monitor *monitor, const uint8_t *posterior
     signals->values_q15[TCUQ_INCONSISTENCY] = (uint16_t)(changed * share_q15);
     signals->values_q15[TCUQ_INSTABILITY] = 0u;
     if (present != 0u) {
+        //@ assert -0x40000000 <= along * share_q15 <= 0x40000000 && -32768 <= ((along * share_q15) >> 15) <= 32768;
         const int32_t mean = tcuq_floor_shift(along * (int32_t)share_q15, 15u);
+        //@ assert -0x80000000 <= tcuq_cells(mean, now->reciprocal_q14) <= 0x7FFFFFFF;
         const int32_t cosine = TCUQ_SELDOM(now->reciprocal_q14 == 0u)
                                    ? (int32_t)(tcuq_blank(monitor, past) * share_q15)
                                    : tcuq_floor_shift(mean * now->reciprocal_q14, 14u);
@@ -129,11 +143,15 @@ static void tcuq_look_now(const tcuq_profile *profile, const tcuq_posterior *rea
 {
     /* A share of the sum is at most 1: no product with this overflows. */
     const uint32_t one_q32 = (read->sum != 0u) ? UINT32_MAX / read->sum : 0u;
+    //@ assert 0 <= tcuq_cells((uint32_t)(read->sum - read->first), one_q32) <= UINT32_MAX;
+    //@ assert 0 <= tcuq_cells((uint32_t)(read->first - read->second), one_q32) <= UINT32_MAX;
     const uint32_t short_q32 =
         (read->sum != 0u) ? (read->sum - read->first) * one_q32 : UINT32_MAX;
     const uint32_t short_q15 = short_q32 >> 17;
     const uint32_t tied_q15 = 32768u - (((uint32_t)read->first - read->second) * one_q32 >> 17);
     const uint32_t blend = profile->blend_q15;
+    //@ assert short_q15 <= 32768 && tied_q15 <= 32768;
+    //@ assert tcuq_cells(blend, short_q15) + tcuq_cells(32768 - blend, tied_q15) <= 0x40000000;
     signals->confidence_q16 = 65536u - (short_q32 >> 16);
     signals->values_q15[TCUQ_DOUBT] =
         (uint16_t)((blend * short_q15 + (32768u - blend) * tied_q15 + 16384u) >> 15);
@@ -153,6 +171,7 @@ static void tcuq_remember(const tcuq_monitor *monitor, const uint8_t *posterior,
     const uint32_t size = tcuq_ring_size(profile);
     const uint32_t at = core->next;
     const uint32_t classes = profile->classes;
+    //@ assert TCUQ_ROW_WITHIN(at, classes);
     uint8_t *row = &monitor->posteriors[at * classes];
     uint32_t left = classes;
 #if TCUQ_FOURS /* where words need no alignment */
@@ -162,9 +181,12 @@ static void tcuq_remember(const tcuq_monitor *monitor, const uint8_t *posterior,
         posterior += 4;
     }
 #endif
+    /*@ loop invariant c <= left;
+        loop assigns c, row[0 .. left - 1]; loop variant left - c; */
     for (uint32_t c = 0u; c < left; c++) {
         row[c] = posterior[c];
     }
+    //@ assert tcuq_slots_ok(monitor) && tcuq_slot_ok(now);
     tcuq_slot *slot = &monitor->slots[at];
 #if TCUQ_FOURS
     __builtin_memcpy(slot, now, sizeof *slot);
@@ -175,6 +197,7 @@ static void tcuq_remember(const tcuq_monitor *monitor, const uint8_t *posterior,
     slot->exponent = now->exponent;
     slot->reserved = 0u;
 #endif
+    //@ assert tcuq_slots_ok(monitor) && tcuq_slot_ok(slot);
     core->next = (uint8_t)(((at + 1u) == size) ? 0u : at + 1u);
     core->filled = (uint8_t)((core->filled < size) ? core->filled + 1u : size);
 }
@@ -206,7 +229,11 @@ const int8_t *tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *poste
 void tcuq_signals_refresh(const tcuq_monitor *monitor)
 {
     const tcuq_profile *profile = monitor->profile;
+    /*@ loop invariant at <= tcuq_slots(profile);
+        loop invariant \forall integer k; 0 <= k < at ==> tcuq_slot_ok(monitor->slots + k);
+        loop assigns at, *TCUQ_SLOTS; loop variant tcuq_slots(profile) - at; */
     for (uint32_t at = 0u; at < tcuq_ring_size(profile); at++) {
+        //@ assert TCUQ_ROW_WITHIN(at, profile->classes) && TCUQ_ROW_WITHIN(at, profile->dimensions);
         const int8_t *row = tcuq_features_at(monitor, at);
         tcuq_slot *slot = &monitor->slots[at];
         tcuq_posterior read;
@@ -225,8 +252,17 @@ static bool tcuq_lags_sound(const tcuq_profile *profile)
     if ((profile->lag_count < 1u) || (profile->lag_count > TCUQ_MAX_LAGS) || (weights == NULL)) {
         return false;
     }
+    /*@ loop invariant 1 <= count <= profile->lag_count + 1 && tcuq_lags_ascend(profile, count - 1);
+        loop invariant before == (count == 1 ? 0 : profile->lags[count - 2]);
+        loop invariant weights == profile->lag_weights_q15 + tcuq_cells(count - 1, count) / 2;
+        loop assigns count, weights, before; loop variant profile->lag_count - count; */
     for (uint32_t count = 1u; count <= profile->lag_count; count++) {
         uint32_t sum = 0u;
+        //@ assert tcuq_cells(count, count + 1) / 2 == tcuq_cells(count - 1, count) / 2 + count;
+        //@ assert tcuq_cells(count, count + 1) <= tcuq_cells(profile->lag_count, profile->lag_count + 1);
+        /*@ loop invariant i <= count && sum <= 65535 * i;
+            loop invariant weights == profile->lag_weights_q15 + (tcuq_cells(count - 1, count) / 2 + i);
+            loop assigns i, sum, weights; loop variant count - i; */
         for (uint32_t i = 0u; i < count; i++) {
             sum += *weights;
             weights++;

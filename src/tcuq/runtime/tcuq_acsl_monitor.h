@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For the proof alone, as tcuq_acsl.h: what the monitor asks, changes and leaves. */
+#ifndef TCUQ_ACSL_MONITOR_H
+#define TCUQ_ACSL_MONITOR_H
+
+/* Tables are where their pointers say; what they hold is checked by tcuq_init. */
+/*@ predicate tcuq_profile_given(tcuq_profile *p) =
+      tcuq_tables_given(p) && tcuq_projection_given(p) && tcuq_lags_given(p) && tcuq_novelty_given(p) &&
+      (p->channels != \null ==> \valid_read(p->channels + (0 .. p->channel_count - 1)));
+
+    predicate tcuq_profile_ok(tcuq_profile *p) =
+      tcuq_signals_ok(p) && p->lag_weights_q15 != \null && tcuq_score_ok(p) && tcuq_novelty_ok(p) &&
+      tcuq_channels_ok(p) && tcuq_decisions_ok(p);
+
+    predicate tcuq_memory_ok(tcuq_monitor *m) =
+      m->core != \null && m->slots != \null && m->posteriors != \null &&
+      (m->profile->width == 0 || m->features != \null) &&
+      (m->profile->channels == \null || m->channels != \null); */
+
+/*@ assigns \nothing; */
+const char *tcuq_strerror(tcuq_status status);
+
+/*@ requires tcuq_profile_given(profile);
+    assigns \nothing;
+    ensures \result ==> tcuq_profile_ok(profile); */
+static bool tcuq_profile_sound(const tcuq_profile *profile);
+
+/*@ requires \valid_read(monitor) && tcuq_profile_given(monitor->profile) && tcuq_profile_ok(monitor->profile);
+    assigns \nothing;
+    ensures \result ==> tcuq_memory_ok(monitor); */
+static bool tcuq_memory_given(const tcuq_monitor *monitor);
+
+/* That memory which is given is as large as the profile says is the caller's to see to. */
+/*@ requires monitor != \null ==> \valid_read(monitor);
+    requires monitor != \null && monitor->profile != \null ==> tcuq_profile_given(monitor->profile);
+    requires monitor != \null && monitor->profile != \null && tcuq_profile_ok(monitor->profile) &&
+      tcuq_memory_ok(monitor) ==> tcuq_given(monitor) &&
+        (monitor->profile->term_count != 0 ==> tcuq_terms_given(monitor));
+    assigns TCUQ_STATE;
+    ensures \result == TCUQ_OK ==> tcuq_profile_ok(monitor->profile) && tcuq_state_ok(monitor); */
+tcuq_status tcuq_init(const tcuq_monitor *monitor);
+
+/* What tcuq_init, tcuq_step and tcuq_restore leave. */
+/*@ predicate tcuq_ready(tcuq_monitor *m) =
+      tcuq_held(m) && tcuq_ring_given(m) && tcuq_profile_given(m->profile) && tcuq_profile_ok(m->profile) &&
+      (m->profile->terms != \null ==> tcuq_terms_given(m)) && tcuq_state_ok(m) && tcuq_slots_ok(m); */
+
+/* The profile's tables are no part of the state. */
+#define TCUQ_TABLES_APART \
+    requires \separated(TCUQ_LAG_WEIGHTS, TCUQ_FEATURES); \
+    requires monitor->profile->projection != \null ==> \separated(TCUQ_PROJECTION, TCUQ_FEATURES); \
+    requires monitor->profile->projection != \null ==> \separated(TCUQ_BIASES, TCUQ_FEATURES);
+
+/* The step's own memory is no part of the monitor's. */
+#define TCUQ_STEP_APART(other) \
+    requires \separated(posterior + (0 .. monitor->profile->classes - 1), TCUQ_PAST_OF); \
+    requires \separated(features + (0 .. monitor->profile->width - 1), TCUQ_FEATURES); \
+    requires \separated(other, posterior + (0 .. monitor->profile->classes - 1)); \
+    requires \separated(other, TCUQ_PAST_OF) && \separated(other, TCUQ_LAG_WEIGHTS);
+
+/*@ requires tcuq_ready(monitor) && \valid(signals);
+    requires \valid_read(posterior + (0 .. monitor->profile->classes - 1));
+    requires \valid_read(features + (0 .. monitor->profile->width - 1));
+    TCUQ_TABLES_APART
+    TCUQ_STEP_APART(signals)
+    assigns *signals, monitor->core->next, monitor->core->filled, *TCUQ_POSTERIORS, *TCUQ_FEATURES, *TCUQ_SLOTS;
+    ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor);
+    ensures signals->confidence_q16 <= 65536 && signals->label < monitor->profile->classes; */
+static void tcuq_signals_all(const tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
+                             tcuq_signals *signals);
+
+/*@ requires tcuq_ready(monitor) && \valid(decision);
+    requires \valid_read(posterior + (0 .. monitor->profile->classes - 1));
+    requires \valid_read(features + (0 .. monitor->profile->width - 1));
+    TCUQ_TABLES_APART
+    TCUQ_STEP_APART(decision)
+    requires \separated(decision, TCUQ_SMOOTHED) && \separated(decision, TCUQ_CHANNEL_STATES, TCUQ_COUNTERS);
+    assigns *decision, TCUQ_STATE;
+    ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor); */
+void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
+               tcuq_decision *decision);
+
+/*@ requires tcuq_held(monitor) && (monitor->profile->term_count != 0 ==> tcuq_terms_given(monitor));
+    assigns monitor->core->next, monitor->core->filled, *TCUQ_SMOOTHED, *TCUQ_CHANNEL_STATES;
+    ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor) && tcuq_smoothed_ok(monitor); */
+void tcuq_reset_history(const tcuq_monitor *monitor);
+
+#endif
