@@ -18,11 +18,11 @@ setup: ## a virtual environment with the library and what its checks need
 
 tools: ## cross compilers, emulators, fuzzer and checkers, from Debian's packages
 	tools=$$(command -v arm-none-eabi-gcc riscv64-unknown-elf-gcc qemu-system-arm qemu-system-riscv32 \
-	  clang llvm-cov cppcheck frama-c why3 z3 cvc4 | wc -l); \
-	if [ "$$tools" -lt 11 ]; then \
+	  clang llvm-cov cppcheck frama-c why3 z3 cvc4 mosquitto | wc -l); \
+	if [ "$$tools" -lt 12 ]; then \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
 	    gcc-arm-none-eabi gcc-riscv64-unknown-elf qemu-system-arm qemu-system-misc \
-	    gcc clang llvm libclang-rt-dev cppcheck frama-c-base why3 z3 cvc4 >/dev/null; fi
+	    gcc clang llvm libclang-rt-dev cppcheck frama-c-base why3 z3 cvc4 mosquitto >/dev/null; fi
 
 ci: lint types imports test wheel statistical-short bench-quick emulated attack proof-short docs scorecard
 

@@ -7,6 +7,7 @@ import pkgutil
 import re
 import shlex
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -41,9 +42,13 @@ def test_python_in_documents_runs(
 
 @pytest.mark.parametrize("path", ["README.md", "docs/command-line.md"])
 def test_commands_in_documents_run(
-    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    path: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    keyword_files: Callable[[Path], None],
 ) -> None:
     """Every tcuq command of a document ends with exit code 0, on the streams in the box."""
+    keyword_files(tmp_path)
     monkeypatch.chdir(tmp_path)
     for file, name in (("calibration", "calibration"), ("development",) * 2, ("field", "test")):
         save_stream(demo_stream(name), f"{file}.npz")

@@ -15,6 +15,7 @@ from tcuq.cli import main
 from tcuq.errors import InputError, MissingExtraError
 from tcuq.recording import load_stream
 from tcuq.tap import open_tap, record
+from tcuq.tap.litert import LiteRTTap
 
 Find = Callable[[str], Path]
 
@@ -68,6 +69,8 @@ def test_record_writes_a_stream(
     assert stream.sha256 == said["sha256"]
     expected = record(open_tap(model), inputs, labels, starts=[0, 10])
     assert stream.sha256 == expected.sha256
+    scale, zero_point = LiteRTTap(model).quantisation
+    assert said["codes"] == f"{scale!r},{zero_point}"
     right = (stream.posteriors.argmax(axis=1) == labels).mean()
     assert said["accuracy"] == right
 

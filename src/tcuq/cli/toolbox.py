@@ -80,6 +80,9 @@ def _record(asked: argparse.Namespace) -> None:
         "labelled": 0 if stream.labels is None else int((stream.labels >= 0).sum()),
         "sha256": stream.sha256,
     }
+    scale, zero_point = getattr(tap, "quantisation", (0.0, 0))
+    if scale > 0:  # as `tcuq export --feature-codes` takes them
+        facts["codes"] = f"{scale!r},{zero_point}"
     if stream.labels is not None and (stream.labels >= 0).any():
         known = stream.labels >= 0
         right = stream.posteriors[known].argmax(axis=1) == stream.labels[known]

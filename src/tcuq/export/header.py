@@ -26,6 +26,7 @@ class Member:
     name: str
     ctype: str
     shape: Literal["value", "pointer", "array"]
+    length: str = "1"  # of an array: a number, or the name of one
 
 
 @cache
@@ -49,14 +50,41 @@ def _members(body: str, struct: str) -> list[Member]:
             raise ExportError(f"{struct} of the runtime has a member of no known form: {line!r}")
         if found is not None:
             shape = "pointer" if found[2] else "array" if found[4] else "value"
-            members.append(Member(found[3], found[1], shape))  # type: ignore[arg-type]
+            length = found[4] or "1"
+            members.append(Member(found[3], found[1], shape, length))  # type: ignore[arg-type]
     return members
 
 
 @cache
 def number(name: str) -> int:
-    """A number that the header defines."""
+    """A number, or one that the header defines."""
+    if name.isdigit():
+        return int(name)
     defined = dict(DEFINED.findall(COMMENT.sub("", header_text()).replace(" \n", "\n")))
     if name not in defined:
         raise ExportError(f"the runtime's header must define {name} as a number")
     return int(defined[name])
+
+
+BYTES = {"uint8_t": 1, "int8_t": 1, "uint16_t": 2, "int16_t": 2, "uint32_t": 4, "int32_t": 4,
+         "uint64_t": 8, "int64_t": 8}  # fmt: skip
+POINTER_BYTES = 4  # of every CPU this runs on
+
+
+@cache
+def size_of(ctype: str) -> tuple[int, int]:
+    """Size and alignment of a type on a 32-bit CPU: members in order, each at its own alignment."""
+    if ctype in BYTES:
+        return BYTES[ctype], BYTES[ctype]
+    if ctype not in structs():
+        raise ExportError(f"the runtime's header says nothing of the size of {ctype!r}")
+    end, alignment = 0, 1
+    for member in structs()[ctype]:
+        size, own = (POINTER_BYTES,) * 2 if member.shape == "pointer" else size_of(member.ctype)
+        end = _up(end, own) + size * number(member.length)
+        alignment = max(alignment, own)
+    return _up(end, alignment), alignment
+
+
+def _up(size: int, alignment: int) -> int:
+    return -(-size // alignment) * alignment

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watch: a monitor over steps as they come, and what a person sees of it."""
+
+from tcuq.watch.mqtt import mqtt_lines
+from tcuq.watch.sources import Step, parse_step, recorded_steps, serial_lines, steps_from
+from tcuq.watch.tally import Tally
+from tcuq.watch.view import Screen, events, panel
+
+__all__ = [
+    "Screen",
+    "Step",
+    "Tally",
+    "events",
+    "mqtt_lines",
+    "panel",
+    "parse_step",
+    "recorded_steps",
+    "serial_lines",
+    "steps_from",
+]

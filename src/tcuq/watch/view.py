@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a person sees: a panel that is rewritten in place, or on a pipe only what matters.
+
+Written by hand because a terminal library would be a dependency for nine lines.
+"""
+
+import shutil
+import time
+from collections.abc import Iterator
+from typing import TextIO
+
+from tcuq.budget import Outcome
+from tcuq.decision import Decision
+from tcuq.settings import TOKEN
+from tcuq.watch.tally import Tally
+
+BARS = "▁▂▃▄▅▆▇█"
+COLUMNS = 80
+NAME = 11  # columns of a line's name
+REDRAW_SECONDS = 0.1
+
+
+def panel(tally: Tally, source: str, columns: int = COLUMNS) -> list[str]:
+    """The lines of the panel, none wider than the terminal."""
+    room = columns - NAME - 8
+    shown = list(tally.recent)[-room:]
+    burst = tally.profile.budget.burst_q16 / TOKEN
+    lines = [
+        f"tcuq       profile {tally.profile.sha256[:8]}, {source}",
+        f"steps      {tally.steps:,}"
+        + (f", {tally.gaps:,} gaps" if tally.gaps else "")
+        + (f", {tally.refused:,} lines were no steps" if tally.refused else ""),
+        f"risk       {_strip(shown)}" + (f" {shown[-1].risk:6.4f}" if shown else ""),
+        f"asks at    {_marks(shown)}" + (f" {shown[-1].threshold:6.4f}" if shown else ""),
+        "           " + "   ".join(_share(tally, outcome) for outcome in Outcome),
+        f"budget     {_bar(tally.tokens / burst, 20)} {tally.tokens:.1f} of {burst:g} left",
+        f"alarm      {_alarm(tally)}",
+    ]
+    return [line[:columns] for line in lines]
+
+
+def _strip(shown: list[Decision]) -> str:
+    top = max((max(d.risk, d.threshold) for d in shown), default=1.0) or 1.0
+    return "".join(BARS[min(7, int(8 * d.risk / top))] for d in shown)
+
+
+def _marks(shown: list[Decision]) -> str:
+    marks = {Outcome.ACCEPT: "·", Outcome.ABSTAIN: "░", Outcome.DENIED: "█"}
+    return "".join("▲" if d.alarm else marks[d.outcome] for d in shown)
+
+
+def _share(tally: Tally, outcome: Outcome) -> str:
+    count = tally.outcomes[outcome]
+    return f"{outcome.name.lower()} {count:,} ({count / max(tally.steps, 1):.1%})"
+
+
+def _bar(share: float, width: int) -> str:
+    full = round(min(max(share, 0.0), 1.0) * width)
+    return "█" * full + "░" * (width - full)
+
+
+def _alarm(tally: Tally) -> str:
+    if tally.profile.alarm is None:
+        return "the profile has none"
+    if not tally.alarms:
+        return "none"
+    step, flags = tally.alarms[-1]
+    names = " and ".join(f.name.lower().replace("_", " ") for f in flags if f.name)
+    return f"{names} at step {step:,}, {tally.steps - step:,} steps ago"
+
+
+def events(tally: Tally, decision: Decision) -> Iterator[str]:
+    """What is said of a step where nobody watches a screen: alarms alone."""
+    if decision.alarm:
+        names = " ".join(f.name.lower() for f in decision.alarm if f.name)
+        yield f"step {tally.steps} alarm {names}"
+
+
+class Screen:
+    """Rewrites the panel on a terminal; on a pipe prints alarms, and the sum of it all at the end.
+
+    Parameters
+    ----------
+    out
+        Where to print.
+    source
+        What is watched, as the person named it.
+    """
+
+    def __init__(self, out: TextIO, source: str) -> None:
+        self.out = out
+        self.source = source
+        self.live = out.isatty()
+        self._drawn = 0
+        self._shown = 0.0
+
+    def show(self, tally: Tally, decision: Decision | None) -> None:
+        """After every step."""
+        if not self.live:
+            for line in events(tally, decision) if decision is not None else ():
+                self.out.write(f"{line}\n")
+                self.out.flush()
+            return
+        now = time.monotonic()
+        if now - self._shown >= REDRAW_SECONDS:
+            self._shown = now
+            self._draw(tally)
+
+    def close(self, tally: Tally) -> None:
+        """The last state, in full on a terminal, as one line on a pipe."""
+        if self.live:
+            self._draw(tally)
+            return
+        counts = " ".join(f"{o.name.lower()} {tally.outcomes[o]}" for o in Outcome)
+        self.out.write(f"steps {tally.steps} {counts} refused {tally.refused}\n")
+        self.out.flush()
+
+    def _draw(self, tally: Tally) -> None:
+        columns = min(shutil.get_terminal_size((COLUMNS, 24)).columns, 2 * COLUMNS)
+        lines = panel(tally, self.source, columns)
+        up = f"\x1b[{self._drawn}A" if self._drawn else ""
+        self.out.write(up + "".join(f"\r\x1b[K{line}\n" for line in lines))
+        self.out.flush()
+        self._drawn = len(lines)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The how-to pages work as they stand, from a `.tflite` to objects for a Cortex-M4."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import tcuq
+from tcuq.cli import main
+
+ROOT = Path(__file__).parents[2]
+PAGES = ("record", "export", "watch")
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """The fenced blocks of a page."""
+    text = (ROOT / f"docs/howto/{page}.md").read_text("utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def test_from_a_tflite_to_compiled_firmware(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keyword_files: Callable[[Path], None]
+) -> None:
+    """The pages' commands in their order, with a fit between, then the cross compiler."""
+    keyword_files(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    ran = 0
+    for page in PAGES:
+        for line in "".join(blocks(page, "console")).splitlines():
+            words = shlex.split(line.removeprefix("$ "))
+            if words[0] == "tcuq":
+                assert main(words[1:]) == 0, line
+                ran += 1
+        if page == "record":
+            shutil.copy("stream.parquet", "field.parquet")
+            assert main(["fit", "stream.parquet", "-o", "monitor.json"]) == 0
+    assert ran == 5
+    sources = [str(path.resolve()) for path in sorted(Path("firmware/src").glob("*.c"))]
+    flags = ["-mcpu=cortex-m4", "-mthumb", "-Os", "-std=c99", "-ffreestanding", "-Wall", "-Werror"]
+    command = ["arm-none-eabi-gcc", *flags, "-Ifirmware/src", "-c", *sources]
+    assert subprocess.run(command, check=False).returncode == 0
+
+
+def test_python_of_the_page_runs() -> None:
+    """The block about scikit-learn gives a stream."""
+    names: dict[str, object] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for block in blocks("record", "python"):
+            exec(compile(block, "record.md", "exec"), names)  # noqa: S102 - our own document
+    assert isinstance(names["stream"], tcuq.Stream)
+    assert names["stream"].width == 6

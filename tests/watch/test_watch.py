@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tcuq watch`: files, pipes and serial ports, on a screen and on a pipe."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import termios
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tcuq
+from tcuq.cli import main
+from tcuq.device import DeviceMonitor
+from tcuq.watch import Screen, Step, Tally, panel, parse_step, recorded_steps
+
+FAULT = str(Path(tcuq.__file__).parent / "data/hapt/fault_gain.npz")
+FIRST = 300
+
+
+class Terminal(io.StringIO):
+    """Text that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        """Yes."""
+        return True
+
+
+def as_line(posterior: np.ndarray, features: np.ndarray) -> str:
+    """A step as its line."""
+    return ",".join(repr(float(value)) for value in [*posterior, *features])
+
+
+def test_a_file_is_watched_as_it_is_run(
+    saved: str, profile: tcuq.Profile, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Counts and alarms are those of the device's monitor, recordings kept apart."""
+    from tcuq.recording import load_stream
+
+    assert main(["watch", saved, FAULT, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    trace = DeviceMonitor(profile).run_stream(load_stream(FAULT))
+    assert found["steps"] == len(trace)
+    assert list(found["outcomes"].values()) == np.bincount(trace.outcome, minlength=3).tolist()
+    alarms = np.flatnonzero(trace.alarm)
+    assert found["alarms"] == [[int(s) + 1, int(trace.alarm[s])] for s in alarms][-100:]
+
+
+def test_a_pipe_is_quiet(saved: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where nobody watches, a line for each alarm and one at the end."""
+    assert main(["watch", saved, FAULT]) == 0
+    *alarms, last = capsys.readouterr().out.splitlines()
+    assert last.startswith("steps 3031 accept ")
+    assert alarms
+    assert all(line.startswith("step ") and " alarm " in line for line in alarms)
+
+
+def test_the_panel_fits_80_columns(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
+    """No line is wider, whatever has happened; the last risk, budget and alarm are there."""
+    tally = Tally(profile)
+    assert all(len(line) <= 80 for line in panel(tally, "x" * 200))
+    for step in recorded_steps(test_stream.cut(0, 500), None):
+        tally.take(step)
+    lines = panel(tally, "test.npz")
+    assert all(len(line) <= 80 for line in lines)
+    text = "\n".join(lines)
+    assert f"{tally.recent[-1].risk:6.4f}" in text
+    assert "of 16 left" in text
+    assert "alarm      none" in text
+
+
+def test_a_screen_rewrites_its_lines(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
+    """The second drawing goes up by as many lines as the first took."""
+    out, tally = Terminal(), Tally(profile)
+    screen = Screen(out, "test")
+    tally.take(next(iter(recorded_steps(test_stream, None))))
+    screen.show(tally, tally.recent[-1])
+    first = out.getvalue().count("\n")
+    screen.close(tally)
+    assert f"\x1b[{first}A" in out.getvalue()
+    assert out.getvalue().count("\n") == 2 * first
+
+
+def test_budget_left_is_the_devices(profile: tcuq.Profile) -> None:
+    """The bucket beside the monitor holds what the monitor's own does: it denies when empty."""
+    from tcuq.demo import demo_stream
+
+    tally = Tally(profile)
+    for step in recorded_steps(demo_stream("fault_gain"), None):
+        before = tally.tokens + profile.budget.rate_q16 / 65536
+        decision = tally.take(step)
+        if decision is not None and decision.outcome == tcuq.Outcome.DENIED:
+            assert before < 1
+        if decision is not None and decision.outcome == tcuq.Outcome.ABSTAIN:
+            assert before >= 1
+    assert tally.outcomes[tcuq.Outcome.DENIED] > 0
+
+
+def test_lines_on_standard_input(saved: str, test_stream: tcuq.Stream) -> None:
+    """Numbers, JSON, gaps and rubbish through a real pipe."""
+    assert test_stream.features is not None
+    rows = list(zip(test_stream.posteriors[:20], test_stream.features[:20], strict=True))
+    lines = [as_line(*row) for row in rows[:10]] + [""]
+    lines += [
+        json.dumps({"posterior": p.astype(float).tolist(), "features": f.astype(float).tolist()})
+        for p, f in rows[10:]
+    ]
+    rubbish = ["1,2,3", "boot ok", '{"posterior": 3}', "nan," * 38 + "nan", "[" * 5000, "{" * 5000]
+    done = subprocess.run(
+        [sys.executable, "-m", "tcuq.cli", "watch", saved, "-", "--json"],
+        input="\n".join([*lines, *rubbish]) + "\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = json.loads(done.stdout)
+    assert (found["steps"], found["gaps"], found["refused"]) == (20, 1, len(rubbish))
+
+
+def test_quantised_lines(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
+    """Bytes as tcuq_step takes them give the decision that their step gives."""
+    rows, columns = DeviceMonitor(profile).quantize(test_stream.posteriors, test_stream.features)
+    assert columns is not None
+    monitor, tally = DeviceMonitor(profile), Tally(profile)
+    for row, column in zip(rows[:50], columns[:50], strict=True):
+        line = " ".join(map(str, [*row, *column]))
+        step = parse_step(line, profile.inputs, quantised=True)
+        assert tally.take(step) == monitor.step(row, column)
+    for wrong in ("0.5 " * 39, "256 " + "0 " * 38, "1 " * 38 + "200"):
+        assert parse_step(wrong, profile.inputs, quantised=True).posterior is None
+
+
+def test_a_serial_port(
+    saved: str, test_stream: tcuq.Stream, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Lines through a pseudo-terminal, as from a board; unplugging it ends the watch."""
+    assert test_stream.features is not None
+    board, port = os.openpty()
+    name = os.ttyname(port)
+    text = "\n".join(
+        as_line(p, f)
+        for p, f in zip(test_stream.posteriors[:30], test_stream.features[:30], strict=True)
+    )
+
+    def speak() -> None:
+        while termios.tcgetattr(port)[3] & termios.ECHO:  # until the watcher has opened it
+            time.sleep(0.05)
+        time.sleep(0.3)
+        for line in text.splitlines():
+            os.write(board, f"{line}\n".encode())
+        time.sleep(1)
+        os.close(board)
+
+    speaker = threading.Thread(target=speak, daemon=True)
+    speaker.start()
+    assert main(["watch", saved, f"serial:{name}"]) == 1
+    speaker.join(10)
+    os.close(port)
+    said = capsys.readouterr()
+    assert said.out.splitlines()[-1].startswith("steps 30 accept ")
+    assert name in said.err
+
+
+def test_refusals(
+    saved: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    synthetic: Callable[..., tcuq.Stream],
+) -> None:
+    """A stream of another kind, a port that is not there, a rate that is none."""
+    from tcuq.recording import save_stream
+
+    save_stream(synthetic(20, classes=7, width=32), tmp_path / "s.npz")
+    assert main(["watch", saved, str(tmp_path / "s.npz")]) == 1
+    assert "kind must be 'logits'" in capsys.readouterr().err
+    assert main(["watch", saved, "serial:/dev/no-such-port"]) == 1
+    assert "/dev/no-such-port" in capsys.readouterr().err
+    assert main(["watch", saved, FAULT, "--rate", "-1"]) == 1
+    assert "rate must lie above 0" in capsys.readouterr().err
+
+
+def test_rate_is_kept(test_stream: tcuq.Stream) -> None:
+    """Twenty steps at a hundred a second take a fifth of a second."""
+    begun = time.monotonic()
+    steps = list(recorded_steps(test_stream.cut(0, 21), 100.0))
+    assert 0.19 <= time.monotonic() - begun < 2
+    assert len([s for s in steps if isinstance(s, Step)]) == 21
