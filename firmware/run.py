@@ -107,10 +107,15 @@ def rows(runs: list[Run], sizes: list[Size]) -> Iterator[Row]:
             f"{r.counts.mean:,.0f}",
             None if most is None else r.counts.mean <= most,
         )
-    over = max(runs, key=lambda r: r.counts.whole.worst - r.counts.mean)
+    here = max((r for r in runs if r.cpu is M4), key=_over)
     yield _limit(
-        f"instructions of a worst step over the mean ({over.cpu.title}, {over.scenario.title})",
-        MOST_OVER_MEAN, over.counts.whole.worst - over.counts.mean,
+        f"instructions of a worst step over the mean, {M4.title} ({here.scenario.title})",
+        MOST_OVER_MEAN, _over(here),
+    )  # fmt: skip
+    widest = max(runs, key=_over)
+    yield Row(
+        "instructions of a worst step over the mean, any CPU",
+        "stated", f"{_over(widest):,.0f} ({widest.cpu.title}, {widest.scenario.title})", None,
     )  # fmt: skip
     for size in sizes:
         apis = "tcuq_init and tcuq_step" if size.name == "tcuq" else "the whole interface"
@@ -123,13 +128,17 @@ def rows(runs: list[Run], sizes: list[Size]) -> Iterator[Row]:
         found = next(r for r in runs if r.cpu is M4 and r.scenario.name == name)
         yield _limit(f"RAM bytes of state, {found.scenario.title}", most, sum(found.ram.values()))
     taken = [*((r.cpu, r.stack) for r in runs), *((s.cpu, s.stack) for s in sizes)]
-    here = max(found.size for cpu, found in taken if cpu is M4)
-    yield _limit(f"stack bytes of tcuq_step, {M4.title}, deepest of all builds", MOST_STACK, here)
+    on_m4 = max(found.size for cpu, found in taken if cpu is M4)
+    yield _limit(f"stack bytes of tcuq_step, {M4.title}, deepest of all builds", MOST_STACK, on_m4)
     cpu, deepest = max(taken, key=lambda pair: pair[1].size)
     yield Row(
         "stack bytes of tcuq_step, deepest of all CPUs and builds",
         "stated", f"{deepest.size} ({cpu.title})", None,
     )  # fmt: skip
+
+
+def _over(run: Run) -> float:
+    return run.counts.whole.worst - run.counts.mean
 
 
 def _limit(what: str, most: int, measured: float) -> Row:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from benchmark.report.claims import (
     CLOSE,
+    METHODS,
     Claim,
+    Pair,
     compared,
     lead_claim,
     leads,
@@ -15,15 +17,16 @@ from benchmark.report.claims import (
     page,
     paper,
     standing,
+    tried,
 )
-from benchmark.report.held import TITLES, mean, values
+from benchmark.report.held import TITLES, by_seed, mean
 
 HALF = 0.5
 FIRMWARE = Path(__file__).resolve().parents[2] / "results" / "firmware.json"
 DROPS, SHUFFLED = "accuracy-drops-coherent-streams", "accuracy-drops-shuffled-iid-streams"
 FAILURES = "failures-in-distribution-auroc-right-against-wrong"
 OTHERS = "other-things-auroc-rightly-predicted-against-out-of-distribution"
-SEVERITY = "cifar-10-c-by-severity-shuffled-streams"
+SEVERITY = "cifar-10-c-by-severity-coherent-streams"
 PROBABILITIES = "probabilities-in-distribution"
 ABLATED = "the-papers-choices-one-at-a-time"
 STREAMING = "threshold-budget-and-arithmetic"
@@ -74,9 +77,7 @@ def _boards() -> list[Claim]:
 
 def _drops() -> list[Claim]:
     by_severity = paper()["accuracy_drop_by_severity"]["TCUQ"][-1]
-    ours = values(
-        "detection", "cifar10", "drop AUPRC by severity/5", score="tcuq assisted", kind="iid"
-    )
+    ours = tried("cifar10", "drop AUPRC by severity/5", METHODS["TCUQ"], "coherent")
     worst = _severity_leads()
     return [
         lead_claim(
@@ -89,7 +90,7 @@ def _drops() -> list[Claim]:
         Claim(
             "figure of accuracy drops (b)",
             f"on CIFAR-10-C TCUQ leads at every severity, {by_severity:.2f} at severity 5",
-            f"{mean(ours):.2f} at severity 5; leads at {sum(worst)} of 5 severities",
+            f"{mean([*ours.values()]):.2f} at severity 5; leads at {sum(worst)} of 5 severities",
             of_cases(worst),
             SEVERITY,
         ),
@@ -110,8 +111,8 @@ def _drops() -> list[Claim]:
             "TCUQ above a temperature-scaled confidence on accuracy drops",
             {
                 f"{TITLES[task]} {kind}": (
-                    values("detection", task, "drop AUPRC", score="tcuq assisted", kind=kind),
-                    values("detection", task, "drop AUPRC", score="temperature", kind=kind),
+                    tried(task, "drop AUPRC", METHODS["TCUQ"], kind),
+                    by_seed("detection", task, "drop AUPRC", score="temperature", kind=kind),
                 )
                 for task in ("mnist", "speech", "cifar10")
                 for kind in ("iid", "coherent")
@@ -156,11 +157,11 @@ def _failures() -> list[Claim]:
 
 
 def _probabilities() -> list[Claim]:
-    def pair(task: str, measure: str, one: str, other: str) -> tuple[list[float], list[float]]:
+    def pair(task: str, measure: str, one: str, other: str) -> Pair:
         where = {"kind": "iid"}
         return (
-            values("detection", task, f"probabilities/{measure}", score=one, **where),
-            values("detection", task, f"probabilities/{measure}", score=other, **where),
+            by_seed("detection", task, f"probabilities/{measure}", score=one, **where),
+            by_seed("detection", task, f"probabilities/{measure}", score=other, **where),
         )
 
     tasks = ("mnist", "speech", "cifar10")
@@ -218,11 +219,11 @@ def _probabilities() -> list[Claim]:
 
 
 def _ablations() -> list[Claim]:
-    def ablated(variant: str, other: str = "tcuq") -> dict[str, tuple[list[float], list[float]]]:
+    def ablated(variant: str, other: str = "tcuq") -> dict[str, Pair]:
         return {
             TITLES[task]: (
-                values("ablations", task, "drop AUPRC", variant=other),
-                values("ablations", task, "drop AUPRC", variant=variant),
+                by_seed("ablations", task, "drop AUPRC", variant=other),
+                by_seed("ablations", task, "drop AUPRC", variant=variant),
             )
             for task in ("mnist", "speech", "cifar10", "hapt", "gas")
         }
@@ -276,8 +277,8 @@ def _ablations() -> list[Claim]:
             "an early-exit ensemble without its last exit is worse (F1 0.818 against 0.854)",
             {
                 TITLES[task]: (
-                    values("detection", task, "probabilities/F1", score="exits", kind="iid"),
-                    values(
+                    by_seed("detection", task, "probabilities/F1", score="exits", kind="iid"),
+                    by_seed(
                         "detection",
                         task,
                         "probabilities/F1",
@@ -295,8 +296,8 @@ def _ablations() -> list[Claim]:
             "early exits with full heads are better than with light ones (F1 0.852 against 0.788)",
             {
                 TITLES[task]: (
-                    values("detection", task, "probabilities/F1", score="exits", kind="iid"),
-                    values("detection", task, "probabilities/F1", score="light exits", kind="iid"),
+                    by_seed("detection", task, "probabilities/F1", score="exits", kind="iid"),
+                    by_seed("detection", task, "probabilities/F1", score="light exits", kind="iid"),
                 )
                 for task in ("mnist", "cifar10")
             },

@@ -30,17 +30,22 @@ def rows(experiment: str, task: str) -> list[Row]:
     return held
 
 
-def values(experiment: str, task: str, measure: str, **where: Any) -> list[float]:  # noqa: ANN401 - JSON's values
-    """A measure over the seeds, of the rows that match; `a/b` looks into a table."""
-    found = []
+def by_seed(experiment: str, task: str, measure: str, **where: Any) -> dict[int, float]:  # noqa: ANN401 - JSON's values
+    """A measure of the rows that match, by seed; `a/b` looks into a table."""
+    found = {}
     for row in rows(experiment, task):
         if all(row.get(name) == value for name, value in where.items()):
             held: Any = row
             for name in measure.split("/", 1) if measure not in row else [measure]:
                 held = held.get(name) if held is not None else None
             if held is not None:
-                found.append(float(held))
+                found[int(row["seed"])] = float(held)
     return found
+
+
+def values(experiment: str, task: str, measure: str, **where: Any) -> list[float]:  # noqa: ANN401 - as above
+    """The same as a list."""
+    return list(by_seed(experiment, task, measure, **where).values())
 
 
 def mean(numbers: Sequence[float]) -> float:

@@ -29,8 +29,8 @@ DRAWN = (
 INTRODUCTION = """# Results of the benchmark
 
 Made by `python -m benchmark.report` from `benchmark/results`; do not edit. Every figure is the mean
-over three networks and streams (seeds 0 to 2) ± their standard deviation. A dash: the network was
-not trained for this task.
+over three networks and streams (seeds 0 to 2) ± their standard deviation; without a ±, of one. A
+dash: not trained or not run for this task.
 
 Protocol: windows of 100 steps; accuracy, by each method's own predictions, has dropped where it is
 more than three standard deviations below the base network's mean on the calibration stream. (A
@@ -61,7 +61,7 @@ def results_page() -> dict[str, str]:
         parts += [f"## {title}\n", _by_task(measure, "coherent")]
         if measure != "shifted failure AUROC":
             parts += ["Shuffled streams:\n", _by_task(measure, "iid")]
-    parts += ["## CIFAR-10-C by severity, shuffled streams\n", "![](severity.svg)\n", _severities()]
+    parts += ["## CIFAR-10-C by severity, coherent streams\n", "![](severity.svg)\n", _severities()]
     parts += ["## Probabilities in distribution\n", *_probabilities()]
     parts += ["## Fitted on one kind of stream, run on the other\n", *_transfer()]
     parts += ["## The paper's choices, one at a time\n", *_ablations()]
@@ -94,7 +94,7 @@ def _has(task: str, measure: str) -> bool:
 
 
 def _by_severity(name: str) -> list[list[float]]:
-    where = {"score": name, "kind": "iid"}
+    where = {"score": name, "kind": "coherent"}
     return [
         values("detection", "cifar10", f"drop AUPRC by severity/{level}", **where)
         for level in SEVERITIES
@@ -119,7 +119,7 @@ def _severity_chart() -> str:
     if not lines:
         return line_chart("not run", [1, 5], {}, x_name="severity", y_name="AUPRC")
     return line_chart(
-        "Accuracy-drop AUPRC on CIFAR-10-C by severity, shuffled streams",
+        "Accuracy-drop AUPRC on CIFAR-10-C by severity, coherent streams",
         SEVERITIES,
         lines,
         x_name="severity",
@@ -134,8 +134,9 @@ def _probabilities() -> list[str]:
     parts = []
     for task in TASKS:
         body = []
+        kind = "coherent" if task == "cifar10" else "iid"
         for name in (*names, "tcuq assisted"):
-            where = {"score": name, "kind": "iid"}
+            where = {"score": name, "kind": kind}
             cells = [values("detection", task, f"probabilities/{m}", **where) for m in wanted]
             if all(cells):
                 title = "temporal assistance" if name == "tcuq assisted" else name

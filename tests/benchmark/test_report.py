@@ -12,7 +12,12 @@ from benchmark.report.results_page import results_page
 
 @pytest.mark.parametrize(
     ("cases", "verdict"),
-    [([True, True], "reproduced"), ([True, False], "partly"), ([False, False], "refuted")],
+    [
+        ([True, True], "reproduced"),
+        ([True, False], "partly"),
+        ([False, False], "refuted"),
+        ([], "not run yet"),
+    ],
 )
 def test_verdict_follows_from_the_cases(cases: list[bool], verdict: Verdict) -> None:
     """All, some or none."""
@@ -21,8 +26,8 @@ def test_verdict_follows_from_the_cases(cases: list[bool], verdict: Verdict) -> 
 
 def test_what_was_not_run_gets_no_verdict_of_its_own() -> None:
     """A comparison without rows says so instead of calling the claim refuted."""
-    claim = compared("a table", "a claim", {"MNIST": ([], [0.5])}, lambda a, b: a > b)
-    assert (claim.measured, claim.verdict) == ("not run", "not possible here")
+    claim = compared("a table", "a claim", {"MNIST": ({}, {0: 0.5})}, lambda a, b: a > b)
+    assert (claim.measured, claim.verdict) == ("not run", "not run yet")
 
 
 def test_every_claim_has_a_measurement_and_a_verdict() -> None:
