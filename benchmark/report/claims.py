@@ -13,6 +13,7 @@ from benchmark.report.held import TITLES, by_seed, mean, shown, table
 Verdict = Literal[
     "reproduced", "partly", "refuted", "not possible here", "not run yet", "cannot matter"
 ]
+Pair = tuple[dict[int, float], dict[int, float]]  # two things by seed
 METHODS = {
     "BASE": "max_prob",
     "MCD": "dropout",
