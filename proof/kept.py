@@ -11,7 +11,7 @@ FOLDER = ROOT / ".proof"
 
 
 def kept(source: str, seconds: int, prove: Callable[[], Proof]) -> Proof:
-    """The proof of a source: read if text, contracts, tools and time are the same."""
+    """The proof of a source; read if its text, contracts, tools and time are the same."""
     path = FOLDER / f"{source}.json"
     name = _name(source, seconds)
     if path.exists():

@@ -92,7 +92,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sources", nargs="*", help="files of the runtime; all if none")
     parser.add_argument("--json", action="store_true", help="keep the result in results/")
-    parser.add_argument("--seconds", type=int, default=60, help="at most, for each goal and prover")
+    parser.add_argument("--seconds", type=int, default=10, help="for each goal and prover")
     asked = parser.parse_args()
     if asked.json and asked.sources:
         parser.error("a result is of all sources")
