@@ -2,13 +2,18 @@
 """Render the benchmark's pages: `python -m benchmark.report`; with `--check`, compare them."""
 
 import argparse
+import json
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmark.report.claims_page import claims_page
 from benchmark.report.results_page import results_page
+from benchmark.report.rows import document
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "benchmark"
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs" / "benchmark"
+KEPT = ROOT / "results" / "benchmark.json"
 
 
 def main() -> None:
@@ -17,16 +22,24 @@ def main() -> None:
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
     stale = []
-    for name, text in (results_page() | claims_page()).items():
-        path = DOCS / name
+    made = {DOCS / name: text for name, text in (results_page() | claims_page()).items()}
+    made[KEPT] = document(_date(check=check))
+    for path, text in made.items():
         if check and (not path.is_file() or path.read_text("utf-8") != text):
-            stale.append(name)
+            stale.append(path.relative_to(ROOT))
         elif not check:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8")
     for name in stale:
-        print(f"docs/benchmark/{name} is out of date: run  python -m benchmark.report")
+        print(f"{name} is out of date: run  python -m benchmark.report")
     sys.exit(1 if stale else 0)
+
+
+def _date(*, check: bool) -> str:
+    """Today, or the day that the kept rows were made."""
+    if check and KEPT.is_file():
+        return str(json.loads(KEPT.read_text("utf-8"))["date"])
+    return datetime.now(UTC).date().isoformat()
 
 
 if __name__ == "__main__":
