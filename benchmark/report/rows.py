@@ -15,12 +15,12 @@ Row = dict[str, Any]
 # Why a row fails, by what it begins with; only failing rows may have a reason.
 REASONS = {
     "accuracy drops, default above every": "see the table by task: on the watch set (593"
-    " calibration steps of two people) novelty is far too easily surprised, and on streams without such people"
-    " ensembles gain as much as our terms; five networks cost five times the passes",
-    "accuracy drops, default against tcuq: worst": "tcuq learns from labels of the very corruptions"
+    " calibration steps of two people) novelty is easily surprised, and ensembles, which mend"
+    " the predictions themselves, gain as much elsewhere at five times the passes",
+    "accuracy drops, default against tcuq": "tcuq learns from labels of the very corruptions"
     " it is judged on; label-free terms cannot know which of them a network survives",
-    "accuracy drops, labelled against tcuq: worst": "weights are fitted step by step, drops are"
-    " judged by windows",
+    "accuracy drops, labelled against tcuq": "weights are fitted step by step, drops are judged by"
+    " windows; where tcuq is near 1 nothing is left to gain",
     "failures": "flips and novelty raise the risk of right predictions, too",
     "other things, default: mean": "the watch network's features hardly tell walking from"
     " exercises; TinyImageNet holds near-CIFAR classes",
