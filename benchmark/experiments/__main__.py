@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from benchmark.experiments.ablations import ablations
+from benchmark.experiments.alarm import alarm
 from benchmark.experiments.choosing import choosing
 from benchmark.experiments.cost import cost
 from benchmark.experiments.detection import detection
@@ -21,6 +22,7 @@ EXPERIMENTS: Mapping[str, Callable[[str], tuple[list[Row], dict[str, str]]]] = {
     "ablations": ablations,
     "streaming": streaming,
     "cost": cost,
+    "alarm": alarm,
 }
 
 

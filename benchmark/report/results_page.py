@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from benchmark.experiments.result import Row
 from benchmark.report.held import TASKS, TITLES, mean, rows, shown, table, values
 from benchmark.report.lines import line_chart
 from benchmark.scores.table import DUMMIES, OURS, SCORES, SEVERAL, SINGLE_PASS
@@ -66,6 +67,7 @@ def results_page() -> dict[str, str]:
     parts += ["## Fitted on one kind of stream, run on the other\n", *_transfer()]
     parts += ["## The paper's choices, one at a time\n", *_ablations()]
     parts += ["## Threshold, budget and arithmetic\n", *_streaming()]
+    parts += ["## False alarms and delays\n", *_alarm()]
     parts += ["## Cost\n", *_cost()]
     return {"index.md": "\n".join(parts), "severity.svg": _severity_chart()}
 
@@ -220,3 +222,48 @@ def _cost() -> list[str]:
     ]
     told = "A backward pass counts as two. Ours are measured as firmware ([Cost](../cost.md)).\n"
     return ["`python -m benchmark.experiments cost mnist`\n", told, table(["score", *names], body)]
+
+
+ALARM = """`python -m benchmark.experiments alarm mnist hapt gas`
+
+*parts*: calibrated on the calibration part, run on test samples, 12 calibrations of 80,000 steps
+each; *mixed*: both dealt anew from all samples, for HAPT within each person. Where a count is over
+what is allowed the promise broke: on HAPT all of them come from one dealing of people in twelve
+(two of twelve if mixed), whose run side holds people unlike any calibrated on. The independent unit
+is the person, and there are too few. Delays are medians over onsets at severity 4 (gas: later
+months), a dash where more than half were missed; *equal*: the detector's limit was set, with the
+test streams in hand, to give no more false alarms than ours at h = 20. The risk that the others
+were given is that of the two-term score, the default when these were run; gas labels were drawn
+uniformly. Where a mend came from: on gas these very streams showed that a repeated row was in every
+fold of the calibration (1,288 / 952 / 741 false alarms before, 19 / 9 / 3 after).
+"""
+
+
+def _alarm() -> list[str]:
+    tasks = [task for task in TASKS if rows("alarm", task)]
+    promised = [
+        [TITLES[task], row["dealing"], str(row["h"]), f"{row['steps']:,}", f"{row['allowed']:.1f}",
+         str(row["false alarms"])]
+        for task in tasks
+        for row in rows("alarm", task)
+        if row["what"] == "promise" and row["arithmetic"] == "device"
+    ]  # fmt: skip
+    delays = [
+        [
+            TITLES[task], row["detector"], row["signal"], row["limits"],
+            f"{row['per million']:,.0f}", *_delay(row.get("severity 4") or row["drift"]),
+        ]
+        for task in tasks
+        for row in rows("alarm", task)
+        if row["what"] == "delays"
+    ]  # fmt: skip
+    return [
+        ALARM,
+        table(["set", "dealing", "h", "steps", "allowed", "false alarms"], promised),
+        table(["set", "detector", "of", "limits", "false a million", "delay", "missed"], delays),
+    ]
+
+
+def _delay(row: Row) -> list[str]:
+    median = row.get("median delay")
+    return ["–" if median is None else f"{median:,.0f}", f"{row['missed']} of {row['onsets']}"]
