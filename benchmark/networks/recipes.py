@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How each network is trained: plain data, so that its hash can name the weights.
 
-Epochs were chosen on calibration and development parts; the watch set takes HAPT's unseen.
+Those of base come from short trials on calibration and development parts; see the README.
 """
 
 from dataclasses import asdict, dataclass, fields, replace
