@@ -15,16 +15,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "ours": tuple(OURS),
     "know nothing": tuple(DUMMIES),
 }
-DRAWN = (
-    "max_prob",
-    "ensemble",
-    "dropout",
-    "exits",
-    "hydra",
-    "odin",
-    "tcuq assisted",
-    "recommended",
-)
+DRAWN = ("max_prob", "ensemble", "dropout", "exits", "hydra", "odin", "tcuq", "recommended")
 
 
 INTRODUCTION = """# Results of the benchmark
@@ -126,7 +117,7 @@ def _severity_chart() -> str:
         lines,
         x_name="severity",
         y_name="accuracy-drop AUPRC",
-        bold=("tcuq assisted", "recommended"),
+        bold=("tcuq", "recommended"),
     )
 
 
