@@ -154,9 +154,9 @@ al., *TCUQ: Single-Pass Uncertainty Quantification from Temporal Consistency wit
 Conformal Calibration for TinyML*. TCUQ here is its score on a network trained with
 temporal-assistance exits (`tcuq assisted`; on CIFAR-10, where it was not trained, on the plain
 network), fitted with free signs, as the paper fits it.
-*Reproduced*: it holds in every case shown; *partly*: in some; *refuted*: in none. Where TCUQ is said
-to lead, a difference up to 0.005 is a tie. Where no ± stands, one network of a kind was trained so
-far, and the verdict is provisional.
+*Reproduced*: it holds in every case shown; *partly*: in some; *refuted*: in none. Where TCUQ is
+said to lead, a difference up to 0.005 is a tie. Where no ± stands, one network of a kind was
+trained so far, and the verdict is provisional.
 
 What differs from the paper's protocol: corruptions are regenerated with the published constants,
 not the published arrays; schedules are shorter (CIFAR-10: 20 epochs, its variants 3 more, where the
