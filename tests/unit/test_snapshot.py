@@ -140,7 +140,7 @@ def test_foreign_profile_is_refused(profile: tcuq.Profile) -> None:
     assert f"profile must be {other.sha256[:8]}, got {profile.sha256[:8]}" in message
 
 
-def same_content(one: bytes, other: bytes) -> bool:
+def same_content(one: bytes | bytearray, other: bytes) -> bool:
     """1e-05 and 1E-05 are one number, as are two texts whose 17th digit decides nothing."""
     try:
         return bool(json.loads(one) == json.loads(other))
