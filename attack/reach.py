@@ -2,6 +2,7 @@
 """Which lines of the runtime the kept inputs reach, over all builds: whole, smallest and DSP."""
 
 import os
+import re
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,8 @@ from pathlib import Path
 
 from fuzzers import BY_HAND, DSP, HERE, without_assembly
 from toolchain import ALONE, RUNTIME, ToolError, run
+
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +40,13 @@ def reach(folder: Path, corpora: Sequence[Path], runtime: Path = RUNTIME) -> Rea
 
 
 def not_code(runtime: Path) -> Iterator[str]:
-    """Lines that no compiler here sees: directives, and loops by hand, which the emulator runs."""
+    """Lines no compiler here sees: directives, contracts, and loops by hand (emulated instead)."""
     for path in runtime.glob("tcuq*.[ch]"):
         text = path.read_text("utf-8")
         plain = BY_HAND.sub(lambda found: "#\n" * found[0].count("\n"), text)
-        for number, line in enumerate(plain.splitlines(), start=1):
-            if line.startswith("#"):
+        code = COMMENT.sub(lambda found: "\n" * found[0].count("\n"), plain)
+        for number, line in enumerate(code.splitlines(), start=1):
+            if not line.strip() or line.startswith("#"):
                 yield f"{path.name}:{number}"
 
 
