@@ -8,7 +8,7 @@ or not there, so an interrupted run repeats at most one part.
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +56,15 @@ def cached(
             _write(path, part, end - begin)
         parts.append(part)
         report(end)
-    joined = {column: np.concatenate([part[column] for part in parts]) for column in parts[0]}
+    joined = joined_rows(parts)
     _write(whole, joined, steps)
     shutil.rmtree(folder)
     return joined
+
+
+def joined_rows(parts: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
+    """Outputs of consecutive steps as one."""
+    return {column: np.concatenate([part[column] for part in parts]) for column in parts[0]}
 
 
 def _read(path: Path, steps: int) -> dict[str, Array] | None:

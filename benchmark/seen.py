@@ -120,8 +120,3 @@ class _Shown:
         held = cached(name, len(self.first), run)
         place = self.place.ravel()
         return {column: values[place] for column, values in held.items()}
-
-
-def joined_rows(parts: Sequence[Outputs]) -> dict[str, Array]:
-    """Outputs of consecutive steps as one."""
-    return {column: np.concatenate([part[column] for part in parts]) for column in parts[0]}

@@ -14,8 +14,9 @@ import numpy as np
 from benchmark.corruptions.inertial import SUITE
 from benchmark.data.samples import Array, Ints, Recording
 from benchmark.detectors.pools import SPAN, Dealing, Sides, as_recorded
+from benchmark.outputs import joined_rows
 from benchmark.recordings import faulted, windows
-from benchmark.seen import Network, joined_rows
+from benchmark.seen import Network
 from benchmark.streams import Episode
 from tcuq import Stream
 

@@ -7,11 +7,12 @@ from benchmark.data import gas_drift
 from benchmark.data.samples import Samples
 from benchmark.detectors.pools import SPAN, Pool, Spans, as_recorded, corrupted, sampled
 from benchmark.detectors.recorded import recorded
+from benchmark.outputs import joined_rows
 from benchmark.scenes.corrupted import Corrupted
 from benchmark.scenes.inertial import Inertial
 from benchmark.scenes.scene import streamed
 from benchmark.scenes.tasks import MAKERS
-from benchmark.seen import Network, joined_rows
+from benchmark.seen import Network
 
 SEVERITIES = (2, 4)
 

@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-from scipy.stats import chi2
 
 from benchmark.detectors.cases import (
     Case,
@@ -29,13 +28,12 @@ from benchmark.detectors.detector import Detector, least, quiet
 from benchmark.detectors.ours import Ours
 from benchmark.detectors.pools import DEALINGS, Dealing, Pool
 from benchmark.detectors.tasks import pool
-from benchmark.experiments.crew import network
+from benchmark.experiments.crew import network, seeds_of
 from benchmark.experiments.result import Row
 from tcuq import AlarmFlag
+from tcuq.evaluate.measures import poisson_interval
 
 LEVELS = (14, 17, 20)
-SEEDS = (0, 1, 2)
-CONFIDENCE = 0.95
 
 
 def alarm(task: str) -> tuple[list[Row], dict[str, str]]:
@@ -64,16 +62,11 @@ def alarm(task: str) -> tuple[list[Row], dict[str, str]]:
 def _pools(task: str) -> tuple[dict[int, Pool], dict[str, str]]:
     """By seed, for each network that is trained."""
     pools, networks = {}, {}
-    for seed in SEEDS:
-        try:
-            found = network(task, "base", seed)
-        except FileNotFoundError:
-            continue
+    for seed in seeds_of(task):
+        found = network(task, "base", seed)
         _say(f"{task}: samples through network {seed}")
         pools[seed] = pool(task, found, seed)
         networks[f"base-{seed}"] = found.sha256
-    if not pools:
-        raise FileNotFoundError(f"no base network of {task} is trained")
     return pools, networks
 
 
@@ -84,7 +77,7 @@ def promise(dealing: Dealing, cases: Sequence[Case]) -> Iterator[Row]:
         for h in LEVELS:
             flags = [Ours(device=device).flags(case.calm, h) for case in cases]
             counts = [int((one > 0).sum()) for one in flags]
-            low, high = interval(sum(counts))
+            low, high = poisson_interval(sum(counts))
             yield {
                 "what": "promise",
                 "dealing": dealing,
@@ -102,13 +95,6 @@ def promise(dealing: Dealing, cases: Sequence[Case]) -> Iterator[Row]:
                     for flag in AlarmFlag
                 },
             }
-
-
-def interval(count: int) -> tuple[float, float]:
-    """The 95 % interval of a Poisson mean, after so many were counted."""
-    rest = (1 - CONFIDENCE) / 2
-    low = float(chi2.ppf(rest, 2 * count) / 2) if count else 0.0
-    return low, float(chi2.ppf(1 - rest, 2 * count + 2) / 2)
 
 
 def _entrant(contender: Contender, cases: Sequence[Case], most: int) -> Entrant:

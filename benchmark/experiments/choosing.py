@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from benchmark.experiments.crew import looked_at, seeds_of
 from benchmark.experiments.detection import networks_of, worth
 from benchmark.experiments.result import Row
-from benchmark.scores.monitors import DOUBT, Monitored, five_terms
-from benchmark.scores.table import OURS, SINGLE_PASS, Entry
+from benchmark.scores.monitors import Monitored, five_terms
+from benchmark.scores.table import ANCHORED, OURS, SINGLE_PASS, Entry, H, M, N
 from tcuq import TermPlan
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ LAYERS = {"an earlier layer": ("early",), "both layers": ("features", "early")}
 # Sets that were explored before anything was frozen: their other things may be looked at, too.
 EXPLORED = frozenset({"mnist", "fashion_mnist", "hapt"})
 LISTS: Mapping[str, tuple[TermPlan, ...]] = {
-    "anchored": (DOUBT, TermPlan("novelty", dead=4.0)),
-    "N": five_terms(0.5, 1.5, 1.5, 0.25),
-    "H": five_terms(0.5, 0.5, 0.5, 0.5),
-    "M": five_terms(0.5, 1.0, 1.0, 0.25),
+    "anchored": ANCHORED,
+    "N": N,
+    "H": H,
+    "M": M,
     "R": five_terms(0.5, 0.5, 0.5, 0.5, novelty_cap=12.0),
     "R1": five_terms(1.0, 0.5, 0.5, 0.5, novelty_cap=12.0),
     "R flips": five_terms(0.5, 0.5, 0.5, 1.0, novelty_cap=12.0),

@@ -48,6 +48,6 @@ class Perturbed:
 
 def perturbed(base: Trained) -> Perturbed:
     """With the step that makes calibration samples most certain, as Hsu and others choose it."""
-    x = TASKS[base.task].load()["calibration"].x[:TRIED_ON]
-    certainty = {step: float(base.odin(x, step, TEMPERATURE).mean()) for step in EPSILONS}
+    x = base.prepared(TASKS[base.task].load()["calibration"].x[:TRIED_ON])
+    certainty = {step: float(base.odin_prepared(x, step, TEMPERATURE).mean()) for step in EPSILONS}
     return Perturbed(base, max(certainty, key=lambda step: certainty[step]))

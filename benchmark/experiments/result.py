@@ -2,6 +2,7 @@
 """Results as files: rows, and the command, versions, networks and data that made them."""
 
 import json
+import math
 import platform
 import time
 from collections.abc import Mapping, Sequence
@@ -73,7 +74,7 @@ def _one_row_a_line(document: dict[str, Any]) -> str:
 
 def _rounded(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
     if isinstance(value, float):
-        return None if value != value else round(value, 4)  # noqa: PLR0124 - NaN alone differs from itself
+        return None if math.isnan(value) else round(value, 4)
     if isinstance(value, Mapping):
         return {name: _rounded(held) for name, held in value.items()}
     return value

@@ -19,6 +19,7 @@ from benchmark.networks.network import Network
 from benchmark.networks.posterior import PosteriorNetwork
 from benchmark.networks.recipes import Recipe, recipe_of
 from benchmark.networks.training import CHUNK, Training, accuracy
+from benchmark.outputs import joined_rows
 
 TASKS = tuple(tasks.TASKS)
 VARIANTS = ("base", "assisted", "exits", "dropout", "hydra", "wide", "postnet")
@@ -57,7 +58,7 @@ class Trained:
             self._said(torch.from_numpy(x[begin : begin + CHUNK]), seed, begin)
             for begin in range(0, len(x), CHUNK)
         ]
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return joined_rows(parts)
 
     @torch.inference_mode()
     def _said(self, inputs: torch.Tensor, seed: int, begin: int) -> dict[str, Array]:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The paper's claims, table by table and figure by figure: what we measured, and the verdict."""
 
+import math
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -55,7 +56,7 @@ def standing(task: str, measure: str, kind: str) -> dict[str, float]:
         name: mean([v for seed, v in tried(task, measure, score, kind).items() if seed in ours])
         for name, score in METHODS.items()
     }
-    return {name: value for name, value in found.items() if value == value}  # noqa: PLR0124 - not NaN
+    return {name: value for name, value in found.items() if not math.isnan(value)}
 
 
 def tried(task: str, measure: str, score: str, kind: str) -> dict[int, float]:

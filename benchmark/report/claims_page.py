@@ -19,7 +19,7 @@ from benchmark.report.claims import (
     standing,
     tried,
 )
-from benchmark.report.held import TITLES, by_seed, mean
+from benchmark.report.held import TITLES, by_seed, calm_kind, mean
 
 HALF = 0.5
 FIRMWARE = Path(__file__).resolve().parents[2] / "results" / "firmware.json"
@@ -161,48 +161,53 @@ def _failures() -> list[Claim]:
     ]
 
 
-def _probabilities() -> list[Claim]:
-    def pair(task: str, measure: str, one: str, other: str) -> Pair:
-        where = {"kind": "iid"}
-        return (
-            by_seed("detection", task, f"probabilities/{measure}", score=one, **where),
-            by_seed("detection", task, f"probabilities/{measure}", score=other, **where),
-        )
+def _posteriors(task: str, measure: str, one: str, other: str) -> Pair:
+    """A measure of two methods' probabilities in distribution."""
+    where = {"kind": calm_kind(task)}
+    return (
+        by_seed("detection", task, f"probabilities/{measure}", score=one, **where),
+        by_seed("detection", task, f"probabilities/{measure}", score=other, **where),
+    )
 
+
+def _probabilities() -> list[Claim]:
     tasks = ("mnist", "speech", "cifar10")
     return [
         compared(
             "table of calibration",
             "TCUQ's posterior (temporal assistance) has a lower NLL than BASE's",
-            {TITLES[t]: pair(t, "NLL", "tcuq assisted", "max_prob") for t in tasks},
+            {TITLES[t]: _posteriors(t, "NLL", "tcuq assisted", "max_prob") for t in tasks},
             lt,
             PROBABILITIES,
         ),
         compared(
             "table of calibration",
             "on MNIST and SpeechCmd TCUQ has the lowest NLL of all, DEEP included",
-            {TITLES[t]: pair(t, "NLL", "tcuq assisted", "ensemble") for t in tasks[:2]},
+            {TITLES[t]: _posteriors(t, "NLL", "tcuq assisted", "ensemble") for t in tasks[:2]},
             lt,
             PROBABILITIES,
         ),
         compared(
             "table of calibration, table of temperature scaling",
             "TCUQ's posterior has a lower NLL than a temperature-scaled one",
-            {TITLES[t]: pair(t, "NLL", "tcuq assisted", "temperature") for t in tasks},
+            {TITLES[t]: _posteriors(t, "NLL", "tcuq assisted", "temperature") for t in tasks},
             lt,
             PROBABILITIES,
         ),
         compared(
             "table of PostNet",
             "TCUQ's posterior has a lower NLL than a posterior network's",
-            {TITLES[t]: pair(t, "NLL", "tcuq assisted", "postnet") for t in ("mnist", "cifar10")},
+            {
+                TITLES[t]: _posteriors(t, "NLL", "tcuq assisted", "postnet")
+                for t in ("mnist", "cifar10")
+            },
             lt,
             PROBABILITIES,
         ),
         compared(
             "table of temporal assistance",
             "with it NLL falls on CIFAR-10 (0.435 against 0.459)",
-            {"CIFAR-10": pair("cifar10", "NLL", "tcuq assisted", "max_prob")},
+            {"CIFAR-10": _posteriors("cifar10", "NLL", "tcuq assisted", "max_prob")},
             lt,
             PROBABILITIES,
         ),
@@ -281,17 +286,8 @@ def _ablations() -> list[Claim]:
             "table of the final exit",
             "an early-exit ensemble without its last exit is worse (F1 0.818 against 0.854)",
             {
-                TITLES[task]: (
-                    by_seed("detection", task, "probabilities/F1", score="exits", kind="iid"),
-                    by_seed(
-                        "detection",
-                        task,
-                        "probabilities/F1",
-                        score="exits without the last",
-                        kind="iid",
-                    ),
-                )
-                for task in ("mnist", "speech", "cifar10")
+                TITLES[t]: _posteriors(t, "F1", "exits", "exits without the last")
+                for t in ("mnist", "speech", "cifar10")
             },
             gt,
             PROBABILITIES,
@@ -299,13 +295,7 @@ def _ablations() -> list[Claim]:
         compared(
             "table of exit heads",
             "early exits with full heads are better than with light ones (F1 0.852 against 0.788)",
-            {
-                TITLES[task]: (
-                    by_seed("detection", task, "probabilities/F1", score="exits", kind="iid"),
-                    by_seed("detection", task, "probabilities/F1", score="light exits", kind="iid"),
-                )
-                for task in ("mnist", "cifar10")
-            },
+            {TITLES[t]: _posteriors(t, "F1", "exits", "light exits") for t in ("mnist", "cifar10")},
             gt,
             PROBABILITIES,
         ),

@@ -48,6 +48,11 @@ def values(experiment: str, task: str, measure: str, **where: Any) -> list[float
     return list(by_seed(experiment, task, measure, **where).values())
 
 
+def calm_kind(task: str) -> str:
+    """The kind of stream whose in-distribution figures are shown: shuffled where that was run."""
+    return "iid" if any(row["kind"] == "iid" for row in rows("detection", task)) else "coherent"
+
+
 def mean(numbers: Sequence[float]) -> float:
     """NaN where there is none."""
     return float(np.mean(numbers)) if numbers else float("nan")

@@ -14,7 +14,6 @@ from benchmark.detectors.ours import calibrated
 from benchmark.detectors.peers import QuickKswin
 from benchmark.detectors.pools import DEALINGS, SPAN, Dealing, Spans, sampled
 from benchmark.detectors.recorded import Recorded
-from benchmark.experiments.alarm import interval
 from tcuq import Stream
 
 CLASSES, WIDTH = 4, 6
@@ -93,12 +92,6 @@ def test_least_is_infinite_if_nothing_is_enough() -> None:
     """A detector that no limit can silence gets an infinite one."""
     assert least([1, 2, 3], lambda limit: limit >= 2) == 2
     assert least([1, 2, 3], lambda _: False) == float("inf")
-
-
-def test_poisson_interval_is_the_textbook_one() -> None:
-    """Nothing counted leaves room for 3.7, ten for 4.8 to 18.4."""
-    assert interval(0) == pytest.approx((0, 3.689), abs=1e-3)
-    assert interval(10) == pytest.approx((4.795, 18.390), abs=1e-3)
 
 
 class Echo:

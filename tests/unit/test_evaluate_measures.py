@@ -135,3 +135,9 @@ def test_detection_delays_by_hand(alarm: str, shifted: str, delays: list[float])
         np.array([c == "x" for c in alarm]), np.array([c == "#" for c in shifted])
     )
     assert found.tolist() == delays
+
+
+def test_poisson_interval_is_the_textbook_one() -> None:
+    """Nothing counted leaves room for 3.7, ten for 4.8 to 18.4."""
+    assert m.poisson_interval(0) == pytest.approx((0, 3.689), abs=1e-3)
+    assert m.poisson_interval(10) == pytest.approx((4.795, 18.390), abs=1e-3)

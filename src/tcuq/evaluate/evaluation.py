@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
 
 from tcuq.autocorrelation import autocorrelation_time
 from tcuq.budget import Outcome
@@ -308,8 +307,7 @@ class _Bench:
 
     def _false_alarms(self, count: int, steps: int, h: int) -> Measure:
         million = 1e6 / steps
-        low = chi2.ppf(0.025, 2 * count) / 2 if count else 0.0
-        high = chi2.ppf(0.975, 2 * count + 2) / 2
+        low, high = m.poisson_interval(count)
         return Measure(
             "false alarms per million steps",
             count * million,

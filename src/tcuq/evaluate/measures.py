@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import chi2
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "expected_calibration_error",
     "moving_mean",
     "negative_log_likelihood",
+    "poisson_interval",
     "risk_coverage",
     "worst_window_rate",
 ]
@@ -98,6 +100,12 @@ def worst_window_rate(hits: Bools, window: int) -> float:
     counted = np.concatenate([[0], np.cumsum(hits)])
     size = min(window, len(hits))
     return float((counted[size:] - counted[:-size]).max() / size)
+
+
+def poisson_interval(count: int) -> tuple[float, float]:
+    """The 95 % interval of a Poisson mean, after so many were counted."""
+    low = float(chi2.ppf(0.025, 2 * count) / 2) if count else 0.0
+    return low, float(chi2.ppf(0.975, 2 * count + 2) / 2)
 
 
 def detection_delays(alarm: Bools, shifted: Bools) -> Floats:
