@@ -54,7 +54,9 @@ def _kept(score: Monitored, alpha: float, at_home: Seen, away: Seen) -> dict[str
     device = DeviceMonitor(score.profile()).run_stream(at_home.stream("base"))
     shifted = Monitor(score.profile()).run_stream(away.stream("base"))
     harsh = away.shifted & ((away.severity >= HARSH) | (away.severity == 0))
-    wrong = home.label != at_home.labels
+    known, labelled = at_home.labels >= 0, harsh & (away.labels >= 0)
+    wrong = (home.label != at_home.labels)[known]
+    device_wrong = (device.label != at_home.labels)[known]
     return {
         "exceedance deviation": abs(float(home.exceeded.mean()) - alpha),
         "first 500 steps": float(home.exceeded[:500].mean()),
@@ -64,15 +66,15 @@ def _kept(score: Monitored, alpha: float, at_home: Seen, away: Seen) -> dict[str
             home.outcome == Outcome.ABSTAIN, min(WINDOW, len(home))
         ),
         "requests, harsh shift": float((shifted.outcome != Outcome.ACCEPT)[harsh].mean()),
-        "error among accepted, harsh shift": _error(away, shifted, harsh),
-        "error, harsh shift": float((shifted.label != away.labels)[harsh].mean()),
+        "error among accepted, harsh shift": _error(away, shifted, labelled),
+        "error, harsh shift": float((shifted.label != away.labels)[labelled].mean()),
         "device differs in label or outcome": float(
             ((device.outcome != home.outcome) | (device.label != home.label)).mean()
         ),
-        "failure AUROC": auroc(wrong, home.risk),
-        "failure AUROC, device": auroc(device.label != at_home.labels, device.risk),
-        "failure AUPRC": auprc(wrong, home.risk),
-        "failure AUPRC, device": auprc(device.label != at_home.labels, device.risk),
+        "failure AUROC": auroc(wrong, home.risk[known]),
+        "failure AUROC, device": auroc(device_wrong, device.risk[known]),
+        "failure AUPRC": auprc(wrong, home.risk[known]),
+        "failure AUPRC, device": auprc(device_wrong, device.risk[known]),
     }
 
 
