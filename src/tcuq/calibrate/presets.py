@@ -39,14 +39,14 @@ class TermPlan:
     weight: float = 1.0
 
 
-# Doubt; unusual features, now and for a while; features that stopped changing; labels that flip.
-# With labels, which weigh them, flips for a while instead of lasting novelty.
+# Doubt; unusual features, now and for a while; labels that stopped changing; labels that flip.
+# With labels, which weigh them: features that stopped changing, and flips for a while.
 # Chosen on development data, docs/decisions/0008.
 LABEL_FREE_TERMS = (
     TermPlan("low_confidence", cap=8.0),
     TermPlan("novelty", dead=4.0, cap=12.0),
-    TermPlan("novelty", ewma=5, dead=6.0, cap=10.0, weight=0.2),
-    TermPlan("instability", tail="lower", ewma=5, cap=4.0, weight=0.3),
+    TermPlan("novelty", ewma=5, dead=6.0, cap=2.0, weight=0.5),
+    TermPlan("inconsistency", tail="lower", ewma=5, dead=6.0, cap=2.0, weight=0.5),
     TermPlan("inconsistency", cap=8.0, weight=0.5),
 )
 LABELLED_TERMS = (
