@@ -27,7 +27,7 @@ from export import write_c
 from footprint_profiles import Drawn, draw
 from sizes import stack
 from tcuq.export import cpus
-from tcuq.export.compiling import FLASHED, compile_objects, compiler_version, linked_sections
+from tcuq.export.compiling import FLASHED, gcc, linked_sections
 from tcuq.export.footprint import (
     OPTIMISATIONS,
     Interface,
@@ -38,7 +38,7 @@ from tcuq.export.footprint import (
 from tcuq.export.sources import parts_needed, runtime_sources
 from tcuq.export.work import Work, step_work
 from tcuq.quantize import quantize
-from toolchain import CPUS, FLAGS, HERE, Cpu, run
+from toolchain import CPUS, FLAGS, HERE, Cpu, compiler_version, run
 
 TABLE = Path(__file__).resolve().parents[1] / "src/tcuq/export/footprint.json"
 BEGUN = TABLE.with_name("footprint.part.json")
@@ -91,15 +91,16 @@ class Bench:
         place.mkdir(parents=True)
         for name, text in runtime_sources().items():
             (place / name).write_text(text, "utf-8")
-        told = [*options(build), "-fcallgraph-info=su"]
-        return compile_objects(cpus.CPUS[title(self.cpu)], place, self.optimise, told)
+        sources = sorted(place.glob("*.c"))
+        run([*self.gcc(place, build), "-fcallgraph-info=su", "-c", *sources], cwd=place)
+        return [place / f"{source.stem}.o" for source in sources]
 
     def code(self, build: Build, objects: list[Path]) -> dict[str, int]:
         """Bytes that each interface keeps."""
-        telemetry, found = "telemetry" in build, {}
+        compiler, found = gcc(cpus.CPUS[title(self.cpu)]), {}
         for interface in get_args(Interface):
-            roots = interface_functions(interface, telemetry=telemetry)
-            sections = linked_sections(cpus.CPUS[title(self.cpu)], objects, roots)
+            roots = interface_functions(interface, telemetry="telemetry" in build)
+            sections = linked_sections(compiler, objects, roots, self.optimise)
             found[interface] = sum(sections.get(section, 0) for section in FLASHED)
         return found
 
@@ -129,7 +130,7 @@ class Bench:
         sources = [HERE / self.cpu.startup, *(HERE / f"{name}.c" for name in SUPPORT)]
         place = runtime[0].parent / "support"
         place.mkdir()
-        run([*self.gcc(runtime, build), "-c", *sources], cwd=place)
+        run([*self.gcc(runtime[0].parent, build), "-c", *sources], cwd=place)
         return [place / f"{source.stem}.o" for source in sources]
 
     def firmware(self, number: int, monitor: str, build: Build, objects: list[Path]) -> Path:
@@ -139,15 +140,15 @@ class Bench:
         (place / "monitor.c").write_text(monitor, "utf-8")
         elf, script = place / "firmware.elf", HERE / f"ld/{self.cpu.name}.ld"
         run(
-            [*self.gcc(objects, build), "-nostdlib", "-nostartfiles", "-Wl,--gc-sections",
+            [*self.gcc(objects[0].parent, build), "-nostdlib", "-nostartfiles", "-Wl,--gc-sections",
              f"-L{HERE / 'ld'}", "-T", script, place / "monitor.c", *objects, "-lgcc", "-o", elf],
             cwd=place,
         )  # fmt: skip
         return elf
 
-    def gcc(self, runtime: list[Path], build: Build) -> list[str]:
+    def gcc(self, runtime: Path, build: Build) -> list[str]:
         """The compiler as the firmware is built with it."""
-        includes = (f"-I{runtime[0].parent}", f"-I{HERE}")
+        includes = (f"-I{runtime}", f"-I{HERE}")
         told = (*self.cpu.flags, *FLAGS, self.optimise, *options(build), *includes)
         return [f"{self.cpu.prefix}gcc", *told]
 
@@ -205,7 +206,7 @@ def _begun() -> dict[str, Any]:
     table: dict[str, Any] = {
         "command": "python measurements/footprint.py --write",
         "runtime": code_digest(),
-        "compilers": {c.prefix: compiler_version(c) for c in cpus.CPUS.values()},
+        "compilers": {cpu.prefix: compiler_version(cpu) for cpu in CPUS},
         "profiles": PROFILES,
         "cpus": {},
     }

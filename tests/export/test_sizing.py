@@ -24,10 +24,10 @@ def test_does_it_fit(saved: str, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["size", saved, "--table", "--part", "STM32L432KC"]
     assert main([*words, "--model-flash", "180K", "--model-ram", "40K"]) == 0
     said = capsys.readouterr().out
-    assert "\nfits STM32L432KC: flash 19" in said
+    assert "\nyes, it fits STM32L432KC: flash 19" in said
     assert main([*words, "--model-flash", "255K"]) == 1
     captured = capsys.readouterr()
-    assert "\ndoes not fit STM32L432KC: flash" in captured.out
+    assert "\nno, it does not fit STM32L432KC: flash" in captured.out
     assert captured.err.startswith("tcuq: does not fit STM32L432KC: flash")
     assert main([*words, "--model-ram", "64K"]) == 1
 

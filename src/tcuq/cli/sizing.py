@@ -29,15 +29,16 @@ def commands(parsers: Commands) -> Iterator[argparse.ArgumentParser]:
     size.add_argument("--record-minutes", type=int, default=60, help="between records, default 60")
     size.add_argument("--table", action="store_true", help="do not compile, even if one could")
     size.add_argument("--part", help="does it fit? STM32L432KC, nRF52840, ...")
-    size.add_argument("--flash", type=_bytes, help="or a part of this flash, such as 256K,")
-    size.add_argument("--ram", type=_bytes, help="and this RAM, such as 64K")
-    size.add_argument("--model-flash", type=_bytes, default=0, help="what is there already: 180K")
-    size.add_argument("--model-ram", type=_bytes, default=0)
+    size.add_argument("--flash", type=bytes_of, help="or a part of this flash, such as 256K,")
+    size.add_argument("--ram", type=bytes_of, help="and this RAM, such as 64K")
+    size.add_argument("--model-flash", type=bytes_of, default=0, help="what is there already: 180K")
+    size.add_argument("--model-ram", type=bytes_of, default=0)
     size.set_defaults(command=_size)
     yield size
 
 
-def _bytes(text: str) -> int:
+def bytes_of(text: str) -> int:
+    """A size such as 180K."""
     found = SIZE.fullmatch(text.strip())
     if found is None:
         raise argparse.ArgumentTypeError(f"must be a size such as 180K, got {text[:40]!r}")
@@ -54,13 +55,16 @@ def _size(asked: argparse.Namespace) -> None:
     cpu = asked.cpu or (part.cpu if part else "cortex-m4")
     if part is not None and cpu != part.cpu:
         raise ExportError(f"cpu must be {part.cpu}, which {part.name} has, got {cpu!r}")
-    found = (footprint if asked.table else best_footprint)(
-        Profile.load(asked.profile),
+    profile = Profile.load(asked.profile)
+    found = footprint(
+        profile,
         cpu,
         optimise={"size": "-Os", "speed": "-O2"}[asked.optimise],
         interface=asked.interface,
         telemetry=not asked.without_telemetry,
     )
+    if not asked.table:
+        found = best_footprint(profile, found)
     daily = found.telemetry_a_day(asked.record_minutes)
     facts: dict[str, Any] = dataclasses.asdict(found)
     facts |= {"flash": found.flash, "telemetry_bytes_a_day": daily}
@@ -76,7 +80,7 @@ def _size(asked: argparse.Namespace) -> None:
         facts["fits"] = all(need <= held for need, held in needs.values())
         said = ", ".join(f"{name} {need:,} of {held:,}" for name, (need, held) in needs.items())
         answer = f"{part.name if part else 'the part'}: {said}"
-        text.append(f"{'fits' if facts['fits'] else 'does not fit'} {answer}")
+        text.append(f"{'yes, it fits' if facts['fits'] else 'no, it does not fit'} {answer}")
     say(asked, facts, "\n".join(text))
     if answer and not facts["fits"]:
         raise ExportError(f"does not fit {answer}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CPUs that were measured, how gcc is told of them, and some parts that have them."""
+"""The CPUs that were measured, how compilers are told of them, and some parts that have them."""
 
 from dataclasses import dataclass
 
@@ -8,11 +8,12 @@ KIB = 1024
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """A CPU and its cross compiler."""
+    """A CPU and its cross compilers: GCC by its prefix, and the package `ziglang`."""
 
     name: str
     prefix: str
     flags: tuple[str, ...]
+    zig_flags: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,9 @@ class Part:
 
 
 def _cortex(name: str) -> Cpu:
-    return Cpu(name, "arm-none-eabi-", (f"-mcpu={name}", "-mthumb", "-mfloat-abi=soft"))
+    flags = (f"-mcpu={name}", "-mthumb", "-mfloat-abi=soft")
+    zig_flags = ("-target", "thumb-freestanding-eabi", f"-mcpu={name.replace('-', '_')}")
+    return Cpu(name, "arm-none-eabi-", flags, zig_flags)
 
 
 CPUS = {
@@ -34,7 +37,8 @@ CPUS = {
     for cpu in (
         *(_cortex(f"cortex-m{number}") for number in (0, 3, 4, 7)),
         Cpu("rv32imc", "riscv64-unknown-elf-",
-            ("-march=rv32imc", "-mabi=ilp32", "-mcmodel=medany", "-msmall-data-limit=0")),
+            ("-march=rv32imc", "-mabi=ilp32", "-mcmodel=medany", "-msmall-data-limit=0"),
+            ("-target", "riscv32-freestanding-none", "-mcpu=generic_rv32+m+c")),
     )
 }  # fmt: skip
 
