@@ -74,7 +74,8 @@ def test_front_is_what_nobody_betters(
 ) -> None:
     """On the front nobody is bettered; off it everybody is bettered or equalled; the best leads."""
     trials = [
-        Trial({}, ram=a, flash=b, wrong=c, deviation=d, delay=delay) for a, b, c, d, delay in rows
+        Trial({}, ram=a, flash=b, wrong_by_part=(c,), deviation=d, delay=delay)
+        for a, b, c, d, delay in rows
     ]
     judge = Judge(labelled, price=0.2)
     measures = {t: judge.measures(trial) for t, trial in enumerate(trials)}
@@ -84,6 +85,20 @@ def test_front_is_what_nobody_betters(
     for own in measures.values():
         assert any(all(a <= b for a, b in zip(f, own, strict=True)) for f in front)
     assert front[0] == min(measures.values())
+
+
+def test_a_difference_within_noise_is_not_paid_for() -> None:
+    """More cost in some parts and less in others is taken for less RAM; more in all is not."""
+    none = (0.0,) * 4
+    best = Trial({}, ram=500, wrong_by_part=(0.1, 0.1, 0.1, 0.1), abstained_by_part=none)
+    alike = Trial({}, ram=200, wrong_by_part=(0.12, 0.09, 0.12, 0.08), abstained_by_part=none)
+    worse = Trial({}, ram=100, wrong_by_part=(0.12, 0.13, 0.12, 0.13), abstained_by_part=none)
+    judge = Judge(labelled=True, price=0.2)
+    front = judge.front([worse, alike, best])
+    assert front == [best, alike, worse]
+    assert judge.chosen(front) is alike
+    assert judge.chosen([best, worse]) is best
+    assert Judge(labelled=False, price=0.2).chosen(front) is best
 
 
 def test_limits() -> None:

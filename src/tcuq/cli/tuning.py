@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 AXES = ("lags", "caution", "score", "mix", "alpha", "budget")
 SHOWN = 20
+_RULE = {
+    True: "the least RAM of those whose cost is within one standard error of the least",
+    False: "the fastest possible alarm",
+}
 
 
 def commands(parsers: Commands) -> Iterator[argparse.ArgumentParser]:
@@ -82,7 +86,7 @@ def _lines(tuned: "Tuned") -> Iterator[str]:
     )
     yield (
         f"{len(tuned.trials)} candidates, {failed} could not be fitted, {len(tuned.front)} on the"
-        " front; the first is chosen"
+        f" front; chosen (>): {_RULE[tuned.judge.labelled]}"
     )
     if not tuned.judge.labelled:
         yield "no labels: alpha, budget and score were not tuned, only lags and block length"
@@ -92,7 +96,7 @@ def _lines(tuned: "Tuned") -> Iterator[str]:
 
 def _table(tuned: "Tuned") -> Iterator[str]:
     judged = ("cost", "wrong", "abstained", "AUROC") if tuned.judge.labelled else ("deviation",)
-    yield " ".join(f"{n:>9}" for n in (*judged, "alarm", "RAM", "flash")) + "  options"
+    yield "  " + " ".join(f"{n:>9}" for n in (*judged, "alarm", "RAM", "flash")) + "  options"
     for trial in tuned.front[:SHOWN]:
         yield _row(tuned, trial)
     if len(tuned.front) > SHOWN:
@@ -110,4 +114,5 @@ def _row(tuned: "Tuned", trial: "Trial") -> str:
     delay = f"{trial.delay:,.0f}" if math.isfinite(trial.delay) else "never"
     fields = [f"{value:.4f}" for value in judged]
     fields += [delay, f"{trial.ram:,}", f"{trial.flash:,}"]
-    return " ".join(f"{field:>9}" for field in fields) + f"  {said_options(trial)}"
+    mark = "> " if trial is tuned.chosen else "  "
+    return mark + " ".join(f"{field:>9}" for field in fields) + f"  {said_options(trial)}"

@@ -5,6 +5,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tcuq.errors import FitError, InputError
 from tcuq.tune.trial import Trial
 
@@ -53,7 +56,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """What counts, and in which order: the least of the first that differs is chosen.
+    """What counts, and in which order.
 
     With labels the first is Chow's cost of a step: 1 if it was wrong and let through, `price` if it
     was abstained. Without, it is the fastest possible alarm.
@@ -61,6 +64,7 @@ class Judge:
     References
     ----------
     C. K. Chow, On optimum recognition error and reject tradeoff, 1970.
+    L. Breiman et al., Classification and Regression Trees, 1984: the rule of one standard error.
     """
 
     labelled: bool
@@ -85,6 +89,22 @@ class Judge:
             for own, trial in sorted(by_measures.items(), key=lambda item: item[0])
             if not any(_betters(other, own) for other in by_measures)
         ]
+
+    def chosen(self, front: Sequence[Trial]) -> Trial:
+        """The first; with labels, the least RAM of those whose cost is within its noise."""
+        if not self.labelled:
+            return front[0]
+        alike = [trial for trial in front if self._is_within_noise(trial, front[0])]
+        return min(alike, key=lambda t: (math.isinf(t.delay), t.ram, t.delay, t.flash))
+
+    def _is_within_noise(self, trial: Trial, best: Trial) -> bool:
+        """Whether it costs at most one standard error more, part by part of the judging part."""
+        excess = self._cost_by_part(trial) - self._cost_by_part(best)
+        error = math.sqrt(len(excess)) * excess.std(ddof=1)
+        return bool(excess.sum() <= error)
+
+    def _cost_by_part(self, trial: Trial) -> NDArray[np.float64]:
+        return np.array(trial.wrong_by_part) + self.price * np.array(trial.abstained_by_part)
 
 
 def kept(trials: Sequence[Trial], limits: Limits) -> list[Trial]:

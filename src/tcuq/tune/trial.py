@@ -6,6 +6,9 @@ import warnings
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tcuq.budget import Outcome
 from tcuq.calibrate import fit
 from tcuq.errors import CalibrationWarning, FitError
@@ -15,6 +18,9 @@ from tcuq.profile import Profile
 from tcuq.stream import Stream
 from tcuq.tune.grid import Candidate
 from tcuq.tune.split import usual
+
+PARTS = 16  # of the judging part, to tell a difference from noise
+BY_PART = ("wrong_by_part", "abstained_by_part")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +82,19 @@ class Bench:
         auroc = found["failure AUROC"].value
         return replace(
             trial,
-            wrong=float((wrong & ~abstained).mean()),
-            abstained=float(abstained.mean()),
+            wrong_by_part=_by_part(wrong & ~abstained),
+            abstained_by_part=_by_part(abstained),
             auroc=0.5 if math.isnan(auroc) else auroc,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A candidate and what it took, missed and cost; without labels the last three are 0.
+    """A candidate, what it takes of a device, and what it did on the judging part.
 
-    ``wrong`` and ``abstained`` are shares of the labelled steps: wrong and let through, abstained.
-    ``delay`` and ``deviation`` are in steps and of the exceedances from alpha, ``false_alarms``
-    per million steps.
+    ``delay`` is the alarm's, in steps; ``false_alarms`` are in a million steps; ``deviation`` is of
+    the exceedances from alpha. With labels, the shares of steps that were wrong and let through,
+    or abstained, are kept by consecutive parts, which add up to ``wrong`` and ``abstained``.
     """
 
     options: Candidate
@@ -98,10 +104,20 @@ class Trial:
     delay: float = math.inf
     false_alarms: float = 0.0
     deviation: float = 0.0
-    wrong: float = 0.0
-    abstained: float = 0.0
+    wrong_by_part: tuple[float, ...] = ()
+    abstained_by_part: tuple[float, ...] = ()
     auroc: float = 0.5
     failed: str = ""
+
+    @property
+    def wrong(self) -> float:
+        """Share of steps that were wrong and let through."""
+        return sum(self.wrong_by_part)
+
+    @property
+    def abstained(self) -> float:
+        """Share of steps that were abstained."""
+        return sum(self.abstained_by_part)
 
     def as_json(self) -> dict[str, Any]:
         """Plain values; an alarm that never comes is null."""
@@ -110,9 +126,15 @@ class Trial:
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> "Trial":
         """The reverse."""
-        delay = math.inf if document["delay"] is None else document["delay"]
-        options = {**document["options"], "lags": tuple(document["options"]["lags"])}
-        return cls(**{**document, "delay": delay, "options": options})
+        changed: dict[str, Any] = {n: tuple(document[n]) for n in BY_PART}
+        changed["delay"] = math.inf if document["delay"] is None else document["delay"]
+        changed["options"] = document["options"] | {"lags": tuple(document["options"]["lags"])}
+        return cls(**{**document, **changed})
+
+
+def _by_part(event: NDArray[np.bool_]) -> tuple[float, ...]:
+    """What each of consecutive parts adds to the share of an event."""
+    return tuple(float(part.sum() / len(event)) for part in np.array_split(event, PARTS))
 
 
 def fitted(stream: Stream, candidate: Candidate) -> Profile:
@@ -121,10 +143,10 @@ def fitted(stream: Stream, candidate: Candidate) -> Profile:
     return fit(usual(stream), development, verbose=False, **candidate)
 
 
-def longest_block(stream: Stream, candidate: Candidate) -> int:
-    """Steps of the longest block of a candidate's alarm."""
+def longest_block(stream: Stream) -> int:
+    """Steps of the alarm's longest block at the most caution; the same for every grid."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        alarm = fitted(stream, candidate).alarm
-    assert alarm is not None  # noqa: S101 - every candidate has one; for the type checker
+        alarm = fit(usual(stream), verbose=False, caution=4).alarm
+    assert alarm is not None  # noqa: S101 - the recommended preset has one; for the type checker
     return max(channel.block for channel in alarm.channels)

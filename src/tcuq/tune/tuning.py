@@ -51,8 +51,9 @@ def tune(
     Parameters
     ----------
     stream
-        Its first 60 % are fitted on, its end is judged on, with a gap of the alarm's longest block
-        between. Steps marked as shifted calibrate nothing; labels judge if there are any.
+        Its first 60 % are fitted on, its end is judged on, with a gap of the alarm's longest
+        possible block between. Steps marked as shifted calibrate nothing; labels judge if there are
+        any.
     log
         File of finished trials: run again after an interruption, or with other limits or another
         price, and nothing is done twice.
@@ -67,13 +68,7 @@ def tune(
     if not 0 <= price <= 1:
         raise InputError(f"price must lie in 0..1, got {price}")
     fitting = fitting_part(stream)
-    gap = max(
-        longest_block(
-            fitting,
-            {"score": "anchored", "lags": lags, "caution": max(grid.caution), "h": limits.h},
-        )
-        for lags in grid.lags
-    )
+    gap = longest_block(fitting)
     bench = Bench(fitting, judging_part(stream, gap), cpu, telemetry)
     candidates = grid.candidates(labelled=bench.labelled, h=limits.h)
     of = {
@@ -87,10 +82,11 @@ def tune(
     trials = _trials(bench, candidates, TrialLog(log, of))
     judge = Judge(bench.labelled, price)
     front = judge.front(kept(trials, limits))
-    profile = fitted(stream, front[0].options)
+    chosen = judge.chosen(front)
+    profile = fitted(stream, chosen.options)
     _check_size(profile, limits, cpu, telemetry=telemetry)
     steps = (len(fitting), gap, len(bench.judging))
-    return Tuned(profile, front[0], tuple(front), tuple(trials), judge, limits, steps)
+    return Tuned(profile, chosen, tuple(front), tuple(trials), judge, limits, steps)
 
 
 def _trials(bench: Bench, candidates: list[Candidate], log: TrialLog) -> list[Trial]:
