@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the profile costs on the device, as far as it is known without a cross compiler."""
+
+from tcuq.device import DeviceMonitor
+from tcuq.export.header import size_of
+from tcuq.export.profile_c import memory
+from tcuq.profile import Profile
+from tcuq.quantize import quantize
+
+PARTS = {
+    "core": "ledger, bucket, epoch",
+    "slots": "past steps",
+    "posteriors": "past posteriors",
+    "features": "past features",
+    "smoothed_q8": "smoothed terms",
+    "channels": "alarm channels",
+    "telemetry": "telemetry",
+}
+
+
+def costs(profile: Profile) -> dict[str, str]:
+    """What it costs, and how much; a further cost is a further member."""
+    inputs = profile.inputs
+    return {
+        "RAM, all state": f"{sum(n for _, n in ram_parts(profile)):,} bytes",
+        "snapshot that survives a power cut": f"{len(DeviceMonitor(profile).snapshot()):,} bytes",
+        "read at every step": f"{inputs.classes + inputs.width:,} bytes",
+    }
+
+
+def ram_parts(profile: Profile) -> list[tuple[str, int]]:
+    """Where the bytes of state are, on a 32-bit CPU, telemetry included."""
+    held = memory(quantize(profile), telemetry=True)
+    return [(PARTS[name], size_of(ctype)[0] * length) for ctype, name, length in held]
