@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Dialog, Page, Request, sync_playwright
 
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
@@ -50,10 +50,19 @@ def opened(
     context = browser.new_context(viewport=size, color_scheme=scheme, offline=True)  # type: ignore[arg-type]
     made = Opened(context.new_page())
     said, own = made.complaints.append, path.resolve().as_uri()
+
+    def refuse(dialog: Dialog) -> None:
+        said(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def count(request: Request) -> None:
+        if request.url != own:
+            said(f"request: {request.url}")
+
     made.page.on("console", lambda message: said(f"{message.type}: {message.text}"))
     made.page.on("pageerror", lambda error: said(f"error: {error}"))
-    made.page.on("dialog", lambda dialog: (said(f"dialog: {dialog.message}"), dialog.dismiss()))
-    made.page.on("request", lambda asked: asked.url == own or said(f"request: {asked.url}"))
+    made.page.on("dialog", refuse)
+    made.page.on("request", count)
     made.page.goto(own)
     made.page.wait_for_selector(DRAWN)
     yield made

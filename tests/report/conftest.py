@@ -33,7 +33,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def axe(request: pytest.FixtureRequest) -> str:
     """The accessibility checker's source."""
-    return axe_script(request.config.cache.mkdir("axe"))  # type: ignore[union-attr]
+    return axe_script(request.config.cache.mkdir("axe"))
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +56,8 @@ def pages(
     """Writes a page by the name of what is special about it, once."""
     folder = tmp_path_factory.mktemp("pages")
     fault, test = demo_stream("fault_gain"), demo_stream("test")
-    sure = np.tile([9.0, 0, 0, 0, 0, 0, 0], (300, 1))
+    assert test.features is not None
+    sure, calm = np.tile([9.0, 0, 0, 0, 0, 0, 0], (300, 1)), np.tile(test.features[0], (300, 1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
         strict = tcuq.fit(demo_stream("calibration"), budget=0.05, h=14, verbose=False)
@@ -71,7 +72,7 @@ def pages(
         "featureless": lambda: report({"a": plain_profile}, synthetic(width=0), "x", rounds=0),
         "calm": lambda: report(
             {"a": profile},
-            tcuq.Stream(sure, np.tile(test.features[0], (300, 1)), kind="logits"),
+            tcuq.Stream(sure, calm, kind="logits"),
             rounds=0,
         ),
         "one step": lambda: report({"a": profile}, test.cut(0, 1), rounds=0),

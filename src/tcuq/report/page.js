@@ -5,7 +5,7 @@
 (async () => {
   const ABSTAINED = 1, DENIED = 2, ALARMED = 4, SHIFTED = 8, STARTED = 16, WRONG = 32, MISSED = 64;
   const RISK_LEVELS = 16384, FULL_ACCURACY = 250, UNKNOWN_ACCURACY = 255;
-  const LEFT = 74, RIGHT = 10, ROW = 15, AXIS = 24, ACCURACY = 64, LEAST_CELLS = 8;
+  const LEFT = 74, RIGHT = 10, ROW = 15, AXIS = 24, ACCURACY = 64, LEAST_CELLS = 8, PAPER = 688;
   const page = JSON.parse(document.getElementById("data").textContent);
   const stage = document.getElementById("stage"), map = document.getElementById("map");
   const readout = document.getElementById("readout"), help = readout.textContent;
@@ -41,11 +41,11 @@
   }, 0);
   const top = [0.1, 0.2, 0.4, 0.6, 0.8, 1].find((value) => value >= highest) ?? 1;
 
-  let from = 0, to = cells, cursor = null, chosen = null;
+  let from = 0, to = cells, cursor = null, chosen = null, printing = false;
 
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const prepared = (canvas, height) => {
-    const width = canvas.clientWidth, scale = window.devicePixelRatio || 1;
+    const width = canvas.clientWidth, scale = printing ? 2 : window.devicePixelRatio;
     canvas.width = Math.round(width * scale);
     canvas.height = Math.round(height * scale);
     canvas.style.height = `${height}px`;
@@ -131,7 +131,7 @@
           pen.lineTo((left + right) / 2 + 5, middle + 5);
           pen.lineTo((left + right) / 2 - 5, middle + 5);
           pen.fill();
-          pen.fillRect((left + right) / 2 - 0.5, above, 1, tall);
+          pen.fillRect(Math.floor((left + right) / 2), above, 1, tall);
         } else {
           pen.globalAlpha = 0.25 + 0.75 * share;
           pen.fillRect(left, middle - 5, Math.max(1, right - left), 10);
@@ -222,6 +222,7 @@
     const columns = Math.max(1, canvases[0].clientWidth - LEFT - RIGHT), each = ((to - from) * size) / columns;
     const density = each > 0.5 ? `about ${number.format(Math.max(1, Math.round(each)))} a pixel, band from lowest to highest, line the mean` : size === 1 ? "every step drawn" : `${number.format(size)} steps a point, as the page holds them`;
     document.getElementById("span").textContent = `steps ${number.format(begin)} to ${number.format(end - 1)}: ${density}`;
+    document.documentElement.dataset.ready = "";
   };
   let waiting = false;
   const later = () => {
@@ -327,10 +328,19 @@
     stage.scrollIntoView({ block: "center" });
     stage.focus({ preventScroll: true });
   });
-  new ResizeObserver(later).observe(stage);
+  let drawnWidth = 0; // its height changes by drawing
+  new ResizeObserver(() => {
+    if (stage.clientWidth === drawnWidth) return;
+    drawnWidth = stage.clientWidth;
+    later();
+  }).observe(stage);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", later);
-  addEventListener("beforeprint", () => { document.documentElement.dataset.theme = "light"; draw(); });
-  addEventListener("afterprint", () => { delete document.documentElement.dataset.theme; draw(); });
-  draw();
-  document.documentElement.dataset.ready = "";
+  const print = (on) => {
+    printing = on;
+    document.documentElement.dataset.theme = on ? "light" : "";
+    stage.style.width = on ? `${PAPER}px` : "";
+    draw();
+  };
+  addEventListener("beforeprint", () => print(true));
+  addEventListener("afterprint", () => print(false));
 })();

@@ -291,7 +291,7 @@ def _silent_drops(view: View) -> Iterator[Element]:
         element(
             "strong", f"{len(silent):,} of {len(found):,} drops in accuracy came without an alarm"
         ),
-        f". A drop: accuracy over {view.window} steps {usual}. Refused: abstained or denied.",
+        f". A drop: accuracy over {view.window} steps {usual}. Refused: abstained or denied. Alarms in steps.",
     )
     rows: list[list[Child]] = [
         [
@@ -312,7 +312,7 @@ def _silent_drops(view: View) -> Iterator[Element]:
 def _nearest(steps: int | None) -> str:
     if steps is None:
         return "–"
-    return f"{abs(steps):,} steps {'before' if steps < 0 else 'after'}"
+    return f"{abs(steps):,} {'before' if steps < 0 else 'after'}"
 
 
 def _span(begin: int, end: int) -> str:
