@@ -291,7 +291,8 @@ def _silent_drops(view: View) -> Iterator[Element]:
         element(
             "strong", f"{len(silent):,} of {len(found):,} drops in accuracy came without an alarm"
         ),
-        f". A drop: accuracy over {view.window} steps {usual}. Refused: abstained or denied. Alarms in steps.",
+        f". A drop: accuracy over {view.window} steps {usual}."
+        " Refused: abstained or denied. Alarms: how many steps away.",
     )
     rows: list[list[Child]] = [
         [
