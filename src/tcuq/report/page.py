@@ -69,7 +69,7 @@ def _data(seen: list[View]) -> str:
         "steps": len(seen[0].stream),
         "labelled": bool(seen[0].known.any()),
         "floor": None if math.isnan(floor) else floor,
-        "views": [{"name": view.name, **timeline(view, len(seen))} for view in seen],
+        "views": [{"name": printable(v.name), **timeline(v, len(seen))} for v in seen],
     }
     return json.dumps(data).replace("<", "\\u003c")
 
