@@ -9,20 +9,21 @@ export TCUQ_DATA
 export NO_MKDOCS_2_WARNING = 1
 
 .PHONY: bench bench-quick networks data proof proof-short setup tools ci lint types imports test statistical statistical-short emulated firmware attack \
-	fuzz wheel measure scorecard docs record clean
+	fuzz wheel measure scorecard screenshots docs record clean
 
 setup: ## a virtual environment with the library and what its checks need
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet --editable '.[all,bench]' --group dev
 
-tools: ## cross compilers, emulators, fuzzer and checkers, from Debian's packages
+tools: ## cross compilers, emulators, fuzzer, checkers and a browser, from Debian's packages
 	tools=$$(command -v arm-none-eabi-gcc riscv64-unknown-elf-gcc qemu-system-arm qemu-system-riscv32 \
-	  clang llvm-cov cppcheck frama-c why3 z3 cvc4 mosquitto | wc -l); \
-	if [ "$$tools" -lt 12 ]; then \
+	  clang llvm-cov cppcheck frama-c why3 z3 cvc4 mosquitto chromium | wc -l); \
+	if [ "$$tools" -lt 13 ]; then \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
 	    gcc-arm-none-eabi gcc-riscv64-unknown-elf qemu-system-arm qemu-system-misc \
-	    gcc clang llvm libclang-rt-dev cppcheck frama-c-base why3 z3 cvc4 mosquitto >/dev/null; fi
+	    gcc clang llvm libclang-rt-dev cppcheck frama-c-base why3 z3 cvc4 mosquitto chromium >/dev/null; fi
+	command -v npm >/dev/null || apt-get install -qq -y --no-install-recommends npm >/dev/null
 
 ci: lint types imports test wheel statistical-short bench-quick emulated attack proof-short docs scorecard
 
@@ -99,9 +100,13 @@ measure: ## measure everything the scorecard quotes again, and write results/
 	$(BIN)/python measurements/alarm.py --write
 	$(BIN)/python measurements/properties.py --write
 	$(BIN)/python measurements/size.py --write
+	$(BIN)/python measurements/report.py --write
 
 scorecard: ## what the software holds to, at a glance
 	$(BIN)/python measurements/scorecard.py --check
+
+screenshots: ## the pictures of the report in README and docs
+	$(BIN)/python measurements/screenshots.py
 
 docs:
 	$(BIN)/mkdocs build --strict --quiet

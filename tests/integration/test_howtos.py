@@ -15,7 +15,7 @@ import tcuq
 from tcuq.cli import main
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("record", "export", "size", "watch", "tune")
+PAGES = ("record", "export", "size", "watch", "tune", "report")
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -40,11 +40,19 @@ def test_from_a_tflite_to_compiled_firmware(
         if page == "record":
             shutil.copy("stream.parquet", "field.parquet")
             assert main(["fit", "stream.parquet", "-o", "monitor.json"]) == 0
-    assert ran == 9
+    assert ran == 12
     sources = [str(path.resolve()) for path in sorted(Path("firmware/src").glob("*.c"))]
     flags = ["-mcpu=cortex-m4", "-mthumb", "-Os", "-std=c99", "-ffreestanding", "-Wall", "-Werror"]
     command = ["arm-none-eabi-gcc", *flags, "-Ifirmware/src", "-c", *sources]
     assert subprocess.run(command, check=False).returncode == 0
+
+
+def test_python_of_the_report_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It writes the page it speaks of."""
+    monkeypatch.chdir(tmp_path)
+    for block in blocks("report", "python"):
+        exec(compile(block, "report.md", "exec"), {})  # noqa: S102 - our own document
+    assert re.search(r"\d+ of 1,014 errors were accepted", Path("noise.html").read_text("utf-8"))
 
 
 def test_python_of_the_page_runs() -> None:

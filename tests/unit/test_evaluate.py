@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 
 import tcuq
 from tcuq.demo import demo_stream
-from tcuq.evaluate import Evaluation, Measure, as_json, evaluate, lines, run_serviced
+from tcuq.evaluate import Evaluation, Measure, as_json, evaluate, lines, lives, run_serviced
 
 pytestmark = pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
 
@@ -142,6 +142,16 @@ def test_monitor_is_serviced_after_a_shift(synthetic: Synthetic) -> None:
     for name in tcuq.Trace.__slots__:
         joined = np.concatenate([getattr(part, name) for part in after])
         assert (joined == getattr(trace, name)[200:]).all(), name
+
+
+def test_the_device_is_evaluated_if_asked_for(profile: tcuq.Profile) -> None:
+    """The trace measured is the device's, one life of it after the other."""
+    stream = demo_stream("fault_bias")
+    found = evaluate(profile, stream, rounds=0, engine=tcuq.DeviceMonitor)
+    assert len(lives(stream)) > 1
+    for begin, end in lives(stream):
+        trace = tcuq.DeviceMonitor(profile).run_stream(stream.cut(begin, end))
+        assert (trace.risk == found.trace.risk[begin:end]).all()
 
 
 @pytest.mark.parametrize("options", [{"window": 0}, {"window": -5}, {"rounds": -1}])

@@ -8,7 +8,7 @@ from tcuq.errors import MissingExtraError
 if find_spec("sklearn") is None:
     raise MissingExtraError("scikit-learn", "fit")
 
-from tcuq.evaluate.evaluation import Evaluation, Measure, evaluate, run_serviced
+from tcuq.evaluate.evaluation import Evaluation, Measure, evaluate, lives, run_serviced
 from tcuq.evaluate.table import as_json, lines
 
-__all__ = ["Evaluation", "Measure", "as_json", "evaluate", "lines", "run_serviced"]
+__all__ = ["Evaluation", "Measure", "as_json", "evaluate", "lines", "lives", "run_serviced"]

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from tcuq.autocorrelation import autocorrelation_time
 from tcuq.budget import Outcome
 from tcuq.decision import Trace, joined_traces
+from tcuq.device import DeviceMonitor
 from tcuq.errors import InputError
 from tcuq.evaluate import measures as m
 from tcuq.evaluate.bootstrap import block_interval
@@ -23,6 +25,7 @@ from tcuq.stream import Stream
 Indices = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
+Engine = type[Monitor] | type[DeviceMonitor]
 
 RATE_WINDOW = 1000
 BLOCK_TIMES = 4  # a bootstrap block is this many autocorrelation times of the risk
@@ -59,7 +62,13 @@ class Evaluation:
 
 
 def evaluate(
-    profile: Profile, stream: Stream, *, window: int = 100, rounds: int = 200, seed: int = 0
+    profile: Profile,
+    stream: Stream,
+    *,
+    window: int = 100,
+    rounds: int = 200,
+    seed: int = 0,
+    engine: Engine = Monitor,
 ) -> Evaluation:
     """Run a profile over a recorded stream and measure what it did.
 
@@ -75,6 +84,8 @@ def evaluate(
         Bootstrap rounds for the intervals; 0 for none.
     seed
         Of the bootstrap and the random dummy.
+    engine
+        What decides: Monitor, or DeviceMonitor for what the device would have done.
 
     Examples
     --------
@@ -86,7 +97,7 @@ def evaluate(
     for name, value, least in (("window", window, 1), ("rounds", rounds, 0), ("seed", seed, 0)):
         if value < least:
             raise InputError(f"{name} must be at least {least}, got {value}")
-    trace = run_serviced(profile, stream)
+    trace = run_serviced(profile, stream, engine)
     bench = _Bench(
         profile, stream, trace, window=window, rounds=rounds, rng=np.random.default_rng(seed)
     )
@@ -98,18 +109,24 @@ def evaluate(
     return Evaluation(tuple(found), bench.risk_coverage(), trace)
 
 
-def run_serviced(profile: Profile, stream: Stream) -> Trace:
-    """One monitor over all recordings; it starts anew where a shift is over, as if repaired."""
-    monitor = Monitor(profile)
-    traces, was_shifted = [], False
+def run_serviced(profile: Profile, stream: Stream, engine: Engine = Monitor) -> Trace:
+    """One monitor over all recordings; it starts anew with each of its lives."""
+    monitor = engine(profile)
+    traces = []
     with Progress("steps", total=len(stream)) as progress:
-        for part in stream.parts():
-            shifted = np.zeros(1, np.bool_) if part.shifted is None else part.shifted
-            if was_shifted and not shifted[0]:
-                monitor.reset()
-            traces.append(monitor.run_stream(part, progress=progress.advance))
-            was_shifted = bool(shifted[-1])
+        for begin, end in lives(stream):
+            monitor.reset()
+            traces.append(monitor.run_stream(stream.cut(begin, end), progress=progress.advance))
     return joined_traces(traces)
+
+
+def lives(stream: Stream) -> list[tuple[int, int]]:
+    """Spans of steps: one ends where a shift is over with the recording, as if repaired."""
+    if stream.shifted is None:
+        return [(0, len(stream))]
+    begins = stream.starts[1:]
+    repaired = begins[stream.shifted[begins - 1] & ~stream.shifted[begins]]
+    return list(pairwise([0, *repaired.tolist(), len(stream)]))
 
 
 class _Bench:
@@ -199,16 +216,15 @@ class _Bench:
 
     def _accuracy_drop(self) -> Iterator[Measure]:
         """Moving risk against moving accuracy below µ - 3σ of the unshifted windows."""
-        accuracy = m.moving_mean((~self.wrong).astype(float), self.known, self.starts, self.window)
+        accuracy, low = m.accuracy_and_floor(
+            ~self.wrong, self.known, self.shifted, self.starts, self.window
+        )
+        if np.isnan(low):
+            return
         everything = np.ones(len(accuracy), np.bool_)
         risk = m.moving_mean(self.trace.risk, everything, self.starts, self.window)
         guess = m.moving_mean(self.guess, everything, self.starts, self.window)
-        touched = m.moving_mean(self.shifted.astype(float), everything, self.starts, self.window)
         at = np.flatnonzero(np.isfinite(accuracy))
-        usual = accuracy[at][touched[at] == 0]
-        if len(usual) == 0:
-            return
-        low = usual.mean() - 3 * usual.std()
         event = accuracy < low
         share = float(event[at].mean())
         measure = self._over(

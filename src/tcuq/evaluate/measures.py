@@ -9,6 +9,7 @@ from scipy.stats import chi2
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 __all__ = [
+    "accuracy_and_floor",
     "area_under_risk_coverage",
     "auprc",
     "auroc",
@@ -55,6 +56,18 @@ def moving_mean(values: Floats, known: Bools, starts: Ints, window: int) -> Floa
         total = summed[window:] - summed[:-window]
         np.divide(total, count, out=means[begin + window - 1 : end], where=2 * count >= window)
     return means
+
+
+def accuracy_and_floor(
+    right: Bools, known: Bools, shifted: Bools, starts: Ints, window: int
+) -> tuple[Floats, float]:
+    """Moving accuracy, and µ - 3σ of it over windows without a shifted step; NaN without any."""
+    accuracy = moving_mean(right.astype(float), known, starts, window)
+    everything = np.ones(len(right), np.bool_)
+    touched = moving_mean(shifted.astype(float), everything, starts, window)
+    usual = accuracy[np.isfinite(accuracy) & (touched == 0)]
+    floor = float(usual.mean() - 3 * usual.std()) if len(usual) else float("nan")
+    return accuracy, floor
 
 
 def area_under_risk_coverage(wrong: Bools, risk: Floats) -> float:

@@ -14,10 +14,10 @@ def lines(evaluation: Evaluation) -> Iterator[str]:
     for measure in evaluation.measures:
         interval = ""
         if math.isfinite(measure.low):
-            interval = f"{_short(measure.low)} to {_short(measure.high)}"
-        dummies = ", ".join(f"{name} {_short(v)}" for name, v in measure.dummies.items())
+            interval = f"{short(measure.low)} to {short(measure.high)}"
+        dummies = ", ".join(f"{name} {short(v)}" for name, v in measure.dummies.items())
         note = f"  ({measure.note})" if measure.note else ""
-        yield f"{measure.name:<34} {_short(measure.value):>9}  {interval:<21} {dummies}{note}"
+        yield f"{measure.name:<34} {short(measure.value):>9}  {interval:<21} {dummies}{note}"
 
 
 def as_json(evaluation: Evaluation) -> dict[str, Any]:
@@ -41,7 +41,8 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
+    """A number as a reader wants it: four digits, a dash for none."""
     if math.isnan(value):
         return "–"
     if math.isinf(value):

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the profile costs on the device, as `tcuq size` has it from its table."""
+
+from tcuq.device import DeviceMonitor
+from tcuq.export.footprint import footprint
+from tcuq.export.header import size_of
+from tcuq.export.profile_c import memory
+from tcuq.profile import Profile
+from tcuq.quantize import quantize
+
+CPU = "cortex-m4"
+PARTS = {
+    "core": "ledger, bucket, epoch",
+    "slots": "past steps",
+    "posteriors": "past posteriors",
+    "features": "past features",
+    "smoothed_q8": "smoothed terms",
+    "channels": "alarm channels",
+    "telemetry": "telemetry",
+}
+
+
+def costs(profile: Profile) -> dict[str, str]:
+    """What it costs, and how much; a further cost is a further member."""
+    inputs, built = profile.inputs, footprint(profile, CPU)
+    return {
+        "RAM, all state": f"{built.ram:,} bytes",
+        f"flash, {CPU}": f"{built.flash:,} bytes",
+        f"a step, {CPU}": f"{built.instructions:,} instructions, within 2 %",
+        "snapshot that survives a power cut": f"{len(DeviceMonitor(profile).snapshot()):,} bytes",
+        "read at every step": f"{inputs.classes + inputs.width:,} bytes",
+    }
+
+
+def ram_parts(profile: Profile) -> list[tuple[str, int]]:
+    """Where the bytes of state are, on a 32-bit CPU, telemetry included."""
+    held = memory(quantize(profile), telemetry=True)
+    return [(PARTS[name], size_of(ctype)[0] * length) for ctype, name, length in held]

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the page says of a profile itself: how it was calibrated and what it costs."""
+
+from collections.abc import Iterator
+from xml.etree.ElementTree import Element
+
+from tcuq.report.charts import bar
+from tcuq.report.cost import costs, ram_parts
+from tcuq.report.elements import element
+from tcuq.report.view import View
+from tcuq.summary import summary
+
+KEY_COLUMNS = 11  # of a summary's line, before its text
+
+
+def calibration(view: View) -> Iterator[Element]:
+    """The profile's summary, its channels as a list, its warnings."""
+    told: dict[str, list[str]] = {}
+    key = ""
+    for line in summary(view.profile).splitlines():
+        key = line[:KEY_COLUMNS].strip() or key
+        told.setdefault(key, []).append(line[KEY_COLUMNS:].strip())
+    told.pop("warning", None)
+    alarm, *channels = told.pop("alarm")
+    pairs = [
+        part
+        for name, lines in told.items()
+        for part in (element("dt", name), element("dd", " ".join(lines)))
+    ]
+    items = [element("li", " ".join(channel.split())) for channel in channels]
+    listed = element("ul", *items, class_="channels") if items else None
+    yield element(
+        "dl", *pairs, element("dt", "alarm"), element("dd", alarm, listed), class_="facts"
+    )
+    for message in view.profile.provenance.warnings:
+        yield element("p", element("strong", "Warning: "), message, class_="warning")
+
+
+def cost(view: View) -> Iterator[Element]:
+    """The costs, and where the bytes of RAM are."""
+    known = costs(view.profile)
+    pairs = [part for n, v in known.items() for part in (element("dt", n), element("dd", v))]
+    yield element("dl", *pairs, class_="facts")
+    parts = ram_parts(view.profile)
+    listed = [f"{name} {size}" for name, size in parts]
+    yield bar(parts, f"RAM in bytes: {', '.join(listed)}")
+    items = [
+        element("li", element("i", class_=f"key part{index}"), text)
+        for index, text in enumerate(listed)
+    ]
+    yield element("ul", *items, class_="legend")

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages of every kind of stream, and a browser to open them in."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser
+
+import tcuq
+from browser import axe_script, chromium
+from tcuq.demo import demo_stream
+from tcuq.report import report
+
+HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>&amp;\u202e\udcff</title>.npz"
+
+
+@pytest.fixture(scope="session")
+def hostile() -> str:
+    """A file's name that means harm."""
+    return HOSTILE
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium, headless."""
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def axe(request: pytest.FixtureRequest) -> str:
+    """The accessibility checker's source."""
+    return axe_script(request.config.cache.mkdir("axe"))
+
+
+@pytest.fixture(scope="session")
+def plain_profile(synthetic: Callable[..., tcuq.Stream]) -> tcuq.Profile:
+    """The paper's, without features: no novelty, no instability, no alarm."""
+    shifted = np.arange(600) >= 400
+    development = synthetic(width=0, seed=1, shifted=shifted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        return tcuq.fit(synthetic(width=0), development, preset="paper", verbose=False)
+
+
+@pytest.fixture(scope="session")
+def pages(
+    tmp_path_factory: pytest.TempPathFactory,
+    profile: tcuq.Profile,
+    plain_profile: tcuq.Profile,
+    synthetic: Callable[..., tcuq.Stream],
+) -> Callable[[str], Path]:
+    """Writes a page by the name of what is special about it, once."""
+    folder = tmp_path_factory.mktemp("pages")
+    fault, test = demo_stream("fault_gain"), demo_stream("test")
+    assert test.features is not None
+    sure, calm = np.tile([9.0, 0, 0, 0, 0, 0, 0], (300, 1)), np.tile(test.features[0], (300, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        strict = tcuq.fit(demo_stream("calibration"), budget=0.05, h=14, verbose=False)
+
+    def unlabelled() -> tcuq.Stream:
+        return tcuq.Stream(test.posteriors, test.features, kind="logits", starts=test.starts)
+
+    made: dict[str, Callable[[], str]] = {
+        "shifted": lambda: report({"a": profile}, fault, "fault_gain.npz", rounds=10),
+        "missed": lambda: report({"a": profile}, demo_stream("fault_noise"), "noise", rounds=0),
+        "unlabelled": lambda: report({"a": profile}, unlabelled(), "field", rounds=0),
+        "featureless": lambda: report({"a": plain_profile}, synthetic(width=0), "x", rounds=0),
+        "calm": lambda: report(
+            {"a": profile},
+            tcuq.Stream(sure, calm, kind="logits"),
+            rounds=0,
+        ),
+        "one step": lambda: report({"a": profile}, test.cut(0, 1), rounds=0),
+        "compared": lambda: report(
+            {"a.json": profile, "b.json": strict}, fault, "fault_gain.npz", rounds=0
+        ),
+        "hostile": lambda: report(
+            {HOSTILE: profile, "</script><script>alert(3)</script>": strict}, test, HOSTILE,
+            rounds=0,
+        ),
+    }  # fmt: skip
+
+    def page(name: str) -> Path:
+        path = folder / f"{name.replace(' ', '-')}.html"
+        if not path.exists():
+            path.write_text(made[name](), "utf-8")
+        return path
+
+    return page

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the report says is what happened."""
+
+import base64
+import dataclasses
+import json
+import re
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tcuq
+from tcuq.budget import Outcome
+from tcuq.cli import main
+from tcuq.demo import demo_stream
+from tcuq.device import DeviceMonitor
+from tcuq.evaluate import lives
+from tcuq.recording import save_stream
+from tcuq.report import cells, report
+from tcuq.report.cost import costs, ram_parts
+from tcuq.report.missed import confusions, drops, missed_runs
+from tcuq.report.promises import promises
+from tcuq.report.view import MAX_PROFILES, View, views
+from tcuq.settings import RISK_LEVELS
+
+
+@pytest.fixture(scope="module")
+def view(profile: tcuq.Profile) -> View:
+    """The profile in the box on a fault that it does not see."""
+    return views({"a": profile}, demo_stream("fault_noise"), window=100, rounds=0)[0]
+
+
+def column(packed: str, dtype: str) -> np.ndarray:
+    """A column as the page's script reads it."""
+    return np.frombuffer(zlib.decompress(base64.b64decode(packed)), dtype)
+
+
+def test_timeline_holds_every_step(view: View) -> None:
+    """A cell a step: the risk, threshold and outcomes are the trace's."""
+    made = cells.timeline(view, 1)
+    assert made["size"] == 1
+    trace, columns = view.trace, made["columns"]
+    assert (column(columns["risk"], "<u2") == np.rint(trace.risk * RISK_LEVELS)).all()
+    level = np.rint(trace.threshold * RISK_LEVELS)
+    assert (column(columns["threshold"], "<u2") == np.clip(level, 0, RISK_LEVELS)).all()
+    flags = column(columns["flags"], "u1")
+    for flag, at in (
+        (cells.Flag.ABSTAINED, trace.outcome == Outcome.ABSTAIN),
+        (cells.Flag.DENIED, trace.outcome == Outcome.DENIED),
+        (cells.Flag.ALARMED, trace.alarm > 0),
+        (cells.Flag.MISSED, (trace.outcome == Outcome.ACCEPT) & view.wrong),
+    ):
+        assert ((flags & flag > 0) == at).all()
+
+
+def test_longer_streams_keep_extremes(view: View, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cell of several steps has their lowest, mean and highest risk, and any flag."""
+    monkeypatch.setattr(cells, "PAGE_BYTES", 5000)
+    made = cells.timeline(view, 1)
+    size, columns = made["size"], made["columns"]
+    assert size > 1
+    risk = np.rint(view.trace.risk * RISK_LEVELS)
+    parts = [risk[i : i + size] for i in range(0, len(risk), size)]
+    assert column(columns["low"], "<u2").tolist() == [p.min() for p in parts]
+    assert column(columns["high"], "<u2").tolist() == [p.max() for p in parts]
+    assert column(columns["risk"], "<u2") == pytest.approx([p.mean() for p in parts], abs=0.5)
+    missed = column(columns["flags"], "u1") & cells.Flag.MISSED > 0
+    assert missed.tolist() == [
+        bool(view.missed[i : i + size].any()) for i in range(0, len(risk), size)
+    ]
+
+
+def test_missed_runs_are_all_accepted_errors(view: View) -> None:
+    """Runs cover each accepted error once, with what was said and what was true."""
+    runs = missed_runs(view)
+    covered = np.concatenate([np.arange(run.begin, run.end) for run in runs])
+    assert sorted(covered.tolist()) == np.flatnonzero(view.missed).tolist()
+    assert view.stream.labels is not None
+    for run in runs:
+        assert (view.trace.label[run.begin : run.end] == run.said).all()
+        assert (view.stream.labels[run.begin : run.end] == run.truth).all()
+        assert run.said != run.truth
+    assert sum(count for _, _, count in confusions(view)) == len(covered)
+
+
+def test_drops_are_where_accuracy_is_low(view: View) -> None:
+    """Drops cover each low window once; their alarms are counted from the trace."""
+    found = drops(view)
+    covered = np.concatenate([np.arange(drop.begin, drop.end) for drop in found])
+    assert sorted(covered.tolist()) == np.flatnonzero(view.accuracy < view.floor).tolist()
+    trace = dataclasses.replace(view.trace, alarm=view.trace.alarm.copy())
+    first = found[0]
+    for step, nearest in (
+        (first.begin, 0),
+        (first.end + 4, 5),
+        (first.begin - view.window - 1, -2),
+    ):
+        trace.alarm[:] = 0
+        trace.alarm[step] = 1
+        told = dataclasses.replace(view, found=dataclasses.replace(view.found, trace=trace))
+        again = next(drop for drop in drops(told) if drop.begin == first.begin)
+        assert (again.nearest_alarm, again.alarmed) == (nearest, nearest == 0)
+
+
+def test_promises_hold_and_a_broken_one_is_told(view: View) -> None:
+    """On a real trace all hold; abstaining always and alarming always break two of them."""
+    assert {promise.verdict for promise in promises(view)} == {"held"}
+    broken = dataclasses.replace(
+        view.trace,
+        outcome=np.full_like(view.trace.outcome, Outcome.ABSTAIN),
+        exceeded=np.ones_like(view.trace.exceeded),
+        alarm=np.ones_like(view.trace.alarm),
+    )
+    told = dataclasses.replace(view, found=dataclasses.replace(view.found, trace=broken))
+    verdicts = [promise.verdict for promise in promises(told)]
+    assert verdicts[:4] == ["broken"] * 4
+
+
+def test_every_window_is_checked_at_once(view: View) -> None:
+    """The stated surplus is that of the worst window, found by trying all of a short stream."""
+    begin, end = lives(view.stream)[0]
+    end = min(end, begin + 300)
+    short = view.stream.cut(begin, end)
+    made = views({"a": view.profile}, short, window=100, rounds=0)[0]
+    rate = view.profile.budget.rate_q16 / 65536
+    counted = np.concatenate([[0], np.cumsum(made.trace.outcome == Outcome.ABSTAIN)])
+    worst = max(
+        counted[b] - counted[a] - rate * (b - a)
+        for a in range(len(counted))
+        for b in range(a, len(counted))
+    )
+    assert f"takes {worst:.1f} more" in list(promises(made))[1].found
+
+
+def test_without_labels_it_says_so(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
+    """Nothing is guessed about errors that nobody can know."""
+    stream = tcuq.Stream(
+        test_stream.posteriors, test_stream.features, kind="logits", starts=test_stream.starts
+    )
+    page = report({"a": profile}, stream, rounds=0)
+    assert "This cannot be known: the stream has no labels." in page
+    assert "does not say which of its steps are shifted" in page
+
+
+def test_ram_is_the_engines(profile: tcuq.Profile) -> None:
+    """The parts add up to what the device keeps."""
+    held = DeviceMonitor(profile)._engine.storage_bytes  # noqa: SLF001 - the same number, from C
+    assert sum(size for _, size in ram_parts(profile)) == held
+    assert f"{held} bytes" in costs(profile).values()
+
+
+def test_page_needs_nothing_and_runs_only_its_own(
+    profile: tcuq.Profile, test_stream: tcuq.Stream
+) -> None:
+    """No address, no handler in the markup, a policy that forbids the rest; the same bytes."""
+    page = report({"a": profile}, test_stream, rounds=5)
+    assert page == report({"a": profile}, test_stream, rounds=5)
+    assert "default-src 'none'; script-src 'sha256-" in page
+    assert "://" not in page
+    body = page.partition("<body>")[2].partition("<script")[0]
+    assert not re.search(r"\s(?:on\w+|style|src|href)=", body)
+
+
+def test_command_compares_profiles(
+    tmp_path: Path, profile: tcuq.Profile, test_stream: tcuq.Stream,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """Profiles by their file's name, by their path where names are alike."""
+    for name in ("a/m.json", "b/m.json"):
+        (tmp_path / name).parent.mkdir()
+        profile.save(tmp_path / name)
+    save_stream(test_stream, tmp_path / "field.npz")
+    one, two, field = (str(tmp_path / n) for n in ("a/m.json", "b/m.json", "field.npz"))
+    out = tmp_path / "page.html"
+    words = ["report", one, two, field, "-o", str(out), "--rounds", "0", "--json"]
+    assert main(words) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["profiles"] == {one: profile.sha256, two: profile.sha256}
+    assert said["bytes"] == out.stat().st_size
+    assert "<h1>field.npz</h1>" in out.read_text("utf-8")
+    assert main(["report", one, one, field, "-o", str(out)]) == 1
+    assert "must be different files" in capsys.readouterr().err
+    assert main(["report", one, field, "-o", str(tmp_path / "page.pdf")]) == 1
+    assert "must end in .html" in capsys.readouterr().err
+
+
+def test_too_many_profiles_are_refused(
+    profile: tcuq.Profile, synthetic: Callable[..., tcuq.Stream]
+) -> None:
+    """A page holds a few side by side."""
+    many = {str(n): profile for n in range(MAX_PROFILES + 1)}
+    with pytest.raises(tcuq.InputError, match="1 to 6 profiles, got 7"):
+        report(many, synthetic())

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report as a reader sees it: headless Chromium, the network off."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page
+
+import tcuq
+from browser import DESK, PHONE, axe_faults, load_seconds, opened
+from tcuq.budget import Outcome
+from tcuq.demo import demo_stream
+from tcuq.device import DeviceMonitor
+from tcuq.evaluate import run_serviced
+from tcuq.report import report
+
+KINDS = (
+    "shifted", "missed", "unlabelled", "featureless", "calm", "one step", "compared", "hostile"
+)  # fmt: skip
+LOAD_SECONDS = 2.0
+MOST_BYTES = 2_000_000
+
+
+def scrolls_sideways(page: Page) -> bool:
+    """Whether the page is wider than its window."""
+    wide: bool = page.evaluate("document.documentElement.scrollWidth > innerWidth")
+    return wide
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("window", [(DESK, "light"), (PHONE, "dark")], ids=("desk", "phone"))
+def test_page_is_whole_quiet_and_accessible(
+    browser: Browser,
+    axe: str,
+    pages: Callable[[str], Path],
+    kind: str,
+    window: tuple[int, Literal["light", "dark"]],
+) -> None:
+    """No complaint, no request, no fault that axe calls serious, nothing off the screen."""
+    with opened(browser, pages(kind), *window) as made:
+        assert not scrolls_sideways(made.page)
+        faults = axe_faults(made.page, axe)
+        assert [f for f in faults if f["impact"] in ("serious", "critical")] == []
+        assert made.complaints == []
+
+
+def test_hostile_names_are_text(
+    browser: Browser, pages: Callable[[str], Path], hostile: str
+) -> None:
+    """A stranger's names are shown, run nothing and end no element."""
+    with opened(browser, pages("hostile")) as made:
+        page = made.page
+        shown = hostile.replace("\u202e", "\ufffd").replace("\udcff", "\ufffd")
+        assert page.text_content("h1") == shown
+        assert page.title() == f"{shown}: tcuq report"
+        assert page.locator("img").count() == 0
+        assert page.locator("script").count() == 2  # the data and page.js
+        page.mouse.move(*middle_of(page))
+        assert "</script><script>alert(3)" in str(page.text_content("#readout"))
+        assert made.complaints == []
+
+
+def middle_of(page: Page) -> tuple[float, float]:
+    """Where the first panel's middle is, after scrolling to it."""
+    panel = page.locator("canvas.panel").first
+    panel.scroll_into_view_if_needed()
+    box = panel.bounding_box()
+    assert box is not None
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def test_zoom_ends_at_single_steps_that_are_true(
+    browser: Browser, pages: Callable[[str], Path], profile: tcuq.Profile
+) -> None:
+    """Pointing at a step says what the device decided there."""
+    trace = run_serviced(profile, demo_stream("fault_gain"), DeviceMonitor)
+    words = {Outcome.ACCEPT: "accepted", Outcome.ABSTAIN: "abstained", Outcome.DENIED: "denied"}
+    with opened(browser, pages("shifted")) as made:
+        page = made.page
+        assert "a pixel" in str(page.text_content("#span"))
+        page.locator("button.go").first.click()
+        page.locator("#span", has_text="every step").wait_for()
+        x, y = middle_of(page)
+        for offset in (-200, 0, 200):
+            page.mouse.move(x + offset, y)
+            said = re.match(
+                r"Step ([\d,]+): risk ([\d.]+), threshold ([\d.]+), (\w+)",
+                str(page.text_content("#readout")),
+            )
+            assert said is not None
+            step = int(said[1].replace(",", ""))
+            assert float(said[2]) == pytest.approx(trace.risk[step], abs=6e-4)
+            assert float(said[3]) == pytest.approx(trace.threshold[step], abs=6e-4)
+            assert said[4] == words[Outcome(int(trace.outcome[step]))]
+        assert made.complaints == []
+
+
+def test_keys_buttons_and_drags_move_the_span(
+    browser: Browser, pages: Callable[[str], Path]
+) -> None:
+    """Every way to zoom changes what is shown, and Home shows all."""
+
+    def shown(page: Page) -> str:
+        page.wait_for_timeout(100)  # a frame or two
+        return str(page.text_content("#span")).partition(":")[0]
+
+    with opened(browser, pages("shifted")) as made:
+        page = made.page
+        whole = shown(page)
+        page.locator("#stage").focus()
+        for key in ("+", "ArrowRight", "-"):
+            before = shown(page)
+            page.keyboard.press(key)
+            assert shown(page) != before, key
+        page.keyboard.press("Home")
+        assert shown(page) == whole
+        page.locator('[data-act="in"]').click()
+        assert shown(page) != whole
+        page.locator('[data-act="all"]').click()
+        x, y = middle_of(page)
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x + 150, y)
+        page.mouse.up()
+        assert shown(page) != whole
+        page.mouse.dblclick(x, y)
+        assert shown(page) == whole
+        assert made.complaints == []
+
+
+def test_print_shows_everything_in_light(browser: Browser, pages: Callable[[str], Path]) -> None:
+    """On paper there are no buttons to press, no dark sheet and nothing off the edge."""
+    with opened(browser, pages("shifted"), 720, "dark") as made:
+        page = made.page
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        page.emulate_media(media="print")
+        assert not scrolls_sideways(page)
+        assert not page.locator('[data-act="in"]').is_visible()
+        paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert paper == "rgb(255, 255, 255)"
+        assert len(page.pdf(format="A4")) > 10_000
+        assert made.complaints == []
+
+
+def test_long_stream_loads_fast_and_is_small(
+    browser: Browser, tmp_path: Path, synthetic: Callable[..., tcuq.Stream]
+) -> None:
+    """200,000 steps: at most 2 MB, drawn in 2 seconds of all processes' CPU time: no clock lies."""
+    profile = tcuq.fit(synthetic(5000), verbose=False)
+    stream = synthetic(200_000, seed=1, shifted=np.arange(200_000) >= 150_000)
+    path = tmp_path / "long.html"
+    path.write_text(report({"a": profile}, stream, rounds=0), "utf-8")
+    assert path.stat().st_size <= MOST_BYTES
+    spent = min(load_seconds(browser, path)[1] for _ in range(3))
+    assert spent < LOAD_SECONDS
