@@ -120,10 +120,24 @@ def vector_lemmas(limits: Limits) -> Iterator[Statement]:
 
 
 def function_lemmas() -> Iterator[Statement]:
-    """log2, the reciprocal root and the sigmoid, by their tables."""
+    """Leading zeros by bits; log2, the reciprocal root and the sigmoid by their tables."""
+    yield _leading_zeros()
     yield Lemma("log2 between all points", tuple(_log2(index) for index in range(32)))
     yield Lemma("sigmoid between all points", tuple(_sigmoid(index) for index in range(33)))
     yield Tried("reciprocal root, both Newton steps", _rsqrt_fits)
+
+
+def _leading_zeros() -> Lemma:
+    """As tcuq_leading_zeros counts them: the count brings the first one to the top."""
+    value, zeros = z3.BitVec("value", 32), z3.BitVecVal(0, 32)
+    moved: z3.BitVecRef = value
+    for width in (16, 8, 4, 2):
+        none = z3.LShR(moved, 32 - width) == 0
+        moved, zeros = z3.If(none, moved << width, moved), z3.If(none, zeros + width, zeros)
+    zeros += 1 - z3.LShR(moved, 31)
+    claim = z3.And(z3.ULE(zeros, 31), z3.LShR(value << zeros, 31) == 1,
+                   z3.LShR(value << zeros, zeros) == value)  # fmt: skip
+    return lemma("leading zeros", value != 0, claim)
 
 
 def _log2(index: int) -> Case:
