@@ -2,8 +2,10 @@
 """story.svg: the risk the device gave each step, the share it accepted, and where it alarmed."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import story
 
@@ -12,7 +14,7 @@ WIDTH, HEIGHT, TOP, LEFT, BLOCK = 860, 180, 40, 40, 32  # pixels; steps
 RISK, ACCEPTED, ALARM = "#b5482a", "#2a6fb5", "#000000"
 
 
-def svg(told: dict[str, np.ndarray], said: story.Table) -> str:
+def svg(told: dict[str, NDArray[Any]], said: story.Table) -> str:
     """The figure; means over blocks of 32 steps."""
     across, whole = (WIDTH - LEFT) / len(said), len(said) // BLOCK * BLOCK
     label, risk, outcome, alarm = (

@@ -45,7 +45,7 @@ def on_device() -> Table:
     return np.loadtxt(HERE / "build/device.txt", np.int64, ndmin=2)
 
 
-def chapters(told: Any, said: Table) -> list[dict[str, Any]]:  # noqa: ANN401 - an open .npz
+def chapters(told: dict[str, NDArray[Any]], said: Table) -> list[dict[str, Any]]:
     """What became of each chapter, as far as the device came."""
     label, outcome, alarm = (said[:, COLUMNS.index(n)] for n in ("label", "outcome", "alarm"))
     right = label == told["labels"][: len(said)]

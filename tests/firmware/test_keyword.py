@@ -32,7 +32,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("checkout")
     (root / "firmware").symlink_to(HERE)
     return Path(
-        shutil.copytree(ROOT / EXAMPLE, root / EXAMPLE, ignore=shutil.ignore_patterns("build"))
+        shutil.copytree(
+            ROOT / EXAMPLE, root / EXAMPLE, ignore=shutil.ignore_patterns("build", "__pycache__")
+        )
     )
 
 
