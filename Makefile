@@ -102,6 +102,7 @@ measure: ## measure everything the scorecard quotes again, and write results/
 	$(BIN)/python measurements/device.py --write
 	$(BIN)/python measurements/alarm.py --write
 	$(BIN)/python measurements/properties.py --write
+	$(BIN)/python measurements/size.py --write
 
 scorecard: ## what the software holds to, at a glance
 	$(BIN)/python measurements/scorecard.py --check

@@ -45,6 +45,7 @@ def lemmas(limits: Limits | None = None) -> Iterator[Statement]:
     yield from score_lemmas(limits)
     yield from decision_lemmas(limits)
     yield from alarm_lemmas(limits)
+    yield from product_lemmas()
 
 
 def signal_lemmas(limits: Limits) -> Iterator[Statement]:
@@ -184,7 +185,11 @@ def score_lemmas(limits: Limits) -> Iterator[Statement]:
     given = z3.And(within(rise, UINT16), within(along, (0, INT16[1] - INT16[0])))
     yield lemma("surprise between two points", given, within(rise * along, UINT32))
     full = 16384 * 16384  # cap_q10 times weight_q8, as tcuq_init admits them
-    yield sum_fits("surprise of all terms", (0, full), limits["TCUQ_MAX_TERMS"], (0, 0), UINT32)
+    terms = limits["TCUQ_MAX_TERMS"]
+    yield sum_fits("surprise of all terms", (0, full), terms, (0, 0), UINT32)
+    total = z3.Int("total")
+    given = z3.And(within(total, (0, full * terms)), within(a, (-bias, bias)))
+    yield lemma("a quarter of it and the bias", given, within(total / 4 + a, INT32))
     mean, now, part, half = z3.Ints("mean now part half")
     gap = now * 256 - mean
     toward = z3.And(z3.Implies(gap >= 0, z3.And(part >= 0, part <= gap)),
@@ -216,6 +221,19 @@ def decision_lemmas(limits: Limits) -> Iterator[Statement]:
     spent = z3.If(filled >= token, filled - token, filled)
     claim = z3.And(within(tokens + rate, UINT32), within(spent, UINT32), spent <= burst)
     yield lemma("the token bucket's bounds", given, claim)
+
+
+def product_lemmas() -> Iterator[Statement]:
+    """Lemmas of the contracts about products, which WP's provers do not find."""
+    x, y, z, m, share, n = z3.Ints("x y z m share n")
+    one = (0, 32768)
+    given = z3.And(within(x, one), within(y, one), within(z, one))
+    claim = z3.And(x * y >= 0, (one[1] - x) * z >= 0, x * y + (one[1] - x) * z <= 2**30)
+    yield lemma("cells_mixed", given, claim)
+    given = z3.And(x >= 0, x <= y, y > 0, m >= 0, share * y <= m, m < share * y + y)
+    yield lemma("cells_portion", given, z3.And(x * share >= 0, x * share <= m))
+    claim = z3.And(2 * x * (x + 1) >= 0, 2 * x * (x + 1) + 4 * (x + 1) <= 2 * n * (n + 1))
+    yield lemma("triangle_within", z3.And(x >= 0, x < n), claim)
 
 
 def alarm_lemmas(limits: Limits) -> Iterator[Statement]:

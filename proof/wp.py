@@ -41,10 +41,7 @@ COMMAND = ("frama-c", "-machdep", "x86_32", "-wp", "-wp-rte", "-wp-prover", "z3,
 
 FUNCTION = re.compile(r"^(?:[A-Za-z_]\w* )+\*?(tcuq_\w+)\([^;{]*\)\n\{", re.MULTILINE)
 # What only a CPU with more instructions sees.
-BY_CPU = re.compile(
-    r"^#if (?:TCUQ_DSP|TCUQ_FOURS|TCUQ_BY_HAND|defined\(__ARM_FEATURE_CLZ\)).*?^#(?:else|endif)",
-    re.MULTILINE | re.DOTALL,
-)
+BY_CPU = re.compile(r"#if (?:TCUQ_DSP|TCUQ_FOURS|TCUQ_BY_HAND|defined\(__ARM_FEATURE_CLZ\))")
 OUTCOME = re.compile(r"^\[wp\] \[[^\]]+\] Goal (\S+)(?: \([^)]*\))?( : Valid)?", re.MULTILINE)
 COUNTS = re.compile(r"^\[wp\] Proved goals:\s+(\d+) / (\d+)", re.MULTILINE)
 # What would make a proof say less than it seems to.
@@ -96,7 +93,23 @@ def sources(runtime: Path = RUNTIME) -> list[str]:
 
 def functions(text: str) -> list[str]:
     """The functions a source defines, as a CPU without DSP instructions sees it."""
-    return list(dict.fromkeys(FUNCTION.findall(BY_CPU.sub("", text))))
+    return list(dict.fromkeys(FUNCTION.findall(plain(text))))
+
+
+def plain(text: str) -> str:
+    """A source without what only a CPU with more instructions sees."""
+    lines, inside, depth = [], 0, 0  # `inside` is the depth of the part that is left out
+    for line in text.splitlines(keepends=True):
+        opens = line.startswith("#if")
+        depth += opens
+        if opens and not inside and BY_CPU.match(line):
+            inside = depth
+        elif inside == depth and line.startswith(("#else", "#endif")):
+            inside = 0
+        elif not inside:
+            lines.append(line)
+        depth -= line.startswith("#endif")
+    return "".join(lines)
 
 
 def prove(
@@ -154,9 +167,9 @@ def read(text: str) -> tuple[set[str], set[str]]:
 
 def _unseen(text: str) -> list[str]:
     """Loops that may not end, and bodies that are of no function this file knows of."""
-    plain = BY_CPU.sub("", text)
-    loops, variants = len(LOOP.findall(plain)), plain.count("loop variant")
-    bodies, found = len(re.findall(r"^\{", plain, re.MULTILINE)), len(FUNCTION.findall(plain))
+    seen = plain(text)
+    loops, variants = len(LOOP.findall(seen)), seen.count("loop variant")
+    bodies, found = len(re.findall(r"^\{", seen, re.MULTILINE)), len(FUNCTION.findall(seen))
     unseen = [] if loops <= variants else [f"{loops} loops, {variants} variants"]
     return unseen + ([] if bodies == found else [f"{bodies} bodies, {found} functions"])
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from benchmark.experiments.crew import looked_at, seeds_of
 from benchmark.experiments.detection import networks_of, worth
 from benchmark.experiments.result import Row
-from benchmark.scores.monitors import Monitored, five_terms
+from benchmark.scores.monitors import DOUBT, Monitored, five_terms
 from benchmark.scores.table import ANCHORED, OURS, SINGLE_PASS, Entry, H, M, N
 from tcuq import TermPlan
 
@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 LAYERS = {"an earlier layer": ("early",), "both layers": ("features", "early")}
 # Sets that were explored before anything was frozen: their other things may be looked at, too.
 EXPLORED = frozenset({"mnist", "fashion_mnist", "hapt"})
+# Doubt, novelty and flips; and features that stand still.
+THREE = (
+    DOUBT,
+    TermPlan("novelty", dead=4.0, cap=12.0),
+    TermPlan("inconsistency", cap=8.0, weight=0.5),
+)
+STILL = TermPlan("instability", tail="lower", ewma=5, cap=4.0, weight=0.3)
 LISTS: Mapping[str, tuple[TermPlan, ...]] = {
     "anchored": ANCHORED,
     "N": N,
@@ -27,8 +34,12 @@ LISTS: Mapping[str, tuple[TermPlan, ...]] = {
     "R": five_terms(0.5, 0.5, 0.5, 0.5, novelty_cap=12.0),
     "R1": five_terms(1.0, 0.5, 0.5, 0.5, novelty_cap=12.0),
     "R flips": five_terms(0.5, 0.5, 0.5, 1.0, novelty_cap=12.0),
+    "three": THREE,
+    "still": (*THREE, STILL),
+    "still, lasting": (*THREE, STILL, TermPlan("novelty", ewma=5, dead=6.0, cap=10.0, weight=0.2)),
+    "still, flipping": (*THREE, STILL, TermPlan("inconsistency", ewma=5, dead=3.0, cap=5.0)),
 }
-LABELLED = ("anchored", "R")
+LABELLED = ("anchored", "R", "three", "still", "still, lasting", "still, flipping")
 
 
 def candidates() -> dict[str, Entry]:

@@ -4,6 +4,7 @@
 import json
 import math
 import platform
+import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -13,7 +14,8 @@ from typing import Any
 
 from benchmark.data.files import manifest
 
-RESULTS = Path(__file__).resolve().parents[1] / "results"
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "benchmark/results"
 LIBRARIES = ("tcuq", "numpy", "scipy", "scikit-learn", "torch")
 DATA = {
     "mnist": ("mnist", "fashion_mnist"),
@@ -41,6 +43,7 @@ def write(
         "command": f"python -m benchmark.experiments {name} {task}",
         "date": datetime.now(UTC).date().isoformat(),
         "python": platform.python_version(),
+        "code": _code(),
         "versions": {library: version(library) for library in (*LIBRARIES, *libraries)},
         "data_sha256": {source: manifest()[source].sha256 for source in DATA[task]},
         "networks_sha256": dict(sorted(networks.items())),
@@ -62,6 +65,17 @@ def read(name: str, task: str) -> dict[str, Any]:
         )
     held: dict[str, Any] = json.loads(path.read_text("utf-8"))
     return held
+
+
+def _code() -> str:
+    """The commit whose library and benchmark ran; a plus if code was changed since."""
+    head = _git("rev-parse", "--short", "HEAD").stdout.strip()
+    changed = _git("diff", "--quiet", "HEAD", "--", "*.py", "*.c", "*.h").returncode
+    return f"{head}+" if changed else head
+
+
+def _git(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 def _one_row_a_line(document: dict[str, Any]) -> str:

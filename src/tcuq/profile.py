@@ -196,7 +196,11 @@ def _build(content: Mapping[str, Any]) -> Profile:
         score=(
             _record(TcuqScoreSettings, score, weights=_record(CombinerWeights, score["weights"]))
             if score["kind"] == "tcuq"
-            else AnchoredScoreSettings(tuple(_record(Term, term) for term in score["terms"]))
+            else _record(
+                AnchoredScoreSettings,
+                score,
+                terms=tuple(_record(Term, term) for term in score["terms"]),
+            )
         ),
         threshold=_record(ThresholdSettings, content["threshold"]),
         budget=_record(BudgetSettings, content["budget"]),

@@ -191,7 +191,7 @@ def _score(profile: Profile) -> dict[str, Any]:
             "terms": [_term(term) for term in score.terms],
             "weights": _bytes([0] * 4, "<i2"),
             "weight_shift": 5,
-            "bias_q16": 0,
+            "bias_q16": _bias_q16(score.bias),
             "mix_q15": 0,
         }
     weights = np.array([getattr(score.weights, name) or 0.0 for name in SIGNALS[:4]])
@@ -200,9 +200,14 @@ def _score(profile: Profile) -> dict[str, Any]:
         "terms": None,
         "weights": _bytes(np.rint(weights * 2**shift), "<i2"),
         "weight_shift": shift,
-        "bias_q16": round(min(max(score.bias, -8000.0), 8000.0) * 65536),
+        "bias_q16": _bias_q16(score.bias),
         "mix_q15": round(score.mix * 32768),
     }
+
+
+def _bias_q16(bias: float) -> int:
+    """Far beyond where the sigmoid ends, and within the device's integers."""
+    return round(min(max(bias, -8000.0), 8000.0) * 65536)
 
 
 def _term(term: Term) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 """Score: signals to one risk in [0, 1].
 
 tcuq, the paper's: U = sigmoid(w · [divergence, instability, inconsistency, doubt] + bias),
-risk = mix · U + (1 - mix) · (1 - confidence). anchored, ours: the sum over terms of
-weight · clip(bits - dead, 0, cap), bits the surprise of a signal against the calibration stream,
-risk = min(sum, 16) / 16.
+risk = mix · U + (1 - mix) · (1 - confidence). anchored, ours: risk = sigmoid(sum + bias), the sum
+over terms of weight · clip(bits - dead, 0, cap), bits the surprise of a signal against the
+calibration stream.
 """
 
 import numpy as np
@@ -18,7 +18,6 @@ from tcuq.stream import MAX_MAGNITUDE
 
 Floats = NDArray[np.float64]
 
-FULL_BITS = 16.0
 COMBINED = ("divergence", "instability", "inconsistency", "doubt")
 
 
@@ -68,12 +67,12 @@ class TcuqScore:
 
 
 class AnchoredScore:
-    """A weighted sum of surprises against the calibration stream.
+    """Surprises against the calibration stream, weighed and summed.
 
     Parameters
     ----------
     settings
-        The terms: signal, tail, smoothing, dead zone, cap, weight and survival table.
+        The bias, and the terms: signal, tail, smoothing, dead zone, cap, weight, survival table.
     """
 
     def __init__(self, settings: AnchoredScoreSettings) -> None:
@@ -86,9 +85,8 @@ class AnchoredScore:
 
     def run(self, columns: SignalColumns) -> Floats:
         """Risk of each step."""
-        terms = self.settings.terms
-        total = np.zeros(len(columns.label))
-        for index, term in enumerate(terms):
+        total = np.full(len(columns.label), float(self.settings.bias))
+        for index, term in enumerate(self.settings.terms):
             values = columns.named(term.signal)
             if term.ewma is not None:
                 values = ewma(values, float(self._smoothed[index]), term.ewma)
@@ -97,7 +95,7 @@ class AnchoredScore:
             total += term.weight * np.minimum(
                 np.maximum(surprise(values, term) - term.dead, 0), term.cap
             )
-        return np.minimum(total, FULL_BITS) / FULL_BITS
+        return sigmoid(total)
 
     @property
     def state(self) -> State:

@@ -118,9 +118,10 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class AnchoredScoreSettings:
-    """A weighted sum of surprises."""
+    """The sigmoid of a weighted sum of surprises and a bias."""
 
     terms: tuple[Term, ...]
+    bias: float
     kind: Literal["anchored"] = "anchored"
 
 

@@ -74,7 +74,7 @@ def _score_lines(score: TcuqScoreSettings | AnchoredScoreSettings) -> Iterator[s
         + (" low" if term.tail == "lower" else "")
         for term in score.terms
     )
-    told = f"anchored, in bits of surprise: {listed}"
+    told = f"anchored, sigmoid of bits of surprise: {listed} {score.bias:+.3g}"
     yield from wrap(told, 100, initial_indent="score      ", subsequent_indent=" " * 11)
 
 

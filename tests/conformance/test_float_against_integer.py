@@ -46,7 +46,7 @@ def test_signals_of_random_streams_are_within_the_stated_bounds(classes: int, wi
 def test_stages_after_the_signals(preset: Preset, name: str) -> None:
     """On what the stage before it said, each decides as the float stage does."""
     found = decision_differences(recorded_profile(preset), as_recorded(name))
-    assert found.pop("score") <= 1e-3
+    assert found.pop("score") <= 5e-3
     assert set(found.values()) == {0}
 
 

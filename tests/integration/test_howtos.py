@@ -15,7 +15,7 @@ import tcuq
 from tcuq.cli import main
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("record", "export", "watch")
+PAGES = ("record", "export", "size", "watch", "tune")
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -40,7 +40,7 @@ def test_from_a_tflite_to_compiled_firmware(
         if page == "record":
             shutil.copy("stream.parquet", "field.parquet")
             assert main(["fit", "stream.parquet", "-o", "monitor.json"]) == 0
-    assert ran == 5
+    assert ran == 9
     sources = [str(path.resolve()) for path in sorted(Path("firmware/src").glob("*.c"))]
     flags = ["-mcpu=cortex-m4", "-mthumb", "-Os", "-std=c99", "-ffreestanding", "-Wall", "-Werror"]
     command = ["arm-none-eabi-gcc", *flags, "-Ifirmware/src", "-c", *sources]

@@ -8,6 +8,7 @@ import pytest
 
 import tcuq
 from tcuq.calibrate.fit import FEWEST_STEPS
+from tcuq.calibrate.presets import LABELLED_TERMS
 from tcuq.demo import demo_stream
 from tcuq.settings import AnchoredScoreSettings, TcuqScoreSettings
 from tcuq.summary import summary
@@ -94,13 +95,24 @@ def test_history_does_not_cross_recordings(synthetic: Synthetic) -> None:
 
 @quietly
 def test_development_sets_the_weights(synthetic: Synthetic) -> None:
-    """Labels weigh the anchored terms: the largest weight is 1, none is negative."""
+    """Labels weigh their own list of terms: some weight is positive, none negative."""
     streams = synthetic(), synthetic(seed=1)
     score = tcuq.fit(*streams, verbose=False).score
     assert isinstance(score, AnchoredScoreSettings)
+    assert [term.signal for term in score.terms] == [plan.signal for plan in LABELLED_TERMS]
     weights = [term.weight for term in score.terms]
-    assert max(weights) == 1
+    assert max(weights) > 0
     assert min(weights) >= 0
+
+
+@quietly
+def test_a_step_as_rare_as_the_expected_error_has_risk_one_half(synthetic: Synthetic) -> None:
+    """Without labels the bias is log2 of the mean doubt of the calibration stream."""
+    stream = synthetic()
+    score = tcuq.fit(stream, verbose=False).score
+    assert isinstance(score, AnchoredScoreSettings)
+    doubt = 1 - stream.posteriors.max(axis=1).mean()
+    assert score.bias == pytest.approx(np.log2(doubt), rel=1e-6)
 
 
 def test_negative_temporal_weight_is_warned_of() -> None:

@@ -82,24 +82,23 @@ def test_lower_tail_is_the_mirror() -> None:
 
 def test_dead_zone_cap_and_weight() -> None:
     """A term is weight · clip(bits - dead, 0, cap)."""
-    settings = AnchoredScoreSettings((term(dead=1.0, cap=2.0, weight=4.0),))
+    settings = AnchoredScoreSettings((term(dead=1.0, cap=2.0, weight=4.0),), -4.0)
     found = AnchoredScore(settings).run(columns(novelty=[0.0, 4.0, 8.0]))
-    assert (found * 16).tolist() == [0, 4, 8]
+    assert found.tolist() == sigmoid(np.array([-4.0, 0.0, 4.0])).tolist()
 
 
 def test_risk_stops_at_one() -> None:
-    """Sixteen bits of surprise are the most there is."""
-    settings = AnchoredScoreSettings((term(weight=64.0),))
+    """However surprising a step is."""
+    settings = AnchoredScoreSettings((term(weight=64.0),), -8.0)
     assert AnchoredScore(settings).run(columns(novelty=[1e6])).tolist() == [1]
 
 
 def test_smoothing_starts_at_the_calibration_mean_and_is_forgotten_with_history() -> None:
     """The first smoothed value moves from the start by 1/2^shift; a reset starts again."""
-    score = AnchoredScore(AnchoredScoreSettings((term(ewma=1, start=8.0),)))
-    first = score.run(columns(novelty=[0.0])) * 16
-    assert first.tolist() == [2]
+    score = AnchoredScore(AnchoredScoreSettings((term(ewma=1, start=8.0),), -2.0))
+    assert score.run(columns(novelty=[0.0])).tolist() == [0.5]
     score.reset_history()
-    assert (score.run(columns(novelty=[0.0])) * 16).tolist() == first.tolist()
+    assert score.run(columns(novelty=[0.0])).tolist() == [0.5]
 
 
 def test_ewma_by_hand() -> None:
@@ -111,4 +110,4 @@ def test_make_score_follows_the_profile() -> None:
     """The settings' type chooses the score."""
     weights = CombinerWeights(0.0, 0.0, 0.0, 0.0)
     assert isinstance(make_score(TcuqScoreSettings("free", weights, 0, 0.7)), TcuqScore)
-    assert isinstance(make_score(AnchoredScoreSettings((term(),))), AnchoredScore)
+    assert isinstance(make_score(AnchoredScoreSettings((term(),), 0.0)), AnchoredScore)

@@ -40,6 +40,7 @@ class TermPlan:
 
 
 # Doubt; unusual features, now and for a while; labels that stopped changing; labels that flip.
+# With labels, which weigh them: features that stopped changing, and flips for a while.
 # Chosen on development data, docs/decisions/0008.
 LABEL_FREE_TERMS = (
     TermPlan("low_confidence", cap=8.0),
@@ -47,6 +48,13 @@ LABEL_FREE_TERMS = (
     TermPlan("novelty", ewma=5, dead=6.0, cap=2.0, weight=0.5),
     TermPlan("inconsistency", tail="lower", ewma=5, dead=6.0, cap=2.0, weight=0.5),
     TermPlan("inconsistency", cap=8.0, weight=0.5),
+)
+LABELLED_TERMS = (
+    TermPlan("low_confidence", cap=8.0),
+    TermPlan("novelty", dead=4.0, cap=12.0),
+    TermPlan("instability", tail="lower", ewma=5, cap=4.0),
+    TermPlan("inconsistency", cap=8.0),
+    TermPlan("inconsistency", ewma=5, dead=3.0, cap=5.0),
 )
 
 
@@ -67,7 +75,7 @@ class Options:
     mix, blend, lags
         As in the paper: U against confidence, confidence against margin, steps looked back over.
     terms
-        Of the anchored score.
+        Of the anchored score; None for LABEL_FREE_TERMS, or LABELLED_TERMS if there are labels.
     mode, warmup
         "guarded" or "adaptive"; adaptive is guarded for its first `warmup` steps.
     h
@@ -88,7 +96,7 @@ class Options:
     mix: float = 0.7
     blend: float = 0.5
     lags: tuple[int, ...] = (1, 2, 4)
-    terms: tuple[TermPlan, ...] = LABEL_FREE_TERMS
+    terms: tuple[TermPlan, ...] | None = None
     mode: Literal["guarded", "adaptive"] = "guarded"
     warmup: int = 0
     h: int | None = 20
@@ -123,9 +131,9 @@ class Options:
             _whole("lags", lag, 1, 255)
         if list(self.lags) != sorted(set(self.lags)):
             raise InputError(f"lags must ascend, got {self.lags}")
-        if not 1 <= len(self.terms) <= 8:
+        if self.terms is not None and not 1 <= len(self.terms) <= 8:
             raise InputError(f"terms must be 1 to 8, got {len(self.terms)}")
-        for term in self.terms:
+        for term in self.terms or ():
             _check_term(term)
 
 
@@ -176,7 +184,7 @@ def options_from(preset: str, changes: Mapping[str, Any]) -> Options:
 
 def _plain(name: str, value: Any) -> Any:  # noqa: ANN401 - judged by Options
     """NumPy's scalars as Python's, and lists as tuples."""
-    if name in ("lags", "terms"):
+    if name in ("lags", "terms") and value is not None:
         if isinstance(value, str) or not isinstance(value, Iterable):
             raise InputError(f"{name} must be a list, got {value!r}")
         return tuple(_plain("", item) for item in value)

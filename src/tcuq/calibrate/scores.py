@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The score's numbers: survival tables from calibration, weights from labels if there are any."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -25,6 +26,9 @@ from tcuq.stream import Stream
 
 Floats = NDArray[np.float64]
 
+LOWEST_BIAS = -8.0  # where the device's sigmoid ends
+MAX_WEIGHT = 64.0
+
 
 def fit_tcuq(development: Stream, parts: Parts, options: Options) -> TcuqScoreSettings:
     """The paper's combiner on the development stream's labelled steps."""
@@ -41,30 +45,36 @@ def fit_tcuq(development: Stream, parts: Parts, options: Options) -> TcuqScoreSe
 def fit_anchored(
     calibration: Parts, plans: Sequence[TermPlan], *, has_features: bool
 ) -> AnchoredScoreSettings:
-    """Each term's table from the calibration stream; terms of absent features are left out."""
+    """Each term's table from the calibration stream; terms of absent features are left out.
+
+    The bias is log2 of the error rate that the classifier itself expects: a step as surprising as
+    one calibration step in so many has risk 1/2.
+    """
     usable = [p for p in plans if has_features or p.signal not in NEEDS_FEATURES]
     if not usable:
         raise FitError("every term needs features, and the calibration stream has none")
-    return AnchoredScoreSettings(tuple(_tabulated(plan, calibration) for plan in usable))
+    expected = 1 - float(np.concatenate([part.confidence for part in calibration]).mean())
+    bias = math.log2(max(expected, 2.0**LOWEST_BIAS))
+    return AnchoredScoreSettings(tuple(_tabulated(plan, calibration) for plan in usable), bias)
 
 
 def fit_anchored_weights(
     settings: AnchoredScoreSettings, development: Stream, parts: Parts
 ) -> AnchoredScoreSettings:
-    """Non-negative logistic weights of the terms, the largest scaled to 1."""
+    """Weights, not negative, and bias of a logistic regression on the terms."""
     terms = settings.terms
     known, wrong = outcomes(development, joined(parts))
     table = np.column_stack([_term_bits(term, parts)[known] for term in terms])
-    weights, _ = fit_logistic(table, wrong, "monotone")
+    weights, bias = fit_logistic(table, wrong, "monotone")
     if weights.max() <= 0:
         raise FitError(
             "no term's surprise rises with the errors of the development stream, so no weight can"
             " be fitted; leave development out to keep the label-free weights"
         )
-    weights = weights / weights.max()
-    return AnchoredScoreSettings(
-        tuple(replace(t, weight=float(w)) for t, w in zip(terms, weights, strict=True))
+    weighed = tuple(
+        replace(t, weight=min(float(w), MAX_WEIGHT)) for t, w in zip(terms, weights, strict=True)
     )
+    return AnchoredScoreSettings(weighed, bias)
 
 
 def outcomes(stream: Stream, columns: SignalColumns) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

@@ -19,8 +19,8 @@ from tcuq.settings import AlarmFlag
 from tcuq.summary import summary
 
 OPTIONS = (
-    "alpha", "budget", "burst", "score", "signs", "mode", "lags", "h", "caution", "projection",
-    "seed",
+    "alpha", "budget", "burst", "score", "signs", "mix", "mode", "lags", "h", "caution",
+    "projection", "seed",
 )  # fmt: skip
 
 
@@ -58,15 +58,17 @@ def _add_options(fit: argparse.ArgumentParser) -> None:
     fit.add_argument("--burst", type=float, help="abstentions beyond the budget, default 16")
     fit.add_argument("--score", choices=("anchored", "tcuq"))
     fit.add_argument("--signs", choices=("free", "monotone"))
+    fit.add_argument("--mix", type=float, help="of the tcuq score, default 0.7")
     fit.add_argument("--mode", choices=("guarded", "adaptive"))
-    fit.add_argument("--lags", type=_lags, help="comma-separated, default 1,2,4")
+    fit.add_argument("--lags", type=lags_of, help="comma-separated, default 1,2,4")
     fit.add_argument("--h", type=int, help="one false alarm in 2^h steps, default 20")
     fit.add_argument("--caution", type=int, choices=(1, 2, 4), help="longer alarm blocks")
     fit.add_argument("--projection", choices=("pca", "lda"), help="of features wider than 32")
     fit.add_argument("--seed", type=int)
 
 
-def _lags(text: str) -> tuple[int, ...]:
+def lags_of(text: str) -> tuple[int, ...]:
+    """Lags parted by commas."""
     return tuple(int(lag) for lag in text.split(","))
 
 

@@ -37,6 +37,7 @@
       logic integer tcuq_cells(integer rows, integer width);
       axiom cells: \forall integer n, w; tcuq_cells(n, w) == n * w;
       lemma cells_most: \forall integer n, w; 0 <= n <= 255 && 0 <= w <= 1000 ==> 0 <= tcuq_cells(n, w) <= 255000;
+      lemma cells_wide: \forall integer n, w; 0 <= n <= 32 && 0 <= w <= 65535 ==> 0 <= tcuq_cells(n, w) <= 32 * 65535;
       lemma cells_sum: \forall integer n, v, w; tcuq_cells(n, v + w) == tcuq_cells(n, v) + tcuq_cells(n, w);
       lemma cells_row: \forall integer r, n, w; 0 <= r < n && 0 <= w ==>
         0 <= tcuq_cells(r, w) && tcuq_cells(r, w) + w <= tcuq_cells(n, w);
@@ -287,17 +288,9 @@ uint32_t tcuq_snapshot_size(const tcuq_monitor *monitor);
 
 /*@ requires tcuq_held(monitor);
     requires buffer == \null || \valid(buffer + (0 .. size - 1));
-    requires \separated(buffer + (0 .. size - 1), monitor, monitor->profile, monitor->core);
+    requires \separated(buffer + (0 .. size - 1), monitor, monitor->profile, monitor->core, TCUQ_COUNTERS);
     assigns buffer[0 .. size - 1]; */
 tcuq_status tcuq_snapshot(const tcuq_monitor *monitor, uint8_t *buffer, uint32_t size);
-
-/*@ requires tcuq_held(monitor) && tcuq_state_ok(monitor);
-    requires buffer == \null || \valid_read(buffer + (0 .. size - 1));
-    requires \separated(buffer + (0 .. size - 1), monitor->core, TCUQ_POSTERIORS, TCUQ_FEATURES,
-      TCUQ_SMOOTHED, TCUQ_CHANNEL_STATES, TCUQ_COUNTERS);
-    assigns TCUQ_STATE;
-    ensures tcuq_state_ok(monitor); */
-tcuq_status tcuq_restore(const tcuq_monitor *monitor, const uint8_t *buffer, uint32_t size);
 
 /*@ requires tcuq_held(monitor) && tcuq_alarm_ok(monitor);
     requires identity == \null || \valid_read(identity);
@@ -311,10 +304,5 @@ tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identi
     assigns *TCUQ_SLOTS;
     TCUQ_KEPT */
 void tcuq_signals_refresh(const tcuq_monitor *monitor);
-
-/*@ requires tcuq_held(monitor);
-    assigns TCUQ_STATE;
-    ensures tcuq_state_ok(monitor); */
-void tcuq_reset(const tcuq_monitor *monitor);
 
 #endif

@@ -85,4 +85,18 @@ void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8
     ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor) && tcuq_smoothed_ok(monitor); */
 void tcuq_reset_history(const tcuq_monitor *monitor);
 
+/*@ requires tcuq_held(monitor) && (monitor->profile->term_count != 0 ==> tcuq_terms_given(monitor));
+    assigns TCUQ_STATE;
+    ensures tcuq_state_ok(monitor); */
+void tcuq_reset(const tcuq_monitor *monitor);
+
+/*@ requires tcuq_held(monitor) && tcuq_state_ok(monitor);
+    requires monitor->profile->term_count != 0 ==> tcuq_terms_given(monitor);
+    requires buffer == \null || \valid_read(buffer + (0 .. size - 1));
+    requires \separated(buffer + (0 .. size - 1), monitor->core, TCUQ_POSTERIORS, TCUQ_FEATURES,
+      TCUQ_SMOOTHED, TCUQ_CHANNEL_STATES, TCUQ_COUNTERS);
+    assigns TCUQ_STATE;
+    ensures tcuq_state_ok(monitor); */
+tcuq_status tcuq_restore(const tcuq_monitor *monitor, const uint8_t *buffer, uint32_t size);
+
 #endif

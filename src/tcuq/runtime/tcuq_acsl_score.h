@@ -8,8 +8,10 @@
       lemma both_most: \forall integer x, y, s, t; 0 <= x <= s && 0 <= y <= t ==> 0 <= x * y <= s * t;
     } */
 
-/*@ predicate tcuq_weights_ok(tcuq_profile *p) =
-      p->mix_q15 <= 32768 && 5 <= p->weight_shift <= 16 && -0x20000000 <= p->bias_q16 <= 0x20000000;
+/*@ predicate tcuq_bias_ok(tcuq_profile *p) = -0x20000000 <= p->bias_q16 <= 0x20000000;
+
+    predicate tcuq_weights_ok(tcuq_profile *p) =
+      p->mix_q15 <= 32768 && 5 <= p->weight_shift <= 16 && tcuq_bias_ok(p);
 
     predicate tcuq_term_fields_ok(tcuq_term *t) =
       t->signal < TCUQ_SIGNALS && 1 <= t->point_count <= TCUQ_MAX_POINTS && t->points != \null &&
@@ -24,7 +26,7 @@
       \forall integer i; 0 <= i < n ==> tcuq_term_ok(p->terms + i);
 
     predicate tcuq_score_ok(tcuq_profile *p) =
-      p->term_count <= TCUQ_MAX_TERMS && (p->terms == \null ==> p->term_count == 0 && tcuq_weights_ok(p)) &&
+      p->term_count <= TCUQ_MAX_TERMS && tcuq_bias_ok(p) && (p->terms == \null ==> p->term_count == 0 && tcuq_weights_ok(p)) &&
       tcuq_terms_ok(p, p->term_count); */
 
 /* Tables are where their pointers say; a table that is not given has no entries. */

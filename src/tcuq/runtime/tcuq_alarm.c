@@ -40,7 +40,7 @@ bool tcuq_alarm_sound(const tcuq_profile *profile)
         return profile->channel_count == 0u;
     }
     bool sound = (profile->channel_count >= 1u) && (profile->channel_count <= TCUQ_MAX_CHANNELS);
-    /*@ loop invariant i <= profile->channel_count && (sound ==> profile->channel_count <= TCUQ_MAX_CHANNELS);
+    /*@ loop invariant i <= profile->channel_count && (sound ==> 1 <= profile->channel_count <= TCUQ_MAX_CHANNELS);
         loop invariant sound ==> \forall integer k; 0 <= k < i ==> tcuq_channel_ok(profile->channels + k);
         loop assigns i, sound;
         loop variant profile->channel_count - i; */

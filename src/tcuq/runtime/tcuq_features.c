@@ -30,7 +30,8 @@ static int8_t tcuq_project(const tcuq_profile *profile, const int8_t *wide, uint
 {
     const uint32_t width = profile->width;
     //@ assert row * width == tcuq_cells(row, width);
-    //@ assert tcuq_cells(row, width) + width <= tcuq_cells(profile->dimensions, width) <= 32 * 65535;
+    //@ assert tcuq_cells(row, width) + width <= tcuq_cells(profile->dimensions, width);
+    //@ assert tcuq_cells(profile->dimensions, width) <= 32 * 65535;
     const int8_t *weights = &profile->projection[row * width];
     int32_t sum = profile->projection_bias[row];
     /*@ loop invariant i <= width;

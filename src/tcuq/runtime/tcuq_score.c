@@ -32,8 +32,6 @@ static uint16_t tcuq_score_combined(const tcuq_profile *profile, const tcuq_sign
 
 #if TCUQ_WITH_ANCHORED
 
-#define TCUQ_FULL_Q18 (16u << 18) /* sixteen bits of surprise */
-
 /* (signal's unit, Q10) bits = -log2 survival: linear between points, by the slope beyond the last. */
 /*@ requires \valid_read(term) && tcuq_term_given(term) && tcuq_term_ok(term) && -32768 <= value <= 32768;
     assigns \nothing; */
@@ -70,8 +68,9 @@ static uint32_t tcuq_surprise_q10(const tcuq_term *term, int32_t value)
     return term->bits_q10[low] + (rise * along) / width;
 }
 
-/* Ours: the sum over terms of weight · clip(bits - dead, 0, cap). */
+/* Ours: sigmoid(bias + the sum over terms of weight · clip(bits - dead, 0, cap)). */
 /*@ requires tcuq_terms_given(monitor) && tcuq_terms_ok(monitor->profile, monitor->profile->term_count);
+    requires monitor->profile->term_count <= TCUQ_MAX_TERMS && tcuq_bias_ok(monitor->profile);
     requires \valid_read(signals) && \separated(signals, TCUQ_SMOOTHED) && tcuq_smoothed_ok(monitor);
     assigns *TCUQ_SMOOTHED;
     ensures tcuq_smoothed_ok(monitor) && \result <= TCUQ_RISK_LEVELS; */
@@ -98,7 +97,8 @@ static uint16_t tcuq_score_anchored(const tcuq_monitor *monitor, const tcuq_sign
         //@ assert 0 <= over * term->weight_q8 <= 16384 * 16384;
         total_q18 += over * term->weight_q8;
     }
-    return (uint16_t)(((total_q18 > TCUQ_FULL_Q18) ? TCUQ_FULL_Q18 : total_q18) >> 8);
+    /* Eight terms at most: the sum is within 2^31, a quarter of it and the bias within 2^29 each. */
+    return (uint16_t)(tcuq_sigmoid((int32_t)(total_q18 >> 2) + profile->bias_q16) >> 2);
 }
 
 /*@ requires \valid_read(profile) && \valid_read(term) && tcuq_term_given(term);
@@ -125,10 +125,12 @@ static bool tcuq_term_sound(const tcuq_profile *profile, const tcuq_term *term)
 
 bool tcuq_score_sound(const tcuq_profile *profile)
 {
+    if ((profile->bias_q16 > TCUQ_MAX_BIAS) || (profile->bias_q16 < -TCUQ_MAX_BIAS)) {
+        return false;
+    }
     if (profile->terms == NULL) {
         return (profile->term_count == 0u) && (profile->mix_q15 <= 32768u) &&
-               (profile->weight_shift >= 5u) && (profile->weight_shift <= 16u) &&
-               (profile->bias_q16 <= TCUQ_MAX_BIAS) && (profile->bias_q16 >= -TCUQ_MAX_BIAS);
+               (profile->weight_shift >= 5u) && (profile->weight_shift <= 16u);
     }
 #if TCUQ_WITH_ANCHORED
     bool sound = (profile->term_count >= 1u) && (profile->term_count <= TCUQ_MAX_TERMS);

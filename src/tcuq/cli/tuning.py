@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tune`: options of a fit, chosen on a development stream under a device's limits."""
+
+import argparse
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tcuq.atomic import written_whole
+from tcuq.cli.calibration import lags_of
+from tcuq.cli.printing import Commands, check_output, say
+from tcuq.cli.sizing import bytes_of
+from tcuq.recording import load_stream
+
+if TYPE_CHECKING:
+    from tcuq.tune import Trial, Tuned
+
+AXES = ("lags", "caution", "score", "mix", "alpha", "budget")
+SHOWN = 20
+_RULE = {
+    True: "the least RAM of those whose cost is within one standard error of the least",
+    False: "the fastest possible alarm",
+}
+
+
+def commands(parsers: Commands) -> Iterator[argparse.ArgumentParser]:
+    """The parser of this command."""
+    tune = parsers.add_parser("tune", help="choose options of a fit under a device's limits")
+    tune.add_argument("stream", help="development stream in recorded order; not the test stream")
+    tune.add_argument("-o", "--output", required=True, help="profile to write, .json")
+    tune.add_argument("--ram", type=bytes_of, help="limit of the monitor's state, bytes or 1K")
+    tune.add_argument("--flash", type=bytes_of, help="limit of its code and tables")
+    tune.add_argument(
+        "--false-alarms", type=float, default=1.0, help="limit in a million steps, default 1"
+    )
+    tune.add_argument(
+        "--price", type=float, default=0.2, help="of an abstention, in errors; default 0.2"
+    )
+    tune.add_argument("--cpu", default="cortex-m4", help="as for size")
+    tune.add_argument("--without-telemetry", action="store_true", help="no counters, no record")
+    tune.add_argument("--lags", type=lags_of, nargs="+", help="to try, such as 1 1,2 1,2,4")
+    tune.add_argument("--caution", type=int, nargs="+", help="to try: longer alarm blocks")
+    tune.add_argument("--score", choices=("anchored", "tcuq"), nargs="+", help="to try")
+    for name in ("mix", "alpha", "budget"):
+        tune.add_argument(f"--{name}", type=float, nargs="+", help="to try")
+    tune.set_defaults(command=_tune)
+    yield tune
+
+
+def _tune(asked: argparse.Namespace) -> None:
+    from tcuq.tune import Grid, Limits, drawing, tune
+
+    check_output(asked.output, ".json")
+    log, picture = (Path(asked.output).with_suffix(e) for e in (".tune.jsonl", ".tune.svg"))
+    given = {name: getattr(asked, name) for name in AXES}
+    tuned = tune(
+        load_stream(asked.stream),
+        log,
+        grid=Grid(**{name: tuple(values) for name, values in given.items() if values}),
+        limits=Limits(asked.ram, asked.flash, asked.false_alarms),
+        price=asked.price,
+        cpu=asked.cpu,
+        telemetry=not asked.without_telemetry,
+    )
+    tuned.profile.save(asked.output)
+    with written_whole(picture) as file:
+        file.write(drawing(tuned).encode())
+    facts = {
+        "chosen": tuned.chosen.as_json(),
+        "front": [trial.as_json() for trial in tuned.front],
+        "trials": len(tuned.trials),
+        "labelled": tuned.judge.labelled,
+        "steps": dict(zip(("fitting", "gap", "judging"), tuned.steps, strict=True)),
+    }
+    written = f"written to {asked.output}, fitted on the whole stream; picture: {picture}"
+    say(asked, facts, "\n".join([*_lines(tuned), written]))
+
+
+def _lines(tuned: "Tuned") -> Iterator[str]:
+    fitting, gap, judging = tuned.steps
+    failed = sum(1 for trial in tuned.trials if trial.failed)
+    yield (
+        f"fitted on the first {fitting:,} steps, judged on the last {judging:,} after a gap of"
+        f" {gap:,}; no other stream was seen"
+    )
+    yield (
+        f"{len(tuned.trials)} candidates, {failed} could not be fitted, {len(tuned.front)} on the"
+        f" front; chosen (>): {_RULE[tuned.judge.labelled]}"
+    )
+    if not tuned.judge.labelled:
+        yield "no labels: alpha, budget and score were not tuned, only lags and block length"
+    yield from _table(tuned)
+    yield "the best of many looks better than it is: test it with tcuq evaluate on another stream"
+
+
+def _table(tuned: "Tuned") -> Iterator[str]:
+    judged = ("cost", "wrong", "abstained", "AUROC") if tuned.judge.labelled else ("deviation",)
+    yield "  " + " ".join(f"{n:>9}" for n in (*judged, "alarm", "RAM", "flash")) + "  options"
+    for trial in tuned.front[:SHOWN]:
+        yield _row(tuned, trial)
+    if len(tuned.front) > SHOWN:
+        yield f"and {len(tuned.front) - SHOWN} more: --json has them all"
+
+
+def _row(tuned: "Tuned", trial: "Trial") -> str:
+    from tcuq.tune.drawing import said_options
+
+    judged = (
+        (tuned.judge.cost(trial), trial.wrong, trial.abstained, trial.auroc)
+        if tuned.judge.labelled
+        else (trial.deviation,)
+    )
+    delay = f"{trial.delay:,.0f}" if math.isfinite(trial.delay) else "never"
+    fields = [f"{value:.4f}" for value in judged]
+    fields += [delay, f"{trial.ram:,}", f"{trial.flash:,}"]
+    mark = "> " if trial is tuned.chosen else "  "
+    return mark + " ".join(f"{field:>9}" for field in fields) + f"  {said_options(trial)}"
