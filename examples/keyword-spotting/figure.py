@@ -62,9 +62,9 @@ def svg(told: dict[str, NDArray[Any]], said: story.Table) -> str:
 
 
 def main() -> None:
-    """Draw what the device printed."""
+    """Draw it from the host's decisions, which are the device's."""
     with np.load(HERE / "story.npz") as told:
-        drawn = svg(dict(told), story.on_device())
+        drawn = svg(dict(told), story.on_host(told["inputs"]))
     (HERE / "story.svg").write_text(drawn, "utf-8")
 
 
