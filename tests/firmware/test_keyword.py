@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The keyword example works as its README says, and says what it does."""
+
+import importlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import tcuq
+from emulator import decide
+from scenarios import Scenario
+from toolchain import HERE, M4, build
+
+ROOT = HERE.parent
+EXAMPLE = "examples/keyword-spotting"
+README = (ROOT / EXAMPLE / "README.md").read_text("utf-8")
+SHORT = "STEPS=60"
+NUMBER = re.compile(r"[\d.]+")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the example beside the firmware's files, as in a fresh checkout."""
+    root = tmp_path_factory.mktemp("checkout")
+    (root / "firmware").symlink_to(HERE)
+    return Path(
+        shutil.copytree(
+            ROOT / EXAMPLE, root / EXAMPLE, ignore=shutil.ignore_patterns("build", "__pycache__")
+        )
+    )
+
+
+def typed(folder: Path, line: str) -> str:
+    """What a line of the README prints."""
+    done = subprocess.run(
+        shlex.split(line),
+        cwd=folder,
+        env={**os.environ, "PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def shown(after: str) -> str:
+    """The output that the README shows behind a command."""
+    found = re.search(rf"^\$ {re.escape(after)}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    assert found is not None, after
+    return "".join(line for line in found[1].splitlines(keepends=True) if line != "...\n")
+
+
+def assert_alike(found: str, wanted: str) -> None:
+    """The same words; numbers may differ a little, as fits do between machines."""
+    assert NUMBER.sub("#", found).split() == NUMBER.sub("#", wanted).split()
+    numbers = [[float(n.rstrip(".")) for n in NUMBER.findall(t)] for t in (found, wanted)]
+    assert numbers[0] == pytest.approx(numbers[1], rel=0.02, abs=1)
+
+
+@pytest.fixture(scope="module")
+def story(folder: Path) -> ModuleType:
+    """The example's own module, when the firmware has run a short part of the story."""
+    printed = typed(folder, f"make run {SHORT}")
+    wanted = shown(f"make run {SHORT}")
+    assert_alike(printed.rpartition("story.py\n")[2], wanted)
+    sys.path.insert(0, str(folder))
+    try:
+        return importlib.import_module("story")
+    finally:
+        sys.path.remove(str(folder))
+
+
+def test_whole_network_and_monitor_decide_as_the_host_does(story: ModuleType) -> None:
+    """Sixty seconds of speech through network and monitor in one firmware."""
+    device = story.on_device()
+    with np.load(story.HERE / "story.npz") as told:
+        host = story.on_host(told["inputs"][: len(device)])
+    assert len(device) == 60
+    np.testing.assert_array_equal(device, host)
+
+
+def test_monitor_decides_the_whole_story_as_the_host_does(
+    story: ModuleType, tmp_path: Path
+) -> None:
+    """What the network says of the whole story, recorded, through the monitor on the CPU."""
+    profile = tcuq.Profile.load(story.HERE / "build/monitor.json")
+    with np.load(story.HERE / "story.npz") as told:
+        posteriors, codes = story.network_says(told["inputs"], profile)
+    scenario = Scenario("keyword", "the keyword story", profile, posteriors, codes, whole=True)
+    elf = build(M4, tmp_path, scenario.monitor())
+    decisions = decide(M4, elf, posteriors, codes)
+    assert len(decisions) >= 2_000
+    np.testing.assert_array_equal(decisions, scenario.expected())
+    assert set(decisions["outcome"].tolist()) == {0, 1, 2}
+    assert decisions["alarm"].any()
+
+
+def test_story_is_the_one_the_readme_tells(story: ModuleType) -> None:
+    """The table of the README is what the monitor makes of the whole story."""
+    told = typed(story.HERE, f"{sys.executable} story.py --host")
+    table, _, compared = shown("make run").rstrip().rpartition("\n")
+    assert_alike(told, table)
+    assert "2,560 of 2,560 decisions" in compared  # held to by `make keyword`
+
+
+def test_counts_are_those_of_the_readme(story: ModuleType) -> None:
+    """Instructions of network and monitor, and their ratios; at most a thousandth of CMSIS-NN's."""
+    printed = typed(story.HERE, "make count")
+    assert_alike(printed.partition("count.py\n")[2], shown("make count"))
+    share = re.search(r"and (\S+)% to CMSIS-NN's", printed)
+    assert share is not None
+    assert float(share[1]) <= 0.1
+
+
+def test_committed_files_are_small_and_attributed() -> None:
+    """At most 1.5 MB in all, and both data sets' licences are named."""
+    files = [p for p in (ROOT / EXAMPLE).iterdir() if p.is_file()]
+    assert sum(path.stat().st_size for path in files) <= 1_500_000
+    for name in ("AudioMNIST", "MIT", "Speech Commands", "CC BY 4.0", "EPL-2.0"):
+        assert name in README
