@@ -27,6 +27,11 @@ REASONS = {
     " it is judged on; label-free terms cannot know which of them a network survives",
     "accuracy drops, labelled against tcuq": "weights are fitted step by step, drops are judged by"
     " windows; where tcuq is near 1 nothing is left to gain",
+    "alarm: false alarms": "nearly all come from one dealing of HAPT's people in twelve (21 at"
+    " h = 20), whose run side holds people unlike any calibrated on; each calibration's own promise"
+    " is the row below",
+    "alarm: median delay": "our risk is a better signal than the alarm's channels, and these"
+    " detectors were given it, with limits set on the test streams; HAPT's blocks are long",
     "failures": "flips and novelty raise the risk of right predictions, too",
     "other things, default: mean": "the watch network's features hardly tell walking from"
     " exercises; TinyImageNet holds near-CIFAR classes",
