@@ -83,9 +83,11 @@ static bool term_keeps(const tcuq_profile *p, const tcuq_term *t)
 
 static bool score_keeps(const tcuq_profile *p)
 {
+    if (!in(p->bias_q16, -(1 << 29), 1 << 29)) {
+        return false;
+    }
     if (p->terms == NULL) {
-        return (p->term_count == 0u) && in(p->mix_q15, 0, 32768) && in(p->weight_shift, 5, 16) &&
-               in(p->bias_q16, -(1 << 29), 1 << 29);
+        return (p->term_count == 0u) && in(p->mix_q15, 0, 32768) && in(p->weight_shift, 5, 16);
     }
     if (!TCUQ_WITH_ANCHORED) {
         return true;

@@ -44,6 +44,9 @@ uint16_t tcuq_rsqrt_q14(uint32_t normalised)
 {
     const uint32_t value = normalised >> 14; /* Q16 in [2^14, 2^16) */
     uint32_t root = (uint32_t)tcuq_rsqrt_seed[(value >> 11) - 8u] << 7;
+    /*@ loop invariant turn <= 2;
+        loop assigns turn, root;
+        loop variant 2 - turn; */
     for (uint8_t turn = 0u; turn < 2u; turn++) {
         const uint32_t square = (root * root) >> 15;     /* Q13 */
         const uint32_t product = (value * square) >> 15; /* Q14, near 1 */
