@@ -17,6 +17,7 @@ import pytest
 
 import tcuq
 from tcuq.cli import main
+from tcuq.demo import demo_profile, demo_stream
 from tcuq.device import DeviceMonitor
 from tcuq.watch import Screen, Step, Tally, panel, parse_step, recorded_steps
 
@@ -73,6 +74,15 @@ def test_the_panel_fits_80_columns(profile: tcuq.Profile, test_stream: tcuq.Stre
     assert f"{tally.recent[-1].risk:6.4f}" in text
     assert "of 16 left" in text
     assert "alarm      none" in text
+
+
+def test_the_panel_of_the_readme_is_the_demos() -> None:
+    """The block that the README shows is what a person sees at the end of the failing sensor."""
+    tally = Tally(demo_profile())
+    for step in recorded_steps(demo_stream("fault_gain"), None):
+        tally.take(step)
+    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    assert "```text\n" + "\n".join(panel(tally, "field.npz")) + "\n```" in readme
 
 
 def test_a_screen_rewrites_its_lines(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
