@@ -21,6 +21,13 @@ from tcuq.errors import InputError
 from tcuq.watch import mqtt_lines
 
 SECONDS = 60
+# The command line, also where the tests themselves run in a shell's background, deaf to Ctrl-C.
+INTERRUPTIBLE = """
+import signal, sys
+from tcuq.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.exit(main(sys.argv[1:]))
+"""
 
 
 class Broker:
@@ -75,7 +82,7 @@ def test_a_topic(saved: str, test_stream: tcuq.Stream, broker: Broker) -> None:
         )
     ]
     watch = subprocess.Popen(
-        [sys.executable, "-m", "tcuq.cli", "watch", saved, "--json",
+        [sys.executable, "-c", INTERRUPTIBLE, "watch", saved, "--json",
          f"mqtt://127.0.0.1:{broker.port}/field/7"],
         stdout=subprocess.PIPE,
         text=True,
