@@ -52,7 +52,7 @@ def time_rows(browser: Browser, path: Path, rounds: int) -> Iterator[Row]:
     clock = sorted(waited for waited, _ in times)
     cpu = statistics.median(spent for _, spent in times)
     yield Row(
-        f"{LONG:,} steps drawn, seconds by the clock, best of {rounds} and median, busy machine",
+        f"{LONG:,} steps drawn, seconds by the clock, best of {rounds} and median",
         "< 2",
         f"{clock[0]:.2f} and {statistics.median(clock):.2f}",
         clock[0] < 2,
