@@ -10,6 +10,7 @@ from typing import Literal
 from tcuq.stream import Kind
 
 MAX_DIMENSIONS = 32
+MAX_TERM_WEIGHT = 64
 RISK_LEVELS = 1 << 14
 ALPHA_BITS = 16
 TOKEN = 1 << 16

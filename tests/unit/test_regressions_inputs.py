@@ -82,6 +82,7 @@ def test_alarm_limit_of_long_blocks_is_at_least_one_bit() -> None:
         ("seed", 1.5),
         ("warmup", 1.5),
         ("caution", 2.0),
+        ("lags", None),
         ("lags", 5),
         ("lags", (True,)),
         ("lags", [[1], [2]]),

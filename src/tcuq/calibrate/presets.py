@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from tcuq.errors import InputError
-from tcuq.settings import Signal
+from tcuq.settings import MAX_TERM_WEIGHT, Signal
 
 Preset = Literal["paper", "recommended"]
 
@@ -161,7 +161,7 @@ def _check_term(term: TermPlan) -> None:
         _whole("a term's ewma", term.ewma, 1, 10)
     _inside("a term's dead", term.dead, 0, 16)
     _inside("a term's cap", term.cap, 0, 16)
-    _inside("a term's weight", term.weight, 0, 64)
+    _inside("a term's weight", term.weight, 0, MAX_TERM_WEIGHT)
 
 
 # W = 16 in the paper; its warm-up is "multiples of W".
@@ -184,7 +184,7 @@ def options_from(preset: str, changes: Mapping[str, Any]) -> Options:
 
 def _plain(name: str, value: Any) -> Any:  # noqa: ANN401 - judged by Options
     """NumPy's scalars as Python's, and lists as tuples."""
-    if name in ("lags", "terms") and value is not None:
+    if name == "lags" or (name == "terms" and value is not None):
         if isinstance(value, str) or not isinstance(value, Iterable):
             raise InputError(f"{name} must be a list, got {value!r}")
         return tuple(_plain("", item) for item in value)

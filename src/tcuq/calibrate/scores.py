@@ -16,6 +16,7 @@ from tcuq.columns import SignalColumns, joined
 from tcuq.errors import FitError
 from tcuq.score import COMBINED, ewma, surprise
 from tcuq.settings import (
+    MAX_TERM_WEIGHT,
     NEEDS_FEATURES,
     AnchoredScoreSettings,
     CombinerWeights,
@@ -27,7 +28,6 @@ from tcuq.stream import Stream
 Floats = NDArray[np.float64]
 
 LOWEST_BIAS = -8.0  # where the device's sigmoid ends
-MAX_WEIGHT = 64.0
 
 
 def fit_tcuq(development: Stream, parts: Parts, options: Options) -> TcuqScoreSettings:
@@ -72,7 +72,8 @@ def fit_anchored_weights(
             " be fitted; leave development out to keep the label-free weights"
         )
     weighed = tuple(
-        replace(t, weight=min(float(w), MAX_WEIGHT)) for t, w in zip(terms, weights, strict=True)
+        replace(t, weight=min(float(w), MAX_TERM_WEIGHT))
+        for t, w in zip(terms, weights, strict=True)
     )
     return AnchoredScoreSettings(weighed, bias)
 
