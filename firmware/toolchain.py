@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tcuq.export import cpus
+
 HERE = Path(__file__).resolve().parent
 RUNTIME = HERE.parent / "src/tcuq/runtime"
 FLAGS = ("-std=gnu11", "-ffreestanding", "-ffunction-sections", "-fdata-sections", "-Wall",
@@ -40,27 +42,22 @@ class Cpu:
         return 0 if self.prefix.startswith("arm") else 0x80000000
 
 
-def _cortex(name: str, core: str, machine: str) -> Cpu:
-    return Cpu(
-        name,
-        f"Cortex-{name.upper()}",
-        "arm-none-eabi-",
-        (f"-mcpu={core}", "-mthumb", "-mfloat-abi=soft"),
-        ("qemu-system-arm", "-M", machine),
-        "startup_arm.c",
-    )
+def _cortex(name: str, machine: str) -> Cpu:
+    told = cpus.CPUS[f"cortex-{name}"]
+    emulator = ("qemu-system-arm", "-M", machine)
+    return Cpu(name, f"Cortex-{name.upper()}", told.prefix, told.flags, emulator, "startup_arm.c")
 
 
 CPUS = (
-    _cortex("m0", "cortex-m0", "microbit"),
-    _cortex("m3", "cortex-m3", "mps2-an385"),
-    _cortex("m4", "cortex-m4", "mps2-an386"),
-    _cortex("m7", "cortex-m7", "mps2-an500"),
+    _cortex("m0", "microbit"),
+    _cortex("m3", "mps2-an385"),
+    _cortex("m4", "mps2-an386"),
+    _cortex("m7", "mps2-an500"),
     Cpu(
         "rv32",
         "RV32IMC",
-        "riscv64-unknown-elf-",
-        ("-march=rv32imc", "-mabi=ilp32", "-mcmodel=medany", "-msmall-data-limit=0"),
+        cpus.CPUS["rv32imc"].prefix,
+        cpus.CPUS["rv32imc"].flags,
         ("qemu-system-riscv32", "-M", "virt", "-bios", "none"),
         "startup_riscv.S",
     ),

@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 
 import tcuq
 from tcuq.device import DeviceMonitor
-from tcuq.settings import MAX_DIMENSIONS, Signal
+from tcuq.quantize import SIGNALS
+from tcuq.settings import MAX_DIMENSIONS, NEEDS_FEATURES
 
 CALIBRATION_STEPS, STEPS = 1200, 300
-SIGNALS: tuple[Signal, ...] = (
-    "divergence", "instability", "inconsistency", "doubt", "low_confidence", "novelty",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ def _shifted(stream: tcuq.Stream, rng: np.random.Generator) -> tcuq.Stream:
 
 
 def _terms(rng: np.random.Generator, width: int) -> list[tcuq.TermPlan]:
-    given = [s for s in SIGNALS if width or s not in ("instability", "novelty")]
+    given = [s for s in SIGNALS if width or s not in NEEDS_FEATURES]
     chosen = rng.choice(len(given), int(rng.integers(1, min(5, len(given)) + 1)), replace=False)
     return [
         tcuq.TermPlan(

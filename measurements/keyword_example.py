@@ -58,7 +58,7 @@ def rows(story: dict[str, Any], counts: dict[str, Any]) -> Iterator[Row]:
             f"keyword story, {row['chapter']}, {row['steps']} steps",
             "stated",
             f"{row['right']:.1%} right, {row['accepted']:.1%} accepted, of these "
-            + ("none" if of_accepted is None else f"{of_accepted:.1%} right, ")
+            + ("none, " if of_accepted is None else f"{of_accepted:.1%} right, ")
             + ("no alarm" if alarm is None else f"alarm after {alarm} steps"),
             None,
         )

@@ -112,7 +112,7 @@ def footprint(
         parts=parts,
         code=build["code"][name][interface],
         tables=tables_bytes(spec),
-        ram=ram_bytes(spec, telemetry=telemetry),
+        ram=sum(ram_parts(spec, telemetry=telemetry).values()),
         stack=build["stack"][name],
         instructions=round(sum(weight * count for weight, count in turns)),
         record=number("TCUQ_RECORD_BYTES") if telemetry else 0,
@@ -132,10 +132,10 @@ def interface_functions(interface: Interface, *, telemetry: bool) -> tuple[str, 
     return (*WHOLE, "tcuq_record") if telemetry else WHOLE
 
 
-def ram_bytes(spec: Spec, *, telemetry: bool) -> int:
-    """State: each array begins at a word."""
+def ram_parts(spec: Spec, *, telemetry: bool) -> dict[str, int]:
+    """Bytes of state by the member of the monitor that points at them: each begins at a word."""
     held = memory(spec, telemetry=telemetry)
-    return sum(_words(size_of(ctype)[0] * length) for ctype, _, length in held)
+    return {name: _words(size_of(ctype)[0] * length) for ctype, name, length in held}
 
 
 def tables_bytes(spec: Spec) -> int:

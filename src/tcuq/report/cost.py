@@ -2,9 +2,7 @@
 """What the profile costs on the device, as `tcuq size` has it from its table."""
 
 from tcuq.device import DeviceMonitor
-from tcuq.export.footprint import footprint
-from tcuq.export.header import size_of
-from tcuq.export.profile_c import memory
+from tcuq.export import footprint as size
 from tcuq.profile import Profile
 from tcuq.quantize import quantize
 
@@ -22,7 +20,7 @@ PARTS = {
 
 def costs(profile: Profile) -> dict[str, str]:
     """What it costs, and how much; a further cost is a further member."""
-    inputs, built = profile.inputs, footprint(profile, CPU)
+    inputs, built = profile.inputs, size.footprint(profile, CPU)
     return {
         "RAM, all state": f"{built.ram:,} bytes",
         f"flash, {CPU}": f"{built.flash:,} bytes",
@@ -34,5 +32,5 @@ def costs(profile: Profile) -> dict[str, str]:
 
 def ram_parts(profile: Profile) -> list[tuple[str, int]]:
     """Where the bytes of state are, on a 32-bit CPU, telemetry included."""
-    held = memory(quantize(profile), telemetry=True)
-    return [(PARTS[name], size_of(ctype)[0] * length) for ctype, name, length in held]
+    held = size.ram_parts(quantize(profile), telemetry=True)
+    return [(PARTS[name], taken) for name, taken in held.items()]
