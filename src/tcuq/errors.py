@@ -7,6 +7,7 @@ TcuqError
 ├── ProfileError       a profile is damaged, foreign or inconsistent (ValueError)
 ├── SnapshotError      a snapshot is damaged or belongs to another profile (ValueError)
 ├── ExportError        a profile cannot be exported, or a folder is not an export (ValueError)
+├── StoreError         the fleet's database or broker cannot be used as asked (ValueError)
 ├── FitError           the streams given cannot yield a profile (ValueError)
 └── MissingExtraError  an optional library is not installed (ImportError)
 
@@ -36,6 +37,10 @@ class SnapshotError(TcuqError, ValueError):
 
 class ExportError(TcuqError, ValueError):
     """A profile cannot be exported, or a folder is not what was exported."""
+
+
+class StoreError(TcuqError, ValueError):
+    """The fleet's database or broker cannot be used as asked."""
 
 
 class FitError(TcuqError, ValueError):

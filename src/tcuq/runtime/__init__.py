@@ -4,6 +4,8 @@
 from importlib import import_module
 
 # By name, because no import checker sees a compiled module. Types are in __init__.pyi.
-Engine = import_module("tcuq.runtime._engine").Engine
+_engine = import_module("tcuq.runtime._engine")
+Engine = _engine.Engine
+checksums = _engine.checksums
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "checksums"]

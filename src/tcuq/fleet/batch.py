@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A batch: checked records on their way to the store, each device at most once a round."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcuq.record import RECORD
+
+Array = NDArray[Any]
+
+_SMALL, _WHOLE, _BIG = ">i2", ">i4", ">i8"
+# The stage's columns in order, as PostgreSQL's binary COPY wants them: each after its length.
+COLUMNS: tuple[tuple[str, str], ...] = (
+    ("round", _SMALL),
+    ("device", _BIG),
+    ("boot", _BIG),
+    ("sequence", _BIG),
+    ("steps", _BIG),
+    ("abstained", _BIG),
+    ("denied", _BIG),
+    ("exceeded", _BIG),
+    ("profile", _WHOLE),
+    ("firmware", _WHOLE),
+    ("site", _WHOLE),
+    ("alarms", _WHOLE),
+    ("threshold", _WHOLE),
+    ("epoch", _WHOLE),
+    ("evidence_q8", _SMALL),
+    ("histogram_shift", _SMALL),
+)
+_ROW = np.dtype(
+    [
+        ("columns", ">i2"),
+        *(pair for name, kind in COLUMNS for pair in ((f"{name}_bytes", ">i4"), (name, kind))),
+        ("histogram_bytes", ">i4"),
+        ("histogram", "u1", (32,)),
+    ]
+)
+_HEAD = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
+_TAIL = b"\xff\xff"
+_EMPTY_ROW = np.zeros((), _ROW)
+_EMPTY_ROW["columns"] = len(COLUMNS) + 1
+for _name in (*(name for name, _ in COLUMNS), "histogram"):
+    _EMPTY_ROW[f"{_name}_bytes"] = _ROW[_name].itemsize
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The newest record of each boot of each device, sorted; rounds count a device's boots."""
+
+    records: Array
+    sites: NDArray[np.int32]
+    rounds: NDArray[np.int16]
+
+    @classmethod
+    def of(cls, parts: Sequence[tuple[Array, int]]) -> "Batch":
+        """From records and the site they came from, in any order and as often as they come."""
+        if not parts:
+            return cls(np.empty(0, RECORD), np.empty(0, np.int32), np.empty(0, np.int16))
+        records = np.concatenate([records for records, _ in parts])
+        sites = np.repeat(
+            np.array([site for _, site in parts], np.int32), [len(records) for records, _ in parts]
+        )
+        device, boot = records["device"].copy(), records["boot"].copy()
+        order = np.lexsort((records["sequence"], boot, device))
+        device, boot = device[order], boot[order]
+        last = np.ones(len(order), np.bool_)
+        last[:-1] = (device[1:] != device[:-1]) | (boot[1:] != boot[:-1])
+        newest = order[last]
+        return cls(records[newest], sites[newest], _turns(device[last]))
+
+    def copied(self) -> bytes:
+        """The rows as PostgreSQL's COPY BINARY reads them."""
+        rows = np.full(len(self.records), _EMPTY_ROW, _ROW)
+        rows["round"], rows["site"] = self.rounds, self.sites
+        for name, kind in COLUMNS:
+            if name in (RECORD.names or ()):
+                column = self.records[name]
+                signed = column.dtype.kind == "i" or column.dtype.itemsize < int(kind[-1])
+                rows[name] = column if signed else column.view(f"<{kind[1:]}")
+        rows["histogram"] = self.records["histogram"].copy().view(np.uint8).reshape(-1, 32)
+        return _HEAD + rows.tobytes() + _TAIL
+
+
+def _turns(sorted_devices: Array) -> NDArray[np.int16]:
+    """0 for a device's first row, 1 for its second, ..."""
+    first = np.ones(len(sorted_devices), np.bool_)
+    first[1:] = sorted_devices[1:] != sorted_devices[:-1]
+    at = np.arange(len(sorted_devices))
+    return (at - np.maximum.accumulate(np.where(first, at, 0))).astype(np.int16)

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Record: a device's telemetry, decoded in bulk (docs/spec/record.md); the device's C encodes it.
+
+Bytes come from strangers: what breaks a rule is refused with a reason, nothing is raised for it.
+"""
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcuq.errors import InputError, MissingExtraError
+from tcuq.runtime import checksums
+
+Array = NDArray[Any]
+
+_FIELDS: tuple[tuple[Any, ...], ...] = (
+    ("version", "u1"),
+    ("flags", "u1"),
+    ("device", "<u8"),
+    ("profile", "<u4"),
+    ("firmware", "<u4"),
+    ("boot", "<u4"),
+    ("sequence", "<u4"),
+    ("threshold", "<u2"),
+    ("epoch", "<u2"),
+    ("evidence_q8", "<i2"),
+    ("steps", "<u4"),
+    ("abstained", "<u4"),
+    ("denied", "<u4"),
+    ("exceeded", "<u4"),
+    ("alarms", "<u2"),
+    ("histogram_shift", "u1"),
+    ("histogram", "<u2", (16,)),
+)
+RECORD = np.dtype([*_FIELDS])
+CHECKED = RECORD.itemsize  # bytes that the checksum covers
+PLAIN = np.dtype([*_FIELDS, ("checksum", "<u4")])
+SIGNED = np.dtype([*_FIELDS, ("key", "u1"), ("tag", "u1", (12,))])
+SIZES = {1: PLAIN.itemsize, 2: SIGNED.itemsize}
+MAX_RECORDS = 1000  # of one message
+# With bins counting every 2^11th step or more often, fewer than 2^32 steps were taken.
+MAX_SHIFT_UNWRAPPED = 11
+MIN_KEY_BYTES = 16
+BLOCK = 8192  # records looked at together: they stay in a core's cache
+
+
+class Reason(IntEnum):
+    """Why a message or a record is refused; each is a row of the dead letters."""
+
+    FINE = 0
+    SIZE = 1
+    VERSION = 2
+    CHECKSUM = 3
+    UNSIGNED = 4
+    KEY = 5
+    TAG = 6
+    COUNTERS = 7
+    TOPIC = 8
+    DEVICE = 9
+    GATEWAY = 10
+    QUOTA = 11
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """Records of a buffer: those that are fine, and what was refused, with its reason."""
+
+    records: Array
+    refused: list[tuple[Reason, bytes]]
+
+
+class Keys:
+    """Master keys by id, from which each device's key is derived (HKDF-SHA-256, RFC 5869).
+
+    Parameters
+    ----------
+    masters
+        Key id, 0 to 255, to at least 16 secret bytes. Rotation: add an id, move the devices to it,
+        remove the old one.
+
+    Examples
+    --------
+    >>> keys = Keys({1: bytes(range(32))})
+    >>> keys
+    Keys(ids=[1])
+    >>> len(keys.device_key(1, device=7))
+    32
+    """
+
+    def __init__(self, masters: Mapping[int, bytes]) -> None:
+        for key_id, master in masters.items():
+            if not 0 <= key_id <= 255:
+                raise InputError(f"a key's id must lie in 0..255, got {key_id}")
+            if len(master) < MIN_KEY_BYTES:
+                raise InputError(
+                    f"master key {key_id} must have at least {MIN_KEY_BYTES} bytes,"
+                    f" got {len(master)}"
+                )
+        self._derive = {
+            key_id: hmac.digest(bytes(32), master, "sha256") for key_id, master in masters.items()
+        }
+        self.device_key = lru_cache(maxsize=1 << 17)(self._device_key)
+
+    def __repr__(self) -> str:
+        return f"Keys(ids={sorted(self._derive)})"
+
+    def __contains__(self, key_id: object) -> bool:
+        return key_id in self._derive
+
+    def _device_key(self, key_id: int, device: int) -> bytes:
+        info = b"tcuq record" + device.to_bytes(8, "little")
+        return hmac.digest(self._derive[key_id], info + b"\x01", "sha256")
+
+    def tag(self, key_id: int, device: int, signed: bytes) -> bytes:
+        """The 12 bytes that say these bytes come from the device."""
+        return hmac.digest(self.device_key(key_id, device), signed, hashlib.sha256)[:12]
+
+
+def decode(buffer: bytes | bytearray | memoryview | Array, keys: Keys | None = None) -> Decoded:
+    """Records in a row, all of one version, as a structured array; what is not fine apart.
+
+    With keys only signed records are taken.
+
+    Examples
+    --------
+    >>> decoded = decode(b"no record at all")
+    >>> decoded.records.size, decoded.refused[0][0].name
+    (0, 'VERSION')
+    """
+    raw = np.frombuffer(buffer, np.uint8)
+    size = SIZES.get(int(raw[0]), 0) if raw.size else 1
+    if raw.size == 0 or size == 0 or raw.size % size:
+        reason = Reason.SIZE if size else Reason.VERSION
+        return Decoded(np.empty(0, RECORD), [(reason, raw.tobytes())])
+    rows = raw.reshape(-1, size)
+    reasons = checked(rows, keys)
+    records = rows[:, :CHECKED].view(RECORD)[:, 0]
+    bad = np.flatnonzero(reasons)
+    if not bad.size:
+        return Decoded(records, [])
+    refused = [(Reason(int(reasons[i])), rows[i].tobytes()) for i in bad]
+    return Decoded(records[reasons == Reason.FINE], refused)
+
+
+def checked(rows: Array, keys: Keys | None = None) -> NDArray[np.uint8]:
+    """For each row of bytes, 87 or 96 of them, the Reason to refuse it, or FINE."""
+    version = 1 if rows.shape[1] == PLAIN.itemsize else 2
+    records = rows.view(PLAIN if version == 1 else SIGNED)[:, 0]
+    reasons = np.empty(len(rows), np.uint8)
+    for block in (slice(at, at + BLOCK) for at in range(0, len(rows), BLOCK)):
+        reasons[block] = _reasons(rows[block], records[block], version, keys)
+    return reasons
+
+
+def _reasons(rows: Array, records: Array, version: int, keys: Keys | None) -> NDArray[np.uint8]:
+    """A reason for each record, the first rule it breaks; FINE if none."""
+    reasons = np.full(len(rows), Reason.FINE, np.uint8)
+    if version == 1 and keys is None:
+        found = np.empty(len(rows), np.uint32)
+        checksums(rows, rows.shape[1], CHECKED, found)
+        reasons[found != records["checksum"]] = Reason.CHECKSUM
+    elif version == 1:
+        reasons[:] = Reason.UNSIGNED
+    else:
+        for i, row in enumerate(rows):
+            reasons[i] = _signature(row, records[i], keys)
+    reasons[records["version"] != version] = Reason.VERSION
+    fine = reasons == Reason.FINE
+    reasons[fine & _impossible(records)] = Reason.COUNTERS
+    return reasons
+
+
+def _signature(row: Array, record: Any, keys: Keys | None) -> Reason:  # noqa: ANN401 - a structured scalar
+    if keys is None or int(record["key"]) not in keys:
+        return Reason.KEY
+    signed = row[: CHECKED + 1].tobytes()
+    right = keys.tag(int(record["key"]), int(record["device"]), signed)
+    return Reason.FINE if hmac.compare_digest(right, record["tag"].tobytes()) else Reason.TAG
+
+
+def _impossible(records: Array) -> NDArray[np.bool_]:
+    """Counters that no device can have: only where the steps cannot have wrapped yet."""
+    steps = records["steps"].astype(np.int64)
+    shift = records["histogram_shift"]
+    asked = records["abstained"].astype(np.int64) + records["denied"]
+    more = (asked > steps) | (records["exceeded"] > steps) | (records["alarms"] > steps)
+    counted = records["histogram"].sum(axis=1, dtype=np.int64)
+    return np.asarray(
+        (shift > 31)
+        | ((shift <= MAX_SHIFT_UNWRAPPED) & more)
+        | ((shift == 0) & (counted != steps)),
+        np.bool_,
+    )
+
+
+def to_arrow(records: Array) -> Any:  # noqa: ANN401 - pyarrow has no types
+    """Records as an Arrow batch, a column a field; for engines that keep records themselves."""
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise MissingExtraError("pyarrow", "parquet") from None
+    columns = {}
+    for name in RECORD.names or ():
+        column = np.ascontiguousarray(records[name])
+        columns[name] = (
+            pa.FixedSizeListArray.from_arrays(column.reshape(-1), column.shape[1])
+            if column.ndim == 2
+            else pa.array(column)
+        )
+    return pa.record_batch(columns)

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real servers for the fleet's tests: one PostgreSQL a session, a fresh database a test."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tcuq.fleet.migrate import migrate
+from tcuq.fleet.servers import Broker, Postgres
+from tcuq.fleet.store import Store
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+    """A PostgreSQL of this test session."""
+    folder = tmp_path_factory.mktemp("servers")
+    for parent in (folder, *folder.parents[:2]):
+        parent.chmod(0o755)  # the server's account must reach its folder
+    server = Postgres(folder)
+    server.start()
+    yield server
+    server.stop("immediate")
+
+
+@pytest.fixture
+def database(postgres: Postgres) -> str:
+    """A fresh database with the fleet's tables."""
+    with psycopg.connect(postgres.url, autocommit=True) as maintenance:
+        maintenance.execute("DROP DATABASE IF EXISTS one WITH (FORCE)")
+        maintenance.execute("CREATE DATABASE one")
+    url = postgres.url.removesuffix("fleet") + "one"
+    with psycopg.connect(url, autocommit=True) as connection:
+        migrate(connection)
+    return url
+
+
+@pytest.fixture
+def store(database: str) -> Iterator[Store]:
+    """The store of one test."""
+    with Store(database) as opened:
+        yield opened
+
+
+@pytest.fixture
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A broker that takes anyone on this machine."""
+    server = Broker(tmp_path_factory.mktemp("broker"))
+    server.start()
+    yield server
+    server.stop()

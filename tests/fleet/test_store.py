@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Storing is exact: whatever comes again, late, out of order or through two workers at once."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+from numpy.typing import NDArray
+
+from tcuq.errors import StoreError
+from tcuq.fleet.batch import Batch
+from tcuq.fleet.migrate import migrate, migrations
+from tcuq.fleet.store import Store
+from tcuq.record import RECORD, Reason
+
+Array = NDArray[Any]
+Made = Callable[..., Array]
+
+
+def record(device: int, boot: int, sequence: int, steps: int, **fields: int) -> Array:
+    """One record; abstained is a tenth of the steps."""
+    one = np.zeros(1, RECORD)
+    one["version"], one["device"], one["boot"], one["sequence"] = 1, device, boot, sequence
+    one["steps"], one["abstained"] = steps % 2**32, steps // 10 % 2**32
+    for name, value in fields.items():
+        one[name] = value
+    return one
+
+
+def put(store: Store, *records: Array) -> Array:
+    """Stores them as one batch from one site."""
+    return store.put(Batch.of([(np.concatenate(records), store.site("berlin"))]))
+
+
+def sums(store: Store) -> tuple[int, int, int]:
+    """Records, steps and abstentions over all cohorts."""
+    row = store.connection.execute(
+        "SELECT sum(records), sum(steps), sum(abstained) FROM cohorts"
+    ).fetchone()
+    assert row is not None
+    return int(row[0]), int(row[1]), int(row[2])
+
+
+def test_a_record_adds_its_difference(store: Store) -> None:
+    """Counters are cumulative: what counts is how far they went on."""
+    put(store, record(7, 1, 0, 100))
+    put(store, record(7, 1, 1, 250))
+    assert sums(store) == (2, 250, 25)
+
+
+def test_the_same_record_again_adds_nothing_and_is_answered(store: Store) -> None:
+    """A device that resends is told that its state is stored."""
+    told = [put(store, record(7, 1, 0, 100)) for _ in range(3)]
+    assert sums(store) == (1, 100, 10)
+    assert [tuple(t[0]) for t in told] == [(7, 1, 0)] * 3
+
+
+def test_a_late_record_changes_nothing(store: Store) -> None:
+    """An older sequence, or an older boot, after a newer one; the answer says what is stored."""
+    put(store, record(7, 2, 5, 500))
+    assert tuple(put(store, record(7, 2, 3, 300))[0]) == (7, 2, 5)
+    assert tuple(put(store, record(7, 1, 9, 900))[0]) == (7, 2, 5)
+    assert sums(store) == (1, 500, 50)
+
+
+def test_boots_in_one_batch_are_each_counted(store: Store) -> None:
+    """Three boots of a device, in any order, the newest record of each."""
+    told = put(
+        store,
+        record(7, 3, 0, 30),
+        record(7, 1, 4, 100),
+        record(7, 2, 1, 20),
+        record(7, 1, 2, 50),
+    )
+    assert sums(store) == (3, 150, 15)
+    assert [tuple(row) for row in told] == [(7, 1, 4), (7, 2, 1), (7, 3, 0)]
+
+
+def test_counters_wrap(store: Store) -> None:
+    """Past 2^32 a counter starts again, and the sum goes on."""
+    put(store, record(7, 1, 0, 2**32 - 50, histogram_shift=20))
+    put(store, record(7, 1, 1, 2**32 + 50, histogram_shift=20))
+    assert sums(store)[1] == 2**32 + 50
+
+
+def test_large_unsigned_numbers_pass(store: Store) -> None:
+    """Devices, profiles, firmware, boots and sequences of 2^63, 2^31 and more keep their order."""
+    big = 2**32 - 1
+    put(store, record(2**64 - 1, big - 1, big, 100, profile=big, firmware=big))
+    told = put(store, record(2**64 - 1, big, 0, 60, profile=big, firmware=big))
+    assert tuple(told[0]) == (2**64 - 1, big, 0)
+    assert sums(store)[1] == 160
+
+
+def test_an_epoch_closes_with_its_last_evidence(store: Store) -> None:
+    """The first record of the next epoch keeps what the last of the one before had said."""
+    put(store, record(7, 1, 0, 100, epoch=3, evidence_q8=700))
+    put(store, record(7, 1, 1, 200, epoch=3, evidence_q8=900))
+    put(store, record(7, 1, 2, 300, epoch=4, evidence_q8=-20))
+    put(store, record(7, 1, 3, 400, epoch=4, evidence_q8=-40))
+    state = store.connection.execute(
+        "SELECT closed_epoch, closed_evidence_q8, epoch, evidence_q8 FROM devices"
+    ).fetchall()
+    assert state == [(3, 900, 4, -40)]
+    past = store.connection.execute("SELECT epoch, evidence_q8, steps FROM epochs").fetchall()
+    assert past == [(3, 900, 300)]
+
+
+def test_workers_at_once_count_once(database: str) -> None:
+    """Four workers that shuffle the same new devices, boots and sequences: each counted once."""
+    rng = np.random.default_rng(5)
+    everything = np.concatenate(
+        [
+            record(device, boot, sequence, 100 * (sequence + 1))
+            for device in range(50)
+            for boot in (1, 2)
+            for sequence in range(4)
+        ]
+    )
+    # A device sends nothing of a boot before the one before is acknowledged.
+    first, second = everything[everything["boot"] == 1], everything[everything["boot"] == 2]
+    failures: list[BaseException] = []
+
+    def work(part: Array, order: Array) -> None:
+        try:
+            with Store(database) as store:
+                for some in np.array_split(part[order], 10):
+                    put(store, some)
+        except psycopg.Error as error:
+            failures.append(error)
+
+    for part in (first, second):
+        threads = [
+            threading.Thread(target=work, args=(part, rng.permutation(len(part)))) for _ in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not failures
+    with Store(database) as store:
+        assert sums(store)[1] == 50 * 2 * 400
+
+
+def test_a_batch_that_fails_leaves_nothing(store: Store) -> None:
+    """Records and dead letters go in together or not at all."""
+    bad = record(7, 1, 0, 100)
+    batch = Batch.of([(bad, 2**31 - 1)])
+    store.connection.execute("ALTER TABLE cohorts ADD CHECK (site < 1000)")
+    with pytest.raises(psycopg.errors.CheckViolation):
+        store.put(batch, [(Reason.SIZE, "tcuq/x/y/record", b"short")])
+    for table in ("devices", "cohorts", "dead_letters"):
+        row = store.connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
+        assert row == (0,)
+
+
+def test_the_same_dead_letter_is_one_row(store: Store) -> None:
+    """Devices resend what is refused, too."""
+    letters = [(Reason.CHECKSUM, "tcuq/x/7/record", b"\x01damaged")] * 3
+    store.put(Batch.of([]), letters)
+    store.put(Batch.of([]), letters)
+    rows = store.connection.execute("SELECT reason, topic, payload FROM dead_letters").fetchall()
+    assert rows == [(Reason.CHECKSUM, "tcuq/x/7/record", b"\x01damaged")]
+
+
+def test_migrating_twice_changes_nothing_and_a_newer_schema_is_left_alone(store: Store) -> None:
+    """Workers migrate when they start; one that is too old refuses."""
+    newest = migrations()[-1][0]
+    assert migrate(store.connection) == newest
+    store.connection.execute("INSERT INTO schema_version VALUES (%s)", [newest + 1])
+    with pytest.raises(StoreError, match="upgrade tcuq first"):
+        migrate(store.connection)
