@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fleet: records of many devices from the wire to the operator."""
