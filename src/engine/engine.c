@@ -263,13 +263,6 @@ static PyType_Spec engine_spec = {
     .slots = engine_slots,
 };
 
-static PyMethodDef module_methods[] = {
-    {"checksums", checksums, METH_VARARGS,
-     "checksums(records, stride, size, into, /)\n--\n\n"
-     "The CRC-32 of the first `size` bytes of each record of `stride` bytes, without the GIL."},
-    {NULL, NULL, 0, NULL},
-};
-
 static int module_exec(PyObject *module)
 {
     checksums_prepare();
@@ -292,7 +285,7 @@ static PyModuleDef module = {
     .m_name = "tcuq.runtime._engine",
     .m_doc = "The C runtime of the monitor.",
     .m_size = 0,
-    .m_methods = module_methods,
+    .m_methods = records_methods,
     .m_slots = module_slots,
 };
 

@@ -106,9 +106,9 @@ PyObject *engine_takes(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *engine_run(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *engine_quantize(PyObject *self, PyObject *const *args, Py_ssize_t count);
 
-/* records.c: the CRC-32 of each record's first bytes. */
+/* records.c: the module's functions, which look at many records at once. */
+extern PyMethodDef records_methods[];
 void checksums_prepare(void);
-PyObject *checksums(PyObject *module, PyObject *args);
 
 /* engine.c: -1 with an error set, where that is an answer. */
 int engine_free_to_use(const engine *self);
