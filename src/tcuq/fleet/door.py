@@ -23,7 +23,9 @@ from tcuq.version import __version__
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+    from uvicorn import Server
 
+MAX_CONNECTIONS = 200
 MAX_BODY = MAX_RECORDS * SIGNED.itemsize
 OCTETS = "application/octet-stream"
 NAMED = r"^[a-z0-9-]{1,32}$"
@@ -137,6 +139,27 @@ def make_app(entrance: Entrance, gauges: Gauges) -> "FastAPI":
 
     _add_figures(app, gauges)
     return app
+
+
+def served(
+    app: "FastAPI", host: str, port: int, certificate: str | None = None, key: str | None = None
+) -> "Server":
+    """A server for the door; a slow client holds one connection, and not for long."""
+    import uvicorn
+
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            host=host,
+            port=port,
+            ssl_certfile=certificate,
+            ssl_keyfile=key,
+            limit_concurrency=MAX_CONNECTIONS,
+            timeout_keep_alive=5,
+            log_level="warning",
+            access_log=False,
+        )
+    )
 
 
 def _add_figures(app: "FastAPI", gauges: Gauges) -> None:

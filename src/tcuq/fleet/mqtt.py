@@ -23,7 +23,7 @@ MAX_PACKET = 1 << 17
 READ_BYTES = 1 << 18
 KEEP_ALIVE_S = 60
 SEND_S = 30.0  # a broker that takes nothing for so long is gone
-CONNACK, PUBLISH, SUBACK, PINGRESP, DISCONNECT = 0x20, 0x30, 0x90, 0xD0, 0xE0
+CONNACK, PUBLISH, PUBACK, SUBACK, PINGRESP, DISCONNECT = 0x20, 0x30, 0x40, 0x90, 0xD0, 0xE0
 
 
 class ProtocolError(StoreError):
@@ -249,7 +249,7 @@ class Link:
             self._waiting.append(publication(first, body))
         elif first == DISCONNECT:
             raise StoreError(f"the broker ends the connection: reason {body[:1].hex() or '00'}")
-        elif first != PINGRESP:
+        elif first not in (PINGRESP, PUBACK):
             raise ProtocolError(f"a packet of kind {first:#04x} that nobody asked for")
 
     def _read(self) -> list[tuple[int, bytes]]:
