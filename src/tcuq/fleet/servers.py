@@ -31,6 +31,7 @@ max_inflight_messages 0
 max_queued_messages 100000
 max_packet_size 131072
 persistence false
+user {user}
 listener {port} {host}
 """
 ANYONE = "allow_anonymous true\n"
@@ -168,7 +169,7 @@ class Broker:
             time.sleep(0.05)
 
     def _configuration(self) -> str:
-        listener = MOSQUITTO.format(port=self.port, host="127.0.0.1")
+        listener = MOSQUITTO.format(port=self.port, host="127.0.0.1", user=_account())
         if self._certificates is None:
             return listener + ANYONE
         acl = self.folder / "acl"
@@ -185,6 +186,11 @@ class Broker:
             self._process.send_signal(how)
             self._process.wait()
             self._process = None
+
+
+def _account() -> str:
+    """Who we are: the broker reads our files, and must not turn into somebody who cannot."""
+    return pwd.getpwuid(os.geteuid()).pw_name
 
 
 def _listens(port: int) -> bool:
