@@ -163,7 +163,7 @@ class Broker:
                 stderr=log,
             )
         end = time.monotonic() + START_S
-        while not _listens(self.port):
+        while not listens(self.port):
             if self._process.poll() is not None or time.monotonic() > end:
                 raise StoreError(f"mosquitto does not start: see {self.folder / 'mosquitto.log'}")
             time.sleep(0.05)
@@ -193,7 +193,8 @@ def _account() -> str:
     return pwd.getpwuid(os.geteuid()).pw_name
 
 
-def _listens(port: int) -> bool:
+def listens(port: int) -> bool:
+    """Whether somebody on this machine listens there."""
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except OSError:
