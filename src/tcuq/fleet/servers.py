@@ -9,6 +9,7 @@ import socket
 import subprocess
 import time
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 from tcuq.errors import StoreError
@@ -44,16 +45,6 @@ require_certificate true
 use_identity_as_username true
 allow_anonymous false
 acl_file {acl}
-"""
-ACL = """
-user ingest
-topic read tcuq/+/+/record
-topic read tcuq/+/+/records
-topic write tcuq/+/+/stored
-
-pattern write tcuq/+/%u/record
-pattern write tcuq/+/%u/records
-pattern read tcuq/+/%u/stored
 """
 
 
@@ -173,7 +164,7 @@ class Broker:
         if self._certificates is None:
             return listener + ANYONE
         acl = self.folder / "acl"
-        acl.write_text(ACL, "utf-8")
+        acl.write_text((files("tcuq.fleet") / "acl").read_text("utf-8"), "utf-8")
         acl.chmod(0o600)
         given = self._certificates
         return listener + CERTIFIED.format(
