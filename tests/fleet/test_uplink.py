@@ -145,13 +145,13 @@ def test_a_device_that_lost_its_flash_is_not_mixed_with_itself(
         world.happens("hour", 5)
         world.happens("wait", 9_999)  # sent, and lost
     world.air.clear()
-    said = OK
-    while said != NEW_BOOT:
+    said = []
+    for _ in range(2):  # the second time, if all before was sent in vain
         world.happens("hour", after)
         world.happens("wait", 9_999)
-        for record in world.air:
-            said = world.device.hear(world.store.put(record))
+        said += [world.device.hear(world.store.put(record)) for record in world.air]
         world.air.clear()
+    assert NEW_BOOT in said
     assert world.device.hour(1) == OK
     world.calms_down()
     assert world.store.rows[DEVICE].sums[0] == kept + world.device.steps

@@ -98,6 +98,7 @@ class Device:
     flash: list[bytes] = field(default_factory=list)
     promised: dict[int, tuple[int, int]] = field(default_factory=dict)  # boot: sequence, steps
     steps: int = 0
+    continues: bool = False  # this boot has promised something
     acknowledged: dict[int, int] = field(default_factory=dict)
 
     def start(self) -> None:
@@ -106,7 +107,7 @@ class Device:
         self.flash = self.flash or [b"\xff" * self.uplink.snapshot_bytes] * 2  # erased
         self.uplink("restore", 0, *(copy.hex() for copy in self.flash))
         assert self.uplink("begin", self.now_s).status == OK
-        self.steps = 0
+        self.steps, self.continues = 0, False
 
     def hour(self, steps: int, *, save: bool = True, torn: int | None = None) -> int:
         """Steps, a record, and flash; the power may fail before flash is written, or within."""
@@ -122,6 +123,8 @@ class Device:
         elif save:
             self.flash[saves & 1] = taken
             self.uplink("saved")
+            assert self.continues or made.boot not in self.promised, "a boot's number, again"
+            self.continues = True
             self.promised[made.boot] = (made.sequence - 1, self.steps)
         return OK
 
