@@ -29,13 +29,17 @@ CREATE TABLE groups (
     devices bigint NOT NULL,
     silent bigint NOT NULL,
     judgeable bigint NOT NULL,
-    discovered bigint NOT NULL,
-    evidence double precision NOT NULL, -- log2 of the e-value of "fewer than the share drift"
-    drifted boolean NOT NULL,
+    discovered bigint NOT NULL,         -- of those discovered in the whole fleet
+    own_discovered bigint NOT NULL,     -- by e-BH in this group alone: an error rate of its own
+    own_cutoff_q8 integer,
+    evidence double precision NOT NULL, -- log2 of the e-value against "fewer than the share drift"
+    drifted boolean NOT NULL,           -- discovered among all groups
+    named boolean NOT NULL,             -- drifted, and not because of another named group's devices
     UNIQUE NULLS NOT DISTINCT (judgement, profile, firmware, site)
 );
 
--- Every device that would be discovered at the loosest level, so that lists need no scan of the fleet.
+-- Devices that would be discovered at the loosest level, so that lists need no scan of the fleet: of the
+-- newest judgement alone, the strongest if there are very many.
 CREATE TABLE suspects (
     judgement bigint NOT NULL REFERENCES judgements ON DELETE CASCADE,
     device bigint NOT NULL,
@@ -54,16 +58,27 @@ CREATE TABLE alarms (
     alarm bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     kind alarm_kind NOT NULL,
     state alarm_state NOT NULL DEFAULT 'open',
-    device bigint,   -- of kinds device and silent
-    profile integer, -- of kind group: null means any
+    device bigint,   -- of kind device, and of silent devices
+    profile integer, -- of kind group, and of silent groups: null means any
     firmware integer,
     site integer,
     opened timestamptz NOT NULL DEFAULT now(),
     changed timestamptz NOT NULL DEFAULT now(),
-    seen integer NOT NULL DEFAULT 1,  -- judgements in a row that said so
-    quiet integer NOT NULL DEFAULT 0, -- judgements in a row that did not
-    evidence double precision NOT NULL -- log2 of the e-value when last said
+    seen integer NOT NULL DEFAULT 1,   -- epochs in a row that said so
+    quiet integer NOT NULL DEFAULT 0,  -- epochs in a row that did not
+    epoch bigint NOT NULL,             -- that counted last: no evidence is counted twice
+    evidence double precision NOT NULL -- log2 of the e-value when last said; of silence, hours or devices
 );
 CREATE UNIQUE INDEX alarms_standing ON alarms (kind, device, profile, firmware, site)
     NULLS NOT DISTINCT WHERE state <> 'closed';
 CREATE INDEX alarms_device ON alarms (device);
+CREATE INDEX alarms_changed ON alarms (changed);
+
+-- Where alarms are told, and of which judgement they know: what could not be delivered is not lost.
+CREATE TABLE told (
+    receiver text PRIMARY KEY,
+    judged timestamptz NOT NULL
+);
+
+-- Old epochs are found without a scan: they were stored in the order of time.
+CREATE INDEX epochs_stored ON epochs USING brin (stored);
