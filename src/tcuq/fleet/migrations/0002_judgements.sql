@@ -30,11 +30,11 @@ CREATE TABLE groups (
     silent bigint NOT NULL,
     judgeable bigint NOT NULL,
     discovered bigint NOT NULL,         -- of those discovered in the whole fleet
-    own_discovered bigint NOT NULL,     -- by e-BH in this group alone: an error rate of its own
+    own_discovered bigint NOT NULL DEFAULT 0, -- by e-BH in this group alone: an error rate of its own
     own_cutoff_q8 integer,
     evidence double precision NOT NULL, -- log2 of the e-value against "fewer than the share drift"
     drifted boolean NOT NULL,           -- discovered among all groups
-    named boolean NOT NULL,             -- drifted, and not because of another named group's devices
+    named boolean NOT NULL DEFAULT false, -- drifted, and not because of another named group's devices
     UNIQUE NULLS NOT DISTINCT (judgement, profile, firmware, site)
 );
 
@@ -66,7 +66,7 @@ CREATE TABLE alarms (
     changed timestamptz NOT NULL DEFAULT now(),
     seen integer NOT NULL DEFAULT 1,   -- epochs in a row that said so
     quiet integer NOT NULL DEFAULT 0,  -- epochs in a row that did not
-    epoch bigint NOT NULL,             -- that counted last: no evidence is counted twice
+    epoch bigint NOT NULL DEFAULT 0,   -- that counted last: no evidence is counted twice
     evidence double precision NOT NULL -- log2 of the e-value when last said; of silence, hours or devices
 );
 CREATE UNIQUE INDEX alarms_standing ON alarms (kind, device, profile, firmware, site)
