@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""See: the fleet's dashboard, read-only, from roll-ups and single devices."""
+
+from tcuq.fleet.serve.app import create_app, serve
+
+__all__ = ["create_app", "serve"]

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page renews itself in place, says what a chart holds where one points, and copies its address.
+"use strict";
+(() => {
+  const root = document.documentElement, by = (id) => document.getElementById(id);
+  const every = Number(root.dataset.refresh) * 1000;
+
+  // Theme: the system's, light, dark.
+  const themes = ["system", "light", "dark"], theme = by("theme");
+  const nameTheme = () => { theme.textContent = `Theme: ${root.dataset.theme ?? "system"}`; };
+  theme.hidden = false;
+  nameTheme();
+  theme.addEventListener("click", () => {
+    const next = themes[(themes.indexOf(root.dataset.theme ?? "system") + 1) % themes.length];
+    if (next === "system") delete root.dataset.theme;
+    else root.dataset.theme = next;
+    try { localStorage.setItem("theme", next); } catch { /* kept for this page only */ }
+    nameTheme();
+  });
+
+  // The address is the state: copying it shares the view.
+  const share = by("share");
+  share.hidden = false;
+  share.addEventListener("click", async () => {
+    let said = "Copied";
+    try { await navigator.clipboard.writeText(location.href); } catch { said = "Copy the address above"; }
+    share.textContent = said;
+    setTimeout(() => { share.textContent = "Copy link"; }, 2000);
+  });
+
+  // What a chart holds where one points.
+  let pointed = null;
+  document.addEventListener("pointermove", (event) => {
+    const hit = event.target.closest?.(".hit"), figure = hit?.closest("figure");
+    const readout = figure?.querySelector(".readout");
+    if (pointed && pointed !== readout) {
+      pointed.textContent = pointed.dataset.rest;
+      pointed.classList.remove("pointed");
+    }
+    pointed = readout ?? null;
+    if (readout) {
+      readout.textContent = hit.dataset.say;
+      readout.classList.add("pointed");
+    }
+  });
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "/" || event.target.closest("input, select, textarea")) return;
+    event.preventDefault();
+    by("q").focus();
+  });
+
+  // Change only what is different: scroll, focus, selection and half-typed filters stay.
+  const renew = (old, now) => {
+    if (old.nodeType !== now.nodeType || old.nodeName !== now.nodeName) {
+      old.replaceWith(now);
+      return;
+    }
+    if (old.nodeType !== Node.ELEMENT_NODE) {
+      if (old.data !== now.data) old.data = now.data;
+      return;
+    }
+    if (old === pointed || old.isEqualNode(now) || old.matches("form")) return;
+    if (old.matches("details[open]")) now.open = true;
+    for (const { name } of [...old.attributes]) if (!now.hasAttribute(name)) old.removeAttribute(name);
+    for (const { name, value } of now.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+    const olds = [...old.childNodes], nows = [...now.childNodes];
+    nows.forEach((child, i) => (i < olds.length ? renew(olds[i], child) : old.append(child)));
+    olds.slice(nows.length).forEach((child) => child.remove());
+  };
+
+  const pulse = by("pulse"), pause = by("pause");
+  let paused = false, timer = 0;
+  const say = (text) => { if (pulse.textContent !== text) pulse.textContent = text; };
+  const refresh = async () => {
+    clearTimeout(timer);
+    if (paused) return;
+    timer = setTimeout(refresh, every);
+    if (document.hidden) return;
+    try {
+      const answer = await fetch(location.href, { cache: "no-store", signal: AbortSignal.timeout(every) });
+      if (!answer.ok) throw new Error(answer.statusText);
+      const made = new DOMParser().parseFromString(await answer.text(), "text/html");
+      renew(by("main"), made.getElementById("main"));
+      renew(by("fresh"), made.getElementById("fresh"));
+      document.title = made.title;
+      say("");
+      root.classList.remove("stale");
+      root.dataset.renewed = String(Number(root.dataset.renewed ?? 0) + 1);
+    } catch {
+      say(" · no answer since; trying again");
+      root.classList.add("stale");
+    }
+  };
+  pause.hidden = false;
+  const namePause = () => { pause.textContent = paused ? "Resume" : `Refreshes every ${every / 1000} s: pause`; };
+  namePause();
+  pause.addEventListener("click", () => {
+    paused = !paused;
+    namePause();
+    if (!paused) refresh();
+  });
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
+  timer = setTimeout(refresh, every);
+  root.dataset.ready = "";
+})();
