@@ -30,7 +30,7 @@ static uint32_t tcuq_device_hash(uint64_t device)
 
 static bool tcuq_uplink_sound(const tcuq_uplink *uplink)
 {
-    const uint32_t bytes = (uplink->mac != NULL) ? TCUQ_SIGNED_BYTES : TCUQ_RECORD_BYTES;
+    const uint8_t bytes = (uplink->mac != NULL) ? TCUQ_SIGNED_BYTES : TCUQ_RECORD_BYTES;
     return (uplink->state != NULL) && (uplink->records != NULL) && (uplink->send != NULL) &&
            (uplink->slots >= TCUQ_UPLINK_MIN_SLOTS) && (uplink->record_bytes == bytes) &&
            (uplink->interval_s >= 1u) && (uplink->resend_s >= 1u) &&

@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from exact_store import ACK, HEAD
 
-from toolchain import RUNTIME, run
+from toolchain import RUNTIME, UPLINK, run
 
-UPLINK = RUNTIME.parent / "uplink"
 WARNINGS = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
 SANITIZERS = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 IDLE = 2**32 - 1
