@@ -139,7 +139,7 @@ def test_the_command_judges_once(database: str, capsys: pytest.CaptureFixture[st
 
 def test_the_command_judges_until_it_is_stopped(database: str, store: Store) -> None:
     """One judgement each full interval, however many judges there are; SIGTERM ends them."""
-    command = [sys.executable, "-m", "tcuq.cli", "fleet", "judge", "--every", "2"]
+    command = [sys.executable, "-m", "tcuq.cli", "fleet", "judge", "--every", "1"]
     judges = [
         subprocess.Popen([*command, "--database", database], stdout=subprocess.PIPE)
         for _ in range(2)
