@@ -2,11 +2,11 @@
 """Alarms open, escalate and close with hysteresis; one thing that went wrong is one alarm."""
 
 import pytest
+from field import Field
 
 from tcuq.fleet import alarms
 from tcuq.fleet.judge import Rules
 from tcuq.fleet.store import Store
-from tests.fleet.field import Field
 
 NONE = (None, None, None)
 

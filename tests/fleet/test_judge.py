@@ -6,6 +6,7 @@ import threading
 import numpy as np
 import psycopg
 import pytest
+from field import Field
 
 from tcuq.errors import InputError
 from tcuq.fleet.ebh import discover
@@ -13,7 +14,6 @@ from tcuq.fleet.groups import or_never
 from tcuq.fleet.judge import LOCK, Rules, judge
 from tcuq.fleet.judgements import Retention
 from tcuq.fleet.store import Store
-from tests.fleet.field import Field
 
 
 @pytest.fixture
