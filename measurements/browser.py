@@ -19,6 +19,7 @@ FLAGS = (
 AXE = "axe-core@4"
 DRAWN = "html[data-ready]"  # page.js sets it after its first drawing
 DESK, PHONE = 1400, 390
+Scheme = Literal["light", "dark"]
 
 
 @dataclass(slots=True)
@@ -43,27 +44,38 @@ def chromium() -> Iterator[Browser]:
 
 @contextmanager
 def opened(
-    browser: Browser, path: Path, width: int = DESK, scheme: Literal["light", "dark"] = "light"
+    browser: Browser, path: Path, width: int = DESK, scheme: Scheme = "light"
 ) -> Iterator[Opened]:
-    """A file in a window of this width, drawn."""
+    """A file in a window of this width, drawn, with the network off."""
+    own = path.resolve().as_uri()
+    with visited(browser, own, own, width, scheme, offline=True) as made:
+        yield made
+
+
+@contextmanager
+def visited(
+    browser: Browser, url: str, own: str, width: int = DESK, scheme: Scheme = "light",
+    *, offline: bool = False,
+) -> Iterator[Opened]:  # fmt: skip
+    """A page in a window of this width, drawn; it may ask for what begins with `own`."""
     size = {"width": width, "height": 900}
-    context = browser.new_context(viewport=size, color_scheme=scheme, offline=True)  # type: ignore[arg-type]
+    context = browser.new_context(viewport=size, color_scheme=scheme, offline=offline)  # type: ignore[arg-type]
     made = Opened(context.new_page())
-    said, own = made.complaints.append, path.resolve().as_uri()
+    said = made.complaints.append
 
     def refuse(dialog: Dialog) -> None:
         said(f"dialog: {dialog.message}")
         dialog.dismiss()
 
     def count(request: Request) -> None:
-        if request.url != own:
+        if not request.url.startswith(own):
             said(f"request: {request.url}")
 
     made.page.on("console", lambda message: said(f"{message.type}: {message.text}"))
     made.page.on("pageerror", lambda error: said(f"error: {error}"))
     made.page.on("dialog", refuse)
     made.page.on("request", count)
-    made.page.goto(own)
+    made.page.goto(url)
     made.page.wait_for_selector(DRAWN)
     yield made
     context.close()

@@ -2,6 +2,7 @@
 """`fleet serve`: the dashboard."""
 
 import argparse
+import contextlib
 from collections.abc import Iterator
 
 from tcuq.cli.fleet.servers import add_database
@@ -31,12 +32,14 @@ def commands(parsers: Commands) -> Iterator[argparse.ArgumentParser]:
 def _serve(asked: argparse.Namespace) -> None:
     try:
         from tcuq.fleet.serve import serve
-        from tcuq.fleet.serve.app import LOOPBACK
+        from tcuq.fleet.serve.app import LOOPBACK, check_host
     except ModuleNotFoundError as error:
         raise MissingExtraError(str(error.name), "fleet") from None
     if not 0 < asked.port < 65536:
         raise InputError(f"port must lie in 1..65535, got {asked.port}")
+    check_host(asked.host, asked.user_header)
     if not asked.json:
         print(f"tcuq fleet: http://{asked.host}:{asked.port}  (Ctrl-C stops it)", flush=True)
     trusted = asked.trusted_proxy or LOOPBACK
-    serve(asked.database, asked.host, asked.port, asked.user_header, trusted)
+    with contextlib.suppress(KeyboardInterrupt):  # how one stops it
+        serve(asked.database, asked.host, asked.port, asked.user_header, trusted)

@@ -90,16 +90,21 @@ def serve(
     """Serve until interrupted; other machines only see it through a proxy that signs users in."""
     import uvicorn
 
-    if user_header is None and not (host == "localhost" or _is_loopback(host)):
-        raise InputError(
-            f"host must be this machine alone (127.0.0.1) unless a proxy names users, got {host}:"
-            " add --user-header, and --trusted-proxy with the proxy's address"
-        )
+    check_host(host, user_header)
     app = create_app(database, user_header, trusted)
     # A forwarded address would be anyone's word: who asks is who is connected.
     uvicorn.run(
         app, host=host, port=port, log_level="warning", proxy_headers=False, server_header=False
     )
+
+
+def check_host(host: str, user_header: str | None) -> None:
+    """Nobody but this machine without a proxy that says who asks."""
+    if user_header is None and host != "localhost" and not _is_loopback(host):
+        raise InputError(
+            f"host must be this machine alone (127.0.0.1) unless a proxy names users, got {host}:"
+            " add --user-header, and --trusted-proxy with the proxy's address"
+        )
 
 
 def _is_loopback(host: str) -> bool:
@@ -113,8 +118,12 @@ def explained(request: Request, error: Exception) -> Response:
     """What went wrong, as a page or as JSON."""
     status, text = _explanation(error)
     if request.url.path.startswith("/api/"):
-        return JSONResponse({"detail": text}, status)
-    return pages.error(request, status, text)
+        answer: Response = JSONResponse({"detail": text}, status)
+    else:
+        answer = pages.error(request, status, text)
+    if isinstance(error, HTTPException) and error.headers:
+        answer.headers.update(error.headers)
+    return answer
 
 
 def _explanation(error: Exception) -> tuple[int, str]:

@@ -18,7 +18,7 @@ Observed = Callable[[str, float], None]
 
 CONNECTIONS = 4
 STATEMENT_MS = 3000
-WAIT_S = 3.0
+WAIT_S = 1.5
 KEPT = 64
 
 

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fleet of 20,000 devices and its dashboard, one of each a session; a browser to look with."""
+
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+from playwright.sync_api import Browser
+
+from browser import axe_script, chromium
+from fleet_seed import seed
+from served import live
+from tcuq.fleet.servers import Postgres
+
+
+@pytest.fixture(scope="session")
+def fresh(postgres: Postgres) -> Callable[[str], str]:
+    """Makes an empty database of a name."""
+
+    def make(name: str) -> str:
+        with psycopg.connect(postgres.url, autocommit=True) as maintenance:
+            maintenance.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+            maintenance.execute(f"CREATE DATABASE {name}")
+        return postgres.url.removesuffix("fleet") + name
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def seeded(fresh: Callable[[str], str]) -> str:
+    """A database with a fleet that was judged: firmware 1.8.0 drifts."""
+    database = fresh("seeded")
+    seed(database, 20_000)
+    return database
+
+
+@pytest.fixture(scope="session")
+def address(seeded: str) -> Iterator[str]:
+    """Of that fleet's dashboard."""
+    with live(seeded) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def suspect(seeded: str) -> str:
+    """A discovered device with a long past, as pages write it."""
+    with psycopg.connect(seeded) as connection:
+        row = connection.execute(
+            "SELECT to_hex(device) FROM suspects JOIN epochs USING (device)"
+            " GROUP BY device ORDER BY count(*) DESC, device LIMIT 1"
+        ).fetchone()
+    assert row is not None
+    return str(row[0]).zfill(16)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium, headless."""
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def axe(request: pytest.FixtureRequest) -> str:
+    """The accessibility checker's source."""
+    return axe_script(request.config.cache.mkdir("axe"))

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JSON interface keeps to its own description, whatever it is asked."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from served import get
+
+
+def test_answers_keep_to_the_description(address: str) -> None:
+    """schemathesis: valid and invalid requests of every kind; no error of ours, no other shape."""
+    done = subprocess.run(
+        [
+            str(Path(sys.executable).with_name("schemathesis")), "run",
+            f"{address}/openapi.json", "--max-examples", "20", "--generation-deterministic",
+            "--phases", "examples,coverage,fuzzing", "--no-color",
+        ],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Tested: 4" in done.stdout
+
+
+def test_figures_are_those_of_the_pages(address: str, suspect: str) -> None:
+    """The fleet, its groups, its suspects and one of them."""
+    fleet = json.loads(get(f"{address}/api/fleet?level=0.01").text)
+    looser = json.loads(get(f"{address}/api/fleet").text)
+    assert (fleet["devices"], fleet["level"], looser["level"]) == (20_000, 0.01, 0.05)
+    assert 0 < fleet["discovered"] < looser["discovered"]
+    assert fleet["alarms"]["group"] == 1
+    assert len(fleet["hours"]) == 24
+    groups = json.loads(get(f"{address}/api/groups").text)
+    assert (groups[0]["firmware"], groups[0]["named"]) == ("1.8.0", True)
+    first = json.loads(get(f"{address}/api/suspects?firmware=1.8.0&page=1").text)
+    assert len(first) == 50
+    assert {row["firmware"] for row in first} == {"1.8.0"}
+    device = json.loads(get(f"{address}/api/devices/{suspect}").text)
+    assert device["discovered"]
+    assert len(device["epochs"]) == 46
+    assert [epoch["whole"] for epoch in device["epochs"]].count(False) == 1
+    assert get(f"{address}/api/devices/00000000000000ff").status == 404
