@@ -215,6 +215,13 @@ static PyMethodDef engine_methods[] = {
     {"quantize", FAST(engine_quantize), METH_FASTCALL,
      "quantize($self, posteriors, features, /)\n--\n\n"
      "The device's bytes of many steps' posteriors and features; None if a step breaks a rule."},
+    {"observe", FAST(engine_observe), METH_FASTCALL,
+     "observe($self, posteriors, features, /)\n--\n\n"
+     "Many steps' signals, eight int32 a step; None if a step breaks a rule."},
+    {"replay", FAST(engine_replay), METH_FASTCALL,
+     "replay($self, others, posteriors, features, labels, counts, decisions, /)\n--\n\n"
+     "Many steps under this profile and others that see the same signals, without the GIL.\n"
+     "How many were run, as run."},
     {"signals", FAST(engine_signals), METH_FASTCALL,
      "signals($self, posterior, features, /)\n--\n\n"
      "The signals of a step, which then is the past's newest: (label, confidence_q16,\n"

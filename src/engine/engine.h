@@ -105,6 +105,13 @@ PyObject *engine_signals(PyObject *self, PyObject *const *args, Py_ssize_t count
 PyObject *engine_takes(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *engine_run(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *engine_quantize(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *engine_observe(PyObject *self, PyObject *const *args, Py_ssize_t count);
+
+/* Arrays of many steps; -1 with an error set if they must be converted first. */
+int inputs_needed(const engine *self, PyObject *const *args, inputs *in);
+
+/* replay.c: many steps under several profiles. */
+PyObject *engine_replay(PyObject *self, PyObject *const *args, Py_ssize_t count);
 
 /* records.c: the module's functions, which look at many records at once. */
 extern PyMethodDef records_methods[];

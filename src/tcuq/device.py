@@ -162,6 +162,11 @@ class DeviceMonitor:
         """The epoch's evidence in bits; the next epoch starts without any."""
         return self._engine.end_epoch() / 256
 
+    @property
+    def engine(self) -> Engine:
+        """The C runtime behind this monitor; it has its state."""
+        return self._engine
+
     def snapshot(self) -> bytes:
         """The monitor's state, byte for byte as the device writes it."""
         return self._engine.snapshot()
