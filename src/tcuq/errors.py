@@ -8,6 +8,7 @@ TcuqError
 ├── SnapshotError      a snapshot is damaged or belongs to another profile (ValueError)
 ├── ExportError        a profile cannot be exported, or a folder is not an export (ValueError)
 ├── FitError           the streams given cannot yield a profile (ValueError)
+├── FleetError         a broker or a store does not answer, or refuses
 └── MissingExtraError  an optional library is not installed (ImportError)
 
 CalibrationWarning     a profile was made, but promises less than was asked for (UserWarning)
@@ -40,6 +41,10 @@ class ExportError(TcuqError, ValueError):
 
 class FitError(TcuqError, ValueError):
     """The streams given cannot yield a profile."""
+
+
+class FleetError(TcuqError):
+    """A broker or a store does not answer, or refuses."""
 
 
 class MissingExtraError(TcuqError, ImportError):
