@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from tcuq.errors import StoreError
+from tcuq.errors import FleetError
 
 START_S = 60
 DEBIAN_POSTGRESQL = "/usr/lib/postgresql"
@@ -107,7 +107,7 @@ class Postgres:
             check=False,
         )
         if done.returncode:
-            raise StoreError(f"{program} failed in {self._data}: see the log there")
+            raise FleetError(f"{program} failed in {self._data}: see the log there")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class Broker:
         end = time.monotonic() + START_S
         while not listens(self.port):
             if self._process.poll() is not None or time.monotonic() > end:
-                raise StoreError(f"mosquitto does not start: see {self.folder / 'mosquitto.log'}")
+                raise FleetError(f"mosquitto does not start: see {self.folder / 'mosquitto.log'}")
             time.sleep(0.05)
 
     def _configuration(self) -> str:
@@ -205,5 +205,5 @@ def _found(program: str, places: list[str]) -> str:
     path = shutil.which(program, path=os.pathsep.join([*places, os.environ.get("PATH", "")]))
     if path is None:
         package = "mosquitto" if program == "mosquitto" else "postgresql"
-        raise StoreError(f"{program} is not installed: on Debian run  apt install {package}")
+        raise FleetError(f"{program} is not installed: on Debian run  apt install {package}")
     return path

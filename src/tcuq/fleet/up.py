@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
-from tcuq.errors import StoreError
+from tcuq.errors import FleetError
 from tcuq.fleet.servers import Broker, Postgres, listens
 
 log = logging.getLogger("tcuq.fleet.up")
@@ -59,7 +59,7 @@ class Fleet:
             given = getattr(self, name, None)
             port = getattr(self.ports, name)
             if given is None and listens(port):
-                raise StoreError(f"port {port} is taken: give another by --{name}-port")
+                raise FleetError(f"port {port} is taken: give another by --{name}-port")
         self.folder.mkdir(parents=True, exist_ok=True)
         database = self.database or self._start_database()
         broker = self.broker or self._start_broker()
