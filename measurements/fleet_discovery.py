@@ -28,6 +28,7 @@ from tcuq.fleet.tally import Tally
 from tcuq.record import RECORD
 
 LEVELS = (0.1, 0.01)
+SHARE = 0.1
 EPOCHS = 20
 ROUNDS = 5
 FILL = """
@@ -83,10 +84,11 @@ def simulated(devices: int, epochs: int) -> tuple[list[Row], Field, Array]:
             way.add(discovered(said.evidence_q8, level), field.drifts)
         for height, alarmed in zip(HEIGHTS, said.alarmed, strict=True):
             alone[height].add(alarmed, field.drifts)
-        groups = judge_groups(tally_of(field, said.evidence_q8), LEVELS[0], 0.1)
-        broken = groups.names.index((1, 0, 0))
-        false_groups += int(groups.drifted.sum() - groups.drifted[broken])
-        named.append(bool(groups.named[broken]))
+        tally = tally_of(field, said.evidence_q8)
+        groups = judge_groups(tally, LEVELS[0], SHARE)
+        few = tally.by_group(field.drifting) < SHARE * groups.devices
+        false_groups += int((groups.drifted & few).sum())
+        named.append(bool(groups.named[groups.names.index((1, 0, 0))]))
         print(f"epoch {epoch + 1} of {epochs}", flush=True)
     over = f"{devices:,} devices, {epochs} epochs"
     rows = [row for level in LEVELS for row in ebh_rows(over, level, ways[level])]
