@@ -18,12 +18,13 @@ setup: ## a virtual environment with the library and what its checks need
 
 tools: ## cross compilers, emulators, fuzzer, checkers and a browser, from Debian's packages
 	tools=$$(command -v arm-none-eabi-gcc riscv64-unknown-elf-gcc qemu-system-arm qemu-system-riscv32 \
-	  clang llvm-cov cppcheck frama-c why3 z3 cvc4 mosquitto chromium promtool | wc -l); \
-	if [ "$$tools" -lt 14 ] || [ ! -d /usr/include/newlib/c++ ]; then \
+	  clang llvm-cov cppcheck frama-c why3 z3 cvc4 mosquitto chromium prometheus prometheus-alertmanager | wc -l); \
+	if [ "$$tools" -lt 15 ] || [ ! -d /usr/lib/postgresql ] || [ ! -d /usr/include/newlib/c++ ]; then \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
 	    gcc-arm-none-eabi gcc-riscv64-unknown-elf qemu-system-arm qemu-system-misc \
 	    g++ libnewlib-dev libstdc++-arm-none-eabi-dev \
-	    gcc clang llvm libclang-rt-dev cppcheck frama-c-base why3 z3 cvc4 mosquitto chromium prometheus >/dev/null; fi
+	    gcc clang llvm libclang-rt-dev cppcheck frama-c-base why3 z3 cvc4 mosquitto chromium \
+	    postgresql prometheus prometheus-alertmanager >/dev/null; fi
 	command -v npm >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends npm >/dev/null; }
 
 ci: lint types imports test wheel statistical-short bench-quick emulated attack proof-short docs scorecard

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every source of the runtime, in every build, through every compiler: no warning."""
+"""Every source of runtime and uplink, in every build, through every compiler: no warning."""
 
 import argparse
 import sys
@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "firmware"))
 
-from toolchain import ALONE, CPUS, RUNTIME, ToolError, run
+from toolchain import ALONE, CPUS, RUNTIME, UPLINK, ToolError, run
 
 WARNINGS = (
     "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow",
@@ -38,12 +38,14 @@ def complaints(
     builds: Iterable[str] = tuple(BUILDS),
 ) -> Iterator[str]:
     """What compilers say, one text for each compiler and build that says anything."""
-    sources = sorted(runtime.glob("tcuq*.c"))
     for compiler, build in product(compilers, builds):
         command, options = COMPILERS[compiler], BUILDS[build]
+        counts = "-DTCUQ_WITH_TELEMETRY=0" not in options  # who does not count sends no records
+        sources = [*runtime.glob("tcuq*.c"), *(UPLINK.glob("*.c") if counts else ())]
         with tempfile.TemporaryDirectory() as folder:
             try:
-                run([*command, *WARNINGS, "-O2", *options, "-c", *sources], cwd=Path(folder))
+                options = (*options, f"-I{runtime}", "-c")
+                run([*command, *WARNINGS, "-O2", *options, *sources], cwd=Path(folder))
             except ToolError as error:
                 yield f"{compiler}, {build}: {error}"
 

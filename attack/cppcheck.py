@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cppcheck over the runtime: its own checks find nothing, MISRA C:2012 only what misra.toml says.
+"""cppcheck over runtime and uplink: its own checks find nothing, MISRA C:2012 only what misra.toml says.
 
 The list names each rule that is not kept, why, and how often; a rule that is not listed fails, one
 that is kept again, and one more place. `--update` writes the counts anew, where there is a reason.
@@ -17,7 +17,7 @@ from typing import TypedDict
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "firmware"))
 
-from toolchain import RUNTIME, ToolError, run
+from toolchain import RUNTIME, UPLINK, ToolError, run
 
 DEVIATIONS = Path(__file__).resolve().parent / "misra.toml"
 # gcc or clang, the same for a CPU with DSP instructions, and any other compiler.
@@ -56,7 +56,7 @@ def _cppcheck(runtime: Path, options: Sequence[str]) -> str:
 
 def _without_contracts(runtime: Path, folder: Path) -> list[Path]:
     """A copy of what compilers see: contracts are the prover's."""
-    for path in runtime.glob("tcuq*.[ch]"):
+    for path in [*runtime.glob("tcuq*.[ch]"), *UPLINK.glob("tcuq*.[ch]")]:
         if not path.name.startswith("tcuq_acsl"):
             text = CONTRACTS.sub(lambda found: "\n" * found[0].count("\n"), path.read_text("utf-8"))
             (folder / path.name).write_text(text, "utf-8")
@@ -110,7 +110,7 @@ def deviations() -> dict[str, Deviation]:
 def update(found: Mapping[str, Sequence[str]]) -> None:
     """Write the list again with the counts found; rules kept now go."""
     text = "# SPDX-License-Identifier: Apache-2.0\n"
-    text += "# MISRA C:2012 rules the runtime does not keep, why, and at how many lines.\n"
+    text += "# MISRA C:2012 rules runtime and uplink do not keep, why, and at how many lines.\n"
     for rule, entry in deviations().items():
         if rule in found:
             text += f'\n["{rule}"]\nreason = "{entry["reason"]}"\ncount = {len(found[rule])}\n'

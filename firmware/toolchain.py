@@ -11,6 +11,7 @@ from tcuq.export import cpus
 
 HERE = Path(__file__).resolve().parent
 RUNTIME = HERE.parent / "src/tcuq/runtime"
+UPLINK = HERE.parent / "src/tcuq/uplink"
 FLAGS = ("-std=gnu11", "-ffreestanding", "-ffunction-sections", "-fdata-sections", "-Wall",
          "-Wextra", "-Werror")  # fmt: skip
 ALONE = (

@@ -215,6 +215,13 @@ static PyMethodDef engine_methods[] = {
     {"quantize", FAST(engine_quantize), METH_FASTCALL,
      "quantize($self, posteriors, features, /)\n--\n\n"
      "The device's bytes of many steps' posteriors and features; None if a step breaks a rule."},
+    {"observe", FAST(engine_observe), METH_FASTCALL,
+     "observe($self, posteriors, features, /)\n--\n\n"
+     "Many steps' signals, eight int32 a step; None if a step breaks a rule."},
+    {"replay", FAST(engine_replay), METH_FASTCALL,
+     "replay($self, others, posteriors, features, labels, counts, decisions, /)\n--\n\n"
+     "Many steps under this profile and others that see the same signals, without the GIL.\n"
+     "How many were run, as run."},
     {"signals", FAST(engine_signals), METH_FASTCALL,
      "signals($self, posterior, features, /)\n--\n\n"
      "The signals of a step, which then is the past's newest: (label, confidence_q16,\n"
@@ -263,13 +270,6 @@ static PyType_Spec engine_spec = {
     .slots = engine_slots,
 };
 
-static PyMethodDef module_methods[] = {
-    {"checksums", checksums, METH_VARARGS,
-     "checksums(records, stride, size, into, /)\n--\n\n"
-     "The CRC-32 of the first `size` bytes of each record of `stride` bytes, without the GIL."},
-    {NULL, NULL, 0, NULL},
-};
-
 static int module_exec(PyObject *module)
 {
     checksums_prepare();
@@ -292,7 +292,7 @@ static PyModuleDef module = {
     .m_name = "tcuq.runtime._engine",
     .m_doc = "The C runtime of the monitor.",
     .m_size = 0,
-    .m_methods = module_methods,
+    .m_methods = records_methods,
     .m_slots = module_slots,
 };
 

@@ -105,10 +105,17 @@ PyObject *engine_signals(PyObject *self, PyObject *const *args, Py_ssize_t count
 PyObject *engine_takes(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *engine_run(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *engine_quantize(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *engine_observe(PyObject *self, PyObject *const *args, Py_ssize_t count);
 
-/* records.c: the CRC-32 of each record's first bytes. */
+/* Arrays of many steps; -1 with an error set if they must be converted first. */
+int inputs_needed(const engine *self, PyObject *const *args, inputs *in);
+
+/* replay.c: many steps under several profiles. */
+PyObject *engine_replay(PyObject *self, PyObject *const *args, Py_ssize_t count);
+
+/* records.c: the module's functions, which look at many records at once. */
+extern PyMethodDef records_methods[];
 void checksums_prepare(void);
-PyObject *checksums(PyObject *module, PyObject *args);
 
 /* engine.c: -1 with an error set, where that is an answer. */
 int engine_free_to_use(const engine *self);

@@ -48,7 +48,7 @@ static uint32_t checksum(const uint8_t *bytes, Py_ssize_t size)
     return ~crc;
 }
 
-PyObject *checksums(PyObject *module, PyObject *args)
+static PyObject *checksums(PyObject *module, PyObject *args)
 {
     Py_buffer from;
     Py_buffer to;
@@ -76,3 +76,10 @@ PyObject *checksums(PyObject *module, PyObject *args)
     }
     Py_RETURN_NONE;
 }
+
+PyMethodDef records_methods[] = {
+    {"checksums", checksums, METH_VARARGS,
+     "checksums(records, stride, size, into, /)\n--\n\n"
+     "The CRC-32 of the first `size` bytes of each record of `stride` bytes, without the GIL."},
+    {NULL, NULL, 0, NULL},
+};

@@ -7,6 +7,7 @@
 #include "engine.h"
 
 #define OUTPUTS 6
+#define OBSERVED 8
 
 /* ---- one step ---- */
 
@@ -116,6 +117,27 @@ static void decide(const engine *self, const uint8_t *posteriors, const int8_t *
     }
 }
 
+/* Eight numbers a step: signals in the order of the profile's tables, confidence, whole past. */
+static void observe(const engine *self, const uint8_t *posteriors, const int8_t *features,
+                    Py_ssize_t begin, Py_ssize_t count, void *const *out)
+{
+    int32_t *to = (int32_t *)out[0] + begin * OBSERVED;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        tcuq_signals s;
+        tcuq_signals_all(&self->monitor, posteriors, features, &s);
+        for (size_t signal = 0u; signal < 4u; signal++) {
+            to[signal] = s.values_q15[signal];
+        }
+        to[TCUQ_LOW_CONFIDENCE] = s.low_confidence_q10;
+        to[TCUQ_NOVELTY] = s.novelty_q10;
+        to[TCUQ_SIGNALS] = (int32_t)s.confidence_q16;
+        to[TCUQ_SIGNALS + 1] = s.whole_past ? 1 : 0;
+        to += OBSERVED;
+        posteriors += self->profile.classes;
+        features = (features == NULL) ? NULL : features + self->profile.width;
+    }
+}
+
 static void copy(const engine *self, const uint8_t *posteriors, const int8_t *features,
                  Py_ssize_t begin, Py_ssize_t count, void *const *out)
 {
@@ -179,7 +201,7 @@ static PyObject *run_into(engine *self, PyObject *const *args, const inputs *in)
     return done;
 }
 
-static int inputs_needed(const engine *self, PyObject *const *args, inputs *in)
+int inputs_needed(const engine *self, PyObject *const *args, inputs *in)
 {
     if (inputs_take(self, args, 2, in)) {
         return 0;
@@ -238,4 +260,29 @@ PyObject *engine_quantize(PyObject *object, PyObject *const *args, Py_ssize_t co
     Py_XDECREF(features);
     inputs_release(&in);
     return both;
+}
+
+PyObject *engine_observe(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    engine *self = (engine *)object;
+    inputs in;
+    if (count != 2) {
+        return PyErr_Format(PyExc_TypeError, "expected posteriors and features, got %zd arguments", count);
+    }
+    if (inputs_needed(self, args, &in) < 0) {
+        return NULL;
+    }
+    const Py_ssize_t bytes = in.steps * OBSERVED * (Py_ssize_t)sizeof(int32_t);
+    PyObject *seen = PyByteArray_FromStringAndSize(NULL, bytes);
+    if ((seen != NULL) && (engine_free_to_use(self) == 0)) {
+        void *const out[] = {PyByteArray_AsString(seen)};
+        if (consume(self, &in, observe, out) < in.steps) {
+            Py_DECREF(seen);
+            seen = Py_NewRef(Py_None);
+        }
+    } else {
+        Py_CLEAR(seen);
+    }
+    inputs_release(&in);
+    return seen;
 }

@@ -23,6 +23,8 @@ Array = NDArray[Any]
 # Looked up, because making an enum member costs more than the step.
 OUTCOMES = tuple(Outcome)
 ALARMS = tuple(AlarmFlag(bits) for bits in range(16))
+# Bits of the fields that say who sends a record.
+IDENTITY = {"device": 64, "firmware": 32, "boot": 32, "sequence": 32, "epoch": 16, "flags": 8}
 
 
 class DeviceMonitor:
@@ -160,6 +162,11 @@ class DeviceMonitor:
         """The epoch's evidence in bits; the next epoch starts without any."""
         return self._engine.end_epoch() / 256
 
+    @property
+    def engine(self) -> Engine:
+        """The C runtime behind this monitor; it has its state."""
+        return self._engine
+
     def snapshot(self) -> bytes:
         """The monitor's state, byte for byte as the device writes it."""
         return self._engine.snapshot()
@@ -170,6 +177,23 @@ class DeviceMonitor:
             self._engine.restore(snapshot)
         except ValueError as error:
             raise SnapshotError(str(error)) from None
+
+    def record(
+        self,
+        *,
+        device: int,
+        firmware: int,
+        boot: int,
+        sequence: int,
+        epoch: int = 0,
+        flags: int = 0,
+    ) -> bytes:
+        """The telemetry record of everything since the last reset, as `tcuq_record` fills it."""
+        identity = (device, firmware, boot, sequence, epoch, flags)
+        for (name, bits), value in zip(IDENTITY.items(), identity, strict=True):
+            if not 0 <= value < 1 << bits:
+                raise InputError(f"{name} must lie in 0..2^{bits}-1, got {value}")
+        return self._engine.record(*identity)
 
     def reset(self) -> None:
         """Back to the state of a new monitor."""

@@ -44,7 +44,6 @@ CHECKED = RECORD.itemsize  # bytes that the checksum covers
 PLAIN = np.dtype([*_FIELDS, ("checksum", "<u4")])
 SIGNED = np.dtype([*_FIELDS, ("key", "u1"), ("tag", "u1", (12,))])
 SIZES = {1: PLAIN.itemsize, 2: SIGNED.itemsize}
-MAX_RECORDS = 1000  # of one message
 # With bins counting every 2^11th step or more often, fewer than 2^32 steps were taken.
 MAX_SHIFT_UNWRAPPED = 11
 MIN_KEY_BYTES = 16

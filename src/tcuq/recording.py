@@ -168,12 +168,15 @@ def _read_parquet(path: Path) -> Stream:
     for name in ("first_step", "steps"):
         if table.schema.field(name).type != arrow.int64() or table[name].null_count:
             raise StreamError(f"column {name!r} must be int64 without nulls")
+    if "stream" in table.schema.names and len(set(table["stream"].to_pylist())) > 1:
+        raise StreamError("it holds several streams: tcuq replay reads them")
     return _stream_from(dict(_columns_of(table, meta)))
 
 
 def _columns_of(table: Any, meta: Mapping[str, Any]) -> Iterator[tuple[str, NDArray[Any]]]:  # noqa: ANN401 - pyarrow has no types
     """Each column's chunks, end to end, as the array the metadata describes."""
     yield "kind", np.array(str(meta["kind"]))
+    yield from ((name, np.array(meta[name])) for name in SCALES if name in meta)
     lengths = table["steps"].to_numpy()
     steps = int(lengths.sum())
     begins = np.concatenate([[0], np.cumsum(lengths)[:-1]])

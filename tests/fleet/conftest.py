@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real servers for the fleet's tests: one PostgreSQL a session, a fresh database a test."""
 
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -12,15 +14,15 @@ from tcuq.fleet.store import Store
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
-    """A PostgreSQL of this test session."""
-    folder = tmp_path_factory.mktemp("servers")
-    for parent in (folder, *folder.parents[:2]):
-        parent.chmod(0o755)  # the server's account must reach its folder
-    server = Postgres(folder)
-    server.start()
-    yield server
-    server.stop("immediate")
+def postgres() -> Iterator[Postgres]:
+    """A PostgreSQL of this test session, where its account can reach it: not in pytest's folder."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        server = Postgres(folder)
+        server.start()
+        yield server
+        server.stop("immediate")
 
 
 @pytest.fixture

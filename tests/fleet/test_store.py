@@ -109,6 +109,25 @@ def test_an_epoch_closes_with_its_last_evidence(store: Store) -> None:
     assert past == [(3, 900, 300)]
 
 
+@pytest.mark.parametrize("same_record", [False, True])
+def test_a_new_firmware_is_not_judged_by_the_old_ones_evidence(
+    store: Store, *, same_record: bool
+) -> None:
+    """Its first closed epoch is its own, whether it came in mid-epoch or with a new one."""
+    put(store, record(7, 1, 0, 100, epoch=3, evidence_q8=900, firmware=1))
+    put(store, record(7, 1, 1, 200, epoch=4, evidence_q8=800, firmware=1))
+    new = 5 if same_record else 4
+    put(store, record(7, 2, 0, 10, epoch=new, evidence_q8=-10, firmware=2))
+    query = "SELECT closed_epoch >= 0, closed_evidence_q8 FROM devices"
+    ((judgeable, _),) = store.connection.execute(query).fetchall()
+    assert not judgeable
+    put(store, record(7, 2, 1, 20, epoch=new, evidence_q8=-20, firmware=2))
+    put(store, record(7, 2, 2, 30, epoch=new + 1, evidence_q8=0, firmware=2))
+    assert store.connection.execute(query).fetchall() == [(True, -20)]
+    past = store.connection.execute("SELECT epoch, evidence_q8 FROM epochs ORDER BY epoch")
+    assert past.fetchall() == [(3, 900), *([(4, 800), (5, -20)] if same_record else [(4, -20)])]
+
+
 def test_workers_at_once_count_once(database: str) -> None:
     """Four workers that shuffle the same new devices, boots and sequences: each counted once."""
     rng = np.random.default_rng(5)

@@ -60,7 +60,8 @@ def test_modules_are_small() -> None:
 
 def test_engine_is_small() -> None:
     """A C file past 300 lines is two things."""
-    files = [*(ROOT / "src/engine").iterdir(), *(ROOT / "attack").rglob("*.[ch]")]
+    folders = ("src/engine", "src/simulator", "src/tcuq/uplink", "attack")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.[ch]")]
     assert files
     assert not {str(p): n for p in files if (n := len(p.read_text("utf-8").splitlines())) > 300}
 

@@ -11,7 +11,17 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from tcuq.cli import calibration, fleet, reporting, showing, sizing, toolbox, tuning, watching
+from tcuq.cli import (
+    calibration,
+    fleet,
+    replaying,
+    reporting,
+    showing,
+    sizing,
+    toolbox,
+    tuning,
+    watching,
+)
 from tcuq.errors import CalibrationWarning, MissingExtraError, TcuqError
 from tcuq.version import __version__
 
@@ -53,7 +63,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"tcuq {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for room in (showing, toolbox, calibration, tuning, reporting, sizing, watching, fleet):
+    rooms = (
+        showing, toolbox, calibration, tuning, reporting, replaying, sizing, watching, fleet
+    )  # fmt: skip
+    for room in rooms:
         for command in room.commands(commands):
             command.add_argument("--json", action="store_true", help="print JSON instead of text")
     return parser

@@ -28,7 +28,7 @@ def _report(asked: argparse.Namespace) -> None:
     from tcuq.report import report
 
     check_output(asked.output, ".html")
-    profiles = {name: Profile.load(path) for name, path in _named(asked.profiles).items()}
+    profiles = {name: Profile.load(path) for name, path in named(asked.profiles).items()}
     stream = load_stream(asked.stream)
     name = Path(asked.stream).name
     page = report(profiles, stream, name, window=asked.window, rounds=asked.rounds).encode()
@@ -43,7 +43,7 @@ def _report(asked: argparse.Namespace) -> None:
     say(asked, facts, f"{len(page):,} bytes written to {asked.output}")
 
 
-def _named(paths: list[str]) -> dict[str, str]:
+def named(paths: list[str]) -> dict[str, str]:
     """Each file by its name, or by its whole path where names are alike."""
     if len(set(paths)) < len(paths):
         raise InputError(f"profiles must be different files, got {', '.join(sorted(paths))}")

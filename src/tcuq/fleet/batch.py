@@ -55,12 +55,14 @@ class Batch:
     records: Array
     sites: NDArray[np.int32]
     rounds: NDArray[np.int16]
+    rows: NDArray[np.intp]  # of each record that was given: where its boot's newest is
 
     @classmethod
     def of(cls, parts: Sequence[tuple[Array, int]]) -> "Batch":
         """From records and the site they came from, in any order and as often as they come."""
         if not parts:
-            return cls(np.empty(0, RECORD), np.empty(0, np.int32), np.empty(0, np.int16))
+            nothing = np.empty(0, np.intp)
+            return cls(np.empty(0, RECORD), nothing.astype(np.int32), _turns(nothing), nothing)
         records = np.concatenate([records for records, _ in parts])
         sites = np.repeat(
             np.array([site for _, site in parts], np.int32), [len(records) for records, _ in parts]
@@ -71,7 +73,9 @@ class Batch:
         last = np.ones(len(order), np.bool_)
         last[:-1] = (device[1:] != device[:-1]) | (boot[1:] != boot[:-1])
         newest = order[last]
-        return cls(records[newest], sites[newest], _turns(device[last]))
+        rows = np.empty(len(order), np.intp)
+        rows[order] = np.cumsum(last) - last
+        return cls(records[newest], sites[newest], _turns(device[last]), rows)
 
     def copied(self) -> bytes:
         """The rows as PostgreSQL's COPY BINARY reads them."""

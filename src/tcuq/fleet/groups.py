@@ -35,6 +35,7 @@ class Groups:
     drifted: Flags
     named: Flags
     outages: Flags  # half is silent, or more; and named for it
+    silent_left: int  # devices that are silent outside of outages
 
 
 def judge_groups(
@@ -67,6 +68,7 @@ def judge_groups(
 
     # Devices that could be discovered in the best of company.
     hits = tally.by_cohort(codes >= 256 * np.log2(1 / level))
+    outages = cover(tally, silent, everyone, still_silent, standing_silent)
     return Groups(
         names=tally.groups,
         devices=tally.by_group(everyone),
@@ -78,7 +80,8 @@ def judge_groups(
         cutoff_q8=least,
         drifted=drifted,
         named=cover(tally, hits, judgeable, still_drifts, standing),
-        outages=cover(tally, silent, everyone, still_silent, standing_silent),
+        outages=outages,
+        silent_left=int(silent[~outages[tally.inside].any(axis=0)].sum()),
     )
 
 

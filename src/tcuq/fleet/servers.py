@@ -8,6 +8,8 @@ import signal
 import socket
 import subprocess
 import time
+from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 from tcuq.errors import StoreError
@@ -23,13 +25,26 @@ shared_buffers = 512MB
 max_wal_size = 2GB
 checkpoint_timeout = 15min
 """
-# Without limits of its own: workers say how much they take, and refuse nothing the broker accepted.
+# How much may wait for an acknowledgement is the workers' to say. Nothing outlives a restart: the
+# devices send again what was not stored.
 MOSQUITTO = """
-per_listener_settings false
 max_inflight_messages 0
 max_queued_messages 100000
+max_packet_size 131072
 persistence false
-{listener}
+user {user}
+listener {port} {host}
+"""
+ANYONE = "allow_anonymous true\n"
+# The certificate's common name is the user: a device's 16 digits, a gateway's name, or `ingest`.
+CERTIFIED = """
+cafile {ca}
+certfile {certificate}
+keyfile {key}
+require_certificate true
+use_identity_as_username true
+allow_anonymous false
+acl_file {acl}
 """
 
 
@@ -95,6 +110,15 @@ class Postgres:
             raise StoreError(f"{program} failed in {self._data}: see the log there")
 
 
+@dataclass(frozen=True, slots=True)
+class Certificates:
+    """PEM files: who is trusted, who we are, and our key."""
+
+    ca: Path
+    certificate: Path
+    key: Path
+
+
 class Broker:
     """A mosquitto of our own.
 
@@ -104,22 +128,24 @@ class Broker:
         For its configuration and log.
     port
         Default: a free one.
-    listener
-        Lines of its listener; default: anyone on this machine, without TLS.
+    certificates
+        With them clients must have one of the same authority, and speak only for its name;
+        without, it takes anyone on this machine.
     """
 
-    def __init__(self, folder: Path, port: int | None = None, listener: str | None = None) -> None:
+    def __init__(
+        self, folder: Path, port: int | None = None, certificates: Certificates | None = None
+    ) -> None:
         self.port = free_port() if port is None else port
         self.folder = folder
-        self._listener = listener or "listener {port} 127.0.0.1\nallow_anonymous true"
+        self._certificates = certificates
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start it and wait until it listens."""
         self.folder.mkdir(parents=True, exist_ok=True)
         config = self.folder / "mosquitto.conf"
-        listener = self._listener.format(port=self.port)
-        config.write_text(MOSQUITTO.format(listener=listener), "utf-8")
+        config.write_text(self._configuration(), "utf-8")
         with (self.folder / "mosquitto.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [_found("mosquitto", ["/usr/sbin"]), "-c", str(config)],
@@ -128,10 +154,22 @@ class Broker:
                 stderr=log,
             )
         end = time.monotonic() + START_S
-        while not _listens(self.port):
+        while not listens(self.port):
             if self._process.poll() is not None or time.monotonic() > end:
                 raise StoreError(f"mosquitto does not start: see {self.folder / 'mosquitto.log'}")
             time.sleep(0.05)
+
+    def _configuration(self) -> str:
+        listener = MOSQUITTO.format(port=self.port, host="127.0.0.1", user=_account())
+        if self._certificates is None:
+            return listener + ANYONE
+        acl = self.folder / "acl"
+        acl.write_text((files("tcuq.fleet") / "acl").read_text("utf-8"), "utf-8")
+        acl.chmod(0o600)
+        given = self._certificates
+        return listener + CERTIFIED.format(
+            ca=given.ca, certificate=given.certificate, key=given.key, acl=acl
+        )
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
         """Stop it; SIGKILL is as a crash."""
@@ -141,7 +179,13 @@ class Broker:
             self._process = None
 
 
-def _listens(port: int) -> bool:
+def _account() -> str:
+    """Who we are: the broker reads our files, and must not turn into somebody who cannot."""
+    return pwd.getpwuid(os.geteuid()).pw_name
+
+
+def listens(port: int) -> bool:
+    """Whether somebody on this machine listens there."""
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except OSError:

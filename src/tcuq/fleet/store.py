@@ -32,7 +32,8 @@ STAGE = (
 )
 COPY: LiteralString = "COPY stage FROM STDIN (FORMAT BINARY)"
 
-# Rows are locked in the devices' order, so that two workers cannot wait for each other.
+# Rows are locked in the devices' order, so that two workers cannot wait for each other. A new
+# firmware is not judged by what the one before it did: its first closed epoch is its own.
 APPLY: LiteralString = """
 WITH changed AS (
     INSERT INTO devices AS old (
@@ -61,8 +62,10 @@ WITH changed AS (
         alarms_added = CASE WHEN old.boot = excluded.boot
             THEN greatest(excluded.alarms - old.alarms, 0) ELSE excluded.alarms END,
         threshold = excluded.threshold, epoch = excluded.epoch,
-        closed_epoch = CASE WHEN old.epoch <> excluded.epoch
-            THEN old.epoch ELSE old.closed_epoch END,
+        closed_epoch = CASE
+            WHEN (old.profile, old.firmware) <> (excluded.profile, excluded.firmware)
+            THEN -1 - old.epoch
+            WHEN old.epoch <> excluded.epoch THEN old.epoch ELSE old.closed_epoch END,
         evidence_q8 = excluded.evidence_q8,
         closed_evidence_q8 = CASE WHEN old.epoch <> excluded.epoch
             THEN old.evidence_q8 ELSE old.closed_evidence_q8 END,
@@ -75,7 +78,8 @@ WITH changed AS (
 ), history AS (
     INSERT INTO epochs (device, boot, steps, abstained, denied, exceeded, stored, alarms, epoch,
         evidence_q8, histogram_shift, histogram)
-    SELECT device, boot, steps, abstained, denied, exceeded, now(), alarms, closed_epoch,
+    SELECT device, boot, steps, abstained, denied, exceeded, now(), alarms,
+        CASE WHEN closed_epoch < 0 THEN -1 - closed_epoch ELSE closed_epoch END,
         closed_evidence_q8, histogram_shift, histogram
     FROM changed WHERE closing
     ON CONFLICT DO NOTHING

@@ -41,6 +41,17 @@ class Engine:
     def quantize(
         self, posteriors: Buffer, features: Buffer | None, /
     ) -> tuple[bytes, bytes] | None: ...
+    def observe(self, posteriors: Buffer, features: Buffer | None, /) -> bytearray | None: ...
+    def replay(
+        self,
+        others: tuple[Engine, ...],
+        posteriors: Buffer,
+        features: Buffer | None,
+        labels: Buffer | None,
+        counts: Buffer,
+        decisions: Buffer | None,
+        /,
+    ) -> int: ...
     def signals(
         self, posterior: object, features: object, /
     ) -> tuple[int, int, int, int, int, int, int, int, int] | None: ...

@@ -32,7 +32,7 @@ CREATE TABLE devices (
     alarms_added integer NOT NULL,
     threshold integer NOT NULL,
     epoch integer NOT NULL,
-    closed_epoch integer NOT NULL DEFAULT -1, -- the last whole one; -1: none yet
+    closed_epoch integer NOT NULL DEFAULT -1, -- the last whole one; below 0: none yet of this firmware
     evidence_q8 smallint NOT NULL,            -- of the present epoch, so far
     closed_evidence_q8 smallint NOT NULL DEFAULT 0,
     histogram_shift smallint NOT NULL,

@@ -5,6 +5,7 @@ import argparse
 import contextlib
 from collections.abc import Iterator
 
+from tcuq.cli.fleet.servers import add_database
 from tcuq.cli.printing import Commands
 from tcuq.errors import InputError, MissingExtraError
 
@@ -12,7 +13,7 @@ from tcuq.errors import InputError, MissingExtraError
 def commands(parsers: Commands) -> Iterator[argparse.ArgumentParser]:
     """The parser of this command."""
     serve = parsers.add_parser("serve", help="the fleet's dashboard, read-only, in a browser")
-    serve.add_argument("--database", required=True, help="postgresql://user@host/name")
+    add_database(serve)
     serve.add_argument("--host", default="127.0.0.1", help="default: this machine alone")
     serve.add_argument("--port", type=int, default=8050)
     serve.add_argument(

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Load for the fleet's measurements: records on the wire, sent as fast as they are answered."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcuq.fleet.mqtt import Link, Place, packet, text
+from tcuq.fleet.wire import ACK, record_topic, records_topic
+from tcuq.record import CHECKED, PLAIN, RECORD
+from tcuq.runtime import checksums
+
+Array = NDArray[Any]
+MIXING = np.uint64(0x9E3779B97F4A7C15)
+SITE = "berlin"
+
+
+def hour_of(devices: int, hour: int, first: int = 0) -> Array:
+    """A record of each device for an hour, in the order of no device; a day is 24 of them."""
+    number = np.arange(first, first + devices, dtype=np.uint64)
+    made = np.zeros(devices, PLAIN)
+    made["version"], made["device"], made["boot"], made["sequence"] = 1, number * MIXING, 1, hour
+    made["profile"], made["firmware"] = number % 2, 0x01060000 + (number % 3 << 16)
+    made["steps"], made["abstained"] = 360 * (hour + 1), 36 * (hour + 1)
+    made["epoch"] = (number % 24 + hour) // 24
+    made["evidence_q8"] = (number * MIXING >> np.uint64(52)).astype(np.int64) - 3800
+    made["histogram"][:, 2] = made["steps"] % 65536
+    made["histogram_shift"] = np.where(made["steps"] < 65536, 0, 1)
+    rows = made.view(np.uint8).reshape(devices, -1)
+    found = np.empty(devices, np.uint32)
+    checksums(rows, rows.shape[1], CHECKED, found)
+    made["checksum"] = found
+    order = np.random.default_rng(hour).permutation(devices)
+    return made[order]
+
+
+def stored_part(records: Array) -> Array:
+    """What of them is stored."""
+    rows = records.view(np.uint8).reshape(len(records), -1)
+    return rows[:, :CHECKED].copy().view(RECORD)[:, 0]
+
+
+def packets_of(records: Array, a_message: int) -> Iterator[bytes]:
+    """PUBLISH packets of QoS 1, by devices alone or by a gateway for many."""
+    for number, at in enumerate(range(0, len(records), a_message)):
+        some = records[at : at + a_message]
+        topic = (
+            record_topic(SITE, int(some["device"][0]))
+            if a_message == 1
+            else records_topic(SITE, "gate-1")
+        )
+        identity = (number % 65535 + 1).to_bytes(2, "big")
+        yield packet(0x32, text(topic.encode()) + identity + b"\x00" + some.tobytes())
+
+
+def answered(port: int, records: Array, a_message: int, window: int) -> float:
+    """Records a second from the first sent to the last answered, `window` of them on their way."""
+    packets = list(packets_of(records, a_message))
+    step = max(1, window // a_message // 8)
+    heaps = [b"".join(packets[at : at + step]) for at in range(0, len(packets), step)]
+    done = sent = 0
+    with Link(Place("127.0.0.1", port), ["tcuq/+/+/stored"]) as link:
+        began = time.perf_counter()
+        for heap in [*heaps, b""]:
+            while sent - done > (window if heap else 0):
+                for message in link.receive(5.0):
+                    done += len(message.payload) // ACK.itemsize
+            link.acknowledge([], heap)
+            sent = min(sent + step * a_message, len(records))
+        return len(records) / (time.perf_counter() - began)

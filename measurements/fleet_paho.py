@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The worker over the field's MQTT library instead of its own: what that costs is measured."""
+
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Self, cast
+
+from paho.mqtt import client as paho
+from paho.mqtt.enums import CallbackAPIVersion
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+
+from tcuq.fleet.ingest import Worker
+from tcuq.fleet.mqtt import Link, Message, Packets, publication
+from tcuq.fleet.wire import SHARED
+
+WAITING = 20_000
+
+
+class PahoLink:
+    """`Link`'s methods by paho."""
+
+    def __init__(self, port: int) -> None:
+        self._came: list[Message] = []
+        properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+        properties.ReceiveMaximum = 65_535
+        self._client = paho.Client(
+            CallbackAPIVersion.VERSION2, protocol=paho.MQTTv5, manual_ack=True
+        )
+        self._client.on_message = self._heard
+        self._client.on_connect = self._connected
+        self._client.connect("127.0.0.1", port, properties=properties)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.disconnect()
+
+    def _connected(self, *_: object) -> None:
+        self._client.subscribe([(topic, 1) for topic in SHARED])
+
+    def _heard(self, _client: object, _data: object, message: paho.MQTTMessage) -> None:
+        self._came.append(Message(message.topic.encode(), bytes(message.payload), message.mid))
+
+    def ping(self) -> None:
+        """Its loop does that."""
+        self._client.loop_misc()
+
+    def receive(self, timeout_s: float) -> list[Message]:
+        """What comes until nothing more does, or enough has."""
+        self._client.loop(timeout_s)
+        before = 0
+        while before < len(self._came) < WAITING:
+            before = len(self._came)
+            self._client.loop(0)
+        taken, self._came = self._came, []
+        return taken
+
+    def acknowledge(self, messages: Sequence[Message], answers: bytes = b"") -> None:
+        """One by one."""
+        for message in messages:
+            self._client.ack(message.packet, 1)
+        for first, body in Packets().feed(answers):
+            one = publication(first, body)
+            self._client.publish(one.topic.decode(), one.payload)
+
+
+def main() -> None:
+    """A worker: DATABASE PORT."""
+    database, port = sys.argv[1], int(sys.argv[2])
+    worker = Worker(database, lambda: cast("Link", PahoLink(port)), quota=60_000)
+    signal.signal(signal.SIGTERM, lambda *_: worker.stopping.set())
+    worker.run()
+
+
+if __name__ == "__main__":
+    main()

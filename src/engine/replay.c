@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Replay: many steps under several profiles at once, counted, without the GIL.
+ *
+ * Profiles that see the same signals (equal inputs, lags and blend) share them: the first engine of a
+ * call computes them, each engine decides by its own score, threshold, budget and alarm, and at the end
+ * each has the past it would have had alone. Novelty is shared where its reference is the same. */
+#include <string.h>
+
+#include "engine.h"
+
+#define SHARED 64 /* steps whose signals are held at once: within the first cache */
+
+/* What is counted of a stream; Python knows the order. */
+enum {
+    STEPS, EXCEEDED, ABSTAINED, DENIED, ALARMS,
+    CHANNELS,                   /* alarms of each of four channels */
+    FIRST_ALARM = CHANNELS + 4, /* 1 and the step of it; 0: none */
+    LABELLED, LABELLED_ABSTAINED, WRONG, WRONG_ABSTAINED,
+    HISTOGRAM,
+    COUNTS = HISTOGRAM + (int)TCUQ_HISTOGRAM_BINS
+};
+
+/* One profile of a call. */
+typedef struct {
+    engine *of;
+    size_t novelty; /* the first profile of the call whose novelty is this one's */
+    int64_t *counts;
+    uint8_t *decisions; /* a byte a step, or null */
+    int16_t novelties_q10[SHARED];
+} share;
+
+typedef struct {
+    share *shares;
+    size_t count;
+    const int32_t *labels; /* or null */
+} party;
+
+static bool alike(const void *left, const void *right, size_t bytes)
+{
+    return (left == right) ||
+           ((left != NULL) && (right != NULL) && (memcmp(left, right, bytes) == 0));
+}
+
+/* Whether two engines see the same signals in the same steps, novelty aside. */
+static bool sees_as(const engine *self, const engine *other)
+{
+    const tcuq_profile *a = &self->profile;
+    const tcuq_profile *b = &other->profile;
+    const size_t rows = a->dimensions;
+    return (a->classes == b->classes) && (a->width == b->width) && (a->dimensions == b->dimensions) &&
+           (a->lag_count == b->lag_count) && (memcmp(a->lags, b->lags, a->lag_count) == 0) &&
+           (a->blend_q15 == b->blend_q15) && (a->projection_shift == b->projection_shift) &&
+           alike(a->projection, b->projection, rows * a->width) &&
+           alike(a->projection_bias, b->projection_bias, rows * sizeof(int32_t)) &&
+           (self->quantizer.logits == other->quantizer.logits) &&
+           (self->quantizer.feature_scale == other->quantizer.feature_scale);
+}
+
+static bool same_novelty(const tcuq_profile *a, const tcuq_profile *b)
+{
+    const size_t groups = (a->dimensions + 3u) / 4u;
+    return (a->mean_count == b->mean_count) && (a->novelty_exponent == b->novelty_exponent) &&
+           alike(a->whitening, b->whitening, groups * (groups + 1u) * 2u * sizeof(uint64_t)) &&
+           alike(a->whitening_shift, b->whitening_shift, 4u * groups) &&
+           alike(a->means, b->means, 4u * groups * a->mean_count * sizeof(int16_t));
+}
+
+/* ---- the loop ---- */
+
+static int16_t novelty_of(const tcuq_profile *profile, const int8_t *row)
+{
+    return (profile->whitening == NULL) ? 0 : tcuq_novelty_run(profile, row);
+}
+
+static void observe(party *all, const uint8_t *posteriors, const int8_t *features, size_t steps,
+                    tcuq_signals *signals)
+{
+    const tcuq_monitor *monitor = &all->shares[0].of->monitor;
+    const tcuq_profile *profile = monitor->profile;
+    for (size_t i = 0u; i < steps; i++) {
+        const int8_t *row = tcuq_signals_run(monitor, posteriors, features, &signals[i]);
+        for (size_t k = 0u; k < all->count; k++) {
+            if (all->shares[k].novelty == k) {
+                all->shares[k].novelties_q10[i] = novelty_of(&all->shares[k].of->profile, row);
+            }
+        }
+        posteriors += profile->classes;
+        features = (features == NULL) ? NULL : features + profile->width;
+    }
+}
+
+static void count_alarm(int64_t *counts, uint8_t alarm)
+{
+    counts[ALARMS]++;
+    for (int channel = 0; channel < 4; channel++) {
+        counts[CHANNELS + channel] += (alarm >> channel) & 1;
+    }
+    if (counts[FIRST_ALARM] == 0) {
+        counts[FIRST_ALARM] = counts[STEPS] + 1;
+    }
+}
+
+static void count_label(int64_t *counts, const tcuq_decision *d, int32_t label)
+{
+    if (label >= 0) {
+        const int64_t abstained = (d->outcome == (uint8_t)TCUQ_ABSTAIN) ? 1 : 0;
+        const int64_t wrong = (label != (int32_t)d->label) ? 1 : 0;
+        counts[LABELLED]++;
+        counts[LABELLED_ABSTAINED] += abstained;
+        counts[WRONG] += wrong;
+        counts[WRONG_ABSTAINED] += wrong & abstained;
+    }
+}
+
+/* As tcuq_step, after the signals. */
+static void decide(share *one, const share *all, tcuq_signals *signals, size_t steps,
+                   const int32_t *labels)
+{
+    const tcuq_monitor *monitor = &one->of->monitor;
+    const int16_t *novelty = all[one->novelty].novelties_q10;
+    int64_t *counts = one->counts;
+    for (size_t i = 0u; i < steps; i++) {
+        tcuq_decision d;
+        tcuq_signals *seen = &signals[i];
+        seen->novelty_q10 = novelty[i];
+        d.label = seen->label;
+        d.risk = tcuq_score_run(monitor, seen);
+        d.outcome = tcuq_budget_run(monitor, tcuq_threshold_run(monitor, d.risk, &d));
+        d.alarm = tcuq_alarm_run(monitor, seen);
+        tcuq_telemetry_count(monitor, &d);
+        if (d.alarm != 0u) {
+            count_alarm(counts, d.alarm);
+        }
+        counts[STEPS]++;
+        counts[EXCEEDED] += d.exceeded;
+        counts[ABSTAINED] += (d.outcome == (uint8_t)TCUQ_ABSTAIN) ? 1 : 0;
+        counts[DENIED] += (d.outcome == (uint8_t)TCUQ_DENIED) ? 1 : 0;
+        counts[HISTOGRAM + ((d.risk >= TCUQ_RISK_LEVELS) ? 15 : (d.risk >> 10))]++;
+        if (labels != NULL) {
+            count_label(counts, &d, labels[i]);
+        }
+        if (one->decisions != NULL) {
+            *one->decisions = (uint8_t)(d.outcome | (d.exceeded << 2) | (d.alarm << 4));
+            one->decisions++;
+        }
+    }
+}
+
+static void replay_block(party *all, const uint8_t *posteriors, const int8_t *features, size_t steps)
+{
+    const tcuq_profile *profile = &all->shares[0].of->profile;
+    tcuq_signals signals[SHARED];
+    for (size_t begin = 0u; begin < steps; begin += SHARED) {
+        const size_t count = (steps - begin < SHARED) ? steps - begin : SHARED;
+        observe(all, &posteriors[begin * profile->classes],
+                (features == NULL) ? NULL : &features[begin * profile->width], count, signals);
+        for (size_t k = 0u; k < all->count; k++) {
+            decide(&all->shares[k], all->shares, signals, count, all->labels);
+        }
+        all->labels = (all->labels == NULL) ? NULL : all->labels + count;
+    }
+}
+
+/* Every engine but the first is given the first's past. */
+static void hand_on(const party *all)
+{
+    const tcuq_monitor *from = &all->shares[0].of->monitor;
+    const size_t past = from->profile->lags[from->profile->lag_count - 1u];
+    for (size_t k = 1u; k < all->count; k++) {
+        const tcuq_monitor *to = &all->shares[k].of->monitor;
+        to->core->next = from->core->next;
+        to->core->filled = from->core->filled;
+        memcpy(to->slots, from->slots, past * sizeof(tcuq_slot));
+        memcpy(to->posteriors, from->posteriors, past * from->profile->classes);
+        if (from->features != NULL) {
+            memcpy(to->features, from->features, past * from->profile->dimensions);
+        }
+    }
+}
+
+static Py_ssize_t replay_all(party *all, const inputs *in)
+{
+    const engine *self = all->shares[0].of;
+    Py_ssize_t begin = 0;
+    Py_BEGIN_ALLOW_THREADS
+    while (begin < in->steps) {
+        const Py_ssize_t left = in->steps - begin;
+        const Py_ssize_t count = (left < self->block) ? left : self->block;
+        const uint8_t *posteriors;
+        const int8_t *features;
+        if (!inputs_quantized(self, in, begin, count, &posteriors, &features)) {
+            break;
+        }
+        replay_block(all, posteriors, features, (size_t)count);
+        begin += count;
+    }
+    hand_on(all);
+    Py_END_ALLOW_THREADS
+    return begin;
+}
+
+/* ---- Python's side ---- */
+
+/* A buffer of exactly so many items; null where it is None. */
+static int take_items(PyObject *value, const char *name, int flags, size_t items, size_t size,
+                      Py_buffer *view)
+{
+    if ((value != Py_None) && (view_of(value, "", name, flags, view) < 0)) {
+        return -1;
+    }
+    if ((view->buf == NULL) ||
+        (((size_t)view->len == items * size) && ((uintptr_t)view->buf % size == 0u))) {
+        return 0;
+    }
+    PyErr_Format(PyExc_ValueError, "%s: %zd bytes, not %zu x %zu, aligned", name, view->len, items, size);
+    return -1;
+}
+
+/* The engines of a call, all marked as in use; -1 with an error, and none is. */
+static int gather(party *all, PyObject *self, PyObject *others)
+{
+    for (size_t k = 0u; k < all->count; k++) {
+        PyObject *one = (k == 0u) ? self : PyTuple_GetItem(others, (Py_ssize_t)k - 1);
+        engine *of = (engine *)one;
+        if (Py_TYPE(one) != Py_TYPE(self)) {
+            PyErr_Format(PyExc_TypeError, "others[%zu]: not an Engine", k - 1u);
+        } else if (engine_free_to_use(of) == 0) {
+            if (sees_as((engine *)self, of)) {
+                share *made = &all->shares[k];
+                made->of = of;
+                while (!same_novelty(&all->shares[made->novelty].of->profile, &of->profile)) {
+                    made->novelty++;
+                }
+                of->busy = 1;
+                continue;
+            }
+            PyErr_Format(PyExc_ValueError, "others[%zu]: sees other signals", k - 1u);
+        }
+        while (k > 0u) {
+            k--;
+            all->shares[k].of->busy = 0;
+        }
+        return -1;
+    }
+    return 0;
+}
+
+static PyObject *replay_into(party *all, PyObject *const *args, PyObject *self, const inputs *in)
+{
+    const size_t steps = (size_t)in->steps;
+    const size_t cells = all->count * (size_t)COUNTS;
+    Py_buffer views[3] = {{0}, {0}, {0}};
+    PyObject *done = NULL;
+    if ((take_items(args[3], "labels", PyBUF_SIMPLE, steps, sizeof(int32_t), &views[0]) == 0) &&
+        (take_items(args[4], "counts", PyBUF_WRITABLE, cells, sizeof(int64_t), &views[1]) == 0) &&
+        (take_items(args[5], "decisions", PyBUF_WRITABLE, all->count * steps, 1u, &views[2]) == 0)) {
+        if (views[1].buf == NULL) {
+            PyErr_SetString(PyExc_ValueError, "counts: None");
+        } else if (gather(all, self, args[0]) == 0) {
+            uint8_t *said = views[2].buf;
+            all->labels = views[0].buf;
+            for (size_t k = 0u; k < all->count; k++) {
+                all->shares[k].counts = (int64_t *)views[1].buf + k * (size_t)COUNTS;
+                all->shares[k].decisions = (said == NULL) ? NULL : said + k * steps;
+            }
+            done = PyLong_FromSsize_t(replay_all(all, in));
+            for (size_t k = 0u; k < all->count; k++) {
+                all->shares[k].of->busy = 0;
+            }
+        }
+    }
+    for (int i = 0; i < 3; i++) {
+        PyBuffer_Release(&views[i]);
+    }
+    return done;
+}
+
+PyObject *engine_replay(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    party all = {NULL, 0u, NULL};
+    inputs in;
+    if ((count != 6) || !PyTuple_Check(args[0])) {
+        return PyErr_Format(PyExc_TypeError, "expected a tuple and five more arguments, got %zd", count);
+    }
+    if (inputs_needed((engine *)self, &args[1], &in) < 0) {
+        return NULL;
+    }
+    PyObject *done = NULL;
+    all.count = 1u + (size_t)PyTuple_Size(args[0]);
+    all.shares = PyMem_Calloc(all.count, sizeof(share));
+    if (all.shares == NULL) {
+        (void)PyErr_NoMemory();
+    } else {
+        done = replay_into(&all, args, self, &in);
+    }
+    PyMem_Free(all.shares);
+    inputs_release(&in);
+    return done;
+}

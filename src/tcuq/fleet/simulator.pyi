@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+from typing import Any, TypeAlias, final
+
+# Python 3.11 has no type for "has the buffer protocol".
+Buffer: TypeAlias = Any
+
+@final
+class Simulator:
+    def __new__(
+        cls,
+        device: Buffer,
+        profile: Buffer,
+        firmware: Buffer,
+        cohort: Buffer,
+        drifts_from: Buffer,
+        seed: int,
+        hours: int,
+        steps: int,
+        block: int,
+        records_per_epoch: int,
+        reboot_q32: int,
+        sharing_q16: int,
+        slots: int,
+        resend_s: int,
+        longest_s: int,
+    ) -> Simulator: ...
+    def advance(self, now_s: int, devices: Buffer, records: Buffer, /) -> int: ...
+    def stored(self, now_s: int, acks: Buffer, /) -> int: ...
+    def truth(
+        self,
+        counters: Buffer,
+        boot: Buffer,
+        sequence: Buffer,
+        refused: Buffer,
+        waiting: Buffer,
+        /,
+    ) -> None: ...

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replay: candidate profiles over months of recorded streams, here or on an engine of yours."""
+
+from tcuq.replay.comparison import Comparison
+from tcuq.replay.function import Replay
+from tcuq.replay.layout import Layout, layout_of
+from tcuq.replay.local import Damage, replay_files
+from tcuq.replay.packing import pack
+from tcuq.replay.writing import ChunkWriter
+
+__all__ = [
+    "ChunkWriter",
+    "Comparison",
+    "Damage",
+    "Layout",
+    "Replay",
+    "layout_of",
+    "pack",
+    "replay_files",
+]

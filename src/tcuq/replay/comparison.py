@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums of a replay's results by profile, and the streams on which profiles part ways."""
+
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tcuq.profile import Profile
+from tcuq.replay.results import BINS, COUNTS
+
+SUMMED = tuple(name for name in COUNTS if name != "first_alarm")
+SHOWN = 20
+
+
+class Comparison:
+    """Takes results as they come, in bounded memory.
+
+    Parameters
+    ----------
+    profiles
+        By name; the others are compared with the first.
+    damaged
+        Rows of the input that could not be read.
+    """
+
+    def __init__(
+        self, profiles: Mapping[str, Profile], damaged: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
+        self.names = list(profiles)
+        self.damaged = list(damaged)
+        self._hashes = {name: profile.sha256 for name, profile in profiles.items()}
+        self._sums = {name: dict.fromkeys((*SUMMED, "streams", "alarmed"), 0) for name in profiles}
+        self._bins = {name: np.zeros(BINS, np.int64) for name in profiles}
+        self._changed = {name: {"quieter": 0, "louder": 0} for name in self.names[1:]}
+        self._apart: list[tuple[float, str, str, dict[str, Any]]] = []
+
+    def take(self, table: Any) -> None:  # noqa: ANN401 - pyarrow has no types
+        """Results, all rows of a stream together."""
+        import pyarrow.compute as pc
+
+        for name, sums in self._sums.items():
+            rows = table.filter(pc.equal(table["profile"], name))
+            for column in SUMMED:
+                sums[column] += int(np.sum(rows[column].to_numpy(), dtype=np.int64))
+            sums["streams"] += rows.num_rows
+            sums["alarmed"] += int((rows["alarms"].to_numpy() > 0).sum())
+            bins = rows["risk_histogram"].combine_chunks().flatten().to_numpy()
+            self._bins[name] += bins.reshape(-1, BINS).sum(axis=0)
+        self._take_changes(table)
+
+    def _take_changes(self, table: Any) -> None:  # noqa: ANN401
+        """Streams that alarm under one profile and not under the first, and the farthest apart."""
+        count = len(self.names)
+        streams = table["stream"].to_pylist()[::count]
+        columns = {
+            c: table[c].to_numpy().reshape(-1, count) for c in ("steps", "abstained", "alarms")
+        }
+        steps = np.maximum(columns["steps"][:, 0], 1)
+        for number, name in enumerate(self.names[1:], start=1):
+            before, after = columns["alarms"][:, 0] > 0, columns["alarms"][:, number] > 0
+            self._changed[name]["quieter"] += int((before & ~after).sum())
+            self._changed[name]["louder"] += int((~before & after).sum())
+            moved = (columns["abstained"][:, number] - columns["abstained"][:, 0]) / steps
+            distance = np.abs(moved) + (before != after)
+            for row in np.argsort(-distance, kind="stable")[:SHOWN].tolist():
+                if distance[row] > 0:
+                    fact = {
+                        "alarms": [int(columns["alarms"][row, i]) for i in (0, number)],
+                        "abstained": [int(columns["abstained"][row, i]) for i in (0, number)],
+                    }
+                    entry = (float(distance[row]), streams[row], name, fact)
+                    self._apart = heapq.nlargest(SHOWN, [*self._apart, entry], key=lambda e: e[:3])
+
+    def facts(self) -> dict[str, Any]:
+        """Everything, as plain values."""
+        return {
+            "profiles": {
+                name: {"sha256": self._hashes[name], **sums, **self.shares(name)}
+                | {"risk_histogram": self._bins[name].tolist(), **self._changed.get(name, {})}
+                for name, sums in self._sums.items()
+            },
+            "apart": [
+                {"stream": stream, "profile": name, **fact} for _, stream, name, fact in self._apart
+            ],
+            "damaged": self.damaged,
+        }
+
+    def shares(self, name: str) -> dict[str, float | None]:
+        """What a step costs under a profile; null where nothing was labelled."""
+        sums = self._sums[name]
+        steps, labelled = max(sums["steps"], 1), sums["labelled"]
+        let_through = sums["wrong"] - sums["wrong_abstained"]
+        return {
+            "abstained_share": sums["abstained"] / steps,
+            "denied_share": sums["denied"] / steps,
+            "exceeded_share": sums["exceeded"] / steps,
+            "alarms_per_million": 1e6 * sums["alarms"] / steps,
+            "wrong_share": sums["wrong"] / labelled if labelled else None,
+            "wrong_let_through_share": let_through / labelled if labelled else None,
+        }
+
+    def lines(self) -> Iterator[str]:
+        """The comparison as text."""
+        facts = self.facts()
+        first = facts["profiles"][self.names[0]]
+        yield f"{first['streams']:,} streams, {first['steps']:,} steps"
+        width = max(len("profile"), *map(len, self.names))
+        heads = ("abstained", "denied", "alarms/M", "alarmed", "wrong", "let through")
+        yield f"{'profile':{width}} " + " ".join(f"{head:>11}" for head in heads)
+        for name in self.names:
+            yield f"{name:{width}} " + " ".join(f"{c:>11}" for c in self.cells(name))
+        for name, moved in self._changed.items():
+            yield (
+                f"{name}: {moved['louder']:,} streams alarm that did not under {self.names[0]},"
+                f" {moved['quieter']:,} no longer do"
+            )
+        for one in self.damaged:
+            last = one["first_row"] + one["rows"] - 1
+            yield f"damaged: {one['file']} rows {one['first_row']}..{last}: {one['reason']}"
+
+    def cells(self, name: str) -> list[str]:
+        """A profile's line."""
+        shares, sums = self.shares(name), self._sums[name]
+        percent = [
+            "" if shares[c] is None else f"{100 * shares[c]:.2f} %"  # type: ignore[operator]
+            for c in ("abstained_share", "denied_share", "wrong_share", "wrong_let_through_share")
+        ]
+        alarms = [f"{shares['alarms_per_million']:.2f}", f"{sums['alarmed']:,}"]
+        return [*percent[:2], *alarms, *percent[2:]]

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The function: batches of chunks in, batches of results out, the device's C between.
+
+It is what every engine runs: threads here, `mapInArrow` on Spark, `map_batches` elsewhere.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcuq.device import DeviceMonitor
+from tcuq.errors import InputError, StreamError
+from tcuq.inputs import Inputs
+from tcuq.profile import Profile
+from tcuq.quantize import quantize
+from tcuq.replay.layout import Chunks, Layout, Span
+from tcuq.replay.results import WIDTH, Rows
+from tcuq.settings import InputSettings
+
+Array = NDArray[Any]
+
+# What profiles must have in common to share signals, as tcuq.quantize names it.
+SHARED = (
+    "classes", "width", "dimensions", "lags", "blend_q15",
+    "projection", "projection_bias", "projection_shift",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Profiles over recorded streams: call it with the batches of whole streams.
+
+    Parameters
+    ----------
+    profiles
+        By the names their results have.
+    layout
+        What the batches' bytes mean: ``layout_of`` the files' schema.
+    decisions
+        Whether a row of results also holds a byte a step: outcome in bits 0 and 1, exceeded in
+        bit 2, the alarm's flags in bits 4 to 7.
+    """
+
+    profiles: Mapping[str, Profile]
+    layout: Layout
+    decisions: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.profiles:
+            raise InputError("profiles must be at least 1, got 0")
+        for name, profile in self.profiles.items():
+            _check(name, profile, self.layout)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        documents = {name: profile.to_json() for name, profile in self.profiles.items()}
+        return _received, (documents, self.layout, self.decisions)
+
+    def __call__(
+        self, batches: Iterable[Any], *, name: str = "", first_row: int = 0
+    ) -> Iterator[Any]:
+        """Results of the streams that these batches hold, whole and in order.
+
+        ``name`` is the stream's where the batches have no column of streams; errors count rows from
+        ``first_row``.
+        """
+        groups = _groups(self.profiles, self.layout)
+        rows, chunks = Rows(decisions=self.decisions), Chunks(self.layout, name, first_row)
+        stream: str | None = None
+        for batch in batches:
+            for span in chunks.spans(batch):
+                if span.starts_stream:
+                    self._finish(stream, groups, rows)
+                    stream = span.stream
+                for group in groups:
+                    group.run(span, decisions=self.decisions)
+            if len(rows):
+                yield rows.batch()
+        self._finish(stream, groups, rows)
+        if len(rows):
+            yield rows.batch()
+
+    def _finish(self, stream: str | None, groups: "list[_Group]", rows: Rows) -> None:
+        if stream is not None:
+            found = {name: row for group in groups for name, row in group.results()}
+            for name in self.profiles:
+                rows.add(stream, name, **found[name])
+
+
+def _received(documents: Mapping[str, str], layout: Layout, decisions: bool) -> Replay:
+    """A Replay in the process it was sent to."""
+    profiles = {name: Profile.from_json(document) for name, document in documents.items()}
+    return Replay(profiles, layout, decisions)
+
+
+class _Group:
+    """Profiles that see the same signals, over one stream after another."""
+
+    def __init__(self, profiles: Mapping[str, Profile], layout: Layout) -> None:
+        self._names = list(profiles)
+        self._monitors = [DeviceMonitor(profile) for profile in profiles.values()]
+        self._engines = [monitor.engine for monitor in self._monitors]
+        self._inputs = next(iter(profiles.values())).inputs
+        self._layout = layout
+        self._recoded = _recoding(self._inputs, layout)
+        self._clear()
+
+    def _clear(self) -> None:
+        self._counts = np.zeros((len(self._engines), WIDTH), np.int64)
+        self._said: list[NDArray[np.uint8]] = []
+
+    def run(self, span: Span, *, decisions: bool) -> None:
+        """Decide on these steps."""
+        for monitor in self._monitors:
+            if span.starts_stream:
+                monitor.reset()
+            elif span.starts_recording:
+                monitor.reset_history()
+        posteriors, features = self._values(span)
+        labels = span.columns.get("labels")
+        if labels is not None:
+            labels = np.ascontiguousarray(labels, np.int32)
+        said = np.zeros((len(self._engines), span.steps), np.uint8) if decisions else None
+        first, *others = self._engines
+        done = first.replay(tuple(others), posteriors, features, labels, self._counts, said)
+        if done < span.steps:
+            self._refuse(span, posteriors, features)
+        if said is not None:
+            self._said.append(said)
+
+    def _refuse(self, span: Span, posteriors: Array, features: Array | None) -> NoReturn:
+        """Say which rule was broken: the engine only says that one was."""
+        where = f"row {span.row} and on, stream {span.stream[:60]!r}"
+        try:
+            Inputs(self._inputs).check(posteriors, features)
+        except InputError as error:
+            raise StreamError(f"{where}: {error}") from None
+        raise StreamError(f"{where}: posteriors must sum to 1")
+
+    def _values(self, span: Span) -> tuple[Array, Array | None]:
+        """As the engine takes them: the device's bytes, or numbers that it quantises."""
+        posteriors = span.columns["posteriors"]
+        features = span.columns["features"] if self._inputs.width else None
+        if not self._layout.of_bytes:
+            posteriors = _scaled(posteriors, self._layout.posterior_scale)
+            if features is not None:
+                features = _scaled(features, self._layout.feature_scale)
+        elif features is not None and self._recoded is not None:
+            features = self._recoded[features.view(np.uint8)]
+        return posteriors, features
+
+    def results(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Each profile's row of the stream that ends here."""
+        said = np.concatenate(self._said, axis=1) if self._said else None
+        for number, (name, monitor) in enumerate(zip(self._names, self._monitors, strict=True)):
+            yield (
+                name,
+                {
+                    "counts": self._counts[number].tolist(),
+                    "evidence_bits": monitor.epoch_evidence_bits,
+                    "snapshot": monitor.snapshot(),
+                    "decisions": None if said is None else said[number].tobytes(),
+                },
+            )
+        self._clear()
+
+
+def _groups(profiles: Mapping[str, Profile], layout: Layout) -> list[_Group]:
+    """Profiles by the signals they see."""
+    found: dict[tuple[object, ...], dict[str, Profile]] = {}
+    for name, profile in profiles.items():
+        spec, inputs = quantize(profile), profile.inputs
+        key = (inputs.kind, inputs.feature_scale, *(spec[member] for member in SHARED))
+        found.setdefault(key, {})[name] = profile
+    return [_Group(group, layout) for group in found.values()]
+
+
+def _recoding(inputs: InputSettings, layout: Layout) -> NDArray[np.int8] | None:
+    """A profile's byte for each byte of features in the layout's scale; None if it is the same."""
+    if not inputs.feature_scale or inputs.feature_scale == layout.feature_scale:
+        return None
+    values = np.arange(256).astype(np.uint8).view(np.int8) * layout.feature_scale
+    steps: NDArray[np.float64] = np.rint(np.clip(values / inputs.feature_scale, -127, 127))
+    return steps.astype(np.int8)
+
+
+def _check(name: str, profile: Profile, layout: Layout) -> None:
+    """What can be told of a profile before any step."""
+    inputs = profile.inputs
+    wanted = {"classes": inputs.classes, "width": inputs.width or layout.width}
+    for what, number in wanted.items():
+        if getattr(layout, what) != number:
+            raise InputError(f"{name}: {what} must be {number}, got {getattr(layout, what)}")
+    if inputs.kind != layout.kind and not layout.of_bytes:
+        raise InputError(f"{name}: kind must be {inputs.kind}, got streams of {layout.kind}")
+
+
+def _scaled(values: Array, scale: float) -> Array:
+    if values.dtype in (np.float32, np.float64) and scale == 1.0:
+        return values
+    return values.astype(np.float64) * scale

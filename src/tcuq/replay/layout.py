@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The chunk layout of recorded streams (docs/spec/stream.md): what a row's bytes mean.
+
+A row is a chunk of consecutive steps of one stream. Arrow's batches go in; NumPy arrays over the
+same memory come out, after every rule was checked.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcuq.errors import StreamError
+from tcuq.recording import FORMAT
+from tcuq.stream import KINDS, MAX_CLASSES, MAX_FEATURES, MIN_CLASSES, Kind
+
+Array = NDArray[Any]
+
+POSTERIOR_SCALE = 1 / 256  # of the device's bytes
+_NUMBERS = {"posteriors": "fiu", "features": "fiu", "labels": "iu"}
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What the schema's metadata says: NumPy type and width of each column, and scales."""
+
+    kind: Kind
+    columns: Mapping[str, tuple[str, int]]
+    posterior_scale: float = 1.0
+    feature_scale: float = 1.0
+    source: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def classes(self) -> int:
+        """Number of classes."""
+        return self.columns["posteriors"][1]
+
+    @property
+    def width(self) -> int:
+        """Number of features, 0 if there are none."""
+        return self.columns["features"][1] if "features" in self.columns else 0
+
+    @property
+    def of_bytes(self) -> bool:
+        """Whether posteriors and features are the bytes that a device is given."""
+        features = self.columns.get("features", ("|i1", 0))[0]
+        return (self.columns["posteriors"][0], features) == (
+            "|u1",
+            "|i1",
+        ) and self.posterior_scale == POSTERIOR_SCALE
+
+    def metadata(self) -> dict[str, str]:
+        """As the schema's metadata."""
+        said = {
+            "kind": self.kind,
+            "columns": {name: list(column) for name, column in self.columns.items()},
+            "posterior_scale": self.posterior_scale,
+            "feature_scale": self.feature_scale,
+            "source": dict(self.source),
+        }
+        return {FORMAT: json.dumps(said)}
+
+
+def layout_of(schema: Any) -> Layout:  # noqa: ANN401 - pyarrow has no types
+    """The layout that a schema describes; one that breaks a rule is refused by name."""
+    try:
+        said = json.loads((schema.metadata or {}).get(FORMAT.encode(), b"null"))
+        columns = {str(n): (np.dtype(t).str, w) for n, (t, w) in said["columns"].items()}
+        scales = {n: float(said.get(n, 1.0)) for n in ("posterior_scale", "feature_scale")}
+        kind, source = said["kind"], {str(k): str(v) for k, v in said.get("source", {}).items()}
+    except (ValueError, TypeError, LookupError, AttributeError):
+        raise StreamError(f"the schema's metadata must hold {FORMAT!r} with its columns") from None
+    if kind not in KINDS:
+        raise StreamError(f"kind must be one of {', '.join(KINDS)}, got {str(kind)[:40]!r}")
+    for name, scale in scales.items():
+        if not 0 < scale < float("inf"):
+            raise StreamError(f"{name} must be a positive number, got {scale}")
+    known = {name: columns[name] for name in _NUMBERS if name in columns}
+    least = {"posteriors": MIN_CLASSES, "features": 1, "labels": 0}
+    most = {"posteriors": MAX_CLASSES, "features": MAX_FEATURES, "labels": 0}
+    for name, (dtype, width) in known.items():
+        if np.dtype(dtype).kind not in _NUMBERS[name]:
+            raise StreamError(f"column {name!r} must not have dtype {dtype!r}")
+        if not isinstance(width, int) or not least[name] <= width <= most[name]:
+            raise StreamError(
+                f"width of {name} must lie in {least[name]}..{most[name]}, got {str(width)[:20]}"
+            )
+    missing = {"posteriors"} - set(known) or {"first_step", "steps", *known} - set(schema.names)
+    if missing:
+        raise StreamError(f"column {min(missing)!r} is missing")
+    return Layout(kind, known, **scales, source=source)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Consecutive steps of one recording, within a batch."""
+
+    stream: str
+    starts_stream: bool
+    starts_recording: bool
+    row: int  # of its first chunk
+    steps: int
+    columns: Mapping[str, Array]
+
+
+class Chunks:
+    """Reads the batches of one sequence of rows; rows out of order are refused.
+
+    Parameters
+    ----------
+    layout
+        What the bytes of a row mean.
+    name
+        Of the one stream, where the rows do not name theirs.
+    first_row
+        What errors count rows from.
+    """
+
+    def __init__(self, layout: Layout, name: str, first_row: int) -> None:
+        self._layout = layout
+        self._name = name
+        self._row = first_row
+        self._stream: str | None = None
+        self._recording = 0
+        self._next = 0
+
+    def spans(self, batch: Any) -> Iterator[Span]:  # noqa: ANN401 - pyarrow has no types
+        """The batch cut where a recording begins, as arrays over its own memory."""
+        rows, names = batch.num_rows, batch.schema.names
+        steps, first = self._integers(batch, "steps", 1), self._integers(batch, "first_step", 0)
+        zeros = np.zeros(rows, np.int64)
+        recording = self._integers(batch, "recording", 0) if "recording" in names else zeros
+        streams = np.array(_streams(batch) if "stream" in names else [self._name] * rows, object)
+        ends = np.cumsum(steps)
+        columns = {name: self._values(batch, name, steps) for name in self._layout.columns}
+        same = (streams[1:] == streams[:-1]) & (recording[1:] == recording[:-1])
+        same &= first[1:] == first[:-1] + steps[:-1]
+        breaks = np.flatnonzero(~same) + 1
+        for begin, end in zip([0, *breaks.tolist()], [*breaks.tolist(), rows], strict=True):
+            key = (str(streams[begin]), int(recording[begin]), int(first[begin]))
+            starts = self._starts(*key, begin)
+            self._next = int(first[end - 1] + steps[end - 1])
+            at = slice(int(ends[begin] - steps[begin]), int(ends[end - 1]))
+            part = {name: values[at] for name, values in columns.items()}
+            yield Span(key[0], *starts, self._row + begin, at.stop - at.start, part)
+        self._row += rows
+
+    def _starts(self, stream: str, recording: int, first: int, row: int) -> tuple[bool, bool]:
+        """Whether a stream and a recording begin at this row; refuses what cannot follow."""
+        if (stream, recording, first) == (self._stream, self._recording, self._next):
+            return False, False
+        starts_stream = stream != self._stream
+        expected = 0 if starts_stream else self._recording + 1
+        if first != 0 or recording != expected:
+            raise StreamError(
+                f"row {self._row + row}: stream {stream[:60]!r} must go on at its next step"
+                f" or at step 0 of recording {expected}, got step {first} of recording {recording};"
+                " all rows of a stream stand together, in order"
+            )
+        self._stream, self._recording = stream, recording
+        return starts_stream, True
+
+    def _values(self, batch: Any, name: str, steps: Array) -> Array:  # noqa: ANN401
+        """A binary column's values end to end, one row a step."""
+        dtype, width = self._layout.columns[name]
+        column = batch.column(name)
+        offset = {"binary": np.int32, "large_binary": np.int64}.get(str(column.type))
+        if offset is None or column.null_count:
+            raise StreamError(f"column {name!r} must be binary without nulls, got {column.type}")
+        _, offsets, data = column.buffers()
+        at = np.frombuffer(
+            offsets, offset, len(column) + 1, column.offset * np.dtype(offset).itemsize
+        )
+        step_bytes = np.dtype(dtype).itemsize * max(width, 1)
+        wrong = np.flatnonzero(np.diff(at) != steps * step_bytes)
+        if len(wrong):
+            row = int(wrong[0])
+            raise StreamError(
+                f"row {self._row + row}: {name} must hold {int(steps[row]) * step_bytes} bytes"
+                f" for {int(steps[row])} steps, got {int(at[row + 1] - at[row])}"
+            )
+        count = int(at[-1] - at[0]) // np.dtype(dtype).itemsize
+        values = np.frombuffer(data, dtype, count, int(at[0])) if count else np.empty(0, dtype)
+        values = values if values.flags.aligned else values.copy()
+        return values.reshape(-1, width) if width else values
+
+    def _integers(self, batch: Any, name: str, least: int) -> NDArray[np.int64]:  # noqa: ANN401
+        column = batch.column(name)
+        if str(column.type) != "int64" or column.null_count:
+            raise StreamError(f"column {name!r} must be int64 without nulls, got {column.type}")
+        values: NDArray[np.int64] = column.to_numpy()
+        if len(values) and not least <= values.min() <= values.max() < 1 << 48:
+            row = int(np.argmax((values < least) | (values >= 1 << 48)))
+            raise StreamError(
+                f"row {self._row + row}: {name} must be at least {least}, got {values[row]}"
+            )
+        return values
+
+
+def _streams(batch: Any) -> list[Any]:  # noqa: ANN401
+    column = batch.column("stream")
+    if column.null_count:
+        raise StreamError("column 'stream' must not have nulls")
+    values: list[Any] = column.to_pylist()
+    return values

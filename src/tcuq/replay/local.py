@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replay on this machine: threads over row groups, each group's results kept as soon as it is done.
+
+A folder holds a run: `run.json` says of what, `parts/` what is done, then `streams.parquet` a row a
+stream and profile, and `summary.json` their sums.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tcuq.atomic import written_whole
+from tcuq.errors import StreamError
+from tcuq.profile import Profile
+from tcuq.progress import Progress
+from tcuq.replay.comparison import Comparison
+from tcuq.replay.function import Replay
+from tcuq.replay.results import schema_of
+from tcuq.replay.units import Source, Unit, arrow, sources_of
+from tcuq.version import __version__
+
+FORMAT = "tcuq.replay/1"
+BATCH_ROWS = 64  # chunks at once: a few megabytes
+MERGED_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Row groups that could not be read, or whose rows break a rule; the others are done."""
+
+    file: str
+    first_row: int
+    rows: int
+    reason: str
+
+
+def replay_files(
+    profiles: Mapping[str, Profile],
+    paths: Sequence[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    *,
+    threads: int | None = None,
+    decisions: bool = False,
+) -> Comparison:
+    """Run profiles over files of chunks, into a folder.
+
+    Parameters
+    ----------
+    profiles
+        By the names their results have; the others are compared with the first.
+    paths
+        Parquet files in the chunk layout, or folders of them.
+    output
+        The run's folder. Run again after an interruption: what is done is not done again.
+    threads
+        How many row groups at once; as many as there are cores if None.
+    decisions
+        Keep a byte a step, too.
+    """
+    sources = sources_of(paths)
+    replays = [Replay(profiles, source.layout, decisions) for source in sources]
+    folder = Path(output)
+    _begin(folder, _run(profiles, sources, decisions=decisions))
+    units = [unit for source in sources for unit in source.units]
+    damage = _work(folder, units, replays, threads or os.cpu_count() or 1)
+    return _finish(folder, units, damage, profiles, decisions=decisions)
+
+
+def _run(
+    profiles: Mapping[str, Profile], sources: Sequence[Source], *, decisions: bool
+) -> dict[str, Any]:
+    """What the run is of; the same again goes on, another is refused."""
+    return {
+        "format": FORMAT,
+        "library": __version__,
+        "profiles": {name: profile.sha256 for name, profile in profiles.items()},
+        "files": {str(source.path): source.digest for source in sources},
+        "decisions": decisions,
+    }
+
+
+def _begin(folder: Path, run: Mapping[str, Any]) -> None:
+    held = folder / "run.json"
+    (folder / "parts").mkdir(parents=True, exist_ok=True)
+    if not held.is_file():
+        with written_whole(held) as file:
+            file.write(json.dumps(run, indent=1).encode())
+    try:
+        same = json.loads(held.read_bytes()) == run
+    except ValueError:
+        same = False
+    if not same:
+        raise StreamError(
+            f"{folder}: holds a run of other files, profiles or options;"
+            " remove it, or name another output"
+        )
+
+
+def _work(
+    folder: Path, units: Sequence[Unit], replays: Sequence[Replay], threads: int
+) -> list[Damage]:
+    """Every unit that is not done yet; what is damaged, in the files' order."""
+    left = [unit for unit in units if not (folder / "parts" / unit.name).is_file()]
+    found: list[Damage | None] = []
+    with (
+        Progress("steps", total=sum(unit.steps for unit in left)) as progress,
+        ThreadPoolExecutor(threads) as pool,
+    ):
+        try:
+            waiting = {pool.submit(_do, unit, replays[unit.number], folder): unit for unit in left}
+            for done in as_completed(waiting):
+                found.append(done.result())
+                progress.advance(waiting[done].steps)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    damage = [one for one in found if one is not None]
+    return sorted(damage, key=lambda one: (one.file, one.first_row))
+
+
+def _do(unit: Unit, replay: Replay, folder: Path) -> Damage | None:
+    """One unit: its results in a file of their own, or what is wrong with it."""
+    pa, parquet = arrow()
+    try:
+        with parquet.ParquetFile(unit.path, page_checksum_verification=True) as file:
+            schema = file.schema_arrow
+            columns = {"stream", "recording", "first_step", "steps", *replay.layout.columns}
+            batches = file.iter_batches(
+                BATCH_ROWS,
+                row_groups=list(unit.groups),
+                columns=sorted(columns & set(schema.names)),
+                use_threads=False,
+            )
+            made = replay(batches, name=unit.path.stem, first_row=unit.first_row)
+            results = pa.Table.from_batches(made, schema_of(decisions=replay.decisions))
+    except (StreamError, pa.ArrowException, OSError) as error:
+        said = next(iter(str(error).splitlines()), type(error).__name__)[:300]
+        return Damage(str(unit.path), unit.first_row, unit.rows, said)
+    with written_whole(folder / "parts" / unit.name) as out:
+        parquet.write_table(results, out, compression="zstd")
+    return None
+
+
+def _finish(
+    folder: Path,
+    units: Sequence[Unit],
+    damage: Sequence[Damage],
+    profiles: Mapping[str, Profile],
+    *,
+    decisions: bool,
+) -> Comparison:
+    """One file of all parts, in the order of the input, and the sums."""
+    _, parquet = arrow()
+    found = Comparison(profiles, [asdict(one) for one in damage])
+    schema = schema_of(decisions=decisions)
+    with (
+        written_whole(folder / "streams.parquet") as file,
+        parquet.ParquetWriter(file, schema, compression="zstd") as writer,
+    ):
+        for table in _merged(folder / "parts", units):
+            found.take(table)
+            writer.write_table(table)
+    with written_whole(folder / "summary.json") as file:
+        file.write((json.dumps(found.facts(), indent=1) + "\n").encode())
+    return found
+
+
+def _merged(parts: Path, units: Sequence[Unit]) -> Iterator[Any]:
+    """The parts, several small ones at a time."""
+    pa, parquet = arrow()
+    held: list[Any] = []
+    for unit in units:
+        if (parts / unit.name).is_file():
+            held.append(parquet.read_table(parts / unit.name))
+        if sum(table.nbytes for table in held) >= MERGED_BYTES:
+            yield pa.concat_tables(held)
+            held = []
+    if held:
+        yield pa.concat_tables(held)

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packs recorded streams of other layouts into chunks: `.npz`, `.csv` and a row a step in Parquet.
+
+A table has the columns `posterior_0`, `posterior_1`, ..., and may have `feature_0`, ..., `label`,
+`stream` and `recording`; rows of a stream stand together, in order.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcuq.device import DeviceMonitor
+from tcuq.errors import InputError, StreamError
+from tcuq.profile import Profile
+from tcuq.recording import load_stream
+from tcuq.replay.layout import POSTERIOR_SCALE, Layout
+from tcuq.replay.units import arrow
+from tcuq.replay.writing import ChunkWriter
+from tcuq.stream import UNKNOWN, Kind, Stream
+
+Array = NDArray[Any]
+Piece = tuple[str, int, Stream]  # stream, recording, consecutive steps of it
+
+
+def pack(
+    sources: Sequence[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    *,
+    profile: Profile | None = None,
+    kind: Kind = "probabilities",
+) -> int:
+    """Write the streams of these files into one file of chunks; how many steps they have.
+
+    Parameters
+    ----------
+    sources
+        A stream of each `.npz`, named as its file is; streams of `.csv` and `.parquet` tables.
+    output
+        Ends in .parquet.
+    profile
+        Steps are kept as the bytes that its device is given: the smallest and fastest. None: as
+        they are.
+    kind
+        Of the posteriors in tables; other files say theirs.
+    """
+    arrow()  # before the work
+    monitor = None if profile is None else DeviceMonitor(profile)
+    pieces = _pieces(sorted(map(Path, sources), key=lambda path: path.stem), kind)
+    first = next(pieces, None)
+    if first is None:
+        raise StreamError("there must be at least 1 stream, got 0")
+    layout, steps = _layout(first[2], profile), 0
+    with ChunkWriter(output, layout) as writer:
+        for stream, recording, part in _again(first, pieces):
+            writer.add(stream, recording, _columns(part, layout, monitor, stream))
+            steps += len(part)
+    return steps
+
+
+def _again(first: Piece, rest: Iterator[Piece]) -> Iterator[Piece]:
+    yield first
+    yield from rest
+
+
+def _pieces(paths: Iterable[Path], kind: Kind) -> Iterator[Piece]:
+    for path in paths:
+        if path.suffix == ".npz":
+            parts = enumerate(load_stream(path).parts())
+            yield from ((path.stem, number, part) for number, part in parts)
+        elif path.suffix in (".csv", ".parquet"):
+            yield from _table_pieces(path, kind)
+        else:
+            raise StreamError(f"{path}: must end in .npz, .csv or .parquet")
+
+
+def _layout(stream: Stream, profile: Profile | None) -> Layout:
+    columns = {"posteriors": (stream.posteriors.dtype.str, stream.classes)}
+    if stream.features is not None:
+        columns["features"] = (stream.features.dtype.str, stream.width)
+    if stream.labels is not None:
+        columns["labels"] = ("<i4", 0)
+    if profile is None:
+        return Layout(stream.kind, columns)
+    for name, dtype in (("posteriors", "|u1"), ("features", "|i1")):
+        if name in columns:
+            columns[name] = (dtype, columns[name][1])
+    scale = profile.inputs.feature_scale or 1.0
+    source = {"profile": profile.sha256}
+    return Layout("probabilities", columns, POSTERIOR_SCALE, scale, source)
+
+
+def _columns(
+    part: Stream, layout: Layout, monitor: DeviceMonitor | None, name: str
+) -> Mapping[str, Array]:
+    """A piece's values as the layout wants them; one that differs from the first is refused."""
+    if (part.classes, part.width) != (layout.classes, layout.width):
+        raise StreamError(
+            f"stream {name[:60]!r}: must have {layout.classes} classes and {layout.width} features"
+            f" as the first, got {part.classes} and {part.width}"
+        )
+    unknown = np.full(len(part), UNKNOWN, np.int32)
+    columns: dict[str, Any] = {"labels": unknown if part.labels is None else part.labels}
+    if monitor is not None:
+        try:
+            posteriors, features = monitor.quantize(part.posteriors, part.features)
+        except InputError as error:
+            raise StreamError(f"stream {name[:60]!r}: {error}") from None
+        return columns | {"posteriors": posteriors, "features": features}
+    if part.kind != layout.kind:
+        raise StreamError(f"stream {name[:60]!r}: kind must be {layout.kind}, got {part.kind}")
+    for column in {"posteriors", "features"} & set(layout.columns):
+        columns[column] = getattr(part, column)
+        if not np.can_cast(columns[column].dtype, layout.columns[column][0]):
+            raise StreamError(
+                f"stream {name[:60]!r}: {column} must fit the first stream's type"
+                f" {layout.columns[column][0]!r}, got {columns[column].dtype.str!r}"
+            )
+    return columns
+
+
+def _table_pieces(path: Path, kind: Kind) -> Iterator[Piece]:
+    """Streams of a table with a row a step, batch by batch."""
+    for batch in _table_batches(path):
+        try:
+            yield from _batch_pieces(batch, path.stem, kind)
+        except (InputError, ValueError) as error:
+            raise StreamError(f"{path}: {error}") from None
+
+
+def _table_batches(path: Path) -> Iterator[Any]:
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    try:
+        if path.suffix == ".csv":
+            types = csv.ConvertOptions(column_types={"stream": pa.string()})
+            with csv.open_csv(path, convert_options=types) as reader:
+                yield from reader
+            return
+        with parquet.ParquetFile(path, page_checksum_verification=True) as file:
+            yield from file.iter_batches(use_threads=False)
+    except (pa.ArrowException, OSError) as error:
+        raise StreamError(f"{path}: {str(error).splitlines()[0][:200]}") from None
+
+
+def _batch_pieces(batch: Any, name: str, kind: Kind) -> Iterator[Piece]:  # noqa: ANN401
+    def matrix(prefix: str) -> Array | None:
+        count = sum(n.startswith(prefix) for n in batch.schema.names)
+        columns = [
+            batch.column(f"{prefix}{i}").to_numpy(zero_copy_only=False) for i in range(count)
+        ]
+        return np.column_stack(columns) if columns else None
+
+    def single(column: str) -> Any:  # noqa: ANN401
+        return batch.column(column).to_pylist() if column in batch.schema.names else None
+
+    rows = batch.num_rows
+    posteriors, features, labels = matrix("posterior_"), matrix("feature_"), single("label")
+    if posteriors is None:
+        raise StreamError("column 'posterior_0' is missing: a table has a row a step")
+    streams = [str(stream) for stream in single("stream") or [name] * rows]
+    recordings = single("recording") or [0] * rows
+    keys = list(zip(streams, recordings, strict=True))
+    breaks = [row for row in range(1, rows) if keys[row] != keys[row - 1]]
+    for begin, end in pairwise([0, *breaks, rows] if rows else []):
+        at = slice(begin, end)
+        yield (
+            *keys[begin],
+            Stream(
+                posteriors[at],
+                None if features is None else features[at],
+                None if labels is None else labels[at],
+                kind=kind,
+            ),
+        )

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same function on Spark: `mapInArrow` over a DataFrame of chunks."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from tcuq.errors import MissingExtraError
+from tcuq.profile import Profile
+from tcuq.replay.function import Replay
+from tcuq.replay.layout import Layout
+from tcuq.replay.results import schema_of
+from tcuq.version import __version__
+
+KEYS = ("stream", "recording", "first_step")
+BATCH_ROWS = 64  # chunks at once; Spark's own 10,000 would be half a gigabyte
+
+
+def replay_frame(
+    frame: Any,  # noqa: ANN401 - a DataFrame; pyspark may not be installed
+    profiles: Mapping[str, Profile],
+    layout: Layout,
+    *,
+    together: bool = True,
+    decisions: bool = False,
+) -> Any:  # noqa: ANN401
+    """Results of profiles on a DataFrame of chunks, as a DataFrame.
+
+    Parameters
+    ----------
+    frame
+        Read from files of chunks. Its session is told to hand over 64 rows at a time.
+    profiles
+        By the names their results have.
+    layout
+        ``layout_of`` the schema of one of the files: Spark does not pass metadata on.
+    together
+        Every stream lies in one row group, as ``tcuq pack`` writes all but the longest: then Spark
+        splits no stream. False: rows are brought together first, by a shuffle. A stream that is
+        split nevertheless is an error, never a wrong result.
+    decisions
+        As for ``Replay``.
+    """
+    try:
+        from pyspark.sql.pandas.types import from_arrow_schema
+    except ImportError:
+        raise MissingExtraError("pyspark", "spark") from None
+    replay = Replay(profiles, layout, decisions)
+    frame.sparkSession.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", BATCH_ROWS)
+    if not together:
+        frame = frame.repartition("stream").sortWithinPartitions(*KEYS)
+    chunks = frame.select(*KEYS, "steps", *layout.columns)
+
+    def run(batches: Iterable[Any]) -> Iterator[Any]:
+        return replay(batches)
+
+    return chunks.mapInArrow(run, from_arrow_schema(schema_of(decisions=decisions)))
+
+
+def write_run(results: Any, output: str, run: str) -> str:  # noqa: ANN401
+    """Write results below `output` under the run's id, whose earlier results they replace.
+
+    A job that is run again, or fails and is run again, leaves each result once.
+    """
+    path = f"{output.rstrip('/')}/run={run}"
+    results.write.mode("overwrite").parquet(path)
+    return path
+
+
+def run_id(frame: Any, profiles: Mapping[str, Profile]) -> str:  # noqa: ANN401
+    """An id that is the same for the same files and profiles."""
+    said = [__version__, *sorted(frame.inputFiles())]
+    said += [f"{name} {profile.sha256}" for name, profile in sorted(profiles.items())]
+    return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Version 2 of the record: the number of a key and a truncated HMAC in place of the CRC. */
+#include "tcuq_uplink_internal.h"
+
+#define TCUQ_RECORD_COMMON 83u
+#define TCUQ_RECORD_PLAIN 1u
+#define TCUQ_RECORD_SIGNED 2u
+
+tcuq_uplink_status tcuq_sign_record(const uint8_t *record, uint8_t key, tcuq_mac mac, void *context,
+                                    uint8_t *to, uint32_t size)
+{
+    if ((to == NULL) || (size < TCUQ_SIGNED_BYTES)) {
+        return TCUQ_UPLINK_ERROR_BUFFER;
+    }
+    if ((record == NULL) || (mac == NULL) || (record[0] != TCUQ_RECORD_PLAIN)) {
+        return TCUQ_UPLINK_ERROR_RECORD;
+    }
+    tcuq_copy_bytes(to, record, TCUQ_RECORD_COMMON);
+    to[0] = TCUQ_RECORD_SIGNED;
+    to[TCUQ_RECORD_COMMON] = key;
+    mac(context, to, TCUQ_RECORD_COMMON + 1u, &to[TCUQ_RECORD_COMMON + 1u]);
+    return TCUQ_UPLINK_OK;
+}

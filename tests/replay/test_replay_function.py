@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+import pickle
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from pyarrow import parquet
+
+import tcuq
+from tcuq.device import DeviceMonitor
+from tcuq.errors import InputError, StreamError
+from tcuq.replay import Layout, Replay, layout_of, pack
+
+Expected = Mapping[tuple[str, str], tuple[bytes, bytes]]
+
+
+def run(replay: Replay, batches: list[Any]) -> dict[tuple[str, str], tuple[bytes, bytes]]:
+    """Decisions and last state, by stream and profile."""
+    rows = pa.Table.from_batches(replay(batches)).to_pylist()
+    return {(r["stream"], r["profile"]): (r["decisions"], r["snapshot"]) for r in rows}
+
+
+@pytest.mark.parametrize("rows", [1, 7, 10_000])
+def test_every_stream_is_decided_as_by_a_device_monitor(
+    archive: Path, profiles: Mapping[str, tcuq.Profile], expected: Expected, rows: int
+) -> None:
+    """Byte for byte, however the chunks are cut into batches."""
+    with parquet.ParquetFile(archive) as file:
+        replay = Replay(profiles, layout_of(file.schema_arrow), decisions=True)
+        assert run(replay, list(file.iter_batches(rows))) == expected
+
+
+def test_streams_kept_as_floats_are_decided_alike(
+    tmp_path: Path, profiles: Mapping[str, tcuq.Profile], expected: Expected
+) -> None:
+    """Without a profile `pack` keeps numbers as they are, and each profile quantises them."""
+    box = sorted((Path(tcuq.__file__).parent / "data/hapt").glob("*.npz"))
+    pack(box, tmp_path / "floats.parquet")
+    with parquet.ParquetFile(tmp_path / "floats.parquet") as file:
+        layout = layout_of(file.schema_arrow)
+        assert not layout.of_bytes
+        assert run(Replay(profiles, layout, decisions=True), list(file.iter_batches())) == expected
+
+
+def test_features_in_another_scale_are_quantised_again(
+    archive: Path, profiles: Mapping[str, tcuq.Profile]
+) -> None:
+    """The same posteriors, and the bytes a DeviceMonitor makes of the features' numbers."""
+    monitor = DeviceMonitor(profiles["present"])
+    with parquet.ParquetFile(archive) as file:
+        layout = replace(layout_of(file.schema_arrow), feature_scale=0.01)
+        table = file.read()
+    table = table.filter(pc.equal(table["stream"], "test"))
+    raw = [b"".join(table[name].to_pylist()) for name in ("posteriors", "features")]
+    rows = np.frombuffer(raw[0], np.uint8).reshape(-1, layout.classes)
+    wide = np.frombuffer(raw[1], np.int8).reshape(-1, layout.width) * 0.01
+    _, features = monitor.quantize(rows.astype(float), wide)
+    starts = np.cumsum(table["steps"].to_numpy()) - table["steps"].to_numpy()
+    monitor.run(rows, features, starts=starts[table["first_step"].to_numpy() == 0])
+    replay = Replay({"p": profiles["present"]}, layout, decisions=True)
+    assert run(replay, table.to_batches())["test", "p"][1] == monitor.snapshot()
+
+
+def test_profiles_beside_it_do_not_change_a_profile(
+    archive: Path, profiles: Mapping[str, tcuq.Profile]
+) -> None:
+    """Shared signals give what each profile gives alone."""
+    with parquet.ParquetFile(archive) as file:
+        layout, batches = layout_of(file.schema_arrow), list(file.iter_batches())
+    together = run(Replay(profiles, layout, decisions=True), batches)
+    for name, profile in profiles.items():
+        alone = run(Replay({name: profile}, layout, decisions=True), batches)
+        assert all(together[key] == value for key, value in alone.items())
+
+
+def test_counts_are_those_of_the_decisions(
+    archive: Path, profiles: Mapping[str, tcuq.Profile]
+) -> None:
+    """Sums over the bytes of decisions, labels and alarms."""
+    with parquet.ParquetFile(archive) as file:
+        replay = Replay(profiles, layout_of(file.schema_arrow), decisions=True)
+        rows = pa.Table.from_batches(replay(file.iter_batches())).to_pylist()
+    for row in rows:
+        said = np.frombuffer(row["decisions"], np.uint8)
+        alarmed = np.flatnonzero(said >> 4)
+        assert row["steps"] == len(said) == sum(row["risk_histogram"])
+        assert row["abstained"] == (said & 3 == 1).sum()
+        assert row["denied"] == (said & 3 == 2).sum()
+        assert row["exceeded"] == (said >> 2 & 1).sum()
+        assert row["alarms"] == len(alarmed)
+        assert row["novelty_alarms"] == (said >> 5 & 1).sum()
+        assert row["first_alarm"] == (int(alarmed[0]) if len(alarmed) else None)
+        assert 0 < row["wrong_abstained"] <= row["wrong"] <= row["labelled"] <= row["steps"]
+
+
+def test_replay_can_be_sent_to_another_process(
+    archive: Path, profiles: Mapping[str, tcuq.Profile]
+) -> None:
+    """What engines pickle comes out the same."""
+    with parquet.ParquetFile(archive) as file:
+        replay = Replay(profiles, layout_of(file.schema_arrow), decisions=True)
+        batches = list(file.iter_batches())
+    assert run(pickle.loads(pickle.dumps(replay)), batches) == run(replay, batches)  # noqa: S301
+
+
+def chunks(**changes: Any) -> Any:
+    """A batch of three good chunks of two steps, but for the columns given."""
+    columns = {
+        "stream": ["a", "a", "b"],
+        "first_step": [0, 2, 0],
+        "steps": [2, 2, 2],
+        "posteriors": [np.array([[0.5, 0.5], [0.9, 0.1]]).tobytes()] * 3,
+    }
+    schema = Layout("probabilities", {"posteriors": ("<f8", 2)}).metadata()
+    return pa.RecordBatch.from_pydict(columns | changes).replace_schema_metadata(schema)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"first_step": [0, 3, 0]}, "row 1: stream 'a' must go on at its next step"),
+        ({"first_step": [2, 4, 0]}, "row 0: stream 'a' .* all rows of a stream stand together"),
+        ({"recording": [0, 2, 0]}, "row 1: stream 'a'"),
+        ({"steps": [2, 0, 2]}, "row 1: steps must be at least 1, got 0"),
+        ({"steps": [2, 2, None]}, "'steps' must be int64 without nulls"),
+        ({"stream": ["a", "a", None]}, "'stream' must not have nulls"),
+        ({"posteriors": [bytes(32), bytes(31), bytes(32)]}, "row 1: posteriors must hold 32 bytes"),
+        ({"posteriors": ["x", "x", "x"]}, "'posteriors' must be binary without nulls"),
+        ({"posteriors": [bytes(32)] * 3}, "row 0 and on, stream 'a': .*must sum to 1"),
+    ],
+)
+def test_rows_that_break_a_rule_are_named(
+    synthetic: Any, changes: dict[str, Any], message: str
+) -> None:
+    """The row, the rule and the value."""
+    with pytest.warns(tcuq.CalibrationWarning):
+        profile = tcuq.fit(synthetic(classes=2, width=0), verbose=False)
+    batch = chunks(**changes)
+    with pytest.raises(StreamError, match=message):
+        list(Replay({"p": profile}, layout_of(batch.schema))([batch]))
+    assert sum(b.num_rows for b in Replay({"p": profile}, layout_of(batch.schema))([chunks()])) == 2
+
+
+@pytest.mark.parametrize(
+    ("layout", "message"),
+    [
+        (Layout("probabilities", {"posteriors": ("<f8", 1)}), "width of posteriors must lie in 2"),
+        (Layout("probabilities", {"posteriors": ("<U3", 2)}), "must not have dtype"),
+        (Layout("probabilities", {}), "column 'posteriors' is missing"),
+        (Layout("chances", {"posteriors": ("<f8", 2)}), "kind must be one of"),  # type: ignore[arg-type]
+        (Layout("logits", {"posteriors": ("<f8", 2)}, 0.0), "posterior_scale must be a positive"),
+        (
+            Layout("logits", {"posteriors": ("<f8", 2), "labels": ("<i4", 0)}),
+            "column 'labels' is missing",
+        ),
+    ],
+)
+def test_metadata_that_breaks_a_rule_is_refused(layout: Layout, message: str) -> None:
+    """Before any row is read."""
+    schema = chunks().schema.with_metadata(layout.metadata())
+    with pytest.raises(StreamError, match=message):
+        layout_of(schema)
+    with pytest.raises(StreamError, match="metadata must hold"):
+        layout_of(schema.remove_metadata())
+
+
+def test_profiles_of_other_streams_are_refused(profiles: Mapping[str, tcuq.Profile]) -> None:
+    """By name, before any row is read."""
+    layout = Layout("probabilities", {"posteriors": ("<f8", 2)})
+    with pytest.raises(InputError, match="present: classes must be"):
+        Replay(profiles, layout)
+    with pytest.raises(InputError, match="at least 1"):
+        Replay({}, layout)
+    inputs = profiles["present"].inputs
+    other = {"posteriors": ("<f8", inputs.classes), "features": ("<f8", inputs.width)}
+    with pytest.raises(InputError, match="kind must be"):
+        Replay(profiles, Layout("probabilities", other))

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet
+
+import tcuq
+from tcuq.cli import main
+from tcuq.errors import StreamError
+from tcuq.replay import ChunkWriter, layout_of, replay_files
+from tcuq.replay.layout import Chunks
+from tcuq.replay.page import page
+from tcuq.replay.units import sources_of
+
+FILES = 24
+
+
+@pytest.fixture(scope="module")
+def saved_profiles(
+    tmp_path_factory: pytest.TempPathFactory, profiles: Mapping[str, tcuq.Profile]
+) -> list[str]:
+    """The profiles in files."""
+    folder = tmp_path_factory.mktemp("profiles")
+    for name, profile in profiles.items():
+        profile.save(folder / f"{name}.json")
+    return [str(folder / f"{name}.json") for name in profiles]
+
+
+@pytest.fixture(scope="module")
+def long_archive(tmp_path_factory: pytest.TempPathFactory, archive: Path) -> Path:
+    """The streams in the box many times over, in as many files."""
+    folder = tmp_path_factory.mktemp("long")
+    with parquet.ParquetFile(archive) as file:
+        layout, batches = layout_of(file.schema_arrow), list(file.iter_batches())
+    for number in range(FILES):
+        with ChunkWriter(folder / f"{number:02d}.parquet", layout) as writer:
+            chunks, recording = Chunks(layout, "", 0), 0
+            for span in (span for batch in batches for span in chunks.spans(batch)):
+                recording = 0 if span.starts_stream else recording + span.starts_recording
+                writer.add(f"{number:02d}-{span.stream}", recording, span.columns)
+    return folder
+
+
+def test_threads_give_the_same_results_as_one(
+    tmp_path: Path, archive: Path, profiles: Mapping[str, tcuq.Profile]
+) -> None:
+    """To the byte, in the order of the input; decisions too."""
+    for threads in (1, 2, 5):
+        replay_files(profiles, [archive], tmp_path / str(threads), threads=threads, decisions=True)
+    files = [(tmp_path / name / "streams.parquet").read_bytes() for name in "125"]
+    assert files[0] == files[1] == files[2]
+
+
+def test_a_stream_longer_than_a_row_group_is_one_unit(archive: Path) -> None:
+    """Groups that share a stream are read one after another, others apart."""
+    (source,) = sources_of([archive])
+    groups = [unit.groups for unit in source.units]
+    assert sum(groups, ()) == tuple(range(len(sum(groups, ()))))
+    assert len(groups) == 9
+    assert max(map(len, groups)) > 1
+    assert sum(unit.steps for unit in source.units) == 29_626
+
+
+def test_what_is_done_is_not_done_again(
+    tmp_path: Path, archive: Path, profiles: Mapping[str, tcuq.Profile]
+) -> None:
+    """Only the part that is missing is made anew."""
+    replay_files(profiles, [archive], tmp_path, threads=2)
+    whole = (tmp_path / "streams.parquet").read_bytes()
+    parts = sorted((tmp_path / "parts").iterdir())
+    parts[3].unlink()
+    before = {path: path.stat().st_mtime_ns for path in parts if path.exists()}
+    replay_files(profiles, [archive], tmp_path, threads=2)
+    assert (tmp_path / "streams.parquet").read_bytes() == whole
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert parts[3].exists()
+
+
+def test_killed_at_ten_random_times_and_resumed(
+    tmp_path: Path, long_archive: Path, saved_profiles: list[str]
+) -> None:
+    """The results are those of a run that nothing stopped."""
+    code = "import sys; from tcuq.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, "replay", *saved_profiles, str(long_archive)]
+    subprocess.run([*command, "-o", str(tmp_path / "whole")], check=True, capture_output=True)
+    killed = 0
+    rng = random.Random(7)  # noqa: S311 - when to kill is no secret
+    for done in sorted(rng.sample(range(FILES - 1), 10)):
+        process = subprocess.Popen([*command, "-o", str(tmp_path / "cut"), "--threads", "1"])
+        while process.poll() is None and len([*tmp_path.glob("cut/parts/*.parquet")]) < done:
+            time.sleep(0.002)
+        process.kill()
+        killed += process.wait() != 0
+    assert killed >= 9  # the last may have ended by itself
+    subprocess.run([*command, "-o", str(tmp_path / "cut")], check=True, capture_output=True)
+    cut, whole = (tmp_path / name / "streams.parquet" for name in ("cut", "whole"))
+    assert cut.read_bytes() == whole.read_bytes()
+
+
+def test_a_damaged_row_group_is_named_and_the_rest_is_done(
+    tmp_path: Path,
+    archive: Path,
+    profiles: Mapping[str, tcuq.Profile],
+    saved_profiles: list[str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """File and rows are said, the exit code is 1, and every other stream has its results."""
+    raw = bytearray(archive.read_bytes())
+    with parquet.ParquetFile(archive) as file:
+        names = file.metadata.schema.names
+        column = file.metadata.row_group(2).column(names.index("features"))
+        rows = file.metadata.row_group(2).num_rows
+    raw[column.data_page_offset + column.total_compressed_size // 2] ^= 0xFF
+    hurt = tmp_path / "hurt.parquet"
+    hurt.write_bytes(raw)
+    assert main(["replay", *saved_profiles, str(hurt), "-o", str(tmp_path / "run")]) == 1
+    said = capsys.readouterr()
+    damaged = json.loads((tmp_path / "run/summary.json").read_text("utf-8"))["damaged"]
+    assert len(damaged) == 1
+    assert damaged[0]["file"] == str(hurt)
+    assert damaged[0]["first_row"] <= 2 * rows <= damaged[0]["first_row"] + damaged[0]["rows"]
+    assert f"damaged: {hurt} rows {damaged[0]['first_row']}.." in said.out
+    assert "could not be read; the rest is done" in said.err
+    whole = replay_files(profiles, [archive], tmp_path / "whole").facts()["profiles"]["present"]
+    rest = json.loads((tmp_path / "run/summary.json").read_text("utf-8"))["profiles"]
+    assert rest["present.json"]["streams"] == whole["streams"] - 1
+
+
+def test_a_folder_of_another_run_is_refused(
+    tmp_path: Path, archive: Path, profiles: Mapping[str, tcuq.Profile]
+) -> None:
+    """Results of two runs never mix."""
+    replay_files(profiles, [archive], tmp_path)
+    with pytest.raises(StreamError, match="holds a run of other files"):
+        replay_files({"present": profiles["present"]}, [archive], tmp_path)
+
+
+def test_files_that_are_no_chunks_are_refused(tmp_path: Path) -> None:
+    """By name."""
+    with pytest.raises(StreamError, match="at least 1 file"):
+        sources_of([tmp_path])
+    (tmp_path / "a.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(StreamError, match=r"a\.parquet: "):
+        sources_of([tmp_path])
+
+
+def test_page_shows_every_profile_and_escapes(
+    tmp_path: Path, archive: Path, profiles: Mapping[str, tcuq.Profile]
+) -> None:
+    """Names are a stranger's; nothing is fetched or run."""
+    hostile = {"<script>": profiles["present"], "strict": profiles["strict"]}
+    found = replay_files(hostile, [archive], tmp_path)
+    text = page(found, "a & b")
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+    assert "a &amp; b" in text
+    assert "http" not in text.replace("http-equiv", "")
+    assert "strict: 0 streams alarm that did not" in text

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records of strangers: true ones come back, anything else has a reason."""
+
+import hashlib
+import hmac
+import json
+import zlib
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tcuq
+from tcuq.errors import InputError
+from tcuq.record import CHECKED, PLAIN, RECORD, SIGNED, Keys, Reason, decode, to_arrow
+
+MASTER = bytes(range(32))
+KEYS = Keys({3: MASTER})
+
+
+@pytest.fixture(scope="module")
+def true_record(profile: tcuq.Profile, test_stream: tcuq.Stream) -> bytes:
+    """A record as the C runtime makes it after 500 steps."""
+    monitor = tcuq.DeviceMonitor(profile)
+    assert test_stream.features is not None
+    monitor.run(test_stream.posteriors[:500], test_stream.features[:500])
+    return monitor.record(device=2**63 + 5, firmware=0x01080000, boot=7, sequence=9, epoch=2)
+
+
+def signed(record: bytes, device: int, key: int = 3) -> bytes:
+    """The same record of version 2, by the definition and not by the library."""
+    pseudorandom = hmac.new(bytes(32), MASTER, hashlib.sha256).digest()
+    info = b"tcuq record" + device.to_bytes(8, "little") + b"\x01"
+    device_key = hmac.new(pseudorandom, info, hashlib.sha256).digest()
+    body = b"\x02" + record[1:CHECKED] + bytes([key])
+    return body + hmac.new(device_key, body, hashlib.sha256).digest()[:12]
+
+
+def reasons(decoded: Any) -> list[Reason]:
+    """Why each was refused."""
+    return [reason for reason, _ in decoded.refused]
+
+
+def test_what_the_device_encodes_is_decoded(true_record: bytes) -> None:
+    """Identity and counters come back as they were given."""
+    decoded = decode(true_record)
+    assert not decoded.refused
+    (one,) = decoded.records
+    assert (one["device"], one["boot"], one["sequence"], one["epoch"]) == (2**63 + 5, 7, 9, 2)
+    assert (one["firmware"], one["steps"], one["histogram"].sum()) == (0x01080000, 500, 500)
+
+
+def test_who_sends_a_record_fits_its_fields(profile: tcuq.Profile) -> None:
+    """A number that is too wide is refused by name, not cut."""
+    monitor = tcuq.DeviceMonitor(profile)
+    with pytest.raises(InputError, match=r"boot must lie in 0..2\^32-1, got 4294967296"):
+        monitor.record(device=1, firmware=1, boot=2**32, sequence=0)
+
+
+def test_sizes_are_those_of_the_specification() -> None:
+    """87 bytes with a checksum, 96 with a signature."""
+    assert (RECORD.itemsize, PLAIN.itemsize, SIGNED.itemsize) == (83, 87, 96)
+
+
+@given(st.integers(0, 87 * 8 - 1))
+def test_any_flipped_bit_is_found(true_record: bytes, bit: int) -> None:
+    """One bit anywhere makes it no record."""
+    damaged = bytearray(true_record)
+    damaged[bit // 8] ^= 1 << bit % 8
+    decoded = decode(bytes(damaged))
+    assert not len(decoded.records)
+    assert len(decoded.refused) == 1
+
+
+@given(st.binary(max_size=600))
+def test_any_bytes_are_decoded_or_refused(data: bytes) -> None:
+    """Nothing is raised, and nothing of the bytes is forgotten."""
+    decoded = decode(data)
+    assert sum(len(payload) for _, payload in decoded.refused) + 87 * len(decoded.records) in (
+        len(data),
+        len(data) // 87 * 87,
+    )
+    assert not decode(data, KEYS).records.size
+
+
+def test_the_bad_among_the_good_are_picked_out(true_record: bytes) -> None:
+    """A damaged record in the midst does not cost its neighbours."""
+    rows = np.frombuffer(true_record * 20_000, np.uint8).reshape(-1, 87).copy()
+    rows[[5, 9000, 19_999], 33] ^= 4
+    decoded = decode(rows)
+    assert len(decoded.records) == 19_997
+    assert reasons(decoded) == [Reason.CHECKSUM] * 3
+
+
+def sealed(**fields: int) -> bytes:
+    """A record of 100 steps with fields of one's own and a true checksum."""
+    one = np.zeros(1, PLAIN)
+    one["version"], one["steps"] = 1, 100
+    one["histogram"][0, 0] = 100
+    for name, value in fields.items():
+        one[name] = value
+    one["checksum"] = zlib.crc32(one.tobytes()[:CHECKED])
+    return one.tobytes()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"abstained": 101},
+        {"abstained": 60, "denied": 41},
+        {"exceeded": 101},
+        {"alarms": 101},
+        {"steps": 99},
+        {"histogram_shift": 32},
+    ],
+)
+def test_impossible_counters_are_refused(fields: dict[str, int]) -> None:
+    """More outcomes than steps, or a histogram of other steps, come from no device."""
+    assert reasons(decode(sealed(**fields))) == [Reason.COUNTERS]
+
+
+def test_counters_that_wrapped_are_taken() -> None:
+    """After 2^32 steps there may be more abstentions than steps on the wire."""
+    assert len(decode(sealed(steps=5, abstained=400, histogram_shift=13)).records) == 1
+
+
+def test_unknown_versions_are_told_apart_from_damage() -> None:
+    """An old ingest says that it is too old."""
+    assert reasons(decode(b"\x03" + bytes(86))) == [Reason.VERSION]
+    assert reasons(decode(b"\x01" + bytes(85))) == [Reason.SIZE]
+    assert reasons(decode(b"")) == [Reason.SIZE]
+
+
+def test_signatures(true_record: bytes) -> None:
+    """A signed record passes with its key; not with another's, unsigned, or changed."""
+    good = signed(true_record, 2**63 + 5)
+    assert len(decode(good, KEYS).records) == 1
+    assert reasons(decode(good)) == [Reason.KEY]
+    assert reasons(decode(good, Keys({4: MASTER}))) == [Reason.KEY]
+    assert reasons(decode(good, Keys({3: bytes(32)}))) == [Reason.TAG]
+    assert reasons(decode(signed(true_record, 6), KEYS)) == [Reason.TAG]
+    assert reasons(decode(true_record, KEYS)) == [Reason.UNSIGNED]
+    for at in (1, 30, 83, 95):
+        changed = bytearray(good)
+        changed[at] ^= 1
+        assert reasons(decode(bytes(changed), KEYS))[0] in (Reason.TAG, Reason.KEY)
+
+
+def test_keys_do_not_show_and_are_checked() -> None:
+    """Their bytes are in no text that could reach a log."""
+    assert MASTER.hex() not in repr(KEYS)
+    assert repr(KEYS) == "Keys(ids=[3])"
+    with pytest.raises(InputError, match="at least 16 bytes, got 3"):
+        Keys({1: b"abc"})
+    with pytest.raises(InputError, match=r"0\.\.255, got 256"):
+        Keys({256: MASTER})
+
+
+def test_records_as_arrow(true_record: bytes) -> None:
+    """A column a field, unsigned where the wire is."""
+    batch = to_arrow(decode(true_record * 3).records)
+    assert batch.num_rows == 3
+    assert batch.column("device").to_pylist() == [2**63 + 5] * 3
+    assert json.loads(json.dumps(batch.column("histogram").to_pylist()[0]))[0] >= 0
