@@ -106,6 +106,7 @@ measure: ## measure everything the scorecard quotes again, and write results/
 	$(BIN)/python measurements/properties.py --write
 	$(BIN)/python measurements/size.py --write
 	$(BIN)/python measurements/report.py --write
+	$(BIN)/python measurements/fleet_dashboard.py --write
 
 scorecard: ## what the software holds to, at a glance
 	$(BIN)/python measurements/scorecard.py --check

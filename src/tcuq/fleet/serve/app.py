@@ -57,6 +57,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         reader.open()
+        pages.templates()
         yield
         reader.close()
 

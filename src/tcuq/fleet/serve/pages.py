@@ -74,6 +74,8 @@ def templates() -> Jinja2Templates:
         "refresh_s": REFRESH_S,
         "all_hours": HOURS,
     }
+    for name in environment.list_templates():
+        environment.get_template(name)  # compiled now, not at the first view
     return Jinja2Templates(env=environment)
 
 
