@@ -43,12 +43,15 @@ class Fleet:
         For the database and logs; made if it is not there.
     database, broker
         Servers of one's own instead: a PostgreSQL and an MQTT address.
+    every_s
+        Between two judgements.
     """
 
     folder: Path
     ports: Ports
     database: str | None = None
     broker: str | None = None
+    every_s: float = 15.0
     stopping: Event = field(default_factory=Event)
     _stops: list[Callable[[], None]] = field(default_factory=list)
     _running: dict[str, tuple[list[str], "subprocess.Popen[bytes]"]] = field(default_factory=dict)
@@ -65,7 +68,7 @@ class Fleet:
         broker = self.broker or self._start_broker()
         self._run("ingest", "--database", database, "--broker", broker, "--quota", "60000",
                   "--http", str(self.ports.ingest))  # fmt: skip
-        self._run("judge", "--database", database, "--every", "15")
+        self._run("judge", "--database", database, "--every", str(self.every_s))
         self._run("serve", "--database", database, "--port", str(self.ports.dashboard))
 
     def _start_database(self) -> str:
