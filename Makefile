@@ -9,7 +9,7 @@ export TCUQ_DATA
 export NO_MKDOCS_2_WARNING = 1
 
 .PHONY: bench bench-quick networks data proof proof-short setup tools ci lint types imports test statistical statistical-short emulated firmware keyword attack \
-	fuzz wheel measure scorecard screenshots docs record clean
+	fuzz wheel measure scorecard screenshots audit docs record clean
 
 setup: ## a virtual environment with the library and what its checks need
 	$(PYTHON) -m venv $(VENV)
@@ -110,6 +110,10 @@ measure: ## measure everything the scorecard quotes again, and write results/
 
 scorecard: ## what the software holds to, at a glance
 	$(BIN)/python measurements/scorecard.py --check
+
+audit: ## known weaknesses of what is installed; asks a public list
+	$(BIN)/pip install --quiet pip-audit
+	$(BIN)/pip-audit --skip-editable
 
 screenshots: ## the pictures of the report in README and docs
 	$(BIN)/python measurements/screenshots.py
