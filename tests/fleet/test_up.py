@@ -2,6 +2,8 @@
 """Everything on one machine, as a new user starts it; and a database that moves by its dump."""
 
 import json
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -20,15 +22,32 @@ from tcuq.fleet.batch import Batch
 from tcuq.fleet.servers import Postgres, free_port, program
 from tcuq.fleet.store import Store
 
+ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "tcuq.cli", "fleet"]
 
 
+def typed(document: str, command: str) -> list[str]:
+    """The words of a fleet command as a document gives them."""
+    text = (ROOT / document).read_text("utf-8")
+    (line,) = re.findall(rf"^\$ tcuq fleet ({command}\b.*)$", text, re.MULTILINE)
+    return shlex.split(line)
+
+
 @contextmanager
-def started(folder: Path, ports: dict[str, int]) -> Iterator[str]:
-    """`tcuq fleet up`; the dashboard's address. Ctrl-C ends it."""
+def started(document: str, folder: Path, ports: dict[str, int]) -> Iterator[str]:
+    """`tcuq fleet up` as a document says it; the dashboard's address. Ctrl-C ends it."""
     options = [f"--{name}-port={port}" for name, port in ports.items()]
     process = subprocess.Popen(
-        [*COMMAND, "up", "--folder", str(folder), "--every", "1", "--json", *options],
+        [
+            *COMMAND,
+            *typed(document, "up"),
+            "--folder",
+            str(folder),
+            "--every",
+            "1",
+            "--json",
+            *options,
+        ],
         stdout=subprocess.PIPE,
     )
     assert process.stdout is not None
@@ -49,15 +68,15 @@ def devices_shown(dashboard: str) -> int:
 
 
 def test_up_simulate_look_stop_and_go_on() -> None:
-    """Two commands; the dashboard shows the devices, and again after everything was stopped."""
+    """Two commands of the documents; the dashboard shows the devices, and again after a stop."""
     names = ("broker", "database", "ingest", "dashboard")
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)
         ports = {name: free_port() for name in names}
-        with started(Path(name), ports) as dashboard:
+        with started("README.md", Path(name), ports) as dashboard:
             simulated = subprocess.run(
                 [
-                    *COMMAND, "simulate", "--broker", f"mqtt://127.0.0.1:{ports['broker']}",
+                    *COMMAND, *typed("docs/fleet/index.md", "simulate"), "--broker", f"mqtt://127.0.0.1:{ports['broker']}",
                     "--devices", "50", "--hours", "4", "--hour-s", "0.5", "--json",
                 ],
                 capture_output=True,
@@ -65,7 +84,7 @@ def test_up_simulate_look_stop_and_go_on() -> None:
             )  # fmt: skip
             assert json.loads(simulated.stdout)["waiting"] == 0
             wait_for(lambda: devices_shown(dashboard) == 50)
-        with started(Path(name), ports) as dashboard:
+        with started("docs/fleet/index.md", Path(name), ports) as dashboard:
             wait_for(lambda: devices_shown(dashboard) == 50)
 
 
