@@ -73,8 +73,8 @@ static uint16_t height(uint64_t bits, const uint32_t *chances_q16)
 /* The end of a block: one bet a channel. */
 static uint8_t block_ends(const fleet *all, simulated *one, const tcuq_monitor *monitor, uint32_t number)
 {
-    const uint64_t key = ((uint64_t)one->is.cohort << 32) ^ ((uint64_t)one->hour << 12) ^ number;
-    const uint64_t common = mixed(all->plan.seed ^ mixed(key + 1u));
+    const uint64_t hour = mixed((((uint64_t)one->is.cohort << 32) | one->hour) + 1u);
+    const uint64_t common = mixed(all->plan.seed ^ mixed(hour + number));
     const uint64_t own = drawn(&one->random);
     const uint64_t choice = drawn(&one->random);
     const bool drifts = (one->hour >= one->is.drifts_from) && ((uint8_t)choice < one->severity);

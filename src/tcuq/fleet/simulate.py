@@ -54,7 +54,7 @@ class Wire:
     duplication: float = 0.0
     hour_s: float = 60.0
     resend_s: float = 5.0
-    longest_s: float = 60.0
+    longest_s: float = 30.0
     drain_s: float = 300.0
 
     def __post_init__(self) -> None:
