@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cppcheck over runtime and uplink: its own checks find nothing, MISRA C:2012 only what misra.toml says.
+"""cppcheck over runtime and uplink: no finding of its own; of MISRA C:2012 what misra.toml says.
 
 The list names each rule that is not kept, why, and how often; a rule that is not listed fails, one
 that is kept again, and one more place. `--update` writes the counts anew, where there is a reason.

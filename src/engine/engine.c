@@ -154,28 +154,6 @@ static PyObject *engine_restore(PyObject *object, PyObject *snapshot)
     Py_RETURN_NONE;
 }
 
-static PyObject *engine_record(PyObject *object, PyObject *args)
-{
-    engine *self = (engine *)object;
-    unsigned long long device;
-    unsigned long firmware;
-    unsigned long boot;
-    unsigned long sequence;
-    unsigned short epoch;
-    unsigned char flags;
-    uint8_t record[TCUQ_RECORD_BYTES];
-    if (!PyArg_ParseTuple(args, "KkkkHb:record", &device, &firmware, &boot, &sequence, &epoch,
-                          &flags) ||
-        (engine_free_to_use(self) < 0)) {
-        return NULL;
-    }
-    const tcuq_identity identity = {
-        device, (uint32_t)firmware, (uint32_t)boot, (uint32_t)sequence, epoch, flags,
-    };
-    (void)tcuq_record(&self->monitor, &identity, record, sizeof record);
-    return PyBytes_FromStringAndSize((const char *)record, sizeof record);
-}
-
 static PyObject *engine_telemetry(PyObject *object, PyObject *unused)
 {
     engine *self = (engine *)object;

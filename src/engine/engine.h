@@ -113,8 +113,9 @@ int inputs_needed(const engine *self, PyObject *const *args, inputs *in);
 /* replay.c: many steps under several profiles. */
 PyObject *engine_replay(PyObject *self, PyObject *const *args, Py_ssize_t count);
 
-/* records.c: the module's functions, which look at many records at once. */
+/* records.c: an engine's record, and the module's functions, which look at many at once. */
 extern PyMethodDef records_methods[];
+PyObject *engine_record(PyObject *self, PyObject *args);
 void checksums_prepare(void);
 
 /* engine.c: -1 with an error set, where that is an answer. */

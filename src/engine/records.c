@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CRC-32 of many records at once: what the fleet's ingest checks before anything else. The runtime's own
- * takes a bit at a time and no table; here eight bytes at a time, because a server reads millions. */
+/* Records: an engine's own, and the CRC-32 of many at once, which the fleet's ingest checks before anything
+ * else. The runtime's takes a bit at a time and no table; here eight bytes, because a server reads millions. */
 #include "engine.h"
 
 #define SLICES 8
@@ -75,6 +75,28 @@ static PyObject *checksums(PyObject *module, PyObject *args)
         return NULL;
     }
     Py_RETURN_NONE;
+}
+
+PyObject *engine_record(PyObject *object, PyObject *args)
+{
+    engine *self = (engine *)object;
+    unsigned long long device;
+    unsigned long firmware;
+    unsigned long boot;
+    unsigned long sequence;
+    unsigned short epoch;
+    unsigned char flags;
+    uint8_t record[TCUQ_RECORD_BYTES];
+    if (!PyArg_ParseTuple(args, "KkkkHb:record", &device, &firmware, &boot, &sequence, &epoch,
+                          &flags) ||
+        (engine_free_to_use(self) < 0)) {
+        return NULL;
+    }
+    const tcuq_identity identity = {
+        device, (uint32_t)firmware, (uint32_t)boot, (uint32_t)sequence, epoch, flags,
+    };
+    (void)tcuq_record(&self->monitor, &identity, record, sizeof record);
+    return PyBytes_FromStringAndSize((const char *)record, sizeof record);
 }
 
 PyMethodDef records_methods[] = {

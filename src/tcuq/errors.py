@@ -7,8 +7,8 @@ TcuqError
 ├── ProfileError       a profile is damaged, foreign or inconsistent (ValueError)
 ├── SnapshotError      a snapshot is damaged or belongs to another profile (ValueError)
 ├── ExportError        a profile cannot be exported, or a folder is not an export (ValueError)
-├── StoreError         the fleet's database or broker cannot be used as asked (ValueError)
 ├── FitError           the streams given cannot yield a profile (ValueError)
+├── FleetError         a broker or a store does not answer, or refuses
 └── MissingExtraError  an optional library is not installed (ImportError)
 
 CalibrationWarning     a profile was made, but promises less than was asked for (UserWarning)
@@ -39,12 +39,12 @@ class ExportError(TcuqError, ValueError):
     """A profile cannot be exported, or a folder is not what was exported."""
 
 
-class StoreError(TcuqError, ValueError):
-    """The fleet's database or broker cannot be used as asked."""
-
-
 class FitError(TcuqError, ValueError):
     """The streams given cannot yield a profile."""
+
+
+class FleetError(TcuqError):
+    """A broker or a store does not answer, or refuses."""
 
 
 class MissingExtraError(TcuqError, ImportError):

@@ -81,6 +81,18 @@ def test_a_silent_devices_drift_stands(field: Field) -> None:
     assert field.alarms()[1][1] == "closed"
 
 
+def test_a_forgotten_devices_alarms_close(field: Field) -> None:
+    """Who is deleted from the store neither drifts nor is silent."""
+    bad = field.add(2, bits=20)
+    field.judge()
+    field.hush(bad[:1])
+    field.judge()
+    field.connection.execute("DELETE FROM devices WHERE device = ANY(%s)", [list(bad)])
+    field.judge()
+    field.judge()
+    assert [state for _, state, *_ in field.alarms()] == ["closed"] * 3
+
+
 def test_a_named_group_speaks_for_its_devices(field: Field) -> None:
     """One alarm, not forty; a device elsewhere has its own; when all is well, it closes."""
     group = field.add(40, bits=20, firmware=8)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcuq.errors import InputError
-from tcuq.fleet.ebh import Discovery, discover, reaches
+from tcuq.fleet.ebh import Discovery, discover, discover_each, reaches
 from tcuq.fleet.groups import SMALLEST, judge_groups
 from tcuq.fleet.tally import SILENT, YOUNG, Tally
 
@@ -37,6 +37,17 @@ def test_counting_is_sorting(evidence_q8: list[int], others: int, level: float) 
     counted = Counter(evidence_q8)
     found = discover(np.array(list(counted)), np.array(list(counted.values())), tested, level)
     assert found == by_sorting(evidence_q8, tested, level)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), EVIDENCE, st.integers(0, 5)), max_size=40), LEVELS)
+def test_parts_are_discovered_as_if_alone(rows: list[tuple[int, int, int]], level: float) -> None:
+    """Many at once, and each part has what it would have by itself; rows of none change nothing."""
+    part, evidence_q8, counts = np.array(rows, np.int64).reshape(-1, 3).T
+    tested = np.array([10 + counts[part == i].sum() for i in range(4)])
+    found = discover_each(part, evidence_q8, counts, tested, level)
+    for i in range(4):
+        own = np.repeat(evidence_q8[part == i], counts[part == i]).tolist()
+        assert found[i] == by_sorting(own, int(tested[i]), level)
 
 
 @given(st.integers(0, 20), st.integers(0, 20), st.integers(1, 3))

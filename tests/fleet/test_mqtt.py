@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sending import WAIT_S, Sender, records_of, wait_for
 
-from tcuq.errors import StoreError
+from tcuq.errors import FleetError
 from tcuq.fleet.mqtt import (
     MAX_PACKET,
     Link,
@@ -78,5 +78,5 @@ def test_a_broker_holds_back_what_a_worker_cannot_take_yet(broker: Broker) -> No
 
 def test_a_broker_that_is_not_there_is_named() -> None:
     """The error says where it was looked for."""
-    with pytest.raises(StoreError, match=r"127\.0\.0\.1:\d+: no broker answers"):
+    with pytest.raises(FleetError, match=r"127\.0\.0\.1:\d+: no broker answers"):
         Link(Place("127.0.0.1", free_port()), ["a"])

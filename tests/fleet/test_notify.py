@@ -27,7 +27,7 @@ class Hook:
 
     def __init__(self) -> None:
         self.received: list[Any] = []
-        self.failures = 0
+        self.failures, self.failure = 0, 503
         hook = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -36,7 +36,13 @@ class Hook:
                 failing, hook.failures = hook.failures > 0, hook.failures - 1
                 if not failing:
                     hook.received.append(body)
-                self.send_response(503 if failing else 200)
+                self.send_response(hook.failure if failing else 200)
+                self.send_header("Location", "/elsewhere")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def do_GET(self) -> None:
+                self.send_response(200)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
@@ -138,6 +144,15 @@ def test_a_receiver_that_is_away_is_told_by_the_next_process(
     assert "could not be told to 127.0.0.1 yet" in caplog.text
     assert "secret" not in caplog.text
     field.judge()
+    assert attempt(database, webhook(hook.url))
+    assert len(hook.received) == 1
+
+
+def test_a_redirect_is_not_taken_for_an_answer(field: Field, database: str, hook: Hook) -> None:
+    """The alarms would be lost on the way, as the body is not sent on."""
+    field.judge()
+    hook.failures, hook.failure = 1, 302
+    assert not attempt(database, webhook(hook.url))
     assert attempt(database, webhook(hook.url))
     assert len(hook.received) == 1
 

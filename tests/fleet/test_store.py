@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from numpy.typing import NDArray
 
-from tcuq.errors import StoreError
+from tcuq.errors import FleetError
 from tcuq.fleet.batch import Batch
 from tcuq.fleet.migrate import migrate, migrations
 from tcuq.fleet.store import Store
@@ -190,5 +190,5 @@ def test_migrating_twice_changes_nothing_and_a_newer_schema_is_left_alone(store:
     newest = migrations()[-1][0]
     assert migrate(store.connection) == newest
     store.connection.execute("INSERT INTO schema_version VALUES (%s)", [newest + 1])
-    with pytest.raises(StoreError, match="upgrade tcuq first"):
+    with pytest.raises(FleetError, match="upgrade tcuq first"):
         migrate(store.connection)

@@ -8,42 +8,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import trustme
+from authority import Authority
 from sending import records_of, wait_for
 
 from fleet_strangers import DEVICES, attacked
-from tcuq.errors import StoreError
+from tcuq.errors import FleetError
 from tcuq.fleet.ingest import Worker
 from tcuq.fleet.mqtt import Link, Message, Place, packet, text
-from tcuq.fleet.servers import Broker, Certificates
+from tcuq.fleet.servers import Broker
 from tcuq.fleet.store import Store
 from tcuq.fleet.wire import ACK, SHARED, record_topic, records_topic, stored_topic
 
 DEVICE, OTHER = 0xA1, 0xB2
-
-
-class Authority:
-    """A certificate authority in a folder, and files of whom it knows."""
-
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir()
-        self.folder = folder
-        self._ca = trustme.CA()
-        self.ca = folder / "ca.pem"
-        self._ca.cert_pem.write_to_path(str(self.ca))
-
-    def files(self, name: str) -> Certificates:
-        """Certificate and key of a name."""
-        issued = self._ca.issue_cert("127.0.0.1", common_name=name)
-        certificate, key = self.folder / f"{name}.pem", self.folder / f"{name}.key"
-        certificate.write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
-        issued.private_key_pem.write_to_path(str(key))
-        return Certificates(self.ca, certificate, key)
-
-    def place(self, port: int, name: str) -> Place:
-        """Where the broker is for that name."""
-        given = self.files(name)
-        return Place("127.0.0.1", port, str(given.ca), str(given.certificate), str(given.key))
 
 
 @pytest.fixture
@@ -138,7 +114,7 @@ def test_no_certificate_and_a_strange_authority_are_refused(
         str(impostor.key),
     )
     for place in (nobody, forged, strange.place(guarded.port, "ingest")):
-        with pytest.raises(StoreError, match=r"the broker is gone|no broker answers"):
+        with pytest.raises(FleetError, match=r"the broker is gone|no broker answers"):
             Link(place, SHARED)
 
 

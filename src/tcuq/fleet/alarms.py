@@ -24,13 +24,15 @@ MOST_SILENT = 1_000  # silent devices outside silent groups, before they are one
 
 # What this judgement says of each standing alarm. Of a device that is silent or has not closed an
 # epoch, and of a group of which too few report, it says nothing: their alarms stand as they are.
+# A device that was forgotten is quiet.
 HEARD: LiteralString = """
 WITH heard AS (
-    SELECT alarm, closed_evidence_q8 >= %(cutoff_q8)s AS said,
-        closed_evidence_q8 >= %(far_q8)s AS far,
-        closed_evidence_q8 / 256.0 AS evidence, closed_epoch::bigint AS epoch
-    FROM alarms JOIN devices USING (device)
-    WHERE kind = 'device' AND state <> 'closed' AND closed_epoch >= 0 AND devices.seen >= %(since)s
+    SELECT alarm, coalesce(closed_evidence_q8 >= %(cutoff_q8)s, false) AS said,
+        coalesce(closed_evidence_q8 >= %(far_q8)s, false) AS far,
+        closed_evidence_q8 / 256.0 AS evidence, coalesce(closed_epoch, %(judgement)s) AS epoch
+    FROM alarms LEFT JOIN devices USING (device)
+    WHERE kind = 'device' AND state <> 'closed'
+        AND coalesce(closed_epoch >= 0 AND devices.seen >= %(since)s, true)
     UNION ALL
     SELECT alarm, coalesce(drifted, false), coalesce(g.evidence >= %(group_far)s, false),
         coalesce(g.evidence, 0), %(period)s
@@ -39,10 +41,10 @@ WITH heard AS (
     WHERE kind = 'group' AND state <> 'closed'
         AND NOT coalesce(judgeable < %(smallest)s AND devices >= %(smallest)s, false)
     UNION ALL
-    SELECT alarm, devices.seen < %(since)s, false,
+    SELECT alarm, coalesce(devices.seen < %(since)s, false), false,
         extract(epoch FROM now() - devices.seen) / 3600, %(judgement)s
-    FROM alarms JOIN devices USING (device)
-    WHERE kind = 'silent' AND state <> 'closed'
+    FROM alarms LEFT JOIN devices USING (device)
+    WHERE kind = 'silent' AND device IS NOT NULL AND state <> 'closed'
     UNION ALL
     SELECT alarm, CASE WHEN coalesce(a.profile, a.firmware, a.site) IS NULL THEN %(too_many)s
             ELSE coalesce(2 * g.silent >= g.devices, false) END,

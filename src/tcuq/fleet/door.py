@@ -10,7 +10,7 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tcuq.errors import InputError, MissingExtraError, StoreError
+from tcuq.errors import FleetError, InputError, MissingExtraError
 from tcuq.fleet.batch import Batch
 from tcuq.fleet.gauges import Gauges
 from tcuq.fleet.intake import Intake, Taken
@@ -84,7 +84,7 @@ class Entrance:
                 told = self._opened().put(batch, taken.letters)
             except psycopg.OperationalError as error:
                 self._store = None
-                raise StoreError(f"the database: {error}") from None
+                raise FleetError(f"the database: {error}") from None
         return taken, told.tobytes()
 
     def _site(self, name: str) -> int:
@@ -129,7 +129,7 @@ def make_app(entrance: Entrance, gauges: Gauges) -> "FastAPI":
             taken, told = await run_in_threadpool(entrance.put, site, gateway, body)
         except InputError as error:
             raise HTTPException(400, str(error)) from None
-        except StoreError:
+        except FleetError:
             raise HTTPException(503, "the database is away: send it again later") from None
         refused = gauges.count(taken, len(told) // ACK.itemsize)
         if refused and not told:

@@ -50,26 +50,38 @@ def discover(
     >>> discover(np.array([2560, 512, -900]), np.array([3, 1, 96]), tested=100, level=0.1)
     Discovery(count=3, cutoff_q8=2560)
     """
+    everything = np.zeros(len(evidence_q8), np.intp)
+    return discover_each(everything, evidence_q8, counts, np.array([tested]), level)[0]
+
+
+def discover_each(
+    part: NDArray[Any],
+    evidence_q8: NDArray[Any],
+    counts: NDArray[Any],
+    tested: NDArray[Any],
+    level: float,
+) -> list[Discovery]:
+    """The same for each part of the e-values alone: `part` says which, `tested` has one a part."""
     if not 0 < level < 1:
         raise InputError(f"level must lie in (0, 1), got {level}")
-    values, where = np.unique(evidence_q8, return_inverse=True)
-    if tested < 1 or not values.size:
-        return NOTHING
-    alike = np.zeros(values.size, np.int64)
-    np.add.at(alike, where, counts)
-    at_least = np.cumsum(alike[::-1])[::-1]  # the rank of the last of its equals
-    if at_least[0] > tested:
-        raise InputError(f"tested must be at least the {at_least[0]} counted, got {tested}")
-    there = at_least > 0
-    values, at_least = values[there].astype(np.int64), at_least[there]
-    over = values - 256 * (np.log2(tested) - np.log2(level) - np.log2(at_least))
+    there = np.flatnonzero(counts)
+    order = there[np.lexsort((evidence_q8[there], part[there]))]
+    part, values, alike = part[order], evidence_q8[order].astype(np.int64), counts[order]
+    totals = np.bincount(part, alike, len(tested)).astype(np.int64)
+    if (totals > tested).any():
+        most = int(np.argmax(totals - tested))
+        raise InputError(f"tested must be at least the {totals[most]} counted, got {tested[most]}")
+    # Rank of the last with at least this evidence: of equals the first row counts all.
+    rank = np.cumsum(totals)[part] - np.cumsum(alike) + alike
+    over = values - 256 * (np.log2(tested[part]) - np.log2(level) - np.log2(rank))
     enough = over >= 0
     for i in np.flatnonzero(np.abs(over) < DOUBT_Q8):
-        enough[i] = reaches(int(values[i]), tested, level, int(at_least[i]))
-    if not enough.any():
-        return NOTHING
-    lowest = int(np.argmax(enough))
-    return Discovery(int(at_least[lowest]), int(values[lowest]))
+        enough[i] = reaches(int(values[i]), int(tested[part[i]]), level, int(rank[i]))
+    found = [NOTHING] * len(tested)
+    which, lowest = np.unique(part[enough], return_index=True)
+    for i, row in zip(which.tolist(), np.flatnonzero(enough)[lowest].tolist(), strict=True):
+        found[i] = Discovery(int(rank[row]), int(values[row]))
+    return found
 
 
 def reaches(evidence_q8: int, tested: int, level: float, rank: int) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.errors import StoreError
+from tcuq.errors import FleetError
 from tcuq.fleet.batch import Batch
 from tcuq.fleet.gauges import Gauges
 from tcuq.fleet.intake import Intake, Taken
@@ -92,7 +92,7 @@ class Worker:
                     delay_s = 0.0
                     while not self.stopping.is_set():
                         self._batch(link)
-            except StoreError as error:
+            except FleetError as error:
                 self.gauges.broker.set(0)
                 self.gauges.failures.labels("broker").inc()
                 delay_s = self._backed_off(delay_s)
@@ -155,7 +155,7 @@ class Worker:
     def _wait(self, delay_s: float, link: Link) -> None:
         """Let time pass while the broker hears that we live."""
         if self.stopping.wait(delay_s):
-            raise StoreError("stopped while the database was away: nothing was acknowledged")
+            raise FleetError("stopped while the database was away: nothing was acknowledged")
         self.gauges.turned = time.monotonic()
         link.ping()
 

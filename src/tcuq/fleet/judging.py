@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from threading import Event
 
-from tcuq.errors import MissingExtraError, StoreError
+from tcuq.errors import FleetError, MissingExtraError
 from tcuq.fleet.judge import Judgement, Rules, judge
 from tcuq.fleet.judgements import Retention
 from tcuq.fleet.migrate import migrate
@@ -31,7 +31,7 @@ def judge_now(
             said = judge(connection, rules, unless_within_s)
             kept.apply(connection)
     except psycopg.OperationalError as error:
-        raise StoreError(f"the database: {str(error).strip()}") from None
+        raise FleetError(f"the database: {str(error).strip()}") from None
     return said
 
 
@@ -52,7 +52,7 @@ def judge_on(
     while not stopping.is_set():
         try:
             said = judge_now(database, rules, kept, every_s / 2)
-        except StoreError as error:
+        except FleetError as error:
             log.warning("not judged yet: %s", error)
             stopping.wait(RETRY_S)
             continue

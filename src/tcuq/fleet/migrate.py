@@ -7,7 +7,7 @@ Written by hand: the known tool brings an object mapper that nothing here uses.
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from tcuq.errors import StoreError
+from tcuq.errors import FleetError
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -39,7 +39,7 @@ def migrate(connection: "Connection") -> int:
                     connection.execute(text.encode())
                     connection.execute("INSERT INTO schema_version VALUES (%s)", [newest])
         if there > newest:
-            raise StoreError(
+            raise FleetError(
                 f"the database has schema {there} and this tcuq knows {newest}: upgrade tcuq first"
             )
     return newest

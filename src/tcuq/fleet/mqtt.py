@@ -17,7 +17,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from tcuq.errors import StoreError
+from tcuq.errors import FleetError
 
 MAX_PACKET = 1 << 17
 READ_BYTES = 1 << 18
@@ -26,7 +26,7 @@ SEND_S = 30.0  # a broker that takes nothing for so long is gone
 CONNACK, PUBLISH, PUBACK, SUBACK, PINGRESP, DISCONNECT = 0x20, 0x30, 0x40, 0x90, 0xD0, 0xE0
 
 
-class ProtocolError(StoreError):
+class ProtocolError(FleetError):
     """The other side does not speak MQTT 5, or no longer."""
 
 
@@ -56,17 +56,22 @@ class Place:
     certificate: str | None = None
     key: str | None = None
 
-    def open(self, timeout_s: float) -> socket.socket:
-        """A connected socket."""
-        plain = socket.create_connection((self.host, self.port), timeout_s)
-        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    def context(self) -> ssl.SSLContext | None:
+        """Whom we trust and who we are, for TLS."""
         if self.ca is None:
-            return plain
+            return None
         context = ssl.create_default_context(cafile=self.ca)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         if self.certificate:
             context.load_cert_chain(self.certificate, self.key)
-        return context.wrap_socket(plain, server_hostname=self.host)
+        return context
+
+    def open(self, timeout_s: float) -> socket.socket:
+        """A connected socket."""
+        plain = socket.create_connection((self.host, self.port), timeout_s)
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        context = self.context()
+        return context.wrap_socket(plain, server_hostname=self.host) if context else plain
 
 
 class Packets:
@@ -172,7 +177,7 @@ class Link:
         try:
             self._socket = place.open(timeout_s)
         except (OSError, ValueError) as error:
-            raise StoreError(f"{place.host}:{place.port}: no broker answers: {error}") from None
+            raise FleetError(f"{place.host}:{place.port}: no broker answers: {error}") from None
         try:
             self._greet(receive_maximum)
             self._subscribe(filters)
@@ -184,7 +189,7 @@ class Link:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with suppress(StoreError):  # it may be gone already
+        with suppress(FleetError):  # it may be gone already
             self._send(packet(DISCONNECT, b"\x00\x00"))
         self._socket.close()
 
@@ -201,14 +206,14 @@ class Link:
         answered = self._expect(CONNACK)
         if len(answered) < 2 or answered[1] != 0:
             code = answered[1] if len(answered) > 1 else 0
-            raise StoreError(f"the broker refuses the connection: reason {code:#04x}")
+            raise FleetError(f"the broker refuses the connection: reason {code:#04x}")
 
     def _subscribe(self, filters: Sequence[str]) -> None:
         topics = b"".join(text(one.encode()) + b"\x01" for one in filters)  # QoS 1
         self._send(packet(0x82, b"\x00\x01\x00" + topics))
         granted = self._expect(SUBACK)[-len(filters) :]
         if any(code != 1 for code in granted):
-            raise StoreError(f"the broker refuses the subscription: reasons {granted.hex(' ')}")
+            raise FleetError(f"the broker refuses the subscription: reasons {granted.hex(' ')}")
 
     def _expect(self, kind: int) -> bytes:
         """The body of the next packet of a kind; publications that come before it wait."""
@@ -216,7 +221,7 @@ class Link:
             try:
                 packets = self._read()
             except TimeoutError:
-                raise StoreError("the broker does not answer in time") from None
+                raise FleetError("the broker does not answer in time") from None
             mine = [body for first, body in packets if first == kind]
             for first, body in packets:
                 if first != kind:
@@ -233,7 +238,7 @@ class Link:
         """What comes within this time; returns with the first of it."""
         self.ping()
         if time.monotonic() - self._heard > KEEP_ALIVE_S * 1.5:
-            raise StoreError("the broker has been silent for too long")
+            raise FleetError("the broker has been silent for too long")
         self._socket.settimeout(max(timeout_s, 0.001))
         try:
             packets = self._read()
@@ -248,7 +253,7 @@ class Link:
         if first & 0xF0 == PUBLISH:
             self._waiting.append(publication(first, body))
         elif first == DISCONNECT:
-            raise StoreError(f"the broker ends the connection: reason {body[:1].hex() or '00'}")
+            raise FleetError(f"the broker ends the connection: reason {body[:1].hex() or '00'}")
         elif first not in (PINGRESP, PUBACK):
             raise ProtocolError(f"a packet of kind {first:#04x} that nobody asked for")
 
@@ -258,9 +263,9 @@ class Link:
         except (TimeoutError, ssl.SSLWantReadError):
             raise TimeoutError from None
         except OSError as error:
-            raise StoreError(f"the broker is gone: {error}") from None
+            raise FleetError(f"the broker is gone: {error}") from None
         if not data:
-            raise StoreError("the broker is gone: it closed the connection")
+            raise FleetError("the broker is gone: it closed the connection")
         self._heard = time.monotonic()
         return self._packets.feed(data)
 
@@ -276,5 +281,5 @@ class Link:
         try:
             self._socket.sendall(data)
         except OSError as error:
-            raise StoreError(f"the broker is gone: {error}") from None
+            raise FleetError(f"the broker is gone: {error}") from None
         self._sent = time.monotonic()

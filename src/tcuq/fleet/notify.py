@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from http.client import HTTPException
 from typing import Any, LiteralString
 from urllib.parse import urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from tcuq.errors import InputError
 from tcuq.fleet.alerts import Alarm, alertmanager_alerts, webhook_message
@@ -102,10 +102,17 @@ def deliver(database: str, receiver: Receiver) -> bool:
     return bool(body)
 
 
+class _Stay(HTTPRedirectHandler):
+    """A POST that is sent elsewhere becomes a GET: its alarms would be lost as if told."""
+
+    def redirect_request(self, *_: object) -> None:
+        """Never: the answer is then an error."""
+
+
 def _post(url: str, body: bytes) -> None:
     headers = {"Content-Type": "application/json", "User-Agent": "tcuq"}
     request = Request(url, body, headers, method="POST")  # noqa: S310 - a Receiver's, http or https
-    with urlopen(request, timeout=TIMEOUT_S) as answer:  # noqa: S310 - as above
+    with build_opener(_Stay).open(request, timeout=TIMEOUT_S) as answer:
         answer.read(1 << 16)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from tcuq.errors import StoreError
+from tcuq.errors import FleetError
 
 START_S = 60
 DEBIAN_POSTGRESQL = "/usr/lib/postgresql"
@@ -94,10 +94,10 @@ class Postgres:
         """Stop it: `fast` ends connections, `immediate` is as a crash."""
         self._run("pg_ctl", "-w", "-m", how, "stop")
 
-    def _run(self, program: str, *arguments: str) -> None:
+    def _run(self, name: str, *arguments: str) -> None:
         account = pwd.getpwnam(self._account) if self._account else None
         done = subprocess.run(
-            [_postgresql(program), *arguments],
+            [program(name), *arguments],
             env={**os.environ, "PGDATA": str(self._data)},
             user=account.pw_uid if account else None,
             group=account.pw_gid if account else None,
@@ -107,7 +107,7 @@ class Postgres:
             check=False,
         )
         if done.returncode:
-            raise StoreError(f"{program} failed in {self._data}: see the log there")
+            raise FleetError(f"{name} failed in {self._data}: see the log there")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class Broker:
         end = time.monotonic() + START_S
         while not listens(self.port):
             if self._process.poll() is not None or time.monotonic() > end:
-                raise StoreError(f"mosquitto does not start: see {self.folder / 'mosquitto.log'}")
+                raise FleetError(f"mosquitto does not start: see {self.folder / 'mosquitto.log'}")
             time.sleep(0.05)
 
     def _configuration(self) -> str:
@@ -193,17 +193,17 @@ def listens(port: int) -> bool:
     return True
 
 
-def _postgresql(program: str) -> str:
-    """The newest installed; Debian keeps them out of the path."""
+def program(name: str) -> str:
+    """Where a program of PostgreSQL is, the newest installed: Debian keeps them out of the path."""
     versions = sorted(
         Path(DEBIAN_POSTGRESQL).glob("*/bin"), key=lambda p: float(p.parent.name), reverse=True
     )
-    return _found(program, [str(path) for path in versions])
+    return _found(name, [str(path) for path in versions])
 
 
 def _found(program: str, places: list[str]) -> str:
     path = shutil.which(program, path=os.pathsep.join([*places, os.environ.get("PATH", "")]))
     if path is None:
         package = "mosquitto" if program == "mosquitto" else "postgresql"
-        raise StoreError(f"{program} is not installed: on Debian run  apt install {package}")
+        raise FleetError(f"{program} is not installed: on Debian run  apt install {package}")
     return path

@@ -7,13 +7,13 @@ of the smallest is at most that, whatever the dependence. With r = 1 it is the p
 one device alone can raise without bound; with r a share of n it takes that share of the group.
 """
 
-from itertools import pairwise
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.fleet.ebh import Discovery, discover
+from tcuq.fleet.ebh import Discovery, discover, discover_each
 
 Array = NDArray[Any]
 Flags = NDArray[np.bool_]
@@ -37,13 +37,12 @@ class Tally:
 
     def __init__(self, rows: NDArray[np.int64]) -> None:
         self.evidence_q8, self.devices = rows[:, 3], rows[:, 4]
-        self.cohorts, where = np.unique(rows[:, :3], axis=0, return_inverse=True)
-        self.cohort = where.reshape(-1)  # of each row
+        self.cohorts, self.cohort = distinct(rows[:, :3])  # and the cohort of each row
         self.groups: list[Group] = []
         self.inside = np.empty((len(KINDS), len(self.cohorts)), np.intp)  # a cohort's group by kind
         for kind, columns in enumerate(KINDS):
-            keys, where = np.unique(self.cohorts[:, columns], axis=0, return_inverse=True)
-            self.inside[kind] = where.reshape(-1) + len(self.groups)
+            keys, where = distinct(self.cohorts[:, columns])
+            self.inside[kind] = where + len(self.groups)
             for key in keys.tolist():
                 given = dict(zip(columns, key, strict=True))
                 self.groups.append((given.get(0), given.get(1), given.get(2)))
@@ -65,20 +64,18 @@ class Tally:
 
     def discoveries(self, level: float) -> list[Discovery]:
         """e-BH in each group alone."""
-        group, evidence, devices = self._sorted(self.evidence_q8 > 0)
+        group, evidence, devices, _ = self._sorted
         tested = self.by_group(self.by_cohort(self.evidence_q8 >= 0))
-        starts = np.searchsorted(group, np.arange(len(self.groups) + 1))
-        return [
-            discover(evidence[start:end], devices[start:end], int(tested[i]), level)
-            for i, (start, end) in enumerate(pairwise(starts))
-        ]
+        above = evidence > 0
+        return discover_each(group[above], evidence[above], devices[above], tested, level)
 
     def bits(self, share: float, alive: Flags) -> Array:
         """log2 of each group's e-value against "fewer than this share drift"; -inf of 0.
 
         `alive` marks the cohorts that are looked at.
         """
-        group, evidence, devices = self._sorted((self.evidence_q8 >= 0) & alive[self.cohort])
+        group, evidence, everyone, cohort = self._sorted
+        devices = np.where(alive[cohort], everyone, 0)
         sizes = _sums(group, devices, len(self.groups))
         drifting = np.maximum(np.ceil(share * sizes - 1e-9), 1)
         smallest = np.maximum(sizes - drifting + 1, 1)
@@ -89,13 +86,27 @@ class Tally:
         with np.errstate(divide="ignore"):
             return np.asarray(np.log2(sums / smallest))
 
-    def _sorted(self, rows: Flags) -> tuple[Array, Array, Array]:
-        """Group, evidence and devices of these rows, once for each kind, sorted."""
+    @cached_property
+    def _sorted(self) -> tuple[Array, Array, Array, Array]:
+        """Group, evidence, devices and cohort of judgeable rows, once for each kind, sorted."""
+        rows = self.evidence_q8 >= 0
         group = self.inside[:, self.cohort[rows]].reshape(-1)
-        evidence = np.tile(self.evidence_q8[rows], len(KINDS))
-        devices = np.tile(self.devices[rows], len(KINDS))
+        columns = (self.evidence_q8[rows], self.devices[rows], self.cohort[rows])
+        evidence, devices, cohort = (np.tile(column, len(KINDS)) for column in columns)
         order = np.lexsort((evidence, group))
-        return group[order], evidence[order], devices[order]
+        return group[order], evidence[order], devices[order], cohort[order]
+
+
+def distinct(rows: Array) -> tuple[Array, Array]:
+    """Rows that differ, in order, and which of them each row is."""
+    code = np.zeros(len(rows), np.int64)
+    for column in rows.T:
+        values, where = np.unique(column, return_inverse=True)
+        code = code * len(values) + where.reshape(-1)
+        # Closed up after each column: codes stay below the number of rows times that of values.
+        code = np.unique(code, return_inverse=True)[1].reshape(-1)
+    _, first = np.unique(code, return_index=True)
+    return rows[first], code
 
 
 def _sums(where: Array, values: Array, length: int) -> Array:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
-from tcuq.errors import StoreError
+from tcuq.errors import FleetError
 from tcuq.fleet.servers import Broker, Postgres, listens
 
 log = logging.getLogger("tcuq.fleet.up")
@@ -43,12 +43,15 @@ class Fleet:
         For the database and logs; made if it is not there.
     database, broker
         Servers of one's own instead: a PostgreSQL and an MQTT address.
+    every_s
+        Between two judgements.
     """
 
     folder: Path
     ports: Ports
     database: str | None = None
     broker: str | None = None
+    every_s: float = 15.0
     stopping: Event = field(default_factory=Event)
     _stops: list[Callable[[], None]] = field(default_factory=list)
     _running: dict[str, tuple[list[str], "subprocess.Popen[bytes]"]] = field(default_factory=dict)
@@ -59,13 +62,13 @@ class Fleet:
             given = getattr(self, name, None)
             port = getattr(self.ports, name)
             if given is None and listens(port):
-                raise StoreError(f"port {port} is taken: give another by --{name}-port")
+                raise FleetError(f"port {port} is taken: give another by --{name}-port")
         self.folder.mkdir(parents=True, exist_ok=True)
         database = self.database or self._start_database()
         broker = self.broker or self._start_broker()
         self._run("ingest", "--database", database, "--broker", broker, "--quota", "60000",
                   "--http", str(self.ports.ingest))  # fmt: skip
-        self._run("judge", "--database", database, "--every", "15")
+        self._run("judge", "--database", database, "--every", str(self.every_s))
         self._run("serve", "--database", database, "--port", str(self.ports.dashboard))
 
     def _start_database(self) -> str:

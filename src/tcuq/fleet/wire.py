@@ -69,6 +69,11 @@ def stored_topic(site: str, name: str) -> str:
     return f"tcuq/{_site(site)}/{name}/stored"
 
 
+def stored_filter(gateway: str) -> str:
+    """Where a gateway hears of all its sites."""
+    return f"tcuq/+/{_gateway(gateway)}/stored"
+
+
 def parse(topic: str) -> Topic:
     """The parts of a topic of ours; InputError if it is none.
 

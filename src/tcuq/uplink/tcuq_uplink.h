@@ -10,6 +10,10 @@
 #ifndef TCUQ_UPLINK_H
 #define TCUQ_UPLINK_H
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #include "tcuq.h"
 
 #if !TCUQ_WITH_TELEMETRY
@@ -115,5 +119,9 @@ tcuq_uplink_status tcuq_uplink_stored(const tcuq_uplink *uplink, const uint8_t *
 /* A record of version 1 as one of version 2; `to` may be `record`. */
 tcuq_uplink_status tcuq_sign_record(const uint8_t *record, uint8_t key, tcuq_mac mac, void *context,
                                     uint8_t *to, uint32_t size);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

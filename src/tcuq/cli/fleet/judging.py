@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tcuq.cli.fleet.servers import add_database, read_keys, stop_by
 from tcuq.cli.printing import Commands, say
-from tcuq.errors import InputError, StoreError
+from tcuq.errors import FleetError, InputError
 
 if TYPE_CHECKING:
     from tcuq.fleet.judge import Judgement, Rules
@@ -98,11 +98,11 @@ def _judge_once(
 
     said = judge_now(asked.database, rules, kept)
     if said is None:
-        raise StoreError("another judge is at work: nothing was judged")
+        raise FleetError("another judge is at work: nothing was judged")
     _tell(asked, said)
     untold = [receiver.place for receiver in receivers if not attempt(asked.database, receiver)]
     if untold:
-        raise StoreError(f"{', '.join(untold)} could not be told: the next judgement tells it")
+        raise FleetError(f"{', '.join(untold)} could not be told: the next judgement tells it")
 
 
 def _tell(asked: argparse.Namespace, said: "Judgement") -> None:

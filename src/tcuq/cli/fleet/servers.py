@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tcuq.record import Keys
 
 DATABASE = "postgresql://localhost/tcuq"
-BROKER = "mqtt://localhost"
+BROKER = "mqtt://127.0.0.1"
 PORTS = {"mqtt": 1883, "mqtts": 8883}
 MAX_FILE_BYTES = 1 << 20
 

@@ -21,6 +21,7 @@ def commands(parsers: Commands) -> Iterator[argparse.ArgumentParser]:
     up.add_argument("--database-port", type=int, default=5433)
     up.add_argument("--ingest-port", type=int, default=8049)
     up.add_argument("--dashboard-port", type=int, default=8050)
+    up.add_argument("--every", type=float, default=15, help="seconds between two judgements")
     up.set_defaults(command=_up)
     yield up
 
@@ -29,7 +30,7 @@ def _up(asked: argparse.Namespace) -> None:
     from tcuq.fleet.up import Fleet, Ports
 
     ports = Ports(asked.broker_port, asked.database_port, asked.ingest_port, asked.dashboard_port)
-    fleet = Fleet(Path(asked.folder).resolve(), ports, asked.database, asked.broker)
+    fleet = Fleet(Path(asked.folder).resolve(), ports, asked.database, asked.broker, asked.every)
     stop_by(fleet.stopping.set)
     try:
         fleet.start()

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What golden.py writes: states of a monitor, and the master key their records are signed with. */
+#ifndef RECORDS_H
+#define RECORDS_H
+
+#include "tcuq_uplink.h"
+
+typedef struct {
+    tcuq_identity identity;
+    uint32_t profile;
+    int32_t ledger_q16;
+    int32_t epoch_q8[TCUQ_MAX_CHANNELS];
+    uint8_t channel_count;
+    tcuq_telemetry telemetry;
+} golden_state;
+
+extern const golden_state golden_states[];
+extern const uint32_t golden_count;
+extern const uint8_t golden_master[32];
+extern const uint8_t golden_key;
+
+#endif
