@@ -72,9 +72,8 @@ def first_rows(browser: Browser, server: Postgres, database: str, rounds: int) -
     for _ in range(rounds):
         server.stop()
         server.start()
-        with command(database) as address:
-            with visited(browser, address, address) as made:
-                times.append(made.page.evaluate(LOADED) / 1000)
+        with command(database) as address, visited(browser, address, address) as made:
+            times.append(made.page.evaluate(LOADED) / 1000)
     said = f"{statistics.median(times):.2f} and {max(times):.2f}"
     yield Row(
         f"first view, seconds, all started afresh: median and longest of {rounds}",
