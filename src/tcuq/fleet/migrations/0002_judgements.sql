@@ -73,6 +73,9 @@ CREATE UNIQUE INDEX alarms_standing ON alarms (kind, device, profile, firmware, 
     NULLS NOT DISTINCT WHERE state <> 'closed';
 CREATE INDEX alarms_device ON alarms (device);
 CREATE INDEX alarms_changed ON alarms (changed);
+-- The order in which standing alarms are listed.
+CREATE INDEX alarms_listed ON alarms ((kind = 'group') DESC, state DESC, kind, evidence DESC, alarm)
+    WHERE state <> 'closed';
 
 -- Where alarms are told, and of which judgement they know: what could not be delivered is not lost.
 CREATE TABLE told (

@@ -67,7 +67,10 @@ class Reader:
             from psycopg_pool import ConnectionPool
         except ImportError:
             raise MissingExtraError("psycopg", "fleet") from None
-        options = f"-c default_transaction_read_only=on -c statement_timeout={STATEMENT_MS}"
+        options = (
+            f"-c default_transaction_read_only=on -c statement_timeout={STATEMENT_MS}"
+            " -c jit=off"  # compiling takes longer than it saves
+        )
         self.observed = observed
         self._pool: ConnectionPool[Connection[Any]] = ConnectionPool(
             database,

@@ -110,9 +110,9 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class _Count:
-    evidence_q8: int
-    devices: int
+class _Counts:
+    evidence_q8: list[int]
+    devices: list[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,9 @@ SELECT judgement, judged, level, devices, silent, judgeable, discovered, cutoff_
 FROM judgements ORDER BY judgement DESC LIMIT %(limit)s
 """
 _EVIDENCE: LiteralString = """
-SELECT evidence_q8, devices FROM evidence WHERE judgement = %(judgement)s ORDER BY evidence_q8
+SELECT coalesce(array_agg(evidence_q8 ORDER BY evidence_q8), '{}') AS evidence_q8,
+    coalesce(array_agg(devices ORDER BY evidence_q8), '{}') AS devices
+FROM evidence WHERE judgement = %(judgement)s
 """
 _TALLY: LiteralString = """
 SELECT profile, firmware, sites.name AS site, devices, silent, judgeable, discovered, evidence,
@@ -253,9 +255,8 @@ def evidence(session: Session, judgement: int) -> tuple[NDArray[np.int64], NDArr
     """Evidence above 0 bits, ascending in 1/256 bit, and how many devices have each."""
 
     def ask() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        rows = session.rows(_Count, "evidence", _EVIDENCE, {"judgement": judgement})
-        values = np.array([row.evidence_q8 for row in rows], np.int64)
-        return values, np.array([row.devices for row in rows], np.int64)
+        (row,) = session.rows(_Counts, "evidence", _EVIDENCE, {"judgement": judgement})
+        return np.array(row.evidence_q8, np.int64), np.array(row.devices, np.int64)
 
     return session.kept(("evidence", judgement), ask)
 
