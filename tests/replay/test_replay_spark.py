@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from cluster import cluster, job, kill_with_children, submit
 
 import tcuq
+from spark_jobs import cluster, job, kill_with_children, submit
 from tcuq.replay import replay_files
 
 Results = Callable[[Path], bytes]
@@ -49,7 +49,7 @@ def test_spark_local_says_what_threads_say(
     script.write_text(script.read_text("utf-8").replace(write, f"{write}\n{write}"), "utf-8")
     small = ("spark.sql.files.maxPartitionBytes=300000",)  # several tasks for this small file
     arguments = (whole_archive, whole_archive, tmp_path / "out", *paths)
-    process = submit("local[2]", script, *arguments, conf=small)
+    process = submit("local[2]", script, *arguments, conf=small, log=tmp_path / "job.log")
     assert results(finished(process, script)) == expected
     assert results(tmp_path / "out") == expected
 
@@ -64,7 +64,16 @@ def test_streams_split_by_spark_are_brought_together(
     assert "together=False" in shuffled
     script.write_text(shuffled, "utf-8")
     small = ("spark.sql.files.maxPartitionBytes=300000",)
-    process = submit("local[2]", script, archive, archive, tmp_path / "out", *paths, conf=small)
+    process = submit(
+        "local[2]",
+        script,
+        archive,
+        archive,
+        tmp_path / "out",
+        *paths,
+        conf=small,
+        log=tmp_path / "job.log",
+    )
     assert results(finished(process, script)) == expected
 
 
@@ -85,7 +94,7 @@ def test_a_worker_killed_in_mid_job_changes_nothing(
     conf = ("spark.sql.files.maxPartitionBytes=100000", "spark.executor.memory=512m")
     with cluster(tmp_path) as (master, workers):
         arguments = (whole_archive, whole_archive, tmp_path / "out", *paths)
-        process = submit(master, script, *arguments, conf=conf)
+        process = submit(master, script, *arguments, conf=conf, log=tmp_path / "job.log")
         wait_for_a_task(tmp_path / "job.log", process)
         kill_with_children(workers[0])
         assert results(finished(process, script)) == expected

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pyspark
 
-ROOT = Path(__file__).parents[2]
+from result import ROOT
+
 HOME = Path(pyspark.__file__).parent
 DAEMON = "org.apache.spark.deploy."
 SMALL = ("spark.ui.enabled=false", "spark.sql.shuffle.partitions=2", "spark.log.level=INFO")
@@ -33,17 +34,17 @@ def job(folder: Path) -> Path:
 
 
 def submit(
-    master: str, script: Path, *arguments: object, conf: tuple[str, ...] = ()
+    master: str, script: Path, *arguments: object, log: Path, conf: tuple[str, ...] = ()
 ) -> subprocess.Popen[str]:
     """A job on its way; standard output is its last words."""
     settings = [word for pair in (*SMALL, *conf) for word in ("--conf", pair)]
     command = [str(HOME / "bin/spark-submit"), "--master", master, *settings, str(script)]
-    with (script.parent / "job.log").open("w") as log:
+    with log.open("w") as file:
         return subprocess.Popen(
             [*command, *map(str, arguments)],
             env=environment(),
             stdout=subprocess.PIPE,
-            stderr=log,
+            stderr=file,
             text=True,
         )
 
