@@ -36,12 +36,24 @@ def profiles() -> dict[str, tcuq.Profile]:
 @pytest.fixture(scope="session")
 def archive(tmp_path_factory: pytest.TempPathFactory, profiles: Mapping[str, tcuq.Profile]) -> Path:
     """The streams in the box as device bytes, a row group or more a stream."""
-    path = tmp_path_factory.mktemp("archive") / "box.parquet"
+    return packed(tmp_path_factory.mktemp("archive"), profiles, most=100_000)
+
+
+@pytest.fixture(scope="session")
+def whole_archive(
+    tmp_path_factory: pytest.TempPathFactory, profiles: Mapping[str, tcuq.Profile]
+) -> Path:
+    """The same, a row group a stream."""
+    return packed(tmp_path_factory.mktemp("whole"), profiles, most=writing.MOST_GROUP_BYTES)
+
+
+def packed(folder: Path, profiles: Mapping[str, tcuq.Profile], most: int) -> Path:
+    """The streams in the box, in row groups of at most about so many bytes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writing, "GROUP_BYTES", 1)
-        patch.setattr(writing, "MOST_GROUP_BYTES", 100_000)
-        pack(sorted(BOX.glob("*.npz")), path, profile=profiles["present"])
-    return path
+        patch.setattr(writing, "MOST_GROUP_BYTES", most)
+        pack(sorted(BOX.glob("*.npz")), folder / "box.parquet", profile=profiles["present"])
+    return folder / "box.parquet"
 
 
 @pytest.fixture(scope="session")

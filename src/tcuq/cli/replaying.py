@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`pack` and `replay`: recorded streams into chunks, and profiles over them."""
+"""`pack`, `replay` and `recalibrate`: recorded streams into chunks, and profiles over them."""
 
 import argparse
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from pathlib import Path
 from tcuq.atomic import written_whole
 from tcuq.cli.printing import Commands, check_output, say
 from tcuq.cli.reporting import named
-from tcuq.errors import InputError, StreamError
+from tcuq.errors import FitError, InputError, StreamError
 from tcuq.profile import Profile
 from tcuq.stream import KINDS
 
@@ -31,6 +31,15 @@ def commands(parsers: Commands) -> Iterator[argparse.ArgumentParser]:
     replay.add_argument("--decisions", action="store_true", help="keep a byte a step, too")
     replay.set_defaults(command=_replay)
     yield replay
+
+    again = parsers.add_parser("recalibrate", help="a profile's reference from the field")
+    again.add_argument("profile", help="as it was fitted")
+    again.add_argument("archive", help="file of chunks, or a folder of them")
+    again.add_argument("-o", "--output", required=True, help="profile to write, .json")
+    again.add_argument("--threads", type=int, help="row groups at once, default: all cores")
+    again.add_argument("--accept", action="store_true", help="write it in spite of objections")
+    again.set_defaults(command=_recalibrate)
+    yield again
 
 
 def _pack(asked: argparse.Namespace) -> None:
@@ -63,3 +72,27 @@ def _replay(asked: argparse.Namespace) -> None:
             f"{len(found.damaged)} of the input's row groups could not be read; the rest is done."
             " Mend the files and give the same command again"
         )
+
+
+def _recalibrate(asked: argparse.Namespace) -> None:
+    from tcuq.replay.recalibration import recalibrate
+
+    check_output(asked.output, ".json")
+    found = recalibrate(Profile.load(asked.profile), [asked.archive], threads=asked.threads)
+    written = asked.accept or not found.objections
+    if written:
+        found.profile.save(asked.output)
+    facts = found.comparison.facts() | {
+        "beyond": dict(found.beyond),
+        "objections": list(found.objections),
+        "written": asked.output if written else None,
+    }
+    shares = (f"{100 * share:.1f} % {signal}" for signal, share in found.beyond.items())
+    lines = [
+        *found.comparison.lines(),
+        f"blocks beyond the present 2 % edge: {', '.join(shares)}",
+        *(f"objection: {objection}" for objection in found.objections),
+    ]
+    say(asked, facts, "\n".join(lines + [f"written to {asked.output}"] * written))
+    if not written:
+        raise FitError(f"{asked.output} was not written: look at the objections, then say --accept")

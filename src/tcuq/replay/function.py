@@ -95,6 +95,42 @@ def _received(documents: Mapping[str, str], layout: Layout, decisions: bool) -> 
     return Replay(profiles, layout, decisions)
 
 
+class Steps:
+    """Steps of a layout as a profile's engine takes them.
+
+    Parameters
+    ----------
+    inputs, layout
+        What the profile wants, and what the chunks hold.
+    """
+
+    def __init__(self, inputs: InputSettings, layout: Layout) -> None:
+        self._inputs = inputs
+        self._layout = layout
+        self._recoded = _recoding(inputs, layout)
+
+    def __call__(self, span: Span) -> tuple[Array, Array | None]:
+        """The device's bytes, or numbers that the engine quantises."""
+        posteriors = span.columns["posteriors"]
+        features = span.columns["features"] if self._inputs.width else None
+        if not self._layout.of_bytes:
+            posteriors = _scaled(posteriors, self._layout.posterior_scale)
+            if features is not None:
+                features = _scaled(features, self._layout.feature_scale)
+        elif features is not None and self._recoded is not None:
+            features = self._recoded[features.view(np.uint8)]
+        return posteriors, features
+
+    def refuse(self, span: Span, posteriors: Array, features: Array | None) -> NoReturn:
+        """Say which rule was broken: the engine only says that one was."""
+        where = f"row {span.row} and on, stream {span.stream[:60]!r}"
+        try:
+            Inputs(self._inputs).check(posteriors, features)
+        except InputError as error:
+            raise StreamError(f"{where}: {error}") from None
+        raise StreamError(f"{where}: posteriors must sum to 1")
+
+
 class _Group:
     """Profiles that see the same signals, over one stream after another."""
 
@@ -102,9 +138,7 @@ class _Group:
         self._names = list(profiles)
         self._monitors = [DeviceMonitor(profile) for profile in profiles.values()]
         self._engines = [monitor.engine for monitor in self._monitors]
-        self._inputs = next(iter(profiles.values())).inputs
-        self._layout = layout
-        self._recoded = _recoding(self._inputs, layout)
+        self._taken = Steps(next(iter(profiles.values())).inputs, layout)
         self._clear()
 
     def _clear(self) -> None:
@@ -118,7 +152,7 @@ class _Group:
                 monitor.reset()
             elif span.starts_recording:
                 monitor.reset_history()
-        posteriors, features = self._values(span)
+        posteriors, features = self._taken(span)
         labels = span.columns.get("labels")
         if labels is not None:
             labels = np.ascontiguousarray(labels, np.int32)
@@ -126,30 +160,9 @@ class _Group:
         first, *others = self._engines
         done = first.replay(tuple(others), posteriors, features, labels, self._counts, said)
         if done < span.steps:
-            self._refuse(span, posteriors, features)
+            self._taken.refuse(span, posteriors, features)
         if said is not None:
             self._said.append(said)
-
-    def _refuse(self, span: Span, posteriors: Array, features: Array | None) -> NoReturn:
-        """Say which rule was broken: the engine only says that one was."""
-        where = f"row {span.row} and on, stream {span.stream[:60]!r}"
-        try:
-            Inputs(self._inputs).check(posteriors, features)
-        except InputError as error:
-            raise StreamError(f"{where}: {error}") from None
-        raise StreamError(f"{where}: posteriors must sum to 1")
-
-    def _values(self, span: Span) -> tuple[Array, Array | None]:
-        """As the engine takes them: the device's bytes, or numbers that it quantises."""
-        posteriors = span.columns["posteriors"]
-        features = span.columns["features"] if self._inputs.width else None
-        if not self._layout.of_bytes:
-            posteriors = _scaled(posteriors, self._layout.posterior_scale)
-            if features is not None:
-                features = _scaled(features, self._layout.feature_scale)
-        elif features is not None and self._recoded is not None:
-            features = self._recoded[features.view(np.uint8)]
-        return posteriors, features
 
     def results(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Each profile's row of the stream that ends here."""

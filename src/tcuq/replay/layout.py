@@ -119,7 +119,7 @@ class Chunks:
         What errors count rows from.
     """
 
-    def __init__(self, layout: Layout, name: str, first_row: int) -> None:
+    def __init__(self, layout: Layout, name: str, first_row: int = 0) -> None:
         self._layout = layout
         self._name = name
         self._row = first_row

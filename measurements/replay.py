@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replay: rate beside the bare C loop and the bare Spark job, ten profiles at once, memory, faults.
+
+10 classes, 32 features, the `tcuq` score, as device bytes in chunks of 1,000 steps. Ratios are
+medians over pairs that were run in turns.
+"""
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+import tcuq
+from conformance import probabilities_of
+from device import bare_loop
+from result import ROOT, Row, arguments, report
+from spark_jobs import submit
+from speed import stream
+from tcuq.device import DeviceMonitor
+from tcuq.replay import ChunkWriter, Layout, replay_files
+
+THREADS = 2
+STREAM_STEPS = 100_000
+GIGABYTE = 24_000_000  # steps of 42 bytes
+TESTS = {
+    "replayed whole streams, in any batches, equal to DeviceMonitor.run": "device_monitor",
+    "results by one thread and by several": "threads_give",
+    "results on Spark local[2], and after a shuffle": "spark_local or brought_together",
+    "results on a Spark master after a worker was killed in mid-job": "worker_killed",
+    "results after ten kills of a replay, each resumed": "killed_at_ten",
+    "a damaged row group: named, the rest done": "damaged_row_group",
+    "the how-to alone: a folder of .npz to a comparison of three profiles": "how_to",
+}
+
+
+def labelled(steps: int, seed: int) -> tcuq.Stream:
+    """The stream of speed.py as probabilities; its second half is shifted."""
+    recorded = stream(steps, seed)
+    shifted = np.arange(steps) > steps // 2
+    noise = np.random.default_rng(seed).normal(0, 2, (steps, 32)) * shifted[:, None]
+    means = np.random.default_rng(0).normal(size=(10, 32)) * 2
+    features = np.asarray(recorded.features) + noise
+    posteriors = probabilities_of(0.15 * features @ means.T)
+    return tcuq.Stream(posteriors, features, recorded.labels, shifted=shifted)
+
+
+def fitted(count: int) -> dict[str, tcuq.Profile]:
+    """The paper's profile at so many levels of alpha."""
+    calibration, development = stream(20_000, 1), labelled(20_000, 5)
+    usual = tcuq.Stream(probabilities_of(calibration.posteriors), calibration.features)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        return {
+            f"{number}.json": tcuq.fit(
+                usual, development, preset="paper", alpha=0.05 + 0.01 * number, verbose=False
+            )
+            for number in range(count)
+        }
+
+
+def quantised(profile: tcuq.Profile) -> tuple[np.ndarray, np.ndarray]:
+    """Device bytes of a stream that the archive is cut from."""
+    recorded = stream(4 * STREAM_STEPS, 2)
+    rows = probabilities_of(recorded.posteriors)
+    posteriors, features = DeviceMonitor(profile).quantize(rows, recorded.features)
+    assert features is not None  # noqa: S101 - 32 of them
+    return posteriors, features
+
+
+def written_archive(folder: Path, profile: tcuq.Profile, steps: int, files: int) -> Path:
+    """So many steps in chunks."""
+    rows, features = quantised(profile)
+    columns = {"posteriors": ("|u1", 10), "features": ("|i1", 32)}
+    scale = profile.inputs.feature_scale or 1.0
+    layout = Layout("probabilities", columns, 1 / 256, scale)
+    rng = np.random.default_rng(3)
+    folder.mkdir()
+    for number in range(files):
+        with ChunkWriter(folder / f"{number:03d}.parquet", layout) as writer:
+            for name in range(steps // files // STREAM_STEPS):
+                at = int(rng.integers(0, 3 * STREAM_STEPS))
+                part = slice(at, at + STREAM_STEPS)
+                values = {"posteriors": rows[part], "features": features[part]}
+                writer.add(f"{number:03d}-{name:05d}", 0, values)
+    return folder
+
+
+def seconds(call: Callable[[], object]) -> float:
+    """Of one call, by the clock."""
+    begun = time.perf_counter()
+    call()
+    return time.perf_counter() - begun
+
+
+def bare_threads(profile: tcuq.Profile, steps: int, folder: Path) -> Callable[[], object]:
+    """The bare C loop over as many steps in memory, a copy of it a thread."""
+    rows, features = quantised(profile)
+    loops = []
+    for number in range(THREADS):
+        (folder / str(number)).mkdir()
+        loops.append(bare_loop(profile, rows, features, folder / str(number)))
+    rounds = steps // THREADS // len(rows)
+
+    def call() -> object:
+        with ThreadPoolExecutor(THREADS) as pool:
+            return list(pool.map(lambda loop: [loop() for _ in range(rounds)], loops))
+
+    return call
+
+
+def local_rows(folder: Path, archive: Path, steps: int, pairs: int) -> Iterator[Row]:
+    """Two threads beside the bare loop on two threads."""
+    profiles = fitted(1)
+    bare = bare_threads(profiles["0.json"], steps, folder)
+
+    def replayed() -> None:
+        shutil.rmtree(folder / "run", ignore_errors=True)
+        replay_files(profiles, [archive], folder / "run", threads=THREADS)
+
+    found = [(seconds(replayed), seconds(bare)) for _ in range(pairs)]
+    rate = steps / statistics.median(ours for ours, _ in found)
+    best = steps / min(ours for ours, _ in found)
+    share = statistics.median(theirs / ours for ours, theirs in found)
+    yield Row(
+        f"local, {THREADS} threads, steps a second, median and best of {pairs}",
+        "≥ 6,000,000",
+        f"{rate:,.0f} and {best:,.0f}",
+        rate >= 6e6,
+    )
+    yield Row(
+        f"as a share of the bare C loop on as many threads, median of {pairs} pairs",
+        "≥ 0.8",
+        f"{share:.2f}",
+        share >= 0.8,
+    )
+
+
+def ten_rows(folder: Path, archive: Path, pairs: int) -> Iterator[Row]:
+    """Ten profiles in one pass beside ten passes."""
+    profiles = fitted(10)
+
+    def passes(groups: list[dict[str, tcuq.Profile]]) -> None:
+        for number, group in enumerate(groups):
+            shutil.rmtree(folder / f"ten{number}", ignore_errors=True)
+            replay_files(group, [archive], folder / f"ten{number}", threads=THREADS)
+
+    apart = [{name: profile} for name, profile in profiles.items()]
+    found = [
+        seconds(lambda: passes([profiles])) / seconds(lambda: passes(apart)) for _ in range(pairs)
+    ]
+    share = statistics.median(found)
+    yield Row(
+        f"ten profiles in one pass, as a share of ten passes, median of {pairs} pairs",
+        "≤ 0.8, aim 0.4",
+        f"{share:.2f}",
+        share <= 0.8,
+    )
+
+
+def spark_rows(folder: Path, archive: Path, steps: int, pairs: int) -> Iterator[Row]:
+    """Spark local[2] beside the same job without the monitor."""
+    fitted(1)["0.json"].save(folder / "spark.json")
+    script = Path(__file__).with_name("replay_spark.py")
+    given = (archive, archive / "000.parquet", folder / "out", folder / "spark.json", pairs)
+    conf = ("spark.driver.memory=2g", "spark.sql.files.maxPartitionBytes=64m")
+    with submit("local[2]", script, *given, conf=conf, log=folder / "spark.log") as process:
+        said, _ = process.communicate()
+    if process.returncode:
+        sys.exit((folder / "spark.log").read_text("utf-8")[-3000:])
+    lines = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    taken = {(line["pair"], line["job"]): line["seconds"] for line in lines}
+    found = [(taken[n, "replay"], taken[n, "bare"]) for n in range(1, pairs + 1)]
+    rate = steps / statistics.median(ours for ours, _ in found)
+    best = steps / min(ours for ours, _ in found)
+    share = statistics.median(theirs / ours for ours, theirs in found)
+    yield Row(
+        f"Spark local[2], steps a second, median and best of {pairs}",
+        "≥ 3,000,000",
+        f"{rate:,.0f} and {best:,.0f}",
+        rate >= 3e6,
+    )
+    yield Row(
+        f"as a share of the bare Spark job, median of {pairs} pairs",
+        "≥ 0.70, aim 0.85",
+        f"{share:.2f}",
+        share >= 0.7,
+    )
+
+
+def peak_bytes(folder: Path, archive: Path) -> int:
+    """Largest resident size of `tcuq replay` in a process of its own."""
+    code = (
+        "import resource, sys; from tcuq.cli import main; main(sys.argv[1:]);"
+        " print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    out = folder / f"memory-{archive.name}"
+    command = [sys.executable, "-c", code, "replay", str(folder / "spark.json"), str(archive)]
+    done = subprocess.run(
+        [*command, "-o", str(out), "--threads", str(THREADS)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return 1024 * int(done.stdout.split()[-1])
+
+
+def memory_row(folder: Path, archive: Path, times: int) -> Row:
+    """On a gigabyte, and on many: the same files under other names."""
+    many = folder / "many"
+    many.mkdir()
+    for number in range(times):
+        for path in sorted(archive.iterdir()):
+            os.link(path, many / f"{number:03d}-{path.name}")
+    one, large = peak_bytes(folder, archive), peak_bytes(folder, many)
+    return Row(
+        f"peak resident bytes on 1 GB and on {times} GB of steps",
+        "within 1.2 times",
+        f"{one / 1e6:,.0f} MB and {large / 1e6:,.0f} MB, {large / one:.2f} times",
+        large <= 1.2 * one,
+    )
+
+
+def test_rows() -> Iterator[Row]:
+    """What tests hold to, each run now."""
+    for what, name in TESTS.items():
+        command = [sys.executable, "-m", "pytest", "-q", "tests/replay", "-k", name]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        said = done.stdout.strip().splitlines()[-1].split(" in ")[0].strip("= ")
+        yield Row(what, "tests pass", said, done.returncode == 0)
+
+
+def main() -> None:
+    """Measure and report."""
+    asked = arguments()
+    pairs = 3 if asked.short else 7
+    steps = GIGABYTE // 8 if asked.short else GIGABYTE
+    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as name:
+        folder = Path(name)
+        archive = written_archive(folder / "archive", fitted(1)["0.json"], steps, 3)
+        rows = [*local_rows(folder, archive, steps, pairs)]
+        rows += spark_rows(folder, archive, steps, pairs)
+        rows.append(memory_row(folder, archive, 2 if asked.short else 20))
+        small = written_archive(folder / "small", fitted(1)["0.json"], steps // 8, 1)
+        rows += ten_rows(folder, small, pairs)
+    rows += test_rows()
+    java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True)
+    tools = {"java": java.stderr.splitlines()[0]}
+    libraries = ("pyarrow", "pyspark", "datasketches")
+    sys.exit(report("replay", rows, libraries, write=asked.write, tools=tools))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tcuq
+from tcuq.cli import main
+from tcuq.errors import FitError, StreamError
+from tcuq.recording import save_stream
+from tcuq.replay import pack
+from tcuq.replay.recalibration import recalibrate
+
+BOX = Path(tcuq.__file__).parent / "data/hapt"
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory, profiles: Mapping[str, tcuq.Profile]) -> Path:
+    """The streams in the box without faults, as an archive."""
+    path = tmp_path_factory.mktemp("usual") / "usual.parquet"
+    names = ("calibration", "development", "test")
+    pack([BOX / f"{name}.npz" for name in names], path, profile=profiles["present"])
+    return path
+
+
+def test_the_same_world_gives_about_the_same_profile(
+    usual: Path, profiles: Mapping[str, tcuq.Profile]
+) -> None:
+    """Without drift nothing speaks against the new profile, and it says where it comes from."""
+    old = profiles["present"]
+    found = recalibrate(old, [usual], threads=2)
+    assert found.objections == ()
+    new = found.profile
+    assert new.threshold.anchor == pytest.approx(old.threshold.anchor, rel=0.1)
+    assert (new.inputs, new.signals, new.budget) == (old.inputs, old.signals, old.budget)
+    assert new.provenance.figures["recalibration.streams"] == 3
+    assert f"fitted as profile {old.sha256[:8]}" in new.provenance.warnings[-1]
+    share = found.comparison.shares("recalibrated")["exceeded_share"]
+    assert share == pytest.approx(0.1, abs=0.01)
+
+
+def test_streams_that_alarmed_teach_nothing(
+    archive: Path, profiles: Mapping[str, tcuq.Profile]
+) -> None:
+    """They are left out and counted, and the fleet's drift in the others is objected to."""
+    found = recalibrate(profiles["present"], [archive], threads=2)
+    facts = found.comparison.facts()["profiles"]
+    figures = found.profile.provenance.figures
+    assert figures["recalibration.streams_left_out"] == facts["present"]["alarmed"] == 3
+    assert figures["recalibration.streams"] == 6
+    assert "the fleet drifts as a whole" in found.objections[0]
+
+
+def test_a_drifting_fleet_cannot_calibrate_its_drift_away(
+    tmp_path: Path, synthetic: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every stream drifts, too little to alarm: nothing is written until a person accepts."""
+    calibration = synthetic(steps=20_000, width=4, seed=1)
+    profile = tcuq.fit(calibration, h=40, verbose=False)
+    profile.save(tmp_path / "old.json")
+    (tmp_path / "fleet").mkdir()
+    for device in range(90):
+        part = calibration.cut(200 * device, 200 * device + 400)
+        blurred = 0.97 * np.asarray(part.posteriors) + 0.03 / part.classes
+        save_stream(tcuq.Stream(blurred, part.features), tmp_path / f"fleet/{device:02d}.npz")
+    sources = [str(path) for path in sorted((tmp_path / "fleet").iterdir())]
+    assert main(["pack", *sources, "-o", str(tmp_path / "a.parquet")]) == 0
+    command = ["recalibrate", str(tmp_path / "old.json"), str(tmp_path / "a.parquet")]
+    command += ["-o", str(tmp_path / "new.json")]
+    assert main(command) == 1
+    assert not (tmp_path / "new.json").exists()
+    assert "objection: " in capsys.readouterr().out
+    assert main([*command, "--accept"]) == 0
+    with pytest.raises(FitError, match="recalibrated already"):
+        recalibrate(tcuq.Profile.load(tmp_path / "new.json"), [tmp_path / "a.parquet"])
+
+
+def test_what_cannot_be_recalibrated_is_refused(
+    tmp_path: Path, usual: Path, profiles: Mapping[str, tcuq.Profile]
+) -> None:
+    """No alarm, too few blocks, a damaged file: each is named."""
+    with pytest.raises(FitError, match="without an alarm"):
+        recalibrate(profiles["paper"], [usual])
+    pack([BOX / "fault_gain.npz"], tmp_path / "few.parquet", profile=profiles["present"])
+    with pytest.raises(FitError, match=r"blocks of|free of alarms"):
+        recalibrate(profiles["present"], [tmp_path / "few.parquet"])
+    raw = bytearray(usual.read_bytes())
+    raw[len(raw) // 2] ^= 0xFF
+    (tmp_path / "hurt.parquet").write_bytes(raw)
+    with pytest.raises(StreamError, match=r"hurt\.parquet rows \d+\.\.\d+"):
+        recalibrate(profiles["present"], [tmp_path / "hurt.parquet"])

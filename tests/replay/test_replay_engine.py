@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tcuq
+from tcuq.demo import demo_stream
+from tcuq.device import DeviceMonitor
+from tcuq.replay.results import WIDTH
+
+
+@pytest.fixture
+def steps(profile: tcuq.Profile) -> tuple[Any, Any]:
+    """Device bytes of the test stream."""
+    stream = demo_stream("test")
+    return DeviceMonitor(profile).quantize(stream.posteriors, stream.features)
+
+
+@pytest.mark.parametrize(
+    ("at", "value", "message"),
+    [
+        (0, [], "expected a tuple"),
+        (1, np.zeros((3, 2)), "not arrays that takes"),
+        (3, np.zeros(3, np.int32), "labels: 12 bytes, not"),
+        (4, None, "counts: None"),
+        (4, np.zeros(3, np.int64), "counts: 24 bytes, not"),
+        (5, np.zeros(3, np.uint8), "decisions: 3 bytes, not"),
+        (5, b"read only", "not writable"),
+    ],
+)
+def test_wrong_arguments_are_refused(
+    profile: tcuq.Profile, steps: tuple[Any, Any], at: int, value: object, message: str
+) -> None:
+    """By name, and the engine can be used after."""
+    engine = DeviceMonitor(profile).engine
+    before = engine.snapshot()
+    good: list[Any] = [(), *steps, None, np.zeros(WIDTH, np.int64), None]
+    wrong = [*good[:at], value, *good[at + 1 :]]
+    with pytest.raises((TypeError, ValueError, BufferError), match=message):
+        engine.replay(*wrong)
+    assert engine.snapshot() == before
+    assert engine.replay(*good) == len(steps[0])
+    with pytest.raises(TypeError, match="five more arguments"):
+        engine.replay(())  # type: ignore[call-arg]
+
+
+def test_engines_that_see_other_signals_do_not_share(
+    profiles: Mapping[str, tcuq.Profile], steps: tuple[Any, Any]
+) -> None:
+    """Other lags are refused, and so is an engine given twice; all are free after."""
+    one, other = (DeviceMonitor(profiles[name]).engine for name in ("present", "short"))
+    counts = np.zeros((2, WIDTH), np.int64)
+    with pytest.raises(ValueError, match=r"others\[0\]: sees other signals"):
+        one.replay((other,), *steps, None, counts, None)
+    with pytest.raises(RuntimeError, match="in use"):
+        one.replay((one,), *steps, None, counts, None)
+    with pytest.raises(TypeError, match=r"others\[0\]: not an Engine"):
+        one.replay((1,), *steps, None, counts, None)  # type: ignore[arg-type]
+    assert not counts.any()
+    one.reset()
+    other.reset()
+
+
+def test_observed_signals_are_those_of_single_steps(
+    profile: tcuq.Profile, steps: tuple[Any, Any]
+) -> None:
+    """Eight numbers a step, as `signals` gives them."""
+    seen = DeviceMonitor(profile).engine.observe(*steps)
+    assert seen is not None
+    table = np.frombuffer(seen, np.int32).reshape(-1, 8)
+    engine = DeviceMonitor(profile).engine
+    for row, posterior, features in zip(table[:50], *steps, strict=False):
+        one = engine.signals(posterior, features)
+        assert one is not None
+        assert row.tolist() == [*one[2:8], one[1], one[8]]
+    stream = demo_stream("test")
+    wild = np.full_like(np.asarray(stream.posteriors, float), np.nan)
+    assert engine.observe(wild, np.asarray(stream.features, float)) is None
+    with pytest.raises(TypeError, match="expected posteriors and features"):
+        engine.observe(steps[0])  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match="not arrays that takes"):
+        engine.observe(steps[0], None)
