@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from golden import encoded_on_host, golden
+from tcuq.record import Keys, decode
 
 RECORDS = golden()["records"]
 # docs/spec/record.md, field by field, bytes 0 to 82.
@@ -56,3 +57,14 @@ def test_the_host_encodes_the_same_bytes(tmp_path: Path) -> None:
     found = encoded_on_host(tmp_path)
     assert [record.version_1.hex() for record in found] == [r["version_1"] for r in RECORDS]
     assert [record.version_2.hex() for record in found] == [r["version_2"] for r in RECORDS]
+
+
+@pytest.mark.parametrize("record", golden()["records"], ids=lambda r: r["name"])
+def test_what_devices_encode_is_decoded_to_their_fields(record: dict[str, Any]) -> None:
+    """Both versions, field by field."""
+    keys = Keys({golden()["key_id"]: bytes.fromhex(golden()["master_key"])})
+    for name, given in (("version_1", None), ("version_2", keys)):
+        decoded = decode(bytes.fromhex(record[name]), given)
+        assert not decoded.refused
+        for field, value in record["fields"].items():
+            assert decoded.records[0][field].tolist() == value
