@@ -17,14 +17,14 @@ import numpy as np
 
 from fleet_field import BLOCKS, HEIGHTS, SITES, STEPS, Array, Field
 from result import Row, arguments, report
-from tcuq.fleet.batch import Batch
-from tcuq.fleet.ebh import discover
-from tcuq.fleet.groups import judge_groups, or_never
-from tcuq.fleet.judge import Rules, count, judge
-from tcuq.fleet.migrate import migrate
+from tcuq.fleet.judge.ebh import discover
+from tcuq.fleet.judge.groups import judge_groups, or_never
+from tcuq.fleet.judge.tally import Tally
+from tcuq.fleet.judge.verdict import Rules, count, judge
 from tcuq.fleet.servers import Postgres
-from tcuq.fleet.store import Store
-from tcuq.fleet.tally import Tally
+from tcuq.fleet.store.batch import Batch
+from tcuq.fleet.store.migrate import migrate
+from tcuq.fleet.store.tables import Store
 from tcuq.record import RECORD
 
 LEVELS = (0.1, 0.01)

@@ -22,11 +22,11 @@ import psycopg
 
 from fleet_load import Array, answered, hour_of, stored_part
 from result import Row, arguments, report
-from tcuq.fleet.batch import Batch
-from tcuq.fleet.judge import count
-from tcuq.fleet.migrate import migrate
+from tcuq.fleet.judge.verdict import count
 from tcuq.fleet.servers import Broker, Postgres
-from tcuq.fleet.store import APPLY, COPY, STAGE, Store
+from tcuq.fleet.store.batch import Batch
+from tcuq.fleet.store.migrate import migrate
+from tcuq.fleet.store.tables import APPLY, COPY, STAGE, Store
 from tcuq.record import decode
 
 BATCH = 20_000

@@ -11,7 +11,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from tcuq.fleet.ingest import Worker
+from tcuq.fleet.ingest.worker import Worker
 from tcuq.fleet.mqtt import Link, Message, Packets, publication
 from tcuq.fleet.wire import SHARED
 

@@ -9,9 +9,9 @@ from typing import Any, LiteralString
 import numpy as np
 import psycopg
 
-from tcuq.fleet.groups import Groups, judge_groups
-from tcuq.fleet.migrate import migrate
-from tcuq.fleet.tally import SILENT, YOUNG, Tally
+from tcuq.fleet.judge.groups import Groups, judge_groups
+from tcuq.fleet.judge.tally import SILENT, YOUNG, Tally
+from tcuq.fleet.store.migrate import migrate
 
 LEVEL, LOOSEST, SHARE = 0.05, 0.5, 0.1
 HOURS = 168

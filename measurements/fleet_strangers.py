@@ -12,10 +12,10 @@ import psycopg
 
 from fleet_load import Array, hour_of
 from result import Row, arguments, report
-from tcuq.fleet.ingest import Worker
-from tcuq.fleet.migrate import migrate
+from tcuq.fleet.ingest.worker import Worker
 from tcuq.fleet.mqtt import Link, Place, packet, text
 from tcuq.fleet.servers import Broker, Postgres
+from tcuq.fleet.store.migrate import migrate
 from tcuq.fleet.wire import SHARED, record_topic
 
 DEVICES = 1000

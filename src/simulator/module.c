@@ -135,7 +135,7 @@ static PyType_Slot simulator_slots[] = {
 };
 
 static PyType_Spec simulator_spec = {
-    .name = "tcuq.fleet._simulator.Simulator",
+    .name = "tcuq.fleet.simulate._simulator.Simulator",
     .basicsize = (int)sizeof(simulator),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = simulator_slots,
@@ -159,7 +159,7 @@ static PyModuleDef_Slot module_slots[] = {
 
 static PyModuleDef module = {
     PyModuleDef_HEAD_INIT,
-    .m_name = "tcuq.fleet._simulator",
+    .m_name = "tcuq.fleet.simulate._simulator",
     .m_doc = "Simulated devices with the device's own code.",
     .m_size = 0,
     .m_slots = module_slots,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many simulated devices, tcuq.fleet._simulator: what its files share. It is built for hosts and never
+/* Many simulated devices, tcuq.fleet.simulate._simulator: what its files share. It is built for hosts and never
  * flashed. Risks and block sums are drawn; threshold, budget, alarm, telemetry, record and uplink are the
  * device's own code. Everything but the network follows from the seed. */
 #ifndef SIMULATOR_H

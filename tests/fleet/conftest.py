@@ -8,9 +8,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tcuq.fleet.migrate import migrate
 from tcuq.fleet.servers import Broker, Postgres
-from tcuq.fleet.store import Store
+from tcuq.fleet.store.migrate import migrate
+from tcuq.fleet.store.tables import Store
 
 
 @pytest.fixture(scope="session")

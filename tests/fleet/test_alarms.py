@@ -4,9 +4,9 @@
 import pytest
 from field import Field
 
-from tcuq.fleet import alarms
-from tcuq.fleet.judge import Rules
-from tcuq.fleet.store import Store
+from tcuq.fleet.judge import alarms
+from tcuq.fleet.judge.verdict import Rules
+from tcuq.fleet.store.tables import Store
 
 NONE = (None, None, None)
 

@@ -6,8 +6,8 @@ import pytest
 from exact_store import HEAD, ExactStore
 
 from tcuq.errors import InputError
-from tcuq.fleet.devices import COUNTERS, HOUR_S, NEVER, Devices, Plan, acks_of
-from tcuq.fleet.simulate import simulate_records
+from tcuq.fleet.simulate.devices import COUNTERS, HOUR_S, NEVER, Devices, Plan, acks_of
+from tcuq.fleet.simulate.run import simulate_records
 from tcuq.fleet.wire import ACK, firmware_code
 
 

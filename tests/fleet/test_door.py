@@ -18,10 +18,10 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import content_type_conformance, status_code_conformance
 from sending import common, records_of, wait_for
 
-from tcuq.fleet.door import MAX_BODY, Entrance, make_app, served
-from tcuq.fleet.gauges import Gauges
+from tcuq.fleet.ingest.door import MAX_BODY, Entrance, make_app, served
+from tcuq.fleet.ingest.gauges import Gauges
 from tcuq.fleet.servers import Postgres, free_port
-from tcuq.fleet.store import Store
+from tcuq.fleet.store.tables import Store
 from tcuq.fleet.wire import ACK
 
 TOKEN = secrets.token_hex()

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcuq.errors import InputError
-from tcuq.fleet.ebh import Discovery, discover, discover_each, reaches
-from tcuq.fleet.groups import SMALLEST, judge_groups
-from tcuq.fleet.tally import SILENT, YOUNG, Tally
+from tcuq.fleet.judge.ebh import Discovery, discover, discover_each, reaches
+from tcuq.fleet.judge.groups import SMALLEST, judge_groups
+from tcuq.fleet.judge.tally import SILENT, YOUNG, Tally
 
 LEVELS = st.sampled_from([0.001, 0.01, 0.05, 0.1, 0.25, 0.3, 0.5, 0.99])
 # Whole bits make exact ties with m / (level * k) where m and k are powers of two.

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from sending import common, sealed
 
 from tcuq.cli import main
-from tcuq.fleet.batch import Batch
-from tcuq.fleet.folder import COUNTERS, read_folder
-from tcuq.fleet.judge import Rules, judge
-from tcuq.fleet.report import report
-from tcuq.fleet.store import Store
+from tcuq.fleet.judge.verdict import Rules, judge
+from tcuq.fleet.report.folder import COUNTERS, read_folder
+from tcuq.fleet.report.summary import report
+from tcuq.fleet.store.batch import Batch
+from tcuq.fleet.store.tables import Store
 from tcuq.record import PLAIN, Reason
 
 Array = NDArray[Any]

@@ -9,10 +9,10 @@ import psycopg
 import pytest
 from sending import Sender, records_of, sealed, wait_for
 
-from tcuq.fleet.ingest import Worker
+from tcuq.fleet.ingest.worker import Worker
 from tcuq.fleet.mqtt import Link, Place
 from tcuq.fleet.servers import Broker, Postgres
-from tcuq.fleet.store import Store
+from tcuq.fleet.store.tables import Store
 from tcuq.fleet.wire import SHARED
 from tcuq.record import Reason
 

@@ -9,11 +9,11 @@ import pytest
 from field import Field
 
 from tcuq.errors import InputError
-from tcuq.fleet.ebh import discover
-from tcuq.fleet.groups import or_never
-from tcuq.fleet.judge import LOCK, Rules, judge
-from tcuq.fleet.judgements import Retention
-from tcuq.fleet.store import Store
+from tcuq.fleet.judge.ebh import discover
+from tcuq.fleet.judge.groups import or_never
+from tcuq.fleet.judge.judgements import Retention
+from tcuq.fleet.judge.verdict import LOCK, Rules, judge
+from tcuq.fleet.store.tables import Store
 
 
 @pytest.fixture

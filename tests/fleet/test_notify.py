@@ -16,10 +16,10 @@ import pytest
 from field import Field
 
 from tcuq.errors import InputError
-from tcuq.fleet import notify
-from tcuq.fleet.notify import Courier, Receiver, alertmanager, attempt, deliver, webhook
+from tcuq.fleet.judge import notify
+from tcuq.fleet.judge.notify import Courier, Receiver, alertmanager, attempt, deliver, webhook
 from tcuq.fleet.servers import free_port
-from tcuq.fleet.store import Store
+from tcuq.fleet.store.tables import Store
 
 
 class Hook:

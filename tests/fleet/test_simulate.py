@@ -18,10 +18,10 @@ from exact_store import ExactStore
 
 from tcuq.cli import main
 from tcuq.errors import FleetError, InputError
-from tcuq.fleet.devices import COUNTERS, Devices, Plan
 from tcuq.fleet.mqtt import Link, Message, Place, answer
 from tcuq.fleet.servers import Broker
-from tcuq.fleet.simulate import Outcome, Wire, simulate, write_truth
+from tcuq.fleet.simulate.devices import COUNTERS, Devices, Plan
+from tcuq.fleet.simulate.run import Outcome, Wire, simulate, write_truth
 from tcuq.fleet.wire import SHARED, parse, stored_topic
 
 RECORD_BYTES = 87

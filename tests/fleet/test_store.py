@@ -11,9 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from tcuq.errors import FleetError
-from tcuq.fleet.batch import Batch
-from tcuq.fleet.migrate import migrate, migrations
-from tcuq.fleet.store import Store
+from tcuq.fleet.store.batch import Batch
+from tcuq.fleet.store.migrate import migrate, migrations
+from tcuq.fleet.store.tables import Store
 from tcuq.record import RECORD, Reason
 
 Array = NDArray[Any]

@@ -13,10 +13,10 @@ from sending import records_of, wait_for
 
 from fleet_strangers import DEVICES, attacked
 from tcuq.errors import FleetError
-from tcuq.fleet.ingest import Worker
+from tcuq.fleet.ingest.worker import Worker
 from tcuq.fleet.mqtt import Link, Message, Place, packet, text
 from tcuq.fleet.servers import Broker
-from tcuq.fleet.store import Store
+from tcuq.fleet.store.tables import Store
 from tcuq.fleet.wire import ACK, SHARED, record_topic, records_topic, stored_topic
 
 DEVICE, OTHER = 0xA1, 0xB2

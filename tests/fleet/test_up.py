@@ -18,9 +18,9 @@ import pytest
 from sending import common, records_of, wait_for
 
 from tcuq.cli import main
-from tcuq.fleet.batch import Batch
 from tcuq.fleet.servers import Postgres, free_port, program
-from tcuq.fleet.store import Store
+from tcuq.fleet.store.batch import Batch
+from tcuq.fleet.store.tables import Store
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "tcuq.cli", "fleet"]

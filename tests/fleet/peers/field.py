@@ -3,8 +3,8 @@
 
 from typing import Any
 
-from tcuq.fleet.judge import Judgement, Rules, judge
-from tcuq.fleet.store import Store
+from tcuq.fleet.judge.verdict import Judgement, Rules, judge
+from tcuq.fleet.store.tables import Store
 
 
 class Field:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tcuq.fleet.batch import Batch
 from tcuq.fleet.serve import device as devices
 from tcuq.fleet.serve.database import Reader
-from tcuq.fleet.store import Store
+from tcuq.fleet.store.batch import Batch
+from tcuq.fleet.store.tables import Store
 from tcuq.record import RECORD
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from tcuq.fleet.ebh import discover
+from tcuq.fleet.judge.ebh import discover
 from tcuq.fleet.serve import levels, queries
 from tcuq.fleet.serve.database import Reader, Session
 from tcuq.fleet.serve.identity import EVERYBODY, Group

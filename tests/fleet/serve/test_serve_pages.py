@@ -12,9 +12,9 @@ from fleet_seed import seed
 from served import get, live
 from tcuq.cli import main
 from tcuq.errors import InputError
-from tcuq.fleet.migrate import migrate
 from tcuq.fleet.serve import create_app, serve
 from tcuq.fleet.servers import free_port
+from tcuq.fleet.store.migrate import migrate
 
 
 def text_of(page: str) -> str:

@@ -20,7 +20,7 @@ from tcuq.errors import InputError
 if TYPE_CHECKING:
     from uvicorn import Server
 
-    from tcuq.fleet.ingest import Worker
+    from tcuq.fleet.ingest.worker import Worker
     from tcuq.record import Keys
 
 
@@ -46,7 +46,7 @@ def commands(parsers: Commands) -> Iterator[argparse.ArgumentParser]:
 
 
 def _ingest(asked: argparse.Namespace) -> None:
-    from tcuq.fleet.ingest import Limits, Worker
+    from tcuq.fleet.ingest.worker import Limits, Worker
     from tcuq.fleet.mqtt import Link
     from tcuq.fleet.wire import SHARED
 
@@ -77,7 +77,7 @@ def _door(
     asked: argparse.Namespace, worker: "Worker", gateways: dict[str, str], keys: "Keys | None"
 ) -> "Server":
     """The HTTP door in a thread of its own; its server, to be told when to close."""
-    from tcuq.fleet.door import Entrance, make_app, served
+    from tcuq.fleet.ingest.door import Entrance, make_app, served
 
     entrance = Entrance(asked.database, gateways, keys=keys, quota=asked.quota)
     server = served(
@@ -94,7 +94,7 @@ def _door(
 def _migrate(asked: argparse.Namespace) -> None:
     import psycopg
 
-    from tcuq.fleet.migrate import migrate
+    from tcuq.fleet.store.migrate import migrate
 
     try:
         with psycopg.connect(asked.database, autocommit=True) as connection:

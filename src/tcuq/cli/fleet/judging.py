@@ -13,9 +13,9 @@ from tcuq.cli.printing import Commands, say
 from tcuq.errors import FleetError, InputError
 
 if TYPE_CHECKING:
-    from tcuq.fleet.judge import Judgement, Rules
-    from tcuq.fleet.judgements import Retention
-    from tcuq.fleet.notify import Receiver
+    from tcuq.fleet.judge.judgements import Retention
+    from tcuq.fleet.judge.notify import Receiver
+    from tcuq.fleet.judge.verdict import Judgement, Rules
 
 KEPT = ("judgements", "alarms", "epochs", "cohorts", "letters")
 LASTING = 3  # judgements for which an alert stands if none comes
@@ -64,9 +64,9 @@ def _add_level(parser: argparse.ArgumentParser) -> None:
 
 
 def _judge(asked: argparse.Namespace) -> None:
-    from tcuq.fleet.judge import Rules
-    from tcuq.fleet.judging import judge_on
-    from tcuq.fleet.notify import alertmanager, webhook
+    from tcuq.fleet.judge.notify import alertmanager, webhook
+    from tcuq.fleet.judge.rounds import judge_on
+    from tcuq.fleet.judge.verdict import Rules
 
     if not asked.every > 0:
         raise InputError(f"every must be above 0 seconds, got {asked.every}")
@@ -93,8 +93,8 @@ def _judge(asked: argparse.Namespace) -> None:
 def _judge_once(
     asked: argparse.Namespace, rules: "Rules", kept: "Retention", receivers: "list[Receiver]"
 ) -> None:
-    from tcuq.fleet.judging import judge_now
-    from tcuq.fleet.notify import attempt
+    from tcuq.fleet.judge.notify import attempt
+    from tcuq.fleet.judge.rounds import judge_now
 
     said = judge_now(asked.database, rules, kept)
     if said is None:
@@ -127,7 +127,7 @@ def _tell(asked: argparse.Namespace, said: "Judgement") -> None:
 
 
 def _retention(asked: list[str]) -> "Retention":
-    from tcuq.fleet.judgements import Retention
+    from tcuq.fleet.judge.judgements import Retention
 
     days: dict[str, int] = {}
     for given in asked:
@@ -141,8 +141,8 @@ def _retention(asked: list[str]) -> "Retention":
 
 
 def _report(asked: argparse.Namespace) -> None:
-    from tcuq.fleet.folder import read_folder
-    from tcuq.fleet.report import report, text
+    from tcuq.fleet.report.folder import read_folder
+    from tcuq.fleet.report.summary import report, text
 
     if not 0 <= asked.share <= 1:
         raise InputError(f"share must lie in [0, 1], got {asked.share}")

@@ -55,8 +55,8 @@ def commands(parsers: Commands) -> Iterator[argparse.ArgumentParser]:
 
 
 def _simulate(asked: argparse.Namespace) -> None:
-    from tcuq.fleet.devices import Devices, Plan
-    from tcuq.fleet.simulate import Wire, simulate, write_truth
+    from tcuq.fleet.simulate.devices import Devices, Plan
+    from tcuq.fleet.simulate.run import Wire, simulate, write_truth
 
     if asked.truth:
         check_output(asked.truth, ".npz")

@@ -18,11 +18,11 @@ from psycopg_pool import PoolTimeout, TooManyRequests
 from starlette.exceptions import HTTPException
 
 from tcuq.errors import InputError
-from tcuq.fleet.migrate import migrations
 from tcuq.fleet.serve import api, pages
 from tcuq.fleet.serve.database import Reader
 from tcuq.fleet.serve.guard import Guard, networks
 from tcuq.fleet.serve.metrics import Fleet, Timings
+from tcuq.fleet.store.migrate import migrations
 from tcuq.version import __version__
 
 LOOPBACK = ("127.0.0.1", "::1")

@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass, replace
 
-from tcuq.fleet.ebh import discover
+from tcuq.fleet.judge.ebh import discover
 from tcuq.fleet.serve.database import Session
 from tcuq.fleet.serve.identity import EVERYBODY
 from tcuq.fleet.serve.queries import Judgement, Tally, choices, discovered, evidence, inside

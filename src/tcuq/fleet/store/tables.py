@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcuq.errors import MissingExtraError
-from tcuq.fleet.batch import COLUMNS, Batch
+from tcuq.fleet.store.batch import COLUMNS, Batch
 from tcuq.fleet.wire import ACK
 from tcuq.record import Reason
 

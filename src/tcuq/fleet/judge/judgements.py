@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, LiteralString
 
 import numpy as np
 
-from tcuq.fleet.groups import NEVER, Groups, or_never
-from tcuq.fleet.tally import Tally
+from tcuq.fleet.judge.groups import NEVER, Groups, or_never
+from tcuq.fleet.judge.tally import Tally
 
 if TYPE_CHECKING:
     from psycopg import Connection

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from tcuq.fleet.folder import COUNTERS, Fleet
-from tcuq.fleet.groups import Groups, judge_groups, or_never
-from tcuq.fleet.tally import YOUNG, Group, Tally
+from tcuq.fleet.judge.groups import Groups, judge_groups, or_never
+from tcuq.fleet.judge.tally import YOUNG, Group, Tally
+from tcuq.fleet.report.folder import COUNTERS, Fleet
 from tcuq.fleet.wire import device_name, firmware_name
 
 MOST_LINES = 20  # of a list in the text

@@ -18,7 +18,7 @@ LOCK = 0x74637571
 
 def migrations() -> list[tuple[int, str]]:
     """Number and text of every migration, in order."""
-    folder = files("tcuq.fleet") / "migrations"
+    folder = files("tcuq.fleet.store") / "migrations"
     named = sorted((f.name, f) for f in folder.iterdir() if f.name.endswith(".sql"))
     return [(int(name.split("_")[0]), file.read_text("utf-8")) for name, file in named]
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcuq.errors import InputError
-from tcuq.fleet.simulator import Simulator
+from tcuq.fleet.simulate.simulator import Simulator
 from tcuq.fleet.wire import ACK, firmware_code
 
 RECORD_BYTES = 87

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.fleet.ebh import Discovery, discover, discover_each
+from tcuq.fleet.judge.ebh import Discovery, discover, discover_each
 
 Array = NDArray[Any]
 Flags = NDArray[np.bool_]

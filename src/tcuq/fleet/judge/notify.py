@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from tcuq.errors import InputError
-from tcuq.fleet.alerts import Alarm, alertmanager_alerts, webhook_message
+from tcuq.fleet.judge.alerts import Alarm, alertmanager_alerts, webhook_message
 
 TIMEOUT_S = 10.0
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 300.0
@@ -37,7 +37,7 @@ INSERT INTO told (receiver, judged) VALUES (%(receiver)s, %(judged)s)
 ON CONFLICT (receiver) DO UPDATE SET judged = greatest(told.judged, excluded.judged)
 """
 
-log = logging.getLogger("tcuq.fleet.notify")
+log = logging.getLogger("tcuq.fleet.judge.notify")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcuq.errors import FleetError
-from tcuq.fleet.batch import Batch
-from tcuq.fleet.gauges import Gauges
-from tcuq.fleet.intake import Intake, Taken
-from tcuq.fleet.migrate import migrate
+from tcuq.fleet.ingest.gauges import Gauges
+from tcuq.fleet.ingest.intake import Intake, Taken
 from tcuq.fleet.mqtt import Link, Message
-from tcuq.fleet.store import Store
+from tcuq.fleet.store.batch import Batch
+from tcuq.fleet.store.migrate import migrate
+from tcuq.fleet.store.tables import Store
 from tcuq.record import Keys
 
 log = logging.getLogger("tcuq.fleet.ingest")

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tcuq.fleet.ebh import Discovery, discover
-from tcuq.fleet.tally import SILENT, Array, Flags, Group, Tally
+from tcuq.fleet.judge.ebh import Discovery, discover
+from tcuq.fleet.judge.tally import SILENT, Array, Flags, Group, Tally
 
 # From 20 devices on a share of 10 % is at least two: no device speaks for a group on its own; and
 # groups of a few devices would only make the family larger, and so discovery harder for all.

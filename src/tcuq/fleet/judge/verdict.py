@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, LiteralString
 import numpy as np
 
 from tcuq.errors import InputError
-from tcuq.fleet import alarms
-from tcuq.fleet.groups import judge_groups, or_never
-from tcuq.fleet.judgements import LOOSEST, write_evidence, write_groups, write_suspects
-from tcuq.fleet.tally import SILENT, YOUNG, Tally
+from tcuq.fleet.judge import alarms
+from tcuq.fleet.judge.groups import judge_groups, or_never
+from tcuq.fleet.judge.judgements import LOOSEST, write_evidence, write_groups, write_suspects
+from tcuq.fleet.judge.tally import SILENT, YOUNG, Tally
 
 if TYPE_CHECKING:
     from psycopg import Connection

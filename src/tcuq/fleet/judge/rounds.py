@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from threading import Event
 
 from tcuq.errors import FleetError, MissingExtraError
-from tcuq.fleet.judge import Judgement, Rules, judge
-from tcuq.fleet.judgements import Retention
-from tcuq.fleet.migrate import migrate
-from tcuq.fleet.notify import Courier, Receiver
+from tcuq.fleet.judge.judgements import Retention
+from tcuq.fleet.judge.notify import Courier, Receiver
+from tcuq.fleet.judge.verdict import Judgement, Rules, judge
+from tcuq.fleet.store.migrate import migrate
 
 RETRY_S = 5.0  # a database that restarts is waited for
 

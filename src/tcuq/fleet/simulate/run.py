@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from tcuq.atomic import written_whole
 from tcuq.errors import FleetError, InputError
-from tcuq.fleet.devices import COUNTERS, HOUR_S, MAX_WAIT_S, Devices, acks_of
 from tcuq.fleet.mqtt import Place
-from tcuq.fleet.radio import Radio
+from tcuq.fleet.simulate.devices import COUNTERS, HOUR_S, MAX_WAIT_S, Devices, acks_of
+from tcuq.fleet.simulate.radio import Radio
 from tcuq.fleet.wire import MAX_RECORDS, STORED_FILTER, record_topic, records_topic, stored_filter
 from tcuq.progress import Progress
 
@@ -91,7 +91,7 @@ def simulate_records(devices: Devices) -> Iterator[NDArray[np.uint8]]:
 
     Examples
     --------
-    >>> from tcuq.fleet.devices import Plan
+    >>> from tcuq.fleet.simulate.devices import Plan
     >>> [hour.shape for hour in simulate_records(Devices(Plan(devices=5, hours=2)))]
     [(5, 87), (5, 87)]
     """

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tcuq.errors import FleetError, InputError, MissingExtraError
-from tcuq.fleet.batch import Batch
-from tcuq.fleet.gauges import Gauges
-from tcuq.fleet.intake import Intake, Taken
-from tcuq.fleet.migrate import migrate
+from tcuq.fleet.ingest.gauges import Gauges
+from tcuq.fleet.ingest.intake import Intake, Taken
 from tcuq.fleet.mqtt import Message
-from tcuq.fleet.store import Store
+from tcuq.fleet.store.batch import Batch
+from tcuq.fleet.store.migrate import migrate
+from tcuq.fleet.store.tables import Store
 from tcuq.fleet.wire import ACK, MAX_RECORDS, records_topic
 from tcuq.record import SIGNED, Keys
 from tcuq.version import __version__

@@ -8,8 +8,8 @@ silent group neither: one thing that went wrong is one alarm.
 
 from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
 
-from tcuq.fleet.groups import SMALLEST, Groups
-from tcuq.fleet.tally import Group
+from tcuq.fleet.judge.groups import SMALLEST, Groups
+from tcuq.fleet.judge.tally import Group
 
 if TYPE_CHECKING:
     from datetime import datetime

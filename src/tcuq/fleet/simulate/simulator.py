@@ -4,4 +4,4 @@
 from importlib import import_module
 
 # By name, because no import checker sees a compiled module. Types are in simulator.pyi.
-Simulator = import_module("tcuq.fleet._simulator").Simulator
+Simulator = import_module("tcuq.fleet.simulate._simulator").Simulator

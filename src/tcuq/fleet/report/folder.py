@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from tcuq.errors import InputError
-from tcuq.fleet.tally import Array, Flags
+from tcuq.fleet.judge.tally import Array, Flags
 from tcuq.record import RECORD, SIZES, Decoded, Keys, Reason, decode
 
 COUNTERS = ("steps", "abstained", "denied", "exceeded", "alarms")

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Report: a folder of records, without a server."""
