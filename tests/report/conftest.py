@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of every kind of stream, and a browser to open them in."""
+"""Pages of every kind of stream."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser
 
 import tcuq
-from browser import axe_script, chromium
 from tcuq.demo import demo_stream
 from tcuq.report import report
 
@@ -21,19 +19,6 @@ HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>&amp;\u202e\
 def hostile() -> str:
     """A file's name that means harm."""
     return HOSTILE
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Debian's Chromium, headless."""
-    with chromium() as started:
-        yield started
-
-
-@pytest.fixture(scope="session")
-def axe(request: pytest.FixtureRequest) -> str:
-    """The accessibility checker's source."""
-    return axe_script(request.config.cache.mkdir("axe"))
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fleet of 20,000 devices and its dashboard, one of each a session; a browser to look with."""
+"""A fleet of 20,000 devices and its dashboard, one of each a session."""
 
 from collections.abc import Callable, Iterator
 
 import psycopg
 import pytest
-from playwright.sync_api import Browser
 
-from browser import axe_script, chromium
 from fleet_seed import seed
 from served import live
 from tcuq.fleet.servers import Postgres
@@ -51,16 +49,3 @@ def suspect(seeded: str) -> str:
         ).fetchone()
     assert row is not None
     return str(row[0]).zfill(16)
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Debian's Chromium, headless."""
-    with chromium() as started:
-        yield started
-
-
-@pytest.fixture(scope="session")
-def axe(request: pytest.FixtureRequest) -> str:
-    """The accessibility checker's source."""
-    return axe_script(request.config.cache.mkdir("axe"))

@@ -93,7 +93,9 @@ def drifting(session: Session, judgement: Judgement, found: Finding) -> list[Ran
         replace(row, explained=any(parts < row.tally.group.parts.items() for parts in named))
         for row in rows
     ]
-    return sorted(
-        known,
-        key=lambda row: (not row.tally.named, not row.tally.drifted, -(row.tally.evidence or 0.0)),
-    )
+    return sorted(known, key=_rank)
+
+
+def _rank(row: Ranked) -> tuple[bool, bool, float, float]:
+    """Named, drifting, by evidence; where there is none, by the share of discovered devices."""
+    return not row.tally.named, not row.tally.drifted, -(row.tally.evidence or 0.0), -row.share
