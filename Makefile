@@ -9,7 +9,7 @@ export TCUQ_DATA
 export NO_MKDOCS_2_WARNING = 1
 
 .PHONY: bench bench-quick networks data proof proof-short setup tools ci lint types imports test statistical statistical-short emulated firmware keyword attack \
-	fuzz wheel measure scorecard screenshots docs record clean
+	fuzz wheel measure scorecard replay-long screenshots docs record clean
 
 setup: ## a virtual environment with the library and what its checks need
 	$(PYTHON) -m venv $(VENV)
@@ -24,6 +24,7 @@ tools: ## cross compilers, emulators, fuzzer, checkers and a browser, from Debia
 	    gcc-arm-none-eabi gcc-riscv64-unknown-elf qemu-system-arm qemu-system-misc \
 	    g++ libnewlib-dev libstdc++-arm-none-eabi-dev \
 	    gcc clang llvm libclang-rt-dev cppcheck frama-c-base why3 z3 cvc4 mosquitto chromium >/dev/null; fi
+	command -v java >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends default-jre-headless >/dev/null; }
 	command -v npm >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends npm >/dev/null; }
 
 ci: lint types imports test wheel statistical-short bench-quick emulated attack proof-short docs scorecard
@@ -105,9 +106,13 @@ measure: ## measure everything the scorecard quotes again, and write results/
 	$(BIN)/python measurements/properties.py --write
 	$(BIN)/python measurements/size.py --write
 	$(BIN)/python measurements/report.py --write
+	$(BIN)/python measurements/replay.py --write
 
 scorecard: ## what the software holds to, at a glance
 	$(BIN)/python measurements/scorecard.py --check
+
+replay-long: ## replay's rates, ratios, memory and faults; half an hour, and 20 GB are read
+	$(BIN)/python measurements/replay.py
 
 screenshots: ## the pictures of the report in README and docs
 	$(BIN)/python measurements/screenshots.py
