@@ -9,7 +9,7 @@ export TCUQ_DATA
 export NO_MKDOCS_2_WARNING = 1
 
 .PHONY: bench bench-quick networks data proof proof-short setup tools ci lint types imports test statistical statistical-short emulated firmware keyword attack \
-	fuzz wheel measure scorecard screenshots audit docs record clean
+	fuzz wheel measure scorecard replay-long screenshots audit docs record clean
 
 setup: ## a virtual environment with the library and what its checks need
 	$(PYTHON) -m venv $(VENV)
@@ -25,6 +25,7 @@ tools: ## cross compilers, emulators, fuzzer, checkers and a browser, from Debia
 	    g++ libnewlib-dev libstdc++-arm-none-eabi-dev \
 	    gcc clang llvm libclang-rt-dev cppcheck frama-c-base why3 z3 cvc4 mosquitto chromium \
 	    postgresql prometheus prometheus-alertmanager >/dev/null; fi
+	command -v java >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends default-jre-headless >/dev/null; }
 	command -v npm >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends npm >/dev/null; }
 
 ci: lint types imports test wheel statistical-short bench-quick emulated attack proof-short docs scorecard
@@ -107,6 +108,11 @@ measure: ## measure everything the scorecard quotes again, and write results/
 	$(BIN)/python measurements/size.py --write
 	$(BIN)/python measurements/report.py --write
 	$(BIN)/python measurements/fleet_dashboard.py --write
+	$(BIN)/python measurements/fleet_ingest.py --write
+	$(BIN)/python measurements/fleet_strangers.py --write
+	$(BIN)/python measurements/fleet_faults.py --write
+	$(BIN)/python measurements/fleet_discovery.py --write
+	$(BIN)/python measurements/replay.py --write
 
 scorecard: ## what the software holds to, at a glance
 	$(BIN)/python measurements/scorecard.py --check
@@ -114,6 +120,9 @@ scorecard: ## what the software holds to, at a glance
 audit: ## known weaknesses of what is installed; asks a public list
 	$(BIN)/pip install --quiet pip-audit
 	$(BIN)/pip-audit --skip-editable
+
+replay-long: ## replay's rates, ratios, memory and faults; half an hour, and 20 GB are read
+	$(BIN)/python measurements/replay.py
 
 screenshots: ## the pictures of the report in README and docs
 	$(BIN)/python measurements/screenshots.py

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -239,20 +239,27 @@ def test_rows() -> Iterator[Row]:
         yield Row(what, "tests pass", said, done.returncode == 0)
 
 
+def shown(rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows, each said as soon as it is there: all of them take a while."""
+    for row in rows:
+        print(f"{row.what}: {row.measured}", flush=True)
+        yield row
+
+
 def main() -> None:
     """Measure and report."""
     asked = arguments()
     pairs = 3 if asked.short else 7
     steps = GIGABYTE // 8 if asked.short else GIGABYTE
-    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as name:
+    with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         archive = written_archive(folder / "archive", fitted(1)["0.json"], steps, 3)
-        rows = [*local_rows(folder, archive, steps, pairs)]
-        rows += spark_rows(folder, archive, steps, pairs)
-        rows.append(memory_row(folder, archive, 2 if asked.short else 20))
         small = written_archive(folder / "small", fitted(1)["0.json"], steps // 8, 1)
-        rows += ten_rows(folder, small, pairs)
-    rows += test_rows()
+        rows = [*shown(local_rows(folder, archive, steps, pairs))]
+        rows += shown(ten_rows(folder, small, pairs))
+        rows += shown(spark_rows(folder, archive, steps, pairs))
+        rows += shown([memory_row(folder, archive, 2 if asked.short else 20)])
+    rows += shown(test_rows())
     java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True)
     tools = {"java": java.stderr.splitlines()[0]}
     libraries = ("pyarrow", "pyspark", "datasketches")

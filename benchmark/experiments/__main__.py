@@ -4,6 +4,9 @@
 import argparse
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 
 from benchmark.experiments.ablations import ablations
 from benchmark.experiments.alarm import alarm
@@ -26,16 +29,29 @@ EXPERIMENTS: Mapping[str, Callable[[str], tuple[list[Row], dict[str, str]]]] = {
 }
 
 
+def done(experiment: str, task: str) -> str:
+    """One task of an experiment, written as soon as it is there."""
+    begun = time.monotonic()
+    rows, networks = EXPERIMENTS[experiment](task)
+    return str(write(experiment, task, rows, begun=begun, networks=networks))
+
+
 def main() -> None:
     """Each task's result is written as soon as it is there; networks' outputs are kept."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("experiment", choices=EXPERIMENTS)
     parser.add_argument("tasks", nargs="+", choices=[*MAKERS, "all"])
+    parser.add_argument("--processes", type=int, default=1, help="tasks at once")
     asked = parser.parse_args()
-    for task in MAKERS if "all" in asked.tasks else asked.tasks:
-        begun = time.monotonic()
-        rows, networks = EXPERIMENTS[asked.experiment](task)
-        print(write(asked.experiment, task, rows, begun=begun, networks=networks))
+    tasks = list(MAKERS) if "all" in asked.tasks else asked.tasks
+    work = partial(done, asked.experiment)
+    if asked.processes == 1:
+        for path in map(work, tasks):
+            print(path)
+        return
+    with ProcessPoolExecutor(asked.processes, get_context("spawn")) as pool:
+        for path in pool.map(work, tasks):
+            print(path)
 
 
 if __name__ == "__main__":

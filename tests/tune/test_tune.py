@@ -178,3 +178,29 @@ def test_an_alarm_that_never_comes_is_drawn(synthetic: Make, tmp_path: Path) -> 
     never = replace(tuned.chosen, delay=float("inf"))
     silent = replace(tuned, chosen=never, front=(never,), trials=(never,))
     assert drawing(silent).count("<circle") == 1
+
+
+def test_where_trials_are_worked_on_changes_nothing(stream: tcuq.Stream, tmp_path: Path) -> None:
+    """In another order, and in two processes of their own."""
+
+    def backwards(work: Callable[[Any], Trial], candidates: Any) -> list[Trial]:
+        return [work(candidate) for candidate in reversed(list(candidates))]
+
+    one = tune(stream, tmp_path / "one", grid=SMALL)
+    assert tune(stream, tmp_path / "backwards", grid=SMALL, each=backwards).trials == one.trials
+    save_stream(stream, tmp_path / "s.npz")
+    command = [
+        "tune",
+        str(tmp_path / "s.npz"),
+        "--lags",
+        "1",
+        "1,2",
+        "--caution",
+        "1",
+        "--mix",
+        "0.7",
+    ]
+    command += ["--alpha", "0.05", "0.2", "--budget", "0.3", "-o", str(tmp_path / "two.json")]
+    assert main([*command, "--processes", "2"]) == 0
+    assert tcuq.Profile.load(tmp_path / "two.json").sha256 == one.profile.sha256
+    assert main([*command, "--processes", "0"]) == 1

@@ -4,6 +4,9 @@
 import argparse
 import math
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,10 +14,12 @@ from tcuq.atomic import written_whole
 from tcuq.cli.calibration import lags_of
 from tcuq.cli.printing import Commands, check_output, say
 from tcuq.cli.sizing import bytes_of
+from tcuq.errors import InputError
 from tcuq.recording import load_stream
 
 if TYPE_CHECKING:
     from tcuq.tune import Trial, Tuned
+    from tcuq.tune.tuning import Each
 
 AXES = ("lags", "caution", "score", "mix", "alpha", "budget")
 SHOWN = 20
@@ -37,6 +42,7 @@ def commands(parsers: Commands) -> Iterator[argparse.ArgumentParser]:
     tune.add_argument(
         "--price", type=float, default=0.2, help="of an abstention, in errors; default 0.2"
     )
+    tune.add_argument("--processes", type=int, default=1, help="candidates at once, default 1")
     tune.add_argument("--cpu", default="cortex-m4", help="as for size")
     tune.add_argument("--without-telemetry", action="store_true", help="no counters, no record")
     tune.add_argument("--lags", type=lags_of, nargs="+", help="to try, such as 1 1,2 1,2,4")
@@ -54,15 +60,17 @@ def _tune(asked: argparse.Namespace) -> None:
     check_output(asked.output, ".json")
     log, picture = (Path(asked.output).with_suffix(e) for e in (".tune.jsonl", ".tune.svg"))
     given = {name: getattr(asked, name) for name in AXES}
-    tuned = tune(
-        load_stream(asked.stream),
-        log,
-        grid=Grid(**{name: tuple(values) for name, values in given.items() if values}),
-        limits=Limits(asked.ram, asked.flash, asked.false_alarms),
-        price=asked.price,
-        cpu=asked.cpu,
-        telemetry=not asked.without_telemetry,
-    )
+    with _engine(asked.processes) as each:
+        tuned = tune(
+            load_stream(asked.stream),
+            log,
+            grid=Grid(**{name: tuple(values) for name, values in given.items() if values}),
+            limits=Limits(asked.ram, asked.flash, asked.false_alarms),
+            price=asked.price,
+            cpu=asked.cpu,
+            telemetry=not asked.without_telemetry,
+            each=each,
+        )
     tuned.profile.save(asked.output)
     with written_whole(picture) as file:
         file.write(drawing(tuned).encode())
@@ -75,6 +83,18 @@ def _tune(asked: argparse.Namespace) -> None:
     }
     written = f"written to {asked.output}, fitted on the whole stream; picture: {picture}"
     say(asked, facts, "\n".join([*_lines(tuned), written]))
+
+
+@contextmanager
+def _engine(processes: int) -> "Iterator[Each]":
+    """One candidate after another, or several at once."""
+    if processes < 1:
+        raise InputError(f"processes must be at least 1, got {processes}")
+    if processes == 1:
+        yield map
+        return
+    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+        yield pool.map
 
 
 def _lines(tuned: "Tuned") -> Iterator[str]:

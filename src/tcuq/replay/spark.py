@@ -2,8 +2,8 @@
 """The same function on Spark: `mapInArrow` over a DataFrame of chunks."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from tcuq.errors import MissingExtraError
 from tcuq.profile import Profile
@@ -11,6 +11,9 @@ from tcuq.replay.function import Replay
 from tcuq.replay.layout import Layout
 from tcuq.replay.results import schema_of
 from tcuq.version import __version__
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 KEYS = ("stream", "recording", "first_step")
 BATCH_ROWS = 64  # chunks at once; Spark's own 10,000 would be half a gigabyte
@@ -72,3 +75,17 @@ def run_id(frame: Any, profiles: Mapping[str, Profile]) -> str:  # noqa: ANN401
     said = [__version__, *sorted(frame.inputFiles())]
     said += [f"{name} {profile.sha256}" for name, profile in sorted(profiles.items())]
     return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
+
+
+def spark_map(session: Any) -> Callable[[Callable[[T], U], Iterable[T]], Iterator[U]]:  # noqa: ANN401
+    """A `map` whose calls run on Spark, some at a time: ``tune(..., each=spark_map(session))``."""
+    context = session.sparkContext
+    at_once = 4 * context.defaultParallelism
+
+    def each(function: Callable[[T], U], items: Iterable[T]) -> Iterator[U]:
+        left = list(items)
+        while left:
+            now, left = left[:at_once], left[at_once:]
+            yield from context.parallelize(now, len(now)).map(function).collect()
+
+    return each

@@ -2,6 +2,7 @@
 """Tune: every candidate of a grid, fitted and judged on two parts of one development stream."""
 
 import os
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from tcuq.errors import FitError, InputError
@@ -15,6 +16,9 @@ from tcuq.tune.log import TrialLog
 from tcuq.tune.split import fitting_part, judging_part
 from tcuq.tune.trial import Bench, Trial, fitted, longest_block
 from tcuq.version import __version__
+
+# As the built-in map, in any order: where the trials of a grid are worked on.
+Each = Callable[[Callable[[Candidate], Trial], Iterable[Candidate]], Iterable[Trial]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,7 @@ def tune(
     price: float = 0.2,
     cpu: str = "cortex-m4",
     telemetry: bool = True,
+    each: Each = map,
 ) -> Tuned:
     """Choose the options of a fit on a development stream, in recorded order.
 
@@ -63,6 +68,9 @@ def tune(
         Of an abstention, in errors let through; used where there are labels.
     cpu, telemetry
         The device, as for ``tcuq size``.
+    each
+        Maps trials over candidates: here one after another, by ``ProcessPoolExecutor().map`` on all
+        cores, by ``tcuq.replay.spark.spark_map(session)`` on a cluster.
     """
     grid, limits = grid or Grid(), limits or Limits()
     if not 0 <= price <= 1:
@@ -79,7 +87,7 @@ def tune(
         "telemetry": telemetry,
         "gap": gap,
     }
-    trials = _trials(bench, candidates, TrialLog(log, of))
+    trials = _trials(bench, candidates, TrialLog(log, of), each)
     judge = Judge(bench.labelled, price)
     front = judge.front(kept(trials, limits))
     chosen = judge.chosen(front)
@@ -89,17 +97,14 @@ def tune(
     return Tuned(profile, chosen, tuple(front), tuple(trials), judge, limits, steps)
 
 
-def _trials(bench: Bench, candidates: list[Candidate], log: TrialLog) -> list[Trial]:
-    found = []
-    with Progress("candidates", total=len(candidates)) as progress:
-        for candidate in candidates:
-            trial = log.get(candidate)
-            if trial is None:
-                trial = bench.trial(candidate)
-                log.add(trial)
-            found.append(trial)
+def _trials(bench: Bench, candidates: list[Candidate], log: TrialLog, each: Each) -> list[Trial]:
+    """Every candidate's trial; what the log holds is not done again."""
+    left = [candidate for candidate in candidates if log.get(candidate) is None]
+    with Progress("candidates", total=len(left)) as progress:
+        for trial in each(bench.trial, left):
+            log.add(trial)
             progress.advance()
-    return found
+    return [found for candidate in candidates if (found := log.get(candidate)) is not None]
 
 
 def _check_size(profile: Profile, limits: Limits, cpu: str, *, telemetry: bool) -> None:
