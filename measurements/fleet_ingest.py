@@ -184,6 +184,7 @@ def judging_row(bench: Bench, must_s: float) -> Row:
     with psycopg.connect(bench.postgres.url, autocommit=True) as connection:
         connection.execute("UPDATE devices SET closed_epoch = 0, closed_evidence_q8 = evidence_q8")
         connection.execute("VACUUM ANALYZE devices")
+        connection.execute("SET jit = off")  # as the judge does
         times = []
         for _ in range(5):
             began = time.perf_counter()
