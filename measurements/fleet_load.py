@@ -18,8 +18,15 @@ MIXING = np.uint64(0x9E3779B97F4A7C15)
 SITE = "berlin"
 
 
+JITTER = 0.01  # of an hour's records
+
+
 def hour_of(devices: int, hour: int, first: int = 0) -> Array:
-    """A record of each device for an hour, in the order of no device; a day is 24 of them."""
+    """A record of each device for an hour; a day is 24 of them.
+
+    Devices send at the moment that a hash of their name gives, every hour anew: they come in the
+    same order, but for jitter, and their names are in none.
+    """
     number = np.arange(first, first + devices, dtype=np.uint64)
     made = np.zeros(devices, PLAIN)
     made["version"], made["device"], made["boot"], made["sequence"] = 1, number * MIXING, 1, hour
@@ -33,8 +40,8 @@ def hour_of(devices: int, hour: int, first: int = 0) -> Array:
     found = np.empty(devices, np.uint32)
     checksums(rows, rows.shape[1], CHECKED, found)
     made["checksum"] = found
-    order = np.random.default_rng(hour).permutation(devices)
-    return made[order]
+    moment = np.arange(devices) + np.random.default_rng(hour).random(devices) * JITTER * devices
+    return made[np.argsort(moment)]
 
 
 def stored_part(records: Array) -> Array:

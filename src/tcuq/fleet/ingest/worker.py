@@ -10,21 +10,19 @@ import logging
 import random
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from threading import Event
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tcuq.errors import FleetError
 from tcuq.fleet.ingest.gauges import Gauges
-from tcuq.fleet.ingest.intake import Intake, Taken
+from tcuq.fleet.ingest.intake import Intake
 from tcuq.fleet.mqtt import Link, Message
 from tcuq.fleet.store.batch import Batch
 from tcuq.fleet.store.migrate import migrate
 from tcuq.fleet.store.tables import Store
-from tcuq.record import Keys
+from tcuq.record import PLAIN, Keys
 
 log = logging.getLogger("tcuq.fleet.ingest")
 
@@ -49,6 +47,29 @@ class Limits:
     records: int = 20_000
     age_s: float = 1.0
     payload_bytes: int = 16 << 20
+
+
+class Heap:
+    """Messages on their way into one batch."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.size = 0
+        self.since = 0.0  # when the first one came
+
+    def add(self, messages: list[Message]) -> None:
+        """More of them."""
+        if messages and not self.messages:
+            self.since = time.monotonic()
+        self.messages += messages
+        self.size += sum(len(message.payload) for message in messages)
+
+    def reaches(self, limits: Limits) -> bool:
+        """Whether it is time to store them."""
+        return bool(self.messages) and (
+            self.size >= min(limits.payload_bytes, limits.records * PLAIN.itemsize)
+            or time.monotonic() - self.since >= limits.age_s
+        )
 
 
 class Worker:
@@ -85,56 +106,62 @@ class Worker:
     def run(self) -> None:
         """Work until `stopping` is set; what was taken by then is stored and acknowledged."""
         delay_s = 0.0
-        while not self.stopping.wait(delay_s):
-            try:
-                with self._open_link() as link:
-                    self.gauges.broker.set(1)
-                    delay_s = 0.0
-                    while not self.stopping.is_set():
-                        self._batch(link)
-            except FleetError as error:
-                self.gauges.broker.set(0)
-                self.gauges.failures.labels("broker").inc()
-                delay_s = self._backed_off(delay_s)
-                log.warning("%s; again in %.1f s", error, delay_s)
+        with ThreadPoolExecutor(1) as storing:
+            while not self.stopping.wait(delay_s):
+                try:
+                    with self._open_link() as link:
+                        self.gauges.broker.set(1)
+                        delay_s = 0.0
+                        self._work(link, storing)
+                except FleetError as error:
+                    self.gauges.broker.set(0)
+                    self.gauges.failures.labels("broker").inc()
+                    delay_s = backed_off(delay_s)
+                    log.warning("%s; again in %.1f s", error, delay_s)
         if self._store is not None:
             self._store.connection.close()
 
-    def _batch(self, link: Link) -> None:
-        """Gather messages up to the limits, store them, and only then acknowledge."""
-        messages: list[Message] = []
-        size, first = 0, 0.0
+    def _work(self, link: Link, storing: ThreadPoolExecutor) -> None:
+        """Gather a batch while the one before is stored; acknowledge each after its COMMIT."""
+        heap = Heap()
+        stored: Future[tuple[Heap, bytes]] | None = None
         while not self.stopping.is_set():
             self.gauges.turned = time.monotonic()
-            more = link.receive(IDLE_S if messages else 1.0)
-            if not more and messages:
-                break
-            first = first or time.monotonic()
-            messages += more
-            size += sum(len(message.payload) for message in more)
-            if (
-                size >= self._limits.payload_bytes
-                or size >= self._limits.records * 87
-                or (messages and time.monotonic() - first >= self._limits.age_s)
-            ):
-                break
-        if messages:
-            taken, told = self._stored(messages, link)
-            link.acknowledge(messages, taken.answers(told))
-            self.gauges.lag.set(time.monotonic() - first)
+            more = link.receive(IDLE_S if heap.messages or stored else 1.0)
+            heap.add(more)
+            full = heap.reaches(self._limits)
+            if stored is not None and (full or stored.done()):
+                self._answered(stored, link)
+                stored = None
+            if stored is None and heap.messages and (full or not more):
+                stored = storing.submit(self._stored, heap)
+                heap = Heap()
+        if stored is not None:
+            self._answered(stored, link)
+        if heap.messages:
+            self._answered(storing.submit(self._stored, heap), link)
 
-    def _stored(self, messages: list[Message], link: Link) -> tuple[Taken, NDArray[Any]]:
-        """Store messages, however long the database is away; the broker hears from us meanwhile."""
-        taken = self._with_database(lambda: self._intake.take(messages), link)
+    def _answered(self, stored: "Future[tuple[Heap, bytes]]", link: Link) -> None:
+        """Wait for a batch's COMMIT, while the broker hears that we live; then acknowledge it."""
+        while not wait([stored], timeout=1.0).done:
+            self.gauges.turned = time.monotonic()
+            link.ping()
+        heap, answers = stored.result()
+        link.acknowledge(heap.messages, answers)
+        self.gauges.lag.set(time.monotonic() - heap.since)
+
+    def _stored(self, heap: "Heap") -> "tuple[Heap, bytes]":
+        """Store messages, however long the database is away; what to answer."""
+        taken = self._with_database(lambda: self._intake.take(heap.messages))
         batch = Batch.of(taken.parts)
         began = time.monotonic()
-        told = self._with_database(lambda: self._opened().put(batch, taken.letters), link)
+        told = self._with_database(lambda: self._opened().put(batch, taken.letters))
         self.gauges.commit.observe(time.monotonic() - began)
         self.gauges.batch.observe(len(batch.records))
         self.gauges.count(taken, len(batch.rows))
-        return taken, np.asarray(told[batch.rows])
+        return heap, taken.answers(told[batch.rows])
 
-    def _with_database(self, work: Callable[[], Any], link: Link) -> Any:  # noqa: ANN401 - what work gives
+    def _with_database(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401 - what work gives
         import psycopg
 
         delay_s = 0.0
@@ -145,19 +172,13 @@ class Worker:
                 self._store = None
                 self.gauges.database.set(0)
                 self.gauges.failures.labels("database").inc()
-                delay_s = self._backed_off(delay_s)
+                delay_s = backed_off(delay_s)
                 log.warning("the database: %s; again in %.1f s", _first_line(error), delay_s)
-                self._wait(delay_s, link)
+                if self.stopping.wait(delay_s):
+                    raise FleetError("stopped while the database was away") from None
             else:
                 self.gauges.database.set(1)
                 return done
-
-    def _wait(self, delay_s: float, link: Link) -> None:
-        """Let time pass while the broker hears that we live."""
-        if self.stopping.wait(delay_s):
-            raise FleetError("stopped while the database was away: nothing was acknowledged")
-        self.gauges.turned = time.monotonic()
-        link.ping()
 
     def _site(self, name: str) -> int:
         return self._opened().site(name)
@@ -168,9 +189,10 @@ class Worker:
             migrate(self._store.connection)
         return self._store
 
-    @staticmethod
-    def _backed_off(delay_s: float) -> float:
-        return min(MAX_WAIT_S, max(0.2, delay_s * 2)) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
+
+def backed_off(delay_s: float) -> float:
+    """The next wait after a failure: twice as long, and not the same for everybody."""
+    return min(MAX_WAIT_S, max(0.2, delay_s * 2)) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
 
 
 def _first_line(error: Exception) -> str:
