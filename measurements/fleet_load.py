@@ -18,7 +18,7 @@ MIXING = np.uint64(0x9E3779B97F4A7C15)
 SITE = "berlin"
 
 
-JITTER = 0.01  # of an hour's records
+JITTER = 0.3  # of a run's records: more than a batch, as a minute of a large fleet's is
 
 
 def hour_of(devices: int, hour: int, first: int = 0) -> Array:

@@ -21,9 +21,10 @@ POSTGRESQL = """
 listen_addresses = '127.0.0.1'
 port = {port}
 unix_socket_directories = ''
-shared_buffers = 512MB
+shared_buffers = {memory}
 max_wal_size = 2GB
 checkpoint_timeout = 15min
+wal_compression = lz4
 """
 # How much may wait for an acknowledgement is the workers' to say. Nothing outlives a restart: the
 # devices send again what was not stored.
@@ -65,10 +66,12 @@ class Postgres:
         Made if it is not there.
     port
         Default: a free one.
+    memory
+        What it keeps of its tables: best all of `devices`, 300 bytes each.
     """
 
-    def __init__(self, folder: Path, port: int | None = None) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, port: int | None = None, memory: str = "512MB") -> None:
+        self.folder, self._memory = folder, memory
         self.port = free_port() if port is None else port
         self.url = f"postgresql://tcuq@127.0.0.1:{self.port}/fleet"
         self._data = folder / "postgresql"
@@ -85,7 +88,7 @@ class Postgres:
             self._run("initdb", "-A", "trust", "-U", "tcuq", "-E", "UTF8", "--no-sync")
         # Settings may change from start to start; the last one of a name counts.
         settings = self._data / "postgresql.auto.conf"
-        settings.write_text(POSTGRESQL.format(port=self.port), "utf-8")
+        settings.write_text(POSTGRESQL.format(port=self.port, memory=self._memory), "utf-8")
         self._run("pg_ctl", "-w", "-t", str(START_S), "-l", str(self._data / "log"), "start")
         if fresh:
             self._run("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", "tcuq", "fleet")
