@@ -104,7 +104,7 @@ def _work(
     folder: Path, units: Sequence[Unit], replays: Sequence[Replay], threads: int
 ) -> list[Damage]:
     """Every unit that is not done yet; what is damaged, in the files' order."""
-    left = [unit for unit in units if not (folder / "parts" / unit.name).is_file()]
+    left = [unit for unit in units if not _is_done(folder / "parts" / unit.name)]
     found: list[Damage | None] = []
     with (
         Progress("steps", total=sum(unit.steps for unit in left)) as progress,
@@ -140,9 +140,22 @@ def _do(unit: Unit, replay: Replay, folder: Path) -> Damage | None:
     except (StreamError, pa.ArrowException, OSError) as error:
         said = next(iter(str(error).splitlines()), type(error).__name__)[:300]
         return Damage(str(unit.path), unit.first_row, unit.rows, said)
-    with written_whole(folder / "parts" / unit.name) as out:
-        parquet.write_table(results, out, compression="zstd")
+    # Not synced to the disk, which would take longer than the work: a part that a power cut leaves
+    # torn has no footer, and is not taken for done.
+    part = folder / "parts" / unit.name
+    aside = part.with_suffix(".aside")
+    parquet.write_table(results, aside, compression="zstd")
+    aside.replace(part)
     return None
+
+
+def _is_done(part: Path) -> bool:
+    pa, parquet = arrow()
+    try:
+        parquet.read_metadata(part)
+    except (pa.ArrowException, OSError):
+        return False
+    return True
 
 
 def _finish(
@@ -174,7 +187,7 @@ def _merged(parts: Path, units: Sequence[Unit]) -> Iterator[Any]:
     pa, parquet = arrow()
     held: list[Any] = []
     for unit in units:
-        if (parts / unit.name).is_file():
+        if _is_done(parts / unit.name):
             held.append(parquet.read_table(parts / unit.name))
         if sum(table.nbytes for table in held) >= MERGED_BYTES:
             yield pa.concat_tables(held)
