@@ -95,7 +95,7 @@ def test_killed_at_ten_random_times_and_resumed(
     rng = random.Random(7)  # noqa: S311 - when to kill is no secret
     for done in sorted(rng.sample(range(FILES - 1), 10)):
         process = subprocess.Popen([*command, "-o", str(tmp_path / "cut"), "--threads", "1"])
-        while process.poll() is None and len([*tmp_path.glob("cut/parts/*.parquet")]) < done:
+        while process.poll() is None and len([*tmp_path.glob("cut/parts/*.arrow")]) < done:
             time.sleep(0.002)
         process.kill()
         killed += process.wait() != 0
