@@ -35,6 +35,7 @@ from tcuq.replay import ChunkWriter, Layout, replay_files
 THREADS = 2
 STREAM_STEPS = 100_000
 GIGABYTE = 24_000_000  # steps of 42 bytes
+LARGE = 4  # gigabytes for the rate: what a run does once (three files synced) then weighs little
 # Reasons, by row, why a figure is not reached; said by who has looked into it.
 NOT_REACHED: dict[str, str] = {}
 PARTS = ("local", "ten", "spark", "memory", "tests")
@@ -219,13 +220,18 @@ def peak_bytes(folder: Path, archive: Path) -> int:
     return 1024 * int(done.stdout.split()[-1])
 
 
-def memory_row(folder: Path, archive: Path, times: int) -> Row:
-    """On a gigabyte, and on many: the same files under other names."""
-    many = folder / "many"
-    many.mkdir()
+def linked(folder: Path, archive: Path, times: int) -> Path:
+    """The same files under other names, so many times over."""
+    folder.mkdir()
     for number in range(times):
         for path in sorted(archive.iterdir()):
-            os.link(path, many / f"{number:03d}-{path.name}")
+            os.link(path, folder / f"{number:03d}-{path.name}")
+    return folder
+
+
+def memory_row(folder: Path, archive: Path, times: int) -> Row:
+    """On a gigabyte, and on many."""
+    many = linked(folder / "many", archive, times)
     one, large = peak_bytes(folder, archive), peak_bytes(folder, many)
     return Row(
         f"peak resident bytes on 1 GB and on {times} GB of steps",
@@ -264,7 +270,8 @@ def measured(part: str, *, short: bool) -> Iterator[Row]:
         size = steps // 8 if part == "ten" else steps
         archive = written_archive(folder / "archive", profile, size, 1 if part == "ten" else 3)
         if part == "local":
-            yield from local_rows(folder, archive, steps, pairs)
+            large = linked(folder / "large", archive, LARGE)
+            yield from local_rows(folder, large, LARGE * steps, pairs)
         elif part == "ten":
             yield from ten_rows(folder, archive, pairs)
         elif part == "spark":

@@ -209,11 +209,14 @@ def _merged(parts: Path, units: Sequence[Unit]) -> Iterator[Any]:
     """The parts, several small ones at a time."""
     pa, _ = arrow()
     held: list[Any] = []
+    size = 0
     for unit in units:
         part = _part(parts / unit.name)
-        held += [] if part is None else [part]
-        if sum(table.nbytes for table in held) >= MERGED_BYTES:
+        if part is not None:
+            held.append(part)
+            size += part.nbytes
+        if size >= MERGED_BYTES:
             yield pa.concat_tables(held)
-            held = []
+            held, size = [], 0
     if held:
         yield pa.concat_tables(held)
