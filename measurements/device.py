@@ -75,7 +75,7 @@ def bare_loop(
     arrays = [ctypes.c_void_p(array.ctypes.data) for array in (rows, features, decisions)]
 
     def call() -> object:
-        return run(arrays[0], arrays[1], ctypes.c_size_t(len(rows)), arrays[2]), decisions
+        return run(arrays[0], arrays[1], ctypes.c_size_t(len(rows)), arrays[2]), decisions, features
 
     return call
 

@@ -58,34 +58,48 @@ class Replay:
         documents = {name: profile.to_json() for name, profile in self.profiles.items()}
         return _received, (documents, self.layout, self.decisions)
 
-    def __call__(
-        self, batches: Iterable[Any], *, name: str = "", first_row: int = 0
-    ) -> Iterator[Any]:
-        """Results of the streams that these batches hold, whole and in order.
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Results of the streams that these batches hold, whole and in order."""
+        return Runner(self).run(batches)
 
-        ``name`` is the stream's where the batches have no column of streams; errors count rows from
-        ``first_row``.
-        """
-        groups = _groups(self.profiles, self.layout)
-        rows, chunks = Rows(decisions=self.decisions), Chunks(self.layout, name, first_row)
+
+class Runner:
+    """A Replay's monitors, made once, for one sequence of batches after another.
+
+    Parameters
+    ----------
+    replay
+        What to run.
+    """
+
+    def __init__(self, replay: Replay) -> None:
+        self._replay = replay
+        self._groups = _groups(replay.profiles, replay.layout)
+
+    def run(self, batches: Iterable[Any], *, name: str = "", first_row: int = 0) -> Iterator[Any]:
+        """As Replay; `name` is the stream's where batches name none, errors count from a row."""
+        for group in self._groups:
+            group.clear()
+        decisions = self._replay.decisions
+        rows, chunks = Rows(decisions=decisions), Chunks(self._replay.layout, name, first_row)
         stream: str | None = None
         for batch in batches:
             for span in chunks.spans(batch):
                 if span.starts_stream:
-                    self._finish(stream, groups, rows)
+                    self._finish(stream, rows)
                     stream = span.stream
-                for group in groups:
-                    group.run(span, decisions=self.decisions)
+                for group in self._groups:
+                    group.run(span, decisions=decisions)
             if len(rows):
                 yield rows.batch()
-        self._finish(stream, groups, rows)
+        self._finish(stream, rows)
         if len(rows):
             yield rows.batch()
 
-    def _finish(self, stream: str | None, groups: "list[_Group]", rows: Rows) -> None:
+    def _finish(self, stream: str | None, rows: Rows) -> None:
         if stream is not None:
-            found = {name: row for group in groups for name, row in group.results()}
-            for name in self.profiles:
+            found = {name: row for group in self._groups for name, row in group.results()}
+            for name in self._replay.profiles:
                 rows.add(stream, name, **found[name])
 
 
@@ -139,9 +153,10 @@ class _Group:
         self._monitors = [DeviceMonitor(profile) for profile in profiles.values()]
         self._engines = [monitor.engine for monitor in self._monitors]
         self._taken = Steps(next(iter(profiles.values())).inputs, layout)
-        self._clear()
+        self.clear()
 
-    def _clear(self) -> None:
+    def clear(self) -> None:
+        """Nothing counted yet."""
         self._counts = np.zeros((len(self._engines), WIDTH), np.int64)
         self._said: list[NDArray[np.uint8]] = []
 
@@ -177,7 +192,7 @@ class _Group:
                     "decisions": None if said is None else said[number].tobytes(),
                 },
             )
-        self._clear()
+        self.clear()
 
 
 def _groups(profiles: Mapping[str, Profile], layout: Layout) -> list[_Group]:

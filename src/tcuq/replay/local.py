@@ -7,6 +7,7 @@ stream and profile, and `summary.json` their sums.
 
 import json
 import os
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
@@ -18,7 +19,7 @@ from tcuq.errors import StreamError
 from tcuq.profile import Profile
 from tcuq.progress import Progress
 from tcuq.replay.comparison import Comparison
-from tcuq.replay.function import Replay
+from tcuq.replay.function import Replay, Runner
 from tcuq.replay.results import schema_of
 from tcuq.replay.units import Source, Unit, arrow, sources_of
 from tcuq.version import __version__
@@ -62,12 +63,23 @@ def replay_files(
         Keep a byte a step, too.
     """
     sources = sources_of(paths)
-    replays = [Replay(profiles, source.layout, decisions) for source in sources]
+    replays = _replays(profiles, sources, decisions=decisions)
     folder = Path(output)
     _begin(folder, _run(profiles, sources, decisions=decisions))
     units = [unit for source in sources for unit in source.units]
     damage = _work(folder, units, replays, threads or os.cpu_count() or 1)
     return _finish(folder, units, damage, profiles, decisions=decisions)
+
+
+def _replays(
+    profiles: Mapping[str, Profile], sources: Sequence[Source], *, decisions: bool
+) -> list[Replay]:
+    """Each file's; one for all files that are laid out alike."""
+    found: list[Replay] = []
+    for source in sources:
+        alike = (replay for replay in found if replay.layout == source.layout)
+        found.append(next(alike, None) or Replay(profiles, source.layout, decisions))
+    return found
 
 
 def _run(
@@ -104,14 +116,23 @@ def _work(
     folder: Path, units: Sequence[Unit], replays: Sequence[Replay], threads: int
 ) -> list[Damage]:
     """Every unit that is not done yet; what is damaged, in the files' order."""
-    left = [unit for unit in units if not (folder / "parts" / unit.name).is_file()]
+    left = [unit for unit in units if _part(folder / "parts" / unit.name) is None]
     found: list[Damage | None] = []
+    # A thread makes its monitors once: that takes as long as a hundred chunks.
+    mine = threading.local()
+
+    def work(unit: Unit) -> Damage | None:
+        replay = replays[unit.number]
+        runners: dict[int, Runner] = mine.__dict__.setdefault("runners", {})
+        runner = runners.get(id(replay)) or runners.setdefault(id(replay), Runner(replay))
+        return _do(unit, replay, runner, folder)
+
     with (
         Progress("steps", total=sum(unit.steps for unit in left)) as progress,
         ThreadPoolExecutor(threads) as pool,
     ):
         try:
-            waiting = {pool.submit(_do, unit, replays[unit.number], folder): unit for unit in left}
+            waiting = {pool.submit(work, unit): unit for unit in left}
             for done in as_completed(waiting):
                 found.append(done.result())
                 progress.advance(waiting[done].steps)
@@ -122,7 +143,7 @@ def _work(
     return sorted(damage, key=lambda one: (one.file, one.first_row))
 
 
-def _do(unit: Unit, replay: Replay, folder: Path) -> Damage | None:
+def _do(unit: Unit, replay: Replay, runner: Runner, folder: Path) -> Damage | None:
     """One unit: its results in a file of their own, or what is wrong with it."""
     pa, parquet = arrow()
     try:
@@ -135,14 +156,29 @@ def _do(unit: Unit, replay: Replay, folder: Path) -> Damage | None:
                 columns=sorted(columns & set(schema.names)),
                 use_threads=False,
             )
-            made = replay(batches, name=unit.path.stem, first_row=unit.first_row)
+            made = runner.run(batches, name=unit.path.stem, first_row=unit.first_row)
             results = pa.Table.from_batches(made, schema_of(decisions=replay.decisions))
     except (StreamError, pa.ArrowException, OSError) as error:
         said = next(iter(str(error).splitlines()), type(error).__name__)[:300]
         return Damage(str(unit.path), unit.first_row, unit.rows, said)
-    with written_whole(folder / "parts" / unit.name) as out:
-        parquet.write_table(results, out, compression="zstd")
+    # Not synced to the disk, which would take longer than the work: a part that a power cut leaves
+    # torn has no footer, and is not taken for done.
+    part = folder / "parts" / unit.name
+    aside = part.with_suffix(".aside")
+    with pa.ipc.new_file(str(aside), results.schema) as writer:
+        writer.write_table(results)
+    aside.replace(part)
     return None
+
+
+def _part(path: Path) -> Any:  # noqa: ANN401 - pyarrow has no types
+    """The results in a part; None if it is missing or torn."""
+    pa, _ = arrow()
+    try:
+        with pa.ipc.open_file(str(path)) as file:
+            return file.read_all()
+    except (pa.ArrowException, OSError):
+        return None
 
 
 def _finish(
@@ -171,13 +207,16 @@ def _finish(
 
 def _merged(parts: Path, units: Sequence[Unit]) -> Iterator[Any]:
     """The parts, several small ones at a time."""
-    pa, parquet = arrow()
+    pa, _ = arrow()
     held: list[Any] = []
+    size = 0
     for unit in units:
-        if (parts / unit.name).is_file():
-            held.append(parquet.read_table(parts / unit.name))
-        if sum(table.nbytes for table in held) >= MERGED_BYTES:
+        part = _part(parts / unit.name)
+        if part is not None:
+            held.append(part)
+            size += part.nbytes
+        if size >= MERGED_BYTES:
             yield pa.concat_tables(held)
-            held = []
+            held, size = [], 0
     if held:
         yield pa.concat_tables(held)

@@ -19,7 +19,7 @@ from tcuq.device import DeviceMonitor
 from tcuq.errors import FitError, StreamError
 from tcuq.profile import Profile
 from tcuq.replay.comparison import Comparison
-from tcuq.replay.function import Replay, Steps
+from tcuq.replay.function import Replay, Runner, Steps
 from tcuq.replay.layout import Chunks
 from tcuq.replay.reference import Reference, terms_of
 from tcuq.replay.units import Source, Unit, arrow, sources_of
@@ -111,7 +111,8 @@ class _Crew:
         found = Comparison(profiles)
 
         def run(unit: Unit, source: Source, batches: Iterable[Any]) -> Any:  # noqa: ANN401
-            return list(Replay(profiles, source.layout)(batches, name=unit.path.stem))
+            runner = Runner(Replay(profiles, source.layout))
+            return list(runner.run(batches, name=unit.path.stem))
 
         for batches in self._each(run):
             found.take(pa.Table.from_batches(batches))
@@ -121,7 +122,8 @@ class _Crew:
         """Streams on which the profile alarmed, even once."""
 
         def run(unit: Unit, source: Source, batches: Iterable[Any]) -> list[str]:
-            made = Replay({"": profile}, source.layout)(batches, name=unit.path.stem)
+            runner = Runner(Replay({"": profile}, source.layout))
+            made = runner.run(batches, name=unit.path.stem)
             rows = [row for batch in made for row in batch.select(["stream", "alarms"]).to_pylist()]
             return [row["stream"] for row in rows if row["alarms"]]
 

@@ -50,9 +50,10 @@ def replay_frame(
         raise MissingExtraError("pyspark", "spark") from None
     replay = Replay(profiles, layout, decisions)
     frame.sparkSession.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", BATCH_ROWS)
+    keys = [key for key in KEYS if key in frame.columns]  # `recording` may be left out
     if not together:
-        frame = frame.repartition("stream").sortWithinPartitions(*KEYS)
-    chunks = frame.select(*KEYS, "steps", *layout.columns)
+        frame = frame.repartition("stream").sortWithinPartitions(*keys)
+    chunks = frame.select(*keys, "steps", *layout.columns)
 
     def run(batches: Iterable[Any]) -> Iterator[Any]:
         return replay(batches)

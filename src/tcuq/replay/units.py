@@ -26,7 +26,7 @@ class Unit:
     @property
     def name(self) -> str:
         """Of the file of its results."""
-        return f"{self.number:05d}-{self.groups[0]:06d}.parquet"
+        return f"{self.number:05d}-{self.groups[0]:06d}.arrow"
 
 
 @dataclass(frozen=True, slots=True)
