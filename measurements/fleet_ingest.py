@@ -37,7 +37,7 @@ HERE = Path(__file__).parent
 # Why, where a row may fail.
 REASONS = {
     "2 workers, 200 records a message, records a second": (
-        "broker, load, workers and PostgreSQL share two cores; 91,210 in a run before write-ahead was"
+        "broker, load, workers and PostgreSQL share two cores; 91,210 in a run before the log was"
         " compressed, which larger fleets need"
     ),
 }
