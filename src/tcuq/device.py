@@ -30,14 +30,14 @@ IDENTITY = {"device": 64, "firmware": 32, "boot": 32, "sequence": 32, "epoch": 1
 class DeviceMonitor:
     """The integer runtime in C, with the methods of Monitor.
 
+    Posteriors and features are quantised as the firmware must: posteriors to uint8 in 1/256,
+    features to int8 in the profile's ``feature_scale``. Arrays that are uint8 and int8 already are
+    taken to be quantised so, and pass as they are.
+
     Parameters
     ----------
     profile
         From ``tcuq.fit`` or ``Profile.load``.
-
-    Posteriors and features are quantised as the firmware must: posteriors to uint8 in 1/256,
-    features to int8 in the profile's ``feature_scale``. Arrays that are uint8 and int8 already are
-    taken to be quantised so, and pass as they are.
 
     Examples
     --------
