@@ -153,8 +153,7 @@ INTRODUCTION = """# The paper's claims, measured
 Made by `python -m benchmark.report` from `benchmark/results`; do not edit. The paper: Lamaakal et
 al., *TCUQ: Single-Pass Uncertainty Quantification from Temporal Consistency with Streaming
 Conformal Calibration for TinyML*. TCUQ here is its score on a network trained with
-temporal-assistance exits (`tcuq assisted`; on CIFAR-10, where it was not trained, on the plain
-network), fitted with free signs, as the paper fits it.
+temporal-assistance exits (`tcuq assisted`), fitted with free signs, as the paper fits it.
 *Reproduced*: it holds in every case shown; *partly*: in some; *refuted*: in none. Where TCUQ is
 said to lead, a difference up to 0.005 is a tie. Where no ± stands, one network of a kind was
 trained so far, and the verdict is provisional.
