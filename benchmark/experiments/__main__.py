@@ -2,38 +2,12 @@
 """Run experiments: `python -m benchmark.experiments detection mnist hapt`."""
 
 import argparse
-import time
-from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 
-from benchmark.experiments.ablations import ablations
-from benchmark.experiments.alarm import alarm
-from benchmark.experiments.choosing import choosing
-from benchmark.experiments.cost import cost
-from benchmark.experiments.detection import detection
-from benchmark.experiments.result import Row, write
-from benchmark.experiments.streaming import streaming
-from benchmark.experiments.transfer import transfer
+from benchmark.experiments.tasks import EXPERIMENTS, done
 from benchmark.scenes.tasks import MAKERS
-
-EXPERIMENTS: Mapping[str, Callable[[str], tuple[list[Row], dict[str, str]]]] = {
-    "choosing": choosing,
-    "detection": detection,
-    "transfer": transfer,
-    "ablations": ablations,
-    "streaming": streaming,
-    "cost": cost,
-    "alarm": alarm,
-}
-
-
-def done(experiment: str, task: str) -> str:
-    """One task of an experiment, written as soon as it is there."""
-    begun = time.monotonic()
-    rows, networks = EXPERIMENTS[experiment](task)
-    return str(write(experiment, task, rows, begun=begun, networks=networks))
 
 
 def main() -> None:
