@@ -17,8 +17,6 @@ from benchmark.scores.table import SCORES, Entry
 from benchmark.seen import Seen
 
 SEVERITIES_OF = {"cifar10": (1, 2, 3, 4, 5), "speech": (1, 2, 3, 4, 5)}
-# Shuffled streams of these were not run yet: with their networks they take an hour.
-KINDS_OF: Mapping[str, tuple[Kind, ...]] = dict.fromkeys(("cifar10",), ("coherent",))
 SCENES: tuple[Name, ...] = ("calibration", "development", "identity", "drop", "ood")
 JUDGED_ON = SCENES[2:]
 # Networks whose scores learn nothing from calibration: they need not look at it.
@@ -28,7 +26,7 @@ JUDGED_ONLY = frozenset({"members", "exits", "exits-light", "hydra", "dropout", 
 def detection(task: str) -> tuple[list[Row], dict[str, str]]:
     """Rows by score, kind of stream and seed; and the networks behind them."""
     rows: list[Row] = []
-    for kind in KINDS_OF.get(task, KINDS):
+    for kind in KINDS:
         for seed in seeds_of(task):
             rows += judged_rows(task, kind, seed, SCORES)
     return rows, networks_of(task, SCORES)
