@@ -19,8 +19,8 @@ import psycopg
 
 from result import Row, arguments, report
 from tcuq.fleet.servers import Broker, Postgres
+from tcuq.record import COUNTERS
 
-COUNTERS = ("steps", "abstained", "denied", "exceeded", "alarms")
 COMMAND = [sys.executable, "-m", "tcuq.cli", "fleet"]
 WORKERS = 2
 

@@ -40,6 +40,7 @@ _FIELDS: tuple[tuple[Any, ...], ...] = (
     ("histogram", "<u2", (16,)),
 )
 RECORD = np.dtype([*_FIELDS])
+COUNTERS = ("steps", "abstained", "denied", "exceeded", "alarms")  # cumulative since boot
 CHECKED = RECORD.itemsize  # bytes that the checksum covers
 PLAIN = np.dtype([*_FIELDS, ("checksum", "<u4")])
 SIGNED = np.dtype([*_FIELDS, ("key", "u1"), ("tag", "u1", (12,))])

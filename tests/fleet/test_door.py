@@ -16,8 +16,9 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import content_type_conformance, status_code_conformance
-from sending import common, records_of, wait_for
+from sending import records_of, wait_for
 
+from fleet_load import stored_part
 from tcuq.fleet.ingest.door import MAX_BODY, Entrance, make_app, served
 from tcuq.fleet.ingest.gauges import Gauges
 from tcuq.fleet.servers import Postgres, free_port
@@ -55,7 +56,7 @@ def test_a_batch_is_answered_after_it_is_stored(door: str, store: Store) -> None
     answer = sent(door, records.tobytes())
     assert answer.status_code == 200
     told = np.frombuffer(answer.content, ACK)
-    assert set(told["device"].tolist()) == set(common(records)["device"].tolist())
+    assert set(told["device"].tolist()) == set(stored_part(records)["device"].tolist())
     row = store.connection.execute("SELECT sum(steps) FROM cohorts").fetchone()
     assert row == (50_000,)
 

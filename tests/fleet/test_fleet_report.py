@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sending import common, sealed
 
+from fleet_load import sealed, stored_part
 from tcuq.cli import main
 from tcuq.fleet.judge.verdict import Rules, judge
-from tcuq.fleet.report.folder import COUNTERS, read_folder
+from tcuq.fleet.report.folder import read_folder
 from tcuq.fleet.report.summary import report
 from tcuq.fleet.store.batch import Batch
 from tcuq.fleet.store.tables import Store
-from tcuq.record import PLAIN, Reason
+from tcuq.record import COUNTERS, PLAIN, Reason
 
 Array = NDArray[Any]
 
@@ -63,7 +63,7 @@ def test_a_folder_counts_and_judges_as_the_store_does(tmp_path: Path, store: Sto
         write(tmp_path / site, sealed(records), rng)
         for sequence in np.unique(records["sequence"] + 100 * records["boot"]):
             now = records[records["sequence"] + 100 * records["boot"] == sequence]
-            store.put(Batch.of([(common(now), store.site(site))]))
+            store.put(Batch.of([(stored_part(now), store.site(site))]))
     fleet = read_folder(tmp_path)
     rows = store.connection.execute(
         "SELECT profile, firmware, name, sum(steps), sum(abstained), sum(alarms)"

@@ -7,8 +7,9 @@ from contextlib import AbstractContextManager, contextmanager
 
 import psycopg
 import pytest
-from sending import Sender, records_of, sealed, wait_for
+from sending import Sender, records_of, wait_for
 
+from fleet_load import sealed
 from tcuq.fleet.ingest.worker import Worker
 from tcuq.fleet.mqtt import Link, Place
 from tcuq.fleet.servers import Broker, Postgres
@@ -145,6 +146,21 @@ def test_a_worker_waits_for_a_database_that_is_away(
         wait_for(lambda: len(sender.told) == 99)
     with psycopg.connect(database) as connection:
         assert connection.execute("SELECT sum(steps) FROM cohorts").fetchone() == (9900,)
+
+
+def test_waiting_for_the_database_used_up_the_devices_quotas(
+    working: Running, broker: Broker, postgres: Postgres, store: Store
+) -> None:
+    """A batch that is tried again is counted once: devices within their quota are stored."""
+    store.connection.close()
+    with working(quota=2) as worker, Sender(broker.port) as sender:
+        postgres.stop("immediate")
+        sender.send(records_of(range(20)))
+        sample = worker.gauges.registry.get_sample_value
+        lost = {"server": "database"}
+        wait_for(lambda: (sample("tcuq_ingest_failures_total", lost) or 0) >= 4)
+        postgres.start()
+        wait_for(lambda: len(sender.told) == 20)
 
 
 def test_a_worker_finds_a_broker_that_comes_back(

@@ -20,9 +20,10 @@ from tcuq.cli import main
 from tcuq.errors import FleetError, InputError
 from tcuq.fleet.mqtt import Link, Message, Place, answer
 from tcuq.fleet.servers import Broker
-from tcuq.fleet.simulate.devices import COUNTERS, Devices, Plan
+from tcuq.fleet.simulate.devices import Devices, Plan
 from tcuq.fleet.simulate.run import Outcome, Wire, simulate, write_truth
 from tcuq.fleet.wire import SHARED, parse, stored_topic
+from tcuq.record import COUNTERS
 
 RECORD_BYTES = 87
 COMMAND = (sys.executable, "-m", "tcuq.cli", "fleet", "simulate")

@@ -15,8 +15,9 @@ from pathlib import Path
 import httpx
 import psycopg
 import pytest
-from sending import common, records_of, wait_for
+from sending import records_of, wait_for
 
+from fleet_load import stored_part
 from tcuq.cli import main
 from tcuq.fleet.servers import Postgres, free_port, program
 from tcuq.fleet.store.batch import Batch
@@ -102,16 +103,17 @@ def test_a_dump_taken_while_records_come_is_made_whole_by_the_next_ones(
 ) -> None:
     """Restored elsewhere, the next record of each device brings its counters up to date."""
     site = store.site("berlin")
-    store.put(Batch.of([(common(records_of(range(100))), site)]))
+    store.put(Batch.of([(stored_part(records_of(range(100))), site)]))
     dump = tmp_path / "fleet.dump"
     subprocess.run([program("pg_dump"), "-Fc", "-f", dump, database], check=True)
-    store.put(Batch.of([(common(records_of(range(100), sequence=1)), site)]))
+    store.put(Batch.of([(stored_part(records_of(range(100), sequence=1)), site)]))
     with psycopg.connect(postgres.url, autocommit=True) as maintenance:
         maintenance.execute("DROP DATABASE IF EXISTS restored WITH (FORCE)")
         maintenance.execute("CREATE DATABASE restored")
     restored = postgres.url.removesuffix("fleet") + "restored"
     subprocess.run([program("pg_restore"), "-d", restored, dump], check=True)
     with Store(restored) as other:
-        other.put(Batch.of([(common(records_of(range(100), sequence=2)), other.site("berlin"))]))
+        newest = stored_part(records_of(range(100), sequence=2))
+        other.put(Batch.of([(newest, other.site("berlin"))]))
         row = other.connection.execute("SELECT sum(steps), count(*) FROM cohorts").fetchone()
     assert row == (100 * 300, 1)

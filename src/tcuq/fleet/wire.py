@@ -21,7 +21,8 @@ STORED_FILTER = "tcuq/+/+/stored"
 
 Kind = Literal["record", "records", "stored"]
 
-_NAME = re.compile(r"[a-z0-9-]{1,32}")
+NAME = "[a-z0-9-]{1,32}"  # of a site or a gateway
+_NAME = re.compile(NAME)
 _DEVICE = re.compile(r"[0-9a-f]{16}")
 _FIRMWARE = re.compile(r"(\d{1,3})\.(\d{1,3})(?:\.(\d{1,5}))?")
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from paho.mqtt import client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 
+from fleet_load import sealed
 from tcuq.fleet.wire import ACK
-from tcuq.record import CHECKED, PLAIN, RECORD
-from tcuq.runtime import checksums
+from tcuq.record import PLAIN
 
 Array = NDArray[Any]
 WAIT_S = 30.0
@@ -26,21 +26,6 @@ def records_of(devices: Iterable[int], boot: int = 1, sequence: int = 0) -> Arra
     made["steps"], made["abstained"] = 100 * (sequence + 1), 10 * (sequence + 1)
     made["histogram"][:, 3] = made["steps"]
     return sealed(made)
-
-
-def sealed(records: Array) -> Array:
-    """With their checksums right."""
-    rows = records.view(np.uint8).reshape(len(records), -1)
-    found = np.empty(len(records), np.uint32)
-    checksums(rows, rows.shape[1], CHECKED, found)
-    records["checksum"] = found
-    return records
-
-
-def common(records: Array) -> Array:
-    """The part of them that is stored."""
-    rows = records.view(np.uint8).reshape(len(records), -1)
-    return rows[:, :CHECKED].copy().view(RECORD)[:, 0]
 
 
 class Sender:

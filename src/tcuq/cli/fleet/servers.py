@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 DATABASE = "postgresql://localhost/tcuq"
 BROKER = "mqtt://127.0.0.1"
-PORTS = {"mqtt": 1883, "mqtts": 8883}
 MAX_FILE_BYTES = 1 << 20
 
 
@@ -42,6 +41,7 @@ def add_broker(parser: argparse.ArgumentParser) -> None:
 def broker_place(asked: argparse.Namespace) -> "Place":
     """The broker that was asked for."""
     from tcuq.fleet.mqtt import Place
+    from tcuq.watch.mqtt import PORTS
 
     parts = urlsplit(asked.broker)
     try:

@@ -14,10 +14,8 @@ from tcuq.errors import FleetError, InputError, MissingExtraError
 from tcuq.fleet.ingest.gauges import Gauges
 from tcuq.fleet.ingest.intake import Intake, Taken
 from tcuq.fleet.mqtt import Message
-from tcuq.fleet.store.batch import Batch
-from tcuq.fleet.store.migrate import migrate
-from tcuq.fleet.store.tables import Store
-from tcuq.fleet.wire import ACK, MAX_RECORDS, records_topic
+from tcuq.fleet.store.tables import StandingStore
+from tcuq.fleet.wire import ACK, MAX_RECORDS, NAME, records_topic
 from tcuq.record import SIGNED, Keys
 from tcuq.version import __version__
 
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 MAX_CONNECTIONS = 200
 MAX_BODY = MAX_RECORDS * SIGNED.itemsize
 OCTETS = "application/octet-stream"
-NAMED = r"^[a-z0-9-]{1,32}$"
+NAMED = f"^{NAME}$"
 BODY = {
     "required": True,
     "content": {OCTETS: {"schema": {"type": "string", "format": "binary"}}},
@@ -61,11 +59,10 @@ class Entrance:
         keys: Keys | None = None,
         quota: int = 120,
     ) -> None:
-        self._database = database
         self._tokens = dict(tokens)
         self._lock = threading.Lock()
-        self._store: Store | None = None
-        self._intake = Intake(self._site, self._tokens, keys, quota)
+        self._store = StandingStore(database)
+        self._intake = Intake(self._tokens, keys, quota)
 
     def permits(self, gateway: str, token: str) -> bool:
         """Whether this token is the gateway's; takes as long if there is no such gateway."""
@@ -80,21 +77,11 @@ class Entrance:
         with self._lock:
             try:
                 taken = self._intake.take([message])
-                batch = Batch.of(taken.parts)
-                told = self._opened().put(batch, taken.letters)
+                _, told = self._store.put(taken.parts, taken.letters)
             except psycopg.OperationalError as error:
-                self._store = None
+                self._store.close()
                 raise FleetError(f"the database: {error}") from None
         return taken, told.tobytes()
-
-    def _site(self, name: str) -> int:
-        return self._opened().site(name)
-
-    def _opened(self) -> Store:
-        if self._store is None:
-            self._store = Store(self._database)
-            migrate(self._store.connection)
-        return self._store
 
 
 def make_app(entrance: Entrance, gauges: Gauges) -> "FastAPI":

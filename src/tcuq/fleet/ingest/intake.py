@@ -58,7 +58,7 @@ class Quota:
 class Taken:
     """What a heap of messages came to."""
 
-    parts: list[tuple[Array, int]] = field(default_factory=list)
+    parts: list[tuple[Array, str]] = field(default_factory=list)  # records and their site
     letters: list[tuple[Reason, str, bytes]] = field(default_factory=list)
     refused: Counter[Reason] = field(default_factory=Counter)
     # Who is answered: for each part the topics of its records, or the one of its gateway.
@@ -91,8 +91,6 @@ class Intake:
 
     Parameters
     ----------
-    site
-        The number of a site's name.
     gateways
         Names that may send for other devices.
     keys
@@ -103,13 +101,11 @@ class Intake:
 
     def __init__(
         self,
-        site: Callable[[str], int],
         gateways: Collection[str] = (),
         keys: Keys | None = None,
         quota: int = 120,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._site = site
         self._gateways = frozenset(gateways)
         self._keys = keys
         self._quota = Quota(quota)
@@ -147,7 +143,7 @@ class Intake:
         reasons = checked(rows, self._keys)
         reasons[(reasons == Reason.FINE) & (heard != records["device"])] = Reason.DEVICE
         kept = self._kept(taken, records, reasons, lambda i: same[i][1])
-        taken.parts.append((records[kept], self._site(site)))
+        taken.parts.append((records[kept], site))
         taken.topics.append([stored_topic(site, same[i][0].name) for i in kept])
 
     def _take_gateway(self, taken: Taken, topic: Topic, message: Message) -> None:
@@ -169,7 +165,7 @@ class Intake:
             kept = self._kept(
                 taken, records, reasons, lambda i: Message(message.topic, rows[i].tobytes(), 0)
             )
-            taken.parts.append((records[kept], self._site(topic.site)))
+            taken.parts.append((records[kept], topic.site))
             taken.topics.append(stored_topic(topic.site, topic.name))
 
     def _kept(

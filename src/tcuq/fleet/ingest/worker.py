@@ -13,15 +13,16 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from threading import Event
-from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tcuq.errors import FleetError
 from tcuq.fleet.ingest.gauges import Gauges
-from tcuq.fleet.ingest.intake import Intake
+from tcuq.fleet.ingest.intake import Intake, Taken
 from tcuq.fleet.mqtt import Link, Message
 from tcuq.fleet.store.batch import Batch
-from tcuq.fleet.store.migrate import migrate
-from tcuq.fleet.store.tables import Store
+from tcuq.fleet.store.tables import StandingStore
 from tcuq.record import PLAIN, Keys
 
 log = logging.getLogger("tcuq.fleet.ingest")
@@ -97,11 +98,10 @@ class Worker:
     ) -> None:
         self.gauges = Gauges()
         self.stopping = Event()
-        self._database = database
         self._open_link = link
         self._limits = limits
-        self._store: Store | None = None
-        self._intake = Intake(self._site, gateways, keys, quota)
+        self._store = StandingStore(database)
+        self._intake = Intake(gateways, keys, quota)
 
     def run(self) -> None:
         """Work until `stopping` is set; what was taken by then is stored and acknowledged."""
@@ -118,8 +118,7 @@ class Worker:
                     self.gauges.failures.labels("broker").inc()
                     delay_s = backed_off(delay_s)
                     log.warning("%s; again in %.1f s", error, delay_s)
-        if self._store is not None:
-            self._store.connection.close()
+        self._store.close()
 
     def _work(self, link: Link, storing: ThreadPoolExecutor) -> None:
         """Gather a batch while the one before is stored; acknowledge each after its COMMIT."""
@@ -152,24 +151,24 @@ class Worker:
 
     def _stored(self, heap: "Heap") -> "tuple[Heap, bytes]":
         """Store messages, however long the database is away; what to answer."""
-        taken = self._with_database(lambda: self._intake.take(heap.messages))
-        batch = Batch.of(taken.parts)
+        taken = self._intake.take(heap.messages)
         began = time.monotonic()
-        told = self._with_database(lambda: self._opened().put(batch, taken.letters))
+        batch, told = self._put(taken)
         self.gauges.commit.observe(time.monotonic() - began)
         self.gauges.batch.observe(len(batch.records))
         self.gauges.count(taken, len(batch.rows))
         return heap, taken.answers(told[batch.rows])
 
-    def _with_database(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401 - what work gives
+    def _put(self, taken: Taken) -> tuple[Batch, NDArray[np.void]]:
+        """As the store does, again and again until it is there."""
         import psycopg
 
         delay_s = 0.0
         while True:
             try:
-                done = work()
+                done = self._store.put(taken.parts, taken.letters)
             except psycopg.OperationalError as error:
-                self._store = None
+                self._store.close()
                 self.gauges.database.set(0)
                 self.gauges.failures.labels("database").inc()
                 delay_s = backed_off(delay_s)
@@ -179,15 +178,6 @@ class Worker:
             else:
                 self.gauges.database.set(1)
                 return done
-
-    def _site(self, name: str) -> int:
-        return self._opened().site(name)
-
-    def _opened(self) -> Store:
-        if self._store is None:
-            self._store = Store(self._database)
-            migrate(self._store.connection)
-        return self._store
 
 
 def backed_off(delay_s: float) -> float:

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from tcuq.errors import InputError
 from tcuq.fleet.simulate.simulator import Simulator
 from tcuq.fleet.wire import ACK, firmware_code
+from tcuq.record import COUNTERS, PLAIN
 
-RECORD_BYTES = 87
+RECORD_BYTES = PLAIN.itemsize
 HOUR_S = 3600
 NEVER = 2**32 - 1  # the hour in which a device that never drifts does
-COUNTERS = ("steps", "abstained", "denied", "exceeded", "alarms")
 PROFILES = (0x5EED0001, 0x5EED0002)
 MAX_DEVICES = 50_000_000
 MAX_WAIT_S = 65535

@@ -7,14 +7,15 @@ of order or through another worker changes nothing twice.
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, LiteralString, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tcuq.errors import MissingExtraError
-from tcuq.fleet.store.batch import COLUMNS, Batch
+from tcuq.fleet.store.batch import COLUMNS, Array, Batch
+from tcuq.fleet.store.migrate import migrate
 from tcuq.fleet.wire import ACK
 from tcuq.record import Reason
 
@@ -178,6 +179,34 @@ class Store:
                 for device, boot, sequence in cursor.execute(ELSEWHERE, {"round": turn}):
                     told[place[device % 2**64]] = (device % 2**64, boot, sequence)
         return told
+
+
+class StandingStore:
+    """A store that is opened when it is needed, and anew after its connection was lost."""
+
+    def __init__(self, database: str) -> None:
+        self._database = database
+        self._store: Store | None = None
+
+    def put(
+        self, parts: Sequence[tuple[Array, str]], letters: Iterable[tuple[Reason, str, bytes]]
+    ) -> tuple[Batch, NDArray[np.void]]:
+        """Store records with the names of their sites; the batch, and as `Store.put` answers."""
+        store = self._opened()
+        batch = Batch.of([(records, store.site(name)) for records, name in parts])
+        return batch, store.put(batch, letters)
+
+    def close(self) -> None:
+        """End the connection, if there is one; the next `put` makes another."""
+        if self._store is not None:
+            self._store.connection.close()
+            self._store = None
+
+    def _opened(self) -> Store:
+        if self._store is None:
+            self._store = Store(self._database)
+            migrate(self._store.connection)
+        return self._store
 
 
 def _letter(reason: Reason, topic: str, payload: bytes) -> tuple[bytes, int, str, bytes]:
