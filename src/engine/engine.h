@@ -99,7 +99,14 @@ bool inputs_quantized(const engine *self, const inputs *in, Py_ssize_t begin, Py
 int decisions_read(engine *self, PyObject *type, PyObject *outcomes, PyObject *alarms);
 PyObject *decision_of(const engine *self, const tcuq_decision *said);
 
-/* steps.c: the methods that take steps. */
+/* What is done with the device's bytes of steps from `begin` on; `out` is its own. */
+typedef void (*consumer)(const engine *self, const uint8_t *posteriors, const int8_t *features,
+                         Py_ssize_t begin, Py_ssize_t count, void *const *out);
+
+/* steps.c: all steps, block by block, without the GIL: how many before a number broke its rule. */
+Py_ssize_t consume(engine *self, const inputs *in, consumer each, void *const *out);
+
+/* The methods that take steps. */
 PyObject *engine_step(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *engine_signals(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *engine_takes(PyObject *self, PyObject *const *args, Py_ssize_t count);

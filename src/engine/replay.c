@@ -146,12 +146,16 @@ static void decide(share *one, const share *all, tcuq_signals *signals, size_t s
     }
 }
 
-static void replay_block(party *all, const uint8_t *posteriors, const int8_t *features, size_t steps)
+static void replay_block(const engine *self, const uint8_t *posteriors, const int8_t *features,
+                         Py_ssize_t begun, Py_ssize_t steps, void *const *out)
 {
-    const tcuq_profile *profile = &all->shares[0].of->profile;
+    party *all = out[0];
+    const tcuq_profile *profile = &self->profile;
+    const size_t left = (size_t)steps;
+    (void)begun;
     tcuq_signals signals[SHARED];
-    for (size_t begin = 0u; begin < steps; begin += SHARED) {
-        const size_t count = (steps - begin < SHARED) ? steps - begin : SHARED;
+    for (size_t begin = 0u; begin < left; begin += SHARED) {
+        const size_t count = (left - begin < SHARED) ? left - begin : SHARED;
         observe(all, &posteriors[begin * profile->classes],
                 (features == NULL) ? NULL : &features[begin * profile->width], count, signals);
         for (size_t k = 0u; k < all->count; k++) {
@@ -180,23 +184,10 @@ static void hand_on(const party *all)
 
 static Py_ssize_t replay_all(party *all, const inputs *in)
 {
-    const engine *self = all->shares[0].of;
-    Py_ssize_t begin = 0;
-    Py_BEGIN_ALLOW_THREADS
-    while (begin < in->steps) {
-        const Py_ssize_t left = in->steps - begin;
-        const Py_ssize_t count = (left < self->block) ? left : self->block;
-        const uint8_t *posteriors;
-        const int8_t *features;
-        if (!inputs_quantized(self, in, begin, count, &posteriors, &features)) {
-            break;
-        }
-        replay_block(all, posteriors, features, (size_t)count);
-        begin += count;
-    }
+    void *const out[] = {all};
+    const Py_ssize_t done = consume(all->shares[0].of, in, replay_block, out);
     hand_on(all);
-    Py_END_ALLOW_THREADS
-    return begin;
+    return done;
 }
 
 /* ---- Python's side ---- */

@@ -90,10 +90,6 @@ static const struct {
     {"alarm", 1},
 };
 
-/* What becomes of a block of steps, quantised, the first of which is `begin`. */
-typedef void (*consumer)(const engine *self, const uint8_t *posteriors, const int8_t *features,
-                         Py_ssize_t begin, Py_ssize_t count, void *const *out);
-
 static void decide(const engine *self, const uint8_t *posteriors, const int8_t *features,
                    Py_ssize_t begin, Py_ssize_t count, void *const *out)
 {
@@ -149,8 +145,7 @@ static void copy(const engine *self, const uint8_t *posteriors, const int8_t *fe
     }
 }
 
-/* All steps, block by block, without the GIL: how many before a number broke its rule. */
-static Py_ssize_t consume(engine *self, const inputs *in, consumer each, void *const *out)
+Py_ssize_t consume(engine *self, const inputs *in, consumer each, void *const *out)
 {
     Py_ssize_t begin = 0;
     self->busy = 1;
