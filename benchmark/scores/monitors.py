@@ -11,14 +11,21 @@ from benchmark.seen import Seen
 from tcuq import CalibrationWarning, DeviceMonitor, Monitor, Profile, TermPlan, fit
 
 DOUBT = TermPlan("low_confidence", cap=8.0)
+ODDS = TermPlan("low_confidence", scale="odds")
 
 
 def five_terms(
-    novelty: float, usual: float, still: float, flips: float, *, novelty_cap: float = 4.0
+    novelty: float,
+    usual: float,
+    still: float,
+    flips: float,
+    *,
+    novelty_cap: float = 4.0,
+    doubt: TermPlan = DOUBT,
 ) -> tuple[TermPlan, ...]:
     """Low confidence, and with these weights: novelty, its mean, labels that stopped, flips."""
     return (
-        DOUBT,
+        doubt,
         TermPlan("novelty", dead=4.0, cap=novelty_cap, weight=novelty),
         TermPlan("novelty", ewma=5, dead=6.0, cap=2.0, weight=usual),
         TermPlan("inconsistency", tail="lower", ewma=5, dead=6.0, cap=2.0, weight=still),

@@ -37,6 +37,7 @@ ANCHORED = (DOUBT, TermPlan("novelty", dead=4.0))
 N = five_terms(0.5, 1.5, 1.5, 0.25)
 H = five_terms(0.5, 0.5, 0.5, 0.5)
 M = five_terms(0.5, 1.0, 1.0, 0.25)
+R1 = five_terms(1.0, 0.5, 0.5, 0.5, novelty_cap=12.0)
 
 SINGLE_PASS: Mapping[str, Entry] = {
     "max_prob": Entry(lambda: Posterior("max_prob")),
@@ -68,6 +69,7 @@ OURS: Mapping[str, Entry] = {
     "N": _monitored(terms=N),
     "H": _monitored(terms=H),
     "M": _monitored(terms=M),
+    "R1": _monitored(terms=R1),
     "NL": _monitored(labelled=True, terms=N),
     "recommended": _monitored(),
     "recommended labelled": _monitored(labelled=True),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The profile: every number a monitor needs, calibrated once, frozen, versioned and hashed.
 
-Format `tcuq.profile/1` is profile.schema.json beside this file; what one member owes another is
+Format `tcuq.profile/2` is profile.schema.json beside this file; what one member owes another is
 checked here.
 """
 
@@ -41,7 +41,7 @@ from tcuq.settings import (
     ThresholdSettings,
 )
 
-FORMAT = "tcuq.profile/1"
+FORMAT = "tcuq.profile/2"
 MAX_FILE_BYTES = 64 << 20
 
 T = TypeVar("T")
@@ -128,7 +128,7 @@ class Profile:
 
 @cache
 def profile_schema() -> Mapping[str, Any]:
-    """The JSON Schema of `tcuq.profile/1`, as shipped."""
+    """The JSON Schema of `tcuq.profile/2`, as shipped."""
     text = resources.files("tcuq").joinpath("profile.schema.json").read_text("utf-8")
     schema: dict[str, Any] = json.loads(text)
     return MappingProxyType(schema)

@@ -4,7 +4,7 @@
 tcuq, the paper's: U = sigmoid(w · [divergence, instability, inconsistency, doubt] + bias),
 risk = mix · U + (1 - mix) · (1 - confidence). anchored, ours: risk = sigmoid(sum + bias), the sum
 over terms of weight · clip(bits - dead, 0, cap), bits the surprise of a signal against the
-calibration stream.
+calibration stream, or the log-odds of an error by the classifier's own confidence.
 """
 
 import numpy as np

@@ -103,10 +103,11 @@ class TcuqScoreSettings:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One signal's surprise, in bits, against the calibration stream."""
+    """One signal's surprise, in bits, against the calibration stream; or the odds of an error."""
 
     signal: Signal
     tail: Literal["upper", "lower"]
+    scale: Literal["surprise", "odds"]
     ewma: int | None
     start: float
     dead: float

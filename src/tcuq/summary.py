@@ -70,6 +70,7 @@ def _score_lines(score: TcuqScoreSettings | AnchoredScoreSettings) -> Iterator[s
         return
     listed = " + ".join(
         f"{term.weight:.3g}·{term.signal}"
+        + (" odds" if term.scale == "odds" else "")
         + (f"(ewma 1/{1 << term.ewma})" if term.ewma else "")
         + (" low" if term.tail == "lower" else "")
         for term in score.terms

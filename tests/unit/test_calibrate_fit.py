@@ -8,7 +8,7 @@ import pytest
 
 import tcuq
 from tcuq.calibrate.fit import FEWEST_STEPS
-from tcuq.calibrate.presets import LABELLED_TERMS
+from tcuq.calibrate.presets import TERMS
 from tcuq.demo import demo_stream
 from tcuq.settings import AnchoredScoreSettings, TcuqScoreSettings
 from tcuq.summary import summary
@@ -95,11 +95,11 @@ def test_history_does_not_cross_recordings(synthetic: Synthetic) -> None:
 
 @quietly
 def test_development_sets_the_weights(synthetic: Synthetic) -> None:
-    """Labels weigh their own list of terms: some weight is positive, none negative."""
+    """Labels weigh the same terms: some weight is positive, none negative."""
     streams = synthetic(), synthetic(seed=1)
     score = tcuq.fit(*streams, verbose=False).score
     assert isinstance(score, AnchoredScoreSettings)
-    assert [term.signal for term in score.terms] == [plan.signal for plan in LABELLED_TERMS]
+    assert [term.signal for term in score.terms] == [plan.signal for plan in TERMS]
     weights = [term.weight for term in score.terms]
     assert max(weights) > 0
     assert min(weights) >= 0
@@ -107,12 +107,26 @@ def test_development_sets_the_weights(synthetic: Synthetic) -> None:
 
 @quietly
 def test_a_step_as_rare_as_the_expected_error_has_risk_one_half(synthetic: Synthetic) -> None:
-    """Without labels the bias is log2 of the mean doubt of the calibration stream."""
+    """Without odds among the terms the bias is log2 of the mean doubt of the calibration stream."""
     stream = synthetic()
-    score = tcuq.fit(stream, verbose=False).score
+    score = tcuq.fit(stream, terms=[tcuq.TermPlan("low_confidence")], verbose=False).score
     assert isinstance(score, AnchoredScoreSettings)
     doubt = 1 - stream.posteriors.max(axis=1).mean()
     assert score.bias == pytest.approx(np.log2(doubt), rel=1e-6)
+
+
+@quietly
+@pytest.mark.parametrize(("make", "tolerance"), [(tcuq.Monitor, 1e-3), (tcuq.DeviceMonitor, 0.01)])
+def test_where_nothing_surprises_risk_is_the_classifiers_own_doubt(
+    synthetic: Synthetic, make: type[tcuq.Monitor], tolerance: float
+) -> None:
+    """The odds alone give 1 - confidence, at least 1/256, whatever the calibration stream was."""
+    certain = np.linspace(0.5, 1, 200)
+    stream = tcuq.Stream(np.column_stack([certain, 1 - certain]))
+    calibration = synthetic(classes=2, width=0)
+    profile = tcuq.fit(calibration, terms=[TERMS[0]], verbose=False)
+    risk = make(profile).run_stream(stream).risk
+    assert risk == pytest.approx(np.maximum(1 - certain, 1 / 256), abs=tolerance)
 
 
 def test_negative_temporal_weight_is_warned_of() -> None:

@@ -68,7 +68,7 @@ def test_surprise_is_calibrated(tail: str) -> None:
     sign = 1 if tail == "upper" else -1
     table = survival_table(sign * rng.laplace(size=50_000))
     term = Term(
-        "doubt", tail, None, 0.0, 0.0, 16.0, 1.0, table.points, table.bits, table.slope  # type: ignore[arg-type]
+        "doubt", tail, "surprise", None, 0.0, 0.0, 16.0, 1.0, table.points, table.bits, table.slope  # type: ignore[arg-type]
     )  # fmt: skip
     bits = surprise(rng.laplace(size=200_000), term)
     for level in (1, 3, 6, 9, 10):

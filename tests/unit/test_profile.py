@@ -16,7 +16,7 @@ BIG = 10**12 + 1
 
 # Path, new value (`...` removes it), and what the message must say. The hash is made to fit.
 DAMAGED: list[tuple[str, object, str]] = [
-    ("format", "tcuq.profile/2", "format must be 'tcuq.profile/1', got 'tcuq.profile/2'"),
+    ("format", "tcuq.profile/1", "format must be 'tcuq.profile/2', got 'tcuq.profile/1'"),
     ("sha256", "0" * 64, "(edited by hand? fit again, or save through tcuq)"),
     ("sha256", "short", "sha256 must match ^[0-9a-f]{64}$, got 'short'"),
     ("sha256", ..., "sha256 is missing"),
@@ -97,7 +97,7 @@ def test_saved_profile_decides_the_same(tmp_path: Path, preset: Any) -> None:
 def test_file_names_its_format_and_hash(profile: tcuq.Profile) -> None:
     """The document says what it is; its hash does not depend on how it is laid out."""
     document = json.loads(profile.to_json())
-    assert (document["format"], document["sha256"]) == ("tcuq.profile/1", profile.sha256)
+    assert (document["format"], document["sha256"]) == ("tcuq.profile/2", profile.sha256)
     tight = json.dumps(dict(reversed(document.items())), separators=(",", ":"))
     assert tcuq.Profile.from_json(tight) == profile
     assert tcuq.Profile.from_json(tight.encode("utf-16")) == profile

@@ -36,6 +36,7 @@ def term(signal: Signal = "novelty", **changes: object) -> Term:
     plain: dict[str, object] = {
         "signal": signal,
         "tail": "upper",
+        "scale": "surprise",
         "ewma": None,
         "start": 0.0,
         "dead": 0.0,

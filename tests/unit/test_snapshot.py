@@ -30,7 +30,7 @@ DAMAGED: list[tuple[str, object, str]] = [
     ("state.signals.features", [[0.0] * 31] * 4, "signals.features must have rows of shape (32,)"),
     ("state.signals.features.0.0", 2e30, "features must lie in -1e+30..1e+30"),
     ("state.signals.features.0.0", None, "features must hold float64"),
-    ("state.score.smoothed", [0.0], "smoothed must have 5 entries, one a term, got 1"),
+    ("state.score.smoothed", [0.0], "smoothed must have 6 entries, one a term, got 1"),
     ("state.score.smoothed.1", -1e300, "smoothed must lie in -1000000000.0..1000000000.0"),
     ("state.threshold.ledger_q16", [], "ledger_q16 must have 1 entry, got 0"),
     ("state.threshold.ledger_q16", [1, 2], "ledger_q16 must have 1 entry, got 2"),

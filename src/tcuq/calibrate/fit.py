@@ -12,8 +12,6 @@ from tcuq.alarm import channel_input
 from tcuq.calibrate.bets import ChannelFit, fit_channel, gains_q8
 from tcuq.calibrate.observe import Parts, observe, observe_calibration
 from tcuq.calibrate.presets import (
-    LABEL_FREE_TERMS,
-    LABELLED_TERMS,
     Options,
     Preset,
     options_from,
@@ -162,8 +160,7 @@ def _fit_score(
         assert development is not None  # noqa: S101 - checked; for the type checker
         assert seen is not None  # noqa: S101
         return fit_tcuq(development, seen, options)
-    usual = LABEL_FREE_TERMS if development is None else LABELLED_TERMS
-    score = fit_anchored(parts, options.terms or usual, has_features=inputs.width > 0)
+    score = fit_anchored(parts, options.terms, has_features=inputs.width > 0)
     if development is None or seen is None:
         return score
     return fit_anchored_weights(score, development, seen)

@@ -25,6 +25,9 @@ class TermPlan:
         The signal whose surprise it is.
     tail
         "upper" if large values are surprising, "lower" if small ones are.
+    scale
+        "surprise" in bits, or "odds", of low_confidence alone: the log-odds of an error by the
+        classifier's own probabilities, so that risk is 1 - confidence where nothing surprises.
     ewma
         Smoothing by 2^-ewma a step, or None.
     dead, cap, weight
@@ -33,28 +36,22 @@ class TermPlan:
 
     signal: Signal
     tail: Literal["upper", "lower"] = "upper"
+    scale: Literal["surprise", "odds"] = "surprise"
     ewma: int | None = None
     dead: float = 0.0
     cap: float = 16.0
     weight: float = 1.0
 
 
-# Doubt; unusual features, now and for a while; labels that stopped changing; labels that flip.
-# With labels, which weigh them: features that stopped changing, and flips for a while.
-# Chosen on development data, docs/decisions/0008.
-LABEL_FREE_TERMS = (
-    TermPlan("low_confidence", cap=8.0),
-    TermPlan("novelty", dead=4.0, cap=12.0),
-    TermPlan("novelty", ewma=5, dead=6.0, cap=2.0, weight=0.5),
-    TermPlan("inconsistency", tail="lower", ewma=5, dead=6.0, cap=2.0, weight=0.5),
+# What the classifier doubts; unusual features, now and for a while; labels that flip, now and for a
+# while; labels that stopped changing. Chosen on development data, docs/decisions/0018.
+TERMS = (
+    TermPlan("low_confidence", scale="odds"),
+    TermPlan("novelty", dead=2.0, cap=12.0, weight=0.5),
+    TermPlan("novelty", ewma=4, dead=6.0, cap=8.0, weight=0.25),
     TermPlan("inconsistency", cap=8.0, weight=0.5),
-)
-LABELLED_TERMS = (
-    TermPlan("low_confidence", cap=8.0),
-    TermPlan("novelty", dead=4.0, cap=12.0),
-    TermPlan("instability", tail="lower", ewma=5, cap=4.0),
-    TermPlan("inconsistency", cap=8.0),
-    TermPlan("inconsistency", ewma=5, dead=3.0, cap=5.0),
+    TermPlan("inconsistency", ewma=4, dead=3.0, cap=5.0, weight=0.25),
+    TermPlan("inconsistency", tail="lower", ewma=5, dead=4.0, cap=4.0, weight=0.5),
 )
 
 
@@ -75,7 +72,7 @@ class Options:
     mix, blend, lags
         As in the paper: U against confidence, confidence against margin, steps looked back over.
     terms
-        Of the anchored score; None for LABEL_FREE_TERMS, or LABELLED_TERMS if there are labels.
+        Of the anchored score; with a development stream its labels weigh them.
     mode, warmup
         "guarded" or "adaptive"; adaptive is guarded for its first `warmup` steps.
     h
@@ -96,7 +93,7 @@ class Options:
     mix: float = 0.7
     blend: float = 0.5
     lags: tuple[int, ...] = (1, 2, 4)
-    terms: tuple[TermPlan, ...] | None = None
+    terms: tuple[TermPlan, ...] = TERMS
     mode: Literal["guarded", "adaptive"] = "guarded"
     warmup: int = 0
     h: int | None = 20
@@ -131,9 +128,9 @@ class Options:
             _whole("lags", lag, 1, 255)
         if list(self.lags) != sorted(set(self.lags)):
             raise InputError(f"lags must ascend, got {self.lags}")
-        if self.terms is not None and not 1 <= len(self.terms) <= 8:
+        if not 1 <= len(self.terms) <= 8:
             raise InputError(f"terms must be 1 to 8, got {len(self.terms)}")
-        for term in self.terms or ():
+        for term in self.terms:
             _check_term(term)
 
 
@@ -157,6 +154,17 @@ def _check_term(term: TermPlan) -> None:
         )
     if term.tail not in ("upper", "lower"):
         raise InputError(f"a term's tail must be upper or lower, got {term.tail!r}")
+    if term.scale not in ("surprise", "odds"):
+        raise InputError(f"a term's scale must be surprise or odds, got {term.scale!r}")
+    if term.scale == "odds" and (term.signal, term.tail, term.ewma) != (
+        "low_confidence",
+        "upper",
+        None,
+    ):
+        raise InputError(
+            "a term's scale must be surprise, unless it is the upper tail of low_confidence, not"
+            f" smoothed; got odds of {term.signal}, {term.tail}, ewma {term.ewma}"
+        )
     if term.ewma is not None:
         _whole("a term's ewma", term.ewma, 1, 10)
     _inside("a term's dead", term.dead, 0, 16)
@@ -184,7 +192,7 @@ def options_from(preset: str, changes: Mapping[str, Any]) -> Options:
 
 def _plain(name: str, value: Any) -> Any:  # noqa: ANN401 - judged by Options
     """NumPy's scalars as Python's, and lists as tuples."""
-    if name == "lags" or (name == "terms" and value is not None):
+    if name in ("lags", "terms"):
         if isinstance(value, str) or not isinstance(value, Iterable):
             raise InputError(f"{name} must be a list, got {value!r}")
         return tuple(_plain("", item) for item in value)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tcuq.calibrate.combiner import fit_logistic
 from tcuq.calibrate.observe import Parts
 from tcuq.calibrate.presets import Options, TermPlan
-from tcuq.calibrate.tails import survival_table
+from tcuq.calibrate.tails import LOWEST_ODDS, odds_table, survival_table
 from tcuq.columns import SignalColumns, joined
 from tcuq.errors import FitError
 from tcuq.score import COMBINED, ewma, surprise
@@ -47,14 +47,18 @@ def fit_anchored(
 ) -> AnchoredScoreSettings:
     """Each term's table from the calibration stream; terms of absent features are left out.
 
-    The bias is log2 of the error rate that the classifier itself expects: a step as surprising as
-    one calibration step in so many has risk 1/2.
+    The bias is the log-odds at which the odds begin. Without odds among the terms it is log2 of the
+    error rate that the classifier itself expects: a step as surprising as one calibration step in
+    so many has risk 1/2.
     """
     usable = [p for p in plans if has_features or p.signal not in NEEDS_FEATURES]
     if not usable:
         raise FitError("every term needs features, and the calibration stream has none")
-    expected = 1 - float(np.concatenate([part.confidence for part in calibration]).mean())
-    bias = math.log2(max(expected, 2.0**LOWEST_BIAS))
+    if any(plan.scale == "odds" for plan in usable):
+        bias = LOWEST_ODDS
+    else:
+        expected = 1 - float(np.concatenate([part.confidence for part in calibration]).mean())
+        bias = math.log2(max(expected, 2.0**LOWEST_BIAS))
     return AnchoredScoreSettings(tuple(_tabulated(plan, calibration) for plan in usable), bias)
 
 
@@ -91,10 +95,14 @@ def _tabulated(plan: TermPlan, calibration: Parts) -> Term:
     values = np.concatenate(
         [_smoothed(part.named(plan.signal), start, plan.ewma) for part in calibration]
     )
-    table = survival_table(values if plan.tail == "upper" else -values)
+    if plan.scale == "odds":
+        table = odds_table()
+    else:
+        table = survival_table(values if plan.tail == "upper" else -values)
     return Term(
         plan.signal,
         plan.tail,
+        plan.scale,
         plan.ewma,
         start,
         float(plan.dead),

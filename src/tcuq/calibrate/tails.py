@@ -1,28 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Survival tables: how surprising a value is, in bits, against a calibration stream."""
+"""Tables of a term: how surprising a value is, in bits, against a calibration stream; and odds."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tcuq.signals import CERTAIN
+
 Floats = NDArray[np.float64]
 
 POINTS = 64
 RAREST = 0.005  # the table ends here; beyond it the tail is exponential
 MAX_SLOPE = 1e6  # bits per unit: a signal that never varied makes any change this surprising
+# Log-odds of 1/256: a smaller doubt is none on a device, whose posteriors have 8 bits.
+LOWEST_ODDS = -float(np.log(255))
 
 
 @dataclass(frozen=True, slots=True)
-class SurvivalTable:
-    """bits = -log2 P(X >= point) at each point, and the slope beyond the last."""
+class TermTable:
+    """Bits at each point, -log2 P(X >= point) or log-odds, and the slope beyond the last."""
 
     points: tuple[float, ...]
     bits: tuple[float, ...]
     slope: float
 
 
-def survival_table(values: Floats) -> SurvivalTable:
+def survival_table(values: Floats) -> TermTable:
     """Tabulate the upper tail; a value shared by many steps keeps its whole mass (P(X >= x))."""
     ordered = np.sort(values)
     steps = len(ordered)
@@ -34,4 +38,12 @@ def survival_table(values: Floats) -> SurvivalTable:
     beyond = ordered[ordered > points[-1]] - points[-1]
     # Exponential tail: log-survival falls by 1/mean excess (natural), 1/(mean · ln 2) in bits.
     slope = 1 / (beyond.mean() * np.log(2)) if len(beyond) else MAX_SLOPE
-    return SurvivalTable(tuple(points.tolist()), tuple(bits.tolist()), float(min(slope, MAX_SLOPE)))
+    return TermTable(tuple(points.tolist()), tuple(bits.tolist()), float(min(slope, MAX_SLOPE)))
+
+
+def odds_table() -> TermTable:
+    """Low confidence to ln((1 - C) / C), above the lowest, as far as it is told from certainty."""
+    bits = np.linspace(0, -2 * LOWEST_ODDS, POINTS)
+    wrong = 1 / (1 + np.exp(-(bits + LOWEST_ODDS)))
+    points = np.log(wrong + CERTAIN)
+    return TermTable(tuple(points.tolist()), tuple(bits.tolist()), 0.0)

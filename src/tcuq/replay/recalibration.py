@@ -193,7 +193,9 @@ def _refreshed(profile: Profile, reference: Reference) -> Profile:
 
 
 def _term(term: Term, sketch: Any, mean: float) -> Term:  # noqa: ANN401
-    """As calibrate.tails tabulates, from a sketch."""
+    """As calibrate.tails tabulates, from a sketch; odds do not depend on the field."""
+    if term.scale == "odds":
+        return term
     shares = 2.0 ** -np.linspace(0, -np.log2(RAREST), POINTS)
     points = np.unique(sketch.get_quantiles(1 - shares))
     survivors = np.array([1 - sketch.get_rank(float(p), False) for p in points])

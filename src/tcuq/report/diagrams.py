@@ -148,7 +148,7 @@ def _calibrated(view: View) -> dict[str, tuple[Floats, Floats]]:
     return {
         term.signal: (np.array(term.points), 2.0 ** -np.array(term.bits))
         for term in score.terms
-        if term.tail == "upper" and term.ewma is None
+        if (term.tail, term.scale, term.ewma) == ("upper", "surprise", None)
     }
 
 
