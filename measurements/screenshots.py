@@ -10,7 +10,7 @@ from tcuq.demo import demo_profile, demo_stream
 from tcuq.report import report
 
 MOST_BYTES = 150_000
-PICTURES = {"report.png": (940, "light", 860), "report-phone.png": (PHONE, "dark", 1090)}
+PICTURES = {"report.png": (890, "light", 830), "report-phone.png": (PHONE, "dark", 1090)}
 
 
 def main() -> None:
