@@ -11,6 +11,7 @@ import numpy as np
 from scipy.stats import poisson
 
 from benchmark.experiments.alarm import LEVELS
+from benchmark.experiments.choosing import EXPLORED
 from benchmark.experiments.result import Row, read
 from benchmark.report.held import TASKS, TITLES, mean, rows, values
 from benchmark.scenes.scene import KINDS, Kind
@@ -25,6 +26,10 @@ DELTA = 0.05  # of the promise: how often a calibration may mislead
 REASONS = {
     "accuracy drops, default against tcuq: worst": "on watch (593 calibration steps of two people)"
     " and gas, novelty is surprised by any other people and months; tcuq has none, and has labels",
+    "accuracy drops, default against tcuq: mean over the": "tcuq learns from labels of the very"
+    " corruptions it is judged on; on these sets no label-free score is above it",
+    "accuracy drops, default above every single-pass": "temperature scaling, fitted on labels, is"
+    " sure where it may be; what is gained on the sets chosen on does not carry over to these",
     "accuracy drops, labelled against tcuq": "weights are fitted step by step, drops are judged by"
     " windows; where tcuq is near 1 nothing is left to gain",
     "alarm: false alarms": "nearly all come from one dealing of HAPT's people in twelve (21 at"
@@ -84,19 +89,28 @@ def _against(score: str, least: float) -> Iterator[Row]:
     """A form of ours against the paper's score, on the mean and at worst."""
     title = "default" if score == "recommended" else "labelled"
     gains = {task: _mean(task, score) - _mean(task, "tcuq") for task in _ran()}
-    average = mean(list(gains.values()))
-    yield _row(
-        f"accuracy drops, {title} against tcuq: mean over {len(gains)} sets, coherent",
-        f"≥ +{least}", f"{average:+.3f}", passed=average >= least,
-    )  # fmt: skip
+    for said, tasks in _groups():
+        average = mean([gains[task] for task in tasks])
+        yield _row(
+            f"accuracy drops, {title} against tcuq: mean over {said}, coherent",
+            f"≥ +{least}", f"{average:+.3f}", passed=average >= least,
+        )  # fmt: skip
     yield _worst(f"accuracy drops, {title} against tcuq: worst set, coherent", -0.01, gains)
 
 
+def _groups() -> Iterator[tuple[str, list[str]]]:
+    """All sets, and those whose test samples had no part in choosing the default."""
+    yield f"{len(_ran())} sets", _ran()
+    unseen = [task for task in _ran() if task not in EXPLORED]
+    yield f"the {len(unseen)} sets not chosen on", unseen
+
+
 def _rest() -> Iterator[Row]:
-    yield _best("single-pass", SINGLE_PASS, _ran())
+    for said, tasks in _groups():
+        yield _best("single-pass", SINGLE_PASS, tasks, said)
     several = ("dropout", "ensemble", "exits", "hydra")
     complete = [t for t in _ran() if not any(math.isnan(_mean(t, name)) for name in several)]
-    yield _best("multi-pass or multi-head", several, complete)
+    yield _best("multi-pass or multi-head", several, complete, f"{len(complete)} sets")
     for kind in KINDS:
         yield from _steps(kind)
     seeds = min(
@@ -207,13 +221,13 @@ def _worst(what: str, least: float, by_task: Mapping[str, float]) -> Row:
     return _row(what, f"≥ {least}", measured, passed=by_task[task] >= least)
 
 
-def _best(what: str, names: Iterable[str], tasks: Sequence[str]) -> Row:
+def _best(what: str, names: Iterable[str], tasks: Sequence[str], said: str) -> Row:
     """The default against the best of these on the mean over sets."""
     ours = mean([_mean(task, "recommended") for task in tasks])
     theirs = {name: mean([_mean(task, name) for task in tasks]) for name in names}
     best = max(theirs, key=lambda name: theirs[name])
     return _row(
-        f"accuracy drops, default above every {what} baseline: mean over {len(tasks)} sets",
+        f"accuracy drops, default above every {what} baseline: mean over {said}",
         f"> {theirs[best]:.3f} ({best})", f"{ours:.3f}", passed=ours > theirs[best],
     )  # fmt: skip
 
