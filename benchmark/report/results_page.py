@@ -36,9 +36,9 @@ by itself, month by month.
 """
 
 CHOSEN = """The default's terms were chosen on development samples of all sets but watch, and on the
-test samples of MNIST, Fashion-MNIST and HAPT, explored before (decision 0018). On the other four most
-of the gain does not appear: scores that have seen labels (temperature, `tcuq`) are above it there, and
-of the label-free ones it is above the rest by a little. Accuracy drops, coherent streams, means:
+test samples of MNIST, Fashion-MNIST and HAPT, explored before (decision 0018). On the other four
+most of the gain does not appear: scores that have seen labels (temperature, `tcuq`) are above it,
+and of the label-free ones it is above the rest by a little. Accuracy drops, coherent, means:
 """
 COMPARED = (
     *("max_prob", "temperature", "tcuq", "anchored", "H", "R1"),
