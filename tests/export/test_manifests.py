@@ -20,6 +20,8 @@ from schemas import LIBRARY_PROPERTIES, MODULE_YML
 import tcuq
 from tcuq.export import export
 
+UPLINK = Path(tcuq.__file__).parent / "uplink"
+
 
 @pytest.fixture(scope="module", autouse=True)
 def _no_network() -> Any:
@@ -111,3 +113,18 @@ def test_c(profile: tcuq.Profile, tmp_path: Path) -> None:
     text = (tmp_path / "CMakeLists.txt").read_text("utf-8")
     assert listed(tmp_path) == sources(tmp_path)
     assert f"project(tcuq_device VERSION {tcuq.__version__} " in text
+
+
+@pytest.mark.parametrize("target", ["c", "zephyr", "esp-idf"])
+def test_the_uplink_is_built_with_the_rest(
+    target: str, profile: tcuq.Profile, tmp_path: Path
+) -> None:
+    """Its files come along as they are, are listed, and go again without the option."""
+    export(profile, tmp_path, target, uplink=True)
+    named = sources(tmp_path)
+    assert {path.name for path in UPLINK.glob("*.c")} <= {Path(name).name for name in named}
+    assert listed(tmp_path) == named
+    export(profile, tmp_path, target)
+    assert not (tmp_path / "src/tcuq_uplink.h").exists()
+    with pytest.raises(tcuq.TcuqError, match="the uplink sends telemetry's record"):
+        export(profile, tmp_path, target, uplink=True, telemetry=False)

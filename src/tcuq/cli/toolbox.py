@@ -40,6 +40,7 @@ def commands(parsers: Commands) -> Iterator[argparse.ArgumentParser]:
     )
     export.add_argument("--check", action="store_true", help="only say whether it is current")
     export.add_argument("--without-telemetry", action="store_true", help="no counters, no record")
+    export.add_argument("--uplink", action="store_true", help="and what sends the record")
     export.add_argument("--vectors", metavar="STREAM", help="take the self-test's steps from it")
     export.add_argument(
         "--feature-codes",
@@ -103,6 +104,7 @@ def _export(asked: argparse.Namespace) -> None:
     profile = Profile.load(asked.profile)
     options = {
         "telemetry": not asked.without_telemetry,
+        "uplink": asked.uplink,
         "stream": None if asked.vectors is None else load_stream(asked.vectors),
         "feature_codes": asked.feature_codes,
     }

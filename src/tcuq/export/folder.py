@@ -53,6 +53,7 @@ def export(
     target: str,
     *,
     telemetry: bool = True,
+    uplink: bool = False,
     stream: Stream | None = None,
     feature_codes: tuple[float, int] | None = None,
 ) -> Export:
@@ -68,6 +69,8 @@ def export(
         "c", "arduino", "zephyr", "esp-idf" or "platformio".
     telemetry
         Whether the monitor counts for the telemetry record.
+    uplink
+        Whether the C that sends the record to a fleet comes along.
     stream
         A recorded stream to take the self-test's steps from; made up if None.
     feature_codes
@@ -83,7 +86,10 @@ def export(
     >>> sorted(made.yours), "src/tcuq_device.h" in made.files
     (['main.c'], True)
     """
-    made = _make(profile, target, telemetry=telemetry, stream=stream, feature_codes=feature_codes)
+    made = _make(
+        profile, target, telemetry=telemetry, uplink=uplink, stream=stream,
+        feature_codes=feature_codes,
+    )  # fmt: skip
     place = Path(folder)
     before = _listed(place)
     for name in sorted(set(before) - set(made.files)):

@@ -34,7 +34,11 @@ def filled(template: str, facts: Facts) -> str:
 
 def runtime_sources() -> dict[str, str]:
     """The runtime's files by name, as they are."""
-    folder = resources.files("tcuq").joinpath("runtime")
+    return _c_files("runtime")
+
+
+def _c_files(folder_name: str) -> dict[str, str]:
+    folder = resources.files("tcuq").joinpath(folder_name)
     return {
         file.name: file.read_text("utf-8")
         for file in sorted(folder.iterdir(), key=lambda f: f.name)
@@ -64,10 +68,13 @@ def shared_sources(
     profile: Profile,
     *,
     telemetry: bool = True,
+    uplink: bool = False,
     stream: Stream | None = None,
     feature_codes: tuple[float, int] | None = None,
 ) -> tuple[dict[str, str], Facts]:
     """Files for `src`, and what templates say of the profile."""
+    if uplink and not telemetry:
+        raise ExportError("the uplink sends telemetry's record; leave out one of the two options")
     spec, runtime = quantize(profile), runtime_sources()
     found = vectors(profile, stream)
     facts = _facts(profile, spec, telemetry=telemetry)
@@ -84,7 +91,8 @@ def shared_sources(
         raise ExportError("the runtime's header has no guard to put its build behind")
     runtime["tcuq.h"] = runtime["tcuq.h"].replace(GUARD, GUARD + SEE, 1)
     own = ("tcuq_build.h", "tcuq_device.h", "tcuq_device.c", "tcuq_device_selftest.c")
-    return runtime | {name: filled(name, facts) for name in own}, facts
+    sent = _c_files("uplink") if uplink else {}
+    return runtime | sent | {name: filled(name, facts) for name in own}, facts
 
 
 def _facts(profile: Profile, spec: dict[str, Any], *, telemetry: bool) -> Facts:
