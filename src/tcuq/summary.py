@@ -75,7 +75,8 @@ def _score_lines(score: TcuqScoreSettings | AnchoredScoreSettings) -> Iterator[s
         + (" low" if term.tail == "lower" else "")
         for term in score.terms
     )
-    told = f"anchored, sigmoid of bits of surprise: {listed} {score.bias:+.3g}"
+    odds = "odds and " if any(term.scale == "odds" for term in score.terms) else ""
+    told = f"anchored, sigmoid of {odds}bits of surprise: {listed} {score.bias:+.3g}"
     yield from wrap(told, 100, initial_indent="score      ", subsequent_indent=" " * 11)
 
 
