@@ -31,8 +31,8 @@ REASONS = {
     " corruptions it is judged on; on these sets no label-free score is above it",
     "accuracy drops, default above every single-pass": "temperature scaling, fitted on labels, is"
     " sure where it may be; what is gained on the sets chosen on does not carry over to these",
-    "accuracy drops, default above every multi-pass": "by a hair, and by the watch set alone, whose two"
-    " test people HYDRA's head meets better; it is below the default on the other three",
+    "accuracy drops, default above every multi-pass": "by a hair, and by the watch set alone, whose"
+    " two test people HYDRA's head meets better; it is below the default on the other three",
     "accuracy drops, labelled against tcuq": "weights are fitted step by step, drops are judged by"
     " windows; where tcuq is near 1 nothing is left to gain",
     "alarm: false alarms": "nearly all come from one dealing of HAPT's people in twelve (21 at"
