@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.experiments.result import RESULTS, Row, read
+from benchmark.scenes.scene import Kind
 
 TASKS = ("mnist", "fashion_mnist", "hapt", "cifar10", "speech", "gas", "watch")
 TITLES = {
@@ -56,6 +57,11 @@ def calm_kind(task: str) -> str:
 def mean(numbers: Sequence[float]) -> float:
     """NaN where there is none."""
     return float(np.mean(numbers)) if numbers else float("nan")
+
+
+def detected(task: str, score: str, measure: str, kind: Kind = "coherent") -> float:
+    """A score's mean over its networks and streams."""
+    return mean(values("detection", task, measure, score=score, kind=kind))
 
 
 def shown(numbers: Sequence[float], digits: int = 3) -> str:

@@ -5,7 +5,17 @@ from collections.abc import Mapping, Sequence
 
 from benchmark.experiments.choosing import EXPLORED
 from benchmark.experiments.result import Row
-from benchmark.report.held import TASKS, TITLES, calm_kind, mean, rows, shown, table, values
+from benchmark.report.held import (
+    TASKS,
+    TITLES,
+    calm_kind,
+    detected,
+    mean,
+    rows,
+    shown,
+    table,
+    values,
+)
 from benchmark.report.lines import line_chart
 from benchmark.scores.table import DUMMIES, OURS, SCORES, SEVERAL, SINGLE_PASS
 
@@ -100,14 +110,13 @@ def _chosen() -> str:
     groups = [[task for task in TASKS if (task in EXPLORED) == chosen] for chosen in (True, False)]
     head = ["score", *(", ".join(TITLES[task] for task in tasks) for tasks in groups)]
     body = [
-        [name, *(shown([mean([_drop(task, name) for task in tasks])]) for tasks in groups)]
+        [
+            name,
+            *(shown([mean([detected(t, name, "drop AUPRC") for t in tasks])]) for tasks in groups),
+        ]
         for name in COMPARED
     ]
     return table(head, body)
-
-
-def _drop(task: str, score: str) -> float:
-    return mean(values("detection", task, "drop AUPRC", score=score, kind="coherent"))
 
 
 def _has(task: str, measure: str) -> bool:

@@ -13,7 +13,7 @@ from scipy.stats import poisson
 from benchmark.experiments.alarm import LEVELS
 from benchmark.experiments.choosing import EXPLORED
 from benchmark.experiments.result import Row, read
-from benchmark.report.held import TASKS, TITLES, mean, rows, values
+from benchmark.report.held import TASKS, TITLES, detected, mean, rows, values
 from benchmark.scenes.scene import KINDS, Kind
 from benchmark.scenes.tasks import WITHOUT_OTHERS
 from benchmark.scores.table import SINGLE_PASS
@@ -21,7 +21,7 @@ from benchmark.scores.table import SINGLE_PASS
 DROP, FAILURE, OTHER = "drop AUPRC", "failure AUROC", "OOD AUROC"
 SAID: Mapping[Kind, str] = {"coherent": "coherent", "iid": "shuffled"}
 SIGNALS = {"max_prob": "1 - max p", "risk": "our own risk"}
-SEVERAL = ("dropout", "ensemble", "exits", "hydra")
+SEVERAL_PASSES = ("dropout", "ensemble", "exits", "hydra")
 DELTA = 0.05  # of the promise: how often a calibration may mislead
 # Why a row fails, by what it begins with; only failing rows may have a reason.
 REASONS = {
@@ -84,14 +84,10 @@ def _ran() -> list[str]:
     return [task for task in TASKS if rows("detection", task)]
 
 
-def _mean(task: str, score: str, measure: str = DROP, kind: Kind = "coherent") -> float:
-    return mean(values("detection", task, measure, score=score, kind=kind))
-
-
 def _against(score: str, least: float) -> Iterator[Row]:
     """A form of ours against the paper's score, on the mean and at worst."""
     title = "default" if score == "recommended" else "labelled"
-    gains = {task: _mean(task, score) - _mean(task, "tcuq") for task in _ran()}
+    gains = {task: detected(task, score, DROP) - detected(task, "tcuq", DROP) for task in _ran()}
     for said, tasks in _groups():
         average = mean([gains[task] for task in tasks])
         yield _row(
@@ -111,7 +107,7 @@ def _groups() -> Iterator[tuple[str, list[str]]]:
 def _rest() -> Iterator[Row]:
     for said, tasks in _groups():
         yield _best("single-pass", SINGLE_PASS, tasks, said)
-        yield _best("multi-pass or multi-head", SEVERAL, tasks, said)
+        yield _best("multi-pass or multi-head", SEVERAL_PASSES, tasks, said)
     for kind in KINDS:
         yield from _steps(kind)
     seeds = min(
@@ -124,14 +120,14 @@ def _steps(kind: Kind) -> Iterator[Row]:
     """Single steps on one kind of stream: failures and other things."""
     said = SAID[kind]
     gaps = {
-        task: _mean(task, "recommended", FAILURE, kind)
-        - max(_mean(task, name, FAILURE, kind) for name in SINGLE_PASS)
+        task: detected(task, "recommended", FAILURE, kind)
+        - max(detected(task, name, FAILURE, kind) for name in SINGLE_PASS)
         for task in _ran()
     }
     yield _worst(f"failures, default against the best single-pass score: worst set, {said}",
                  -0.01, gaps)  # fmt: skip
     others = {
-        task: _mean(task, "recommended", OTHER, kind)
+        task: detected(task, "recommended", OTHER, kind)
         for task in _ran()
         if task not in WITHOUT_OTHERS
     }
@@ -140,7 +136,9 @@ def _steps(kind: Kind) -> Iterator[Row]:
         f"other things, default: mean AUROC, {said}", "≥ 0.90", f"{average:.3f}",
         passed=average >= 0.9,
     )  # fmt: skip
-    above = {task: value - _mean(task, "max_prob", OTHER, kind) for task, value in others.items()}
+    above = {
+        task: value - detected(task, "max_prob", OTHER, kind) for task, value in others.items()
+    }
     yield _worst(f"other things, default against max-prob: worst set, {said}", 0, above)
 
 
@@ -224,8 +222,8 @@ def _worst(what: str, least: float, by_task: Mapping[str, float]) -> Row:
 
 def _best(what: str, names: Iterable[str], tasks: Sequence[str], said: str) -> Row:
     """The default against the best of these on the mean over sets."""
-    ours = mean([_mean(task, "recommended") for task in tasks])
-    theirs = {name: mean([_mean(task, name) for task in tasks]) for name in names}
+    ours = mean([detected(task, "recommended", DROP) for task in tasks])
+    theirs = {name: mean([detected(task, name, DROP) for task in tasks]) for name in names}
     best = max(theirs, key=lambda name: theirs[name])
     return _row(
         f"accuracy drops, default above every {what} baseline: mean over {said}",

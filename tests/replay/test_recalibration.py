@@ -12,6 +12,7 @@ from tcuq.errors import FitError, StreamError
 from tcuq.recording import save_stream
 from tcuq.replay import pack
 from tcuq.replay.recalibration import recalibrate
+from tcuq.settings import AnchoredScoreSettings
 
 BOX = Path(tcuq.__file__).parent / "data/hapt"
 
@@ -39,6 +40,19 @@ def test_the_same_world_gives_about_the_same_profile(
     assert f"fitted as profile {old.sha256[:8]}" in new.provenance.warnings[-1]
     share = found.comparison.shares("recalibrated")["exceeded_share"]
     assert share == pytest.approx(0.1, abs=0.01)
+
+
+def test_odds_are_the_classifiers_whatever_the_field(
+    usual: Path, profiles: Mapping[str, tcuq.Profile]
+) -> None:
+    """Tables of surprise are made anew; that of the odds, which no stream made, stays."""
+    old = profiles["present"].score
+    new = recalibrate(profiles["present"], [usual], threads=2).profile.score
+    assert isinstance(old, AnchoredScoreSettings)
+    assert isinstance(new, AnchoredScoreSettings)
+    kept = [mine == theirs for mine, theirs in zip(new.terms, old.terms, strict=True)]
+    assert kept == [term.scale == "odds" for term in old.terms]
+    assert any(kept)
 
 
 def test_streams_that_alarmed_teach_nothing(

@@ -92,12 +92,12 @@ def outcomes(stream: Stream, columns: SignalColumns) -> tuple[NDArray[np.int64],
 
 def _tabulated(plan: TermPlan, calibration: Parts) -> Term:
     start = float(np.concatenate([part.named(plan.signal) for part in calibration]).mean())
-    values = np.concatenate(
-        [_smoothed(part.named(plan.signal), start, plan.ewma) for part in calibration]
-    )
     if plan.scale == "odds":
         table = odds_table()
     else:
+        values = np.concatenate(
+            [_smoothed(part.named(plan.signal), start, plan.ewma) for part in calibration]
+        )
         table = survival_table(values if plan.tail == "upper" else -values)
     return Term(
         plan.signal,

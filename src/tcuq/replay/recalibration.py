@@ -21,7 +21,7 @@ from tcuq.profile import Profile
 from tcuq.replay.comparison import Comparison
 from tcuq.replay.function import Replay, Runner, Steps
 from tcuq.replay.layout import Chunks
-from tcuq.replay.reference import Reference, terms_of
+from tcuq.replay.reference import Reference
 from tcuq.replay.units import Source, Unit, arrow, sources_of
 from tcuq.settings import ALPHA_BITS, RISK_LEVELS, AnchoredScoreSettings, Channel, Term
 
@@ -182,20 +182,17 @@ def _refreshed(profile: Profile, reference: Reference) -> Profile:
         for channel, sketch in zip(profile.alarm.channels, reference.blocks, strict=True)
     )
     alarm = replace(profile.alarm, channels=channels)
-    terms = tuple(
-        _term(term, sketch, means[term.signal])
-        for term, sketch in zip(terms_of(profile), reference.surprises, strict=True)
-    )
     score = profile.score
     if isinstance(score, AnchoredScoreSettings):
-        score = replace(score, terms=terms)
+        terms = list(score.terms)
+        for number, sketch in reference.surprises.items():
+            terms[number] = _term(terms[number], sketch, means[terms[number].signal])
+        score = replace(score, terms=tuple(terms))
     return replace(profile, score=score, alarm=alarm)
 
 
 def _term(term: Term, sketch: Any, mean: float) -> Term:  # noqa: ANN401
-    """As calibrate.tails tabulates, from a sketch; odds do not depend on the field."""
-    if term.scale == "odds":
-        return term
+    """As calibrate.tails tabulates, from a sketch."""
     shares = 2.0 ** -np.linspace(0, -np.log2(RAREST), POINTS)
     points = np.unique(sketch.get_quantiles(1 - shares))
     survivors = np.array([1 - sketch.get_rank(float(p), False) for p in points])

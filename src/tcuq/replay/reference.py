@@ -38,9 +38,10 @@ class Reference:
     """
 
     def __init__(self, profile: Profile, layout: Layout) -> None:
-        self.terms = terms_of(profile)
+        self.terms = _terms_of(profile)
         self.channels = () if profile.alarm is None else profile.alarm.channels
-        self.surprises = [_sketch() for _ in self.terms]
+        # By a term's place; the odds of an error are the classifier's, whatever the streams.
+        self.surprises = {n: _sketch() for n, t in enumerate(self.terms) if t.scale == "surprise"}
         self.blocks = [_sketch() for _ in self.channels]
         self.sums: dict[Signal, float] = dict.fromkeys(SIGNALS, 0.0)
         self.counts: dict[Signal, int] = dict.fromkeys(SIGNALS, 0)
@@ -76,8 +77,9 @@ class Reference:
             for column, signal in enumerate(SIGNALS)
         }
         past = table[:, WHOLE_PAST] != 0
-        for number, term in enumerate(self.terms):
-            self.surprises[number].update(self._smooth(number, term, values[term.signal]))
+        for number, sketch in self.surprises.items():
+            term = self.terms[number]
+            sketch.update(self._smooth(number, term, values[term.signal]))
         for number, channel in enumerate(self.channels):
             column = values[channel.signal]
             counted = column[past] if channel.signal in NEEDS_PAST else column
@@ -104,7 +106,9 @@ class Reference:
     def merge(self, other: "Reference") -> None:
         """Add what another has seen."""
         for mine, theirs in zip(
-            [*self.surprises, *self.blocks], [*other.surprises, *other.blocks], strict=True
+            [*self.surprises.values(), *self.blocks],
+            [*other.surprises.values(), *other.blocks],
+            strict=True,
         ):
             mine.merge(theirs)
         for signal in SIGNALS:
@@ -118,7 +122,7 @@ class Reference:
         return {signal: self.sums[signal] / max(self.counts[signal], 1) for signal in SIGNALS}
 
 
-def terms_of(profile: Profile) -> tuple[Term, ...]:
+def _terms_of(profile: Profile) -> tuple[Term, ...]:
     """The anchored score's terms; the tcuq score has none."""
     score = profile.score
     return score.terms if isinstance(score, AnchoredScoreSettings) else ()
