@@ -8,7 +8,7 @@ from tcuq.export.profile_c import PROFILE, ProfileWriter, memory
 
 
 def write_c(spec: Mapping[str, Any], *, telemetry: bool) -> str:
-    """The C file of `tcuq.quantize.quantize(profile)`.
+    """The C file of `tcuq.profile.quantize.quantize(profile)`.
 
     State is named `state_*`: what the monitor costs in RAM is the sum of their sizes.
     """

@@ -13,9 +13,9 @@ import tcuq
 from emulator import DECISION, Decisions
 from export import write_c
 from tcuq.demo import demo_profile, demo_stream
-from tcuq.device import DeviceMonitor
-from tcuq.quantize import quantize
-from tcuq.settings import ALPHA_BITS, RISK_LEVELS
+from tcuq.monitor import Monitor
+from tcuq.profile.quantize import quantize
+from tcuq.profile.settings import ALPHA_BITS, RISK_LEVELS
 from toolchain import ALONE
 
 
@@ -47,7 +47,7 @@ class Scenario:
 
     def expected(self) -> Decisions:
         """What the host's engine decides on the same steps."""
-        trace = DeviceMonitor(self.profile).run(self.posteriors, self.features)
+        trace = Monitor(self.profile).run(self.posteriors, self.features)
         decisions = np.zeros(len(trace), DECISION)
         decisions["risk"] = trace.risk * RISK_LEVELS
         decisions["threshold_q16"] = trace.threshold * (RISK_LEVELS << ALPHA_BITS)
@@ -57,7 +57,7 @@ class Scenario:
 
     def expected_state(self) -> bytes:
         """What main.c writes then: snapshot, record, snapshot after the past is forgotten."""
-        monitor = DeviceMonitor(self.profile)
+        monitor = Monitor(self.profile)
         monitor.run(self.posteriors, self.features)
         engine = monitor._engine  # noqa: SLF001 - records are the fleet's, not yet the monitor's
         parts = [engine.snapshot(), engine.record(0x1122334455667788, 7, 3, 9, 5, 1)]
@@ -125,7 +125,7 @@ def make_scenario(
     name: str, title: str, profile: tcuq.Profile, streams: Sequence[tcuq.Stream], *, whole: bool
 ) -> Scenario:
     """A profile over the steps of these streams, one after another, as the device takes them."""
-    monitor = DeviceMonitor(profile)
+    monitor = Monitor(profile)
     parts = [monitor.quantize(s.posteriors, s.features) for s in streams]
     posteriors = np.concatenate([rows for rows, _ in parts])
     columns = [columns for _, columns in parts if columns is not None]

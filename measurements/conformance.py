@@ -11,18 +11,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import tcuq
-from tcuq.alarm import Alarm
-from tcuq.budget import Budget
-from tcuq.columns import SignalColumns
+import tcuq.reference
 from tcuq.demo import FAULTS, demo_stream
-from tcuq.device import DeviceMonitor
-from tcuq.inputs import Inputs
-from tcuq.quantize import POSTERIOR_STEP, quantize
-from tcuq.score import make_score
-from tcuq.settings import ALPHA_BITS, RISK_LEVELS
-from tcuq.signals import Signals
+from tcuq.monitor import Monitor
+from tcuq.profile.quantize import POSTERIOR_STEP, quantize
+from tcuq.profile.settings import ALPHA_BITS, RISK_LEVELS
+from tcuq.stages.alarm import Alarm
+from tcuq.stages.budget import Budget
+from tcuq.stages.columns import SignalColumns
+from tcuq.stages.inputs import Inputs
+from tcuq.stages.score import make_score
+from tcuq.stages.signals import Signals
+from tcuq.stages.threshold import Threshold
 from tcuq.stream import Stream
-from tcuq.threshold import Threshold
 
 Preset = Literal["recommended", "paper"]
 PRESETS: tuple[Preset, ...] = get_args(Preset)
@@ -129,7 +130,7 @@ def recorded_profile(preset: Preset = "recommended") -> tcuq.Profile:
 
 def device_signals(profile: tcuq.Profile, stream: Stream) -> SignalColumns:
     """The runtime's signals in float units."""
-    engine = DeviceMonitor(profile)._engine  # noqa: SLF001 - only decisions have a face
+    engine = Monitor(profile)._engine  # noqa: SLF001 - only decisions have a face
     steps = zip(*device_bytes(profile, stream), strict=True)
     found = np.array([engine.signals(posterior, features) for posterior, features in steps])
     values = found * [1, 2.0**-16, Q15, Q15, Q15, Q15, LOG, LOG, 1]
@@ -163,7 +164,7 @@ def decision_differences(profile: tcuq.Profile, stream: Stream) -> dict[str, flo
     The largest difference of the risk; of the others, how many steps differ.
     """
     columns = device_signals(profile, stream)
-    device = DeviceMonitor(profile).run(*device_bytes(profile, stream))
+    device = Monitor(profile).run(*device_bytes(profile, stream))
     levels = (device.risk * RISK_LEVELS).astype(np.int64)
     asked, exceeded, levels_q16 = Threshold(profile.threshold).run(levels)
     threshold = levels_q16 / (RISK_LEVELS << ALPHA_BITS)
@@ -183,8 +184,8 @@ def qualities(profile: tcuq.Profile, stream: Stream) -> dict[str, tuple[float, f
 
     assert stream.labels is not None  # noqa: S101 - asked of labelled streams
     known = stream.labels >= 0
-    reference = tcuq.Monitor(profile).run_stream(stream)
-    device = DeviceMonitor(profile).run(*device_bytes(profile, stream), starts=stream.starts)
+    reference = tcuq.reference.Monitor(profile).run(stream)
+    device = Monitor(profile).run(*device_bytes(profile, stream), starts=stream.starts)
     wrong = reference.label[known] != stream.labels[known]
     measures = {"AUROC": roc_auc_score, "AUPRC": average_precision_score}
     return {

@@ -37,8 +37,8 @@ from power_cut import refused_snapshots, survived_cuts
 from result import ROOT, Row, arguments, report
 from speed import held_bytes, stream
 from tcuq.demo import demo_profile, demo_stream
-from tcuq.device import DeviceMonitor, run_many
-from tcuq.quantize import quantize
+from tcuq.monitor import Monitor, run_many
+from tcuq.profile.quantize import quantize
 
 STEPS = 20_000
 ONE_BY_ONE = 5_000
@@ -80,7 +80,7 @@ def bare_loop(
     return call
 
 
-def one_by_one(monitor: DeviceMonitor, steps: Iterable[tuple[Any, Any]]) -> Callable[[], object]:
+def one_by_one(monitor: Monitor, steps: Iterable[tuple[Any, Any]]) -> Callable[[], object]:
     """A call that steps through these."""
     taken = list(steps)[:ONE_BY_ONE]
 
@@ -113,7 +113,7 @@ def speed_rows(rounds: int, folder: Path) -> Iterator[Row]:
     rows_32, wide_32, logits_32 = (a.astype(np.float32) for a in (shares, wide, logits))
     of_logits = quiet_fit(calibration)
     profile = quiet_fit(tcuq.Stream(probabilities_of(calibration.posteriors), calibration.features))
-    monitor, other = DeviceMonitor(profile), DeviceMonitor(of_logits)
+    monitor, other = Monitor(profile), Monitor(of_logits)
     rows, features = monitor.quantize(rows_32, wide_32)
     assert features is not None  # noqa: S101 - 32 of them
     risk = monitor.run(rows, features).risk[:ONE_BY_ONE].tolist()
@@ -175,7 +175,7 @@ def speed_rows(rounds: int, folder: Path) -> Iterator[Row]:
 def many_row(profile: tcuq.Profile, recorded: tcuq.Stream, rounds: int) -> Row:
     """A stream a thread, and all in one; hashing as long shows what the machine has to give."""
     streams, noise = [recorded.cut(0, STEPS // 2)] * THREADS, [bytes(7_000_000)] * THREADS
-    monitors = [DeviceMonitor(profile) for _ in streams]
+    monitors = [Monitor(profile) for _ in streams]
 
     def hashed(threads: int) -> object:
         with ThreadPoolExecutor(threads) as pool:
@@ -201,9 +201,9 @@ def many_row(profile: tcuq.Profile, recorded: tcuq.Stream, rounds: int) -> Row:
 
 def memory_row(profile: tcuq.Profile, recorded: tcuq.Stream, late_steps: int) -> Row:
     """What a monitor holds does not grow."""
-    early, late = held_bytes(lambda: DeviceMonitor(profile), recorded, (1000, late_steps))
+    early, late = held_bytes(lambda: Monitor(profile), recorded, (1000, late_steps))
     return Row(
-        f"bytes a DeviceMonitor holds after 1,000 and {late_steps:,} steps",
+        f"bytes a Monitor holds after 1,000 and {late_steps:,} steps",
         "equal within 1 %",
         f"{early:,} and {late:,}",
         abs(late - early) <= 0.01 * early,
@@ -275,8 +275,8 @@ def power_rows(cuts: int, damages: int) -> Iterator[Row]:
         f"{survived:,}",
         survived == cuts,
     )
-    monitor = DeviceMonitor(demo_profile())
-    monitor.run_stream(recorded.cut(0, 1000))
+    monitor = Monitor(demo_profile())
+    monitor.run(recorded.cut(0, 1000))
     refused = refused_snapshots(monitor, damages, seed=0)
     yield Row(
         f"damaged or foreign snapshots of {damages:,} that are refused and change nothing",

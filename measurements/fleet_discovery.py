@@ -25,7 +25,7 @@ from tcuq.fleet.servers import Postgres
 from tcuq.fleet.store.batch import Batch
 from tcuq.fleet.store.migrate import migrate
 from tcuq.fleet.store.tables import Store
-from tcuq.record import RECORD
+from tcuq.telemetry import RECORD
 
 LEVELS = (0.1, 0.01)
 SHARE = 0.1

@@ -19,7 +19,7 @@ import psycopg
 
 from result import Row, arguments, report
 from tcuq.fleet.servers import Broker, Postgres
-from tcuq.record import COUNTERS
+from tcuq.telemetry import COUNTERS
 
 COMMAND = [sys.executable, "-m", "tcuq.cli", "fleet"]
 WORKERS = 2

@@ -27,7 +27,7 @@ from tcuq.fleet.servers import Broker, Postgres
 from tcuq.fleet.store.batch import Batch
 from tcuq.fleet.store.migrate import migrate
 from tcuq.fleet.store.tables import APPLY, COPY, STAGE, Store
-from tcuq.record import decode
+from tcuq.telemetry import decode
 
 BATCH = 20_000
 PAIRS = 5

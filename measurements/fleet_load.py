@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from tcuq.fleet.mqtt import Link, Place, packet, text
 from tcuq.fleet.wire import ACK, record_topic, records_topic
-from tcuq.record import CHECKED, PLAIN, RECORD
 from tcuq.runtime import checksums
+from tcuq.telemetry import CHECKED, PLAIN, RECORD
 
 Array = NDArray[Any]
 MIXING = np.uint64(0x9E3779B97F4A7C15)

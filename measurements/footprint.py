@@ -37,7 +37,7 @@ from tcuq.export.footprint import (
 )
 from tcuq.export.sources import parts_needed, runtime_sources
 from tcuq.export.work import Work, step_work
-from tcuq.quantize import quantize
+from tcuq.profile.quantize import quantize
 from toolchain import CPUS, FLAGS, HERE, Cpu, compiler_version, run
 
 TABLE = Path(__file__).resolve().parents[1] / "src/tcuq/export/footprint.json"

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tcuq
-from tcuq.device import DeviceMonitor
-from tcuq.quantize import SIGNALS
-from tcuq.settings import MAX_DIMENSIONS, NEEDS_FEATURES
+from tcuq.monitor import Monitor
+from tcuq.profile.quantize import SIGNALS
+from tcuq.profile.settings import MAX_DIMENSIONS, NEEDS_FEATURES
 
 CALIBRATION_STEPS, STEPS = 1200, 300
 
@@ -47,7 +47,7 @@ def draw(seed: int) -> Drawn:
             changes["terms"] = _terms(rng, width)
             profile = tcuq.fit(calibration, verbose=False, **changes)
     steps = recorded.cut(CALIBRATION_STEPS, len(recorded))
-    posteriors, features = DeviceMonitor(profile).quantize(steps.posteriors, steps.features)
+    posteriors, features = Monitor(profile).quantize(steps.posteriors, steps.features)
     return Drawn(profile, posteriors, features)
 
 

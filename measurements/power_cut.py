@@ -8,7 +8,7 @@ import numpy as np
 
 import tcuq
 from tcuq.decision import Trace
-from tcuq.device import DeviceMonitor
+from tcuq.monitor import Monitor
 
 Damage = Callable[[bytes, np.random.Generator], bytes]
 
@@ -23,14 +23,14 @@ def survived_cuts(profile: tcuq.Profile, stream: tcuq.Stream, cuts: int, seed: i
 
     Decisions to the end of the stream, and the state then, must be those of a run without a cut.
     """
-    whole, before = DeviceMonitor(profile), DeviceMonitor(profile)
+    whole, before = Monitor(profile), Monitor(profile)
     rows, features = whole.quantize(stream.posteriors, stream.features)
     wide = np.empty((len(rows), 0), np.int8) if features is None else features
     trace, end = whole.run(rows, features), whole.snapshot()
     survived, done = 0, 0
     for cut in np.sort(np.random.default_rng(seed).integers(0, len(rows) + 1, cuts)).tolist():
         before.run(rows[done:cut], None if features is None else wide[done:cut])
-        done, after = cut, DeviceMonitor(profile)
+        done, after = cut, Monitor(profile)
         after.restore(before.snapshot())
         rest = after.run(rows[cut:], None if features is None else wide[cut:])
         survived += same_from(cut, rest, trace) and after.snapshot() == end
@@ -90,7 +90,7 @@ def damaged_snapshots(snapshot: bytes, count: int, seed: int) -> Iterator[bytes]
             yield damaged
 
 
-def refused_snapshots(monitor: DeviceMonitor, count: int, seed: int) -> int:
+def refused_snapshots(monitor: Monitor, count: int, seed: int) -> int:
     """How many damaged snapshots of its own state a monitor refuses and stays as it was."""
     state, refused = monitor.snapshot(), 0
     for damaged in damaged_snapshots(state, count, seed):

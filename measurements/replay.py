@@ -29,7 +29,7 @@ from device import bare_loop
 from result import RESULTS, ROOT, Row, report
 from spark_jobs import submit
 from speed import stream
-from tcuq.device import DeviceMonitor
+from tcuq.monitor import Monitor
 from tcuq.replay import ChunkWriter, Layout, replay_files
 
 THREADS = 2
@@ -49,7 +49,7 @@ NOT_REACHED = {
 }
 PARTS = ("local", "ten", "spark", "memory", "tests")
 TESTS = {
-    "replayed whole streams, in any batches, equal to DeviceMonitor.run": "device_monitor",
+    "replayed whole streams, in any batches, equal to Monitor.run": "device_monitor",
     "results by one thread and by several": "threads_give",
     "results on Spark local[2], and after a shuffle": "spark_local or brought_together",
     "results on a Spark master after a worker was killed in mid-job": "worker_killed",
@@ -88,7 +88,7 @@ def quantised(profile: tcuq.Profile) -> tuple[np.ndarray, np.ndarray]:
     """Device bytes of a stream that the archive is cut from."""
     recorded = stream(4 * STREAM_STEPS, 2)
     rows = probabilities_of(recorded.posteriors)
-    posteriors, features = DeviceMonitor(profile).quantize(rows, recorded.features)
+    posteriors, features = Monitor(profile).quantize(rows, recorded.features)
     assert features is not None  # noqa: S101 - 32 of them
     return posteriors, features
 

@@ -17,7 +17,7 @@ from sizes import stack
 from tcuq.export.compiling import compiled_footprint, gcc
 from tcuq.export.cpus import CPUS
 from tcuq.export.footprint import footprint, measured_table
-from tcuq.quantize import quantize
+from tcuq.profile.quantize import quantize
 from toolchain import M4, build, compiler_version, run
 
 SEEDS = range(10)  # none of those the table was fitted to

@@ -47,7 +47,7 @@ def step_us(profile: tcuq.Profile, recorded: tcuq.Stream) -> float:
 
 
 def held_bytes(
-    monitor: Callable[[], tcuq.Monitor | tcuq.DeviceMonitor],
+    monitor: Callable[[], tcuq.Monitor],
     recorded: tcuq.Stream,
     marks: Sequence[int],
 ) -> list[int]:

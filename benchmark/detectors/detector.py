@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.scores.score import Floats, softmax
-from tcuq import DeviceMonitor, Profile, Stream
+from tcuq import Monitor, Profile, Stream
 
 Bools = NDArray[np.bool_]
 SIGNALS = ("max_prob", "risk")
@@ -53,7 +53,7 @@ class Detector(Protocol):
 def watched(profile: Profile, stream: Stream) -> Watched:
     """The stream with its signals."""
     confidence = softmax(stream.posteriors).max(axis=1)
-    risk = DeviceMonitor(profile).run_stream(stream).risk.astype(np.float64)
+    risk = Monitor(profile).run(stream).risk.astype(np.float64)
     return Watched(stream, profile, {"max_prob": 1 - confidence, "risk": risk})
 
 

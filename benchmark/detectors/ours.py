@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.detectors.detector import Bools, Watched
-from tcuq import CalibrationWarning, DeviceMonitor, Monitor, Profile, Stream, fit
+from tcuq import CalibrationWarning, Monitor, Profile, Stream, fit
 
 SMALLEST_H, USUAL_H, LARGEST_H = 8, 20, 40
 
@@ -41,5 +41,5 @@ class Ours:
         if seen.profile.alarm is None:
             raise ValueError("the profile must have an alarm, got none")
         profile = replace(seen.profile, alarm=replace(seen.profile.alarm, h=int(limit)))
-        monitor = DeviceMonitor(profile) if self.device else Monitor(profile)
-        return monitor.run_stream(seen.stream).alarm
+        monitor = Monitor(profile) if self.device else Monitor(profile)
+        return monitor.run(seen.stream).alarm

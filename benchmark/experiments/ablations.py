@@ -57,7 +57,7 @@ class Requests:
 
     def judge(self, seen: Seen) -> Judged:
         """1 where the monitor would abstain if the budget allowed."""
-        trace = Monitor(self.fitted_.profile()).run_stream(seen.stream("base"))
+        trace = Monitor(self.fitted_.profile()).run(seen.stream("base"))
         asked = (trace.outcome != Outcome.ACCEPT).astype(float)
         return Judged(self.fitted_.judge(seen).probabilities, asked)
 

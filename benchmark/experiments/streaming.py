@@ -13,7 +13,7 @@ from benchmark.experiments.result import Row
 from benchmark.scores.monitors import Monitored
 from benchmark.scores.table import OURS
 from benchmark.seen import Seen
-from tcuq import DeviceMonitor, Monitor, Outcome, Trace
+from tcuq import Monitor, Outcome, Trace
 from tcuq.evaluate.measures import auprc, auroc, worst_window_rate
 
 ALPHAS = (0.05, 0.1, 0.2)
@@ -50,9 +50,9 @@ def _options(name: str) -> dict[str, object]:
 
 
 def _kept(score: Monitored, alpha: float, at_home: Seen, away: Seen) -> dict[str, float]:
-    home = Monitor(score.profile()).run_stream(at_home.stream("base"))
-    device = DeviceMonitor(score.profile()).run_stream(at_home.stream("base"))
-    shifted = Monitor(score.profile()).run_stream(away.stream("base"))
+    home = Monitor(score.profile()).run(at_home.stream("base"))
+    device = Monitor(score.profile()).run(at_home.stream("base"))
+    shifted = Monitor(score.profile()).run(away.stream("base"))
     harsh = away.shifted & ((away.severity >= HARSH) | (away.severity == 0))
     known, labelled = at_home.labels >= 0, harsh & (away.labels >= 0)
     wrong = (home.label != at_home.labels)[known]

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmark.scores.score import Judged, softmax
 from benchmark.seen import Seen
-from tcuq import CalibrationWarning, DeviceMonitor, Monitor, Profile, TermPlan, fit
+from tcuq import CalibrationWarning, Monitor, Profile, TermPlan, fit
 
 DOUBT = TermPlan("low_confidence", cap=8.0)
 ODDS = TermPlan("low_confidence", scale="odds")
@@ -63,6 +63,6 @@ class Monitored:
 
     def judge(self, seen: Seen) -> Judged:
         """One monitor over the stream."""
-        make = DeviceMonitor if self.device else Monitor
-        trace = make(self.profile()).run_stream(seen.stream(self.network, self.layers))
+        make = Monitor if self.device else Monitor
+        trace = make(self.profile()).run(seen.stream(self.network, self.layers))
         return Judged(softmax(seen.outputs[self.network]["logits"]), trace.risk.astype(float))

@@ -27,14 +27,14 @@ def network_says(
     """Posteriors and features as the monitor takes them: features in the profile's codes."""
     posteriors, features = network.run(inputs)
     values = features * network.feature_scale()
-    _, codes = tcuq.DeviceMonitor(profile).quantize(posteriors / 256, values)
+    _, codes = tcuq.Monitor(profile).quantize(posteriors / 256, values)
     return posteriors, codes
 
 
 def on_host(inputs: NDArray[np.int8]) -> Table:
-    """What the device must print: the network and `tcuq.DeviceMonitor` on this computer."""
+    """What the device must print: the network and `tcuq.Monitor` on this computer."""
     profile = tcuq.Profile.load(HERE / "build/monitor.json")
-    trace = tcuq.DeviceMonitor(profile).run(*network_says(inputs, profile))
+    trace = tcuq.Monitor(profile).run(*network_says(inputs, profile))
     columns = [np.arange(len(inputs)), trace.label, trace.risk * RISK_LEVELS]
     columns += [trace.threshold * THRESHOLD_LEVELS, trace.exceeded, trace.outcome, trace.alarm]
     return np.column_stack([np.asarray(column, np.int64) for column in columns])

@@ -5,27 +5,6 @@
 
 #include <structmember.h>
 
-int engine_free_to_use(const engine *self)
-{
-    if (self->busy) {
-        PyErr_SetString(PyExc_RuntimeError, "this monitor is in use by another thread");
-        return -1;
-    }
-    return 0;
-}
-
-PyObject *tuple_of(const long *values, Py_ssize_t count)
-{
-    PyObject *tuple = PyTuple_New(count);
-    for (Py_ssize_t i = 0; (tuple != NULL) && (i < count); i++) {
-        PyObject *value = PyLong_FromLong(values[i]);
-        if ((value == NULL) || (PyTuple_SetItem(tuple, i, value) < 0)) {
-            Py_CLEAR(tuple);
-        }
-    }
-    return tuple;
-}
-
 /* ---- from birth to death ---- */
 
 static PyObject *engine_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
@@ -196,6 +175,9 @@ static PyMethodDef engine_methods[] = {
     {"observe", FAST(engine_observe), METH_FASTCALL,
      "observe($self, posteriors, features, /)\n--\n\n"
      "Many steps' signals, eight int32 a step; None if a step breaks a rule."},
+    {"score", engine_score, METH_O,
+     "score($self, observed, /)\n--\n\n"
+     "The risk levels, a uint16 a step, of signals that observe gave; smoothed terms move on."},
     {"replay", FAST(engine_replay), METH_FASTCALL,
      "replay($self, others, posteriors, features, labels, counts, decisions, /)\n--\n\n"
      "Many steps under this profile and others that see the same signals, without the GIL.\n"

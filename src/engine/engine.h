@@ -67,6 +67,7 @@ PyObject *field_value(const place *at, const char *name);
 int wrong_field(const place *at, const char *name, PyObject *error, const char *what);
 int read_fields(const place *at, const field *fields, void *into);
 int view_of(PyObject *value, const char *prefix, const char *name, int flags, Py_buffer *view);
+PyObject *tuple_of(const long *values, Py_ssize_t count);
 
 /* spec.c: fills profile, monitor and quantizer from a dict; -1 with an error set. */
 int engine_read(engine *self, PyObject *spec);
@@ -113,6 +114,7 @@ PyObject *engine_takes(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *engine_run(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *engine_quantize(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *engine_observe(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *engine_score(PyObject *self, PyObject *observed);
 
 /* Arrays of many steps; -1 with an error set if they must be converted first. */
 int inputs_needed(const engine *self, PyObject *const *args, inputs *in);
@@ -125,8 +127,14 @@ extern PyMethodDef records_methods[];
 PyObject *engine_record(PyObject *self, PyObject *args);
 void checksums_prepare(void);
 
-/* engine.c: -1 with an error set, where that is an answer. */
-int engine_free_to_use(const engine *self);
-PyObject *tuple_of(const long *values, Py_ssize_t count);
+/* -1 with an error set if another thread runs this engine. */
+static inline int engine_free_to_use(const engine *self)
+{
+    if (self->busy) {
+        PyErr_SetString(PyExc_RuntimeError, "this monitor is in use by another thread");
+        return -1;
+    }
+    return 0;
+}
 
 #endif

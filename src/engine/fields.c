@@ -122,3 +122,15 @@ int read_fields(const place *at, const field *fields, void *into)
     }
     return done;
 }
+
+PyObject *tuple_of(const long *values, Py_ssize_t count)
+{
+    PyObject *tuple = PyTuple_New(count);
+    for (Py_ssize_t i = 0; (tuple != NULL) && (i < count); i++) {
+        PyObject *value = PyLong_FromLong(values[i]);
+        if ((value == NULL) || (PyTuple_SetItem(tuple, i, value) < 0)) {
+            Py_CLEAR(tuple);
+        }
+    }
+    return tuple;
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A step's numbers to the device's bytes (docs/spec/arithmetic.md, "Inputs"), by chunks that stay in the
- * first cache and loops that compilers turn into vectors. Refuses what tcuq.inputs refuses; which rule
+ * first cache and loops that compilers turn into vectors. Refuses what tcuq.stages.inputs refuses; which rule
  * was broken, and where, is said there. Built as finite arithmetic: what is not finite is refused first. */
 #include <float.h>
 #include <math.h>
@@ -73,7 +73,7 @@ static inline double number(const void *from, item as, size_t i)
     return (as == ITEM_FLOAT) ? (double)((const float *)from)[i] : ((const double *)from)[i];
 }
 
-/* In NumPy's order: a sum on the edge of its rule is then the sum that tcuq.inputs sees. */
+/* In NumPy's order: a sum on the edge of its rule is then the sum that tcuq.stages.inputs sees. */
 static double sum_of(const double *row, size_t count)
 {
     double part[8] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};

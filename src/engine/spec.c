@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The spec, a dict that tcuq.quantize makes, as the runtime's structs, and the memory they ask for. */
+/* The spec, a dict that tcuq.profile.quantize makes, as the runtime's structs, and the memory they ask for. */
 #include <string.h>
 
 #include "engine.h"

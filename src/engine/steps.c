@@ -281,3 +281,42 @@ PyObject *engine_observe(PyObject *object, PyObject *const *args, Py_ssize_t cou
     inputs_release(&in);
     return seen;
 }
+
+/* ---- the score alone, on signals as observe gives them ---- */
+
+static void score(const engine *self, const int32_t *from, Py_ssize_t steps, uint16_t *risk)
+{
+    for (Py_ssize_t i = 0; i < steps; i++) {
+        tcuq_signals s = {0};
+        for (size_t signal = 0u; signal < 4u; signal++) {
+            s.values_q15[signal] = (uint16_t)from[signal];
+        }
+        s.low_confidence_q10 = (int16_t)from[TCUQ_LOW_CONFIDENCE];
+        s.novelty_q10 = (int16_t)from[TCUQ_NOVELTY];
+        s.confidence_q16 = (uint32_t)from[TCUQ_SIGNALS];
+        risk[i] = tcuq_score_run(&self->monitor, &s);
+        from += OBSERVED;
+    }
+}
+
+PyObject *engine_score(PyObject *object, PyObject *observed)
+{
+    engine *self = (engine *)object;
+    Py_buffer view;
+    PyObject *risks = NULL;
+    const Py_ssize_t row = OBSERVED * (Py_ssize_t)sizeof(int32_t);
+    if (view_of(observed, "", "observed", PyBUF_SIMPLE, &view) < 0) {
+        return NULL;
+    }
+    if ((view.len % row != 0) || ((uintptr_t)view.buf % sizeof(int32_t) != 0u)) {
+        PyErr_Format(PyExc_ValueError, "observed: %zd bytes, not rows of %zd, aligned", view.len, row);
+    } else if (engine_free_to_use(self) == 0) {
+        const Py_ssize_t steps = view.len / row;
+        risks = PyByteArray_FromStringAndSize(NULL, steps * (Py_ssize_t)sizeof(uint16_t));
+        if (risks != NULL) {
+            score(self, view.buf, steps, (uint16_t *)(void *)PyByteArray_AsString(risks));
+        }
+    }
+    PyBuffer_Release(&view);
+    return risks;
+}

@@ -6,9 +6,7 @@ On the microcontroller, in one pass, without labels, in a few hundred bytes.
 
 from typing import TYPE_CHECKING, Any
 
-from tcuq.budget import Outcome
 from tcuq.decision import Decision, Trace
-from tcuq.device import DeviceMonitor
 from tcuq.errors import (
     CalibrationWarning,
     FitError,
@@ -21,23 +19,22 @@ from tcuq.errors import (
 )
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
-from tcuq.settings import AlarmFlag
+from tcuq.profile.settings import AlarmFlag
+from tcuq.stages.budget import Outcome
 from tcuq.stream import Stream
 from tcuq.version import __version__
 
 if TYPE_CHECKING:
-    from tcuq.calibrate import Options, TermPlan, fit
+    from tcuq.calibrate import TermPlan, fit
 
 __all__ = [
     "AlarmFlag",
     "CalibrationWarning",
     "Decision",
-    "DeviceMonitor",
     "FitError",
     "InputError",
     "MissingExtraError",
     "Monitor",
-    "Options",
     "Outcome",
     "Profile",
     "ProfileError",
@@ -51,7 +48,7 @@ __all__ = [
     "fit",
 ]
 
-_NEED_SCIKIT_LEARN = frozenset({"Options", "TermPlan", "fit"})
+_NEED_SCIKIT_LEARN = frozenset({"TermPlan", "fit"})
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the module holds

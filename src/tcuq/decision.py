@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.budget import Outcome
-from tcuq.settings import AlarmFlag
+from tcuq.profile.settings import AlarmFlag
+from tcuq.stages.budget import Outcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from tcuq.budget import Outcome
 from tcuq.calibrate import fit
 from tcuq.decision import Trace
 from tcuq.errors import CalibrationWarning
@@ -17,6 +16,7 @@ from tcuq.evaluate import run_serviced
 from tcuq.evaluate.measures import detection_delays
 from tcuq.profile import Profile
 from tcuq.recording import load_stream
+from tcuq.stages.budget import Outcome
 from tcuq.stream import Stream
 
 FAULTS = ("noise", "gain", "bias", "rotation", "dropout", "stuck")
@@ -38,7 +38,7 @@ def demo_profile() -> Profile:
     """The recommended profile of the calibration stream in the box; its warnings are in it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        return fit(demo_stream("calibration"), verbose=False)
+        return fit(demo_stream("calibration"))
 
 
 @dataclass(frozen=True, slots=True)

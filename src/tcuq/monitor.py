@@ -1,167 +1,272 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Monitor: inputs → signals → score → threshold → budget, and alarm, composed in float."""
+"""Monitor: the C runtime, on a host; it decides what the device decides, bit for bit."""
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tcuq.alarm import Alarm
-from tcuq.budget import Budget
 from tcuq.decision import Decision, Trace
-from tcuq.errors import InputError
-from tcuq.inputs import Inputs
+from tcuq.errors import InputError, SnapshotError
 from tcuq.profile import Profile
-from tcuq.score import make_score
-from tcuq.settings import ALPHA_BITS, RISK_LEVELS
-from tcuq.signals import Signals
-from tcuq.snapshot import Stateful, pack, unpack
-from tcuq.stream import Stream, as_numbers, checked_steps
-from tcuq.threshold import Threshold
+from tcuq.profile.quantize import quantize
+from tcuq.profile.settings import AlarmFlag, InputSettings
+from tcuq.runtime import Engine
+from tcuq.stages.budget import Outcome
+from tcuq.stages.inputs import Inputs
+from tcuq.stream import MAX_MAGNITUDE, SUM_TOLERANCE, Stream, as_numbers, checked_steps
 
-CHUNK_STEPS = 1024  # steps computed at once: large enough to amortise, small enough for the cache
+Array = NDArray[Any]
+
+# Looked up, because making an enum member costs more than the step.
+OUTCOMES = tuple(Outcome)
+ALARMS = tuple(AlarmFlag(bits) for bits in range(16))
+# Bits of the fields that say who sends a record.
+IDENTITY = {"device": 64, "firmware": 32, "boot": 32, "sequence": 32, "epoch": 16, "flags": 8}
 
 
 class Monitor:
-    """The float reference of the monitor that runs on the device.
+    """Decides on each step of a stream, in the integer arithmetic of the device.
+
+    Posteriors are rounded to uint8 in 1/256 and features to int8 in the profile's
+    ``feature_scale``, as the firmware does. Arrays that are uint8 and int8 already are taken as
+    they are.
 
     Parameters
     ----------
     profile
-        From ``tcuq.fit`` or ``Profile.load``.
+        From ``tcuq.fit`` or ``Profile.load``, or the path of a saved profile.
 
     Examples
     --------
     >>> from tcuq.demo import demo_profile, demo_stream
     >>> stream = demo_stream("test")
     >>> monitor = Monitor(demo_profile())
-    >>> decision = monitor.step(stream.posteriors[0], stream.features[0])
-    >>> decision.outcome.name
+    >>> monitor.step(stream.posteriors[0], stream.features[0]).outcome.name
     'ACCEPT'
-    >>> trace = monitor.run(stream.posteriors[1:], stream.features[1:])
-    >>> len(trace) == len(stream) - 1
+    >>> trace = Monitor(demo_profile()).run(stream)
+    >>> len(trace) == len(stream)
     True
     """
 
-    def __init__(self, profile: Profile) -> None:
-        self.profile = profile
-        self._inputs = Inputs(profile.inputs)
-        self._signals = Signals(profile.signals, profile.inputs)
-        self._score = make_score(profile.score)
-        self._threshold = Threshold(profile.threshold)
-        self._budget = Budget(profile.budget)
-        self._alarm = None if profile.alarm is None else Alarm(profile.alarm)
+    def __init__(self, profile: Profile | str | os.PathLike[str]) -> None:
+        self.profile = profile if isinstance(profile, Profile) else Profile.load(profile)
+        self._inputs = Inputs(self.profile.inputs)
+        self._engine = make_engine(quantize(self.profile), self.profile.inputs)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Monitor":
+        """Load a saved profile and return its monitor."""
+        return cls(Profile.load(path))
 
     def step(self, posterior: ArrayLike, features: ArrayLike | None = None) -> Decision:
         """Decide on one step."""
+        decision: Decision | None = self._engine.step(posterior, features)
+        return self._converted_step(posterior, features) if decision is None else decision
+
+    def _converted_step(self, posterior: ArrayLike, features: ArrayLike | None) -> Decision:
         row = as_numbers(posterior, "posterior")
         if row.ndim != 1:
             raise InputError(f"posterior must have one dimension, got {row.ndim}")
         columns = None if features is None else as_numbers(features, "features")[None]
-        return self.run(row[None], columns)[0]
+        rows, wide = self._taken(row[None], columns)
+        decision: Decision | None = self._engine.step(rows[0], None if wide is None else wide[0])
+        return self._refuse(rows, wide) if decision is None else decision
 
     def run(
         self,
-        posteriors: ArrayLike,
+        stream: Stream | ArrayLike,
         features: ArrayLike | None = None,
         *,
         starts: ArrayLike = (),
         progress: Callable[[int], object] | None = None,
     ) -> Trace:
-        """Decide on consecutive steps.
+        """Decide on consecutive steps; the loop is in C and releases the GIL.
 
-        History is forgotten before each step in ``starts``; ``progress`` is told of every batch of
-        steps that is done.
+        Parameters
+        ----------
+        stream
+            A ``Stream``, whose recordings stay apart, or an array of posteriors.
+        features
+            With an array of posteriors: the features of the same steps.
+        starts
+            With an array of posteriors: steps at which a recording begins, before which history is
+            forgotten.
+        progress
+            Called with the number of steps of each finished batch.
+
+        Notes
+        -----
+        If a step is refused the monitor keeps the state it had before the call.
         """
-        rows, columns = self._inputs.check(posteriors, features)
+        posteriors, features, starts = self._inputs.unpack(stream, features, starts)
+        rows, columns = self._taken(posteriors, features)
         trace = Trace.empty(len(rows))
-        forget = set(checked_steps(starts, "starts", len(rows)).tolist())
-        for begin, end in _chunks(len(rows), forget):
+        forget = np.unique(checked_steps(starts, "starts", len(rows))).tolist()
+        before = self.snapshot()
+        for begin, end in pairwise([0, *(s for s in forget if s > 0), len(rows)]):
             if begin in forget:
                 self.reset_history()
-            part = None if columns is None else columns[begin:end]
-            self._run_chunk(rows[begin:end], part, trace, slice(begin, end))
+            at = slice(begin, end)
+            part = None if columns is None else columns[at]
+            into = (getattr(trace, name)[at] for name in Trace.__slots__)
+            if self._engine.run(rows[at], part, *into) < end - begin:
+                self.restore(before)
+                self._refuse(rows, columns)
             if progress is not None:
                 progress(end - begin)
         return trace
 
-    def run_stream(
-        self, stream: Stream, *, progress: Callable[[int], object] | None = None
-    ) -> Trace:
-        """Decide on a recorded stream, which must be of the profile's kind."""
-        self._inputs.check_kind(stream)
-        return self.run(stream.posteriors, stream.features, starts=stream.starts, progress=progress)
+    def quantize(
+        self, posteriors: ArrayLike, features: ArrayLike | None = None
+    ) -> tuple[NDArray[np.uint8], NDArray[np.int8] | None]:
+        """The steps as the firmware is given them: posteriors in uint8, features in int8."""
+        rows, columns = self._taken(posteriors, features)
+        made = self._engine.quantize(rows, columns)
+        if made is None:
+            self._refuse(rows, columns)
+        quantised = np.frombuffer(made[0], np.uint8).reshape(rows.shape)
+        return quantised, None if columns is None else np.frombuffer(made[1], np.int8).reshape(
+            columns.shape
+        )
 
-    def _run_chunk(
-        self,
-        rows: NDArray[np.generic],
-        columns: NDArray[np.generic] | None,
-        trace: Trace,
-        at: slice,
-    ) -> None:
-        signals = self._signals.run(*self._inputs.convert(rows, columns))
-        risk_levels = np.rint(self._score.run(signals) * RISK_LEVELS).astype(np.int64)
-        asked, exceeded, levels_q16 = self._threshold.run(risk_levels)
-        trace.label[at] = signals.label
-        trace.risk[at] = risk_levels / RISK_LEVELS
-        trace.threshold[at] = levels_q16 / (RISK_LEVELS << ALPHA_BITS)
-        trace.exceeded[at] = exceeded
-        trace.outcome[at] = self._budget.run(asked)
-        if self._alarm is not None:
-            trace.alarm[at] = self._alarm.run(signals)
+    def _taken(
+        self, posteriors: ArrayLike, features: ArrayLike | None
+    ) -> tuple[Array, Array | None]:
+        """The same as arrays that the engine takes as they are; what can be told now is refused."""
+        if not self._engine.takes(posteriors, features):
+            convert = self._contiguous if _is_quantised(posteriors, features) else self._doubles
+            return convert(posteriors, features)
+        return np.asarray(posteriors), None if features is None else np.asarray(features)
 
-    def reset(self) -> None:
-        """Back to the state of a new monitor."""
-        self.reset_history()
-        self._threshold.reset()
-        self._budget.reset()
-        if self._alarm is not None:
-            self._alarm.reset()
+    def _doubles(
+        self, posteriors: ArrayLike, features: ArrayLike | None
+    ) -> tuple[Array, Array | None]:
+        rows, columns = self._inputs.check(posteriors, features)
+        wide = None if columns is None else np.ascontiguousarray(columns, np.float64)
+        return np.ascontiguousarray(rows, np.float64), wide
 
-    def reset_history(self) -> None:
-        """After a gap in the stream: forget the past, keep threshold, budget and evidence."""
-        self._signals.reset_history()
-        self._score.reset_history()
-        if self._alarm is not None:
-            self._alarm.reset_history()
+    def _contiguous(
+        self, posteriors: ArrayLike, features: ArrayLike | None
+    ) -> tuple[Array, Array | None]:
+        rows = np.ascontiguousarray(posteriors)
+        columns = None if features is None else np.ascontiguousarray(features)
+        classes, width = self.profile.inputs.classes, self.profile.inputs.width
+        if rows.ndim != 2 or rows.shape[1] != classes:
+            raise InputError(f"posteriors must have the shape (steps, {classes}), got {rows.shape}")
+        shape = None if columns is None else columns.shape
+        if shape != ((len(rows), width) if width else None):
+            wanted = f"the shape ({len(rows)}, {width})" if width else "no features"
+            raise InputError(f"features must have {wanted}, got {shape}")
+        return rows, columns
+
+    def _refuse(self, rows: Array, columns: Array | None) -> NoReturn:
+        """Say which rule was broken where: the engine only says that one was."""
+        self._inputs.check(rows, columns)
+        raise InputError(f"posteriors must sum to 1 within {SUM_TOLERANCE}, got more by rounding")
 
     @property
     def epoch_evidence_bits(self) -> float:
         """log2 of the e-value against calibration since the epoch began; 0 without an alarm."""
-        return 0.0 if self._alarm is None else self._alarm.epoch_evidence_q8 / 256
+        return self._engine.epoch_evidence() / 256
 
     def end_epoch(self) -> float:
         """The epoch's evidence in bits; the next epoch starts without any."""
-        return 0.0 if self._alarm is None else self._alarm.end_epoch() / 256
+        return self._engine.end_epoch() / 256
+
+    @property
+    def engine(self) -> Engine:
+        """The C runtime behind this monitor; it has its state."""
+        return self._engine
 
     def snapshot(self) -> bytes:
-        """The monitor's state, to survive a restart."""
-        states = {name: stage.state for name, stage in self._stages().items()}
-        return pack(self.profile.sha256, states)
+        """The monitor's state, byte for byte as the device writes it."""
+        return self._engine.snapshot()
 
     def restore(self, snapshot: bytes) -> None:
-        """Continue from a snapshot; a foreign or damaged one is refused and changes nothing."""
-        fresh = Monitor(self.profile)
-        stages = fresh._stages()
-        like = {name: stage.state for name, stage in stages.items()}
-        for name, state in unpack(snapshot, self.profile.sha256, like).items():
-            stages[name].state = state
-        vars(self).update(vars(fresh))
+        """Continue from a snapshot; a foreign or damaged one is refused."""
+        try:
+            self._engine.restore(snapshot)
+        except ValueError as error:
+            raise SnapshotError(str(error)) from None
 
-    def _stages(self) -> dict[str, Stateful]:
-        stages: dict[str, Stateful] = {
-            "signals": self._signals,
-            "score": self._score,
-            "threshold": self._threshold,
-            "budget": self._budget,
-        }
-        return stages if self._alarm is None else {**stages, "alarm": self._alarm}
+    def record(
+        self,
+        *,
+        device: int,
+        firmware: int,
+        boot: int,
+        sequence: int,
+        epoch: int = 0,
+        flags: int = 0,
+    ) -> bytes:
+        """The telemetry record of everything since the last reset, as `tcuq_record` fills it."""
+        identity = (device, firmware, boot, sequence, epoch, flags)
+        for (name, bits), value in zip(IDENTITY.items(), identity, strict=True):
+            if not 0 <= value < 1 << bits:
+                raise InputError(f"{name} must lie in 0..2^{bits}-1, got {value}")
+        return self._engine.record(*identity)
+
+    def reset(self) -> None:
+        """Back to the state of a new monitor."""
+        self._engine.reset()
+
+    def reset_history(self) -> None:
+        """After a gap in the stream: forget the past, keep threshold, budget and evidence."""
+        self._engine.reset_history()
 
 
-def _chunks(steps: int, starts: set[int]) -> Iterator[tuple[int, int]]:
-    """Spans of at most CHUNK_STEPS steps, none of which crosses a start."""
-    bounds = [0, *sorted(s for s in starts if 0 < s < steps), steps]
-    for first, last in pairwise(bounds):
-        for begin in range(first, last, CHUNK_STEPS):
-            yield begin, min(begin + CHUNK_STEPS, last)
+def run_many(
+    monitors: Sequence[Monitor], streams: Sequence[Stream], *, threads: int | None = None
+) -> list[Trace]:
+    """Decide on many streams at once, each by a monitor of its own.
+
+    Parameters
+    ----------
+    monitors
+        As many as streams, each once: monitors of one profile share nothing.
+    streams
+        Recorded streams of the profiles' kinds.
+    threads
+        How many run at once; a few more than there are cores if None.
+
+    Examples
+    --------
+    >>> from tcuq.demo import demo_profile, demo_stream
+    >>> streams = [demo_stream("test"), demo_stream("fault_gain")]
+    >>> traces = run_many([Monitor(demo_profile()) for _ in streams], streams)
+    >>> [len(trace) for trace in traces] == [len(stream) for stream in streams]
+    True
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    if len({id(monitor) for monitor in monitors}) != len(streams):
+        raise InputError(
+            f"monitors must be {len(streams)} different ones, as many as streams,"
+            f" got {len({id(monitor) for monitor in monitors})}"
+        )
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(Monitor.run, monitors, streams))
+
+
+def make_engine(spec: Mapping[str, Any], inputs: InputSettings) -> Engine:
+    """The C runtime for a quantised profile, and how it quantises what it is given."""
+    quantizer = {
+        "logits": int(inputs.kind == "logits"),
+        "feature_scale": inputs.feature_scale or 1.0,
+        "max_magnitude": MAX_MAGNITUDE,
+        "sum_tolerance": SUM_TOLERANCE,
+    }
+    return Engine({**spec, **quantizer}, Decision, OUTCOMES, ALARMS)
+
+
+def _is_quantised(posteriors: ArrayLike, features: ArrayLike | None) -> bool:
+    """Whether both are arrays of the device's own types."""
+    return (
+        isinstance(posteriors, np.ndarray)
+        and posteriors.dtype == np.uint8
+        and (features is None or (isinstance(features, np.ndarray) and features.dtype == np.int8))
+    )

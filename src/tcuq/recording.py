@@ -17,7 +17,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from tcuq.atomic import written_whole
+from tcuq._atomic import written_whole
 from tcuq.errors import InputError, MissingExtraError, StreamError
 from tcuq.stream import MAX_FEATURES, Stream
 

@@ -4,6 +4,7 @@
 import pytest
 
 import tcuq
+import tcuq.reference
 from conformance import (
     PRESETS,
     RECORDED,
@@ -18,7 +19,7 @@ from conformance import (
     recorded_profile,
     signal_differences,
 )
-from tcuq.device import DeviceMonitor
+from tcuq.monitor import Monitor
 
 
 def refuse_beyond_bounds(profile: tcuq.Profile, stream: tcuq.Stream) -> None:
@@ -61,7 +62,7 @@ def test_step_is_run() -> None:
     """One by one and in bulk the engine says the same."""
     stream = as_recorded("fault_gain")
     assert stream.features is not None
-    one, many = DeviceMonitor(recorded_profile()), DeviceMonitor(recorded_profile())
+    one, many = Monitor(recorded_profile()), Monitor(recorded_profile())
     trace = many.run(stream.posteriors[:500], stream.features[:500])
     for index in range(500):
         assert one.step(stream.posteriors[index], stream.features[index]) == trace[index]
@@ -70,7 +71,7 @@ def test_step_is_run() -> None:
 def test_alarms_agree_with_the_reference() -> None:
     """On a fault that is alarmed, device and reference alarm in the same block."""
     stream = as_recorded("fault_gain")
-    reference = tcuq.Monitor(recorded_profile()).run_stream(stream)
-    device = DeviceMonitor(recorded_profile()).run_stream(stream)
+    reference = tcuq.reference.Monitor(recorded_profile()).run(stream)
+    device = Monitor(recorded_profile()).run(stream)
     assert reference.alarm.any()
     assert device.alarm.nonzero()[0].tolist() == reference.alarm.nonzero()[0].tolist()

@@ -12,7 +12,7 @@ import tcuq
 from conformance import as_recorded, recorded_profile
 from power_cut import refused_snapshots, survived_cuts
 from tcuq.demo import demo_profile, demo_stream
-from tcuq.device import DeviceMonitor
+from tcuq.monitor import Monitor
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def test_power_cut_where_everything_smooths_or_nothing_is_kept(
 
 def test_damaged_snapshots_are_refused_and_change_nothing(stream: tcuq.Stream) -> None:
     """100,000 of every kind of damage, and every shorter length: refused, the monitor goes on."""
-    monitor = DeviceMonitor(demo_profile())
+    monitor = Monitor(demo_profile())
     monitor.run(stream.posteriors[:100], stream.features[:100])  # type: ignore[index]
     snapshot = monitor.snapshot()
     assert refused_snapshots(monitor, 100_000, seed=1) == 100_000
@@ -52,17 +52,17 @@ def test_damaged_snapshots_are_refused_and_change_nothing(stream: tcuq.Stream) -
 
 def test_foreign_snapshot_is_refused() -> None:
     """A snapshot of another profile says so."""
-    snapshot = bytearray(DeviceMonitor(demo_profile()).snapshot())
+    snapshot = bytearray(Monitor(demo_profile()).snapshot())
     snapshot[4] ^= 1
     snapshot[-4:] = zlib.crc32(snapshot[:-4]).to_bytes(4, "little")
     with pytest.raises(tcuq.SnapshotError, match="another profile"):
-        DeviceMonitor(demo_profile()).restore(bytes(snapshot))
+        Monitor(demo_profile()).restore(bytes(snapshot))
 
 
 def test_impossible_values_under_a_true_checksum_are_refused() -> None:
     """Whatever the bytes say, restoring either refuses or leaves a monitor that runs on."""
     stream = demo_stream("test")
-    monitor = DeviceMonitor(demo_profile())
+    monitor = Monitor(demo_profile())
     rng = np.random.default_rng(2)
     snapshot = monitor.snapshot()
     refused = 0
@@ -82,7 +82,7 @@ def test_impossible_values_under_a_true_checksum_are_refused() -> None:
 
 def test_record_is_what_the_specification_says(stream: tcuq.Stream) -> None:
     """87 bytes whose counters are the trace's and whose CRC-32 is zlib's."""
-    monitor = DeviceMonitor(demo_profile())
+    monitor = Monitor(demo_profile())
     trace = monitor.run(stream.posteriors, stream.features)
     engine = monitor._engine  # noqa: SLF001 - the record has no Python face yet
     record = engine.record(2**40 + 5, 0x01080000, 3, 9, 7, 1)

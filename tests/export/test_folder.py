@@ -12,12 +12,12 @@ import pytest
 
 import tcuq
 from tcuq.cli import main
-from tcuq.device import DeviceMonitor
 from tcuq.errors import ExportError
 from tcuq.export import TARGETS, differences, export
 from tcuq.export.header import Member, number, structs
 from tcuq.export.selftest import ROWS, vectors
-from tcuq.quantize import quantize
+from tcuq.monitor import Monitor
+from tcuq.profile.quantize import quantize
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -92,7 +92,7 @@ def test_storage_and_snapshot_are_the_devices(profile: tcuq.Profile, tmp_path: P
     """The header's sizes are the engine's own."""
     export(profile, tmp_path, "c")
     text = (tmp_path / "src/tcuq_device.h").read_text("utf-8")
-    engine = DeviceMonitor(profile)._engine  # noqa: SLF001 - the device's own figure
+    engine = Monitor(profile)._engine  # noqa: SLF001 - the device's own figure
     assert f"#define TCUQ_DEVICE_STORAGE_BYTES {engine.storage_bytes}u" in text
     assert f"#define TCUQ_DEVICE_SNAPSHOT_BYTES {len(engine.snapshot())}u" in text
     assert f'PROFILE_SHA256 "{profile.sha256}"' in text
@@ -117,7 +117,7 @@ def test_feature_codes_are_the_engines_rounding(profile: tcuq.Profile, tmp_path:
     table = text.split("tcuq_device_features[256] = {")[1].split("}")[0]
     real = np.resize((np.arange(-128, 128) - zero_point) * scale, (8, 32))
     posteriors = np.full((8, 7), 1 / 7)
-    _, expected = DeviceMonitor(profile).quantize(np.log(posteriors), real)
+    _, expected = Monitor(profile).quantize(np.log(posteriors), real)
     assert expected is not None
     assert [int(word) for word in table.replace(",", " ").split()] == expected.ravel().tolist()
     with pytest.raises(ExportError, match=r"zero point of -128\.\.127, got"):

@@ -7,15 +7,15 @@ import pytest
 
 import tcuq
 from tcuq.cli import main
-from tcuq.device import DeviceMonitor
 from tcuq.errors import ExportError
 from tcuq.export.footprint import footprint
 from tcuq.export.header import number
+from tcuq.monitor import Monitor
 
 
 def test_ram_is_the_engines(profile: tcuq.Profile) -> None:
     """RAM is what the host's engine says a device keeps, each array at a word."""
-    storage = DeviceMonitor(profile)._engine.storage_bytes  # noqa: SLF001 - the device's own figure
+    storage = Monitor(profile)._engine.storage_bytes  # noqa: SLF001 - the device's own figure
     assert 0 <= footprint(profile).ram - storage <= 6
 
 

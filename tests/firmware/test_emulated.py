@@ -14,8 +14,8 @@ from emulator import STAGES, build_plugin, count, decide, state
 from export import write_c
 from scenarios import Scenario, box_scenarios, make_scenario, quiet_fit
 from sizes import ram, stack
-from tcuq.device import DeviceMonitor
-from tcuq.quantize import quantize
+from tcuq.monitor import Monitor
+from tcuq.profile.quantize import quantize
 from toolchain import CPUS, M4, Cpu, ToolError, build, run
 
 STEPS = 1000
@@ -106,7 +106,7 @@ def test_state_is_what_the_engine_keeps(tmp_path: Path) -> None:
     """The exported memory is as large as the host's engine says a device's is."""
     scenario = scenarios()["full_7"]
     elf = build(M4, tmp_path, scenario.monitor())
-    engine = DeviceMonitor(scenario.profile)._engine  # noqa: SLF001 - the device's own figure
+    engine = Monitor(scenario.profile)._engine  # noqa: SLF001 - the device's own figure
     assert sum(ram(M4, elf).values()) == engine.storage_bytes
     assert stack(tmp_path).path[:2] == ("tcuq_step", "tcuq_novelty_run")
 

@@ -15,7 +15,7 @@ from tcuq.export.compiling import best_footprint, compiled_footprint, gcc, zig
 from tcuq.export.cpus import CPUS
 from tcuq.export.footprint import Interface, footprint, measured_table
 from tcuq.export.header import size_of, structs
-from tcuq.quantize import quantize
+from tcuq.profile.quantize import quantize
 from toolchain import RUNTIME, run
 
 

@@ -9,7 +9,7 @@ from tcuq.errors import InputError
 from tcuq.fleet.simulate.devices import HOUR_S, NEVER, Devices, Plan, acks_of
 from tcuq.fleet.simulate.run import simulate_records
 from tcuq.fleet.wire import ACK, firmware_code
-from tcuq.record import COUNTERS
+from tcuq.telemetry import COUNTERS
 
 
 def test_the_same_seed_gives_the_same_records() -> None:

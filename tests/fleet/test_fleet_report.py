@@ -20,7 +20,7 @@ from tcuq.fleet.report.folder import read_folder
 from tcuq.fleet.report.summary import report
 from tcuq.fleet.store.batch import Batch
 from tcuq.fleet.store.tables import Store
-from tcuq.record import COUNTERS, PLAIN, Reason
+from tcuq.telemetry import COUNTERS, PLAIN, Reason
 
 Array = NDArray[Any]
 

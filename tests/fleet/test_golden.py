@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from golden import encoded_on_host, golden
-from tcuq.record import Keys, decode
+from tcuq.telemetry import Keys, decode
 
 RECORDS = golden()["records"]
 # docs/spec/record.md, field by field, bytes 0 to 82.

@@ -15,7 +15,7 @@ from tcuq.fleet.mqtt import Link, Place
 from tcuq.fleet.servers import Broker, Postgres
 from tcuq.fleet.store.tables import Store
 from tcuq.fleet.wire import SHARED
-from tcuq.record import Reason
+from tcuq.telemetry import Reason
 
 Running = Callable[..., AbstractContextManager[Worker]]
 

@@ -23,7 +23,7 @@ from tcuq.fleet.servers import Broker
 from tcuq.fleet.simulate.devices import Devices, Plan
 from tcuq.fleet.simulate.run import Outcome, Wire, simulate, write_truth
 from tcuq.fleet.wire import SHARED, parse, stored_topic
-from tcuq.record import COUNTERS
+from tcuq.telemetry import COUNTERS
 
 RECORD_BYTES = 87
 COMMAND = (sys.executable, "-m", "tcuq.cli", "fleet", "simulate")

@@ -14,7 +14,7 @@ from tcuq.errors import FleetError
 from tcuq.fleet.store.batch import Batch
 from tcuq.fleet.store.migrate import migrate, migrations
 from tcuq.fleet.store.tables import Store
-from tcuq.record import RECORD, Reason
+from tcuq.telemetry import RECORD, Reason
 
 Array = NDArray[Any]
 Made = Callable[..., Array]

@@ -11,16 +11,23 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import tcuq
-from tcuq.alarm import Alarm
-from tcuq.budget import Budget
+import tcuq.reference
 from tcuq.calibrate import TermPlan
-from tcuq.columns import SignalColumns
 from tcuq.demo import demo_stream
-from tcuq.inputs import Inputs
-from tcuq.score import make_score
-from tcuq.settings import RISK_LEVELS, InputSettings, NoveltySettings, Projection, SignalSettings
-from tcuq.signals import Signals
-from tcuq.threshold import Threshold
+from tcuq.profile.settings import (
+    RISK_LEVELS,
+    InputSettings,
+    NoveltySettings,
+    Projection,
+    SignalSettings,
+)
+from tcuq.stages.alarm import Alarm
+from tcuq.stages.budget import Budget
+from tcuq.stages.columns import SignalColumns
+from tcuq.stages.inputs import Inputs
+from tcuq.stages.score import make_score
+from tcuq.stages.signals import Signals
+from tcuq.stages.threshold import Threshold
 
 EXAMPLES = 500
 SMOOTHED = (
@@ -189,8 +196,8 @@ def test_monitor(
     inputs: tuple[NDArray[Any], NDArray[Any]], sizes: list[int], profile: tcuq.Profile
 ) -> None:
     """Whole decisions, and the state they leave behind."""
-    check(lambda: tcuq.Monitor(profile), inputs, sizes)
-    whole, stepped = tcuq.Monitor(profile), tcuq.Monitor(profile)
+    check(lambda: tcuq.reference.Monitor(profile), inputs, sizes)
+    whole, stepped = tcuq.reference.Monitor(profile), tcuq.reference.Monitor(profile)
     trace = whole.run(*inputs)
     for index, (row, features) in enumerate(zip(*inputs, strict=True)):
         assert stepped.step(row, features) == trace[index]

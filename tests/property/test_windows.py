@@ -6,15 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tcuq.budget import Budget, Outcome
-from tcuq.settings import (
+from tcuq.profile.settings import (
     ALPHA_BITS,
     RISK_LEVELS,
     TOKEN,
     BudgetSettings,
     ThresholdSettings,
 )
-from tcuq.threshold import Threshold
+from tcuq.stages.budget import Budget, Outcome
+from tcuq.stages.threshold import Threshold
 
 EXAMPLES = 500
 STEPS = 400

@@ -58,13 +58,13 @@ def packed(folder: Path, profiles: Mapping[str, tcuq.Profile], most: int) -> Pat
 
 @pytest.fixture(scope="session")
 def expected(profiles: Mapping[str, tcuq.Profile]) -> dict[tuple[str, str], tuple[bytes, bytes]]:
-    """Decisions and last state of a DeviceMonitor on each whole stream."""
+    """Decisions and last state of a Monitor on each whole stream."""
     found = {}
     for path in sorted(BOX.glob("*.npz")):
         stream = demo_stream(path.stem)
         for name, profile in profiles.items():
-            monitor = tcuq.DeviceMonitor(profile)
-            trace = monitor.run_stream(stream)
+            monitor = tcuq.Monitor(profile)
+            trace = monitor.run(stream)
             said = trace.outcome | (trace.exceeded.astype(np.uint8) << 2) | (trace.alarm << 4)
             found[path.stem, name] = (said.tobytes(), monitor.snapshot())
     return found

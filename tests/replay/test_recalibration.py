@@ -9,10 +9,10 @@ import pytest
 import tcuq
 from tcuq.cli import main
 from tcuq.errors import FitError, StreamError
+from tcuq.profile.settings import AnchoredScoreSettings
 from tcuq.recording import save_stream
 from tcuq.replay import pack
 from tcuq.replay.recalibration import recalibrate
-from tcuq.settings import AnchoredScoreSettings
 
 BOX = Path(tcuq.__file__).parent / "data/hapt"
 

@@ -7,7 +7,7 @@ import pytest
 
 import tcuq
 from tcuq.demo import demo_stream
-from tcuq.device import DeviceMonitor
+from tcuq.monitor import Monitor
 from tcuq.replay.results import WIDTH
 
 
@@ -15,7 +15,7 @@ from tcuq.replay.results import WIDTH
 def steps(profile: tcuq.Profile) -> tuple[Any, Any]:
     """Device bytes of the test stream."""
     stream = demo_stream("test")
-    return DeviceMonitor(profile).quantize(stream.posteriors, stream.features)
+    return Monitor(profile).quantize(stream.posteriors, stream.features)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_wrong_arguments_are_refused(
     profile: tcuq.Profile, steps: tuple[Any, Any], at: int, value: object, message: str
 ) -> None:
     """By name, and the engine can be used after."""
-    engine = DeviceMonitor(profile).engine
+    engine = Monitor(profile).engine
     before = engine.snapshot()
     good: list[Any] = [(), *steps, None, np.zeros(WIDTH, np.int64), None]
     wrong = [*good[:at], value, *good[at + 1 :]]
@@ -50,7 +50,7 @@ def test_engines_that_see_other_signals_do_not_share(
     profiles: Mapping[str, tcuq.Profile], steps: tuple[Any, Any]
 ) -> None:
     """Other lags are refused, and so is an engine given twice; all are free after."""
-    one, other = (DeviceMonitor(profiles[name]).engine for name in ("present", "short"))
+    one, other = (Monitor(profiles[name]).engine for name in ("present", "short"))
     counts = np.zeros((2, WIDTH), np.int64)
     with pytest.raises(ValueError, match=r"others\[0\]: sees other signals"):
         one.replay((other,), *steps, None, counts, None)
@@ -67,10 +67,10 @@ def test_observed_signals_are_those_of_single_steps(
     profile: tcuq.Profile, steps: tuple[Any, Any]
 ) -> None:
     """Eight numbers a step, as `signals` gives them."""
-    seen = DeviceMonitor(profile).engine.observe(*steps)
+    seen = Monitor(profile).engine.observe(*steps)
     assert seen is not None
     table = np.frombuffer(seen, np.int32).reshape(-1, 8)
-    engine = DeviceMonitor(profile).engine
+    engine = Monitor(profile).engine
     for row, posterior, features in zip(table[:50], *steps, strict=False):
         one = engine.signals(posterior, features)
         assert one is not None

@@ -12,8 +12,8 @@ import pytest
 from pyarrow import parquet
 
 import tcuq
-from tcuq.device import DeviceMonitor
 from tcuq.errors import InputError, StreamError
+from tcuq.monitor import Monitor
 from tcuq.replay import Layout, Replay, layout_of, pack
 
 Expected = Mapping[tuple[str, str], tuple[bytes, bytes]]
@@ -50,8 +50,8 @@ def test_streams_kept_as_floats_are_decided_alike(
 def test_features_in_another_scale_are_quantised_again(
     archive: Path, profiles: Mapping[str, tcuq.Profile]
 ) -> None:
-    """The same posteriors, and the bytes a DeviceMonitor makes of the features' numbers."""
-    monitor = DeviceMonitor(profiles["present"])
+    """The same posteriors, and the bytes a Monitor makes of the features' numbers."""
+    monitor = Monitor(profiles["present"])
     with parquet.ParquetFile(archive) as file:
         layout = replace(layout_of(file.schema_arrow), feature_scale=0.01)
         table = file.read()

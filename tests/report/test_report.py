@@ -13,18 +13,18 @@ import numpy as np
 import pytest
 
 import tcuq
-from tcuq.budget import Outcome
 from tcuq.cli import main
 from tcuq.demo import demo_stream
-from tcuq.device import DeviceMonitor
 from tcuq.evaluate import lives
+from tcuq.monitor import Monitor
+from tcuq.profile.settings import RISK_LEVELS
 from tcuq.recording import save_stream
 from tcuq.report import cells, report
 from tcuq.report.cost import costs, ram_parts
 from tcuq.report.missed import confusions, drops, missed_runs
 from tcuq.report.promises import promises
 from tcuq.report.view import MAX_PROFILES, View, views
-from tcuq.settings import RISK_LEVELS
+from tcuq.stages.budget import Outcome
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +147,7 @@ def test_without_labels_it_says_so(profile: tcuq.Profile, test_stream: tcuq.Stre
 
 def test_ram_is_the_engines(profile: tcuq.Profile) -> None:
     """The parts add up to what the device keeps."""
-    held = DeviceMonitor(profile)._engine.storage_bytes  # noqa: SLF001 - the same number, from C
+    held = Monitor(profile)._engine.storage_bytes  # noqa: SLF001 - the same number, from C
     assert sum(size for _, size in ram_parts(profile)) == held
     assert f"{held} bytes" in costs(profile).values()
 

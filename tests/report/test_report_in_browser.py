@@ -12,11 +12,11 @@ from playwright.sync_api import Browser, Page
 
 import tcuq
 from browser import DESK, PHONE, axe_faults, load_seconds, opened
-from tcuq.budget import Outcome
 from tcuq.demo import demo_stream
-from tcuq.device import DeviceMonitor
 from tcuq.evaluate import run_serviced
+from tcuq.monitor import Monitor
 from tcuq.report import report
+from tcuq.stages.budget import Outcome
 
 KINDS = (
     "shifted", "missed", "unlabelled", "featureless", "calm", "one step", "compared", "hostile"
@@ -77,7 +77,7 @@ def test_zoom_ends_at_single_steps_that_are_true(
     browser: Browser, pages: Callable[[str], Path], profile: tcuq.Profile
 ) -> None:
     """Pointing at a step says what the device decided there."""
-    trace = run_serviced(profile, demo_stream("fault_gain"), DeviceMonitor)
+    trace = run_serviced(profile, demo_stream("fault_gain"), Monitor)
     words = {Outcome.ACCEPT: "accepted", Outcome.ABSTAIN: "abstained", Outcome.DENIED: "denied"}
     with opened(browser, pages("shifted")) as made:
         page = made.page

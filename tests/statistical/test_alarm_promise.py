@@ -9,10 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from alarm import promise_rows
-from tcuq.alarm import Alarm
 from tcuq.calibrate.bets import fit_channel
-from tcuq.columns import SignalColumns
-from tcuq.settings import AlarmSettings
+from tcuq.profile.settings import AlarmSettings
+from tcuq.stages.alarm import Alarm
+from tcuq.stages.columns import SignalColumns
 
 SHORT = "TCUQ_SHORT" in os.environ
 H = 12

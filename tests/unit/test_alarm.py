@@ -4,9 +4,9 @@ import math
 import numpy as np
 import pytest
 
-from tcuq.alarm import Alarm, bins
-from tcuq.columns import SignalColumns
-from tcuq.settings import AlarmFlag, AlarmSettings, Channel, Signal
+from tcuq.profile.settings import AlarmFlag, AlarmSettings, Channel, Signal
+from tcuq.stages.alarm import Alarm, bins
+from tcuq.stages.columns import SignalColumns
 
 
 def channel(signal: Signal = "novelty", **changes: object) -> Channel:

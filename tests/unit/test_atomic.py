@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tcuq.atomic import written_whole
+from tcuq._atomic import written_whole
 
 
 def test_file_appears_whole(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@
 import numpy as np
 import pytest
 
-from tcuq.budget import Budget, Outcome
-from tcuq.settings import TOKEN, BudgetSettings
+from tcuq.profile.settings import TOKEN, BudgetSettings
+from tcuq.stages.budget import Budget, Outcome
 
 
 def test_burst_then_rate() -> None:

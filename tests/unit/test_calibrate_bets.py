@@ -15,7 +15,7 @@ from tcuq.calibrate.bets import (
     gains_q8,
     neighbour_correlation,
 )
-from tcuq.settings import MAX_BLOCK, MIN_BLOCK, Channel
+from tcuq.profile.settings import MAX_BLOCK, MIN_BLOCK, Channel
 
 
 def bound(blocks: int, above: int, channels: int) -> float:

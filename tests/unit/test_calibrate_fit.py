@@ -10,8 +10,8 @@ import tcuq
 from tcuq.calibrate.fit import FEWEST_STEPS
 from tcuq.calibrate.presets import TERMS
 from tcuq.demo import demo_stream
-from tcuq.settings import AnchoredScoreSettings, TcuqScoreSettings
-from tcuq.summary import summary
+from tcuq.profile.settings import AnchoredScoreSettings, TcuqScoreSettings
+from tcuq.profile.summary import summary
 
 Synthetic = Callable[..., tcuq.Stream]
 quietly = pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
@@ -116,7 +116,7 @@ def test_a_step_as_rare_as_the_expected_error_has_risk_one_half(synthetic: Synth
 
 
 @quietly
-@pytest.mark.parametrize(("make", "tolerance"), [(tcuq.Monitor, 1e-3), (tcuq.DeviceMonitor, 0.01)])
+@pytest.mark.parametrize(("make", "tolerance"), [(tcuq.Monitor, 1e-3), (tcuq.Monitor, 0.01)])
 def test_where_nothing_surprises_risk_is_the_classifiers_own_doubt(
     synthetic: Synthetic, make: type[tcuq.Monitor], tolerance: float
 ) -> None:
@@ -125,7 +125,7 @@ def test_where_nothing_surprises_risk_is_the_classifiers_own_doubt(
     stream = tcuq.Stream(np.column_stack([certain, 1 - certain]))
     calibration = synthetic(classes=2, width=0)
     profile = tcuq.fit(calibration, terms=[TERMS[0]], verbose=False)
-    risk = make(profile).run_stream(stream).risk
+    risk = make(profile).run(stream).risk
     assert risk == pytest.approx(np.maximum(1 - certain, 1 / 256), abs=tolerance)
 
 

@@ -4,8 +4,8 @@ import pytest
 from numpy.typing import NDArray
 
 from tcuq.calibrate.novelty import FOLDS, fit_novelty, novelty_out_of_fold
-from tcuq.rowwise import least_squared_distance, matrix_times_rows
-from tcuq.settings import NoveltySettings
+from tcuq.profile.settings import NoveltySettings
+from tcuq.stages.rowwise import least_squared_distance, matrix_times_rows
 
 Floats = NDArray[np.float64]
 

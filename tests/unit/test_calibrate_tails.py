@@ -6,8 +6,8 @@ import pytest
 from numpy.typing import NDArray
 
 from tcuq.calibrate.tails import MAX_SLOPE, POINTS, RAREST, survival_table
-from tcuq.score import surprise
-from tcuq.settings import Term
+from tcuq.profile.settings import Term
+from tcuq.stages.score import surprise
 
 Draw = Callable[[np.random.Generator], NDArray[np.float64]]
 SAMPLES: dict[str, Draw] = {

@@ -11,8 +11,8 @@ import tcuq
 from tcuq.cli import main
 from tcuq.decision import joined_traces
 from tcuq.monitor import CHUNK_STEPS
+from tcuq.profile.summary import summary
 from tcuq.recording import save_stream
-from tcuq.summary import summary
 
 BOX = Path(tcuq.__file__).parent / "data/hapt"
 CALIBRATION, DEVELOPMENT = str(BOX / "calibration.npz"), str(BOX / "development.npz")

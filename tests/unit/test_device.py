@@ -8,8 +8,8 @@ import pytest
 import tcuq
 from conformance import feature_bytes, posterior_bytes, probabilities_of
 from tcuq.decision import Decision
-from tcuq.device import ALARMS, OUTCOMES, DeviceMonitor, run_many
-from tcuq.quantize import quantize
+from tcuq.monitor import ALARMS, OUTCOMES, Monitor, run_many
+from tcuq.profile.quantize import quantize
 from tcuq.runtime import Engine
 from tcuq.stream import MAX_MAGNITUDE, SUM_TOLERANCE
 
@@ -84,8 +84,8 @@ def test_every_way_in_is_the_same(
     """Lists, other types, other orders and the device's own bytes decide alike, step and run."""
     stream = synthetic(steps=200, seed=2)
     rows, wide = stream.posteriors.astype(np.float32), np.asarray(stream.features, np.float32)
-    trace = DeviceMonitor(narrow).run(rows, wide)
-    row_bytes, wide_bytes = DeviceMonitor(narrow).quantize(rows, wide)
+    trace = Monitor(narrow).run(rows, wide)
+    row_bytes, wide_bytes = Monitor(narrow).quantize(rows, wide)
     ways: dict[str, tuple[Any, Any]] = {
         "double": (rows.astype(np.float64), wide.astype(np.float64)),
         "mixed": (rows.astype(np.float64), wide),
@@ -97,9 +97,9 @@ def test_every_way_in_is_the_same(
         "quantised, fortran": (np.asfortranarray(row_bytes), np.asfortranarray(wide_bytes)),
     }
     for posteriors, features in ways.values():
-        found = DeviceMonitor(narrow).run(posteriors, features)
+        found = Monitor(narrow).run(posteriors, features)
         assert all((getattr(found, n) == getattr(trace, n)).all() for n in tcuq.Trace.__slots__)
-        monitor = DeviceMonitor(narrow)
+        monitor = Monitor(narrow)
         assert [monitor.step(p, f) for p, f in zip(posteriors, features, strict=True)] == [
             trace[step] for step in range(200)
         ]
@@ -107,12 +107,12 @@ def test_every_way_in_is_the_same(
 
 def test_integers_are_numbers_unless_both_are_bytes(narrow: tcuq.Profile) -> None:
     """A one-hot row of integers is a certain posterior, not one of a 256th."""
-    monitor = DeviceMonitor(narrow)
+    monitor = Monitor(narrow)
     for kind in (np.int64, np.uint8):
         monitor.reset()
         decision = monitor.step(np.array([0, 1, 0], kind), [0, 0, 0, 0])
         assert decision.label == 1
-        assert decision == DeviceMonitor(narrow).step([0.0, 1.0, 0.0], [0.0] * 4)
+        assert decision == Monitor(narrow).step([0.0, 1.0, 0.0], [0.0] * 4)
 
 
 def wrong_steps() -> list[tuple[Any, Any]]:
@@ -133,9 +133,9 @@ def wrong_steps() -> list[tuple[Any, Any]]:
 
 @pytest.mark.parametrize("index", range(len(wrong_steps())))
 def test_refusals_are_the_references(narrow: tcuq.Profile, index: int) -> None:
-    """What Monitor refuses DeviceMonitor refuses, by the same words, and stays as it was."""
+    """What Monitor refuses Monitor refuses, by the same words, and stays as it was."""
     posterior, features = wrong_steps()[index]
-    monitor, reference = DeviceMonitor(narrow), tcuq.Monitor(narrow)
+    monitor, reference = Monitor(narrow), tcuq.Monitor(narrow)
     state = monitor.snapshot()
     with pytest.raises(tcuq.InputError) as expected:
         reference.step(posterior, features)
@@ -150,7 +150,7 @@ def test_a_run_that_is_refused_late_leaves_the_monitor_as_it_was(
 ) -> None:
     """One NaN at the end, in either array, by run and by quantize: named, and nothing happened."""
     stream = synthetic(steps=5000)
-    monitor = DeviceMonitor(narrow)
+    monitor = Monitor(narrow)
     monitor.run(stream.posteriors[:100], stream.features[:100])  # type: ignore[index]
     state = monitor.snapshot()
     for name, column in (("posteriors", 2), ("features", 3)):
@@ -166,7 +166,7 @@ def test_a_run_that_is_refused_late_leaves_the_monitor_as_it_was(
 
 def test_bytes_of_another_shape_are_refused(narrow: tcuq.Profile) -> None:
     """Classes, width, steps and missing features, by name, rule and value."""
-    monitor = DeviceMonitor(narrow)
+    monitor = Monitor(narrow)
     rows, wide = np.zeros((5, 3), np.uint8), np.zeros((5, 4), np.int8)
     for posteriors, features, message in (
         (rows[:, :2], wide, r"^posteriors must have the shape \(steps, 3\), got \(5, 2\)"),
@@ -182,7 +182,7 @@ def test_progress_and_starts(narrow: tcuq.Profile, synthetic: Callable[..., tcuq
     """Parts of a stream are told of one by one; history does not reach across."""
     stream = synthetic(steps=300)
     told: list[int] = []
-    one, many = DeviceMonitor(narrow), DeviceMonitor(narrow)
+    one, many = Monitor(narrow), Monitor(narrow)
     trace = one.run(stream.posteriors, stream.features, starts=[0, 100, 250], progress=told.append)
     assert told == [100, 150, 50]
     for begin, end in ((0, 100), (100, 250), (250, 300)):
@@ -197,9 +197,9 @@ def test_many_streams_at_once_are_each_alone(
 ) -> None:
     """In threads every stream gets the decisions, and every monitor the state, it gets alone."""
     streams = [synthetic(steps=2000 + 100 * seed, seed=seed) for seed in range(7)]
-    alone = [DeviceMonitor(narrow) for _ in streams]
-    together = [DeviceMonitor(narrow) for _ in streams]
-    expected = [m.run_stream(s) for m, s in zip(alone, streams, strict=True)]
+    alone = [Monitor(narrow) for _ in streams]
+    together = [Monitor(narrow) for _ in streams]
+    expected = [m.run(s) for m, s in zip(alone, streams, strict=True)]
     found = run_many(together, streams, threads=threads)
     for one, other in zip(expected, found, strict=True):
         assert all((getattr(one, n) == getattr(other, n)).all() for n in tcuq.Trace.__slots__)
@@ -212,6 +212,6 @@ def test_many_streams_need_monitors_of_their_own(
     """One monitor for two streams is refused; a stream that is refused is, in its words."""
     stream = synthetic(kind="logits")
     with pytest.raises(tcuq.InputError, match=r"must be 2 different ones, .* got 1"):
-        run_many([DeviceMonitor(narrow)] * 2, [stream, stream])
+        run_many([Monitor(narrow)] * 2, [stream, stream])
     with pytest.raises(tcuq.InputError, match="kind must be probabilities"):
-        run_many([DeviceMonitor(narrow)], [stream])
+        run_many([Monitor(narrow)], [stream])

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tcuq.budget import Outcome
 from tcuq.decision import Decision, Trace
-from tcuq.device import ALARMS, OUTCOMES
+from tcuq.monitor import ALARMS, OUTCOMES
+from tcuq.profile.settings import AlarmFlag
 from tcuq.runtime import Engine
-from tcuq.settings import AlarmFlag
+from tcuq.stages.budget import Outcome
 
 POSTERIOR, FEATURES = np.array([200, 56], np.uint8), np.array([100, 0], np.int8)
 

@@ -147,10 +147,10 @@ def test_monitor_is_serviced_after_a_shift(synthetic: Synthetic) -> None:
 def test_the_device_is_evaluated_if_asked_for(profile: tcuq.Profile) -> None:
     """The trace measured is the device's, one life of it after the other."""
     stream = demo_stream("fault_bias")
-    found = evaluate(profile, stream, rounds=0, engine=tcuq.DeviceMonitor)
+    found = evaluate(profile, stream, rounds=0, engine=tcuq.Monitor)
     assert len(lives(stream)) > 1
     for begin, end in lives(stream):
-        trace = tcuq.DeviceMonitor(profile).run_stream(stream.cut(begin, end))
+        trace = tcuq.Monitor(profile).run(stream.cut(begin, end))
         assert (trace.risk == found.trace.risk[begin:end]).all()
 
 

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 
 from tcuq.errors import InputError
-from tcuq.inputs import Inputs
-from tcuq.settings import InputSettings, Projection
+from tcuq.profile.settings import InputSettings, Projection
+from tcuq.stages.inputs import Inputs
 
 
 def test_logits_become_probabilities() -> None:

@@ -3,16 +3,17 @@ import numpy as np
 import pytest
 
 import tcuq
+import tcuq.reference
 from tcuq.demo import demo_profile, demo_stream
 
 
 @pytest.fixture
-def monitor() -> tcuq.Monitor:
+def monitor() -> tcuq.reference.Monitor:
     """A new monitor of the recommended profile in the box."""
-    return tcuq.Monitor(demo_profile())
+    return tcuq.reference.Monitor(demo_profile())
 
 
-def test_decision_names_are_the_traces(monitor: tcuq.Monitor) -> None:
+def test_decision_names_are_the_traces(monitor: tcuq.reference.Monitor) -> None:
     """A trace has a decision's names, one array each."""
     stream = demo_stream("test")
     trace = monitor.run(stream.posteriors[:10], stream.features[:10])  # type: ignore[index]
@@ -21,7 +22,7 @@ def test_decision_names_are_the_traces(monitor: tcuq.Monitor) -> None:
     assert trace[3].outcome is tcuq.Outcome(int(trace.outcome[3]))
 
 
-def test_a_request_is_risk_at_or_above_the_threshold(monitor: tcuq.Monitor) -> None:
+def test_a_request_is_risk_at_or_above_the_threshold(monitor: tcuq.reference.Monitor) -> None:
     """Outcome is ACCEPT exactly where risk is below the threshold shown."""
     stream = demo_stream("fault_gain")
     trace = monitor.run(stream.posteriors, stream.features)
@@ -30,7 +31,7 @@ def test_a_request_is_risk_at_or_above_the_threshold(monitor: tcuq.Monitor) -> N
     assert {0, 1, 2} == set(trace.outcome.tolist())
 
 
-def test_no_steps_give_an_empty_trace(monitor: tcuq.Monitor) -> None:
+def test_no_steps_give_an_empty_trace(monitor: tcuq.reference.Monitor) -> None:
     """Zero steps are not an error: nothing happens."""
     before = monitor.snapshot()
     trace = monitor.run(np.empty((0, 7)), np.empty((0, 32)))
@@ -38,7 +39,7 @@ def test_no_steps_give_an_empty_trace(monitor: tcuq.Monitor) -> None:
     assert monitor.snapshot() == before
 
 
-def test_bad_step_changes_nothing(monitor: tcuq.Monitor) -> None:
+def test_bad_step_changes_nothing(monitor: tcuq.reference.Monitor) -> None:
     """A refused step leaves the monitor as it was."""
     stream = demo_stream("test")
     monitor.run(stream.posteriors[:50], stream.features[:50])  # type: ignore[index]
@@ -50,12 +51,12 @@ def test_bad_step_changes_nothing(monitor: tcuq.Monitor) -> None:
     assert monitor.snapshot() == before
 
 
-def test_starts_reset_history(monitor: tcuq.Monitor) -> None:
+def test_starts_reset_history(monitor: tcuq.reference.Monitor) -> None:
     """Run with starts is run, reset_history, run."""
     stream = demo_stream("test")
     assert stream.features is not None
     whole = monitor.run(stream.posteriors[:600], stream.features[:600], starts=[0, 300])
-    other = tcuq.Monitor(demo_profile())
+    other = tcuq.reference.Monitor(demo_profile())
     first = other.run(stream.posteriors[:300], stream.features[:300])
     other.reset_history()
     second = other.run(stream.posteriors[300:600], stream.features[300:600])
@@ -64,7 +65,7 @@ def test_starts_reset_history(monitor: tcuq.Monitor) -> None:
         assert (getattr(whole, name) == halves).all()
 
 
-def test_reset_is_a_new_monitor(monitor: tcuq.Monitor) -> None:
+def test_reset_is_a_new_monitor(monitor: tcuq.reference.Monitor) -> None:
     """After reset the state is a new monitor's."""
     new = monitor.snapshot()
     stream = demo_stream("fault_gain")
@@ -74,7 +75,7 @@ def test_reset_is_a_new_monitor(monitor: tcuq.Monitor) -> None:
     assert monitor.snapshot() == new
 
 
-def test_epoch_evidence_grows_under_a_fault(monitor: tcuq.Monitor) -> None:
+def test_epoch_evidence_grows_under_a_fault(monitor: tcuq.reference.Monitor) -> None:
     """In distribution the epoch's evidence is not positive; under a gain fault it is large."""
     calm, faulty = demo_stream("test"), demo_stream("fault_gain")
     monitor.run(calm.posteriors, calm.features, starts=calm.starts)
@@ -83,7 +84,7 @@ def test_epoch_evidence_grows_under_a_fault(monitor: tcuq.Monitor) -> None:
     assert monitor.epoch_evidence_bits > 20
 
 
-def test_state_does_not_grow(monitor: tcuq.Monitor) -> None:
+def test_state_does_not_grow(monitor: tcuq.reference.Monitor) -> None:
     """The snapshot of a monitor that has seen 300,000 steps is no larger than after 3,000."""
     stream = demo_stream("test")
     monitor.run(stream.posteriors, stream.features)

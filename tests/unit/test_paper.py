@@ -9,7 +9,7 @@ import pytest
 
 import tcuq
 from tcuq.demo import demo_stream
-from tcuq.settings import RISK_LEVELS, TcuqScoreSettings
+from tcuq.profile.settings import RISK_LEVELS, TcuqScoreSettings
 
 LAGS = (1, 2, 4)
 STEPS = 700
@@ -102,8 +102,8 @@ def test_paper_preset_has_the_papers_values(paper: tcuq.Profile) -> None:
 def test_equations_1_to_4(paper: tcuq.Profile, expected: list[dict[str, float]]) -> None:
     """Signals, uncertainty and risk are the equations' to within rounding."""
     from tcuq.calibrate.observe import observe
-    from tcuq.columns import joined
-    from tcuq.score import TcuqScore, sigmoid
+    from tcuq.stages.columns import joined
+    from tcuq.stages.score import TcuqScore, sigmoid
 
     parts = observe(demo_stream("test"), paper.inputs, paper.signals)
     columns = joined(parts)
@@ -155,7 +155,7 @@ def test_threshold_and_budget(paper: tcuq.Profile, expected: list[dict[str, floa
 def test_combiner_is_the_balanced_logistic_optimum(paper: tcuq.Profile) -> None:
     """At the fitted weights the gradient of the paper's regularised objective vanishes."""
     from tcuq.calibrate.observe import observe
-    from tcuq.columns import joined
+    from tcuq.stages.columns import joined
 
     development = demo_stream("development")
     columns = joined(observe(development, paper.inputs, paper.signals))

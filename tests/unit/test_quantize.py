@@ -4,8 +4,8 @@ from pathlib import Path
 
 import tcuq.runtime
 from tcuq import quantize, settings, stream
-from tcuq.budget import Outcome
-from tcuq.settings import AlarmFlag
+from tcuq.profile.settings import AlarmFlag
+from tcuq.stages.budget import Outcome
 
 HEADER = Path(tcuq.runtime.__file__).with_name("tcuq.h").read_text("utf-8")
 MACROS = {name: int(value) for name, value in re.findall(r"#define TCUQ_(\w+) (\d+)u\b", HEADER)}

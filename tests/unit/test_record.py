@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import tcuq
 from tcuq.errors import InputError
-from tcuq.record import CHECKED, PLAIN, RECORD, SIGNED, Keys, Reason, decode, to_arrow
+from tcuq.telemetry import CHECKED, PLAIN, RECORD, SIGNED, Keys, Reason, decode, to_arrow
 
 MASTER = bytes(range(32))
 KEYS = Keys({3: MASTER})
@@ -23,7 +23,7 @@ KEYS = Keys({3: MASTER})
 @pytest.fixture(scope="module")
 def true_record(profile: tcuq.Profile, test_stream: tcuq.Stream) -> bytes:
     """A record as the C runtime makes it after 500 steps."""
-    monitor = tcuq.DeviceMonitor(profile)
+    monitor = tcuq.Monitor(profile)
     assert test_stream.features is not None
     monitor.run(test_stream.posteriors[:500], test_stream.features[:500])
     return monitor.record(device=2**63 + 5, firmware=0x01080000, boot=7, sequence=9, epoch=2)
@@ -54,7 +54,7 @@ def test_what_the_device_encodes_is_decoded(true_record: bytes) -> None:
 
 def test_who_sends_a_record_fits_its_fields(profile: tcuq.Profile) -> None:
     """A number that is too wide is refused by name, not cut."""
-    monitor = tcuq.DeviceMonitor(profile)
+    monitor = tcuq.Monitor(profile)
     with pytest.raises(InputError, match=r"boot must lie in 0..2\^32-1, got 4294967296"):
         monitor.record(device=1, firmware=1, boot=2**32, sequence=0)
 

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import tcuq
+from tcuq._progress import Progress
 from tcuq.cli import main
 from tcuq.evaluate import evaluate
-from tcuq.progress import Progress
 from tcuq.recording import save_stream
 
 BOX = Path(tcuq.__file__).parent / "data/hapt"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tcuq
-from tcuq.atomic import written_whole
+from tcuq._atomic import written_whole
 from tcuq.recording import load_stream, save_stream
 
 Synthetic = Callable[..., tcuq.Stream]

@@ -14,7 +14,7 @@ import pytest
 from pyarrow import parquet
 
 import tcuq
-from tcuq.atomic import written_whole
+from tcuq._atomic import written_whole
 from tcuq.recording import FORMAT, load_stream, save_stream
 
 HALVES = np.full((2, 2), 0.5)

@@ -8,7 +8,7 @@ import pytest
 
 import tcuq
 from tcuq.profile import profile_schema
-from tcuq.schema import violation
+from tcuq.profile.schema import violation
 
 pytestmark = pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
 

@@ -2,15 +2,15 @@
 import numpy as np
 import pytest
 
-from tcuq.columns import SignalColumns
-from tcuq.score import AnchoredScore, TcuqScore, ewma, make_score, sigmoid, surprise
-from tcuq.settings import (
+from tcuq.profile.settings import (
     AnchoredScoreSettings,
     CombinerWeights,
     Signal,
     TcuqScoreSettings,
     Term,
 )
+from tcuq.stages.columns import SignalColumns
+from tcuq.stages.score import AnchoredScore, TcuqScore, ewma, make_score, sigmoid, surprise
 
 
 def columns(**given: list[float]) -> SignalColumns:

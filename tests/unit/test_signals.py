@@ -2,8 +2,8 @@
 import numpy as np
 import pytest
 
-from tcuq.settings import InputSettings, NoveltySettings, SignalSettings
-from tcuq.signals import Signals
+from tcuq.profile.settings import InputSettings, NoveltySettings, SignalSettings
+from tcuq.stages.signals import Signals
 
 
 def make(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tcuq
+import tcuq.reference
 from tcuq.demo import demo_stream
 
 pytestmark = pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
@@ -16,7 +17,11 @@ SEEN = 333  # steps before the snapshot: no block ends there
 
 # Path, new value (`...` removes it), and what the message must say. The CRC is made to fit.
 DAMAGED: list[tuple[str, object, str]] = [
-    ("format", "tcuq.snapshot/2", "format must be 'tcuq.snapshot/1', got 'tcuq.snapshot/2'"),
+    (
+        "format",
+        "tcuq.stages.snapshot/2",
+        "format must be 'tcuq.stages.snapshot/1', got 'tcuq.stages.snapshot/2'",
+    ),
     ("profile", "0" * 64, "got 00000000: the snapshot belongs to another profile"),
     ("profile", ..., "the snapshot belongs to another profile"),
     ("state", ..., "signals.probabilities is missing or not an array"),
@@ -58,14 +63,14 @@ def sealed(content: dict[str, Any]) -> bytes:
     return json.dumps({"crc32": crc32, **content}).encode()
 
 
-def running(profile: tcuq.Profile, steps: int = SEEN) -> tcuq.Monitor:
+def running(profile: tcuq.Profile, steps: int = SEEN) -> tcuq.reference.Monitor:
     """A monitor that has seen these steps of the test stream."""
-    monitor, stream = tcuq.Monitor(profile), demo_stream("test").cut(0, steps)
+    monitor, stream = tcuq.reference.Monitor(profile), demo_stream("test").cut(0, steps)
     monitor.run(stream.posteriors, stream.features)
     return monitor
 
 
-def refusal(monitor: tcuq.Monitor, snapshot: bytes) -> str:
+def refusal(monitor: tcuq.reference.Monitor, snapshot: bytes) -> str:
     """The one-line message a snapshot is refused with, the monitor being unchanged."""
     before = monitor.snapshot()
     with pytest.raises(tcuq.SnapshotError) as caught:
@@ -84,7 +89,7 @@ def test_future_is_the_same(preset: Any) -> None:
     assert stream.features is not None
     rng = np.random.default_rng(0)
     for cut in (0, 1, 3, *rng.integers(4, len(stream), 20).tolist()):
-        first, second = tcuq.Monitor(profile), tcuq.Monitor(profile)
+        first, second = tcuq.reference.Monitor(profile), tcuq.reference.Monitor(profile)
         first.run(stream.posteriors[:cut], stream.features[:cut])
         second.run(stream.posteriors[-99:], stream.features[-99:])  # must leave no trace
         second.restore(first.snapshot())
@@ -100,7 +105,7 @@ def test_smoothed_terms_survive(synthetic: Callable[..., tcuq.Stream]) -> None:
     stream = synthetic(400, width=40)
     plans = [tcuq.TermPlan("novelty", ewma=3), tcuq.TermPlan("divergence", tail="lower", ewma=5)]
     profile = tcuq.fit(stream, terms=plans, verbose=False)
-    first, second = tcuq.Monitor(profile), tcuq.Monitor(profile)
+    first, second = tcuq.reference.Monitor(profile), tcuq.reference.Monitor(profile)
     assert stream.features is not None
     first.run(stream.posteriors[:123], stream.features[:123])
     second.restore(first.snapshot())
@@ -175,8 +180,8 @@ def test_truncated_snapshot_is_refused(profile: tcuq.Profile) -> None:
         (b"[1, 2]", "not a snapshot: it holds a list"),
         (b'{"crc32": NaN}', "numbers must be finite, got NaN"),
         (b'{"crc32": -Infinity}', "numbers must be finite, got -Infinity"),
-        (b"{}", "format must be 'tcuq.snapshot/1', got 'None'"),
-        (b'{"format": "tcuq.snapshot/1"}', "damaged"),
+        (b"{}", "format must be 'tcuq.stages.snapshot/1', got 'None'"),
+        (b'{"format": "tcuq.stages.snapshot/1"}', "damaged"),
     ],
     ids=lambda value: repr(value)[:24],
 )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 import numpy as np
 
-from tcuq.settings import ThresholdSettings
-from tcuq.threshold import Threshold
+from tcuq.profile.settings import ThresholdSettings
+from tcuq.stages.threshold import Threshold
 
 
 def settings(**changes: object) -> ThresholdSettings:

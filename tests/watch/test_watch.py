@@ -18,7 +18,7 @@ import pytest
 import tcuq
 from tcuq.cli import main
 from tcuq.demo import demo_profile, demo_stream
-from tcuq.device import DeviceMonitor
+from tcuq.monitor import Monitor
 from tcuq.watch import Screen, Step, Tally, panel, parse_step, recorded_steps
 
 FAULT = str(Path(tcuq.__file__).parent / "data/hapt/fault_gain.npz")
@@ -46,7 +46,7 @@ def test_a_file_is_watched_as_it_is_run(
 
     assert main(["watch", saved, FAULT, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    trace = DeviceMonitor(profile).run_stream(load_stream(FAULT))
+    trace = Monitor(profile).run(load_stream(FAULT))
     assert found["steps"] == len(trace)
     assert list(found["outcomes"].values()) == np.bincount(trace.outcome, minlength=3).tolist()
     alarms = np.flatnonzero(trace.alarm)
@@ -135,9 +135,9 @@ def test_lines_on_standard_input(saved: str, test_stream: tcuq.Stream) -> None:
 
 def test_quantised_lines(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
     """Bytes as tcuq_step takes them give the decision that their step gives."""
-    rows, columns = DeviceMonitor(profile).quantize(test_stream.posteriors, test_stream.features)
+    rows, columns = Monitor(profile).quantize(test_stream.posteriors, test_stream.features)
     assert columns is not None
-    monitor, tally = DeviceMonitor(profile), Tally(profile)
+    monitor, tally = Monitor(profile), Tally(profile)
     for row, column in zip(rows[:50], columns[:50], strict=True):
         line = " ".join(map(str, [*row, *column]))
         step = parse_step(line, profile.inputs, quantised=True)

@@ -9,6 +9,6 @@ if find_spec("sklearn") is None:
     raise MissingExtraError("scikit-learn", "fit")
 
 from tcuq.calibrate.fit import fit
-from tcuq.calibrate.presets import Options, TermPlan
+from tcuq.calibrate.presets import TermPlan
 
-__all__ = ["Options", "TermPlan", "fit"]
+__all__ = ["TermPlan", "fit"]

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from tcuq.alarm import departure
-from tcuq.autocorrelation import autocorrelation_time
-from tcuq.settings import MAX_BLOCK, MIN_BLOCK, Channel, Signal
+from tcuq._autocorrelation import autocorrelation_time
+from tcuq.profile.settings import MAX_BLOCK, MIN_BLOCK, Channel, Signal
+from tcuq.stages.alarm import departure
 
 Floats = NDArray[np.float64]
 
@@ -41,14 +41,14 @@ def fit_channel(
     parts: Sequence[Floats],
     *,
     channels: int,
-    caution: int,
+    block_factor: int,
     distinct_share: float,
 ) -> ChannelFit:
     """The bet of one channel from its values in each recording."""
     parts = [part for part in parts if len(part)]  # a short recording may have no whole past
     time = autocorrelation_time(parts)
     nearest = 1 << round(math.log2(BLOCK_TIMES * time))
-    block = min(caution * max(MIN_BLOCK, nearest), MAX_BLOCK)
+    block = min(block_factor * max(MIN_BLOCK, nearest), MAX_BLOCK)
     means = block_means(parts, block)
     everything = np.concatenate(parts)
     centre = float(everything.mean()) if signal in TWO_SIDED else None

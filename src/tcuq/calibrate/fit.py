@@ -3,25 +3,21 @@
 
 import math
 import warnings
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tcuq.alarm import channel_input
 from tcuq.calibrate.bets import ChannelFit, fit_channel, gains_q8
-from tcuq.calibrate.observe import Parts, observe, observe_calibration
-from tcuq.calibrate.presets import (
-    Options,
-    Preset,
-    options_from,
-)
+from tcuq.calibrate.doctor import diagnose_fit, diagnose_stream, refuse_lost_labels
+from tcuq.calibrate.observe import Parts, observe, observe_calibration, risk_levels
+from tcuq.calibrate.presets import Options, Preset, TermPlan, options_from
 from tcuq.calibrate.projection import fit_projection, int8_step
 from tcuq.calibrate.scores import fit_anchored, fit_anchored_weights, fit_tcuq
-from tcuq.errors import CalibrationWarning, FitError
+from tcuq.errors import CalibrationWarning, FitError, InputError
 from tcuq.profile import Profile
-from tcuq.score import make_score
-from tcuq.settings import (
+from tcuq.profile.settings import (
     ALPHA_BITS,
     RISK_LEVELS,
     TOKEN,
@@ -33,17 +29,14 @@ from tcuq.settings import (
     ScoreSettings,
     Signal,
     SignalSettings,
-    TcuqScoreSettings,
     ThresholdSettings,
 )
+from tcuq.profile.summary import MOST_FINDINGS
+from tcuq.stages.alarm import channel_input
 from tcuq.stream import Stream
-from tcuq.summary import summary
 from tcuq.version import __version__
 
 CHANNELS: tuple[Signal, ...] = ("low_confidence", "novelty", "divergence", "instability")
-TEMPORAL = ("divergence", "instability", "inconsistency")
-ENOUGH_BLOCKS = 100
-DEPENDENT = 0.3
 FEWEST_STEPS = 256
 LEDGER_STEP = RISK_LEVELS // 128
 
@@ -53,10 +46,28 @@ def fit(
     development: Stream | None = None,
     *,
     preset: Preset = "recommended",
-    verbose: bool = True,
-    **changes: Any,  # noqa: ANN401 - checked by name and value against Options
+    alpha: float | None = None,
+    budget: float | None = None,
+    burst: float | None = None,
+    score: Literal["anchored", "tcuq"] | None = None,
+    signs: Literal["free", "monotone"] | None = None,
+    mix: float | None = None,
+    blend: float | None = None,
+    lags: Iterable[int] | None = None,
+    terms: Iterable[TermPlan] | None = None,
+    mode: Literal["guarded", "adaptive"] | None = None,
+    warmup: int | None = None,
+    alarm: bool | None = None,
+    steps_per_false_alarm: int | None = None,
+    block_factor: Literal[1, 2, 4] | None = None,
+    projection: Literal["pca", "lda"] | None = None,
+    seed: int | None = None,
+    verbose: bool = False,
 ) -> Profile:
-    """Calibrate a monitor.
+    """Calibrate a monitor, in the arithmetic that the device runs.
+
+    An option that is None takes the preset's value, which stands in brackets where "paper" differs
+    from "recommended".
 
     Parameters
     ----------
@@ -68,21 +79,86 @@ def fit(
         score fits its weights on it if it is given.
     preset
         "recommended", or "paper" for the paper's system.
+    alpha
+        Rate at which risk exceeds the threshold; 0.1.
+    budget, burst
+        In any n steps at most burst + budget · n predictions are withheld; 0.15 and 16.
+    score
+        "anchored", which needs no labels ("paper": "tcuq", which needs a development stream).
+    signs
+        Of the tcuq score's weights: "free" as the paper fits them, "monotone" as it describes them.
+    mix
+        Of the tcuq score: risk = mix · combination + (1 - mix) · (1 - confidence); 0.7.
+    blend
+        Of the signal doubt: blend · (1 - confidence) + (1 - blend) · (1 - margin); 0.5.
+    lags
+        Steps looked back over; 1, 2, 4.
+    terms
+        Of the anchored score.
+    mode
+        "guarded": the threshold never rises above the calibrated one ("paper": "adaptive").
+    warmup
+        Steps for which an adaptive threshold is guarded; 0 ("paper": 64).
+    alarm
+        Whether to watch for a changed stream; True ("paper": False).
+    steps_per_false_alarm
+        Mean number of steps between false alarms; 2^20. Implies ``alarm=True``.
+    block_factor
+        Multiplies the alarm's block lengths, for streams whose blocks still depend on each other.
+    projection
+        Of features wider than 32: "pca" or "lda".
+    seed
+        Of anything random in the fit; 0.
     verbose
-        Print what was found.
-    **changes
-        Any field of ``tcuq.Options``: alpha, budget, burst, score, signs, mix, blend, lags, terms,
-        mode, warmup, h, caution, projection, seed.
+        Print the profile's summary.
+
+    Warns
+    -----
+    CalibrationWarning
+        Once, with at most five findings, the worst first; ``profile.provenance.findings`` has all.
 
     Examples
     --------
     >>> import tcuq
     >>> from tcuq.demo import demo_stream
-    >>> profile = tcuq.fit(demo_stream("calibration"), alpha=0.05, verbose=False)
+    >>> profile = tcuq.fit(demo_stream("calibration"), alpha=0.05)
     >>> profile.score.kind, profile.threshold.mode
     ('anchored', 'guarded')
     """
-    options = options_from(preset, changes)
+    options = options_from(
+        preset,
+        {
+            "alpha": alpha,
+            "budget": budget,
+            "burst": burst,
+            "score": score,
+            "signs": signs,
+            "mix": mix,
+            "blend": blend,
+            "lags": lags,
+            "terms": terms,
+            "mode": mode,
+            "warmup": warmup,
+            "alarm": alarm,
+            "steps_per_false_alarm": steps_per_false_alarm,
+            "block_factor": block_factor,
+            "projection": projection,
+            "seed": seed,
+        },
+    )
+    profile = _fit(calibration, development, preset, options)
+    findings = profile.provenance.findings[:MOST_FINDINGS]
+    if findings:
+        message = "\n".join(finding.sentence for finding in findings)
+        warnings.warn(message, CalibrationWarning, stacklevel=2)
+    if verbose:
+        print(profile.summary())  # noqa: T201 - asked for
+    return profile
+
+
+def _fit(
+    calibration: Stream, development: Stream | None, preset: Preset, options: Options
+) -> Profile:
     _check_streams(calibration, development, options)
     inputs = InputSettings(
         calibration.kind,
@@ -92,18 +168,21 @@ def fit(
         None if calibration.features is None else int8_step(calibration.features),
     )
     signals, parts = observe_calibration(calibration, inputs, options.lags, options.blend)
+    refuse_lost_labels(calibration, np.concatenate([part.label for part in parts]))
     score = _fit_score(parts, development, inputs, signals, options)
-    threshold = _fit_threshold(score, parts, options)
+    levels = risk_levels(parts, inputs, signals, score)
+    threshold = _fit_threshold(levels, options)
     recorded = _recorded(calibration)
-    fits = [] if options.h is None else _fit_channels(parts, recorded, inputs, options)
-    alarm = None if options.h is None else AlarmSettings(options.h, tuple(f.channel for f in fits))
-    found = list(_warnings(score, alarm, fits, recorded))
+    fits = _fit_channels(parts, recorded, inputs, options) if options.alarm else []
+    channels = tuple(fitted.channel for fitted in fits)
+    alarm = AlarmSettings(options.steps_per_false_alarm, channels) if options.alarm else None
     profile = Profile(
         inputs,
         signals,
         score,
         threshold,
-        BudgetSettings(round(options.budget * TOKEN), round(options.burst * TOKEN)),
+        # Rounded down: the promise must hold with the number that the user gave.
+        BudgetSettings(math.floor(options.budget * TOKEN), math.floor(options.burst * TOKEN)),
         alarm,
         Provenance(
             library=__version__,
@@ -112,19 +191,23 @@ def fit(
             calibration=recorded,
             development=None if development is None else _recorded(development),
             figures=_figures(alarm, fits, threshold),
-            warnings=tuple(found),
+            findings=(
+                *diagnose_stream(calibration, parts),
+                *diagnose_fit(score, alarm, fits, recorded),
+            ),
         ),
     )
     # What was made is held to the same rules as what is loaded.
-    profile = Profile.from_json(profile.to_json())
-    for message in found:
-        warnings.warn(message, CalibrationWarning, stacklevel=2)
-    if verbose:
-        print(summary(profile))  # noqa: T201 - asked for
-    return profile
+    return Profile.from_json(profile.to_json())
 
 
 def _check_streams(calibration: Stream, development: Stream | None, options: Options) -> None:
+    for name, stream in (("calibration", calibration), ("development", development)):
+        if not isinstance(stream, Stream) and (name == "calibration" or stream is not None):
+            raise InputError(
+                f"{name} must be a Stream, got {type(stream).__name__}:"
+                " write tcuq.fit(tcuq.Stream(posteriors, features))"
+            )
     if len(calibration) < FEWEST_STEPS:
         raise FitError(
             f"calibration must have at least {FEWEST_STEPS} steps, got {len(calibration)}"
@@ -166,15 +249,10 @@ def _fit_score(
     return fit_anchored_weights(score, development, seen)
 
 
-def _fit_threshold(score: ScoreSettings, parts: Parts, options: Options) -> ThresholdSettings:
+def _fit_threshold(levels: NDArray[np.int64], options: Options) -> ThresholdSettings:
     """Start and anchor: the lowest risk level that at most alpha of the calibration steps reach."""
-    stage = make_score(score)
-    levels = []
-    for part in parts:
-        stage.reset_history()
-        levels.append(np.rint(stage.run(part) * RISK_LEVELS))
-    ordered = np.sort(np.concatenate(levels))
-    alpha_q16 = round(options.alpha * (1 << ALPHA_BITS))
+    ordered = np.sort(levels)
+    alpha_q16 = max(1, math.floor(options.alpha * (1 << ALPHA_BITS)))
     allowed = len(ordered) * alpha_q16 >> ALPHA_BITS
     anchor = int(min(ordered[len(ordered) - allowed - 1] + 1, RISK_LEVELS))
     return ThresholdSettings(options.mode, alpha_q16, LEDGER_STEP, anchor, anchor, options.warmup)
@@ -189,7 +267,7 @@ def _fit_channels(
             name,
             [channel_input(part, name)[1] for part in parts],
             channels=len(names),
-            caution=options.caution,
+            block_factor=options.block_factor,
             distinct_share=recorded.distinct / recorded.steps,
         )
         for name in names
@@ -212,7 +290,7 @@ def _figures(
     figures = {"threshold.anchor_risk": threshold.anchor / RISK_LEVELS}
     if alarm is None:
         return figures
-    figures["alarm.expected_steps_between_false_alarms"] = float(2**alarm.h)
+    figures["alarm.expected_steps_between_false_alarms"] = float(alarm.steps_per_false_alarm)
     for fitted in fits:
         channel, name = fitted.channel, fitted.channel.signal
         figures[f"{name}.autocorrelation_time_steps"] = fitted.autocorrelation_time
@@ -232,41 +310,3 @@ def _fastest(alarm: AlarmSettings, fitted: ChannelFit, blocks: int) -> float:
     if gain <= 0:
         return 0.0
     return float(math.ceil(alarm.limit_q8(fitted.channel) / gain) * fitted.channel.block)
-
-
-def _warnings(
-    score: ScoreSettings,
-    alarm: AlarmSettings | None,
-    fits: Sequence[ChannelFit],
-    recorded: Recorded,
-) -> Iterator[str]:
-    if isinstance(score, TcuqScoreSettings):
-        for name in TEMPORAL:
-            weight = getattr(score.weights, name)
-            if weight is not None and weight < 0:
-                yield (
-                    f"the weight of {name} is negative ({weight:.3g}): the score calls a step safer"
-                    " because it differs from its past; this does not carry over to streams with"
-                    ' another rhythm than development\'s. signs="monotone" forbids it'
-                )
-    if alarm is not None and recorded.distinct < recorded.steps // 2:
-        yield (
-            f"only {recorded.distinct} of {recorded.steps} calibration steps are distinct: repeats"
-            " carry no news, so the alarm counts blocks as if the stream were that short"
-        )
-    for fitted in fits:
-        channel = fitted.channel
-        if fitted.neighbour_correlation > DEPENDENT:
-            yield (
-                f"channel {channel.signal}: blocks of {channel.block} steps still depend on each"
-                f" other (neighbours correlate by {fitted.neighbour_correlation:.2f}), so false"
-                " alarms may come more often than promised; caution=2 doubles the blocks"
-            )
-        if alarm is not None and fitted.independent_blocks < ENOUGH_BLOCKS:
-            pace = "can never alarm" if channel.gains_q8[-1] <= 0 else "alarms slowly"
-            yield (
-                f"channel {channel.signal}: {fitted.independent_blocks} independent blocks of"
-                f" {channel.block} steps are few for one false alarm in 2^{alarm.h} steps, so it"
-                f" {pace}; about {ENOUGH_BLOCKS * channel.block:,} steps would give"
-                f" {ENOUGH_BLOCKS}"
-            )

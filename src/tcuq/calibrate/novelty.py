@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.covariance import LedoitWolf
 
-from tcuq.rowwise import least_squared_distance, matrix_times_rows
-from tcuq.settings import NoveltySettings
+from tcuq.profile.settings import NoveltySettings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -24,24 +23,14 @@ def fit_novelty(features: Floats, labels: Ints) -> NoveltySettings:
     )
 
 
-def novelty_out_of_fold(features: Floats, labels: Ints, lengths: Sequence[int]) -> Floats:
-    """Novelty of each calibration step against a reference that has not seen it.
+def folds(features: Floats, lengths: Sequence[int]) -> NDArray[np.int64]:
+    """The fold of each step.
 
-    Measured in sample, calibration would look less novel than the field, and its tails would
-    promise too much. Folds are runs of whole recordings where there are enough of them:
-    neighbours are likely to share a user, a device or a day. A step that repeats another goes
-    where the first went: a short recording played again and again would else be in every fold.
+    Folds are runs of whole recordings where there are enough of them: neighbours are likely to
+    share a user, a device or a day. A step that repeats another goes where the first went: a short
+    recording played again and again would else be in every fold.
     """
-    fold = _with_repeats(_folds(lengths), features)
-    novelty = np.empty(len(features))
-    for number in range(FOLDS):
-        held, kept = fold == number, fold != number
-        means, whitening = _reference(features[kept], labels[kept])
-        distance = least_squared_distance(
-            matrix_times_rows(whitening, features[held]), matrix_times_rows(whitening, means)
-        )
-        novelty[held] = np.log1p(distance)
-    return novelty
+    return _with_repeats(_folds(lengths), features)
 
 
 def _reference(features: Floats, labels: Ints) -> tuple[Floats, Floats]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stream seen through the signals, recording by recording."""
+"""The signals of a recorded stream as the device computes them, and its risk from them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,50 +7,61 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.calibrate.novelty import fit_novelty, novelty_out_of_fold
-from tcuq.columns import SignalColumns, joined
-from tcuq.inputs import Inputs
-from tcuq.progress import Progress
-from tcuq.settings import InputSettings, SignalSettings
-from tcuq.signals import Signals
+from tcuq.calibrate.novelty import FOLDS, fit_novelty, folds
+from tcuq.monitor import make_engine
+from tcuq.profile.quantize import (
+    NO_DECISION,
+    SIGNALS,
+    projected_int8,
+    quantize_score,
+    quantize_signals,
+    signal_unit,
+)
+from tcuq.profile.settings import (
+    InputSettings,
+    ScoreSettings,
+    SignalSettings,
+)
+from tcuq.runtime import Engine
+from tcuq.stages.columns import SignalColumns
 from tcuq.stream import Stream
 
 Parts = Sequence[SignalColumns]
+Floats = NDArray[np.float64]
 
-CHUNK_STEPS = 1024  # bounds the memory of a long recording
+OBSERVED = len(SIGNALS) + 2  # numbers the engine gives of a step: signals, confidence, whole past
 
 
-def observe(stream: Stream, inputs: InputSettings, settings: SignalSettings) -> Parts:
+def observe(stream: Stream, inputs: InputSettings, signals: SignalSettings) -> Parts:
     """The signals of each recording."""
-    converter, signals = Inputs(inputs), Signals(settings, inputs)
-    parts = []
-    with Progress("signals of steps", total=len(stream)) as progress:
-        for part in stream.parts():
-            signals.reset_history()
-            chunks = []
-            for begin in range(0, len(part), CHUNK_STEPS):
-                chunk = part.cut(begin, min(begin + CHUNK_STEPS, len(part)))
-                chunks.append(signals.run(*converter.run(chunk.posteriors, chunk.features)))
-                progress.advance(len(chunk))
-            parts.append(joined(chunks))
-    return parts
+    engine = _engine(inputs, signals)
+    return [_columns(engine, part, inputs, signals) for part in stream.parts()]
 
 
 def observe_calibration(
     stream: Stream, inputs: InputSettings, lags: tuple[int, ...], blend: float
 ) -> tuple[SignalSettings, Parts]:
-    """Signal settings learned from the calibration stream, and its signals, novelty out of fold."""
+    """The settings of the signals and their values on the calibration stream.
+
+    Novelty is measured out of fold. In sample, calibration would look less novel than the field and
+    its tails would promise too much.
+    """
     settings = SignalSettings(lags, blend, novelty=None)
     parts = observe(stream, inputs, settings)
     if inputs.width == 0:
         return settings, parts
-    _, features = Inputs(inputs).run(stream.posteriors, stream.features)
-    assert features is not None  # noqa: S101 - the width says so; for the type checker
+    features = device_features(stream, inputs)
     labels = reference_labels(stream, parts)
     lengths = [len(part.label) for part in parts]
-    novelty = np.split(novelty_out_of_fold(features, labels, lengths), np.cumsum(lengths)[:-1])
-    seen = [replace(part, novelty=column) for part, column in zip(parts, novelty, strict=True)]
-    return replace(settings, novelty=fit_novelty(features, labels)), seen
+    fold = folds(features, lengths)
+    novelty = np.empty(len(features))
+    for number in range(FOLDS):
+        held = fold == number
+        reference = fit_novelty(features[~held], labels[~held])
+        novelty[held] = _novelty(stream, inputs, replace(settings, novelty=reference))[held]
+    split = np.split(novelty, np.cumsum(lengths)[:-1])
+    parts = [replace(part, novelty=column) for part, column in zip(parts, split, strict=True)]
+    return replace(settings, novelty=fit_novelty(features, labels)), parts
 
 
 def reference_labels(stream: Stream, parts: Parts) -> NDArray[np.int32]:
@@ -59,3 +70,77 @@ def reference_labels(stream: Stream, parts: Parts) -> NDArray[np.int32]:
     if stream.labels is None:
         return predicted
     return np.where(stream.labels >= 0, stream.labels, predicted)
+
+
+def risk_levels(
+    parts: Parts, inputs: InputSettings, signals: SignalSettings, score: ScoreSettings
+) -> NDArray[np.int64]:
+    """The risk of each step in 0..16384, by the device's score on these signals."""
+    engine = _engine(inputs, signals, score)
+    levels = []
+    for part in parts:
+        engine.reset_history()
+        levels.append(np.frombuffer(engine.score(_observed(part)), np.uint16))
+    return np.concatenate(levels).astype(np.int64)
+
+
+def device_features(stream: Stream, inputs: InputSettings) -> Floats:
+    """The features that the device's signals see, in float units."""
+    engine = _engine(inputs, SignalSettings((1,), 0.5, None))
+    _, quantised = _bytes(engine, stream, inputs)
+    return projected_int8(np.frombuffer(quantised, np.int8).reshape(len(stream), -1), inputs)
+
+
+def _engine(
+    inputs: InputSettings, signals: SignalSettings, score: ScoreSettings | None = None
+) -> Engine:
+    """A runtime that computes signals, and the score if one is given, but decides nothing."""
+    scored = {} if score is None else quantize_score(score)
+    return make_engine({**NO_DECISION, **quantize_signals(inputs, signals), **scored}, inputs)
+
+
+def _bytes(engine: Engine, stream: Stream, inputs: InputSettings) -> tuple[bytes, bytes]:
+    posteriors = np.ascontiguousarray(stream.posteriors, np.float64)
+    features = None if inputs.width == 0 else np.ascontiguousarray(stream.features, np.float64)
+    quantised = engine.quantize(posteriors, features)
+    assert quantised is not None  # noqa: S101 - a Stream was checked; for the type checker
+    return quantised
+
+
+def _columns(
+    engine: Engine, part: Stream, inputs: InputSettings, signals: SignalSettings
+) -> SignalColumns:
+    engine.reset_history()
+    posteriors, features = _bytes(engine, part, inputs)
+    rows = np.frombuffer(posteriors, np.uint8).reshape(len(part), inputs.classes)
+    wide = np.frombuffer(features, np.int8).reshape(len(part), inputs.width) if features else None
+    observed = engine.observe(rows, wide)
+    assert observed is not None  # noqa: S101 - bytes break no rule; for the type checker
+    table = np.frombuffer(observed, np.int32).reshape(len(part), OBSERVED)
+    column = {name: table[:, i] * signal_unit(name) for i, name in enumerate(SIGNALS)}
+    return SignalColumns(
+        label=rows.argmax(axis=1).astype(np.int32),
+        confidence=table[:, -2] / 65536,
+        divergence=column["divergence"],
+        instability=column["instability"] if inputs.width else None,
+        inconsistency=column["inconsistency"],
+        doubt=column["doubt"],
+        low_confidence=column["low_confidence"],
+        novelty=None if signals.novelty is None else column["novelty"],
+        whole_past=table[:, -1] != 0,
+    )
+
+
+def _novelty(stream: Stream, inputs: InputSettings, signals: SignalSettings) -> Floats:
+    return np.concatenate([part.named("novelty") for part in observe(stream, inputs, signals)])
+
+
+def _observed(part: SignalColumns) -> NDArray[np.int32]:
+    """Signals in the integers that the engine's score takes."""
+    table = np.zeros((len(part.label), OBSERVED), np.int32)
+    for index, name in enumerate(SIGNALS):
+        values = getattr(part, name)
+        if values is not None:
+            table[:, index] = np.rint(values / signal_unit(name))
+    table[:, -2] = np.rint(part.confidence * 65536)
+    return table

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a fit can be asked for, and the two named answers: `paper` and `recommended`."""
+"""The options of a fit and the two presets: `paper` and `recommended`."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from tcuq.errors import InputError
-from tcuq.settings import MAX_TERM_WEIGHT, Signal
+from tcuq.profile.settings import MAX_TERM_WEIGHT, Signal
 
 Preset = Literal["paper", "recommended"]
 
@@ -69,15 +69,19 @@ class Options:
         "anchored" (no labels needed) or "tcuq" (the paper's, needs a development stream).
     signs
         Of the tcuq score: "free" as the paper fits it, "monotone" as it describes it.
-    mix, blend, lags
-        As in the paper: U against confidence, confidence against margin, steps looked back over.
+    mix
+        Of the tcuq score: risk = mix · combination + (1 - mix) · (1 - confidence).
+    blend
+        Of the signal doubt: blend · (1 - confidence) + (1 - blend) · (1 - margin).
+    lags
+        Steps looked back over.
     terms
         Of the anchored score; with a development stream its labels weigh them.
     mode, warmup
         "guarded" or "adaptive"; adaptive is guarded for its first `warmup` steps.
-    h
-        One false alarm in 2^h steps; None leaves the alarm out.
-    caution
+    alarm, steps_per_false_alarm
+        Whether to watch for a changed stream, and the mean number of steps between false alarms.
+    block_factor
         Multiplies the alarm's block lengths, for streams whose blocks still depend on each other.
     projection
         Of features wider than 32: "pca" or "lda".
@@ -96,8 +100,9 @@ class Options:
     terms: tuple[TermPlan, ...] = TERMS
     mode: Literal["guarded", "adaptive"] = "guarded"
     warmup: int = 0
-    h: int | None = 20
-    caution: int = 1
+    alarm: bool = True
+    steps_per_false_alarm: int = 1 << 20
+    block_factor: int = 1
     projection: Literal["pca", "lda"] = "pca"
     seed: int = 0
 
@@ -109,15 +114,15 @@ class Options:
         _inside("blend", self.blend, 0, 1)
         _whole("warmup", self.warmup, 0, 2**31 - 1)
         _whole("seed", self.seed, 0, 2**32 - 1)
-        _whole("caution", self.caution, 1, 4)
-        if self.h is not None:
-            _whole("h", self.h, 8, 40)
+        _whole("steps_per_false_alarm", self.steps_per_false_alarm, 256, 1 << 40)
+        if not isinstance(self.alarm, bool):
+            raise InputError(f"alarm must be True or False, got {self.alarm!r}")
         for name, value, choices in (
             ("score", self.score, ("anchored", "tcuq")),
             ("signs", self.signs, ("free", "monotone")),
             ("mode", self.mode, ("guarded", "adaptive")),
             ("projection", self.projection, ("pca", "lda")),
-            ("caution", self.caution, (1, 2, 4)),
+            ("block_factor", self.block_factor, (1, 2, 4)),
         ):
             if value not in choices:
                 listed = ", ".join(map(str, choices))
@@ -173,13 +178,16 @@ def _check_term(term: TermPlan) -> None:
 
 
 # W = 16 in the paper; its warm-up is "multiples of W".
-PAPER = Options(score="tcuq", signs="free", mode="adaptive", warmup=4 * 16, h=None)
+PAPER = Options(score="tcuq", signs="free", mode="adaptive", warmup=4 * 16, alarm=False)
 RECOMMENDED = Options()
 PRESETS: Mapping[str, Options] = MappingProxyType({"paper": PAPER, "recommended": RECOMMENDED})
 
 
 def options_from(preset: str, changes: Mapping[str, Any]) -> Options:
-    """The preset's options with these changed."""
+    """The preset's options, but for those that are given and not None."""
+    changes = {name: value for name, value in changes.items() if value is not None}
+    if "steps_per_false_alarm" in changes:
+        changes = {"alarm": True, **changes}
     if preset not in get_args(Preset):
         raise InputError(f"preset must be one of {', '.join(PRESETS)}, got {preset!r}")
     unknown = set(changes) - set(Options.__slots__)

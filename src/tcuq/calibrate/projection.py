@@ -9,7 +9,7 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from tcuq.errors import FitError
-from tcuq.settings import MAX_DIMENSIONS, Projection
+from tcuq.profile.settings import MAX_DIMENSIONS, Projection
 from tcuq.stream import Stream
 
 ALMOST_ALL = 0.9999
@@ -28,9 +28,12 @@ def fit_projection(stream: Stream, kind: Literal["pca", "lda"], seed: int) -> Pr
 
 
 def int8_step(values: NDArray[np.generic]) -> float:
-    """One step of an int8 that almost no value saturates."""
+    """One step of an int8 that almost no value saturates, as a float32.
+
+    So it is the same number with every version of NumPy and its linear algebra.
+    """
     most = float(np.quantile(np.abs(values.astype(np.float64)), ALMOST_ALL))
-    return max(most, SMALLEST_RANGE) / 127
+    return float(np.float32(max(most, SMALLEST_RANGE) / 127))
 
 
 def _pca(features: NDArray[np.float64], seed: int) -> NDArray[np.float64]:

@@ -12,17 +12,19 @@ from tcuq.calibrate.combiner import fit_logistic
 from tcuq.calibrate.observe import Parts
 from tcuq.calibrate.presets import Options, TermPlan
 from tcuq.calibrate.tails import LOWEST_ODDS, odds_table, survival_table
-from tcuq.columns import SignalColumns, joined
 from tcuq.errors import FitError
-from tcuq.score import COMBINED, ewma, surprise
-from tcuq.settings import (
+from tcuq.profile.quantize import LOGARITHMS, signal_scale, steepest_slope
+from tcuq.profile.settings import (
     MAX_TERM_WEIGHT,
     NEEDS_FEATURES,
     AnchoredScoreSettings,
     CombinerWeights,
+    Signal,
     TcuqScoreSettings,
     Term,
 )
+from tcuq.stages.columns import SignalColumns, joined
+from tcuq.stages.score import COMBINED, surprise
 from tcuq.stream import Stream
 
 Floats = NDArray[np.float64]
@@ -95,10 +97,10 @@ def _tabulated(plan: TermPlan, calibration: Parts) -> Term:
     if plan.scale == "odds":
         table = odds_table()
     else:
-        values = np.concatenate(
-            [_smoothed(part.named(plan.signal), start, plan.ewma) for part in calibration]
-        )
-        table = survival_table(values if plan.tail == "upper" else -values)
+        parts = [part.named(plan.signal) for part in calibration]
+        values = np.concatenate([_smoothed(p, plan.signal, start, plan.ewma) for p in parts])
+        upward = values if plan.tail == "upper" else -values
+        table = survival_table(upward, steepest_slope(plan.signal))
     return Term(
         plan.signal,
         plan.tail,
@@ -115,10 +117,25 @@ def _tabulated(plan: TermPlan, calibration: Parts) -> Term:
 
 
 def _term_bits(term: Term, parts: Parts) -> Floats:
-    values = [_smoothed(part.named(term.signal), term.start, term.ewma) for part in parts]
+    values = [
+        _smoothed(part.named(term.signal), term.signal, term.start, term.ewma) for part in parts
+    ]
     bits = surprise(np.concatenate(values), term)
     return np.clip(bits - term.dead, 0, term.cap)
 
 
-def _smoothed(values: Floats, start: float, shift: int | None) -> Floats:
-    return values if shift is None else ewma(values, start, shift)
+def _smoothed(values: Floats, signal: Signal, start: float, shift: int | None) -> Floats:
+    """The values that the device's term looks up: in its integers, smoothed in 1/256 of them."""
+    scale = signal_scale(signal, summed=False)
+    # The device halves a signal in Q15 towards zero.
+    integers = np.floor(np.rint(values * signal_scale(signal, summed=True)) / 2)
+    if signal in LOGARITHMS:
+        integers = np.rint(values * scale)
+    if shift is not None:
+        mean_q8, means = round(start * scale) * 256, []
+        for value in integers.astype(np.int64).tolist():
+            mean_q8 += (value * 256 - mean_q8) >> shift
+            means.append(mean_q8 >> 8)
+        integers = np.array(means, np.float64)
+    looked_up: Floats = integers / scale
+    return looked_up

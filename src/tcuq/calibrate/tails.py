@@ -6,13 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.signals import CERTAIN
+from tcuq.stages.signals import CERTAIN
 
 Floats = NDArray[np.float64]
 
 POINTS = 64
 RAREST = 0.005  # the table ends here; beyond it the tail is exponential
-MAX_SLOPE = 1e6  # bits per unit: a signal that never varied makes any change this surprising
 # Log-odds of 1/256: a smaller doubt is none on a device, whose posteriors have 8 bits.
 LOWEST_ODDS = -float(np.log(255))
 
@@ -26,8 +25,11 @@ class TermTable:
     slope: float
 
 
-def survival_table(values: Floats) -> TermTable:
-    """Tabulate the upper tail; a value shared by many steps keeps its whole mass (P(X >= x))."""
+def survival_table(values: Floats, max_slope: float) -> TermTable:
+    """Tabulate the upper tail; a value shared by many steps keeps its whole mass (P(X >= x)).
+
+    A signal that never exceeds the last point has the steepest slope that the device can hold.
+    """
     ordered = np.sort(values)
     steps = len(ordered)
     shares = 2.0 ** -np.linspace(0, -np.log2(RAREST), POINTS)
@@ -37,8 +39,8 @@ def survival_table(values: Floats) -> TermTable:
     bits = -np.log2(survivors / steps)
     beyond = ordered[ordered > points[-1]] - points[-1]
     # Exponential tail: log-survival falls by 1/mean excess (natural), 1/(mean · ln 2) in bits.
-    slope = 1 / (beyond.mean() * np.log(2)) if len(beyond) else MAX_SLOPE
-    return TermTable(tuple(points.tolist()), tuple(bits.tolist()), float(min(slope, MAX_SLOPE)))
+    slope = 1 / (beyond.mean() * np.log(2)) if len(beyond) else max_slope
+    return TermTable(tuple(points.tolist()), tuple(bits.tolist()), float(min(slope, max_slope)))
 
 
 def odds_table() -> TermTable:

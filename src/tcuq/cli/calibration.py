@@ -7,16 +7,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tcuq.atomic import written_whole
-from tcuq.budget import Outcome
+from tcuq._atomic import written_whole
+from tcuq._progress import Progress
 from tcuq.cli.printing import Commands, check_output, say
 from tcuq.decision import Trace
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
-from tcuq.progress import Progress
+from tcuq.profile.settings import AlarmFlag
+from tcuq.profile.summary import summary
 from tcuq.recording import load_stream
-from tcuq.settings import AlarmFlag
-from tcuq.summary import summary
+from tcuq.stages.budget import Outcome
 
 OPTIONS = (
     "alpha", "budget", "burst", "score", "signs", "mix", "mode", "lags", "h", "caution",
@@ -89,7 +89,7 @@ def _run(asked: argparse.Namespace) -> None:
         check_output(asked.output, ".npz")
     profile, stream = Profile.load(asked.profile), load_stream(asked.stream)
     with Progress("steps", total=len(stream)) as progress:
-        trace = Monitor(profile).run_stream(stream, progress=progress.advance)
+        trace = Monitor(profile).run(stream, progress=progress.advance)
     if asked.output is not None:
         with written_whole(asked.output) as file:
             np.savez_compressed(file, **{n: getattr(trace, n) for n in Trace.__slots__})

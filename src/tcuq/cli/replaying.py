@@ -5,7 +5,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from tcuq.atomic import written_whole
+from tcuq._atomic import written_whole
 from tcuq.cli.printing import Commands, check_output, say
 from tcuq.cli.reporting import named
 from tcuq.errors import FitError, InputError, StreamError

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tcuq.budget import Outcome
 from tcuq.cli.printing import Commands, say
 from tcuq.profile import Profile
+from tcuq.profile.summary import summary
 from tcuq.recording import load_stream
-from tcuq.summary import summary
+from tcuq.stages.budget import Outcome
 
 if TYPE_CHECKING:
     from tcuq.demo import Demonstration

@@ -5,9 +5,9 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
+from tcuq._progress import Progress
 from tcuq.cli.printing import Commands, check_output, say
 from tcuq.profile import Profile
-from tcuq.progress import Progress
 from tcuq.recording import load_stream, read_arrays, save_stream
 
 INPUTS = ("inputs", "labels", "starts", "shifted")

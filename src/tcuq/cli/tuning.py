@@ -10,7 +10,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tcuq.atomic import written_whole
+from tcuq._atomic import written_whole
 from tcuq.cli.calibration import lags_of
 from tcuq.cli.printing import Commands, check_output, say
 from tcuq.cli.sizing import bytes_of

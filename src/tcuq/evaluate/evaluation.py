@@ -8,24 +8,23 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.autocorrelation import autocorrelation_time
-from tcuq.budget import Outcome
+from tcuq._autocorrelation import autocorrelation_time
+from tcuq._progress import Progress
 from tcuq.decision import Trace, joined_traces
-from tcuq.device import DeviceMonitor
 from tcuq.errors import InputError
 from tcuq.evaluate import measures as m
 from tcuq.evaluate.bootstrap import block_interval
-from tcuq.inputs import Inputs
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
-from tcuq.progress import Progress
-from tcuq.settings import ALPHA_BITS, TOKEN
+from tcuq.profile.settings import ALPHA_BITS, TOKEN
+from tcuq.stages.budget import Outcome
+from tcuq.stages.inputs import Inputs
 from tcuq.stream import Stream
 
 Indices = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
-Engine = type[Monitor] | type[DeviceMonitor]
+Engine = type[Monitor]
 
 RATE_WINDOW = 1000
 BLOCK_TIMES = 4  # a bootstrap block is this many autocorrelation times of the risk
@@ -85,7 +84,7 @@ def evaluate(
     seed
         Of the bootstrap and the random dummy.
     engine
-        What decides: Monitor, or DeviceMonitor for what the device would have done.
+        What decides.
 
     Examples
     --------
@@ -116,7 +115,7 @@ def run_serviced(profile: Profile, stream: Stream, engine: Engine = Monitor) -> 
     with Progress("steps", total=len(stream)) as progress:
         for begin, end in lives(stream):
             monitor.reset()
-            traces.append(monitor.run_stream(stream.cut(begin, end), progress=progress.advance))
+            traces.append(monitor.run(stream.cut(begin, end), progress=progress.advance))
     return joined_traces(traces)
 
 
@@ -319,7 +318,7 @@ class _Bench:
             "abstentions, worst window", worst, NAN, NAN, {"always": 1.0, "never": 0.0}, note
         )
         if profile.alarm is not None:
-            yield self._false_alarms(int((trace.alarm[at] > 0).sum()), len(at), profile.alarm.h)
+            yield self._false_alarms(int((trace.alarm[at] > 0).sum()), len(at), profile.alarm.steps_per_false_alarm)
 
     def _false_alarms(self, count: int, steps: int, h: int) -> Measure:
         million = 1e6 / steps

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from tcuq.atomic import written_whole
+from tcuq._atomic import written_whole
 from tcuq.errors import ExportError
 from tcuq.export.sources import filled, shared_sources
 from tcuq.export.targets import TARGETS

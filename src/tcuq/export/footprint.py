@@ -20,7 +20,7 @@ from tcuq.export.profile_c import TYPES, Spec, memory
 from tcuq.export.sources import parts_needed, runtime_sources
 from tcuq.export.work import step_work
 from tcuq.profile import Profile
-from tcuq.quantize import quantize
+from tcuq.profile.quantize import quantize
 
 Interface = Literal["step", "whole"]
 OPTIMISATIONS = ("-Os", "-O2")

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.device import DeviceMonitor
 from tcuq.export.header import structs
 from tcuq.export.profile_c import rows
+from tcuq.monitor import Monitor
 from tcuq.profile import Profile
-from tcuq.settings import ALPHA_BITS, RISK_LEVELS
+from tcuq.profile.settings import ALPHA_BITS, RISK_LEVELS
 from tcuq.stream import Stream
 
 ROWS = 8
@@ -43,7 +43,7 @@ class Vectors:
 
 def vectors(profile: Profile, stream: Stream | None = None) -> Vectors:
     """Rows taken evenly from a recorded stream, or made up, and the engine's decisions on them."""
-    monitor = DeviceMonitor(profile)
+    monitor = Monitor(profile)
     if stream is None:
         posteriors, features = _made_up(profile)
     else:

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tcuq.device import DeviceMonitor
 from tcuq.errors import ExportError
 from tcuq.export.header import number, structs
 from tcuq.export.profile_c import monitor_c
 from tcuq.export.selftest import selftest_c, vectors
+from tcuq.monitor import Monitor
 from tcuq.profile import Profile
-from tcuq.quantize import quantize
+from tcuq.profile.quantize import quantize
 from tcuq.stream import Stream
 from tcuq.version import __version__
 
@@ -97,7 +97,7 @@ def shared_sources(
 
 def _facts(profile: Profile, spec: dict[str, Any], *, telemetry: bool) -> Facts:
     inputs, scale = profile.inputs, profile.inputs.feature_scale
-    engine = DeviceMonitor(profile)._engine  # noqa: SLF001 - the device's own figures
+    engine = Monitor(profile)._engine  # noqa: SLF001 - the device's own figures
     parts = parts_needed(spec, telemetry=telemetry)
     held = engine.storage_bytes, len(engine.snapshot())
     storage, snapshot = held if telemetry else _without_telemetry(*held)

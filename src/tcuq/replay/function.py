@@ -11,18 +11,18 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.device import DeviceMonitor
 from tcuq.errors import InputError, StreamError
-from tcuq.inputs import Inputs
+from tcuq.monitor import Monitor
 from tcuq.profile import Profile
-from tcuq.quantize import quantize
+from tcuq.profile.quantize import quantize
+from tcuq.profile.settings import InputSettings
 from tcuq.replay.layout import Chunks, Layout, Span
 from tcuq.replay.results import WIDTH, Rows
-from tcuq.settings import InputSettings
+from tcuq.stages.inputs import Inputs
 
 Array = NDArray[Any]
 
-# What profiles must have in common to share signals, as tcuq.quantize names it.
+# What profiles must have in common to share signals, as tcuq.profile.quantize names it.
 SHARED = (
     "classes", "width", "dimensions", "lags", "blend_q15",
     "projection", "projection_bias", "projection_shift",
@@ -150,7 +150,7 @@ class _Group:
 
     def __init__(self, profiles: Mapping[str, Profile], layout: Layout) -> None:
         self._names = list(profiles)
-        self._monitors = [DeviceMonitor(profile) for profile in profiles.values()]
+        self._monitors = [Monitor(profile) for profile in profiles.values()]
         self._engines = [monitor.engine for monitor in self._monitors]
         self._taken = Steps(next(iter(profiles.values())).inputs, layout)
         self.clear()

@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tcuq.atomic import written_whole
+from tcuq._atomic import written_whole
+from tcuq._progress import Progress
 from tcuq.errors import StreamError
 from tcuq.profile import Profile
-from tcuq.progress import Progress
 from tcuq.replay.comparison import Comparison
 from tcuq.replay.function import Replay, Runner
 from tcuq.replay.results import schema_of

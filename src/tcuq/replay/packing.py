@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.device import DeviceMonitor
 from tcuq.errors import InputError, StreamError
+from tcuq.monitor import Monitor
 from tcuq.profile import Profile
 from tcuq.recording import load_stream
 from tcuq.replay.layout import POSTERIOR_SCALE, Layout
@@ -49,7 +49,7 @@ def pack(
         Of the posteriors in tables; other files say theirs.
     """
     arrow()  # before the work
-    monitor = None if profile is None else DeviceMonitor(profile)
+    monitor = None if profile is None else Monitor(profile)
     pieces = _pieces(sorted(map(Path, sources), key=lambda path: path.stem), kind)
     first = next(pieces, None)
     if first is None:
@@ -95,7 +95,7 @@ def _layout(stream: Stream, profile: Profile | None) -> Layout:
 
 
 def _columns(
-    part: Stream, layout: Layout, monitor: DeviceMonitor | None, name: str
+    part: Stream, layout: Layout, monitor: Monitor | None, name: str
 ) -> Mapping[str, Array]:
     """A piece's values as the layout wants them; one that differs from the first is refused."""
     if (part.classes, part.width) != (layout.classes, layout.width):

@@ -15,15 +15,15 @@ import numpy as np
 
 from tcuq.calibrate.bets import SHARES_ABOVE
 from tcuq.calibrate.tails import MAX_SLOPE, POINTS, RAREST
-from tcuq.device import DeviceMonitor
 from tcuq.errors import FitError, StreamError
+from tcuq.monitor import Monitor
 from tcuq.profile import Profile
+from tcuq.profile.settings import ALPHA_BITS, RISK_LEVELS, AnchoredScoreSettings, Channel, Term
 from tcuq.replay.comparison import Comparison
 from tcuq.replay.function import Replay, Runner, Steps
 from tcuq.replay.layout import Chunks
 from tcuq.replay.reference import Reference
 from tcuq.replay.units import Source, Unit, arrow, sources_of
-from tcuq.settings import ALPHA_BITS, RISK_LEVELS, AnchoredScoreSettings, Channel, Term
 
 T = TypeVar("T")
 
@@ -148,7 +148,7 @@ class _Crew:
 
         def run(unit: Unit, source: Source, batches: Iterable[Any]) -> Any:  # noqa: ANN401
             counts = np.zeros(RISK_LEVELS + 1, np.int64)
-            monitor, taken = DeviceMonitor(profile), Steps(profile.inputs, source.layout)
+            monitor, taken = Monitor(profile), Steps(profile.inputs, source.layout)
             chunks = Chunks(source.layout, unit.path.stem)
             for span in (span for batch in batches for span in chunks.spans(batch)):
                 if span.stream in unwanted:

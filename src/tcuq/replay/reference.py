@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.alarm import NEEDS_PAST
-from tcuq.device import DeviceMonitor
 from tcuq.errors import MissingExtraError
+from tcuq.monitor import Monitor
 from tcuq.profile import Profile
-from tcuq.quantize import SIGNALS, signal_scale
+from tcuq.profile.quantize import SIGNALS, signal_scale
+from tcuq.profile.settings import AnchoredScoreSettings, Signal, Term
 from tcuq.replay.function import Steps
 from tcuq.replay.layout import Layout, Span
-from tcuq.settings import AnchoredScoreSettings, Signal, Term
+from tcuq.stages.alarm import NEEDS_PAST
 
 Floats = NDArray[np.float64]
 
@@ -46,7 +46,7 @@ class Reference:
         self.sums: dict[Signal, float] = dict.fromkeys(SIGNALS, 0.0)
         self.counts: dict[Signal, int] = dict.fromkeys(SIGNALS, 0)
         self.streams = self.steps = 0
-        self._monitor = DeviceMonitor(profile)
+        self._monitor = Monitor(profile)
         self._as_taken = Steps(profile.inputs, layout)
         self._forget()
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.atomic import written_whole
+from tcuq._atomic import written_whole
 from tcuq.errors import StreamError
 from tcuq.replay.layout import Layout
 

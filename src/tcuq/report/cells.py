@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.budget import Outcome
+from tcuq.profile.settings import RISK_LEVELS
 from tcuq.report.view import View
-from tcuq.settings import RISK_LEVELS
+from tcuq.stages.budget import Outcome
 
 PAGE_BYTES = 1_300_000  # of all timelines before base64, which adds a third
 STEP_BYTES, CELL_BYTES = 6, 10

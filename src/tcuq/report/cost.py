@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the profile costs on the device, as `tcuq size` has it from its table."""
 
-from tcuq.device import DeviceMonitor
 from tcuq.export import footprint as size
+from tcuq.monitor import Monitor
 from tcuq.profile import Profile
-from tcuq.quantize import quantize
+from tcuq.profile.quantize import quantize
 
 CPU = "cortex-m4"
 PARTS = {
@@ -25,7 +25,7 @@ def costs(profile: Profile) -> dict[str, str]:
         "RAM, all state": f"{built.ram:,} bytes",
         f"flash, {CPU}": f"{built.flash:,} bytes",
         f"a step, {CPU}": f"{built.instructions:,} instructions, within 2 %",
-        "snapshot that survives a power cut": f"{len(DeviceMonitor(profile).snapshot()):,} bytes",
+        "snapshot that survives a power cut": f"{len(Monitor(profile).snapshot()):,} bytes",
         "read at every step": f"{inputs.classes + inputs.width:,} bytes",
     }
 

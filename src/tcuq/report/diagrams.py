@@ -7,10 +7,10 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from tcuq.evaluate.measures import ECE_BINS, risk_coverage
+from tcuq.profile.settings import RISK_LEVELS, AnchoredScoreSettings
 from tcuq.report.charts import Chart, Curve, Floats, share_chart, survival, tail_chart
 from tcuq.report.elements import element
 from tcuq.report.view import View
-from tcuq.settings import RISK_LEVELS, AnchoredScoreSettings
 
 NAMES = {
     "divergence": "divergence",

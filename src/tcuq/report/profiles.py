@@ -4,11 +4,11 @@
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
+from tcuq.profile.summary import summary
 from tcuq.report.charts import bar
 from tcuq.report.cost import costs, ram_parts
 from tcuq.report.elements import element
 from tcuq.report.view import View
-from tcuq.summary import summary
 
 KEY_COLUMNS = 11  # of a summary's line, before its text
 

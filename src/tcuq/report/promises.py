@@ -12,13 +12,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.budget import Outcome
-from tcuq.device import DeviceMonitor
 from tcuq.evaluate import lives
 from tcuq.evaluate.measures import poisson_interval
+from tcuq.monitor import Monitor
 from tcuq.profile import Profile
+from tcuq.profile.settings import ALPHA_BITS, RISK_LEVELS, TOKEN
 from tcuq.report.view import View
-from tcuq.settings import ALPHA_BITS, RISK_LEVELS, TOKEN
+from tcuq.stages.budget import Outcome
 
 Verdict = Literal["held", "broken", "not known"]
 Floats = NDArray[np.float64]
@@ -85,7 +85,7 @@ def _alarm(view: View) -> Promise:
         return Promise(
             "Alarm: none in this profile.", assumption, "not known", "Nothing was promised."
         )
-    promise = f"Alarm: one false alarm in 2^{alarm.h} = {2**alarm.h:,} steps."
+    promise = f"Alarm: one false alarm in {alarm.steps_per_false_alarm:,} steps."
     usual = ~view.shifted
     steps, count = int(usual.sum()), int((view.trace.alarm[usual] > 0).sum())
     if view.stream.shifted is None:
@@ -94,7 +94,7 @@ def _alarm(view: View) -> Promise:
             f" {_times(count)} in {steps:,} steps would be false."
         )
         return Promise(promise, assumption, "not known", found)
-    allowed = steps / 2**alarm.h
+    allowed = steps / alarm.steps_per_false_alarm
     few = " So few steps can break this promise, not prove it." if allowed < ENOUGH else ""
     return Promise(
         promise,
@@ -105,7 +105,7 @@ def _alarm(view: View) -> Promise:
 
 
 def _step_is_run(view: View) -> Promise:
-    monitor, stream = DeviceMonitor(view.profile), view.stream
+    monitor, stream = Monitor(view.profile), view.stream
     first = stream.cut(0, min(FIRST_STEPS, lives(stream)[0][1]))
     starts, same = set(first.starts.tolist()), True
     for step in range(len(first)):

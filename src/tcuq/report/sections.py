@@ -6,14 +6,14 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from tcuq.budget import Outcome
 from tcuq.evaluate.table import short
+from tcuq.profile.settings import AlarmFlag
 from tcuq.report import diagrams, profiles
 from tcuq.report.elements import Child, element
 from tcuq.report.missed import confusions, drops, missed_runs
 from tcuq.report.promises import promises
 from tcuq.report.view import View
-from tcuq.settings import AlarmFlag
+from tcuq.stages.budget import Outcome
 from tcuq.version import __version__
 
 SHOWN = 8  # rows of a list, the worst first

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.budget import Outcome
 from tcuq.calibrate.observe import observe
-from tcuq.columns import SignalColumns, joined
 from tcuq.decision import Trace
-from tcuq.device import DeviceMonitor
 from tcuq.errors import InputError
 from tcuq.evaluate import Evaluation, evaluate, run_serviced
 from tcuq.evaluate.measures import accuracy_and_floor
+from tcuq.monitor import Monitor
 from tcuq.profile import Profile
+from tcuq.stages.budget import Outcome
+from tcuq.stages.columns import SignalColumns, joined
 from tcuq.stream import Stream
 
 Bools = NDArray[np.bool_]
@@ -74,7 +74,7 @@ def views(
     shifted = stream.shifted if stream.shifted is not None else np.zeros(steps, np.bool_)
     made = []
     for name, profile in profiles.items():
-        found = evaluate(profile, stream, window=window, rounds=rounds, engine=DeviceMonitor)
+        found = evaluate(profile, stream, window=window, rounds=rounds, engine=Monitor)
         right = found.trace.label == labels
         accuracy, floor = accuracy_and_floor(right, known, shifted, stream.starts, window)
         made.append(

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.budget import Outcome
 from tcuq.calibrate import fit
 from tcuq.errors import CalibrationWarning, FitError
 from tcuq.evaluate import Evaluation, evaluate
 from tcuq.export.footprint import footprint
 from tcuq.profile import Profile
+from tcuq.stages.budget import Outcome
 from tcuq.stream import Stream
 from tcuq.tune.grid import Candidate
 from tcuq.tune.split import usual

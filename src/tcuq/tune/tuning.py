@@ -5,10 +5,10 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from tcuq._progress import Progress
 from tcuq.errors import FitError, InputError
 from tcuq.export.footprint import code_digest, footprint
 from tcuq.profile import Profile
-from tcuq.progress import Progress
 from tcuq.stream import Stream
 from tcuq.tune.front import Judge, Limits, kept
 from tcuq.tune.grid import Candidate, Grid

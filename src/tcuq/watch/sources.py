@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcuq.errors import MissingExtraError, StreamError
-from tcuq.settings import InputSettings
+from tcuq.profile.settings import InputSettings
 from tcuq.stream import Stream
 
 MAX_LINE = 1 << 20

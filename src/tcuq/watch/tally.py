@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tcuq.budget import Budget, Outcome
 from tcuq.decision import Decision
-from tcuq.device import DeviceMonitor
 from tcuq.errors import InputError
+from tcuq.monitor import Monitor
 from tcuq.profile import Profile
-from tcuq.settings import TOKEN, AlarmFlag
+from tcuq.profile.settings import TOKEN, AlarmFlag
+from tcuq.stages.budget import Budget, Outcome
 from tcuq.watch.sources import Step
 
 HISTORY = 600
@@ -39,11 +39,11 @@ class Tally:
     outcomes: dict[Outcome, int] = field(default_factory=lambda: dict.fromkeys(Outcome, 0))
     alarms: deque[tuple[int, AlarmFlag]] = field(default_factory=lambda: deque(maxlen=KEPT_ALARMS))
     recent: deque[Decision] = field(default_factory=lambda: deque(maxlen=HISTORY))
-    monitor: DeviceMonitor = field(init=False)
+    monitor: Monitor = field(init=False)
     bucket: Budget = field(init=False)
 
     def __post_init__(self) -> None:
-        self.monitor = DeviceMonitor(self.profile)
+        self.monitor = Monitor(self.profile)
         self.bucket = Budget(self.profile.budget)
 
     @property

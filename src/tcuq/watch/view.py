@@ -9,9 +9,9 @@ import time
 from collections.abc import Iterator
 from typing import TextIO
 
-from tcuq.budget import Outcome
 from tcuq.decision import Decision
-from tcuq.settings import TOKEN
+from tcuq.profile.settings import TOKEN
+from tcuq.stages.budget import Outcome
 from tcuq.watch.tally import Tally
 
 BARS = "▁▂▃▄▅▆▇█"

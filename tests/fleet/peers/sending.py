@@ -12,7 +12,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from fleet_load import sealed
 from tcuq.fleet.wire import ACK
-from tcuq.record import PLAIN
+from tcuq.telemetry import PLAIN
 
 Array = NDArray[Any]
 WAIT_S = 30.0

@@ -10,7 +10,7 @@ from tcuq.fleet.serve import device as devices
 from tcuq.fleet.serve.database import Reader
 from tcuq.fleet.store.batch import Batch
 from tcuq.fleet.store.tables import Store
-from tcuq.record import RECORD
+from tcuq.telemetry import RECORD
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from uvicorn import Server
 
     from tcuq.fleet.ingest.worker import Worker
-    from tcuq.record import Keys
+    from tcuq.telemetry import Keys
 
 
 def commands(parsers: Commands) -> Iterator[argparse.ArgumentParser]:

@@ -14,7 +14,7 @@ from tcuq.errors import InputError
 
 if TYPE_CHECKING:
     from tcuq.fleet.mqtt import Place
-    from tcuq.record import Keys
+    from tcuq.telemetry import Keys
 
 DATABASE = "postgresql://localhost/tcuq"
 BROKER = "mqtt://127.0.0.1"
@@ -61,7 +61,7 @@ def broker_place(asked: argparse.Namespace) -> "Place":
 
 def read_keys(path: str | None) -> "Keys | None":
     """Master keys from a JSON file: {"1": "hexadecimal digits", ...}."""
-    from tcuq.record import Keys
+    from tcuq.telemetry import Keys
 
     if path is None:
         return None

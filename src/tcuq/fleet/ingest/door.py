@@ -16,7 +16,7 @@ from tcuq.fleet.ingest.intake import Intake, Taken
 from tcuq.fleet.mqtt import Message
 from tcuq.fleet.store.tables import StandingStore
 from tcuq.fleet.wire import ACK, MAX_RECORDS, NAME, records_topic
-from tcuq.record import SIGNED, Keys
+from tcuq.telemetry import SIGNED, Keys
 from tcuq.version import __version__
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ import time
 
 from tcuq.errors import MissingExtraError
 from tcuq.fleet.ingest.intake import Taken
-from tcuq.record import Reason
+from tcuq.telemetry import Reason
 
 ALIVE_S = 60.0  # a loop that has not turned for so long hangs
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tcuq.errors import InputError
 from tcuq.fleet.mqtt import Message, answer
 from tcuq.fleet.wire import MAX_RECORDS, Topic, parse, stored_topic
-from tcuq.record import CHECKED, RECORD, SIZES, Keys, Reason, checked
+from tcuq.telemetry import CHECKED, RECORD, SIZES, Keys, Reason, checked
 
 Array = NDArray[Any]
 

@@ -23,7 +23,7 @@ from tcuq.fleet.ingest.intake import Intake, Taken
 from tcuq.fleet.mqtt import Link, Message
 from tcuq.fleet.store.batch import Batch
 from tcuq.fleet.store.tables import StandingStore
-from tcuq.record import PLAIN, Keys
+from tcuq.telemetry import PLAIN, Keys
 
 log = logging.getLogger("tcuq.fleet.ingest")
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from tcuq.errors import InputError
 from tcuq.fleet.judge.tally import Array, Flags
-from tcuq.record import COUNTERS, RECORD, SIZES, Decoded, Keys, Reason, decode
+from tcuq.telemetry import COUNTERS, RECORD, SIZES, Decoded, Keys, Reason, decode
 
 
 @dataclass(frozen=True, slots=True)

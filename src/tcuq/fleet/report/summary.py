@@ -9,7 +9,7 @@ from tcuq.fleet.judge.groups import Groups, judge_groups, or_never
 from tcuq.fleet.judge.tally import YOUNG, Group, Tally
 from tcuq.fleet.report.folder import Fleet
 from tcuq.fleet.wire import device_name, firmware_name
-from tcuq.record import COUNTERS
+from tcuq.telemetry import COUNTERS
 
 MOST_LINES = 20  # of a list in the text
 

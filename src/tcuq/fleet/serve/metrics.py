@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, LiteralString
 
 from tcuq.fleet.serve import queries
 from tcuq.fleet.serve.identity import EVERYBODY
-from tcuq.record import Reason
+from tcuq.telemetry import Reason
 
 if TYPE_CHECKING:
     from prometheus_client.registry import CollectorRegistry

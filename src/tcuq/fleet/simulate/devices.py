@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tcuq.errors import InputError
 from tcuq.fleet.simulate.simulator import Simulator
 from tcuq.fleet.wire import ACK, firmware_code
-from tcuq.record import COUNTERS, PLAIN
+from tcuq.telemetry import COUNTERS, PLAIN
 
 RECORD_BYTES = PLAIN.itemsize
 HOUR_S = 3600

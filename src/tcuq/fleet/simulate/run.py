@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.atomic import written_whole
+from tcuq._atomic import written_whole
+from tcuq._progress import Progress
 from tcuq.errors import FleetError, InputError
 from tcuq.fleet.mqtt import Place
 from tcuq.fleet.simulate.devices import HOUR_S, MAX_WAIT_S, Devices, acks_of
 from tcuq.fleet.simulate.radio import Radio
 from tcuq.fleet.wire import MAX_RECORDS, STORED_FILTER, record_topic, records_topic, stored_filter
-from tcuq.progress import Progress
-from tcuq.record import COUNTERS
+from tcuq.telemetry import COUNTERS
 
 MOST_AT_ONCE = 5_000  # records between two looks at acknowledgements
 REST_S = 0.005

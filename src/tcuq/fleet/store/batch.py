@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.record import RECORD
+from tcuq.telemetry import RECORD
 
 Array = NDArray[Any]
 

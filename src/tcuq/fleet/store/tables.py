@@ -17,7 +17,7 @@ from tcuq.errors import MissingExtraError
 from tcuq.fleet.store.batch import COLUMNS, Array, Batch
 from tcuq.fleet.store.migrate import migrate
 from tcuq.fleet.wire import ACK
-from tcuq.record import Reason
+from tcuq.telemetry import Reason
 
 if TYPE_CHECKING:
     from psycopg import Connection

@@ -10,11 +10,8 @@ calibration stream, or the log-odds of an error by the classifier's own confiden
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.columns import SignalColumns
-from tcuq.errors import SnapshotError
-from tcuq.settings import AnchoredScoreSettings, ScoreSettings, TcuqScoreSettings, Term
-from tcuq.snapshot import State, within
-from tcuq.stream import MAX_MAGNITUDE
+from tcuq.profile.settings import AnchoredScoreSettings, ScoreSettings, TcuqScoreSettings, Term
+from tcuq.stages.columns import SignalColumns
 
 Floats = NDArray[np.float64]
 
@@ -56,15 +53,6 @@ class TcuqScore:
     def reset_history(self) -> None:
         """Nothing to forget: the signals hold the past."""
 
-    @property
-    def state(self) -> State:
-        """Nothing to keep."""
-        return {}
-
-    @state.setter
-    def state(self, state: State) -> None:
-        pass
-
 
 class AnchoredScore:
     """Surprises against the calibration stream, weighed and summed.
@@ -96,20 +84,6 @@ class AnchoredScore:
                 np.maximum(surprise(values, term) - term.dead, 0), term.cap
             )
         return sigmoid(total)
-
-    @property
-    def state(self) -> State:
-        """What must survive for the next step to come out the same."""
-        return {"smoothed": self._smoothed}
-
-    @state.setter
-    def state(self, state: State) -> None:
-        if len(state["smoothed"]) != len(self.settings.terms):
-            raise SnapshotError(
-                f"smoothed must have {len(self.settings.terms)} entries, one a term,"
-                f" got {len(state['smoothed'])}"
-            )
-        self._smoothed = within("smoothed", state["smoothed"], -MAX_MAGNITUDE, MAX_MAGNITUDE)
 
 
 def make_score(settings: ScoreSettings) -> TcuqScore | AnchoredScore:

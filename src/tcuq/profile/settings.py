@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntFlag
-from typing import Literal
+from typing import Literal, get_args
 
 from tcuq.stream import Kind
 
@@ -163,15 +163,35 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class AlarmSettings:
-    """One false alarm in 2^h steps, over these channels together."""
+    """One false alarm in this many steps, over these channels together."""
 
-    h: int
+    steps_per_false_alarm: int
     channels: tuple[Channel, ...]
 
     def limit_q8(self, channel: Channel) -> int:
         """The CUSUM's limit in 1/256 bit, at least 1 bit: channels cost, longer blocks give."""
-        bits = self.h - math.log2(channel.block) + math.log2(len(self.channels))
+        bits = math.log2(self.steps_per_false_alarm * len(self.channels) / channel.block)
         return max(256, math.ceil(256 * bits))
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorSettings:
+    """The settings of all stages."""
+
+    inputs: InputSettings
+    signals: SignalSettings
+    score: ScoreSettings
+    threshold: ThresholdSettings
+    budget: BudgetSettings
+    alarm: AlarmSettings | None
+
+    @property
+    def present_signals(self) -> tuple[Signal, ...]:
+        """The signals that these inputs can give."""
+        absent = set(NEEDS_FEATURES) if self.inputs.width == 0 else set()
+        if self.signals.novelty is None:
+            absent.add("novelty")
+        return tuple(s for s in get_args(Signal) if s not in absent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +206,16 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """A mistake or weakness that the fit found in its data: a name, a sentence with a fix."""
+
+    name: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where the numbers come from, and what the fit found and warned of."""
+    """Where the numbers come from, what the fit measured and what it warns of."""
 
     library: str
     preset: Literal["paper", "recommended"]
@@ -195,4 +223,4 @@ class Provenance:
     calibration: Recorded
     development: Recorded | None
     figures: Mapping[str, float]
-    warnings: tuple[str, ...]
+    findings: tuple[Finding, ...]

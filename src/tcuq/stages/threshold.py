@@ -9,8 +9,7 @@ of alpha, R = 16384 risk levels. `guarded` asks to abstain at min(q, anchor), `a
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.settings import ALPHA_BITS, RISK_LEVELS, ThresholdSettings
-from tcuq.snapshot import State, single
+from tcuq.profile.settings import ALPHA_BITS, ThresholdSettings
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -66,18 +65,3 @@ class Threshold:
         guarded = min(steps, self.warmup_left)
         self.warmup_left -= guarded
         return guarded
-
-    @property
-    def state(self) -> State:
-        """What must survive for the next step to come out the same."""
-        return {
-            "ledger_q16": np.array([self.ledger_q16], np.int64),
-            "warmup_left": np.array([self.warmup_left], np.int64),
-        }
-
-    @state.setter
-    def state(self, state: State) -> None:
-        most = (RISK_LEVELS + self.settings.step) << ALPHA_BITS
-        least = -(self.settings.step << ALPHA_BITS)
-        self.ledger_q16 = single("ledger_q16", state, least, most)
-        self.warmup_left = single("warmup_left", state, 0, self.settings.warmup)

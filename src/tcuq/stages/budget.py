@@ -6,8 +6,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.settings import TOKEN, BudgetSettings
-from tcuq.snapshot import State, single
+from tcuq.profile.settings import TOKEN, BudgetSettings
 
 
 class Outcome(IntEnum):
@@ -56,12 +55,3 @@ class Budget:
                 outcomes[step] = Outcome.DENIED
         self.tokens_q16 = min(burst, tokens + rate * (len(asked) - 1 - last))
         return outcomes
-
-    @property
-    def state(self) -> State:
-        """What must survive for the next step to come out the same."""
-        return {"tokens_q16": np.array([self.tokens_q16], np.int64)}
-
-    @state.setter
-    def state(self, state: State) -> None:
-        self.tokens_q16 = single("tokens_q16", state, 0, self.settings.burst_q16)

@@ -12,11 +12,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.columns import SignalColumns
-from tcuq.errors import SnapshotError
-from tcuq.settings import MAX_BLOCK, AlarmFlag, AlarmSettings, Channel
-from tcuq.snapshot import State, within
-from tcuq.stream import MAX_MAGNITUDE
+from tcuq.profile.settings import AlarmFlag, AlarmSettings, Channel
+from tcuq.stages.columns import SignalColumns
 
 Floats = NDArray[np.float64]
 
@@ -110,30 +107,6 @@ class Alarm:
         evidence_q8 = self.epoch_evidence_q8
         self._epoch_q8[:] = 0
         return evidence_q8
-
-    @property
-    def state(self) -> State:
-        """What must survive for the next step to come out the same."""
-        return {
-            "block_sum": self._sum,
-            "block_taken": self._taken,
-            "cusum_q8": self._cusum_q8,
-            "epoch_q8": self._epoch_q8,
-        }
-
-    @state.setter
-    def state(self, state: State) -> None:
-        count = len(self.settings.channels)
-        if any(len(values) != count for values in state.values()):
-            raise SnapshotError(f"the alarm's state must have {count} entries, one a channel")
-        for index, channel in enumerate(self.settings.channels):
-            one = slice(index, index + 1)
-            within("block_taken", state["block_taken"][one], 0, channel.block - 1)
-            within("cusum_q8", state["cusum_q8"][one], 0, self.settings.limit_q8(channel) - 1)
-        magnitude = MAX_MAGNITUDE * MAX_BLOCK
-        self._sum = within("block_sum", state["block_sum"], -magnitude, magnitude)
-        self._taken, self._cusum_q8 = state["block_taken"], state["cusum_q8"]
-        self._epoch_q8 = within("epoch_q8", state["epoch_q8"], -MAX_EPOCH_Q8, MAX_EPOCH_Q8)
 
 
 def channel_input(columns: SignalColumns, signal: str) -> tuple[NDArray[np.int64], Floats]:

@@ -5,30 +5,29 @@ from collections.abc import Iterator, Mapping
 from textwrap import wrap
 from typing import get_args
 
-from tcuq.profile import Profile
-from tcuq.settings import (
+from tcuq.profile.settings import (
     ALPHA_BITS,
     RISK_LEVELS,
     TOKEN,
     AlarmSettings,
     AnchoredScoreSettings,
+    MonitorSettings,
+    Provenance,
     Signal,
     TcuqScoreSettings,
 )
 
-
-def summary(profile: Profile) -> str:
-    """The profile as lines of text, at most 100 columns wide."""
-    return "\n".join(_lines(profile))
+MOST_FINDINGS = 5  # that are printed; the file holds all
 
 
-def _lines(profile: Profile) -> Iterator[str]:
-    inputs, made = profile.inputs, profile.provenance
+def summary_lines(profile: MonitorSettings, made: Provenance, sha256: str) -> Iterator[str]:
+    """A profile as lines of text, at most 100 columns wide."""
+    inputs = profile.inputs
     absent = [s for s in get_args(Signal) if s not in profile.present_signals]
     projected = (
         "" if inputs.projection is None else f", {inputs.projection.kind} to {inputs.dimensions}"
     )
-    yield f"profile    {profile.sha256[:8]}  preset {made.preset}, tcuq {made.library}"
+    yield f"profile    {sha256[:8]}  preset {made.preset}, tcuq {made.library}"
     yield (
         f"inputs     {inputs.classes} classes as {inputs.kind},"
         + (f" {inputs.width} features{projected}" if inputs.width else " no features")
@@ -57,8 +56,10 @@ def _lines(profile: Profile) -> Iterator[str]:
         f" {seen.recordings} recordings)"
         + (f" and {made.development.steps:,} development steps" if made.development else "")
     )
-    for message in made.warnings:
-        yield from wrap(message, 100, initial_indent="warning    ", subsequent_indent=" " * 11)
+    for finding in made.findings[:MOST_FINDINGS]:
+        yield from wrap(
+            finding.sentence, 100, initial_indent="warning    ", subsequent_indent=" " * 11
+        )
 
 
 def _score_lines(score: TcuqScoreSettings | AnchoredScoreSettings) -> Iterator[str]:
@@ -81,7 +82,7 @@ def _score_lines(score: TcuqScoreSettings | AnchoredScoreSettings) -> Iterator[s
 
 
 def _alarm_lines(alarm: AlarmSettings, figures: Mapping[str, float]) -> Iterator[str]:
-    yield f"alarm      one false alarm in 2^{alarm.h} = {2**alarm.h:,} steps, by block means of"
+    yield f"alarm      one false alarm in {alarm.steps_per_false_alarm:,} steps, by block means of"
     for channel in alarm.channels:
         name = channel.signal
 

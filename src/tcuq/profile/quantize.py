@@ -1,24 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Profile to the integers of the device, once, for the host's engine and for export.
+"""Settings to the integers of the device, once, for the host's engine and for export.
 
 Formats, ranges and rounding are those of docs/spec/arithmetic.md.
 """
 
+import hashlib
+import json
 import math
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tcuq.errors import ProfileError
-from tcuq.profile import Profile
-from tcuq.settings import (
+from tcuq.profile.settings import (
     AlarmFlag,
     AlarmSettings,
     Channel,
     InputSettings,
+    MonitorSettings,
     NoveltySettings,
+    ScoreSettings,
     Signal,
+    SignalSettings,
     TcuqScoreSettings,
     Term,
 )
@@ -29,28 +36,61 @@ POSTERIOR_STEP = 1 / 256
 MAX_BLOCK, MAX_LEDGER_STEP = 16_384, 8192
 WHITENED_MAX = 4095
 MAX_WEIGHT, WEIGHT_OFFSET = 63, 64
+MAX_SLOPE_Q8 = 65_535
+
+# A paper's score of weight 0 and an open threshold: for an engine that computes signals alone.
+NO_DECISION: Mapping[str, Any] = MappingProxyType(
+    {
+        "hash": 0,
+        "terms": None,
+        "weights": bytes(8),
+        "weight_shift": 5,
+        "bias_q16": 0,
+        "mix_q15": 0,
+        "adaptive": 0,
+        "alpha_q16": 1,
+        "step": 1,
+        "start": 0,
+        "anchor": 0,
+        "warmup": 0,
+        "rate_q16": 0,
+        "burst_q16": 1 << 16,
+        "channels": None,
+    }
+)
 
 Floats = NDArray[np.float64]
 
 
-def quantize(profile: Profile) -> dict[str, Any]:
+def quantize(settings: MonitorSettings) -> dict[str, Any]:
     """The members of the runtime's profile: integers, and arrays as little-endian bytes."""
-    threshold, budget = profile.threshold, profile.budget
+    form = _device_form(settings)
+    return {"hash": int(_digest(form, settings.inputs)[:8], 16), **form}
+
+
+def digest(settings: MonitorSettings) -> str:
+    """SHA-256 of what the device holds and of how its inputs are made."""
+    return _digest(_device_form(settings), settings.inputs)
+
+
+def _digest(form: Mapping[str, Any], inputs: InputSettings) -> str:
+    content = {**form, "kind": inputs.kind, "feature_scale": inputs.feature_scale}
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), default=bytes.hex)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _device_form(settings: MonitorSettings) -> dict[str, Any]:
+    threshold, budget = settings.threshold, settings.budget
     if threshold.step > MAX_LEDGER_STEP:
         raise ProfileError(
             f"threshold.step must be at most {MAX_LEDGER_STEP} on a device, got {threshold.step}"
         )
+    signals = settings.signals
+    if not _uses_novelty(settings):
+        signals = replace(signals, novelty=None)
     return {
-        "hash": int(profile.sha256[:8], 16),
-        "classes": profile.inputs.classes,
-        "width": profile.inputs.width,
-        "dimensions": profile.inputs.dimensions,
-        "lags": _bytes(profile.signals.lags, "u1"),
-        "lag_weights_q15": _bytes(_lag_weights(profile.signals.lags), "<u2"),
-        "blend_q15": round(profile.signals.blend * 32768),
-        **_projection(profile.inputs),
-        **_novelty(profile.signals.novelty if _uses_novelty(profile) else None, profile.inputs),
-        **_score(profile),
+        **quantize_signals(settings.inputs, signals),
+        **quantize_score(settings.score),
         "adaptive": int(threshold.mode == "adaptive"),
         "alpha_q16": threshold.alpha_q16,
         "step": threshold.step,
@@ -59,18 +99,37 @@ def quantize(profile: Profile) -> dict[str, Any]:
         "warmup": threshold.warmup,
         "rate_q16": budget.rate_q16,
         "burst_q16": budget.burst_q16,
-        "channels": None if profile.alarm is None else _channels(profile.alarm),
+        "channels": None if settings.alarm is None else _channels(settings.alarm),
     }
 
 
-def _uses_novelty(profile: Profile) -> bool:
+def quantize_signals(inputs: InputSettings, signals: SignalSettings) -> dict[str, Any]:
+    """The members that inputs and signals read."""
+    return {
+        "classes": inputs.classes,
+        "width": inputs.width,
+        "dimensions": inputs.dimensions,
+        "lags": _bytes(signals.lags, "u1"),
+        "lag_weights_q15": _bytes(_lag_weights(signals.lags), "<u2"),
+        "blend_q15": round(signals.blend * 32768),
+        **_projection(inputs),
+        **_novelty(signals.novelty, inputs),
+    }
+
+
+def _uses_novelty(settings: MonitorSettings) -> bool:
     """Whether a term or a channel reads novelty: else the device need not compute it."""
     readers: list[Term | Channel] = []
-    if not isinstance(profile.score, TcuqScoreSettings):
-        readers += profile.score.terms
-    if profile.alarm is not None:
-        readers += profile.alarm.channels
+    if not isinstance(settings.score, TcuqScoreSettings):
+        readers += settings.score.terms
+    if settings.alarm is not None:
+        readers += settings.alarm.channels
     return any(reader.signal == "novelty" for reader in readers)
+
+
+def signal_unit(signal: Signal) -> float:
+    """What one integer of the device's signal is in float units."""
+    return 1 / signal_scale(signal, summed=True)
 
 
 def signal_scale(signal: Signal, *, summed: bool) -> float:
@@ -78,6 +137,11 @@ def signal_scale(signal: Signal, *, summed: bool) -> float:
     if signal in LOGARITHMS:
         return 1024 / math.log(2)
     return 32768.0 if summed else 16384.0
+
+
+def steepest_slope(signal: Signal) -> float:
+    """The most bits per float unit that a term's slope can hold."""
+    return MAX_SLOPE_Q8 / 256 / 1024 * signal_scale(signal, summed=False)
 
 
 def _bytes(values: Any, dtype: str) -> bytes:  # noqa: ANN401 - any array of numbers
@@ -110,6 +174,19 @@ def _projection(inputs: InputSettings) -> dict[str, Any]:
         "projection_bias": _bytes(np.clip(bias, -(2**29), 2**29), "<i4"),
         "projection_shift": shift,
     }
+
+
+def projected_int8(quantised: NDArray[np.int8], inputs: InputSettings) -> Floats:
+    """The features that the device's signals see of these int8 features, in float units."""
+    if inputs.projection is None or inputs.feature_scale is None:
+        return quantised * (inputs.feature_scale or 1.0)
+    form = _projection(inputs)
+    weights = np.frombuffer(form["projection"], np.int8).reshape(-1, inputs.width)
+    sums = quantised.astype(np.float64) @ weights.T.astype(np.float64)  # exact: below 2^53
+    sums += np.frombuffer(form["projection_bias"], "<i4")
+    narrowed = np.floor(sums / 2 ** form["projection_shift"])
+    projected: Floats = np.clip(narrowed, -127, 127) * inputs.projection.scale
+    return projected
 
 
 def _novelty(novelty: NoveltySettings | None, inputs: InputSettings) -> dict[str, Any]:
@@ -184,8 +261,8 @@ def _fitting_shift(most: float, limit: int, low: int, high: int, name: str) -> i
     return min(shift, high)
 
 
-def _score(profile: Profile) -> dict[str, Any]:
-    score = profile.score
+def quantize_score(score: ScoreSettings) -> dict[str, Any]:
+    """The members that the score reads."""
     if not isinstance(score, TcuqScoreSettings):
         return {
             "terms": [_term(term) for term in score.terms],
@@ -229,7 +306,7 @@ def _term(term: Term) -> dict[str, Any]:
         "dead_q10": dead,
         "cap_q10": cap,
         "weight_q8": round(term.weight * 256),
-        "slope_q8": min(65535, round(term.slope / scale * 1024 * 256)),
+        "slope_q8": min(MAX_SLOPE_Q8, round(term.slope / scale * 1024 * 256)),
         "start": round(min(max(term.start * scale, -32768), 32767)),
         "points": _bytes(points, "<i2"),
         "bits_q10": _bytes(bits, "<u2"),

@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs: what a step carries, checked, as probabilities and at most 32 features."""
+"""Inputs: what a step carries, checked and rounded as the device rounds it.
+
+Posteriors become bytes in 1/256 and then shares of their sum; features become int8, and at most 32
+of them.
+"""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tcuq.errors import InputError
-from tcuq.rowwise import matrix_times_rows
-from tcuq.settings import InputSettings
-from tcuq.stream import Stream, checked_features, checked_posteriors
+from tcuq.profile.settings import InputSettings
+from tcuq.stages.rowwise import matrix_times_rows
+from tcuq.stream import Kind, Stream, checked_features, checked_posteriors
 
 Floats = NDArray[np.float64]
 
 
 class Inputs:
-    """Turns posteriors or logits into probabilities, and wide features into projected ones.
+    """Turns posteriors or logits into quantised shares, and wide features into projected ones.
 
     Parameters
     ----------
@@ -34,13 +38,20 @@ class Inputs:
             self._mean = np.array(projection.mean, np.float64)
             self._matrix = np.array(projection.matrix, np.float64)
 
-    def check_kind(self, stream: Stream) -> None:
-        """Refuse a stream whose rows mean something else than the profile's."""
-        wanted = self.settings.kind
-        if stream.kind != wanted:
+    def unpack(
+        self, stream: Stream | ArrayLike, features: ArrayLike | None, starts: ArrayLike
+    ) -> tuple[ArrayLike, ArrayLike | None, ArrayLike]:
+        """Posteriors, features and starts of a stream of the profile's kind, or of arrays."""
+        if not isinstance(stream, Stream):
+            return stream, features, starts
+        if features is not None or np.size(starts):
+            raise InputError("features and starts must not be given beside a Stream: it holds them")
+        if stream.kind != self.settings.kind:
             raise InputError(
-                f"the stream's kind must be {wanted}, as the profile's, got {stream.kind}"
+                f"the stream's kind must be {self.settings.kind}, as the profile's,"
+                f" got {stream.kind}"
             )
+        return stream.posteriors, stream.features, stream.starts
 
     def check(
         self, posteriors: ArrayLike, features: ArrayLike | None
@@ -77,18 +88,29 @@ class Inputs:
         self, rows: NDArray[np.generic], columns: NDArray[np.generic] | None
     ) -> tuple[Floats, Floats | None]:
         """As run, for arrays that were checked."""
-        probabilities = self.probabilities(rows)
-        if columns is None:
-            return probabilities, None
-        values = np.ascontiguousarray(columns, np.float64)
-        if self.settings.projection is not None:
-            values = matrix_times_rows(self._matrix, values - self._mean)
-        return probabilities, values
+        bytes_ = np.minimum(np.rint(probabilities(rows, self.settings.kind) * 256), 255)
+        total = bytes_.sum(axis=1, keepdims=True)
+        shares = np.divide(bytes_, total, out=np.zeros_like(bytes_), where=total > 0)
+        if columns is None or self.settings.feature_scale is None:
+            return shares, None
+        values = _int8(columns.astype(np.float64), self.settings.feature_scale)
+        projection = self.settings.projection
+        if projection is not None:
+            projected = matrix_times_rows(self._matrix, values - self._mean)
+            values = _int8(projected, projection.scale)
+        return shares, values
 
-    def probabilities(self, rows: NDArray[np.generic]) -> Floats:
-        """Rows that sum to 1, of rows that were checked."""
-        values = np.ascontiguousarray(rows, np.float64)
-        if self.settings.kind == "logits":
-            values = np.exp(values - values.max(axis=1, keepdims=True))
-        normalised: Floats = values / values.sum(axis=1, keepdims=True)
-        return normalised
+
+def probabilities(rows: NDArray[np.generic], kind: Kind) -> Floats:
+    """Rows that sum to 1, of rows that were checked."""
+    values = np.ascontiguousarray(rows, np.float64)
+    if kind == "logits":
+        values = np.exp(values - values.max(axis=1, keepdims=True))
+    normalised: Floats = values / values.sum(axis=1, keepdims=True)
+    return normalised
+
+
+def _int8(values: Floats, scale: float) -> Floats:
+    """The nearest values that an int8 in this scale holds."""
+    rounded: Floats = np.clip(np.rint(np.ascontiguousarray(values) / scale), -127, 127) * scale
+    return rounded

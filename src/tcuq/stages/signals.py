@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.columns import SignalColumns
-from tcuq.errors import SnapshotError
-from tcuq.rowwise import dot, least_squared_distance, matrix_times_rows
-from tcuq.settings import InputSettings, SignalSettings
-from tcuq.snapshot import State, within
+from tcuq.profile.settings import InputSettings, SignalSettings
+from tcuq.stages.columns import SignalColumns
+from tcuq.stages.rowwise import dot, least_squared_distance, matrix_times_rows
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -126,22 +124,6 @@ class Signals:
         whitened = matrix_times_rows(self._whitening, features)
         novelty: Floats = np.log1p(least_squared_distance(whitened, self._centres))
         return novelty
-
-    @property
-    def state(self) -> State:
-        """The last steps; what is derived from them is derived again."""
-        return {"probabilities": self._past.probabilities, "features": self._past.features}
-
-    @state.setter
-    def state(self, state: State) -> None:
-        probabilities = within("probabilities", state["probabilities"], 0, 1)
-        features = within("features", state["features"], -MAX_PROJECTED, MAX_PROJECTED)
-        if len(probabilities) > max(self.settings.lags) or len(features) != len(probabilities):
-            raise SnapshotError(
-                f"at most {max(self.settings.lags)} past steps are kept,"
-                f" got {len(probabilities)} and {len(features)}"
-            )
-        self._past = _moment(probabilities, features)
 
 
 def _moment(probabilities: Floats, features: Floats) -> _Past:

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The calibration doctor: common mistakes in calibration data, each in one sentence with a fix."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcuq.calibrate.bets import ChannelFit
+from tcuq.errors import FitError
+from tcuq.profile.settings import AlarmSettings, Finding, Recorded, ScoreSettings, TcuqScoreSettings
+from tcuq.stages.columns import SignalColumns, joined
+from tcuq.stages.inputs import probabilities
+from tcuq.stream import Stream
+
+Floats = NDArray[np.float64]
+
+TEMPORAL = ("divergence", "instability", "inconsistency")
+MEMORY = 4.5  # standard errors: far above what the best of 60 unrelated series reaches by chance
+FREQUENT = 0.05  # a class rarer than this says little about the order of the steps
+MOST_SERIES = 32
+ENOUGH_BLOCKS = 100
+DEPENDENT = 0.3
+ONE_CLASS = 0.9
+ALWAYS_RIGHT = 0.998
+ALWAYS_SURE = 0.999
+ENOUGH_LABELS = 200
+OTHER_LABELS = 0.01  # share of steps at which bytes may name another class
+HALF = 128
+
+
+def diagnose_stream(stream: Stream, parts: Sequence[SignalColumns]) -> Iterator[Finding]:
+    """What is wrong with a recorded stream as calibration data, the worst first."""
+    columns = joined(parts)
+    if stream.kind == "logits" and _are_probabilities(stream):
+        yield Finding(
+            "probabilities_as_logits",
+            "The posteriors are declared as logits, but every row is a probability vector: say"
+            ' kind="probabilities", or give the numbers before the softmax.',
+        )
+    if not _has_memory(stream, columns, [len(part.label) for part in parts]):
+        yield Finding(
+            "shuffled",
+            "The steps look shuffled: no signal is related to the step before it. Record"
+            " calibration in the order the device will see it; calibrated on shuffled steps, the"
+            " alarm will not keep its rate in the field.",
+        )
+    yield from _training_data(stream, columns)
+    yield from _lost_in_bytes(stream)
+    yield from _dead_features(stream)
+    shares = np.bincount(columns.label) / len(columns.label)
+    if shares.max() >= ONE_CLASS:
+        yield Finding(
+            "one_class",
+            f"{100 * shares.max():.0f} % of the predictions are class {shares.argmax()}: the"
+            " monitor will find every other class unusual. Record all classes as often as the"
+            " field shows them.",
+        )
+    if len(parts) == 1:
+        yield Finding(
+            "one_recording",
+            "Calibration is one recording, so nothing tells how recordings differ: record several"
+            " (people, devices, days) and mark where each begins with starts=.",
+        )
+
+
+def diagnose_fit(
+    score: ScoreSettings,
+    alarm: AlarmSettings | None,
+    fits: Sequence[ChannelFit],
+    recorded: Recorded,
+) -> Iterator[Finding]:
+    """What limits the fitted score and alarm."""
+    if isinstance(score, TcuqScoreSettings):
+        weights = {name: getattr(score.weights, name) for name in TEMPORAL}
+        negative = {name: w for name, w in weights.items() if w is not None and w < 0}
+        if negative:
+            listed = ", ".join(f"{name} {weight:.3g}" for name, weight in negative.items())
+            yield Finding(
+                "negative_weights",
+                f"Negative weights ({listed}): the score calls a step safer because it differs from"
+                " its past, which does not carry over to streams with another rhythm. Forbid it"
+                ' with signs="monotone".',
+            )
+    if alarm is None:
+        return
+    if recorded.distinct < recorded.steps // 2:
+        yield Finding(
+            "repeated_steps",
+            f"Only {recorded.distinct:,} of {recorded.steps:,} calibration steps are distinct, so"
+            " the alarm counts its blocks as if the stream were that short. Record more instead of"
+            " repeating.",
+        )
+    dependent = [fit for fit in fits if fit.neighbour_correlation > DEPENDENT]
+    if dependent:
+        worst = max(fit.neighbour_correlation for fit in dependent)
+        yield Finding(
+            "dependent_blocks",
+            f"Blocks of {_names(dependent)} still depend on each other (neighbours correlate by up"
+            f" to {worst:.2f}), so false alarms may come more often than promised. Double the"
+            " blocks with block_factor=2.",
+        )
+    few = [fit for fit in fits if fit.independent_blocks < ENOUGH_BLOCKS]
+    if few:
+        never = [fit for fit in few if fit.channel.gains_q8[-1] <= 0]
+        needed = max(ENOUGH_BLOCKS * fit.channel.block for fit in few)
+        effect = f"{_names(never)} can never alarm" if never else "the alarm is slow"
+        yield Finding(
+            "too_short",
+            f"Calibration is short: {_names(few)} got {min(f.independent_blocks for f in few)} to"
+            f" {max(f.independent_blocks for f in few)} independent blocks, so {effect}."
+            f" About {needed:,} steps would give {ENOUGH_BLOCKS} to each.",
+        )
+
+
+def refuse_lost_labels(stream: Stream, labels: NDArray[np.int32]) -> None:
+    """Refuse posteriors whose largest class bytes cannot carry."""
+    other = float((stream.posteriors.argmax(axis=1) != labels).mean())
+    if other > OTHER_LABELS and _ties(stream) < other / 2:
+        raise FitError(
+            f"posteriors in bytes (1/256) must name the same class, and at {100 * other:.1f} % of"
+            f" the steps they do not: {stream.classes} classes spread the probability too thin. Sharpen"
+            " the softmax (a lower temperature), or merge classes"
+        )
+
+
+def _ties(stream: Stream) -> float:
+    """Share of steps whose two largest posteriors are equal already: no label is lost there."""
+    second, first = np.partition(stream.posteriors, -2, axis=1)[:, -2:].T
+    return float((first == second).mean())
+
+
+def _names(fits: Sequence[ChannelFit]) -> str:
+    return ", ".join(fit.channel.signal for fit in fits)
+
+
+def _are_probabilities(stream: Stream) -> bool:
+    rows = stream.posteriors.astype(np.float64)
+    return bool(rows.min() >= 0 and np.abs(rows.sum(axis=1) - 1).max() < 1e-3)
+
+
+def _has_memory(stream: Stream, columns: SignalColumns, lengths: Sequence[int]) -> bool:
+    """Whether any series of the stream correlates with its own previous step beyond chance."""
+    first = np.zeros(len(stream), np.bool_)
+    first[np.cumsum([0, *lengths[:-1]])] = True
+    later = np.flatnonzero(~first)
+    if len(later) == 0:
+        return False
+    classes, counts = np.unique(columns.label, return_counts=True)
+    frequent = classes[counts >= FREQUENT * len(stream)]
+    series = [columns.low_confidence, *((columns.label == c).astype(float) for c in frequent)]
+    if columns.novelty is not None:
+        series.append(columns.novelty)
+    if stream.features is not None:
+        series += list(stream.features[:, :MOST_SERIES].T.astype(np.float64))
+    return any(_correlation(values, later) * np.sqrt(len(later)) > MEMORY for values in series)
+
+
+def _correlation(values: Floats, later: NDArray[np.int64]) -> float:
+    """Of the ranks of consecutive steps: no single outlier decides."""
+    _, level, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - counts / 2)[level.ravel()]
+    ranks = ranks - ranks.mean()
+    spread = float(ranks @ ranks)
+    return float(ranks[later] @ ranks[later - 1]) / spread if spread > 0 else 0.0
+
+
+def _training_data(stream: Stream, columns: SignalColumns) -> Iterator[Finding]:
+    known = np.zeros(0, np.int64) if stream.labels is None else np.flatnonzero(stream.labels >= 0)
+    sure = float(columns.confidence.mean())
+    evidence = f"its mean confidence is {sure:.4f}" if sure >= ALWAYS_SURE else ""
+    if stream.labels is not None and len(known) >= ENOUGH_LABELS:
+        right = float((columns.label[known] == stream.labels[known]).mean())
+        evidence = f"its accuracy is {right:.4f}" if right >= ALWAYS_RIGHT else ""
+    if evidence:
+        yield Finding(
+            "training_data",
+            f"Calibration looks like training data: {evidence}. If the classifier was trained on"
+            " it, the field will look unusual; record data it has not seen.",
+        )
+
+
+def _lost_in_bytes(stream: Stream) -> Iterator[Finding]:
+    rows = probabilities(stream.posteriors, stream.kind)
+    lost = float((np.minimum(np.rint(rows * 256), 255).sum(axis=1) < HALF).mean())
+    if lost > OTHER_LABELS:
+        yield Finding(
+            "classes_beyond_bytes",
+            f"At {100 * lost:.0f} % of the steps more than half of the probability is lost in bytes"
+            f" (1/256), as {stream.classes} classes spread it thin: divergence and confidence are"
+            " rough there. Sharpen the softmax, or merge classes.",
+        )
+
+
+def _dead_features(stream: Stream) -> Iterator[Finding]:
+    if stream.features is None:
+        return
+    constant = np.ptp(stream.features.astype(np.float64), axis=0) == 0
+    if constant.any():
+        count = int(constant.sum())
+        everyone = "every feature is" if count == stream.width else f"{count} of {stream.width} are"
+        yield Finding(
+            "dead_features",
+            f"Features that never change cannot show a shift: {everyone} constant. Check which"
+            " layer is recorded; a dead unit can be left out.",
+        )

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What single members of a profile cannot say: how they must agree."""
+
+from collections.abc import Iterator
+from dataclasses import astuple
+
+from tcuq.profile.settings import (
+    MAX_DIMENSIONS,
+    AlarmSettings,
+    AnchoredScoreSettings,
+    MonitorSettings,
+    Signal,
+    TcuqScoreSettings,
+    Term,
+)
+
+
+def inconsistencies(settings: MonitorSettings) -> Iterator[str]:
+    """A message for each rule that these settings break."""
+    yield from _input_inconsistencies(settings)
+    lags = settings.signals.lags
+    if list(lags) != sorted(set(lags)):
+        yield f"signals.lags must ascend, got {list(lags)}"
+    present = settings.present_signals
+    match settings.score:
+        case TcuqScoreSettings(signs=signs, weights=weights):
+            if (weights.instability is None) != (settings.inputs.width == 0):
+                yield "score.weights.instability must be null exactly when inputs.width is 0"
+            lowest = min(v for v in astuple(weights) if v is not None)
+            if signs == "monotone" and lowest < 0:
+                yield f"score.weights must not be negative when signs is monotone, got {lowest}"
+        case AnchoredScoreSettings(terms=terms):
+            for index, term in enumerate(terms):
+                yield from _term_inconsistencies(f"score.terms[{index}]", term, present)
+    if settings.alarm is not None:
+        yield from _alarm_inconsistencies(settings.alarm, present)
+
+
+def _input_inconsistencies(settings: MonitorSettings) -> Iterator[str]:
+    inputs, novelty = settings.inputs, settings.signals.novelty
+    projection = inputs.projection
+    if (inputs.feature_scale is None) != (inputs.width == 0):
+        yield "inputs.feature_scale must be null exactly when inputs.width is 0"
+    if (projection is not None) != (inputs.width > MAX_DIMENSIONS):
+        yield (
+            f"inputs.projection must be given exactly when inputs.width exceeds {MAX_DIMENSIONS},"
+            f" got width {inputs.width}"
+        )
+    if projection is not None:
+        for name, rows in (("mean", (projection.mean,)), ("matrix", projection.matrix)):
+            if any(len(row) != inputs.width for row in rows):
+                yield f"inputs.projection.{name} must be {inputs.width} wide, as inputs.width"
+    if novelty is not None:
+        size = inputs.dimensions
+        if len(novelty.whitening) != size:
+            yield f"signals.novelty.whitening must have {size} rows, got {len(novelty.whitening)}"
+        for name, rows in (("means", novelty.means), ("whitening", novelty.whitening)):
+            if any(len(row) != size for row in rows):
+                yield f"signals.novelty.{name} must be {size} wide, as the features"
+
+
+def _term_inconsistencies(place: str, term: Term, present: tuple[Signal, ...]) -> Iterator[str]:
+    if term.signal not in present:
+        yield f"{place}.signal must be one of {', '.join(present)}, got {term.signal!r}"
+    if len(term.points) != len(term.bits):
+        yield f"{place}.bits must be as many as points, {len(term.points)}, got {len(term.bits)}"
+    if any(a >= b for a, b in zip(term.points, term.points[1:], strict=False)):
+        yield f"{place}.points must ascend strictly"
+    if any(a > b for a, b in zip(term.bits, term.bits[1:], strict=False)):
+        yield f"{place}.bits must not descend"
+
+
+def _alarm_inconsistencies(alarm: AlarmSettings, present: tuple[Signal, ...]) -> Iterator[str]:
+    names = [channel.signal for channel in alarm.channels]
+    if len(set(names)) < len(names):
+        yield f"alarm.channels must each have a signal of their own, got {', '.join(names)}"
+    for index, channel in enumerate(alarm.channels):
+        place = f"alarm.channels[{index}]"
+        if channel.signal not in present:
+            yield f"{place}.signal must be one of {', '.join(present)}, got {channel.signal!r}"
+        if channel.block & (channel.block - 1):
+            yield f"{place}.block must be a power of two, got {channel.block}"
+        if list(channel.edges) != sorted(channel.edges):
+            yield f"{place}.edges must not descend, got {list(channel.edges)}"
+        if list(channel.gains_q8) != sorted(channel.gains_q8):
+            yield f"{place}.gains_q8 must not descend, got {list(channel.gains_q8)}"

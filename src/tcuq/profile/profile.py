@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The profile: every number a monitor needs, calibrated once, frozen, versioned and hashed.
+
+Its format is profile.schema.json beside this file.
+"""
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from html import escape
+from importlib import resources
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from tcuq._atomic import written_whole
+from tcuq.errors import ProfileError
+from tcuq.profile.consistency import inconsistencies
+from tcuq.profile.quantize import digest
+from tcuq.profile.schema import violation
+from tcuq.profile.settings import (
+    AlarmSettings,
+    AnchoredScoreSettings,
+    BudgetSettings,
+    Channel,
+    CombinerWeights,
+    Finding,
+    InputSettings,
+    MonitorSettings,
+    NoveltySettings,
+    Projection,
+    Provenance,
+    Recorded,
+    SignalSettings,
+    TcuqScoreSettings,
+    Term,
+    ThresholdSettings,
+)
+from tcuq.profile.summary import summary_lines
+
+FORMAT = "tcuq.profile/3"
+MAX_FILE_BYTES = 64 << 20
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Profile(MonitorSettings):
+    """A calibrated monitor, ready to run, save, load and export.
+
+    Made by ``tcuq.fit`` or ``Profile.load``; its members are read, not set.
+
+    Examples
+    --------
+    >>> from tcuq.demo import demo_profile
+    >>> profile = demo_profile()
+    >>> profile == Profile.from_json(profile.to_json())
+    True
+    """
+
+    provenance: Provenance
+    sha256: str = field(init=False, compare=False)
+    """Hash of what the device holds; its first 8 digits name the profile on the wire."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sha256", digest(self))
+
+    def __repr__(self) -> str:
+        made = self.provenance
+        channels = "no" if self.alarm is None else len(self.alarm.channels)
+        return (
+            f"<Profile {self.sha256[:8]}: {self.inputs.classes} classes,"
+            f" {self.inputs.width or 'no'} features, score {self.score.kind},"
+            f" {channels} alarm channels, preset {made.preset},"
+            f" {made.calibration.steps:,} calibration steps>"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.summary())}</pre>"
+
+    def summary(self) -> str:
+        """What the monitor watches, promises and was made from, as text of 100 columns."""
+        return "\n".join(summary_lines(self, self.provenance, self.sha256))
+
+    def to_json(self) -> str:
+        """The profile as a JSON document that carries its own hash."""
+        content = _plain(self)
+        head = {"format": FORMAT, "sha256": content.pop("sha256"), "checksum": _hash(content)}
+        return json.dumps({**head, **content}, indent=1) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "Profile":
+        """Read a profile from a JSON document, checking all of it."""
+        if len(text) > MAX_FILE_BYTES:
+            raise ProfileError(f"a profile has at most {MAX_FILE_BYTES:,} bytes")
+        document = _parse(text)
+        _refuse_other_format(document)
+        message = violation(document, profile_schema())
+        if message:
+            raise ProfileError(message)
+        head = ("format", "sha256", "checksum")
+        content = {name: value for name, value in document.items() if name not in head}
+        if _hash(content) != document["checksum"]:
+            raise ProfileError(
+                f"checksum must be {_hash(content)} for this content, got {document['checksum']}"
+                " (edited by hand? fit again, or save through tcuq)"
+            )
+        settings, provenance = _build(content)
+        for message in inconsistencies(settings):
+            raise ProfileError(message)
+        stages = (getattr(settings, f.name) for f in dataclasses.fields(settings))
+        profile = cls(*stages, provenance)
+        if profile.sha256 != document["sha256"]:
+            raise ProfileError(
+                f"sha256 must be {profile.sha256} for this content, got {document['sha256']}"
+            )
+        return profile
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the profile; the file appears whole or not at all."""
+        with written_whole(path) as file:
+            file.write(self.to_json().encode())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Profile":
+        """Read a profile from a file, checking all of it."""
+        try:
+            with Path(path).open("rb") as file:
+                return cls.from_json(file.read(MAX_FILE_BYTES + 1))
+        except ProfileError as error:
+            raise ProfileError(f"{path}: {error}") from None
+        except OSError as error:
+            raise ProfileError(f"{path}: {error.strerror}") from error
+        except ValueError as error:  # a path that cannot be one
+            raise ProfileError(f"{str(path)!r}: {error}") from None
+
+
+@cache
+def profile_schema() -> Mapping[str, Any]:
+    """The JSON Schema of the format, as shipped."""
+    text = resources.files("tcuq.profile").joinpath("profile.schema.json").read_text("utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return MappingProxyType(schema)
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """Dataclasses to JSON values."""
+    if dataclasses.is_dataclass(value):
+        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {name: _plain(member) for name, member in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _hash(content: Mapping[str, Any]) -> str:
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _refuse_other_format(document: Any) -> None:  # noqa: ANN401 - any JSON value
+    name = document.get("format") if isinstance(document, dict) else None
+    if isinstance(name, str) and name != FORMAT and name.startswith("tcuq.profile/"):
+        raise ProfileError(
+            f"format must be {FORMAT}, got {name[:40]}, of another version of tcuq:"
+            " fit again with tcuq fit"
+        )
+
+
+def _parse(text: str | bytes) -> Any:  # noqa: ANN401 - any JSON value
+    def refuse_constant(name: str) -> None:
+        raise ProfileError(f"numbers must be finite, got {name}")
+
+    def refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        members: dict[str, Any] = {}
+        for name, value in pairs:
+            if name in members:
+                raise ProfileError(f"member {name[:60]!r} is repeated")
+            members[name] = value
+        return members
+
+    try:
+        return json.loads(text, parse_constant=refuse_constant, object_pairs_hook=refuse_repeats)
+    except ProfileError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise ProfileError(f"not a JSON document: {str(error)[:200]}") from None
+
+
+def _frozen(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
+
+
+def _record(kind: type[T], content: Mapping[str, Any], **built: object) -> T:
+    """A settings record from its checked JSON object; nested records are built by the caller."""
+    return kind(**{**{name: _frozen(member) for name, member in content.items()}, **built})
+
+
+def _optional(kind: type[T], content: Mapping[str, Any] | None) -> T | None:
+    return None if content is None else _record(kind, content)
+
+
+def _build(content: Mapping[str, Any]) -> tuple[MonitorSettings, Provenance]:
+    inputs, signals, score = content["inputs"], content["signals"], content["score"]
+    alarm, made = content["alarm"], content["provenance"]
+    settings = MonitorSettings(
+        inputs=_record(
+            InputSettings, inputs, projection=_optional(Projection, inputs["projection"])
+        ),
+        signals=_record(
+            SignalSettings, signals, novelty=_optional(NoveltySettings, signals["novelty"])
+        ),
+        score=(
+            _record(TcuqScoreSettings, score, weights=_record(CombinerWeights, score["weights"]))
+            if score["kind"] == "tcuq"
+            else _record(
+                AnchoredScoreSettings,
+                score,
+                terms=tuple(_record(Term, term) for term in score["terms"]),
+            )
+        ),
+        threshold=_record(ThresholdSettings, content["threshold"]),
+        budget=_record(BudgetSettings, content["budget"]),
+        alarm=None
+        if alarm is None
+        else _record(
+            AlarmSettings, alarm, channels=tuple(_record(Channel, c) for c in alarm["channels"])
+        ),
+    )
+    provenance = _record(
+        Provenance,
+        made,
+        calibration=_record(Recorded, made["calibration"]),
+        development=_optional(Recorded, made["development"]),
+        figures=MappingProxyType(dict(made["figures"])),
+        findings=tuple(_record(Finding, finding) for finding in made["findings"]),
+    )
+    return settings, provenance

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The monitor in float: inputs → signals → score → threshold → budget, and alarm, readable.
+
+``tcuq.Monitor`` runs the same stages in the integers of the device and is held against this one.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tcuq.decision import Decision, Trace
+from tcuq.errors import InputError
+from tcuq.profile import Profile
+from tcuq.profile.settings import ALPHA_BITS, RISK_LEVELS
+from tcuq.stages.alarm import Alarm
+from tcuq.stages.budget import Budget
+from tcuq.stages.inputs import Inputs
+from tcuq.stages.score import make_score
+from tcuq.stages.signals import Signals
+from tcuq.stages.threshold import Threshold
+from tcuq.stream import Stream, as_numbers, checked_steps
+
+CHUNK_STEPS = 1024  # steps computed at once: large enough to amortise, small enough for the cache
+
+
+class Monitor:
+    """The float reference of ``tcuq.Monitor``; it sees the same quantised inputs.
+
+    Parameters
+    ----------
+    profile
+        From ``tcuq.fit`` or ``Profile.load``.
+
+    Examples
+    --------
+    >>> from tcuq.demo import demo_profile, demo_stream
+    >>> trace = Monitor(demo_profile()).run(demo_stream("test"))
+    >>> trace[0].outcome.name
+    'ACCEPT'
+    """
+
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
+        self._inputs = Inputs(profile.inputs)
+        self._signals = Signals(profile.signals, profile.inputs)
+        self._score = make_score(profile.score)
+        self._threshold = Threshold(profile.threshold)
+        self._budget = Budget(profile.budget)
+        self._alarm = None if profile.alarm is None else Alarm(profile.alarm)
+
+    def step(self, posterior: ArrayLike, features: ArrayLike | None = None) -> Decision:
+        """Decide on one step."""
+        row = as_numbers(posterior, "posterior")
+        if row.ndim != 1:
+            raise InputError(f"posterior must have one dimension, got {row.ndim}")
+        columns = None if features is None else as_numbers(features, "features")[None]
+        return self.run(row[None], columns)[0]
+
+    def run(
+        self,
+        stream: Stream | ArrayLike,
+        features: ArrayLike | None = None,
+        *,
+        starts: ArrayLike = (),
+    ) -> Trace:
+        """Decide on consecutive steps, as ``tcuq.Monitor.run`` does."""
+        rows, columns = self._inputs.check(*self._inputs.unpack(stream, features, starts)[:2])
+        starts = self._inputs.unpack(stream, features, starts)[2]
+        trace = Trace.empty(len(rows))
+        forget = set(checked_steps(starts, "starts", len(rows)).tolist())
+        for begin, end in _chunks(len(rows), forget):
+            if begin in forget:
+                self.reset_history()
+            part = None if columns is None else columns[begin:end]
+            self._run_chunk(rows[begin:end], part, trace, slice(begin, end))
+        return trace
+
+    def _run_chunk(
+        self,
+        rows: NDArray[np.generic],
+        columns: NDArray[np.generic] | None,
+        trace: Trace,
+        at: slice,
+    ) -> None:
+        signals = self._signals.run(*self._inputs.convert(rows, columns))
+        risk_levels = np.rint(self._score.run(signals) * RISK_LEVELS).astype(np.int64)
+        requested, exceeded, levels_q16 = self._threshold.run(risk_levels)
+        trace.label[at] = signals.label
+        trace.risk[at] = risk_levels / RISK_LEVELS
+        trace.threshold[at] = levels_q16 / (RISK_LEVELS << ALPHA_BITS)
+        trace.exceeded[at] = exceeded
+        trace.outcome[at] = self._budget.run(requested)
+        if self._alarm is not None:
+            trace.alarm[at] = self._alarm.run(signals)
+
+    def reset(self) -> None:
+        """Back to the state of a new monitor."""
+        self.reset_history()
+        self._threshold.reset()
+        self._budget.reset()
+        if self._alarm is not None:
+            self._alarm.reset()
+
+    def reset_history(self) -> None:
+        """After a gap in the stream: forget the past, keep threshold, budget and evidence."""
+        self._signals.reset_history()
+        self._score.reset_history()
+        if self._alarm is not None:
+            self._alarm.reset_history()
+
+    @property
+    def epoch_evidence_bits(self) -> float:
+        """log2 of the e-value against calibration since the epoch began; 0 without an alarm."""
+        return 0.0 if self._alarm is None else self._alarm.epoch_evidence_q8 / 256
+
+    def end_epoch(self) -> float:
+        """The epoch's evidence in bits; the next epoch starts without any."""
+        return 0.0 if self._alarm is None else self._alarm.end_epoch() / 256
+
+
+def _chunks(steps: int, starts: set[int]) -> Iterator[tuple[int, int]]:
+    """Spans of at most CHUNK_STEPS steps, none of which crosses a start."""
+    bounds = [0, *sorted(s for s in starts if 0 < s < steps), steps]
+    for first, last in pairwise(bounds):
+        for begin in range(first, last, CHUNK_STEPS):
+            yield begin, min(begin + CHUNK_STEPS, last)
