@@ -116,9 +116,7 @@ def quiet_fit(
     """A fit whose warnings are not what is measured here."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
-        return tcuq.fit(
-            calibration, development, preset=preset, lags=(1, 2, 4), verbose=False, **changes
-        )
+        return tcuq.fit(calibration, development, preset=preset, lags=(1, 2, 4), **changes)
 
 
 def make_scenario(

@@ -14,7 +14,7 @@ import tcuq
 import tcuq.reference
 from tcuq.demo import FAULTS, demo_stream
 from tcuq.monitor import Monitor
-from tcuq.profile.quantize import POSTERIOR_STEP, quantize
+from tcuq.profile.quantize import quantize
 from tcuq.profile.settings import ALPHA_BITS, RISK_LEVELS
 from tcuq.stages.alarm import Alarm
 from tcuq.stages.budget import Budget
@@ -69,20 +69,6 @@ def feature_bytes(features: ArrayLike, scale: float) -> NDArray[np.int8]:
     return np.clip(np.rint(np.asarray(features, np.float64) / scale), -127, 127).astype(np.int8)
 
 
-def as_recorded(name: str) -> Stream:
-    """A stream in the box as a device records it: probabilities in 1/256, features in int8."""
-    stream, calibration = demo_stream(name), demo_stream("calibration")
-    assert stream.features is not None  # noqa: S101 - the box has features
-    scale = float(np.quantile(np.abs(calibration.features), 0.9999) / 127)  # type: ignore[arg-type]
-    return Stream(
-        posterior_bytes(probabilities_of(stream.posteriors)) * POSTERIOR_STEP,
-        feature_bytes(stream.features, scale) * scale,
-        stream.labels,
-        starts=stream.starts,
-        shifted=stream.shifted,
-    )
-
-
 def random_stream(classes: int, width: int, steps: int, seed: int) -> Stream:
     """Posteriors from certain to clueless, features about their class's centre."""
     rng = np.random.default_rng(seed)
@@ -95,43 +81,27 @@ def random_stream(classes: int, width: int, steps: int, seed: int) -> Stream:
     )
 
 
-def device_bytes(
-    profile: tcuq.Profile, stream: Stream
-) -> tuple[NDArray[np.uint8], NDArray[np.int8]]:
-    """What the firmware is given of a stream of probabilities."""
-    scale = profile.inputs.feature_scale
-    assert stream.features is not None  # noqa: S101 - so are all streams here
-    assert scale is not None  # noqa: S101 - and their profiles
-    return posterior_bytes(stream.posteriors), feature_bytes(stream.features, scale)
-
-
-def on_the_grid(profile: tcuq.Profile, stream: Stream) -> Stream:
-    """A stream of probabilities in the device's own steps."""
-    rows, features = device_bytes(profile, stream)
-    scale = profile.inputs.feature_scale
-    return Stream(rows * POSTERIOR_STEP, features * scale, stream.labels, starts=stream.starts)  # type: ignore[operator]
-
-
 def quiet_fit(
     stream: Stream, development: Stream | None = None, *, preset: Preset = "recommended"
 ) -> tcuq.Profile:
     """A fit whose warnings are not what is measured here."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
-        return tcuq.fit(stream, development, preset=preset, verbose=False)
+        return tcuq.fit(stream, development, preset=preset)
 
 
 @cache
 def recorded_profile(preset: Preset = "recommended") -> tcuq.Profile:
-    """Fitted on what the device records."""
-    development = as_recorded("development") if preset == "paper" else None
-    return quiet_fit(as_recorded("calibration"), development, preset=preset)
+    """Fitted on the streams in the box."""
+    development = demo_stream("development") if preset == "paper" else None
+    return quiet_fit(demo_stream("calibration"), development, preset=preset)
 
 
 def device_signals(profile: tcuq.Profile, stream: Stream) -> SignalColumns:
     """The runtime's signals in float units."""
-    engine = Monitor(profile)._engine  # noqa: SLF001 - only decisions have a face
-    steps = zip(*device_bytes(profile, stream), strict=True)
+    monitor = Monitor(profile)
+    engine = monitor.engine
+    steps = zip(*monitor.quantize(stream.posteriors, stream.features), strict=True)
     found = np.array([engine.signals(posterior, features) for posterior, features in steps])
     values = found * [1, 2.0**-16, Q15, Q15, Q15, Q15, LOG, LOG, 1]
     columns = SignalColumns(**dict(zip(SignalColumns.__slots__, values.T, strict=True)))
@@ -164,7 +134,7 @@ def decision_differences(profile: tcuq.Profile, stream: Stream) -> dict[str, flo
     The largest difference of the risk; of the others, how many steps differ.
     """
     columns = device_signals(profile, stream)
-    device = Monitor(profile).run(*device_bytes(profile, stream))
+    device = Monitor(profile).run(stream.posteriors, stream.features)
     levels = (device.risk * RISK_LEVELS).astype(np.int64)
     asked, exceeded, levels_q16 = Threshold(profile.threshold).run(levels)
     threshold = levels_q16 / (RISK_LEVELS << ALPHA_BITS)
@@ -185,7 +155,7 @@ def qualities(profile: tcuq.Profile, stream: Stream) -> dict[str, tuple[float, f
     assert stream.labels is not None  # noqa: S101 - asked of labelled streams
     known = stream.labels >= 0
     reference = tcuq.reference.Monitor(profile).run(stream)
-    device = Monitor(profile).run(*device_bytes(profile, stream), starts=stream.starts)
+    device = Monitor(profile).run(stream)
     wrong = reference.label[known] != stream.labels[known]
     measures = {"AUROC": roc_auc_score, "AUPRC": average_precision_score}
     return {

@@ -22,10 +22,8 @@ from conformance import (
     BOUNDS,
     PRESETS,
     RECORDED,
-    as_recorded,
     bounds,
     decision_differences,
-    on_the_grid,
     probabilities_of,
     qualities,
     quiet_fit,
@@ -213,7 +211,7 @@ def memory_row(profile: tcuq.Profile, recorded: tcuq.Stream, late_steps: int) ->
 def quality_rows() -> Iterator[Row]:
     """The risk's worth on the recorded stream: float and integers, of the same bytes."""
     for preset in PRESETS:
-        found = qualities(recorded_profile(preset), as_recorded("test"))
+        found = qualities(recorded_profile(preset), demo_stream("test"))
         for name, (reference, device) in found.items():
             apart = abs(device - reference)
             yield Row(
@@ -227,8 +225,8 @@ def quality_rows() -> Iterator[Row]:
 def exactness_rows() -> Iterator[Row]:
     """Each stage's largest difference from the float reference on the same bytes."""
     profile, drawn = recorded_profile(), quiet_fit(random_stream(10, 32, 5000, seed=1))
-    recorded = [as_recorded(name) for name in RECORDED]
-    random = [on_the_grid(drawn, random_stream(10, 32, 20_000, seed=seed)) for seed in (2, 3)]
+    recorded = [demo_stream(name) for name in RECORDED]
+    random = [random_stream(10, 32, 20_000, seed=seed) for seed in (2, 3)]
     cases = ((profile, recorded), (drawn, random))
     signals = [_worst(signal_differences, *case) for case in cases]
     later = [_worst(decision_differences, *case) for case in cases]

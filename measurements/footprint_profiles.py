@@ -40,12 +40,10 @@ def draw(seed: int) -> Drawn:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # so short a calibration promises little
         if rng.random() < 0.3:
-            profile = tcuq.fit(
-                calibration, _shifted(calibration, rng), preset="paper", verbose=False, **changes
-            )
+            profile = tcuq.fit(calibration, _shifted(calibration, rng), preset="paper", **changes)
         else:
             changes["terms"] = _terms(rng, width)
-            profile = tcuq.fit(calibration, verbose=False, **changes)
+            profile = tcuq.fit(calibration, **changes)
     steps = recorded.cut(CALIBRATION_STEPS, len(recorded))
     posteriors, features = Monitor(profile).quantize(steps.posteriors, steps.features)
     return Drawn(profile, posteriors, features)

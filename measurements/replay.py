@@ -78,7 +78,7 @@ def fitted(count: int) -> dict[str, tcuq.Profile]:
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
         return {
             f"{number}.json": tcuq.fit(
-                usual, development, preset="paper", alpha=0.05 + 0.01 * number, verbose=False
+                usual, development, preset="paper", alpha=0.05 + 0.01 * number
             )
             for number in range(count)
         }

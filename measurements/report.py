@@ -91,7 +91,7 @@ def main() -> None:
     bare = tcuq.Stream(test.posteriors, test.features, kind=test.kind, starts=test.starts)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
-        profile = tcuq.fit(noisy(20_000, 1), verbose=False)
+        profile = tcuq.fit(noisy(20_000, 1))
     with tempfile.TemporaryDirectory() as name, chromium() as browser:
         folder = Path(name)
         long = written(folder, "long", profile, noisy(LONG, 2))

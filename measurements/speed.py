@@ -70,7 +70,7 @@ def main() -> None:
     asked = arguments()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
-        profile = tcuq.fit(stream(20_000, seed=1), verbose=False)
+        profile = tcuq.fit(stream(20_000, seed=1))
     recorded = stream(STEPS, seed=2)
     rate, micros = run_rate(profile, recorded), step_us(profile, recorded)
     late_steps = 200_000 if asked.short else 1_000_000

@@ -91,10 +91,11 @@ def altered() -> Callable[..., dict[str, Any]]:
     def alter(profile: tcuq.Profile, path: str, value: object) -> dict[str, Any]:
         document: dict[str, Any] = json.loads(profile.to_json())
         put_member(document, path, value)
-        content = {k: v for k, v in document.items() if k not in ("format", "sha256")}
+        head = ("format", "sha256", "checksum")
+        content = {k: v for k, v in document.items() if k not in head}
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
-        if path != "sha256":
-            document["sha256"] = hashlib.sha256(canonical.encode()).hexdigest()
+        if path != "checksum":
+            document["checksum"] = hashlib.sha256(canonical.encode()).hexdigest()
         return document
 
     return alter

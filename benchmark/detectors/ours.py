@@ -18,7 +18,7 @@ def calibrated(stream: Stream, caution: int = 1) -> Profile:
     """The recommended profile, without labels; its warnings are kept in it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        return fit(stream, verbose=False, caution=caution)
+        return fit(stream, caution=caution)
 
 
 @dataclass(frozen=True, slots=True)

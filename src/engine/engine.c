@@ -177,7 +177,8 @@ static PyMethodDef engine_methods[] = {
      "Many steps' signals, eight int32 a step; None if a step breaks a rule."},
     {"score", engine_score, METH_O,
      "score($self, observed, /)\n--\n\n"
-     "The risk levels, a uint16 a step, of signals that observe gave; smoothed terms move on."},
+     "Of signals that observe gave: the risk levels, a uint16 a step, and what each term's mean\n"
+     "was then, an int16 a step and term. Without an EWMA the latter is of no use."},
     {"replay", FAST(engine_replay), METH_FASTCALL,
      "replay($self, others, posteriors, features, labels, counts, decisions, /)\n--\n\n"
      "Many steps under this profile and others that see the same signals, without the GIL.\n"

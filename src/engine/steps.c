@@ -284,8 +284,10 @@ PyObject *engine_observe(PyObject *object, PyObject *const *args, Py_ssize_t cou
 
 /* ---- the score alone, on signals as observe gives them ---- */
 
-static void score(const engine *self, const int32_t *from, Py_ssize_t steps, uint16_t *risk)
+static void score(const engine *self, const int32_t *from, Py_ssize_t steps, uint16_t *risk,
+                  int16_t *smoothed)
 {
+    const uint8_t terms = self->profile.term_count;
     for (Py_ssize_t i = 0; i < steps; i++) {
         tcuq_signals s = {0};
         for (size_t signal = 0u; signal < 4u; signal++) {
@@ -295,7 +297,11 @@ static void score(const engine *self, const int32_t *from, Py_ssize_t steps, uin
         s.novelty_q10 = (int16_t)from[TCUQ_NOVELTY];
         s.confidence_q16 = (uint32_t)from[TCUQ_SIGNALS];
         risk[i] = tcuq_score_run(&self->monitor, &s);
+        for (uint8_t k = 0u; (self->monitor.smoothed_q8 != NULL) && (k < terms); k++) {
+            smoothed[k] = (int16_t)tcuq_floor_shift(self->monitor.smoothed_q8[k], 8u);
+        }
         from += OBSERVED;
+        smoothed += terms;
     }
 }
 
@@ -303,7 +309,7 @@ PyObject *engine_score(PyObject *object, PyObject *observed)
 {
     engine *self = (engine *)object;
     Py_buffer view;
-    PyObject *risks = NULL;
+    PyObject *both = NULL;
     const Py_ssize_t row = OBSERVED * (Py_ssize_t)sizeof(int32_t);
     if (view_of(observed, "", "observed", PyBUF_SIMPLE, &view) < 0) {
         return NULL;
@@ -312,11 +318,17 @@ PyObject *engine_score(PyObject *object, PyObject *observed)
         PyErr_Format(PyExc_ValueError, "observed: %zd bytes, not rows of %zd, aligned", view.len, row);
     } else if (engine_free_to_use(self) == 0) {
         const Py_ssize_t steps = view.len / row;
-        risks = PyByteArray_FromStringAndSize(NULL, steps * (Py_ssize_t)sizeof(uint16_t));
-        if (risks != NULL) {
-            score(self, view.buf, steps, (uint16_t *)(void *)PyByteArray_AsString(risks));
+        const Py_ssize_t values = steps * self->profile.term_count;
+        PyObject *risk = PyByteArray_FromStringAndSize(NULL, steps * (Py_ssize_t)sizeof(uint16_t));
+        PyObject *smoothed = PyByteArray_FromStringAndSize(NULL, values * (Py_ssize_t)sizeof(int16_t));
+        if ((risk != NULL) && (smoothed != NULL)) {
+            score(self, view.buf, steps, (uint16_t *)(void *)PyByteArray_AsString(risk),
+                  (int16_t *)(void *)PyByteArray_AsString(smoothed));
+            both = PyTuple_Pack(2, risk, smoothed);
         }
+        Py_XDECREF(risk);
+        Py_XDECREF(smoothed);
     }
     PyBuffer_Release(&view);
-    return risks;
+    return both;
 }

@@ -16,7 +16,7 @@ from tcuq.profile.quantize import quantize
 from tcuq.profile.settings import AlarmFlag, InputSettings
 from tcuq.runtime import Engine
 from tcuq.stages.budget import Outcome
-from tcuq.stages.inputs import Inputs
+from tcuq.stages.inputs import Inputs, is_quantised
 from tcuq.stream import MAX_MAGNITUDE, SUM_TOLERANCE, Stream, as_numbers, checked_steps
 
 Array = NDArray[Any]
@@ -61,6 +61,12 @@ class Monitor:
     def load(cls, path: str | os.PathLike[str]) -> "Monitor":
         """Load a saved profile and return its monitor."""
         return cls(Profile.load(path))
+
+    def __repr__(self) -> str:
+        return f"<Monitor of {self.profile!r}, {self._engine.telemetry()['steps']:,} steps>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _continued, (self.profile, self.snapshot())
 
     def step(self, posterior: ArrayLike, features: ArrayLike | None = None) -> Decision:
         """Decide on one step."""
@@ -137,31 +143,12 @@ class Monitor:
         self, posteriors: ArrayLike, features: ArrayLike | None
     ) -> tuple[Array, Array | None]:
         """The same as arrays that the engine takes as they are; what can be told now is refused."""
-        if not self._engine.takes(posteriors, features):
-            convert = self._contiguous if _is_quantised(posteriors, features) else self._doubles
-            return convert(posteriors, features)
-        return np.asarray(posteriors), None if features is None else np.asarray(features)
-
-    def _doubles(
-        self, posteriors: ArrayLike, features: ArrayLike | None
-    ) -> tuple[Array, Array | None]:
+        if self._engine.takes(posteriors, features):
+            return np.asarray(posteriors), None if features is None else np.asarray(features)
         rows, columns = self._inputs.check(posteriors, features)
-        wide = None if columns is None else np.ascontiguousarray(columns, np.float64)
-        return np.ascontiguousarray(rows, np.float64), wide
-
-    def _contiguous(
-        self, posteriors: ArrayLike, features: ArrayLike | None
-    ) -> tuple[Array, Array | None]:
-        rows = np.ascontiguousarray(posteriors)
-        columns = None if features is None else np.ascontiguousarray(features)
-        classes, width = self.profile.inputs.classes, self.profile.inputs.width
-        if rows.ndim != 2 or rows.shape[1] != classes:
-            raise InputError(f"posteriors must have the shape (steps, {classes}), got {rows.shape}")
-        shape = None if columns is None else columns.shape
-        if shape != ((len(rows), width) if width else None):
-            wanted = f"the shape ({len(rows)}, {width})" if width else "no features"
-            raise InputError(f"features must have {wanted}, got {shape}")
-        return rows, columns
+        dtype = None if is_quantised(rows, columns) else np.float64
+        wide = None if columns is None else np.ascontiguousarray(columns, dtype)
+        return np.ascontiguousarray(rows, dtype), wide
 
     def _refuse(self, rows: Array, columns: Array | None) -> NoReturn:
         """Say which rule was broken where: the engine only says that one was."""
@@ -219,6 +206,13 @@ class Monitor:
         self._engine.reset_history()
 
 
+def _continued(profile: Profile, snapshot: bytes) -> Monitor:
+    """A monitor that goes on where another was copied or pickled."""
+    monitor = Monitor(profile)
+    monitor.restore(snapshot)
+    return monitor
+
+
 def run_many(
     monitors: Sequence[Monitor], streams: Sequence[Stream], *, threads: int | None = None
 ) -> list[Trace]:
@@ -261,12 +255,3 @@ def make_engine(spec: Mapping[str, Any], inputs: InputSettings) -> Engine:
         "sum_tolerance": SUM_TOLERANCE,
     }
     return Engine({**spec, **quantizer}, Decision, OUTCOMES, ALARMS)
-
-
-def _is_quantised(posteriors: ArrayLike, features: ArrayLike | None) -> bool:
-    """Whether both are arrays of the device's own types."""
-    return (
-        isinstance(posteriors, np.ndarray)
-        and posteriors.dtype == np.uint8
-        and (features is None or (isinstance(features, np.ndarray) and features.dtype == np.int8))
-    )

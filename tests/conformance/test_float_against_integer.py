@@ -9,16 +9,15 @@ from conformance import (
     PRESETS,
     RECORDED,
     Preset,
-    as_recorded,
     bounds,
     decision_differences,
-    on_the_grid,
     qualities,
     quiet_fit,
     random_stream,
     recorded_profile,
     signal_differences,
 )
+from tcuq.demo import demo_stream
 from tcuq.monitor import Monitor
 
 
@@ -31,14 +30,14 @@ def refuse_beyond_bounds(profile: tcuq.Profile, stream: tcuq.Stream) -> None:
 @pytest.mark.parametrize("name", RECORDED)
 def test_signals_are_within_the_stated_bounds(name: str) -> None:
     """Every signal of every step of the recorded streams."""
-    refuse_beyond_bounds(recorded_profile(), as_recorded(name))
+    refuse_beyond_bounds(recorded_profile(), demo_stream(name))
 
 
 @pytest.mark.parametrize(("classes", "width"), [(2, 1), (3, 5), (10, 32)])
 def test_signals_of_random_streams_are_within_the_stated_bounds(classes: int, width: int) -> None:
     """From certain to clueless, with few and many features."""
     profile = quiet_fit(random_stream(classes, width, 3000, seed=1))
-    stream = on_the_grid(profile, random_stream(classes, width, 5000, seed=2))
+    stream = random_stream(classes, width, 5000, seed=2)
     refuse_beyond_bounds(profile, stream)
 
 
@@ -46,7 +45,7 @@ def test_signals_of_random_streams_are_within_the_stated_bounds(classes: int, wi
 @pytest.mark.parametrize("name", ["test", "fault_gain"])
 def test_stages_after_the_signals(preset: Preset, name: str) -> None:
     """On what the stage before it said, each decides as the float stage does."""
-    found = decision_differences(recorded_profile(preset), as_recorded(name))
+    found = decision_differences(recorded_profile(preset), demo_stream(name))
     assert found.pop("score") <= 5e-3
     assert set(found.values()) == {0}
 
@@ -54,13 +53,13 @@ def test_stages_after_the_signals(preset: Preset, name: str) -> None:
 @pytest.mark.parametrize("preset", PRESETS)
 def test_quality_is_kept(preset: Preset) -> None:
     """Failure AUROC and AUPRC of the device are within 0.005 of the float path's."""
-    for reference, device in qualities(recorded_profile(preset), as_recorded("test")).values():
+    for reference, device in qualities(recorded_profile(preset), demo_stream("test")).values():
         assert abs(device - reference) <= 0.005
 
 
 def test_step_is_run() -> None:
     """One by one and in bulk the engine says the same."""
-    stream = as_recorded("fault_gain")
+    stream = demo_stream("fault_gain")
     assert stream.features is not None
     one, many = Monitor(recorded_profile()), Monitor(recorded_profile())
     trace = many.run(stream.posteriors[:500], stream.features[:500])
@@ -70,7 +69,7 @@ def test_step_is_run() -> None:
 
 def test_alarms_agree_with_the_reference() -> None:
     """On a fault that is alarmed, device and reference alarm in the same block."""
-    stream = as_recorded("fault_gain")
+    stream = demo_stream("fault_gain")
     reference = tcuq.reference.Monitor(recorded_profile()).run(stream)
     device = Monitor(recorded_profile()).run(stream)
     assert reference.alarm.any()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tcuq
-from conformance import as_recorded, recorded_profile
+from conformance import recorded_profile
 from power_cut import refused_snapshots, survived_cuts
 from tcuq.demo import demo_profile, demo_stream
 from tcuq.monitor import Monitor
@@ -33,9 +33,9 @@ def test_power_cut_where_everything_smooths_or_nothing_is_kept(
     bare = synthetic(width=0, steps=400)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
-        profile = tcuq.fit(bare, verbose=False)
+        profile = tcuq.fit(bare)
     assert survived_cuts(profile, bare, cuts=50, seed=1) == 50
-    assert survived_cuts(recorded_profile("paper"), as_recorded("test"), cuts=50, seed=1) == 50
+    assert survived_cuts(recorded_profile("paper"), demo_stream("test"), cuts=50, seed=1) == 50
 
 
 def test_damaged_snapshots_are_refused_and_change_nothing(stream: tcuq.Stream) -> None:

@@ -46,7 +46,7 @@ def test_another_profile_is_seen(
     export(profile, tmp_path / "a", "c")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
-        other = tcuq.fit(synthetic(2000), verbose=False)
+        other = tcuq.fit(synthetic(2000))
     found = differences(other, tmp_path / "a", "c")
     assert "src/tcuq_device.c differs" in found
     assert "main.c differs" not in found

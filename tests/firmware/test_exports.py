@@ -108,7 +108,7 @@ def paper() -> tcuq.Profile:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
         streams = demo_stream("calibration"), demo_stream("development")
-        return tcuq.fit(*streams, preset="paper", verbose=False)
+        return tcuq.fit(*streams, preset="paper")
 
 
 def test_every_target_is_built() -> None:
@@ -146,7 +146,7 @@ def test_without_features_and_with_wide_ones(
     """No features, and features that are projected."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
-        profile = tcuq.fit(synthetic(3000, classes=5, width=width), verbose=False)
+        profile = tcuq.fit(synthetic(3000, classes=5, width=width))
     export(profile, tmp_path / "out", "c")
     emulated(BUILDS["c"], tmp_path / "out", tmp_path / "objects")
 

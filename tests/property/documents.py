@@ -44,8 +44,8 @@ def small_profiles() -> tuple[bytes, ...]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
         fitted = [
-            tcuq.fit(stream, verbose=False),
-            tcuq.fit(stream, stream, preset="paper", verbose=False),
+            tcuq.fit(stream),
+            tcuq.fit(stream, stream, preset="paper"),
         ]
     return tuple(profile.to_json().encode() for profile in fitted)
 

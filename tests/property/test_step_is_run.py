@@ -42,12 +42,14 @@ def fitted(**options: Any) -> tcuq.Profile:
     """A profile of the streams in the box."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
-        return tcuq.fit(
-            demo_stream("calibration"), demo_stream("development"), verbose=False, **options
-        )
+        return tcuq.fit(demo_stream("calibration"), demo_stream("development"), **options)
 
 
-PROFILES = [fitted(preset="paper"), fitted(h=8), fitted(terms=SMOOTHED, h=10, mode="adaptive")]
+PROFILES = [
+    fitted(preset="paper"),
+    fitted(steps_per_false_alarm=256),
+    fitted(terms=SMOOTHED, steps_per_false_alarm=1024, mode="adaptive"),
+]
 REAL = [demo_stream(name) for name in ("test", "fault_gain", "fault_dropout", "fault_noise")]
 
 
@@ -132,7 +134,7 @@ def test_inputs(inputs: tuple[NDArray[Any], NDArray[Any]], sizes: list[int]) -> 
     """Softmax and projection of a row do not depend on the rows beside it."""
     rng = np.random.default_rng(0)
     matrix = tuple(map(tuple, rng.normal(size=(8, 64)).tolist()))
-    wide = InputSettings("logits", 7, 64, Projection("pca", (0.5,) * 64, matrix))
+    wide = InputSettings("logits", 7, 64, Projection("pca", (0.5,) * 64, matrix), 0.1)
     check(lambda: Inputs(wide), (inputs[0], np.hstack([inputs[1], inputs[1]])), sizes)
 
 
@@ -196,9 +198,14 @@ def test_monitor(
     inputs: tuple[NDArray[Any], NDArray[Any]], sizes: list[int], profile: tcuq.Profile
 ) -> None:
     """Whole decisions, and the state they leave behind."""
-    check(lambda: tcuq.reference.Monitor(profile), inputs, sizes)
-    whole, stepped = tcuq.reference.Monitor(profile), tcuq.reference.Monitor(profile)
-    trace = whole.run(*inputs)
-    for index, (row, features) in enumerate(zip(*inputs, strict=True)):
-        assert stepped.step(row, features) == trace[index]
+    for make in (tcuq.Monitor, tcuq.reference.Monitor):
+        check(lambda make=make: make(profile), inputs, sizes)
+        whole, stepped = make(profile), make(profile)
+        trace = whole.run(*inputs)
+        for index, (row, features) in enumerate(zip(*inputs, strict=True)):
+            assert stepped.step(row, features) == trace[index]
+    whole, stepped = tcuq.Monitor(profile), tcuq.Monitor(profile)
+    whole.run(*inputs)
+    for row, features in zip(*inputs, strict=True):
+        stepped.step(row, features)
     assert whole.snapshot() == stepped.snapshot()

@@ -27,9 +27,9 @@ def profiles() -> dict[str, tcuq.Profile]:
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
         return {
             "present": demo_profile(),
-            "strict": tcuq.fit(calibration, alpha=0.05, budget=0.05, verbose=False),
-            "short": tcuq.fit(calibration, lags=(1, 2), verbose=False),
-            "paper": tcuq.fit(calibration, development, preset="paper", verbose=False),
+            "strict": tcuq.fit(calibration, alpha=0.05, budget=0.05),
+            "short": tcuq.fit(calibration, lags=(1, 2)),
+            "paper": tcuq.fit(calibration, development, preset="paper"),
         }
 
 

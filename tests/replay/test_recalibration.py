@@ -37,9 +37,18 @@ def test_the_same_world_gives_about_the_same_profile(
     assert new.threshold.anchor == pytest.approx(old.threshold.anchor, rel=0.1)
     assert (new.inputs, new.signals, new.budget) == (old.inputs, old.signals, old.budget)
     assert new.provenance.figures["recalibration.streams"] == 3
-    assert f"fitted as profile {old.sha256[:8]}" in new.provenance.warnings[-1]
+    assert f"fitted as profile {old.sha256[:8]}" in new.provenance.findings[0].sentence
     share = found.comparison.shares("recalibrated")["exceeded_share"]
     assert share == pytest.approx(0.1, abs=0.01)
+
+
+def test_recalibrating_three_times_gave_three_profiles(
+    usual: Path, profiles: Mapping[str, tcuq.Profile]
+) -> None:
+    """The same streams give the same profile, whatever the number of threads."""
+    made = [recalibrate(profiles["present"], [usual], threads=n).profile for n in (1, 2, 3)]
+    assert made[0] == made[1] == made[2]
+    assert len({profile.sha256 for profile in made}) == 1
 
 
 def test_odds_are_the_classifiers_whatever_the_field(
@@ -72,7 +81,7 @@ def test_a_drifting_fleet_cannot_calibrate_its_drift_away(
 ) -> None:
     """Every stream drifts, too little to alarm: nothing is written until a person accepts."""
     calibration = synthetic(steps=20_000, width=4, seed=1)
-    profile = tcuq.fit(calibration, h=40, verbose=False)
+    profile = tcuq.fit(calibration, steps_per_false_alarm=1 << 40)
     profile.save(tmp_path / "old.json")
     (tmp_path / "fleet").mkdir()
     for device in range(90):

@@ -139,7 +139,7 @@ def test_rows_that_break_a_rule_are_named(
 ) -> None:
     """The row, the rule and the value."""
     with pytest.warns(tcuq.CalibrationWarning):
-        profile = tcuq.fit(synthetic(classes=2, width=0), verbose=False)
+        profile = tcuq.fit(synthetic(classes=2, width=0))
     batch = chunks(**changes)
     with pytest.raises(StreamError, match=message):
         list(Replay({"p": profile}, layout_of(batch.schema))([batch]))

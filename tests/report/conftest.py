@@ -28,7 +28,7 @@ def plain_profile(synthetic: Callable[..., tcuq.Stream]) -> tcuq.Profile:
     development = synthetic(width=0, seed=1, shifted=shifted)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
-        return tcuq.fit(synthetic(width=0), development, preset="paper", verbose=False)
+        return tcuq.fit(synthetic(width=0), development, preset="paper")
 
 
 @pytest.fixture(scope="session")
@@ -45,7 +45,7 @@ def pages(
     sure, calm = np.tile([9.0, 0, 0, 0, 0, 0, 0], (300, 1)), np.tile(test.features[0], (300, 1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
-        strict = tcuq.fit(demo_stream("calibration"), budget=0.05, h=14, verbose=False)
+        strict = tcuq.fit(demo_stream("calibration"), budget=0.05, h=14)
 
     def unlabelled() -> tcuq.Stream:
         return tcuq.Stream(test.posteriors, test.features, kind="logits", starts=test.starts)

@@ -49,7 +49,7 @@ def test_false_alarms_over_many_calibrations(signal: str, time: float) -> None:
             signal,  # type: ignore[arg-type]
             [autoregressive(6000, time, rng)],
             channels=1,
-            caution=1,
+            block_factor=1,
             distinct_share=1.0,
         )
         alarm = Alarm(AlarmSettings(H, (fitted.channel,)))
@@ -61,7 +61,7 @@ def test_epoch_evidence_is_an_e_value() -> None:
     """Markov's bound holds for the epoch's evidence: P(e >= 2^b) <= 2^-b, over fresh epochs."""
     rng = np.random.default_rng(3)
     fitted = fit_channel(
-        "novelty", [rng.normal(size=20_000)], channels=1, caution=1, distinct_share=1.0
+        "novelty", [rng.normal(size=20_000)], channels=1, block_factor=1, distinct_share=1.0
     )
     alarm = Alarm(AlarmSettings(20, (fitted.channel,)))
     epochs = 400 if SHORT else 4000

@@ -59,7 +59,7 @@ def test_chosen_profile_is_fits(stream: tcuq.Stream, tmp_path: Path) -> None:
     """The chosen options, fitted on the whole stream, are the profile; the front leads by cost."""
     tuned = tune(stream, tmp_path / "log", grid=SMALL)
     development = stream if tuned.chosen.options["score"] == "tcuq" else None
-    again = tcuq.fit(stream, development, verbose=False, **tuned.chosen.options)
+    again = tcuq.fit(stream, development, **tuned.chosen.options)
     assert tuned.profile.sha256 == again.sha256
     assert len(tuned.trials) == CANDIDATES
     costs = [tuned.judge.cost(trial) for trial in tuned.trials]

@@ -39,8 +39,8 @@ def columns(values: list[float] | np.ndarray, *, past: bool = True) -> SignalCol
 
 
 def test_limit_pays_for_block_length_and_channels() -> None:
-    """H - log2(block) + log2(channels) bits, in 1/256, rounded up."""
-    settings = AlarmSettings(20, (channel(), channel("divergence"), channel("instability")))
+    """The log2 of steps per false alarm · channels / block, in 1/256 bit, rounded up."""
+    settings = AlarmSettings(2**20, (channel(), channel("divergence"), channel("instability")))
     assert settings.limit_q8(channel()) == math.ceil(256 * (20 - 4 + math.log2(3)))
 
 
@@ -59,8 +59,8 @@ def test_two_sided_channels_see_both_ways() -> None:
 
 
 def test_alarm_comes_at_the_block_that_reaches_the_limit_and_starts_again() -> None:
-    """H 8, one channel of 16: the limit is 4 bits, one extreme block."""
-    alarm = Alarm(AlarmSettings(8, (channel(),)))
+    """One false alarm in 256 steps, a channel of 16: the limit is 4 bits, one extreme block."""
+    alarm = Alarm(AlarmSettings(256, (channel(),)))
     flags = alarm.run(columns([9.0] * 40))
     assert flags.nonzero()[0].tolist() == [15, 31]
     assert set(flags[flags > 0].tolist()) == {AlarmFlag.NOVELTY}
@@ -68,15 +68,15 @@ def test_alarm_comes_at_the_block_that_reaches_the_limit_and_starts_again() -> N
 
 def test_cusum_does_not_go_below_zero_but_the_epoch_does() -> None:
     """Ten calm blocks leave the CUSUM at 0 and the epoch at -10 bits."""
-    alarm = Alarm(AlarmSettings(8, (channel(),)))
+    alarm = Alarm(AlarmSettings(256, (channel(),)))
     alarm.run(columns([0.0] * 160))
-    assert alarm.state["cusum_q8"].tolist() == [0]
+    assert alarm.cusum_q8.tolist() == [0]
     assert alarm.epoch_evidence_q8 == -10 * 256
 
 
 def test_epoch_evidence_pays_for_choosing_the_best_channel() -> None:
     """With two channels the best one's evidence costs a bit, and ending the epoch clears it."""
-    alarm = Alarm(AlarmSettings(20, (channel(), channel("low_confidence"))))
+    alarm = Alarm(AlarmSettings(2**20, (channel(), channel("low_confidence"))))
     alarm.run(columns([2.5] * 16))
     assert alarm.end_epoch() == 512 - 256
     assert alarm.epoch_evidence_q8 == -256
@@ -84,17 +84,17 @@ def test_epoch_evidence_pays_for_choosing_the_best_channel() -> None:
 
 def test_channels_that_look_back_wait_for_a_whole_past() -> None:
     """Steps without a whole past do not enter divergence, but do enter novelty."""
-    alarm = Alarm(AlarmSettings(8, (channel(), channel("divergence"))))
+    alarm = Alarm(AlarmSettings(256, (channel(), channel("divergence"))))
     alarm.run(columns([9.0] * 10, past=False))
-    assert alarm.state["block_taken"].tolist() == [10, 0]
+    assert alarm.taken.tolist() == [10, 0]
 
 
 def test_reset_history_drops_the_unfinished_block_and_keeps_the_evidence() -> None:
     """A block never spans a gap; what was proved before it stays proved."""
-    alarm = Alarm(AlarmSettings(20, (channel(),)))
+    alarm = Alarm(AlarmSettings(2**20, (channel(),)))
     alarm.run(columns([9.0] * 20))
     alarm.reset_history()
-    assert alarm.state["block_taken"].tolist() == [0]
-    assert alarm.state["cusum_q8"].tolist() == [1024]
+    assert alarm.taken.tolist() == [0]
+    assert alarm.cusum_q8.tolist() == [1024]
     alarm.reset()
-    assert alarm.state["cusum_q8"].tolist() == [0]
+    assert alarm.cusum_q8.tolist() == [0]

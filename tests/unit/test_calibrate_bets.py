@@ -86,20 +86,20 @@ def test_blocks_are_two_times_long() -> None:
     noise = [rng.normal(size=4000)]
     slow = [np.convolve(rng.normal(size=40_000), np.ones(200), "valid")]
     options = {"channels": 4, "distinct_share": 1.0}
-    quick = fit_channel("novelty", noise, caution=1, **options)  # type: ignore[arg-type]
+    quick = fit_channel("novelty", noise, block_factor=1, **options)  # type: ignore[arg-type]
     assert quick.channel.block == MIN_BLOCK
     assert quick.blocks == quick.independent_blocks == 250
-    long = fit_channel("novelty", slow, caution=1, **options)  # type: ignore[arg-type]
+    long = fit_channel("novelty", slow, block_factor=1, **options)  # type: ignore[arg-type]
     ratio = long.channel.block / (2 * long.autocorrelation_time)
     assert 2**-0.5 <= ratio <= 2**0.5
-    careful = fit_channel("novelty", slow, caution=4, **options)  # type: ignore[arg-type]
+    careful = fit_channel("novelty", slow, block_factor=4, **options)  # type: ignore[arg-type]
     assert careful.channel.block == min(4 * long.channel.block, MAX_BLOCK)
 
 
 def test_edges_are_passed_by_their_share() -> None:
     """Of the calibration blocks, 10 %, 2 % and none lie strictly above the edges."""
     values = np.random.default_rng(1).normal(size=16 * 1000)
-    fitted = fit_channel("novelty", [values], channels=1, caution=1, distinct_share=1.0)
+    fitted = fit_channel("novelty", [values], channels=1, block_factor=1, distinct_share=1.0)
     means = block_means([values], fitted.channel.block)
     assert [(means > edge).sum() for edge in fitted.channel.edges] == [100, 20, 0]
 
@@ -108,15 +108,15 @@ def test_two_sided_channels_have_a_centre() -> None:
     """Divergence can be too small as well as too large; novelty cannot be too small."""
     values = [np.random.default_rng(2).random(2000)]
     for signal, centred in (("divergence", True), ("instability", True), ("novelty", False)):
-        fitted = fit_channel(signal, values, channels=1, caution=1, distinct_share=1.0)  # type: ignore[arg-type]
+        fitted = fit_channel(signal, values, channels=1, block_factor=1, distinct_share=1.0)  # type: ignore[arg-type]
         assert (fitted.channel.centre is not None) == centred
 
 
 def test_repeats_count_once() -> None:
     """A stream half of which is repeats has half as many independent blocks, and smaller gains."""
     values = [np.random.default_rng(3).random(3200)]
-    whole = fit_channel("novelty", values, channels=1, caution=1, distinct_share=1.0)
-    half = fit_channel("novelty", values, channels=1, caution=1, distinct_share=0.5)
+    whole = fit_channel("novelty", values, channels=1, block_factor=1, distinct_share=1.0)
+    half = fit_channel("novelty", values, channels=1, block_factor=1, distinct_share=0.5)
     assert (whole.independent_blocks, half.independent_blocks) == (200, 100)
     assert half.channel.gains_q8 == gains_q8(100, 1)
     assert half.channel.edges == whole.channel.edges

@@ -7,14 +7,19 @@ import numpy as np
 import pytest
 
 import tcuq
+from tcuq import reference
 from tcuq.calibrate.fit import FEWEST_STEPS
 from tcuq.calibrate.presets import TERMS
 from tcuq.demo import demo_stream
 from tcuq.profile.settings import AnchoredScoreSettings, TcuqScoreSettings
-from tcuq.profile.summary import summary
 
 Synthetic = Callable[..., tcuq.Stream]
 quietly = pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
+
+
+def names(profile: tcuq.Profile) -> list[str]:
+    """The findings of a fit."""
+    return [finding.name for finding in profile.provenance.findings]
 
 
 @quietly
@@ -23,7 +28,7 @@ quietly = pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
 def test_features_are_optional(synthetic: Synthetic, width: int, score: Any) -> None:
     """Without features, what needs them is absent and the rest works."""
     calibration, development = synthetic(width=width), synthetic(width=width, seed=1)
-    profile = tcuq.fit(calibration, development, score=score, verbose=False)
+    profile = tcuq.fit(calibration, development, score=score)
     assert profile.alarm is not None
     channels = [channel.signal for channel in profile.alarm.channels]
     wanted = ["low_confidence", "novelty", "divergence", "instability"]
@@ -37,8 +42,9 @@ def test_features_are_optional(synthetic: Synthetic, width: int, score: Any) -> 
 @pytest.mark.parametrize("classes", [2, 1000])
 def test_any_number_of_classes(synthetic: Synthetic, classes: int) -> None:
     """The fewest and the most classes allowed are fitted and run."""
-    stream = synthetic(400, classes=classes, width=3)
-    profile = tcuq.fit(stream, verbose=False)
+    stream = synthetic(400, classes=classes, width=3, kind="logits")
+    stream = tcuq.Stream(3 * stream.posteriors, stream.features, kind="logits")
+    profile = tcuq.fit(stream)
     trace = tcuq.Monitor(profile).run(stream.posteriors, stream.features)
     assert profile.inputs.classes == classes
     assert trace.label.max() <= classes - 1
@@ -50,7 +56,7 @@ def test_logits_and_probabilities_decide_alike(synthetic: Synthetic) -> None:
     traces = []
     for kind in ("logits", "probabilities"):
         stream = synthetic(2000, kind=kind)
-        profile = tcuq.fit(stream, verbose=False)
+        profile = tcuq.fit(stream)
         traces.append(tcuq.Monitor(profile).run(stream.posteriors, stream.features))
     first, second = traces
     for name in ("label", "exceeded", "outcome", "alarm"):
@@ -63,7 +69,7 @@ def test_logits_and_probabilities_decide_alike(synthetic: Synthetic) -> None:
 def test_fit_is_deterministic(synthetic: Synthetic, preset: Any) -> None:
     """The same streams and options give the same profile, to the last bit."""
     streams = synthetic(width=40), synthetic(width=40, seed=1)
-    hashes = {tcuq.fit(*streams, preset=preset, verbose=False).sha256 for _ in range(3)}
+    hashes = {tcuq.fit(*streams, preset=preset).sha256 for _ in range(3)}
     assert len(hashes) == 1
 
 
@@ -72,7 +78,7 @@ def test_anchor_keeps_to_alpha(synthetic: Synthetic) -> None:
     """At most alpha of the calibration steps reach the anchor, and one level lower more would."""
     stream = synthetic(5000, width=0)
     for alpha in (0.01, 0.1, 0.5):
-        profile = tcuq.fit(stream, alpha=alpha, verbose=False)
+        profile = tcuq.fit(stream, alpha=alpha)
         risk = tcuq.Monitor(profile).run(stream.posteriors).risk
         anchor, allowed = profile.threshold.anchor, profile.threshold.alpha_q16 / 65536
         assert (risk >= anchor / 16384).mean() <= allowed < (risk >= (anchor - 1) / 16384).mean()
@@ -87,7 +93,7 @@ def test_history_does_not_cross_recordings(synthetic: Synthetic) -> None:
     for order in ([0, 1, 2], [2, 0, 1]):
         joined = np.concatenate([rows[200 * part : 200 * part + 200] for part in order])
         stream = tcuq.Stream(joined, starts=[0, 200, 400])
-        score = tcuq.fit(stream, terms=[tcuq.TermPlan("divergence")], verbose=False).score
+        score = tcuq.fit(stream, terms=[tcuq.TermPlan("divergence")]).score
         assert isinstance(score, AnchoredScoreSettings)
         tables.append((score.terms[0].points, score.terms[0].bits))
     assert tables[0] == tables[1]
@@ -97,7 +103,7 @@ def test_history_does_not_cross_recordings(synthetic: Synthetic) -> None:
 def test_development_sets_the_weights(synthetic: Synthetic) -> None:
     """Labels weigh the same terms: some weight is positive, none negative."""
     streams = synthetic(), synthetic(seed=1)
-    score = tcuq.fit(*streams, verbose=False).score
+    score = tcuq.fit(*streams).score
     assert isinstance(score, AnchoredScoreSettings)
     assert [term.signal for term in score.terms] == [plan.signal for plan in TERMS]
     weights = [term.weight for term in score.terms]
@@ -109,22 +115,22 @@ def test_development_sets_the_weights(synthetic: Synthetic) -> None:
 def test_a_step_as_rare_as_the_expected_error_has_risk_one_half(synthetic: Synthetic) -> None:
     """Without odds among the terms the bias is log2 of the mean doubt of the calibration stream."""
     stream = synthetic()
-    score = tcuq.fit(stream, terms=[tcuq.TermPlan("low_confidence")], verbose=False).score
+    score = tcuq.fit(stream, terms=[tcuq.TermPlan("low_confidence")]).score
     assert isinstance(score, AnchoredScoreSettings)
     doubt = 1 - stream.posteriors.max(axis=1).mean()
-    assert score.bias == pytest.approx(np.log2(doubt), rel=1e-6)
+    assert score.bias == pytest.approx(np.log2(doubt), abs=0.01)
 
 
 @quietly
-@pytest.mark.parametrize(("make", "tolerance"), [(tcuq.Monitor, 1e-3), (tcuq.Monitor, 0.01)])
+@pytest.mark.parametrize(("make", "tolerance"), [(reference.Monitor, 0.003), (tcuq.Monitor, 0.01)])
 def test_where_nothing_surprises_risk_is_the_classifiers_own_doubt(
-    synthetic: Synthetic, make: type[tcuq.Monitor], tolerance: float
+    synthetic: Synthetic, make: type[tcuq.Monitor | reference.Monitor], tolerance: float
 ) -> None:
     """The odds alone give 1 - confidence, at least 1/256, whatever the calibration stream was."""
     certain = np.linspace(0.5, 1, 200)
     stream = tcuq.Stream(np.column_stack([certain, 1 - certain]))
     calibration = synthetic(classes=2, width=0)
-    profile = tcuq.fit(calibration, terms=[TERMS[0]], verbose=False)
+    profile = tcuq.fit(calibration, terms=[TERMS[0]])
     risk = make(profile).run(stream).risk
     assert risk == pytest.approx(np.maximum(1 - certain, 1 / 256), abs=tolerance)
 
@@ -132,11 +138,11 @@ def test_where_nothing_surprises_risk_is_the_classifiers_own_doubt(
 def test_negative_temporal_weight_is_warned_of() -> None:
     """On the streams in the box the free fit has one and says so; monotone signs forbid it."""
     streams = demo_stream("calibration"), demo_stream("development")
-    with pytest.warns(tcuq.CalibrationWarning, match="the weight of instability is negative"):
-        free = tcuq.fit(*streams, preset="paper", verbose=False)
-    assert any("is negative" in message for message in free.provenance.warnings)
-    bounded = tcuq.fit(*streams, preset="paper", signs="monotone", verbose=False)
-    assert bounded.provenance.warnings == ()
+    with pytest.warns(tcuq.CalibrationWarning, match="Negative weights .*instability"):
+        free = tcuq.fit(*streams, preset="paper")
+    assert "negative_weights" in names(free)
+    bounded = tcuq.fit(*streams, preset="paper", signs="monotone")
+    assert names(bounded) == []
     assert isinstance(bounded.score, TcuqScoreSettings)
     assert bounded.score.weights.instability == 0
 
@@ -148,34 +154,35 @@ def test_repeated_steps_are_warned_of(synthetic: Synthetic) -> None:
     assert short.features is not None
     stream = tcuq.Stream(short.posteriors[rows], short.features[rows])
     with pytest.warns(tcuq.CalibrationWarning) as caught:
-        profile = tcuq.fit(stream, verbose=False)
-    assert f"only {stream.distinct} of 3000 calibration steps are distinct" in str(
+        profile = tcuq.fit(stream)
+    assert f"Only {stream.distinct} of 3,000 calibration steps are distinct" in str(
         caught[0].message
     )
-    assert profile.provenance.warnings == tuple(str(warning.message) for warning in caught)
+    sentences = [finding.sentence for finding in profile.provenance.findings]
+    assert str(caught[0].message).splitlines() == sentences[:5]
+    assert len(caught) == 1
     assert profile.provenance.figures["novelty.independent_blocks"] < 3000 / 16 / 5
 
 
 def test_few_blocks_are_warned_of(synthetic: Synthetic) -> None:
     """A short calibration makes a slow alarm, and the warning says what would make it faster."""
     with pytest.warns(tcuq.CalibrationWarning, match="steps would give 100"):
-        tcuq.fit(synthetic(600), verbose=False)
+        tcuq.fit(synthetic(600))
 
 
-def test_long_calibration_is_not_warned_of() -> None:
-    """Independent steps in plenty give no warning at all."""
-    rng = np.random.default_rng(0)
-    stream = tcuq.Stream(rng.dirichlet([1, 1, 1], 5000), rng.normal(size=(5000, 2)))
+def test_long_calibration_is_not_warned_of(synthetic: Synthetic) -> None:
+    """Plenty of steps in recorded order, in several recordings, give no warning at all."""
+    stream = synthetic(20_000, starts=[5000, 10_000, 15_000])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert tcuq.fit(stream, verbose=False).provenance.warnings == ()
+        assert names(tcuq.fit(stream)) == []
 
 
 @quietly
 def test_provenance_names_the_streams(synthetic: Synthetic) -> None:
     """A profile says which streams it was made from and what the fit found in them."""
     calibration, development = synthetic(starts=[0, 100]), synthetic(500, seed=1)
-    made = tcuq.fit(calibration, development, h=12, seed=7, verbose=False).provenance
+    made = tcuq.fit(calibration, development, steps_per_false_alarm=4096, seed=7).provenance
     assert made.development is not None
     assert (made.seed, made.preset, made.library) == (7, "recommended", tcuq.__version__)
     assert made.calibration.sha256 == calibration.sha256
@@ -192,10 +199,10 @@ def test_provenance_names_the_streams(synthetic: Synthetic) -> None:
 def test_verbose_prints_the_summary(
     synthetic: Synthetic, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Asked to, the fit says what it found; else it is silent."""
-    profile = tcuq.fit(synthetic())
-    assert capsys.readouterr() == (f"{summary(profile)}\n", "")
-    tcuq.fit(synthetic(), verbose=False)
+    """The fit is silent unless it is told to print the profile's summary."""
+    profile = tcuq.fit(synthetic(), verbose=True)
+    assert capsys.readouterr() == (f"{profile.summary()}\n", "")
+    tcuq.fit(synthetic())
     assert capsys.readouterr() == ("", "")
 
 
@@ -219,4 +226,4 @@ def test_unfit_streams_are_refused(
     """Streams that cannot yield a profile are refused with what they lack."""
     second = None if development is None else synthetic(seed=1, **development)
     with pytest.raises(tcuq.FitError, match=rule):
-        tcuq.fit(synthetic(**calibration), second, verbose=False, **options)
+        tcuq.fit(synthetic(**calibration), second, **options)

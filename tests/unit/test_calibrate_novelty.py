@@ -28,6 +28,11 @@ def novelty(settings: NoveltySettings, features: Floats) -> Floats:
     return np.log1p(distance)
 
 
+def out_of_fold(features: Floats, labels: NDArray[np.int32], lengths: list[int]) -> Floats:
+    """Novelty out of fold, in float."""
+    return novelty_out_of_fold(features, labels, lengths, lambda of: novelty(of, features))
+
+
 def test_whitening_whitens() -> None:
     """What is left of the features after their class mean has the identity as covariance."""
     features, labels = clusters(20_000, 6)
@@ -58,14 +63,14 @@ def test_out_of_fold_is_not_lower_on_average(recordings: int) -> None:
     """A reference that has not seen a step calls it more novel than one that has."""
     features, labels = clusters(240, 16)
     lengths = [240 // recordings] * recordings
-    fair = novelty_out_of_fold(features, labels, lengths)
+    fair = out_of_fold(features, labels, lengths)
     assert fair.mean() > novelty(fit_novelty(features, labels), features).mean()
 
 
 def test_out_of_fold_is_honest() -> None:
     """Calibration looks as novel out of fold as fresh steps do."""
     features, labels = clusters(3000, 8)
-    fair = novelty_out_of_fold(features[:1500], labels[:1500], [1500])
+    fair = out_of_fold(features[:1500], labels[:1500], [1500])
     fresh = novelty(fit_novelty(features[:1500], labels[:1500]), features[1500:])
     assert fair.mean() == pytest.approx(fresh.mean(), abs=0.05)
 
@@ -74,7 +79,7 @@ def test_folds_are_whole_recordings() -> None:
     """A recording unlike all others is novel out of fold, whatever its label says."""
     features, labels = clusters(500, 4)
     features[100:200] += 100
-    fair = novelty_out_of_fold(features, labels, [100] * FOLDS)
+    fair = out_of_fold(features, labels, [100] * FOLDS)
     assert fair[100:200].min() > fair[200:].max()
 
 
@@ -93,8 +98,8 @@ def test_a_recording_played_again_and_again_looked_less_novel_than_the_field() -
     rng = np.random.default_rng(3)
     rows, labels = rng.normal(size=(400, 16)), rng.integers(0, 4, 400).astype(np.int32)
     again = rng.integers(0, 300, 6_000)
-    known = novelty_out_of_fold(rows[again], labels[again], [6_000])
-    once = novelty_out_of_fold(rows[:300], labels[:300], [300])
+    known = out_of_fold(rows[again], labels[again], [6_000])
+    once = out_of_fold(rows[:300], labels[:300], [300])
     assert np.median(known) == pytest.approx(np.median(once), rel=0.05)
     for row in (0, 7, 299):
         assert np.ptp(known[again == row]) == 0
@@ -104,8 +109,8 @@ def test_few_repeats_leave_the_folds_to_the_recordings() -> None:
     """A sensor that is sometimes silent does not undo the folds by recordings."""
     rng = np.random.default_rng(4)
     rows, labels = rng.normal(size=(1_000, 8)), rng.integers(0, 3, 1_000).astype(np.int32)
-    before = novelty_out_of_fold(rows, labels, [200] * FOLDS)
+    before = out_of_fold(rows, labels, [200] * FOLDS)
     rows[::100] = rows[0]
-    after = novelty_out_of_fold(rows, labels, [200] * FOLDS)
+    after = out_of_fold(rows, labels, [200] * FOLDS)
     changed = np.abs(before - after)[1:100]
     assert changed.max() < 0.3

@@ -16,12 +16,13 @@ BAD: list[tuple[str, Any]] = [
     *(("blend", value) for value in (-0.1, 1.1, NAN)),
     *(("warmup", value) for value in (-1, 2**31)),
     *(("seed", value) for value in (-1, 2**32)),
-    *(("h", value) for value in (7, 41, -1, NAN)),
-    *(("score", value) for value in ("best", "", None, ["tcuq"])),
-    *(("signs", value) for value in ("positive", None)),
-    *(("mode", value) for value in ("static", None)),
-    *(("projection", value) for value in ("svd", None)),
-    *(("caution", value) for value in (0, 3, 8, None)),
+    *(("steps_per_false_alarm", value) for value in (255, 2**40 + 1, -1, 300.5, NAN)),
+    *(("alarm", value) for value in (1, "yes")),
+    *(("score", value) for value in ("best", "", ["tcuq"])),
+    *(("signs", value) for value in ("positive", 0)),
+    *(("mode", value) for value in ("static", 0)),
+    *(("projection", value) for value in ("svd", 0)),
+    *(("block_factor", value) for value in (0, 3, 8)),
     *(("lags", value) for value in ((), (0,), (256,), (2, 1), (1, 1), (1.5,), range(1, 10))),
     *(("terms", value) for value in ((), (TermPlan("doubt"),) * 9)),
 ]
@@ -71,15 +72,22 @@ def test_unknown_option_is_refused() -> None:
 
 def test_options_are_kept_as_given() -> None:
     """What is changed is changed, what is not is the preset's; lists become tuples."""
-    options = options_from("paper", {"lags": [1, 8], "terms": [TermPlan("doubt")], "h": 12})
-    assert options == replace(PAPER, lags=(1, 8), terms=(TermPlan("doubt"),), h=12)
+    options = options_from("paper", {"lags": [1, 8], "terms": [TermPlan("doubt")], "mix": None})
+    assert options == replace(PAPER, lags=(1, 8), terms=(TermPlan("doubt"),))
+
+
+def test_a_rate_of_false_alarms_asks_for_the_alarm() -> None:
+    """The paper's preset has no alarm, unless its rate is given."""
+    options = options_from("paper", {"steps_per_false_alarm": 4096})
+    assert options == replace(PAPER, alarm=True, steps_per_false_alarm=4096)
 
 
 def test_presets_are_the_paper_s_and_ours() -> None:
     """The paper's system has its score, its warm-up and no alarm; ours needs no labels."""
     assert (PAPER.score, PAPER.signs, PAPER.mode) == ("tcuq", "free", "adaptive")
-    assert (PAPER.warmup % 16, PAPER.h) == (0, None)
-    assert (RECOMMENDED.score, RECOMMENDED.mode, RECOMMENDED.h) == ("anchored", "guarded", 20)
+    assert (PAPER.warmup % 16, PAPER.alarm) == (0, False)
+    assert (RECOMMENDED.score, RECOMMENDED.mode) == ("anchored", "guarded")
+    assert (RECOMMENDED.alarm, RECOMMENDED.steps_per_false_alarm) == (True, 2**20)
 
 
 @pytest.mark.parametrize(
@@ -92,9 +100,9 @@ def test_presets_are_the_paper_s_and_ours() -> None:
         ("burst", 1),
         ("burst", 32_767),
         ("warmup", 2**31 - 1),
-        ("h", 8),
-        ("h", 40),
-        ("h", None),
+        ("steps_per_false_alarm", 256),
+        ("steps_per_false_alarm", 2**40),
+        ("alarm", False),
         ("lags", tuple(range(1, 9))),
         ("lags", (255,)),
         ("seed", 2**32 - 1),

@@ -20,7 +20,7 @@ def test_wide_features_work_end_to_end(
 ) -> None:
     """Fitted, saved, loaded and run, a projected profile still tells moved features apart."""
     stream = synthetic(1500, classes=5, width=width)
-    fitted = tcuq.fit(stream, projection=kind, verbose=False)
+    fitted = tcuq.fit(stream, projection=kind)
     profile = tcuq.Profile.from_json(fitted.to_json())
     assert profile.inputs.projection is not None
     assert (profile.inputs.width, profile.inputs.dimensions) == (width, dimensions)
@@ -68,7 +68,7 @@ def test_discriminants_need_labels(synthetic: Synthetic, labels: Any) -> None:
     wide = synthetic(600, width=40)
     stream = tcuq.Stream(wide.posteriors, wide.features, labels)
     with pytest.raises(tcuq.FitError, match='projection="lda" needs calibration labels'):
-        tcuq.fit(stream, projection="lda", verbose=False)
+        tcuq.fit(stream, projection="lda")
 
 
 def test_unknown_labels_are_no_class(synthetic: Synthetic) -> None:
@@ -87,5 +87,5 @@ def test_unknown_labels_are_no_class(synthetic: Synthetic) -> None:
 def test_pca_needs_no_labels(synthetic: Synthetic) -> None:
     """Without labels principal components serve."""
     wide = synthetic(600, width=40)
-    profile = tcuq.fit(tcuq.Stream(wide.posteriors, wide.features), verbose=False)
+    profile = tcuq.fit(tcuq.Stream(wide.posteriors, wide.features))
     assert profile.inputs.dimensions == 32

@@ -11,7 +11,6 @@ import tcuq
 from tcuq.cli import main
 from tcuq.decision import joined_traces
 from tcuq.monitor import CHUNK_STEPS
-from tcuq.profile.summary import summary
 from tcuq.recording import save_stream
 
 BOX = Path(tcuq.__file__).parent / "data/hapt"
@@ -76,7 +75,7 @@ def test_fit_writes_the_profile_of_the_library(
     """The file holds what tcuq.fit gives, and the text is its summary."""
     text = said("fit", CALIBRATION, "-o", tmp_path / "p.json")
     assert tcuq.Profile.load(tmp_path / "p.json") == profile
-    assert text == f"{summary(profile)}\nwritten to {tmp_path / 'p.json'}\n"
+    assert text == f"{profile.summary()}\nwritten to {tmp_path / 'p.json'}\n"
 
 
 def test_fit_as_json(said: Said, tmp_path: Path, profile: tcuq.Profile) -> None:
@@ -128,7 +127,7 @@ def test_run_keeps_recordings_apart(
     starts = [1, 9, CHUNK_STEPS - 1, CHUNK_STEPS, CHUNK_STEPS + 1, 5 * CHUNK_STEPS + 7, 16384]
     stream = synthetic(20_000, width=2, starts=starts, seed=3)
     looks_back = [tcuq.TermPlan("divergence"), tcuq.TermPlan("novelty", ewma=4)]
-    profile = tcuq.fit(stream, terms=looks_back, h=10, verbose=False)
+    profile = tcuq.fit(stream, terms=looks_back, h=10)
     profile.save(tmp_path / "p.json")
     save_stream(stream, tmp_path / "s.npz")
     said("run", tmp_path / "p.json", tmp_path / "s.npz", "-o", tmp_path / "t.npz")

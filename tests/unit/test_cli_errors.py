@@ -134,7 +134,7 @@ def test_interrupted_is_130(tmp_path: Path, command: str, after_s: float) -> Non
     """Ctrl-C in the midst of the work leaves the old file, nothing beside it, and no traceback."""
     rng = np.random.default_rng(0)
     short = tcuq.Stream(rng.dirichlet([1, 1], 1000).astype(np.float32))
-    tcuq.fit(short, verbose=False).save(tmp_path / "p.json")
+    tcuq.fit(short).save(tmp_path / "p.json")
     save_stream(tcuq.Stream(np.tile(short.posteriors, (5000, 1))), tmp_path / "s.npz")
     output = tmp_path / ("out.json" if command == "fit" else "out.npz")
     output.write_bytes(b"old")

@@ -92,7 +92,7 @@ def test_measures_without_their_columns_are_left_out(
     columns: dict[str, Any] = {} if labelled else {"labels": None}
     if given is not None:
         columns["shifted"] = given.astype(bool)
-    profile = tcuq.fit(synthetic(), verbose=False)
+    profile = tcuq.fit(synthetic())
     found = names(evaluate(profile, synthetic(seed=1, **columns), rounds=0))
     assert bool(found & {"failure AUROC"}) == labelled
     assert bool(found & {"NLL"}) == (labelled and shifted != "all")
@@ -103,14 +103,14 @@ def test_measures_without_their_columns_are_left_out(
 
 def test_unknown_labels_are_no_labels(synthetic: Synthetic) -> None:
     """A stream whose labels are all unknown has no failures to measure."""
-    profile = tcuq.fit(synthetic(), verbose=False)
+    profile = tcuq.fit(synthetic())
     stream = synthetic(seed=1, labels=np.full(600, -1))
     assert names(evaluate(profile, stream, rounds=0)) == OF_STREAMS
 
 
 def test_without_an_alarm_none_is_measured(synthetic: Synthetic) -> None:
     """A profile without an alarm has no delays and no false alarms."""
-    profile = tcuq.fit(synthetic(), h=None, verbose=False)
+    profile = tcuq.fit(synthetic(), h=None)
     stream = synthetic(seed=1, shifted=np.arange(600) > 300)
     found = names(evaluate(profile, stream, rounds=0))
     assert not found & {"shifts missed", "false alarms per million steps"}
@@ -130,7 +130,7 @@ def test_same_seed_gives_the_same_measures(profile: tcuq.Profile) -> None:
 def test_monitor_is_serviced_after_a_shift(synthetic: Synthetic) -> None:
     """Where a recording after a shift begins unshifted, the monitor starts anew."""
     looks_back = [tcuq.TermPlan("divergence"), tcuq.TermPlan("novelty", ewma=4)]
-    profile = tcuq.fit(synthetic(), terms=looks_back, verbose=False)
+    profile = tcuq.fit(synthetic(), terms=looks_back)
     shifted = (np.arange(600) >= 100) & (np.arange(600) < 200)
     stream = synthetic(seed=1, starts=[0, 200, 400], shifted=shifted)
     trace = run_serviced(profile, stream)

@@ -15,7 +15,7 @@ def test_logits_become_probabilities() -> None:
 
 
 def test_probabilities_are_normalised_within_the_tolerance() -> None:
-    """A row that sums to about 1, as int8 softmax outputs do, is divided by its sum."""
+    """A row that sums to about 1, as int8 softmax outputs do, becomes shares of its sum."""
     inputs = Inputs(InputSettings("probabilities", 2, 0, None))
     probabilities, _ = inputs.run([[0.5, 0.51]], None)
     assert probabilities.sum() == pytest.approx(1, abs=1e-15)
@@ -24,7 +24,7 @@ def test_probabilities_are_normalised_within_the_tolerance() -> None:
 def test_wide_features_are_projected() -> None:
     """Matrix · (features - mean)."""
     projection = Projection("pca", (1.0,) * 40, ((1.0,) * 40, (0.5,) * 40))
-    inputs = Inputs(InputSettings("probabilities", 2, 40, projection))
+    inputs = Inputs(InputSettings("probabilities", 2, 40, projection, feature_scale=0.5))
     _, features = inputs.run([[0.5, 0.5]], np.full((1, 40), 2.0))
     assert features is not None
     assert features.tolist() == [[40, 20]]

@@ -1,94 +1,218 @@
 # SPDX-License-Identifier: Apache-2.0
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
 import tcuq
 import tcuq.reference
-from tcuq.demo import demo_profile, demo_stream
+from conformance import feature_bytes, posterior_bytes, probabilities_of
+from tcuq.decision import Decision
+from tcuq.monitor import ALARMS, OUTCOMES, Monitor, run_many
+from tcuq.profile.quantize import quantize
+from tcuq.runtime import Engine
+from tcuq.stream import MAX_MAGNITUDE, SUM_TOLERANCE
 
 
-@pytest.fixture
-def monitor() -> tcuq.reference.Monitor:
-    """A new monitor of the recommended profile in the box."""
-    return tcuq.reference.Monitor(demo_profile())
+@pytest.fixture(scope="module")
+def narrow(synthetic: Callable[..., tcuq.Stream]) -> tcuq.Profile:
+    """Three classes, four features, probabilities."""
+    with pytest.warns(tcuq.CalibrationWarning):
+        return tcuq.fit(synthetic(seed=1))
 
 
-def test_decision_names_are_the_traces(monitor: tcuq.reference.Monitor) -> None:
-    """A trace has a decision's names, one array each."""
-    stream = demo_stream("test")
-    trace = monitor.run(stream.posteriors[:10], stream.features[:10])  # type: ignore[index]
-    assert tcuq.Trace.__slots__ == tcuq.Decision.__slots__
-    assert isinstance(trace[3], tcuq.Decision)
-    assert trace[3].outcome is tcuq.Outcome(int(trace.outcome[3]))
+def engine_of(profile: tcuq.Profile, **changes: object) -> Engine:
+    """The engine of a profile, changed."""
+    rules = {
+        "logits": 0,
+        "feature_scale": 0.05,
+        "max_magnitude": MAX_MAGNITUDE,
+        "sum_tolerance": SUM_TOLERANCE,
+    }
+    return Engine({**quantize(profile), **rules, **changes}, Decision, OUTCOMES, ALARMS)
 
 
-def test_a_request_is_risk_at_or_above_the_threshold(monitor: tcuq.reference.Monitor) -> None:
-    """Outcome is ACCEPT exactly where risk is below the threshold shown."""
-    stream = demo_stream("fault_gain")
-    trace = monitor.run(stream.posteriors, stream.features)
-    asked = trace.risk >= trace.threshold
-    assert ((trace.outcome != tcuq.Outcome.ACCEPT) == asked).all()
-    assert {0, 1, 2} == set(trace.outcome.tolist())
+@pytest.mark.parametrize("classes", [2, 7, 8, 9, 10, 129, 1000])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("logits", [0, 1])
+def test_posteriors_are_quantised_as_specified(
+    narrow: tcuq.Profile, classes: int, dtype: type, logits: int
+) -> None:
+    """Bit for bit what NumPy makes of them, from flat rows to certain ones, ties among them."""
+    rng = np.random.default_rng(classes)
+    rows = rng.normal(size=(2000, classes)) * rng.exponential(4, (2000, 1))
+    rows[:5] = 0
+    rows[1, 0] = 1000
+    rows[2, 1] = -1000
+    rows[3] = np.log(1 + np.arange(classes) % 2)
+    if not logits:
+        rows = probabilities_of(rows)
+        rows[4] = np.arange(classes) < 2
+        rows[4, :2] = [1.5 / 256, 254.5 / 256]  # ties go to even
+        rows[5:] *= rng.uniform(0.985, 1.015, (1995, 1))
+    given: Any = rows.astype(dtype)
+    columns: Any = np.zeros((2000, 4), dtype)
+    made = engine_of(narrow, classes=classes, logits=logits).quantize(given, columns)
+    assert made is not None
+    values = given.astype(np.float64)
+    shares = probabilities_of(values) if logits else values / values.sum(axis=1, keepdims=True)
+    assert (np.frombuffer(made[0], np.uint8).reshape(rows.shape) == posterior_bytes(shares)).all()
 
 
-def test_no_steps_give_an_empty_trace(monitor: tcuq.reference.Monitor) -> None:
-    """Zero steps are not an error: nothing happens."""
-    before = monitor.snapshot()
-    trace = monitor.run(np.empty((0, 7)), np.empty((0, 32)))
-    assert len(trace) == 0
-    assert monitor.snapshot() == before
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [0.05, 0.25, 1e-12, 1e12])
+def test_features_are_quantised_as_specified(
+    narrow: tcuq.Profile, dtype: type, scale: float
+) -> None:
+    """Bit for bit what NumPy makes of them: ties to even, saturated, none of any size wraps."""
+    rng = np.random.default_rng(3)
+    wide: Any = (rng.normal(size=(3000, 4)) * rng.choice([1, 60, 200], (3000, 1))) * scale
+    ties = (np.arange(1200) - 600).reshape(300, 4) / 4
+    wide[:300] = ties * scale
+    wide[300:302] = [[1e9, -1e9, 0, -0.0], [1e-300, -1e-300, 127.5 * scale, -127.5 * scale]]
+    wide = np.clip(wide, -MAX_MAGNITUDE, MAX_MAGNITUDE).astype(dtype)
+    rows: Any = np.full((3000, 3), 1 / 3, dtype)
+    made = engine_of(narrow, feature_scale=scale).quantize(rows, wide)
+    assert made is not None
+    found = np.frombuffer(made[1], np.int8).reshape(wide.shape)
+    assert (found == feature_bytes(wide, scale)).all()
 
 
-def test_bad_step_changes_nothing(monitor: tcuq.reference.Monitor) -> None:
-    """A refused step leaves the monitor as it was."""
-    stream = demo_stream("test")
-    monitor.run(stream.posteriors[:50], stream.features[:50])  # type: ignore[index]
-    before = monitor.snapshot()
-    with pytest.raises(tcuq.InputError, match="finite"):
-        monitor.step(np.full(7, np.nan), np.zeros(32))
-    with pytest.raises(tcuq.InputError, match="one dimension"):
-        monitor.step(np.zeros((1, 7)), np.zeros(32))
-    assert monitor.snapshot() == before
+def test_every_way_in_is_the_same(
+    narrow: tcuq.Profile, synthetic: Callable[..., tcuq.Stream]
+) -> None:
+    """Lists, other types, other orders and the device's own bytes decide alike, step and run."""
+    stream = synthetic(steps=200, seed=2)
+    rows, wide = stream.posteriors.astype(np.float32), np.asarray(stream.features, np.float32)
+    trace = Monitor(narrow).run(rows, wide)
+    row_bytes, wide_bytes = Monitor(narrow).quantize(rows, wide)
+    ways: dict[str, tuple[Any, Any]] = {
+        "double": (rows.astype(np.float64), wide.astype(np.float64)),
+        "mixed": (rows.astype(np.float64), wide),
+        "lists": (rows.tolist(), wide.tolist()),
+        "fortran": (np.asfortranarray(rows), np.asfortranarray(wide)),
+        "strided": (np.repeat(rows, 2, axis=0)[::2], np.repeat(wide, 2, axis=1)[:, ::2]),
+        "swapped": (rows.astype(">f4"), wide.astype(">f8")),
+        "quantised": (row_bytes, wide_bytes),
+        "quantised, fortran": (np.asfortranarray(row_bytes), np.asfortranarray(wide_bytes)),
+    }
+    for posteriors, features in ways.values():
+        found = Monitor(narrow).run(posteriors, features)
+        assert all((getattr(found, n) == getattr(trace, n)).all() for n in tcuq.Trace.__slots__)
+        monitor = Monitor(narrow)
+        assert [monitor.step(p, f) for p, f in zip(posteriors, features, strict=True)] == [
+            trace[step] for step in range(200)
+        ]
 
 
-def test_starts_reset_history(monitor: tcuq.reference.Monitor) -> None:
-    """Run with starts is run, reset_history, run."""
-    stream = demo_stream("test")
-    assert stream.features is not None
-    whole = monitor.run(stream.posteriors[:600], stream.features[:600], starts=[0, 300])
-    other = tcuq.reference.Monitor(demo_profile())
-    first = other.run(stream.posteriors[:300], stream.features[:300])
-    other.reset_history()
-    second = other.run(stream.posteriors[300:600], stream.features[300:600])
-    for name in tcuq.Trace.__slots__:
-        halves = np.concatenate([getattr(first, name), getattr(second, name)])
-        assert (getattr(whole, name) == halves).all()
+def test_integers_are_numbers_unless_both_are_bytes(narrow: tcuq.Profile) -> None:
+    """A one-hot row of integers is a certain posterior, not one of a 256th."""
+    monitor = Monitor(narrow)
+    for kind in (np.int64, np.uint8):
+        monitor.reset()
+        decision = monitor.step(np.array([0, 1, 0], kind), [0, 0, 0, 0])
+        assert decision.label == 1
+        assert decision == Monitor(narrow).step([0.0, 1.0, 0.0], [0.0] * 4)
 
 
-def test_reset_is_a_new_monitor(monitor: tcuq.reference.Monitor) -> None:
-    """After reset the state is a new monitor's."""
-    new = monitor.snapshot()
-    stream = demo_stream("fault_gain")
-    monitor.run(stream.posteriors, stream.features)
-    assert monitor.snapshot() != new
-    monitor.reset()
-    assert monitor.snapshot() == new
+def wrong_steps() -> list[tuple[Any, Any]]:
+    """What a step must not be, three classes and four features being right."""
+    good, wide = np.full(3, 1 / 3, np.float32), np.zeros(4, np.float32)
+    off: list[tuple[Any, Any]] = [(good * factor, wide) for factor in (1.03, 0.97, 0, np.nan)]
+    for dtype in (np.float32, np.float64):
+        for wrong in (np.nan, np.inf, 1.5e9, -2e9):
+            off.append((good, np.array([0, wrong, 0, 0], dtype)))
+            off.append((np.array([0.5, wrong, 0.5], dtype), wide))
+        off.append((np.array([1.1, -0.1, 0], dtype), wide))
+    return [
+        *off, (good[:2], wide), (good, wide[:3]), (good, None), (good, good), ("no", wide),
+        (good, ["a"] * 4), (good.astype(complex), wide), (good, wide[None]), (good, 1.0),
+        ([0.2, [0.8]], wide), (None, None),
+    ]  # fmt: skip
 
 
-def test_epoch_evidence_grows_under_a_fault(monitor: tcuq.reference.Monitor) -> None:
-    """In distribution the epoch's evidence is not positive; under a gain fault it is large."""
-    calm, faulty = demo_stream("test"), demo_stream("fault_gain")
-    monitor.run(calm.posteriors, calm.features, starts=calm.starts)
-    assert monitor.end_epoch() < 0
-    monitor.run(faulty.posteriors, faulty.features, starts=faulty.starts)
-    assert monitor.epoch_evidence_bits > 20
+@pytest.mark.parametrize("index", range(len(wrong_steps())))
+def test_refusals_are_the_references(narrow: tcuq.Profile, index: int) -> None:
+    """What the reference refuses the monitor refuses, by the same words, and keeps its state."""
+    posterior, features = wrong_steps()[index]
+    monitor, reference = Monitor(narrow), tcuq.reference.Monitor(narrow)
+    state = monitor.snapshot()
+    with pytest.raises(tcuq.InputError) as expected:
+        reference.step(posterior, features)
+    with pytest.raises(tcuq.InputError) as found:
+        monitor.step(posterior, features)
+    assert str(found.value) == str(expected.value)
+    assert monitor.snapshot() == state
 
 
-def test_state_does_not_grow(monitor: tcuq.reference.Monitor) -> None:
-    """The snapshot of a monitor that has seen 300,000 steps is no larger than after 3,000."""
-    stream = demo_stream("test")
-    monitor.run(stream.posteriors, stream.features)
-    early = len(monitor.snapshot())
-    for _ in range(30):
-        monitor.run(stream.posteriors, stream.features)
-    assert len(monitor.snapshot()) < early + 64
+def test_a_run_that_is_refused_late_leaves_the_monitor_as_it_was(
+    narrow: tcuq.Profile, synthetic: Callable[..., tcuq.Stream]
+) -> None:
+    """One NaN at the end, in either array, by run and by quantize: named, and nothing happened."""
+    stream = synthetic(steps=5000)
+    monitor = Monitor(narrow)
+    monitor.run(stream.posteriors[:100], stream.features[:100])  # type: ignore[index]
+    state = monitor.snapshot()
+    for name, column in (("posteriors", 2), ("features", 3)):
+        rows, wide = stream.posteriors.copy(), np.array(stream.features)
+        {"posteriors": rows, "features": wide}[name][4990, column] = np.nan
+        message = f"^{name} must be finite .* got nan at step 4990, column {column}$"
+        with pytest.raises(tcuq.InputError, match=message):
+            monitor.run(rows, wide, starts=[0, 1000])
+        with pytest.raises(tcuq.InputError, match=message):
+            monitor.quantize(rows, wide)
+        assert monitor.snapshot() == state
+
+
+def test_bytes_of_another_shape_are_refused(narrow: tcuq.Profile) -> None:
+    """Classes, width, steps and missing features, by name, rule and value."""
+    monitor = Monitor(narrow)
+    rows, wide = np.zeros((5, 3), np.uint8), np.zeros((5, 4), np.int8)
+    for posteriors, features, message in (
+        (rows[:, :2], wide, r"^posteriors must have the shape \(steps, 3\), got \(5, 2\)"),
+        (rows[0], wide, r"^posteriors must have the shape \(steps, 3\), got \(3,\)"),
+        (rows, wide[:4], r"^features must have the shape \(5, 4\), got \(4, 4\)"),
+        (rows, None, r"^features must have the shape \(5, 4\), got None"),
+    ):
+        with pytest.raises(tcuq.InputError, match=message):
+            monitor.run(posteriors, features)
+
+
+def test_progress_and_starts(narrow: tcuq.Profile, synthetic: Callable[..., tcuq.Stream]) -> None:
+    """Parts of a stream are told of one by one; history does not reach across."""
+    stream = synthetic(steps=300)
+    told: list[int] = []
+    one, many = Monitor(narrow), Monitor(narrow)
+    trace = one.run(stream.posteriors, stream.features, starts=[0, 100, 250], progress=told.append)
+    assert told == [100, 150, 50]
+    for begin, end in ((0, 100), (100, 250), (250, 300)):
+        many.reset_history()
+        part = many.run(stream.posteriors[begin:end], stream.features[begin:end])  # type: ignore[index]
+        assert (part.risk == trace.risk[begin:end]).all()
+
+
+@pytest.mark.parametrize("threads", [None, 1, 3])
+def test_many_streams_at_once_are_each_alone(
+    narrow: tcuq.Profile, synthetic: Callable[..., tcuq.Stream], threads: int | None
+) -> None:
+    """In threads every stream gets the decisions, and every monitor the state, it gets alone."""
+    streams = [synthetic(steps=2000 + 100 * seed, seed=seed) for seed in range(7)]
+    alone = [Monitor(narrow) for _ in streams]
+    together = [Monitor(narrow) for _ in streams]
+    expected = [m.run(s) for m, s in zip(alone, streams, strict=True)]
+    found = run_many(together, streams, threads=threads)
+    for one, other in zip(expected, found, strict=True):
+        assert all((getattr(one, n) == getattr(other, n)).all() for n in tcuq.Trace.__slots__)
+    assert [m.snapshot() for m in alone] == [m.snapshot() for m in together]
+
+
+def test_many_streams_need_monitors_of_their_own(
+    narrow: tcuq.Profile, synthetic: Callable[..., tcuq.Stream]
+) -> None:
+    """One monitor for two streams is refused; a stream that is refused is, in its words."""
+    stream = synthetic(kind="logits")
+    with pytest.raises(tcuq.InputError, match=r"must be 2 different ones, .* got 1"):
+        run_many([Monitor(narrow)] * 2, [stream, stream])
+    with pytest.raises(tcuq.InputError, match="kind must be probabilities"):
+        run_many([Monitor(narrow)], [stream])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tcuq
+import tcuq.reference
 from tcuq.demo import demo_stream
 from tcuq.profile.settings import RISK_LEVELS, TcuqScoreSettings
 
@@ -19,6 +20,12 @@ def softmax(logits: list[float]) -> list[float]:
     """Posterior of a row of logits."""
     powers = [math.exp(value - max(logits)) for value in logits]
     return [power / sum(powers) for power in powers]
+
+
+def in_bytes(posterior: list[float]) -> list[float]:
+    """What the device is given of a posterior: shares of its bytes in 1/256."""
+    rounded = [min(round(256 * p), 255) for p in posterior]
+    return [byte / sum(rounded) for byte in rounded]
 
 
 def kullback_leibler(left: list[float], right: list[float]) -> float:
@@ -43,9 +50,7 @@ def paper() -> tcuq.Profile:
     """The paper's system, fitted on the streams in the box."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
-        return tcuq.fit(
-            demo_stream("calibration"), demo_stream("development"), preset="paper", verbose=False
-        )
+        return tcuq.fit(demo_stream("calibration"), demo_stream("development"), preset="paper")
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +60,10 @@ def expected(paper: tcuq.Profile) -> list[dict[str, float]]:
     assert isinstance(score, TcuqScoreSettings)
     stream = demo_stream("test")
     assert stream.features is not None
-    posteriors = [softmax([float(v) for v in row]) for row in stream.posteriors[:STEPS]]
-    features = [[float(v) for v in row] for row in stream.features[:STEPS]]
+    scale = paper.inputs.feature_scale
+    assert scale is not None
+    posteriors = [in_bytes(softmax([float(v) for v in row])) for row in stream.posteriors[:STEPS]]
+    features = [[round(float(v) / scale) for v in row] for row in stream.features[:STEPS]]
     begins = set(stream.starts.tolist())
     rows, begin = [], 0
     for t, p in enumerate(posteriors):
@@ -94,18 +101,22 @@ def test_paper_preset_has_the_papers_values(paper: tcuq.Profile) -> None:
     assert paper.signals.blend == 0.5
     assert paper.threshold.mode == "adaptive"
     assert paper.threshold.warmup == 4 * 16
-    assert paper.threshold.alpha_q16 == round(0.1 * 65536)
-    assert paper.budget.rate_q16 == round(0.15 * 65536)
+    assert paper.threshold.alpha_q16 == int(0.1 * 65536)
+    assert paper.budget.rate_q16 == int(0.15 * 65536)
     assert paper.alarm is None
 
 
 def test_equations_1_to_4(paper: tcuq.Profile, expected: list[dict[str, float]]) -> None:
     """Signals, uncertainty and risk are the equations' to within rounding."""
-    from tcuq.calibrate.observe import observe
     from tcuq.stages.columns import joined
+    from tcuq.stages.inputs import Inputs
     from tcuq.stages.score import TcuqScore, sigmoid
+    from tcuq.stages.signals import Signals
 
-    parts = observe(demo_stream("test"), paper.inputs, paper.signals)
+    inputs, signals, parts = Inputs(paper.inputs), Signals(paper.signals, paper.inputs), []
+    for part in demo_stream("test").parts():
+        signals.reset_history()
+        parts.append(signals.run(*inputs.run(part.posteriors, part.features)))
     columns = joined(parts)
     assert isinstance(paper.score, TcuqScoreSettings)
     score = TcuqScore(paper.score)
@@ -127,12 +138,12 @@ def test_threshold_and_budget(paper: tcuq.Profile, expected: list[dict[str, floa
 
     stream = demo_stream("test")
     assert stream.features is not None
-    trace = tcuq.Monitor(paper).run(
+    trace = tcuq.reference.Monitor(paper).run(
         stream.posteriors[:STEPS],
         stream.features[:STEPS],
         starts=stream.starts[stream.starts < STEPS],
     )
-    alpha, rate = Fraction(round(0.1 * 65536), 65536), Fraction(round(0.15 * 65536), 65536)
+    alpha, rate = Fraction(int(0.1 * 65536), 65536), Fraction(int(0.15 * 65536), 65536)
     quantile = anchor = Fraction(paper.threshold.start)
     tokens = burst = Fraction(16)
     for t, row in enumerate(expected):

@@ -16,8 +16,12 @@ BIG = 10**12 + 1
 
 # Path, new value (`...` removes it), and what the message must say. The hash is made to fit.
 DAMAGED: list[tuple[str, object, str]] = [
-    ("format", "tcuq.profile/1", "format must be 'tcuq.profile/2', got 'tcuq.profile/1'"),
-    ("sha256", "0" * 64, "(edited by hand? fit again, or save through tcuq)"),
+    ("format", "tcuq.profile/2", "format must be tcuq.profile/3, got tcuq.profile/2, of another"),
+    ("format", "csv", "format must be 'tcuq.profile/3', got 'csv'"),
+    ("checksum", "0" * 64, "(edited by hand? fit again, or save through tcuq)"),
+    ("checksum", ..., "checksum is missing"),
+    ("sha256", "0" * 64, "for this content, got 0000"),
+    ("threshold.anchor", 5, "sha256 must be "),
     ("sha256", "short", "sha256 must match ^[0-9a-f]{64}$, got 'short'"),
     ("sha256", ..., "sha256 is missing"),
     ("inputs", ..., "inputs is missing"),
@@ -51,7 +55,7 @@ DAMAGED: list[tuple[str, object, str]] = [
     ("threshold.mode", None, "threshold.mode must be one of guarded, adaptive, got None"),
     ("budget.burst_q16", 2**31, "budget.burst_q16 must lie in 0..2147483647, got 2147483648"),
     ("budget", [], "budget must be of type object, got list"),
-    ("alarm.h", 7, "alarm.h must lie in 8..40, got 7"),
+    ("alarm.steps_per_false_alarm", 7, "alarm.steps_per_false_alarm must lie in 256.."),
     ("alarm.channels.0.block", 48, "alarm.channels[0].block must be a power of two, got 48"),
     ("alarm.channels.0.signal", "novelty", "alarm.channels must each have a signal of their own"),
     ("alarm.channels.1.edges", [2, 1, 3], "alarm.channels[1].edges must not descend, got [2, 1,"),
@@ -61,7 +65,7 @@ DAMAGED: list[tuple[str, object, str]] = [
     ("provenance.calibration.steps", BIG, "provenance.calibration.steps must lie in 1.."),
     ("provenance.seed", -1, "provenance.seed must lie in 0..4294967295, got -1"),
     ("provenance.figures", {"x": None}, "provenance.figures.'x' must be of type number, got None"),
-    ("provenance.warnings", [1], "provenance.warnings[0] must be of type string, got 1"),
+    ("provenance.findings", [1], "provenance.findings[0] must be of type object, got 1"),
     ("surprise", 1, "'surprise' is not a known member"),
 ]  # fmt: skip
 
@@ -83,7 +87,7 @@ def refusal(path: Path, content: bytes) -> str:
 def test_saved_profile_decides_the_same(tmp_path: Path, preset: Any) -> None:
     """A profile comes back equal, and its decisions are the same bit for bit."""
     calibration, development = demo_stream("calibration"), demo_stream("development")
-    first = tcuq.fit(calibration, development, preset=preset, verbose=False)
+    first = tcuq.fit(calibration, development, preset=preset)
     first.save(tmp_path / "p.json")
     second = tcuq.Profile.load(tmp_path / "p.json")
     assert second == first
@@ -97,7 +101,7 @@ def test_saved_profile_decides_the_same(tmp_path: Path, preset: Any) -> None:
 def test_file_names_its_format_and_hash(profile: tcuq.Profile) -> None:
     """The document says what it is; its hash does not depend on how it is laid out."""
     document = json.loads(profile.to_json())
-    assert (document["format"], document["sha256"]) == ("tcuq.profile/2", profile.sha256)
+    assert (document["format"], document["sha256"]) == ("tcuq.profile/3", profile.sha256)
     tight = json.dumps(dict(reversed(document.items())), separators=(",", ":"))
     assert tcuq.Profile.from_json(tight) == profile
     assert tcuq.Profile.from_json(tight.encode("utf-16")) == profile
@@ -130,7 +134,7 @@ def test_members_must_agree(
 ) -> None:
     """What a projection, weights and features owe each other is checked."""
     streams = synthetic(300, width=40), synthetic(300, width=40, seed=1)
-    wide = tcuq.fit(*streams, score="tcuq", signs="monotone", verbose=False)
+    wide = tcuq.fit(*streams, score="tcuq", signs="monotone")
     with pytest.raises(tcuq.ProfileError, match=rule):
         tcuq.Profile.from_json(json.dumps(altered(wide, place, value)))
 

@@ -3,7 +3,8 @@ import re
 from pathlib import Path
 
 import tcuq.runtime
-from tcuq import quantize, settings, stream
+from tcuq import stream
+from tcuq.profile import quantize, settings
 from tcuq.profile.settings import AlarmFlag
 from tcuq.stages.budget import Outcome
 

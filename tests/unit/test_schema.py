@@ -21,9 +21,9 @@ def small(request: pytest.FixtureRequest, synthetic: Callable[..., tcuq.Stream])
     """Two small profiles that between them hold every part of the schema."""
     if request.param == "anchored":
         terms = [tcuq.TermPlan("low_confidence")]
-        return tcuq.fit(synthetic(300, width=2), terms=terms, verbose=False)
+        return tcuq.fit(synthetic(300, width=2), terms=terms)
     streams = synthetic(300, width=33), synthetic(300, width=33, seed=1)
-    return tcuq.fit(*streams, preset="paper", projection="lda", verbose=False)
+    return tcuq.fit(*streams, preset="paper", projection="lda")
 
 
 def places(value: object, path: str = "") -> Iterator[str]:

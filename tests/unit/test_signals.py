@@ -92,4 +92,4 @@ def test_past_is_as_long_as_the_longest_lag() -> None:
     """No more than the longest lag is kept, however long the stream."""
     signals = make(lags=(1, 3))
     signals.run(np.full((100, 3), 1 / 3), np.ones((100, 2)))
-    assert len(signals.state["probabilities"]) == 3
+    assert len(signals._past.label) == 3  # noqa: SLF001 - what is kept has no face

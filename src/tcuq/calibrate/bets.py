@@ -52,13 +52,22 @@ def fit_channel(
     means = block_means(parts, block)
     everything = np.concatenate(parts)
     centre = float(everything.mean()) if signal in TWO_SIDED else None
-    heights = np.sort(departure(means, centre))[::-1]
-    blocks = len(heights)
+    blocks = len(means)
     independent = int(blocks * distinct_share)
-    edges = tuple(float(heights[int(share * blocks)]) if blocks else 0.0 for share in SHARES_ABOVE)
+    edges = edges_above(departure(means, centre), np.ones(blocks, np.int64))
     channel = Channel(signal, centre, block, edges, gains_q8(independent, channels))
     correlation = neighbour_correlation(parts, channel)
     return ChannelFit(channel, time, blocks, independent, correlation)
+
+
+def edges_above(heights: Floats, counts: NDArray[np.int64]) -> tuple[float, ...]:
+    """The heights that 10 %, 2 % and none of the blocks lie strictly above."""
+    if len(heights) == 0:
+        return (0.0,) * len(SHARES_ABOVE)
+    down = np.argsort(-heights, kind="stable")
+    reach = counts[down].cumsum()
+    ranks = [int(share * reach[-1]) for share in SHARES_ABOVE]
+    return tuple(heights[down[np.searchsorted(reach, ranks, side="right")]].tolist())
 
 
 def neighbour_correlation(parts: Sequence[Floats], channel: Channel) -> float:

@@ -10,7 +10,7 @@ from tcuq.calibrate.bets import ChannelFit
 from tcuq.errors import FitError
 from tcuq.profile.settings import AlarmSettings, Finding, Recorded, ScoreSettings, TcuqScoreSettings
 from tcuq.stages.columns import SignalColumns, joined
-from tcuq.stages.inputs import probabilities
+from tcuq.stages.inputs import posterior_bytes
 from tcuq.stream import Stream
 
 Floats = NDArray[np.float64]
@@ -119,8 +119,8 @@ def refuse_lost_labels(stream: Stream, labels: NDArray[np.int32]) -> None:
     if other > OTHER_LABELS and _ties(stream) < other / 2:
         raise FitError(
             f"posteriors in bytes (1/256) must name the same class, and at {100 * other:.1f} % of"
-            f" the steps they do not: {stream.classes} classes spread the probability too thin. Sharpen"
-            " the softmax (a lower temperature), or merge classes"
+            f" the steps they do not: {stream.classes} classes spread the probability too thin."
+            " Sharpen the softmax (a lower temperature), or merge classes"
         )
 
 
@@ -181,8 +181,7 @@ def _training_data(stream: Stream, columns: SignalColumns) -> Iterator[Finding]:
 
 
 def _lost_in_bytes(stream: Stream) -> Iterator[Finding]:
-    rows = probabilities(stream.posteriors, stream.kind)
-    lost = float((np.minimum(np.rint(rows * 256), 255).sum(axis=1) < HALF).mean())
+    lost = float((posterior_bytes(stream.posteriors, stream.kind).sum(axis=1) < HALF).mean())
     if lost > OTHER_LABELS:
         yield Finding(
             "classes_beyond_bytes",

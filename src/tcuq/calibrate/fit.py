@@ -243,10 +243,10 @@ def _fit_score(
         assert development is not None  # noqa: S101 - checked; for the type checker
         assert seen is not None  # noqa: S101
         return fit_tcuq(development, seen, options)
-    score = fit_anchored(parts, options.terms, has_features=inputs.width > 0)
+    score = fit_anchored(parts, options.terms, inputs, signals)
     if development is None or seen is None:
         return score
-    return fit_anchored_weights(score, development, seen)
+    return fit_anchored_weights(score, development, seen, inputs, signals)
 
 
 def _fit_threshold(levels: NDArray[np.int64], options: Options) -> ThresholdSettings:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Novelty's reference: class means and the whitening of one shrunk covariance."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +23,26 @@ def fit_novelty(features: Floats, labels: Ints) -> NoveltySettings:
     )
 
 
-def folds(features: Floats, lengths: Sequence[int]) -> NDArray[np.int64]:
-    """The fold of each step.
+def novelty_out_of_fold(
+    features: Floats,
+    labels: Ints,
+    lengths: Sequence[int],
+    novelty_against: Callable[[NoveltySettings], Floats],
+) -> Floats:
+    """Novelty of each calibration step against a reference that has not seen it.
 
-    Folds are runs of whole recordings where there are enough of them: neighbours are likely to
-    share a user, a device or a day. A step that repeats another goes where the first went: a short
-    recording played again and again would else be in every fold.
+    Measured in sample, calibration would look less novel than the field, and its tails would
+    promise too much. Folds are runs of whole recordings where there are enough of them:
+    neighbours are likely to share a user, a device or a day. A step that repeats another goes
+    where the first went: a short recording played again and again would else be in every fold.
     """
-    return _with_repeats(_folds(lengths), features)
+    fold = _with_repeats(_folds(lengths), features)
+    novelty = np.empty(len(features))
+    for number in range(FOLDS):
+        held = fold == number
+        reference = fit_novelty(features[~held], labels[~held])
+        novelty[held] = novelty_against(reference)[held]
+    return novelty
 
 
 def _reference(features: Floats, labels: Ints) -> tuple[Floats, Floats]:

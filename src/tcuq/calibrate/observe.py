@@ -7,20 +7,25 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.calibrate.novelty import FOLDS, fit_novelty, folds
+from tcuq.calibrate.novelty import fit_novelty, novelty_out_of_fold
 from tcuq.monitor import make_engine
 from tcuq.profile.quantize import (
+    LOGARITHMS,
     NO_DECISION,
     SIGNALS,
     projected_int8,
     quantize_score,
     quantize_signals,
+    signal_scale,
     signal_unit,
 )
 from tcuq.profile.settings import (
+    AnchoredScoreSettings,
     InputSettings,
+    NoveltySettings,
     ScoreSettings,
     SignalSettings,
+    Term,
 )
 from tcuq.runtime import Engine
 from tcuq.stages.columns import SignalColumns
@@ -43,8 +48,7 @@ def observe_calibration(
 ) -> tuple[SignalSettings, Parts]:
     """The settings of the signals and their values on the calibration stream.
 
-    Novelty is measured out of fold. In sample, calibration would look less novel than the field and
-    its tails would promise too much.
+    Novelty is measured out of fold.
     """
     settings = SignalSettings(lags, blend, novelty=None)
     parts = observe(stream, inputs, settings)
@@ -53,12 +57,12 @@ def observe_calibration(
     features = device_features(stream, inputs)
     labels = reference_labels(stream, parts)
     lengths = [len(part.label) for part in parts]
-    fold = folds(features, lengths)
-    novelty = np.empty(len(features))
-    for number in range(FOLDS):
-        held = fold == number
-        reference = fit_novelty(features[~held], labels[~held])
-        novelty[held] = _novelty(stream, inputs, replace(settings, novelty=reference))[held]
+
+    def novelty_against(reference: NoveltySettings) -> Floats:
+        columns = observe(stream, inputs, replace(settings, novelty=reference))
+        return np.concatenate([part.named("novelty") for part in columns])
+
+    novelty = novelty_out_of_fold(features, labels, lengths, novelty_against)
     split = np.split(novelty, np.cumsum(lengths)[:-1])
     parts = [replace(part, novelty=column) for part, column in zip(parts, split, strict=True)]
     return replace(settings, novelty=fit_novelty(features, labels)), parts
@@ -77,11 +81,39 @@ def risk_levels(
 ) -> NDArray[np.int64]:
     """The risk of each step in 0..16384, by the device's score on these signals."""
     engine = _engine(inputs, signals, score)
-    levels = []
-    for part in parts:
-        engine.reset_history()
-        levels.append(np.frombuffer(engine.score(_observed(part)), np.uint16))
+    levels = [np.frombuffer(_scored(engine, part)[0], np.uint16) for part in parts]
     return np.concatenate(levels).astype(np.int64)
+
+
+def term_values(
+    parts: Parts, inputs: InputSettings, signals: SignalSettings, terms: tuple[Term, ...]
+) -> list[Floats]:
+    """The values that each term's table is asked for, the surprising end up."""
+    engine = _engine(inputs, signals, AnchoredScoreSettings(terms, 0.0))
+    tables = [_observed(part) for part in parts]
+    smoothed = [np.frombuffer(_scored(engine, part)[1], np.int16) for part in parts]
+    return term_inputs(np.concatenate(tables), np.concatenate(smoothed), terms)
+
+
+def term_inputs(
+    observed: NDArray[np.int32], smoothed: NDArray[np.int16], terms: tuple[Term, ...]
+) -> list[Floats]:
+    """The same from what the engine observed and smoothed."""
+    means = smoothed.reshape(len(observed), len(terms))
+    values = []
+    for number, term in enumerate(terms):
+        column = observed[:, SIGNALS.index(term.signal)]
+        # The device halves a signal in Q15 towards zero.
+        plain = column if term.signal in LOGARITHMS else column >> 1
+        integers = plain if term.ewma is None else means[:, number]
+        upward = integers if term.tail == "upper" else -integers.astype(np.int32)
+        values.append(upward / signal_scale(term.signal, summed=False))
+    return values
+
+
+def _scored(engine: Engine, part: SignalColumns) -> tuple[bytearray, bytearray]:
+    engine.reset_history()
+    return engine.score(_observed(part))
 
 
 def device_features(stream: Stream, inputs: InputSettings) -> Floats:
@@ -129,10 +161,6 @@ def _columns(
         novelty=None if signals.novelty is None else column["novelty"],
         whole_past=table[:, -1] != 0,
     )
-
-
-def _novelty(stream: Stream, inputs: InputSettings, signals: SignalSettings) -> Floats:
-    return np.concatenate([part.named("novelty") for part in observe(stream, inputs, signals)])
 
 
 def _observed(part: SignalColumns) -> NDArray[np.int32]:

@@ -9,17 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcuq.calibrate.combiner import fit_logistic
-from tcuq.calibrate.observe import Parts
+from tcuq.calibrate.observe import Parts, term_values
 from tcuq.calibrate.presets import Options, TermPlan
-from tcuq.calibrate.tails import LOWEST_ODDS, odds_table, survival_table
+from tcuq.calibrate.tails import LOWEST_ODDS, TermTable, odds_table, survival_table
 from tcuq.errors import FitError
-from tcuq.profile.quantize import LOGARITHMS, signal_scale, steepest_slope
+from tcuq.profile.quantize import steepest_slope
 from tcuq.profile.settings import (
     MAX_TERM_WEIGHT,
     NEEDS_FEATURES,
     AnchoredScoreSettings,
     CombinerWeights,
-    Signal,
+    InputSettings,
+    SignalSettings,
     TcuqScoreSettings,
     Term,
 )
@@ -45,7 +46,7 @@ def fit_tcuq(development: Stream, parts: Parts, options: Options) -> TcuqScoreSe
 
 
 def fit_anchored(
-    calibration: Parts, plans: Sequence[TermPlan], *, has_features: bool
+    calibration: Parts, plans: Sequence[TermPlan], inputs: InputSettings, signals: SignalSettings
 ) -> AnchoredScoreSettings:
     """Each term's table from the calibration stream; terms of absent features are left out.
 
@@ -53,7 +54,7 @@ def fit_anchored(
     error rate that the classifier itself expects: a step as surprising as one calibration step in
     so many has risk 1/2.
     """
-    usable = [p for p in plans if has_features or p.signal not in NEEDS_FEATURES]
+    usable = [p for p in plans if inputs.width or p.signal not in NEEDS_FEATURES]
     if not usable:
         raise FitError("every term needs features, and the calibration stream has none")
     if any(plan.scale == "odds" for plan in usable):
@@ -61,16 +62,25 @@ def fit_anchored(
     else:
         expected = 1 - float(np.concatenate([part.confidence for part in calibration]).mean())
         bias = math.log2(max(expected, 2.0**LOWEST_BIAS))
-    return AnchoredScoreSettings(tuple(_tabulated(plan, calibration) for plan in usable), bias)
+    columns = joined(calibration)
+    blank = tuple(_blank(plan, float(columns.named(plan.signal).mean())) for plan in usable)
+    values = term_values(calibration, inputs, signals, blank)
+    return AnchoredScoreSettings(tuple(map(_tabulated, blank, values)), bias)
 
 
 def fit_anchored_weights(
-    settings: AnchoredScoreSettings, development: Stream, parts: Parts
+    settings: AnchoredScoreSettings,
+    development: Stream,
+    parts: Parts,
+    inputs: InputSettings,
+    signals: SignalSettings,
 ) -> AnchoredScoreSettings:
     """Weights, not negative, and bias of a logistic regression on the terms."""
     terms = settings.terms
+    values = term_values(parts, inputs, signals, terms)
     known, wrong = outcomes(development, joined(parts))
-    table = np.column_stack([_term_bits(term, parts)[known] for term in terms])
+    bits = map(_bits, terms, values)
+    table = np.column_stack([column[known] for column in bits])
     weights, bias = fit_logistic(table, wrong, "monotone")
     if weights.max() <= 0:
         raise FitError(
@@ -92,15 +102,8 @@ def outcomes(stream: Stream, columns: SignalColumns) -> tuple[NDArray[np.int64],
     return known, columns.label[known] != stream.labels[known]
 
 
-def _tabulated(plan: TermPlan, calibration: Parts) -> Term:
-    start = float(np.concatenate([part.named(plan.signal) for part in calibration]).mean())
-    if plan.scale == "odds":
-        table = odds_table()
-    else:
-        parts = [part.named(plan.signal) for part in calibration]
-        values = np.concatenate([_smoothed(p, plan.signal, start, plan.ewma) for p in parts])
-        upward = values if plan.tail == "upper" else -values
-        table = survival_table(upward, steepest_slope(plan.signal))
+def _blank(plan: TermPlan, start: float) -> Term:
+    """A term that is never surprised."""
     return Term(
         plan.signal,
         plan.tail,
@@ -110,32 +113,25 @@ def _tabulated(plan: TermPlan, calibration: Parts) -> Term:
         float(plan.dead),
         float(plan.cap),
         float(plan.weight),
-        table.points,
-        table.bits,
-        table.slope,
+        points=(0.0,),
+        bits=(0.0,),
+        slope=0.0,
     )
 
 
-def _term_bits(term: Term, parts: Parts) -> Floats:
-    values = [
-        _smoothed(part.named(term.signal), term.signal, term.start, term.ewma) for part in parts
-    ]
-    bits = surprise(np.concatenate(values), term)
+def _tabulated(term: Term, values: Floats) -> Term:
+    if term.scale == "odds":
+        return with_table(term, odds_table())
+    steps = np.unique(values, return_counts=True)
+    return with_table(term, survival_table(*steps, steepest_slope(term.signal)))
+
+
+def with_table(term: Term, table: TermTable) -> Term:
+    """The term with this table."""
+    return replace(term, points=table.points, bits=table.bits, slope=table.slope)
+
+
+def _bits(term: Term, values: Floats) -> Floats:
+    """What the term adds, by the table alone: the values point up already."""
+    bits = surprise(values, replace(term, tail="upper"))
     return np.clip(bits - term.dead, 0, term.cap)
-
-
-def _smoothed(values: Floats, signal: Signal, start: float, shift: int | None) -> Floats:
-    """The values that the device's term looks up: in its integers, smoothed in 1/256 of them."""
-    scale = signal_scale(signal, summed=False)
-    # The device halves a signal in Q15 towards zero.
-    integers = np.floor(np.rint(values * signal_scale(signal, summed=True)) / 2)
-    if signal in LOGARITHMS:
-        integers = np.rint(values * scale)
-    if shift is not None:
-        mean_q8, means = round(start * scale) * 256, []
-        for value in integers.astype(np.int64).tolist():
-            mean_q8 += (value * 256 - mean_q8) >> shift
-            means.append(mean_q8 >> 8)
-        integers = np.array(means, np.float64)
-    looked_up: Floats = integers / scale
-    return looked_up

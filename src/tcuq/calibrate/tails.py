@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from tcuq.stages.signals import CERTAIN
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 POINTS = 64
 RAREST = 0.005  # the table ends here; beyond it the tail is exponential
@@ -25,22 +26,25 @@ class TermTable:
     slope: float
 
 
-def survival_table(values: Floats, max_slope: float) -> TermTable:
-    """Tabulate the upper tail; a value shared by many steps keeps its whole mass (P(X >= x)).
+def survival_table(values: Floats, counts: Ints, max_slope: float) -> TermTable:
+    """Tabulate the upper tail of distinct, ascending values that were seen so many times.
 
-    A signal that never exceeds the last point has the steepest slope that the device can hold.
+    A value shared by many steps keeps its whole mass, P(X >= x). A signal that never exceeds the
+    last point has the steepest slope that the device can hold.
     """
-    ordered = np.sort(values)
-    steps = len(ordered)
+    reach = counts[::-1].cumsum()[::-1]  # steps at this value or above
+    steps = int(reach[0])
     shares = 2.0 ** -np.linspace(0, -np.log2(RAREST), POINTS)
     ranks = np.clip(np.ceil((1 - shares) * steps).astype(int), 0, steps - 1)
-    points = np.unique(ordered[ranks])
-    survivors = steps - np.searchsorted(ordered, points, side="left")
-    bits = -np.log2(survivors / steps)
-    beyond = ordered[ordered > points[-1]] - points[-1]
+    chosen = np.unique(np.searchsorted(counts.cumsum(), ranks, side="right"))
+    points, bits = values[chosen], -np.log2(reach[chosen] / steps)
+    beyond = slice(chosen[-1] + 1, None)
+    excess = values[beyond] - points[-1]
     # Exponential tail: log-survival falls by 1/mean excess (natural), 1/(mean · ln 2) in bits.
-    slope = 1 / (beyond.mean() * np.log(2)) if len(beyond) else max_slope
-    return TermTable(tuple(points.tolist()), tuple(bits.tolist()), float(min(slope, max_slope)))
+    slope = max_slope
+    if len(excess):
+        slope = min(max_slope, 1 / (np.average(excess, weights=counts[beyond]) * np.log(2)))
+    return TermTable(tuple(points.tolist()), tuple(bits.tolist()), float(slope))
 
 
 def odds_table() -> TermTable:

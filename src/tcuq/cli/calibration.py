@@ -14,12 +14,11 @@ from tcuq.decision import Trace
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
 from tcuq.profile.settings import AlarmFlag
-from tcuq.profile.summary import summary
 from tcuq.recording import load_stream
 from tcuq.stages.budget import Outcome
 
 OPTIONS = (
-    "alpha", "budget", "burst", "score", "signs", "mix", "mode", "lags", "h", "caution",
+    "alpha", "budget", "burst", "score", "signs", "mix", "mode", "lags", "steps_per_false_alarm", "block_factor",
     "projection", "seed",
 )  # fmt: skip
 
@@ -61,8 +60,8 @@ def _add_options(fit: argparse.ArgumentParser) -> None:
     fit.add_argument("--mix", type=float, help="of the tcuq score, default 0.7")
     fit.add_argument("--mode", choices=("guarded", "adaptive"))
     fit.add_argument("--lags", type=lags_of, help="comma-separated, default 1,2,4")
-    fit.add_argument("--h", type=int, help="one false alarm in 2^h steps, default 20")
-    fit.add_argument("--caution", type=int, choices=(1, 2, 4), help="longer alarm blocks")
+    fit.add_argument("--steps-per-false-alarm", type=int, help="on average, default 1048576")
+    fit.add_argument("--block-factor", type=int, choices=(1, 2, 4), help="longer alarm blocks")
     fit.add_argument("--projection", choices=("pca", "lda"), help="of features wider than 32")
     fit.add_argument("--seed", type=int)
 
@@ -79,9 +78,9 @@ def _fit(asked: argparse.Namespace) -> None:
     calibration = load_stream(asked.calibration)
     development = None if asked.development is None else load_stream(asked.development)
     changes = {n: getattr(asked, n) for n in OPTIONS if getattr(asked, n) is not None}
-    profile = fit(calibration, development, preset=asked.preset, verbose=False, **changes)
+    profile = fit(calibration, development, preset=asked.preset, **changes)
     profile.save(asked.output)
-    say(asked, json.loads(profile.to_json()), f"{summary(profile)}\nwritten to {asked.output}")
+    say(asked, json.loads(profile.to_json()), f"{profile.summary()}\nwritten to {asked.output}")
 
 
 def _run(asked: argparse.Namespace) -> None:

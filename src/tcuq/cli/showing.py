@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from tcuq.cli.printing import Commands, say
 from tcuq.profile import Profile
-from tcuq.profile.summary import summary
 from tcuq.recording import load_stream
 from tcuq.stages.budget import Outcome
 
@@ -33,7 +32,7 @@ def commands(parsers: Commands) -> Iterator[argparse.ArgumentParser]:
 def _inspect(asked: argparse.Namespace) -> None:
     if Path(asked.file).suffix == ".json":
         profile = Profile.load(asked.file)
-        say(asked, json.loads(profile.to_json()), summary(profile))
+        say(asked, json.loads(profile.to_json()), profile.summary())
         return
     stream = load_stream(asked.file)
     facts = {
@@ -71,7 +70,7 @@ def _demo_lines(shown: "Demonstration") -> list[str]:
         "A small network reads activities from a phone at the waist; a step is 1.28 s.",
         "The monitor was calibrated, without labels, on ten people the network never saw:",
         "",
-        summary(shown.profile),
+        shown.profile.summary(),
         "",
         f"Five others: it asks at {asked:.1%} of {len(test):,} steps, {false_alarms} false alarms.",
         "The same people while a sensor fails, from the step it starts:",

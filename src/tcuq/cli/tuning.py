@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tcuq.tune import Trial, Tuned
     from tcuq.tune.tuning import Each
 
-AXES = ("lags", "caution", "score", "mix", "alpha", "budget")
+AXES = ("lags", "block_factor", "score", "mix", "alpha", "budget")
 SHOWN = 20
 _RULE = {
     True: "the least RAM of those whose cost is within one standard error of the least",
@@ -46,7 +46,7 @@ def commands(parsers: Commands) -> Iterator[argparse.ArgumentParser]:
     tune.add_argument("--cpu", default="cortex-m4", help="as for size")
     tune.add_argument("--without-telemetry", action="store_true", help="no counters, no record")
     tune.add_argument("--lags", type=lags_of, nargs="+", help="to try, such as 1 1,2 1,2,4")
-    tune.add_argument("--caution", type=int, nargs="+", help="to try: longer alarm blocks")
+    tune.add_argument("--block-factor", type=int, nargs="+", help="to try: longer alarm blocks")
     tune.add_argument("--score", choices=("anchored", "tcuq"), nargs="+", help="to try")
     for name in ("mix", "alpha", "budget"):
         tune.add_argument(f"--{name}", type=float, nargs="+", help="to try")

@@ -318,9 +318,11 @@ class _Bench:
             "abstentions, worst window", worst, NAN, NAN, {"always": 1.0, "never": 0.0}, note
         )
         if profile.alarm is not None:
-            yield self._false_alarms(int((trace.alarm[at] > 0).sum()), len(at), profile.alarm.steps_per_false_alarm)
+            yield self._false_alarms(
+                int((trace.alarm[at] > 0).sum()), len(at), profile.alarm.steps_per_false_alarm
+            )
 
-    def _false_alarms(self, count: int, steps: int, h: int) -> Measure:
+    def _false_alarms(self, count: int, steps: int, promised: int) -> Measure:
         million = 1e6 / steps
         low, high = m.poisson_interval(count)
         return Measure(
@@ -329,7 +331,7 @@ class _Bench:
             low * million,
             high * million,
             {"always": 1e6, "never": 0.0},
-            note=f"{count} in {steps:,} steps; promised at most {1e6 / 2**h:.3g}",
+            note=f"{count} in {steps:,} steps; promised at most {1e6 / promised:.3g}",
         )
 
 

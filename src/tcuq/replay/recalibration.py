@@ -13,17 +13,27 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tcuq.calibrate.bets import SHARES_ABOVE
-from tcuq.calibrate.tails import MAX_SLOPE, POINTS, RAREST
+from tcuq.calibrate.bets import SHARES_ABOVE, edges_above
+from tcuq.calibrate.scores import with_table
+from tcuq.calibrate.tails import survival_table
 from tcuq.errors import FitError, StreamError
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
-from tcuq.profile.settings import ALPHA_BITS, RISK_LEVELS, AnchoredScoreSettings, Channel, Term
+from tcuq.profile.quantize import signal_scale, signal_unit, steepest_slope
+from tcuq.profile.settings import (
+    ALPHA_BITS,
+    RISK_LEVELS,
+    AnchoredScoreSettings,
+    Channel,
+    Finding,
+    Term,
+)
 from tcuq.replay.comparison import Comparison
 from tcuq.replay.function import Replay, Runner, Steps
 from tcuq.replay.layout import Chunks
-from tcuq.replay.reference import Reference
+from tcuq.replay.reference import Counts, Floats, Ints, Reference
 from tcuq.replay.units import Source, Unit, arrow, sources_of
+from tcuq.stages.alarm import departure
 
 T = TypeVar("T")
 
@@ -75,8 +85,8 @@ def recalibrate(
     refreshed = _marked(refreshed, profile, reference, len(alarmed))
     comparison = crew.comparison({"present": profile, "recalibrated": refreshed})
     beyond: dict[str, float] = {
-        channel.signal: _share_beyond(sketch, channel)
-        for channel, sketch in zip(reference.channels, reference.blocks, strict=True)
+        channel.signal: _share_beyond(counts, channel)
+        for channel, counts in zip(reference.channels, reference.blocks, strict=True)
     }
     said = tuple(_objections(comparison, beyond))
     return Recalibrated(refreshed, comparison, beyond, said)
@@ -164,12 +174,12 @@ class _Crew:
 
 def _check_blocks(profile: Profile, reference: Reference) -> None:
     """The gains stay valid only where the field has at least as many blocks as calibration."""
-    for channel, sketch in zip(reference.channels, reference.blocks, strict=True):
+    for channel, counts in zip(reference.channels, reference.blocks, strict=True):
         needed = profile.provenance.figures.get(f"{channel.signal}.independent_blocks", 0)
-        if sketch.n < needed:
+        if counts.total < needed:
             raise FitError(
                 f"channel {channel.signal}: the field's streams without an alarm must have"
-                f" {needed:.0f} blocks of {channel.block} steps, as calibration, got {sketch.n}"
+                f" {needed:.0f} blocks of {channel.block} steps, as calibration, got {counts.total}"
             )
 
 
@@ -178,72 +188,47 @@ def _refreshed(profile: Profile, reference: Reference) -> Profile:
     assert profile.alarm is not None  # noqa: S101 - checked; for the type checker
     means = reference.means()
     channels = tuple(
-        _channel(channel, sketch, means[channel.signal])
-        for channel, sketch in zip(profile.alarm.channels, reference.blocks, strict=True)
+        _channel(channel, counts, means[channel.signal])
+        for channel, counts in zip(profile.alarm.channels, reference.blocks, strict=True)
     )
     alarm = replace(profile.alarm, channels=channels)
     score = profile.score
     if isinstance(score, AnchoredScoreSettings):
         terms = list(score.terms)
-        for number, sketch in reference.surprises.items():
-            terms[number] = _term(terms[number], sketch, means[terms[number].signal])
+        for number, counts in reference.surprises.items():
+            terms[number] = _term(terms[number], counts, means[terms[number].signal])
         score = replace(score, terms=tuple(terms))
     return replace(profile, score=score, alarm=alarm)
 
 
-def _term(term: Term, sketch: Any, mean: float) -> Term:  # noqa: ANN401
-    """As calibrate.tails tabulates, from a sketch."""
-    shares = 2.0 ** -np.linspace(0, -np.log2(RAREST), POINTS)
-    points = np.unique(sketch.get_quantiles(1 - shares))
-    survivors = np.array([1 - sketch.get_rank(float(p), False) for p in points])
-    bits = np.maximum.accumulate(-np.log2(np.maximum(survivors, 1 / sketch.n)))
-    # The tail's mean excess, by its median: that of an exponential is ln 2 of its mean.
-    excess = (sketch.get_quantile(1 - RAREST / 2) - points[-1]) / np.log(2)
-    slope = min(1 / (excess * np.log(2)), MAX_SLOPE) if excess > 0 else MAX_SLOPE
-    return replace(
-        term,
-        start=mean,
-        points=tuple(points.tolist()),
-        bits=tuple(bits.tolist()),
-        slope=float(slope),
-    )
+def _term(term: Term, counts: Counts, mean: float) -> Term:
+    """The term's table from the field's values."""
+    values, times = counts.seen()
+    scale = signal_scale(term.signal, summed=False)
+    table = survival_table(values / scale, times, steepest_slope(term.signal))
+    return replace(with_table(term, table), start=mean)
 
 
-def _channel(channel: Channel, sketch: Any, mean: float) -> Channel:  # noqa: ANN401
+def _channel(channel: Channel, counts: Counts, mean: float) -> Channel:
     """New centre and edges; the gains stay, as more blocks only bound what lies above closer."""
     centre = None if channel.centre is None else mean
-    return replace(
-        channel,
-        centre=centre,
-        edges=tuple(_edge(sketch, centre, share) for share in SHARES_ABOVE),
-    )
+    return replace(channel, centre=centre, edges=edges_above(*_heights(counts, channel, centre)))
 
 
-def _edge(sketch: Any, centre: float | None, share: float) -> float:  # noqa: ANN401
-    """What this share of block means lies beyond, or farther than from the centre."""
-    low, high = sketch.get_min_value(), sketch.get_max_value()
-    if centre is None:
-        return float(sketch.get_quantile(1 - share) if share else high)
-    near, far = 0.0, max(high - centre, centre - low)
-    for _ in range(60 if share else 0):
-        middle = (near + far) / 2
-        apart = _share_apart(sketch, centre, middle)
-        near, far = (middle, far) if apart > share else (near, middle)
-    return float(far)
+def _heights(counts: Counts, channel: Channel, centre: float | None) -> tuple[Floats, Ints]:
+    """How far up, or from the centre, block means lie at most, and how many of them."""
+    means, times = counts.seen()
+    # Means were rounded down by less than 1: a block lies between here and the next integer.
+    unit, width = signal_unit(channel.signal), 1 - 1 / channel.block
+    highest = departure((means + width) * unit, centre)
+    return np.maximum(highest, departure(means * unit, centre)), times
 
 
-def _share_apart(sketch: Any, centre: float, distance: float) -> float:  # noqa: ANN401
-    above = 1 - sketch.get_rank(centre + distance, True)
-    return float(above + sketch.get_rank(centre - distance, False))
-
-
-def _share_beyond(sketch: Any, channel: Channel) -> float:  # noqa: ANN401
+def _share_beyond(counts: Counts, channel: Channel) -> float:
     """Blocks of the field beyond the edge that 2 % of calibration's were beyond."""
-    if sketch.n == 0:
-        return 0.0
-    if channel.centre is None:
-        return float(1 - sketch.get_rank(channel.edges[1], True))
-    return _share_apart(sketch, channel.centre, channel.edges[1])
+    heights, times = _heights(counts, channel, channel.centre)
+    beyond = int(times[heights > channel.edges[1]].sum())
+    return beyond / counts.total if counts.total else 0.0
 
 
 def _with_threshold(profile: Profile, levels: Any) -> Profile:  # noqa: ANN401
@@ -264,8 +249,12 @@ def _marked(profile: Profile, old: Profile, reference: Reference, alarmed: int) 
         "recalibration.streams_left_out": float(alarmed),
         "threshold.anchor_risk": profile.threshold.anchor / RISK_LEVELS,
     }
-    said = f"recalibrated from the field; it was fitted as profile {old.sha256[:8]}"
-    provenance = replace(old.provenance, figures=figures, warnings=(*old.provenance.warnings, said))
+    origin = Finding(
+        "recalibrated",
+        f"Recalibrated from the field; it was fitted as profile {old.sha256[:8]}.",
+    )
+    findings = (origin, *old.provenance.findings)
+    provenance = replace(old.provenance, figures=figures, findings=findings)
     return Profile.from_json(replace(profile, provenance=provenance).to_json())
 
 

@@ -1,29 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The field's reference: a profile's signals over many streams, in summaries that can be merged.
+"""The field's reference: a profile's signals over many streams, in counts that can be merged.
 
-Quantile sketches (REQ: the error shrinks towards the tail) of every term's values and of every
-channel's block means, with exact sums. A few kilobytes however long the streams are.
+Signals are integers of at most 17 bits, so every value of a term and every block mean is counted
+exactly, and the same streams give the same counts in any order.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.errors import MissingExtraError
+from tcuq.calibrate.observe import term_inputs
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
-from tcuq.profile.quantize import SIGNALS, signal_scale
+from tcuq.profile.quantize import SIGNALS, signal_scale, signal_unit
 from tcuq.profile.settings import AnchoredScoreSettings, Signal, Term
 from tcuq.replay.function import Steps
 from tcuq.replay.layout import Layout, Span
 from tcuq.stages.alarm import NEEDS_PAST
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
-ACCURACY = 50  # the sketch's k: ranks near the top are right within a thousandth of their rest
 WHOLE_PAST = 7  # column of the engine's observation
+LOWEST, HIGHEST = -(1 << 15), 1 << 16  # of any signal in the device's integers
+
+
+class Counts:
+    """How often each integer was seen.
+
+    Examples
+    --------
+    >>> counts = Counts()
+    >>> counts.add(np.array([3, -1, 3]))
+    >>> [column.tolist() for column in counts.seen()]
+    [[-1, 3], [1, 2]]
+    """
+
+    def __init__(self) -> None:
+        self._counts = np.zeros(HIGHEST - LOWEST + 1, np.int64)
+
+    def add(self, values: NDArray[np.signedinteger]) -> None:
+        """Count these."""
+        self._counts += np.bincount(values - LOWEST, minlength=len(self._counts))
+
+    def merge(self, other: "Counts") -> None:
+        """Add what another has counted."""
+        self._counts += other._counts  # noqa: SLF001 - of the same class
+
+    def seen(self) -> tuple[Ints, Ints]:
+        """The integers that were seen, ascending, and how often each."""
+        index = np.flatnonzero(self._counts)
+        return index + LOWEST, self._counts[index]
+
+    @property
+    def total(self) -> int:
+        """How many were counted."""
+        return int(self._counts.sum())
 
 
 class Reference:
@@ -41,18 +74,18 @@ class Reference:
         self.terms = _terms_of(profile)
         self.channels = () if profile.alarm is None else profile.alarm.channels
         # By a term's place; the odds of an error are the classifier's, whatever the streams.
-        self.surprises = {n: _sketch() for n, t in enumerate(self.terms) if t.scale == "surprise"}
-        self.blocks = [_sketch() for _ in self.channels]
-        self.sums: dict[Signal, float] = dict.fromkeys(SIGNALS, 0.0)
+        self.surprises = {n: Counts() for n, t in enumerate(self.terms) if t.scale == "surprise"}
+        self.blocks = [Counts() for _ in self.channels]  # of block means, rounded down
+        self.sums: dict[Signal, int] = dict.fromkeys(SIGNALS, 0)
         self.counts: dict[Signal, int] = dict.fromkeys(SIGNALS, 0)
         self.streams = self.steps = 0
         self._monitor = Monitor(profile)
+        self._score = Monitor(profile).engine
         self._as_taken = Steps(profile.inputs, layout)
         self._forget()
 
     def _forget(self) -> None:
-        self._smoothed = [term.start for term in self.terms]
-        self._open: list[Floats] = [np.empty(0) for _ in self.channels]
+        self._open: list[NDArray[np.int32]] = [np.empty(0, np.int32) for _ in self.channels]
 
     def take(self, spans: Iterable[Span], unwanted: frozenset[str]) -> None:
         """The steps of these streams, whole and in order, but for the unwanted ones."""
@@ -61,6 +94,7 @@ class Reference:
                 continue
             if span.starts_recording:
                 self._monitor.reset_history()
+                self._score.reset_history()
                 self._forget()
             self.streams += span.starts_stream
             self.steps += span.steps
@@ -72,36 +106,24 @@ class Reference:
         if seen is None:
             self._as_taken.refuse(span, posteriors, features)
         table = np.frombuffer(seen, np.int32).reshape(span.steps, -1)
-        values = {
-            signal: table[:, column] / signal_scale(signal, summed=True)
-            for column, signal in enumerate(SIGNALS)
-        }
+        smoothed = np.frombuffer(self._score.score(seen)[1], np.int16)
+        values = term_inputs(table, smoothed, self.terms)
+        for number, counts in self.surprises.items():
+            scale = signal_scale(self.terms[number].signal, summed=False)
+            counts.add(np.rint(values[number] * scale).astype(np.int64))
         past = table[:, WHOLE_PAST] != 0
-        for number, sketch in self.surprises.items():
-            term = self.terms[number]
-            sketch.update(self._smooth(number, term, values[term.signal]))
         for number, channel in enumerate(self.channels):
-            column = values[channel.signal]
+            column = table[:, SIGNALS.index(channel.signal)]
             counted = column[past] if channel.signal in NEEDS_PAST else column
             whole = np.concatenate([self._open[number], counted])
             full = len(whole) // channel.block * channel.block
-            self.blocks[number].update(whole[:full].reshape(-1, channel.block).mean(axis=1))
+            sums = whole[:full].reshape(-1, channel.block).sum(axis=1)
+            self.blocks[number].add(sums // channel.block)
             self._open[number] = whole[full:]
-        for signal, column in values.items():
-            counted = column[past] if signal in NEEDS_PAST else column
-            self.sums[signal] += float(counted.sum())
+        for index, signal in enumerate(SIGNALS):
+            counted = table[past, index] if signal in NEEDS_PAST else table[:, index]
+            self.sums[signal] += int(counted.sum())
             self.counts[signal] += len(counted)
-
-    def _smooth(self, number: int, term: Term, values: Floats) -> Floats:
-        """A term's values as its table is asked for them: smoothed, and the surprising end up."""
-        if term.ewma is not None:
-            from scipy.signal import lfilter
-
-            factor = 2.0**-term.ewma
-            before = [(1 - factor) * self._smoothed[number]]
-            values, _ = lfilter([factor], [1, factor - 1], values, zi=before)
-            self._smoothed[number] = float(values[-1])
-        return values if term.tail == "upper" else -values
 
     def merge(self, other: "Reference") -> None:
         """Add what another has seen."""
@@ -118,19 +140,14 @@ class Reference:
         self.steps += other.steps
 
     def means(self) -> Mapping[Signal, float]:
-        """Of every signal."""
-        return {signal: self.sums[signal] / max(self.counts[signal], 1) for signal in SIGNALS}
+        """The mean of every signal, in float units."""
+        return {
+            signal: self.sums[signal] / max(self.counts[signal], 1) * signal_unit(signal)
+            for signal in SIGNALS
+        }
 
 
 def _terms_of(profile: Profile) -> tuple[Term, ...]:
     """The anchored score's terms; the tcuq score has none."""
     score = profile.score
     return score.terms if isinstance(score, AnchoredScoreSettings) else ()
-
-
-def _sketch() -> Any:  # noqa: ANN401 - datasketches has no types
-    try:
-        from datasketches import req_floats_sketch
-    except ImportError:
-        raise MissingExtraError("datasketches", "sketches") from None
-    return req_floats_sketch(ACCURACY, True)

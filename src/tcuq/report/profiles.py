@@ -4,7 +4,6 @@
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
-from tcuq.profile.summary import summary
 from tcuq.report.charts import bar
 from tcuq.report.cost import costs, ram_parts
 from tcuq.report.elements import element
@@ -17,7 +16,7 @@ def calibration(view: View) -> Iterator[Element]:
     """The profile's summary, its channels as a list, its warnings."""
     told: dict[str, list[str]] = {}
     key = ""
-    for line in summary(view.profile).splitlines():
+    for line in view.profile.summary().splitlines():
         key = line[:KEY_COLUMNS].strip() or key
         told.setdefault(key, []).append(line[KEY_COLUMNS:].strip())
     told.pop("warning", None)

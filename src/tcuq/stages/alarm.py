@@ -39,14 +39,14 @@ class Alarm:
         """Forget all evidence."""
         count = len(self.settings.channels)
         self._sum = np.zeros(count)
-        self._taken = np.zeros(count, np.int64)
-        self._cusum_q8 = np.zeros(count, np.int64)
+        self.taken = np.zeros(count, np.int64)
+        self.cusum_q8 = np.zeros(count, np.int64)
         self._epoch_q8 = np.zeros(count, np.int64)
 
     def reset_history(self) -> None:
         """Drop unfinished blocks, whose steps would not be consecutive; keep the evidence."""
         self._sum[:] = 0
-        self._taken[:] = 0
+        self.taken[:] = 0
 
     def run(self, columns: SignalColumns) -> NDArray[np.uint8]:
         """The channels that alarm, as flags, by step."""
@@ -70,10 +70,10 @@ class Alarm:
 
         Sums run in the order of the steps, so that they do not depend on how a stream is cut.
         """
-        missing = channel.block - int(self._taken[index])
+        missing = channel.block - int(self.taken[index])
         if len(values) < missing:
             self._sum[index] = _running_sum(float(self._sum[index]), values)
-            self._taken[index] += len(values)
+            self.taken[index] += len(values)
             return np.empty(0), np.empty(0, np.int64)
         first = _running_sum(float(self._sum[index]), values[:missing])
         whole = (len(values) - missing) // channel.block
@@ -81,20 +81,20 @@ class Alarm:
         body = values[missing:rest].reshape(whole, channel.block)
         sums = np.concatenate([[first], np.add.accumulate(body, axis=1)[:, -1]])
         self._sum[index] = _running_sum(0.0, values[rest:])
-        self._taken[index] = len(values) - rest
+        self.taken[index] = len(values) - rest
         ends = missing - 1 + channel.block * np.arange(whole + 1)
         return sums / channel.block, ends
 
     def _crossings(self, index: int, gains_q8: list[int]) -> list[int]:
         """Which of these blocks bring the CUSUM to its limit; it starts again from 0 there."""
         limit = self.settings.limit_q8(self.settings.channels[index])
-        cusum, crossed = int(self._cusum_q8[index]), []
+        cusum, crossed = int(self.cusum_q8[index]), []
         for block, gain in enumerate(gains_q8):
             cusum = max(0, cusum + gain)
             if cusum >= limit:
                 crossed.append(block)
                 cusum = 0
-        self._cusum_q8[index] = cusum
+        self.cusum_q8[index] = cusum
         return crossed
 
     @property

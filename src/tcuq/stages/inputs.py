@@ -58,6 +58,8 @@ class Inputs:
     ) -> tuple[NDArray[np.generic], NDArray[np.generic] | None]:
         """Refuse what this profile was not made for; cheap, so done on a whole stream at once."""
         settings = self.settings
+        if is_quantised(posteriors, features):
+            return self._check_bytes(np.asarray(posteriors), features)
         rows = checked_posteriors(posteriors, settings.kind)
         if rows.shape[1] != settings.classes:
             raise InputError(
@@ -77,6 +79,19 @@ class Inputs:
             )
         return rows, columns
 
+    def _check_bytes(
+        self, rows: NDArray[np.generic], features: ArrayLike | None
+    ) -> tuple[NDArray[np.generic], NDArray[np.generic] | None]:
+        columns = None if features is None else np.asarray(features)
+        classes, width = self.settings.classes, self.settings.width
+        if rows.ndim != 2 or rows.shape[1] != classes:
+            raise InputError(f"posteriors must have the shape (steps, {classes}), got {rows.shape}")
+        shape = None if columns is None else columns.shape
+        if shape != ((len(rows), width) if width else None):
+            wanted = f"the shape ({len(rows)}, {width})" if width else "no features"
+            raise InputError(f"features must have {wanted}, got {shape}")
+        return rows, columns
+
     def run(
         self, posteriors: ArrayLike, features: ArrayLike | None
     ) -> tuple[Floats, Floats | None]:
@@ -88,17 +103,35 @@ class Inputs:
         self, rows: NDArray[np.generic], columns: NDArray[np.generic] | None
     ) -> tuple[Floats, Floats | None]:
         """As run, for arrays that were checked."""
-        bytes_ = np.minimum(np.rint(probabilities(rows, self.settings.kind) * 256), 255)
+        given = is_quantised(rows, columns)
+        bytes_ = rows.astype(np.float64) if given else posterior_bytes(rows, self.settings.kind)
         total = bytes_.sum(axis=1, keepdims=True)
         shares = np.divide(bytes_, total, out=np.zeros_like(bytes_), where=total > 0)
         if columns is None or self.settings.feature_scale is None:
             return shares, None
-        values = _int8(columns.astype(np.float64), self.settings.feature_scale)
+        scale = self.settings.feature_scale
+        numbers = columns.astype(np.float64)
+        values = numbers * scale if given else _int8(numbers, scale)
         projection = self.settings.projection
         if projection is not None:
             projected = matrix_times_rows(self._matrix, values - self._mean)
             values = _int8(projected, projection.scale)
         return shares, values
+
+
+def is_quantised(posteriors: ArrayLike, features: ArrayLike | None) -> bool:
+    """Whether both are arrays of the device's own types."""
+    return (
+        isinstance(posteriors, np.ndarray)
+        and posteriors.dtype == np.uint8
+        and (features is None or (isinstance(features, np.ndarray) and features.dtype == np.int8))
+    )
+
+
+def posterior_bytes(rows: NDArray[np.generic], kind: Kind) -> Floats:
+    """The nearest bytes, in 1/256, of rows that were checked."""
+    rounded: Floats = np.minimum(np.rint(probabilities(rows, kind) * 256), 255)
+    return rounded
 
 
 def probabilities(rows: NDArray[np.generic], kind: Kind) -> Floats:

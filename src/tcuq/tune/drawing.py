@@ -42,7 +42,7 @@ def drawing(tuned: Tuned) -> str:
 
 def said_options(trial: Trial) -> str:
     """A candidate's options as the command line takes them."""
-    named = {n: v for n, v in trial.options.items() if n not in ("h", "signs")}
+    named = {n: v for n, v in trial.options.items() if n not in ("steps_per_false_alarm", "signs")}
     named["lags"] = ",".join(map(str, trial.options["lags"]))
     return " ".join(f"--{name} {value}" for name, value in named.items())
 

@@ -16,7 +16,7 @@ class Grid:
 
     Parameters
     ----------
-    lags, caution
+    lags, block_factor
         Steps looked back over, and the factor of the alarm's block lengths.
     score, mix
         "anchored" and "tcuq"; the mix is the tcuq score's. Without labels: "anchored" alone.
@@ -25,18 +25,18 @@ class Grid:
 
     Examples
     --------
-    >>> len(Grid().candidates(labelled=True, h=20)), len(Grid().candidates(labelled=False, h=20))
+    >>> len(Grid().candidates(labelled=True, steps_per_false_alarm=1 << 20)), len(Grid().candidates(labelled=False, steps_per_false_alarm=1 << 20))
     (432, 12)
     """
 
     lags: tuple[tuple[int, ...], ...] = ((1,), (1, 2), (1, 2, 4), (1, 2, 4, 8))
-    caution: tuple[int, ...] = (1, 2, 4)
+    block_factor: tuple[int, ...] = (1, 2, 4)
     score: tuple[str, ...] | None = None
     mix: tuple[float, ...] = (0.5, 0.7, 0.9)
     alpha: tuple[float, ...] | None = None
     budget: tuple[float, ...] | None = None
 
-    def candidates(self, *, labelled: bool, h: int) -> list[Candidate]:
+    def candidates(self, *, labelled: bool, steps_per_false_alarm: int) -> list[Candidate]:
         """Every combination, each checked as the fit checks it."""
         scores = self.score or (("anchored", "tcuq") if labelled else ("anchored",))
         alphas = self.alpha or ((0.05, 0.1, 0.2) if labelled else (RECOMMENDED.alpha,))
@@ -47,9 +47,16 @@ class Grid:
             mixes = [{"mix": mix, "signs": "monotone"} for mix in self.mix]
             ranked += [{"score": score, **more} for more in (mixes if score == "tcuq" else [{}])]
         found = [
-            {"lags": lags, **rank, "alpha": alpha, "budget": budget, "caution": caution, "h": h}
-            for lags, rank, alpha, budget, caution in itertools.product(
-                self.lags, ranked, alphas, budgets, self.caution
+            {
+                "lags": lags,
+                **rank,
+                "alpha": alpha,
+                "budget": budget,
+                "block_factor": block_factor,
+                "steps_per_false_alarm": steps_per_false_alarm,
+            }
+            for lags, rank, alpha, budget, block_factor in itertools.product(
+                self.lags, ranked, alphas, budgets, self.block_factor
             )
         ]
         for candidate in found:

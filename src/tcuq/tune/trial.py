@@ -140,13 +140,13 @@ def _by_part(event: NDArray[np.bool_]) -> tuple[float, ...]:
 def fitted(stream: Stream, candidate: Candidate) -> Profile:
     """A profile with these options: calibrated on usual steps, the tcuq score on all."""
     development = stream if candidate["score"] == "tcuq" else None
-    return fit(usual(stream), development, verbose=False, **candidate)
+    return fit(usual(stream), development, **candidate)
 
 
 def longest_block(stream: Stream) -> int:
-    """Steps of the alarm's longest block at the most caution; the same for every grid."""
+    """Steps of the alarm's longest block at the largest factor; the same for every grid."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        alarm = fit(usual(stream), verbose=False, caution=4).alarm
+        alarm = fit(usual(stream), block_factor=4).alarm
     assert alarm is not None  # noqa: S101 - the recommended preset has one; for the type checker
     return max(channel.block for channel in alarm.channels)

@@ -78,7 +78,7 @@ def tune(
     fitting = fitting_part(stream)
     gap = longest_block(fitting)
     bench = Bench(fitting, judging_part(stream, gap), cpu, telemetry)
-    candidates = grid.candidates(labelled=bench.labelled, h=limits.h)
+    candidates = grid.candidates(labelled=bench.labelled, steps_per_false_alarm=1 << limits.h)
     of = {
         "stream": stream.sha256,
         "library": __version__,

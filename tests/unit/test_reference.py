@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+import copy
+
+import numpy as np
+import pytest
+
+import tcuq
+import tcuq.reference
+from tcuq.demo import demo_profile, demo_stream
+
+
+@pytest.fixture
+def monitor() -> tcuq.reference.Monitor:
+    """A new monitor of the recommended profile in the box."""
+    return tcuq.reference.Monitor(demo_profile())
+
+
+def test_decision_names_are_the_traces(monitor: tcuq.reference.Monitor) -> None:
+    """A trace has a decision's names, one array each."""
+    stream = demo_stream("test")
+    trace = monitor.run(stream.posteriors[:10], stream.features[:10])  # type: ignore[index]
+    assert tcuq.Trace.__slots__ == tcuq.Decision.__slots__
+    assert isinstance(trace[3], tcuq.Decision)
+    assert trace[3].outcome is tcuq.Outcome(int(trace.outcome[3]))
+
+
+def test_a_request_is_risk_at_or_above_the_threshold(monitor: tcuq.reference.Monitor) -> None:
+    """Outcome is ACCEPT exactly where risk is below the threshold shown."""
+    stream = demo_stream("fault_gain")
+    trace = monitor.run(stream.posteriors, stream.features)
+    asked = trace.risk >= trace.threshold
+    assert ((trace.outcome != tcuq.Outcome.ACCEPT) == asked).all()
+    assert {0, 1, 2} == set(trace.outcome.tolist())
+
+
+def test_no_steps_give_an_empty_trace(monitor: tcuq.reference.Monitor) -> None:
+    """Zero steps are not an error: nothing happens."""
+    assert len(monitor.run(np.empty((0, 7)), np.empty((0, 32)))) == 0
+
+
+def test_bad_step_changes_nothing(monitor: tcuq.reference.Monitor) -> None:
+    """A refused step leaves the monitor as it was."""
+    stream = demo_stream("test")
+    monitor.run(stream.posteriors[:50], stream.features[:50])  # type: ignore[index]
+    other = copy.deepcopy(monitor)
+    with pytest.raises(tcuq.InputError, match="finite"):
+        monitor.step(np.full(7, np.nan), np.zeros(32))
+    with pytest.raises(tcuq.InputError, match="one dimension"):
+        monitor.step(np.zeros((1, 7)), np.zeros(32))
+    step = stream.posteriors[50], stream.features[50]  # type: ignore[index]
+    assert monitor.step(*step) == other.step(*step)
+
+
+def test_starts_reset_history(monitor: tcuq.reference.Monitor) -> None:
+    """Run with starts is run, reset_history, run."""
+    stream = demo_stream("test")
+    assert stream.features is not None
+    whole = monitor.run(stream.posteriors[:600], stream.features[:600], starts=[0, 300])
+    other = tcuq.reference.Monitor(demo_profile())
+    first = other.run(stream.posteriors[:300], stream.features[:300])
+    other.reset_history()
+    second = other.run(stream.posteriors[300:600], stream.features[300:600])
+    for name in tcuq.Trace.__slots__:
+        halves = np.concatenate([getattr(first, name), getattr(second, name)])
+        assert (getattr(whole, name) == halves).all()
+
+
+def test_reset_is_a_new_monitor(monitor: tcuq.reference.Monitor) -> None:
+    """After reset the state is a new monitor's."""
+    stream = demo_stream("fault_gain")
+    first = monitor.run(stream)
+    monitor.reset()
+    again = monitor.run(stream)
+    for name in tcuq.Trace.__slots__:
+        assert (getattr(first, name) == getattr(again, name)).all()
+
+
+def test_epoch_evidence_grows_under_a_fault(monitor: tcuq.reference.Monitor) -> None:
+    """In distribution the epoch's evidence is not positive; under a gain fault it is large."""
+    calm, faulty = demo_stream("test"), demo_stream("fault_gain")
+    monitor.run(calm.posteriors, calm.features, starts=calm.starts)
+    assert monitor.end_epoch() < 0
+    monitor.run(faulty.posteriors, faulty.features, starts=faulty.starts)
+    assert monitor.epoch_evidence_bits > 20
