@@ -80,7 +80,7 @@ def test_a_drifting_fleet_cannot_calibrate_its_drift_away(
     tmp_path: Path, synthetic: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Every stream drifts, too little to alarm: nothing is written until a person accepts."""
-    calibration = synthetic(steps=20_000, width=4, seed=1)
+    calibration = synthetic(steps=20_000, width=4, seed=1, starts=[10_000])
     profile = tcuq.fit(calibration, steps_per_false_alarm=1 << 40)
     profile.save(tmp_path / "old.json")
     (tmp_path / "fleet").mkdir()

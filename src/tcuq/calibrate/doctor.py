@@ -19,7 +19,7 @@ TEMPORAL = ("divergence", "instability", "inconsistency")
 MEMORY = 4.5  # standard errors: far above what the best of 60 unrelated series reaches by chance
 FREQUENT = 0.05  # a class rarer than this says little about the order of the steps
 MOST_SERIES = 32
-ENOUGH_BLOCKS = 100
+FEW_BLOCKS, ENOUGH_BLOCKS = 50, 100
 DEPENDENT = 0.3
 ONE_CLASS = 0.9
 ALWAYS_RIGHT = 0.998
@@ -91,16 +91,7 @@ def diagnose_fit(
             " the alarm counts its blocks as if the stream were that short. Record more instead of"
             " repeating.",
         )
-    dependent = [fit for fit in fits if fit.neighbour_correlation > DEPENDENT]
-    if dependent:
-        worst = max(fit.neighbour_correlation for fit in dependent)
-        yield Finding(
-            "dependent_blocks",
-            f"Blocks of {_names(dependent)} still depend on each other (neighbours correlate by up"
-            f" to {worst:.2f}), so false alarms may come more often than promised. Double the"
-            " blocks with block_factor=2.",
-        )
-    few = [fit for fit in fits if fit.independent_blocks < ENOUGH_BLOCKS]
+    few = [fit for fit in fits if fit.independent_blocks < FEW_BLOCKS]
     if few:
         never = [fit for fit in few if fit.channel.gains_q8[-1] <= 0]
         needed = max(ENOUGH_BLOCKS * fit.channel.block for fit in few)
@@ -110,6 +101,15 @@ def diagnose_fit(
             f"Calibration is short: {_names(few)} got {min(f.independent_blocks for f in few)} to"
             f" {max(f.independent_blocks for f in few)} independent blocks, so {effect}."
             f" About {needed:,} steps would give {ENOUGH_BLOCKS} to each.",
+        )
+    dependent = [fit for fit in fits if fit.neighbour_correlation > DEPENDENT]
+    if dependent:
+        worst = max(fit.neighbour_correlation for fit in dependent)
+        yield Finding(
+            "dependent_blocks",
+            f"Blocks of {_names(dependent)} still depend on each other (neighbours correlate by up"
+            f" to {worst:.2f}), so false alarms may come more often than promised. Double the"
+            " blocks with block_factor=2.",
         )
 
 

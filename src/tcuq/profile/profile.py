@@ -79,6 +79,12 @@ class Profile(MonitorSettings):
             f" {made.calibration.steps:,} calibration steps>"
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Profile.from_json, (self.to_json(),)
+
+    def __deepcopy__(self, memo: object) -> "Profile":
+        return self  # frozen, all of it
+
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.summary())}</pre>"
 

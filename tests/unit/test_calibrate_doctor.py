@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each common mistake is named first, in one sentence, and the right way has none of them."""
+
+import warnings
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import tcuq
+from tcuq.demo import demo_stream
+
+MISTAKES = {
+    "probabilities_as_logits",
+    "shuffled",
+    "training_data",
+    "classes_beyond_bytes",
+    "dead_features",
+    "one_class",
+    "one_recording",
+    "too_short",
+}
+Columns = dict[str, Any]
+
+
+@cache
+def digits() -> tuple[Any, NDArray[Any], NDArray[Any]]:
+    """A network of our own: an MLP on scikit-learn's digits, and what it was not trained on."""
+    from sklearn.datasets import load_digits
+    from sklearn.neural_network import MLPClassifier
+
+    images, labels = load_digits(return_X_y=True)
+    network = MLPClassifier((24,), max_iter=60, random_state=0, early_stopping=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        network.fit(images[:800], labels[:800])
+    return network, images, labels
+
+
+def recorded(images: NDArray[Any], labels: NDArray[Any], seed: int) -> Columns:
+    """A camera that looks at a digit for a while, shakes, and is switched on three times."""
+    network, *_ = digits()
+    rng = np.random.default_rng(seed)
+    place = np.repeat(rng.permutation(len(images)), 6)
+    shaken = images[place] + rng.normal(0, 2, (len(place), 64))
+    hidden = np.maximum(shaken @ network.coefs_[0] + network.intercepts_[0], 0)
+    return {
+        "posteriors": network.predict_proba(shaken),
+        "features": hidden + 0.01 * rng.normal(size=hidden.shape),
+        "labels": labels[place],
+        "starts": [0, len(place) // 3, 2 * len(place) // 3],
+        "kind": "probabilities",
+    }
+
+
+@cache
+def of_digits() -> Columns:
+    """The held-out digits, as they should be recorded."""
+    _, images, labels = digits()
+    return recorded(images[800:], labels[800:], seed=1)
+
+
+@cache
+def of_the_demo() -> Columns:
+    """The demo's calibration stream."""
+    stream = demo_stream("calibration")
+    names = ("posteriors", "features", "labels", "starts", "kind")
+    return {name: getattr(stream, name) for name in names}
+
+
+SOURCES: dict[str, Callable[[], Columns]] = {"demo": of_the_demo, "digits": of_digits}
+
+
+def softmax(logits: NDArray[Any]) -> NDArray[Any]:
+    """Rows of probabilities."""
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    shares: NDArray[Any] = powers / powers.sum(axis=1, keepdims=True)
+    return shares
+
+
+def probabilities(columns: Columns) -> NDArray[Any]:
+    """The posteriors as probabilities."""
+    rows = np.asarray(columns["posteriors"], np.float64)
+    return softmax(rows) if columns["kind"] == "logits" else rows
+
+
+def shuffled(columns: Columns, seed: int = 0) -> Columns:
+    """The steps in random order, which is nobody's recording."""
+    order = np.random.default_rng(seed).permutation(len(columns["posteriors"]))
+    mixed = {n: np.asarray(columns[n])[order] for n in ("posteriors", "features", "labels")}
+    return {**mixed, "kind": columns["kind"]}
+
+
+def sure(columns: Columns) -> Columns:
+    """What a network says of its own training data: right, and sure of it."""
+    classes = probabilities(columns).shape[1]
+    rows = np.full((len(columns["labels"]), classes), 1e-6)
+    rows[np.arange(len(rows)), columns["labels"]] = 1
+    return {
+        **columns,
+        "posteriors": rows / rows.sum(axis=1, keepdims=True),
+        "kind": "probabilities",
+    }
+
+
+def thin(columns: Columns) -> Columns:
+    """The probability spread over 600 classes, of which one is ahead by enough for a byte."""
+    rows = 0.3 * probabilities(columns)
+    rest = np.full((len(rows), 600), 0.7 / 600)
+    return {**columns, "posteriors": np.hstack([rows, rest]), "kind": "probabilities"}
+
+
+def dead(columns: Columns) -> Columns:
+    """Features of which some never change."""
+    features = np.array(columns["features"])
+    features[:, :3] = 0
+    return {**columns, "features": features}
+
+
+def one_class(columns: Columns) -> Columns:
+    """Hours of one class, and little else."""
+    label = probabilities(columns).argmax(axis=1)
+    most = np.bincount(label).argmax()
+    kept = np.flatnonzero((label == most) | (np.arange(len(label)) % 50 == 0))
+    kept = np.sort(np.concatenate([kept, np.repeat(kept[label[kept] == most], 3)]))
+    part = {n: np.asarray(columns[n])[kept] for n in ("posteriors", "features", "labels")}
+    return {**part, "kind": columns["kind"], "starts": [0, len(kept) // 2]}
+
+
+WRONG: dict[str, Callable[[Columns], Columns]] = {
+    "probabilities_as_logits": lambda c: {**c, "posteriors": probabilities(c), "kind": "logits"},
+    "shuffled": shuffled,
+    "training_data": sure,
+    "classes_beyond_bytes": thin,
+    "dead_features": dead,
+    "one_class": one_class,
+    "one_recording": lambda c: {**c, "starts": None},
+    "too_short": lambda c: {
+        **{n: np.asarray(c[n])[:300] for n in ("posteriors", "features", "labels")},
+        "starts": [0, 150],
+        "kind": c["kind"],
+    },
+}
+
+
+def findings(columns: Columns) -> list[str]:
+    """The names of a fit's findings; one warning says the first five, a line each."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = tcuq.fit(tcuq.Stream(**columns)).provenance.findings
+    assert len(caught) == bool(found)
+    if found:
+        assert str(caught[0].message).splitlines() == [f.sentence for f in found[:5]]
+    return [finding.name for finding in found]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("mistake", WRONG)
+def test_each_mistake_is_named_first(source: str, mistake: str) -> None:
+    """On the demo's data and on a network of our own."""
+    assert findings(WRONG[mistake](SOURCES[source]()))[0] == mistake
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_right_way_has_no_mistake(source: str) -> None:
+    """Steps in recorded order, several recordings, not seen in training."""
+    assert not MISTAKES & set(findings(SOURCES[source]()))
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_shuffles_are_named(source: str) -> None:
+    """99 of 100 random orders are, and the recorded order is not."""
+    columns = {**SOURCES[source](), "starts": None}
+    named = sum(findings(shuffled(columns, seed))[0] == "shuffled" for seed in range(100))
+    assert named >= 99
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_logits_declared_as_probabilities_are_refused(source: str) -> None:
+    """The stream itself refuses, and says what to write."""
+    logits = np.log(probabilities(SOURCES[source]()) + 1e-9)
+    with pytest.raises(tcuq.InputError, match='say kind="logits"'):
+        tcuq.Stream(logits, kind="probabilities")
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_posteriors_that_bytes_cannot_carry_are_refused(source: str) -> None:
+    """Where bytes would name another class, the fit refuses and names the limit."""
+    columns = SOURCES[source]()
+    rows = softmax(np.log(probabilities(columns) + 1e-3) / 40)
+    flat = np.hstack([rows, np.full((len(rows), 900), rows.mean())])
+    columns = {**columns, "posteriors": flat / flat.sum(axis=1, keepdims=True)}
+    with pytest.raises(tcuq.FitError, match=r"bytes \(1/256\) must name the same class"):
+        tcuq.fit(tcuq.Stream(**{**columns, "kind": "probabilities"}))

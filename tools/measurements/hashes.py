@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One profile, one hash: the demo's fit under other linear algebra, thread counts and NumPys."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tools.measurements.result import ROOT, Row, arguments, report
+
+CORE_TYPES = ("Nehalem", "Haswell", "SkylakeX")  # kernels that OpenBLAS chooses from
+THREADS = ("1", "2")
+# The lowest versions that pyproject.toml allows and that have wheels for this Python, and today's.
+LIBRARIES = (("numpy==1.26.0", "scikit-learn==1.5.0", "scipy==1.11.4"), ("numpy", "scikit-learn"))
+FIT = """
+import sys, warnings
+warnings.simplefilter("ignore")
+import numpy, tcuq
+from tcuq.demo import demo_stream
+streams = demo_stream("calibration"), demo_stream("development")
+hashes = [tcuq.fit(streams[0]), tcuq.fit(*streams), tcuq.fit(*streams, preset="paper")]
+print(numpy.__version__, *(profile.sha256 for profile in hashes))
+"""
+
+
+def fitted(python: str, core_type: str, threads: str) -> list[str]:
+    """NumPy's version and the hashes of three fits, in a process of its own."""
+    chosen = {"OPENBLAS_CORETYPE": core_type, "OPENBLAS_NUM_THREADS": threads}
+    found = subprocess.run(
+        [python, "-c", FIT],
+        env={**os.environ, **chosen, "OMP_NUM_THREADS": threads},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return found.stdout.split()
+
+
+def environments(folder: Path, *, short: bool) -> Iterator[str]:
+    """Python interpreters: this one, and with other libraries where there is time to install."""
+    yield sys.executable
+    for number, libraries in enumerate(() if short else LIBRARIES):
+        place = folder / str(number)
+        subprocess.run([sys.executable, "-m", "venv", place], check=True)
+        python = str(place / "bin/python")
+        install = [python, "-m", "pip", "install", "--quiet", f"{ROOT}[fit]", *libraries]
+        subprocess.run(install, check=True)
+        yield python
+
+
+def main() -> None:
+    """Fit and report."""
+    args = arguments()
+    with tempfile.TemporaryDirectory() as folder:
+        found = [
+            fitted(python, core_type, threads)
+            for python in environments(Path(folder), short=args.short)
+            for core_type in CORE_TYPES
+            for threads in THREADS
+        ]
+    versions = sorted({numpy for numpy, *_ in found})
+    distinct = {tuple(hashes) for _, *hashes in found}
+    must = "one, with 3 core types, 1 and 2 threads" + ("" if args.short else ", 2 NumPy versions")
+    measured = f"{len(distinct)} in {len(found)} runs, NumPy {', '.join(versions)}"
+    passed = len(distinct) == 1 and (args.short or len(versions) >= 2)
+    rows = [Row("hashes of the demo's three fits", must, measured, passed)]
+    sys.exit(report("hashes", rows, ("scikit-learn",), write=args.write))
+
+
+if __name__ == "__main__":
+    main()
