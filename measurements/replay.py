@@ -309,7 +309,7 @@ def main() -> None:
     rows = [Row(**row) for part in PARTS if part in held for row in held[part]["rows"]]
     java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True)
     tools = {"java": java.stderr.splitlines()[0]}
-    libraries = ("pyarrow", "pyspark", "datasketches")
+    libraries = ("pyarrow", "pyspark")
     more = {"by_part": held, "not_reached": NOT_REACHED}
     sys.exit(report("replay", rows, libraries, write=asked.write, tools=tools, more=more))
 
