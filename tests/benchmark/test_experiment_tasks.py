@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Experiments over several processes."""
 
-import runpy
+import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 
 import pytest
 
+from benchmark.experiments.tasks import done
 
-def test_a_task_could_not_be_sent_to_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run as a module, its function is one that a fresh process can import and call."""
-    monkeypatch.setattr(sys, "argv", ["benchmark.experiments", "--help"])
-    with pytest.raises(SystemExit, match="0"):
-        runpy.run_module("benchmark.experiments", run_name="__main__")
-    from benchmark.experiments.tasks import done
+ROOT = Path(__file__).parents[2]
 
+
+def test_a_task_could_not_be_sent_to_another_process() -> None:
+    """The command runs as a module, and a fresh process can import and call its function."""
+    command = [sys.executable, "-m", "benchmark.experiments", "--help"]
+    subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     with (
         ProcessPoolExecutor(1, get_context("spawn")) as pool,
         pytest.raises(KeyError, match="no such experiment"),

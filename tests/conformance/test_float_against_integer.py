@@ -5,7 +5,8 @@ import pytest
 
 import tcuq
 import tcuq.reference
-from conformance import (
+from tcuq.monitor import Monitor
+from tools.measurements.conformance import (
     PRESETS,
     RECORDED,
     Preset,

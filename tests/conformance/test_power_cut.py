@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import tcuq
-from conformance import recorded_profile
-from power_cut import refused_snapshots, survived_cuts
 from tcuq.demo import demo_profile, demo_stream
 from tcuq.monitor import Monitor
+from tools.measurements.conformance import recorded_profile
+from tools.measurements.power_cut import refused_snapshots, survived_cuts
 
 
 @pytest.fixture(scope="module")

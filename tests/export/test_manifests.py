@@ -15,10 +15,10 @@ from idf_component_tools.manifest.schemas import MANIFEST_JSON_SCHEMA
 from jsonschema import Draft7Validator, Draft202012Validator, ValidationError
 from platformio.package.manifest.parser import ManifestParserFactory
 from platformio.package.manifest.schema import ManifestSchema
-from schemas import LIBRARY_PROPERTIES, MODULE_YML
 
 import tcuq
 from tcuq.export import export
+from tests.fixtures.schemas import LIBRARY_PROPERTIES, MODULE_YML
 
 UPLINK = Path(tcuq.__file__).parent / "uplink"
 

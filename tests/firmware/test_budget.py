@@ -3,7 +3,7 @@
 
 import json
 
-from budget import BUDGET, TABLE, complaints, documented, measure, table
+from tools.firmware.budget import BUDGET, TABLE, complaints, documented, measure, table
 
 
 def test_costs_are_within_the_budget() -> None:
@@ -18,7 +18,7 @@ def test_growth_is_seen() -> None:
     budget = json.loads(BUDGET.read_text("utf-8"))
     grown = json.loads(BUDGET.read_text("utf-8"))
     grown["m4"]["tcuq"]["flash"] = round(budget["m4"]["tcuq"]["flash"] * 1.02)
-    (said,) = complaints(grown, budget)
-    assert said.startswith("flash of tcuq on m4 must be at most 1 % over")
-    assert "budget.py --write" in said
+    (message,) = complaints(grown, budget)
+    assert message.startswith("flash of tcuq on m4 must be at most 1 % over")
+    assert "python -m tools.firmware.budget --write" in message
     assert len(list(complaints({"m4": {"tcuq": {"heat": 1}}}, budget))) == 1

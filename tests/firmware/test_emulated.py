@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import tcuq
-from emulator import STAGES, build_plugin, count, decide, state
-from export import write_c
-from scenarios import Scenario, box_scenarios, make_scenario, quiet_fit
-from sizes import ram, stack
 from tcuq.monitor import Monitor
 from tcuq.profile.quantize import quantize
-from toolchain import CPUS, M4, Cpu, ToolError, build, run
+from tools.firmware.emulator import STAGES, build_plugin, count, decide, state
+from tools.firmware.export import write_c
+from tools.firmware.scenarios import Scenario, box_scenarios, make_scenario, quiet_fit
+from tools.firmware.sizes import ram, stack
+from tools.firmware.toolchain import CPUS, M4, Cpu, ToolError, build, run
 
 STEPS = 1000
 TOOLS = ("gcc", "arm-none-eabi-gcc", "qemu-system-arm", "riscv64-unknown-elf-gcc",

@@ -13,7 +13,7 @@ import pytest
 import tcuq
 from tcuq.demo import demo_profile, demo_stream
 from tcuq.export import TARGETS, export
-from toolchain import CPUS, HERE, M4, Cpu, ToolError, run
+from tools.firmware.toolchain import CPUS, HERE, M4, Cpu, ToolError, run
 
 RV32 = CPUS[-1]
 STUBS = Path(__file__).parent / "stubs"

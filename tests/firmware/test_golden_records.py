@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from golden import encoded_on, golden
-from toolchain import CPUS, Cpu
+from tools.firmware.golden import encoded_on, golden
+from tools.firmware.toolchain import CPUS, Cpu
 
 
 @pytest.mark.parametrize("cpu", CPUS, ids=lambda cpu: cpu.name)

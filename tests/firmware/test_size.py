@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from emulator import build_plugin
-from footprint import complaint
-from footprint_profiles import Drawn, draw
-from size import SEEDS, WITHIN, errors
 from tcuq.export.compiling import best_footprint, compiled_footprint, gcc, zig
 from tcuq.export.cpus import CPUS
 from tcuq.export.footprint import Interface, footprint, measured_table
 from tcuq.export.header import size_of, structs
 from tcuq.profile.quantize import quantize
-from toolchain import RUNTIME, run
+from tools.firmware.emulator import build_plugin
+from tools.firmware.toolchain import RUNTIME, run
+from tools.measurements.footprint import complaint
+from tools.measurements.footprint_profiles import RandomProfile, draw
+from tools.measurements.size import SEEDS, WITHIN, errors
 
 
 @cache
-def drawn(seed: int) -> Drawn:
+def drawn(seed: int) -> RandomProfile:
     """A random profile and steps for it."""
     return draw(seed)
 

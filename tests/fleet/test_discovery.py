@@ -3,8 +3,8 @@
 
 import numpy as np
 
-from fleet_discovery import simulated, worst_row
-from fleet_field import SHOCKED, TABLES
+from tools.measurements.fleet_discovery import simulated, worst_row
+from tools.measurements.fleet_evidence import SHOCKED, TABLES
 
 
 def test_bets_at_rest_have_mean_at_most_one() -> None:

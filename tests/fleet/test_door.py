@@ -18,12 +18,12 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import content_type_conformance, status_code_conformance
 from sending import records_of, wait_for
 
-from fleet_load import stored_part
 from tcuq.fleet.ingest.door import MAX_BODY, Entrance, make_app, served
 from tcuq.fleet.ingest.gauges import Gauges
 from tcuq.fleet.servers import Postgres, free_port
 from tcuq.fleet.store.tables import Store
 from tcuq.fleet.wire import ACK
+from tools.measurements.fleet_load import stored_part
 
 TOKEN = secrets.token_hex()
 TOKENS = {"gate-1": hashlib.sha256(TOKEN.encode()).hexdigest()}

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fleet_load import sealed, stored_part
 from tcuq.cli import main
 from tcuq.fleet.judge.verdict import Rules, judge
 from tcuq.fleet.report.folder import read_folder
@@ -21,6 +20,7 @@ from tcuq.fleet.report.summary import report
 from tcuq.fleet.store.batch import Batch
 from tcuq.fleet.store.tables import Store
 from tcuq.telemetry import COUNTERS, PLAIN, Reason
+from tools.measurements.fleet_load import sealed, stored_part
 
 Array = NDArray[Any]
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from golden import encoded_on_host, golden
 from tcuq.telemetry import Keys, decode
+from tools.firmware.golden import encoded_on_host, golden
 
 RECORDS = golden()["records"]
 # docs/spec/record.md, field by field, bytes 0 to 82.

@@ -9,13 +9,13 @@ import psycopg
 import pytest
 from sending import Sender, records_of, wait_for
 
-from fleet_load import sealed
 from tcuq.fleet.ingest.worker import Worker
 from tcuq.fleet.mqtt import Link, Place
 from tcuq.fleet.servers import Broker, Postgres
 from tcuq.fleet.store.tables import Store
 from tcuq.fleet.wire import SHARED
 from tcuq.telemetry import Reason
+from tools.measurements.fleet_load import sealed
 
 Running = Callable[..., AbstractContextManager[Worker]]
 

@@ -11,13 +11,13 @@ import pytest
 from authority import Authority
 from sending import records_of, wait_for
 
-from fleet_strangers import DEVICES, attacked
 from tcuq.errors import FleetError
 from tcuq.fleet.ingest.worker import Worker
 from tcuq.fleet.mqtt import Link, Message, Place, packet, text
 from tcuq.fleet.servers import Broker
 from tcuq.fleet.store.tables import Store
 from tcuq.fleet.wire import ACK, SHARED, record_topic, records_topic, stored_topic
+from tools.measurements.fleet_untrusted import DEVICES, send_untrusted
 
 DEVICE, OTHER = 0xA1, 0xB2
 
@@ -120,7 +120,7 @@ def test_no_certificate_and_a_strange_authority_are_refused(
 
 def test_mischief_on_the_wire_changes_nothing(database: str, broker: Broker) -> None:
     """Ten thousand damaged, cut, repeated and foreign records: only the true ones are stored."""
-    outcome, _ = attacked(database, broker.port, 10_000)
+    outcome, _ = send_untrusted(database, broker.port, 10_000)
     assert outcome["alive"] == 1
     assert outcome["devices"] == DEVICES
     assert outcome["steps"] == outcome["cohort_steps"] == 720 * DEVICES

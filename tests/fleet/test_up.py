@@ -17,11 +17,11 @@ import psycopg
 import pytest
 from sending import records_of, wait_for
 
-from fleet_load import stored_part
 from tcuq.cli import main
 from tcuq.fleet.servers import Postgres, free_port, program
 from tcuq.fleet.store.batch import Batch
 from tcuq.fleet.store.tables import Store
+from tools.measurements.fleet_load import stored_part
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "tcuq.cli", "fleet"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tcuq.demo import demo_profile
-from toolchain import M4, RUNTIME, UPLINK, run
+from tools.firmware.toolchain import M4, RUNTIME, UPLINK, run
 
 PAGE = (Path(__file__).parents[2] / "docs/howto/uplink.md").read_text("utf-8")
 

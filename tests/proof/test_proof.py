@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from proof.constants import defines
-from proof.widths import lemmas
-from proof.wp import RUNTIME, configure, prove
+from tools.firmware.toolchain import RUNTIME
+from tools.proof.constants import defines
+from tools.proof.widths import lemmas
+from tools.proof.wp import configure, prove
 
 SOUND = (
     "for (uint8_t i = 0u; i < TCUQ_HISTOGRAM_BINS; i++) {\n        telemetry->histogram[i] = 0u;"

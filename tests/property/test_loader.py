@@ -4,10 +4,10 @@
 import os
 
 import numpy as np
-from documents import damaged
 from hypothesis import HealthCheck, given, settings
 
 import tcuq
+from tests.fixtures.documents import damaged
 
 EXAMPLES = int(os.environ.get("TCUQ_LOADER_CASES", "1000"))
 

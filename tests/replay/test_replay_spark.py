@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import tcuq
-from spark_jobs import cluster, job, kill_with_children, submit
 from tcuq.replay import replay_files
+from tools.measurements.spark_cluster import cluster, job, kill_with_children, submit
 
 Results = Callable[[Path], bytes]
 

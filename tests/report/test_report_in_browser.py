@@ -11,12 +11,12 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 import tcuq
-from browser import DESK, PHONE, axe_faults, load_seconds, opened
 from tcuq.demo import demo_stream
 from tcuq.evaluate import run_serviced
 from tcuq.monitor import Monitor
 from tcuq.report import report
 from tcuq.stages.budget import Outcome
+from tools.measurements.browser import DESK, PHONE, axe_faults, load_seconds, opened
 
 KINDS = (
     "shifted", "missed", "unlabelled", "featureless", "calm", "one step", "compared", "hostile"

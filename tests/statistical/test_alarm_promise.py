@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from alarm import promise_rows
 from tcuq.calibrate.bets import fit_channel
 from tcuq.profile.settings import AlarmSettings
 from tcuq.stages.alarm import Alarm
 from tcuq.stages.columns import SignalColumns
+from tools.measurements.alarm import promise_rows
 
 SHORT = "TCUQ_SHORT" in os.environ
 H = 12

@@ -7,7 +7,7 @@ import pytest
 
 import tcuq
 import tcuq.reference
-from conformance import feature_bytes, posterior_bytes, probabilities_of
+from tools.measurements.conformance import feature_bytes, posterior_bytes, probabilities_of
 from tcuq.decision import Decision
 from tcuq.monitor import ALARMS, OUTCOMES, Monitor, run_many
 from tcuq.profile.quantize import quantize

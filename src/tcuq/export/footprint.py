@@ -2,7 +2,7 @@
 """What a profile takes of a device, before it is flashed.
 
 RAM and the profile's tables are counted from the header's layout. Code, stack and instructions come
-from footprint.json, which measurements/footprint.py measures on emulated CPUs.
+from footprint.json, which tools/measurements/footprint.py measures on emulated CPUs.
 """
 
 import hashlib
@@ -169,7 +169,7 @@ def code_digest() -> str:
 
 @cache
 def measured_table() -> dict[str, Any]:
-    """What measurements/footprint.py measured."""
+    """What tools/measurements/footprint.py measured."""
     text = resources.files("tcuq.export").joinpath("footprint.json").read_text("utf-8")
     table: dict[str, Any] = json.loads(text)
     return table

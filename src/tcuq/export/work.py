@@ -2,7 +2,7 @@
 """What a step of a profile consists of, counted: how often each loop of each stage turns.
 
 Instructions a step are a weighted sum of these; the weights are measured, by CPU and stage, by
-measurements/footprint.py.
+tools/measurements/footprint.py.
 """
 
 import math

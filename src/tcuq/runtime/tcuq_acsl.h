@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For the proof alone (proof/run.py): what shifts are, what a sound monitor is, and what each function
+/* For the proof alone (tools/proof/run.py): what shifts are, what a sound monitor is, and what each function
  * asks, changes and leaves. Read by Frama-C, never by a compiler. */
 #ifndef TCUQ_ACSL_H
 #define TCUQ_ACSL_H
 
-/* C's shifts, which WP knows no numbers of. proof/widths.py proves each over all 32 bits. */
+/* C's shifts, which WP knows no numbers of. tools/proof/widths.py proves each over all 32 bits. */
 /*@ axiomatic tcuq_shifts {
       axiom right_1: \forall integer x; 2 * (x >> 1) <= x < 2 * (x >> 1) + 2;
       axiom right_10: \forall integer x; 1024 * (x >> 10) <= x < 1024 * (x >> 10) + 1024;

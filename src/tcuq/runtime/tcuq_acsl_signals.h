@@ -4,7 +4,7 @@
 #ifndef TCUQ_ACSL_SIGNALS_H
 #define TCUQ_ACSL_SIGNALS_H
 
-/* More of C's shifts; proof/widths.py proves each over all 32 bits. */
+/* More of C's shifts; tools/proof/widths.py proves each over all 32 bits. */
 /*@ axiomatic tcuq_more_shifts {
       axiom left_0: \forall integer x; x << 0 == x;
       axiom left_less_2: \forall integer x, k; 2 <= k ==> (x << k) == 4 * (x << (k - 2));

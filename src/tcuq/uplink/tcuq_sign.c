@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Version 2 of the record: the number of a key and a truncated HMAC in place of the CRC. */
-#include "tcuq_uplink_internal.h"
+#include "tcuq_sign.h"
+
+#include <stddef.h>
+
+#include "tcuq_copy.h"
 
 #define TCUQ_RECORD_COMMON 83u
 #define TCUQ_RECORD_PLAIN 1u

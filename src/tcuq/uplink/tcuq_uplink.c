@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Uplink: the row of waiting records, when they are sent, and what acknowledgements do to them. */
+#include "tcuq_uplink.h"
+
 #include "tcuq_bytes.h"
+#include "tcuq_copy.h"
 #include "tcuq_internal.h"
-#include "tcuq_uplink_internal.h"
 
 static uint8_t *tcuq_slot_at(const tcuq_uplink *uplink, uint32_t slot)
 {

@@ -15,13 +15,13 @@ extern "C" {
 #endif
 
 #include "tcuq.h"
+#include "tcuq_sign.h"
+#include "tcuq_uplink_status.h"
 
 #if !TCUQ_WITH_TELEMETRY
 #error "the uplink sends records: build the runtime with TCUQ_WITH_TELEMETRY 1"
 #endif
 
-#define TCUQ_SIGNED_BYTES 96u
-#define TCUQ_TAG_BYTES 12u
 #define TCUQ_ACK_BYTES 16u
 #define TCUQ_UPLINK_MIN_SLOTS 2u
 #define TCUQ_UPLINK_HEAD_BYTES 30u
@@ -31,24 +31,8 @@ extern "C" {
 #define TCUQ_UPLINK_BYTES(slots, record_bytes) \
     (TCUQ_UPLINK_HEAD_BYTES + (uint32_t)(slots) * (uint32_t)(record_bytes) + 4u)
 
-typedef enum {
-    TCUQ_UPLINK_OK = 0,
-    TCUQ_UPLINK_NEW_BOOT = 1,         /* the store knows a later life of this device: it has a new boot id */
-    TCUQ_UPLINK_ERROR_CONFIG = -1,    /* a value of the tcuq_uplink breaks its rule */
-    TCUQ_UPLINK_ERROR_FULL = -2,      /* every slot holds a record of an earlier boot: not taken, ask again */
-    TCUQ_UPLINK_ERROR_UNSAVED = -3,   /* tcuq_uplink_saved is owed: nothing is sent */
-    TCUQ_UPLINK_ERROR_BUFFER = -4,    /* too small, or not the size it must have */
-    TCUQ_UPLINK_ERROR_SNAPSHOT = -5,  /* no whole snapshot */
-    TCUQ_UPLINK_ERROR_FOREIGN = -6,   /* of another device, or another number or size of slots */
-    TCUQ_UPLINK_ERROR_RECORD = -7,    /* the monitor gives no record, or this is none of version 1 */
-    TCUQ_UPLINK_ERROR_EXHAUSTED = -8  /* no boot id is left */
-} tcuq_uplink_status;
-
 /* Hands one record to the network; true if it was taken. Taken or not, it is sent again later. */
 typedef bool (*tcuq_send)(void *context, const uint8_t *record, uint32_t size);
-
-/* Writes the first TCUQ_TAG_BYTES of HMAC-SHA-256(the device's key, bytes). */
-typedef void (*tcuq_mac)(void *context, const uint8_t *bytes, uint32_t size, uint8_t *tag);
 
 typedef struct {
     uint32_t boot;     /* the present one */
@@ -115,10 +99,6 @@ uint32_t tcuq_uplink_wait_s(const tcuq_uplink *uplink, uint32_t now_s);
  * counters go on: the next record brings all of them under the new id. */
 tcuq_uplink_status tcuq_uplink_stored(const tcuq_uplink *uplink, const uint8_t *ack, uint32_t size,
                                       uint32_t now_s);
-
-/* A record of version 1 as one of version 2; `to` may be `record`. */
-tcuq_uplink_status tcuq_sign_record(const uint8_t *record, uint8_t key, tcuq_mac mac, void *context,
-                                    uint8_t *to, uint32_t size);
 
 #ifdef __cplusplus
 }

@@ -4,8 +4,9 @@
  * Little-endian: "TCUL", size, saves, device, boot, sequence, record bytes, waiting records, all slots,
  * CRC-32 of all before it. Two copies written in turn survive a power cut in the middle of a write. */
 #include "tcuq_bytes.h"
+#include "tcuq_copy.h"
 #include "tcuq_internal.h"
-#include "tcuq_uplink_internal.h"
+#include "tcuq_uplink.h"
 
 #define TCUQ_UPLINK_MAGIC 0x4C554354u /* "TCUL" */
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from paho.mqtt import client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 
-from fleet_load import sealed
 from tcuq.fleet.wire import ACK
 from tcuq.telemetry import PLAIN
+from tools.measurements.fleet_load import sealed
 
 Array = NDArray[Any]
 WAIT_S = 30.0

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from exact_store import ACK, HEAD
 
-from toolchain import RUNTIME, UPLINK, run
+from tools.firmware.toolchain import RUNTIME, UPLINK, run
 
 WARNINGS = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
 SANITIZERS = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
-from fleet_seed import seed
-from served import live
 from tcuq.fleet.servers import Postgres
+from tools.measurements.dashboard_server import live
+from tools.measurements.fleet_seed import seed
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from served import get
+from tools.measurements.dashboard_server import get
 
 
 def test_answers_keep_to_the_description(address: str) -> None:

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from browser import DESK, PHONE, Scheme, axe_faults, visited
+from tools.measurements.browser import DESK, PHONE, Scheme, axe_faults, visited
 
 PAGES = {
     "fleet": "/",

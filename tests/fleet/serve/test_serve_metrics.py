@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from served import get
+from tools.measurements.dashboard_server import get
 
 ROOM = files("tcuq.fleet.serve")
 TESTS = Path(__file__).with_name("alerts_test.yml")

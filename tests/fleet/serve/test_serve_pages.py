@@ -8,13 +8,13 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
-from fleet_seed import seed
-from served import get, live
 from tcuq.cli import main
 from tcuq.errors import InputError
 from tcuq.fleet.serve import create_app, serve
 from tcuq.fleet.servers import free_port
 from tcuq.fleet.store.migrate import migrate
+from tools.measurements.dashboard_server import get, live
+from tools.measurements.fleet_seed import seed
 
 
 def text_of(page: str) -> str:

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Version 2 of the record: a record of version 1, authenticated by the device's key. */
+#ifndef TCUQ_SIGN_H
+#define TCUQ_SIGN_H
+
+#include <stdint.h>
+
+#include "tcuq_uplink_status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TCUQ_SIGNED_BYTES 96u
+#define TCUQ_TAG_BYTES 12u
+
+/* Writes the first TCUQ_TAG_BYTES of HMAC-SHA-256(the device's key, bytes). */
+typedef void (*tcuq_mac)(void *context, const uint8_t *bytes, uint32_t size, uint8_t *tag);
+
+/* A record of version 1 as one of version 2; `to` may be `record`. */
+tcuq_uplink_status tcuq_sign_record(const uint8_t *record, uint8_t key, tcuq_mac mac, void *context,
+                                    uint8_t *to, uint32_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

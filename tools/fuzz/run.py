@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fuzzer: profiles, steps, snapshots and records for the runtime, under sanitizers.
+
+`--seconds 60` is CI's form, `make fuzz` the long one. Any finding fails; its input is saved.
+"""
+
+import argparse
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.firmware.toolchain import ALONE, RUNTIME, run
+from tools.fuzz.coverage import Coverage, line_coverage
+from tools.fuzz.fuzzers import build, build_pair
+from tools.fuzz.seeds import write
+from tools.measurements.result import Row, report
+
+HERE = Path(__file__).resolve().parent
+CORPUS = HERE / "corpus"
+FINDINGS = HERE / "findings"  # inputs that broke something, not in the repository
+LONGEST = 1024  # bytes of an input
+LONG_SECONDS = 600  # of CPU time, what the kept result must show
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run of the fuzzer did; `found` is its report of a finding, empty if there is none."""
+
+    executions: int
+    edges: int
+    cpu_seconds: float
+    finding: str
+
+    def then(self, later: "Outcome") -> "Outcome":
+        """Both runs as one."""
+        return Outcome(
+            self.executions + later.executions,
+            max(self.edges, later.edges),
+            self.cpu_seconds + later.cpu_seconds,
+            later.finding,
+        )
+
+
+def fuzz(fuzzer: Path, corpora: Sequence[Path], seconds: int, *, most: int = -1) -> Outcome:
+    """Run all inputs of the corpora, then new ones in the first, for so long or so many."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [fuzzer, f"-max_total_time={seconds}", f"-runs={most}", f"-max_len={LONGEST}",
+         "-len_control=0", "-timeout=10", "-print_final_stats=1", *corpora],
+        cwd=fuzzer.parent, capture_output=True, text=True, errors="replace", check=False,
+        timeout=seconds + 120,
+    )  # fmt: skip
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    executions = _last(r"number_of_executed_units: (\d+)", done.stderr)
+    report_lines = [line for line in done.stderr.splitlines() if not line.startswith("#")]
+    finding = "\n".join(report_lines[-60:]) if done.returncode else ""
+    return Outcome(executions, _last(r" cov: (\d+)", done.stderr), spent, finding)
+
+
+def replay(fuzzer: Path, corpora: Sequence[Path]) -> Outcome:
+    """Run the inputs of the corpora and no others."""
+    return fuzz(fuzzer, corpora, 60, most=0)
+
+
+def _last(pattern: str, text: str) -> int:
+    numbers = re.findall(pattern, text)
+    return int(numbers[-1]) if numbers else 0
+
+
+def merge(fuzzer: Path, corpora: Sequence[Path], into: Path) -> None:
+    """The fewest inputs that reach every edge the corpora reach."""
+    into.mkdir()
+    run([fuzzer, "-set_cover_merge=1", "-use_counters=0", into, *corpora], cwd=fuzzer.parent)
+
+
+def save_findings(folder: Path) -> list[Path]:
+    """The inputs that broke something, where the next build does not remove them."""
+    copies = []
+    for prefix in ("crash", "timeout", "oom", "leak"):
+        for path in folder.glob(f"*/{prefix}-*"):
+            FINDINGS.mkdir(exist_ok=True)
+            copies.append(Path(shutil.copy(path, FINDINGS)))
+    return copies
+
+
+def rows(outcome: Outcome, coverage: Coverage, *, long: bool) -> Iterator[Row]:
+    """What must hold, and what is stated beside it."""
+    yield Row(
+        "findings of the fuzzer under address, undefined and integer sanitizers",
+        "0", "1" if outcome.finding else "0", not outcome.finding,
+    )  # fmt: skip
+    yield Row(
+        "CPU seconds of fuzzing",
+        f"≥ {LONG_SECONDS}" if long else "stated",
+        f"{outcome.cpu_seconds:.0f}",
+        outcome.cpu_seconds >= LONG_SECONDS if long else None,
+    )
+    yield Row("inputs executed", "stated", f"{outcome.executions:,}", None)
+    yield Row("edges of the runtime reached", "stated", f"{outcome.edges:,}", None)
+    covered = coverage.lines - len(coverage.missed)
+    what = "lines of the runtime that the kept inputs reach"
+    yield Row(what, f"all of {coverage.lines:,}", f"{covered:,}", not coverage.missed)
+
+
+def campaign(folder: Path, runtime: Path, seconds: int, *, long: bool, keep: bool) -> Outcome:
+    """Fuzz, then run what was found through the builds that leave parts out."""
+    fresh, seeds = folder / "fresh", folder / "seeds"
+    fresh.mkdir()
+    write(seeds)
+    CORPUS.mkdir(exist_ok=True)
+    corpora = [fresh, seeds, CORPUS]
+    fuzzer = build_pair(folder / "pair", runtime)
+    outcome = fuzz(fuzzer, corpora, seconds)
+    while long and not outcome.finding and outcome.cpu_seconds < LONG_SECONDS:  # a busy machine
+        outcome = outcome.then(fuzz(fuzzer, corpora, seconds // 4))
+    for options in [*((option,) for option in ALONE if long), ALONE]:
+        if not outcome.finding:
+            reduced = build(folder / "-".join(options), runtime, options)
+            outcome = outcome.then(replay(reduced, corpora))
+    if keep and not outcome.finding:
+        merge(fuzzer, corpora, folder / "merged")
+        shutil.rmtree(CORPUS)
+        shutil.copytree(folder / "merged", CORPUS)
+    return outcome
+
+
+def main() -> None:
+    """Build, fuzz, report; with --merge, keep what was learned in the corpus."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=int, default=60, help="how long to fuzz (60)")
+    parser.add_argument("--merge", action="store_true", help="make tools/fuzz/corpus anew")
+    parser.add_argument("--write", action="store_true", help="keep the result in results/")
+    parser.add_argument("--runtime", type=Path, default=RUNTIME, help="another copy of the runtime")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder, runtime = Path(name), args.runtime.resolve()
+        outcome = campaign(folder, runtime, args.seconds, long=args.write, keep=args.merge)
+        if outcome.finding:
+            print(outcome.finding)
+            sys.exit(f"fuzz: saved {' '.join(map(str, save_findings(folder)))}")
+        coverage = line_coverage(folder / "coverage", [folder / "seeds", CORPUS], runtime)
+    for line in coverage.missed:
+        print(f"not reached: {line}")
+    results = list(rows(outcome, coverage, long=args.write))
+    clang = run(["clang", "--version"]).splitlines()[0]
+    command = f"python -m tools.fuzz.run --seconds {args.seconds} --write"
+    sys.exit(report("fuzz", results, (), write=args.write, command=command, tools={"clang": clang}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runtime on emulated CPUs: the host's decisions bit for bit, and what a step costs there.
+
+Instructions are QEMU's, exact and the same in every run, at -O2; they are not cycles. Flash is that
+of -Os. The limits are those of 10 classes, 32 features and lags 1, 2 and 4.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.firmware.emulator import Counts, build_plugin, count
+from tools.firmware.scenarios import Scenario, box_scenarios, synthetic_scenarios
+from tools.firmware.sizes import STEP_API, WHOLE_API, Stack, flash, ram, stack
+from tools.firmware.toolchain import ALONE, CPUS, M4, Cpu, build, compiler_version, run
+from tools.measurements.result import Row, report
+
+# Limits that are not reached, and why: shown beside them, and to go when they hold.
+NOT_REACHED: dict[str, str] = {}
+STEPS = {"m4": 10_000}
+OTHER_STEPS = 1000
+MOST_MEAN = {
+    ("m4", "tcuq_10"): 1000, ("m7", "tcuq_10"): 1000, ("m4", "full_10"): 2700,
+    ("m0", "full_10"): 6500, ("rv32", "full_10"): 6000,
+}  # fmt: skip
+MOST_OVER_MEAN = 600
+MOST_FLASH = {"tcuq": 2816, "everything": 6144}
+MOST_RAM = {"tcuq_10": 232, "full_10": 352}
+MOST_STACK = 256
+FLASH = {"tcuq": (ALONE, STEP_API), "everything": ((), WHOLE_API)}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One profile on one CPU."""
+
+    cpu: Cpu
+    scenario: Scenario
+    counts: Counts
+    equal: int
+    repeated: bool  # counted twice, the same
+    ram: dict[str, int]
+    stack: Stack
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """One build of the runtime for one CPU, at -Os."""
+
+    cpu: Cpu
+    name: str
+    flash: int
+    by_object: dict[str, int]
+    stack: Stack
+
+
+def measure_runs(folder: Path) -> Iterator[Run]:
+    """Every profile on every CPU."""
+    plugin = build_plugin(folder)
+    scenarios = [*box_scenarios(), *synthetic_scenarios()]
+    for cpu in CPUS:
+        for recorded in scenarios:
+            scenario = recorded.first(STEPS.get(cpu.name, OTHER_STEPS))
+            place = folder / cpu.name / scenario.name
+            elf = build(cpu, place, scenario.monitor(), options=scenario.options)
+            given = (cpu, elf, plugin, scenario.posteriors, scenario.features)
+            (counts, decisions), (again, _) = count(*given), count(*given)
+            expected = scenario.expected()
+            equal = int((decisions == expected).sum()) if len(decisions) == len(expected) else 0
+            yield Run(cpu, scenario, counts, equal, counts == again, ram(cpu, elf), stack(place))
+
+
+def measure_sizes(folder: Path) -> Iterator[Size]:
+    """Both builds for every CPU."""
+    for cpu in CPUS:
+        for name, (options, roots) in FLASH.items():
+            place = folder / cpu.name / f"{name}_Os"
+            whole, by_object = flash(cpu, place, options, roots)
+            yield Size(cpu, name, whole, by_object, stack(place))
+
+
+def rows(runs: list[Run], sizes: list[Size]) -> Iterator[Row]:
+    """What must hold, and what is stated beside it."""
+    for cpu in CPUS:
+        mine = [r for r in runs if r.cpu is cpu]
+        steps, equal = sum(r.counts.steps for r in mine), sum(r.equal for r in mine)
+        wanted = sum(len(r.scenario.posteriors) for r in mine)
+        yield Row(
+            f"decisions on {cpu.title} that equal the host's",
+            f"all of {wanted:,}", f"{equal:,}", equal == wanted == steps,
+        )  # fmt: skip
+    same = sum(r.repeated for r in runs)
+    yield Row(
+        "instruction counts that a second run repeats",
+        f"all of {len(runs)}", f"{same}", same == len(runs),
+    )  # fmt: skip
+    for r in runs:
+        most = MOST_MEAN.get((r.cpu.name, r.scenario.name))
+        yield Row(
+            f"instructions a step, {r.cpu.title}, {r.scenario.title}: mean",
+            "stated" if most is None else f"≤ {most:,}",
+            f"{r.counts.mean:,.0f}",
+            None if most is None else r.counts.mean <= most,
+        )
+    here = max((r for r in runs if r.cpu is M4), key=_over)
+    yield _limit(
+        f"instructions of a worst step over the mean, {M4.title} ({here.scenario.title})",
+        MOST_OVER_MEAN, _over(here),
+    )  # fmt: skip
+    widest = max(runs, key=_over)
+    yield Row(
+        "instructions of a worst step over the mean, any CPU",
+        "stated", f"{_over(widest):,.0f} ({widest.cpu.title}, {widest.scenario.title})", None,
+    )  # fmt: skip
+    for size in sizes:
+        apis = "tcuq_init and tcuq_step" if size.name == "tcuq" else "the whole interface"
+        what = f"flash bytes, {size.cpu.title}, {size.name} ({apis})"
+        if size.cpu is M4:
+            yield _limit(what, MOST_FLASH[size.name], size.flash)
+        else:
+            yield Row(what, "stated", f"{size.flash:,}", None)
+    for name, most in MOST_RAM.items():
+        chosen = next(r for r in runs if r.cpu is M4 and r.scenario.name == name)
+        yield _limit(f"RAM bytes of state, {chosen.scenario.title}", most, sum(chosen.ram.values()))
+    taken = [*((r.cpu, r.stack) for r in runs), *((s.cpu, s.stack) for s in sizes)]
+    on_m4 = max(depth.size for cpu, depth in taken if cpu is M4)
+    yield _limit(f"stack bytes of tcuq_step, {M4.title}, deepest of all builds", MOST_STACK, on_m4)
+    cpu, deepest = max(taken, key=lambda pair: pair[1].size)
+    yield Row(
+        "stack bytes of tcuq_step, deepest of all CPUs and builds",
+        "stated", f"{deepest.size} ({cpu.title})", None,
+    )  # fmt: skip
+
+
+def _over(run: Run) -> float:
+    return run.counts.whole.worst - run.counts.mean
+
+
+def _limit(what: str, most: int, measured: float) -> Row:
+    return Row(what, f"≤ {most:,}", f"{measured:,.0f}", measured <= most)
+
+
+def tables(runs: list[Run], sizes: list[Size]) -> Iterator[str]:
+    """The measured figures as text."""
+    yield "instructions a step: mean / worst"
+    names = list(dict.fromkeys(r.scenario.title for r in runs))
+    yield f"{'':10}" + "".join(f"{name:>26}" for name in names)
+    for cpu in CPUS:
+        cells = [f"{r.counts.mean:,.0f} / {r.counts.whole.worst:,}" for r in runs if r.cpu is cpu]
+        yield f"{cpu.title:10}" + "".join(f"{cell:>26}" for cell in cells)
+    for r in runs:
+        if r.cpu is M4:
+            yield f"\n{r.cpu.title}, {r.scenario.title}, by stage: mean / worst"
+            for name, stage in r.counts.stages.items():
+                yield f"  {name:24}{stage.total / r.counts.steps:10,.1f} / {stage.worst:,}"
+            parts = sorted(r.counts.functions.items(), key=lambda item: -item[1])
+            own = ", ".join(f"{name} {total / r.counts.steps:,.0f}" for name, total in parts)
+            yield f"  by function: {own}"
+            yield f"  RAM {sum(r.ram.values())}: {r.ram}"
+            yield f"  stack at -O2 {r.stack.size}: {' > '.join(r.stack.path)}"
+    yield "\nflash and stack at -Os"
+    for size in sizes:
+        yield f"{size.cpu.title:10}{size.name:12}{size.flash:6,}  {size.by_object}"
+        yield f"{'':22}stack {size.stack.size}: {' > '.join(size.stack.path)}"
+
+
+def keep(results: list[Row], runs: list[Run], *, write: bool) -> int:
+    """Print the rows and, if asked to, keep them for the scorecard and documents."""
+    compilers = {f"gcc for {cpu.title}": compiler_version(cpu) for cpu in (M4, CPUS[-1])}
+    qemu = run([CPUS[0].emulator[0], "--version"]).splitlines()[0]
+    stages = {
+        r.scenario.name: {
+            name: {"mean": round(stage.total / r.counts.steps, 1), "worst": stage.worst}
+            for name, stage in r.counts.stages.items()
+        }
+        for r in runs
+        if r.cpu is M4
+    }
+    return report(
+        "firmware",
+        results,
+        (),
+        write=write,
+        command="python -m tools.measurements.firmware --write",
+        tools={"qemu": qemu, **compilers},
+        more={"not_reached": NOT_REACHED, "stages_m4": stages},
+    )
+
+
+def main() -> None:
+    """Build, run, compare, count and report."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="keep the result in results/")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        runs = list(measure_runs(Path(folder)))
+        sizes = list(measure_sizes(Path(folder)))
+    for cpu in (M4, CPUS[-1]):
+        print(compiler_version(cpu))
+    print("\n".join(tables(runs, sizes)), end="\n\n")
+    sys.exit(keep(list(rows(runs, sizes)), runs, write=args.write))
+
+
+if __name__ == "__main__":
+    main()

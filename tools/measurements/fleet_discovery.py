@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""False discovery in a fleet: e-BH beside devices that alarm alone, out of the store and in it.
+
+A million devices, a hundredth of which drifts more and more, with shocks that cohorts share; a law
+made to break e-BH, which may reach the level and no more; the same devices in the store, timed.
+"""
+
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tcuq.fleet.judge.ebh import discover
+from tcuq.fleet.judge.groups import judge_groups, or_never
+from tcuq.fleet.judge.tally import Tally
+from tcuq.fleet.judge.verdict import Rules, count, judge
+from tcuq.fleet.servers import Postgres
+from tcuq.fleet.store.batch import Batch
+from tcuq.fleet.store.migrate import migrate
+from tcuq.fleet.store.tables import Store
+from tcuq.telemetry import RECORD
+from tools.measurements.fleet_evidence import BLOCKS, HEIGHTS, SITES, STEPS, Array, Field
+from tools.measurements.result import Row, arguments, report
+
+LEVELS = (0.1, 0.01)
+SHARE = 0.1
+EPOCHS = 20
+ROUNDS = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to discover, an entry an epoch: false ones, their share, share of drifting found."""
+
+    wrong: list[int]
+    false: list[float]
+    power_by_epoch: list[float]
+
+    @classmethod
+    def new(cls) -> "Way":
+        """Before the first epoch."""
+        return cls([], [], [])
+
+    def add(self, flagged: Array, drifts: Array) -> None:
+        """An epoch."""
+        wrong = int((flagged & ~drifts).sum())
+        self.wrong.append(wrong)
+        self.false.append(wrong / max(int(flagged.sum()), 1))
+        self.power_by_epoch.append(float((flagged & drifts).sum() / drifts.sum()))
+
+    def power(self) -> str:
+        """By epoch, in percent."""
+        return " ".join(f"{100 * share:.0f}" for share in self.power_by_epoch)
+
+
+def discovered(evidence_q8: Array, level: float) -> Array:
+    """The devices that e-BH discovers."""
+    values, counts = np.unique(evidence_q8, return_counts=True)
+    discovery = discover(values, counts, len(evidence_q8), level)
+    return np.asarray(evidence_q8 >= or_never(discovery.cutoff_q8))
+
+
+def simulated(devices: int, epochs: int) -> tuple[list[Row], Field, Array]:
+    """Rows on the field of bets; the field, and its last epoch's evidence."""
+    field = Field(devices, np.random.default_rng(20))
+    ways = {level: Way.new() for level in LEVELS}
+    alone = {height: Way.new() for height in HEIGHTS}
+    named, false_groups = [], 0
+    for epoch in range(epochs):
+        outcome = field.epoch((epoch + 1) / epochs)
+        for level, way in ways.items():
+            way.add(discovered(outcome.evidence_q8, level), field.drifts)
+        for height, alarmed in zip(HEIGHTS, outcome.alarmed, strict=True):
+            alone[height].add(alarmed, field.drifts)
+        tally = tally_of(field, outcome.evidence_q8)
+        groups = judge_groups(tally, LEVELS[0], SHARE)
+        few = tally.by_group(field.drifting) < SHARE * groups.devices
+        false_groups += int((groups.drifted & few).sum())
+        named.append(bool(groups.named[groups.names.index((1, 0, 0))]))
+        print(f"epoch {epoch + 1} of {epochs}", flush=True)
+    over = f"{devices:,} devices, {epochs} epochs"
+    rows = [row for level in LEVELS for row in ebh_rows(over, level, ways[level])]
+    rows += [alone_row(over, height, way) for height, way in alone.items()]
+    rows += [group_row(over, named, false_groups), late_row(field)]
+    return rows, field, outcome.evidence_q8
+
+
+def tally_of(field: Field, evidence_q8: Array) -> Tally:
+    """One profile; a cohort is a firmware at a site."""
+    firmware, site = np.divmod(field.cohort, SITES)
+    columns = [np.ones_like(site), firmware, site, np.maximum(evidence_q8, 0)]
+    rows, counts = np.unique(np.stack(columns, axis=1), axis=0, return_counts=True)
+    return Tally(np.column_stack([rows, counts]))
+
+
+def ebh_rows(over: str, level: float, way: Way) -> Iterator[Row]:
+    """What e-BH promised, and what it found."""
+    mean, most = statistics.mean(way.false), max(way.false)
+    yield Row(
+        f"{over}: false-discovery proportion at level {level}, mean and largest of an epoch",
+        f"mean ≤ {level}",
+        f"{mean:.4f} and {most:.4f} ({sum(way.wrong):,} false in all)",
+        mean <= level,
+    )
+    yield Row(f"{over}: power at level {level} by epoch, %", "stated", way.power(), None)
+
+
+def late_row(field: Field) -> Row:
+    """What records carry, and what they could."""
+    outcome = field.epoch(1.0, rest=BLOCKS * 3 // 4)
+    ways = (Way.new(), Way.new())
+    for way, evidence_q8 in zip(ways, (outcome.evidence_q8, outcome.late_q8), strict=True):
+        way.add(discovered(evidence_q8, LEVELS[0]), field.drifts)
+    return Row(
+        "drift in the last quarter of an epoch, power in it, %: as records carry its e-value, and"
+        " were that the best sum of bets to its end, less log2 of its blocks; false ones of that",
+        "stated",
+        f"{ways[0].power()} and {ways[1].power()}; {ways[1].wrong[0]}",
+        None,
+    )
+
+
+def alone_row(over: str, height: int, way: Way) -> Row:
+    """What a threshold on each device would have done."""
+    middle = way.false[len(way.false) // 2]
+    return Row(
+        f"{over}: each device alarming alone at h = {height}: false alarms an epoch,"
+        " false-discovery proportion in the first, middle and last epoch; power by epoch, %",
+        "stated",
+        f"{statistics.mean(way.wrong):,.0f}; {way.false[0]:.2f}, {middle:.2f}, {way.false[-1]:.2f};"
+        f" {way.power()}",
+        None,
+    )
+
+
+def group_row(over: str, named: list[bool], false_groups: int) -> Row:
+    """Whether the broken firmware at one site was named, and nothing else."""
+    first = named.index(True) + 1 if any(named) else None
+    return Row(
+        f"{over}: groups said to drift of which less than 10 % do; the broken cohort named from",
+        "0",
+        f"{false_groups}; epoch {first}",
+        false_groups == 0,
+    )
+
+
+def worst_row(devices: int, epochs: int, level: float) -> Row:
+    """A cohort at rest has just enough evidence, all of it, as often as a mean of 1 allows."""
+    rng = np.random.default_rng(21)
+    cohorts, drifting = 100, devices // 100
+    size = (devices - drifting) // cohorts
+    needed_q8 = int(np.ceil(256 * np.log2(devices / (level * (drifting + size)))))
+    shares = []
+    for struck in rng.binomial(cohorts, 2.0 ** (-needed_q8 / 256), epochs):
+        counts = np.array([drifting, struck * size])
+        discovery = discover(np.array([100 * 256, needed_q8]), counts, devices, level)
+        shares.append(max(discovery.count - drifting, 0) / max(discovery.count, 1))
+    mean, error = statistics.mean(shares), statistics.stdev(shares) / epochs**0.5
+    return Row(
+        f"the worst for e-BH, a cohort's e-values all one, {epochs:,} epochs: false-discovery"
+        f" proportion at level {level}, mean and largest of an epoch",
+        f"mean ≤ {level}",
+        f"{mean:.4f} ± {error:.4f} and {max(shares):.2f}",
+        mean <= level,
+    )
+
+
+def store_rows(folder: Path, field: Field, evidence_q8: Array) -> Iterator[Row]:
+    """The last epoch through records, store, SQL and judge."""
+    folder.chmod(0o755)
+    server = Postgres(folder)
+    server.start()
+    devices = len(evidence_q8)
+    try:
+        with Store(server.url) as store:
+            migrate(store.connection)
+            stored(store, field, evidence_q8)
+            store.connection.execute("VACUUM ANALYZE devices")
+            judgement = judge(store.connection, Rules())
+            right = discovered(evidence_q8, LEVELS[0])
+            listed = {
+                device % 2**64
+                for (device,) in store.connection.execute(
+                    "SELECT device FROM suspects WHERE evidence_q8 >= %s",
+                    [or_never(judgement.cutoff_q8 if judgement else None)],
+                )
+            }
+            same = judgement is not None and listed == set(np.flatnonzero(right).tolist())
+            yield Row(
+                f"{devices:,} devices through records, store and judge: the devices discovered",
+                "the same as out of the store",
+                f"{'the same' if same else 'others'}, {len(listed):,}",
+                same,
+            )
+            yield from time_rows(store, devices)
+    finally:
+        server.stop("immediate")
+
+
+def stored(store: Store, field: Field, evidence_q8: Array) -> None:
+    """Two records a device: the last of an epoch, and one that closes it."""
+    sites = [store.site(f"site-{i}") for i in range(SITES)]
+    for epoch, evidence in ((1, evidence_q8), (2, np.zeros_like(evidence_q8))):
+        for start in range(0, len(evidence), field.size):
+            part = slice(start, start + field.size)
+            records = np.zeros(field.size, RECORD)
+            records["version"], records["boot"], records["sequence"] = 1, 1, epoch
+            records["device"] = np.arange(start, start + field.size)
+            firmware, site = divmod(start // field.size, SITES)
+            records["profile"], records["firmware"] = 1, firmware
+            records["epoch"], records["evidence_q8"] = epoch, evidence[part]
+            store.put(Batch.of([(records, sites[site])]))
+
+
+def time_rows(store: Store, devices: int) -> Iterator[Row]:
+    """Seconds of e-BH alone, and of a whole judgement."""
+    ebh, whole = [], []
+    with store.connection.transaction():
+        store.connection.execute("SET LOCAL jit = off")
+        ((since,),) = store.connection.execute("SELECT now() - interval '3 hours'").fetchall()
+        for _ in range(ROUNDS):
+            start = time.perf_counter()
+            count(store.connection, since).discovery(LEVELS[0])
+            ebh.append(time.perf_counter() - start)
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        judge(store.connection, Rules())
+        whole.append(time.perf_counter() - start)
+    yield Row(
+        f"{devices:,} devices: e-BH in the store, seconds, best of {ROUNDS} and median",
+        "≤ 0.5",
+        f"{min(ebh):.2f} and {statistics.median(ebh):.2f}",
+        min(ebh) <= 0.5,
+    )
+    yield Row(
+        f"{devices:,} devices: a whole judgement with groups, lists and alarms, seconds, the same",
+        "stated",
+        f"{min(whole):.2f} and {statistics.median(whole):.2f}",
+        None,
+    )
+
+
+def main() -> None:
+    """Measure and report."""
+    args = arguments()
+    devices, epochs = (20_000, 4) if args.short else (1_000_000, EPOCHS)
+    rows, field, evidence_q8 = simulated(devices, epochs)
+    rows += [worst_row(1_000_000, 20_000, level) for level in LEVELS]
+    with tempfile.TemporaryDirectory() as name:
+        rows += store_rows(Path(name), field, evidence_q8)
+    rows.append(
+        Row("steps of a device in a simulated epoch", "stated", f"{STEPS:,}", None),
+    )
+    sys.exit(report("fleet_discovery", rows, ("psycopg", "scipy"), write=args.write))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The keyword example as a user runs it, its whole story on the emulated Cortex-M4."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from tools.measurements.result import ROOT, Row, arguments, report
+
+EXAMPLE = ROOT / "examples/keyword-spotting"
+FEWEST_STEPS = 2_000
+CMSIS_NN = 7_690_000  # instructions of the same network on a Cortex-M4, measured apart
+MOST_SHARE = 0.001
+CPU = "emulated Cortex-M4"
+
+
+def output(*command: str) -> str:
+    """What a command printed, in the example's folder; what it complains of is shown."""
+    return subprocess.run(
+        command,
+        cwd=EXAMPLE,
+        env={**os.environ, "PYTHON": sys.executable},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def rows(story: dict[str, Any], counts: dict[str, Any]) -> Iterator[Row]:
+    """What must hold, and the story beside it."""
+    steps, equal = story["steps"], story["equal"]
+    network, monitor = counts["network_run"]["mean"], counts["watch"]["mean"]
+    yield Row(
+        f"decisions of network and monitor in one firmware, {CPU}, that equal the host's",
+        f"all, of at least {FEWEST_STEPS:,}",
+        f"{equal:,} of {steps:,}",
+        equal == steps >= FEWEST_STEPS,
+    )
+    yield Row(
+        f"instructions of the monitor's step, {CPU}, over CMSIS-NN's 7.69 million of the DS-CNN",
+        f"≤ {MOST_SHARE:.1%}",
+        f"{monitor / CMSIS_NN:.4%} ({monitor:,.0f})",
+        monitor <= MOST_SHARE * CMSIS_NN,
+    )
+    yield Row(
+        f"the same over Aidge's kernels in that firmware, {network / 1e6:.2f} million",
+        "stated",
+        f"{monitor / network:.4%}",
+        None,
+    )
+    for row in story["chapters"]:
+        alarm = row["first_alarm"]
+        of_accepted = row["right_of_accepted"]
+        yield Row(
+            f"keyword story, {row['chapter']}, {row['steps']} steps",
+            "stated",
+            f"{row['right']:.1%} right, {row['accepted']:.1%} accepted, of these "
+            + ("none, " if of_accepted is None else f"{of_accepted:.1%} right, ")
+            + ("no alarm" if alarm is None else f"alarm after {alarm} steps"),
+            None,
+        )
+
+
+def main() -> None:
+    """Build, run, compare and count."""
+    args = arguments()
+    output("make", "run", *(["STEPS=60"] if args.short else []))
+    story = json.loads(output(sys.executable, "story.py", "--json"))
+    counts = json.loads(output(sys.executable, "count.py", "--json"))
+    tools = {
+        "qemu": output("qemu-system-arm", "--version").splitlines()[0],
+        "gcc for Cortex-M4": output("arm-none-eabi-gcc", "--version").splitlines()[0],
+    }
+    results = list(rows(story, counts))
+    libraries = ("aidge-export-cpp", "scikit-learn")
+    command = "python -m tools.measurements.keyword_example --write"
+    sys.exit(report("keyword", results, libraries, write=args.write, command=command, tools=tools))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replay: rate beside the bare C loop and the bare Spark job, ten profiles at once, memory, faults.
+
+10 classes, 32 features, the `tcuq` score, as device bytes in chunks of 1,000 steps. Ratios are
+medians over pairs that were run in turns.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+import tcuq
+from tcuq.monitor import Monitor
+from tcuq.replay import ChunkWriter, Layout, replay_files
+from tools.measurements.conformance import probabilities_of
+from tools.measurements.device import bare_loop
+from tools.measurements.result import RESULTS, ROOT, Row, report
+from tools.measurements.spark_cluster import submit
+from tools.measurements.speed import stream
+
+THREADS = 2
+STREAM_STEPS = 100_000
+GIGABYTE = 24_000_000  # steps of 42 bytes
+LARGE = 4  # gigabytes for the rate: what a run does once (three files synced) then weighs little
+# Reasons, by row, why a figure is not reached; said by who has looked into it.
+NOT_REACHED = {
+    "as a share of the bare C loop on as many threads, median of 7 pairs": (
+        "on one thread reading with page checksums takes about 30 ns of CPU beside about 110 for"
+        " the loop, which alone leaves 0.79; two threads lose more, and where is not known yet"
+    ),
+    "as a share of the bare Spark job, median of 7 pairs": (
+        "the bare job does about 7 million steps a second and the bare C loop about 14 million on"
+        " the same cores: the one added to the other would be 0.67"
+    ),
+}
+PARTS = ("local", "ten", "spark", "memory", "tests")
+TESTS = {
+    "replayed whole streams, in any batches, equal to Monitor.run": "device_monitor",
+    "results by one thread and by several": "threads_give",
+    "results on Spark local[2], and after a shuffle": "spark_local or brought_together",
+    "results on a Spark master after a worker was killed in mid-job": "worker_killed",
+    "results after ten kills of a replay, each resumed": "killed_at_ten",
+    "a damaged row group: named, the rest done": "damaged_row_group",
+    "the how-to alone: a folder of .npz to a comparison of three profiles": "how_to",
+}
+
+
+def labelled(steps: int, seed: int) -> tcuq.Stream:
+    """The stream of speed.py as probabilities; its second half is shifted."""
+    recorded = stream(steps, seed)
+    shifted = np.arange(steps) > steps // 2
+    noise = np.random.default_rng(seed).normal(0, 2, (steps, 32)) * shifted[:, None]
+    means = np.random.default_rng(0).normal(size=(10, 32)) * 2
+    features = np.asarray(recorded.features) + noise
+    posteriors = probabilities_of(0.15 * features @ means.T)
+    return tcuq.Stream(posteriors, features, recorded.labels, shifted=shifted)
+
+
+def fitted(count: int) -> dict[str, tcuq.Profile]:
+    """The paper's profile at so many levels of alpha."""
+    calibration, development = stream(20_000, 1), labelled(20_000, 5)
+    usual = tcuq.Stream(probabilities_of(calibration.posteriors), calibration.features)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        return {
+            f"{number}.json": tcuq.fit(
+                usual, development, preset="paper", alpha=0.05 + 0.01 * number
+            )
+            for number in range(count)
+        }
+
+
+def quantised(profile: tcuq.Profile) -> tuple[np.ndarray, np.ndarray]:
+    """Device bytes of a stream that the archive is cut from."""
+    recorded = stream(4 * STREAM_STEPS, 2)
+    rows = probabilities_of(recorded.posteriors)
+    posteriors, features = Monitor(profile).quantize(rows, recorded.features)
+    assert features is not None  # noqa: S101 - 32 of them
+    return posteriors, features
+
+
+def written_archive(folder: Path, profile: tcuq.Profile, steps: int, files: int) -> Path:
+    """So many steps in chunks."""
+    rows, features = quantised(profile)
+    columns = {"posteriors": ("|u1", 10), "features": ("|i1", 32)}
+    scale = profile.inputs.feature_scale or 1.0
+    layout = Layout("probabilities", columns, 1 / 256, scale)
+    rng = np.random.default_rng(3)
+    folder.mkdir()
+    for number in range(files):
+        with ChunkWriter(folder / f"{number:03d}.parquet", layout) as writer:
+            for name in range(steps // files // STREAM_STEPS):
+                at = int(rng.integers(0, 3 * STREAM_STEPS))
+                part = slice(at, at + STREAM_STEPS)
+                values = {"posteriors": rows[part], "features": features[part]}
+                writer.add(f"{number:03d}-{name:05d}", 0, values)
+    return folder
+
+
+def seconds(call: Callable[[], object]) -> float:
+    """Of one call, by the clock."""
+    begun = time.perf_counter()
+    call()
+    return time.perf_counter() - begun
+
+
+def bare_threads(profile: tcuq.Profile, steps: int, folder: Path) -> Callable[[], object]:
+    """The bare C loop over as many steps in memory, a copy of it a thread."""
+    rows, features = quantised(profile)
+    loops = []
+    for number in range(THREADS):
+        (folder / str(number)).mkdir()
+        loops.append(bare_loop(profile, rows, features, folder / str(number)))
+    rounds = steps // THREADS // len(rows)
+
+    def call() -> object:
+        with ThreadPoolExecutor(THREADS) as pool:
+            return list(pool.map(lambda loop: [loop() for _ in range(rounds)], loops))
+
+    return call
+
+
+def local_rows(folder: Path, archive: Path, steps: int, pairs: int) -> Iterator[Row]:
+    """Two threads beside the bare loop on two threads."""
+    profiles = fitted(1)
+    bare = bare_threads(profiles["0.json"], steps, folder)
+
+    def replayed() -> None:
+        shutil.rmtree(folder / "run", ignore_errors=True)
+        replay_files(profiles, [archive], folder / "run", threads=THREADS)
+
+    times = [(seconds(replayed), seconds(bare)) for _ in range(pairs)]
+    rate = steps / statistics.median(ours for ours, _ in times)
+    best = steps / min(ours for ours, _ in times)
+    share = statistics.median(theirs / ours for ours, theirs in times)
+    yield Row(
+        f"local, {THREADS} threads, steps a second, median and best of {pairs}",
+        "≥ 6,000,000",
+        f"{rate:,.0f} and {best:,.0f}",
+        rate >= 6e6,
+    )
+    yield Row(
+        f"as a share of the bare C loop on as many threads, median of {pairs} pairs",
+        "≥ 0.8",
+        f"{share:.2f}",
+        share >= 0.8,
+    )
+
+
+def ten_rows(folder: Path, archive: Path, pairs: int) -> Iterator[Row]:
+    """Ten profiles in one pass beside ten passes."""
+    profiles = fitted(10)
+
+    def passes(groups: list[dict[str, tcuq.Profile]]) -> None:
+        for number, group in enumerate(groups):
+            shutil.rmtree(folder / f"ten{number}", ignore_errors=True)
+            replay_files(group, [archive], folder / f"ten{number}", threads=THREADS)
+
+    apart = [{name: profile} for name, profile in profiles.items()]
+    ratios = [
+        seconds(lambda: passes([profiles])) / seconds(lambda: passes(apart)) for _ in range(pairs)
+    ]
+    share = statistics.median(ratios)
+    yield Row(
+        f"ten profiles in one pass, as a share of ten passes, median of {pairs} pairs",
+        "≤ 0.8, aim 0.4",
+        f"{share:.2f}",
+        share <= 0.8,
+    )
+
+
+def spark_rows(folder: Path, archive: Path, steps: int, pairs: int) -> Iterator[Row]:
+    """Spark local[2] beside the same job without the monitor."""
+    script = Path(__file__).with_name("replay_spark.py")
+    given = (archive, archive / "000.parquet", folder / "out", folder / "profile.json", pairs)
+    conf = ("spark.driver.memory=2g", "spark.sql.files.maxPartitionBytes=64m")
+    with submit("local[2]", script, *given, conf=conf, log=folder / "spark.log") as process:
+        output, _ = process.communicate()
+    if process.returncode:
+        sys.exit((folder / "spark.log").read_text("utf-8")[-3000:])
+    lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    taken = {(line["pair"], line["job"]): line["seconds"] for line in lines}
+    times = [(taken[n, "replay"], taken[n, "bare"]) for n in range(1, pairs + 1)]
+    rate = steps / statistics.median(ours for ours, _ in times)
+    best = steps / min(ours for ours, _ in times)
+    share = statistics.median(theirs / ours for ours, theirs in times)
+    yield Row(
+        f"Spark local[2], steps a second, median and best of {pairs}",
+        "≥ 3,000,000",
+        f"{rate:,.0f} and {best:,.0f}",
+        rate >= 3e6,
+    )
+    yield Row(
+        f"as a share of the bare Spark job, median of {pairs} pairs",
+        "≥ 0.70, aim 0.85",
+        f"{share:.2f}",
+        share >= 0.7,
+    )
+
+
+def peak_bytes(folder: Path, archive: Path) -> int:
+    """Largest resident size of `tcuq replay` in a process of its own.
+
+    By VmHWM: the ru_maxrss of a new program starts at the size of the one that started it.
+    """
+    code = (
+        "import sys; from tcuq.cli import main; main(sys.argv[1:]);"
+        " print(next(l for l in open('/proc/self/status') if l.startswith('VmHWM')).split()[1])"
+    )
+    out = folder / f"memory-{archive.name}"
+    command = [sys.executable, "-c", code, "replay", str(folder / "profile.json"), str(archive)]
+    done = subprocess.run(
+        [*command, "-o", str(out), "--threads", str(THREADS)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return 1024 * int(done.stdout.split()[-1])
+
+
+def linked(folder: Path, archive: Path, times: int) -> Path:
+    """The same files under other names, so many times over."""
+    folder.mkdir()
+    for number in range(times):
+        for path in sorted(archive.iterdir()):
+            os.link(path, folder / f"{number:03d}-{path.name}")
+    return folder
+
+
+def memory_row(folder: Path, archive: Path, times: int) -> Row:
+    """On a gigabyte, and on many."""
+    many = linked(folder / "many", archive, times)
+    one, large = peak_bytes(folder, archive), peak_bytes(folder, many)
+    return Row(
+        f"peak resident bytes on 1 GB and on {times} GB of steps",
+        "within 1.2 times",
+        f"{one / 1e6:,.0f} MB and {large / 1e6:,.0f} MB, {large / one:.2f} times",
+        large <= 1.2 * one,
+    )
+
+
+def test_rows() -> Iterator[Row]:
+    """What tests hold to, each run now."""
+    for what, name in TESTS.items():
+        command = [sys.executable, "-m", "pytest", "-q", "tests/replay", "-k", name]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        summary = done.stdout.strip().splitlines()[-1].split(" in ")[0].strip("= ")
+        yield Row(what, "tests pass", summary, done.returncode == 0)
+
+
+def shown(rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows, each said as soon as it is there: all of them take a while."""
+    for row in rows:
+        print(f"{row.what}: {row.measured}", flush=True)
+        yield row
+
+
+def measured(part: str, *, short: bool) -> Iterator[Row]:
+    """The rows of one part, in a folder of its own."""
+    pairs = 3 if short else 7
+    steps = GIGABYTE // 8 if short else GIGABYTE
+    if part == "tests":
+        yield from test_rows()
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder, profile = Path(name), fitted(1)["0.json"]
+        profile.save(folder / "profile.json")
+        size = steps // 8 if part == "ten" else steps
+        archive = written_archive(folder / "archive", profile, size, 1 if part == "ten" else 3)
+        if part == "local":
+            large = linked(folder / "large", archive, LARGE)
+            yield from local_rows(folder, large, LARGE * steps, pairs)
+        elif part == "ten":
+            yield from ten_rows(folder, archive, pairs)
+        elif part == "spark":
+            yield from spark_rows(folder, archive, steps, pairs)
+        else:
+            yield memory_row(folder, archive, 2 if short else 20)
+
+
+def main() -> None:
+    """Measure the parts that are asked for, keep the others' rows, and report."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
+    parser.add_argument("--write", action="store_true", help="keep the result in results/")
+    parser.add_argument("--short", action="store_true", help="a short form of the same")
+    args = parser.parse_args()
+    path = RESULTS / "replay.json"
+    by_part = json.loads(path.read_text("utf-8"))["by_part"] if path.is_file() else {}
+    for part in args.parts or PARTS:
+        load = os.getloadavg()[0]  # of others, before the part begins
+        measured_rows = [asdict(row) for row in shown(measured(part, short=args.short))]
+        date = datetime.now(UTC).date().isoformat()
+        by_part[part] = {"date": date, "load_before": round(load, 1), "rows": measured_rows}
+    rows = [Row(**row) for part in PARTS if part in by_part for row in by_part[part]["rows"]]
+    java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True)
+    tools = {"java": java.stderr.splitlines()[0]}
+    libraries = ("pyarrow", "pyspark")
+    more = {"by_part": by_part, "not_reached": NOT_REACHED}
+    sys.exit(report("replay", rows, libraries, write=args.write, tools=tools, more=more))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report in headless Chromium with the network off: size, time to draw, accessibility."""
+
+import statistics
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from playwright.sync_api import Browser
+
+import tcuq
+from tcuq.demo import demo_profile, demo_stream
+from tcuq.report import report as page_of
+from tools.measurements.browser import (
+    DESK,
+    PHONE,
+    axe_faults,
+    axe_script,
+    chromium,
+    load_seconds,
+    opened,
+)
+from tools.measurements.result import ROOT, Row, arguments, report
+
+LONG, LONGER = 200_000, 1_000_000
+MOST_BYTES = 2_000_000
+CACHE = ROOT / ".pytest_cache/d/axe"
+
+
+def noisy(steps: int, seed: int) -> tcuq.Stream:
+    """Steps whose risk is noise, which no compression makes small; a shift in the last third."""
+    rng = np.random.default_rng(seed)
+    labels = np.repeat(rng.integers(0, 10, steps // 20 + 1), 20)[:steps]
+    features = np.random.default_rng(0).normal(size=(10, 8))[labels] + rng.normal(size=(steps, 8))
+    logits = 1.5 * rng.normal(size=(steps, 10))
+    logits[np.arange(steps), labels] += 2.5
+    shifted = np.arange(steps) > 0.7 * steps
+    return tcuq.Stream(logits, features, labels, kind="logits", shifted=shifted)
+
+
+def written(folder: Path, name: str, profile: tcuq.Profile, stream: tcuq.Stream) -> Path:
+    """A page in a file."""
+    path = folder / f"{name}.html"
+    path.write_text(page_of({"monitor.json": profile}, stream, name, rounds=0), "utf-8")
+    return path
+
+
+def size_row(path: Path, what: str) -> Row:
+    """A page's bytes."""
+    size = path.stat().st_size
+    return Row(f"page of {what}, bytes", "≤ 2,000,000", f"{size:,}", size <= MOST_BYTES)
+
+
+def time_rows(browser: Browser, path: Path, rounds: int) -> Iterator[Row]:
+    """Until it is drawn."""
+    times = [load_seconds(browser, path) for _ in range(rounds)]
+    clock = sorted(waited for waited, _ in times)
+    cpu = statistics.median(spent for _, spent in times)
+    yield Row(
+        f"{LONG:,} steps drawn, seconds by the clock, best of {rounds} and median",
+        "< 2",
+        f"{clock[0]:.2f} and {statistics.median(clock):.2f}",
+        clock[0] < 2,
+    )
+    yield Row(
+        f"{LONG:,} steps drawn, CPU seconds of all processes, median", "< 2", f"{cpu:.2f}", cpu < 2
+    )
+
+
+def fault_rows(browser: Browser, paths: list[Path]) -> Iterator[Row]:
+    """What axe and the browser complain of, on a desk and on a phone, light and dark."""
+    script, faults, complaints, views = axe_script(CACHE), [], [], 0
+    for path in paths:
+        for width in (DESK, PHONE):
+            for scheme in ("light", "dark"):
+                with opened(browser, path, width, scheme) as view:
+                    faults += axe_faults(view.page, script)
+                    complaints += view.complaints
+                    views += 1
+    grave = [fault for fault in faults if fault["impact"] in ("serious", "critical")]
+    over = f"{views} views: two widths, light and dark"
+    yield Row(f"axe's serious or critical faults, {over}", "0", str(len(grave)), not grave)
+    yield Row("axe's other faults, the same views", "stated", str(len(faults) - len(grave)), None)
+    yield Row(
+        "console messages, requests and dialogs, network off, the same views",
+        "0",
+        str(len(complaints)),
+        not complaints,
+    )
+
+
+def main() -> None:
+    """Measure and report."""
+    args = arguments()
+    test = demo_stream("test")
+    bare = tcuq.Stream(test.posteriors, test.features, kind=test.kind, starts=test.starts)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        profile = tcuq.fit(noisy(20_000, 1))
+    with tempfile.TemporaryDirectory() as name, chromium() as browser:
+        folder = Path(name)
+        long = written(folder, "long", profile, noisy(LONG, 2))
+        rows = [size_row(long, f"{LONG:,} steps of noise")]
+        if not args.short:
+            longer = written(folder, "longer", profile, noisy(LONGER, 2))
+            rows.append(size_row(longer, f"{LONGER:,} steps of noise"))
+        labelled = written(folder, "fault_gain", demo_profile(), demo_stream("fault_gain"))
+        rows.append(size_row(labelled, "the demo's stream with a fault"))
+        unlabelled = written(folder, "unlabelled", demo_profile(), bare)
+        rows += time_rows(browser, long, 3 if args.short else 9)
+        rows += fault_rows(browser, [long, labelled, unlabelled])
+        tools = {"chromium": browser.version, "axe-core": axe_version()}
+    sys.exit(report("report", rows, ("playwright", "scikit-learn"), write=args.write, tools=tools))
+
+
+def axe_version() -> str:
+    """Of the checker that was used."""
+    return axe_script(CACHE).partition("axe v")[2].split()[0]
+
+
+if __name__ == "__main__":
+    main()

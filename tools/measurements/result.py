@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A measured result as documents quote it: rows, and the command, versions and data behind them."""
+
+import argparse
+import hashlib
+import json
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from types import MappingProxyType
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "results"
+DATA = ROOT / "src/tcuq/data/hapt"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the scorecard; `passed` is None where nothing was promised."""
+
+    what: str
+    must: str
+    measured: str
+    passed: bool | None
+
+
+def arguments() -> argparse.Namespace:
+    """--write keeps the result for documents to quote; --short is what CI has time for."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--write", action="store_true", help="keep the result in results/")
+    parser.add_argument("--short", action="store_true", help="a short form of the same")
+    return parser.parse_args()
+
+
+def report(
+    name: str,
+    rows: Sequence[Row],
+    libraries: Iterable[str],
+    *,
+    write: bool,
+    command: str = "",
+    tools: Mapping[str, str] = MappingProxyType({}),
+    more: Mapping[str, object] = MappingProxyType({}),
+) -> int:
+    """Print the rows, keep them if asked to, and say by the exit code whether all hold.
+
+    `tools` are versions of what is no Python library; `more` are further members of the result.
+    """
+    for row in rows:
+        print(f"{mark(row.passed)}  {row.what}: {row.measured}  (must: {row.must})")
+    if write:
+        document = {
+            "command": command or f"python -m tools.measurements.{name}",
+            "date": datetime.now(UTC).date().isoformat(),
+            "python": platform.python_version(),
+            "versions": {n: version(n) for n in ("tcuq", "numpy", *libraries)} | dict(tools),
+            "data_sha256": data_checksum(),
+            "rows": [asdict(row) for row in rows],
+            **more,
+        }
+        path = RESULTS / f"{name}.json"
+        path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        print(f"written to {path.relative_to(ROOT)}")
+    return 0 if all(row.passed is not False for row in rows) else 1
+
+
+def mark(passed: bool | None) -> str:
+    """How a row stands, in a word of fixed width."""
+    return "  –  " if passed is None else "holds" if passed else "FAILS"
+
+
+def data_checksum() -> str:
+    """SHA-256 over the streams in the box."""
+    digest = hashlib.sha256()
+    for path in sorted(DATA.glob("*.npz")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the software holds to, at a glance: every kept result with its date and its command.
+
+`--check` fails where a row does not hold and no reason is stated beside it, where results are of
+another version, or where documents quote another figure than they do:
+`<!-- figure: RESULT / ROW -->value<!-- /figure -->`.
+"""
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import tcuq
+from tools.measurements.result import RESULTS, ROOT, data_checksum, mark
+
+QUOTED = re.compile(r"<!-- figure: (\w+) / (.+?) -->(.*?)<!-- /figure -->", re.DOTALL)
+
+
+def results() -> dict[str, Any]:
+    """Every kept result, by name."""
+    return {p.stem: json.loads(p.read_text("utf-8")) for p in sorted(RESULTS.glob("*.json"))}
+
+
+def table(documents: dict[str, Any]) -> Iterator[str]:
+    """One line a row."""
+    for result in documents.values():
+        yield f"{result['command']}  ({result['date']}, tcuq {result['versions']['tcuq']})"
+        reasons = result.get("not_reached", {})
+        for row in result["rows"]:
+            yield f"  {mark(row['passed'])}  {row['what']}"
+            yield f"           must {row['must']}; measured {row['measured']}"
+            if row["what"] in reasons:
+                yield f"           not reached: {reasons[row['what']]}"
+
+
+def complaints(documents: dict[str, Any]) -> Iterator[str]:
+    """What does not hold or is out of date."""
+    for name, result in documents.items():
+        if result["versions"]["tcuq"] != tcuq.__version__:
+            yield f"results/{name}.json is of version {result['versions']['tcuq']}: make measure"
+        in_the_box = isinstance(result["data_sha256"], str)  # the benchmark names its own sets
+        if in_the_box and result["data_sha256"] != data_checksum():
+            yield f"results/{name}.json is of other streams in the box: make measure"
+        reasons = result.get("not_reached", {})
+        failed = {row["what"] for row in result["rows"] if row["passed"] is False}
+        yield from (f"{what} fails" for what in sorted(failed - set(reasons)))
+        yield from (
+            f"{what} is reached; its reason may go" for what in sorted(set(reasons) - failed)
+        )
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        for name, start, value in QUOTED.findall(path.read_text("utf-8")):
+            rows = documents.get(name, {"rows": []})["rows"]
+            measured = [row["measured"] for row in rows if row["what"].startswith(start)]
+            if measured != [value.strip()]:
+                place = path.relative_to(ROOT)
+                yield f"{place} quotes {value.strip()!r} for {start!r}, results say {measured}"
+
+
+def main() -> None:
+    """Print the table; with --check, complain."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--check", action="store_true")
+    args = parser.parse_args()
+    documents = results()
+    print("\n".join(table(documents)))
+    problems = list(complaints(documents)) if args.check else []
+    for complaint in problems:
+        print(f"scorecard: {complaint}")
+    sys.exit(1 if problems else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The axioms of tcuq_acsl.h, proved from their own text over all values of 32 bits.
+
+WP leaves shifts and masks without numbers; what the proof says of them is checked here, by bits.
+"""
+
+import ast
+import operator
+from collections.abc import Callable, Iterator, Mapping
+
+import z3
+
+from tools.proof.constants import axioms
+from tools.proof.lemma import INT32, UINT32, Lemma, lemma
+
+BITS = 64  # room for every product in them
+VALUES = (-(2**31), 2**32 - 1)
+KINDS = {"uint32_t": UINT32, "int32_t": INT32}
+SHIFTS = (0, 31)  # a variable k is one
+OPERATORS: Mapping[type[ast.operator], Callable[[z3.BitVecRef, z3.BitVecRef], z3.BitVecRef]] = {
+    ast.LShift: operator.lshift, ast.RShift: operator.rshift,  # arithmetic, as z3 has it
+    ast.BitAnd: operator.and_, ast.Mult: operator.mul, ast.Add: operator.add,
+    ast.Sub: operator.sub,
+}  # fmt: skip
+
+
+def axiom_lemmas(stated: Mapping[str, str] | None = None) -> Iterator[Lemma]:
+    """One lemma an axiom."""
+    for name, text in (stated or axioms()).items():
+        *heads, body = text.split(";")
+        variables = dict(pair for head in heads for pair in _variables(head))
+        ranges = z3.And(*(z3.And(v >= low, v <= high) for v, low, high in variables.values()))
+        terms = {n: v for n, (v, _, _) in variables.items()}
+        condition, arrow, claim = body.rpartition("==>")
+        if not arrow:
+            yield lemma(f"axiom {name}", ranges, _formula(claim, terms))
+            continue
+        given, both = _formula(condition.removesuffix("<"), terms), condition.endswith("<")
+        stated_claim = _formula(claim, terms)
+        if both:
+            yield lemma(f"axiom {name}", ranges, given == stated_claim)
+        else:
+            yield lemma(f"axiom {name}", z3.And(ranges, given), stated_claim)
+
+
+def _variables(head: str) -> Iterator[tuple[str, tuple[z3.BitVecRef, int, int]]]:
+    """Of a quantifier: what it binds, and the least and the largest value."""
+    kind, _, names = head.strip().removeprefix("\\forall ").partition(" ")
+    for name in (n.strip() for n in names.split(",")):
+        low, high = SHIFTS if name == "k" else KINDS.get(kind, VALUES)
+        yield name, (z3.BitVec(name, BITS), low, high)
+
+
+def _formula(text: str, variables: Mapping[str, z3.BitVecRef]) -> z3.BoolRef:
+    parts = [ast.parse(part.strip(), mode="eval").body for part in text.split("&&")]
+    return z3.And(*(_comparison(part, variables) for part in parts))
+
+
+def _comparison(node: ast.expr, variables: Mapping[str, z3.BitVecRef]) -> z3.BoolRef:
+    if not isinstance(node, ast.Compare):
+        raise TypeError(ast.dump(node))
+    values = [_term(part, variables) for part in (node.left, *node.comparators)]
+    pairs = zip(values, node.ops, values[1:], strict=False)
+    return z3.And(*(_compare(left, op, right) for left, op, right in pairs))
+
+
+def _compare(left: z3.BitVecRef, op: ast.cmpop, right: z3.BitVecRef) -> z3.BoolRef:
+    match op:
+        case ast.LtE():
+            return left <= right
+        case ast.Lt():
+            return left < right
+        case ast.Eq():
+            return z3.BoolRef((left == right).ast)
+    raise TypeError(ast.dump(op))
+
+
+def _term(node: ast.expr, variables: Mapping[str, z3.BitVecRef]) -> z3.BitVecRef:
+    match node:
+        case ast.Constant(value=int(value)):
+            return z3.BitVecVal(value, BITS)
+        case ast.Name(id=name):
+            return variables[name]
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            return -_term(inner, variables)
+        case ast.Call(func=ast.Name(id="tcuq_cells"), args=[left, right]):  # a product's name
+            op: ast.operator = ast.Mult()
+        case ast.BinOp(left=left, op=op, right=right):
+            pass
+        case _:
+            raise TypeError(ast.dump(node))
+    return OPERATORS[type(op)](_term(left, variables), _term(right, variables))

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frama-C's WP over one source of the runtime: which goals there are and which are proved.
+
+A goal is a contract, a loop invariant or variant, or the absence of one overflow or wild access.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.firmware.toolchain import RUNTIME
+
+LEMMAS = "tcuq_acsl.h"
+UNIT = "tcuq_math.c"
+# Inline functions, proved once, and the source they are read with.
+HEADERS = {
+    LEMMAS: UNIT, "tcuq_simd.h": UNIT, "tcuq_internal.h": "tcuq_monitor.c",
+    "tcuq_bytes.h": "tcuq_restore.c", "tcuq_products.h": "tcuq_novelty.c",
+}  # fmt: skip
+TABLES = "tcuq_tables.c"  # no code, but values; they swamp the provers where they are not needed
+NEED_TABLES = (UNIT,)
+TOOLS = ("frama-c", "why3", "z3", "cvc4")
+STRICT = ("-warn-unsigned-overflow", "-warn-signed-overflow", "-warn-signed-downcast")
+# What a function is meant to do and no other may: the warning that is off for it, and why.
+MEANT = {
+    "tcuq_telemetry_count": ("-warn-unsigned-overflow", "counters go on from 0 after 2^32 - 1"),
+    "tcuq_multiply_quad": ("-warn-unsigned-overflow", "of a product the lower 32 bits are meant"),
+    "tcuq_projection_on": (
+        "-warn-signed-downcast",
+        "lengths are normalised: the shifted product is below 2^30",
+    ),
+    "tcuq_signed": ("-warn-signed-downcast", "the same bits: gcc and clang define it"),
+}
+# 32-bit pointers and int, as the devices have.
+COMMAND = ("frama-c", "-machdep", "x86_32", "-wp", "-wp-rte", "-wp-prover", "z3,cvc4")
+
+
+FUNCTION = re.compile(r"^(?:[A-Za-z_]\w* )+\*?(tcuq_\w+)\([^;{]*\)\n\{", re.MULTILINE)
+# What only a CPU with more instructions sees.
+BY_CPU = re.compile(r"#if (?:TCUQ_DSP|TCUQ_FOURS|TCUQ_BY_HAND|defined\(__ARM_FEATURE_CLZ\))")
+OUTCOME = re.compile(r"^\[wp\] \[[^\]]+\] Goal (\S+)(?: \([^)]*\))?( : Valid)?", re.MULTILINE)
+COUNTS = re.compile(r"^\[wp\] Proved goals:\s+(\d+) / (\d+)", re.MULTILINE)
+# What would make a proof say less than it seems to.
+GAPS = re.compile(
+    r"^.*(?:Missing assigns|Neither code nor spec|Cast with incompatible|[Dd]egenerated).*$",
+    re.MULTILINE,
+)
+LOOP = re.compile(r"^\s*(?:\} )?(?:for|while) \(", re.MULTILINE)
+
+
+class ProofError(RuntimeError):
+    """The prover is not installed, or did not understand the source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """The goals of one source."""
+
+    source: str
+    proved: frozenset[str]
+    unproved: frozenset[str]
+    gaps: tuple[str, ...]  # loops without a variant, calls without a contract
+
+    @property
+    def total(self) -> int:
+        """How many goals there are."""
+        return len(self.proved) + len(self.unproved)
+
+
+def versions() -> dict[str, str]:
+    """What each tool says it is."""
+    options = {"frama-c": "-version", "why3": "--version", "z3": "--version", "cvc4": "--version"}
+    return {tool: _run([tool, option]).splitlines()[0].strip() for tool, option in options.items()}
+
+
+def configure(folder: Path) -> dict[str, str]:
+    """An environment in which Why3 knows the provers installed here, and no others."""
+    # Debian's z3 first: the one that comes with z3-solver is newer than Why3 knows.
+    path = f"/usr/bin:{os.environ['PATH']}"
+    environment = os.environ | {"WHY3CONFIG": str(folder / "why3.conf"), "PATH": path}
+    _run(["why3", "config", "detect"], environment=environment)
+    return environment
+
+
+def sources(runtime: Path = RUNTIME) -> list[str]:
+    """All that has something to prove."""
+    return [*HEADERS, *sorted({p.name for p in runtime.glob("tcuq*.c")} - {TABLES})]
+
+
+def functions(text: str) -> list[str]:
+    """The functions a source defines, as a CPU without DSP instructions sees it."""
+    return list(dict.fromkeys(FUNCTION.findall(plain(text))))
+
+
+def plain(text: str) -> str:
+    """A source without what only a CPU with more instructions sees."""
+    lines, inside, depth = [], 0, 0  # `inside` is the depth of the part that is left out
+    for line in text.splitlines(keepends=True):
+        opens = line.startswith("#if")
+        depth += opens
+        if opens and not inside and BY_CPU.match(line):
+            inside = depth
+        elif inside == depth and line.startswith(("#else", "#endif")):
+            inside = 0
+        elif not inside:
+            lines.append(line)
+        depth -= line.startswith("#endif")
+    return "".join(lines)
+
+
+def prove(
+    source: str,
+    environment: dict[str, str],
+    *,
+    runtime: Path = RUNTIME,
+    seconds: int = 10,
+    only: Sequence[str] = (),
+) -> Proof:
+    """Every goal of a source (or of some of its functions), each tried for some seconds."""
+    text = (runtime / source).read_text("utf-8")
+    unit = HEADERS.get(source, source)
+    given = f" -include {runtime / TABLES}" if unit in NEED_TABLES else ""
+    command = [*COMMAND, "-wp-timeout", str(seconds), "-wp-par", "1",
+               f"-cpp-extra-args=-I{runtime}{given}", str(runtime / unit)]  # fmt: skip
+    printed = [
+        _run([*command, *options], environment=environment)
+        for options in _runs(list(only) or functions(text), lemmas=source == LEMMAS)
+    ]
+    gaps = [line.strip() for text in printed for line in GAPS.findall(text)]
+    gaps += [] if only else _unseen(text)
+    results = [read(text) for text in printed]
+    return Proof(
+        source,
+        frozenset[str]().union(*(proved for proved, _ in results)),
+        frozenset[str]().union(*(unproved for _, unproved in results)),
+        tuple(dict.fromkeys(gaps)),
+    )
+
+
+def _runs(names: Sequence[str], *, lemmas: bool) -> Iterator[list[str]]:
+    """Options of one run for the functions that get all warnings, and for each other one."""
+    strict = [name for name in names if name not in MEANT]
+    if lemmas:
+        yield ["-wp-prop=@lemma"]
+    if strict:
+        yield [*STRICT, "-wp-prop=-@lemma", "-wp-fct", ",".join(strict)]
+    for name in names:
+        if name in MEANT:
+            off, _ = MEANT[name]
+            others = [warning for warning in STRICT if warning != off]
+            yield [*others, "-wp-prop=-@lemma", "-wp-fct", name]
+
+
+def read(text: str) -> tuple[set[str], set[str]]:
+    """The names of the proved and the unproved goals in what WP printed."""
+    goals = {name: bool(valid) for name, valid in OUTCOME.findall(text)}
+    proved = {name for name, valid in goals.items() if valid}
+    counts = COUNTS.search(text)
+    if counts is None or (len(proved), len(goals)) != (int(counts[1]), int(counts[2])):
+        raise ProofError(f"cannot make out the goals in:\n{text[-2000:]}")
+    return proved, goals.keys() - proved
+
+
+def _unseen(text: str) -> list[str]:
+    """Loops that may not end, and bodies that are of no function this file knows of."""
+    code = plain(text)
+    loops, variants = len(LOOP.findall(code)), code.count("loop variant")
+    bodies, known = len(re.findall(r"^\{", code, re.MULTILINE)), len(FUNCTION.findall(code))
+    unseen = [] if loops <= variants else [f"{loops} loops, {variants} variants"]
+    return unseen + ([] if bodies == known else [f"{bodies} bodies, {known} functions"])
+
+
+def _run(command: Sequence[str], *, environment: dict[str, str] | None = None) -> str:
+    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
+    if missing:
+        raise ProofError(
+            f"not installed: {', '.join(missing)}; on Debian: apt-get install"
+            " --no-install-recommends frama-c-base why3 z3 cvc4 gcc"
+        )
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    if done.returncode:
+        raise ProofError(f"exit code {done.returncode}: {' '.join(command)}\n{done.stdout[-2000:]}")
+    return done.stdout
