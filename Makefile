@@ -106,7 +106,7 @@ networks: ## Train every network of the benchmark; takes hours, resumes where it
 	  --variant assisted-k2 assisted-k4 assisted-k6 assisted-k8 assisted-k10
 
 bench: ## Run every experiment on every task and write the benchmark's pages; needs the networks
-	for experiment in choosing detection transfer ablations streaming alarm cost; do \
+	for experiment in detection transfer ablations streaming alarm cost; do \
 	  $(RUN) benchmark.experiments $$experiment all || exit 1; done
 	$(RUN) benchmark.report
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of the cache appear whole or not at all: written under another name, then renamed."""
+"""Atomic writes for the cache: a file is written under a temporary name, then renamed."""
 
 import os
 import secrets
@@ -12,18 +12,18 @@ PART = ".part"
 
 
 @contextmanager
-def appearing(path: Path) -> Iterator[BinaryIO]:
+def atomic_write(path: Path) -> Iterator[BinaryIO]:
     """Open a binary file that takes its name only when the block ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PART}")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PART}")
     try:
-        with aside.open("xb") as file:
+        with temporary.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        aside.replace(path)
+        temporary.replace(path)
     finally:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def cache_root() -> Path:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cache of network outputs, keyed by data, model and stream; it resumes where it stopped.
+"""A cache of network outputs, keyed by data, model and stream; an interrupted run resumes.
 
-A finished entry is `<cache>/outputs/<key>.npz`. Until then its parts lie in `<key>/`, each whole
-or not there, so an interrupted run repeats at most one part.
+A finished entry is `<cache>/outputs/<key>.npz`. Until then its parts are in `<key>/`, each written
+atomically, so an interrupted run repeats at most one part.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.atomic import appearing, cache_root
+from benchmark.atomic import atomic_write, cache_root
 from benchmark.data.samples import Array
 
 PART_STEPS = 4096
@@ -23,8 +23,8 @@ Run = Callable[[int, int], dict[str, Array]]
 
 def key(data_sha256: str, model_sha256: str, settings: dict[str, Any]) -> str:
     """The entry's name: a hash of the data's and the model's hashes and the stream's settings."""
-    said = {"data": data_sha256, "model": model_sha256, "stream": settings}
-    text = json.dumps(said, sort_keys=True, allow_nan=False)
+    identity = {"data": data_sha256, "model": model_sha256, "stream": settings}
+    text = json.dumps(identity, sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -37,15 +37,15 @@ def cached(
     root: Path | None = None,
     report: Callable[[int], None] = lambda _done: None,
 ) -> dict[str, Array]:
-    """The arrays of an entry, computed part by part by `run(begin, end)` where they are missing.
+    """Return an entry's arrays; `run(begin, end)` computes the parts that are missing.
 
-    `report` is told after each part how many steps are done.
+    `report` is called after each part with the number of steps done.
     """
     folder = (root or cache_root() / "outputs") / name
     whole = folder.with_suffix(".npz")
-    held = _read(whole, steps)
-    if held is not None:
-        return held
+    entry = _read(whole, steps)
+    if entry is not None:
+        return entry
     parts = []
     for begin in range(0, steps, part_steps):
         end = min(begin + part_steps, steps)
@@ -56,19 +56,19 @@ def cached(
             _write(path, part, end - begin)
         parts.append(part)
         report(end)
-    joined = joined_rows(parts)
-    _write(whole, joined, steps)
+    entry = join_rows(parts)
+    _write(whole, entry, steps)
     shutil.rmtree(folder)
-    return joined
+    return entry
 
 
-def joined_rows(parts: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
-    """Outputs of consecutive steps as one."""
+def join_rows(parts: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
+    """Concatenate outputs of consecutive steps."""
     return {column: np.concatenate([part[column] for part in parts]) for column in parts[0]}
 
 
 def _read(path: Path, steps: int) -> dict[str, Array] | None:
-    """The arrays in a file, or None if it is not there or not of this many steps."""
+    """The arrays in a file, or None if it is missing or has another number of steps."""
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
@@ -83,5 +83,5 @@ def _write(path: Path, arrays: dict[str, Array], steps: int) -> None:
     lengths = {name: len(column) for name, column in arrays.items()}
     if set(lengths.values()) != {steps}:
         raise ValueError(f"every output must have {steps} rows, got {lengths}")
-    with appearing(path) as file:
+    with atomic_write(path) as file:
         np.savez(file, allow_pickle=False, **arrays)

@@ -1,45 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark in small: train, look, judge, and compare with the committed result.
+"""A quick check: train one network, run the detection experiment, compare with committed rows.
 
-Gas drift, one seed: the whole way from data to rows in about a minute.
+Gas drift, one seed, about a minute.
 """
 
 import sys
 
 from benchmark.data.files import is_present
-from benchmark.experiments.detection import judged_rows
-from benchmark.experiments.result import read
-from benchmark.networks.zoo import trained
-from benchmark.scenes.scene import Kind
+from benchmark.experiments.detection import rows_of_seed
+from benchmark.experiments.result import read_result
+from benchmark.networks.zoo import load_network
+from benchmark.scenarios.scenario import Kind
 from benchmark.scores.table import SCORES
 
 TASK, SEED = "gas", 0
 KIND: Kind = "coherent"
-WITHIN = 0.02  # other processors round differently, and training amplifies it
+TOLERANCE = 0.02  # other processors round differently, and training amplifies it
 MEASURES = ("drop AUPRC", "failure AUROC")
 
 
 def main() -> int:
-    """Say how each score compares with what is committed; 1 if any is off."""
+    """Print how each score compares with its committed row; return 1 if any differs."""
     if not is_present("gas_drift"):
-        print("no gas drift data here: see  python -m benchmark.data list")
+        print("gas drift data not found: see  python -m benchmark.data list")
         return 1
-    trained(TASK, "base", SEED, train=True)
+    load_network(TASK, "base", SEED, train=True)
     entries = {name: entry for name, entry in SCORES.items() if entry.networks == ("base",)}
-    held = {
+    committed = {
         row["score"]: row
-        for row in read("detection", TASK)["rows"]
+        for row in read_result("detection", TASK)["rows"]
         if (row["kind"], row["seed"]) == (KIND, SEED)
     }
-    off = 0
-    for row in judged_rows(TASK, KIND, SEED, entries):
+    failures = 0
+    for row in rows_of_seed(TASK, KIND, SEED, entries):
         for measure in MEASURES:
-            now, then = row[measure], held[row["score"]][measure]
-            fits = abs(now - then) <= WITHIN
-            off += not fits
-            mark = "holds" if fits else "FAILS"
-            print(f"{mark}  {row['score']}, {measure}: {now:.3f}, committed {then:.3f}")
-    return 1 if off else 0
+            value, expected = row[measure], committed[row["score"]][measure]
+            within = abs(value - expected) <= TOLERANCE
+            failures += not within
+            mark = "holds" if within else "FAILS"
+            print(f"{mark}  {row['score']}, {measure}: {value:.3f}, committed {expected:.3f}")
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Continuous inertial recordings as streams of windows, sensor faults acting on whole spans."""
+"""Continuous inertial recordings cut into windows; sensor faults act on whole spans."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ WINDOW, HOP = 128, 64  # samples at 50 Hz
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Windows:
-    """Windows in recorded order: samples (n, 128, 6), where recordings begin, what is faulted."""
+    """Windows in recorded order: samples (n, 128, 6), where recordings start, which have faults."""
 
     samples: Samples
     starts: Ints
     shifted: NDArray[np.bool_]
 
 
-def faulted(
+def with_faults(
     recordings: Sequence[Recording],
     episodes: Sequence[Episode],
     suite: Suite,
@@ -32,10 +32,10 @@ def faulted(
     clean: int,
     corrupted: int,
 ) -> tuple[list[Recording], list[NDArray[np.bool_]]]:
-    """The recordings, end to end, with faults laid over them, and which samples they act on.
+    """The recordings, end to end, with faults applied, and a mask of the samples they act on.
 
     `clean` and `corrupted` are lengths in samples: clean, the first fault, clean, the second ...
-    What is left over stays clean. Each fault is one sensor's: drawn once for its whole span.
+    The remainder stays clean. A fault's random parameters are drawn once for its whole span.
     """
     signal = np.concatenate([recording.signal for recording in recordings])
     active = np.zeros(len(signal), np.bool_)
@@ -63,7 +63,7 @@ def windows(
 ) -> Windows:
     """Cut recordings into overlapping windows, each with the label of its centre (-1: unknown).
 
-    A window is shifted if a fault acts on any of its samples. History begins anew with each
+    A window is shifted if a fault acts on any of its samples. History restarts with each
     recording, or with `join_people` only with each person.
     """
     xs, ys, people, faults, starts = [], [], [], [], [0]
@@ -77,9 +77,10 @@ def windows(
         faults.append(acting[inside].any(axis=1))
         starts.append(starts[-1] + len(first))
     person = np.concatenate(people)
-    begins = np.unique(np.array(starts[:-1], np.int64))
+    first_windows = np.unique(np.array(starts[:-1], np.int64))
     if join_people:
-        begins = begins[(begins == 0) | (person[begins] != person[begins - 1])]
+        new_person = person[first_windows] != person[first_windows - 1]
+        first_windows = first_windows[(first_windows == 0) | new_person]
     rows = np.arange(len(person))
     samples = Samples(np.concatenate(xs), np.concatenate(ys), person, rows, classes)
-    return Windows(samples, begins, np.concatenate(faults))
+    return Windows(samples, first_windows, np.concatenate(faults))

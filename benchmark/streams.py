@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams as plans: which sample stands at each step, how it has moved, what corrupts it.
+"""Streams as plans: each step's sample, camera offset and corruption.
 
-A plan is cheap and holds no inputs; `rendered` makes the inputs of any run of steps, the same
-whatever the run. i.i.d.: every pass over the samples in a new order. Coherent: labels stay for
-a while and then change, by a Markov chain. Own order: as recorded, or speaker by speaker.
+A plan holds no inputs; `render` makes the inputs of any range of steps, and a step's input does not
+depend on the range. i.i.d.: every pass over the samples in a new order. Coherent: labels follow a
+Markov chain. In order: as recorded, or speaker by speaker.
 """
 
 from collections.abc import Sequence
@@ -28,10 +28,10 @@ CLEAN: Episode = ("", 0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """One stream. `settings` says how it was made, in JSON's types, and is its identity.
+    """One stream. `settings` identify it: how it was made, in JSON types.
 
     `index` points into the samples, `move` (steps, 2) is in pixels down and right, `corruption`
-    points into `corruptions` or is -1, `shifted` marks steps out of distribution for any reason.
+    points into `corruptions` or is -1, `shifted` marks every out-of-distribution step.
     """
 
     index: Ints
@@ -49,9 +49,9 @@ class Plan:
 
 
 def iid(samples: Samples, steps: int, seed: int) -> Plan:
-    """Passes over all the samples, each in an order of its own."""
+    """Passes over all samples, each in a new random order."""
     rng = np.random.default_rng([seed, 0])
-    index = _endless(np.arange(len(samples)), steps, rng)
+    index = _repeat_passes(np.arange(len(samples)), steps, rng)
     return _plan(samples, index, seed, {"kind": "iid", "steps": steps})
 
 
@@ -65,12 +65,12 @@ def coherent(
     jitter: int = 0,
     as_frequent: bool = False,
 ) -> Plan:
-    """Labels in a Markov chain: each stays with probability 1 - 1/dwell, else another, any alike.
+    """Labels in a Markov chain: each stays with probability 1 - 1/dwell, else a uniform other one.
 
-    With `as_frequent` the next label is drawn as often as it occurs, and may be the same again: a
-    rare label, uniformly drawn, would show its few samples again and again. An image stays for
-    `stay` steps on average (1: a new one each step) while its label does, and the camera wanders
-    over it, at most one pixel a step and never beyond ± jitter.
+    With `as_frequent` the next label is drawn by its frequency and may repeat: drawn uniformly, a
+    rare label would repeat its few samples often. An image stays for `stay` steps on average
+    (1: a new one each step) while its label does, and the camera does a random walk over it, at
+    most one pixel per step and within ± jitter.
     """
     if min(dwell, stay) < 1 or jitter < 0:
         raise ValueError(f"dwell and stay must be at least 1, jitter 0; got {dwell, stay, jitter}")
@@ -80,14 +80,14 @@ def coherent(
     chain = _chain(samples.y, labels, fresh_label, rng, as_frequent=as_frequent)
     fresh = fresh_label | (rng.random(steps) < 1 / stay)
     fresh[0] = True
-    drawn = np.zeros(steps, np.int64)
+    fresh_index = np.zeros(steps, np.int64)
     for place, label in enumerate(labels):
         at = np.flatnonzero(fresh & (chain == place))
-        drawn[at] = _endless(np.flatnonzero(samples.y == label), len(at), rng)
-    index = drawn[np.maximum.accumulate(np.where(fresh, np.arange(steps), 0))]
+        fresh_index[at] = _repeat_passes(np.flatnonzero(samples.y == label), len(at), rng)
+    index = fresh_index[np.maximum.accumulate(np.where(fresh, np.arange(steps), 0))]
     settings = {"kind": "coherent", "steps": steps, "dwell": dwell, "stay": stay, "jitter": jitter}
     settings |= {"as_frequent": True} if as_frequent else {}
-    return replace(_plan(samples, index, seed, settings), move=_wandering(steps, jitter, rng))
+    return replace(_plan(samples, index, seed, settings), move=_random_walk(steps, jitter, rng))
 
 
 def in_order(
@@ -98,7 +98,7 @@ def in_order(
 ) -> Plan:
     """Every sample once, as recorded: windows of a recording, rows of a gas batch.
 
-    `shifted` marks natural drift, or faults that are already in the samples.
+    `shifted` marks natural drift or faults already in the samples.
     """
     plan = _plan(samples, np.arange(len(samples)), 0, {"kind": "in_order"})
     begins = np.unique(np.asarray([0, *starts], np.int64))
@@ -108,7 +108,7 @@ def in_order(
 
 
 def by_speaker(samples: Samples, seed: int) -> Plan:
-    """Every clip once, speaker after speaker, each one's words in runs; both in seeded order."""
+    """Every clip once, speaker by speaker and word by word, both in seeded order."""
     rng = np.random.default_rng([seed, 2])
     speakers = int(samples.group.max()) + 1
     turn = rng.permutation(speakers)[samples.group]
@@ -117,10 +117,10 @@ def by_speaker(samples: Samples, seed: int) -> Plan:
     return _plan(samples, index, seed, {"kind": "by_speaker"})
 
 
-def laid(plan: Plan, segments: Sequence[Segment], starts: Sequence[int] = (0,)) -> Plan:
-    """The plan with these segments laid over it, one after the other; history begins at `starts`.
+def with_segments(plan: Plan, segments: Sequence[Segment], starts: Sequence[int] = (0,)) -> Plan:
+    """Apply consecutive segments to the plan; the monitor's history restarts at `starts`.
 
-    A segment is an episode, or CLEAN, and its steps.
+    A segment is an episode, or CLEAN, and its number of steps.
     """
     steps = sum(length for _, length in segments)
     if steps != len(plan):
@@ -129,7 +129,7 @@ def laid(plan: Plan, segments: Sequence[Segment], starts: Sequence[int] = (0,)) 
     lengths = [length for _, length in segments]
     which = [names.index(name) if level else NONE for (name, level), _ in segments]
     severity = np.repeat([level for (_, level), _ in segments], lengths)
-    told = {"segments": [[name, level, length] for (name, level), length in segments]}
+    listed = [[name, level, length] for (name, level), length in segments]
     return replace(
         plan,
         corruption=np.repeat(which, lengths).astype(np.int64),
@@ -137,14 +137,14 @@ def laid(plan: Plan, segments: Sequence[Segment], starts: Sequence[int] = (0,)) 
         shifted=plan.shifted | (severity > 0),
         starts=np.array(starts, np.int64),
         corruptions=names,
-        settings=plan.settings | told | {"starts": list(starts)},
+        settings=plan.settings | {"segments": listed, "starts": list(starts)},
     )
 
 
-def followed(plan: Plan, other: Plan, offset: int) -> Plan:
-    """A natural shift: the plan, then another of clean samples, all of them marked as shifted.
+def followed_by(plan: Plan, other: Plan, offset: int) -> Plan:
+    """A natural shift: the plan, then another plan of clean samples, all marked as shifted.
 
-    The samples are `joined`, so the other's index begins at `offset`, the number of the first's.
+    Both index into `joined` samples: the other's begin at `offset`, the number of the first's.
     """
     if other.corruptions:
         raise ValueError(f"the plan that follows must be clean, got {other.corruptions}")
@@ -161,7 +161,7 @@ def followed(plan: Plan, other: Plan, offset: int) -> Plan:
     )
 
 
-def rendered(plan: Plan, samples: Samples, suite: Suite, begin: int, end: int) -> Array:
+def render(plan: Plan, samples: Samples, suite: Suite, begin: int, end: int) -> Array:
     """The inputs of steps begin..end-1, moved and corrupted."""
     blocks = [
         _block(plan, samples, suite, number) for number in range(begin // BLOCK, -(-end // BLOCK))
@@ -171,7 +171,7 @@ def rendered(plan: Plan, samples: Samples, suite: Suite, begin: int, end: int) -
 
 
 def as_stream(plan: Plan, samples: Samples, outputs: dict[str, Array]) -> Stream:
-    """The network's outputs on the plan's steps as a stream: "logits" and, if there, "features"."""
+    """Outputs on the plan's steps as a stream: "logits" and, if present, "features"."""
     return Stream(
         outputs["logits"],
         outputs.get("features"),
@@ -197,8 +197,8 @@ def _plan(samples: Samples, index: Ints, seed: int, settings: dict[str, Any]) ->
     )
 
 
-def _endless(rows: Ints, count: int, rng: np.random.Generator) -> Ints:
-    """So many rows: all of them in random order, then again in another."""
+def _repeat_passes(rows: Ints, count: int, rng: np.random.Generator) -> Ints:
+    """`count` rows: all rows in random order, then all again in another."""
     passes = -(-count // len(rows))
     return np.concatenate([rng.permutation(rows) for _ in range(max(passes, 1))])[:count]
 
@@ -211,20 +211,20 @@ def _chain(
     *,
     as_frequent: bool,
 ) -> Ints:
-    """The place of each step's label among the labels; a new one where it is fresh."""
+    """Each step's label as its position in `labels`; a new one where `fresh`."""
     if as_frequent:
         shares = np.array([(y == label).mean() for label in labels])
-        drawn = rng.choice(len(labels), len(fresh), p=shares)
-        began = np.maximum.accumulate(np.where(fresh, np.arange(len(fresh)), 0))
-        found: Ints = drawn[began]
-        return found
+        draws = rng.choice(len(labels), len(fresh), p=shares)
+        last_fresh = np.maximum.accumulate(np.where(fresh, np.arange(len(fresh)), 0))
+        repeated: Ints = draws[last_fresh]
+        return repeated
     jump = np.where(fresh, rng.integers(1, max(len(labels), 2), len(fresh)), 0)
-    turned: Ints = (rng.integers(len(labels)) + np.cumsum(jump)) % len(labels)
-    return turned
+    chain: Ints = (rng.integers(len(labels)) + np.cumsum(jump)) % len(labels)
+    return chain
 
 
-def _wandering(steps: int, reach: int, rng: np.random.Generator) -> NDArray[np.int8]:
-    """A random walk in two directions, folded back at ± reach."""
+def _random_walk(steps: int, reach: int, rng: np.random.Generator) -> NDArray[np.int8]:
+    """A random walk in two dimensions, reflected at ± reach."""
     if reach == 0:
         return np.zeros((steps, 2), np.int8)
     walk = np.cumsum(rng.integers(-1, 2, (steps, 2)), axis=0)
@@ -234,7 +234,7 @@ def _wandering(steps: int, reach: int, rng: np.random.Generator) -> NDArray[np.i
 
 def _block(plan: Plan, samples: Samples, suite: Suite, number: int) -> Array:
     steps = slice(number * BLOCK, (number + 1) * BLOCK)
-    x = _moved(samples.x[plan.index[steps]], plan.move[steps])
+    x = _translate(samples.x[plan.index[steps]], plan.move[steps])
     kinds = np.stack([plan.corruption[steps], plan.severity[steps]], axis=1)
     for which, level in np.unique(kinds[kinds[:, 1] > 0], axis=0).tolist():
         at = (kinds == (which, level)).all(axis=1)
@@ -243,8 +243,8 @@ def _block(plan: Plan, samples: Samples, suite: Suite, number: int) -> Array:
     return x
 
 
-def _moved(x: Array, move: NDArray[np.int8]) -> Array:
-    """Images shifted by whole pixels, what comes in mirrored at the edge; always a copy."""
+def _translate(x: Array, move: NDArray[np.int8]) -> Array:
+    """Images translated by whole pixels with mirrored edges; always a copy."""
     if not move.any():
         return x.copy()
     reach = int(np.abs(move).max())
@@ -253,5 +253,5 @@ def _moved(x: Array, move: NDArray[np.int8]) -> Array:
     image = np.arange(len(x))[:, None, None]
     row = (reach - move[:, :1] + np.arange(x.shape[1]))[:, :, None]
     column = (reach - move[:, 1:] + np.arange(x.shape[2]))[:, None, :]
-    moved: Array = wide[image, row, column]
-    return moved
+    translated: Array = wide[image, row, column]
+    return translated

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Thirteen corruptions of one-second clips at 16 kHz: twelve by audiomentations, reverb our own.
 
-Clips are int16 or float32 within ±1, shape (n, samples). Parameters are fixed by severity; what
-remains random (noise, directions, places) comes from the rng.
+Clips are int16 or float32 within ±1, shape (n, samples). Parameters are fixed by severity; noise,
+directions and positions come from the rng.
 """
 
 import random
@@ -35,26 +35,26 @@ QUIETER_DB = (6.0, 12.0, 20.0, 30.0, 40.0)
 REVERB_S = (0.15, 0.3, 0.5, 0.8, 1.2)  # time in which the sound falls by 60 dB
 WET = (0.3, 0.45, 0.6, 0.75, 0.9)  # share of the reverberated sound
 
-# A moved wave differs from itself as much as from any other: these grow in loudness over time.
+# A shifted wave differs from itself as much as from any other: these are compared by loudness.
 GROWS_IN_LOUDNESS = frozenset({"pitch_shift", "time_stretch"})
 
 
 @contextmanager
 def _global_states(rng: Generator) -> Iterator[None]:
-    """Let the library draw from the two global states, seeded by the rng, then put them back."""
-    kept_random, kept_numpy = random.getstate(), np.random.get_state()
+    """Seed the two global random states from the rng, and restore them afterwards."""
+    random_state, numpy_state = random.getstate(), np.random.get_state()
     seed = int(rng.integers(2**32))
     random.seed(seed)
     np.random.seed(seed)
     try:
         yield
     finally:
-        random.setstate(kept_random)
-        np.random.set_state(kept_numpy)
+        random.setstate(random_state)
+        np.random.set_state(numpy_state)
 
 
 def on_clips(change: Callable[[Floats, int, Generator], Array]) -> Corruption:
-    """A corruption of a batch from a change of one float32 clip."""
+    """Make a corruption of a batch from a change of one float32 clip."""
 
     def corruption(batch: Array, severity: int, rng: Generator) -> Array:
         if batch.ndim != 2 or batch.dtype not in (np.int16, np.float32):
@@ -86,12 +86,12 @@ def by_library(name: str, **options: tuple[Any, ...]) -> Corruption:
 
 
 def between(values: tuple[Any, ...], name: str) -> dict[str, tuple[Any, ...]]:
-    """The options min_name and max_name, both at the same value: nothing left to chance."""
+    """The options min_name and max_name, both at the same value, so that nothing is random."""
     return {f"min_{name}": values, f"max_{name}": values}
 
 
 def pitch_shift(clip: Floats, severity: int, rng: Generator) -> Array:
-    """Up or down, the length kept."""
+    """Pitch up or down at the same length."""
     from audiomentations import PitchShift
 
     move = SEMITONES[severity - 1] * rng.choice([-1, 1])
@@ -100,7 +100,7 @@ def pitch_shift(clip: Floats, severity: int, rng: Generator) -> Array:
 
 
 def bit_crush(clip: Floats, severity: int, _rng: Generator) -> Array:
-    """So few bits for the clip's own range, as behind an automatic gain."""
+    """Few bits for the clip's own range, as after an automatic gain."""
     from audiomentations import BitCrush
 
     peak = max(float(np.abs(clip).max()), 1e-9)
@@ -110,7 +110,7 @@ def bit_crush(clip: Floats, severity: int, _rng: Generator) -> Array:
 
 
 def reverb(clip: Floats, severity: int, rng: Generator) -> Array:
-    """A room: white noise that dies away, convolved with the clip; loudness kept."""
+    """A room: decaying white noise convolved with the clip, at the same loudness."""
     from scipy.signal import fftconvolve
 
     fall_s = REVERB_S[severity - 1]

@@ -15,12 +15,12 @@ def gaussian(x: Array, sigma: float) -> Array:
 
 
 def glass(x: Floats, sigma: float, reach: int, rounds: int, rng: Generator, *, grey: bool) -> Array:
-    """Blur, let neighbouring pixels change places, blur again.
+    """Blur, swap neighbouring pixels, blur again.
 
     As published: on grey images half of the pixels swap with a neighbour; on colour images each
-    pixel takes its neighbour's colour and gives none back, for a swap of two views only copies.
+    pixel copies its neighbour's colour, because the published swap of two views only copies.
     """
-    seen = np.floor(gaussian(x, sigma) * 255) / 255
+    blurred = np.floor(gaussian(x, sigma) * 255) / 255
     n, side = len(x), x.shape[1]
     image = np.arange(n)
     for _ in range(rounds):
@@ -30,15 +30,15 @@ def glass(x: Floats, sigma: float, reach: int, rounds: int, rng: Generator, *, g
                 if grey:
                     move *= rng.integers(0, 2, n)
                 other = (image, row + move[0], column + move[1])
-                here = seen[:, row, column].copy()
-                seen[:, row, column] = seen[other]
+                here = blurred[:, row, column].copy()
+                blurred[:, row, column] = blurred[other]
                 if grey:
-                    seen[other] = here
-    return gaussian(seen, sigma)
+                    blurred[other] = here
+    return gaussian(blurred, sigma)
 
 
 def motion(x: Array, radius: int, sigma: float, degrees: Array) -> Array:
-    """A trail to one side, half a Gaussian of 2 radius + 1 pixels, in each image's own direction.
+    """A one-sided trail, half a Gaussian of 2 radius + 1 pixels, in a direction per image.
 
     This is ImageMagick's motion blur, which the published sets use: offsets rounded to whole
     pixels, edges repeated.
@@ -80,13 +80,13 @@ def magnified(x: Array, factor: float) -> Array:
 
 def _enlarging(side: int, factor: float) -> Array:
     """Weights (side, side) from source to target pixels along one axis."""
-    kept = int(np.ceil(side / factor))
-    large = round(kept * factor)
-    source = (np.arange(side) + (large - side) // 2) * (kept - 1) / (large - 1)
-    tents = np.maximum(1 - np.abs(source[:, None] - np.arange(kept)), 0)
+    middle = int(np.ceil(side / factor))
+    large = round(middle * factor)
+    source = (np.arange(side) + (large - side) // 2) * (middle - 1) / (large - 1)
+    tents = np.maximum(1 - np.abs(source[:, None] - np.arange(middle)), 0)
     weights = np.zeros((side, side))
-    top = (side - kept) // 2
-    weights[:, top : top + kept] = tents
+    top = (side - middle) // 2
+    weights[:, top : top + middle] = tents
     return weights
 
 

@@ -68,7 +68,7 @@ NOT_MONOTONE = {
 
 @cache
 def photographs() -> list[Bytes]:
-    """The photographs of frost, read once."""
+    """The photographs of frost, loaded once."""
     return frost_photographs.load()
 
 
@@ -87,7 +87,7 @@ def spatter(x: Floats, severity: int, rng: Generator) -> Array:
 
 
 def contrast(x: Floats, severity: int, _rng: Generator) -> Array:
-    """Values drawn towards each channel's mean."""
+    """Values moved towards each channel's mean."""
     mean = x.mean(axis=(1, 2), keepdims=True)
     changed: Array = (x - mean) * CONTRAST[severity - 1] + mean
     return changed
@@ -113,7 +113,7 @@ def _hsv(x: Floats, channel: int, factor: float, more: float) -> Array:
 
 
 def jpeg(x: Floats, severity: int, _rng: Generator) -> Array:
-    """Saved and read again as JPEG of this quality."""
+    """Compressed as JPEG of this quality."""
     from PIL import Image
 
     out = np.empty_like(x)
@@ -126,7 +126,7 @@ def jpeg(x: Floats, severity: int, _rng: Generator) -> Array:
 
 
 def pixelate(x: Floats, severity: int, _rng: Generator) -> Array:
-    """Made smaller and large again with a box filter."""
+    """Downscaled and upscaled with a box filter."""
     from PIL import Image
 
     small = int(SIDE * PIXELATE[severity - 1])

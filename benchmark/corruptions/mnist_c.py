@@ -62,19 +62,19 @@ def shear(x: Floats, severity: int, rng: Generator) -> Array:
 
 
 def rotate(x: Floats, severity: int, rng: Generator) -> Array:
-    """Turned to the left or to the right."""
+    """Rotated to the left or to the right."""
     angle = ROTATE[severity - 1] * rng.choice([-1, 1], len(x))
     return mapped(x, [[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
 
 
 def scale(x: Floats, severity: int, _rng: Generator) -> Array:
-    """Made smaller."""
+    """Scaled down."""
     factor = np.full(len(x), 1 / SCALE[severity - 1])
     return mapped(x, [[factor, 0 * factor], [0 * factor, factor]])
 
 
 def translate(x: Floats, severity: int, rng: Generator) -> Array:
-    """Moved along a diagonal."""
+    """Shifted along a diagonal."""
     one = np.ones(len(x))
     move = TRANSLATE[severity - 1] * rng.choice([-1, 1], (2, len(x)))
     return mapped(x, [[one, 0 * one], [0 * one, one]], move)

@@ -18,12 +18,12 @@ def speckle(x: Floats, sigma: float, rng: Generator) -> Array:
 
 
 def shot(x: Floats, photons: float, rng: Generator) -> Array:
-    """Poisson counts of so many photons at full brightness."""
+    """Poisson noise with `photons` counts at full brightness."""
     return rng.poisson(x * photons) / photons
 
 
 def impulse(x: Floats, amount: float, rng: Generator) -> Array:
-    """Salt and pepper, half and half, on this share of the values."""
+    """Salt and pepper, half each, on this share of the values."""
     hit = rng.random(x.shape, np.float32) < amount
     salt = rng.random(x.shape, np.float32) < 0.5
     return np.where(hit, salt, x)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every corruption is: (batch, severity 1..5, rng) to a batch of the same type and shape."""
+"""The interface: (batch, severity 1..5, rng) to a batch of the same type and shape."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,7 +15,7 @@ Corruption = Callable[[Array, int, Generator], Array]
 Suite = Mapping[str, Corruption]
 
 SEVERITIES = (1, 2, 3, 4, 5)
-CHUNK = 512  # images worked on at once, which bounds the memory
+CHUNK = 512  # images processed at once, which bounds the memory
 
 
 def apply(suite: Suite, name: str, batch: Array, severity: int, rng: Generator) -> Array:
@@ -28,10 +28,10 @@ def apply(suite: Suite, name: str, batch: Array, severity: int, rng: Generator) 
 
 
 def on_bytes(change: Callable[[Floats, int, Generator], Array]) -> Corruption:
-    """A corruption of uint8 images from a change of float32 images (n, height, width, channels).
+    """Make a corruption of uint8 images from a change of float32 (n, height, width, channels).
 
-    The change sees values in 0..1; what it returns is clipped to them and, as the published
-    sets are, truncated to bytes. Grey-scale images (n, height, width) get one channel meanwhile.
+    The change gets values in 0..1; its result is clipped to 0..1 and, like the published sets,
+    truncated to bytes. Grey-scale images (n, height, width) get one channel.
     """
 
     def corruption(batch: Array, severity: int, rng: Generator) -> Bytes:
@@ -42,7 +42,7 @@ def on_bytes(change: Callable[[Floats, int, Generator], Array]) -> Corruption:
             part = batch[begin : begin + CHUNK]
             unit = part.reshape(*part.shape[:3], -1).astype(np.float32) / np.float32(255)
             changed = np.clip(change(unit, severity, rng), 0, 1) * 255
-            # A hair above, so that a value that was not changed is not truncated to the one below.
+            # A small offset, so that an unchanged value is not truncated to the one below.
             out[begin : begin + CHUNK] = (changed + 1e-3).astype(np.uint8).reshape(part.shape)
         return out
 

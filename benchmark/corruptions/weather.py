@@ -42,7 +42,7 @@ def fractal(n: int, size: int, decay: float, rng: Generator) -> Array:
 
 
 def fog(x: Floats, weight: float, decay: float, size: int, rng: Generator) -> Array:
-    """A fractal laid over the image, its corner of the field; brightness scaled back."""
+    """The corner of a fractal field added to the image, brightness scaled back."""
     side = x.shape[1]
     fields = [
         fractal(min(FIELDS_AT_ONCE, len(x) - begin), size, decay, rng)[:, :side, :side]
@@ -69,10 +69,10 @@ def frost(
 
 
 def snow(x: Floats, c: tuple[float, ...], rng: Generator) -> Array:
-    """Flakes with a trail, and a paler scene.
+    """Flakes with a trail, and a paler image.
 
     c: mean and spread of the flakes' field, enlargement, threshold, radius and sigma of the
-    trail, share of the scene that keeps its colour.
+    trail, share of the image that keeps its colour.
     """
     field = rng.normal(c[0], c[1], (*x.shape[:3], 1))
     flakes = blur.magnified(field, c[2])
@@ -108,7 +108,7 @@ def water(x: Floats, drops: Array, strength: float) -> Array:
     """
     wet = drops > 0
     edge = wet & ~ndimage.binary_erosion(wet, np.ones((1, 3, 3)), border_value=1)
-    # Images are a long way from each other, so one transform of the stack serves them all.
+    # A large distance between images, so that one transform handles the whole stack.
     distance = ndimage.distance_transform_edt(~edge, sampling=(1e6, 1, 1))
     distance = ndimage.uniform_filter(np.minimum(distance, 20), (0, 3, 3), mode="mirror")
     emboss = np.array([[[-2, -1, 0], [-1, 1, 1], [0, 1, 2]]])
@@ -121,7 +121,7 @@ def water(x: Floats, drops: Array, strength: float) -> Array:
 
 
 def _equalised(images: Bytes) -> Array:
-    """Each image's histogram made even, 0..255."""
+    """Histogram equalisation of each image, 0..255."""
     n, pixels = len(images), images[0].size
     place = np.arange(n)[:, None] * 256 + images.reshape(n, -1)
     count = np.bincount(place.ravel(), minlength=n * 256).reshape(n, 256).cumsum(axis=1)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets: found in `$TCUQ_DATA` or the cache, checked against the manifest, split by rule."""
+"""Data sets from `$TCUQ_DATA` or the cache, checked against the manifest and split."""

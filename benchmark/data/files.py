@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a data set's files are, and whether they are the ones the manifest names.
+"""The location of a data set's files, and their check against the manifest.
 
-`$TCUQ_DATA/<folder>` is looked at first, then `<cache>/data/<folder>`. Size and SHA-256 of every
-file are checked whenever it is opened, so no loader ever parses bytes that nobody has seen.
+`$TCUQ_DATA/<folder>` is searched first, then `<cache>/data/<folder>`. Size and SHA-256 of every
+file are checked before it is opened, so no loader parses unknown bytes.
 """
 
 import hashlib
@@ -19,16 +19,16 @@ from benchmark.atomic import cache_root
 
 
 class DataMissingError(FileNotFoundError):
-    """A data set is in none of the places where it is looked for."""
+    """A data set is in none of the searched folders."""
 
 
 class DataDamagedError(ValueError):
-    """A file is there but is not the one that the manifest names."""
+    """A file exists but is not the one in the manifest."""
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file: its exact size and hash, and its name inside the package that carries it."""
+    """One file: its exact size and hash, and its name inside the package."""
 
     name: str
     size_bytes: int
@@ -38,7 +38,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """What carries a data set in a package registry: npm, pip or apt, and the package's name."""
+    """The registry package that contains a data set: client (npm, pip or apt) and name."""
 
     client: str
     name: str
@@ -63,10 +63,10 @@ class Source:
 
     @property
     def remedy(self) -> str:
-        """What a person can do to have this data set."""
+        """How to get this data set."""
         if self.package:
             return f"get it with  python -m benchmark.data fetch {self.name}"
-        return f"no registry carries it: put its files into $TCUQ_DATA/{self.folder}"
+        return f"not in any registry: put its files into $TCUQ_DATA/{self.folder}"
 
 
 @cache
@@ -86,14 +86,14 @@ def _source(name: str, entry: dict[str, Any]) -> Source:
 
 
 def folders(source: Source) -> list[Path]:
-    """The places where a data set is looked for, in order."""
-    given = os.environ.get("TCUQ_DATA")
-    roots = ([Path(given)] if given else []) + [cache_root() / "data"]
+    """The folders searched for a data set, in order."""
+    configured = os.environ.get("TCUQ_DATA")
+    roots = ([Path(configured)] if configured else []) + [cache_root() / "data"]
     return [root / source.folder for root in roots]
 
 
 def is_present(name: str) -> bool:
-    """Whether one of the places holds every file of the set; says nothing about their content."""
+    """Whether one of the folders has every file of the set; their content is not checked."""
     source = manifest()[name]
     return any(_complete(folder, source) for folder in folders(source))
 
@@ -104,15 +104,15 @@ def _complete(folder: Path, source: Source) -> bool:
 
 def checked_files(source: Source) -> dict[str, Path]:
     """The paths of a data set's files by name, each checked against the manifest."""
-    looked = folders(source)
-    found = next((folder for folder in looked if _complete(folder, source)), None)
-    if found is None:
-        places = " and ".join(str(folder) for folder in looked)
+    searched = folders(source)
+    complete = next((folder for folder in searched if _complete(folder, source)), None)
+    if complete is None:
+        places = " and ".join(str(folder) for folder in searched)
         hint = "" if os.environ.get("TCUQ_DATA") else " ($TCUQ_DATA is not set)"
         raise DataMissingError(
-            f"the data set {source.name} was looked for in {places}{hint}: {source.remedy}"
+            f"data set {source.name} not found in {places}{hint}: {source.remedy}"
         )
-    paths = {file.name: found / file.name for file in source.files}
+    paths = {file.name: complete / file.name for file in source.files}
     for file in source.files:
         check(paths[file.name], file, source.remedy)
     return paths
@@ -124,6 +124,6 @@ def check(path: Path, file: File, remedy: str) -> None:
     if size != file.size_bytes:
         raise DataDamagedError(f"{path} must have {file.size_bytes} bytes, got {size}: {remedy}")
     with path.open("rb") as opened:
-        found = hashlib.file_digest(opened, "sha256").hexdigest()
-    if found != file.sha256:
-        raise DataDamagedError(f"{path} must have SHA-256 {file.sha256}, got {found}: {remedy}")
+        digest = hashlib.file_digest(opened, "sha256").hexdigest()
+    if digest != file.sha256:
+        raise DataDamagedError(f"{path} must have SHA-256 {file.sha256}, got {digest}: {remedy}")

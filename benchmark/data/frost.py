@@ -17,7 +17,7 @@ def load() -> list[NDArray[np.uint8]]:
     pictures = []
     for path in checked_files(manifest()[NAME]).values():
         with Image.open(path, formats=["PNG", "JPEG"]) as picture:
-            # Linear interpolation at a fifth, with no smoothing before it, meets every fifth pixel.
+            # Linear interpolation to a fifth without smoothing takes every fifth pixel.
             every = slice(SHRINK // 2, None, SHRINK)
             pictures.append(np.asarray(picture.convert("RGB"))[every, every])
     return pictures

@@ -4,12 +4,12 @@
 import numpy as np
 
 from benchmark.data.files import checked_files, manifest
-from benchmark.data.samples import PARTS, Ints, Part, Samples, dealt, shares_of
+from benchmark.data.samples import PARTS, Ints, Part, Samples, part_sizes, random_split
 
 NAME = "gas_drift"
 CLASSES = ("ethanol", "ethylene", "ammonia", "acetaldehyde", "acetone", "toluene")
 BATCHES = (1, 2, 3, 4, 5, 6, 8, 9)
-# Months 1-10 are in distribution; block by block of neighbouring rows they go to all four parts.
+# Months 1-10 are in distribution; blocks of neighbouring rows are split over all four parts.
 FIRST_BATCHES, BLOCK = (1, 2), 8
 BLOCKS: dict[Part, float] = {
     "train": 0.5, "calibration": 0.25, "development": 0.1, "test": 0.15,
@@ -37,12 +37,12 @@ def load() -> dict[Part, Samples]:
 
 
 def part_of_each(batch: Ints) -> Ints:
-    """The part of each row, as its place in PARTS."""
+    """The part of each row, as its index in PARTS."""
     early = np.flatnonzero(np.isin(batch, FIRST_BATCHES))
     blocks = -(-len(early) // BLOCK)
     owner_of_block = np.empty(blocks, np.int64)
     for part, piece in zip(
-        BLOCKS, dealt(blocks, [*shares_of(blocks, BLOCKS).values()]), strict=True
+        BLOCKS, random_split(blocks, [*part_sizes(blocks, BLOCKS).values()]), strict=True
     ):
         owner_of_block[piece] = PARTS.index(part)
     owner = np.empty(len(batch), np.int64)

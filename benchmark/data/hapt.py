@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 
 from benchmark.data.files import checked_files, manifest
-from benchmark.data.samples import Part, Recording, groups_dealt
+from benchmark.data.samples import Part, Recording, group_split
 
 NAME = "hapt"
 CLASSES = (
     "walking", "walking_upstairs", "walking_downstairs",
     "sitting", "standing", "laying", "transition",
 )  # fmt: skip
-# The users of each part are those of the streams in the box (examples/hapt).
+# The users of each part are those of the bundled streams (examples/hapt).
 USERS: dict[Part, int] = {"train": 12, "development": 3, "calibration": 10, "test": 5}
 
 
@@ -22,7 +22,7 @@ def load() -> dict[Part, tuple[Recording, ...]]:
     """Whole recordings in experiment order; the six postural transitions are one class."""
     (path,) = checked_files(manifest()[NAME]).values()
     recordings = _recordings(path)
-    rows = groups_dealt(np.array([r.person for r in recordings]), USERS)
+    rows = group_split(np.array([r.person for r in recordings]), USERS)
     return {part: tuple(recordings[i] for i in chosen) for part, chosen in rows.items()}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Image sets: LeCun's idx files read, and the rule by which official image sets are dealt."""
+"""Image sets: a reader of LeCun's idx files, and how official image sets are split."""
 
 import gzip
 from pathlib import Path
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.data.files import DataDamagedError
-from benchmark.data.samples import Array, Ints, Part, Samples, dealt
+from benchmark.data.samples import Array, Ints, Part, Samples, random_split
 
 UNSIGNED_BYTE = 8
 MAX_BYTES = 64_000_000  # an uncompressed idx file of 60,000 images has 47 MB
@@ -33,26 +33,26 @@ def image_parts(
     classes: tuple[str, ...],
     calibration: int,
 ) -> dict[Part, Samples]:
-    """Deal the official training and test images into the four parts.
+    """Split the official training and test images into the four parts.
 
-    So many `calibration` images leave the official training set; the official test set is cut in
-    halves, development and test. With `calibration` 0 (a network trained by others on the whole
-    training set) half of the development half becomes the calibration part instead.
+    `calibration` images are taken from the official training set; the official test set is halved
+    into development and test. With `calibration` 0 (for a network trained elsewhere on the whole
+    training set) half of the development half becomes the calibration part.
     """
     (train_x, train_y), (test_x, test_y) = official
     n, m = len(train_y), len(test_y)
     x, y = np.concatenate([train_x, test_x]), np.concatenate([train_y, test_y]).astype(np.int64)
     everything = Samples(x, y, np.arange(n + m), np.arange(n + m), classes)
-    train, held = dealt(n, [n - calibration, calibration])
-    development, test = (n + half for half in dealt(m, [m - m // 2, m // 2]))
+    train, held_out = random_split(n, [n - calibration, calibration])
+    development, test = (n + half for half in random_split(m, [m - m // 2, m // 2]))
     if calibration == 0:
-        held, development = _halves(development)
+        held_out, development = _halves(development)
     rows: dict[Part, Ints] = {
-        "train": train, "calibration": held, "development": development, "test": test,
+        "train": train, "calibration": held_out, "development": development, "test": test,
     }  # fmt: skip
     return {part: everything.take(chosen) for part, chosen in rows.items()}
 
 
 def _halves(rows: Ints) -> tuple[Ints, Ints]:
-    first, second = dealt(len(rows), [len(rows) // 2, len(rows) - len(rows) // 2])
+    first, second = random_split(len(rows), [len(rows) // 2, len(rows) - len(rows) // 2])
     return rows[first], rows[second]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What loaders return: samples or recordings, dealt into four parts that share nothing.
+"""What loaders return: samples or recordings, split into four disjoint parts.
 
 train: for the network. calibration: in distribution, never trained on, labels unused.
-development: for choices. test: looked at once, after every choice is frozen.
+development: for choices. test: used once, after every choice is frozen.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 Part = Literal["train", "calibration", "development", "test"]
 PARTS: tuple[Part, ...] = ("train", "calibration", "development", "test")
-SPLIT_SEED = 0  # part of every rule; changing it would move test samples into training
+SPLIT_SEED = 0  # changing it would move test samples into training
 
 Array = NDArray[Any]
 Ints = NDArray[np.int64]
@@ -25,7 +25,7 @@ Ints = NDArray[np.int64]
 class Samples:
     """Inputs (n, ...), labels (n,) and each sample's group: its person, speaker or batch.
 
-    `row` is the place in the data set as published: two parts that share no row share no sample.
+    `row` is the position in the published data set: parts that share no row share no sample.
     """
 
     x: Array
@@ -39,7 +39,7 @@ class Samples:
 
     @property
     def sha256(self) -> str:
-        """Hash of inputs and labels: the identity of these very samples."""
+        """Hash of inputs and labels: the identity of these samples."""
         digest = hashlib.sha256()
         for column in (self.x, self.y):
             digest.update(f"{column.dtype.str}{column.shape}".encode())
@@ -57,7 +57,7 @@ class Recording:
     """One continuous inertial recording.
 
     `signal` is float32 (n, 6): acceleration in g, then angular rate in rad/s, at 50 Hz.
-    `label` is int64 (n,), -1 where nobody labelled.
+    `label` is int64 (n,), -1 where there is none.
     """
 
     name: str
@@ -67,9 +67,9 @@ class Recording:
 
 
 def joined(first: Samples, then: Samples) -> Samples:
-    """Two sets as one, groups and rows of the second after the first's; labels as they are.
+    """Two sets as one; groups and rows of the second are numbered after the first's.
 
-    The second may be out of distribution: then its labels mean nothing to the first's network.
+    The second may be out of distribution: its labels are then not classes of the first.
     """
     return Samples(
         np.concatenate([first.x, then.x]),
@@ -80,25 +80,25 @@ def joined(first: Samples, then: Samples) -> Samples:
     )
 
 
-def dealt(n: int, shares: Sequence[int], seed: int = SPLIT_SEED) -> list[Ints]:
-    """0..n-1 in a seeded order, cut into pieces of these sizes; each piece sorted again."""
-    if sum(shares) != n:
-        raise ValueError(f"shares must sum to {n}, got {sum(shares)}")
+def random_split(n: int, sizes: Sequence[int], seed: int = SPLIT_SEED) -> list[Ints]:
+    """0..n-1 in a seeded random order, cut into pieces of these sizes; each piece sorted."""
+    if sum(sizes) != n:
+        raise ValueError(f"sizes must sum to {n}, got {sum(sizes)}")
     order = np.random.default_rng(seed).permutation(n)
-    return [np.sort(piece) for piece in np.split(order, np.cumsum(shares)[:-1])]
+    return [np.sort(piece) for piece in np.split(order, np.cumsum(sizes)[:-1])]
 
 
-def groups_dealt(group: Array, shares: dict[Part, int], seed: int = SPLIT_SEED) -> dict[Part, Ints]:
-    """Which rows each part gets when whole groups are dealt, so many groups a part."""
-    known = np.unique(group)
-    pieces = dealt(len(known), list(shares.values()), seed)
+def group_split(group: Array, sizes: dict[Part, int], seed: int = SPLIT_SEED) -> dict[Part, Ints]:
+    """The rows of each part when whole groups are split, `sizes` groups per part."""
+    groups = np.unique(group)
+    pieces = random_split(len(groups), list(sizes.values()), seed)
     return {
-        part: np.flatnonzero(np.isin(group, known[piece]))
-        for part, piece in zip(shares, pieces, strict=True)
+        part: np.flatnonzero(np.isin(group, groups[piece]))
+        for part, piece in zip(sizes, pieces, strict=True)
     }
 
 
-def shares_of(n: int, fractions: dict[Part, float]) -> dict[Part, int]:
-    """Whole numbers near these fractions of n that sum to n."""
+def part_sizes(n: int, fractions: dict[Part, float]) -> dict[Part, int]:
+    """Whole numbers close to these fractions of n that sum to n."""
     edges = np.rint(np.cumsum([0.0, *fractions.values()]) * n).astype(int)
     return dict(zip(fractions, np.diff(edges).tolist(), strict=True))

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from benchmark.data.clips import in_table_order, read_table
 from benchmark.data.files import checked_files, manifest
-from benchmark.data.samples import Part, Samples, groups_dealt, shares_of
+from benchmark.data.samples import Part, Samples, group_split, part_sizes
 
 NAME = "speech_commands"
 # Twelve words have 275 clips or more; of each other word there are ten.
@@ -27,25 +27,25 @@ SPEAKERS: dict[Part, float] = {
 def load() -> dict[Part, Samples]:
     """Int16 (n, 16000) and labels 0..29 in WORDS + RARE; no speaker in two parts.
 
-    The group is the speaker's place among the 586 sorted ids, 50 / 20 / 10 / 20 % of them a part.
+    The group is the speaker's index among the 586 sorted ids; parts have 50 / 20 / 10 / 20 %.
     """
     everything = _everything()
-    shares = shares_of(len(np.unique(everything.group)), SPEAKERS)
-    rows = groups_dealt(everything.group, shares)
+    shares = part_sizes(len(np.unique(everything.group)), SPEAKERS)
+    rows = group_split(everything.group, shares)
     return {part: everything.take(chosen) for part, chosen in rows.items()}
 
 
 def only(samples: Samples, words: tuple[str, ...]) -> Samples:
-    """The samples of these words, labelled by their place among them (for digits: the digit)."""
-    place = np.full(len(samples.classes), -1)
+    """The samples of these words, labelled by their index in `words` (for digits: the digit)."""
+    index = np.full(len(samples.classes), -1)
     for label, word in enumerate(words):
-        place[samples.classes.index(word)] = label
-    kept = samples.take(place[samples.y] >= 0)
-    return Samples(kept.x, place[kept.y], kept.group, kept.row, words)
+        index[samples.classes.index(word)] = label
+    chosen = samples.take(index[samples.y] >= 0)
+    return Samples(chosen.x, index[chosen.y], chosen.group, chosen.row, words)
 
 
 def official_split() -> NDArray[np.str_]:
-    """The official part of each row: what a network trained by others has seen in training."""
+    """The official part of each row, which a network trained elsewhere followed."""
     table = read_table(checked_files(manifest()[NAME])["index.csv"])
     return np.array([row["official_split"] for row in table])
 

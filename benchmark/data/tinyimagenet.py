@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmark.data.files import checked_files, manifest
-from benchmark.data.samples import Part, Samples, dealt
+from benchmark.data.samples import Part, Samples, random_split
 
 NAME = "tinyimagenet"
 SIDE = 64
@@ -15,16 +15,16 @@ MAX_MEMBER_BYTES = 100_000
 
 
 def load(side: int = 32) -> dict[Part, Samples]:
-    """Uint8 (1000, side, side, 3) RGB in two halves, development and test, by a seeded order.
+    """Uint8 (1000, side, side, 3) RGB in two random halves, development and test.
 
-    Labels are the place of the WordNet id among the 200 sorted; grey-scale images become RGB.
+    Labels are the index of the WordNet id among the 200 sorted; grey-scale images become RGB.
     """
     (path,) = checked_files(manifest()[NAME]).values()
     names, images = _images(path, side)
     classes, y = np.unique([name.split("/")[0] for name in names], return_inverse=True)
     rows = np.arange(len(y))
     everything = Samples(images, y.astype(np.int64), rows, rows, tuple(classes.tolist()))
-    development, test = dealt(len(y), [len(y) // 2, len(y) - len(y) // 2])
+    development, test = random_split(len(y), [len(y) // 2, len(y) - len(y) // 2])
     return {"development": everything.take(development), "test": everything.take(test)}
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Seven shoulder exercises on a watch (Burns and others 2018): 10 persons, 140 series.
 
-The published .npy is a pickle. It is opened only after its hash is known to be the manifest's,
-and by a reader that can build plain arrays and containers and call nothing else.
+The published .npy is a pickle. It is opened only if its hash is the manifest's, by a restricted
+reader that builds plain arrays and containers and calls nothing else.
 """
 
 import io
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.data.files import DataDamagedError, checked_files, manifest
-from benchmark.data.samples import Part, Recording, groups_dealt
+from benchmark.data.samples import Part, Recording, group_split
 
 NAME = "watch"
 CLASSES = ("PEN", "ABD", "FEL", "IR", "ER", "TRAP", "ROW")
@@ -37,14 +37,14 @@ def load() -> dict[Part, tuple[Recording, ...]]:
         )
         for i in order
     ]
-    rows = groups_dealt(np.array([r.person for r in recordings]), PERSONS)
+    rows = group_split(np.array([r.person for r in recordings]), PERSONS)
     return {part: tuple(recordings[i] for i in chosen) for part, chosen in rows.items()}
 
 
 def plain_table(path: Path) -> dict[str, Any]:
     """The columns of the published table."""
-    held = PlainReader(io.BytesIO(path.read_bytes()[HEADER_BYTES:])).load()
-    table = held.item() if isinstance(held, np.ndarray) else held
+    content = PlainReader(io.BytesIO(path.read_bytes()[HEADER_BYTES:])).load()
+    table = content.item() if isinstance(content, np.ndarray) else content
     if not isinstance(table, dict) or tuple(table["y_labels"]) != CLASSES:
         raise DataDamagedError(f"{path} must be a table with the exercises {CLASSES}")
     return table
@@ -54,7 +54,7 @@ class PlainReader(pickle.Unpickler):
     """Reads pickles made of numbers, strings, lists, dicts and arrays; refuses everything else."""
 
     def find_class(self, module: str, name: str) -> object:
-        """Our own stand-ins for the four names such a pickle needs."""
+        """Replacements for the four names that such a pickle needs."""
         allowed = {
             ("numpy.core.multiarray", "_reconstruct"): _empty,
             ("numpy", "ndarray"): np.ndarray,
@@ -64,7 +64,7 @@ class PlainReader(pickle.Unpickler):
         return allowed.get((module, name)) or _refuse(module, name)
 
     def persistent_load(self, pid: object) -> NoReturn:
-        """Nothing lives outside the file."""
+        """Refuse references to objects outside the file."""
         _refuse("persistent", str(pid))
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detectors of a changed stream, and the streams they are held to: ours beside river's."""
+"""Drift detectors and the streams they are compared on: ours beside river's and a CUSUM chart."""

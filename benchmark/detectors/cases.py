@@ -7,91 +7,93 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.detectors.contenders import Contender
-from benchmark.detectors.detector import Bools, Detector, Watched, watched
-from benchmark.detectors.ours import calibrated
-from benchmark.detectors.pools import Dealing, Pool, Sides
+from benchmark.detectors.detector import Bools, Detector, DetectorInput, detector_input
+from benchmark.detectors.pools import Pool, Split, SplitRows
+from benchmark.detectors.table import DetectorEntry
+from benchmark.detectors.tcuq_alarm import recommended_profile
 from benchmark.streams import Episode
 from tcuq import Stream
 
 LENGTHS = (5_000, 10_000, 20_000, 20_000)  # of each network's calibration streams
-CALM = 80_000  # steps run on after each calibration
-BEFORE, PHASES = 3_000, 512  # calm steps before a shift, and up to so many more
-SLOW_STEPS, SLOW_BEFORE = 5_000, 300  # for slow detectors
+RUN_STEPS = 80_000  # in-distribution steps after each calibration
+LEAD_IN, LEAD_IN_JITTER = 3_000, 512  # in-distribution steps before a shift, plus a random number
+SLOW_STEPS, SLOW_LEAD_IN = 5_000, 300  # for slow detectors
 
-Limits = Mapping[str, Sequence[float]]  # by kind, one a case
+Limits = Mapping[str, Sequence[float]]  # by kind of limit, one per case
 Delays = dict[Episode, list[float]]
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One calibration, and an in-distribution stream to run on after it."""
+    """One calibration, and an in-distribution stream to run after it."""
 
     pool: Pool
-    sides: Sides
+    rows: SplitRows
     number: int
-    calibration: Watched
-    calm: Watched
+    calibration: DetectorInput
+    in_distribution: DetectorInput
 
 
 @dataclass(frozen=True, eq=False)
-class Entrant:
-    """A contender, fitted for each of its cases, and the limits it runs at."""
+class FittedDetector:
+    """A detector fitted for each of its cases, and the limits it runs at."""
 
-    contender: Contender
+    entry: DetectorEntry
     cases: Sequence[Case]
     detectors: Sequence[Detector]
     limits: Limits
 
 
-def cases_of(held: Pool, dealing: Dealing, seed: int) -> Iterator[Case]:
-    """So many calibrations of the network of this seed, different from those of other seeds."""
+def make_cases(pool: Pool, split: Split, seed: int) -> Iterator[Case]:
+    """One case per calibration length for the network of this seed; one split each."""
     for turn, steps in enumerate(LENGTHS):
         number = len(LENGTHS) * seed + turn
-        sides = held.deal(dealing, number)
-        calibration = held.calibration(sides[0], steps, 2 * number)
-        profile = calibrated(calibration)
-        calm = held.calm(sides[1], CALM, 2 * number + 1)
-        yield Case(held, sides, number, watched(profile, calibration), watched(profile, calm))
+        rows = pool.split(split, number)
+        calibration = pool.calibration(rows[0], steps, 2 * number)
+        profile = recommended_profile(calibration)
+        run = pool.in_distribution(rows[1], RUN_STEPS, 2 * number + 1)
+        inputs = (detector_input(profile, stream) for stream in (calibration, run))
+        yield Case(pool, rows, number, *inputs)
 
 
-def shortened(case: Case) -> Case:
-    """For slow detectors."""
-    short = (last(one, SLOW_STEPS) for one in (case.calibration, case.calm))
-    return Case(case.pool, case.sides, case.number, *short)
+def shorten(case: Case) -> Case:
+    """The last steps of a case, for slow detectors."""
+    short = (last_steps(one, SLOW_STEPS) for one in (case.calibration, case.in_distribution))
+    return Case(case.pool, case.rows, case.number, *short)
 
 
-def last(seen: Watched, steps: int) -> Watched:
-    """The signals of the last steps, for detectors that need no more."""
-    return replace(seen, values={name: held[-steps:] for name, held in seen.values.items()})
+def last_steps(stream: DetectorInput, steps: int) -> DetectorInput:
+    """The input with only the last steps of its signals."""
+    signals = {name: values[-steps:] for name, values in stream.signals.items()}
+    return replace(stream, signals=signals)
 
 
-def delays_on(
-    case: Case, place: int, entrants: Sequence[Entrant], found: Sequence[Mapping[str, Delays]]
+def add_delays(
+    case: Case, position: int, fitted: Sequence[FittedDetector], delays: Sequence[dict[str, Delays]]
 ) -> None:
-    """Add each entrant's delays on every shift after one calibration, by kind of limit.
+    """Add each detector's delays on every shift after one calibration, by kind of limit.
 
-    `place` is the case's among all; slow entrants have fewer.
+    `position` is the case's among all; slow detectors have fewer.
     """
     for turn, shift in enumerate(case.pool.shifts):
-        seen, length = _shifted(case, shift, turn)
-        for entrant, into in zip(entrants, found, strict=True):
-            if place >= len(entrant.cases):
+        stream, length = _shifted(case, shift, turn)
+        for detector, into in zip(fitted, delays, strict=True):
+            if position >= len(detector.cases):
                 continue
-            slow = entrant.contender.slow
-            view = last(seen, SLOW_BEFORE + length) if slow else seen
-            known: dict[float, float] = {}
-            for kind, chosen in entrant.limits.items():
-                limit = chosen[place]
-                if limit not in known:
-                    flags = entrant.detectors[place].alarms(view, limit)
-                    known[limit] = delay(flags[-length:])
-                into[kind].setdefault(shift, []).append(known[limit])
+            slow = detector.entry.slow
+            view = last_steps(stream, SLOW_LEAD_IN + length) if slow else stream
+            delay_at: dict[float, float] = {}
+            for kind, chosen in detector.limits.items():
+                limit = chosen[position]
+                if limit not in delay_at:
+                    alarms = detector.detectors[position].alarms(view, limit)
+                    delay_at[limit] = delay(alarms[-length:])
+                into[kind].setdefault(shift, []).append(delay_at[limit])
 
 
-def delay(flags: Bools) -> float:
+def delay(alarms: Bools) -> float:
     """Steps until the first alarm; infinite if there is none."""
-    return float(flags.argmax() + 1) if flags.any() else float("inf")
+    return float(alarms.argmax() + 1) if alarms.any() else float("inf")
 
 
 def summary(delays: Delays) -> dict[str, Any]:
@@ -109,17 +111,17 @@ def summary(delays: Delays) -> dict[str, Any]:
     return row
 
 
-def _shifted(case: Case, shift: Episode, place: int) -> tuple[Watched, int]:
-    """Calm steps and then shifted ones; and how many of these."""
-    rng = np.random.default_rng([case.number, place, 11])
-    before = BEFORE + int(rng.integers(PHASES))
-    calm = case.pool.calm(case.sides[1], before, 1_000 + case.number)
-    then = case.pool.shifted(shift, case.sides[1], case.number)
-    return watched(case.calibration.profile, followed(calm, then)), len(then)
+def _shifted(case: Case, shift: Episode, turn: int) -> tuple[DetectorInput, int]:
+    """In-distribution steps, then shifted ones; and the number of the latter."""
+    rng = np.random.default_rng([case.number, turn, 11])
+    lead_in = LEAD_IN + int(rng.integers(LEAD_IN_JITTER))
+    clean = case.pool.in_distribution(case.rows[1], lead_in, 1_000 + case.number)
+    shifted = case.pool.shifted(shift, case.rows[1], case.number)
+    return detector_input(case.calibration.profile, concatenate(clean, shifted)), len(shifted)
 
 
-def followed(first: Stream, then: Stream) -> Stream:
-    """One stream after the other; history goes on over the seam."""
+def concatenate(first: Stream, then: Stream) -> Stream:
+    """One stream after the other, without a restart of history between them."""
     if first.features is None or then.features is None:
         raise ValueError("both streams must have features")
     return Stream(

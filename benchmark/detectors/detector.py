@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface: a detector is fitted on a calm stream, then flags the steps at which it alarms.
+"""The interface: a detector is fitted on an in-distribution stream, then flags alarm steps.
 
-Every detector has one limit, higher for fewer alarms: by it all can be brought to the same count
+Every detector has one limit, higher for fewer alarms, by which all can be set to the same number
 of false alarms.
 """
 
@@ -21,56 +21,58 @@ SIGNALS = ("max_prob", "risk")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Watched:
-    """A stream, our profile for it, and the label-free signals that other detectors are fed.
+class DetectorInput:
+    """A stream, our profile for it, and the label-free signals that other detectors read.
 
-    `max_prob` is 1 - max p, `risk` our score's.
+    `max_prob` is 1 - max p, `risk` is the risk of our score.
     """
 
     stream: Stream
     profile: Profile
-    values: Mapping[str, Floats]
+    signals: Mapping[str, Floats]
 
 
 class Detector(Protocol):
-    """One way to detect; `limits` are those to choose from, ascending, `usual` is its default."""
+    """A drift detector with one limit."""
 
     @property
-    def usual(self) -> float:
+    def default_limit(self) -> float:
         """The limit that its authors or textbooks give."""
 
     @property
     def limits(self) -> Sequence[float]:
         """Limits to choose from, ascending."""
 
-    def fit(self, calibration: Watched) -> None:
-        """Learn what is ordinary, if it has to be told."""
+    def fit(self, calibration: DetectorInput) -> None:
+        """Learn from an in-distribution stream, if the detector needs it."""
 
-    def alarms(self, seen: Watched, limit: float) -> Bools:
-        """Where it alarms; after each alarm it goes on as its authors let it."""
+    def alarms(self, stream: DetectorInput, limit: float) -> Bools:
+        """The steps at which it alarms; after an alarm it restarts as its authors define."""
 
 
-def watched(profile: Profile, stream: Stream) -> Watched:
+def detector_input(profile: Profile, stream: Stream) -> DetectorInput:
     """The stream with its signals."""
     confidence = softmax(stream.posteriors).max(axis=1)
     risk = Monitor(profile).run(stream).risk.astype(np.float64)
-    return Watched(stream, profile, {"max_prob": 1 - confidence, "risk": risk})
+    return DetectorInput(stream, profile, {"max_prob": 1 - confidence, "risk": risk})
 
 
-def least(limits: Sequence[float], enough: Callable[[float], bool]) -> float:
-    """The first limit that is enough, by bisection; infinite if the last is not.
+def lowest_limit(limits: Sequence[float], accepts: Callable[[float], bool]) -> float:
+    """The lowest accepted limit, by bisection; infinite if none is.
 
-    A higher limit must not alarm more often. Detectors that start anew after an alarm may break
-    this by an alarm or two, so the limit found is near the best one, and is always enough.
+    Assumes that a higher limit does not alarm more often. Detectors that restart after an alarm
+    may violate this by an alarm or two: the limit returned is then near the lowest, and accepted.
     """
-    place = bisect_left(limits, 1, key=enough)
-    return limits[place] if place < len(limits) else float("inf")
+    position = bisect_left(limits, 1, key=accepts)
+    return limits[position] if position < len(limits) else float("inf")
 
 
-def quiet(pairs: Sequence[tuple[Detector, Watched]], most: int = 0) -> Callable[[float], bool]:
-    """Whether a limit gives at most so many alarms over all these streams, each by its detector."""
+def at_most_alarms(
+    pairs: Sequence[tuple[Detector, DetectorInput]], most: int = 0
+) -> Callable[[float], bool]:
+    """A test whether a limit gives at most `most` alarms in total, each stream by its detector."""
 
-    def enough(limit: float) -> bool:
+    def accepts(limit: float) -> bool:
         count = 0
         for detector, stream in pairs:
             count += int(detector.alarms(stream, limit).sum())
@@ -78,4 +80,4 @@ def quiet(pairs: Sequence[tuple[Detector, Watched]], most: int = 0) -> Callable[
                 return False
         return True
 
-    return enough
+    return accepts

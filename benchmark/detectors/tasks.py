@@ -1,33 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pool of each task, seen by one network."""
+"""The pool of each task, for one network."""
 
 import numpy as np
 
 from benchmark.data import gas_drift
 from benchmark.data.samples import Samples
-from benchmark.detectors.pools import SPAN, Pool, Spans, as_recorded, corrupted, sampled
-from benchmark.detectors.recorded import recorded
-from benchmark.outputs import joined_rows
-from benchmark.scenes.corrupted import Corrupted
-from benchmark.scenes.inertial import Inertial
-from benchmark.scenes.scene import streamed
-from benchmark.scenes.tasks import MAKERS
-from benchmark.seen import Network
+from benchmark.detectors.pools import (
+    SPAN,
+    Pool,
+    Spans,
+    corrupted_spans,
+    outputs_of_samples,
+    sample_pool,
+)
+from benchmark.detectors.recording_pool import recording_pool
+from benchmark.outputs import join_rows
+from benchmark.scenario_run import Network
+from benchmark.scenarios.corruption import CorruptionScenarios
+from benchmark.scenarios.inertial import InertialScenarios
+from benchmark.scenarios.scenario import make_plan
+from benchmark.scenarios.tasks import FACTORIES
 
 SEVERITIES = (2, 4)
 
 
-def pool(task: str, network: Network, seed: int) -> Pool:
-    """Calibration's and test's samples of a task, and its shifts at two severities."""
-    maker = MAKERS[task]
-    if isinstance(maker, Inertial):
-        parts = maker.load()
-        return recorded(network, parts["calibration"], parts["test"], maker.classes, SEVERITIES)
-    if isinstance(maker, Corrupted):
-        held = maker.load()
-        shifts = [(name, level) for name in maker.suite for level in SEVERITIES]
-        spans = corrupted(network, held["test"], maker.suite, shifts, seed)
-        return sampled(network, held["calibration"], held["test"], spans)
+def make_pool(task: str, network: Network, seed: int) -> Pool:
+    """Calibration and test samples of a task, and its shifts at two severities."""
+    factory = FACTORIES[task]
+    if isinstance(factory, InertialScenarios):
+        recordings = factory.load()
+        return recording_pool(
+            network, recordings["calibration"], recordings["test"], factory.classes, SEVERITIES
+        )
+    if isinstance(factory, CorruptionScenarios):
+        parts = factory.load()
+        shifts = [(name, level) for name in factory.suite for level in SEVERITIES]
+        spans = corrupted_spans(network, parts["test"], factory.suite, shifts, seed)
+        return sample_pool(network, parts["calibration"], parts["test"], spans)
     return _gas(network, seed)
 
 
@@ -37,11 +46,11 @@ def _gas(network: Network, seed: int) -> Pool:
     test = parts["test"]
     early = np.isin(test.group, gas_drift.FIRST_BATCHES)
     batches = np.unique(test.group[~early]).tolist()
-    said = [_drift(network, test.take(test.group == batch), seed) for batch in batches]
-    spans = Spans(tuple((f"batch {batch}", 0) for batch in batches), joined_rows(said))
-    return sampled(network, parts["calibration"], test.take(early), spans)
+    drifts = [_drift(network, test.take(test.group == batch), seed) for batch in batches]
+    spans = Spans(tuple((f"batch {batch}", 0) for batch in batches), join_rows(drifts))
+    return sample_pool(network, parts["calibration"], test.take(early), spans)
 
 
 def _drift(network: Network, samples: Samples, seed: int) -> dict[str, np.ndarray]:
-    rows = streamed(samples, SPAN, "coherent", seed).index
-    return {name: values[rows] for name, values in as_recorded(network, samples).items()}
+    rows = make_plan(samples, SPAN, "coherent", seed).index
+    return {name: values[rows] for name, values in outputs_of_samples(network, samples).items()}

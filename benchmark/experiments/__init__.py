@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Experiments: each a command, each with a result in benchmark/results."""
+"""Experiments: each is a command and writes one result per task to benchmark/results."""

@@ -6,24 +6,24 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 
-from benchmark.experiments.tasks import EXPERIMENTS, done
-from benchmark.scenes.tasks import MAKERS
+from benchmark.experiments.tasks import EXPERIMENTS, run_task
+from benchmark.scenarios.tasks import FACTORIES
 
 
 def main() -> None:
-    """Each task's result is written as soon as it is there; networks' outputs are kept."""
+    """Write each task's result when it is finished; network outputs are cached."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("experiment", choices=EXPERIMENTS)
-    parser.add_argument("tasks", nargs="+", choices=[*MAKERS, "all"])
-    parser.add_argument("--processes", type=int, default=1, help="tasks at once")
-    asked = parser.parse_args()
-    tasks = list(MAKERS) if "all" in asked.tasks else asked.tasks
-    work = partial(done, asked.experiment)
-    if asked.processes == 1:
+    parser.add_argument("tasks", nargs="+", choices=[*FACTORIES, "all"])
+    parser.add_argument("--processes", type=int, default=1, help="tasks to run in parallel")
+    args = parser.parse_args()
+    tasks = list(FACTORIES) if "all" in args.tasks else args.tasks
+    work = partial(run_task, args.experiment)
+    if args.processes == 1:
         for path in map(work, tasks):
             print(path)
         return
-    with ProcessPoolExecutor(asked.processes, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(args.processes, get_context("spawn")) as pool:
         for path in pool.map(work, tasks):
             print(path)
 

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paper's choices one at a time: signals, mix, blend, lags, combiner, threshold, assistance."""
+"""Ablations of the paper's score: signals, mix, blend, lags, combiner, threshold, assistance."""
 
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from benchmark.experiments.crew import looked_at, seeds_of
-from benchmark.experiments.detection import available, drop_worth, networks_of
+from benchmark.experiments.detection import is_available, mean_drop_auprc, network_hashes
 from benchmark.experiments.result import Row
-from benchmark.scores.monitors import Monitored
-from benchmark.scores.score import Judged
+from benchmark.experiments.variants import run_scenario, trained_seeds
+from benchmark.scenario_run import ScenarioRun
+from benchmark.scores.monitors import MonitorScore
+from benchmark.scores.score import Prediction
 from benchmark.scores.table import Entry
-from benchmark.seen import Seen
 from tcuq import Monitor, Outcome
 
 SIGNALS = ("divergence", "instability", "inconsistency", "doubt")
@@ -20,55 +20,55 @@ TEMPORAL = SIGNALS[:3]
 
 
 @dataclass(slots=True)
-class Edited:
-    """The paper's score with its fitted combiner changed by hand."""
+class ReweightedScore:
+    """The paper's score with some fitted weights replaced."""
 
     weights: Mapping[str, float]
-    fitted_: Monitored = field(
-        default_factory=lambda: Monitored({"score": "tcuq"}, labelled=True), init=False
+    fitted_: MonitorScore = field(
+        default_factory=lambda: MonitorScore({"score": "tcuq"}, labelled=True), init=False
     )
 
-    def fit(self, calibration: Seen, development: Seen) -> None:
-        """Fit, then change."""
+    def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
+        """Fit, then replace the weights."""
         self.fitted_.fit(calibration, development)
         profile = self.fitted_.profile()
         score: Any = profile.score
         changed = replace(score, weights=replace(score.weights, **self.weights))
         self.fitted_.profile_ = replace(profile, score=changed)
 
-    def judge(self, seen: Seen) -> Judged:
-        """As the changed profile does."""
-        return self.fitted_.judge(seen)
+    def predict(self, run: ScenarioRun) -> Prediction:
+        """Predict with the changed profile."""
+        return self.fitted_.predict(run)
 
 
 @dataclass(slots=True)
-class Requests:
-    """Requests to abstain as a risk: what the threshold lets the caller see of the score."""
+class AbstentionRequests:
+    """Abstention requests as a risk: the part of the score that the caller sees."""
 
     mode: str
-    fitted_: Monitored = field(init=False)
+    fitted_: MonitorScore = field(init=False)
 
     def __post_init__(self) -> None:
-        self.fitted_ = Monitored({"score": "tcuq", "mode": self.mode}, labelled=True)
+        self.fitted_ = MonitorScore({"score": "tcuq", "mode": self.mode}, labelled=True)
 
-    def fit(self, calibration: Seen, development: Seen) -> None:
-        """As a user would."""
+    def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
+        """Fit the paper's score in this mode."""
         self.fitted_.fit(calibration, development)
 
-    def judge(self, seen: Seen) -> Judged:
+    def predict(self, run: ScenarioRun) -> Prediction:
         """1 where the monitor would abstain if the budget allowed."""
-        trace = Monitor(self.fitted_.profile()).run(seen.stream("base"))
-        asked = (trace.outcome != Outcome.ACCEPT).astype(float)
-        return Judged(self.fitted_.judge(seen).probabilities, asked)
+        trace = Monitor(self.fitted_.profile()).run(run.stream("base"))
+        requests = (trace.outcome != Outcome.ACCEPT).astype(float)
+        return Prediction(self.fitted_.predict(run).probabilities, requests)
 
 
 def _weighted(weight: float, *names: str) -> Entry:
-    return Entry(lambda: Edited(dict.fromkeys(names, weight)))
+    return Entry(lambda: ReweightedScore(dict.fromkeys(names, weight)))
 
 
 def _tcuq(network: str = "base", **options: object) -> Entry:
-    held = {"score": "tcuq", **options}
-    return Entry(lambda: Monitored(held, labelled=True, network=network), (network,))
+    chosen = {"score": "tcuq", **options}
+    return Entry(lambda: MonitorScore(chosen, labelled=True, network=network), (network,))
 
 
 ABLATIONS: Mapping[str, Entry] = {
@@ -82,8 +82,8 @@ ABLATIONS: Mapping[str, Entry] = {
         f"lags {', '.join(map(str, lags))}": _tcuq(lags=lags)
         for lags in ((1,), (1, 2), (1, 2, 4, 8), (1, 2, 4, 8, 16), (4,), (16,))
     },
-    "requests, adaptive threshold": Entry(lambda: Requests("adaptive")),
-    "requests, frozen threshold": Entry(lambda: Requests("guarded")),
+    "abstention requests, adaptive threshold": Entry(lambda: AbstentionRequests("adaptive")),
+    "abstention requests, frozen threshold": Entry(lambda: AbstentionRequests("guarded")),
     "temporal assistance": _tcuq("assisted"),
     **{f"temporal assistance, {k} exits": _tcuq(f"assisted-k{k}") for k in (2, 4, 6, 8, 10)},
     "temporal assistance, wide": _tcuq("wide"),
@@ -93,17 +93,19 @@ ABLATIONS: Mapping[str, Entry] = {
 def ablations(task: str) -> tuple[list[Row], dict[str, str]]:
     """Rows by variant and seed, coherent streams."""
     rows: list[Row] = []
-    for seed in seeds_of(task):
-        entries = {name: entry for name, entry in ABLATIONS.items() if available(task, entry, seed)}
+    for seed in trained_seeds(task):
+        entries = {
+            name: entry for name, entry in ABLATIONS.items() if is_available(task, entry, seed)
+        }
         variants = sorted({network for entry in entries.values() for network in entry.networks})
-        calibration, development, away = (
-            looked_at(task, name, "coherent", seed, variants)
+        calibration, development, drop = (
+            run_scenario(task, name, "coherent", seed, variants)
             for name in ("calibration", "development", "drop")
         )
         for name, entry in entries.items():
             print(f"{task} seed {seed}: {name}", file=sys.stderr)
             score = entry.make()
             score.fit(calibration, development)
-            worth = drop_worth(score, calibration, away)
-            rows.append({"variant": name, "seed": seed, "drop AUPRC": worth})
-    return rows, networks_of(task, ABLATIONS)
+            auprc = mean_drop_auprc(score, calibration, drop)
+            rows.append({"variant": name, "seed": seed, "drop AUPRC": auprc})
+    return rows, network_hashes(task, ABLATIONS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a judgement is worth: accuracy drops, failures, other things, and the probabilities."""
+"""Measures of a prediction: accuracy drops, failures, OOD samples, and its probabilities."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import f1_score
 
-from benchmark.scores.score import Judged, softmax
-from benchmark.seen import Seen
+from benchmark.scenario_run import ScenarioRun
+from benchmark.scores.score import Prediction, softmax
 from tcuq.evaluate.measures import (
     area_under_risk_coverage,
     auprc,
@@ -25,94 +25,97 @@ DEVIATIONS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Usual:
-    """Mean and spread of the moving accuracy in distribution."""
+class AccuracyReference:
+    """Mean and standard deviation of the moving accuracy in distribution."""
 
     mean: float
     deviation: float
 
     @property
     def floor(self) -> float:
-        """Below it, accuracy has dropped; at it too in the paper, where nothing is always right."""
+        """Accuracy below it has dropped; in the paper, accuracy equal to it has dropped, too."""
         return self.mean - DEVIATIONS * self.deviation
 
 
-def usual(calibration: Seen) -> Usual:
-    """Of the base network on the calibration stream, for every method.
+def accuracy_reference(calibration: ScenarioRun) -> AccuracyReference:
+    """The base network's accuracy on the calibration stream, the same for every method.
 
-    It is the operating point known before deployment. A test stream of few people, some of them
-    hard, has so wide a spread that three deviations below its mean nothing ever falls.
+    It is what is known before deployment. A test stream of few people has so wide a spread that
+    accuracy hardly ever falls three deviations below its mean.
     """
     p = softmax(calibration.outputs["base"]["logits"])
-    accuracy = _moving_accuracy(calibration, Judged(p, np.zeros(len(p))))
-    found = accuracy[np.isfinite(accuracy)]
-    return Usual(float(found.mean()), float(found.std()))
+    accuracy = _moving_accuracy(calibration, Prediction(p, np.zeros(len(p))))
+    finite = accuracy[np.isfinite(accuracy)]
+    return AccuracyReference(float(finite.mean()), float(finite.std()))
 
 
 def drop_auprc(
-    seen: Seen, judged: Judged, ordinary: Usual, severity: int | None = None
+    run: ScenarioRun,
+    prediction: Prediction,
+    reference: AccuracyReference,
+    severity: int | None = None,
 ) -> dict[str, float]:
-    """AUPRC of the moving risk for dropped moving accuracy, by scenario (the paper's appendix).
+    """AUPRC of the moving risk for dropped moving accuracy, by condition (the paper's appendix).
 
-    With a severity, only windows that are clean or wholly of that severity count. NaN where
+    With a severity, only windows that are clean or entirely of that severity count. NaN where
     accuracy never dropped.
     """
-    accuracy = _moving_accuracy(seen, judged)
-    risk = moving_mean(judged.risk, np.ones(len(seen), np.bool_), seen.starts, WINDOW)
+    accuracy = _moving_accuracy(run, prediction)
+    risk = moving_mean(prediction.risk, np.ones(len(run), np.bool_), run.starts, WINDOW)
     counted = np.isfinite(accuracy) & np.isfinite(risk)
     if severity is not None:
-        counted &= _whole(seen, 0) | _whole(seen, severity)
-    event = accuracy < ordinary.floor
-    found = {}
-    for number, name in enumerate(seen.scenarios):
-        at = counted & (seen.scenario == number)
-        found[name] = auprc(event[at], risk[at])
-    return found
+        counted &= _window_of_severity(run, 0) | _window_of_severity(run, severity)
+    event = accuracy < reference.floor
+    values = {}
+    for number, name in enumerate(run.conditions):
+        at = counted & (run.condition == number)
+        values[name] = auprc(event[at], risk[at])
+    return values
 
 
-def failure_auroc(seen: Seen, judged: Judged) -> float:
-    """Wrong against right predictions."""
-    known = seen.labels >= 0
-    return auroc((judged.label != seen.labels)[known], judged.risk[known])
+def failure_auroc(run: ScenarioRun, prediction: Prediction) -> float:
+    """AUROC of the risk for wrong against correct predictions."""
+    known = run.labels >= 0
+    return auroc((prediction.label != run.labels)[known], prediction.risk[known])
 
 
-def failure_area(seen: Seen, judged: Judged) -> float:
+def risk_coverage_area(run: ScenarioRun, prediction: Prediction) -> float:
     """Area under the risk-coverage curve."""
-    known = seen.labels >= 0
-    wrong = (judged.label != seen.labels)[known]
-    return area_under_risk_coverage(wrong, judged.risk[known])
+    known = run.labels >= 0
+    wrong = (prediction.label != run.labels)[known]
+    return area_under_risk_coverage(wrong, prediction.risk[known])
 
 
-def other_auroc(seen: Seen, judged: Judged) -> float:
-    """Samples of another set against rightly predicted ones of the network's own."""
-    right = (seen.labels >= 0) & (judged.label == seen.labels) & ~seen.shifted
-    counted = right | seen.shifted
-    return auroc(seen.shifted[counted], judged.risk[counted])
+def ood_auroc(run: ScenarioRun, prediction: Prediction) -> float:
+    """AUROC for samples of another set against correctly predicted in-distribution ones."""
+    correct = (run.labels >= 0) & (prediction.label == run.labels) & ~run.shifted
+    counted = correct | run.shifted
+    return auroc(run.shifted[counted], prediction.risk[counted])
 
 
-def probabilities(seen: Seen, judged: Judged) -> dict[str, float]:
-    """F1, Brier both ways, NLL and ECE, as the paper's table of calibration."""
-    known = seen.labels >= 0
-    p, labels = judged.probabilities[known], seen.labels[known]
-    right = p.argmax(axis=1) == labels
+def probabilities(run: ScenarioRun, prediction: Prediction) -> dict[str, float]:
+    """F1, both forms of Brier, NLL and ECE, as in the paper's calibration table."""
+    known = run.labels >= 0
+    p, labels = prediction.probabilities[known], run.labels[known]
+    correct = p.argmax(axis=1) == labels
     square = float(brier(p, labels).mean())
     return {
-        "accuracy": float(right.mean()),
+        "accuracy": float(correct.mean()),
         "F1": float(f1_score(labels, p.argmax(axis=1), average="macro")),
         "Brier": square,
         "Brier / classes": square / p.shape[1],
         "NLL": float(negative_log_likelihood(p, labels).mean()),
-        "ECE": expected_calibration_error(p.max(axis=1), right),
+        "ECE": expected_calibration_error(p.max(axis=1), correct),
     }
 
 
-def _moving_accuracy(seen: Seen, judged: Judged) -> Floats:
-    right = (judged.label == seen.labels).astype(np.float64)
-    return moving_mean(right, seen.labels >= 0, seen.starts, WINDOW)
+def _moving_accuracy(run: ScenarioRun, prediction: Prediction) -> Floats:
+    correct = (prediction.label == run.labels).astype(np.float64)
+    return moving_mean(correct, run.labels >= 0, run.starts, WINDOW)
 
 
-def _whole(seen: Seen, severity: int) -> NDArray[np.bool_]:
-    """Steps whose window is all of this severity; 0 is clean."""
-    same = ((seen.severity == severity) & (seen.shifted == (severity > 0))).astype(np.float64)
-    share = moving_mean(same, np.ones(len(seen), np.bool_), seen.starts, WINDOW)
+def _window_of_severity(run: ScenarioRun, severity: int) -> NDArray[np.bool_]:
+    """Steps whose whole window has this severity; 0 is clean."""
+    same = ((run.severity == severity) & (run.shifted == (severity > 0))).astype(np.float64)
+    share = moving_mean(same, np.ones(len(run), np.bool_), run.starts, WINDOW)
     return share > 1 - 0.5 / WINDOW

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as files: rows, and the command, versions, networks and data that made them."""
+"""Result files: rows with the command, versions, networks and data that produced them."""
 
 import json
 import math
@@ -29,7 +29,7 @@ DATA = {
 Row = dict[str, Any]
 
 
-def write(
+def write_result(
     name: str,
     task: str,
     rows: Sequence[Row],
@@ -38,7 +38,7 @@ def write(
     networks: Mapping[str, str],
     libraries: Sequence[str] = (),
 ) -> Path:
-    """Keep the rows of an experiment on a task; numbers have four digits."""
+    """Write the rows of an experiment on a task; numbers have four decimals."""
     document = {
         "command": f"python -m benchmark.experiments {name} {task}",
         "date": datetime.now(UTC).date().isoformat(),
@@ -52,34 +52,36 @@ def write(
     }
     path = RESULTS / f"{name}-{task}.json"
     path.parent.mkdir(exist_ok=True)
-    path.write_text(_one_row_a_line(document), "utf-8")
+    path.write_text(_one_row_per_line(document), "utf-8")
     return path
 
 
-def read(name: str, task: str) -> dict[str, Any]:
-    """A result as it was written."""
+def read_result(name: str, task: str) -> dict[str, Any]:
+    """Read a committed result."""
     path = RESULTS / f"{name}-{task}.json"
     if not path.is_file():
         raise FileNotFoundError(
-            f"no {path.name}: run  python -m benchmark.experiments {name} {task}"
+            f"{path.name} not found: run  python -m benchmark.experiments {name} {task}"
         )
-    held: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    return held
+    document: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return document
 
 
 def _code() -> str:
-    """The commit whose library and benchmark ran; a plus if code was changed since."""
+    """The commit that ran, with a plus if code has uncommitted changes."""
     head = _git("rev-parse", "--short", "HEAD").stdout.strip()
     changed = _git("diff", "--quiet", "HEAD", "--", "*.py", "*.c", "*.h").returncode
     return f"{head}+" if changed else head
 
 
-def _git(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
 
 
-def _one_row_a_line(document: dict[str, Any]) -> str:
-    """JSON that a person can read and a diff can show: every row on a line of its own."""
+def _one_row_per_line(document: dict[str, Any]) -> str:
+    """JSON with every row on its own line, so that diffs are readable."""
     head = {name: value for name, value in document.items() if name != "rows"}
     lines = [json.dumps(row, ensure_ascii=False) for row in document["rows"]]
     opening = json.dumps(head, ensure_ascii=False, indent=1).removesuffix("\n}")
@@ -90,5 +92,5 @@ def _rounded(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
     if isinstance(value, float):
         return None if math.isnan(value) else round(value, 4)
     if isinstance(value, Mapping):
-        return {name: _rounded(held) for name, held in value.items()}
+        return {name: _rounded(item) for name, item in value.items()}
     return value

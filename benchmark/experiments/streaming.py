@@ -1,84 +1,76 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What threshold and budget do on coherent streams: kept rates at home, and what a shift shows."""
+"""Threshold and budget on coherent streams: rates in distribution, and the effect of a shift."""
 
 import sys
+from collections.abc import Mapping
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.experiments.crew import looked_at, seeds_of
-from benchmark.experiments.detection import networks_of
+from benchmark.experiments.detection import network_hashes
 from benchmark.experiments.result import Row
-from benchmark.scores.monitors import Monitored
+from benchmark.experiments.variants import run_scenario, trained_seeds
+from benchmark.scenario_run import ScenarioRun
+from benchmark.scores.monitors import MonitorScore
 from benchmark.scores.table import OURS
-from benchmark.seen import Seen
 from tcuq import Monitor, Outcome, Trace
 from tcuq.evaluate.measures import auprc, auroc, worst_window_rate
 
 ALPHAS = (0.05, 0.1, 0.2)
 BUDGET, WINDOW = 0.15, 1000
 WARMUPS = (0, 64)
-HARSH = 4  # severities from here on; natural drift has none and counts whole
+OPTIONS: Mapping[str, dict[str, object]] = {"tcuq": {"score": "tcuq"}, "recommended": {}}
+SEVERE = 4  # the lowest severe severity; natural drift, which has none, counts in full
 
 
 def streaming(task: str) -> tuple[list[Row], dict[str, str]]:
     """Rows by score, mode, alpha and warm-up."""
     rows: list[Row] = []
-    for seed in seeds_of(task):
-        calibration, development, at_home, away = (
-            looked_at(task, name, "coherent", seed, ("base",))
-            for name in ("calibration", "development", "identity", "drop")
+    for seed in trained_seeds(task):
+        calibration, development, in_distribution, drop = (
+            run_scenario(task, name, "coherent", seed, ("base",))
+            for name in ("calibration", "development", "in_distribution", "drop")
         )
-        for name in ("tcuq", "anchored", "recommended"):
+        for name, own in OPTIONS.items():
             print(f"{task} seed {seed}: {name}", file=sys.stderr)
-            held = {"score": "tcuq"} if name == "tcuq" else _options(name)
             for mode, alpha, warmup in product(("guarded", "adaptive"), ALPHAS, WARMUPS):
                 if mode == "guarded" and warmup:
                     continue
-                options = held | {"mode": mode, "alpha": alpha, "warmup": warmup, "budget": BUDGET}
-                score = Monitored(options, labelled=name == "tcuq")
+                options = own | {"mode": mode, "alpha": alpha, "warmup": warmup, "budget": BUDGET}
+                score = MonitorScore(options, labelled=name == "tcuq")
                 score.fit(calibration, development)
-                about = {"score": name, "seed": seed, "mode": mode, "alpha": alpha}
-                rows.append(about | {"warmup": warmup} | _kept(score, alpha, at_home, away))
-    return rows, networks_of(task, {"tcuq": OURS["tcuq"]})
+                row: Row = {"score": name, "seed": seed, "mode": mode, "alpha": alpha}
+                row |= {"warmup": warmup} | _measures(score, alpha, in_distribution, drop)
+                rows.append(row)
+    return rows, network_hashes(task, {"tcuq": OURS["tcuq"]})
 
 
-def _options(name: str) -> dict[str, object]:
-    score = OURS[name].make()
-    return dict(score.options) if isinstance(score, Monitored) else {}
-
-
-def _kept(score: Monitored, alpha: float, at_home: Seen, away: Seen) -> dict[str, float]:
-    home = Monitor(score.profile()).run(at_home.stream("base"))
-    device = Monitor(score.profile()).run(at_home.stream("base"))
-    shifted = Monitor(score.profile()).run(away.stream("base"))
-    harsh = away.shifted & ((away.severity >= HARSH) | (away.severity == 0))
-    known, labelled = at_home.labels >= 0, harsh & (away.labels >= 0)
-    wrong = (home.label != at_home.labels)[known]
-    device_wrong = (device.label != at_home.labels)[known]
+def _measures(
+    score: MonitorScore, alpha: float, in_distribution: ScenarioRun, drop: ScenarioRun
+) -> dict[str, float]:
+    clean = Monitor(score.profile()).run(in_distribution.stream("base"))
+    shifted = Monitor(score.profile()).run(drop.stream("base"))
+    severe = drop.shifted & ((drop.severity >= SEVERE) | (drop.severity == 0))
+    known, labelled = in_distribution.labels >= 0, severe & (drop.labels >= 0)
+    wrong = (clean.label != in_distribution.labels)[known]
+    abstained = clean.outcome == Outcome.ABSTAIN
+    window = min(WINDOW, len(clean))
     return {
-        "exceedance deviation": abs(float(home.exceeded.mean()) - alpha),
-        "first 500 steps": float(home.exceeded[:500].mean()),
-        "worst window": worst_window_rate(home.exceeded, min(WINDOW, len(home))),
-        "abstained": float((home.outcome == Outcome.ABSTAIN).mean()),
-        "worst window abstained": worst_window_rate(
-            home.outcome == Outcome.ABSTAIN, min(WINDOW, len(home))
-        ),
-        "requests, harsh shift": float((shifted.outcome != Outcome.ACCEPT)[harsh].mean()),
-        "error among accepted, harsh shift": _error(away, shifted, labelled),
-        "error, harsh shift": float((shifted.label != away.labels)[labelled].mean()),
-        "device differs in label or outcome": float(
-            ((device.outcome != home.outcome) | (device.label != home.label)).mean()
-        ),
-        "failure AUROC": auroc(wrong, home.risk[known]),
-        "failure AUROC, device": auroc(device_wrong, device.risk[known]),
-        "failure AUPRC": auprc(wrong, home.risk[known]),
-        "failure AUPRC, device": auprc(device_wrong, device.risk[known]),
+        "exceedance deviation": abs(float(clean.exceeded.mean()) - alpha),
+        "exceedance rate, first 500 steps": float(clean.exceeded[:500].mean()),
+        "exceedance rate, worst window": worst_window_rate(clean.exceeded, window),
+        "abstention rate": float(abstained.mean()),
+        "abstention rate, worst window": worst_window_rate(abstained, window),
+        "request rate, severe shift": float((shifted.outcome != Outcome.ACCEPT)[severe].mean()),
+        "error among accepted, severe shift": _error(drop, shifted, labelled),
+        "error, severe shift": float((shifted.label != drop.labels)[labelled].mean()),
+        "failure AUROC": auroc(wrong, clean.risk[known]),
+        "failure AUPRC": auprc(wrong, clean.risk[known]),
     }
 
 
-def _error(seen: Seen, trace: Trace, at: NDArray[np.bool_]) -> float:
-    """Error where the monitor did not ask to abstain, whether the budget let it or not."""
+def _error(run: ScenarioRun, trace: Trace, at: NDArray[np.bool_]) -> float:
+    """Error rate where the monitor did not request to abstain, whatever the budget allowed."""
     accepted = at & (trace.outcome == Outcome.ACCEPT)
-    return float((trace.label != seen.labels)[accepted].mean()) if accepted.any() else float("nan")
+    return float((trace.label != run.labels)[accepted].mean()) if accepted.any() else float("nan")

@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Experiments by name, a task at a time; not in `__main__`, which other processes cannot import."""
+"""Experiments by name; not in `__main__`, which worker processes cannot import."""
 
 import time
 from collections.abc import Callable, Mapping
 
 from benchmark.experiments.ablations import ablations
 from benchmark.experiments.alarm import alarm
-from benchmark.experiments.choosing import choosing
 from benchmark.experiments.cost import cost
 from benchmark.experiments.detection import detection
-from benchmark.experiments.result import Row, write
+from benchmark.experiments.result import Row, write_result
 from benchmark.experiments.streaming import streaming
 from benchmark.experiments.transfer import transfer
 
 EXPERIMENTS: Mapping[str, Callable[[str], tuple[list[Row], dict[str, str]]]] = {
-    "choosing": choosing,
     "detection": detection,
     "transfer": transfer,
     "ablations": ablations,
@@ -24,8 +22,8 @@ EXPERIMENTS: Mapping[str, Callable[[str], tuple[list[Row], dict[str, str]]]] = {
 }
 
 
-def done(experiment: str, task: str) -> str:
-    """One task of an experiment, written as soon as it is there."""
+def run_task(experiment: str, task: str) -> str:
+    """Run one task of an experiment and write its result; return the path."""
     begun = time.monotonic()
     rows, networks = EXPERIMENTS[experiment](task)
-    return str(write(experiment, task, rows, begun=begun, networks=networks))
+    return str(write_result(experiment, task, rows, begun=begun, networks=networks))

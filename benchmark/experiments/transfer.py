@@ -1,56 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fitted on one kind of stream and run on the other; and run on corruptions never fitted on."""
+"""Scores fitted on one kind of stream and run on the other, or on corruptions not fitted on."""
 
 import sys
 from itertools import product
 
 import numpy as np
 
-from benchmark.experiments.crew import looked_at, seeds_of
-from benchmark.experiments.detection import drop_worth, networks_of
+from benchmark.experiments.detection import mean_drop_auprc, network_hashes
 from benchmark.experiments.result import Row
-from benchmark.scenes.scene import KINDS, Kind, Name
-from benchmark.scores.table import SCORES
-from benchmark.seen import Seen
+from benchmark.experiments.variants import run_scenario, trained_seeds
+from benchmark.scenario_run import ScenarioRun
+from benchmark.scenarios.scenario import KINDS, Kind, Name
+from benchmark.scores.table import SCORES, Entry
 
-NAMES = (
-    "max_prob", "tcuq", "tcuq monotone", "anchored", "NL", "recommended", "recommended labelled",
-)  # fmt: skip
+NAMES = ("max_prob", "tcuq", "tcuq monotone", "recommended", "recommended labelled")
 
 
 def transfer(task: str) -> tuple[list[Row], dict[str, str]]:
-    """Rows by score, seed, what it was fitted on and what it was run on."""
+    """Rows by score, seed, the streams it was fitted on and the streams it was run on."""
     entries = {name: SCORES[name] for name in NAMES}
     rows: list[Row] = []
-    for seed in seeds_of(task):
-        fitted = {kind: _learned_from(task, kind, seed) for kind in KINDS}
-        run = {kind: looked_at(task, "drop", kind, seed, ("base",)) for kind in KINDS}
+    for seed in trained_seeds(task):
+        fits = {kind: _fit_runs(task, kind, seed) for kind in KINDS}
+        drops = {kind: run_scenario(task, "drop", kind, seed, ("base",)) for kind in KINDS}
         for name, entry in entries.items():
             print(f"{task} seed {seed}: {name}", file=sys.stderr)
             for one, other in product(KINDS, KINDS):
                 score = entry.make()
-                score.fit(*fitted[one])
-                found = {"score": name, "seed": seed, "fitted": one, "run": other}
-                worth = drop_worth(score, fitted[other][0], run[other])
-                rows.append(found | {"drop AUPRC": worth})
-            calibration, development = fitted["coherent"]
-            away = run["coherent"]
-            halves = []
-            for parity in (0, 1):
-                score = entry.make()
-                score.fit(calibration, _half(development, parity))
-                halves.append(drop_worth(score, calibration, _half(away, 1 - parity)))
-            found = {"score": name, "seed": seed, "fitted": "other corruptions", "run": "coherent"}
-            rows.append(found | {"drop AUPRC": float(np.mean(halves))})
-    return rows, networks_of(task, entries)
+                score.fit(*fits[one])
+                auprc = mean_drop_auprc(score, fits[other][0], drops[other])
+                row: Row = {"score": name, "seed": seed, "fitted": one, "run": other}
+                rows.append(row | {"drop AUPRC": auprc})
+            auprc = _other_corruptions(entry, *fits["coherent"], drops["coherent"])
+            row = {"score": name, "seed": seed, "fitted": "other corruptions", "run": "coherent"}
+            rows.append(row | {"drop AUPRC": auprc})
+    return rows, network_hashes(task, entries)
 
 
-def _learned_from(task: str, kind: Kind, seed: int) -> tuple[Seen, Seen]:
+def _fit_runs(task: str, kind: Kind, seed: int) -> tuple[ScenarioRun, ScenarioRun]:
     names: tuple[Name, Name] = ("calibration", "development")
-    calibration, development = (looked_at(task, name, kind, seed, ("base",)) for name in names)
+    calibration, development = (run_scenario(task, name, kind, seed, ("base",)) for name in names)
     return calibration, development
 
 
-def _half(seen: Seen, parity: int) -> Seen:
-    """Every other scenario; all of them where there is only one."""
-    return seen if len(seen.scenarios) == 1 else seen.where(seen.scenario % 2 == parity)
+def _other_corruptions(
+    entry: Entry, calibration: ScenarioRun, development: ScenarioRun, drop: ScenarioRun
+) -> float:
+    """Fitted on every second condition and run on the others; the mean of both ways round."""
+    values = []
+    for parity in (0, 1):
+        score = entry.make()
+        score.fit(calibration, _half(development, parity))
+        values.append(mean_drop_auprc(score, calibration, _half(drop, 1 - parity)))
+    return float(np.mean(values))
+
+
+def _half(run: ScenarioRun, parity: int) -> ScenarioRun:
+    """Every second condition; all steps where there is only one."""
+    return run if len(run.conditions) == 1 else run.where(run.condition % 2 == parity)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small networks: architectures, training that resumes, a zoo of cached weights."""
+"""Small networks: architectures, resumable training, a zoo of cached weights."""

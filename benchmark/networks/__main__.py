@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m benchmark.networks`: list the zoo, train what is missing; can be stopped any time."""
+"""`python -m benchmark.networks`: list the zoo, train missing networks; resumable."""
 
 import argparse
 import sys
@@ -10,47 +10,47 @@ from benchmark.networks import weights, zoo
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command; the exit status is 0 if everything asked for is there."""
+    """Run the command; the exit status is 0 if all requested networks are trained."""
     parser = argparse.ArgumentParser(prog="python -m benchmark.networks", description=__doc__)
     parser.add_argument("command", choices=("list", "train"))
     parser.add_argument("--task", nargs="+", default=list(zoo.TASKS), choices=zoo.TASKS)
     parser.add_argument("--variant", nargs="+", default=["base"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
-    given = parser.parse_args(arguments)
-    torch.set_num_threads(1)  # the fast setting for networks so small, and reproducible
+    args = parser.parse_args(arguments)
+    torch.set_num_threads(1)  # fastest for networks this small, and reproducible
     torch.use_deterministic_algorithms(mode=True)
-    wanted = [(t, v, s) for v in given.variant for t in given.task for s in given.seeds]
+    wanted = [(t, v, s) for v in args.variant for t in args.task for s in args.seeds]
     try:
         for one in wanted:
-            if given.command == "list":
-                sys.stdout.write(f"{described(*one)}\n")
+            if args.command == "list":
+                sys.stdout.write(f"{describe(*one)}\n")
             elif not zoo.path(*one).with_suffix(".json").exists():
-                zoo.learn(*one, say)
-                say(described(*one))
+                zoo.train_network(*one, log)
+                log(describe(*one))
     except (ValueError, OSError) as error:
-        say(f"error: {error}")
+        log(f"error: {error}")
         return 1
     except KeyboardInterrupt:
-        say("stopped: finished epochs stay, the next call goes on from there")
+        log("stopped: finished epochs are saved, the next call resumes")
         return 130
     return 0
 
 
-def say(line: str) -> None:
-    """A line of progress on standard error."""
+def log(line: str) -> None:
+    """Write a line of progress to standard error."""
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
 
 
-def described(task: str, variant: str, seed: int) -> str:
-    """One line about a network of the zoo."""
+def describe(task: str, variant: str, seed: int) -> str:
+    """One line on a network of the zoo."""
     name = f"{task:14} {variant:12} {seed}"
     try:
-        _, about = weights.read(zoo.path(task, variant, seed))
+        _, metadata = weights.read(zoo.path(task, variant, seed))
     except FileNotFoundError:
         return f"{name}  not trained"
-    shares = "  ".join(f"{p} {about[f'{p}_accuracy']:.4f}" for p in ("calibration", "test"))
-    return f"{name}  {shares}  {about['wall_s']:.0f} s"
+    shares = "  ".join(f"{p} {metadata[f'{p}_accuracy']:.4f}" for p in ("calibration", "test"))
+    return f"{name}  {shares}  {metadata['wall_s']:.0f} s"
 
 
 if __name__ == "__main__":

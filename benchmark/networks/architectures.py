@@ -27,7 +27,7 @@ class Architecture:
 
     @property
     def middle(self) -> int:
-        """The stage whose pooled features are the early ones."""
+        """The stage whose pooled output is the early features."""
         return (len(self.widths) - 1) // 2
 
 
@@ -37,11 +37,11 @@ def stages(architecture: Architecture) -> nn.ModuleList:
     steps = list(zip((architecture.shape[0], *widths[:-1]), widths, strict=True))
     match architecture.kind:
         case "cnn":
-            made = [plain(*step, 3, s) for step, s in zip(steps, CNN_STRIDES, strict=True)]
+            layers = [plain(*step, 3, s) for step, s in zip(steps, CNN_STRIDES, strict=True)]
         case "resnet":
             first = widths[0]
             stem = nn.Sequential(plain(steps[0][0], first, 3, 1), Residual(first, first, 1))
-            made = [stem, *(nn.Sequential(Residual(*step, 2)) for step in steps[1:])]
+            layers = [stem, *(nn.Sequential(Residual(*step, 2)) for step in steps[1:])]
         case "dscnn":
             stem = nn.Sequential(
                 nn.Conv2d(steps[0][0], widths[0], (10, 4), 2, (5, 1), bias=False),
@@ -49,13 +49,13 @@ def stages(architecture: Architecture) -> nn.ModuleList:
                 nn.ReLU(),
                 *separable(widths[0], widths[0]),
             )
-            made = [stem, *(separable(*step) for step in steps[1:])]
+            layers = [stem, *(separable(*step) for step in steps[1:])]
         case "cnn1d":
             shapes = zip(steps, CNN1D_SIZES, CNN1D_STRIDES, strict=True)
-            made = [over_time(*step, size, stride) for step, size, stride in shapes]
+            layers = [over_time(*step, size, stride) for step, size, stride in shapes]
         case "mlp":
-            made = [dense(*step) for step in steps]
-    return nn.ModuleList(made)
+            layers = [dense(*step) for step in steps]
+    return nn.ModuleList(layers)
 
 
 def pooled(values: Tensor) -> Tensor:
@@ -82,7 +82,7 @@ def separable(inputs: int, outputs: int) -> nn.Sequential:
 
 
 def separable_over_time(inputs: int, outputs: int) -> nn.Sequential:
-    """The same for a signal."""
+    """The same over time."""
     return nn.Sequential(
         nn.Conv1d(inputs, inputs, 3, 1, 1, groups=inputs, bias=False),
         nn.BatchNorm1d(inputs),
@@ -105,7 +105,7 @@ def dense(inputs: int, outputs: int) -> nn.Sequential:
 
 
 class Residual(nn.Module):
-    """Two 3×3 convolutions beside a shortcut, which is a 1×1 convolution where shapes differ."""
+    """Two 3×3 convolutions and a shortcut, which is a 1×1 convolution where shapes differ."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
@@ -116,6 +116,6 @@ class Residual(nn.Module):
         self.shortcut = nn.Identity() if same else nn.Conv2d(inputs, outputs, 1, stride)
 
     def forward(self, values: Tensor) -> Tensor:
-        """ReLU of the sum of both ways."""
-        around = self.norm(self.second(self.first(values)))
-        return functional.relu(around + self.shortcut(values))
+        """ReLU of the sum of both branches."""
+        residual = self.norm(self.second(self.first(values)))
+        return functional.relu(residual + self.shortcut(values))

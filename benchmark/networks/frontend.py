@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From raw samples to a network's inputs, and the light augmentation of training samples.
+"""From raw samples to a network's inputs, and light augmentation of training samples.
 
-Everything takes raw samples as the loaders give them; augmentation returns raw samples again.
+All functions take raw samples as the loaders return them; augmentation returns raw samples.
 """
 
 from functools import cache
@@ -18,9 +18,9 @@ Rng = np.random.Generator
 FRAME, HOP, BINS = 480, 320, 512  # samples: 30 ms every 20 ms
 MEL_BINS, MEL_RANGE_HZ, COEFFICIENTS = 40, (20.0, 4000.0), 10
 PAD = 4  # pixels
-SHIFT = RATE_HZ // 10  # clips move by at most 100 ms
+SHIFT = RATE_HZ // 10  # largest shift of a clip: 100 ms
 NOISE = (1e-4, 1e-2)  # its peak as a share of the clip's, log-uniform
-TURN_DEGREES, GAIN = 8.0, 0.03  # standard deviations of a sensor's mounting
+TURN_DEGREES, GAIN = 8.0, 0.03  # standard deviations of a sensor's rotation and gain
 
 
 def images(x: Array) -> Tensor:
@@ -37,7 +37,7 @@ def windows(x: Array) -> Tensor:
 
 
 def rows(x: Array) -> Tensor:
-    """Rows of numbers as they are."""
+    """Rows of numbers, unchanged."""
     return torch.from_numpy(np.ascontiguousarray(x, np.float32))
 
 
@@ -53,8 +53,8 @@ def cepstra(x: Array) -> NDArray[np.float32]:
     hann, mel, cosines = _tables()
     frames = np.lib.stride_tricks.sliding_window_view(scaled, FRAME, axis=1)[:, ::HOP] * hann
     spectrum = np.abs(np.fft.rfft(frames, BINS)).astype(np.float32)
-    found: NDArray[np.float32] = np.log(spectrum @ mel + np.float32(1e-6)) @ cosines
-    return found
+    coefficients: NDArray[np.float32] = np.log(spectrum @ mel + np.float32(1e-6)) @ cosines
+    return coefficients
 
 
 @cache
@@ -74,41 +74,41 @@ def _tables() -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.floa
     return hann.astype(np.float32), triangles.astype(np.float32), cosines.astype(np.float32)
 
 
-def as_it_is(x: Array, _rng: Rng) -> Array:
+def no_augmentation(x: Array, _rng: Rng) -> Array:
     """No augmentation."""
     return x
 
 
-def cropped(x: Array, rng: Rng) -> Array:
-    """Each image moved by up to four pixels over black and, one time in two, mirrored."""
+def crop_and_flip(x: Array, rng: Rng) -> Array:
+    """Each image shifted by up to four pixels with black borders, and mirrored half of the time."""
     n, side = x.shape[:2]
     padded = np.pad(x, ((0, 0), (PAD, PAD), (PAD, PAD), (0, 0)))
     down, right = rng.integers(0, 2 * PAD + 1, (2, n, 1))
     along = np.arange(side)
     columns = right + np.where(rng.random((n, 1)) < 0.5, along[::-1], along)
     lines = down + along
-    chosen: Array = padded[np.arange(n)[:, None, None], lines[:, :, None], columns[:, None, :]]
-    return chosen
+    crops: Array = padded[np.arange(n)[:, None, None], lines[:, :, None], columns[:, None, :]]
+    return crops
 
 
-def said_anew(x: Array, rng: Rng) -> Array:
-    """Each clip moved by up to 100 ms, with a little white noise.
+def augment_clips(x: Array, rng: Rng) -> Array:
+    """Each clip shifted by up to 100 ms, with a little white noise.
 
-    A gain would do nothing: the front end divides by the peak.
+    A gain would have no effect: the front end divides by the peak.
     """
     n, length = x.shape
     padded = np.pad(x.astype(np.float32), ((0, 0), (SHIFT, SHIFT)))
     begins = rng.integers(0, 2 * SHIFT + 1, (n,))
-    moved = np.stack([padded[i, at : at + length] for i, at in enumerate(begins)])
+    shifted = np.stack([padded[i, at : at + length] for i, at in enumerate(begins)])
     low, high = NOISE
-    level = low * (high / low) ** rng.random((n, 1)) * np.abs(moved).max(axis=1, keepdims=True)
-    white = rng.random(moved.shape, np.float32) * 2 - 1
-    noisy: Array = moved + level.astype(np.float32) * white
+    level = low * (high / low) ** rng.random((n, 1)) * np.abs(shifted).max(axis=1, keepdims=True)
+    white = rng.random(shifted.shape, np.float32) * 2 - 1
+    noisy: Array = shifted + level.astype(np.float32) * white
     return noisy
 
 
-def worn_anew(x: Array, rng: Rng) -> Array:
-    """A small turn and gain of each window: a sensor never sits quite the same."""
+def augment_motion(x: Array, rng: Rng) -> Array:
+    """A small random rotation and gain of each window, as from another mounting of the sensor."""
     n = len(x)
     vector = rng.standard_normal((n, 3)) * (np.radians(TURN_DEGREES) / 3**0.5)
     angle = np.linalg.norm(vector, axis=1)[:, None, None]
@@ -118,5 +118,5 @@ def worn_anew(x: Array, rng: Rng) -> Array:
     turn = np.eye(3) + np.sin(angle) * skew + (1 - np.cos(angle)) * (skew @ skew)
     turned = x.reshape(n, -1, 2, 3) @ turn.transpose(0, 2, 1)[:, None]
     gain = 1 + GAIN * rng.standard_normal((n, 1, 1))
-    worn: Array = (turned.reshape(x.shape) * gain).astype(np.float32)
-    return worn
+    scaled: Array = (turned.reshape(x.shape) * gain).astype(np.float32)
+    return scaled

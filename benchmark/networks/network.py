@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A backbone with its final head and, by variant, extra heads or dropout at chosen stages."""
+"""A backbone with its final head and, by variant, extra heads or dropout after some stages."""
 
 import math
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ GRID = 2  # a full head reads 2 × 2 means of its stage's map, or 2 over time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Said:
-    """What a network says of a batch: logits (n, L), features (n, d), early (n, d2), heads.
+class NetworkOutput:
+    """A network's outputs on a batch: logits (n, L), features (n, d), early (n, d2), heads.
 
-    Only posterior networks say `alpha`, Dirichlet parameters (n, L).
+    Only posterior networks have `alpha`, Dirichlet parameters (n, L).
     """
 
     logits: Tensor
@@ -76,8 +76,8 @@ class Network(nn.Module):
     """Normalisation, backbone and final head; extra heads after the stages in `places`.
 
     `mean` and `std` are those of the training inputs, in the shape they are applied in. With
-    `dropout` above 0 the places drop activations instead, whenever a generator is given.
-    If `averaged`, there is no final head: the extra heads' mean posterior takes its place.
+    `dropout` above 0 the places have dropout instead, applied whenever a generator is passed.
+    If `averaged`, the mean posterior of the extra heads replaces the final head.
     """
 
     mean: Tensor
@@ -108,40 +108,40 @@ class Network(nn.Module):
         )
 
     def normalised(self, inputs: Tensor) -> Tensor:
-        """Inputs in units of the training set's spread."""
+        """Inputs standardised by the training set's mean and spread."""
         return (inputs - self.mean) / self.std
 
-    def forward(self, inputs: Tensor, masks: torch.Generator | None = None) -> Said:
-        """What the network says of raw inputs; dropout acts only with a generator."""
-        return self.heard(self.maps(self.normalised(inputs), masks))
+    def forward(self, inputs: Tensor, masks: torch.Generator | None = None) -> NetworkOutput:
+        """Outputs on raw inputs; dropout acts only with a generator."""
+        return self.outputs_from(self.maps(self.normalised(inputs), masks))
 
     def maps(self, values: Tensor, masks: torch.Generator | None = None) -> list[Tensor]:
         """The output of every stage."""
-        return self.onward(values, 0, masks)
+        return self.maps_from(values, 0, masks)
 
-    def onward(self, values: Tensor, begin: int, masks: torch.Generator | None) -> list[Tensor]:
+    def maps_from(self, values: Tensor, begin: int, masks: torch.Generator | None) -> list[Tensor]:
         """The outputs of the stages from `begin` on."""
-        found = []
+        maps = []
         for number in range(begin, len(self.stages)):
             values = self.stages[number](values)
             if masks is not None and self.dropout and number in self.places:
-                values = self.dropped(values, masks)
-            found.append(values)
-        return found
+                values = self.drop_activations(values, masks)
+            maps.append(values)
+        return maps
 
-    def dropped(self, values: Tensor, masks: torch.Generator) -> Tensor:
-        """The values with a share of them zero and the others scaled up."""
-        kept = torch.rand(values.shape, generator=masks) >= self.dropout
-        return values * kept / (1 - self.dropout)
+    def drop_activations(self, values: Tensor, masks: torch.Generator) -> Tensor:
+        """Apply dropout: zero a share of the values and scale up the others."""
+        mask = torch.rand(values.shape, generator=masks) >= self.dropout
+        return values * mask / (1 - self.dropout)
 
-    def heard(self, maps: list[Tensor]) -> Said:
-        """Heads and pooled features of the stages' outputs."""
+    def outputs_from(self, maps: list[Tensor]) -> NetworkOutput:
+        """Heads and pooled features from the stages' outputs."""
         features = pooled(maps[-1])
-        # Where the places drop, there are no exits.
-        at = zip(self.exits, self.places, strict=False)
-        heads = [exit_(maps[place]) for exit_, place in at]
+        # With dropout there are places but no exits.
+        pairs = zip(self.exits, self.places, strict=False)
+        heads = [exit_(maps[place]) for exit_, place in pairs]
         logits = mean_posterior(heads) if self.averaged else self.head(features)
-        return Said(logits, features, pooled(maps[self.architecture.middle]), heads)
+        return NetworkOutput(logits, features, pooled(maps[self.architecture.middle]), heads)
 
     def passes(self, inputs: Tensor, count: int, masks: torch.Generator) -> Tensor:
         """Logits (n, count, L) of passes with dropout; they share the stages before the first."""
@@ -149,8 +149,8 @@ class Network(nn.Module):
         values = self.normalised(inputs)
         for stage in self.stages[: first + 1]:
             values = stage(values)
-        repeated = self.dropped(values.repeat_interleave(count, dim=0), masks)
-        rest = self.onward(repeated, first + 1, masks)
+        repeated = self.drop_activations(values.repeat_interleave(count, dim=0), masks)
+        rest = self.maps_from(repeated, first + 1, masks)
         logits: Tensor = self.head(pooled(rest[-1] if rest else repeated))
         return logits.view(len(inputs), count, -1)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each kind of network is trained to do, and what is done after each batch."""
+"""The loss of each kind of network, and the update after each batch."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from benchmark.networks.network import LightHead, Network, Said
+from benchmark.networks.network import LightHead, Network, NetworkOutput
 from benchmark.networks.posterior import expected_loss
 from benchmark.networks.recipes import Recipe
 
@@ -16,34 +16,36 @@ RAMP, RAMP_FROM = 0.1, 0.5  # assistance grows over the first tenth of training,
 
 def loss(
     recipe: Recipe,
-    said: Said,
+    output: NetworkOutput,
     labels: Tensor,
     class_weights: Tensor,
     *,
     done: float,
     teachers: Sequence[Tensor] = (),
 ) -> Tensor:
-    """The loss of a batch when the share `done` of the training lies behind."""
-    final = functional.cross_entropy(said.logits, labels, class_weights)
-    each = [functional.cross_entropy(head, labels, class_weights) for head in said.heads]
+    """The loss of a batch when the share `done` of the training is over."""
+    final = functional.cross_entropy(output.logits, labels, class_weights)
+    each = [functional.cross_entropy(head, labels, class_weights) for head in output.heads]
     match recipe.kind:
         case "assisted":
             ramp = min(1.0, RAMP_FROM + (1 - RAMP_FROM) * done / RAMP)
             # The k-th exit, counted from 1, has weight w_0 + k δ.
             weights = [recipe.weight_0 + k * recipe.weight_step for k in range(1, len(each) + 1)]
-            helped = torch.stack([w * one for w, one in zip(weights, each, strict=True)])
-            return final + ramp * helped.sum()
+            weighted = torch.stack([w * one for w, one in zip(weights, each, strict=True)])
+            return final + ramp * weighted.sum()
         case "exits":
             return final + torch.stack(each).sum()
         case "hydra":
-            return torch.stack(each).mean() + distilled(said.heads, teachers, recipe.temperature)
-        case "postnet" if said.alpha is not None:
-            return expected_loss(said.alpha, labels, recipe.entropy)
+            return torch.stack(each).mean() + distillation(
+                output.heads, teachers, recipe.temperature
+            )
+        case "postnet" if output.alpha is not None:
+            return expected_loss(output.alpha, labels, recipe.entropy)
         case _:
             return final
 
 
-def distilled(heads: Sequence[Tensor], teachers: Sequence[Tensor], temperature: float) -> Tensor:
+def distillation(heads: Sequence[Tensor], teachers: Sequence[Tensor], temperature: float) -> Tensor:
     """τ² KL(teacher ‖ head) at temperature τ, mean over heads; each head has its own teacher."""
     terms = [
         functional.kl_div(

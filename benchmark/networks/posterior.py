@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmark.networks.architectures import Architecture, pooled
-from benchmark.networks.network import Network, Said
+from benchmark.networks.network import Network, NetworkOutput
 
 LARGEST_LOG = 30.0  # of a density; e^30 counts are certainty, and float32 holds them
 
@@ -65,14 +65,14 @@ class PosteriorNetwork(Network):
         )
         self.densities = RadialFlows(architecture.classes, latent, flows)
 
-    def heard(self, maps: list[Tensor]) -> Said:
+    def outputs_from(self, maps: list[Tensor]) -> NetworkOutput:
         """Dirichlet parameters; the logits are the logarithm of their mean."""
         features = pooled(maps[-1])
         density = self.densities(self.head(features).float()).clamp(max=LARGEST_LOG)
         alpha = 1 + self.counts * density.exp()
         logits = (alpha / alpha.sum(dim=1, keepdim=True)).log()
         early = pooled(maps[self.architecture.middle])
-        return Said(logits, features, early, alpha=alpha)
+        return NetworkOutput(logits, features, early, alpha=alpha)
 
 
 def expected_loss(alpha: Tensor, labels: Tensor, entropy: float) -> Tensor:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How each network is trained: plain data, so that its hash can name the weights.
+"""Training recipes as plain data, whose hash names the weights.
 
-Those of base come from short trials on calibration and development parts; see the README.
+The recipes of `base` come from short trials on calibration and development parts; see the README.
 """
 
 from dataclasses import asdict, dataclass, fields, replace
@@ -43,7 +43,7 @@ class Recipe:
     entropy: float = 0.0
 
     def plain(self) -> dict[str, Any]:
-        """The fields that differ from their defaults: a new option leaves old hashes alone."""
+        """The fields that differ from their defaults, so that a new option keeps old hashes."""
         defaults = {field.name: field.default for field in fields(self)}
         return {k: v for k, v in asdict(self).items() if v != defaults[k]}
 
@@ -66,9 +66,9 @@ TEACHERS_OF = {"cifar10": (0, 1, 2)}
 
 
 def recipe_of(task: str, variant: str) -> Recipe:
-    """The recipe of a task's variant; an error if there is none.
+    """The recipe of a task's variant; an error if it does not exist.
 
-    `assisted-k4` has four exits, dealt over the stages from the penultimate backwards.
+    `assisted-k4` has four exits, placed on the stages from the penultimate backwards.
     """
     if task not in BASE:
         raise ValueError(f"task must be one of {', '.join(BASE)}, got {task!r}")
@@ -85,8 +85,8 @@ def _changes(task: str, variant: str) -> dict[str, Any]:
     }  # fmt: skip
     name, _, number = variant.partition("-k")
     if name == "assisted" and number.isdecimal() and 1 <= int(number) <= MOST_EXITS:
-        dealt = sorted(stages - 2 - k % (stages - 1) for k in range(int(number)))
-        return assisted | {"places": tuple(dealt)}
+        positions = sorted(stages - 2 - k % (stages - 1) for k in range(int(number)))
+        return assisted | {"places": tuple(positions)}
     teachers = TEACHERS_OF.get(task, TEACHERS)
     known: dict[str, dict[str, Any]] = {
         "base": {},

@@ -22,8 +22,8 @@ Parts = dict[Part, Samples]
 class Task:
     """One task. `over`: the axes of the inputs over which mean and spread are taken.
 
-    `exits`: the stages behind which the paper's exits stand: behind both inner stacks of
-    ResNet-8, behind the penultimate block of every other backbone.
+    `exits`: the stages after which the paper has exits: both inner stacks of ResNet-8, the
+    penultimate block of every other backbone.
     """
 
     name: str
@@ -43,12 +43,12 @@ class Task:
 
 def _cut(parts: dict[Part, tuple[Recording, ...]], classes: tuple[str, ...]) -> Parts:
     """The labelled windows of every part."""
-    found = {}
+    cut = {}
     for part, chosen in parts.items():
         hop = TRAIN_HOP if part == "train" else recordings.HOP
         samples = recordings.windows(chosen, classes, hop=hop).samples
-        found[part] = samples.take(samples.y >= 0)
-    return found
+        cut[part] = samples.take(samples.y >= 0)
+    return cut
 
 
 def _hapt() -> Parts:
@@ -60,7 +60,7 @@ def _watch() -> Parts:
 
 
 def _gas() -> Parts:
-    """Only months 1 to 10: what came later has drifted."""
+    """Months 1 to 10 only: later samples have drifted."""
     return {
         part: samples.take(np.isin(samples.group, gas_drift.FIRST_BATCHES))
         for part, samples in gas_drift.load().items()
@@ -72,7 +72,7 @@ COLOUR = Architecture("resnet", (3, 32, 32), (16, 32, 64), 10)
 SOUND = Architecture("dscnn", (1, 49, 10), (64, 64, 64, 64), 10)
 MOTION = Architecture("cnn1d", (6, 128), (32, 48, 64, 32), 7)
 ROWS = Architecture("mlp", (128,), (64, 32), 6)
-IMAGES, NO_CHANGE = frontend.images, frontend.as_it_is
+IMAGES, NO_CHANGE = frontend.images, frontend.no_augmentation
 ALL = (0, 1, 2, 3)
 TASKS = {
     task.name: task
@@ -88,14 +88,23 @@ TASKS = {
             ALL,
             (2,),
         ),
-        Task("hapt", hapt.NAME, _hapt, MOTION, frontend.windows, frontend.worn_anew, (0, 2), (2,)),
+        Task(
+            "hapt",
+            hapt.NAME,
+            _hapt,
+            MOTION,
+            frontend.windows,
+            frontend.augment_motion,
+            (0, 2),
+            (2,),
+        ),
         Task(
             "cifar10",
             cifar10.NAME,
             cifar10.load,
             COLOUR,
             IMAGES,
-            frontend.cropped,
+            frontend.crop_and_flip,
             (0, 2, 3),
             (0, 1),
         ),
@@ -105,13 +114,20 @@ TASKS = {
             audiomnist.load,
             SOUND,
             frontend.clips,
-            frontend.said_anew,
+            frontend.augment_clips,
             (0, 1, 2),
             (2,),
         ),
         Task("gas", gas_drift.NAME, _gas, ROWS, frontend.rows, NO_CHANGE, (0,), (0,)),
         Task(
-            "watch", watch.NAME, _watch, MOTION, frontend.windows, frontend.worn_anew, (0, 2), (2,)
+            "watch",
+            watch.NAME,
+            _watch,
+            MOTION,
+            frontend.windows,
+            frontend.augment_motion,
+            (0, 2),
+            (2,),
         ),
     )
 }

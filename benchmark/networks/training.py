@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from benchmark.atomic import appearing
+from benchmark.atomic import atomic_write
 from benchmark.data.samples import Array, Samples
 from benchmark.networks import objectives
 from benchmark.networks.network import Network
@@ -35,9 +35,9 @@ def rate_at(share: float) -> float:
 
 
 class Training:
-    """One network in training: `network`, `epoch` (those finished) and an optimiser.
+    """One network in training: `network`, `epoch` (the number finished) and an optimiser.
 
-    `path` is the checkpoint's; a checkpoint that is there is gone on from.
+    `path` is the checkpoint's; training resumes from an existing one.
     """
 
     def __init__(
@@ -63,13 +63,13 @@ class Training:
         self._resume()
 
     def run(self, report: Callable[[int, float, float], None]) -> None:
-        """Train to the end; `report` hears of each epoch: its number, mean loss, seconds left."""
+        """Train to the end; `report` gets each epoch's number, mean loss and seconds left."""
         while self.epoch < self.recipe.epochs:
-            began, cpu_began = time.monotonic(), time.process_time()
+            start, cpu_start = time.monotonic(), time.process_time()
             mean_loss = self._one_epoch()
             self.epoch += 1
-            self.wall_s += time.monotonic() - began
-            self.cpu_s += time.process_time() - cpu_began
+            self.wall_s += time.monotonic() - start
+            self.cpu_s += time.process_time() - cpu_start
             self._checkpoint()
             left = self.recipe.epochs - self.epoch
             report(self.epoch, mean_loss, left * self.wall_s / self.epoch)
@@ -94,10 +94,10 @@ class Training:
         low = self.recipe.precision == "bfloat16"
         with torch.autocast("cpu", torch.bfloat16, enabled=low):
             with torch.no_grad():
-                taught = [teacher(inputs).logits for teacher in self.teachers]
-            said = self.network(inputs, masks)
+                teachers = [teacher(inputs).logits for teacher in self.teachers]
+            output = self.network(inputs, masks)
             loss = objectives.loss(
-                self.recipe, said, labels, self.class_weights, done=done, teachers=taught
+                self.recipe, output, labels, self.class_weights, done=done, teachers=teachers
             )
         self.optimiser.zero_grad()
         torch.autograd.backward(loss)
@@ -113,7 +113,7 @@ class Training:
             "network": self.network.state_dict(),
             "optimiser": self.optimiser.state_dict(),
         }
-        with appearing(self.path) as file:
+        with atomic_write(self.path) as file:
             torch.save(state, file)
 
     def _resume(self) -> None:
@@ -131,11 +131,11 @@ class Training:
 
 @torch.no_grad()
 def accuracy(network: Network, task: Task, samples: Samples) -> float:
-    """The share of samples whose largest logit is their label's."""
+    """The share of samples predicted correctly."""
     network.eval()
-    right = 0
+    correct = 0
     for begin in range(0, len(samples), CHUNK):
         chunk = slice(begin, begin + CHUNK)
         logits: Array = network(task.inputs(samples.x[chunk])).logits.numpy()
-        right += int((logits.argmax(axis=1) == samples.y[chunk]).sum())
-    return right / len(samples)
+        correct += int((logits.argmax(axis=1) == samples.y[chunk]).sum())
+    return correct / len(samples)

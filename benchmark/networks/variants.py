@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a task and a recipe to a network, and how many parameters it has."""
+"""Untrained networks by task and variant, and their number of parameters."""
 
 from dataclasses import replace
 from functools import cache
@@ -15,19 +15,19 @@ from benchmark.networks.tasks import TASKS
 
 
 def network(task: str, variant: str, seed: int) -> Network:
-    """A network with fresh weights drawn from the seed, and a normalisation that does nothing."""
-    made, recipe = architecture(task, variant), recipe_of(task, variant)
+    """A network with random weights from the seed and an identity normalisation."""
+    shape, recipe = architecture(task, variant), recipe_of(task, variant)
     over = TASKS[task].over
-    shape = [1 if axis + 1 in over else n for axis, n in enumerate(made.shape)]
-    mean, std = torch.zeros(shape), torch.ones(shape)
+    sizes = [1 if axis + 1 in over else n for axis, n in enumerate(shape.shape)]
+    mean, std = torch.zeros(sizes), torch.ones(sizes)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        fresh = _made(made, recipe, mean, std)
+        fresh = _build(shape, recipe, mean, std)
     nn.utils.convert_conv2d_weight_memory_format(fresh, torch.channels_last)
     return fresh
 
 
-def _made(shape: Architecture, recipe: Recipe, mean: Tensor, std: Tensor) -> Network:
+def _build(shape: Architecture, recipe: Recipe, mean: Tensor, std: Tensor) -> Network:
     if recipe.kind == "postnet":
         return PosteriorNetwork(shape, mean, std, latent=recipe.latent, flows=recipe.flows)
     return Network(
@@ -45,7 +45,7 @@ def _made(shape: Architecture, recipe: Recipe, mean: Tensor, std: Tensor) -> Net
 def architecture(task: str, variant: str) -> Architecture:
     """The task's backbone; for a wide recipe the widest with no more parameters than `exits`.
 
-    All stages but the last widen by one factor, in steps of 1/32: the monitor pays for the last.
+    All stages but the last, which the monitor reads, widen by one factor in steps of 1/32.
     """
     own, recipe = TASKS[task].architecture, recipe_of(task, variant)
     if not recipe.wide:
@@ -65,14 +65,14 @@ def architecture(task: str, variant: str) -> Architecture:
 def count(task: str, variant: str, shape: Architecture) -> int:
     """Parameters at inference of a variant with this backbone."""
     recipe = recipe_of(task, variant)
-    return parameters(_made(shape, recipe, torch.zeros(()), torch.ones(())), recipe)
+    return parameters(_build(shape, recipe, torch.zeros(()), torch.ones(())), recipe)
 
 
-def parameters(made: Network, recipe: Recipe) -> int:
-    """Trained numbers that inference needs: without the exits that only assist training."""
+def parameters(network: Network, recipe: Recipe) -> int:
+    """Parameters that inference needs: without the exits that only assist training."""
     dropped = {"exits"} if recipe.kind == "assisted" else set()
     return sum(
         values.numel()
-        for name, values in made.named_parameters()
+        for name, values in network.named_parameters()
         if name.split(".")[0] not in dropped
     )

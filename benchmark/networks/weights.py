@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights as plain arrays in a file of the cache, and a JSON beside it that tells their story."""
+"""Weights as plain arrays in a cache file, and a JSON file beside it with their metadata."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from benchmark.atomic import appearing
+from benchmark.atomic import atomic_write
 from benchmark.data.samples import Array
 
 Weights = dict[str, Array]
@@ -33,12 +33,12 @@ def of(network: torch.nn.Module) -> Weights:
 
 
 def put(network: torch.nn.Module, weights: Weights) -> None:
-    """Give a network weights; names and shapes must be its own."""
+    """Load weights into a network; names and shapes must match."""
     network.load_state_dict({name: torch.from_numpy(a) for name, a in weights.items()})
 
 
-def start(network: torch.nn.Module, weights: Weights) -> None:
-    """Give a network those weights whose names and shapes are its own."""
+def put_matching(network: torch.nn.Module, weights: Weights) -> None:
+    """Load the weights whose names and shapes match the network's."""
     own: dict[str, Tensor] = network.state_dict()
     fitting = {
         name: torch.from_numpy(array)
@@ -48,27 +48,27 @@ def start(network: torch.nn.Module, weights: Weights) -> None:
     network.load_state_dict(fitting, strict=False)
 
 
-def write(path: Path, weights: Weights, about: dict[str, Any]) -> None:
-    """Write the arrays, then the JSON: the JSON's presence says that both are there."""
-    with appearing(path) as file:
+def write(path: Path, weights: Weights, metadata: dict[str, Any]) -> None:
+    """Write the arrays, then the JSON: if the JSON exists, so do the arrays."""
+    with atomic_write(path) as file:
         np.savez(file, allow_pickle=False, **weights)
-    text = json.dumps(about | {"sha256": sha256(weights)}, indent=1, sort_keys=True)
-    with appearing(path.with_suffix(".json")) as file:
+    text = json.dumps(metadata | {"sha256": sha256(weights)}, indent=1, sort_keys=True)
+    with atomic_write(path.with_suffix(".json")) as file:
         file.write(f"{text}\n".encode())
 
 
 def read(path: Path) -> tuple[Weights, dict[str, Any]]:
-    """Weights and their story; FileNotFoundError if not there, ValueError if not as written."""
-    about = json.loads(path.with_suffix(".json").read_bytes())
+    """Weights and metadata; FileNotFoundError if missing, ValueError if damaged."""
+    metadata = json.loads(path.with_suffix(".json").read_bytes())
     try:
         with np.load(path, allow_pickle=False) as file:
             weights = {name: file[name] for name in file.files}
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path} is damaged: delete it and train again ({error})") from error
-    found = sha256(weights)
-    if found != about["sha256"]:
+    digest = sha256(weights)
+    if digest != metadata["sha256"]:
         raise ValueError(
-            f"{path} is damaged: its weights must have SHA-256 {about['sha256']}, got {found}; "
+            f"{path} is damaged: its weights must have SHA-256 {metadata['sha256']}, got {digest}; "
             "delete it and train again"
         )
-    return weights, about
+    return weights, metadata

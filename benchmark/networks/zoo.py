@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The zoo: trained networks by task, variant and seed, their weights kept in the cache."""
+"""The zoo: trained networks by task, variant and seed, their weights in the cache."""
 
 import hashlib
 import json
@@ -19,17 +19,17 @@ from benchmark.networks.network import Network
 from benchmark.networks.posterior import PosteriorNetwork
 from benchmark.networks.recipes import Recipe, recipe_of
 from benchmark.networks.training import CHUNK, Training, accuracy
-from benchmark.outputs import joined_rows
+from benchmark.outputs import join_rows
 
 TASKS = tuple(tasks.TASKS)
 VARIANTS = ("base", "assisted", "exits", "dropout", "hydra", "wide", "postnet")
 PASSES = 10  # of dropout
-FORMAT = 1  # of what a hash says; raise it when code changes what a recipe means
+FORMAT = 1  # raise it when code changes the meaning of a recipe
 
 
 @dataclass(frozen=True)
-class Trained:
-    """One trained network. `parameters` counts what inference needs."""
+class TrainedNetwork:
+    """One trained network. `parameters` are those that inference needs."""
 
     task: str
     variant: str
@@ -40,42 +40,42 @@ class Trained:
     network: Network = field(repr=False, compare=False)
 
     def run(self, x: Array, *, seed: int = 0) -> dict[str, Array]:
-        """What the network says of raw samples, as the loaders give them; see the README.
+        """Outputs on raw samples as the loaders return them; see the README.
 
-        `seed` draws the masks of dropout's passes; nothing else is random.
+        `seed` is that of the dropout masks; nothing else is random.
         """
         return self.run_prepared(self.prepared(x), seed=seed)
 
     def prepared(self, x: Array) -> Array:
-        """Raw samples behind the front end, which networks of a task share."""
+        """Raw samples after the front end, which networks of a task share."""
         inputs_of = tasks.TASKS[self.task].inputs
         chunks = [x[begin : begin + CHUNK] for begin in range(0, len(x), CHUNK)]
         return np.concatenate([inputs_of(chunk).numpy() for chunk in chunks])
 
     def run_prepared(self, x: Array, *, seed: int = 0) -> dict[str, Array]:
-        """As `run`, of samples that were prepared before."""
+        """As `run`, on prepared samples."""
         parts = [
-            self._said(torch.from_numpy(x[begin : begin + CHUNK]), seed, begin)
+            self._outputs(torch.from_numpy(x[begin : begin + CHUNK]), seed, begin)
             for begin in range(0, len(x), CHUNK)
         ]
-        return joined_rows(parts)
+        return join_rows(parts)
 
     @torch.inference_mode()
-    def _said(self, inputs: torch.Tensor, seed: int, begin: int) -> dict[str, Array]:
-        said = self.network(inputs)
-        found = {"logits": said.logits, "features": said.features, "early": said.early}
-        if said.heads:
-            found["heads"] = torch.stack(said.heads, dim=1)
-        if said.alpha is not None:
-            found["alpha"] = said.alpha
+    def _outputs(self, inputs: torch.Tensor, seed: int, begin: int) -> dict[str, Array]:
+        output = self.network(inputs)
+        columns = {"logits": output.logits, "features": output.features, "early": output.early}
+        if output.heads:
+            columns["heads"] = torch.stack(output.heads, dim=1)
+        if output.alpha is not None:
+            columns["alpha"] = output.alpha
         if self.network.dropout:
-            drawn = int(np.random.default_rng([seed, begin]).integers(2**62))
-            masks = torch.Generator().manual_seed(drawn)
-            found["passes"] = self.network.passes(inputs, PASSES, masks)
-        return {name: value.numpy() for name, value in found.items()}
+            mask_seed = int(np.random.default_rng([seed, begin]).integers(2**62))
+            masks = torch.Generator().manual_seed(mask_seed)
+            columns["passes"] = self.network.passes(inputs, PASSES, masks)
+        return {name: value.numpy() for name, value in columns.items()}
 
     def odin(self, x: Array, epsilon: float, temperature: float) -> Array:
-        """Largest posterior of inputs that one gradient step has made more certain, (n,).
+        """Largest posterior, (n,), after one gradient step on the input that raises it.
 
         Hsu and others (2020): `epsilon` is in units of the normalised inputs (of the cepstra, not
         of the sound); posteriors are softmax(logits / temperature).
@@ -85,28 +85,28 @@ class Trained:
         return self.odin_prepared(self.prepared(x), epsilon, temperature)
 
     def odin_prepared(self, x: Array, epsilon: float, temperature: float) -> Array:
-        """As `odin`, of samples that were prepared before."""
+        """As `odin`, on prepared samples."""
         chunks = [torch.from_numpy(x[at : at + CHUNK]) for at in range(0, len(x), CHUNK)]
         return np.concatenate([self._odin(chunk, epsilon, temperature) for chunk in chunks])
 
     def _odin(self, inputs: torch.Tensor, epsilon: float, temperature: float) -> Array:
         def certainty(values: torch.Tensor) -> torch.Tensor:
-            logits = self.network.heard(self.network.maps(values)).logits / temperature
+            logits = self.network.outputs_from(self.network.maps(values)).logits / temperature
             return logits.log_softmax(dim=1).amax(dim=1)
 
         values = self.network.normalised(inputs).requires_grad_()
         (slope,) = torch.autograd.grad(certainty(values).sum(), values)
         with torch.no_grad():
-            found: Array = certainty(values + epsilon * slope.sign()).exp().numpy()
-        return found
+            largest: Array = certainty(values + epsilon * slope.sign()).exp().numpy()
+        return largest
 
 
 def key(task: str, variant: str, seed: int) -> str:
-    """The name of weights: a hash of recipe, architecture, data and of what they build on."""
+    """The name of weights: a hash of recipe, architecture, data and the networks they build on."""
     recipe, about = recipe_of(task, variant), tasks.TASKS[task]
     basis = [key(task, recipe.start, seed)] if recipe.start else []
     basis += [key(task, "base", teacher) for teacher in recipe.teachers]
-    said = {
+    identity = {
         "format": FORMAT,
         "task": task,
         "seed": seed,
@@ -116,76 +116,76 @@ def key(task: str, variant: str, seed: int) -> str:
         "split": SPLIT_SEED,
         "basis": basis,
     }
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 
 def path(task: str, variant: str, seed: int) -> Path:
-    """Where the weights lie, or would."""
+    """The path of the weights, trained or not."""
     name = f"{task}-{variant}-{seed}-{key(task, variant, seed)[:16]}.npz"
     return cache_root() / "networks" / name
 
 
-def trained(task: str, variant: str, seed: int, *, train: bool = False) -> Trained:
-    """A network from the cache; if it is missing, trained now or refused, as asked."""
+def load_network(task: str, variant: str, seed: int, *, train: bool = False) -> TrainedNetwork:
+    """A network from the cache; a missing one is trained if `train`, else an error."""
     at, recipe = path(task, variant, seed), recipe_of(task, variant)
     if not at.with_suffix(".json").exists():
         if not train:
             raise FileNotFoundError(
-                f"no {task} {variant} {seed} in {at.parent}: train it with  python -m "
+                f"{task} {variant} {seed} not found in {at.parent}: train it with  python -m "
                 f"benchmark.networks train --task {task} --variant {variant} --seeds {seed}"
             )
-        learn(task, variant, seed)
-    values, about = weights.read(at)
-    made = variants.network(task, variant, seed)
-    weights.put(made, values)
-    every = sum(one.numel() for one in made.parameters())
-    count = variants.parameters(made, recipe)
-    return Trained(task, variant, seed, about["sha256"], count, every, made.eval())
+        train_network(task, variant, seed)
+    values, metadata = weights.read(at)
+    network = variants.network(task, variant, seed)
+    weights.put(network, values)
+    every = sum(one.numel() for one in network.parameters())
+    count = variants.parameters(network, recipe)
+    return TrainedNetwork(task, variant, seed, metadata["sha256"], count, every, network.eval())
 
 
-def learn(
-    task: str, variant: str, seed: int, say: Callable[[str], None] = lambda _line: None
+def train_network(
+    task: str, variant: str, seed: int, log: Callable[[str], None] = lambda _line: None
 ) -> None:
-    """Train a network, going on from its checkpoint if there is one, and keep its weights."""
+    """Train a network, resuming from its checkpoint if there is one, and store its weights."""
     at, recipe, about = path(task, variant, seed), recipe_of(task, variant), tasks.TASKS[task]
-    teachers = [trained(task, "base", teacher).network for teacher in recipe.teachers]
-    basis = weights.of(trained(task, recipe.start, seed).network) if recipe.start else None
+    teachers = [load_network(task, "base", teacher).network for teacher in recipe.teachers]
+    basis = weights.of(load_network(task, recipe.start, seed).network) if recipe.start else None
     parts = about.load()
-    made = variants.network(task, variant, seed)
-    normalise(made, about, parts["train"])
+    network = variants.network(task, variant, seed)
+    normalise(network, about, parts["train"])
     if basis:
-        weights.start(made, basis)
+        weights.put_matching(network, basis)
     unfinished = at.with_suffix(".checkpoint")
     training = Training(
-        about, recipe, made, parts["train"], seed=seed, path=unfinished, teachers=teachers
+        about, recipe, network, parts["train"], seed=seed, path=unfinished, teachers=teachers
     )
 
     def report(epoch: int, mean_loss: float, left_s: float) -> None:
-        share = accuracy(made, about, parts["calibration"])
-        say(
+        share = accuracy(network, about, parts["calibration"])
+        log(
             f"{task} {variant} {seed}: epoch {epoch}/{recipe.epochs}, loss {mean_loss:.4f}, "
             f"calibration accuracy {share:.4f}, {left_s:.0f} s left"
         )
 
     training.run(report)
-    story = _story(task, variant, seed, recipe, parts)
-    story |= {"wall_s": round(training.wall_s, 1), "cpu_s": round(training.cpu_s, 1)}
+    metadata = _metadata(task, variant, seed, recipe, parts)
+    metadata |= {"wall_s": round(training.wall_s, 1), "cpu_s": round(training.cpu_s, 1)}
     for part in ("calibration", "test"):
-        story[f"{part}_accuracy"] = accuracy(made, about, parts[part])
-    weights.write(at, weights.of(made), story)
+        metadata[f"{part}_accuracy"] = accuracy(network, about, parts[part])
+    weights.write(at, weights.of(network), metadata)
     unfinished.unlink(missing_ok=True)
 
 
-def normalise(made: Network, task: tasks.Task, samples: Samples) -> None:
-    """Set a network's mean and spread, and a posterior network's counts, to the training set's."""
+def normalise(network: Network, task: tasks.Task, samples: Samples) -> None:
+    """Set a network's mean, spread and, for a posterior network, counts to the training set's."""
     inputs = task.inputs(samples.x)
-    made.mean.copy_(inputs.mean(dim=task.over, keepdim=True)[0])
-    made.std.copy_(inputs.std(dim=task.over, keepdim=True)[0].clamp(min=1e-6))
-    if isinstance(made, PosteriorNetwork):
-        made.counts.copy_(torch.bincount(torch.from_numpy(samples.y)))
+    network.mean.copy_(inputs.mean(dim=task.over, keepdim=True)[0])
+    network.std.copy_(inputs.std(dim=task.over, keepdim=True)[0].clamp(min=1e-6))
+    if isinstance(network, PosteriorNetwork):
+        network.counts.copy_(torch.bincount(torch.from_numpy(samples.y)))
 
 
-def _story(
+def _metadata(
     task: str, variant: str, seed: int, recipe: Recipe, parts: dict[Part, Samples]
 ) -> dict[str, Any]:
     return {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Render the benchmark's pages: `python -m benchmark.report`; with `--check`, compare them."""
+"""Write the benchmark's pages: `python -m benchmark.report`; with `--check`, compare them."""
 
 import argparse
 import json
@@ -9,22 +9,22 @@ from pathlib import Path
 
 from benchmark.report.claims_page import claims_page
 from benchmark.report.results_page import results_page
-from benchmark.report.rows import document
+from benchmark.report.scorecard import document
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs" / "benchmark"
-KEPT = ROOT / "results" / "benchmark.json"
+SCORECARD = ROOT / "results" / "benchmark.json"
 
 
 def main() -> None:
-    """Write the pages, or say which are out of date."""
+    """Write the pages, or print which are out of date."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
     stale = []
-    made = {DOCS / name: text for name, text in (results_page() | claims_page()).items()}
-    made[KEPT] = document(_date(check=check))
-    for path, text in made.items():
+    files = {DOCS / name: text for name, text in (results_page() | claims_page()).items()}
+    files[SCORECARD] = document(_date(check=check))
+    for path, text in files.items():
         if check and (not path.is_file() or path.read_text("utf-8") != text):
             stale.append(path.relative_to(ROOT))
         elif not check:
@@ -36,9 +36,9 @@ def main() -> None:
 
 
 def _date(*, check: bool) -> str:
-    """Today, or the day that the kept rows were made."""
-    if check and KEPT.is_file():
-        return str(json.loads(KEPT.read_text("utf-8"))["date"])
+    """Today, or with `check` the date of the committed rows."""
+    if check and SCORECARD.is_file():
+        return str(json.loads(SCORECARD.read_text("utf-8"))["date"])
     return datetime.now(UTC).date().isoformat()
 
 

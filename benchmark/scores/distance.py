@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Baselines that measure how far features lie from the usual ones."""
+"""Baselines that measure how far features lie from those of the calibration stream."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.covariance import LedoitWolf
 from sklearn.linear_model import Ridge
 
-from benchmark.scores.score import Floats, Judged, softmax
-from benchmark.seen import Seen
+from benchmark.scenario_run import ScenarioRun
+from benchmark.scores.score import Floats, Prediction, softmax
 
 
 @dataclass(slots=True)
@@ -24,46 +24,46 @@ class Mahalanobis:
     means_: Floats = field(default_factory=lambda: np.empty(0), init=False)
     precision_: Floats = field(default_factory=lambda: np.empty(0), init=False)
 
-    def fit(self, calibration: Seen, development: Seen) -> None:
-        """Means and covariance of labelled calibration features."""
+    def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
+        """Estimate means and covariance from labelled calibration features."""
         known = calibration.labels >= 0
         features = calibration.outputs[self.network]["features"][known].astype(np.float64)
         labels = calibration.labels[known]
-        classes, place = np.unique(labels, return_inverse=True)
+        classes, position = np.unique(labels, return_inverse=True)
         self.means_ = np.stack([features[labels == c].mean(axis=0) for c in classes])
-        spread = LedoitWolf(assume_centered=True).fit(features - self.means_[place])
+        spread = LedoitWolf(assume_centered=True).fit(features - self.means_[position])
         self.precision_ = spread.precision_
 
-    def judge(self, seen: Seen) -> Judged:
+    def predict(self, run: ScenarioRun) -> Prediction:
         """The distance of each step."""
-        held = seen.outputs[self.network]
-        features = held["features"].astype(np.float64)
+        outputs = run.outputs[self.network]
+        features = outputs["features"].astype(np.float64)
         gaps = features[:, None] - self.means_
         squared = np.einsum("ncd,de,nce->nc", gaps, self.precision_, gaps, optimize=True)
-        return Judged(softmax(held["logits"]), squared.min(axis=1))
+        return Prediction(softmax(outputs["logits"]), squared.min(axis=1))
 
 
 @dataclass(slots=True)
 class NextActivation:
     """Surprise of the last features given an earlier layer's, by a linear Gaussian prediction.
 
-    After SNAP-UQ (single-pass next-activation prediction), of which no definition is at hand but
-    its idea: small heads predict a layer from the one before, and a large residual is a warning.
+    Our reading of SNAP-UQ (single-pass next-activation prediction), of which we have only the idea:
+    small heads predict a layer from the one before, and a large residual means high risk.
     """
 
     network: str = "base"
     model_: Any = field(default=None, init=False)
     scale_: Floats = field(default_factory=lambda: np.empty(0), init=False)
 
-    def fit(self, calibration: Seen, development: Seen) -> None:
-        """A ridge regression, and the spread of its residuals."""
-        held = calibration.outputs[self.network]
-        self.model_ = Ridge(1.0).fit(held["early"], held["features"])
-        residual = held["features"] - self.model_.predict(held["early"])
+    def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
+        """Fit a ridge regression and the spread of its residuals."""
+        outputs = calibration.outputs[self.network]
+        self.model_ = Ridge(1.0).fit(outputs["early"], outputs["features"])
+        residual = outputs["features"] - self.model_.predict(outputs["early"])
         self.scale_ = residual.std(axis=0) + 1e-6
 
-    def judge(self, seen: Seen) -> Judged:
+    def predict(self, run: ScenarioRun) -> Prediction:
         """The mean squared residual in units of its spread."""
-        held = seen.outputs[self.network]
-        residual = (held["features"] - self.model_.predict(held["early"])) / self.scale_
-        return Judged(softmax(held["logits"]), (residual**2).mean(axis=1).astype(np.float64))
+        outputs = run.outputs[self.network]
+        residual = (outputs["features"] - self.model_.predict(outputs["early"])) / self.scale_
+        return Prediction(softmax(outputs["logits"]), (residual**2).mean(axis=1).astype(np.float64))

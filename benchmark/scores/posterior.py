@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scores of one network's own posterior, and the three that know nothing."""
+"""Scores of one network's posterior, and three trivial baselines."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -8,8 +8,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
-from benchmark.scores.score import Floats, Judged, entropy, softmax
-from benchmark.seen import Seen
+from benchmark.scenario_run import ScenarioRun
+from benchmark.scores.score import Floats, Prediction, entropy, softmax
 from tcuq.evaluate.measures import negative_log_likelihood
 
 Rule = Literal["max_prob", "margin", "entropy", "energy"]
@@ -22,19 +22,19 @@ class Posterior:
     rule: Rule
     network: str = "base"
 
-    def fit(self, calibration: Seen, development: Seen) -> None:
+    def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
         """Nothing to learn."""
 
-    def judge(self, seen: Seen) -> Judged:
-        """By the rule."""
-        logits = seen.outputs[self.network]["logits"]
+    def predict(self, run: ScenarioRun) -> Prediction:
+        """Apply the rule."""
+        logits = run.outputs[self.network]["logits"]
         p = softmax(logits)
         if self.rule == "energy":
-            return Judged(p, -logsumexp(logits.astype(np.float64), axis=1))
+            return Prediction(p, -logsumexp(logits.astype(np.float64), axis=1))
         if self.rule == "entropy":
-            return Judged(p, entropy(p))
+            return Prediction(p, entropy(p))
         first, second = np.sort(p, axis=1)[:, :-3:-1].T
-        return Judged(p, 1 - first if self.rule == "max_prob" else 1 - (first - second))
+        return Prediction(p, 1 - first if self.rule == "max_prob" else 1 - (first - second))
 
 
 @dataclass(slots=True)
@@ -47,8 +47,8 @@ class Temperature:
     network: str = "base"
     temperature_: float = field(default=1.0, init=False)
 
-    def fit(self, calibration: Seen, development: Seen) -> None:
-        """The temperature of least negative log-likelihood."""
+    def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
+        """Find the temperature with the lowest negative log-likelihood."""
         known = calibration.labels >= 0
         logits = calibration.outputs[self.network]["logits"][known]
         labels = calibration.labels[known]
@@ -57,13 +57,13 @@ class Temperature:
             p = softmax(logits, np.exp(log_temperature))
             return float(negative_log_likelihood(p, labels).mean())
 
-        found = minimize_scalar(loss, bounds=(-3, 3), method="bounded")
-        self.temperature_ = float(np.exp(found.x))
+        optimum = minimize_scalar(loss, bounds=(-3, 3), method="bounded")
+        self.temperature_ = float(np.exp(optimum.x))
 
-    def judge(self, seen: Seen) -> Judged:
-        """Scaled probabilities."""
-        p = softmax(seen.outputs[self.network]["logits"], self.temperature_)
-        return Judged(p, 1 - p.max(axis=1))
+    def predict(self, run: ScenarioRun) -> Prediction:
+        """Predict with scaled probabilities."""
+        p = softmax(run.outputs[self.network]["logits"], self.temperature_)
+        return Prediction(p, 1 - p.max(axis=1))
 
 
 @dataclass(slots=True)
@@ -71,50 +71,50 @@ class Conformal:
     """1 - conformal p-value of 1 - max p against the calibration steps, as the paper's baseline."""
 
     network: str = "base"
-    usual_: Floats = field(default_factory=lambda: np.empty(0), init=False)
+    calibration_scores_: Floats = field(default_factory=lambda: np.empty(0), init=False)
 
-    def fit(self, calibration: Seen, development: Seen) -> None:
-        """The calibration scores, in order."""
+    def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
+        """Sort the calibration scores."""
         p = softmax(calibration.outputs[self.network]["logits"])
-        self.usual_ = np.sort(1 - p.max(axis=1))
+        self.calibration_scores_ = np.sort(1 - p.max(axis=1))
 
-    def judge(self, seen: Seen) -> Judged:
+    def predict(self, run: ScenarioRun) -> Prediction:
         """The share of calibration steps with a lower score."""
-        p = softmax(seen.outputs[self.network]["logits"])
-        below = np.searchsorted(self.usual_, 1 - p.max(axis=1), side="left")
-        return Judged(p, below / (len(self.usual_) + 1))
+        p = softmax(run.outputs[self.network]["logits"])
+        below = np.searchsorted(self.calibration_scores_, 1 - p.max(axis=1), side="left")
+        return Prediction(p, below / (len(self.calibration_scores_) + 1))
 
 
 @dataclass(slots=True)
-class Perturbed:
+class Odin:
     """1 - max p after a gradient step on the input.
 
     Y. Hsu and others, Generalized ODIN, 2020: its perturbation and choice of step, as the paper
     uses it, on a network that was not trained for it.
     """
 
-    def fit(self, calibration: Seen, development: Seen) -> None:
-        """The step was chosen before."""
+    def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
+        """Nothing to learn: the step size is chosen when the network is loaded."""
 
-    def judge(self, seen: Seen) -> Judged:
-        """By the moved input's posterior; predictions are the network's own."""
-        held = seen.outputs["odin"]
-        return Judged(softmax(held["logits"]), 1 - held["odin"].astype(np.float64))
+    def predict(self, run: ScenarioRun) -> Prediction:
+        """Risk from the perturbed input's posterior; probabilities from the network's own."""
+        outputs = run.outputs["odin"]
+        return Prediction(softmax(outputs["logits"]), 1 - outputs["odin"].astype(np.float64))
 
 
 @dataclass(slots=True)
-class Dummy:
-    """Always and never call every step equally risky; random draws."""
+class TrivialBaseline:
+    """Always and never give every step the same risk; random draws it."""
 
     rule: Literal["always", "never", "random"]
     network: str = "base"
 
-    def fit(self, calibration: Seen, development: Seen) -> None:
+    def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
         """Nothing to learn."""
 
-    def judge(self, seen: Seen) -> Judged:
-        """What a monitor that knows nothing says."""
-        p = softmax(seen.outputs[self.network]["logits"])
-        flat = np.full(len(seen), float(self.rule == "always"))
+    def predict(self, run: ScenarioRun) -> Prediction:
+        """A risk that does not depend on the stream."""
+        p = softmax(run.outputs[self.network]["logits"])
+        constant = np.full(len(run), float(self.rule == "always"))
         rng = np.random.default_rng(0)
-        return Judged(p, rng.random(len(seen)) if self.rule == "random" else flat)
+        return Prediction(p, rng.random(len(run)) if self.rule == "random" else constant)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface: a score is fitted once, then judges streams; and what a judgement holds."""
+"""The interface: a score is fitted once, then predicts class probabilities and a risk by step."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.data.samples import Ints
-from benchmark.seen import Seen
+from benchmark.scenario_run import ScenarioRun
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judged:
-    """What a method says of each step: its class probabilities, and how far not to trust them."""
+class Prediction:
+    """A method's class probabilities and risk for each step."""
 
     probabilities: Floats
     risk: Floats
@@ -30,10 +30,10 @@ class Judged:
 class Score(Protocol):
     """A score or baseline."""
 
-    def fit(self, calibration: Seen, development: Seen) -> None:
-        """Learn from an in-distribution stream, and where labels are used, from a labelled mix."""
+    def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
+        """Learn from an in-distribution stream and, if labels are used, from a labelled mix."""
 
-    def judge(self, seen: Seen) -> Judged:
+    def predict(self, run: ScenarioRun) -> Prediction:
         """A risk for every step, higher where the prediction should be trusted less."""
 
 
@@ -46,6 +46,6 @@ def softmax(logits: NDArray[np.floating], temperature: float = 1.0) -> Floats:
 
 
 def entropy(probabilities: Floats) -> Floats:
-    """In nats, along the last axis."""
-    held: Floats = -(probabilities * np.log(np.maximum(probabilities, 1e-300))).sum(axis=-1)
-    return held
+    """Entropy in nats, along the last axis."""
+    nats: Floats = -(probabilities * np.log(np.maximum(probabilities, 1e-300))).sum(axis=-1)
+    return nats

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real data, where it is; the sets in `$TCUQ_DATA` are there in CI."""
+"""Real data where it is present; CI has the sets in `$TCUQ_DATA`."""
 
 import importlib
 from collections.abc import Callable
@@ -13,22 +13,22 @@ from benchmark.data.files import is_present, manifest
 
 @pytest.fixture(scope="session")
 def load() -> Callable[[str], Any]:
-    """What a loader returns, read once a session; a set that is nowhere skips the test."""
-    read: dict[str, Any] = {}
+    """Load a set once per session; a missing set skips the test."""
+    cache: dict[str, Any] = {}
 
-    def loaded(name: str) -> Any:
+    def load_once(name: str) -> Any:
         if not is_present(name):
-            pytest.skip(f"no {name} here: {manifest()[name].remedy}")
-        if name not in read:
-            read[name] = importlib.import_module(f"benchmark.data.{name}").load()
-        return read[name]
+            pytest.skip(f"{name} not found: {manifest()[name].remedy}")
+        if name not in cache:
+            cache[name] = importlib.import_module(f"benchmark.data.{name}").load()
+        return cache[name]
 
-    return loaded
+    return load_once
 
 
 @pytest.fixture
-def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Empty places to look for data in: `given` for $TCUQ_DATA and `cache`."""
-    monkeypatch.setenv("TCUQ_DATA", str(tmp_path / "given"))
+def empty_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Empty data folders: `configured` for $TCUQ_DATA and `cache`."""
+    monkeypatch.setenv("TCUQ_DATA", str(tmp_path / "configured"))
     monkeypatch.setenv("TCUQ_CACHE", str(tmp_path / "cache"))
     return tmp_path

@@ -23,7 +23,7 @@ EXEMPT = {"mnist": mnist_c.NOT_MONOTONE, "cifar": cifar10_c.NOT_MONOTONE}
 
 @pytest.fixture(scope="module")
 def batches() -> dict[str, Array]:
-    """Made-up inputs: strokes, coloured blobs, voiced sweeps, a walk."""
+    """Synthetic inputs: strokes, coloured blobs, voiced sweeps, a walk."""
     rng = np.random.default_rng(0)
     strokes = ndimage.gaussian_filter(rng.random((24, 28, 28)), (0, 2, 2))
     strokes = np.clip((strokes - np.quantile(strokes, 0.85)) * 30, 0, 1)
@@ -74,7 +74,7 @@ def grows(kind: str, name: str, x: Array) -> None:
 
 
 def test_suites_are_complete() -> None:
-    """As many corruptions as the published sets have, and as were promised."""
+    """Every suite has its number of corruptions, the published sets' where there is one."""
     assert len(mnist_c.SUITE) == 15 == len(mnist_c.PUBLISHED)
     assert list(mnist_c.SUITE) == list(mnist_c.PUBLISHED)
     assert len(cifar10_c.SUITE) == 19
@@ -88,16 +88,16 @@ def test_suites_are_complete() -> None:
 def test_type_and_shape_stay_and_a_seed_fixes_all(
     kind: str, name: str, batches: dict[str, Array]
 ) -> None:
-    """Same seed, same bytes; the input is left alone."""
+    """Same seed, same bytes; the input is unchanged."""
     x = batches[kind]
-    kept = x.copy()
+    original = x.copy()
     first, again = (
         apply(SUITES[kind].SUITE, name, x, 3, np.random.default_rng(5)) for _ in range(2)
     )
     assert first.dtype == x.dtype
     assert first.shape == x.shape
     np.testing.assert_array_equal(first, again)
-    np.testing.assert_array_equal(x, kept)
+    np.testing.assert_array_equal(x, original)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_type_and_shape_stay_and_a_seed_fixes_all(
     [pair for pair in EVERY if pair != ("audio", "pitch_shift")],  # a hum has no melody to lose
 )
 def test_severity_grows(kind: str, name: str, batches: dict[str, Array]) -> None:
-    """The mean absolute difference rises with the severity, on made-up inputs."""
+    """The mean absolute difference rises with the severity, on synthetic inputs."""
     grows(kind, name, batches[kind])
 
 
@@ -134,7 +134,7 @@ def test_severity_grows_on_walks(name: str, load: Load) -> None:
     grows("inertial", name, recording.signal[None, -4_000:])  # stairs
 
 
-def test_severity_nought_is_the_input(batches: dict[str, Array]) -> None:
+def test_severity_zero_is_the_input(batches: dict[str, Array]) -> None:
     """Clean steps pass untouched."""
     x = batches["mnist"]
     assert apply(mnist_c.SUITE, "fog", x, 0, np.random.default_rng(0)) is x
@@ -151,14 +151,14 @@ def test_unknown_corruption_or_severity_is_refused(name: str, severity: int) -> 
 
 @pytest.mark.parametrize("kind", SUITES)
 def test_wrong_type_is_refused(kind: str) -> None:
-    """A batch of another type is not guessed at."""
+    """A batch of another type is an error."""
     suite = SUITES[kind].SUITE
     with pytest.raises(ValueError, match="must be"):
         next(iter(suite.values()))(np.zeros((1, 28)), 1, np.random.default_rng())
 
 
-def test_global_states_are_put_back(batches: dict[str, Array]) -> None:
-    """The audio library draws from global states; nobody else notices."""
+def test_global_states_are_restored(batches: dict[str, Array]) -> None:
+    """The audio library uses the global random states; they are restored."""
     before = random.getstate()
     audio.SUITE["white_noise"](batches["audio"], 1, np.random.default_rng(0))
     assert random.getstate() == before

@@ -8,19 +8,19 @@ from river.drift import KSWIN
 
 from benchmark.data.samples import Samples
 from benchmark.detectors import cases
-from benchmark.detectors.contenders import OTHERS, OURS, Contender
-from benchmark.detectors.detector import Watched, least, quiet, watched
-from benchmark.detectors.ours import calibrated
-from benchmark.detectors.peers import QuickKswin
-from benchmark.detectors.pools import DEALINGS, SPAN, Dealing, Spans, sampled
-from benchmark.detectors.recorded import Recorded
+from benchmark.detectors.baselines import FastKswin
+from benchmark.detectors.detector import DetectorInput, at_most_alarms, detector_input, lowest_limit
+from benchmark.detectors.pools import SPAN, SPLITS, Spans, Split, sample_pool
+from benchmark.detectors.recording_pool import RecordingPool
+from benchmark.detectors.table import BASELINES, OURS, DetectorEntry
+from benchmark.detectors.tcuq_alarm import recommended_profile
 from tcuq import Stream
 
 CLASSES, WIDTH = 4, 6
-FAST = [contender for contender in OTHERS if not contender.slow]
+FAST = [entry for entry in BASELINES if not entry.slow]
 
 
-def made_up(steps: int, seed: int, spread: float = 0.5) -> Stream:
+def synthetic(steps: int, seed: int, spread: float = 0.5) -> Stream:
     """Features around the centre of a class that stays for twenty steps."""
     rng = np.random.default_rng(seed)
     labels = np.repeat(rng.integers(0, CLASSES, -(-steps // 20)), 20)[:steps]
@@ -29,54 +29,56 @@ def made_up(steps: int, seed: int, spread: float = 0.5) -> Stream:
 
 
 @cache
-def calibration() -> Watched:
-    """A calm stream, watched by its own profile."""
-    stream = made_up(6_000, 0)
-    return watched(calibrated(stream), stream)
+def calibration() -> DetectorInput:
+    """An in-distribution stream with its own profile."""
+    stream = synthetic(6_000, 0)
+    return detector_input(recommended_profile(stream), stream)
 
 
-def ids(contender: Contender) -> str:
+def ids(entry: DetectorEntry) -> str:
     """What pytest calls a case."""
-    return f"{contender.name}-{contender.signal}"
+    return f"{entry.name}-{entry.signal}"
 
 
-@pytest.mark.parametrize("contender", [OURS, *FAST], ids=ids)
-def test_every_detector_tuned_to_be_quiet_sees_a_gross_shift(contender: Contender) -> None:
-    """At the lowest limit without an alarm on calibration it alarms when the stream changes."""
-    detector = contender.make()
+@pytest.mark.parametrize("entry", [OURS, *FAST], ids=ids)
+def test_every_detector_without_false_alarms_on_calibration_detects_a_gross_shift(
+    entry: DetectorEntry,
+) -> None:
+    """At the lowest limit without an alarm on calibration it alarms after a shift."""
+    detector = entry.make()
     detector.fit(calibration())
-    limit = least(detector.limits, quiet([(detector, calibration())]))
-    both = cases.followed(made_up(1_000, 1), made_up(1_000, 2, spread=4))
-    assert detector.alarms(watched(calibration().profile, both), limit)[1_000:].any()
+    limit = lowest_limit(detector.limits, at_most_alarms([(detector, calibration())]))
+    both = cases.concatenate(synthetic(1_000, 1), synthetic(1_000, 2, spread=4))
+    assert detector.alarms(detector_input(calibration().profile, both), limit)[1_000:].any()
 
 
-@pytest.mark.parametrize("contender", FAST, ids=ids)
-def test_the_tuned_limit_is_the_lowest_that_is_quiet(contender: Contender) -> None:
-    """It gives no alarm on calibration, and the one below it some."""
-    detector = contender.make()
+@pytest.mark.parametrize("entry", FAST, ids=ids)
+def test_the_tuned_limit_is_the_lowest_without_an_alarm(entry: DetectorEntry) -> None:
+    """It gives no alarm on calibration, and the next lower limit gives some."""
+    detector = entry.make()
     detector.fit(calibration())
-    limit = least(detector.limits, quiet([(detector, calibration())]))
+    limit = lowest_limit(detector.limits, at_most_alarms([(detector, calibration())]))
     assert not detector.alarms(calibration(), limit).any()
-    place = list(detector.limits).index(limit)
-    if place:
-        assert detector.alarms(calibration(), detector.limits[place - 1]).any()
+    position = list(detector.limits).index(limit)
+    if position:
+        assert detector.alarms(calibration(), detector.limits[position - 1]).any()
 
 
-def test_a_slow_detector_is_given_the_last_steps_only() -> None:
-    """KSWIN sees a gross shift in a stream cut to its last steps."""
-    (slow,) = [contender for contender in OTHERS if contender.slow]
-    both = cases.followed(made_up(1_000, 1), made_up(300, 2, spread=4))
-    seen = cases.last(watched(calibration().profile, both), 500)
-    flags = slow.make().alarms(seen, slow.make().usual)
-    assert len(flags) == 500
-    assert flags[200:].any()
+def test_a_slow_detector_reads_the_last_steps_only() -> None:
+    """KSWIN detects a gross shift in a stream cut to its last steps."""
+    (slow,) = [entry for entry in BASELINES if entry.slow]
+    both = cases.concatenate(synthetic(1_000, 1), synthetic(300, 2, spread=4))
+    stream = cases.last_steps(detector_input(calibration().profile, both), 500)
+    alarms = slow.make().alarms(stream, slow.make().default_limit)
+    assert len(alarms) == 500
+    assert alarms[200:].any()
 
 
-def test_quick_kswin_is_rivers() -> None:
+def test_fast_kswin_is_rivers() -> None:
     """On values with ties and a change, it has the same p-value and alarms at the same steps."""
     rng = np.random.default_rng(0)
     values = np.concatenate([rng.random(250), rng.random(250) ** 3]).round(2).tolist()
-    ours = QuickKswin(alpha=0.005, seed=0)
+    ours = FastKswin(alpha=0.005, seed=0)
     theirs: Any = KSWIN(alpha=0.005, seed=0)
     alarms = 0
     for value in values:
@@ -88,82 +90,82 @@ def test_quick_kswin_is_rivers() -> None:
     assert alarms
 
 
-def test_least_is_infinite_if_nothing_is_enough() -> None:
-    """A detector that no limit can silence gets an infinite one."""
-    assert least([1, 2, 3], lambda limit: limit >= 2) == 2
-    assert least([1, 2, 3], lambda _: False) == float("inf")
+def test_lowest_limit_is_infinite_if_none_is_accepted() -> None:
+    """If every limit alarms, the limit is infinite."""
+    assert lowest_limit([1, 2, 3], lambda limit: limit >= 2) == 2
+    assert lowest_limit([1, 2, 3], lambda _: False) == float("inf")
 
 
 class Echo:
-    """A network whose features are the first pixels and which counts what it is shown."""
+    """A network whose outputs are the first pixels; it counts the samples it runs."""
 
     sha256 = "echo"
 
     def __init__(self) -> None:
-        self.shown = 0
+        self.samples_run = 0
 
     def prepared(self, x: np.ndarray) -> np.ndarray:
-        """There is no front end."""
+        """Return the samples: there is no front end."""
         return x
 
     def run_prepared(self, x: np.ndarray) -> dict[str, np.ndarray]:
-        """The sum of each quarter, and the pixels themselves."""
-        self.shown += len(x)
+        """The first pixels as logits and as features."""
+        self.samples_run += len(x)
         flat = x.reshape(len(x), -1).astype(np.float32)
         return {"logits": flat[:, :CLASSES] / 255, "features": flat[:, :WIDTH]}
 
 
 @pytest.fixture
 def images() -> tuple[Samples, Samples]:
-    """Two parts of small images, none of which is in both."""
+    """Two disjoint parts of small images."""
     rng = np.random.default_rng(0)
-    made = []
+    parts = []
     for part in range(2):
         x = rng.integers(0, 256, (40, 6, 6), np.uint8)
         y = np.arange(40) % CLASSES
-        made.append(Samples(x, y, np.full(40, part), np.arange(40), tuple("abcd")))
-    return made[0], made[1]
+        parts.append(Samples(x, y, np.full(40, part), np.arange(40), tuple("abcd")))
+    return parts[0], parts[1]
 
 
-@pytest.mark.usefixtures("nowhere")
-def test_a_looked_up_stream_is_what_the_network_would_have_said(
+@pytest.mark.usefixtures("empty_folders")
+def test_an_assembled_stream_has_the_networks_own_outputs(
     images: tuple[Samples, Samples],
 ) -> None:
-    """Every step's outputs are those of some test image at one of 25 places, seen only once."""
+    """Every step has the outputs of a test image at one of 25 positions, each run once."""
     network = Echo()
-    held = sampled(network, *images, Spans((), {}))
-    assert network.shown == 80 * 25
-    stream = held.calm(held.deal("parts", 0)[1], 500, 0)
-    known = {row.tobytes() for row in held.outputs["features"][40 * 25 :]}
+    pool = sample_pool(network, *images, Spans((), {}))
+    assert network.samples_run == 80 * 25
+    stream = pool.in_distribution(pool.split("parts", 0)[1], 500, 0)
+    known = {row.tobytes() for row in pool.outputs["features"][40 * 25 :]}
     assert stream.features is not None
     assert {row.tobytes() for row in stream.features} <= known
-    assert network.shown == 80 * 25
+    assert network.samples_run == 80 * 25
 
 
-@pytest.mark.usefixtures("nowhere")
-@pytest.mark.parametrize("dealing", DEALINGS)
-def test_dealt_sides_share_no_sample(dealing: Dealing, images: tuple[Samples, Samples]) -> None:
-    """Together they are all samples, and mixed sides differ from turn to turn."""
-    held = sampled(Echo(), *images, Spans((), {}))
-    first, then = held.deal(dealing, 1)
+@pytest.mark.usefixtures("empty_folders")
+@pytest.mark.parametrize("split", SPLITS)
+def test_splits_share_no_sample(split: Split, images: tuple[Samples, Samples]) -> None:
+    """The two sides are all samples together, and mixed splits differ by seed."""
+    pool = sample_pool(Echo(), *images, Spans((), {}))
+    first, then = pool.split(split, 1)
     assert sorted([*first, *then]) == list(range(80))
-    again, _ = held.deal(dealing, 2)
-    assert (again.tolist() == first.tolist()) == (dealing == "parts")
+    again, _ = pool.split(split, 2)
+    assert (again.tolist() == first.tolist()) == (split == "parts")
 
 
-def test_recordings_are_dealt_by_person_or_within_each() -> None:
+def test_recordings_are_split_by_person_or_within_each() -> None:
     """Parts never share a person; mixed, every person is on both sides."""
     person = np.repeat(np.arange(6), 2)
     clean = [{"logits": np.ones((30, 2)), "features": np.ones((30, 3))} for _ in person]
-    held = Recorded(person, (person > 3).astype(np.int64), clean, {("noise", 2): clean})
+    pool = RecordingPool(person, (person > 3).astype(np.int64), clean, {("noise", 2): clean})
     for seed in range(4):
-        first, then = held.deal("parts", seed)
+        first, then = pool.split("parts", seed)
         assert not set(person[first]) & set(person[then])
         assert len(set(person[then])) == 2
-    first, then = held.deal("mixed", 1)
+    first, then = pool.split("mixed", 1)
     assert set(person[first]) == set(person[then]) == set(range(6))
-    assert len(held.calm(then, 1_000, 0)) == 1_000
-    assert len(held.shifted(("noise", 2), then, 0)) == min(SPAN, 30 * len(then))
+    assert len(pool.in_distribution(then, 1_000, 0)) == 1_000
+    assert len(pool.shifted(("noise", 2), then, 0)) == min(SPAN, 30 * len(then))
 
 
 def test_delay_counts_from_one() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.experiments.tasks import done
+from benchmark.experiments.tasks import run_task
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,4 +22,4 @@ def test_a_task_could_not_be_sent_to_another_process() -> None:
         ProcessPoolExecutor(1, get_context("spawn")) as pool,
         pytest.raises(KeyError, match="no such experiment"),
     ):
-        pool.submit(done, "no such experiment", "gas").result()
+        pool.submit(run_task, "no such experiment", "gas").result()

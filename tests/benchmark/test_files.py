@@ -16,10 +16,10 @@ from benchmark.data.files import (
 )
 
 
-def made(content: bytes = b"abc", package: Package | None = None) -> Source:
+def example_set(content: bytes = b"abc", package: Package | None = None) -> Source:
     """A data set of one small file."""
     file = File("a.bin", len(content), hashlib.sha256(content).hexdigest(), None)
-    return Source("made", "made-folder", "none", package, (file,))
+    return Source("example", "example-folder", "none", package, (file,))
 
 
 def put(folder: Path, content: bytes) -> Path:
@@ -29,51 +29,51 @@ def put(folder: Path, content: bytes) -> Path:
     return folder / "a.bin"
 
 
-def test_missing_data_says_name_places_and_remedy(nowhere: Path) -> None:
-    """One message: which set, where it was looked for, what gets it."""
+def test_missing_data_names_the_set_the_folders_and_the_remedy(empty_folders: Path) -> None:
+    """One message: which set, where it was searched, how to get it."""
     with pytest.raises(DataMissingError) as error:
-        checked_files(made(package=Package("npm", "made", "1")))
+        checked_files(example_set(package=Package("npm", "example", "1")))
     message = str(error.value)
-    assert "made" in message
-    assert str(nowhere / "given" / "made-folder") in message
-    assert str(nowhere / "cache" / "data" / "made-folder") in message
-    assert "python -m benchmark.data fetch made" in message
+    assert "example" in message
+    assert str(empty_folders / "configured" / "example-folder") in message
+    assert str(empty_folders / "cache" / "data" / "example-folder") in message
+    assert "python -m benchmark.data fetch example" in message
 
 
-def test_missing_data_that_no_registry_has_says_where_to_put_it(nowhere: Path) -> None:
-    """No command is promised that cannot work."""
-    assert not (nowhere / "given").exists()
-    with pytest.raises(DataMissingError, match=r"put its files into \$TCUQ_DATA/made-folder"):
-        checked_files(made())
+def test_missing_data_in_no_registry_says_where_to_put_it(empty_folders: Path) -> None:
+    """The error does not name a command that cannot work."""
+    assert not (empty_folders / "configured").exists()
+    with pytest.raises(DataMissingError, match=r"put its files into \$TCUQ_DATA/example-folder"):
+        checked_files(example_set())
 
 
-def test_unset_place_is_said(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unset_folder_is_reported(empty_folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without $TCUQ_DATA the message says so."""
     monkeypatch.delenv("TCUQ_DATA")
     with pytest.raises(DataMissingError, match=r"\$TCUQ_DATA is not set") as error:
-        checked_files(made())
-    assert str(nowhere / "cache") in str(error.value)
+        checked_files(example_set())
+    assert str(empty_folders / "cache") in str(error.value)
 
 
-def test_given_place_comes_before_the_cache(nowhere: Path) -> None:
-    """Both places hold the file: $TCUQ_DATA's is taken."""
-    put(nowhere / "cache" / "data" / "made-folder", b"abc")
-    given = put(nowhere / "given" / "made-folder", b"abc")
-    assert checked_files(made()) == {"a.bin": given}
+def test_configured_folder_comes_before_the_cache(empty_folders: Path) -> None:
+    """If both folders have the file, $TCUQ_DATA's is used."""
+    put(empty_folders / "cache" / "data" / "example-folder", b"abc")
+    configured = put(empty_folders / "configured" / "example-folder", b"abc")
+    assert checked_files(example_set()) == {"a.bin": configured}
 
 
-def test_cache_is_used_when_nothing_is_given(nowhere: Path) -> None:
+def test_cache_is_used_when_tcuq_data_has_no_file(empty_folders: Path) -> None:
     """A set in the cache alone is found."""
-    cached = put(nowhere / "cache" / "data" / "made-folder", b"abc")
-    assert checked_files(made()) == {"a.bin": cached}
+    cached = put(empty_folders / "cache" / "data" / "example-folder", b"abc")
+    assert checked_files(example_set()) == {"a.bin": cached}
 
 
 @pytest.mark.parametrize(("content", "rule"), [(b"abcd", "3 bytes, got 4"), (b"abd", "SHA-256")])
-def test_damaged_file_is_refused(nowhere: Path, content: bytes, rule: str) -> None:
+def test_damaged_file_is_refused(empty_folders: Path, content: bytes, rule: str) -> None:
     """Another size or another hash: the file is named, and what was wanted."""
-    put(nowhere / "given" / "made-folder", content)
+    put(empty_folders / "configured" / "example-folder", content)
     with pytest.raises(DataDamagedError, match=rule):
-        checked_files(made())
+        checked_files(example_set())
 
 
 def test_manifest_is_sound() -> None:
@@ -90,12 +90,12 @@ def test_manifest_is_sound() -> None:
 
 def test_identity_changes_with_any_file() -> None:
     """The hash of a set is the hash of its files."""
-    assert made(b"abc").sha256 == made(b"abc").sha256 != made(b"abd").sha256
+    assert example_set(b"abc").sha256 == example_set(b"abc").sha256 != example_set(b"abd").sha256
 
 
-def test_presence_asks_for_every_file(nowhere: Path) -> None:
+def test_presence_asks_for_every_file(empty_folders: Path) -> None:
     """A folder with some of the files does not count."""
-    folder = nowhere / "given" / "mnist"
+    folder = empty_folders / "configured" / "mnist"
     folder.mkdir(parents=True)
     for file in manifest()["mnist"].files[1:]:
         (folder / file.name).touch()

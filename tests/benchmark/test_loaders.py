@@ -59,7 +59,7 @@ def test_no_speaker_is_in_two_parts(name: str, load: Load) -> None:
 
 @pytest.mark.parametrize(("name", "people", "classes"), [("hapt", 30, 7), ("watch", 10, 7)])
 def test_recordings_are_as_documented(name: str, people: int, classes: int, load: Load) -> None:
-    """Six channels of float32, a label a sample, persons disjoint, units plausible."""
+    """Six channels of float32, one label per sample, persons disjoint, units plausible."""
     parts: dict[str, tuple[Recording, ...]] = load(name)
     everyone = [{recording.person for recording in part} for part in parts.values()]
     assert share_nothing(everyone)
@@ -73,13 +73,13 @@ def test_recordings_are_as_documented(name: str, people: int, classes: int, load
         assert 0.5 < still < 2.5  # the earth's pull, in g
 
 
-def test_hapt_people_are_those_of_the_streams_in_the_box(load: Load) -> None:
-    """The users said to be in the box's development and test streams are in those parts."""
+def test_hapt_people_are_those_of_the_bundled_streams(load: Load) -> None:
+    """The users of the bundled streams, as documented, are in the same parts."""
     parts: dict[str, tuple[Recording, ...]] = load("hapt")
     assert {r.person for r in parts["development"]} == {4, 9, 30}
     text = (Path(__file__).parents[2] / "src/tcuq/data/hapt/README.md").read_text("utf-8")
-    said = text.split("10 calibration (")[1].split(")")[0]
-    assert {r.person for r in parts["calibration"]} == {int(n) for n in re.findall(r"\d+", said)}
+    listed = text.split("10 calibration (")[1].split(")")[0]
+    assert {r.person for r in parts["calibration"]} == {int(n) for n in re.findall(r"\d+", listed)}
 
 
 def test_gas_in_distribution_and_drifted(load: Load) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Front end, losses and densities of the networks, each against what it must be."""
+"""Front end, losses and densities of the networks, each against its definition."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from benchmark.data.samples import Array
 torch = pytest.importorskip("torch")
 
 from benchmark.networks import frontend, objectives, recipes, variants, weights  # noqa: E402
-from benchmark.networks.network import Said, mean_posterior  # noqa: E402
+from benchmark.networks.network import NetworkOutput, mean_posterior  # noqa: E402
 from benchmark.networks.posterior import RadialFlows, expected_loss  # noqa: E402
 
 Augment = Callable[[Array, np.random.Generator], Array]
@@ -21,8 +21,8 @@ def test_cepstra_are_those_of_the_definition() -> None:
     """One frame computed by hand: window, magnitudes, mel triangles, logarithm, cosine sum."""
     rng = np.random.default_rng(0)
     clip = (rng.standard_normal(16_000) * 2000).astype(np.int16)
-    found = frontend.cepstra(clip[None])
-    assert found.shape == (1, 49, 10)
+    result = frontend.cepstra(clip[None])
+    assert result.shape == (1, 49, 10)
     frame = 7
     signal = clip[frame * 320 : frame * 320 + 480] / np.abs(clip.astype(int)).max()
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(480) / 480)
@@ -32,11 +32,11 @@ def test_cepstra_are_those_of_the_definition() -> None:
     edges = np.linspace(low, high, 42)
     energy = [np.interp(mel, edges[i : i + 3], [0, 1, 0]) @ magnitude for i in range(40)]
     n = np.arange(40)
-    wanted = [
+    expected = [
         2 * np.log(np.array(energy) + 1e-6) @ np.cos(np.pi * k * (2 * n + 1) / 80) / 80**0.5
         for k in range(10)
     ]
-    np.testing.assert_allclose(found[0, frame], wanted, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(result[0, frame], expected, rtol=1e-3, atol=1e-3)
 
 
 def test_loudness_does_not_reach_the_network() -> None:
@@ -52,16 +52,16 @@ def test_augmentation_keeps_shape_and_follows_the_generator() -> None:
     rng = np.random.default_rng(2)
     signal = rng.standard_normal((6, 128, 6)).astype(np.float32)
     raw: list[tuple[Augment, Array]] = [
-        (frontend.cropped, rng.integers(0, 256, (6, 32, 32, 3)).astype(np.uint8)),
-        (frontend.said_anew, (rng.standard_normal((6, 16_000)) * 500).astype(np.int16)),
-        (frontend.worn_anew, signal),
+        (frontend.crop_and_flip, rng.integers(0, 256, (6, 32, 32, 3)).astype(np.uint8)),
+        (frontend.augment_clips, (rng.standard_normal((6, 16_000)) * 500).astype(np.int16)),
+        (frontend.augment_motion, signal),
     ]
     for augment, x in raw:
         first, again = (augment(x, np.random.default_rng(5)) for _ in range(2))
         assert first.shape == x.shape
         assert not np.array_equal(first, x)
         np.testing.assert_array_equal(first, again)
-    worn = frontend.worn_anew(signal, np.random.default_rng(6))
+    worn = frontend.augment_motion(signal, np.random.default_rng(6))
     before, after = (np.linalg.norm(v[:, :, :3], axis=2) for v in (signal, worn))
     gain = after / before
     np.testing.assert_allclose(gain, gain[:, :1].repeat(128, axis=1), rtol=1e-4)
@@ -95,29 +95,29 @@ def test_assistance_weighs_exits_as_the_paper_says() -> None:
     labels = torch.tensor([1, 0])
     logits = [torch.tensor([[0.0, s], [s, 0.0]]) for s in (3.0, 2.0, 1.0)]
     final, first, second = (torch.nn.functional.cross_entropy(one, labels) for one in logits)
-    said = Said(logits[0], logits[0], logits[0], logits[1:])
+    output = NetworkOutput(logits[0], logits[0], logits[0], logits[1:])
     for done, ramp in ((0.0, 0.5), (0.05, 0.75), (0.1, 1.0), (0.9, 1.0)):
-        found = objectives.loss(recipe, said, labels, torch.ones(2), done=done)
-        torch.testing.assert_close(found, final + ramp * (3.5 * first + 4.0 * second))
+        result = objectives.loss(recipe, output, labels, torch.ones(2), done=done)
+        torch.testing.assert_close(result, final + ramp * (3.5 * first + 4.0 * second))
 
 
 def test_transfer_moves_the_final_head_towards_the_exits() -> None:
-    """By the rate's share of the way to their mean; not at all when it is off."""
+    """It moves by `rate` towards their mean, and not at all at rate 0."""
     network = variants.network("cifar10", "assisted", 0)
     before = weights.of(network)
     theirs = [before[f"exits.{number}.classifier.weight"] for number in range(2)]
     objectives.transfer(network, 0.0)
     np.testing.assert_array_equal(weights.of(network)["head.weight"], before["head.weight"])
     objectives.transfer(network, 0.25)
-    wanted = 0.75 * before["head.weight"] + 0.25 * np.mean(theirs, axis=0)
-    np.testing.assert_allclose(weights.of(network)["head.weight"], wanted, rtol=1e-5)
+    expected = 0.75 * before["head.weight"] + 0.25 * np.mean(theirs, axis=0)
+    np.testing.assert_allclose(weights.of(network)["head.weight"], expected, rtol=1e-5)
 
 
-def test_distillation_vanishes_when_heads_say_what_teachers_say() -> None:
+def test_distillation_loss_is_zero_when_heads_match_teachers() -> None:
     """The divergence is zero for equal posteriors and positive otherwise."""
     heads = [torch.tensor([[1.0, 0.0, -1.0]]), torch.tensor([[0.0, 2.0, 0.0]])]
-    assert objectives.distilled(heads, heads, 2.0).abs() < 1e-6
-    assert objectives.distilled(heads, heads[::-1], 2.0) > 0.1
+    assert objectives.distillation(heads, heads, 2.0).abs() < 1e-6
+    assert objectives.distillation(heads, heads[::-1], 2.0) > 0.1
 
 
 def test_the_mean_posterior_is_the_mean_of_posteriors() -> None:

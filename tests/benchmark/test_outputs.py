@@ -9,7 +9,7 @@ from benchmark import outputs
 
 
 class Network:
-    """Says the step's number; breaks at a step if told to; counts its calls."""
+    """Outputs the step's number; optionally fails at a step; records its calls."""
 
     def __init__(self, breaks_at: int | None = None) -> None:
         self.breaks_at = breaks_at
@@ -24,21 +24,21 @@ class Network:
         return {"logits": np.stack([steps, -steps], axis=1), "features": steps[:, None] / 2}
 
 
-def test_interrupted_run_goes_on(tmp_path: Path) -> None:
+def test_interrupted_run_resumes(tmp_path: Path) -> None:
     """After a stop only the missing parts are computed, and the whole is as if never stopped."""
     with pytest.raises(KeyboardInterrupt):
         outputs.cached("k", 1_000, Network(breaks_at=700), part_steps=300, root=tmp_path)
     network = Network()
     done: list[int] = []
-    held = outputs.cached("k", 1_000, network, part_steps=300, root=tmp_path, report=done.append)
+    entry = outputs.cached("k", 1_000, network, part_steps=300, root=tmp_path, report=done.append)
     assert done == [300, 600, 900, 1_000]
     assert network.calls == [(600, 900), (900, 1_000)]
-    np.testing.assert_array_equal(held["logits"][:, 0], np.arange(1_000))
+    np.testing.assert_array_equal(entry["logits"][:, 0], np.arange(1_000))
     assert [path.name for path in tmp_path.iterdir()] == ["k.npz"]
 
 
 def test_finished_entry_is_not_computed_again(tmp_path: Path) -> None:
-    """A second call reads, and says the same."""
+    """A second call reads the entry and returns the same."""
     first = outputs.cached("k", 10, Network(), root=tmp_path)
     network = Network()
     again = outputs.cached("k", 10, network, root=tmp_path)

@@ -3,14 +3,14 @@ import numpy as np
 import pytest
 
 from benchmark.experiments import measures
+from benchmark.scenario_run import ScenarioRun
 from benchmark.scores.table import SCORES
-from benchmark.seen import Seen
 
 CLASSES, WIDTH = 4, 6
 
 
-def made_up(steps: int, seed: int, spread: float = 0.5) -> Seen:
-    """A network that is wrong more often in the second half of each of two scenarios."""
+def synthetic(steps: int, seed: int, spread: float = 0.5) -> ScenarioRun:
+    """A network that is wrong more often in the second half of each of two conditions."""
     rng = np.random.default_rng(seed)
     labels = np.repeat(rng.integers(0, CLASSES, steps // 20), 20)
     shifted = np.tile(np.repeat([False, True], steps // 4), 2)
@@ -40,7 +40,7 @@ def made_up(steps: int, seed: int, spread: float = 0.5) -> Seen:
         "member0",
         "member1",
     )
-    return Seen(
+    return ScenarioRun(
         labels,
         np.array([0, steps // 2]),
         shifted,
@@ -51,42 +51,42 @@ def made_up(steps: int, seed: int, spread: float = 0.5) -> Seen:
     )
 
 
-def calm(steps: int, seed: int) -> Seen:
+def in_distribution(steps: int, seed: int) -> ScenarioRun:
     """The same in distribution."""
-    made = made_up(2 * steps, seed)
-    return made.where(~made.shifted)
+    run = synthetic(2 * steps, seed)
+    return run.where(~run.shifted)
 
 
 @pytest.mark.parametrize("name", SCORES)
-def test_every_score_keeps_to_the_interface(name: str) -> None:
-    """Fitted on one stream, it gives probabilities and a finite risk for every step of another."""
+def test_every_score_implements_the_interface(name: str) -> None:
+    """Fitted on one stream, it predicts probabilities and a finite risk on another."""
     score = SCORES[name].make()
-    score.fit(calm(2_000, 0), made_up(2_000, 1))
-    seen = made_up(800, 2)
-    judged = score.judge(seen)
-    assert judged.probabilities.shape == (800, CLASSES)
-    np.testing.assert_allclose(judged.probabilities.sum(axis=1), 1)
-    assert judged.risk.shape == (800,)
-    assert np.isfinite(judged.risk).all()
-    again = score.judge(seen)
-    assert (again.risk == judged.risk).all()
+    score.fit(in_distribution(2_000, 0), synthetic(2_000, 1))
+    run = synthetic(800, 2)
+    prediction = score.predict(run)
+    assert prediction.probabilities.shape == (800, CLASSES)
+    np.testing.assert_allclose(prediction.probabilities.sum(axis=1), 1)
+    assert prediction.risk.shape == (800,)
+    assert np.isfinite(prediction.risk).all()
+    again = score.predict(run)
+    assert (again.risk == prediction.risk).all()
 
 
 @pytest.mark.parametrize("name", sorted(set(SCORES) - {"always", "never", "random"}))
-def test_every_score_knows_more_than_nothing(name: str) -> None:
-    """On a stream whose errors are visible, wrong steps are ranked above right ones."""
+def test_every_score_is_better_than_chance(name: str) -> None:
+    """On a stream with visible errors, wrong steps rank above correct ones."""
     score = SCORES[name].make()
-    score.fit(calm(4_000, 0), made_up(4_000, 1))
-    seen = made_up(4_000, 2)
-    assert measures.failure_auroc(seen, score.judge(seen)) > 0.6
+    score.fit(in_distribution(4_000, 0), synthetic(4_000, 1))
+    run = synthetic(4_000, 2)
+    assert measures.failure_auroc(run, score.predict(run)) > 0.6
 
 
-def test_drop_is_judged_by_scenario_against_the_usual_accuracy() -> None:
+def test_drops_are_measured_by_condition_against_calibration_accuracy() -> None:
     """A risk that is high where accuracy fell beats a constant one."""
-    seen = made_up(4_000, 3)
+    run = synthetic(4_000, 3)
     score = SCORES["max_prob"].make()
-    ordinary = measures.usual(calm(4_000, 4))
-    judged = score.judge(seen)
-    blind = SCORES["never"].make().judge(seen)
-    for name, value in measures.drop_auprc(seen, judged, ordinary).items():
-        assert value > measures.drop_auprc(seen, blind, ordinary)[name] + 0.2
+    reference = measures.accuracy_reference(in_distribution(4_000, 4))
+    prediction = score.predict(run)
+    constant = SCORES["never"].make().predict(run)
+    for name, value in measures.drop_auprc(run, prediction, reference).items():
+        assert value > measures.drop_auprc(run, constant, reference)[name] + 0.2

@@ -4,43 +4,43 @@ import pytest
 
 from benchmark.data.gas_drift import BATCHES, part_of_each
 from benchmark.data.idx import image_parts
-from benchmark.data.samples import dealt, groups_dealt, shares_of
+from benchmark.data.samples import group_split, part_sizes, random_split
 
 
-def test_dealt_pieces_are_disjoint_and_whole() -> None:
-    """Every index goes to one piece, and the same seed deals the same."""
-    pieces = dealt(100, [50, 30, 20])
+def test_random_splits_are_disjoint_and_complete() -> None:
+    """Every index is in one piece, and the same seed gives the same split."""
+    pieces = random_split(100, [50, 30, 20])
     assert [len(piece) for piece in pieces] == [50, 30, 20]
     assert sorted(np.concatenate(pieces)) == list(range(100))
-    for again, piece in zip(dealt(100, [50, 30, 20]), pieces, strict=True):
+    for again, piece in zip(random_split(100, [50, 30, 20]), pieces, strict=True):
         np.testing.assert_array_equal(again, piece)
 
 
-def test_shares_must_fit() -> None:
-    """Shares of another number of things are refused."""
-    with pytest.raises(ValueError, match="shares must sum to 5, got 6"):
-        dealt(5, [3, 3])
+def test_sizes_must_sum_to_the_number_of_samples() -> None:
+    """Sizes with another sum are refused."""
+    with pytest.raises(ValueError, match="sizes must sum to 5, got 6"):
+        random_split(5, [3, 3])
 
 
 def test_groups_stay_whole() -> None:
     """A person is in one part."""
     group = np.repeat(np.arange(10), 7)
-    parts = groups_dealt(group, {"train": 5, "calibration": 2, "development": 1, "test": 2})
+    parts = group_split(group, {"train": 5, "calibration": 2, "development": 1, "test": 2})
     people = [set(group[rows].tolist()) for rows in parts.values()]
     assert [len(who) for who in people] == [5, 2, 1, 2]
     assert len(set().union(*people)) == 10
 
 
 @pytest.mark.parametrize("n", [7, 10, 586])
-def test_shares_of_anything_sum_up(n: int) -> None:
-    """Rounding loses nobody."""
-    shares = shares_of(n, {"train": 0.5, "calibration": 0.2, "development": 0.1, "test": 0.2})
-    assert sum(shares.values()) == n
+def test_part_sizes_sum_to_the_number_of_groups(n: int) -> None:
+    """Rounding loses no group."""
+    sizes = part_sizes(n, {"train": 0.5, "calibration": 0.2, "development": 0.1, "test": 0.2})
+    assert sum(sizes.values()) == n
 
 
-@pytest.mark.parametrize(("calibration", "held", "develop"), [(20, 20, 20), (0, 10, 10)])
+@pytest.mark.parametrize(("calibration", "held_out", "develop"), [(20, 20, 20), (0, 10, 10)])
 def test_official_test_images_stay_out_of_training(
-    calibration: int, held: int, develop: int
+    calibration: int, held_out: int, develop: int
 ) -> None:
     """Parts are disjoint; the test part is half of the official test set whatever is calibrated."""
     x = np.arange(140, dtype=np.uint8).reshape(140, 1, 1)
@@ -48,7 +48,7 @@ def test_official_test_images_stay_out_of_training(
     parts = image_parts(((x[:100], y[:100]), (x[100:], y[100:])), tuple("0123456789"), calibration)
     sizes = {part: len(samples) for part, samples in parts.items()}
     assert sizes == {
-        "train": 100 - calibration, "calibration": held, "development": develop, "test": 20,
+        "train": 100 - calibration, "calibration": held_out, "development": develop, "test": 20,
     }  # fmt: skip
     rows = np.concatenate([samples.row for samples in parts.values()])
     assert sorted(rows) == list(range(140))
@@ -59,7 +59,7 @@ def test_official_test_images_stay_out_of_training(
 
 
 def test_gas_is_split_by_time() -> None:
-    """Batches after the second are only developed or tested on; blocks of rows stay together."""
+    """Later batches are in development or test only; blocks of rows stay together."""
     batch = np.repeat(BATCHES, 80)
     owner = part_of_each(batch)
     assert set(owner[batch <= 2].tolist()) == {0, 1, 2, 3}

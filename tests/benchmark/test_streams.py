@@ -20,7 +20,7 @@ CLASSES = tuple("0123456789")
 
 @pytest.fixture(scope="module")
 def digits() -> Samples:
-    """A hundred bright squares, ten a class, one to ten a person."""
+    """A hundred bright squares, ten per class, seven per person."""
     rng = np.random.default_rng(0)
     x = np.zeros((100, 28, 28), np.uint8)
     x[:, 8:20, 8:20] = rng.integers(1, 255, (100, 12, 12))
@@ -44,8 +44,8 @@ def test_iid_uses_all_samples_before_any_again(digits: Samples) -> None:
 
 
 @pytest.mark.parametrize("dwell", [1.0, 10.0, 30.0])
-def test_labels_dwell_as_long_as_asked(digits: Samples, dwell: float) -> None:
-    """The mean dwell is the one asked for within 10 %, and dwells are geometric."""
+def test_labels_dwell_as_long_as_configured(digits: Samples, dwell: float) -> None:
+    """The mean dwell is as configured within 10 %, and dwells are geometric."""
     plan = streams.coherent(digits, 60_000, seed=1, dwell=dwell)
     lengths = runs(digits.y[plan.index])
     assert lengths.mean() == pytest.approx(dwell, rel=0.1)
@@ -56,7 +56,7 @@ def test_labels_dwell_as_long_as_asked(digits: Samples, dwell: float) -> None:
 
 
 def test_images_stay_and_the_camera_wanders(digits: Samples) -> None:
-    """An image stays as long as asked; the camera moves a pixel at most and stays in reach."""
+    """An image stays as long as configured; the camera moves at most a pixel, within ± jitter."""
     plan = streams.coherent(digits, 30_000, seed=2, dwell=1_000, stay=8, jitter=2)
     assert runs(plan.index).mean() == pytest.approx(8, rel=0.15)
     moves = plan.move.astype(int)
@@ -66,7 +66,7 @@ def test_images_stay_and_the_camera_wanders(digits: Samples) -> None:
 
 @pytest.mark.parametrize("wrong", [{"dwell": 0.5}, {"stay": 0.0}, {"jitter": -1}])
 def test_impossible_coherence_is_refused(digits: Samples, wrong: dict[str, Any]) -> None:
-    """Nothing can stay for less than a step."""
+    """A dwell or stay below one step, or a negative jitter, is an error."""
     with pytest.raises(ValueError, match="must be at least 1"):
         streams.coherent(digits, 10, seed=0, **wrong)
 
@@ -85,11 +85,13 @@ def episodes(digits: Samples) -> streams.Plan:
     """Two episodes of 300 steps between clean ones of 200."""
     plan = streams.coherent(digits, 1_200, seed=5, stay=5, jitter=2)
     clean = (streams.CLEAN, 200)
-    return streams.laid(plan, [clean, (("fog", 5), 300), clean, (("shot_noise", 2), 300), clean])
+    return streams.with_segments(
+        plan, [clean, (("fog", 5), 300), clean, (("shot_noise", 2), 300), clean]
+    )
 
 
 def test_episodes_are_marked(digits: Samples) -> None:
-    """Clean, corrupted, clean, corrupted, clean; severities as asked."""
+    """Clean, corrupted, clean, corrupted, clean; severities as configured."""
     plan = episodes(digits)
     assert len(plan) == 1_200
     edges = (np.flatnonzero(np.diff(plan.shifted.astype(int))) + 1).tolist()
@@ -101,15 +103,17 @@ def test_episodes_are_marked(digits: Samples) -> None:
 def test_plan_of_another_length_is_refused(digits: Samples) -> None:
     """Segments must fill the plan."""
     with pytest.raises(ValueError, match="must have 500 steps for these segments, got 400"):
-        streams.laid(streams.iid(digits, 400, 0), [(streams.CLEAN, 400), (("fog", 1), 100)])
+        streams.with_segments(
+            streams.iid(digits, 400, 0), [(streams.CLEAN, 400), (("fog", 1), 100)]
+        )
 
 
 def test_inputs_do_not_depend_on_how_they_are_cut(digits: Samples) -> None:
     """Rendering in pieces gives the bytes of rendering at once; clean steps are only moved."""
     plan = episodes(digits)
-    whole = streams.rendered(plan, digits, mnist_c.SUITE, 0, len(plan))
+    whole = streams.render(plan, digits, mnist_c.SUITE, 0, len(plan))
     cuts = [0, 77, 700, len(plan)]
-    pieces = [streams.rendered(plan, digits, mnist_c.SUITE, a, b) for a, b in pairwise(cuts)]
+    pieces = [streams.render(plan, digits, mnist_c.SUITE, a, b) for a, b in pairwise(cuts)]
     np.testing.assert_array_equal(np.concatenate(pieces), whole)
     assert whole.dtype == np.uint8
     step = int(np.flatnonzero(plan.move[:200].any(axis=1))[0])
@@ -136,22 +140,22 @@ def test_recorded_order_keeps_its_starts(digits: Samples) -> None:
 
 
 def test_natural_shift_follows(digits: Samples) -> None:
-    """Samples of another set come after, all marked, history going on across the seam."""
+    """Samples of another set follow, all marked, without a restart of history."""
     other = Samples(255 - digits.x, digits.y, digits.group, digits.row, CLASSES)
     both = joined(digits, other)
     first, then = streams.iid(digits, 150, 0), streams.in_order(other, starts=[60])
-    plan = streams.followed(first, then, len(digits))
+    plan = streams.followed_by(first, then, len(digits))
     assert plan.shifted.tolist() == [False] * 150 + [True] * 100
     assert plan.starts.tolist() == [0, 210]
-    x = streams.rendered(plan, both, mnist_c.SUITE, 140, 160)
+    x = streams.render(plan, both, mnist_c.SUITE, 140, 160)
     np.testing.assert_array_equal(x[10:], other.x[:10])
     assert len(np.unique(both.row)) == len(both) == 200
     with pytest.raises(ValueError, match="must be clean"):
-        streams.followed(first, episodes(digits), len(digits))
+        streams.followed_by(first, episodes(digits), len(digits))
 
 
 def test_outputs_become_a_stream(digits: Samples) -> None:
-    """Labels, marks and starts go into tcuq's stream as they are."""
+    """Labels, marks and starts go into tcuq's stream unchanged."""
     plan = episodes(digits)
     rng = np.random.default_rng(0)
     outputs = {"logits": rng.normal(size=(1_200, 10)), "features": rng.normal(size=(1_200, 4))}
@@ -170,7 +174,7 @@ def test_real_speakers_follow_each_other(name: str, load: Load) -> None:
 
 
 def test_real_gas_dwells_by_itself(load: Load) -> None:
-    """Recorded order is coherent without our doing: the same gas for many rows."""
+    """Recorded order is coherent: the same gas for many rows."""
     samples: Samples = load("gas_drift")["test"]
     plan = streams.in_order(samples)
     assert runs(samples.y[plan.index]).mean() > 5

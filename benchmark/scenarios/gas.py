@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenes of natural drift: the first months, then a later batch, a batch a scenario."""
+"""Scenarios of natural drift: the first months, then one later batch per condition."""
 
 from dataclasses import replace
 
@@ -7,52 +7,53 @@ import numpy as np
 
 from benchmark.data import gas_drift
 from benchmark.data.samples import Ints, Samples
-from benchmark.scenes.scene import (
+from benchmark.scenarios.scenario import (
     CALIBRATION,
     DROP,
-    IDENTITY,
+    IN_DISTRIBUTION,
     Kind,
     Name,
-    Scene,
-    alone,
-    streamed,
+    Scenario,
+    make_plan,
+    single_condition,
 )
 from benchmark.streams import Plan
 
 CALIBRATION_SHARE = 4  # few rows: a shorter stream repeats them less
 
 
-def gas(name: Name, kind: Kind, seed: int) -> Scene:
-    """One scene; there is no set of other things."""
+def gas(name: Name, kind: Kind, seed: int) -> Scenario:
+    """One scenario; there is no out-of-distribution set."""
     parts = gas_drift.load()
     if name == "ood":
         raise ValueError("gas has no out-of-distribution set")
     if name == "calibration":
         samples, steps = parts["calibration"], CALIBRATION // CALIBRATION_SHARE
-        return alone(name, kind, samples, streamed(samples, steps, kind, seed))
-    part = parts["development" if name in ("development", "rehearsal") else "test"]
+        return single_condition(name, kind, samples, make_plan(samples, steps, kind, seed))
+    part = parts["development" if name == "development" else "test"]
     early = np.flatnonzero(np.isin(part.group, gas_drift.FIRST_BATCHES))
-    if name == "identity":
+    if name == "in_distribution":
         samples = part.take(early)
-        return alone(name, kind, samples, streamed(samples, IDENTITY, kind, seed))
+        plan = make_plan(samples, IN_DISTRIBUTION, kind, seed)
+        return single_condition(name, kind, samples, plan)
     batches = np.setdiff1d(part.group, gas_drift.FIRST_BATCHES).tolist()
     plans = []
     for batch in batches:
         later = np.flatnonzero(part.group == batch)
-        plans.append(_drawn(part, early, kind, seed + batch, shifted=False))
-        plans.append(_drawn(part, later, kind, seed + batch, shifted=True))
-    scenario = np.repeat(np.arange(len(batches)), 2 * DROP)
+        plans.append(_plan_of_rows(part, early, kind, seed + batch, shifted=False))
+        plans.append(_plan_of_rows(part, later, kind, seed + batch, shifted=True))
+    condition = np.repeat(np.arange(len(batches)), 2 * DROP)
     names = tuple(f"batch {batch}" for batch in batches)
-    return Scene(name, kind, part, _in_a_row(plans), {}, scenario, names)
+    return Scenario(name, kind, part, _concatenate(plans), {}, condition, names)
 
 
-def _drawn(part: Samples, rows: Ints, kind: Kind, seed: int, *, shifted: bool) -> Plan:
-    plan = streamed(part.take(rows), DROP, kind, seed)
+def _plan_of_rows(part: Samples, rows: Ints, kind: Kind, seed: int, *, shifted: bool) -> Plan:
+    plan = make_plan(part.take(rows), DROP, kind, seed)
     return replace(plan, index=rows[plan.index], shifted=np.full(DROP, shifted))
 
 
-def _in_a_row(plans: list[Plan]) -> Plan:
-    """Plans over the same samples, one after the other; history begins anew with every other."""
+def _concatenate(plans: list[Plan]) -> Plan:
+    """Consecutive plans over the same samples; history restarts with every second one."""
     return Plan(
         index=np.concatenate([plan.index for plan in plans]),
         move=np.concatenate([plan.move for plan in plans]),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A line chart as SVG text.
 
-By hand, because a plotting library's output changes with its version, and the check compares bytes.
+Not a plotting library: its output would change with its version, and the check compares bytes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from html import escape
 
 WIDTH, HEIGHT = 640, 360
 LEFT, RIGHT, TOP, BOTTOM = 56, 170, 16, 44
-# Okabe and Ito's colours, told apart by colour-blind readers too; ours is drawn thicker.
+# Okabe and Ito's palette, for colour-blind readers, too; our lines are thicker.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#b8a800")
 TICKS = 5
 LABEL_GAP = 15
@@ -25,7 +25,7 @@ def line_chart(
     bold: Sequence[str] = (),
     y_range: tuple[float, float] = (0.0, 1.0),
 ) -> str:
-    """Lines over shared places, each named at its right end."""
+    """Lines over shared x values, each named at its right end."""
     low, high = y_range
 
     def across(value: float) -> float:
@@ -72,12 +72,12 @@ def line_chart(
 
 
 def _spread(places: Mapping[str, float]) -> dict[str, float]:
-    """Names moved down until none covers another, then up if they leave the picture."""
+    """Label positions without overlap: moved down, then all up if they leave the chart."""
     order = sorted(places, key=lambda name: places[name])
-    found: dict[str, float] = {}
+    positions: dict[str, float] = {}
     last = float("-inf")
     for name in order:
         last = max(places[name], last + LABEL_GAP)
-        found[name] = last
+        positions[name] = last
     over = max(0.0, last - (HEIGHT - BOTTOM))
-    return {name: place - over for name, place in found.items()}
+    return {name: place - over for name, place in positions.items()}

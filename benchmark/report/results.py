@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The committed results, looked up by task, score, kind of stream and measure."""
+"""The committed results, looked up by task, score, kind of stream and measure; and their format."""
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from benchmark.experiments.result import RESULTS, Row, read
-from benchmark.scenes.scene import Kind
+from benchmark.experiments.result import RESULTS, Row, read_result
+from benchmark.scenarios.scenario import Kind
 
 TASKS = ("mnist", "fashion_mnist", "hapt", "cifar10", "speech", "gas", "watch")
 TITLES = {
@@ -20,28 +21,30 @@ TITLES = {
     "gas": "gas",
     "watch": "watch",
 }
+# Sets whose test samples were used to choose the default's terms; see decision 0018.
+SELECTION_SETS = frozenset({"mnist", "fashion_mnist", "hapt"})
 
 
 @cache
 def rows(experiment: str, task: str) -> list[Row]:
-    """The rows of a result; none where it was not run."""
+    """The rows of a result; an empty list if it was not run."""
     if not (RESULTS / f"{experiment}-{task}.json").is_file():
         return []
-    held: list[Row] = read(experiment, task)["rows"]
-    return held
+    committed: list[Row] = read_result(experiment, task)["rows"]
+    return committed
 
 
 def by_seed(experiment: str, task: str, measure: str, **where: Any) -> dict[int, float]:  # noqa: ANN401 - JSON's values
-    """A measure of the rows that match, by seed; `a/b` looks into a table."""
-    found = {}
+    """A measure of the matching rows, by seed; `a/b` is key b of the nested object a."""
+    by_seed = {}
     for row in rows(experiment, task):
         if all(row.get(name) == value for name, value in where.items()):
-            held: Any = row
+            value: Any = row
             for name in measure.split("/", 1) if measure not in row else [measure]:
-                held = held.get(name) if held is not None else None
-            if held is not None:
-                found[int(row["seed"])] = float(held)
-    return found
+                value = value.get(name) if value is not None else None
+            if value is not None:
+                by_seed[int(row["seed"])] = float(value)
+    return by_seed
 
 
 def values(experiment: str, task: str, measure: str, **where: Any) -> list[float]:  # noqa: ANN401 - as above
@@ -49,30 +52,36 @@ def values(experiment: str, task: str, measure: str, **where: Any) -> list[float
     return list(by_seed(experiment, task, measure, **where).values())
 
 
-def calm_kind(task: str) -> str:
-    """The kind of stream whose in-distribution figures are shown: shuffled where that was run."""
+def probability_kind(task: str) -> str:
+    """The kind of stream whose probabilities are shown: i.i.d. if it was run."""
     return "iid" if any(row["kind"] == "iid" for row in rows("detection", task)) else "coherent"
 
 
 def mean(numbers: Sequence[float]) -> float:
-    """NaN where there is none."""
+    """The mean; NaN of an empty sequence."""
     return float(np.mean(numbers)) if numbers else float("nan")
 
 
-def detected(task: str, score: str, measure: str, kind: Kind = "coherent") -> float:
-    """A score's mean over its networks and streams."""
+def detection_mean(task: str, score: str, measure: str, kind: Kind = "coherent") -> float:
+    """A score's mean over networks and streams in the detection experiment."""
     return mean(values("detection", task, measure, score=score, kind=kind))
 
 
-def shown(numbers: Sequence[float], digits: int = 3) -> str:
-    """Mean ± standard deviation over the seeds, or a dash."""
+def mean_and_spread(numbers: Sequence[float], digits: int = 3) -> str:
+    """Mean ± standard deviation over the seeds without leading zeros, or a dash."""
     if not numbers:
         return "–"
     spread = f" ± {np.std(numbers):.{digits}f}" if len(numbers) > 1 else ""
-    return f"{np.mean(numbers):.{digits}f}{spread}".replace("0.", ".")
+    return re.sub(r"\b0\.", ".", f"{np.mean(numbers):.{digits}f}{spread}")
 
 
 def table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
     """A Markdown table."""
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in body)]) + "\n"
+
+
+def command(experiment: str) -> str:
+    """The command that produced an experiment's committed results."""
+    tasks = " ".join(task for task in TASKS if rows(experiment, task))
+    return f"`python -m benchmark.experiments {experiment} {tasks}`\n"
