@@ -3,12 +3,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tcuq.profile.settings import AlarmFlag
 from tcuq.stages.budget import Outcome
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,18 @@ class Trace:
 
     def __len__(self) -> int:
         return len(self.label)
+
+    def plot(
+        self,
+        *,
+        ax: "Axes | None" = None,
+        starts: ArrayLike | None = None,
+        shifted: ArrayLike | None = None,
+    ) -> "Axes":
+        """Plot risk, threshold, outcomes and alarms by step; extra `plot`."""
+        from tcuq._plots import plot_trace
+
+        return plot_trace(self, ax=ax, starts=starts, shifted=shifted)
 
     def __getitem__(self, step: int) -> Decision:
         return Decision(

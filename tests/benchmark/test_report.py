@@ -6,7 +6,7 @@ import pytest
 from benchmark.report import results
 from benchmark.report.claims import Verdict, comparison_claim, paper, verdict_of
 from benchmark.report.claims_page import claims_page
-from benchmark.report.line_chart import HEIGHT, line_chart
+from benchmark.report.line_chart import FRAME, line_chart
 from benchmark.report.results_page import results_page
 
 
@@ -53,12 +53,14 @@ def test_names_in_a_chart_do_not_overlap() -> None:
     )
     names = {
         name: float(y)
-        for y, name in re.findall(r'y="([0-9.]+)" fill="#[0-9a-f]+">([abc])</text>', text)
+        for y, name in re.findall(
+            r'class="name series\d" x="[0-9.]+" y="([0-9.]+)">([abc])</text>', text
+        )
     }
     assert text.startswith("<svg")
     assert text.endswith("</svg>\n")
     assert abs(names["a"] - names["b"]) >= 14
-    assert all(0 < y < HEIGHT for y in names.values())
+    assert all(0 < y < FRAME.height for y in names.values())
 
 
 def test_pages_are_made_from_results_alone() -> None:

@@ -15,7 +15,7 @@ import tcuq
 from tcuq.cli import main
 from tcuq.evaluate import evaluate as tcuq_evaluate
 from tcuq.recording import save_stream
-from tcuq.tune import Grid, Limits, Trial, drawing, tune
+from tcuq.tune import Grid, Limits, Trial, pareto_chart, tune
 from tcuq.tune.trial import Bench
 
 pytestmark = pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
@@ -177,7 +177,7 @@ def test_an_alarm_that_never_comes_is_drawn(synthetic: Make, tmp_path: Path) -> 
     tuned = tune(stream, tmp_path / "log", grid=Grid(lags=((1,),), caution=(1,)))
     never = replace(tuned.chosen, delay=float("inf"))
     silent = replace(tuned, chosen=never, front=(never,), trials=(never,))
-    assert drawing(silent).count("<circle") == 1
+    assert pareto_chart(silent).count("<circle") == 1
 
 
 def test_where_trials_are_worked_on_changes_nothing(stream: tcuq.Stream, tmp_path: Path) -> None:

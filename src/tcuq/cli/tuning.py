@@ -55,7 +55,7 @@ def commands(parsers: Commands) -> Iterator[argparse.ArgumentParser]:
 
 
 def _tune(asked: argparse.Namespace) -> None:
-    from tcuq.tune import Grid, Limits, drawing, tune
+    from tcuq.tune import Grid, Limits, pareto_chart, tune
 
     check_output(asked.output, ".json")
     log, picture = (Path(asked.output).with_suffix(e) for e in (".tune.jsonl", ".tune.svg"))
@@ -73,7 +73,7 @@ def _tune(asked: argparse.Namespace) -> None:
         )
     tuned.profile.save(asked.output)
     with written_whole(picture) as file:
-        file.write(drawing(tuned).encode())
+        file.write(pareto_chart(tuned).encode())
     facts = {
         "chosen": tuned.chosen.as_json(),
         "front": [trial.as_json() for trial in tuned.front],
@@ -124,7 +124,7 @@ def _table(tuned: "Tuned") -> Iterator[str]:
 
 
 def _row(tuned: "Tuned", trial: "Trial") -> str:
-    from tcuq.tune.drawing import said_options
+    from tcuq.tune.pareto import command_line_options
 
     judged = (
         (tuned.judge.cost(trial), trial.wrong, trial.abstained, trial.auroc)
@@ -135,4 +135,4 @@ def _row(tuned: "Tuned", trial: "Trial") -> str:
     fields = [f"{value:.4f}" for value in judged]
     fields += [delay, f"{trial.ram:,}", f"{trial.flash:,}"]
     mark = "> " if trial is tuned.chosen else "  "
-    return mark + " ".join(f"{field:>9}" for field in fields) + f"  {said_options(trial)}"
+    return mark + " ".join(f"{field:>9}" for field in fields) + f"  {command_line_options(trial)}"

@@ -15,7 +15,7 @@ from html import escape
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tcuq._atomic import written_whole
 from tcuq.errors import ProfileError
@@ -41,6 +41,9 @@ from tcuq.profile.settings import (
     ThresholdSettings,
 )
 from tcuq.profile.summary import summary_lines
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 FORMAT = "tcuq.profile/3"
 MAX_FILE_BYTES = 64 << 20
@@ -130,6 +133,12 @@ class Profile(MonitorSettings):
         """Write the profile; the file appears whole or not at all."""
         with written_whole(path) as file:
             file.write(self.to_json().encode())
+
+    def plot(self, *, ax: "Axes | None" = None) -> "Axes":
+        """Plot how each term of the score raises the risk; extra `plot`."""
+        from tcuq._plots import plot_profile
+
+        return plot_profile(self, ax=ax)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Profile":

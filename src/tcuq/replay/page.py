@@ -5,20 +5,20 @@ from collections.abc import Iterable, Sequence
 from importlib import resources
 from xml.etree import ElementTree as ET
 
+from tcuq._charts import histogram, stylesheet
+from tcuq._charts.markup import element, html
 from tcuq.replay.comparison import Comparison
-from tcuq.report.elements import element, html
 
 HEADS = (
     "profile", "abstained", "denied", "alarms in a million", "streams alarmed", "wrong",
     "wrong and let through", "risk, 0 to 1",
 )  # fmt: skip
-BAR = (6, 40)  # width and height of a bar
 
 
-def page(found: Comparison, title: str) -> str:
-    """Profiles side by side, the streams they differ on most, and what could not be read."""
-    facts = found.facts()
-    first = facts["profiles"][found.names[0]]
+def page(comparison: Comparison, title: str) -> str:
+    """Make the page: profiles side by side, streams they differ on most, files not read."""
+    facts = comparison.facts()
+    first = facts["profiles"][comparison.names[0]]
     style = resources.files("tcuq.report").joinpath("page.css").read_text("utf-8")
     head = element(
         "head",
@@ -30,57 +30,39 @@ def page(found: Comparison, title: str) -> str:
         ),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("title", title),
-        element("style", style),
+        element("style", stylesheet() + style),
     )
     main = element(
         "main",
         element("h1", title),
         element("p", f"{first['streams']:,} streams, {first['steps']:,} steps", class_="lead"),
-        _table(HEADS, (_row(found, name, facts) for name in found.names)),
-        *_changes(found, facts),
+        _table(HEADS, (_row(comparison, name, facts) for name in comparison.names)),
+        *_changes(comparison, facts),
         *_damage(facts),
     )
     return "<!DOCTYPE html>\n" + html(element("html", head, element("body", main), lang="en"))
 
 
-def _row(found: Comparison, name: str, facts: dict[str, object]) -> list[ET.Element | str]:
+def _row(comparison: Comparison, name: str, facts: dict[str, object]) -> list[ET.Element | str]:
     profiles: dict[str, dict[str, list[int]]] = facts["profiles"]  # type: ignore[assignment]
-    return [name, *found.cells(name), _bars(profiles[name]["risk_histogram"])]
+    counts = profiles[name]["risk_histogram"]
+    return [name, *comparison.cells(name), histogram(counts, "Steps by risk, 0 to 1", "steps")]
 
 
-def _bars(counts: Sequence[int]) -> ET.Element:
-    """Steps by risk; heights by the square root, so that rare ones are seen."""
-    width, height = BAR
-    most = max(*counts, 1) ** 0.5
-    bars = []
-    for place, count in enumerate(counts):
-        tall = height * count**0.5 / most
-        bars.append(
-            element(
-                "rect",
-                element("title", f"{count:,} steps"),
-                x=place * width,
-                y=f"{height - tall:.1f}",
-                width=width - 1,
-                height=f"{tall:.1f}",
-                fill="currentColor",
-            )
-        )
-    return element("svg", *bars, width=width * len(counts), height=height, role="img")
-
-
-def _changes(found: Comparison, facts: dict[str, list[dict[str, object]]]) -> Iterable[ET.Element]:
-    for name in found.names[1:]:
+def _changes(
+    comparison: Comparison, facts: dict[str, list[dict[str, object]]]
+) -> Iterable[ET.Element]:
+    for name in comparison.names[1:]:
         moved: dict[str, int] = facts["profiles"][name]  # type: ignore[call-overload]
         yield element(
             "p",
-            f"{name}: {moved['louder']:,} streams alarm that did not under {found.names[0]},"
+            f"{name}: {moved['louder']:,} streams alarm that did not under {comparison.names[0]},"
             f" {moved['quieter']:,} no longer do.",
         )
     if facts["apart"]:
         heads = ("stream", "profile", "alarms, before and after", "abstained, before and after")
         rows = ([str(v) for v in one.values()] for one in facts["apart"])
-        yield element("h2", f"Farthest from {found.names[0]}")
+        yield element("h2", f"Farthest from {comparison.names[0]}")
         yield _table(heads, rows)
 
 

@@ -5,11 +5,12 @@ from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tcuq._charts import Axis, Chart, Legend, legend
+from tcuq._charts.markup import element
 from tcuq.evaluate.measures import ECE_BINS, risk_coverage
 from tcuq.profile.settings import RISK_LEVELS, AnchoredScoreSettings
-from tcuq.report.charts import Chart, Curve, Floats, share_chart, survival, tail_chart
-from tcuq.report.elements import element
 from tcuq.report.view import View
 
 NAMES = {
@@ -20,7 +21,10 @@ NAMES = {
     "low_confidence": "low confidence, ln(1 − C)",
     "novelty": "novelty, ln(1 + d²)",
 }
-Legend = list[tuple[str, str]]
+CURVE_POINTS = 120
+SMALLEST_SHARE = 1e-3
+
+Floats = NDArray[np.float64]
 
 
 def of_labels(views: Sequence[View]) -> Iterator[Element]:
@@ -37,66 +41,48 @@ def of_labels(views: Sequence[View]) -> Iterator[Element]:
 
 
 def _risk_coverage(views: Sequence[View]) -> Element:
-    known = views[0].known
-    error = float(views[0].wrong[known].mean())
-    legend: Legend = []
-    curves, dots = [], []
-    ideal = risk_coverage(views[0].wrong[known], views[0].wrong[known].astype(float))
+    known, wrong = views[0].known, views[0].wrong
+    error = float(wrong[known].mean())
+    curves = [tuple(zip(*view.found.risk_coverage, strict=True)) for view in views]
+    top = min(1.0, max(0.05, 1.1 * max(error, *(max(y) for _, y in curves))))
+    title = f"Error among the least risky steps by coverage; of all steps {error:.1%} are wrong"
+    chart = _share_chart(title, "coverage", "error among covered", top)
+    chart.line((0, 1), (error, error), "dashed")
+    chart.line(*risk_coverage(wrong[known], wrong[known].astype(float)), "ideal")
+    for index, (x, y) in enumerate(curves):
+        chart.line(x, y, f"series{index}")
     for index, view in enumerate(views):
-        x, y = (np.array(part) for part in zip(*view.found.risk_coverage, strict=True))
-        curves.append(Curve(f"line{index}", x, y))
         accepted = known & view.accepted
         if accepted.any():
             share = float(accepted.sum() / known.sum())
-            dots.append((share, float(view.wrong[accepted].mean()), f"line{index}"))
-        legend.append((f"line{index}", view.name if len(views) > 1 else "ordered by risk"))
-    legend += [("dashed", "ordered at random"), ("ideal", "perfect order")]
-    top = max(0.05, 1.1 * max(error, *(float(c.y.max()) for c in curves)))
-
-    def draw(chart: Chart) -> None:
-        chart.curve(Curve("dashed", np.array([0.0, 1.0]), np.array([error, error])))
-        chart.curve(Curve("ideal", *ideal))
-        for curve in curves:
-            chart.curve(curve)
-        for x, y, kind in dots:
-            chart.dot(x, y, 5, kind)
-
-    say = f"Error among the least risky steps by coverage; of all steps {error:.1%} are wrong"
+            chart.point(share, float(wrong[accepted].mean()), f"series{index}", 5)
+    names = [view.name if len(views) > 1 else "ordered by risk" for view in views]
+    entries = [(f"series{index}", name) for index, name in enumerate(names)]
+    entries += [("dashed", "ordered at random"), ("ideal", "perfect order")]
     note = "The dot is what was accepted, budget and all. Lower is better."
-    made = share_chart(say, "coverage", "error among covered", min(1.0, top), draw)
-    return _card("Risk and coverage", made, legend, note)
+    return _card("Risk and coverage", chart, entries, note)
 
 
 def _reliability(view: View) -> Element:
-    confidence, legend = view.signals.confidence, []
     groups = [("stream", "as recorded", view.known & ~view.shifted)]
     if view.shifted.any():
         groups = [
             ("stream", "unshifted", view.known & ~view.shifted),
             ("shifted", "shifted", view.known & view.shifted),
         ]
-
-    def draw(chart: Chart) -> None:
-        chart.curve(Curve("dashed", np.array([0.0, 1.0]), np.array([0.0, 1.0])))
-        for kind, _, at in groups:
-            if not at.any():
-                continue
-            bins = np.minimum((confidence[at] * ECE_BINS).astype(int), ECE_BINS - 1)
-            for number in np.unique(bins):
-                inside = bins == number
-                chart.dot(
-                    float(confidence[at][inside].mean()),
-                    float(1 - view.wrong[at][inside].mean()),
-                    2.5 + 9 * float(np.sqrt(inside.mean())),
-                    kind,
-                )
-
-    legend = [(f"spot {kind}", text) for kind, text, at in groups if at.any()]
-    legend.append(("dashed", "confidence is accuracy"))
-    made = share_chart(
-        "Accuracy by the classifier's confidence", "confidence", "accuracy", 1.0, draw
-    )
-    return _card("Reliability", made, legend, "The larger a dot, the more of the steps.")
+    chart = _share_chart("Accuracy by the classifier's confidence", "confidence", "accuracy", 1.0)
+    chart.line((0, 1), (0, 1), "dashed")
+    for kind, _, at in groups:
+        confidence, wrong = view.signals.confidence[at], view.wrong[at]
+        bins = np.minimum((confidence * ECE_BINS).astype(int), ECE_BINS - 1)
+        for number in np.unique(bins):
+            inside = bins == number
+            accuracy = float(1 - wrong[inside].mean())
+            radius = 2.5 + 9 * float(np.sqrt(inside.mean()))
+            chart.point(float(confidence[inside].mean()), accuracy, f"bubble {kind}", radius)
+    entries = [(f"spot {kind}", text) for kind, text, at in groups if at.any()]
+    entries.append(("dashed", "confidence is accuracy"))
+    return _card("Reliability", chart, entries, "The larger a dot, the more of the steps.")
 
 
 def of_signals(view: View, *, alone: bool) -> Iterator[Element]:
@@ -112,13 +98,13 @@ def of_signals(view: View, *, alone: bool) -> Iterator[Element]:
     )
     for signal in view.profile.present_signals:
         column = view.signals.named(signal)
-        curves = [(kind, *survival(column[at])) for kind, _, at in groups]
-        legend: Legend = [(kind, text) for kind, text, _ in groups]
+        curves = [(kind, *_survival(column[at])) for kind, _, at in groups]
+        entries = [(kind, text) for kind, text, _ in groups]
         if signal in calibrated:
             curves.insert(0, ("calibration", *calibrated[signal]))
-            legend.append(("calibration", "calibration"))
-        made = tail_chart(NAMES[signal], f"Tail of {NAMES[signal]}", curves)
-        cards.append(_card(signal.replace("_", " ").capitalize(), made, legend, ""))
+            entries.append(("calibration", "calibration"))
+        chart = _tail_chart(NAMES[signal], f"Tail of {NAMES[signal]}", curves)
+        cards.append(_card(signal.replace("_", " ").capitalize(), chart, entries, ""))
     yield element("div", *cards, class_="grid small")
     if view.profile.inputs.width == 0:
         text = "No features were recorded: there is no instability and no novelty."
@@ -132,12 +118,12 @@ def _risk_tail(view: View, *, alone: bool) -> Element:
             ("stream", "right", view.known & ~view.wrong),
             ("wrong", "wrong", view.wrong),
         ]
-    curves = [(kind, *survival(view.trace.risk[at])) for kind, _, at in groups]
+    curves = [(kind, *_survival(view.trace.risk[at])) for kind, _, at in groups]
     anchor = view.profile.threshold.anchor / RISK_LEVELS
-    made = tail_chart("risk", "Tail of the risk", curves, anchor)
+    chart = _tail_chart("risk", "Tail of the risk", curves, anchor)
     note = "The dashed line is the calibrated quantile, which the threshold starts from."
-    legend = [(kind, text) for kind, text, _ in groups]
-    return _card("Risk" if alone else f"Risk, {view.name}", made, legend, note)
+    entries = [(kind, text) for kind, text, _ in groups]
+    return _card("Risk" if alone else f"Risk, {view.name}", chart, entries, note)
 
 
 def _calibrated(view: View) -> dict[str, tuple[Floats, Floats]]:
@@ -152,13 +138,46 @@ def _calibrated(view: View) -> dict[str, tuple[Floats, Floats]]:
     }
 
 
-def _card(title: str, chart: Element, legend: Legend, note: str) -> Element:
-    keys = [element("li", element("i", class_=f"key {kind}"), text) for kind, text in legend]
+def _survival(values: Floats) -> tuple[Floats, Floats]:
+    """Some of the values, ascending, and the share of values that are at least as high."""
+    ordered = np.sort(values)
+    shares = np.geomspace(1 / len(ordered), 1, CURVE_POINTS)
+    even = np.linspace(0, len(ordered) - 1, CURVE_POINTS)
+    ranks = np.unique(np.concatenate([len(ordered) * (1 - shares), even]).astype(np.int64))
+    points = ordered[ranks]
+    return points, 1 - np.searchsorted(ordered, points, side="left") / len(ordered)
+
+
+def _tail_chart(
+    name: str,
+    title: str,
+    curves: Sequence[tuple[str, Floats, Floats]],
+    calibrated: float | None = None,
+) -> Chart:
+    """Shares of steps at or above a value, on a log scale: where a distribution's tail shows."""
+    low = min(float(x[0]) for _, x, _ in curves)
+    high = max(float(x[-1]) for _, x, _ in curves)
+    high = high if high > low else low + 1
+    smallest = int(np.log10(SMALLEST_SHARE))
+    powers = [(p, f"{100 * 10.0**p:g}%") for p in range(smallest, 1)]
+    y = Axis(smallest, 0, "share of steps at or above", powers)
+    chart = Chart(title, Axis.linear(low, high, name), y)
+    for kind, x, share in curves:
+        shown = share >= SMALLEST_SHARE
+        chart.line(x[shown], np.log10(share[shown]), kind)
+    if calibrated is not None and low <= calibrated <= high:
+        chart.vertical(calibrated, "calibrated")
+    return chart
+
+
+def _share_chart(title: str, x_label: str, y_label: str, top: float) -> Chart:
+    """An empty chart of shares against shares, in percent."""
+    x = Axis(0, 1, x_label, [(v, f"{100 * v:g}%") for v in (0, 0.25, 0.5, 0.75, 1)])
+    return Chart(title, x, Axis.linear(0, top, y_label, text=lambda v: f"{100 * v:.3g}%"))
+
+
+def _card(title: str, chart: Chart, entries: Legend, note: str) -> Element:
+    caption = element("figcaption", note, class_="note") if note else None
     return element(
-        "figure",
-        element("h3", title),
-        chart,
-        element("ul", *keys, class_="legend"),
-        element("figcaption", note, class_="note") if note else None,
-        class_="card",
+        "figure", element("h3", title), chart.svg(), legend(entries), caption, class_="card"
     )

@@ -33,7 +33,7 @@
     ["alarm", ALARMED, "--alarm", true],
     ["abstained", ABSTAINED, "--abstained", true],
     ["denied", DENIED, "--denied", true],
-    ["missed", MISSED, "--missed", page.labelled],
+    ["missed", MISSED, "--denied", page.labelled],
   ].filter(([, , , shown]) => shown);
   const highest = views.reduce((most, view) => {
     const above = Math.max(view.high.reduce((a, b) => Math.max(a, b), 0), view.threshold.reduce((a, b) => Math.max(a, b), 0));
@@ -43,7 +43,12 @@
 
   let from = 0, to = cells, cursor = null, chosen = null, printing = false;
 
-  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  // A canvas needs a colour that is resolved: light-dark() in a variable is not.
+  const probe = document.body.appendChild(document.createElement("i"));
+  const colour = (name) => {
+    probe.style.color = `var(${name})`;
+    return getComputedStyle(probe).color;
+  };
   const prepared = (canvas, height) => {
     const width = canvas.clientWidth, scale = printing ? 2 : window.devicePixelRatio;
     canvas.width = Math.round(width * scale);
@@ -165,7 +170,7 @@
     if (page.labelled) drawAccuracy(pen, shown, x, base, wide);
     if (cursor !== null) line(pen, [[x(cursor + 0.5), 0], [x(cursor + 0.5), base + lower]], ink, 1);
     if (chosen) {
-      pen.fillStyle = colour("--focus");
+      pen.fillStyle = colour("--risk");
       pen.globalAlpha = 0.15;
       pen.fillRect(x(Math.min(...chosen)), 0, Math.abs(x(chosen[1]) - x(chosen[0])), base + lower);
       pen.globalAlpha = 1;
@@ -210,7 +215,7 @@
       const high = Math.max(1, (slot.mean / RISK_LEVELS / top) * (height - 6));
       pen.fillRect(x(slot.first), height - 3 - high, Math.max(1, x(slot.last) - x(slot.first)), high);
     }
-    pen.strokeStyle = colour("--focus");
+    pen.strokeStyle = colour("--risk");
     pen.lineWidth = 2;
     pen.strokeRect(x(from), 2, Math.max(3, x(to) - x(from)), height - 4);
   };

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from importlib import resources
 from string import Template
 
+from tcuq._charts import stylesheet
+from tcuq._charts.markup import element, html, printable
 from tcuq.profile import Profile
 from tcuq.report import sections
 from tcuq.report.cells import timeline
-from tcuq.report.elements import element, html, printable
 from tcuq.report.view import View, views
 from tcuq.stream import Stream
 
@@ -51,7 +52,7 @@ def report(
     True
     """
     seen = views(profiles, stream, window=window, rounds=rounds)
-    style, script = _asset("page.css"), _asset("page.js")
+    style, script = stylesheet() + _asset("page.css"), _asset("page.js")
     return Template(_asset("page.html")).substitute(
         policy=f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)}",
         title=escaping.escape(printable(f"{name}: tcuq report")),

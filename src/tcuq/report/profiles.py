@@ -4,9 +4,9 @@
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
-from tcuq.report.charts import bar
+from tcuq._charts import legend, stacked_bar
+from tcuq._charts.markup import element
 from tcuq.report.cost import costs, ram_parts
-from tcuq.report.elements import element
 from tcuq.report.view import View
 
 KEY_COLUMNS = 11  # of a summary's line, before its text
@@ -42,9 +42,5 @@ def cost(view: View) -> Iterator[Element]:
     yield element("dl", *pairs, class_="facts")
     parts = ram_parts(view.profile)
     listed = [f"{name} {size}" for name, size in parts]
-    yield bar(parts, f"RAM in bytes: {', '.join(listed)}")
-    items = [
-        element("li", element("i", class_=f"key part{index}"), text)
-        for index, text in enumerate(listed)
-    ]
-    yield element("ul", *items, class_="legend")
+    yield stacked_bar(parts, f"RAM in bytes: {', '.join(listed)}")
+    yield legend([(f"box series{index}", text) for index, text in enumerate(listed)])

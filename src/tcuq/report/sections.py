@@ -6,34 +6,19 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
+from tcuq._charts.markup import Child, element
 from tcuq.evaluate.table import short
-from tcuq.profile.settings import AlarmFlag
 from tcuq.report import diagrams, profiles
-from tcuq.report.elements import Child, element
 from tcuq.report.missed import confusions, drops, missed_runs
 from tcuq.report.promises import promises
+from tcuq.report.timeline import span_button, timeline_section
 from tcuq.report.view import View
 from tcuq.stages.budget import Outcome
 from tcuq.version import __version__
 
 SHOWN = 8  # rows of a list, the worst first
-MARGIN = 40  # steps shown on either side of what is pointed at
 
 OUTCOMES = {Outcome.ACCEPT: "accepted", Outcome.ABSTAIN: "abstained", Outcome.DENIED: "denied"}
-ACTS = (
-    ("in", "+", "Zoom in"),
-    ("out", "−", "Zoom out"),
-    ("left", "◀", "Earlier"),
-    ("right", "▶", "Later"),
-    ("all", "All", "All steps"),
-)
-LINES = {
-    "stream": "risk, mean",
-    "band": "risk, lowest to highest",
-    "threshold": "threshold",
-    "recording": "a new recording",
-}
-LABELLED_LINES = {"accuracy": "accuracy of the last {} steps", "dashed": "its usual floor"}
 
 Views = Sequence[View]
 
@@ -48,7 +33,7 @@ def all_of(views: Views, name: str) -> Iterator[Element]:
         element("p", ", ".join(_described(views[0])), "."),
     )
     yield _section("At a glance", "", _glance(views))
-    yield _timeline(views)
+    yield _section("Timeline", "", *timeline_section(views))
     yield _section(
         "What the monitor would have missed",
         "Steps it accepted that were wrong, and drops in accuracy of which no alarm spoke.",
@@ -149,83 +134,6 @@ def _tiles(view: View) -> Iterator[tuple[str, str, str]]:
     yield wrong, error, f"{overall:.1%} of all labelled"
 
 
-def _timeline(views: Views) -> Element:
-    buttons = [
-        element("button", text, type="button", data_act=act, aria_label=told, title=told)
-        for act, text, told in ACTS
-    ]
-    panels = [
-        element(
-            "figure",
-            element("figcaption", view.name) if len(views) > 1 else None,
-            element("canvas", role="img", aria_label=_said_of(view), class_="panel"),
-            element("ul", *_alarms(view), class_="chips"),
-        )
-        for view in views
-    ]
-    help_ = "Drag to choose a span, pinch or hold Ctrl and scroll to zoom."
-    keys = " With the keyboard: plus, minus, arrows, Home."
-    stage = "Timeline. Plus and minus zoom, arrows move, Home shows all."
-    return _section(
-        "Timeline",
-        "",
-        element("noscript", element("p", "The timeline is drawn by a script in this page.")),
-        element("div", *buttons, element("span", id="span"), class_="controls"),
-        element(
-            "div",
-            *panels,
-            element(
-                "canvas", role="img", aria_label="The whole stream, and the span shown", id="map"
-            ),
-            tabindex=0,
-            role="group",
-            aria_label=stage,
-            id="stage",
-        ),
-        element("p", element("output", help_ + keys, id="readout")),
-        element("ul", *_keys(views[0]), class_="legend"),
-    )
-
-
-def _keys(view: View) -> Iterator[Element]:
-    lines = LINES | (LABELLED_LINES if view.known.any() else {})
-    for kind, text in lines.items():
-        yield element("li", element("i", class_=f"key {kind}"), text.format(view.window))
-
-
-def _said_of(view: View) -> str:
-    outcome = view.trace.outcome
-    return (
-        f"Risk, threshold, decisions and alarms of {view.name} over {len(outcome):,} steps:"
-        f" {int((outcome == Outcome.ABSTAIN).sum()):,} abstained,"
-        f" {int((outcome == Outcome.DENIED).sum()):,} denied,"
-        f" {int((view.trace.alarm > 0).sum()):,} alarms"
-    )
-
-
-def _alarms(view: View) -> Iterator[Element]:
-    at = np.flatnonzero(view.trace.alarm)
-    if len(at) == 0:
-        why = "No alarm." if view.profile.alarm is not None else "This profile has no alarm."
-        yield element("li", why)
-    for step in at[:SHOWN].tolist():
-        flags = AlarmFlag(int(view.trace.alarm[step]))
-        channels = ", ".join(_words(flag.name or "") for flag in flags)
-        yield element("li", _go(step, step + 1, f"▲ {step:,}"), f" {channels}")
-    if len(at) > SHOWN:
-        yield element("li", f"and {len(at) - SHOWN:,} more alarms")
-
-
-def _words(name: str) -> str:
-    return name.lower().replace("_", " ")
-
-
-def _go(begin: int, end: int, text: str) -> Element:
-    return element(
-        "button", text, type="button", class_="go", data_from=begin - MARGIN, data_to=end + MARGIN
-    )
-
-
 def _missed(view: View) -> Iterator[Element]:
     if not view.known.any():
         yield element(
@@ -254,7 +162,7 @@ def _accepted_errors(view: View) -> Iterator[Element]:
     )
     rows: list[list[Child]] = [
         [
-            _go(run.begin, run.end, _span(run.begin, run.end)),
+            span_button(run.begin, run.end, _span(run.begin, run.end)),
             f"{run.end - run.begin:,}",
             str(run.said),
             str(run.truth),
@@ -296,7 +204,7 @@ def _silent_drops(view: View) -> Iterator[Element]:
     )
     rows: list[list[Child]] = [
         [
-            _go(drop.begin - view.window + 1, drop.end, _span(drop.begin, drop.end)),
+            span_button(drop.begin - view.window + 1, drop.end, _span(drop.begin, drop.end)),
             f"{drop.lowest:.0%}",
             f"{drop.asked:.0%}",
             _nearest(drop.nearest_alarm),

@@ -160,7 +160,7 @@ def test_charts_say_what_they_hold(browser: Browser, address: str) -> None:
     """Pointing at an hour tells its figures; away, the note is back."""
     with visited(browser, address, address) as made:
         chart = made.page.locator("figure", has_text="Records an hour")
-        chart.locator(".hit").nth(5).hover()
+        chart.locator(".tooltip").nth(5).hover()
         expect(chart.locator(".readout")).to_contain_text("records,")
         made.page.mouse.move(5, 5)
         expect(chart.locator(".readout")).to_have_text("The last bar is not a whole hour")

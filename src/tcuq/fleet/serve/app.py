@@ -71,7 +71,7 @@ def create_app(
     app.state.reader, app.state.registry = reader, registry
     app.include_router(pages.router)
     app.include_router(api.router)
-    app.mount("/static", StaticFiles(packages=[("tcuq.fleet.serve", "static")]), "static")
+    app.mount("/static", StaticFiles(packages=list(pages.STATIC)), "static")
     app.add_middleware(Guard, user_header=user_header, trusted=networks(trusted))
     app.add_api_route("/healthz", healthz, include_in_schema=False)
     app.add_api_route("/readyz", readyz, include_in_schema=False)

@@ -1,193 +1,175 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dashboard's charts: hours of a group, judgements of the fleet, epochs of a device."""
+"""Charts of the dashboard: a group by hour, the fleet by judgement, a device by epoch."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
+from tcuq._charts import Axis, Chart, Frame, ceiling
 from tcuq.fleet.serve.device import BINS, Epoch
-from tcuq.fleet.serve.drawing import TOP, Box, Chart, roof, ticks
 from tcuq.fleet.serve.queries import Hour, Judgement
 from tcuq.fleet.serve.sentences import BITS, percent, short, signed
 
+FRAME = Frame(340, 190, left=42, right=8, top=10, bottom=40)
 HOUR_S = 3600.0
-FAINTEST = 0.03
+MIN_OPACITY = 0.03
 
 
 def records(hours: Sequence[Hour], count: int, now: datetime) -> Chart:
-    """Records an hour."""
-    return _of_hours(
-        _frame("Records stored, by the hour", count, now), hours, now, lambda h: h.records,
-        lambda h: f"{h.records:,} records, {short(h.steps)} steps",
+    """Draw the records stored per hour."""
+    return _hour_bars(
+        "Records stored, by the hour", hours, count, now, value=lambda h: h.records,
+        text=lambda h: f"{h.records:,} records, {short(h.steps)} steps",
     )  # fmt: skip
 
 
 def device_alarms(hours: Sequence[Hour], count: int, now: datetime) -> Chart:
-    """What devices' own alarms counted."""
-    return _of_hours(
-        _frame("Alarms that devices counted, by the hour", count, now), hours, now,
-        lambda h: h.alarms,
-        lambda h: f"{h.alarms:,} alarms on devices",
+    """Draw the alarms that devices themselves counted, per hour."""
+    return _hour_bars(
+        "Alarms that devices counted, by the hour", hours, count, now, value=lambda h: h.alarms,
+        text=lambda h: f"{h.alarms:,} alarms on devices",
     )  # fmt: skip
 
 
 def shares(hours: Sequence[Hour], count: int, now: datetime) -> Chart:
-    """Abstained and denied, of all steps."""
+    """Draw the shares of steps abstained and denied, per hour."""
     rows = [hour for hour in hours if hour.steps]
     highest = max((max(h.abstained, h.denied) / h.steps for h in rows), default=0.0)
-    chart = _frame("Share of steps abstained and denied, by the hour", count, now)
-    chart.y = (0, roof(highest, 0.001))
-    chart.y_ticks = [(v, f"{100 * v:.3g} %") for v in ticks(*chart.y, 3)]
-    for name in ("abstained", "denied"):
-        points = [(_at(h.hour) + 0.5, getattr(h, name) / h.steps) for h in rows]
-        chart.line(points, name)
+    title = "Share of steps abstained and denied, by the hour"
+    chart = Chart(title, _hour_axis(count, now), _share_axis(highest), FRAME)
+    middles = [h.hour.timestamp() + HOUR_S / 2 for h in rows]
+    chart.line(middles, [h.abstained / h.steps for h in rows], "abstained")
+    chart.line(middles, [h.denied / h.steps for h in rows], "denied")
     for h in rows:
-        at = _at(h.hour)
-        said = f"{percent(h.abstained, h.steps)} abstained, {percent(h.denied, h.steps)} denied"
-        chart.hit(at, at + 1, f"{_when(h.hour)}: {said}")
+        text = f"{percent(h.abstained, h.steps)} abstained, {percent(h.denied, h.steps)} denied"
+        _hour_tooltip(chart, h, text)
     return chart
 
 
 def discoveries(judgements: Sequence[Judgement]) -> Chart:
-    """Devices that each judgement discovered, at the level it was judged at."""
+    """Draw the devices that each judgement discovered at its level."""
     rows = sorted(judgements, key=lambda j: j.judged)
-    times = [_at(row.judged) for row in rows]
-    span = max(times[-1] - times[0], 1.0)
-    highest = max(row.discovered for row in rows)
+    times = [row.judged.timestamp() for row in rows]
+    margin = 0.02 * max(times[-1] - times[0], HOUR_S)
     chart = Chart(
         f"Devices discovered by the last {len(rows)} judgements, now {rows[-1].discovered:,}",
-        (times[0] - 0.02 * span, times[-1] + 0.02 * span),
-        (0, roof(highest, 10)),
+        Axis.time(times[0] - margin, times[-1] + margin),
+        _count_axis(max(row.discovered for row in rows), 10),
+        FRAME,
     )
-    chart.x_ticks = _days(times[0], times[-1], 4)
-    chart.y_ticks = [(v, short(v)) for v in ticks(*chart.y, 3)]
-    chart.line([(at, row.discovered) for at, row in zip(times, rows, strict=True)], "drifting")
-    chart.dot(times[-1], rows[-1].discovered, "drifting")
-    edges = [chart.x[0], *((a + b) / 2 for a, b in pairwise(times)), chart.x[1]]
+    chart.line(times, [row.discovered for row in rows], "drifting")
+    chart.point(times[-1], rows[-1].discovered, "drifting")
+    edges = [chart.x.low, *((a + b) / 2 for a, b in pairwise(times)), chart.x.high]
     for row, (left, right) in zip(rows, pairwise(edges), strict=True):
-        said = f"{row.discovered:,} of {row.judgeable:,} discovered at level {row.level:g}"
-        chart.hit(left, right, f"{_when(row.judged)}: {said}")
+        text = f"{row.discovered:,} of {row.judgeable:,} discovered at level {row.level:g}"
+        chart.tooltip(left, right, f"{_when(row.judged)}: {text}")
     return chart
 
 
 def evidence(epochs: Sequence[Epoch], cutoff_q8: int | None, level: float | None) -> Chart:
-    """A device's evidence by epoch, and how much the fleet asks for."""
+    """Draw a device's evidence per epoch, and the evidence that discovery requires."""
     bits = [e.evidence_q8 / BITS for e in epochs]
-    known = [*bits, 0.0] if cutoff_q8 is None else [*bits, 0.0, cutoff_q8 / BITS]
-    low, high = min(known), max(known)
-    room = max(0.08 * (high - low), 1.0)
-    chart = _of_epochs("Evidence of drift by epoch, in bits", epochs)
-    chart.y = (low - room, high + room)
-    chart.y_ticks = [(v, signed(v).removesuffix(".0")) for v in ticks(*chart.y, 4)]
-    chart.line([(i + 0.5, b) for i, b in enumerate(bits) if epochs[i].whole], "evidence")
+    levels = [*bits, 0.0] if cutoff_q8 is None else [*bits, 0.0, cutoff_q8 / BITS]
+    low, high = min(levels), max(levels)
+    margin = max(0.08 * (high - low), 1.0)
+    y = Axis.linear(low - margin, high + margin, text=lambda v: signed(v).removesuffix(".0"))
+    chart = _epoch_chart("Evidence of drift by epoch, in bits", epochs, y)
+    whole = [i for i, epoch in enumerate(epochs) if epoch.whole]
+    chart.line([i + 0.5 for i in whole], [bits[i] for i in whole], "evidence")
     for i, (epoch, value) in enumerate(zip(epochs, bits, strict=True)):
-        found = cutoff_q8 is not None and epoch.evidence_q8 >= cutoff_q8
-        if epoch.whole:
-            chart.dot(i + 0.5, value, "found" if found else "evidence")
-        else:
-            chart.dot(i + 0.5, value, "present")
+        enough = cutoff_q8 is not None and epoch.evidence_q8 >= cutoff_q8
+        kind = "discovered" if enough else ""
+        chart.point(i + 0.5, value, kind if epoch.whole else "current")
         so_far = "" if epoch.whole else " so far"
-        chart.hit(i, i + 1, f"Epoch {epoch.epoch}: {signed(value)} bits{so_far}")
+        chart.tooltip(i, i + 1, f"Epoch {epoch.epoch}: {signed(value)} bits{so_far}")
     if cutoff_q8 is not None and level is not None:
-        chart.mark(cutoff_q8 / BITS, f"discovered at level {level:g}")
+        chart.horizontal(cutoff_q8 / BITS, f"discovered at level {level:g}")
     return chart
 
 
 def decisions(epochs: Sequence[Epoch]) -> Chart:
-    """A device's abstentions and denials by epoch."""
+    """Draw a device's shares of steps abstained and denied, per epoch."""
     highest = max(((e.abstained + e.denied) / e.steps for e in epochs if e.steps), default=0.0)
-    chart = _of_epochs("Share of steps abstained and denied by epoch", epochs)
-    chart.y = (0, roof(highest, 0.001))
-    chart.y_ticks = [(v, f"{100 * v:.3g} %") for v in ticks(*chart.y, 3)]
+    title = "Share of steps abstained and denied by epoch"
+    chart = _epoch_chart(title, epochs, _share_axis(highest))
     for i, epoch in enumerate(epochs):
         if not epoch.steps:
             continue
         lower = epoch.abstained / epoch.steps
         upper = lower + epoch.denied / epoch.steps
-        chart.column(i, i + 1, upper, "denied")
-        chart.column(i, i + 1, lower, "abstained")
-        said = (
+        chart.bar(i, i + 1, upper, "denied")
+        chart.bar(i, i + 1, lower, "abstained")
+        text = (
             f"{epoch.steps:,} steps, {percent(epoch.abstained, epoch.steps)} abstained,"
             f" {percent(epoch.denied, epoch.steps)} denied, {epoch.alarms:,} alarms"
         )
-        chart.hit(i, i + 1, f"Epoch {epoch.epoch}: {said}")
+        chart.tooltip(i, i + 1, f"Epoch {epoch.epoch}: {text}")
     return chart
 
 
 def risk(epochs: Sequence[Epoch], threshold: int) -> Chart:
-    """How risk was spread in each epoch: a column an epoch, the stronger the more of its steps."""
-    chart = _of_epochs("Risk of steps by epoch, as shares of sixteen bins", epochs)
-    chart.y = (0, 1)
-    chart.y_ticks = [(v, f"{v:g}") for v in (0, 0.25, 0.5, 0.75, 1)]
-    tall = (chart.base - TOP) / BINS
+    """Draw the risk histogram of each epoch as a column, whose opacity is the share of steps."""
+    title = "Risk of steps by epoch, as shares of sixteen bins"
+    chart = _epoch_chart(title, epochs, Axis.linear(0, 1))
     for i, epoch in enumerate(epochs):
         total = int(epoch.histogram.sum())
-        left, right = chart.across(i), chart.across(i + 1)
         for number, count in enumerate(epoch.histogram.tolist()):
-            strength = round((count / total) ** 0.5, 2) if total else 0.0
-            if strength >= FAINTEST:
-                top = chart.base - (number + 1) * tall
-                chart.boxes.append(
-                    Box(left, round(top, 1), round(right - left + 0.2, 1), round(tall + 0.2, 1),
-                        "risk", strength=strength)
-                )  # fmt: skip
+            opacity = round((count / total) ** 0.5, 2) if total else 0.0
+            if opacity >= MIN_OPACITY:
+                chart.cell(i, i + 1, number / BINS, (number + 1) / BINS, opacity)
         high = int(epoch.histogram[BINS // 2 :].sum())
-        said = f"{percent(high, total)} of steps at a risk of 0.5 and more"
-        chart.hit(i, i + 1, f"Epoch {epoch.epoch}: {said}")
+        text = f"{percent(high, total)} of steps at a risk of 0.5 and more"
+        chart.tooltip(i, i + 1, f"Epoch {epoch.epoch}: {text}")
     if threshold:
-        chart.mark(threshold / 16384, "threshold now")
+        chart.horizontal(threshold / 16384, "threshold now")
     return chart
 
 
-def _of_hours(
-    chart: Chart,
+def _hour_bars(
+    title: str,
     hours: Sequence[Hour],
+    count: int,
     now: datetime,
+    *,
     value: Callable[[Hour], int],
     text: Callable[[Hour], str],
 ) -> Chart:
-    chart.y = (0, roof(max((value(hour) for hour in hours), default=0), 4))
-    chart.y_ticks = [(v, short(v)) for v in ticks(*chart.y, 3)]
+    y = _count_axis(max((value(hour) for hour in hours), default=0), 4)
+    chart = Chart(title, _hour_axis(count, now), y, FRAME)
     for hour in hours:
-        at = _at(hour.hour)
-        present = hour.hour + timedelta(hours=1) > now
-        chart.column(at, at + 1, value(hour), "present" if present else "past")
-        so_far = " so far" if present else ""
-        chart.hit(at, at + 1, f"{_when(hour.hour)}: {text(hour)}{so_far}")
+        begin = hour.hour.timestamp()
+        current = hour.hour + timedelta(hours=1) > now
+        chart.bar(begin, begin + HOUR_S, value(hour), "current" if current else "")
+        _hour_tooltip(chart, hour, f"{text(hour)}{' so far' if current else ''}")
     return chart
 
 
-def _frame(say: str, count: int, now: datetime) -> Chart:
-    end = _at(now) // 1 + 1
-    begin = end - count
-    if count > 24:
-        return Chart(say, (begin, end), (0, 1), _days(begin, end, 7))
-    marks = [h for h in range(int(begin), int(end) + 1) if h % 6 == 0]
-    return Chart(say, (begin, end), (0, 1), [(h, f"{h % 24:02d}:00") for h in marks])
+def _hour_tooltip(chart: Chart, hour: Hour, text: str) -> None:
+    begin = hour.hour.timestamp()
+    chart.tooltip(begin, begin + HOUR_S, f"{_when(hour.hour)}: {text}")
 
 
-def _of_epochs(say: str, epochs: Sequence[Epoch]) -> Chart:
-    chart = Chart(say, (0, len(epochs)), (0, 1))
+def _hour_axis(count: int, now: datetime) -> Axis:
+    end = (now.timestamp() // HOUR_S + 1) * HOUR_S
+    return Axis.time(end - count * HOUR_S, end)
+
+
+def _count_axis(highest: int, least: int) -> Axis:
+    return Axis.linear(0, ceiling(highest, least), count=3, text=short)
+
+
+def _share_axis(highest: float) -> Axis:
+    return Axis.linear(0, ceiling(highest, 0.001), count=3, text=lambda v: f"{100 * v:.3g} %")
+
+
+def _epoch_chart(title: str, epochs: Sequence[Epoch], y: Axis) -> Chart:
     every = max(1, -(-len(epochs) // 8))
-    chart.x_ticks = [(i + 0.5, str(epochs[i].epoch)) for i in range(0, len(epochs), every)]
+    ticks = [(i + 0.5, str(epochs[i].epoch)) for i in range(0, len(epochs), every)]
+    chart = Chart(title, Axis(0, len(epochs), "epoch", ticks), y, FRAME)
     for i, epoch in enumerate(epochs):
         if epoch.rebooted:
-            chart.upright(i)
+            chart.vertical(i, kind="boot")
     return chart
-
-
-def _days(begin: float, end: float, most: int) -> list[tuple[float, str]]:
-    midnights = range(int(-(-begin // 24)), int(end // 24) + 1)
-    every = max(1, -(-len(midnights) // most))
-    return [(24.0 * d, f"{_time(24 * d):%-d %b}") for d in midnights[::every]]
-
-
-def _at(when: datetime) -> float:
-    return when.timestamp() / HOUR_S
-
-
-def _time(at: float) -> datetime:
-    return datetime.fromtimestamp(at * HOUR_S, UTC)
 
 
 def _when(when: datetime) -> str:

@@ -30,6 +30,7 @@ from tcuq.fleet.serve.view import HOURS, Page, View, view
 from tcuq.version import __version__
 
 REFRESH_S = 30
+STATIC = (("tcuq.fleet.serve", "static"), ("tcuq._charts", "static"))  # packages and folders
 SHOWN = 10  # suspects and alarms on a page that is not their own
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
@@ -81,10 +82,10 @@ def templates() -> Jinja2Templates:
 
 def _static() -> dict[str, str]:
     """The address of each file, with its content's digest: browsers keep it until it changes."""
-    folder = files("tcuq.fleet.serve") / "static"
     return {
         file.name: f"/static/{file.name}?v={hashlib.sha256(file.read_bytes()).hexdigest()[:12]}"
-        for file in folder.iterdir()
+        for package, folder in STATIC
+        for file in (files(package) / folder).iterdir()
     }
 
 

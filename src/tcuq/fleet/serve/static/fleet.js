@@ -28,10 +28,10 @@
     setTimeout(() => { share.textContent = "Copy link"; }, 2000);
   });
 
-  // What a chart holds where one points.
+  // Show the tooltip under the pointer in the chart's readout.
   let pointed = null;
   document.addEventListener("pointermove", (event) => {
-    const hit = event.target.closest?.(".hit"), figure = hit?.closest("figure");
+    const tip = event.target.closest?.(".tooltip"), figure = tip?.closest("figure");
     const readout = figure?.querySelector(".readout");
     if (pointed && pointed !== readout) {
       pointed.textContent = pointed.dataset.rest;
@@ -39,7 +39,7 @@
     }
     pointed = readout ?? null;
     if (readout) {
-      readout.textContent = hit.dataset.say;
+      readout.textContent = tip.dataset.label;
       readout.classList.add("pointed");
     }
   });

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTML and SVG as a tree, so that every string of a stranger is escaped by the serializer."""
+"""HTML and SVG as a tree of elements: the serializer escapes every untrusted string."""
 
 import re
 from xml.etree import ElementTree as ET
 
 Child = ET.Element | str | float | None
 
-# A page cannot hold these: no character of their own, or half of one.
+# Control characters, lone surrogates and changes of text direction: no page may hold them.
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 
 
 def element(tag: str, *children: Child, **attributes: object) -> ET.Element:
-    """An element; `class_` is class, `_` in other attributes is `-`, None leaves out."""
-    made = ET.Element(
+    """Make an element; `class_` is class, `_` in other attributes is `-`, None leaves one out."""
+    tree = ET.Element(
         tag,
         {
             "class" if name == "class_" else name.replace("_", "-"): printable(value)
@@ -22,13 +22,13 @@ def element(tag: str, *children: Child, **attributes: object) -> ET.Element:
     )
     for child in children:
         if isinstance(child, ET.Element):
-            made.append(child)
+            tree.append(child)
         elif child is not None:
-            _say(made, printable(child))
-    return made
+            _append_text(tree, printable(child))
+    return tree
 
 
-def _say(parent: ET.Element, text: str) -> None:
+def _append_text(parent: ET.Element, text: str) -> None:
     if len(parent):
         parent[-1].tail = (parent[-1].tail or "") + text
     else:
@@ -36,10 +36,10 @@ def _say(parent: ET.Element, text: str) -> None:
 
 
 def printable(value: object) -> str:
-    """A stranger's text without what cannot be shown or would turn the text around it."""
+    """Untrusted text, with a mark in place of each character that no page may hold."""
     return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", str(value))
 
 
 def html(tree: ET.Element) -> str:
-    """The tree as HTML."""
+    """The tree as HTML text."""
     return ET.tostring(tree, encoding="unicode", method="html")

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The timeline's section: controls, one canvas per profile that page.js draws, alarms, legend."""
+
+from collections.abc import Iterator, Sequence
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from tcuq._charts import legend
+from tcuq._charts.markup import element
+from tcuq.profile.settings import AlarmFlag
+from tcuq.report.view import View
+from tcuq.stages.budget import Outcome
+
+MAX_ALARMS = 8  # listed below a canvas
+MARGIN = 40  # steps shown on either side of a span that a button shows
+
+BUTTONS = (
+    ("in", "+", "Zoom in"),
+    ("out", "−", "Zoom out"),
+    ("left", "◀", "Earlier"),
+    ("right", "▶", "Later"),
+    ("all", "All", "All steps"),
+)
+HELP = (
+    "Drag to choose a span, pinch or hold Ctrl and scroll to zoom."
+    " With the keyboard: plus, minus, arrows, Home."
+)
+LINES = {
+    "stream": "risk, mean",
+    "band": "risk, lowest to highest",
+    "threshold": "threshold",
+    "recording": "a new recording",
+}
+LABELLED_LINES = {"accuracy": "accuracy of the last {} steps", "dashed": "its usual floor"}
+
+
+def timeline_section(views: Sequence[View]) -> Iterator[Element]:
+    """The section's content; every canvas shows the same span of the stream."""
+    buttons = [
+        element("button", text, type="button", data_act=act, aria_label=name, title=name)
+        for act, text, name in BUTTONS
+    ]
+    panels = [
+        element(
+            "figure",
+            element("figcaption", view.name) if len(views) > 1 else None,
+            element("canvas", role="img", aria_label=_description(view), class_="panel"),
+            element("ul", *_alarms(view), class_="chips"),
+        )
+        for view in views
+    ]
+    overview = "The whole stream, and the span shown"
+    yield element("noscript", element("p", "The timeline is drawn by a script in this page."))
+    yield element("div", *buttons, element("span", id="span"), class_="controls")
+    yield element(
+        "div",
+        *panels,
+        element("canvas", role="img", aria_label=overview, id="map"),
+        tabindex=0,
+        role="group",
+        aria_label="Timeline. Plus and minus zoom, arrows move, Home shows all.",
+        id="stage",
+    )
+    yield element("p", element("output", HELP, id="readout"))
+    lines = LINES | (LABELLED_LINES if views[0].known.any() else {})
+    yield legend([(kind, text.format(views[0].window)) for kind, text in lines.items()])
+
+
+def span_button(begin: int, end: int, text: str) -> Element:
+    """A button that shows a span of steps in the timeline."""
+    return element(
+        "button", text, type="button", class_="go", data_from=begin - MARGIN, data_to=end + MARGIN
+    )
+
+
+def _description(view: View) -> str:
+    outcome = view.trace.outcome
+    return (
+        f"Risk, threshold, decisions and alarms of {view.name} over {len(outcome):,} steps:"
+        f" {int((outcome == Outcome.ABSTAIN).sum()):,} abstained,"
+        f" {int((outcome == Outcome.DENIED).sum()):,} denied,"
+        f" {int((view.trace.alarm > 0).sum()):,} alarms"
+    )
+
+
+def _alarms(view: View) -> Iterator[Element]:
+    at = np.flatnonzero(view.trace.alarm)
+    if len(at) == 0:
+        why = "No alarm." if view.profile.alarm is not None else "This profile has no alarm."
+        yield element("li", why)
+    for step in at[:MAX_ALARMS].tolist():
+        flags = AlarmFlag(int(view.trace.alarm[step]))
+        channels = ", ".join((flag.name or "").lower().replace("_", " ") for flag in flags)
+        yield element("li", span_button(step, step + 1, f"▲ {step:,}"), f" {channels}")
+    if len(at) > MAX_ALARMS:
+        yield element("li", f"and {len(at) - MAX_ALARMS:,} more alarms")
