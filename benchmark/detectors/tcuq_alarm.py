@@ -38,6 +38,7 @@ class TcuqAlarm:
     def flags(self, stream: DetectorInput, limit: float) -> NDArray[np.uint8]:
         """The channels that alarm at each step, as bits."""
         if stream.profile.alarm is None:
-            raise ValueError("the profile must have an alarm, got none: fit it with h")
-        profile = replace(stream.profile, alarm=replace(stream.profile.alarm, h=int(limit)))
+            raise ValueError("the profile must have an alarm, got none: fit it with alarm=True")
+        alarm = replace(stream.profile.alarm, steps_per_false_alarm=1 << int(limit))
+        profile = replace(stream.profile, alarm=alarm)
         return Monitor(profile).run(stream.stream).alarm

@@ -27,8 +27,7 @@ class MonitorScore:
             self.profile_ = fit(
                 calibration.stream(self.network),
                 development.stream(self.network) if self.labelled else None,
-                verbose=False,
-                **{"h": None, **self.options},
+                **{"alarm": False, **self.options},
             )
 
     def profile(self) -> Profile:

@@ -5,6 +5,7 @@ import pytest
 
 import tcuq
 import tcuq.reference
+from tcuq.demo import demo_stream
 from tcuq.monitor import Monitor
 from tools.measurements.conformance import (
     PRESETS,
@@ -18,8 +19,6 @@ from tools.measurements.conformance import (
     recorded_profile,
     signal_differences,
 )
-from tcuq.demo import demo_stream
-from tcuq.monitor import Monitor
 
 
 def refuse_beyond_bounds(profile: tcuq.Profile, stream: tcuq.Stream) -> None:

@@ -3,6 +3,7 @@
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -199,7 +200,7 @@ def test_monitor(
 ) -> None:
     """Whole decisions, and the state they leave behind."""
     for make in (tcuq.Monitor, tcuq.reference.Monitor):
-        check(lambda make=make: make(profile), inputs, sizes)
+        check(partial(make, profile), inputs, sizes)
         whole, stepped = make(profile), make(profile)
         trace = whole.run(*inputs)
         for index, (row, features) in enumerate(zip(*inputs, strict=True)):

@@ -45,7 +45,7 @@ def pages(
     sure, calm = np.tile([9.0, 0, 0, 0, 0, 0, 0], (300, 1)), np.tile(test.features[0], (300, 1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
-        strict = tcuq.fit(demo_stream("calibration"), budget=0.05, h=14)
+        strict = tcuq.fit(demo_stream("calibration"), budget=0.05, steps_per_false_alarm=1 << 14)
 
     def unlabelled() -> tcuq.Stream:
         return tcuq.Stream(test.posteriors, test.features, kind="logits", starts=test.starts)

@@ -7,12 +7,12 @@ import pytest
 
 import tcuq
 import tcuq.reference
-from tools.measurements.conformance import feature_bytes, posterior_bytes, probabilities_of
 from tcuq.decision import Decision
 from tcuq.monitor import ALARMS, OUTCOMES, Monitor, run_many
 from tcuq.profile.quantize import quantize
 from tcuq.runtime import Engine
 from tcuq.stream import MAX_MAGNITUDE, SUM_TOLERANCE
+from tools.measurements.conformance import feature_bytes, posterior_bytes, probabilities_of
 
 
 @pytest.fixture(scope="module")

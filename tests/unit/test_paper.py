@@ -63,7 +63,7 @@ def expected(paper: tcuq.Profile) -> list[dict[str, float]]:
     scale = paper.inputs.feature_scale
     assert scale is not None
     posteriors = [in_bytes(softmax([float(v) for v in row])) for row in stream.posteriors[:STEPS]]
-    features = [[round(float(v) / scale) for v in row] for row in stream.features[:STEPS]]
+    features = [[float(round(float(v) / scale)) for v in row] for row in stream.features[:STEPS]]
     begins = set(stream.starts.tolist())
     rows, begin = [], 0
     for t, p in enumerate(posteriors):

@@ -25,7 +25,7 @@ def fitted(parts: Sequence[Stream], h: int = 20) -> tcuq.Profile:
     """A recommended profile of these recordings, its warnings kept in it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
-        return tcuq.fit(joined(parts), h=h)
+        return tcuq.fit(joined(parts), steps_per_false_alarm=1 << h)
 
 
 def false_alarms(

@@ -101,8 +101,10 @@ def device_signals(profile: tcuq.Profile, stream: Stream) -> SignalColumns:
     """The runtime's signals in float units."""
     monitor = Monitor(profile)
     engine = monitor.engine
-    steps = zip(*monitor.quantize(stream.posteriors, stream.features), strict=True)
-    found = np.array([engine.signals(posterior, features) for posterior, features in steps])
+    posteriors, features = monitor.quantize(stream.posteriors, stream.features)
+    assert features is not None  # noqa: S101 - every stream here has some
+    steps = zip(posteriors, features, strict=True)
+    found = np.array([engine.signals(posterior, row) for posterior, row in steps])
     values = found * [1, 2.0**-16, Q15, Q15, Q15, Q15, LOG, LOG, 1]
     columns = SignalColumns(**dict(zip(SignalColumns.__slots__, values.T, strict=True)))
     return replace(columns, whole_past=columns.whole_past.astype(np.bool_))

@@ -224,10 +224,10 @@ def quality_rows() -> Iterator[Row]:
 
 def exactness_rows() -> Iterator[Row]:
     """Each stage's largest difference from the float reference on the same bytes."""
-    profile, drawn = recorded_profile(), quiet_fit(random_stream(10, 32, 5000, seed=1))
+    profile, random_profile = recorded_profile(), quiet_fit(random_stream(10, 32, 5000, seed=1))
     recorded = [demo_stream(name) for name in RECORDED]
     random = [random_stream(10, 32, 20_000, seed=seed) for seed in (2, 3)]
-    cases = ((profile, recorded), (drawn, random))
+    cases = ((profile, recorded), (random_profile, random))
     signals = [_worst(signal_differences, *case) for case in cases]
     later = [_worst(decision_differences, *case) for case in cases]
     for name in BOUNDS:

@@ -149,10 +149,11 @@ def _columns(
     observed = engine.observe(rows, wide)
     assert observed is not None  # noqa: S101 - bytes break no rule; for the type checker
     table = np.frombuffer(observed, np.int32).reshape(len(part), OBSERVED)
-    column = {name: table[:, i] * signal_unit(name) for i, name in enumerate(SIGNALS)}
+    values = table.astype(np.float64)
+    column = {name: values[:, i] * signal_unit(name) for i, name in enumerate(SIGNALS)}
     return SignalColumns(
         label=rows.argmax(axis=1).astype(np.int32),
-        confidence=table[:, -2] / 65536,
+        confidence=values[:, -2] / 65536,
         divergence=column["divergence"],
         instability=column["instability"] if inputs.width else None,
         inconsistency=column["inconsistency"],

@@ -121,8 +121,8 @@ class Profile(MonitorSettings):
         settings, provenance = _build(content)
         for message in inconsistencies(settings):
             raise ProfileError(message)
-        stages = (getattr(settings, f.name) for f in dataclasses.fields(settings))
-        profile = cls(*stages, provenance)
+        stages = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings)}
+        profile = cls(**stages, provenance=provenance)
         if profile.sha256 != document["sha256"]:
             raise ProfileError(
                 f"sha256 must be {profile.sha256} for this content, got {document['sha256']}"

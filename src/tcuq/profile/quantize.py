@@ -179,7 +179,7 @@ def _projection(inputs: InputSettings) -> dict[str, Any]:
 def projected_int8(quantised: NDArray[np.int8], inputs: InputSettings) -> Floats:
     """The features that the device's signals see of these int8 features, in float units."""
     if inputs.projection is None or inputs.feature_scale is None:
-        return quantised * (inputs.feature_scale or 1.0)
+        return quantised.astype(np.float64) * (inputs.feature_scale or 1.0)
     form = _projection(inputs)
     weights = np.frombuffer(form["projection"], np.int8).reshape(-1, inputs.width)
     sums = quantised.astype(np.float64) @ weights.T.astype(np.float64)  # exact: below 2^53

@@ -217,7 +217,8 @@ def _channel(channel: Channel, counts: Counts, mean: float) -> Channel:
 
 def _heights(counts: Counts, channel: Channel, centre: float | None) -> tuple[Floats, Ints]:
     """How far up, or from the centre, block means lie at most, and how many of them."""
-    means, times = counts.seen()
+    rounded, times = counts.seen()
+    means = rounded.astype(np.float64)
     # Means were rounded down by less than 1: a block lies between here and the next integer.
     unit, width = signal_unit(channel.signal), 1 - 1 / channel.block
     highest = departure((means + width) * unit, centre)

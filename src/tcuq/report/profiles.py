@@ -14,16 +14,16 @@ KEY_COLUMNS = 11  # of a summary's line, before its text
 
 def calibration(view: View) -> Iterator[Element]:
     """The profile's summary, its channels as a list, its warnings."""
-    told: dict[str, list[str]] = {}
+    facts: dict[str, list[str]] = {}
     key = ""
     for line in view.profile.summary().splitlines():
         key = line[:KEY_COLUMNS].strip() or key
-        told.setdefault(key, []).append(line[KEY_COLUMNS:].strip())
-    told.pop("warning", None)
-    alarm, *channels = told.pop("alarm")
+        facts.setdefault(key, []).append(line[KEY_COLUMNS:].strip())
+    facts.pop("warning", None)
+    alarm, *channels = facts.pop("alarm")
     pairs = [
         part
-        for name, lines in told.items()
+        for name, lines in facts.items()
         for part in (element("dt", name), element("dd", " ".join(lines)))
     ]
     items = [element("li", " ".join(channel.split())) for channel in channels]
@@ -31,8 +31,8 @@ def calibration(view: View) -> Iterator[Element]:
     yield element(
         "dl", *pairs, element("dt", "alarm"), element("dd", alarm, listed), class_="facts"
     )
-    for message in view.profile.provenance.warnings:
-        yield element("p", element("strong", "Warning: "), message, class_="warning")
+    for finding in view.profile.provenance.findings:
+        yield element("p", element("strong", "Warning: "), finding.sentence, class_="warning")
 
 
 def cost(view: View) -> Iterator[Element]:

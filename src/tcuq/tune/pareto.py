@@ -36,7 +36,7 @@ def pareto_chart(tuned: Tuned) -> str:
 
 def command_line_options(trial: Trial) -> str:
     """A candidate's options as the command line takes them."""
-    named = {n: v for n, v in trial.options.items() if n not in ("h", "signs")}
+    named = {n: v for n, v in trial.options.items() if n not in ("steps_per_false_alarm", "signs")}
     named["lags"] = ",".join(map(str, trial.options["lags"]))
     return " ".join(f"--{name} {value}" for name, value in named.items())
 
