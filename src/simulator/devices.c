@@ -1,157 +1,157 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Simulated devices: each makes a record an hour at its own moment, restarts now and then, and sends. */
+/* Simulated devices: each makes one record per hour at its own send time, reboots at random, and sends. */
 #include "simulator.h"
 
 #include <string.h>
 
-/* A device as its firmware has it: a monitor and an uplink over its memory. */
+/* The firmware's view of a device: a monitor and an uplink over its memory. */
 typedef struct {
     tcuq_monitor monitor;
     tcuq_uplink uplink;
-} device;
+} firmware;
 
-static bool sent(void *context, const uint8_t *record, uint32_t size)
+static bool send_record(void *context, const uint8_t *record, uint32_t size)
 {
-    outgoing *out = context;
+    outbox *out = context;
     memcpy(&out->records[(size_t)out->count * size], record, size);
     out->devices[out->count] = out->device;
     out->count++;
     return true;
 }
 
-static device device_at(fleet *all, uint32_t at)
+static firmware firmware_of(simulation *sim, uint32_t index)
 {
-    simulated *one = &all->devices[at];
-    const device made = {
-        .monitor = {.profile = &all->profile,
-                    .core = &one->core,
-                    .channels = one->channels,
-                    .telemetry = &one->telemetry},
-        .uplink = {.device = one->is.id,
+    device *dev = &sim->devices[index];
+    const firmware fw = {
+        .monitor = {.profile = &sim->profile,
+                    .core = &dev->core,
+                    .channels = dev->channels,
+                    .telemetry = &dev->telemetry},
+        .uplink = {.device = dev->info.id,
                    .interval_s = HOUR_S,
-                   .resend_s = all->plan.resend_s,
-                   .longest_s = all->plan.longest_s,
-                   .send = sent,
-                   .send_context = &all->out,
-                   .slots = all->plan.slots,
+                   .resend_s = sim->plan.resend_s,
+                   .longest_s = sim->plan.longest_s,
+                   .send = send_record,
+                   .send_context = &sim->outbox,
+                   .slots = sim->plan.slots,
                    .record_bytes = TCUQ_RECORD_BYTES,
-                   .records = one->records,
-                   .state = &one->uplink},
+                   .records = dev->records,
+                   .state = &dev->uplink},
     };
-    all->profile.hash = one->is.profile;
-    return made;
+    sim->profile.hash = dev->info.profile;
+    return fw;
 }
 
-void device_started(fleet *all, uint32_t at, const described *is)
+void start_device(simulation *sim, uint32_t index, const device_info *info)
 {
-    simulated *one = &all->devices[at];
-    one->is = *is;
-    one->records = &all->slots[(size_t)at * all->plan.slots * TCUQ_RECORD_BYTES];
-    one->random = mixed(all->plan.seed ^ mixed(is->id));
-    one->severity = (uint8_t)(drawn(&one->random) >> 56);
-    const device made = device_at(all, at);
-    tcuq_reset(&made.monitor);
-    (void)tcuq_uplink_init(&made.uplink);
-    (void)tcuq_uplink_begin(&made.uplink, &made.monitor, 0u);
-    all->due_s[at] = (all->plan.hours == 0u) ? NEVER : tcuq_uplink_moment_s(&made.uplink, 0u);
-    uint32_t place = (uint32_t)mixed(is->id) & all->mask;
-    while (all->places[place] != NEVER) {
-        place = (place + 1u) & all->mask;
+    device *dev = &sim->devices[index];
+    dev->info = *info;
+    dev->records = &sim->slots[(size_t)index * sim->plan.slots * TCUQ_RECORD_BYTES];
+    dev->random = mix64(sim->plan.seed ^ mix64(info->id));
+    dev->severity = (uint8_t)(random_next(&dev->random) >> 56);
+    const firmware fw = firmware_of(sim, index);
+    tcuq_reset(&fw.monitor);
+    (void)tcuq_uplink_init(&fw.uplink);
+    (void)tcuq_uplink_begin(&fw.uplink, &fw.monitor, 0u);
+    sim->due_s[index] = (sim->plan.hours == 0u) ? NEVER : tcuq_uplink_send_time_s(&fw.uplink, 0u);
+    uint32_t bucket = (uint32_t)mix64(info->id) & sim->mask;
+    while (sim->buckets[bucket] != NEVER) {
+        bucket = (bucket + 1u) & sim->mask;
     }
-    all->places[place] = at;
+    sim->buckets[bucket] = index;
 }
 
-uint32_t device_of(const fleet *all, uint64_t id)
+uint32_t find_device(const simulation *sim, uint64_t id)
 {
-    uint32_t place = (uint32_t)mixed(id) & all->mask;
-    while ((all->places[place] != NEVER) && (all->devices[all->places[place]].is.id != id)) {
-        place = (place + 1u) & all->mask;
+    uint32_t bucket = (uint32_t)mix64(id) & sim->mask;
+    while ((sim->buckets[bucket] != NEVER) && (sim->devices[sim->buckets[bucket]].info.id != id)) {
+        bucket = (bucket + 1u) & sim->mask;
     }
-    return all->places[place];
+    return sim->buckets[bucket];
 }
 
-/* The power fails: what is left is the snapshot in flash. */
-static void device_restarts(fleet *all, simulated *one, const device *made, uint32_t now_s)
+/* Reboot after a power failure: only the snapshot in flash is left. */
+static void reboot_device(simulation *sim, device *dev, const firmware *fw, uint32_t now_s)
 {
-    const uint32_t size = tcuq_uplink_size(&made->uplink);
-    (void)tcuq_uplink_snapshot(&made->uplink, all->saved, size);
-    memset(one->records, 0, (size_t)all->plan.slots * TCUQ_RECORD_BYTES);
-    (void)tcuq_uplink_init(&made->uplink);
-    (void)tcuq_uplink_restore(&made->uplink, all->saved, NULL, size);
-    tcuq_reset(&made->monitor);
-    (void)tcuq_uplink_begin(&made->uplink, &made->monitor, now_s);
+    const uint32_t size = tcuq_uplink_size(&fw->uplink);
+    (void)tcuq_uplink_snapshot(&fw->uplink, sim->snapshot, size);
+    memset(dev->records, 0, (size_t)sim->plan.slots * TCUQ_RECORD_BYTES);
+    (void)tcuq_uplink_init(&fw->uplink);
+    (void)tcuq_uplink_restore(&fw->uplink, sim->snapshot, NULL, size);
+    tcuq_reset(&fw->monitor);
+    (void)tcuq_uplink_begin(&fw->uplink, &fw->monitor, now_s);
     for (uint32_t i = 0u; i < COUNTERS; i++) {
-        one->ended[i] += one->newest[i];
-        one->newest[i] = 0u;
+        dev->past_boots[i] += dev->current_boot[i];
+        dev->current_boot[i] = 0u;
     }
-    one->taken = 0u;
+    dev->block_steps = 0u;
 }
 
-static void record_made(simulated *one, const device *made, uint32_t epoch, uint32_t now_s)
+static void make_record(device *dev, const firmware *fw, uint32_t epoch, uint32_t now_s)
 {
-    const tcuq_identity identity = {.firmware = one->is.firmware, .epoch = (uint16_t)epoch};
-    if (tcuq_uplink_record(&made->uplink, &made->monitor, &identity, now_s) != TCUQ_UPLINK_OK) {
-        one->refused++;
+    const tcuq_identity identity = {.firmware = dev->info.firmware, .epoch = (uint16_t)epoch};
+    if (tcuq_uplink_record(&fw->uplink, &fw->monitor, &identity, now_s) != TCUQ_UPLINK_OK) {
+        dev->refused++;
         return;
     }
-    tcuq_uplink_saved(&made->uplink);
-    one->last_boot = one->uplink.boot;
-    one->last_sequence = one->uplink.sequence - 1u;
-    const tcuq_telemetry *counted = &one->telemetry;
-    one->newest[0] = counted->steps;
-    one->newest[1] = counted->abstained;
-    one->newest[2] = counted->denied;
-    one->newest[3] = counted->exceeded;
-    one->newest[4] = counted->alarms;
+    tcuq_uplink_saved(&fw->uplink);
+    dev->last_boot = dev->uplink.boot;
+    dev->last_sequence = dev->uplink.sequence - 1u;
+    const tcuq_telemetry *counters = &dev->telemetry;
+    dev->current_boot[0] = counters->steps;
+    dev->current_boot[1] = counters->abstained;
+    dev->current_boot[2] = counters->denied;
+    dev->current_boot[3] = counters->exceeded;
+    dev->current_boot[4] = counters->alarms;
 }
 
-/* An hour of a device, which ends with its record. In an hour with a restart the steps before it are lost,
- * as on a device. */
-static void hour_passes(fleet *all, simulated *one, const device *made, uint32_t now_s)
+/* Run one hour of a device, which ends with its record. In an hour with a reboot the steps before it are lost, as
+ * on a device. */
+static void run_hour(simulation *sim, device *dev, const firmware *fw, uint32_t now_s)
 {
-    uint32_t steps = all->plan.steps;
-    if ((one->hour != 0u) && ((one->hour % all->plan.records_per_epoch) == 0u)) {
-        tcuq_end_epoch(&made->monitor);
+    uint32_t steps = sim->plan.steps;
+    if ((dev->hour != 0u) && ((dev->hour % sim->plan.records_per_epoch) == 0u)) {
+        tcuq_end_epoch(&fw->monitor);
     }
-    const uint64_t chance = drawn(&one->random);
-    if ((uint32_t)chance < all->plan.reboot_q32) {
-        device_restarts(all, one, made, now_s);
-        steps -= (uint32_t)(((chance >> 32) * steps) >> 32);
+    const uint64_t draw = random_next(&dev->random);
+    if ((uint32_t)draw < sim->plan.reboot_q32) {
+        reboot_device(sim, dev, fw, now_s);
+        steps -= (uint32_t)(((draw >> 32) * steps) >> 32);
     }
-    steps_run(all, one, &made->monitor, steps);
-    record_made(one, made, one->hour / all->plan.records_per_epoch, now_s);
-    one->hour++;
+    run_steps(sim, dev, &fw->monitor, steps);
+    make_record(dev, fw, dev->hour / sim->plan.records_per_epoch, now_s);
+    dev->hour++;
 }
 
-/* What a device does until now: its hours, then at most one sending. */
-void device_runs(fleet *all, uint32_t at, uint32_t now_s)
+/* Run a device until now: its hours, then at most one sending. */
+void run_device(simulation *sim, uint32_t index, uint32_t now_s)
 {
-    simulated *one = &all->devices[at];
-    const device made = device_at(all, at);
-    const uint32_t moment_s = tcuq_uplink_moment_s(&made.uplink, 0u);
-    while ((one->hour < all->plan.hours) && ((one->hour * HOUR_S + moment_s) <= now_s)) {
-        hour_passes(all, one, &made, one->hour * HOUR_S + moment_s);
+    device *dev = &sim->devices[index];
+    const firmware fw = firmware_of(sim, index);
+    const uint32_t send_time_s = tcuq_uplink_send_time_s(&fw.uplink, 0u);
+    while ((dev->hour < sim->plan.hours) && ((dev->hour * HOUR_S + send_time_s) <= now_s)) {
+        run_hour(sim, dev, &fw, dev->hour * HOUR_S + send_time_s);
     }
-    all->out.device = at;
-    (void)tcuq_uplink_run(&made.uplink, now_s);
-    const uint32_t wait_s = tcuq_uplink_wait_s(&made.uplink, now_s);
+    sim->outbox.device = index;
+    (void)tcuq_uplink_run(&fw.uplink, now_s);
+    const uint32_t wait_s = tcuq_uplink_wait_s(&fw.uplink, now_s);
     const uint32_t send_s = (wait_s == TCUQ_UPLINK_IDLE) ? NEVER : now_s + wait_s;
-    const uint32_t make_s = (one->hour < all->plan.hours) ? one->hour * HOUR_S + moment_s : NEVER;
-    all->due_s[at] = (make_s < send_s) ? make_s : send_s;
+    const uint32_t make_s = (dev->hour < sim->plan.hours) ? dev->hour * HOUR_S + send_time_s : NEVER;
+    sim->due_s[index] = (make_s < send_s) ? make_s : send_s;
 }
 
-tcuq_uplink_status device_stored(fleet *all, uint32_t at, const uint8_t *ack, uint32_t now_s)
+tcuq_uplink_status acknowledge_device(simulation *sim, uint32_t index, const uint8_t *ack, uint32_t now_s)
 {
-    simulated *one = &all->devices[at];
-    const device made = device_at(all, at);
+    device *dev = &sim->devices[index];
+    const firmware fw = firmware_of(sim, index);
     const tcuq_uplink_status status =
-        tcuq_uplink_stored(&made.uplink, ack, TCUQ_ACK_BYTES, now_s);
-    if (status == TCUQ_UPLINK_NEW_BOOT) { /* what the last record said is said again, under the new id */
-        record_made(one, &made, (one->hour - 1u) / all->plan.records_per_epoch, now_s);
+        tcuq_uplink_stored(&fw.uplink, ack, TCUQ_ACK_BYTES, now_s);
+    if (status == TCUQ_UPLINK_NEW_BOOT) { /* repeat the last record under the new boot id */
+        make_record(dev, &fw, (dev->hour - 1u) / sim->plan.records_per_epoch, now_s);
     }
-    const uint32_t wait_s = tcuq_uplink_wait_s(&made.uplink, now_s);
-    if ((wait_s != TCUQ_UPLINK_IDLE) && ((now_s + wait_s) < all->due_s[at])) {
-        all->due_s[at] = now_s + wait_s;
+    const uint32_t wait_s = tcuq_uplink_wait_s(&fw.uplink, now_s);
+    if ((wait_s != TCUQ_UPLINK_IDLE) && ((now_s + wait_s) < sim->due_s[index])) {
+        sim->due_s[index] = now_s + wait_s;
     }
     return status;
 }

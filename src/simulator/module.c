@@ -1,63 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Simulator type: a fleet of simulated devices as Python sees it, arrays in and out. */
+/* The Simulator type: simulated devices for Python, with arrays as inputs and outputs. */
 #include "module.h"
 
-static int memory_given(fleet *all, uint32_t count)
+static int allocate_memory(simulation *sim, uint32_t count)
 {
-    const size_t room = (size_t)all->plan.slots * TCUQ_RECORD_BYTES;
-    size_t places = 2u;
-    while (places < 2u * (size_t)count) {
-        places *= 2u;
+    const size_t slot_bytes = (size_t)sim->plan.slots * TCUQ_RECORD_BYTES;
+    size_t buckets = 2u;
+    while (buckets < 2u * (size_t)count) {
+        buckets *= 2u;
     }
-    all->mask = (uint32_t)(places - 1u);
-    all->count = count;
-    all->due_s = PyMem_Calloc(count + 1u, sizeof *all->due_s);
-    all->places = PyMem_Malloc(places * sizeof *all->places);
-    all->slots = PyMem_Calloc(count + 1u, room);
-    all->saved = PyMem_Malloc(TCUQ_UPLINK_BYTES(all->plan.slots, TCUQ_RECORD_BYTES));
-    all->devices = PyMem_Calloc(count + 1u, sizeof *all->devices);
-    if ((all->due_s == NULL) || (all->places == NULL) || (all->slots == NULL) ||
-        (all->saved == NULL) || (all->devices == NULL)) {
+    sim->mask = (uint32_t)(buckets - 1u);
+    sim->count = count;
+    sim->due_s = PyMem_Calloc(count + 1u, sizeof *sim->due_s);
+    sim->buckets = PyMem_Malloc(buckets * sizeof *sim->buckets);
+    sim->slots = PyMem_Calloc(count + 1u, slot_bytes);
+    sim->snapshot = PyMem_Malloc(TCUQ_UPLINK_BYTES(sim->plan.slots, TCUQ_RECORD_BYTES));
+    sim->devices = PyMem_Calloc(count + 1u, sizeof *sim->devices);
+    if ((sim->due_s == NULL) || (sim->buckets == NULL) || (sim->slots == NULL) ||
+        (sim->snapshot == NULL) || (sim->devices == NULL)) {
         PyErr_NoMemory();
         return -1;
     }
-    for (size_t i = 0u; i < places; i++) {
-        all->places[i] = NEVER;
+    for (size_t i = 0u; i < buckets; i++) {
+        sim->buckets[i] = NEVER;
     }
     return 0;
 }
 
-static int devices_made(fleet *all, PyObject *const *from)
+static int create_devices(simulation *sim, PyObject *const *arrays)
 {
-    static const array of[5] = {
+    static const array_spec specs[5] = {
         {"device", 8, 0}, {"profile", 4, 0}, {"firmware", 4, 0}, {"cohort", 4, 0}, {"drifts_from", 4, 0},
     };
-    Py_buffer views[MOST_ARRAYS];
-    const Py_ssize_t count = arrays_taken(from, of, 5, views);
+    Py_buffer views[MAX_ARRAYS];
+    const Py_ssize_t count = get_arrays(arrays, specs, 5, views);
     if (count < 0) {
         return -1;
     }
     const uint64_t *id = views[0].buf;
     const uint32_t *const columns[4] = {views[1].buf, views[2].buf, views[3].buf, views[4].buf};
-    int made = memory_given(all, (uint32_t)count);
-    for (Py_ssize_t i = 0; (made == 0) && (i < count); i++) {
-        const described is = {id[i], columns[0][i], columns[1][i], columns[2][i], columns[3][i]};
-        if (device_of(all, is.id) != NEVER) {
-            PyErr_Format(PyExc_ValueError, "device: %llu stands there twice", (unsigned long long)is.id);
-            made = -1;
+    int status = allocate_memory(sim, (uint32_t)count);
+    for (Py_ssize_t i = 0; (status == 0) && (i < count); i++) {
+        const device_info info = {id[i], columns[0][i], columns[1][i], columns[2][i], columns[3][i]};
+        if (find_device(sim, info.id) != NEVER) {
+            PyErr_Format(PyExc_ValueError, "device ids must be distinct, got %llu twice",
+                         (unsigned long long)info.id);
+            status = -1;
             break;
         }
-        device_started(all, (uint32_t)i, &is);
+        start_device(sim, (uint32_t)i, &info);
     }
-    arrays_released(views, 5);
-    return made;
+    release_arrays(views, 5);
+    return status;
 }
 
-static int plan_sound(const plan *given)
+static int check_plan(const plan *plan)
 {
-    if ((given->steps >= 1u) && (given->block >= 1u) && (given->records_per_epoch >= 1u) &&
-        (given->resend_s >= 1u) && (given->longest_s >= given->resend_s) &&
-        (given->slots >= TCUQ_UPLINK_MIN_SLOTS) && (given->hours < NEVER / HOUR_S)) {
+    if ((plan->steps >= 1u) && (plan->block >= 1u) && (plan->records_per_epoch >= 1u) &&
+        (plan->resend_s >= 1u) && (plan->longest_s >= plan->resend_s) &&
+        (plan->slots >= TCUQ_UPLINK_MIN_SLOTS) && (plan->hours < NEVER / HOUR_S)) {
         return 0;
     }
     PyErr_SetString(PyExc_ValueError, "steps, block, records_per_epoch and resend_s must be at least 1,"
@@ -70,24 +71,24 @@ static PyObject *simulator_new(PyTypeObject *type, PyObject *args, PyObject *key
     static char *names[] = {"device", "profile", "firmware", "cohort", "drifts_from", "seed", "hours",
                             "steps", "block", "records_per_epoch", "reboot_q32", "sharing_q16", "slots",
                             "resend_s", "longest_s", NULL};
-    PyObject *from[5];
+    PyObject *arrays[5];
     unsigned long long seed;
-    plan given = {0};
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OOOOOKIIIIIIbHH:Simulator", names, &from[0], &from[1],
-                                     &from[2], &from[3], &from[4], &seed, &given.hours, &given.steps,
-                                     &given.block, &given.records_per_epoch, &given.reboot_q32,
-                                     &given.sharing_q16, &given.slots, &given.resend_s,
-                                     &given.longest_s) ||
-        (plan_sound(&given) < 0)) {
+    plan options = {0};
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OOOOOKIIIIIIbHH:Simulator", names, &arrays[0], &arrays[1],
+                                     &arrays[2], &arrays[3], &arrays[4], &seed, &options.hours, &options.steps,
+                                     &options.block, &options.records_per_epoch, &options.reboot_q32,
+                                     &options.sharing_q16, &options.slots, &options.resend_s,
+                                     &options.longest_s) ||
+        (check_plan(&options) < 0)) {
         return NULL;
     }
     const allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     simulator *self = (simulator *)allocate(type, 0); /* zeroed */
     if (self != NULL) {
-        given.seed = seed;
-        self->all.plan = given;
-        laws_made(&self->all);
-        if (devices_made(&self->all, from) == 0) {
+        options.seed = seed;
+        self->sim.plan = options;
+        init_distributions(&self->sim);
+        if (create_devices(&self->sim, arrays) == 0) {
             return (PyObject *)self;
         }
         Py_DECREF((PyObject *)self);
@@ -97,13 +98,13 @@ static PyObject *simulator_new(PyTypeObject *type, PyObject *args, PyObject *key
 
 static void simulator_dealloc(PyObject *object)
 {
-    fleet *all = &((simulator *)object)->all;
+    simulation *sim = &((simulator *)object)->sim;
     PyTypeObject *type = Py_TYPE(object);
-    PyMem_Free(all->due_s);
-    PyMem_Free(all->places);
-    PyMem_Free(all->slots);
-    PyMem_Free(all->saved);
-    PyMem_Free(all->devices);
+    PyMem_Free(sim->due_s);
+    PyMem_Free(sim->buckets);
+    PyMem_Free(sim->slots);
+    PyMem_Free(sim->snapshot);
+    PyMem_Free(sim->devices);
     const freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     release(object);
     Py_DECREF(type);
@@ -112,22 +113,22 @@ static void simulator_dealloc(PyObject *object)
 static PyMethodDef simulator_methods[] = {
     {"advance", simulator_advance, METH_VARARGS,
      "advance($self, now_s, devices, records, /)\n--\n\n"
-     "What devices do until now; how many records they sent, into the arrays given: whose, and what.\n"
-     "As many as there is room for were not all, so ask again."},
-    {"stored", simulator_stored, METH_VARARGS,
-     "stored($self, now_s, acks, /)\n--\n\n"
-     "Acknowledgements, 16 bytes each; how many were of no device, or of what it never sent."},
+     "Run devices until now; write the senders and their records to the arrays, and return how many.\n"
+     "If the arrays are full, call again for the rest."},
+    {"acknowledge", simulator_acknowledge, METH_VARARGS,
+     "acknowledge($self, now_s, acks, /)\n--\n\n"
+     "Pass acknowledgements of 16 bytes each to their devices; return how many match no sent record."},
     {"truth", simulator_truth, METH_VARARGS,
      "truth($self, counters, boot, sequence, refused, waiting, /)\n--\n\n"
-     "Of each device: sums over boots of steps, abstained, denied, exceeded, alarms; the last boot and\n"
-     "sequence; records refused for want of a slot; records that wait for their acknowledgement."},
+     "Write for each device the sums over boots of steps, abstained, denied, exceeded and alarms, the last\n"
+     "boot and sequence, the records refused because no slot was free, and the unacknowledged records."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot simulator_slots[] = {
     {Py_tp_doc, "Simulator(device, profile, firmware, cohort, drifts_from, seed, hours, steps, block,\n"
                 "          records_per_epoch, reboot_q32, sharing_q16, slots, resend_s, longest_s)\n--\n\n"
-                "A fleet of simulated devices that send by the device's own code."},
+                "Simulated devices that run the device's own code."},
     {Py_tp_new, simulator_new},
     {Py_tp_dealloc, simulator_dealloc},
     {Py_tp_methods, simulator_methods},
@@ -160,7 +161,7 @@ static PyModuleDef_Slot module_slots[] = {
 static PyModuleDef module = {
     PyModuleDef_HEAD_INIT,
     .m_name = "tcuq.fleet.simulate._simulator",
-    .m_doc = "Simulated devices with the device's own code.",
+    .m_doc = "Simulated devices that run the device's own code.",
     .m_size = 0,
     .m_slots = module_slots,
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Simulator type: what its files share. */
+/* The Simulator type: declarations that its files share. */
 #ifndef MODULE_H
 #define MODULE_H
 
-#ifndef Py_LIMITED_API /* CMake says it too */
+#ifndef Py_LIMITED_API /* CMake defines it too */
 #define Py_LIMITED_API 0x030B0000
 #endif
 #define PY_SSIZE_T_CLEAN
@@ -13,25 +13,25 @@
 
 typedef struct {
     PyObject ob_base;
-    fleet all;
+    simulation sim;
     int busy; /* set and read with the GIL held */
 } simulator;
 
-/* arrays.c: views of arrays with as many rows; -1 with an error set, and then none is held. */
-#define MOST_ARRAYS 5
+#define MAX_ARRAYS 5
 
 typedef struct {
     const char *name;
-    Py_ssize_t item; /* bytes of a row */
+    Py_ssize_t row_bytes;
     int flags;
-} array;
+} array_spec;
 
-Py_ssize_t arrays_taken(PyObject *const *from, const array *of, int count, Py_buffer *views);
-void arrays_released(Py_buffer *views, int count);
+/* arrays.c: get views of arrays with equally many rows; returns the rows, or -1 with an error set and no view held. */
+Py_ssize_t get_arrays(PyObject *const *arrays, const array_spec *specs, int count, Py_buffer *views);
+void release_arrays(Py_buffer *views, int count);
 
 /* methods.c */
 PyObject *simulator_advance(PyObject *object, PyObject *args);
-PyObject *simulator_stored(PyObject *object, PyObject *args);
+PyObject *simulator_acknowledge(PyObject *object, PyObject *args);
 PyObject *simulator_truth(PyObject *object, PyObject *args);
 
 #endif

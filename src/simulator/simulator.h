@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many simulated devices, tcuq.fleet.simulate._simulator: what its files share. It is built for hosts and never
- * flashed. Risks and block sums are drawn; threshold, budget, alarm, telemetry, record and uplink are the
- * device's own code. Everything but the network follows from the seed. */
+/* The device simulator, tcuq.fleet.simulate._simulator: declarations that its files share. It is built for hosts
+ * and never flashed. Risks and block sums are random; threshold, budget, alarm, telemetry, record and uplink are
+ * the device's own code. The seed determines everything except the network. */
 #ifndef SIMULATOR_H
 #define SIMULATOR_H
 
@@ -12,82 +12,84 @@
 #define COUNTERS 5u
 #define HOUR_S 3600u
 #define NEVER UINT32_MAX
-#define LEVELS 4096u /* of a risk law: its quantiles */
+#define QUANTILES 4096u /* of a risk distribution */
 
 /* What all devices have in common. */
 typedef struct {
     uint64_t seed;
-    uint32_t hours;            /* records a device makes */
+    uint32_t hours;            /* records per device */
     uint32_t steps;            /* between two records */
     uint32_t block;            /* steps between two bets */
     uint32_t records_per_epoch;
-    uint32_t reboot_q32;       /* chance of a restart between two records */
-    uint32_t sharing_q16;      /* chance that a cohort's draw replaces a device's own, each block */
+    uint32_t reboot_q32;       /* probability of a reboot between two records */
+    uint32_t sharing_q16;      /* probability, per block, that a cohort's draw replaces a device's own */
     uint16_t resend_s;
     uint16_t longest_s;
     uint8_t slots;
 } plan;
 
-/* What a device is; given, never changed. */
+/* A device's constants. */
 typedef struct {
     uint64_t id;
     uint32_t profile;
     uint32_t firmware;
     uint32_t cohort;
     uint32_t drifts_from; /* hour */
-} described;
+} device_info;
 
+/* A simulated device. */
 typedef struct {
-    described is;
+    device_info info;
     tcuq_core core;
     tcuq_channel_state channels[CHANNELS];
     tcuq_telemetry telemetry;
     tcuq_uplink_state uplink;
     uint64_t random;
-    uint64_t ended[COUNTERS];  /* of boots that are over: the sums of their newest records */
-    uint32_t newest[COUNTERS]; /* of the present boot's newest record */
-    uint32_t last_boot;        /* of its last record */
+    uint64_t past_boots[COUNTERS];   /* sums over past boots of their newest record's counters */
+    uint32_t current_boot[COUNTERS]; /* counters of the current boot's newest record */
+    uint32_t last_boot;              /* of its last record */
     uint32_t last_sequence;
-    uint32_t hour;             /* records made, or refused because no slot was free */
-    uint32_t taken;            /* steps of the block so far */
+    uint32_t hour;                   /* records made, or refused because no slot was free */
+    uint32_t block_steps;            /* steps of the current block */
     uint32_t refused;
-    uint8_t severity;          /* of its drift: the share of bets that see it, in 1/256 */
-    uint8_t *records;          /* its slots */
-} simulated;
+    uint8_t severity;                /* of its drift: the share of blocks that drift, in 1/256 */
+    uint8_t *records;                /* the uplink's slots */
+} device;
 
+/* The caller's arrays for records that devices send. */
 typedef struct {
     uint8_t *records;
     uint32_t *devices;
-    uint32_t device; /* whose turn it is */
+    uint32_t device; /* the sender */
     uint32_t count;
-} outgoing;
+} outbox;
 
 typedef struct {
     plan plan;
-    uint16_t calm[LEVELS];
-    uint16_t drifted[LEVELS];
+    uint16_t null_risks[QUANTILES];
+    uint16_t drift_risks[QUANTILES];
     tcuq_profile profile;
     uint32_t count;
-    uint32_t cursor;  /* where advance goes on */
-    uint32_t *due_s;  /* of each device: its next record or sending */
-    uint32_t *places; /* a hash table from ids to devices, NEVER: empty */
+    uint32_t cursor;   /* the device with which advance continues */
+    uint32_t *due_s;   /* when each device next makes or sends a record */
+    uint32_t *buckets; /* a hash table from ids to devices, NEVER: empty */
     uint32_t mask;
     uint8_t *slots;
-    uint8_t *saved; /* scratch: a snapshot of an uplink */
-    simulated *devices;
-    outgoing out;
-} fleet;
+    uint8_t *snapshot; /* scratch: an uplink's snapshot */
+    device *devices;
+    outbox outbox;
+} simulation;
 
-/* law.c */
-uint64_t mixed(uint64_t value);
-uint64_t drawn(uint64_t *random);
-void laws_made(fleet *all);
-void steps_run(const fleet *all, simulated *one, const tcuq_monitor *monitor, uint32_t steps);
+/* null_distribution.c */
+uint64_t mix64(uint64_t value);
+uint64_t random_next(uint64_t *state);
+void init_distributions(simulation *sim);
+void run_steps(const simulation *sim, device *dev, const tcuq_monitor *monitor, uint32_t steps);
 
 /* devices.c */
-void device_started(fleet *all, uint32_t device, const described *is);
-void device_runs(fleet *all, uint32_t device, uint32_t now_s);
-tcuq_uplink_status device_stored(fleet *all, uint32_t device, const uint8_t *ack, uint32_t now_s);
-uint32_t device_of(const fleet *all, uint64_t id);
+void start_device(simulation *sim, uint32_t index, const device_info *info);
+void run_device(simulation *sim, uint32_t index, uint32_t now_s);
+tcuq_uplink_status acknowledge_device(simulation *sim, uint32_t index, const uint8_t *ack, uint32_t now_s);
+uint32_t find_device(const simulation *sim, uint64_t id);
 
 #endif

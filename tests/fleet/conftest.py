@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real servers for the fleet's tests: one PostgreSQL a session, a fresh database a test."""
+"""Real servers for the fleet's tests: one PostgreSQL per session, a new database per test."""
 
 import tempfile
 from collections.abc import Iterator
@@ -10,12 +10,12 @@ import pytest
 
 from tcuq.fleet.servers import Broker, Postgres
 from tcuq.fleet.store.migrate import migrate
-from tcuq.fleet.store.tables import Store
+from tcuq.fleet.store.store import Store
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
-    """A PostgreSQL of this test session, where its account can reach it: not in pytest's folder."""
+    """Start a PostgreSQL for the session, in a folder that its account can read."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -27,7 +27,7 @@ def postgres() -> Iterator[Postgres]:
 
 @pytest.fixture
 def database(postgres: Postgres) -> str:
-    """A fresh database with the fleet's tables."""
+    """Create a new database with the fleet's tables; return its URL."""
     with psycopg.connect(postgres.url, autocommit=True) as maintenance:
         maintenance.execute("DROP DATABASE IF EXISTS one WITH (FORCE)")
         maintenance.execute("CREATE DATABASE one")
@@ -39,14 +39,14 @@ def database(postgres: Postgres) -> str:
 
 @pytest.fixture
 def store(database: str) -> Iterator[Store]:
-    """The store of one test."""
-    with Store(database) as opened:
-        yield opened
+    """Open a store for one test."""
+    with Store(database) as store:
+        yield store
 
 
 @pytest.fixture
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """A broker that takes anyone on this machine."""
+    """Start a broker that accepts every client on this machine."""
     server = Broker(tmp_path_factory.mktemp("broker"))
     server.start()
     yield server

@@ -1,118 +1,123 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A judgement: who is judged, what is written, that it is one, and what is kept."""
+"""A judgement: which devices it judges, what it writes, its atomicity, and retention."""
 
 import threading
 
 import numpy as np
 import psycopg
 import pytest
-from field import Field
 
 from tcuq.errors import InputError
 from tcuq.fleet.judge.ebh import discover
-from tcuq.fleet.judge.groups import or_never
-from tcuq.fleet.judge.judgements import Retention
-from tcuq.fleet.judge.verdict import LOCK, Rules, judge
-from tcuq.fleet.store.tables import Store
+from tcuq.fleet.judge.groups import cutoff_or_unreachable
+from tcuq.fleet.judge.judge import LOCK, Rules, judge
+from tcuq.fleet.judge.persistence import Retention
+from tcuq.fleet.store.store import Store
+from tests.fixtures.fleet.stored_fleet import StoredFleet
 
 
 @pytest.fixture
-def field(store: Store) -> Field:
-    """An empty field."""
-    return Field(store)
+def fleet(store: Store) -> StoredFleet:
+    """Return an empty fleet."""
+    return StoredFleet(store)
 
 
-def test_a_fleet_is_judged_by_closed_epochs(field: Field) -> None:
-    """Young and silent devices are counted and not judged, whatever their evidence."""
-    field.add(960)
-    strong = field.add(10, bits=20)
-    field.add(15, bits=60, closed_epoch=-1)
-    field.hush(field.add(15, bits=60))
-    said = field.judge()
-    assert (said.devices, said.silent, said.judgeable) == (1000, 15, 970)
-    assert (said.discovered, said.cutoff_q8) == (10, 20 * 256)
-    listed = field.rows("SELECT device FROM suspects ORDER BY device")
+def test_a_fleet_is_judged_by_closed_epochs(fleet: StoredFleet) -> None:
+    """Devices that are silent or have closed no epoch are counted but not judged."""
+    fleet.add(960)
+    strong = fleet.add(10, bits=20)
+    fleet.add(15, bits=60, closed_epoch=-1)
+    fleet.silence(fleet.add(15, bits=60))
+    judgement = fleet.judge()
+    assert (judgement.devices, judgement.silent, judgement.judgeable) == (1000, 15, 970)
+    assert (judgement.discovered, judgement.cutoff_q8) == (10, 20 * 256)
+    listed = fleet.rows("SELECT device FROM suspects ORDER BY device")
     assert [device for (device,) in listed] == list(strong)
 
 
-def test_an_empty_fleet_is_judged(field: Field) -> None:
-    """Before the first device reports, and nothing breaks."""
-    assert field.judge().devices == 0
-    assert field.alarms() == []
+def test_an_empty_fleet_is_judged(fleet: StoredFleet) -> None:
+    """A judgement before the first device reports finds nothing."""
+    assert fleet.judge().devices == 0
+    assert fleet.alarms() == []
 
 
-def test_the_evidence_kept_is_enough_for_any_level(field: Field) -> None:
-    """The dashboard's e-BH on the kept counts is the judge's."""
+def test_stored_evidence_suffices_for_any_level(fleet: StoredFleet) -> None:
+    """e-BH over the stored counts equals the judge's e-BH at every level."""
     rng = np.random.default_rng(3)
     for bits in rng.uniform(-5, 25, 60).round(2):
-        field.add(int(rng.integers(1, 30)), bits=float(bits))
-    said = field.judge()
-    counts = np.array(field.rows("SELECT evidence_q8, devices FROM evidence"))
+        fleet.add(int(rng.integers(1, 30)), bits=float(bits))
+    judgement = fleet.judge()
+    counts = np.array(fleet.rows("SELECT evidence_q8, devices FROM evidence"))
     for level in (0.01, 0.1, 0.5):
-        found = discover(counts[:, 0], counts[:, 1], said.judgeable, level)
-        assert found.count == sum(
-            closed >= or_never(found.cutoff_q8)
-            for (closed,) in field.rows("SELECT closed_evidence_q8 FROM devices")
+        discovery = discover(counts[:, 0], counts[:, 1], judgement.judgeable, level)
+        assert discovery.count == sum(
+            closed >= cutoff_or_unreachable(discovery.cutoff_q8)
+            for (closed,) in fleet.rows("SELECT closed_evidence_q8 FROM devices")
         )
-        if level == field.rules.level:
-            assert (found.count, found.cutoff_q8) == (said.discovered, said.cutoff_q8)
+        if level == fleet.rules.level:
+            assert (discovery.count, discovery.cutoff_q8) == (
+                judgement.discovered,
+                judgement.cutoff_q8,
+            )
 
 
-def test_lists_hold_what_looser_levels_discover(field: Field) -> None:
-    """Suspects go down to level 0.5, and to what a group discovers alone; one list at a time."""
-    field.add(10_000, site=1)
-    field.add(4, bits=13.5, site=1)
-    field.add(99, site=2)
-    field.add(1, bits=11, site=2)
+def test_suspects_include_discoveries_at_looser_levels(fleet: StoredFleet) -> None:
+    """Suspects reach down to level 0.5 and to a group's own cut-off; a judgement replaces them."""
+    fleet.add(10_000, site=1)
+    fleet.add(4, bits=13.5, site=1)
+    fleet.add(99, site=2)
+    fleet.add(1, bits=11, site=2)
     for _ in range(2):
-        said = field.judge()
-        assert said.discovered == 0
-        listed = field.rows("SELECT site, evidence_q8, count(*) FROM suspects GROUP BY 1, 2")
+        judgement = fleet.judge()
+        assert judgement.discovered == 0
+        listed = fleet.rows("SELECT site, evidence_q8, count(*) FROM suspects GROUP BY 1, 2")
         assert sorted(listed) == [(1, 13 * 256 + 128, 4), (2, 11 * 256, 1)]
 
 
-def test_groups_are_written_with_their_counts(field: Field) -> None:
-    """Each kind of group has its row; a broken firmware is named."""
+def test_groups_are_written_with_their_counts(fleet: StoredFleet) -> None:
+    """Each kind of group has its row, and a broken firmware is named."""
     for firmware in (7, 8):
         for site in (1, 2):
-            field.add(50, bits=30 if firmware == 8 else 0, firmware=firmware, site=site)
-    said = field.judge()
-    rows = field.rows(
+            fleet.add(50, bits=30 if firmware == 8 else 0, firmware=firmware, site=site)
+    judgement = fleet.judge()
+    rows = fleet.rows(
         "SELECT profile, firmware, site, devices, judgeable, discovered, drifted, named FROM groups"
     )
     assert len(rows) == 1 + 2 + 2 + 4
     assert (None, 8, None, 100, 100, 100, True, True) in rows
     assert (None, None, 1, 100, 100, 50, True, False) in rows
     assert (1, 7, 2, 50, 50, 0, False, False) in rows
-    assert said.groups == 1
+    assert judgement.groups == 1
 
 
-def test_two_judges_take_turns(field: Field, database: str) -> None:
-    """While one is at it the other does nothing; nor does it just afterwards."""
-    field.add(100)
+def test_two_judges_take_turns(fleet: StoredFleet, database: str) -> None:
+    """A second judge does nothing while the first judges, nor shortly afterwards."""
+    fleet.add(100)
     with psycopg.connect(database, autocommit=True) as other:
         other.execute("SELECT pg_advisory_lock(%s)", [LOCK])
-        assert judge(field.connection, field.rules) is None
+        assert judge(fleet.connection, fleet.rules) is None
         other.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
-        assert judge(field.connection, field.rules) is not None
-        assert judge(other, field.rules, unless_within_s=60) is None
-        assert judge(other, field.rules) is not None
+        assert judge(fleet.connection, fleet.rules) is not None
+        assert judge(other, fleet.rules, unless_within_s=60) is None
+        assert judge(other, fleet.rules) is not None
 
 
-def test_a_judgement_that_fails_leaves_nothing(field: Field) -> None:
-    """And lets the next judge in."""
-    field.add(100, bits=30)
-    field.connection.execute("ALTER TABLE alarms ADD CONSTRAINT none CHECK (evidence < 0)")
+def test_a_judgement_that_fails_leaves_nothing(fleet: StoredFleet) -> None:
+    """A failed judgement writes no row and releases the lock."""
+    fleet.add(100, bits=30)
+    fleet.connection.execute("ALTER TABLE alarms ADD CONSTRAINT none CHECK (evidence < 0)")
     with pytest.raises(psycopg.errors.CheckViolation):
-        field.judge()
-    assert field.rows("SELECT * FROM judgements") == []
-    field.connection.execute("ALTER TABLE alarms DROP CONSTRAINT none")
-    assert field.judge().alarms.opened == 1
+        fleet.judge()
+    assert fleet.rows("SELECT * FROM judgements") == []
+    fleet.connection.execute("ALTER TABLE alarms DROP CONSTRAINT none")
+    assert fleet.judge().alarms.opened == 1
 
 
-def test_records_go_on_being_stored_while_a_judge_judges(field: Field, database: str) -> None:
-    """What is written about one moment agrees, though devices change all the while."""
-    devices = field.add(2000, bits=10)
+def test_a_judgement_sees_one_snapshot_while_records_are_stored(
+    fleet: StoredFleet, database: str
+) -> None:
+    """Counts of one judgement agree although devices change all the while."""
+    devices = fleet.add(2000, bits=10)
     stop = threading.Event()
 
     def change() -> None:
@@ -126,49 +131,50 @@ def test_records_go_on_being_stored_while_a_judge_judges(field: Field, database:
     writer.start()
     try:
         for _ in range(10):
-            said = field.judge()
-            listed = field.rows("SELECT count(*) FROM suspects")
-            counted = field.rows(
-                f"SELECT coalesce(sum(devices), 0) FROM evidence WHERE judgement = {said.judgement}"  # noqa: S608
+            judgement = fleet.judge()
+            listed = fleet.rows("SELECT count(*) FROM suspects")
+            number = judgement.judgement
+            counted = fleet.rows(
+                f"SELECT coalesce(sum(devices), 0) FROM evidence WHERE judgement = {number}"  # noqa: S608
             )
-            assert said.discovered in (0, len(devices))
-            assert said.discovered <= listed[0][0] <= counted[0][0]
+            assert judgement.discovered in (0, len(devices))
+            assert judgement.discovered <= listed[0][0] <= counted[0][0]
     finally:
         stop.set()
         writer.join()
 
 
-def test_old_things_go(field: Field) -> None:
-    """By their age, each kind by its own; what stands stays."""
-    field.add(50, bits=30)
-    field.judge()
-    field.judge()
-    field.connection.execute(
+def test_old_rows_are_deleted(fleet: StoredFleet) -> None:
+    """Each kind of row is deleted by its own age; active alarms stay."""
+    fleet.add(50, bits=30)
+    fleet.judge()
+    fleet.judge()
+    fleet.connection.execute(
         "UPDATE judgements SET judged = judged - interval '31 days' WHERE judgement = 1"
     )
-    field.connection.execute("UPDATE alarms SET changed = changed - interval '2 years'")
-    field.connection.execute(
+    fleet.connection.execute("UPDATE alarms SET changed = changed - interval '2 years'")
+    fleet.connection.execute(
         "INSERT INTO dead_letters VALUES ('a', 1, '', '', now() - interval '31 days'),"
         " ('b', 1, '', '', now() - interval '29 days')"
     )
-    field.connection.execute(
+    fleet.connection.execute(
         "INSERT INTO cohorts VALUES (1, 1, 1, now() - interval '366 days', 1, 1, 1, 1, 1, 1),"
         " (1, 1, 1, now() - interval '364 days', 1, 1, 1, 1, 1, 1)"
     )
-    field.connection.execute(
+    fleet.connection.execute(
         "INSERT INTO epochs VALUES (1, 1, 1, 1, 1, 1, now() - interval '366 days', 1, 1, 1, 1, ''),"
         " (1, 1, 1, 1, 1, 1, now() - interval '364 days', 1, 1, 1, 1, '')"
     )
-    assert Retention().apply(field.connection) == 4
-    assert field.rows("SELECT judgement FROM judgements") == [(2,)]
-    assert field.rows("SELECT DISTINCT judgement FROM groups") == [(2,)]
-    assert len(field.alarms()) == 1
-    field.connection.execute("UPDATE alarms SET state = 'closed'")
-    assert Retention().apply(field.connection) == 1
+    assert Retention().apply(fleet.connection) == 4
+    assert fleet.rows("SELECT judgement FROM judgements") == [(2,)]
+    assert fleet.rows("SELECT DISTINCT judgement FROM groups") == [(2,)]
+    assert len(fleet.alarms()) == 1
+    fleet.connection.execute("UPDATE alarms SET state = 'closed'")
+    assert Retention().apply(fleet.connection) == 1
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"level": 0.6}, "level must lie in"),
         ({"share": -0.1}, "share must lie in"),
@@ -176,7 +182,7 @@ def test_old_things_go(field: Field) -> None:
         ({"epoch_s": 0}, "epoch_s must be above 0"),
     ],
 )
-def test_rules_have_bounds(options: dict[str, float], said: str) -> None:
-    """Each is refused by name."""
-    with pytest.raises(InputError, match=said):
+def test_rules_have_bounds(options: dict[str, float], message: str) -> None:
+    """A rule out of bounds is refused by its name."""
+    with pytest.raises(InputError, match=message):
         Rules(**options)

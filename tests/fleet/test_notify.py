@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Alarms reach a real HTTP server and Debian's Alertmanager, late rather than never."""
+"""Alarms are delivered to a real HTTP server and to Alertmanager, with retries."""
 
 import json
 import subprocess
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -13,17 +12,18 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
-from field import Field
 
 from tcuq.errors import InputError
 from tcuq.fleet.judge import notify
-from tcuq.fleet.judge.notify import Courier, Receiver, alertmanager, attempt, deliver, webhook
+from tcuq.fleet.judge.notify import Notifier, Receiver, alertmanager, attempt, deliver, webhook
 from tcuq.fleet.servers import free_port
-from tcuq.fleet.store.tables import Store
+from tcuq.fleet.store.store import Store
+from tests.fixtures.fleet.sender import wait_for
+from tests.fixtures.fleet.stored_fleet import StoredFleet
 
 
 class Hook:
-    """A web server that keeps what it is sent, and fails as often as it is told to."""
+    """A web server that stores what it receives, and fails a given number of times."""
 
     def __init__(self) -> None:
         self.received: list[Any] = []
@@ -47,7 +47,7 @@ class Hook:
                 self.end_headers()
 
             def log_message(self, *_: object) -> None:
-                """Quiet."""
+                """Log nothing."""
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}/hook?token=secret"
@@ -55,61 +55,53 @@ class Hook:
 
 @pytest.fixture
 def hook() -> Iterator[Hook]:
-    """A webhook's server."""
-    made = Hook()
-    thread = threading.Thread(target=made.server.serve_forever)
+    """Start a webhook's server."""
+    webhook_server = Hook()
+    thread = threading.Thread(target=webhook_server.server.serve_forever)
     thread.start()
-    yield made
-    made.server.shutdown()
+    yield webhook_server
+    webhook_server.server.shutdown()
     thread.join()
-    made.server.server_close()
+    webhook_server.server.server_close()
 
 
 @pytest.fixture
-def field(store: Store) -> Field:
-    """A site of 300 devices at rest, and firmware 1.8 with 40 that drift."""
-    made = Field(store)
-    made.add(300, site=store.site("berlin"))
-    made.add(40, bits=20, firmware=0x1080000, site=store.site("berlin"))
-    return made
+def fleet(store: Store) -> StoredFleet:
+    """Store a site of 300 devices without drift, and 40 drifting devices of firmware 1.8."""
+    stored = StoredFleet(store)
+    stored.add(300, site=store.site("berlin"))
+    stored.add(40, bits=20, firmware=0x1080000, site=store.site("berlin"))
+    return stored
 
 
-def until(what: Callable[[], object]) -> None:
-    """Waits for it."""
-    end = time.monotonic() + 20
-    while not what():
-        assert time.monotonic() < end, "it did not come true in 20 s"
-        time.sleep(0.05)
-
-
-def test_a_webhook_is_told_once_what_changed(field: Field, database: str, hook: Hook) -> None:
-    """Opened, then nothing, then closed; with names that people use."""
+def test_a_webhook_receives_each_change_once(fleet: StoredFleet, database: str, hook: Hook) -> None:
+    """An opened and a closed alarm are delivered once each, with readable names."""
     receiver = webhook(hook.url)
     assert not deliver(database, receiver)  # before the first judgement
-    field.judge()
+    fleet.judge()
     assert deliver(database, receiver)
     (message,) = hook.received
     (alarm,) = message["alarms"]
     assert (alarm["kind"], alarm["state"], alarm["firmware"]) == ("group", "open", "1.8.0")
     assert message["text"] == "[open] firmware 1.8.0: drifted, 20 bits of evidence"
-    field.judge()
+    fleet.judge()
     assert not deliver(database, receiver)
-    field.close(range(301, 341), bits=0)
-    field.judge()
-    field.judge()
+    fleet.close_epoch(range(301, 341), bits=0)
+    fleet.judge()
+    fleet.judge()
     assert deliver(database, receiver)
     assert hook.received[1]["text"] == "[closed] firmware 1.8.0: over"
 
 
 def test_groups_come_first_and_many_devices_are_counted(
-    field: Field, database: str, hook: Hook
+    fleet: StoredFleet, database: str, hook: Hook
 ) -> None:
-    """A message stays readable whatever happens."""
-    field.add(400, site=field.connection.execute("SELECT max(site) FROM sites").fetchone()[0])  # type: ignore[index]
+    """A message lists all groups and 100 devices, and counts the rest."""
+    fleet.add(400, site=fleet.connection.execute("SELECT max(site) FROM sites").fetchone()[0])  # type: ignore[index]
     for site in range(2, 9):
-        field.add(900, site=site)
-        field.add(30, bits=30, site=site)
-    field.judge()
+        fleet.add(900, site=site)
+        fleet.add(30, bits=30, site=site)
+    fleet.judge()
     deliver(database, webhook(hook.url))
     message = hook.received[0]
     assert [alarm["kind"] for alarm in message["alarms"]] == ["group"] + ["device"] * 100
@@ -117,40 +109,40 @@ def test_groups_come_first_and_many_devices_are_counted(
     assert "and 110 more of kind device" in message["text"]
 
 
-def test_what_failed_is_told_later(
-    field: Field, database: str, hook: Hook, monkeypatch: pytest.MonkeyPatch
+def test_a_failed_delivery_is_retried(
+    fleet: StoredFleet, database: str, hook: Hook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A courier tries again by itself, with longer waits; judging has long gone on."""
-    monkeypatch.setattr(notify, "FIRST_WAIT_S", 0.01)
-    courier = Courier(database, webhook(hook.url))
-    courier.start()
+    """A notifier retries with backoff until the message is delivered once."""
+    monkeypatch.setattr(notify, "FIRST_BACKOFF_S", 0.01)
+    notifier = Notifier(database, webhook(hook.url))
+    notifier.start()
     hook.failures = 4
-    field.judge()
-    courier.tell()
-    until(lambda: hook.received)
-    courier.stop()
-    assert not courier.is_alive()
+    fleet.judge()
+    notifier.notify()
+    wait_for(lambda: hook.received)
+    notifier.stop()
+    assert not notifier.is_alive()
     assert len(hook.received) == 1
     assert hook.received[0]["alarms"][0]["kind"] == "group"
 
 
-def test_a_receiver_that_is_away_is_told_by_the_next_process(
-    field: Field, database: str, hook: Hook, caplog: pytest.LogCaptureFixture
+def test_a_failed_delivery_is_repeated_by_another_process(
+    fleet: StoredFleet, database: str, hook: Hook, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The store knows what it was not told; the log names it without its secret."""
-    field.judge()
+    """The next attempt delivers what failed; the log names the host without its secret."""
+    fleet.judge()
     hook.failures = 1
     assert not attempt(database, webhook(hook.url))
-    assert "could not be told to 127.0.0.1 yet" in caplog.text
+    assert "could not be delivered to 127.0.0.1 yet" in caplog.text
     assert "secret" not in caplog.text
-    field.judge()
+    fleet.judge()
     assert attempt(database, webhook(hook.url))
     assert len(hook.received) == 1
 
 
-def test_a_redirect_is_not_taken_for_an_answer(field: Field, database: str, hook: Hook) -> None:
-    """The alarms would be lost on the way, as the body is not sent on."""
-    field.judge()
+def test_a_redirect_is_a_failed_delivery(fleet: StoredFleet, database: str, hook: Hook) -> None:
+    """A redirected POST would lose its body, so the alarms are delivered again."""
+    fleet.judge()
     hook.failures, hook.failure = 1, 302
     assert not attempt(database, webhook(hook.url))
     assert attempt(database, webhook(hook.url))
@@ -158,15 +150,15 @@ def test_a_redirect_is_not_taken_for_an_answer(field: Field, database: str, hook
 
 
 @pytest.mark.parametrize("url", ["ftp://host", "host:9093", "http://", "file:///etc/passwd"])
-def test_a_receiver_is_a_web_server(url: str) -> None:
-    """Anything else is refused before judging starts."""
+def test_a_receiver_must_be_an_http_url(url: str) -> None:
+    """Another URL is refused before judging starts."""
     with pytest.raises(InputError, match="a receiver must be http://host"):
         Receiver(url, lambda *_: None)
 
 
 @pytest.fixture
 def manager(tmp_path: Path) -> Iterator[str]:
-    """Debian's Alertmanager."""
+    """Start Alertmanager; return its URL."""
     config = tmp_path / "alertmanager.yml"
     config.write_text("route: {receiver: nobody}\nreceivers: [{name: nobody}]\n", "utf-8")
     url = f"http://127.0.0.1:{free_port()}"
@@ -182,7 +174,7 @@ def manager(tmp_path: Path) -> Iterator[str]:
             stdout=log,
             stderr=log,
         )
-    until(lambda: _ready(url))
+    wait_for(lambda: _ready(url))
     yield url
     process.terminate()
     process.wait()
@@ -190,41 +182,41 @@ def manager(tmp_path: Path) -> Iterator[str]:
 
 def _ready(url: str) -> bool:
     try:
-        with urlopen(f"{url}/-/ready", timeout=1) as answer:  # noqa: S310 - our own server
-            return bool(answer.status == 200)
+        with urlopen(f"{url}/-/ready", timeout=1) as response:  # noqa: S310 - our own server
+            return bool(response.status == 200)
     except URLError:
         return False
 
 
-def standing(url: str) -> set[tuple[str, ...]]:
-    """What the Alertmanager has active: name, severity, and whom."""
-    with urlopen(f"{url}/api/v2/alerts?active=true", timeout=5) as answer:  # noqa: S310 - as above
-        found = [alert["labels"] for alert in json.load(answer)]
+def active_alerts(url: str) -> set[tuple[str, ...]]:
+    """Return name, severity and subject of Alertmanager's active alerts."""
+    with urlopen(f"{url}/api/v2/alerts?active=true", timeout=5) as response:  # noqa: S310 - as above
+        alerts = [alert["labels"] for alert in json.load(response)]
     keys = ("alertname", "severity", "device", "firmware", "site")
-    return {tuple(labels[key] for key in keys if key in labels) for labels in found}
+    return {tuple(labels[key] for key in keys if key in labels) for labels in alerts}
 
 
-def test_alertmanager_shows_what_stands(field: Field, database: str, manager: str) -> None:
-    """An alarm opens, escalates (and is not there twice), and ends; a silent device beside it."""
+def test_alertmanager_shows_active_alarms(fleet: StoredFleet, database: str, manager: str) -> None:
+    """An alarm opens, escalates without a duplicate and ends, beside a silent device's."""
     receiver = alertmanager(manager, lasting_s=3600)
-    (device,) = lone = field.add(1)
-    field.hush(lone)
-    seen = []
+    (device,) = lone = fleet.add(1)
+    fleet.silence(lone)
+    history = []
     for bits in (20, 20, 20, 0, 0):
-        field.close(range(301, 341), bits=bits)
-        field.judge()
+        fleet.close_epoch(range(301, 341), bits=bits)
+        fleet.judge()
         assert deliver(database, receiver)
-        seen.append(standing(manager))
+        history.append(active_alerts(manager))
     silent = {("TcuqSilent", severity, f"{device:016x}") for severity in ("warning", "critical")}
-    assert seen[0] - silent == {("TcuqDrift", "warning", "1.8.0")}
-    assert seen[2] - silent == {("TcuqDrift", "critical", "1.8.0")}
-    assert seen[3] - silent == {("TcuqDrift", "critical", "1.8.0")}
-    assert seen[4] == {("TcuqSilent", "critical", f"{device:016x}")}
+    assert history[0] - silent == {("TcuqDrift", "warning", "1.8.0")}
+    assert history[2] - silent == {("TcuqDrift", "critical", "1.8.0")}
+    assert history[3] - silent == {("TcuqDrift", "critical", "1.8.0")}
+    assert history[4] == {("TcuqSilent", "critical", f"{device:016x}")}
 
 
-def test_an_alert_ends_if_its_judge_does(field: Field, database: str, manager: str) -> None:
-    """Nothing heard for some judgements: the alert is not left standing for ever."""
-    field.judge()
+def test_an_alert_expires_without_a_judge(fleet: StoredFleet, database: str, manager: str) -> None:
+    """An alert that no judgement repeats expires."""
+    fleet.judge()
     deliver(database, alertmanager(manager, lasting_s=1))
-    assert standing(manager) == {("TcuqDrift", "warning", "1.8.0")}
-    until(lambda: not standing(manager))
+    assert active_alerts(manager) == {("TcuqDrift", "warning", "1.8.0")}
+    wait_for(lambda: not active_alerts(manager))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated devices through a real broker to a store that keeps the rules."""
+"""Simulated devices send through a real broker to the reference store."""
 
 import json
 import signal
@@ -13,146 +13,149 @@ from typing import Any
 
 import numpy as np
 import pytest
-from authority import Authority
-from exact_store import ExactStore
 
 from tcuq.cli import main
 from tcuq.errors import FleetError, InputError
-from tcuq.fleet.mqtt import Link, Message, Place, answer
+from tcuq.fleet.mqtt import BrokerAddress, Message, MqttClient, encode_publish
 from tcuq.fleet.servers import Broker
 from tcuq.fleet.simulate.devices import Devices, Plan
-from tcuq.fleet.simulate.run import Outcome, Wire, simulate, write_truth
-from tcuq.fleet.wire import SHARED, parse, stored_topic
+from tcuq.fleet.simulate.run import SimulationResult, simulate, write_truth
+from tcuq.fleet.simulate.transport import TransportOptions
+from tcuq.fleet.wire import SHARED_FILTERS, parse_topic, stored_topic
 from tcuq.telemetry import COUNTERS
+from tests.fixtures.fleet.certificate_authority import CertificateAuthority
+from tests.fixtures.fleet.reference_store import ReferenceStore
 
 RECORD_BYTES = 87
 COMMAND = (sys.executable, "-m", "tcuq.cli", "fleet", "simulate")
 
 
-class Worker(threading.Thread):
-    """An ingest of the smallest kind: stores what comes, and says so."""
+class ReferenceWorker(threading.Thread):
+    """A minimal ingest worker: it stores each message and acknowledges it."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, address: BrokerAddress) -> None:
         super().__init__()
-        self.store, self.messages, self.wrong = ExactStore(), 0, 0
-        self._place, self._stopping = place, threading.Event()
-        self._link = Link(place, SHARED)
+        self.store, self.messages, self.mismatched = ReferenceStore(), 0, 0
+        self._address, self._stopping = address, threading.Event()
+        self._client = MqttClient(address, SHARED_FILTERS)
         self.start()
 
     def stop(self) -> None:
-        """It hears no more."""
+        """Stop receiving and disconnect."""
         self._stopping.set()
         self.join()
-        self._link.__exit__()
+        self._client.__exit__()
 
     def run(self) -> None:
-        """Until stopped, over as many connections as that takes."""
+        """Receive and store until stopped, reconnecting when needed."""
         while not self._stopping.is_set():
             try:
-                came = self._link.receive(0.1)
-                self._link.acknowledge(came, b"".join(self._stored(message) for message in came))
+                messages = self._client.receive(0.1)
+                acks = b"".join(self._store(message) for message in messages)
+                self._client.acknowledge(messages, acks)
             except FleetError:
-                self._again()
+                self._reconnect()
 
-    def _again(self) -> None:
-        self._link.__exit__()
+    def _reconnect(self) -> None:
+        self._client.__exit__()
         while not self._stopping.wait(0.1):
             with suppress(FleetError):
-                self._link = Link(self._place, SHARED)
+                self._client = MqttClient(self._address, SHARED_FILTERS)
                 return
 
-    def _stored(self, message: Message) -> bytes:
-        topic, payload = parse(message.topic.decode()), message.payload
+    def _store(self, message: Message) -> bytes:
+        topic, payload = parse_topic(message.topic.decode()), message.payload
         records = [payload[at : at + RECORD_BYTES] for at in range(0, len(payload), RECORD_BYTES)]
         self.messages += 1
-        self.wrong += (
+        self.mismatched += (
             topic.kind == "record" and int.from_bytes(payload[2:10], "little") != topic.device
         )
         acks = b"".join(self.store.put(record) for record in records)
-        return answer(stored_topic(topic.site, topic.name), acks)
+        return encode_publish(stored_topic(topic.site, topic.name), acks)
 
 
 @pytest.fixture
-def place(broker: Broker) -> Place:
-    """Where the broker is."""
-    return Place("127.0.0.1", broker.port)
+def address(broker: Broker) -> BrokerAddress:
+    """Return the broker's address."""
+    return BrokerAddress("127.0.0.1", broker.port)
 
 
-def assert_stored(worker: Worker, devices: Devices, done: Outcome) -> None:
-    """The store holds exactly what devices counted."""
-    told = devices.truth()
+def assert_stored(worker: ReferenceWorker, devices: Devices, result: SimulationResult) -> None:
+    """Check that the store holds exactly what devices counted."""
+    truth = devices.truth()
     rows = [worker.store.rows[int(device)] for device in devices.device]
-    assert (done.waiting, done.refused, worker.wrong) == (0, 0, 0)
-    np.testing.assert_array_equal([row.sums for row in rows], told.counters)
-    np.testing.assert_array_equal([row.boot for row in rows], told.boot)
-    np.testing.assert_array_equal([row.sequence for row in rows], told.sequence)
+    assert (result.waiting, result.refused, worker.mismatched) == (0, 0, 0)
+    np.testing.assert_array_equal([row.sums for row in rows], truth.counters)
+    np.testing.assert_array_equal([row.boot for row in rows], truth.boot)
+    np.testing.assert_array_equal([row.sequence for row in rows], truth.sequence)
 
 
 @pytest.mark.parametrize("gateway", [None, "gateway-1"])
-def test_all_is_stored_through_a_wire_that_loses_and_repeats(
-    gateway: str | None, place: Place
-) -> None:
-    """One record a message, and a gateway's batches."""
-    wire = Wire(broker=place, gateway=gateway, loss=0.1, duplication=0.1, hour_s=0.5, batch=50)
-    first_s, longest_s = wire.simulated_s(0.3), wire.simulated_s(1)
+def test_all_is_stored_over_a_lossy_transport(gateway: str | None, address: BrokerAddress) -> None:
+    """Loss and duplication change nothing, for single records and for a gateway's batches."""
+    options = TransportOptions(
+        broker=address, gateway=gateway, loss=0.1, duplication=0.1, hour_s=0.5, batch=50
+    )
+    first_s, longest_s = options.simulated_s(0.3), options.simulated_s(1)
     devices = Devices(
         Plan(devices=300, hours=6, reboot=0.2, steps=10, resend_s=first_s, longest_s=longest_s)
     )
-    worker = Worker(place)
-    done = simulate(devices, wire, threading.Event())
+    worker = ReferenceWorker(address)
+    result = simulate(devices, options, threading.Event())
     worker.stop()
-    assert_stored(worker, devices, done)
-    assert done.sent > 6 * 300 * 1.05
+    assert_stored(worker, devices, result)
+    assert result.sent > 6 * 300 * 1.05
     if gateway:
-        assert worker.messages < done.sent / 2
+        assert worker.messages < result.sent / 2
 
 
-def test_a_broker_that_dies_loses_nothing(broker: Broker, place: Place) -> None:
-    """Killed in the middle, and back a second later: devices send again."""
-    wire = Wire(broker=place, hour_s=1, resend_s=0.3, longest_s=1)
+def test_a_broker_crash_loses_nothing(broker: Broker, address: BrokerAddress) -> None:
+    """Devices resend what a killed broker lost."""
+    options = TransportOptions(broker=address, hour_s=1, resend_s=0.3, longest_s=1)
     devices = Devices(
         Plan(devices=200, hours=4, reboot=0.2, steps=10, resend_s=1000, longest_s=3600)
     )
-    worker = Worker(place)
+    worker = ReferenceWorker(address)
 
-    def accident() -> None:
+    def kill_broker() -> None:
         time.sleep(1.5)
         broker.stop(signal.SIGKILL)
         time.sleep(0.5)
         broker.start()
 
-    thread = threading.Thread(target=accident)
+    thread = threading.Thread(target=kill_broker)
     thread.start()
-    done = simulate(devices, wire, threading.Event())
+    result = simulate(devices, options, threading.Event())
     thread.join()
     worker.stop()
-    assert_stored(worker, devices, done)
+    assert_stored(worker, devices, result)
 
 
 def test_mutual_tls(tmp_path: Path) -> None:
-    """With a certificate all is stored; without one, or trusting another authority, nothing is."""
-    authority, other = Authority(tmp_path / "ours"), Authority(tmp_path / "other")
-    broker = Broker(tmp_path / "broker", certificates=authority.files("broker"))
+    """Records are stored with a certificate, and refused without one or with another CA."""
+    authority = CertificateAuthority(tmp_path / "trusted")
+    other = CertificateAuthority(tmp_path / "other")
+    broker = Broker(tmp_path / "broker", certificates=authority.issue("broker"))
     broker.start()
     devices = Devices(Plan(devices=1, hours=1, steps=10))
-    own = authority.place(broker.port, f"{int(devices.device[0]):016x}")
-    worker = Worker(authority.place(broker.port, "ingest"))
-    done = simulate(devices, Wire(broker=own, hour_s=0.5), threading.Event())
+    own = authority.broker_address(broker.port, f"{int(devices.device[0]):016x}")
+    worker = ReferenceWorker(authority.broker_address(broker.port, "ingest"))
+    result = simulate(devices, TransportOptions(broker=own, hour_s=0.5), threading.Event())
     worker.stop()
-    assert_stored(worker, devices, done)
-    mine = ("--certificate", str(own.certificate), "--key", str(own.key))
-    for options in (("--ca", str(authority.ca)), ("--ca", str(other.ca), *mine)):
-        done_badly = subprocess.run(
+    assert_stored(worker, devices, result)
+    client = ("--certificate", str(own.certificate), "--key", str(own.key))
+    for options in (("--ca", str(authority.ca)), ("--ca", str(other.ca), *client)):
+        failed = subprocess.run(
             [*COMMAND, "--devices", "1", "--broker", f"mqtts://127.0.0.1:{broker.port}", *options],
             capture_output=True, text=True, check=False, timeout=60,
         )  # fmt: skip
-        assert done_badly.returncode == 1
-        assert "broker" in done_badly.stderr
+        assert failed.returncode == 1
+        assert "broker" in failed.stderr
     broker.stop()
 
 
-def test_the_command_ends_well_when_it_is_told_to(broker: Broker, tmp_path: Path) -> None:
-    """SIGTERM in the middle: the truth so far is written, and says what still waits."""
+def test_the_command_stops_on_sigterm(broker: Broker, tmp_path: Path) -> None:
+    """SIGTERM ends the command, which writes the truth so far and the waiting records."""
     truth = tmp_path / "truth.npz"
     command = subprocess.Popen(
         [*COMMAND, "--devices", "50", "--drift", "10%",
@@ -162,11 +165,11 @@ def test_the_command_ends_well_when_it_is_told_to(broker: Broker, tmp_path: Path
     )  # fmt: skip
     time.sleep(4)
     command.send_signal(signal.SIGTERM)
-    said, _ = command.communicate(timeout=30)
+    output, _ = command.communicate(timeout=30)
     assert command.returncode == 0
-    facts = json.loads(said)
+    facts = json.loads(output)
     assert facts["stopped"]
-    assert facts["waiting"] > 0  # nobody stored anything
+    assert facts["waiting"] > 0  # nothing was stored
     with np.load(truth) as file:
         assert {*COUNTERS, "device", "boot", "sequence", "site", "sites", "firmware", "profile",
                 "drifts_from", "waiting", "refused"} == set(file.files)  # fmt: skip
@@ -174,8 +177,8 @@ def test_the_command_ends_well_when_it_is_told_to(broker: Broker, tmp_path: Path
         assert (file["drifts_from"] == 0).sum() == 5
 
 
-def test_the_truth_in_a_file_is_the_devices(tmp_path: Path) -> None:
-    """Column by column."""
+def test_the_truth_file_holds_the_devices_truth(tmp_path: Path) -> None:
+    """Every column of the file equals the devices' truth."""
     devices = Devices(Plan(devices=30, hours=3, reboot=0.5, steps=10))
     devices.advance(3 * 3600)
     write_truth(devices, tmp_path / "truth.npz")
@@ -186,15 +189,15 @@ def test_the_truth_in_a_file_is_the_devices(tmp_path: Path) -> None:
         assert file["sites"][file["site"][0]] == devices.site_names[devices.site[0]]
 
 
-def test_no_broker(capsys: pytest.CaptureFixture[str]) -> None:
-    """A port where nobody listens is an error that names it."""
+def test_a_missing_broker_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """A port without a listener is an error that holds the address."""
     assert main(["fleet", "simulate", "--devices", "1", "--broker", "mqtt://127.0.0.1:1"]) == 1
     assert "127.0.0.1:1: no broker answers" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("url", ["http://host", "mqtt://", "mqtt://host:x", "mqtt://host/topic"])
-def test_what_is_no_broker(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Another scheme, no host, no port, a topic."""
+def test_an_invalid_broker_url_is_refused(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Another scheme, no host, an invalid port or a topic is refused."""
     assert main(["fleet", "simulate", "--devices", "1", "--broker", url]) == 1
     assert "broker" in capsys.readouterr().err
 
@@ -202,8 +205,8 @@ def test_what_is_no_broker(url: str, capsys: pytest.CaptureFixture[str]) -> None
 @pytest.mark.parametrize(
     ("option", "value"), [("drift", "101%"), ("loss", "x"), ("reboot", "-1%"), ("drift", "nan")]
 )
-def test_what_is_no_share(option: str, value: str) -> None:
-    """Refused by the command line itself."""
+def test_an_invalid_share_is_refused(option: str, value: str) -> None:
+    """The command line refuses a share out of bounds or not a number."""
     with pytest.raises(SystemExit, match="2"):
         main(["fleet", "simulate", "--devices", "1", f"--{option}={value}"])
 
@@ -211,7 +214,7 @@ def test_what_is_no_share(option: str, value: str) -> None:
 @pytest.mark.parametrize(
     "wrong", [{"loss": 1.0}, {"hour_s": 0}, {"batch": 1001}, {"connections": 0}]
 )
-def test_a_wrong_wire_is_refused(wrong: dict[str, Any]) -> None:
-    """By the name of what is wrong."""
+def test_invalid_transport_options_are_refused(wrong: dict[str, Any]) -> None:
+    """A value out of bounds is refused by its name."""
     with pytest.raises(InputError, match=next(iter(wrong))):
-        Wire(broker=Place("127.0.0.1", 1883), **wrong)
+        TransportOptions(broker=BrokerAddress("127.0.0.1", 1883), **wrong)

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The uplink on networks that lose, repeat and reorder, through power cuts and lost flash."""
+"""The uplink over lossy, duplicating and reordering networks, power cuts and lost flash."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from exact_store import ACK, HEAD, ExactStore
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from uplink_device import (
+
+from tests.fixtures.fleet.reference_store import ACK, HEAD, ReferenceStore
+from tests.fixtures.fleet.uplink_device import (
     BUFFER,
     FOREIGN,
     FULL,
@@ -19,7 +20,7 @@ from uplink_device import (
     UNSAVED,
     Device,
     Uplink,
-    compiled,
+    compile_device,
 )
 
 DEVICE = 0x1122334455667788
@@ -29,7 +30,7 @@ EVENTS = st.lists(
             ["hour"] * 4
             + ["wait"] * 6
             + ["deliver"] * 5
-            + ["hear"] * 4
+            + ["acknowledge"] * 4
             + ["repeat", "lose", "reboot", "cut before flash", "torn flash", "clock"]
         ),
         st.integers(0, 10_000),
@@ -40,79 +41,79 @@ EVENTS = st.lists(
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The uplink, compiled with sanitizers."""
-    return compiled(tmp_path_factory.mktemp("uplink"))
+    """Compile the uplink with sanitizers."""
+    return compile_device(tmp_path_factory.mktemp("uplink"))
 
 
 @pytest.fixture(scope="module")
 def uplink(program: Path) -> Iterator[Uplink]:
-    """A process for all tests that start with init."""
-    made = Uplink(program, DEVICE)
-    yield made
-    made.stop()
+    """Start a process for all tests that begin with init."""
+    process = Uplink(program, DEVICE)
+    yield process
+    process.stop()
 
 
-class World:
-    """A device, a store, and what is on the way between them."""
+class Network:
+    """A device, a store, and the records and acknowledgements between them."""
 
     def __init__(self, uplink: Uplink) -> None:
         self.device = Device(uplink)
-        self.store = ExactStore()
-        self.air: list[bytes] = []
-        self.back: list[bytes] = []
+        self.store = ReferenceStore()
+        self.records: list[bytes] = []
+        self.acks: list[bytes] = []
         self.device.start()
 
-    def happens(self, event: str, value: int) -> None:
-        """One thing, at most."""
+    def apply(self, event: str, value: int) -> None:
+        """Apply one event."""
         device = self.device
         if event == "hour":
             assert device.hour(value % 400) in (OK, FULL)
         elif event == "wait":
             device.now_s += value
-            self.air += [sent] if (sent := device.run()) else []
+            self.records += [sent] if (sent := device.run()) else []
         elif event == "clock":
             device.now_s = value * 300_000 % 2**32
         elif event in ("reboot", "cut before flash", "torn flash"):
             if event != "reboot":
                 device.hour(value % 400, save=False, torn=value if event[0] == "t" else None)
-                assert not device.run(), "nothing is sent that flash does not hold"
+                assert not device.run(), "only what flash holds may be sent"
             device.start()
-        elif self.air and event in ("deliver", "repeat", "lose"):
-            at = value % len(self.air)
-            record = self.air[at] if event == "repeat" else self.air.pop(at)
-            self.back += [] if event == "lose" else [self.store.put(record)]
-        elif self.back and event == "hear":
-            at = value % len(self.back)
-            ack = self.back[at] if value % 3 == 0 else self.back.pop(at)
-            assert device.hear(ack) == OK
+        elif self.records and event in ("deliver", "repeat", "lose"):
+            at = value % len(self.records)
+            record = self.records[at] if event == "repeat" else self.records.pop(at)
+            self.acks += [] if event == "lose" else [self.store.put(record)]
+        elif self.acks and event == "acknowledge":
+            at = value % len(self.acks)
+            ack = self.acks[at] if value % 3 == 0 else self.acks.pop(at)
+            assert device.acknowledge(ack) == OK
 
-    def calms_down(self) -> None:
-        """The network works again, until nothing waits."""
+    def settle(self) -> None:
+        """Deliver everything until nothing waits."""
         for _ in range(100):
             self.device.now_s = (self.device.now_s + 10_000) % 2**32
-            for record in [*self.air, self.device.run()]:
+            for record in [*self.records, self.device.run()]:
                 if record:
-                    self.back.append(self.store.put(record))
-            for ack in self.back:
-                assert self.device.hear(ack) == OK
-            self.air, self.back = [], []
+                    self.acks.append(self.store.put(record))
+            for ack in self.acks:
+                assert self.device.acknowledge(ack) == OK
+            self.records, self.acks = [], []
             if self.device.uplink("run", self.device.now_s).wait_s == IDLE:
                 return
-        pytest.fail("a record waits for ever")
+        pytest.fail("a record is never acknowledged")
 
 
 @settings(max_examples=300, deadline=None)
 @given(events=EVENTS)
-def test_a_store_by_the_rules_ends_with_the_truth(
+def test_the_reference_store_ends_with_the_truth(
     uplink: Uplink, events: list[tuple[str, int]]
 ) -> None:
-    """Losses, repetitions, power cuts in any order: what was promised is stored, once."""
-    world = World(uplink)
+    """Under loss, repetition and power cuts in any order, promised records are stored once."""
+    network = Network(uplink)
     for event, value in events:
-        world.happens(event, value)
-    world.calms_down()
-    promised = world.device.promised
-    row = world.store.rows.get(DEVICE)
+        network.apply(event, value)
+    network.settle()
+    promised = network.device.promised
+    row = network.store.rows.get(DEVICE)
     assert (row.sums[0] if row else 0) == sum(steps for _, steps in promised.values())
     if row:
         last = max(promised)
@@ -126,88 +127,90 @@ def test_a_store_by_the_rules_ends_with_the_truth(
     silent=st.integers(0, 8),
     after=st.integers(0, 400),
 )
-def test_a_device_that_lost_its_flash_is_not_mixed_with_itself(
+def test_a_device_that_lost_its_flash_takes_new_boot_ids(
     uplink: Uplink, before: list[int], reboots: int, silent: int, after: int
 ) -> None:
-    """Its new life counts under boots of its own, though it was offline and sent in vain before."""
-    world = World(uplink)
+    """After its flash is lost a device counts under new boot ids, and no count is lost."""
+    network = Network(uplink)
     for steps in before:
-        world.happens("hour", steps)
-        world.calms_down()
+        network.apply("hour", steps)
+        network.settle()
     for _ in range(reboots):
-        world.device.start()
-        world.happens("hour", 7)
-        world.calms_down()
-    kept = world.store.rows[DEVICE].sums[0]
-    world.device = Device(uplink, now_s=world.device.now_s)
-    world.device.start()
+        network.device.start()
+        network.apply("hour", 7)
+        network.settle()
+    stored = network.store.rows[DEVICE].sums[0]
+    network.device = Device(uplink, now_s=network.device.now_s)
+    network.device.start()
     for _ in range(silent):
-        world.happens("hour", 5)
-        world.happens("wait", 9_999)  # sent, and lost
-    world.air.clear()
-    said = []
-    for _ in range(2):  # the second time, if all before was sent in vain
-        world.happens("hour", after)
-        world.happens("wait", 9_999)
-        said += [world.device.hear(world.store.put(record)) for record in world.air]
-        world.air.clear()
-    assert NEW_BOOT in said
-    assert world.device.hour(1) == OK
-    world.calms_down()
-    assert world.store.rows[DEVICE].sums[0] == kept + world.device.steps
+        network.apply("hour", 5)
+        network.apply("wait", 9_999)  # sent and lost
+    network.records.clear()
+    statuses = []
+    for _ in range(2):  # the second time, if all earlier records were lost
+        network.apply("hour", after)
+        network.apply("wait", 9_999)
+        statuses += [
+            network.device.acknowledge(network.store.put(record)) for record in network.records
+        ]
+        network.records.clear()
+    assert NEW_BOOT in statuses
+    assert network.device.hour(1) == OK
+    network.settle()
+    assert network.store.rows[DEVICE].sums[0] == stored + network.device.steps
 
 
 def test_only_the_first_and_the_newest_of_a_boot_wait(uplink: Uplink) -> None:
-    """An hour without the store costs no slot, and not one sending more."""
-    world = World(uplink)
+    """Hours without the store use two slots per boot and cause no extra sendings."""
+    network = Network(uplink)
     for _ in range(20):
-        world.happens("hour", 10)
-        world.happens("wait", 9_000)
-    assert uplink("run", world.device.now_s).waiting == 2
-    assert {HEAD.unpack_from(sent)[6] for sent in world.air} == {0}
-    world.device.hear(world.store.put(world.air[0]))
-    newest = HEAD.unpack_from(world.device.run())
+        network.apply("hour", 10)
+        network.apply("wait", 9_000)
+    assert uplink("run", network.device.now_s).waiting == 2
+    assert {HEAD.unpack_from(sent)[6] for sent in network.records} == {0}
+    network.device.acknowledge(network.store.put(network.records[0]))
+    newest = HEAD.unpack_from(network.device.run())
     assert (newest[6], newest[10]) == (1, 200)
 
 
-def test_a_record_that_was_never_sent_gives_its_number_away(uplink: Uplink) -> None:
-    """Sequences count what was sent, so the first one sent is 0."""
-    world = World(uplink)
+def test_a_record_that_was_never_sent_passes_on_its_sequence(uplink: Uplink) -> None:
+    """Sequences count sent records, so the first one sent is 0."""
+    network = Network(uplink)
     for _ in range(3):
-        world.happens("hour", 10)
-    first = HEAD.unpack_from(world.device.run())
+        network.apply("hour", 10)
+    first = HEAD.unpack_from(network.device.run())
     assert (first[6], first[10]) == (0, 30)
 
 
-def test_a_full_row_refuses_and_keeps_its_order(uplink: Uplink) -> None:
-    """Four boots wait in four slots: a fifth is told so, and is taken when one is acknowledged."""
-    world = World(uplink)
+def test_full_slots_refuse_a_new_boot(uplink: Uplink) -> None:
+    """With boots in all slots the next one is refused until one is acknowledged."""
+    network = Network(uplink)
     for boot in range(5):
-        world.device.start()
-        assert world.device.hour(10) == (OK if boot < 4 else FULL)
-    world.device.now_s += 9_999
-    first = world.device.run()
+        network.device.start()
+        assert network.device.hour(10) == (OK if boot < 4 else FULL)
+    network.device.now_s += 9_999
+    first = network.device.run()
     assert HEAD.unpack_from(first)[5] == 0
-    world.device.hear(world.store.put(first))
-    assert world.device.hour(10) == OK
-    world.calms_down()
-    assert world.store.rows[DEVICE].sums[0] == 4 * 10 + 20
+    network.device.acknowledge(network.store.put(first))
+    assert network.device.hour(10) == OK
+    network.settle()
+    assert network.store.rows[DEVICE].sums[0] == 4 * 10 + 20
 
 
 def test_nothing_is_sent_before_it_is_saved(uplink: Uplink) -> None:
-    """The caller that forgets is told, and told again."""
+    """A run before the save returns an error and sends nothing."""
     device = Device(uplink)
     device.start()
     device.hour(1, save=False)
     for _ in range(2):
-        said = uplink("run", 5_000)
-        assert (said.status, said.sent) == (UNSAVED, b"")
+        answer = uplink("run", 5_000)
+        assert (answer.status, answer.sent) == (UNSAVED, b"")
     uplink("saved")
     assert uplink("run", 5_000).sent
 
 
-def test_waits_double_are_jittered_and_end_at_the_longest(uplink: Uplink) -> None:
-    """Waits lie between 0.5 and 1.5 times 30 s, which doubles at each try, up to 3,600 s."""
+def test_waits_follow_exponential_backoff_with_jitter(uplink: Uplink) -> None:
+    """Waits are 0.5 to 1.5 times 30 s, doubling at each try up to 3,600 s."""
     device = Device(uplink)
     device.start()
     device.hour(1)
@@ -222,21 +225,21 @@ def test_waits_double_are_jittered_and_end_at_the_longest(uplink: Uplink) -> Non
 
 
 def test_devices_are_spread_over_the_interval(program: Path) -> None:
-    """Neighbours in the numbering have moments far apart, and restarts do not move them."""
-    moments = []
+    """Consecutive ids send at unrelated times, which a restart does not change."""
+    send_times = []
     for device in range(40):
         uplink = Uplink(program, device)
         uplink("init")
-        moments.append(uplink("begin", 3600 * device).moment_s)
-        assert uplink("begin", 3600 * device + 1).moment_s == (moments[-1] - 1) % 3600
+        send_times.append(uplink("begin", 3600 * device).send_time_s)
+        assert uplink("begin", 3600 * device + 1).send_time_s == (send_times[-1] - 1) % 3600
         uplink.stop()
-    assert min(moments) < 300
-    assert max(moments) > 3300
-    assert len({moment // 360 for moment in moments}) >= 9
+    assert min(send_times) < 300
+    assert max(send_times) > 3300
+    assert len({send_time // 360 for send_time in send_times}) >= 9
 
 
-def test_a_clock_that_jumps_delays_nothing_for_ever(uplink: Uplink) -> None:
-    """Set back by a day or a century, the next run sends."""
+def test_a_clock_that_jumps_back_does_not_block_sending(uplink: Uplink) -> None:
+    """After the clock is set back the next run sends."""
     device = Device(uplink, now_s=10**9)
     device.start()
     device.hour(1)
@@ -247,20 +250,20 @@ def test_a_clock_that_jumps_delays_nothing_for_ever(uplink: Uplink) -> None:
 
 @pytest.mark.parametrize("damage", [0, 4, 8, 20, 29, 100, 377, 381])
 def test_a_damaged_snapshot_is_refused(uplink: Uplink, damage: int) -> None:
-    """Any flipped byte: the other copy is taken; both damaged, nothing is changed."""
+    """A damaged copy is refused for the other one; two damaged copies change nothing."""
     device = Device(uplink)
     device.start()
     device.hour(3)
     device.hour(4)
     older, newer = sorted(device.flash, key=lambda copy: copy[8])
-    spoilt = bytearray(newer)
-    spoilt[damage] ^= 0x40
+    damaged = bytearray(newer)
+    damaged[damage] ^= 0x40
     uplink("init")
-    said = uplink("restore", 0, spoilt.hex(), spoilt.hex())
-    assert said.status in (SNAPSHOT, FOREIGN)
-    assert (said.boot, said.sequence, said.waiting) == (0, 0, 0)
-    assert uplink("restore", 0, spoilt.hex(), older.hex()).status == OK
-    assert uplink("restore", 0, older.hex(), spoilt.hex()).status == OK
+    answer = uplink("restore", 0, damaged.hex(), damaged.hex())
+    assert answer.status in (SNAPSHOT, FOREIGN)
+    assert (answer.boot, answer.sequence, answer.waiting) == (0, 0, 0)
+    assert uplink("restore", 0, damaged.hex(), older.hex()).status == OK
+    assert uplink("restore", 0, older.hex(), damaged.hex()).status == OK
     for copies in ((older, newer), (newer, older)):
         uplink("init")
         assert uplink("restore", 0, *(copy.hex() for copy in copies)).status == OK
@@ -268,19 +271,19 @@ def test_a_damaged_snapshot_is_refused(uplink: Uplink, damage: int) -> None:
 
 
 def test_a_foreign_snapshot_is_refused(program: Path, uplink: Uplink) -> None:
-    """Of another device, of another number of slots."""
+    """A snapshot of another device or of another number of slots is refused."""
     for other in (Uplink(program, DEVICE + 1), Uplink(program, DEVICE, slots=5)):
         other("init")
         other("begin")
         other("record")
-        _, theirs = other.snapshot()
+        _, foreign = other.snapshot()
         other.stop()
         uplink("init")
-        assert uplink("restore", 0, theirs.hex(), "-").status in (FOREIGN, SNAPSHOT)
+        assert uplink("restore", 0, foreign.hex(), "-").status in (FOREIGN, SNAPSHOT)
 
 
-def test_acknowledgements_of_others_and_of_wrong_size_are_refused(uplink: Uplink) -> None:
-    """They change nothing; neither does one that leaves no boot id."""
+def test_foreign_and_malformed_acknowledgements_are_refused(uplink: Uplink) -> None:
+    """They change nothing, and neither does one that leaves no next boot id."""
     device = Device(uplink)
     device.start()
     device.hour(1)
@@ -295,8 +298,8 @@ def test_acknowledgements_of_others_and_of_wrong_size_are_refused(uplink: Uplink
     assert uplink("ack", 0, good.hex()).waiting == 0
 
 
-def test_a_signed_record_is_the_plain_one_with_another_end(program: Path, uplink: Uplink) -> None:
-    """Bytes 1 to 82 are the same; version, key and tag are those of version 2."""
+def test_a_signed_record_differs_only_in_version_key_and_tag(program: Path, uplink: Uplink) -> None:
+    """Bytes 1 to 82 equal the plain record's; version, key and tag are those of version 2."""
     sent, signing = [], Uplink(program, DEVICE, slots=3, signs=True)
     for device in (Device(uplink), Device(signing)):
         device.start()
@@ -313,7 +316,7 @@ def test_a_signed_record_is_the_plain_one_with_another_end(program: Path, uplink
 
 @pytest.mark.parametrize("slots", [0, 1])
 def test_too_few_slots_are_refused(program: Path, slots: int) -> None:
-    """The first record and the newest one of a boot need two."""
+    """Fewer than two slots are refused."""
     uplink = Uplink(program, slots=slots)
     assert uplink("init").status == -1
     uplink.stop()

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser
 from tcuq.fleet.serve import device as devices
 from tcuq.fleet.serve import levels, queries
 from tcuq.fleet.serve.database import Reader, Session
-from tcuq.fleet.serve.identity import EVERYBODY, Group, device_text
+from tcuq.fleet.serve.identifiers import ALL_DEVICES, Group, device_text
 from tcuq.fleet.serve.view import HOURS
 from tcuq.fleet.servers import Postgres, free_port
 from tools.measurements.browser import (
@@ -39,7 +39,7 @@ from tools.measurements.result import ROOT, Row, arguments, report
 DEVICES, SHORT = 1_000_000, 100_000
 FIRST_S, QUERY_S = 1.0, 0.2
 GROUPS = (
-    EVERYBODY,
+    ALL_DEVICES,
     Group(firmware="1.8.0"),
     Group(site="tromso"),
     Group(firmware="1.7.1", site="lyon"),
@@ -150,18 +150,18 @@ def _opened(database: str, taken: list[tuple[str, float]]) -> Iterator[Session]:
 
 def _ask(session: Session, group: Group, level: float | None, hours: int) -> None:
     judged = queries.judgements(session, hours)[0]
-    finding = levels.finding(session, judged, level)
-    levels.steps(session, judged, finding)
+    finding = levels.finding_at(session, judged, level)
+    levels.findings(session, judged, finding)
     levels.drifting(session, judged, finding)
     queries.hours(session, group, hours)
-    queries.standing(session)
+    queries.alarm_counts(session)
     queries.alarms(session, "device", queries.MAX_PAGE)
     queries.alarms(session, None, 1)
-    queries.named(session, judged.judgement)
+    queries.named_groups(session, judged.judgement)
     if group.parts:
-        own = queries.tally(session, judged.judgement, group)
-        levels.counted(session, judged, finding, [own] if own else [])
-        queries.inside(session, judged.judgement, group)
+        own = queries.judged_group(session, judged.judgement, group)
+        levels.count_discoveries(session, judged, finding, [own] if own else [])
+        queries.cohorts(session, judged.judgement, group)
         queries.alarms_of_group(session, group)
     if finding.cutoff_q8 is not None:
         for page in (1, queries.MAX_PAGE):

@@ -16,13 +16,13 @@ from pathlib import Path
 import numpy as np
 
 from tcuq.fleet.judge.ebh import discover
-from tcuq.fleet.judge.groups import judge_groups, or_never
-from tcuq.fleet.judge.tally import Tally
-from tcuq.fleet.judge.verdict import Rules, count, judge
+from tcuq.fleet.judge.evidence_counts import EvidenceCounts
+from tcuq.fleet.judge.groups import cutoff_or_unreachable, judge_groups
+from tcuq.fleet.judge.judge import Rules, count_evidence, judge
 from tcuq.fleet.servers import Postgres
 from tcuq.fleet.store.batch import Batch
 from tcuq.fleet.store.migrate import migrate
-from tcuq.fleet.store.tables import Store
+from tcuq.fleet.store.store import Store
 from tcuq.telemetry import RECORD
 from tools.measurements.fleet_evidence import BLOCKS, HEIGHTS, SITES, STEPS, Array, Field
 from tools.measurements.result import Row, arguments, report
@@ -62,7 +62,7 @@ def discovered(evidence_q8: Array, level: float) -> Array:
     """The devices that e-BH discovers."""
     values, counts = np.unique(evidence_q8, return_counts=True)
     discovery = discover(values, counts, len(evidence_q8), level)
-    return np.asarray(evidence_q8 >= or_never(discovery.cutoff_q8))
+    return np.asarray(evidence_q8 >= cutoff_or_unreachable(discovery.cutoff_q8))
 
 
 def simulated(devices: int, epochs: int) -> tuple[list[Row], Field, Array]:
@@ -81,7 +81,7 @@ def simulated(devices: int, epochs: int) -> tuple[list[Row], Field, Array]:
         groups = judge_groups(tally, LEVELS[0], SHARE)
         few = tally.by_group(field.drifting) < SHARE * groups.devices
         false_groups += int((groups.drifted & few).sum())
-        named.append(bool(groups.named[groups.names.index((1, 0, 0))]))
+        named.append(bool(groups.named[groups.keys.index((1, 0, 0))]))
         print(f"epoch {epoch + 1} of {epochs}", flush=True)
     over = f"{devices:,} devices, {epochs} epochs"
     rows = [row for level in LEVELS for row in ebh_rows(over, level, ways[level])]
@@ -90,12 +90,12 @@ def simulated(devices: int, epochs: int) -> tuple[list[Row], Field, Array]:
     return rows, field, outcome.evidence_q8
 
 
-def tally_of(field: Field, evidence_q8: Array) -> Tally:
+def tally_of(field: Field, evidence_q8: Array) -> EvidenceCounts:
     """One profile; a cohort is a firmware at a site."""
     firmware, site = np.divmod(field.cohort, SITES)
     columns = [np.ones_like(site), firmware, site, np.maximum(evidence_q8, 0)]
     rows, counts = np.unique(np.stack(columns, axis=1), axis=0, return_counts=True)
-    return Tally(np.column_stack([rows, counts]))
+    return EvidenceCounts(np.column_stack([rows, counts]))
 
 
 def ebh_rows(over: str, level: float, way: Way) -> Iterator[Row]:
@@ -187,7 +187,7 @@ def store_rows(folder: Path, field: Field, evidence_q8: Array) -> Iterator[Row]:
                 device % 2**64
                 for (device,) in store.connection.execute(
                     "SELECT device FROM suspects WHERE evidence_q8 >= %s",
-                    [or_never(judgement.cutoff_q8 if judgement else None)],
+                    [cutoff_or_unreachable(judgement.cutoff_q8 if judgement else None)],
                 )
             }
             same = judgement is not None and listed == set(np.flatnonzero(right).tolist())
@@ -225,7 +225,7 @@ def time_rows(store: Store, devices: int) -> Iterator[Row]:
         ((since,),) = store.connection.execute("SELECT now() - interval '3 hours'").fetchall()
         for _ in range(ROUNDS):
             start = time.perf_counter()
-            count(store.connection, since).discovery(LEVELS[0])
+            count_evidence(store.connection, since).discovery(LEVELS[0])
             ebh.append(time.perf_counter() - start)
     for _ in range(ROUNDS):
         start = time.perf_counter()

@@ -20,11 +20,11 @@ from typing import LiteralString
 import numpy as np
 import psycopg
 
-from tcuq.fleet.judge.verdict import count
+from tcuq.fleet.judge.judge import count_evidence
 from tcuq.fleet.servers import Broker, Postgres
 from tcuq.fleet.store.batch import Batch
 from tcuq.fleet.store.migrate import migrate
-from tcuq.fleet.store.tables import APPLY, COPY, STAGE, Store
+from tcuq.fleet.store.store import APPLY, COPY, STAGE, Store
 from tcuq.telemetry import decode
 from tools.measurements.fleet_load import Array, answered, hour_of, stored_part
 from tools.measurements.result import ROOT, Row, arguments, report
@@ -89,7 +89,7 @@ class Bench:
     def bare(self, records: Array, connections: int) -> float:
         """Records a second of COPY and the statement alone."""
         batches = np.array_split(stored_part(records), max(1, len(records) // BATCH))
-        encoded = [Batch.of([(batch, 1)]).copied() for batch in batches]
+        encoded = [Batch.of([(batch, 1)]).to_copy_binary() for batch in batches]
         threads = [
             threading.Thread(target=self._bare, args=(encoded[turn::connections],))
             for turn in range(connections)
@@ -198,7 +198,7 @@ def judging_row(bench: Bench, must_s: float) -> Row:
         times = []
         for _ in range(5):
             began = time.perf_counter()
-            tally = count(connection, datetime.now(UTC) - timedelta(hours=3))
+            tally = count_evidence(connection, datetime.now(UTC) - timedelta(hours=3))
             tally.discovery(0.1)
             times.append(time.perf_counter() - began)
     took = statistics.median(times)

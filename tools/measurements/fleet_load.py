@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.fleet.mqtt import Link, Place, packet, text
+from tcuq.fleet.mqtt import BrokerAddress, MqttClient, encode_packet, encode_string
 from tcuq.fleet.wire import ACK, record_topic, records_topic
 from tcuq.runtime import checksums
 from tcuq.telemetry import CHECKED, PLAIN, RECORD
@@ -70,7 +70,9 @@ def packets_of(records: Array, a_message: int) -> Iterator[bytes]:
             else records_topic(SITE, "gate-1")
         )
         identity = (number % 65535 + 1).to_bytes(2, "big")
-        yield packet(0x32, text(topic.encode()) + identity + b"\x00" + some.tobytes())
+        yield encode_packet(
+            0x32, encode_string(topic.encode()) + identity + b"\x00" + some.tobytes()
+        )
 
 
 def answered(port: int, records: Array, a_message: int, window: int) -> float:
@@ -79,7 +81,7 @@ def answered(port: int, records: Array, a_message: int, window: int) -> float:
     step = max(1, window // a_message // 8)
     heaps = [b"".join(packets[at : at + step]) for at in range(0, len(packets), step)]
     done = sent = 0
-    with Link(Place("127.0.0.1", port), ["tcuq/+/+/stored"]) as link:
+    with MqttClient(BrokerAddress("127.0.0.1", port), ["tcuq/+/+/stored"]) as link:
         began = time.perf_counter()
         for heap in [*heaps, b""]:
             while sent - done > (window if heap else 0):

@@ -12,14 +12,14 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from tcuq.fleet.ingest.worker import Worker
-from tcuq.fleet.mqtt import Link, Message, Packets, publication
-from tcuq.fleet.wire import SHARED
+from tcuq.fleet.mqtt import Message, MqttClient, PacketParser, parse_publish
+from tcuq.fleet.wire import SHARED_FILTERS
 
 WAITING = 20_000
 
 
 class PahoLink:
-    """`Link`'s methods by paho."""
+    """`MqttClient`'s methods by paho."""
 
     def __init__(self, port: int) -> None:
         self._came: list[Message] = []
@@ -39,7 +39,7 @@ class PahoLink:
         self._client.disconnect()
 
     def _connected(self, *_: object) -> None:
-        self._client.subscribe([(topic, 1) for topic in SHARED])
+        self._client.subscribe([(topic, 1) for topic in SHARED_FILTERS])
 
     def _heard(self, _client: object, _data: object, message: paho.MQTTMessage) -> None:
         self._came.append(Message(message.topic.encode(), bytes(message.payload), message.mid))
@@ -61,16 +61,16 @@ class PahoLink:
     def acknowledge(self, messages: Sequence[Message], answers: bytes = b"") -> None:
         """One by one."""
         for message in messages:
-            self._client.ack(message.packet, 1)
-        for first, body in Packets().feed(answers):
-            one = publication(first, body)
+            self._client.ack(message.packet_id, 1)
+        for first, body in PacketParser().feed(answers):
+            one = parse_publish(first, body)
             self._client.publish(one.topic.decode(), one.payload)
 
 
 def main() -> None:
     """A worker: DATABASE PORT."""
     database, port = sys.argv[1], int(sys.argv[2])
-    worker = Worker(database, lambda: cast("Link", PahoLink(port)), quota=60_000)
+    worker = Worker(database, lambda: cast("MqttClient", PahoLink(port)), quota=60_000)
     signal.signal(signal.SIGTERM, lambda *_: worker.stopping.set())
     worker.run()
 

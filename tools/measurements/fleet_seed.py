@@ -9,8 +9,8 @@ from typing import Any, LiteralString
 import numpy as np
 import psycopg
 
-from tcuq.fleet.judge.groups import Groups, judge_groups
-from tcuq.fleet.judge.tally import SILENT, YOUNG, Tally
+from tcuq.fleet.judge.evidence_counts import SILENT, YOUNG, EvidenceCounts
+from tcuq.fleet.judge.groups import GroupJudgements, judge_groups
 from tcuq.fleet.store.migrate import migrate
 
 LEVEL, LOOSEST, SHARE = 0.05, 0.5, 0.1
@@ -39,7 +39,7 @@ WITH shape AS MATERIALIZED (
     SELECT pg_temp.histogram(28.4, 0) AS calm, pg_temp.histogram(28.4, 13.4) AS odd
 )
 INSERT INTO devices (device, boot, sequence, steps, abstained, denied, exceeded, steps_added,
-    abstained_added, denied_added, exceeded_added, seen, profile, firmware, site, alarms,
+    abstained_added, denied_added, exceeded_added, last_seen, profile, firmware, site, alarms,
     alarms_added, threshold, epoch, closed_epoch, evidence_q8, closed_evidence_q8, histogram_shift,
     histogram)
 SELECT device, 3, 680, 28.4 * 86400, 28.4 * 2900 + late * late * 160, 28.4 * 130 + late * late * 9,
@@ -117,17 +117,17 @@ FROM devices JOIN days ON odd = (closed_evidence_q8 > 2560)
 WHERE closed_epoch >= 0 AND abs(device) %% 2000 < %(few)s
 """
 COUNTED: LiteralString = """
-SELECT profile, firmware, site, CASE WHEN seen < now() - interval '1 day' THEN %(silent)s
+SELECT profile, firmware, site, CASE WHEN last_seen < now() - interval '1 day' THEN %(silent)s
     WHEN closed_epoch < 0 THEN %(young)s ELSE greatest(closed_evidence_q8, 0) END AS evidence,
     count(*) FROM devices GROUP BY 1, 2, 3, 4
 """
 SUSPECTS: LiteralString = """
 INSERT INTO suspects SELECT %(judgement)s, device, profile, firmware, site, closed_evidence_q8
-FROM devices WHERE closed_epoch >= 0 AND seen >= now() - interval '1 day'
+FROM devices WHERE closed_epoch >= 0 AND last_seen >= now() - interval '1 day'
     AND closed_evidence_q8 >= %(cutoff)s
 """
 ALARMS: LiteralString = """
-INSERT INTO alarms (kind, state, device, opened, changed, seen, evidence)
+INSERT INTO alarms (kind, state, device, opened, changed, raised_epochs, evidence)
 SELECT 'device', CASE WHEN evidence_q8 > 11000 THEN 'escalated' ELSE 'open' END::alarm_state,
     device, now() - random() * interval '9 days', now(), 1 + (random() * 6)::integer,
     evidence_q8 / 256.0
@@ -135,8 +135,8 @@ FROM suspects WHERE evidence_q8 >= %(cutoff)s;
 """
 SILENCE: LiteralString = """
 INSERT INTO alarms (kind, device, opened, evidence)
-SELECT 'silent', device, seen + interval '1 day', 48 FROM devices
-WHERE seen < now() - interval '1 day'
+SELECT 'silent', device, last_seen + interval '1 day', 48 FROM devices
+WHERE last_seen < now() - interval '1 day'
 """
 CLOSED: LiteralString = """
 INSERT INTO alarms (kind, state, device, opened, evidence)
@@ -165,7 +165,7 @@ def seed(database: str, devices: int, *, judged: bool = True) -> None:
 
 def _judge(connection: "psycopg.Connection[Any]", devices: int) -> None:
     counted = connection.execute(COUNTED, {"silent": SILENT, "young": YOUNG}).fetchall()
-    tally = Tally(np.array(counted, np.int64))
+    tally = EvidenceCounts(np.array(counted, np.int64))
     discovery, loosest = tally.discovery(LEVEL), tally.discovery(LOOSEST)
     silent = int(tally.devices[tally.evidence_q8 == SILENT].sum())
     for back in range(29, -1, -1):
@@ -190,7 +190,9 @@ def _judge(connection: "psycopg.Connection[Any]", devices: int) -> None:
     connection.execute(CLOSED)
 
 
-def _put_evidence(connection: "psycopg.Connection[Any]", judgement: int, tally: Tally) -> None:
+def _put_evidence(
+    connection: "psycopg.Connection[Any]", judgement: int, tally: EvidenceCounts
+) -> None:
     above = tally.evidence_q8 > 0
     values, where = np.unique(tally.evidence_q8[above], return_inverse=True)
     counts = np.bincount(where.reshape(-1), tally.devices[above]).astype(int)
@@ -199,12 +201,14 @@ def _put_evidence(connection: "psycopg.Connection[Any]", judgement: int, tally: 
             copy.write_row((judgement, value, count))
 
 
-def _put_groups(connection: "psycopg.Connection[Any]", judgement: int, groups: Groups) -> None:
+def _put_groups(
+    connection: "psycopg.Connection[Any]", judgement: int, groups: GroupJudgements
+) -> None:
     columns = (
         groups.devices, groups.silent, groups.judgeable, groups.discovered, groups.bits,
         groups.drifted, groups.named,
     )  # fmt: skip
-    rows = list(zip(groups.names, *(column.tolist() for column in columns), strict=True))
+    rows = list(zip(groups.keys, *(column.tolist() for column in columns), strict=True))
     with connection.cursor().copy(
         "COPY groups (judgement, profile, firmware, site, devices, silent, judgeable, discovered,"
         " evidence, drifted, named) FROM STDIN"
@@ -214,7 +218,8 @@ def _put_groups(connection: "psycopg.Connection[Any]", judgement: int, groups: G
     for name, *figures in rows:
         if figures[-1]:
             connection.execute(
-                "INSERT INTO alarms (kind, state, profile, firmware, site, opened, seen, evidence)"
+                "INSERT INTO alarms"
+                " (kind, state, profile, firmware, site, opened, raised_epochs, evidence)"
                 " VALUES ('group', 'escalated', %s, %s, %s, now() - interval '6 days', 6, %s)",
                 [*name, figures[4]],
             )

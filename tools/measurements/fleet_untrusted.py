@@ -11,10 +11,10 @@ import numpy as np
 import psycopg
 
 from tcuq.fleet.ingest.worker import Worker
-from tcuq.fleet.mqtt import Link, Place, packet, text
+from tcuq.fleet.mqtt import BrokerAddress, MqttClient, encode_packet, encode_string
 from tcuq.fleet.servers import Broker, Postgres
 from tcuq.fleet.store.migrate import migrate
-from tcuq.fleet.wire import SHARED, record_topic
+from tcuq.fleet.wire import SHARED_FILTERS, record_topic
 from tools.measurements.fleet_load import Array, hour_of
 from tools.measurements.result import Row, arguments, report
 
@@ -43,17 +43,17 @@ def damaged_messages(true: Array, count: int, rng: np.random.Generator) -> list[
 
 def send_untrusted(database: str, port: int, count: int) -> tuple[dict[str, int], float]:
     """Send a worker valid records, then damaged ones; counts of the outcome, and the rate."""
-    place = Place("127.0.0.1", port)
-    worker = Worker(database, lambda: Link(place, SHARED), quota=60_000)
+    address = BrokerAddress("127.0.0.1", port)
+    worker = Worker(database, lambda: MqttClient(address, SHARED_FILTERS), quota=60_000)
     thread = threading.Thread(target=worker.run)
     thread.start()
     true = hour_of(DEVICES, 1)
     honest = [(record_topic("berlin", int(r["device"])), r.tobytes()) for r in true]
-    sample = worker.gauges.registry.get_sample_value
+    sample = worker.metrics.registry.get_sample_value
     while not sample("tcuq_ingest_broker_connected"):
         time.sleep(0.05)
     began = time.perf_counter()
-    with Link(place, ["tcuq/+/+/stored"]) as link:
+    with MqttClient(address, ["tcuq/+/+/stored"]) as link:
         for sending in (honest, damaged_messages(true, count, np.random.default_rng(0))):
             for at in range(0, len(sending), CHUNK):
                 link.acknowledge([], packets_of(sending[at : at + CHUNK]))
@@ -71,7 +71,9 @@ def send_untrusted(database: str, port: int, count: int) -> tuple[dict[str, int]
 def packets_of(messages: list[tuple[str, bytes]]) -> bytes:
     """The messages as MQTT packets, one after another."""
     return b"".join(
-        packet(0x32, text(topic.encode()) + number.to_bytes(2, "big") + b"\x00" + payload)
+        encode_packet(
+            0x32, encode_string(topic.encode()) + number.to_bytes(2, "big") + b"\x00" + payload
+        )
         for number, (topic, payload) in enumerate(messages, 1)
     )
 
@@ -81,7 +83,7 @@ def examined(worker: Worker) -> int:
     return int(
         sum(
             sample.value
-            for metric in worker.gauges.registry.collect()
+            for metric in worker.metrics.registry.collect()
             if metric.name in ("tcuq_ingest_records", "tcuq_ingest_refused")
             for sample in metric.samples
             if sample.name.endswith("_total")

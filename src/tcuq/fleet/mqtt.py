@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MQTT 5 as a worker needs it: messages of QoS 1, acknowledged when told to; answers of QoS 0.
+"""An MQTT 5 client for workers: QoS 1 messages with manual acknowledgement, QoS 0 publishing.
 
-Written by hand because the field's library reads its socket a byte at a time: 6,000 messages a
-second, where this takes as many as a broker gives (docs/decisions/0015-ingest.md).
+It is written by hand because paho-mqtt reads its socket one byte at a time, 6,000 messages per
+second; this client keeps up with the broker (docs/decisions/0015-ingest.md).
 """
 
 import os
@@ -19,28 +19,28 @@ import numpy as np
 
 from tcuq.errors import FleetError
 
-MAX_PACKET = 1 << 17
+MAX_PACKET_BYTES = 1 << 17
 READ_BYTES = 1 << 18
 KEEP_ALIVE_S = 60
-SEND_S = 30.0  # a broker that takes nothing for so long is gone
+SEND_TIMEOUT_S = 30.0  # a broker that accepts no bytes for this long is treated as lost
 CONNACK, PUBLISH, PUBACK, SUBACK, PINGRESP, DISCONNECT = 0x20, 0x30, 0x40, 0x90, 0xD0, 0xE0
 
 
 class ProtocolError(FleetError):
-    """The other side does not speak MQTT 5, or no longer."""
+    """The broker sent bytes that are not valid MQTT 5."""
 
 
 class Message(NamedTuple):
-    """A publication as it came."""
+    """One received publication."""
 
     topic: bytes
     payload: bytes
-    packet: int  # what is acknowledged; 0 for QoS 0
+    packet_id: int  # for the acknowledgement; 0 for QoS 0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a broker is, and who we are to it.
+class BrokerAddress:
+    """Host and port of a broker, and the certificates for it.
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ class Place:
     certificate: str | None = None
     key: str | None = None
 
-    def context(self) -> ssl.SSLContext | None:
-        """Whom we trust and who we are, for TLS."""
+    def tls_context(self) -> ssl.SSLContext | None:
+        """Return the TLS context, or None for an unencrypted connection."""
         if self.ca is None:
             return None
         context = ssl.create_default_context(cafile=self.ca)
@@ -66,23 +66,23 @@ class Place:
             context.load_cert_chain(self.certificate, self.key)
         return context
 
-    def open(self, timeout_s: float) -> socket.socket:
-        """A connected socket."""
+    def connect(self, timeout_s: float) -> socket.socket:
+        """Return a connected socket, with TLS if there is a CA."""
         plain = socket.create_connection((self.host, self.port), timeout_s)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        context = self.context()
+        context = self.tls_context()
         return context.wrap_socket(plain, server_hostname=self.host) if context else plain
 
 
-class Packets:
-    """Bytes as they come, cut into whole packets; the rest waits for more.
+class PacketParser:
+    """Splits a byte stream into MQTT packets; an incomplete packet waits for more bytes.
 
     Examples
     --------
-    >>> packets = Packets()
-    >>> packets.feed(bytes([0xD0]))
+    >>> parser = PacketParser()
+    >>> parser.feed(bytes([0xD0]))
     []
-    >>> packets.feed(bytes([0x00]))
+    >>> parser.feed(bytes([0x00]))
     [(208, b'')]
     """
 
@@ -90,24 +90,27 @@ class Packets:
         self._rest = b""
 
     def feed(self, data: bytes) -> list[tuple[int, bytes]]:
-        """First byte and body of every packet that is whole now."""
+        """Return first byte and body of every packet that is complete now."""
         data = self._rest + data if self._rest else data
-        found = []
+        packets = []
         at, size = 0, len(data)
         while at + 2 <= size:
-            body, length = _number(data, at + 1, size)
-            if length > MAX_PACKET:
-                raise ProtocolError(f"a packet of {length} bytes: at most {MAX_PACKET} are taken")
+            body, length = _parse_varint(data, at + 1, size)
+            if length > MAX_PACKET_BYTES:
+                raise ProtocolError(
+                    f"the broker sends a packet of {length} bytes: at most {MAX_PACKET_BYTES}"
+                    " are accepted"
+                )
             if body == 0 or body + length > size:
                 break
-            found.append((data[at], data[body : body + length]))
+            packets.append((data[at], data[body : body + length]))
             at = body + length
         self._rest = data[at:]
-        return found
+        return packets
 
 
-def _number(data: bytes, at: int, size: int) -> tuple[int, int]:
-    """Where a variable-length number ends, and the number; (0, 0): it is not whole yet."""
+def _parse_varint(data: bytes, at: int, size: int) -> tuple[int, int]:
+    """Return the end and the value of a variable-length integer; (0, 0) if it is incomplete."""
     value = 0
     for shift in range(4):
         if at + shift >= size:
@@ -116,28 +119,28 @@ def _number(data: bytes, at: int, size: int) -> tuple[int, int]:
         value |= (byte & 127) << (7 * shift)
         if byte < 128:
             return at + shift + 1, value
-    raise ProtocolError("a length of more than four bytes")
+    raise ProtocolError("the broker sends a length of more than four bytes")
 
 
-def publication(first: int, body: bytes) -> Message:
-    """A PUBLISH packet's message."""
+def parse_publish(first: int, body: bytes) -> Message:
+    """Parse a PUBLISH packet from its first byte and body."""
     size = len(body)
     topic_end = 2 + int.from_bytes(body[:2], "big")
-    packet_end = topic_end + (2 if first & 6 else 0)
-    properties, length = _number(body, packet_end, size)
+    packet_id_end = topic_end + (2 if first & 6 else 0)
+    properties, length = _parse_varint(body, packet_id_end, size)
     if properties == 0 or properties + length > size or first & 6 == 6:
-        raise ProtocolError("a publication that is not whole")
-    packet = int.from_bytes(body[topic_end:packet_end], "big")
-    return Message(body[2:topic_end], body[properties + length :], packet)
+        raise ProtocolError("the broker sends an incomplete or invalid PUBLISH packet")
+    packet_id = int.from_bytes(body[topic_end:packet_id_end], "big")
+    return Message(body[2:topic_end], body[properties + length :], packet_id)
 
 
-def text(value: bytes) -> bytes:
-    """A string as MQTT writes it."""
+def encode_string(value: bytes) -> bytes:
+    """Encode an MQTT string: two bytes of length, then the bytes."""
     return len(value).to_bytes(2, "big") + value
 
 
-def packet(first: int, body: bytes) -> bytes:
-    """A whole packet."""
+def encode_packet(first: int, body: bytes) -> bytes:
+    """Encode a packet: first byte, length, body."""
     head, left = bytearray([first]), len(body)
     while left > 127:
         head.append(left & 127 | 128)
@@ -146,40 +149,40 @@ def packet(first: int, body: bytes) -> bytes:
     return bytes(head) + body
 
 
-def answer(topic: str, payload: bytes) -> bytes:
-    """A publication of QoS 0, ready to be sent."""
-    return packet(PUBLISH, text(topic.encode()) + b"\x00" + payload)
+def encode_publish(topic: str, payload: bytes) -> bytes:
+    """Encode a publication of QoS 0."""
+    return encode_packet(PUBLISH, encode_string(topic.encode()) + b"\x00" + payload)
 
 
-class Link:
-    """One connection to a broker, with subscriptions that several links may share.
+class MqttClient:
+    """One connection to a broker; several clients can share a subscription.
 
     Parameters
     ----------
-    place
-        Where the broker is.
+    address
+        The broker's.
     filters
         Topic filters; `$share/name/...` shares them.
     receive_maximum
-        Messages that may wait for an acknowledgement: the broker holds back the rest.
+        How many messages the broker sends ahead of their acknowledgement.
     """
 
     def __init__(
         self,
-        place: Place,
+        address: BrokerAddress,
         filters: Sequence[str],
         receive_maximum: int = 65_535,
         timeout_s: float = 10.0,
     ) -> None:
-        self._packets = Packets()
-        self._waiting: list[Message] = []
-        self._sent = self._heard = time.monotonic()
+        self._parser = PacketParser()
+        self._queue: list[Message] = []
+        self._last_sent = self._last_received = time.monotonic()
         try:
-            self._socket = place.open(timeout_s)
+            self._socket = address.connect(timeout_s)
         except (OSError, ValueError) as error:
-            raise FleetError(f"{place.host}:{place.port}: no broker answers: {error}") from None
+            raise FleetError(f"{address.host}:{address.port}: no broker answers: {error}") from None
         try:
-            self._greet(receive_maximum)
+            self._connect(receive_maximum)
             self._subscribe(filters)
         except BaseException:
             self._socket.close()
@@ -189,55 +192,55 @@ class Link:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with suppress(FleetError):  # it may be gone already
-            self._send(packet(DISCONNECT, b"\x00\x00"))
+        with suppress(FleetError):  # the broker may be gone already
+            self._send(encode_packet(DISCONNECT, b"\x00\x00"))
         self._socket.close()
 
-    def _greet(self, receive_maximum: int) -> None:
-        properties = struct.pack(">BHBI", 0x21, receive_maximum, 0x27, MAX_PACKET)
+    def _connect(self, receive_maximum: int) -> None:
+        properties = struct.pack(">BHBI", 0x21, receive_maximum, 0x27, MAX_PACKET_BYTES)
         body = (
-            text(b"MQTT")
-            + struct.pack(">BBH", 5, 0x02, KEEP_ALIVE_S)  # clean start; the session ends with us
+            encode_string(b"MQTT")
+            + struct.pack(">BBH", 5, 0x02, KEEP_ALIVE_S)  # clean start, no session afterwards
             + bytes([len(properties)])
             + properties
-            + text(b"tcuq-" + os.urandom(8).hex().encode())
+            + encode_string(b"tcuq-" + os.urandom(8).hex().encode())
         )
-        self._send(packet(0x10, body))
-        answered = self._expect(CONNACK)
-        if len(answered) < 2 or answered[1] != 0:
-            code = answered[1] if len(answered) > 1 else 0
+        self._send(encode_packet(0x10, body))
+        connack = self._wait_for(CONNACK)
+        if len(connack) < 2 or connack[1] != 0:
+            code = connack[1] if len(connack) > 1 else 0
             raise FleetError(f"the broker refuses the connection: reason {code:#04x}")
 
     def _subscribe(self, filters: Sequence[str]) -> None:
-        topics = b"".join(text(one.encode()) + b"\x01" for one in filters)  # QoS 1
-        self._send(packet(0x82, b"\x00\x01\x00" + topics))
-        granted = self._expect(SUBACK)[-len(filters) :]
-        if any(code != 1 for code in granted):
-            raise FleetError(f"the broker refuses the subscription: reasons {granted.hex(' ')}")
+        topics = b"".join(encode_string(one.encode()) + b"\x01" for one in filters)  # QoS 1
+        self._send(encode_packet(0x82, b"\x00\x01\x00" + topics))
+        reasons = self._wait_for(SUBACK)[-len(filters) :]
+        if any(code != 1 for code in reasons):
+            raise FleetError(f"the broker refuses the subscription: reasons {reasons.hex(' ')}")
 
-    def _expect(self, kind: int) -> bytes:
-        """The body of the next packet of a kind; publications that come before it wait."""
+    def _wait_for(self, kind: int) -> bytes:
+        """Return the body of the next packet of a kind; queue publications that precede it."""
         while True:
             try:
                 packets = self._read()
             except TimeoutError:
                 raise FleetError("the broker does not answer in time") from None
-            mine = [body for first, body in packets if first == kind]
+            matching = [body for first, body in packets if first == kind]
             for first, body in packets:
                 if first != kind:
-                    self._take(first, body)
-            if mine:
-                return mine[0]
+                    self._handle(first, body)
+            if matching:
+                return matching[0]
 
     def ping(self) -> None:
-        """Let the broker hear from us, if it has not for a while."""
-        if time.monotonic() - self._sent > KEEP_ALIVE_S / 4:
+        """Send a PINGREQ if nothing was sent for a quarter of the keep-alive time."""
+        if time.monotonic() - self._last_sent > KEEP_ALIVE_S / 4:
             self._send(b"\xc0\x00")
 
     def receive(self, timeout_s: float) -> list[Message]:
-        """What comes within this time; returns with the first of it."""
+        """Return messages as soon as some arrive, or none after the timeout."""
         self.ping()
-        if time.monotonic() - self._heard > KEEP_ALIVE_S * 1.5:
+        if time.monotonic() - self._last_received > KEEP_ALIVE_S * 1.5:
             raise FleetError("the broker has been silent for too long")
         self._socket.settimeout(max(timeout_s, 0.001))
         try:
@@ -245,17 +248,17 @@ class Link:
         except TimeoutError:
             packets = []
         for first, body in packets:
-            self._take(first, body)
-        taken, self._waiting = self._waiting, []
-        return taken
+            self._handle(first, body)
+        messages, self._queue = self._queue, []
+        return messages
 
-    def _take(self, first: int, body: bytes) -> None:
+    def _handle(self, first: int, body: bytes) -> None:
         if first & 0xF0 == PUBLISH:
-            self._waiting.append(publication(first, body))
+            self._queue.append(parse_publish(first, body))
         elif first == DISCONNECT:
             raise FleetError(f"the broker ends the connection: reason {body[:1].hex() or '00'}")
         elif first not in (PINGRESP, PUBACK):
-            raise ProtocolError(f"a packet of kind {first:#04x} that nobody asked for")
+            raise ProtocolError(f"the broker sends an unexpected packet of kind {first:#04x}")
 
     def _read(self) -> list[tuple[int, bytes]]:
         try:
@@ -266,20 +269,20 @@ class Link:
             raise FleetError(f"the broker is gone: {error}") from None
         if not data:
             raise FleetError("the broker is gone: it closed the connection")
-        self._heard = time.monotonic()
-        return self._packets.feed(data)
+        self._last_received = time.monotonic()
+        return self._parser.feed(data)
 
-    def acknowledge(self, messages: Sequence[Message], answers: bytes = b"") -> None:
-        """Tell the broker that these are done with, and send answers that are packed already."""
-        packets = [message.packet for message in messages if message.packet]
-        rows = np.empty(len(packets), [("head", ">u2"), ("packet", ">u2")])
-        rows["head"], rows["packet"] = 0x4002, packets
-        self._send(rows.tobytes() + answers)
+    def acknowledge(self, messages: Sequence[Message], publications: bytes = b"") -> None:
+        """Acknowledge messages, and send publications that are encoded already."""
+        packet_ids = [message.packet_id for message in messages if message.packet_id]
+        rows = np.empty(len(packet_ids), [("head", ">u2"), ("packet_id", ">u2")])
+        rows["head"], rows["packet_id"] = 0x4002, packet_ids
+        self._send(rows.tobytes() + publications)
 
     def _send(self, data: bytes) -> None:
-        self._socket.settimeout(SEND_S)
+        self._socket.settimeout(SEND_TIMEOUT_S)
         try:
             self._socket.sendall(data)
         except OSError as error:
             raise FleetError(f"the broker is gone: {error}") from None
-        self._sent = time.monotonic()
+        self._last_sent = time.monotonic()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PostgreSQL and mosquitto for this machine alone, on loopback ports, stopped by pid."""
+"""Run PostgreSQL and mosquitto on loopback ports of this machine; stop them by pid."""
 
 import os
 import pwd
@@ -14,10 +14,10 @@ from pathlib import Path
 
 from tcuq.errors import FleetError
 
-START_S = 60
+START_TIMEOUT_S = 60
 DEBIAN_POSTGRESQL = "/usr/lib/postgresql"
-# fsync stays on: devices are told "stored" after a commit. WAL stays small: redo takes its time.
-POSTGRESQL = """
+# fsync stays on: an acknowledgement promises a durable commit. A small WAL keeps recovery short.
+POSTGRESQL_CONF = """
 listen_addresses = '127.0.0.1'
 port = {port}
 unix_socket_directories = ''
@@ -26,9 +26,9 @@ max_wal_size = 2GB
 checkpoint_timeout = 15min
 wal_compression = lz4
 """
-# How much may wait for an acknowledgement is the workers' to say. Nothing outlives a restart: the
-# devices send again what was not stored.
-MOSQUITTO = """
+# Workers limit unacknowledged messages by their receive maximum. Nothing persists over a restart:
+# devices resend what was not stored.
+MOSQUITTO_CONF = """
 max_inflight_messages 0
 max_queued_messages 100000
 max_packet_size 131072
@@ -36,9 +36,9 @@ persistence false
 user {user}
 listener {port} {host}
 """
-ANYONE = "allow_anonymous true\n"
+ALLOW_ANONYMOUS = "allow_anonymous true\n"
 # The certificate's common name is the user: a device's 16 digits, a gateway's name, or `ingest`.
-CERTIFIED = """
+MUTUAL_TLS_CONF = """
 cafile {ca}
 certfile {certificate}
 keyfile {key}
@@ -50,24 +50,24 @@ acl_file {acl}
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens on now."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
+    """Return a port of this machine on which nothing listens now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
         return port
 
 
 class Postgres:
-    """A PostgreSQL of our own in a folder; what it holds stays there.
+    """A private PostgreSQL server whose data stay in a folder.
 
     Parameters
     ----------
     folder
-        Made if it is not there.
+        Created if it does not exist.
     port
         Default: a free one.
     memory
-        What it keeps of its tables: best all of `devices`, 300 bytes each.
+        PostgreSQL's shared buffers; best large enough for all of `devices`, 300 bytes per row.
     """
 
     def __init__(self, folder: Path, port: int | None = None, memory: str = "512MB") -> None:
@@ -78,7 +78,7 @@ class Postgres:
         self._account = "postgres" if os.geteuid() == 0 else None  # it refuses to run as root
 
     def start(self) -> None:
-        """Start it; makes the database the first time."""
+        """Start the server; create the database the first time."""
         fresh = not self._data.exists()
         if fresh:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -86,21 +86,23 @@ class Postgres:
             if self._account:
                 shutil.chown(self._data, self._account, self._account)
             self._run("initdb", "-A", "trust", "-U", "tcuq", "-E", "UTF8", "--no-sync")
-        # Settings may change from start to start; the last one of a name counts.
+        # Rewritten at each start, because port and memory may change.
         settings = self._data / "postgresql.auto.conf"
-        settings.write_text(POSTGRESQL.format(port=self.port, memory=self._memory), "utf-8")
-        self._run("pg_ctl", "-w", "-t", str(START_S), "-l", str(self._data / "log"), "start")
+        settings.write_text(POSTGRESQL_CONF.format(port=self.port, memory=self._memory), "utf-8")
+        self._run(
+            "pg_ctl", "-w", "-t", str(START_TIMEOUT_S), "-l", str(self._data / "log"), "start"
+        )
         if fresh:
             self._run("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", "tcuq", "fleet")
 
-    def stop(self, how: str = "fast") -> None:
-        """Stop it: `fast` ends connections, `immediate` is as a crash."""
-        self._run("pg_ctl", "-w", "-m", how, "stop")
+    def stop(self, mode: str = "fast") -> None:
+        """Stop the server: `fast` ends connections, `immediate` simulates a crash."""
+        self._run("pg_ctl", "-w", "-m", mode, "stop")
 
     def _run(self, name: str, *arguments: str) -> None:
         account = pwd.getpwnam(self._account) if self._account else None
-        done = subprocess.run(
-            [program(name), *arguments],
+        result = subprocess.run(
+            [postgresql_program(name), *arguments],
             env={**os.environ, "PGDATA": str(self._data)},
             user=account.pw_uid if account else None,
             group=account.pw_gid if account else None,
@@ -109,13 +111,13 @@ class Postgres:
             stderr=subprocess.DEVNULL,
             check=False,
         )
-        if done.returncode:
+        if result.returncode:
             raise FleetError(f"{name} failed in {self._data}: see the log there")
 
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """PEM files: who is trusted, who we are, and our key."""
+    """PEM files: the trusted CA, a certificate and its key."""
 
     ca: Path
     certificate: Path
@@ -123,7 +125,7 @@ class Certificates:
 
 
 class Broker:
-    """A mosquitto of our own.
+    """A private mosquitto broker.
 
     Parameters
     ----------
@@ -132,8 +134,8 @@ class Broker:
     port
         Default: a free one.
     certificates
-        With them clients must have one of the same authority, and speak only for its name;
-        without, it takes anyone on this machine.
+        If given, clients must present a certificate of the same CA and may publish only under its
+        common name; otherwise every client on this machine is accepted.
     """
 
     def __init__(
@@ -145,50 +147,50 @@ class Broker:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it and wait until it listens."""
+        """Start the broker and wait until it listens."""
         self.folder.mkdir(parents=True, exist_ok=True)
         config = self.folder / "mosquitto.conf"
         config.write_text(self._configuration(), "utf-8")
         with (self.folder / "mosquitto.log").open("ab") as log:
             self._process = subprocess.Popen(
-                [_found("mosquitto", ["/usr/sbin"]), "-c", str(config)],
+                [_find_program("mosquitto", ["/usr/sbin"]), "-c", str(config)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
             )
-        end = time.monotonic() + START_S
-        while not listens(self.port):
+        end = time.monotonic() + START_TIMEOUT_S
+        while not is_listening(self.port):
             if self._process.poll() is not None or time.monotonic() > end:
-                raise FleetError(f"mosquitto does not start: see {self.folder / 'mosquitto.log'}")
+                raise FleetError(f"mosquitto did not start: see {self.folder / 'mosquitto.log'}")
             time.sleep(0.05)
 
     def _configuration(self) -> str:
-        listener = MOSQUITTO.format(port=self.port, host="127.0.0.1", user=_account())
+        listener = MOSQUITTO_CONF.format(port=self.port, host="127.0.0.1", user=_account())
         if self._certificates is None:
-            return listener + ANYONE
+            return listener + ALLOW_ANONYMOUS
         acl = self.folder / "acl"
         acl.write_text((files("tcuq.fleet") / "acl").read_text("utf-8"), "utf-8")
         acl.chmod(0o600)
-        given = self._certificates
-        return listener + CERTIFIED.format(
-            ca=given.ca, certificate=given.certificate, key=given.key, acl=acl
+        pem = self._certificates
+        return listener + MUTUAL_TLS_CONF.format(
+            ca=pem.ca, certificate=pem.certificate, key=pem.key, acl=acl
         )
 
-    def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
-        """Stop it; SIGKILL is as a crash."""
+    def stop(self, signal_number: signal.Signals = signal.SIGTERM) -> None:
+        """Stop the broker; SIGKILL simulates a crash."""
         if self._process is not None:
-            self._process.send_signal(how)
+            self._process.send_signal(signal_number)
             self._process.wait()
             self._process = None
 
 
 def _account() -> str:
-    """Who we are: the broker reads our files, and must not turn into somebody who cannot."""
+    """Return the current user's name: the broker keeps it, so that it can read our files."""
     return pwd.getpwuid(os.geteuid()).pw_name
 
 
-def listens(port: int) -> bool:
-    """Whether somebody on this machine listens there."""
+def is_listening(port: int) -> bool:
+    """Return whether a server on this machine listens on the port."""
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except OSError:
@@ -196,16 +198,16 @@ def listens(port: int) -> bool:
     return True
 
 
-def program(name: str) -> str:
-    """Where a program of PostgreSQL is, the newest installed: Debian keeps them out of the path."""
+def postgresql_program(name: str) -> str:
+    """Return the path of the newest installed PostgreSQL's program; Debian's are not in PATH."""
     versions = sorted(
         Path(DEBIAN_POSTGRESQL).glob("*/bin"), key=lambda p: float(p.parent.name), reverse=True
     )
-    return _found(name, [str(path) for path in versions])
+    return _find_program(name, [str(path) for path in versions])
 
 
-def _found(program: str, places: list[str]) -> str:
-    path = shutil.which(program, path=os.pathsep.join([*places, os.environ.get("PATH", "")]))
+def _find_program(program: str, folders: list[str]) -> str:
+    path = shutil.which(program, path=os.pathsep.join([*folders, os.environ.get("PATH", "")]))
     if path is None:
         package = "mosquitto" if program == "mosquitto" else "postgresql"
         raise FleetError(f"{program} is not installed: on Debian run  apt install {package}")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Up: the whole fleet on one machine, from a folder: servers, a worker, the judge, the dashboard.
+"""Up: run the whole fleet on one machine: servers, a worker, the judge and the dashboard.
 
-What the folder holds stays: the next start goes on from there. Who ends is started again.
+The data stay in the folder and are used by the next start. A child process that exits is restarted.
 """
 
 import logging
@@ -14,18 +14,18 @@ from pathlib import Path
 from threading import Event
 
 from tcuq.errors import FleetError
-from tcuq.fleet.servers import Broker, Postgres, listens
+from tcuq.fleet.servers import Broker, Postgres, is_listening
 
 log = logging.getLogger("tcuq.fleet.up")
 
-LOOK_S = 0.5
-AGAIN_S = 2.0
-STOP_S = 15.0
+POLL_S = 0.5
+RESTART_DELAY_S = 2.0
+STOP_TIMEOUT_S = 15.0
 
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Where everything listens, on this machine alone."""
+    """The loopback ports of the servers and of the processes."""
 
     broker: int = 1883
     database: int = 5433
@@ -34,17 +34,17 @@ class Ports:
 
 
 @dataclass(slots=True)
-class Fleet:
-    """Everything that runs.
+class Supervisor:
+    """Starts the fleet's processes, restarts those that exit, and stops them all.
 
     Parameters
     ----------
     folder
-        For the database and logs; made if it is not there.
+        For the database and logs; created if it does not exist.
     database, broker
-        Servers of one's own instead: a PostgreSQL and an MQTT address.
+        URLs of existing servers to use instead of private ones.
     every_s
-        Between two judgements.
+        Seconds between two judgements.
     """
 
     folder: Path
@@ -53,16 +53,16 @@ class Fleet:
     broker: str | None = None
     every_s: float = 15.0
     stopping: Event = field(default_factory=Event)
-    _stops: list[Callable[[], None]] = field(default_factory=list)
-    _running: dict[str, tuple[list[str], "subprocess.Popen[bytes]"]] = field(default_factory=dict)
+    _stop_servers: list[Callable[[], None]] = field(default_factory=list)
+    _processes: dict[str, tuple[list[str], "subprocess.Popen[bytes]"]] = field(default_factory=dict)
 
     def start(self) -> None:
-        """Start everything that is not there already."""
+        """Start the servers that are not given, then worker, judge and dashboard."""
         for name in ("broker", "database", "ingest", "dashboard"):
-            given = getattr(self, name, None)
+            url = getattr(self, name, None)
             port = getattr(self.ports, name)
-            if given is None and listens(port):
-                raise FleetError(f"port {port} is taken: give another by --{name}-port")
+            if url is None and is_listening(port):
+                raise FleetError(f"port {port} is in use: choose another by --{name}-port")
         self.folder.mkdir(parents=True, exist_ok=True)
         database = self.database or self._start_database()
         broker = self.broker or self._start_broker()
@@ -74,42 +74,42 @@ class Fleet:
     def _start_database(self) -> str:
         server = Postgres(self.folder, self.ports.database)
         server.start()
-        self._stops.append(server.stop)
+        self._stop_servers.append(server.stop)
         return server.url
 
     def _start_broker(self) -> str:
         server = Broker(self.folder, self.ports.broker)
         server.start()
-        self._stops.append(server.stop)
+        self._stop_servers.append(server.stop)
         return f"mqtt://127.0.0.1:{server.port}"
 
     def _run(self, command: str, *arguments: str) -> None:
         line = [sys.executable, "-m", "tcuq.cli", "fleet", command, *arguments]
-        self._running[command] = (line, self._process(command, line))
+        self._processes[command] = (line, self._start_process(command, line))
 
-    def _process(self, command: str, line: Sequence[str]) -> "subprocess.Popen[bytes]":
+    def _start_process(self, command: str, line: Sequence[str]) -> "subprocess.Popen[bytes]":
         with (self.folder / f"{command}.log").open("ab") as out:
             return subprocess.Popen(
                 line, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
             )
 
     def watch(self) -> None:
-        """Until told to stop: who ends is started again."""
-        while not self.stopping.wait(LOOK_S):
-            for command, (line, process) in self._running.items():
+        """Restart every process that exits, until `stopping` is set."""
+        while not self.stopping.wait(POLL_S):
+            for command, (line, process) in self._processes.items():
                 if process.poll() is not None:
-                    log.warning("%s ended: see %s.log; started again", command, command)
-                    time.sleep(AGAIN_S)
-                    self._running[command] = (line, self._process(command, line))
+                    log.warning("%s exited: see %s.log; restarting it", command, command)
+                    time.sleep(RESTART_DELAY_S)
+                    self._processes[command] = (line, self._start_process(command, line))
 
     def stop(self) -> None:
-        """Everything, in the order of the data, so that nothing that was taken is left unstored."""
-        for _, process in self._running.values():
+        """Stop the processes first, then the servers, so that received records are stored."""
+        for _, process in self._processes.values():
             process.terminate()
-        for _, process in self._running.values():
+        for _, process in self._processes.values():
             try:
-                process.wait(STOP_S)
+                process.wait(STOP_TIMEOUT_S)
             except subprocess.TimeoutExpired:
                 process.kill()
-        for stop in reversed(self._stops):
+        for stop in reversed(self._stop_servers):
             stop()

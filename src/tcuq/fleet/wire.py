@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names on the wire, in one place: topics, the acknowledgement, firmware versions.
+"""The wire protocol: MQTT topics, the acknowledgement's layout, and how ids are written as text.
 
 `tcuq/<site>/<device>/record` carries one record, `tcuq/<site>/<gateway>/records` up to 1,000, and
 `tcuq/<site>/<device or gateway>/stored` the acknowledgements.
@@ -14,21 +14,19 @@ from tcuq.errors import InputError
 
 ACK = np.dtype([("device", "<u8"), ("boot", "<u4"), ("sequence", "<u4")])
 MAX_RECORDS = 1000  # in one message of a gateway
-SHARED = ("$share/ingest/tcuq/+/+/record", "$share/ingest/tcuq/+/+/records")  # of the workers
-RECORD_FILTER = "tcuq/+/+/record"
-RECORDS_FILTER = "tcuq/+/+/records"
+SHARED_FILTERS = ("$share/ingest/tcuq/+/+/record", "$share/ingest/tcuq/+/+/records")  # of workers
 STORED_FILTER = "tcuq/+/+/stored"
 
 Kind = Literal["record", "records", "stored"]
 
-NAME = "[a-z0-9-]{1,32}"  # of a site or a gateway
+NAME = "[a-z0-9-]{1,32}"  # pattern of a site's or a gateway's name
 _NAME = re.compile(NAME)
 _DEVICE = re.compile(r"[0-9a-f]{16}")
 _FIRMWARE = re.compile(r"(\d{1,3})\.(\d{1,3})(?:\.(\d{1,5}))?")
 
 
 class Topic(NamedTuple):
-    """A topic's parts; `name` is a device's 16 hexadecimal digits, or a gateway."""
+    """The parts of a topic; `name` is a device's 16 hexadecimal digits or a gateway's name."""
 
     site: str
     name: str
@@ -36,12 +34,12 @@ class Topic(NamedTuple):
 
     @property
     def device(self) -> int | None:
-        """The device, if the name is one."""
+        """The device's id, or None if the name is a gateway's."""
         return int(self.name, 16) if _DEVICE.fullmatch(self.name) else None
 
 
 def device_name(device: int) -> str:
-    """16 lowercase hexadecimal digits.
+    """Return a device's id as 16 lowercase hexadecimal digits.
 
     Examples
     --------
@@ -53,61 +51,27 @@ def device_name(device: int) -> str:
     return f"{device:016x}"
 
 
-def record_topic(site: str, device: int) -> str:
-    """Where a device sends its records."""
-    return f"tcuq/{_site(site)}/{device_name(device)}/record"
-
-
-def records_topic(site: str, gateway: str) -> str:
-    """Where a gateway sends records of many devices."""
-    return f"tcuq/{_site(site)}/{_gateway(gateway)}/records"
-
-
-def stored_topic(site: str, name: str) -> str:
-    """Where a device (its name) or a gateway hears what is stored."""
-    if not _DEVICE.fullmatch(name):
-        _gateway(name)
-    return f"tcuq/{_site(site)}/{name}/stored"
-
-
-def stored_filter(gateway: str) -> str:
-    """Where a gateway hears of all its sites."""
-    return f"tcuq/+/{_gateway(gateway)}/stored"
-
-
-def parse(topic: str) -> Topic:
-    """The parts of a topic of ours; InputError if it is none.
+def profile_name(profile: int) -> str:
+    """Return the first 4 bytes of a profile's hash as 8 hexadecimal digits, from either sign.
 
     Examples
     --------
-    >>> parse("tcuq/plant-7/000000000000beef/record")
-    Topic(site='plant-7', name='000000000000beef', kind='record')
+    >>> profile_name(-1)
+    'ffffffff'
     """
-    parts = topic.split("/")
-    if len(parts) != 4 or parts[0] != "tcuq" or parts[3] not in ("record", "records", "stored"):
-        raise InputError(
-            f"a topic is tcuq/<site>/<name>/record, records or stored, got {topic[:200]!r}"
-        )
-    _, site, name, kind = parts
-    _site(site)
-    is_device = _DEVICE.fullmatch(name) is not None
-    if kind == "record" and not is_device:
-        raise InputError(f"a device is 16 lowercase hexadecimal digits, got {name[:64]!r}")
-    if not is_device or kind == "records":
-        _gateway(name)
-    return Topic(site, name, cast("Kind", kind))
+    return f"{profile % 2**32:08x}"
 
 
 def firmware_code(version: str) -> int:
-    """A version as the record's u32: major u8, minor u8, patch u16.
+    """Encode a version as the record's u32: major u8, minor u8, patch u16.
 
     Examples
     --------
     >>> hex(firmware_code("1.8"))
     '0x1080000'
     """
-    found = _FIRMWARE.fullmatch(version)
-    major, minor, patch = (int(part or 0) for part in found.groups()) if found else (-1, 0, 0)
+    match = _FIRMWARE.fullmatch(version)
+    major, minor, patch = (int(part or 0) for part in match.groups()) if match else (-1, 0, 0)
     if not (0 <= major < 256 and minor < 256 and patch < 65536):
         raise InputError(
             f"a firmware is major.minor[.patch], up to 255.255.65535, got {version[:64]!r}"
@@ -116,7 +80,7 @@ def firmware_code(version: str) -> int:
 
 
 def firmware_name(code: int) -> str:
-    """The version behind the record's u32.
+    """Decode the record's u32, signed or unsigned, to a version.
 
     Examples
     --------
@@ -126,13 +90,58 @@ def firmware_name(code: int) -> str:
     return f"{code >> 24 & 255}.{code >> 16 & 255}.{code & 65535}"
 
 
-def _site(site: str) -> str:
+def record_topic(site: str, device: int) -> str:
+    """Return the topic to which a device publishes its records."""
+    return f"tcuq/{_check_site(site)}/{device_name(device)}/record"
+
+
+def records_topic(site: str, gateway: str) -> str:
+    """Return the topic to which a gateway publishes records of many devices."""
+    return f"tcuq/{_check_site(site)}/{_check_gateway(gateway)}/records"
+
+
+def stored_topic(site: str, name: str) -> str:
+    """Return the topic on which a device or a gateway receives acknowledgements."""
+    if not _DEVICE.fullmatch(name):
+        _check_gateway(name)
+    return f"tcuq/{_check_site(site)}/{name}/stored"
+
+
+def stored_filter(gateway: str) -> str:
+    """Return the topic filter for a gateway's acknowledgements from all its sites."""
+    return f"tcuq/+/{_check_gateway(gateway)}/stored"
+
+
+def parse_topic(topic: str) -> Topic:
+    """Split a topic into its parts; InputError if it is not one of this protocol's.
+
+    Examples
+    --------
+    >>> parse_topic("tcuq/plant-7/000000000000beef/record")
+    Topic(site='plant-7', name='000000000000beef', kind='record')
+    """
+    parts = topic.split("/")
+    if len(parts) != 4 or parts[0] != "tcuq" or parts[3] not in ("record", "records", "stored"):
+        raise InputError(
+            f"a topic is tcuq/<site>/<name>/record, records or stored, got {topic[:200]!r}"
+        )
+    _, site, name, kind = parts
+    _check_site(site)
+    is_device = _DEVICE.fullmatch(name) is not None
+    if kind == "record" and not is_device:
+        raise InputError(f"a device is 16 lowercase hexadecimal digits, got {name[:64]!r}")
+    if not is_device or kind == "records":
+        _check_gateway(name)
+    return Topic(site, name, cast("Kind", kind))
+
+
+def _check_site(site: str) -> str:
     if not _NAME.fullmatch(site):
         raise InputError(f"a site is 1 to 32 of a-z, 0-9 and -, got {site[:64]!r}")
     return site
 
 
-def _gateway(name: str) -> str:
+def _check_gateway(name: str) -> str:
     if not _NAME.fullmatch(name) or _DEVICE.fullmatch(name):
         raise InputError(
             f"a gateway is 1 to 32 of a-z, 0-9 and -, and no device's 16 digits, got {name[:64]!r}"

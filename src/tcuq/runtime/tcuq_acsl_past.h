@@ -97,7 +97,7 @@ static int32_t tcuq_take_features(const tcuq_monitor *monitor, const int8_t *fea
     requires past->count <= TCUQ_MAX_LAGS && tcuq_found(monitor, past, past->count);
     assigns \nothing;
     ensures \result <= past->count; */
-static uint32_t tcuq_blank(const tcuq_monitor *monitor, const tcuq_past *past);
+static uint32_t tcuq_zero_vectors(const tcuq_monitor *monitor, const tcuq_past *past);
 
 /*@ requires tcuq_ring_given(monitor) && tcuq_signals_ok(monitor->profile) && tcuq_ring_ok(monitor);
     requires tcuq_slots_ok(monitor) && \valid_read(TCUQ_LAG_WEIGHTS) && \valid_read(past);

@@ -39,7 +39,7 @@ void tcuq_read_posterior(const uint8_t *posterior, uint32_t classes, tcuq_poster
     do {
         const uint32_t p = *at;
         at++;
-        if (TCUQ_SELDOM(p != 0u)) { /* 0: most classes of a sharp posterior, and their entropy */
+        if (TCUQ_UNLIKELY(p != 0u)) { /* 0: most classes of a sharp posterior, and their entropy */
             sum += p;
             entropy_q17 = tcuq_add_between(p >> 1, (2u * p) & 2u, entropy_q17);
             if (p > second) {
@@ -74,7 +74,7 @@ uint32_t tcuq_mixture_q17(const uint8_t *now, const uint8_t *past, uint32_t clas
         __builtin_memcpy(&b, past, 4);
         now += 4;
         past += 4;
-        if (TCUQ_SELDOM((a | b) != 0u)) {
+        if (TCUQ_UNLIKELY((a | b) != 0u)) {
             const uint32_t halved = __uhadd8(a, b); /* (a + b) / 2 in each byte */
             const uint32_t low = __uadd8(a, b);     /* a + b but for its highest bit */
             sum = tcuq_add_between((halved >> 1) & 127u, low & 3u, sum);
@@ -91,7 +91,7 @@ uint32_t tcuq_mixture_q17(const uint8_t *now, const uint8_t *past, uint32_t clas
         loop variant classes - i; */
     while (now != end) {
         const uint32_t both = (uint32_t)*now + *past;
-        if (TCUQ_SELDOM(both != 0u)) {
+        if (TCUQ_UNLIKELY(both != 0u)) {
             sum = tcuq_add_between(both >> 2, both & 3u, sum);
         }
         now++;

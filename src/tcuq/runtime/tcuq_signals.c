@@ -78,15 +78,15 @@ static int32_t tcuq_take_features(const tcuq_monitor *monitor, const int8_t *fea
 }
 
 /* How many of the past features are zero vectors: two of them are alike, one is unlike anything else. */
-static uint32_t tcuq_blank(const tcuq_monitor *monitor, const tcuq_past *past)
+static uint32_t tcuq_zero_vectors(const tcuq_monitor *monitor, const tcuq_past *past)
 {
-    uint32_t blank = 0u;
-    /*@ loop invariant blank <= i <= past->count;
-        loop assigns i, blank; loop variant past->count - i; */
+    uint32_t zeros = 0u;
+    /*@ loop invariant zeros <= i <= past->count;
+        loop assigns i, zeros; loop variant past->count - i; */
     for (uint32_t i = 0u; i < past->count; i++) {
-        blank += (monitor->slots[past->slots[i]].reciprocal_q14 == 0u) ? 1u : 0u;
+        zeros += (monitor->slots[past->slots[i]].reciprocal_q14 == 0u) ? 1u : 0u;
     }
-    return blank;
+    return zeros;
 }
 
 /* Divergence, instability and inconsistency over the lags that have a past. */
@@ -118,7 +118,7 @@ static void tcuq_look_back(const tcuq_monitor *monitor, const uint8_t *posterior
         apart_q12 = (apart_q12 < 0) ? 0 : ((apart_q12 > 4096) ? 4096 : apart_q12);
         //@ assert 0 <= tcuq_cells(weights[i], (uint32_t)apart_q12) <= 0xFFFF000;
         divergence_q27 += weights[i] * (uint32_t)apart_q12;
-        changed += TCUQ_SELDOM(now->label != slot->label) ? 1u : 0u;
+        changed += TCUQ_UNLIKELY(now->label != slot->label) ? 1u : 0u;
         along += tcuq_projection_on(now, slot, products[i]);
     }
     signals->values_q15[TCUQ_DIVERGENCE] = (uint16_t)((divergence_q27 + 2048u) >> 12);
@@ -128,8 +128,8 @@ static void tcuq_look_back(const tcuq_monitor *monitor, const uint8_t *posterior
         //@ assert -0x40000000 <= along * share_q15 <= 0x40000000 && -32768 <= ((along * share_q15) >> 15) <= 32768;
         const int32_t mean = tcuq_floor_shift(along * (int32_t)share_q15, 15u);
         //@ assert -0x80000000 <= tcuq_cells(mean, now->reciprocal_q14) <= 0x7FFFFFFF;
-        const int32_t cosine = TCUQ_SELDOM(now->reciprocal_q14 == 0u)
-                                   ? (int32_t)(tcuq_blank(monitor, past) * share_q15)
+        const int32_t cosine = TCUQ_UNLIKELY(now->reciprocal_q14 == 0u)
+                                   ? (int32_t)(tcuq_zero_vectors(monitor, past) * share_q15)
                                    : tcuq_floor_shift(mean * now->reciprocal_q14, 14u);
         const int32_t apart = 32768 - cosine;
         signals->values_q15[TCUQ_INSTABILITY] =

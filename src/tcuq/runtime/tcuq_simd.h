@@ -15,11 +15,11 @@
 #define TCUQ_DSP 0
 #endif
 
-/* A condition that seldom holds: what it guards is not begun before it is known. */
+/* An unlikely condition: the compiler does not start the guarded work before it is known. */
 #if defined(__GNUC__) && !defined(__FRAMAC__)
-#define TCUQ_SELDOM(condition) (__builtin_expect((condition), 0) != 0)
+#define TCUQ_UNLIKELY(condition) (__builtin_expect((condition), 0) != 0)
 #else
-#define TCUQ_SELDOM(condition) (condition)
+#define TCUQ_UNLIKELY(condition) (condition)
 #endif
 
 /* Where speed is asked for, not size: a second loop for what comes in fours. */

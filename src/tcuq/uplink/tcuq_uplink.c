@@ -73,16 +73,16 @@ tcuq_uplink_status tcuq_uplink_begin(const tcuq_uplink *uplink, const tcuq_monit
     state->sent = 0u;
     /* An odd number is not 0, from which xorshift would never get away. */
     state->random = (tcuq_device_hash(uplink->device) ^ (state->boot * 0x9E3779B1u)) | 1u;
-    tcuq_due_in(state, now_s, tcuq_uplink_moment_s(uplink, now_s));
+    tcuq_due_in(state, now_s, tcuq_uplink_send_time_s(uplink, now_s));
     tcuq_telemetry_reset(monitor);
     return TCUQ_UPLINK_OK;
 }
 
-uint32_t tcuq_uplink_moment_s(const tcuq_uplink *uplink, uint32_t now_s)
+uint32_t tcuq_uplink_send_time_s(const tcuq_uplink *uplink, uint32_t now_s)
 {
-    const uint32_t moment = tcuq_device_hash(uplink->device) % uplink->interval_s;
+    const uint32_t send_time_s = tcuq_device_hash(uplink->device) % uplink->interval_s;
     const uint32_t phase = now_s % uplink->interval_s;
-    return (moment >= phase) ? moment - phase : uplink->interval_s - phase + moment;
+    return (send_time_s >= phase) ? send_time_s - phase : uplink->interval_s - phase + send_time_s;
 }
 
 /* Where the present boot's newest record goes, and under which sequence: over the last one, which then

@@ -76,8 +76,8 @@ tcuq_uplink_status tcuq_uplink_restore(const tcuq_uplink *uplink, const uint8_t 
  * the monitor. Clears the monitor's counters. */
 tcuq_uplink_status tcuq_uplink_begin(const tcuq_uplink *uplink, const tcuq_monitor *monitor, uint32_t now_s);
 
-/* Seconds from now until this device's moment in the interval, by a hash of its id: make records then. */
-uint32_t tcuq_uplink_moment_s(const tcuq_uplink *uplink, uint32_t now_s);
+/* Seconds from now until this device's send time in the interval, by a hash of its id: make records then. */
+uint32_t tcuq_uplink_send_time_s(const tcuq_uplink *uplink, uint32_t now_s);
 
 /* Makes a record and keeps it. Device, boot and sequence of the identity are the uplink's, not read. */
 tcuq_uplink_status tcuq_uplink_record(const tcuq_uplink *uplink, const tcuq_monitor *monitor,

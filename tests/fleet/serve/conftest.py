@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fleet of 20,000 devices and its dashboard, one of each a session."""
+"""A fleet of 20,000 devices and its dashboard, one of each per session."""
 
 from collections.abc import Callable, Iterator
 
@@ -12,36 +12,36 @@ from tools.measurements.fleet_seed import seed
 
 
 @pytest.fixture(scope="session")
-def fresh(postgres: Postgres) -> Callable[[str], str]:
-    """Makes an empty database of a name."""
+def create_database(postgres: Postgres) -> Callable[[str], str]:
+    """Return a function that creates an empty database by its name."""
 
-    def make(name: str) -> str:
+    def create(name: str) -> str:
         with psycopg.connect(postgres.url, autocommit=True) as maintenance:
             maintenance.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
             maintenance.execute(f"CREATE DATABASE {name}")
         return postgres.url.removesuffix("fleet") + name
 
-    return make
+    return create
 
 
 @pytest.fixture(scope="session")
-def seeded(fresh: Callable[[str], str]) -> str:
-    """A database with a fleet that was judged: firmware 1.8.0 drifts."""
-    database = fresh("seeded")
+def seeded(create_database: Callable[[str], str]) -> str:
+    """Create a database with a judged fleet in which firmware 1.8.0 drifts."""
+    database = create_database("seeded")
     seed(database, 20_000)
     return database
 
 
 @pytest.fixture(scope="session")
 def address(seeded: str) -> Iterator[str]:
-    """Of that fleet's dashboard."""
+    """Serve that fleet's dashboard; return its URL."""
     with live(seeded) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def suspect(seeded: str) -> str:
-    """A discovered device with a long past, as pages write it."""
+    """Return the id of a discovered device with a long history."""
     with psycopg.connect(seeded) as connection:
         row = connection.execute(
             "SELECT to_hex(device) FROM suspects JOIN epochs USING (device)"

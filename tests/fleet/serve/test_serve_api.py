@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON interface keeps to its own description, whatever it is asked."""
+"""The JSON API follows its own OpenAPI description."""
 
 import json
 import subprocess
@@ -9,9 +9,9 @@ from pathlib import Path
 from tools.measurements.dashboard_server import get
 
 
-def test_answers_keep_to_the_description(address: str) -> None:
-    """schemathesis: valid and invalid requests of every kind; no error of ours, no other shape."""
-    done = subprocess.run(
+def test_responses_follow_the_description(address: str) -> None:
+    """Schemathesis finds no server error and no undocumented response."""
+    result = subprocess.run(
         [
             str(Path(sys.executable).with_name("schemathesis")), "run",
             f"{address}/openapi.json", "--max-examples", "20", "--generation-deterministic",
@@ -19,12 +19,12 @@ def test_answers_keep_to_the_description(address: str) -> None:
         ],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "Tested: 4" in done.stdout
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "Tested: 4" in result.stdout
 
 
-def test_figures_are_those_of_the_pages(address: str, suspect: str) -> None:
-    """The fleet, its groups, its suspects and one of them."""
+def test_figures_agree_with_the_pages(address: str, suspect: str) -> None:
+    """The fleet, its groups, its suspects and one device have the seeded figures."""
     fleet = json.loads(get(f"{address}/api/fleet?level=0.01").text)
     looser = json.loads(get(f"{address}/api/fleet").text)
     assert (fleet["devices"], fleet["level"], looser["level"]) == (20_000, 0.01, 0.05)

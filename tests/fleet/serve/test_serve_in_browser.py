@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dashboard as an operator sees it, in headless Chromium."""
+"""The dashboard in headless Chromium."""
 
 import re
 from collections.abc import Callable
@@ -21,13 +21,13 @@ PAGES = {
 
 
 def scrolls_sideways(page: Page) -> bool:
-    """Whether the page is wider than its window."""
-    wide: bool = page.evaluate("document.documentElement.scrollWidth > innerWidth")
-    return wide
+    """Return whether the page is wider than its window."""
+    scrolls: bool = page.evaluate("document.documentElement.scrollWidth > innerWidth")
+    return scrolls
 
 
 def renew(page: Page) -> None:
-    """Has the page renew itself, as it does every half minute."""
+    """Make the page refresh itself, as it does every half minute."""
     count = int(page.evaluate("document.documentElement.dataset.renewed ?? 0"))
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     page.wait_for_selector(f'html[data-renewed="{count + 1}"]')
@@ -35,29 +35,29 @@ def renew(page: Page) -> None:
 
 @pytest.fixture(scope="module")
 def page_of(address: str, suspect: str) -> Callable[[str], str]:
-    """The address of a page by what is special about it."""
+    """Return a function from a page's name to its URL."""
     return lambda name: address + PAGES[name].format(suspect=suspect)
 
 
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize("window", [(DESK, "light"), (PHONE, "dark")], ids=("desk", "phone"))
-def test_page_is_whole_quiet_and_accessible(
+def test_page_is_complete_and_accessible(
     browser: Browser, axe: str, page_of: Callable[[str], str], name: str, window: tuple[int, Scheme]
 ) -> None:
-    """No complaint, no request elsewhere, no fault that axe calls serious, nothing off screen."""
+    """The page has no errors, foreign requests, serious axe faults or horizontal scrolling."""
     url = page_of(name)
-    with visited(browser, url, url[: url.index("/", 8)], *window) as made:
-        assert not scrolls_sideways(made.page)
+    with visited(browser, url, url[: url.index("/", 8)], *window) as visit:
+        assert not scrolls_sideways(visit.page)
         expected = ["error: Failed to load resource"] if name == "error" else []
-        assert [said[:30] for said in made.complaints] == expected
-        faults = axe_faults(made.page, axe)
+        assert [message[:30] for message in visit.complaints] == expected
+        faults = axe_faults(visit.page, axe)
         assert [f for f in faults if f["impact"] in ("serious", "critical")] == []
 
 
-def test_walk_from_fleet_to_a_link_that_is_shared(browser: Browser, address: str) -> None:
-    """Fleet, stricter level, group, device; the address copied there shows another the same."""
-    with visited(browser, address, address) as made:
-        page = made.page
+def test_walk_from_the_fleet_to_a_shared_link(browser: Browser, address: str) -> None:
+    """Fleet, stricter level, group and device; the copied URL shows the same elsewhere."""
+    with visited(browser, address, address) as visit:
+        page = visit.page
         page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         page.get_by_role("navigation", name="False-discovery level").get_by_text(
             "0.01", exact=True
@@ -73,22 +73,22 @@ def test_walk_from_fleet_to_a_link_that_is_shared(browser: Browser, address: str
         page.get_by_role("button", name="Copy link").click()
         expect(page.get_by_role("button", name="Copied")).to_be_visible()
         shared = page.evaluate("navigator.clipboard.readText()")
-        assert made.complaints == []
-    with visited(browser, shared, address, PHONE, "dark") as made:
-        expect(made.page.get_by_role("heading", level=1)).to_have_text(str(device))
-        expect(made.page.get_by_text("at level 0.01: it is discovered")).to_be_visible()
+        assert visit.complaints == []
+    with visited(browser, shared, address, PHONE, "dark") as visit:
+        expect(visit.page.get_by_role("heading", level=1)).to_have_text(str(device))
+        expect(visit.page.get_by_text("at level 0.01: it is discovered")).to_be_visible()
 
 
-def test_filters_and_search_are_addresses(browser: Browser, address: str, suspect: str) -> None:
-    """What was chosen is in the address, and going back comes back."""
-    with visited(browser, f"{address}/?level=0.1", address) as made:
-        page = made.page
+def test_filters_and_search_are_in_the_url(browser: Browser, address: str, suspect: str) -> None:
+    """The URL holds the filters, and going back restores them."""
+    with visited(browser, f"{address}/?level=0.1", address) as visit:
+        page = visit.page
         page.get_by_label("Firmware").select_option("1.8.0")
         page.get_by_label("Site").fill("lyon")
         page.get_by_role("button", name="Show").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Firmware 1.8.0, site lyon")
-        asked = page.url.partition("?")[2]
-        assert {"firmware=1.8.0", "site=lyon", "level=0.1"} <= set(asked.split("&"))
+        query = page.url.partition("?")[2]
+        assert {"firmware=1.8.0", "site=lyon", "level=0.1"} <= set(query.split("&"))
         page.keyboard.press("/")
         page.keyboard.type(suspect.upper())
         page.keyboard.press("Enter")
@@ -98,13 +98,15 @@ def test_filters_and_search_are_addresses(browser: Browser, address: str, suspec
         expect(page.get_by_role("heading", level=1)).to_have_text("Firmware 1.8.0, site lyon")
 
 
-def test_renewing_keeps_the_place(browser: Browser, address: str, seeded: str) -> None:
-    """New figures come in; scroll, focus, what was typed and what was opened stay."""
+def test_a_refresh_keeps_scroll_focus_and_input(
+    browser: Browser, address: str, seeded: str
+) -> None:
+    """New figures appear; scroll, focus, typed text and opened details stay."""
     with (
         psycopg.connect(seeded, autocommit=True) as connection,
-        visited(browser, address, address) as made,
+        visited(browser, address, address) as visit,
     ):
-        page = made.page
+        page = visit.page
         page.get_by_label("Site").fill("ber")
         page.locator("details").first.evaluate("e => e.open = true")
         page.locator(".spans a").last.focus()
@@ -125,13 +127,13 @@ def test_renewing_keeps_the_place(browser: Browser, address: str, seeded: str) -
         assert page.locator("details").first.evaluate("e => e.open")
         renew(page)
         expect(page.locator(".alarms").get_by_role("link", name="Firmware 2.0.0")).to_have_count(0)
-        assert made.complaints == []
+        assert visit.complaints == []
 
 
-def test_a_lost_server_is_said(browser: Browser, address: str) -> None:
-    """The last state stays on screen, marked as old, until an answer comes."""
-    with visited(browser, address, address) as made:
-        page = made.page
+def test_a_lost_server_is_reported(browser: Browser, address: str) -> None:
+    """The last state stays and is marked as old until the server answers again."""
+    with visited(browser, address, address) as visit:
+        page = visit.page
         page.route("**/*", lambda route: route.abort())
         page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
         expect(page.get_by_role("status")).to_contain_text("no answer since")
@@ -141,10 +143,10 @@ def test_a_lost_server_is_said(browser: Browser, address: str) -> None:
 
 
 def test_theme_is_the_systems_until_chosen(browser: Browser, address: str) -> None:
-    """One button, kept over pages."""
+    """The theme follows the system until one is chosen, which then holds on all pages."""
     background = "getComputedStyle(document.body).backgroundColor"
-    with visited(browser, address, address, scheme="dark") as made:
-        page = made.page
+    with visited(browser, address, address, scheme="dark") as visit:
+        page = visit.page
         assert page.evaluate(background) == "rgb(13, 17, 23)"
         page.get_by_role("button", name="Theme: system").click()
         assert page.evaluate(background) == "rgb(255, 255, 255)"
@@ -156,13 +158,13 @@ def test_theme_is_the_systems_until_chosen(browser: Browser, address: str) -> No
         assert page.evaluate(background) == "rgb(13, 17, 23)"
 
 
-def test_charts_say_what_they_hold(browser: Browser, address: str) -> None:
-    """Pointing at an hour tells its figures; away, the note is back."""
-    with visited(browser, address, address) as made:
-        chart = made.page.locator("figure", has_text="Records an hour")
+def test_charts_show_tooltips(browser: Browser, address: str) -> None:
+    """Pointing at an hour shows its figures, and leaving it shows the note again."""
+    with visited(browser, address, address) as visit:
+        chart = visit.page.locator("figure", has_text="Records an hour")
         chart.locator(".tooltip").nth(5).hover()
         expect(chart.locator(".readout")).to_contain_text("records,")
-        made.page.mouse.move(5, 5)
+        visit.page.mouse.move(5, 5)
         expect(chart.locator(".readout")).to_have_text("The last bar is not a whole hour")
 
 

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`fleet`: the commands around many devices."""
+"""The `fleet` commands: one module per command."""
 
 import argparse
 from collections.abc import Iterator
 
-from tcuq.cli.fleet import ingesting, judging, serving, simulating, starting
+from tcuq.cli.fleet import ingest, judge, migrate, report, serve, simulate, up
 from tcuq.cli.printing import Commands
 
 
 def commands(parsers: Commands) -> Iterator[argparse.ArgumentParser]:
-    """The parsers of the group."""
+    """Add the parsers of all `fleet` commands."""
     fleet = parsers.add_parser("fleet", help="store, judge and show the records of many devices")
-    below = fleet.add_subparsers(required=True, metavar="COMMAND")
-    for room in (starting, ingesting, judging, serving, simulating):
-        yield from room.commands(below)
+    subparsers = fleet.add_subparsers(required=True, metavar="COMMAND")
+    for command in (up, ingest, migrate, judge, report, serve, simulate):
+        yield command.add_parser(subparsers)

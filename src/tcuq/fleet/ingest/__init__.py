@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ingest: from the wire, checked, into the store."""
+"""Ingest: receive messages, validate them and store their records."""

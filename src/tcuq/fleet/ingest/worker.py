@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ingest: a stateless worker from the broker to the store; as many of them as are needed.
+"""Worker: a stateless process from the broker to the store; start as many as needed.
 
-A message is acknowledged, and its device told "stored", only after COMMIT. A worker that dies loses
-nothing: what it had not acknowledged is sent again by the devices. While the database is away the
-worker reads nothing more, so that the broker holds back, and then the devices.
+It acknowledges a message to broker and device only after COMMIT, so a worker that dies loses
+nothing: devices resend what was not acknowledged. While the database is away the worker stops
+reading, so that the backpressure reaches the broker and then the devices.
 """
 
 import logging
@@ -18,31 +18,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcuq.errors import FleetError
-from tcuq.fleet.ingest.gauges import Gauges
-from tcuq.fleet.ingest.intake import Intake, Taken
-from tcuq.fleet.mqtt import Link, Message
+from tcuq.fleet.ingest.metrics import IngestMetrics
+from tcuq.fleet.ingest.validation import ValidationResult, Validator
+from tcuq.fleet.mqtt import Message, MqttClient
 from tcuq.fleet.store.batch import Batch
-from tcuq.fleet.store.tables import StandingStore
+from tcuq.fleet.store.reconnecting import ReconnectingStore
 from tcuq.telemetry import PLAIN, Keys
 
 log = logging.getLogger("tcuq.fleet.ingest")
 
-IDLE_S = 0.05  # with nothing more to come, a batch does not wait to grow
-MAX_WAIT_S = 30.0
+IDLE_S = 0.05  # a pending batch is stored when no message arrives for this long
+MAX_BACKOFF_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How large a batch may grow, and how old.
+    """When a pending batch is stored.
 
     Parameters
     ----------
     records
-        From so many on it is stored.
+        Once it holds this many records.
     age_s
-        So long after its first message it is stored.
+        This long after its first message.
     payload_bytes
-        From so much on it is stored: what a worker holds in memory.
+        Once its payloads reach this size, which bounds the worker's memory.
     """
 
     records: int = 20_000
@@ -50,139 +50,142 @@ class Limits:
     payload_bytes: int = 16 << 20
 
 
-class Heap:
-    """Messages on their way into one batch."""
+class PendingBatch:
+    """Messages received but not yet stored."""
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
-        self.size = 0
-        self.since = 0.0  # when the first one came
+        self.payload_bytes = 0
+        self.started = 0.0  # when the first message arrived
 
     def add(self, messages: list[Message]) -> None:
-        """More of them."""
+        """Append messages and note when the first arrived."""
         if messages and not self.messages:
-            self.since = time.monotonic()
+            self.started = time.monotonic()
         self.messages += messages
-        self.size += sum(len(message.payload) for message in messages)
+        self.payload_bytes += sum(len(message.payload) for message in messages)
 
     def reaches(self, limits: Limits) -> bool:
-        """Whether it is time to store them."""
+        """Return whether it is time to store the messages."""
         return bool(self.messages) and (
-            self.size >= min(limits.payload_bytes, limits.records * PLAIN.itemsize)
-            or time.monotonic() - self.since >= limits.age_s
+            self.payload_bytes >= min(limits.payload_bytes, limits.records * PLAIN.itemsize)
+            or time.monotonic() - self.started >= limits.age_s
         )
 
 
+Commit = Future[tuple[PendingBatch, bytes]]
+
+
 class Worker:
-    """Takes messages until it is told to stop.
+    """Receives, validates and stores messages until `stopping` is set.
 
     Parameters
     ----------
     database
         As `Store` takes it.
-    link
-        Makes a connection to the broker; called again whenever one is lost.
+    connect
+        Connects to the broker; called again whenever the connection is lost.
     gateways, keys, quota
-        As `Intake` takes them.
+        As `Validator` takes them.
     """
 
     def __init__(
         self,
         database: str,
-        link: Callable[[], Link],
+        connect: Callable[[], MqttClient],
         *,
         gateways: frozenset[str] = frozenset(),
         keys: Keys | None = None,
         quota: int = 120,
         limits: Limits = Limits(),  # noqa: B008 - frozen
     ) -> None:
-        self.gauges = Gauges()
+        self.metrics = IngestMetrics()
         self.stopping = Event()
-        self._open_link = link
+        self._connect = connect
         self._limits = limits
-        self._store = StandingStore(database)
-        self._intake = Intake(gateways, keys, quota)
+        self._store = ReconnectingStore(database)
+        self._validator = Validator(gateways, keys, quota)
 
     def run(self) -> None:
-        """Work until `stopping` is set; what was taken by then is stored and acknowledged."""
+        """Work until `stopping` is set; store and acknowledge what was received by then."""
         delay_s = 0.0
-        with ThreadPoolExecutor(1) as storing:
+        with ThreadPoolExecutor(1) as executor:
             while not self.stopping.wait(delay_s):
                 try:
-                    with self._open_link() as link:
-                        self.gauges.broker.set(1)
+                    with self._connect() as client:
+                        self.metrics.broker.set(1)
                         delay_s = 0.0
-                        self._work(link, storing)
+                        self._work(client, executor)
                 except FleetError as error:
-                    self.gauges.broker.set(0)
-                    self.gauges.failures.labels("broker").inc()
-                    delay_s = backed_off(delay_s)
-                    log.warning("%s; again in %.1f s", error, delay_s)
+                    self.metrics.broker.set(0)
+                    self.metrics.failures.labels("broker").inc()
+                    delay_s = next_backoff_s(delay_s)
+                    log.warning("%s; retrying in %.1f s", error, delay_s)
         self._store.close()
 
-    def _work(self, link: Link, storing: ThreadPoolExecutor) -> None:
-        """Gather a batch while the one before is stored; acknowledge each after its COMMIT."""
-        heap = Heap()
-        stored: Future[tuple[Heap, bytes]] | None = None
+    def _work(self, client: MqttClient, executor: ThreadPoolExecutor) -> None:
+        """Collect a batch while the previous one is stored; acknowledge each after its COMMIT."""
+        pending = PendingBatch()
+        commit: Commit | None = None
         while not self.stopping.is_set():
-            self.gauges.turned = time.monotonic()
-            more = link.receive(IDLE_S if heap.messages or stored else 1.0)
-            heap.add(more)
-            full = heap.reaches(self._limits)
-            if stored is not None and (full or stored.done()):
-                self._answered(stored, link)
-                stored = None
-            if stored is None and heap.messages and (full or not more):
-                stored = storing.submit(self._stored, heap)
-                heap = Heap()
-        if stored is not None:
-            self._answered(stored, link)
-        if heap.messages:
-            self._answered(storing.submit(self._stored, heap), link)
+            self.metrics.beat()
+            messages = client.receive(IDLE_S if pending.messages or commit else 1.0)
+            pending.add(messages)
+            full = pending.reaches(self._limits)
+            if commit is not None and (full or commit.done()):
+                self._acknowledge(commit, client)
+                commit = None
+            if commit is None and pending.messages and (full or not messages):
+                commit = executor.submit(self._store_batch, pending)
+                pending = PendingBatch()
+        if commit is not None:
+            self._acknowledge(commit, client)
+        if pending.messages:
+            self._acknowledge(executor.submit(self._store_batch, pending), client)
 
-    def _answered(self, stored: "Future[tuple[Heap, bytes]]", link: Link) -> None:
-        """Wait for a batch's COMMIT, while the broker hears that we live; then acknowledge it."""
-        while not wait([stored], timeout=1.0).done:
-            self.gauges.turned = time.monotonic()
-            link.ping()
-        heap, answers = stored.result()
-        link.acknowledge(heap.messages, answers)
-        self.gauges.lag.set(time.monotonic() - heap.since)
+    def _acknowledge(self, commit: Commit, client: MqttClient) -> None:
+        """Wait for a batch's COMMIT, keep the broker connection alive, then acknowledge it."""
+        while not wait([commit], timeout=1.0).done:
+            self.metrics.beat()
+            client.ping()
+        batch, acks = commit.result()
+        client.acknowledge(batch.messages, acks)
+        self.metrics.lag.set(time.monotonic() - batch.started)
 
-    def _stored(self, heap: "Heap") -> "tuple[Heap, bytes]":
-        """Store messages, however long the database is away; what to answer."""
-        taken = self._intake.take(heap.messages)
+    def _store_batch(self, pending: PendingBatch) -> tuple[PendingBatch, bytes]:
+        """Store messages, however long the database is away; return the acknowledgements."""
+        result = self._validator.validate(pending.messages)
         began = time.monotonic()
-        batch, told = self._put(taken)
-        self.gauges.commit.observe(time.monotonic() - began)
-        self.gauges.batch.observe(len(batch.records))
-        self.gauges.count(taken, len(batch.rows))
-        return heap, taken.answers(told[batch.rows])
+        batch, acks = self._put(result)
+        self.metrics.commit.observe(time.monotonic() - began)
+        self.metrics.batch.observe(len(batch.records))
+        self.metrics.count(result, len(batch.rows))
+        return pending, result.encode_acks(acks[batch.rows])
 
-    def _put(self, taken: Taken) -> tuple[Batch, NDArray[np.void]]:
-        """As the store does, again and again until it is there."""
+    def _put(self, result: ValidationResult) -> tuple[Batch, NDArray[np.void]]:
+        """Put records and dead letters into the store, retrying while the database is away."""
         import psycopg
 
         delay_s = 0.0
         while True:
             try:
-                done = self._store.put(taken.parts, taken.letters)
+                batch, acks = self._store.put(result.parts, result.dead_letters)
             except psycopg.OperationalError as error:
                 self._store.close()
-                self.gauges.database.set(0)
-                self.gauges.failures.labels("database").inc()
-                delay_s = backed_off(delay_s)
-                log.warning("the database: %s; again in %.1f s", _first_line(error), delay_s)
+                self.metrics.database.set(0)
+                self.metrics.failures.labels("database").inc()
+                delay_s = next_backoff_s(delay_s)
+                log.warning("the database: %s; retrying in %.1f s", _first_line(error), delay_s)
                 if self.stopping.wait(delay_s):
                     raise FleetError("stopped while the database was away") from None
             else:
-                self.gauges.database.set(1)
-                return done
+                self.metrics.database.set(1)
+                return batch, acks
 
 
-def backed_off(delay_s: float) -> float:
-    """The next wait after a failure: twice as long, and not the same for everybody."""
-    return min(MAX_WAIT_S, max(0.2, delay_s * 2)) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
+def next_backoff_s(delay_s: float) -> float:
+    """Exponential backoff with jitter: return the wait that follows a wait of `delay_s`."""
+    return min(MAX_BACKOFF_S, max(0.2, delay_s * 2)) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
 
 
 def _first_line(error: Exception) -> str:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judge: which devices and groups drift, and who is told."""
+"""Judge: discover which devices and groups drift, keep alarms, and notify receivers."""

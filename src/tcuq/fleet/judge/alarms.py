@@ -1,79 +1,80 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Alarms: opened when a judgement says so, escalated if it goes on, closed after two quiet epochs.
+"""Alarms: opened by a judgement, escalated if they persist, closed after two quiet epochs.
 
-What counts is epochs, not judgements: a device that is judged hourly and closes its epoch daily has
-one piece of evidence a day. Devices of a named group have no alarms of their own, and devices of a
-silent group neither: one thing that went wrong is one alarm.
+Epochs are counted, not judgements: a device that is judged hourly and closes its epoch daily gives
+one piece of evidence per day. One fault is one alarm, so devices of a named group or of a silent
+group have no alarms of their own. An alarm is active until it is closed.
 """
 
 from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
 
-from tcuq.fleet.judge.groups import SMALLEST, Groups
-from tcuq.fleet.judge.tally import Group
+from tcuq.fleet.judge.evidence_counts import GroupKey
+from tcuq.fleet.judge.groups import MIN_DEVICES, GroupJudgements
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from psycopg import Connection
 
-ESCALATED_AFTER = 3  # epochs in a row that said so
-CLOSED_AFTER = 2  # epochs in a row that did not
-FAR_BITS = 32  # beyond the cut-off: a gross fault, escalated at once
-MOST_DEVICES = 10_000  # standing alarms of devices; the strongest are opened first
-MOST_SILENT = 1_000  # silent devices outside silent groups, before they are one alarm
+ESCALATED_AFTER = 3  # consecutive epochs that raised the alarm
+CLOSED_AFTER = 2  # consecutive epochs that did not
+FAR_BITS = 32  # above the cut-off: a gross fault, escalated at once
+MAX_DEVICE_ALARMS = 10_000  # active at a time; those with the most evidence are opened first
+MAX_SILENT_ALARMS = 1_000  # with more silent devices outside silent groups, one alarm for all
 
-# What this judgement says of each standing alarm. Of a device that is silent or has not closed an
-# epoch, and of a group of which too few report, it says nothing: their alarms stand as they are.
-# A device that was forgotten is quiet.
-HEARD: LiteralString = """
-WITH heard AS (
-    SELECT alarm, coalesce(closed_evidence_q8 >= %(cutoff_q8)s, false) AS said,
+# Update each active alarm by this judgement. Alarms of devices that are silent or have closed no
+# epoch, and of groups with too few reporting devices, stay unchanged. A deleted device is quiet.
+UPDATE_ACTIVE: LiteralString = """
+WITH observation AS (
+    SELECT alarm, coalesce(closed_evidence_q8 >= %(cutoff_q8)s, false) AS raised,
         coalesce(closed_evidence_q8 >= %(far_q8)s, false) AS far,
         closed_evidence_q8 / 256.0 AS evidence, coalesce(closed_epoch, %(judgement)s) AS epoch
     FROM alarms LEFT JOIN devices USING (device)
     WHERE kind = 'device' AND state <> 'closed'
-        AND coalesce(closed_epoch >= 0 AND devices.seen >= %(since)s, true)
+        AND coalesce(closed_epoch >= 0 AND devices.last_seen >= %(since)s, true)
     UNION ALL
     SELECT alarm, coalesce(drifted, false), coalesce(g.evidence >= %(group_far)s, false),
-        coalesce(g.evidence, 0), %(period)s
+        coalesce(g.evidence, 0), %(clock_epoch)s
     FROM alarms AS a LEFT JOIN groups AS g ON judgement = %(judgement)s
         AND (g.profile, g.firmware, g.site) IS NOT DISTINCT FROM (a.profile, a.firmware, a.site)
     WHERE kind = 'group' AND state <> 'closed'
-        AND NOT coalesce(judgeable < %(smallest)s AND devices >= %(smallest)s, false)
+        AND NOT coalesce(judgeable < %(min_devices)s AND devices >= %(min_devices)s, false)
     UNION ALL
-    SELECT alarm, coalesce(devices.seen < %(since)s, false), false,
-        extract(epoch FROM now() - devices.seen) / 3600, %(judgement)s
+    SELECT alarm, coalesce(devices.last_seen < %(since)s, false), false,
+        extract(epoch FROM now() - devices.last_seen) / 3600, %(judgement)s
     FROM alarms LEFT JOIN devices USING (device)
     WHERE kind = 'silent' AND device IS NOT NULL AND state <> 'closed'
     UNION ALL
     SELECT alarm, CASE WHEN coalesce(a.profile, a.firmware, a.site) IS NULL THEN %(too_many)s
             ELSE coalesce(2 * g.silent >= g.devices, false) END,
-        false, coalesce(g.silent, %(left)s), %(judgement)s
+        false, coalesce(g.silent, %(silent_left)s), %(judgement)s
     FROM alarms AS a LEFT JOIN groups AS g ON judgement = %(judgement)s
         AND (g.profile, g.firmware, g.site) IS NOT DISTINCT FROM (a.profile, a.firmware, a.site)
     WHERE kind = 'silent' AND device IS NULL AND state <> 'closed'
 ), counted AS (
-    SELECT alarm, said, far, heard.evidence, heard.epoch, state AS was,
-        CASE WHEN heard.epoch = a.epoch THEN seen WHEN said THEN seen + 1 ELSE 0 END AS seen,
-        CASE WHEN heard.epoch = a.epoch THEN quiet WHEN said THEN 0 ELSE quiet + 1 END AS quiet
-    FROM heard JOIN alarms AS a USING (alarm)
-), moved AS (
-    SELECT *, CASE WHEN quiet >= %(closed_after)s THEN 'closed'
-        WHEN said AND (far OR seen >= %(escalated_after)s) THEN 'escalated'
-        ELSE was END AS state
+    SELECT alarm, raised, far, o.evidence, o.epoch, state AS old_state,
+        CASE WHEN o.epoch = a.epoch THEN raised_epochs WHEN raised THEN raised_epochs + 1
+            ELSE 0 END AS raised_epochs,
+        CASE WHEN o.epoch = a.epoch THEN quiet_epochs WHEN raised THEN 0
+            ELSE quiet_epochs + 1 END AS quiet_epochs
+    FROM observation AS o JOIN alarms AS a USING (alarm)
+), transition AS (
+    SELECT *, CASE WHEN quiet_epochs >= %(closed_after)s THEN 'closed'
+        WHEN raised AND (far OR raised_epochs >= %(escalated_after)s) THEN 'escalated'
+        ELSE old_state END AS state
     FROM counted
 )
-UPDATE alarms SET seen = moved.seen, quiet = moved.quiet, epoch = moved.epoch, state = moved.state,
-    evidence = CASE WHEN said THEN moved.evidence ELSE alarms.evidence END,
-    changed = CASE WHEN moved.state <> was THEN now() ELSE changed END
-FROM moved WHERE alarms.alarm = moved.alarm
-RETURNING moved.state::text, moved.state <> was
+UPDATE alarms SET raised_epochs = t.raised_epochs, quiet_epochs = t.quiet_epochs, epoch = t.epoch,
+    state = t.state, evidence = CASE WHEN raised THEN t.evidence ELSE alarms.evidence END,
+    changed = CASE WHEN t.state <> old_state THEN now() ELSE changed END
+FROM transition AS t WHERE alarms.alarm = t.alarm
+RETURNING t.state::text, t.state <> old_state
 """
 
 OPEN_GROUPS: LiteralString = """
 INSERT INTO alarms (kind, state, profile, firmware, site, evidence, epoch)
 SELECT 'group', CASE WHEN evidence >= %(group_far)s THEN 'escalated' ELSE 'open' END::alarm_state,
-    profile, firmware, site, evidence, %(period)s
+    profile, firmware, site, evidence, %(clock_epoch)s
 FROM groups WHERE judgement = %(judgement)s AND named
 ON CONFLICT DO NOTHING
 """
@@ -91,11 +92,11 @@ WHERE s.judgement = %(judgement)s AND s.evidence_q8 >= %(cutoff_q8)s
     AND NOT EXISTS (SELECT FROM alarms AS a
         WHERE kind = 'device' AND a.device = s.device AND state <> 'closed')
 ORDER BY s.evidence_q8 DESC, device
-LIMIT greatest(0, %(most)s -
+LIMIT greatest(0, %(max_device_alarms)s -
     (SELECT count(*) FROM alarms WHERE kind = 'device' AND state <> 'closed'))
 """
 
-OPEN_OUTAGES: LiteralString = """
+OPEN_SILENT_GROUPS: LiteralString = """
 INSERT INTO alarms (kind, profile, firmware, site, evidence, epoch)
 SELECT 'silent', o.profile, o.firmware, o.site, g.silent, %(judgement)s
 FROM unnest(%(profiles)s::integer[], %(firmwares)s::integer[], %(sites)s::integer[])
@@ -105,11 +106,11 @@ FROM unnest(%(profiles)s::integer[], %(firmwares)s::integer[], %(sites)s::intege
 ON CONFLICT DO NOTHING
 """
 
-OPEN_SILENT: LiteralString = """
+OPEN_SILENT_DEVICES: LiteralString = """
 INSERT INTO alarms (kind, device, evidence, epoch)
-SELECT 'silent', device, extract(epoch FROM now() - seen) / 3600, %(judgement)s
+SELECT 'silent', device, extract(epoch FROM now() - last_seen) / 3600, %(judgement)s
 FROM devices AS d
-WHERE seen < %(since)s
+WHERE last_seen < %(since)s
     AND NOT EXISTS (
         SELECT FROM unnest(%(profiles)s::integer[], %(firmwares)s::integer[], %(sites)s::integer[])
             AS o (profile, firmware, site)
@@ -119,32 +120,32 @@ WHERE seen < %(since)s
 ON CONFLICT DO NOTHING
 """
 
-OPEN_MANY: LiteralString = """
-INSERT INTO alarms (kind, evidence, epoch) VALUES ('silent', %(left)s, %(judgement)s)
+OPEN_SILENT_FLEET: LiteralString = """
+INSERT INTO alarms (kind, evidence, epoch) VALUES ('silent', %(silent_left)s, %(judgement)s)
 ON CONFLICT DO NOTHING
 """
 
 
-class Said(NamedTuple):
-    """A judgement, as alarms need it."""
+class JudgementInput(NamedTuple):
+    """What a judgement passes to its alarms."""
 
     judgement: int
-    since: "datetime"  # who was not seen since is silent
+    since: "datetime"  # a device last seen before is silent
     cutoff_q8: int
-    groups: Groups
-    period: int  # number of the epoch by the clock, for what has none of its own
+    groups: GroupJudgements
+    clock_epoch: int  # epoch number by the clock, for groups, which have none of their own
 
 
-class Changes(NamedTuple):
-    """How many alarms a judgement moved."""
+class AlarmChanges(NamedTuple):
+    """How many alarms a judgement opened, escalated and closed."""
 
     opened: int
     escalated: int
     closed: int
 
 
-def standing(connection: "Connection[Any]", kind: str) -> frozenset[Group]:
-    """Groups with an alarm of this kind."""
+def active_groups(connection: "Connection[Any]", kind: str) -> frozenset[GroupKey]:
+    """Return the groups with an active alarm of this kind."""
     rows = connection.execute(
         "SELECT profile, firmware, site FROM alarms"
         " WHERE kind = %s AND device IS NULL AND state <> 'closed'",
@@ -153,37 +154,37 @@ def standing(connection: "Connection[Any]", kind: str) -> frozenset[Group]:
     return frozenset(rows)
 
 
-def update(connection: "Connection[Any]", said: Said) -> Changes:
-    """Move the standing alarms on, then open new ones."""
-    groups = said.groups
-    outages = [name for name, flag in zip(groups.names, groups.outages, strict=True) if flag]
-    left = groups.silent_left
+def update(connection: "Connection[Any]", judgement: JudgementInput) -> AlarmChanges:
+    """Update the active alarms, then open new ones."""
+    groups = judgement.groups
+    outages = [key for key, flag in zip(groups.keys, groups.outages, strict=True) if flag]
+    silent_left = groups.silent_left
     values = {
-        "judgement": said.judgement,
-        "since": said.since,
-        "cutoff_q8": said.cutoff_q8,
-        "far_q8": said.cutoff_q8 + 256 * FAR_BITS,
+        "judgement": judgement.judgement,
+        "since": judgement.since,
+        "cutoff_q8": judgement.cutoff_q8,
+        "far_q8": judgement.cutoff_q8 + 256 * FAR_BITS,
         "group_far": groups.cutoff_q8 / 256 + FAR_BITS,
-        "period": said.period,
-        "smallest": SMALLEST,
-        "left": left,
-        "too_many": left > MOST_SILENT,
+        "clock_epoch": judgement.clock_epoch,
+        "min_devices": MIN_DEVICES,
+        "silent_left": silent_left,
+        "too_many": silent_left > MAX_SILENT_ALARMS,
         "closed_after": CLOSED_AFTER,
         "escalated_after": ESCALATED_AFTER,
-        "most": MOST_DEVICES,
-        "profiles": [name[0] for name in outages],
-        "firmwares": [name[1] for name in outages],
-        "sites": [name[2] for name in outages],
+        "max_device_alarms": MAX_DEVICE_ALARMS,
+        "profiles": [key[0] for key in outages],
+        "firmwares": [key[1] for key in outages],
+        "sites": [key[2] for key in outages],
     }
-    moved = connection.execute(HEARD, values).fetchall()
-    silence = OPEN_MANY if left > MOST_SILENT else OPEN_SILENT
-    opening = [OPEN_GROUPS, OPEN_DEVICES, *([OPEN_OUTAGES] if outages else ())]
+    transitions = connection.execute(UPDATE_ACTIVE, values).fetchall()
+    silence = OPEN_SILENT_FLEET if silent_left > MAX_SILENT_ALARMS else OPEN_SILENT_DEVICES
+    statements = [OPEN_GROUPS, OPEN_DEVICES, *([OPEN_SILENT_GROUPS] if outages else ())]
     opened = sum(
         connection.execute(statement, values).rowcount
-        for statement in (*opening, *([silence] if left else ()))
+        for statement in (*statements, *([silence] if silent_left else ()))
     )
-    return Changes(
+    return AlarmChanges(
         opened,
-        sum(changed and state == "escalated" for state, changed in moved),
-        sum(changed and state == "closed" for state, changed in moved),
+        sum(changed and state == "escalated" for state, changed in transitions),
+        sum(changed and state == "closed" for state, changed in transitions),
     )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Alarms in the words of their receivers: a webhook's JSON, and Alertmanager's alerts.
+"""Alerts: format alarms as a webhook's JSON and as Alertmanager's alerts.
 
-Groups come first; of many devices some are listed and the rest counted.
+Groups come first; of many devices the first are listed and the rest counted.
 """
 
 from collections import Counter
@@ -11,18 +11,18 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
-from tcuq.fleet.wire import device_name, firmware_name
+from tcuq.fleet.wire import device_name, firmware_name, profile_name
 
 Json = dict[str, Any]
 
-MOST_LISTED = 100  # devices of a message
+MAX_LISTED = 100  # devices per message
 SEVERITIES = {"open": "warning", "escalated": "critical"}
-MANY = "ManyDevices"
+MANY_SUFFIX = "ManyDevices"
 
 
 @dataclass(frozen=True, slots=True)
-class Alarm:
-    """An alarm as the store has it, and whether its receiver knows of this state."""
+class AlarmNotice:
+    """A stored alarm, and whether its state is new to the receiver."""
 
     kind: str
     state: str
@@ -37,33 +37,33 @@ class Alarm:
 
     @property
     def subject(self) -> dict[str, str]:
-        """Whom it is about, by the names that people use."""
-        named: dict[str, str] = {}
+        """The device or group of the alarm, by readable names."""
+        names: dict[str, str] = {}
         if self.device is not None:
-            named["device"] = device_name(self.device % 2**64)
+            names["device"] = device_name(self.device % 2**64)
         if self.profile is not None:
-            named["profile"] = f"{self.profile % 2**32:08x}"
+            names["profile"] = profile_name(self.profile)
         if self.firmware is not None:
-            named["firmware"] = firmware_name(self.firmware % 2**32)
+            names["firmware"] = firmware_name(self.firmware)
         if self.site is not None:
-            named["site"] = self.site
-        return named
+            names["site"] = self.site
+        return names
 
     @property
     def text(self) -> str:
-        """In a few words."""
-        whom = ", ".join(f"{kind} {name}" for kind, name in self.subject.items())
+        """The alarm in a few words."""
+        subject = ", ".join(f"{kind} {name}" for kind, name in self.subject.items())
         if self.state == "closed":
-            return f"{whom or 'the fleet'}: over"
+            return f"{subject or 'the fleet'}: over"
         if self.kind == "silent" and self.device is None:
-            return f"{whom or 'the fleet'}: {self.evidence:,.0f} devices do not report"
+            return f"{subject or 'the fleet'}: {self.evidence:,.0f} devices do not report"
         if self.kind == "silent":
-            return f"{whom}: silent for {self.evidence:.0f} hours"
-        return f"{whom}: drifted, {self.evidence:.0f} bits of evidence"
+            return f"{subject}: silent for {self.evidence:.0f} hours"
+        return f"{subject}: drifted, {self.evidence:.0f} bits of evidence"
 
 
-def webhook_message(alarms: list[Alarm], judged: datetime) -> Json | None:
-    """What changed, as JSON; its `text` is what chat servers show. None: nothing did."""
+def webhook_message(alarms: list[AlarmNotice], judged: datetime) -> Json | None:
+    """Return the changed alarms as JSON, with a `text` for chat servers; None without alarms."""
     if not alarms:
         return None
     listed, more = _listed(alarms)
@@ -89,28 +89,28 @@ def webhook_message(alarms: list[Alarm], judged: datetime) -> Json | None:
     }
 
 
-def alertmanager_alerts(alarms: list[Alarm], now: datetime, lasting_s: float) -> list[Json]:
-    """All that stands, up to `lasting_s` from now, and the end of what ended.
+def alertmanager_alerts(alarms: list[AlarmNotice], now: datetime, lasting_s: float) -> list[Json]:
+    """Return active alarms as alerts that end `lasting_s` from now, and newly closed ones as ended.
 
-    An alert is known by its labels, so an alarm that escalates is a new one, and the old one ends.
+    Labels identify an alert, so an escalated alarm is a new alert and the old one ends.
     """
     until = now + timedelta(seconds=lasting_s)
     listed, more = _listed(alarms)
     alerts = [alert for alarm in listed for alert in _alerts(alarm, until)]
     for kind, count in more.items():
-        labels = {"alertname": _name(kind) + MANY, "severity": "warning", "kind": kind}
+        labels = {"alertname": _name(kind) + MANY_SUFFIX, "severity": "warning", "kind": kind}
         alerts.append(_alert(labels, f"{count:,} more devices than are listed", now, until))
     return alerts
 
 
-def _alerts(alarm: Alarm, until: datetime) -> Iterator[Json]:
-    """An alarm as one or two alerts."""
+def _alerts(alarm: AlarmNotice, until: datetime) -> Iterator[Json]:
+    """Yield an alarm's one or two alerts."""
     labels = {"alertname": _name(alarm.kind), "kind": alarm.kind, **alarm.subject}
     for state, severity in SEVERITIES.items():
-        stands = alarm.state == state
-        starts = alarm.changed if stands else alarm.opened
-        if stands or (alarm.new and alarm.state != "open" and alarm.opened < alarm.changed):
-            ends = until if stands else alarm.changed
+        active = alarm.state == state
+        starts = alarm.changed if active else alarm.opened
+        if active or (alarm.new and alarm.state != "open" and alarm.opened < alarm.changed):
+            ends = until if active else alarm.changed
             yield _alert({**labels, "severity": severity}, alarm.text, starts, ends)
 
 
@@ -127,9 +127,9 @@ def _alert(labels: dict[str, str], text: str, starts: datetime, ends: datetime) 
     }
 
 
-def _listed(alarms: list[Alarm]) -> tuple[list[Alarm], dict[str, int]]:
-    """All groups and some devices; and how many devices are not listed, by kind."""
+def _listed(alarms: list[AlarmNotice]) -> tuple[list[AlarmNotice], dict[str, int]]:
+    """Return all groups and the first devices, and the number of devices left out by kind."""
     groups = [alarm for alarm in alarms if alarm.device is None]
     devices = (alarm for alarm in alarms if alarm.device is not None)
-    listed = groups + list(islice(devices, MOST_LISTED))
+    listed = groups + list(islice(devices, MAX_LISTED))
     return listed, dict(Counter(alarm.kind for alarm in devices))

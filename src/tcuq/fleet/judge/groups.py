@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups judged: "firmware 1.8 drifted" rather than 40,000 devices.
+"""Judge groups of devices: "firmware 1.8 drifted" rather than 40,000 devices.
 
-Every group of a tally is in one e-BH family; of those that drift the few that account for it are
-named, the others drift only because they share devices with them.
+All groups form one e-BH family. Of the groups that drift, the few that explain the drift are named;
+the others drift only because they share devices with a named one.
 """
 
 from collections.abc import Callable
@@ -11,114 +11,116 @@ from dataclasses import dataclass
 import numpy as np
 
 from tcuq.fleet.judge.ebh import Discovery, discover
-from tcuq.fleet.judge.tally import SILENT, Array, Flags, Group, Tally
+from tcuq.fleet.judge.evidence_counts import SILENT, Array, EvidenceCounts, Flags, GroupKey
 
-# From 20 devices on a share of 10 % is at least two: no device speaks for a group on its own; and
-# groups of a few devices would only make the family larger, and so discovery harder for all.
-SMALLEST = 20
-MOST_NAMED = 50  # beyond that, groups are not what went wrong
-NEVER = 1 << 30  # evidence that nothing reaches
+# With 20 devices a share of 10 % is at least two, so no single device makes a group drift. Smaller
+# groups would only enlarge the family and make discovery harder for all.
+MIN_DEVICES = 20
+MAX_NAMED = 50  # with more, groups do not explain the drift
+UNREACHABLE_Q8 = 1 << 30  # a cut-off above any evidence
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
-    """What is known of each group, in the order of the tally's."""
+class GroupJudgements:
+    """Counts and judgements of each group, in the order of `EvidenceCounts.groups`."""
 
-    names: list[Group]
+    keys: list[GroupKey]
     devices: Array
     silent: Array
     judgeable: Array
-    discovered: Array  # of those discovered in the whole fleet
-    own: list[Discovery]
+    discovered: Array  # devices discovered in the whole fleet
+    own: list[Discovery]  # by e-BH within the group
     bits: Array
-    cutoff_q8: int  # of the e-BH among groups
+    cutoff_q8: int  # of the e-BH over groups
     drifted: Flags
     named: Flags
-    outages: Flags  # half is silent, or more; and named for it
-    silent_left: int  # devices that are silent outside of outages
+    outages: Flags  # groups that explain silent devices: half of each is silent, or more
+    silent_left: int  # silent devices outside of outages
 
 
 def judge_groups(
-    tally: Tally,
+    counts: EvidenceCounts,
     level: float,
     share: float,
     *,
-    standing: frozenset[Group] = frozenset(),
-    standing_silent: frozenset[Group] = frozenset(),
-) -> Groups:
-    """Every group's counts, and which of them drift; those with a standing alarm stay named."""
-    codes = tally.evidence_q8
-    everyone, silent = tally.by_cohort(codes >= SILENT), tally.by_cohort(codes == SILENT)
-    judgeable = tally.by_cohort(codes >= 0)
-    cutoff = or_never(tally.discovery(level).cutoff_q8)
-    bits = np.maximum(tally.bits(share, judgeable >= 0), 0)
-    enough = tally.by_group(judgeable) >= SMALLEST
-    found = discover(bits_q8(bits[enough]), np.ones(enough.sum(), int), int(enough.sum()), level)
-    least = or_never(found.cutoff_q8)
+    active: frozenset[GroupKey] = frozenset(),
+    active_silent: frozenset[GroupKey] = frozenset(),
+) -> GroupJudgements:
+    """Judge every group; a drifting group with an active alarm is named before others."""
+    codes = counts.evidence_q8
+    total, silent = counts.by_cohort(codes >= SILENT), counts.by_cohort(codes == SILENT)
+    judgeable = counts.by_cohort(codes >= 0)
+    cutoff = cutoff_or_unreachable(counts.discovery(level).cutoff_q8)
+    bits = np.maximum(counts.bits(share, judgeable >= 0), 0)
+    enough = counts.by_group(judgeable) >= MIN_DEVICES
+    discovery = discover(
+        bits_q8(bits[enough]), np.ones(enough.sum(), int), int(enough.sum()), level
+    )
+    least = cutoff_or_unreachable(discovery.cutoff_q8)
     drifted = enough & (bits_q8(bits) >= least)
 
     def still_drifts(alive: Flags) -> Flags:
-        left = tally.by_group(np.where(alive, judgeable, 0))
-        return drifted & (left >= SMALLEST) & (bits_q8(tally.bits(share, alive)) >= least)
+        left = counts.by_group(np.where(alive, judgeable, 0))
+        return drifted & (left >= MIN_DEVICES) & (bits_q8(counts.bits(share, alive)) >= least)
 
     def still_silent(alive: Flags) -> Flags:
-        left = tally.by_group(np.where(alive, everyone, 0))
-        gone = tally.by_group(np.where(alive, silent, 0))
-        return np.asarray((left >= SMALLEST) & (2 * gone >= left))
+        left = counts.by_group(np.where(alive, total, 0))
+        gone = counts.by_group(np.where(alive, silent, 0))
+        return np.asarray((left >= MIN_DEVICES) & (2 * gone >= left))
 
-    # Devices that could be discovered in the best of company.
-    hits = tally.by_cohort(codes >= 256 * np.log2(1 / level))
-    outages = cover(tally, silent, everyone, still_silent, standing_silent)
-    return Groups(
-        names=tally.groups,
-        devices=tally.by_group(everyone),
-        silent=tally.by_group(silent),
-        judgeable=tally.by_group(judgeable),
-        discovered=tally.by_group(tally.by_cohort(codes >= cutoff)),
-        own=tally.discoveries(level),
+    # Devices at or above the lowest cut-off that e-BH can have, 1 / level.
+    hits = counts.by_cohort(codes >= 256 * np.log2(1 / level))
+    outages = cover(counts, silent, total, still_silent, active_silent)
+    return GroupJudgements(
+        keys=counts.groups,
+        devices=counts.by_group(total),
+        silent=counts.by_group(silent),
+        judgeable=counts.by_group(judgeable),
+        discovered=counts.by_group(counts.by_cohort(codes >= cutoff)),
+        own=counts.discoveries(level),
         bits=bits,
         cutoff_q8=least,
         drifted=drifted,
-        named=cover(tally, hits, judgeable, still_drifts, standing),
+        named=cover(counts, hits, judgeable, still_drifts, active),
         outages=outages,
-        silent_left=int(silent[~outages[tally.inside].any(axis=0)].sum()),
+        silent_left=int(silent[~outages[counts.inside].any(axis=0)].sum()),
     )
 
 
 def cover(
-    tally: Tally,
+    counts: EvidenceCounts,
     hits: Array,
     sizes: Array,
     holds: Callable[[Flags], Flags],
-    standing: frozenset[Group],
+    active: frozenset[GroupKey],
 ) -> Flags:
-    """The few groups that account for the hits, one after the other.
+    """Select the few groups that explain the hits, by a greedy cover.
 
-    Each is the one that overlaps most with what is left of the hits (Dice's coefficient), among
-    those of which it still holds without the devices of the groups before. A broken firmware makes
-    profiles, sites and cohorts drift as well; it alone is named.
+    Each step selects the group that overlaps most with the remaining hits (Dice's coefficient),
+    among those for which `holds` is true without the devices of earlier groups. A broken firmware
+    makes profiles, sites and cohorts drift as well; it alone is named.
     """
-    named = np.zeros(len(tally.groups), np.bool_)
-    alive = np.ones(len(tally.cohorts), np.bool_)
-    first = np.array([2.0 * (name in standing) for name in tally.groups])
-    for _ in range(MOST_NAMED):
+    named = np.zeros(len(counts.groups), np.bool_)
+    alive = np.ones(len(counts.cohorts), np.bool_)
+    priority = np.array([2.0 * (key in active) for key in counts.groups])
+    for _ in range(MAX_NAMED):
         possible = holds(alive) & ~named
         if not possible.any():
             break
         left = np.where(alive, hits, 0)
-        everyone = tally.by_group(np.where(alive, sizes, 0))
-        overlap = 2 * tally.by_group(left) / np.maximum(everyone + left.sum(), 1)
-        best = int(np.argmax(np.where(possible, overlap + first, -1)))
+        size = counts.by_group(np.where(alive, sizes, 0))
+        overlap = 2 * counts.by_group(left) / np.maximum(size + left.sum(), 1)
+        best = int(np.argmax(np.where(possible, overlap + priority, -1)))
         named[best] = True
-        alive &= ~(tally.inside == best).any(axis=0)
+        alive &= ~(counts.inside == best).any(axis=0)
     return named
 
 
 def bits_q8(bits: Array) -> Array:
-    """In 1/256 bit, rounded down, and by a little more than a sum of doubles can be off."""
+    """Convert to 1/256 bit, rounded down by slightly more than a sum of doubles can be off."""
     return np.floor(256 * np.maximum(bits, 0) - 1e-6).astype(np.int64)
 
 
-def or_never(cutoff_q8: int | None) -> int:
-    """A cut-off as a number."""
-    return NEVER if cutoff_q8 is None else cutoff_q8
+def cutoff_or_unreachable(cutoff_q8: int | None) -> int:
+    """Return a cut-off as a number: one that no evidence reaches, if there is none."""
+    return UNREACHABLE_Q8 if cutoff_q8 is None else cutoff_q8

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notify: alarms told to a webhook or to Alertmanager, after they are stored, until they arrive.
+"""Notify: deliver stored alarms to webhooks and to Alertmanager, retrying until they arrive.
 
-The store knows up to which judgement each receiver was told, so what could not be delivered is
-told later, also by another process. Judging never waits for it.
+The table `deliveries` holds the judgement up to which each receiver was notified, so a failed
+delivery is repeated later, also by another process. Judging never waits for a delivery.
 """
 
 import hashlib
@@ -19,22 +19,22 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from tcuq.errors import InputError
-from tcuq.fleet.judge.alerts import Alarm, alertmanager_alerts, webhook_message
+from tcuq.fleet.judge.alerts import AlarmNotice, alertmanager_alerts, webhook_message
 
 TIMEOUT_S = 10.0
-FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 300.0
+FIRST_BACKOFF_S, MAX_BACKOFF_S = 1.0, 300.0
 
-NEWS: LiteralString = """
+UNDELIVERED: LiteralString = """
 SELECT kind::text, state::text, device, profile, firmware, sites.name AS site, opened, changed,
-    evidence, changed > coalesce(told.judged, '-infinity') AS new
-FROM alarms LEFT JOIN sites USING (site) LEFT JOIN told ON receiver = %(receiver)s
-WHERE state <> 'closed' OR changed > told.judged
+    evidence, changed > coalesce(deliveries.judged, '-infinity') AS new
+FROM alarms LEFT JOIN sites USING (site) LEFT JOIN deliveries ON receiver = %(receiver)s
+WHERE state <> 'closed' OR changed > deliveries.judged
 ORDER BY state = 'escalated' DESC, alarm
 """
 
-TOLD: LiteralString = """
-INSERT INTO told (receiver, judged) VALUES (%(receiver)s, %(judged)s)
-ON CONFLICT (receiver) DO UPDATE SET judged = greatest(told.judged, excluded.judged)
+DELIVERED: LiteralString = """
+INSERT INTO deliveries (receiver, judged) VALUES (%(receiver)s, %(judged)s)
+ON CONFLICT (receiver) DO UPDATE SET judged = greatest(deliveries.judged, excluded.judged)
 """
 
 log = logging.getLogger("tcuq.fleet.judge.notify")
@@ -42,10 +42,10 @@ log = logging.getLogger("tcuq.fleet.judge.notify")
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """Who is told: an address, and what to POST there (nothing, if that is empty)."""
+    """A URL to notify, and the function that makes the body to POST; an empty body is not sent."""
 
     url: str
-    body: Callable[[list[Alarm], datetime], Any]
+    body: Callable[[list[AlarmNotice], datetime], Any]
 
     def __post_init__(self) -> None:
         if urlsplit(self.url).scheme not in ("http", "https") or not urlsplit(self.url).hostname:
@@ -53,17 +53,17 @@ class Receiver:
 
     @property
     def name(self) -> str:
-        """For the store: the address may hold a secret."""
+        """The receiver's key in the store: a hash, because the URL may hold a secret."""
         return hashlib.sha256(self.url.encode()).hexdigest()[:16]
 
     @property
-    def place(self) -> str:
-        """For people: where it is, without path, query and password."""
+    def host(self) -> str:
+        """The host for messages and logs, without path, query and password."""
         return str(urlsplit(self.url).hostname)
 
 
 def webhook(url: str) -> Receiver:
-    """Told what changed, as JSON."""
+    """Create a receiver of the alarms that changed, as JSON."""
     return Receiver(
         url,
         lambda alarms, judged: webhook_message([alarm for alarm in alarms if alarm.new], judged),
@@ -71,7 +71,7 @@ def webhook(url: str) -> Receiver:
 
 
 def alertmanager(server: str, lasting_s: float) -> Receiver:
-    """Told all that stands, each time; an alert ends by itself if nothing more is heard."""
+    """Create a receiver of all active alarms each time; an alert that is not repeated expires."""
     return Receiver(
         server.rstrip("/") + "/api/v2/alerts",
         lambda alarms, _: alertmanager_alerts(alarms, datetime.now(UTC), lasting_s),
@@ -79,9 +79,9 @@ def alertmanager(server: str, lasting_s: float) -> Receiver:
 
 
 def deliver(database: str, receiver: Receiver) -> bool:
-    """Tell a receiver what it does not know yet; whether anything was to be told.
+    """Deliver what is new to a receiver; return whether there was anything.
 
-    Raises OSError, HTTPException or psycopg's errors if it could not be, and nothing is lost.
+    Raises OSError, HTTPException or a psycopg error on failure; the next call delivers it again.
     """
     import psycopg
     from psycopg.rows import class_row
@@ -91,73 +91,73 @@ def deliver(database: str, receiver: Receiver) -> bool:
         with connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             ((judged,),) = connection.execute("SELECT max(judged) FROM judgements").fetchall()
-            with connection.cursor(row_factory=class_row(Alarm)) as cursor:
-                alarms = cursor.execute(NEWS, values).fetchall()
+            with connection.cursor(row_factory=class_row(AlarmNotice)) as cursor:
+                alarms = cursor.execute(UNDELIVERED, values).fetchall()
         if judged is None:
             return False
         body = receiver.body(alarms, judged)
         if body:
             _post(receiver.url, json.dumps(body).encode())
-        connection.execute(TOLD, {**values, "judged": judged})
+        connection.execute(DELIVERED, {**values, "judged": judged})
     return bool(body)
 
 
-class _Stay(HTTPRedirectHandler):
-    """A POST that is sent elsewhere becomes a GET: its alarms would be lost as if told."""
+class _NoRedirect(HTTPRedirectHandler):
+    """Refuses redirects: a redirected POST becomes a GET, and its alarms would be lost."""
 
     def redirect_request(self, *_: object) -> None:
-        """Never: the answer is then an error."""
+        """Return no request, which makes the response an error."""
 
 
 def _post(url: str, body: bytes) -> None:
     headers = {"Content-Type": "application/json", "User-Agent": "tcuq"}
     request = Request(url, body, headers, method="POST")  # noqa: S310 - a Receiver's, http or https
-    with build_opener(_Stay).open(request, timeout=TIMEOUT_S) as answer:
-        answer.read(1 << 16)
+    with build_opener(_NoRedirect).open(request, timeout=TIMEOUT_S) as response:
+        response.read(1 << 16)
 
 
-class Courier(threading.Thread):
-    """Delivers to one receiver, again and again with longer waits, while judging goes on."""
+class Notifier(threading.Thread):
+    """Delivers to one receiver in its own thread, with exponential backoff after failures."""
 
     def __init__(self, database: str, receiver: Receiver) -> None:
-        super().__init__(daemon=True, name=f"courier to {receiver.place}")
+        super().__init__(daemon=True, name=f"notifier of {receiver.host}")
         self._database, self._receiver = database, receiver
-        self._news, self._stopping = threading.Event(), False
+        self._wake, self._stopping = threading.Event(), False
 
-    def tell(self) -> None:
-        """There is a new judgement."""
-        self._news.set()
+    def notify(self) -> None:
+        """Start a delivery, after a new judgement."""
+        self._wake.set()
 
-    def stop(self, patience_s: float = TIMEOUT_S) -> None:
-        """After what is being delivered."""
+    def stop(self, timeout_s: float = TIMEOUT_S) -> None:
+        """Stop the thread after the delivery in progress."""
         self._stopping = True
-        self._news.set()
-        self.join(patience_s)
+        self._wake.set()
+        self.join(timeout_s)
 
     def run(self) -> None:
-        """Until stopped."""
+        """Deliver whenever notified, until stopped."""
         failures = 0
         while True:
-            self._news.wait(_pause(failures) if failures else None)
+            self._wake.wait(_backoff_s(failures) if failures else None)
             if self._stopping:
                 return
-            self._news.clear()
+            self._wake.clear()
             failures = 0 if attempt(self._database, self._receiver) else failures + 1
 
 
 def attempt(database: str, receiver: Receiver) -> bool:
-    """Deliver once; a failure is logged, and False."""
+    """Deliver once; log a failure and return False."""
     from psycopg import Error
 
     try:
         deliver(database, receiver)
     except (OSError, HTTPException, Error) as error:
-        log.warning("alarms could not be told to %s yet: %s", receiver.place, error)
+        log.warning("alarms could not be delivered to %s yet: %s", receiver.host, error)
         return False
     return True
 
 
-def _pause(failures: int) -> float:
-    """Doubling, with jitter: receivers that come back are not met by everyone at once."""
-    longest = min(FIRST_WAIT_S * 2.0 ** min(failures - 1, 20), LONGEST_WAIT_S)
+def _backoff_s(failures: int) -> float:
+    """Exponential backoff with jitter: return the wait after so many failures."""
+    longest = min(FIRST_BACKOFF_S * 2.0 ** min(failures - 1, 20), MAX_BACKOFF_S)
     return random.uniform(0.5, 1.0) * longest  # noqa: S311 - a wait, no secret

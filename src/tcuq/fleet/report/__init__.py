@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report: a folder of records, without a server."""
+"""Report: judge a folder of record files, without any server."""

@@ -1,38 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report: a folder's fleet, judged as the judge judges, as plain data and as text."""
+"""Report: judge a folder's devices by the judge's rule, as plain data and as text."""
 
 from typing import Any
 
 import numpy as np
 
-from tcuq.fleet.judge.groups import Groups, judge_groups, or_never
-from tcuq.fleet.judge.tally import YOUNG, Group, Tally
-from tcuq.fleet.report.folder import Fleet
-from tcuq.fleet.wire import device_name, firmware_name
+from tcuq.fleet.judge.evidence_counts import YOUNG, EvidenceCounts, GroupKey
+from tcuq.fleet.judge.groups import GroupJudgements, cutoff_or_unreachable, judge_groups
+from tcuq.fleet.report.folder import FleetTotals
+from tcuq.fleet.wire import device_name, firmware_name, profile_name
 from tcuq.telemetry import COUNTERS
 
-MOST_LINES = 20  # of a list in the text
+MAX_LINES = 20  # of a list in the text
 
 
-def report(fleet: Fleet, level: float, share: float) -> dict[str, Any]:
-    """What is known of a fleet: sums, the devices and groups that drift, and what was refused."""
+def report(fleet: FleetTotals, level: float, share: float) -> dict[str, Any]:
+    """Return counters, drifting devices and groups, and refused records, as plain data."""
     evidence = np.where(fleet.judgeable, np.maximum(fleet.evidence_q8, 0), YOUNG)
-    names = (fleet.devices["profile"].astype(np.int64), fleet.devices["firmware"])
+    keys = (fleet.devices["profile"].astype(np.int64), fleet.devices["firmware"])
     ones = np.ones(len(evidence), np.int64)
-    tally = Tally(np.stack([*names, fleet.site, evidence, ones], axis=1))
-    found = tally.discovery(level)
-    discovered = evidence >= or_never(found.cutoff_q8)
+    counts = EvidenceCounts(np.stack([*keys, fleet.site, evidence, ones], axis=1))
+    discovery = counts.discovery(level)
+    discovered = evidence >= cutoff_or_unreachable(discovery.cutoff_q8)
     return {
         "level": level,
         "records": fleet.records,
         "refused": {reason.name: count for reason, count in sorted(fleet.refused.items())},
         "devices": len(fleet.devices),
-        "judgeable": tally.judgeable,
-        "discovered": found.count,
-        "cutoff_bits": None if found.cutoff_q8 is None else found.cutoff_q8 / 256,
-        "groups": _groups(judge_groups(tally, level, share), fleet.sites),
+        "judgeable": counts.judgeable,
+        "discovered": discovery.count,
+        "cutoff_bits": None if discovery.cutoff_q8 is None else discovery.cutoff_q8 / 256,
+        "groups": _groups(judge_groups(counts, level, share), fleet.sites),
         "cohorts": [
-            _named(tuple(cohort), fleet.sites) | _counters(totals)
+            _names(tuple(cohort), fleet.sites) | _counters(totals)
             for cohort, totals in zip(
                 fleet.cohorts.tolist(), fleet.cohort_totals.tolist(), strict=True
             )
@@ -40,12 +40,12 @@ def report(fleet: Fleet, level: float, share: float) -> dict[str, Any]:
         "each": [
             {
                 "device": device_name(int(newest["device"])),
-                **_named((int(newest["profile"]), int(newest["firmware"]), site), fleet.sites),
+                **_names((int(newest["profile"]), int(newest["firmware"]), site), fleet.sites),
                 **_counters(totals),
-                "evidence_bits": bits / 256 if judged else None,
-                "discovered": bool(out),
+                "evidence_bits": evidence_q8 / 256 if judgeable else None,
+                "discovered": bool(is_discovered),
             }
-            for newest, site, totals, bits, judged, out in zip(
+            for newest, site, totals, evidence_q8, judgeable, is_discovered in zip(
                 fleet.devices,
                 fleet.site.tolist(),
                 fleet.totals.tolist(),
@@ -58,40 +58,41 @@ def report(fleet: Fleet, level: float, share: float) -> dict[str, Any]:
     }
 
 
-def text(said: dict[str, Any]) -> str:
-    """The same for people."""
-    refused = ", ".join(f"{count:,} {name.lower()}" for name, count in said["refused"].items())
+def render_text(summary: dict[str, Any]) -> str:
+    """Render a report as text."""
+    reasons = (f"{count:,} {name.lower()}" for name, count in summary["refused"].items())
+    refused = ", ".join(reasons) or "none"
     lines = [
-        f"{said['devices']:,} devices, {said['records']:,} records; refused: {refused or 'none'}",
-        f"{said['judgeable']:,} have closed an epoch; {said['discovered']:,} of them drift",
+        f"{summary['devices']:,} devices, {summary['records']:,} records; refused: {refused}",
+        f"{summary['judgeable']:,} have closed an epoch; {summary['discovered']:,} of them drift",
     ]
-    named = [group for group in said["groups"] if group["named"]]
+    named_groups = [group for group in summary["groups"] if group["named"]]
     lines += [
-        f"drifted: {_whom(group)}, {group['discovered']:,} of {group['judgeable']:,} devices"
-        for group in named
+        f"drifted: {_describe(group)}, {group['discovered']:,} of {group['judgeable']:,} devices"
+        for group in named_groups
     ]
     drifting = sorted(
-        (device for device in said["each"] if device["discovered"]),
+        (device for device in summary["each"] if device["discovered"]),
         key=lambda device: -device["evidence_bits"],
     )
     lines += [
-        f"drifted: device {device['device']} ({_whom(device)}),"
+        f"drifted: device {device['device']} ({_describe(device)}),"
         f" {device['evidence_bits']:.1f} bits of evidence"
-        for device in drifting[:MOST_LINES]
+        for device in drifting[:MAX_LINES]
     ]
-    if len(drifting) > MOST_LINES:
-        lines.append(f"... and {len(drifting) - MOST_LINES:,} more; --json has all")
+    if len(drifting) > MAX_LINES:
+        lines.append(f"... and {len(drifting) - MAX_LINES:,} more; --json has all")
     lines += ["", f"{'cohort':44}" + "".join(f"{name:>12}" for name in COUNTERS)]
     lines += [
-        f"{_whom(cohort):44}" + "".join(f"{cohort[name]:12,}" for name in COUNTERS)
-        for cohort in said["cohorts"]
+        f"{_describe(cohort):44}" + "".join(f"{cohort[name]:12,}" for name in COUNTERS)
+        for cohort in summary["cohorts"]
     ]
     return "\n".join(lines)
 
 
-def _groups(groups: Groups, sites: list[str]) -> list[dict[str, Any]]:
+def _groups(groups: GroupJudgements, sites: list[str]) -> list[dict[str, Any]]:
     return [
-        _named(name, sites)
+        _names(key, sites)
         | {
             "devices": int(groups.devices[i]),
             "judgeable": int(groups.judgeable[i]),
@@ -100,14 +101,14 @@ def _groups(groups: Groups, sites: list[str]) -> list[dict[str, Any]]:
             "drifted": bool(groups.drifted[i]),
             "named": bool(groups.named[i]),
         }
-        for i, name in enumerate(groups.names)
+        for i, key in enumerate(groups.keys)
     ]
 
 
-def _named(group: Group, sites: list[str]) -> dict[str, str | None]:
+def _names(group: GroupKey, sites: list[str]) -> dict[str, str | None]:
     profile, firmware, site = group
     return {
-        "profile": None if profile is None else f"{profile:08x}",
+        "profile": None if profile is None else profile_name(profile),
         "firmware": None if firmware is None else firmware_name(firmware),
         "site": None if site is None else sites[site],
     }
@@ -117,6 +118,6 @@ def _counters(totals: list[int]) -> dict[str, int]:
     return dict(zip(COUNTERS, totals, strict=True))
 
 
-def _whom(named: dict[str, Any]) -> str:
+def _describe(names: dict[str, Any]) -> str:
     kinds = ("profile", "firmware", "site")
-    return ", ".join(f"{kind} {named[kind]}" for kind in kinds if named[kind] is not None)
+    return ", ".join(f"{kind} {names[kind]}" for kind in kinds if names[kind] is not None)

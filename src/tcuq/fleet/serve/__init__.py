@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""See: the fleet's dashboard, read-only, from roll-ups and single devices."""
+"""Serve: the fleet's read-only dashboard, from roll-ups and single devices."""
 
 from tcuq.fleet.serve.app import create_app, serve
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same figures as JSON, described by /openapi.json."""
+"""The dashboard's figures as JSON, described by /openapi.json."""
 
 from datetime import datetime
 from typing import Annotated
@@ -9,10 +9,9 @@ from pydantic import BaseModel, ConfigDict
 
 from tcuq.fleet.serve import device as devices
 from tcuq.fleet.serve import levels, queries
-from tcuq.fleet.serve.database import Session
-from tcuq.fleet.serve.identity import (
+from tcuq.fleet.serve.identifiers import (
+    ALL_DEVICES,
     DEVICE,
-    EVERYBODY,
     FIRMWARE,
     PROFILE,
     SITE,
@@ -20,35 +19,22 @@ from tcuq.fleet.serve.identity import (
     device_number,
     device_text,
 )
-from tcuq.fleet.serve.pages import session
-from tcuq.fleet.serve.sentences import BITS
+from tcuq.fleet.serve.pages import OpenSession
 from tcuq.fleet.serve.view import HOURS, Level, Page
+from tcuq.fleet.serve.wording import UNITS_PER_BIT
 
-Open = Annotated[Session, Depends(session)]
 
-
-class _Strict(BaseModel):
+class _Model(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class Problem(_Strict):
-    """Why there is no answer."""
+class Problem(_Model):
+    """Why a request failed."""
 
     detail: str
 
 
-class Hour(_Strict):
-    """Sums over an hour of storing; the last is not whole."""
-
-    hour: datetime
-    records: int
-    steps: int
-    abstained: int
-    denied: int
-    alarms: int
-
-
-class Fleet(_Strict):
+class FleetHealth(_Model):
     """The fleet at its last judgement; `judged` is null before the first."""
 
     judged: datetime | None = None
@@ -59,11 +45,11 @@ class Fleet(_Strict):
     discovered: int = 0
     cutoff_bits: float | None = None
     alarms: dict[str, int]
-    hours: list[Hour]
+    hours: list[queries.Hour]
 
 
-class GroupFound(_Strict):
-    """A group with discoveries; a name that is null means any."""
+class GroupDiscoveries(_Model):
+    """A group with discovered devices; an identifier that is null means any."""
 
     profile: str | None
     firmware: str | None
@@ -77,7 +63,7 @@ class GroupFound(_Strict):
     named: bool
 
 
-class SuspectFound(_Strict):
+class SuspectDevice(_Model):
     """A device that is discovered at the level."""
 
     device: str
@@ -87,8 +73,8 @@ class SuspectFound(_Strict):
     evidence_bits: float
 
 
-class EpochSeen(_Strict):
-    """What an epoch added; the last may be the present one, not yet whole."""
+class EpochIncrement(_Model):
+    """What an epoch added to the counters; `whole` is false for the current epoch."""
 
     epoch: int
     boot: int
@@ -102,104 +88,103 @@ class EpochSeen(_Strict):
     risk_histogram: list[int]
 
 
-class DeviceSeen(_Strict):
+class DeviceDetail(_Model):
     """A device's latest state and its last epochs."""
 
     device: str
     profile: str
     firmware: str
     site: str
-    seen: datetime
+    last_seen: datetime
     boot: int
     sequence: int
     epoch: int
     threshold: float
     discovered: bool
-    epochs: list[EpochSeen]
+    epochs: list[EpochIncrement]
 
 
 router = APIRouter(prefix="/api", responses={422: {"model": Problem}, 503: {"model": Problem}})
 
 
-def filtered(
+def parse_group(
     profile: Annotated[str | None, Query(pattern=PROFILE)] = None,
     firmware: Annotated[str | None, Query(pattern=FIRMWARE)] = None,
     site: Annotated[str | None, Query(pattern=SITE)] = None,
 ) -> Group:
-    """Devices by their names."""
+    """Read a group from a URL's query."""
     return Group(profile, firmware, site)
 
 
-Filtered = Annotated[Group, Depends(filtered)]
+QueryGroup = Annotated[Group, Depends(parse_group)]
 
 
 @router.get("/fleet")
 def fleet(
-    session: Open, level: Level = None, hours: Annotated[int, Query(ge=1, le=HOURS[-1])] = HOURS[0]
-) -> Fleet:
-    """Health at a glance."""
+    session: OpenSession,
+    level: Level = None,
+    hours: Annotated[int, Query(ge=1, le=HOURS[-1])] = HOURS[0],
+) -> FleetHealth:
+    """Return the fleet's health at a glance."""
     judged = queries.newest(session)
     counts: dict[str, int] = {}
-    for row in queries.standing(session):
+    for row in queries.alarm_counts(session):
         counts[row.kind] = counts.get(row.kind, 0) + row.alarms
-    rows = [
-        Hour.model_validate(h, from_attributes=True)
-        for h in queries.hours(session, EVERYBODY, hours)
-    ]
+    rows = queries.hours(session, ALL_DEVICES, hours)
     if judged is None:
-        return Fleet(alarms=counts, hours=rows)
-    found = levels.finding(session, judged, level)
-    return Fleet(
+        return FleetHealth(alarms=counts, hours=rows)
+    finding = levels.finding_at(session, judged, level)
+    return FleetHealth(
         judged=judged.judged,
-        level=found.level,
+        level=finding.level,
         devices=judged.devices,
         silent=judged.silent,
         judgeable=judged.judgeable,
-        discovered=found.discovered,
-        cutoff_bits=_bits(found.cutoff_q8),
+        discovered=finding.discovered,
+        cutoff_bits=_bits(finding.cutoff_q8),
         alarms=counts,
         hours=rows,
     )
 
 
 @router.get("/groups")
-def groups(session: Open, level: Level = None) -> list[GroupFound]:
-    """Groups with discoveries, ranked."""
+def groups(session: OpenSession, level: Level = None) -> list[GroupDiscoveries]:
+    """Return groups with discovered devices, ranked."""
     judged = queries.newest(session)
     if judged is None:
         return []
-    found = levels.finding(session, judged, level)
+    finding = levels.finding_at(session, judged, level)
     return [
-        GroupFound(
-            profile=row.tally.group.profile,
-            firmware=row.tally.group.firmware,
-            site=row.tally.group.site,
-            devices=row.tally.devices,
-            silent=row.tally.silent,
-            judgeable=row.tally.judgeable,
-            discovered=row.discovered,
-            evidence_bits=row.tally.evidence,
-            drifted=row.tally.drifted,
-            named=row.tally.named,
+        GroupDiscoveries(
+            profile=ranked.row.group.profile,
+            firmware=ranked.row.group.firmware,
+            site=ranked.row.group.site,
+            devices=ranked.row.devices,
+            silent=ranked.row.silent,
+            judgeable=ranked.row.judgeable,
+            discovered=ranked.discovered,
+            evidence_bits=ranked.row.evidence,
+            drifted=ranked.row.drifted,
+            named=ranked.row.named,
         )
-        for row in levels.drifting(session, judged, found)
+        for ranked in levels.drifting(session, judged, finding)
     ]
 
 
 @router.get("/suspects")
 def suspects(
-    session: Open, group: Filtered, level: Level = None, page: Page = 1
-) -> list[SuspectFound]:
-    """Discovered devices, those with the most evidence first."""
+    session: OpenSession, group: QueryGroup, level: Level = None, page: Page = 1
+) -> list[SuspectDevice]:
+    """Return discovered devices, those with the most evidence first."""
     judged = queries.newest(session)
-    found = None if judged is None else levels.finding(session, judged, level)
-    if judged is None or found is None or found.cutoff_q8 is None:
+    finding = None if judged is None else levels.finding_at(session, judged, level)
+    if judged is None or finding is None or finding.cutoff_q8 is None:
         return []
-    rows = queries.suspects(session, judged.judgement, found.cutoff_q8, group, page=page)
+    rows = queries.suspects(session, judged.judgement, finding.cutoff_q8, group, page=page)
     return [
-        SuspectFound(
+        SuspectDevice(
             device=device_text(row.device),
-            evidence_bits=row.evidence_q8 / BITS,
+            evidence_bits=row.evidence_q8 / UNITS_PER_BIT,
             **Group.of(row.profile, row.firmware, row.site).parts,
         )
         for row in rows
@@ -208,25 +193,25 @@ def suspects(
 
 @router.get("/devices/{device}", responses={404: {"model": Problem}})
 def device(
-    session: Open, device: Annotated[str, Path(pattern=DEVICE)], level: Level = None
-) -> DeviceSeen:
-    """One device and its last epochs."""
+    session: OpenSession, device: Annotated[str, Path(pattern=DEVICE)], level: Level = None
+) -> DeviceDetail:
+    """Return one device and its last epochs."""
     judged = queries.newest(session)
-    found = None if judged is None else levels.finding(session, judged, level)
+    finding = None if judged is None else levels.finding_at(session, judged, level)
     state = devices.state(session, device_number(device), judged.judgement if judged else None)
     if state is None:
         raise HTTPException(404, f"no record of device {device} was stored")
-    cutoff = found.cutoff_q8 if found else None
+    cutoff = finding.cutoff_q8 if finding else None
     epochs = [
-        EpochSeen(
+        EpochIncrement(
             epoch=e.epoch, boot=e.boot, stored=e.stored, whole=e.whole,
-            evidence_bits=e.evidence_q8 / BITS, steps=e.steps, abstained=e.abstained,
+            evidence_bits=e.evidence_q8 / UNITS_PER_BIT, steps=e.steps, abstained=e.abstained,
             denied=e.denied, alarms=e.alarms, risk_histogram=e.histogram.tolist(),
         )
         for e in devices.history(session, state)
     ]  # fmt: skip
-    return DeviceSeen(
-        device=device, seen=state.stored, boot=state.boot, sequence=state.sequence,
+    return DeviceDetail(
+        device=device, last_seen=state.last_seen, boot=state.boot, sequence=state.sequence,
         epoch=state.epoch, threshold=state.threshold / 16384, epochs=epochs,
         discovered=state.is_discovered(cutoff),
         **state.group.parts,
@@ -234,4 +219,4 @@ def device(
 
 
 def _bits(q8: int | None) -> float | None:
-    return None if q8 is None else q8 / BITS
+    return None if q8 is None else q8 / UNITS_PER_BIT

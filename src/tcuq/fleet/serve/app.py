@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dashboard as an application: pages, a small JSON interface, metrics, health."""
+"""The dashboard's application: pages, a JSON API, metrics, liveness and readiness."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -19,14 +19,14 @@ from starlette.exceptions import HTTPException
 
 from tcuq.errors import InputError
 from tcuq.fleet.serve import api, pages
+from tcuq.fleet.serve.access_control import AccessControl, networks
 from tcuq.fleet.serve.database import Reader
-from tcuq.fleet.serve.guard import Guard, networks
-from tcuq.fleet.serve.metrics import Fleet, Timings
+from tcuq.fleet.serve.metrics import FleetCollector, QueryTimer
 from tcuq.fleet.store.migrate import migrations
 from tcuq.version import __version__
 
 LOOPBACK = ("127.0.0.1", "::1")
-NO_TABLES = "The database holds no fleet yet: start a worker, which makes its tables."
+NO_TABLES = "The database holds no fleet yet: start a worker, which creates its tables."
 AWAY = "The database does not answer. This page tries again by itself."
 SLOW = "The database took too long to answer. Look at fewer hours, or at a smaller group."
 
@@ -39,20 +39,20 @@ class _Version:
 def create_app(
     database: str, user_header: str | None = None, trusted: Sequence[str] = LOOPBACK
 ) -> FastAPI:
-    """The application.
+    """Create the application.
 
     Parameters
     ----------
     database
-        As libpq names it; read only.
+        A libpq connection string; the database is only read.
     user_header
-        Where a reverse proxy says who asks; None: for this machine alone.
+        Header in which a reverse proxy names the user; None: only for this machine.
     trusted
-        Addresses or networks of proxies whose word on that counts.
+        Addresses or networks of the proxies whose header is believed.
     """
     registry = CollectorRegistry()
-    reader = Reader(database, Timings(registry).observed)
-    registry.register(Fleet(reader))
+    reader = Reader(database, QueryTimer(registry).observe)
+    registry.register(FleetCollector(reader))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -65,19 +65,19 @@ def create_app(
         title="tcuq fleet",
         version=__version__,
         lifespan=lifespan,
-        docs_url=None,  # the viewers come from elsewhere; the description is /openapi.json
+        docs_url=None,  # its viewer loads foreign scripts; the description is /openapi.json
         redoc_url=None,
     )
     app.state.reader, app.state.registry = reader, registry
     app.include_router(pages.router)
     app.include_router(api.router)
     app.mount("/static", StaticFiles(packages=list(pages.STATIC)), "static")
-    app.add_middleware(Guard, user_header=user_header, trusted=networks(trusted))
+    app.add_middleware(AccessControl, user_header=user_header, trusted=networks(trusted))
     app.add_api_route("/healthz", healthz, include_in_schema=False)
     app.add_api_route("/readyz", readyz, include_in_schema=False)
     app.add_api_route("/metrics", metrics, include_in_schema=False)
     for kind in (HTTPException, RequestValidationError, Error, PoolTimeout, TooManyRequests):
-        app.add_exception_handler(kind, explained)
+        app.add_exception_handler(kind, explain)
     return app
 
 
@@ -88,19 +88,19 @@ def serve(
     user_header: str | None = None,
     trusted: Sequence[str] = LOOPBACK,
 ) -> None:
-    """Serve until interrupted; other machines only see it through a proxy that signs users in."""
+    """Serve until interrupted; other machines need a proxy that authenticates users."""
     import uvicorn
 
     check_host(host, user_header)
     app = create_app(database, user_header, trusted)
-    # A forwarded address would be anyone's word: who asks is who is connected.
+    # X-Forwarded-For is not trusted: the client is the peer of the connection.
     uvicorn.run(
         app, host=host, port=port, log_level="warning", proxy_headers=False, server_header=False
     )
 
 
 def check_host(host: str, user_header: str | None) -> None:
-    """Nobody but this machine without a proxy that says who asks."""
+    """Refuse to listen beyond this machine without a proxy that names users."""
     if user_header is None and host != "localhost" and not _is_loopback(host):
         raise InputError(
             f"host must be this machine alone (127.0.0.1) unless a proxy names users, got {host}:"
@@ -115,16 +115,16 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def explained(request: Request, error: Exception) -> Response:
-    """What went wrong, as a page or as JSON."""
+def explain(request: Request, error: Exception) -> Response:
+    """Return an error as a page or as JSON."""
     status, text = _explanation(error)
     if request.url.path.startswith("/api/"):
-        answer: Response = JSONResponse({"detail": text}, status)
+        response: Response = JSONResponse({"detail": text}, status)
     else:
-        answer = pages.error(request, status, text)
+        response = pages.error(request, status, text)
     if isinstance(error, HTTPException) and error.headers:
-        answer.headers.update(error.headers)
-    return answer
+        response.headers.update(error.headers)
+    return response
 
 
 def _explanation(error: Exception) -> tuple[int, str]:
@@ -132,35 +132,35 @@ def _explanation(error: Exception) -> tuple[int, str]:
         unknown = error.status_code == HTTPStatus.NOT_FOUND and error.detail == "Not Found"
         return error.status_code, "There is no such page." if unknown else str(error.detail)
     if isinstance(error, RequestValidationError):
-        wrong = error.errors()[0]
-        return 422, f"{'.'.join(str(part) for part in wrong['loc'][1:])}: {wrong['msg']}"
+        first = error.errors()[0]
+        return 422, f"{'.'.join(str(part) for part in first['loc'][1:])}: {first['msg']}"
     if isinstance(error, errors.UndefinedTable):
         return 503, NO_TABLES
     return 503, SLOW if isinstance(error, errors.QueryCanceled) else AWAY
 
 
 def healthz() -> Response:
-    """Whether the process answers."""
+    """Liveness: the process answers."""
     return PlainTextResponse("alive\n")
 
 
 def readyz(request: Request) -> Response:
-    """Whether a page would be answered: the database is there and has the tables it reads."""
+    """Readiness: the database answers and its schema is current."""
     newest = migrations()[-1][0]
     try:
         with request.app.state.reader.session() as session:
-            found = session.row(
+            row = session.row(
                 _Version, "version", "SELECT max(version) AS version FROM schema_version", {}
             )
     except (Error, PoolTimeout, TooManyRequests):
         return PlainTextResponse("the database does not answer\n", 503)
-    if found is None or found.version is None or found.version < newest:
+    if row is None or row.version is None or row.version < newest:
         return PlainTextResponse(f"the database's schema is older than {newest}\n", 503)
     return PlainTextResponse("ready\n")
 
 
 def metrics(request: Request) -> Response:
-    """The fleet's figures as OpenMetrics, or as Prometheus' older text if that is asked for."""
+    """Return the metrics as OpenMetrics, or in Prometheus' text format if requested."""
     encode, kind = choose_encoder(request.headers.get("accept", ""))
     return Response(
         encode(request.app.state.registry), media_type=None, headers={"content-type": kind}

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from tcuq._charts import Axis, Chart, Frame, ceiling
 from tcuq.fleet.serve.device import BINS, Epoch
-from tcuq.fleet.serve.queries import Hour, Judgement
-from tcuq.fleet.serve.sentences import BITS, percent, short, signed
+from tcuq.fleet.serve.queries import Hour, JudgementRow
+from tcuq.fleet.serve.wording import UNITS_PER_BIT, percent, short, signed
 
 FRAME = Frame(340, 190, left=42, right=8, top=10, bottom=40)
 HOUR_S = 3600.0
@@ -46,7 +46,7 @@ def shares(hours: Sequence[Hour], count: int, now: datetime) -> Chart:
     return chart
 
 
-def discoveries(judgements: Sequence[Judgement]) -> Chart:
+def discoveries(judgements: Sequence[JudgementRow]) -> Chart:
     """Draw the devices that each judgement discovered at its level."""
     rows = sorted(judgements, key=lambda j: j.judged)
     times = [row.judged.timestamp() for row in rows]
@@ -68,8 +68,8 @@ def discoveries(judgements: Sequence[Judgement]) -> Chart:
 
 def evidence(epochs: Sequence[Epoch], cutoff_q8: int | None, level: float | None) -> Chart:
     """Draw a device's evidence per epoch, and the evidence that discovery requires."""
-    bits = [e.evidence_q8 / BITS for e in epochs]
-    levels = [*bits, 0.0] if cutoff_q8 is None else [*bits, 0.0, cutoff_q8 / BITS]
+    bits = [e.evidence_q8 / UNITS_PER_BIT for e in epochs]
+    levels = [*bits, 0.0] if cutoff_q8 is None else [*bits, 0.0, cutoff_q8 / UNITS_PER_BIT]
     low, high = min(levels), max(levels)
     margin = max(0.08 * (high - low), 1.0)
     y = Axis.linear(low - margin, high + margin, text=lambda v: signed(v).removesuffix(".0"))
@@ -83,7 +83,7 @@ def evidence(epochs: Sequence[Epoch], cutoff_q8: int | None, level: float | None
         so_far = "" if epoch.whole else " so far"
         chart.tooltip(i, i + 1, f"Epoch {epoch.epoch}: {signed(value)} bits{so_far}")
     if cutoff_q8 is not None and level is not None:
-        chart.horizontal(cutoff_q8 / BITS, f"discovered at level {level:g}")
+        chart.horizontal(cutoff_q8 / UNITS_PER_BIT, f"discovered at level {level:g}")
     return chart
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One device: its state, and what each of its epochs added to the counters."""
+"""One device: its latest state, and what each of its epochs added to the counters."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcuq.fleet.serve.database import Session
-from tcuq.fleet.serve.identity import Group
+from tcuq.fleet.serve.identifiers import Group
 
 EPOCHS = 60
 BINS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """The latest record of a device, and what the last judgement knew of it."""
+class DeviceState:
+    """A device's latest record, and its evidence in the last judgement."""
 
     device: int
     boot: int
@@ -39,23 +39,23 @@ class State:
     closed_evidence_q8: int
     histogram_shift: int
     histogram: bytes
-    stored: datetime
+    last_seen: datetime
     suspected_q8: int | None
 
     @property
     def group(self) -> Group:
-        """Its cohort."""
+        """The device's cohort."""
         return Group.of(self.profile, self.firmware, self.site)
 
     def is_discovered(self, cutoff_q8: int | None) -> bool:
-        """Whether the last judgement had so much evidence of it."""
+        """Return whether the device is a suspect with at least this evidence."""
         if self.suspected_q8 is None or cutoff_q8 is None:
             return False
         return self.suspected_q8 >= cutoff_q8
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _EpochRow:
     boot: int
     steps: int
     abstained: int
@@ -70,7 +70,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """What an epoch added; the last may be the present one, not yet whole."""
+    """What an epoch added to the counters; `whole` is false for the current epoch."""
 
     epoch: int
     boot: int
@@ -88,7 +88,7 @@ class Epoch:
 _STATE: LiteralString = """
 SELECT device, boot, sequence, steps, abstained, denied, exceeded, alarms, devices.profile,
     devices.firmware, sites.name AS site, threshold, epoch, devices.evidence_q8, closed_epoch,
-    closed_evidence_q8, histogram_shift, histogram, devices.seen AS stored,
+    closed_evidence_q8, histogram_shift, histogram, devices.last_seen,
     (SELECT suspects.evidence_q8 FROM suspects
      WHERE judgement = %(judgement)s AND suspects.device = devices.device) AS suspected_q8
 FROM devices JOIN sites ON sites.site = devices.site WHERE device = %(device)s
@@ -100,25 +100,25 @@ FROM epochs WHERE device = %(device)s ORDER BY stored DESC LIMIT %(limit)s
 """
 
 
-def state(session: Session, device: int, judgement: int | None) -> State | None:
-    """The device's row, or None if no record of it was stored."""
-    return session.row(State, "device", _STATE, {"device": device, "judgement": judgement})
+def state(session: Session, device: int, judgement: int | None) -> DeviceState | None:
+    """Return the device's state, or None if no record of it is stored."""
+    return session.row(DeviceState, "device", _STATE, {"device": device, "judgement": judgement})
 
 
-def history(session: Session, now: State) -> list[Epoch]:
-    """The last epochs, the oldest first, then the present one."""
+def history(session: Session, now: DeviceState) -> list[Epoch]:
+    """Return the last epochs, the oldest first and the current one last."""
     values = {"device": now.device, "limit": EPOCHS + 1}
-    rows = session.rows(_Row, "epochs", _EPOCHS, values)[::-1]
-    present = _Row(
-        now.boot, now.steps, now.abstained, now.denied, now.alarms, now.stored, now.epoch,
+    rows = session.rows(_EpochRow, "epochs", _EPOCHS, values)[::-1]
+    current = _EpochRow(
+        now.boot, now.steps, now.abstained, now.denied, now.alarms, now.last_seen, now.epoch,
         now.evidence_q8, now.histogram_shift, now.histogram,
     )  # fmt: skip
-    # The row before the first shown says where its counters began.
+    # The row before the first one shown holds its counters' start.
     known = [None, *rows] if len(rows) <= EPOCHS else list(rows)
-    return list(_added([*known, present]))
+    return list(_increments([*known, current]))
 
 
-def _added(rows: list[_Row | None]) -> Iterator[Epoch]:
+def _increments(rows: list[_EpochRow | None]) -> Iterator[Epoch]:
     for before, row in pairwise(rows):
         if row is None:
             continue
@@ -139,6 +139,6 @@ def _added(rows: list[_Row | None]) -> Iterator[Epoch]:
         )
 
 
-def _counts(row: _Row) -> NDArray[np.int64]:
-    """Steps by risk: a bin counts every 2^shift-th."""
+def _counts(row: _EpochRow) -> NDArray[np.int64]:
+    """Return the number of steps per risk bin; a bin counts every 2^shift-th step."""
     return np.frombuffer(row.histogram, "<u2").astype(np.int64) << min(row.histogram_shift, 32)

@@ -1,101 +1,110 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is discovered at a false-discovery level, the judge's own or another."""
+"""Discoveries at a false-discovery level: the judge's own or another."""
 
 from dataclasses import dataclass, replace
 
 from tcuq.fleet.judge.ebh import discover
 from tcuq.fleet.serve.database import Session
-from tcuq.fleet.serve.identity import EVERYBODY
-from tcuq.fleet.serve.queries import Judgement, Tally, choices, discovered, evidence, inside
+from tcuq.fleet.serve.identifiers import ALL_DEVICES
+from tcuq.fleet.serve.queries import (
+    GroupRow,
+    JudgementRow,
+    cohorts,
+    discovered_by_group,
+    evidence,
+    single_groups,
+)
 
 LOOSEST, STRICTEST = 0.5, 0.001
-COHORTS = 100  # of all, those with the most evidence
+MAX_COHORTS = 100  # those with the most evidence
 LEVELS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Devices discovered at a level: those with at least the cutoff's evidence."""
+    """How many devices are discovered at a level, and the least evidence among them."""
 
     level: float
     discovered: int
     cutoff_q8: int | None
 
 
-def finding(session: Session, judgement: Judgement, level: float | None) -> Finding:
-    """At this level, by default the judge's."""
+def finding_at(session: Session, judgement: JudgementRow, level: float | None) -> Finding:
+    """Return the finding at a level, by default the judge's."""
     if level is None or level == judgement.level:
         return Finding(judgement.level, judgement.discovered, judgement.cutoff_q8)
-    found = discover(*evidence(session, judgement.judgement), judgement.judgeable, level)
-    return Finding(level, found.count, found.cutoff_q8)
+    discovery = discover(*evidence(session, judgement.judgement), judgement.judgeable, level)
+    return Finding(level, discovery.count, discovery.cutoff_q8)
 
 
-def steps(session: Session, judgement: Judgement, chosen: Finding) -> list[Finding]:
-    """At every level one can choose, the chosen one among them."""
+def findings(session: Session, judgement: JudgementRow, chosen: Finding) -> list[Finding]:
+    """Return the findings at all levels offered, including the chosen one."""
     levels = sorted({*LEVELS, chosen.level}, reverse=True)
-    return [finding(session, judgement, level) for level in levels]
+    return [finding_at(session, judgement, level) for level in levels]
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
-    """A group and how many of it are discovered at the chosen level."""
+class RankedGroup:
+    """A group and how many of its devices are discovered at the chosen level."""
 
-    tally: Tally
+    row: GroupRow
     discovered: int
     explained: bool = False  # within a group that is named
 
     @property
     def share(self) -> float:
-        """Of those that could be judged."""
-        return self.discovered / self.tally.judgeable if self.tally.judgeable else 0.0
+        """The discovered share of the judgeable devices."""
+        return self.discovered / self.row.judgeable if self.row.judgeable else 0.0
 
 
-def counted(
-    session: Session, judgement: Judgement, found: Finding, tallies: list[Tally]
-) -> list[Ranked]:
-    """Groups with their discoveries at the level found."""
-    if found.cutoff_q8 == judgement.cutoff_q8:
-        return [Ranked(tally, tally.discovered) for tally in tallies]
-    if found.cutoff_q8 is None:
-        return [Ranked(tally, 0) for tally in tallies]
-    counts = discovered(session, judgement.judgement, found.cutoff_q8)
+def count_discoveries(
+    session: Session, judgement: JudgementRow, finding: Finding, rows: list[GroupRow]
+) -> list[RankedGroup]:
+    """Return groups with their discoveries at the finding's level."""
+    if finding.cutoff_q8 == judgement.cutoff_q8:
+        return [RankedGroup(row, row.discovered) for row in rows]
+    if finding.cutoff_q8 is None:
+        return [RankedGroup(row, 0) for row in rows]
+    counts = discovered_by_group(session, judgement.judgement, finding.cutoff_q8)
     return [
-        Ranked(
-            tally,
-            counts.get(tally.group, 0)
-            if len(tally.group.parts) != 2
-            else sum(n for group, n in counts.items() if _within(group.parts, tally.group.parts)),
+        RankedGroup(
+            row,
+            counts.get(row.group, 0)
+            if len(row.group.parts) != 2
+            else sum(n for group, n in counts.items() if _within(group.parts, row.group.parts)),
         )
-        for tally in tallies
+        for row in rows
     ]
 
 
-def cut(session: Session, judgement: Judgement, found: Finding) -> int:
-    """How many are listed, if more are discovered than the judge lists; else 0."""
-    if found.cutoff_q8 in (None, judgement.cutoff_q8):
+def truncated_to(session: Session, judgement: JudgementRow, finding: Finding) -> int:
+    """Return how many suspects are listed if more are discovered, else 0."""
+    if finding.cutoff_q8 in (None, judgement.cutoff_q8):
         return 0
-    counts = discovered(session, judgement.judgement, found.cutoff_q8 or 0)
+    counts = discovered_by_group(session, judgement.judgement, finding.cutoff_q8 or 0)
     listed = sum(count for group, count in counts.items() if group.parts.keys() == {"profile"})
-    return listed if listed < found.discovered else 0
+    return listed if listed < finding.discovered else 0
 
 
 def _within(cohort: dict[str, str], group: dict[str, str]) -> bool:
     return len(cohort) == 3 and group.items() <= cohort.items()
 
 
-def drifting(session: Session, judgement: Judgement, found: Finding) -> list[Ranked]:
-    """Groups that hold discoveries: those named first, then those that drift, then by evidence."""
+def drifting(session: Session, judgement: JudgementRow, finding: Finding) -> list[RankedGroup]:
+    """Return groups with discoveries, ranked: named ones first, then drifting, then by evidence."""
     number = judgement.judgement
-    groups = [*choices(session, number), *inside(session, number, EVERYBODY, COHORTS)]
-    rows = [row for row in counted(session, judgement, found, groups) if row.discovered]
-    named = [row.tally.group.parts.items() for row in rows if row.tally.named]
-    known = [
-        replace(row, explained=any(parts < row.tally.group.parts.items() for parts in named))
-        for row in rows
+    rows = [*single_groups(session, number), *cohorts(session, number, ALL_DEVICES, MAX_COHORTS)]
+    counted = count_discoveries(session, judgement, finding, rows)
+    groups = [group for group in counted if group.discovered]
+    named = [group.row.group.parts.items() for group in groups if group.row.named]
+    explained = [
+        replace(group, explained=any(parts < group.row.group.parts.items() for parts in named))
+        for group in groups
     ]
-    return sorted(known, key=_rank)
+    return sorted(explained, key=_rank)
 
 
-def _rank(row: Ranked) -> tuple[bool, bool, float, float]:
-    """Named, drifting, by evidence; where there is none, by the share of discovered devices."""
-    return not row.tally.named, not row.tally.drifted, -(row.tally.evidence or 0.0), -row.share
+def _rank(group: RankedGroup) -> tuple[bool, bool, float, float]:
+    """Sort by named, drifted, evidence; without evidence, by the share of discovered devices."""
+    row = group.row
+    return not row.named, not row.drifted, -(row.evidence or 0.0), -group.share

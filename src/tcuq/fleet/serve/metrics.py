@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fleet's figures for Prometheus, read when they are asked for."""
+"""The fleet's metrics for Prometheus, queried at each scrape."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, LiteralString
 
 from tcuq.fleet.serve import queries
-from tcuq.fleet.serve.identity import EVERYBODY
+from tcuq.fleet.serve.identifiers import ALL_DEVICES
 from tcuq.telemetry import Reason
 
 if TYPE_CHECKING:
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from tcuq.fleet.serve.database import Reader, Session
 
 BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
-_LETTERS: LiteralString = """
-SELECT reason, count(*) AS letters FROM dead_letters WHERE stored > now() - interval '1 hour'
+_DEAD_LETTERS: LiteralString = """
+SELECT reason, count(*) AS dead_letters FROM dead_letters WHERE stored > now() - interval '1 hour'
 GROUP BY reason
 """
 
 
 @dataclass(frozen=True, slots=True)
-class _Letters:
+class _DeadLetterCount:
     reason: int
-    letters: int
+    dead_letters: int
 
 
-class Timings:
-    """How long queries take, by name."""
+class QueryTimer:
+    """A histogram of query durations by name."""
 
     def __init__(self, registry: "CollectorRegistry") -> None:
         from prometheus_client import Histogram
@@ -41,43 +41,43 @@ class Timings:
             buckets=BUCKETS,
         )
 
-    def observed(self, name: str, seconds: float) -> None:
-        """Add one."""
+    def observe(self, name: str, seconds: float) -> None:
+        """Add one query's duration."""
         self._seconds.labels(name).observe(seconds)
 
 
-class Fleet:
-    """A collector: no figure is kept between two scrapes."""
+class FleetCollector:
+    """A Prometheus collector; it stores no figure between two scrapes."""
 
     def __init__(self, reader: "Reader") -> None:
         self._reader = reader
 
     def collect(self) -> Iterator[Any]:
-        """All figures, or that the database does not answer."""
+        """Yield all metrics, or only that the database does not answer."""
         from prometheus_client.core import GaugeMetricFamily
         from psycopg import Error
         from psycopg_pool import PoolTimeout
 
         try:
             with self._reader.session() as session:
-                found = [*_judged(session), *_hour(session), *_letters(session)]
-            answers = 1
+                families = [*_judgement(session), *_hour(session), *_dead_letters(session)]
+            database_up = 1
         except (Error, PoolTimeout):
-            found, answers = [], 0
+            families, database_up = [], 0
         yield GaugeMetricFamily(
-            "tcuq_fleet_database_up", "1 if the database answers the dashboard", value=answers
+            "tcuq_fleet_database_up", "1 if the database answers the dashboard", value=database_up
         )
-        yield from found
+        yield from families
 
 
-def _judged(session: "Session") -> Iterator[Any]:
+def _judgement(session: "Session") -> Iterator[Any]:
     from prometheus_client.core import GaugeMetricFamily
 
     newest = queries.newest(session)
     if newest is None:
         return
     devices = GaugeMetricFamily(
-        "tcuq_fleet_devices", "Devices by what the last judgement said", labels=["state"]
+        "tcuq_fleet_devices", "Devices by their state in the last judgement", labels=["state"]
     )
     devices.add_metric(["all"], newest.devices)
     devices.add_metric(["silent"], newest.silent)
@@ -91,22 +91,22 @@ def _judged(session: "Session") -> Iterator[Any]:
     )
     yield GaugeMetricFamily(
         "tcuq_fleet_drifted_groups",
-        "Groups that drift as a whole, and are not explained by another",
-        value=queries.named(session, newest.judgement),
+        "Groups that drift as a whole and are not explained by another group",
+        value=queries.named_groups(session, newest.judgement),
     )
-    standing = GaugeMetricFamily("tcuq_fleet_alarms", "Alarms that stand", labels=["kind", "state"])
-    counts = {(row.kind, row.state): row.alarms for row in queries.standing(session)}
+    alarms = GaugeMetricFamily("tcuq_fleet_alarms", "Active alarms", labels=["kind", "state"])
+    counts = {(row.kind, row.state): row.alarms for row in queries.alarm_counts(session)}
     for kind in ("device", "group", "silent"):
         for state in ("open", "escalated"):
-            standing.add_metric([kind, state], counts.get((kind, state), 0))
-    yield standing
+            alarms.add_metric([kind, state], counts.get((kind, state), 0))
+    yield alarms
 
 
 def _hour(session: "Session") -> Iterator[Any]:
     from prometheus_client.core import GaugeMetricFamily
 
-    whole = queries.hours(session, EVERYBODY, 2)[:-1][-1:]
-    for name, what in (
+    whole = queries.hours(session, ALL_DEVICES, 2)[:-1][-1:]
+    for name, help_text in (
         ("records", "Records stored"),
         ("steps", "Steps that devices counted"),
         ("abstained", "Steps abstained"),
@@ -115,19 +115,20 @@ def _hour(session: "Session") -> Iterator[Any]:
     ):
         yield GaugeMetricFamily(
             f"tcuq_fleet_hour_{name}",
-            f"{what} in the last whole hour",
+            f"{help_text} in the last whole hour",
             value=sum(getattr(hour, name) for hour in whole),
         )
 
 
-def _letters(session: "Session") -> Iterator[Any]:
+def _dead_letters(session: "Session") -> Iterator[Any]:
     from prometheus_client.core import GaugeMetricFamily
 
-    letters = GaugeMetricFamily(
-        "tcuq_fleet_hour_dead_letters", "Letters refused in the last hour", labels=["reason"]
+    family = GaugeMetricFamily(
+        "tcuq_fleet_hour_dead_letters", "Dead letters in the last hour", labels=["reason"]
     )
-    found = {r.reason: r.letters for r in session.rows(_Letters, "letters", _LETTERS, {})}
+    rows = session.rows(_DeadLetterCount, "dead_letters", _DEAD_LETTERS, {})
+    counts = {row.reason: row.dead_letters for row in rows}
     for reason in Reason:
         if reason != Reason.FINE:
-            letters.add_metric([reason.name.lower()], found.get(int(reason), 0))
-    yield letters
+            family.add_metric([reason.name.lower()], counts.get(int(reason), 0))
+    yield family

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages: fleet, group, device, suspects, alarms; each a template over a few queries."""
+"""The pages fleet, group, device, suspects and alarms: each fills a template from a few queries."""
 
 import hashlib
 import re
@@ -14,41 +14,40 @@ from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.templating import Jinja2Templates
 
-from tcuq.fleet.serve import charts, levels, queries, sentences
+from tcuq.fleet.serve import charts, levels, queries, wording
 from tcuq.fleet.serve import device as devices
 from tcuq.fleet.serve.database import Session
-from tcuq.fleet.serve.identity import (
+from tcuq.fleet.serve.identifiers import (
+    ALL_DEVICES,
     DEVICE,
-    EVERYBODY,
     Group,
     device_number,
     device_text,
-    firmware_text,
-    profile_text,
 )
-from tcuq.fleet.serve.view import HOURS, Page, View, view
+from tcuq.fleet.serve.view import HOURS, Page, View, parse_view
+from tcuq.fleet.wire import firmware_name, profile_name
 from tcuq.version import __version__
 
 REFRESH_S = 30
 STATIC = (("tcuq.fleet.serve", "static"), ("tcuq._charts", "static"))  # packages and folders
-SHOWN = 10  # suspects and alarms on a page that is not their own
+SHOWN = 10  # suspects and alarms on other pages than their own
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
-Viewed = Annotated[View, Depends(view)]
+QueryView = Annotated[View, Depends(parse_view)]
 
 
-def session(request: Request) -> Iterator[Session]:
-    """A snapshot for one request."""
-    with request.app.state.reader.session() as opened:
-        yield opened
+def open_session(request: Request) -> Iterator[Session]:
+    """Open a database session for one request."""
+    with request.app.state.reader.session() as session:
+        yield session
 
 
-Open = Annotated[Session, Depends(session)]
+OpenSession = Annotated[Session, Depends(open_session)]
 
 
 @cache
 def templates() -> Jinja2Templates:
-    """The templates; what they are given is escaped, what they are not given is an error."""
+    """Load the templates; values are escaped, and a missing value is an error."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("tcuq.fleet.serve"),
         autoescape=True,
@@ -58,18 +57,18 @@ def templates() -> Jinja2Templates:
     )
     environment.filters |= {
         "device": device_text,
-        "firmware": firmware_text,
-        "profile": profile_text,
-        "short": sentences.short,
-        "ago": sentences.ago,
-        "bits": lambda q8: sentences.signed(q8 / sentences.BITS),
-        "signed": sentences.signed,
+        "firmware": firmware_name,
+        "profile": profile_name,
+        "short": wording.short,
+        "ago": wording.ago,
+        "bits": lambda q8: wording.signed(q8 / wording.UNITS_PER_BIT),
+        "signed": wording.signed,
         "utc": lambda when: f"{when.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
     }
     environment.globals |= {
-        "percent": sentences.percent,
-        "drifted": sentences.drifted,
-        "share": sentences.share,
+        "percent": wording.percent,
+        "drifted": wording.drifted,
+        "share": wording.share,
         "static": _static(),
         "version": __version__,
         "refresh_s": REFRESH_S,
@@ -81,7 +80,7 @@ def templates() -> Jinja2Templates:
 
 
 def _static() -> dict[str, str]:
-    """The address of each file, with its content's digest: browsers keep it until it changes."""
+    """Return each file's URL with its content's digest, so that browsers can cache it for ever."""
     return {
         file.name: f"/static/{file.name}?v={hashlib.sha256(file.read_bytes()).hexdigest()[:12]}"
         for package, folder in STATIC
@@ -89,10 +88,10 @@ def _static() -> dict[str, str]:
     }
 
 
-def _page(request: Request, name: str, seen: View, status: int = 200, **more: Any) -> Response:  # noqa: ANN401
+def _page(request: Request, name: str, view: View, status: int = 200, **more: Any) -> Response:  # noqa: ANN401
     context = {
-        "view": seen,
-        "link": seen.link,
+        "view": view,
+        "link": view.link,
         "now": datetime.now(UTC),
         "user": getattr(request.state, "user", None),
         "path": request.url.path,
@@ -102,158 +101,165 @@ def _page(request: Request, name: str, seen: View, status: int = 200, **more: An
 
 
 def error(request: Request, status: int, text: str) -> Response:
-    """A page that says what went wrong and what to do."""
+    """Return a page that says what went wrong and what to do."""
     return _page(request, "error.html", View(), status, code=status, text=text)
 
 
 class Overview:
-    """What the fleet's and a group's page share, asked for once."""
+    """What the pages of the fleet and of a group share, queried once."""
 
-    def __init__(self, session: Session, seen: View) -> None:
-        self.session, self.seen = session, seen
-        self.judgements = queries.judgements(session, seen.hours)
+    def __init__(self, session: Session, view: View) -> None:
+        self.session, self.view = session, view
+        self.judgements = queries.judgements(session, view.hours)
         self.judged = self.judgements[0] if self.judgements else None
-        self.hours = queries.hours(session, seen.group, seen.hours)
-        self.found = (
-            None if self.judged is None else levels.finding(session, self.judged, seen.level)
+        self.hours = queries.hours(session, view.group, view.hours)
+        self.finding = (
+            None if self.judged is None else levels.finding_at(session, self.judged, view.level)
         )
 
-    def context(self, tally: levels.Ranked | None) -> dict[str, Any]:
-        """For the template; figures come from the group's tally."""
+    def context(self, ranked: levels.RankedGroup | None) -> dict[str, Any]:
+        """Return the template's values; `ranked` holds the group's figures."""
         now = datetime.now(UTC)
-        rows, count = self.hours, self.seen.hours
+        rows, count = self.hours, self.view.hours
         whole = [row for row in rows if (now - row.hour).total_seconds() >= charts.HOUR_S]
-        drawn = {
+        hour_charts = {
             "records": charts.records(rows, count, now),
             "shares": charts.shares(rows, count, now),
             "device_alarms": charts.device_alarms(rows, count, now),
         }
-        more: dict[str, Any] = {"choices": [], "steps": [], "suspects": [], "meaning": "", "cut": 0}
-        if self.judged is not None and self.found is not None:
-            more["choices"] = queries.choices(self.session, self.judged.judgement)
-            more["steps"] = levels.steps(self.session, self.judged, self.found)
+        more: dict[str, Any] = {
+            "choices": [], "findings": [], "suspects": [], "meaning": "", "truncated_to": 0
+        }  # fmt: skip
+        if self.judged is not None and self.finding is not None:
+            more["choices"] = queries.single_groups(self.session, self.judged.judgement)
+            more["findings"] = levels.findings(self.session, self.judged, self.finding)
             more["suspects"] = self.suspects(1, SHOWN)
-            more["cut"] = levels.cut(self.session, self.judged, self.found)
-            more["meaning"] = sentences.level_meaning(self.found.discovered, self.found.level)
+            more["truncated_to"] = levels.truncated_to(self.session, self.judged, self.finding)
+            more["meaning"] = wording.level_meaning(self.finding.discovered, self.finding.level)
         return {
-            "judged": self.judged, "found": self.found, "tally": tally, "rows": rows,
-            "last": whole[-1] if whole else None, "charts": drawn, **more,
+            "judged": self.judged, "finding": self.finding, "ranked": ranked, "rows": rows,
+            "last": whole[-1] if whole else None, "charts": hour_charts, **more,
         }  # fmt: skip
 
     def suspects(self, page: int, limit: int) -> list[queries.Suspect]:
-        """Discovered devices of the group."""
-        if self.judged is None or self.found is None or self.found.cutoff_q8 is None:
+        """Return discovered devices of the group."""
+        if self.judged is None or self.finding is None or self.finding.cutoff_q8 is None:
             return []
-        number, cutoff = self.judged.judgement, self.found.cutoff_q8
+        number, cutoff = self.judged.judgement, self.finding.cutoff_q8
         return queries.suspects(
-            self.session, number, cutoff, self.seen.group, page=page, limit=limit
+            self.session, number, cutoff, self.view.group, page=page, limit=limit
         )
 
-    def ranked(self, group: Group) -> levels.Ranked | None:
-        """The group's own figures."""
-        if self.judged is None or self.found is None:
+    def ranked(self, group: Group) -> levels.RankedGroup | None:
+        """Return the group's own figures."""
+        if self.judged is None or self.finding is None:
             return None
-        found = queries.tally(self.session, self.judged.judgement, group)
-        if found is None:
+        row = queries.judged_group(self.session, self.judged.judgement, group)
+        if row is None:
             return None
-        return levels.counted(self.session, self.judged, self.found, [found])[0]
+        return levels.count_discoveries(self.session, self.judged, self.finding, [row])[0]
 
 
 @router.get("/")
-def fleet(request: Request, session: Open, seen: Viewed) -> Response:
-    """Health at a glance; a filter in the address is a group."""
-    if seen.group.parts:
-        return RedirectResponse(seen.link("/group"), 303)
-    known = Overview(session, seen)
-    whole, groups, drawn = None, [], {}
-    if known.judged is not None and known.found is not None:
-        judged = known.judged
-        fleetwide = queries.Tally(
+def fleet(request: Request, session: OpenSession, view: QueryView) -> Response:
+    """Return the fleet's page; a filter in the URL redirects to the group's page."""
+    if view.group.parts:
+        return RedirectResponse(view.link("/group"), 303)
+    overview = Overview(session, view)
+    whole, groups, fleet_charts = None, [], {}
+    if overview.judged is not None and overview.finding is not None:
+        judged = overview.judged
+        row = queries.GroupRow(
             None, None, None, judged.devices, judged.silent, judged.judgeable, judged.discovered,
             None, drifted=False, named=False,
         )  # fmt: skip
-        whole = levels.Ranked(fleetwide, known.found.discovered)
-        groups = levels.drifting(session, judged, known.found)
-        drawn = {"discoveries": charts.discoveries(known.judgements)}
-    context = known.context(whole)
-    context["charts"] |= drawn
+        whole = levels.RankedGroup(row, overview.finding.discovered)
+        groups = levels.drifting(session, judged, overview.finding)
+        fleet_charts = {"discoveries": charts.discoveries(overview.judgements)}
+    context = overview.context(whole)
+    context["charts"] |= fleet_charts
     return _page(
-        request, "fleet.html", seen, groups=groups, standing=queries.standing(session),
+        request, "fleet.html", view, groups=groups, alarm_counts=queries.alarm_counts(session),
         alarms=queries.alarms(session, None, 1, SHOWN), **context,
     )  # fmt: skip
 
 
 @router.get("/group")
-def group(request: Request, session: Open, seen: Viewed) -> Response:
-    """Devices of a profile, firmware, site, or several of these."""
-    if not seen.group.parts:
-        return RedirectResponse(seen.link("/"), 303)
-    known = Overview(session, seen)
-    own = known.ranked(seen.group)
-    if own is None and not known.hours:
-        raise HTTPException(404, f"There is no device of {str(seen.group).lower()}.")
-    parts = []
-    if known.judged is not None and known.found is not None and len(seen.group.parts) < 3:
-        cohorts = queries.inside(session, known.judged.judgement, seen.group)
-        parts = levels.counted(session, known.judged, known.found, cohorts)
+def group(request: Request, session: OpenSession, view: QueryView) -> Response:
+    """Return the page of a profile, a firmware, a site, or several of these."""
+    if not view.group.parts:
+        return RedirectResponse(view.link("/"), 303)
+    overview = Overview(session, view)
+    ranked = overview.ranked(view.group)
+    if ranked is None and not overview.hours:
+        raise HTTPException(404, f"There is no device of {str(view.group).lower()}.")
+    cohorts = []
+    judged, finding = overview.judged, overview.finding
+    if judged is not None and finding is not None and len(view.group.parts) < 3:
+        rows = queries.cohorts(session, judged.judgement, view.group)
+        cohorts = levels.count_discoveries(session, judged, finding, rows)
     return _page(
-        request, "group.html", seen, cohorts=parts,
-        alarms=queries.alarms_of_group(session, seen.group), **known.context(own),
+        request, "group.html", view, cohorts=cohorts,
+        alarms=queries.alarms_of_group(session, view.group), **overview.context(ranked),
     )  # fmt: skip
 
 
 @router.get("/suspects")
-def suspects(request: Request, session: Open, seen: Viewed, page: Page = 1) -> Response:
-    """Discovered devices, those with the most evidence first."""
-    known = Overview(session, seen)
-    rows = known.suspects(page, queries.PAGE + 1)
-    context = known.context(None) | {"suspects": rows[: queries.PAGE]}
+def suspects(request: Request, session: OpenSession, view: QueryView, page: Page = 1) -> Response:
+    """Return the list of discovered devices, those with the most evidence first."""
+    overview = Overview(session, view)
+    rows = overview.suspects(page, queries.PAGE + 1)
+    context = overview.context(None) | {"suspects": rows[: queries.PAGE]}
     more = len(rows) > queries.PAGE and page < queries.MAX_PAGE
-    return _page(request, "suspects.html", seen, page=page, more=more, **context)
+    return _page(request, "suspects.html", view, page=page, more=more, **context)
 
 
 @router.get("/alarms")
 def alarms(
     request: Request,
-    session: Open,
-    seen: Viewed,
+    session: OpenSession,
+    view: QueryView,
     kind: Annotated[Literal["", "device", "group", "silent"], Query()] = "",
     page: Page = 1,
 ) -> Response:
-    """Alarms that stand."""
+    """Return the list of active alarms."""
     rows = queries.alarms(session, kind or None, page, queries.PAGE)
     return _page(
-        request, "alarms.html", seen, alarms=rows, kind=kind, page=page,
-        standing=queries.standing(session),
+        request, "alarms.html", view, alarms=rows, kind=kind, page=page,
+        alarm_counts=queries.alarm_counts(session),
         more=len(rows) == queries.PAGE and page < queries.MAX_PAGE,
     )  # fmt: skip
 
 
 @router.get("/device/{device}")
 def device(
-    request: Request, session: Open, seen: Viewed, device: Annotated[str, Path(pattern=DEVICE)]
+    request: Request,
+    session: OpenSession,
+    view: QueryView,
+    device: Annotated[str, Path(pattern=DEVICE)],
 ) -> Response:
-    """One device: what it is, what it did, what its evidence means."""
+    """Return a device's page: its state, its epochs and what its evidence means."""
     judged = queries.newest(session)
     state = devices.state(session, device_number(device), judged.judgement if judged else None)
     if state is None:
         raise HTTPException(404, f"No record of device {device} was stored.")
-    found = None if judged is None else levels.finding(session, judged, seen.level)
-    cutoff, level = (None, None) if found is None else (found.cutoff_q8, found.level)
+    finding = None if judged is None else levels.finding_at(session, judged, view.level)
+    cutoff, level = (None, None) if finding is None else (finding.cutoff_q8, finding.level)
     epochs = devices.history(session, state)
     meaning = ""
     if state.closed_epoch < 0:
         meaning = (
             "It has not finished an epoch with this firmware: nothing can be said of drift yet."
         )
-    elif judged is not None and found is not None:
-        meaning = sentences.evidence(
-            state.closed_evidence_q8, cutoff, judged.judgeable, found.level
+    elif judged is not None and finding is not None:
+        meaning = wording.evidence(
+            state.closed_evidence_q8, cutoff, judged.judgeable, finding.level
         )
     return _page(
-        request, "device.html", seen, state=state, epochs=epochs, found=found, judged=judged,
+        request, "device.html", view, state=state, epochs=epochs, finding=finding, judged=judged,
         meaning=meaning, alarms=queries.alarms_of_device(session, state.device),
-        steps=[] if judged is None or found is None else levels.steps(session, judged, found),
+        findings=[] if judged is None or finding is None
+        else levels.findings(session, judged, finding),
         discovered=state.is_discovered(cutoff),
         charts={
             "evidence": charts.evidence(epochs, cutoff, level),
@@ -264,9 +270,9 @@ def device(
 
 
 @router.get("/search")
-def search(seen: Viewed, q: Annotated[str, Query(max_length=64)] = "") -> Response:
-    """To a device by its id, however it was copied."""
-    asked = re.sub(r"[\s:_-]|^0x", "", q.strip().lower())
-    if not re.fullmatch("[0-9a-f]{16}", asked):
+def search(view: QueryView, q: Annotated[str, Query(max_length=64)] = "") -> Response:
+    """Redirect to a device's page by its id in any usual notation."""
+    device = re.sub(r"[\s:_-]|^0x", "", q.strip().lower())
+    if not re.fullmatch("[0-9a-f]{16}", device):
         raise HTTPException(404, "A device is named by 16 digits of 0-9 and a-f.")
-    return RedirectResponse(seen.link(f"/device/{asked}", EVERYBODY), 303)
+    return RedirectResponse(view.link(f"/device/{device}", ALL_DEVICES), 303)

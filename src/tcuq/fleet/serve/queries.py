@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the dashboard asks: roll-ups, and single devices by their key; never the whole fleet."""
+"""Queries of the dashboard: roll-ups, and single devices by their key; never the whole fleet."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcuq.fleet.serve.database import Session
-from tcuq.fleet.serve.identity import Group
+from tcuq.fleet.serve.identifiers import Group
 
-PAGE = 50  # rows of a list
+PAGE = 50  # rows per page of a list
 MAX_PAGE = 200
-CHOICES = 500  # of a filter
-JUDGEMENTS = 30  # of a chart, at least
+MAX_CHOICES = 500  # in a filter
+MIN_JUDGEMENTS = 30  # in a chart
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """What was found, and when."""
+class JudgementRow:
+    """A row of the table `judgements`."""
 
     judgement: int
     judged: datetime
@@ -32,10 +32,10 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
-    """A group as the judge saw it; evidence is None of a group that was not judged as one.
+class GroupRow:
+    """A judged group; evidence is None for a group that was not judged as one.
 
-    A group that drifted is named if not another's devices explain it.
+    A drifted group is named unless another group's devices explain it.
     """
 
     profile: int | None
@@ -51,13 +51,13 @@ class Tally:
 
     @property
     def group(self) -> Group:
-        """Its name."""
+        """The group's identifiers."""
         return Group.of(self.profile, self.firmware, self.site)
 
 
 @dataclass(frozen=True, slots=True)
 class Hour:
-    """What cohorts did in an hour."""
+    """Sums over the records stored in one hour; the last hour is not whole."""
 
     hour: datetime
     records: int
@@ -69,7 +69,7 @@ class Hour:
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A device with much evidence."""
+    """A device on the judge's list of suspects."""
 
     device: int
     profile: int
@@ -79,8 +79,8 @@ class Suspect:
 
 
 @dataclass(frozen=True, slots=True)
-class Alarm:
-    """A standing or closed alarm."""
+class AlarmRow:
+    """A row of the table `alarms`, active or closed."""
 
     alarm: int
     kind: str
@@ -91,18 +91,18 @@ class Alarm:
     site: str | None
     opened: datetime
     changed: datetime
-    seen: int
+    raised_epochs: int
     evidence: float
 
     @property
     def group(self) -> Group:
-        """Of a group's alarm: which."""
+        """The group of a group's alarm."""
         return Group.of(self.profile, self.firmware, self.site)
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """How many alarms of a kind stand."""
+class AlarmCount:
+    """How many alarms of a kind and a state are active."""
 
     kind: str
     state: str
@@ -110,24 +110,29 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class _Counts:
+class _EvidenceCounts:
     evidence_q8: list[int]
     devices: list[int]
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
+class _GroupCount:
     groups: int
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _DiscoveredRow:
     profile: int | None
     firmware: int | None
     site: str | None
     devices: int
 
 
+_IN_GROUP: LiteralString = """
+    AND (%(profile)s::integer IS NULL OR profile = %(profile)s)
+    AND (%(firmware)s::integer IS NULL OR firmware = %(firmware)s)
+    AND (%(site)s::text IS NULL OR sites.name = %(site)s)
+"""
 _JUDGEMENTS: LiteralString = """
 SELECT judgement, judged, level, devices, silent, judgeable, discovered, cutoff_q8
 FROM judgements ORDER BY judgement DESC LIMIT %(limit)s
@@ -137,21 +142,22 @@ SELECT coalesce(array_agg(evidence_q8 ORDER BY evidence_q8), '{}') AS evidence_q
     coalesce(array_agg(devices ORDER BY evidence_q8), '{}') AS devices
 FROM evidence WHERE judgement = %(judgement)s
 """
-_TALLY: LiteralString = """
+_GROUPS: LiteralString = """
 SELECT profile, firmware, sites.name AS site, devices, silent, judgeable, discovered, evidence,
     drifted, named
 FROM groups LEFT JOIN sites USING (site) WHERE judgement = %(judgement)s
 """
-# A group that is judged as one, or the sum over the cohorts in it.
-_EXACT: LiteralString = (
-    _TALLY
+# A group that was judged as one, and one that is summed over its cohorts.
+_JUDGED_GROUP: LiteralString = (
+    _GROUPS
     + """
     AND profile IS NOT DISTINCT FROM %(profile)s::integer
     AND firmware IS NOT DISTINCT FROM %(firmware)s::integer
     AND sites.name IS NOT DISTINCT FROM %(site)s::text
 """
 )
-_SUM: LiteralString = """
+_SUMMED_GROUP: LiteralString = (
+    """
 SELECT %(profile)s::integer AS profile, %(firmware)s::integer AS firmware, %(site)s::text AS site,
     coalesce(sum(devices), 0)::bigint AS devices, coalesce(sum(silent), 0)::bigint AS silent,
     coalesce(sum(judgeable), 0)::bigint AS judgeable,
@@ -159,45 +165,40 @@ SELECT %(profile)s::integer AS profile, %(firmware)s::integer AS firmware, %(sit
     NULL::double precision AS evidence, false AS drifted, false AS named
 FROM groups JOIN sites USING (site)
 WHERE judgement = %(judgement)s AND profile IS NOT NULL AND firmware IS NOT NULL
-    AND (%(profile)s::integer IS NULL OR profile = %(profile)s)
-    AND (%(firmware)s::integer IS NULL OR firmware = %(firmware)s)
-    AND (%(site)s::text IS NULL OR sites.name = %(site)s)
 """
-_SINGLE: LiteralString = (
-    _TALLY
+    + _IN_GROUP
+)
+_SINGLE_GROUPS: LiteralString = (
+    _GROUPS
     + " AND num_nonnulls(profile, firmware, groups.site) = 1"
     + " ORDER BY named DESC, drifted DESC, groups.devices DESC LIMIT %(limit)s"
 )
-_INSIDE: LiteralString = (
-    _TALLY
-    + """
-    AND num_nonnulls(profile, firmware, groups.site) = 3
-    AND (%(profile)s::integer IS NULL OR profile = %(profile)s)
-    AND (%(firmware)s::integer IS NULL OR firmware = %(firmware)s)
-    AND (%(site)s::text IS NULL OR sites.name = %(site)s)
-    ORDER BY named DESC, drifted DESC, evidence DESC LIMIT %(limit)s
-"""
+_COHORTS: LiteralString = (
+    _GROUPS
+    + " AND num_nonnulls(profile, firmware, groups.site) = 3"
+    + _IN_GROUP
+    + " ORDER BY named DESC, drifted DESC, evidence DESC LIMIT %(limit)s"
 )
-_NAMED: LiteralString = """
+_NAMED_GROUPS: LiteralString = """
 SELECT count(*) AS groups FROM groups WHERE judgement = %(judgement)s AND named
 """
 _DISCOVERED: LiteralString = """
-SELECT profile, firmware, (SELECT name FROM sites WHERE sites.site = found.site) AS site, devices
+SELECT profile, firmware, (SELECT name FROM sites WHERE sites.site = suspect.site) AS site, devices
 FROM (
     SELECT profile, firmware, site, count(*) AS devices FROM suspects
     WHERE judgement = %(judgement)s AND evidence_q8 >= %(cutoff_q8)s
     GROUP BY GROUPING SETS ((profile), (firmware), (site), (profile, firmware, site))
-) AS found
+) AS suspect
 """
-_SUSPECTS: LiteralString = """
+_SUSPECTS: LiteralString = (
+    """
 SELECT device, profile, firmware, sites.name AS site, evidence_q8
 FROM suspects JOIN sites USING (site)
 WHERE judgement = %(judgement)s AND evidence_q8 >= %(cutoff_q8)s
-    AND (%(profile)s::integer IS NULL OR profile = %(profile)s)
-    AND (%(firmware)s::integer IS NULL OR firmware = %(firmware)s)
-    AND (%(site)s::text IS NULL OR sites.name = %(site)s)
-ORDER BY evidence_q8 DESC, device LIMIT %(limit)s OFFSET %(offset)s
 """
+    + _IN_GROUP
+    + "ORDER BY evidence_q8 DESC, device LIMIT %(limit)s OFFSET %(offset)s"
+)
 _HOURS: LiteralString = """
 SELECT hour, sum(records)::bigint AS records, sum(steps)::bigint AS steps,
     sum(abstained)::bigint AS abstained, sum(denied)::bigint AS denied,
@@ -211,10 +212,10 @@ GROUP BY hour ORDER BY hour
 """
 _ALARMS: LiteralString = """
 SELECT alarm, kind::text, state::text, device, profile, firmware, sites.name AS site, opened,
-    changed, seen, evidence
+    changed, raised_epochs, evidence
 FROM alarms LEFT JOIN sites USING (site)
 """
-_STANDING_ALARMS: LiteralString = (
+_ACTIVE_ALARMS: LiteralString = (
     _ALARMS
     + """
 WHERE state <> 'closed' AND (%(kind)s::text IS NULL OR alarms.kind = %(kind)s::alarm_kind)
@@ -234,80 +235,81 @@ WHERE state <> 'closed' AND kind = 'group'
     AND sites.name IS NOT DISTINCT FROM %(site)s::text
 """
 )
-_STANDING: LiteralString = """
+_ALARM_COUNTS: LiteralString = """
 SELECT kind::text, state::text, count(*) AS alarms FROM alarms WHERE state <> 'closed'
 GROUP BY kind, state ORDER BY kind, state
 """
 
 
-def newest(session: Session) -> Judgement | None:
-    """The last judgement, if there was one."""
-    return session.row(Judgement, "newest", _JUDGEMENTS, {"limit": 1})
+def newest(session: Session) -> JudgementRow | None:
+    """Return the last judgement, or None before the first."""
+    return session.row(JudgementRow, "newest", _JUDGEMENTS, {"limit": 1})
 
 
-def judgements(session: Session, hours: int) -> list[Judgement]:
-    """The last ones, the newest first: as many as hours, for a fleet judged every hour."""
-    values = {"limit": max(hours, JUDGEMENTS)}
-    return session.rows(Judgement, "judgements", _JUDGEMENTS, values)
+def judgements(session: Session, hours: int) -> list[JudgementRow]:
+    """Return the last judgements, the newest first: one per hour, for a fleet judged hourly."""
+    values = {"limit": max(hours, MIN_JUDGEMENTS)}
+    return session.rows(JudgementRow, "judgements", _JUDGEMENTS, values)
 
 
 def evidence(session: Session, judgement: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Evidence above 0 bits, ascending in 1/256 bit, and how many devices have each."""
+    """Return evidence above 0 in 1/256 bit, ascending, and the number of devices with each."""
 
-    def ask() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        (row,) = session.rows(_Counts, "evidence", _EVIDENCE, {"judgement": judgement})
+    def query() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        (row,) = session.rows(_EvidenceCounts, "evidence", _EVIDENCE, {"judgement": judgement})
         return np.array(row.evidence_q8, np.int64), np.array(row.devices, np.int64)
 
-    return session.kept(("evidence", judgement), ask)
+    return session.cached(("evidence", judgement), query)
 
 
-def tally(session: Session, judgement: int, group: Group) -> Tally | None:
-    """A group as it was judged; of two names, the sum over its cohorts."""
+def judged_group(session: Session, judgement: int, group: Group) -> GroupRow | None:
+    """Return a judged group; for a group of two identifiers, the sum over its cohorts."""
     values = {"judgement": judgement, **group.numbers}
     if len(group.parts) == 2:
-        summed = session.row(Tally, "tally", _SUM, values)
-        return summed if summed is not None and summed.devices else None
-    return session.row(Tally, "tally", _EXACT, values)
+        row = session.row(GroupRow, "group", _SUMMED_GROUP, values)
+        return row if row is not None and row.devices else None
+    return session.row(GroupRow, "group", _JUDGED_GROUP, values)
 
 
-def choices(session: Session, judgement: int) -> list[Tally]:
-    """Profiles, firmware and sites, each alone: those that drifted, then the largest, first."""
-    values = {"judgement": judgement, "limit": CHOICES}
-    return session.kept(
-        ("choices", judgement), lambda: session.rows(Tally, "choices", _SINGLE, values)
+def single_groups(session: Session, judgement: int) -> list[GroupRow]:
+    """Return groups by one identifier: named ones first, then drifted ones, then the largest."""
+    values = {"judgement": judgement, "limit": MAX_CHOICES}
+    return session.cached(
+        ("single_groups", judgement),
+        lambda: session.rows(GroupRow, "single_groups", _SINGLE_GROUPS, values),
     )
 
 
-def named(session: Session, judgement: int) -> int:
-    """How many groups account for what drifts."""
-    row = session.row(_Named, "named", _NAMED, {"judgement": judgement})
+def named_groups(session: Session, judgement: int) -> int:
+    """Return how many groups are named."""
+    row = session.row(_GroupCount, "named_groups", _NAMED_GROUPS, {"judgement": judgement})
     return 0 if row is None else row.groups
 
 
-def inside(session: Session, judgement: int, group: Group, limit: int = 10) -> list[Tally]:
-    """The cohorts within a group, by evidence."""
+def cohorts(session: Session, judgement: int, group: Group, limit: int = 10) -> list[GroupRow]:
+    """Return the cohorts within a group, ranked by evidence."""
     values = {"judgement": judgement, "limit": limit, **group.numbers}
-    return session.kept(
-        ("inside", judgement, group, limit),
-        lambda: session.rows(Tally, "inside", _INSIDE, values),
+    return session.cached(
+        ("cohorts", judgement, group, limit),
+        lambda: session.rows(GroupRow, "cohorts", _COHORTS, values),
     )
 
 
-def discovered(session: Session, judgement: int, cutoff_q8: int) -> dict[Group, int]:
-    """How many devices of each group have at least so much evidence."""
+def discovered_by_group(session: Session, judgement: int, cutoff_q8: int) -> dict[Group, int]:
+    """Return how many suspects of each group have at least this evidence."""
 
-    def ask() -> dict[Group, int]:
+    def query() -> dict[Group, int]:
         values = {"judgement": judgement, "cutoff_q8": cutoff_q8}
-        rows = session.rows(_Found, "discovered", _DISCOVERED, values)
+        rows = session.rows(_DiscoveredRow, "discovered", _DISCOVERED, values)
         return {Group.of(row.profile, row.firmware, row.site): row.devices for row in rows}
 
-    return session.kept(("discovered", judgement, cutoff_q8), ask)
+    return session.cached(("discovered", judgement, cutoff_q8), query)
 
 
 def suspects(
     session: Session, judgement: int, cutoff_q8: int, group: Group, *, page: int, limit: int = PAGE
 ) -> list[Suspect]:
-    """Devices with at least so much evidence, the most first."""
+    """Return suspects with at least this evidence, those with the most first."""
     values = {
         "judgement": judgement,
         "cutoff_q8": cutoff_q8,
@@ -319,27 +321,27 @@ def suspects(
 
 
 def hours(session: Session, group: Group, count: int) -> list[Hour]:
-    """The last hours, the present one too, which is not whole."""
+    """Return the last hours, including the current one."""
     return session.rows(Hour, "hours", _HOURS, {"hours": count, **group.numbers})
 
 
-def standing(session: Session) -> list[Standing]:
-    """Counts of alarms that stand."""
-    return session.rows(Standing, "standing", _STANDING, {})
+def alarm_counts(session: Session) -> list[AlarmCount]:
+    """Return the number of active alarms by kind and state."""
+    return session.rows(AlarmCount, "alarm_counts", _ALARM_COUNTS, {})
 
 
-def alarms(session: Session, kind: str | None, page: int, limit: int = PAGE) -> list[Alarm]:
-    """Alarms that stand, groups' and escalated ones first."""
+def alarms(session: Session, kind: str | None, page: int, limit: int = PAGE) -> list[AlarmRow]:
+    """Return active alarms, groups' and escalated ones first."""
     values = {"kind": kind, "limit": limit, "offset": (page - 1) * limit}
-    return session.rows(Alarm, "alarms", _STANDING_ALARMS, values)
+    return session.rows(AlarmRow, "alarms", _ACTIVE_ALARMS, values)
 
 
-def alarms_of_device(session: Session, device: int) -> list[Alarm]:
-    """A device's, the newest first."""
+def alarms_of_device(session: Session, device: int) -> list[AlarmRow]:
+    """Return a device's alarms, the newest first."""
     values = {"device": device, "limit": 20}
-    return session.rows(Alarm, "alarms_of_device", _DEVICE_ALARMS, values)
+    return session.rows(AlarmRow, "alarms_of_device", _DEVICE_ALARMS, values)
 
 
-def alarms_of_group(session: Session, group: Group) -> list[Alarm]:
-    """That stand for exactly this group."""
-    return session.rows(Alarm, "alarms_of_group", _GROUP_ALARMS, group.numbers)
+def alarms_of_group(session: Session, group: Group) -> list[AlarmRow]:
+    """Return the active alarms of exactly this group."""
+    return session.rows(AlarmRow, "alarms_of_group", _GROUP_ALARMS, group.numbers)

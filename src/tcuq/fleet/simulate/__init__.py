@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulate: devices that never were, with the firmware's own code."""
+"""Simulate: simulated devices that run the real firmware code and send through a broker."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated devices: who they are by a plan and a seed; what they send is the device's own C.
+"""Simulated devices: a plan and a seed define them; the real firmware code makes their records.
 
-Risks and block sums are drawn (`src/simulator/law.c`); threshold, budget, alarm, telemetry, record
-and uplink are the code that is flashed.
+Risks and block sums are random (`src/simulator/null_distribution.c`); threshold, budget, alarm,
+telemetry, record and uplink are the C code that runs on a device.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from tcuq.telemetry import COUNTERS, PLAIN
 
 RECORD_BYTES = PLAIN.itemsize
 HOUR_S = 3600
-NEVER = 2**32 - 1  # the hour in which a device that never drifts does
+NEVER = 2**32 - 1  # first hour of drift in a device that never drifts
 PROFILES = (0x5EED0001, 0x5EED0002)
 MAX_DEVICES = 50_000_000
 MAX_WAIT_S = 65535
@@ -25,29 +25,29 @@ MAX_WAIT_S = 65535
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a simulated fleet is and does.
+    """A simulated fleet: its devices, their drift, reboots and uplinks.
 
     Parameters
     ----------
     devices, hours
-        How many, and how many records each makes: one an hour.
+        Number of devices, and of hours; each device makes one record per hour.
     drift, drift_firmware, drift_from
-        The share of devices that drift, or the firmware all of whose devices do; from which hour.
+        Share of devices that drift, or a firmware whose devices all drift; first hour of drift.
     reboot
-        The chance that a device restarts, each hour.
+        Probability that a device reboots, per hour.
     seed
-        Everything follows from it but the network.
+        Determines everything except the network.
     steps, block
-        Steps an hour, and steps between two bets of the alarm.
+        Steps per hour, and steps between two bets of the alarm.
     records_per_epoch
         Hours in an epoch.
     sharing
-        The chance that a cohort's draw replaces a device's own, each block: how devices depend on
-        each other. Each alone keeps its law.
+        Probability, per block, that a cohort's draw replaces a device's own. It makes devices
+        dependent; the distribution of each device stays the same.
     sites, firmware
-        Sites, and shares of firmware versions.
+        Number of sites, and shares of firmware versions.
     slots, resend_s, longest_s
-        Records a device can keep; its first and its longest wait for an acknowledgement.
+        Records an uplink can hold; its first and its longest wait for an acknowledgement.
     """
 
     devices: int
@@ -68,46 +68,46 @@ class Plan:
     longest_s: int = 3600
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be simulated, by name."""
-        for name, most in (("devices", MAX_DEVICES), ("hours", 1_000_000), ("sites", 10_000),
+        """Refuse values out of bounds."""
+        for name, limit in (("devices", MAX_DEVICES), ("hours", 1_000_000), ("sites", 10_000),
                            ("steps", 10**6), ("block", 10**6), ("records_per_epoch", 10**6),
                            ("resend_s", self.longest_s), ("longest_s", MAX_WAIT_S)):  # fmt: skip
             value = getattr(self, name)
-            if not 1 <= value <= most:
-                raise InputError(f"{name} must lie in 1..{most}, got {value}")
+            if not 1 <= value <= limit:
+                raise InputError(f"{name} must lie in 1..{limit}, got {value}")
         for name in ("drift", "reboot", "sharing"):
             if not 0 <= getattr(self, name) <= 1:
                 raise InputError(f"{name} must lie in 0..1, got {getattr(self, name)}")
         if not 2 <= self.slots <= 255:
             raise InputError(f"slots must lie in 2..255, got {self.slots}")
-        named = [name for name, _ in self.firmware]
-        if self.drift_firmware is not None and self.drift_firmware not in named:
+        versions = [version for version, _ in self.firmware]
+        if self.drift_firmware is not None and self.drift_firmware not in versions:
             raise InputError(
-                f"drift_firmware must be one of {', '.join(named)}, got {self.drift_firmware!r}"
+                f"drift_firmware must be one of {', '.join(versions)}, got {self.drift_firmware!r}"
             )
 
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What the store must hold in the end, a row a device."""
+    """What the store must hold in the end, one row per device."""
 
-    counters: NDArray[np.uint64]  # steps, abstained, denied, exceeded, alarms, over all boots
+    counters: NDArray[np.uint64]  # sums over all boots, in the order of COUNTERS
     boot: NDArray[np.uint32]
     sequence: NDArray[np.uint32]
-    refused: NDArray[np.uint32]  # records that found no slot: never promised to anybody
+    refused: NDArray[np.uint32]  # records for which no slot was free; they are never sent
     waiting: NDArray[np.uint8]  # records not acknowledged yet
 
 
 class Devices:
-    """A simulated fleet; time passes as one says.
+    """A simulated fleet; the caller advances its clock.
 
     Examples
     --------
     >>> devices = Devices(Plan(devices=3, hours=1))
-    >>> whose, records = devices.advance(3599)
+    >>> senders, records = devices.advance(3599)
     >>> records.shape
     (3, 87)
-    >>> devices.stored(3599, acks_of(records))
+    >>> devices.acknowledge(3599, acks_of(records))
     0
     """
 
@@ -127,43 +127,46 @@ class Devices:
         self.drifts_from = np.full(count, NEVER, np.uint32)
         self.drifts_from[self._drifting(rng)] = plan.drift_from
         cohort = (self.site * np.uint32(len(codes)) + kind) * np.uint32(len(PROFILES)) + model
-        self._all = Simulator(
+        self._simulator = Simulator(
             self.device, self.profile, self.firmware, cohort, self.drifts_from, plan.seed % 2**64,
             plan.hours, plan.steps, plan.block, plan.records_per_epoch,
             min(round(plan.reboot * 2**32), NEVER), round(plan.sharing * 2**16), plan.slots,
             plan.resend_s, plan.longest_s,
         )  # fmt: skip
-        self._whose = np.empty(0, np.uint32)
+        self._senders = np.empty(0, np.uint32)
         self._records = np.empty((0, RECORD_BYTES), np.uint8)
 
     def advance(
-        self, now_s: int, most: int | None = None
+        self, now_s: int, limit: int | None = None
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-        """What is sent until now, at most `most` (default: a record a device): whose, and bytes.
+        """Run devices until now; return senders' indices and the bytes of their records.
 
-        The arrays are overwritten by the next call.
+        At most `limit` records are returned, by default one per device. The next call overwrites
+        the arrays.
         """
-        room = self.plan.devices if most is None else most
-        if len(self._whose) != room:
-            self._whose = np.empty(room, np.uint32)
-            self._records = np.empty((room, RECORD_BYTES), np.uint8)
-        sent = self._all.advance(now_s, self._whose, self._records)
-        return self._whose[:sent], self._records[:sent]
+        capacity = self.plan.devices if limit is None else limit
+        if len(self._senders) != capacity:
+            self._senders = np.empty(capacity, np.uint32)
+            self._records = np.empty((capacity, RECORD_BYTES), np.uint8)
+        sent = self._simulator.advance(now_s, self._senders, self._records)
+        return self._senders[:sent], self._records[:sent]
 
-    def stored(self, now_s: int, acks: NDArray[np.void]) -> int:
-        """Acknowledgements for whom they concern; how many were of nothing that was sent."""
-        return self._all.stored(now_s, np.ascontiguousarray(acks).view(np.uint8))
+    def acknowledge(self, now_s: int, acks: NDArray[np.void]) -> int:
+        """Pass acknowledgements to their devices; return how many match no sent record."""
+        return self._simulator.acknowledge(now_s, np.ascontiguousarray(acks).view(np.uint8))
 
     def truth(self) -> Truth:
-        """What all devices have recorded so far."""
+        """Return every device's counters, last record and uplink state so far."""
         count = self.plan.devices
         boot, sequence, refused = (np.empty(count, np.uint32) for _ in range(3))
-        told = Truth(
+        truth = Truth(
             np.empty((count, len(COUNTERS)), np.uint64),
             boot, sequence, refused, np.empty(count, np.uint8),
         )  # fmt: skip
-        self._all.truth(told.counters, told.boot, told.sequence, told.refused, told.waiting)
-        return told
+        self._simulator.truth(
+            truth.counters, truth.boot, truth.sequence, truth.refused, truth.waiting
+        )
+        return truth
 
     def _drifting(self, rng: np.random.Generator) -> NDArray[np.intp]:
         if self.plan.drift_firmware is not None:
@@ -173,12 +176,12 @@ class Devices:
 
 
 def acks_of(records: NDArray[np.uint8]) -> NDArray[np.void]:
-    """The acknowledgements of records that were all stored."""
+    """Return the acknowledgements of stored records."""
     acks = np.hstack([records[:, 2:10], records[:, 18:26]])
     return np.ascontiguousarray(acks).view(ACK).ravel()
 
 
 def _distinct(rng: np.random.Generator, count: int) -> NDArray[np.uint64]:
-    """Numbers of devices, each once: an odd multiple of a counter never meets itself."""
+    """Return distinct device ids: multiples of an odd number modulo 2^64 do not repeat."""
     start, odd = (int(value) for value in rng.integers(0, 2**64, 2, dtype=np.uint64))
     return np.uint64(start) + np.arange(count, dtype=np.uint64) * np.uint64(odd | 1)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled simulator of devices (src/simulator)."""
+"""The compiled device simulator (src/simulator)."""
 
 from importlib import import_module
 
-# By name, because no import checker sees a compiled module. Types are in simulator.pyi.
+# Imported by name, because import checkers do not see compiled modules; types are in simulator.pyi.
 Simulator = import_module("tcuq.fleet.simulate._simulator").Simulator

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Store: records into PostgreSQL, exactly once in effect."""
+"""Store: migrations, batches of records, and the tables in PostgreSQL."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A batch: checked records on their way to the store, each device at most once a round."""
+"""Batch: the newest record per device and boot, in rounds that hold each device at most once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from tcuq.telemetry import RECORD
 Array = NDArray[Any]
 
 _SMALL, _WHOLE, _BIG = ">i2", ">i4", ">i8"
-# The stage's columns in order, as PostgreSQL's binary COPY wants them: each after its length.
+# The stage table's columns in order; binary COPY writes each after its length.
 COLUMNS: tuple[tuple[str, str], ...] = (
     ("round", _SMALL),
     ("device", _BIG),
@@ -50,19 +50,19 @@ for _name in (*(name for name, _ in COLUMNS), "histogram"):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The newest record of each boot of each device, sorted; rounds count a device's boots."""
+    """The newest record of each boot of each device, sorted; a device's nth boot is in round n."""
 
     records: Array
     sites: NDArray[np.int32]
     rounds: NDArray[np.int16]
-    rows: NDArray[np.intp]  # of each record that was given: where its boot's newest is
+    rows: NDArray[np.intp]  # for each input record, the index of its boot's newest record
 
     @classmethod
     def of(cls, parts: Sequence[tuple[Array, int]]) -> "Batch":
-        """From records and the site they came from, in any order and as often as they come."""
+        """Build a batch from records and their sites, in any order and with repetitions."""
         if not parts:
-            nothing = np.empty(0, np.intp)
-            return cls(np.empty(0, RECORD), nothing.astype(np.int32), _turns(nothing), nothing)
+            empty = np.empty(0, np.intp)
+            return cls(np.empty(0, RECORD), empty.astype(np.int32), _rounds(empty), empty)
         records = np.concatenate([records for records, _ in parts])
         sites = np.repeat(
             np.array([site for _, site in parts], np.int32), [len(records) for records, _ in parts]
@@ -75,10 +75,10 @@ class Batch:
         newest = order[last]
         rows = np.empty(len(order), np.intp)
         rows[order] = np.cumsum(last) - last
-        return cls(records[newest], sites[newest], _turns(device[last]), rows)
+        return cls(records[newest], sites[newest], _rounds(device[last]), rows)
 
-    def copied(self) -> bytes:
-        """The rows as PostgreSQL's COPY BINARY reads them."""
+    def to_copy_binary(self) -> bytes:
+        """Encode the rows for PostgreSQL's COPY in binary format."""
         rows = np.full(len(self.records), _EMPTY_ROW, _ROW)
         rows["round"], rows["site"] = self.rounds, self.sites
         for name, kind in COLUMNS:
@@ -90,8 +90,8 @@ class Batch:
         return _HEAD + rows.tobytes() + _TAIL
 
 
-def _turns(sorted_devices: Array) -> NDArray[np.int16]:
-    """0 for a device's first row, 1 for its second, ..."""
+def _rounds(sorted_devices: Array) -> NDArray[np.int16]:
+    """Number each device's rows: 0 for its first, 1 for its second, ..."""
     first = np.ones(len(sorted_devices), np.bool_)
     first[1:] = sorted_devices[1:] != sorted_devices[:-1]
     at = np.arange(len(sorted_devices))

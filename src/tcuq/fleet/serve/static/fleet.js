@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page renews itself in place, says what a chart holds where one points, and copies its address.
+// Refreshes the page in place, shows a chart's tooltips, and copies the URL.
 "use strict";
 (() => {
   const root = document.documentElement, by = (id) => document.getElementById(id);
@@ -14,17 +14,17 @@
     const next = themes[(themes.indexOf(root.dataset.theme ?? "system") + 1) % themes.length];
     if (next === "system") delete root.dataset.theme;
     else root.dataset.theme = next;
-    try { localStorage.setItem("theme", next); } catch { /* kept for this page only */ }
+    try { localStorage.setItem("theme", next); } catch { /* the choice then lasts for this page only */ }
     nameTheme();
   });
 
-  // The address is the state: copying it shares the view.
+  // The URL holds the view: copying it shares the view.
   const share = by("share");
   share.hidden = false;
   share.addEventListener("click", async () => {
-    let said = "Copied";
-    try { await navigator.clipboard.writeText(location.href); } catch { said = "Copy the address above"; }
-    share.textContent = said;
+    let text = "Copied";
+    try { await navigator.clipboard.writeText(location.href); } catch { text = "Copy the address above"; }
+    share.textContent = text;
     setTimeout(() => { share.textContent = "Copy link"; }, 2000);
   });
 
@@ -50,7 +50,7 @@
     by("q").focus();
   });
 
-  // Change only what is different: scroll, focus, selection and half-typed filters stay.
+  // Change only what differs, so that scroll, focus, selection and half-typed filters stay.
   const renew = (old, now) => {
     if (old.nodeType !== now.nodeType || old.nodeName !== now.nodeName) {
       old.replaceWith(now);
@@ -71,24 +71,24 @@
 
   const pulse = by("pulse"), pause = by("pause");
   let paused = false, timer = 0;
-  const say = (text) => { if (pulse.textContent !== text) pulse.textContent = text; };
+  const showStatus = (text) => { if (pulse.textContent !== text) pulse.textContent = text; };
   const refresh = async () => {
     clearTimeout(timer);
     if (paused) return;
     timer = setTimeout(refresh, every);
     if (document.hidden) return;
     try {
-      const answer = await fetch(location.href, { cache: "no-store", signal: AbortSignal.timeout(every) });
-      if (!answer.ok) throw new Error(answer.statusText);
-      const made = new DOMParser().parseFromString(await answer.text(), "text/html");
-      renew(by("main"), made.getElementById("main"));
-      renew(by("fresh"), made.getElementById("fresh"));
-      document.title = made.title;
-      say("");
+      const response = await fetch(location.href, { cache: "no-store", signal: AbortSignal.timeout(every) });
+      if (!response.ok) throw new Error(response.statusText);
+      const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
+      renew(by("main"), fresh.getElementById("main"));
+      renew(by("fresh"), fresh.getElementById("fresh"));
+      document.title = fresh.title;
+      showStatus("");
       root.classList.remove("stale");
       root.dataset.renewed = String(Number(root.dataset.renewed ?? 0) + 1);
     } catch {
-      say(" · no answer since; trying again");
+      showStatus(" · no answer since; trying again");
       root.classList.add("stale");
     }
   };

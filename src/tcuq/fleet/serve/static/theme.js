@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Before the first paint: the theme that was chosen here, if one was.
+// Applies the chosen theme before the first paint.
 "use strict";
 try {
   const chosen = localStorage.getItem("theme");
   if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
-} catch { /* a browser that keeps nothing follows the system */ }
+} catch { /* without storage the page follows the system's theme */ }

@@ -1,17 +1,17 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Devices' latest states, cohorts by the hour, closed epochs, dead letters.
+-- Each device's latest state, cohort sums per hour, closed epochs, dead letters.
 --
--- Unsigned numbers of the record: device is a bigint and profile, firmware are integers of the same bits
--- (they are names: only ever compared for equality); everything that is counted or ordered is a bigint.
+-- Unsigned ids of the record are stored as signed integers of the same bits (device as bigint, profile and
+-- firmware as integer), because they are only compared for equality; counters and sequences are bigint.
 
 CREATE TABLE sites (
     site integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name text NOT NULL UNIQUE
 );
 
--- One row a device. The *_added columns hold what the last record added: an update cannot return old
--- values, and subtracting anywhere but under the row's lock counts twice. No index but the key: an
--- update then stays in its page.
+-- One row per device. The *_added columns hold what the last record added: an UPDATE cannot return old
+-- values, and a difference taken outside the row's lock could be counted twice. There is no index but the
+-- primary key, so that updates stay in their page (heap-only tuples).
 CREATE TABLE devices (
     device bigint PRIMARY KEY,
     boot bigint NOT NULL,
@@ -24,7 +24,7 @@ CREATE TABLE devices (
     abstained_added bigint NOT NULL,
     denied_added bigint NOT NULL,
     exceeded_added bigint NOT NULL,
-    seen timestamptz NOT NULL,
+    last_seen timestamptz NOT NULL,
     profile integer NOT NULL,
     firmware integer NOT NULL,
     site integer NOT NULL,
@@ -32,11 +32,11 @@ CREATE TABLE devices (
     alarms_added integer NOT NULL,
     threshold integer NOT NULL,
     epoch integer NOT NULL,
-    closed_epoch integer NOT NULL DEFAULT -1, -- the last whole one; below 0: none yet of this firmware
-    evidence_q8 smallint NOT NULL,            -- of the present epoch, so far
+    closed_epoch integer NOT NULL DEFAULT -1, -- last closed epoch; below 0: none under this firmware
+    evidence_q8 smallint NOT NULL,            -- of the current epoch
     closed_evidence_q8 smallint NOT NULL DEFAULT 0,
     histogram_shift smallint NOT NULL,
-    closing boolean NOT NULL DEFAULT false,   -- the last record was the first of a new epoch
+    closing boolean NOT NULL DEFAULT false,   -- the last record was the first of its epoch
     histogram bytea NOT NULL                  -- as in the record
 ) WITH (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.05);
 
@@ -44,7 +44,7 @@ CREATE TABLE cohorts (
     profile integer NOT NULL,
     firmware integer NOT NULL,
     site integer NOT NULL,
-    hour timestamptz NOT NULL, -- of storing: a record has no clock
+    hour timestamptz NOT NULL, -- when stored: a record has no timestamp
     records bigint NOT NULL,
     steps bigint NOT NULL,
     abstained bigint NOT NULL,
@@ -54,7 +54,7 @@ CREATE TABLE cohorts (
     PRIMARY KEY (hour, profile, firmware, site)
 );
 
--- A device's past: one row an epoch, with the counters as its first record after the epoch gave them.
+-- A device's history: one row per epoch, with the counters of the first record after the epoch.
 CREATE TABLE epochs (
     device bigint NOT NULL,
     boot bigint NOT NULL,
@@ -72,7 +72,7 @@ CREATE TABLE epochs (
 );
 
 CREATE TABLE dead_letters (
-    digest bytea PRIMARY KEY, -- of reason, topic and payload: the same letter twice is one row
+    digest bytea PRIMARY KEY, -- of reason, topic and payload: a repeated dead letter is one row
     reason smallint NOT NULL,
     topic text NOT NULL,
     payload bytea NOT NULL,

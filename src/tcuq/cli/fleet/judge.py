@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`fleet judge`: judge which devices and groups drift, at every full interval."""
+
+import argparse
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from tcuq.cli.fleet.options import add_database, add_level, stop_on_signal
+from tcuq.cli.printing import Commands, say
+from tcuq.errors import FleetError, InputError
+
+if TYPE_CHECKING:
+    from tcuq.fleet.judge.judge import Judgement, Rules
+    from tcuq.fleet.judge.notify import Receiver
+    from tcuq.fleet.judge.persistence import Retention
+
+RETENTION_KINDS = ("judgements", "alarms", "epochs", "cohorts", "dead_letters")
+LASTING_INTERVALS = 3  # after which Alertmanager drops an alert that is not repeated
+
+
+def add_parser(parsers: Commands) -> argparse.ArgumentParser:
+    """Add the parser of `fleet judge`."""
+    parser: argparse.ArgumentParser = parsers.add_parser(
+        "judge", help="say which devices and groups drift, every hour"
+    )
+    add_database(parser)
+    parser.add_argument("--every", type=float, default=3600, help="seconds, default 3600")
+    parser.add_argument("--once", action="store_true", help="judge now, and end")
+    add_level(parser)
+    parser.add_argument(
+        "--silent-after", type=float, default=10_800, help="seconds without a record, default 10800"
+    )
+    parser.add_argument("--epoch", type=float, default=86_400, help="seconds, default 86400: a day")
+    parser.add_argument("--webhook", action="append", default=[], metavar="URL")
+    parser.add_argument("--alertmanager", action="append", default=[], metavar="URL")
+    parser.add_argument(
+        "--keep",
+        action="append",
+        default=[],
+        metavar="WHAT=DAYS",
+        help=f"days that {', '.join(RETENTION_KINDS)} are kept; defaults 30, 365, 365, 365, 30",
+    )
+    parser.set_defaults(command=_judge)
+    return parser
+
+
+def _judge(args: argparse.Namespace) -> None:
+    from tcuq.fleet.judge.judge import Rules
+    from tcuq.fleet.judge.notify import alertmanager, webhook
+    from tcuq.fleet.judge.schedule import judge_periodically
+
+    if not args.every > 0:
+        raise InputError(f"every must be above 0 seconds, got {args.every}")
+    rules = Rules(args.level, args.share, args.silent_after, args.epoch)
+    retention = _retention(args.keep)
+    receivers = [webhook(url) for url in args.webhook]
+    receivers += [alertmanager(url, LASTING_INTERVALS * args.every) for url in args.alertmanager]
+    if args.once:
+        _judge_once(args, rules, retention, receivers)
+        return
+    stopping = threading.Event()
+    stop_on_signal(stopping.set)
+    judge_periodically(
+        args.database,
+        rules,
+        retention,
+        receivers,
+        every_s=args.every,
+        stopping=stopping,
+        on_judgement=lambda judgement: _print(args, judgement),
+    )
+
+
+def _judge_once(
+    args: argparse.Namespace,
+    rules: "Rules",
+    retention: "Retention",
+    receivers: "list[Receiver]",
+) -> None:
+    from tcuq.fleet.judge.notify import attempt
+    from tcuq.fleet.judge.schedule import judge_now
+
+    judgement = judge_now(args.database, rules, retention)
+    if judgement is None:
+        raise FleetError("another judge is running: nothing was judged")
+    _print(args, judgement)
+    failed = [receiver.host for receiver in receivers if not attempt(args.database, receiver)]
+    if failed:
+        raise FleetError(
+            f"alarms could not be delivered to {', '.join(failed)}: the next judgement retries"
+        )
+
+
+def _print(args: argparse.Namespace, judgement: "Judgement") -> None:
+    facts = {
+        "judgement": judgement.judgement,
+        "judged": judgement.judged.isoformat(),
+        "devices": judgement.devices,
+        "silent": judgement.silent,
+        "judgeable": judgement.judgeable,
+        "discovered": judgement.discovered,
+        "groups": judgement.groups,
+        "alarms": judgement.alarms._asdict(),
+    }
+    text = (
+        f"{judgement.judged:%Y-%m-%d %H:%M} {judgement.devices:,} devices,"
+        f" {judgement.silent:,} silent, {judgement.judgeable:,} judged:"
+        f" {judgement.discovered:,} drift, {judgement.groups} groups named;"
+        f" alarms: {judgement.alarms.opened:,} opened, {judgement.alarms.escalated:,} escalated,"
+        f" {judgement.alarms.closed:,} closed"
+    )
+    say(args, facts, text)
+    sys.stdout.flush()
+
+
+def _retention(options: list[str]) -> "Retention":
+    from tcuq.fleet.judge.persistence import Retention
+
+    days: dict[str, int] = {}
+    for option in options:
+        kind, _, number = option.partition("=")
+        if kind not in RETENTION_KINDS or not number.isdecimal() or not 1 <= int(number) <= 36_500:
+            raise InputError(
+                f"keep must be one of {', '.join(RETENTION_KINDS)}, then = and 1..36500 days,"
+                f" got {option!r}"
+            )
+        days[kind] = int(number)
+    return Retention(**days)

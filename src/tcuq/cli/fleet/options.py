@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options that `fleet` commands share: servers, keys and gateways from files, signals, levels."""
+
+import argparse
+import json
+import logging
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from tcuq.errors import InputError
+
+if TYPE_CHECKING:
+    from tcuq.fleet.mqtt import BrokerAddress
+    from tcuq.telemetry import Keys
+
+DATABASE = "postgresql://localhost/tcuq"
+BROKER = "mqtt://127.0.0.1"
+MAX_FILE_BYTES = 1 << 20
+
+
+def add_database(parser: argparse.ArgumentParser) -> None:
+    """Add the option for PostgreSQL's URL."""
+    parser.add_argument("--database", default=DATABASE, help=f"default: {DATABASE}")
+
+
+def add_broker(parser: argparse.ArgumentParser) -> None:
+    """Add the options for the broker's URL and certificates."""
+    parser.add_argument(
+        "--broker",
+        default=BROKER,
+        help=f"mqtt://host[:port], or mqtts:// for TLS; default {BROKER}",
+    )
+    parser.add_argument("--ca", help="PEM file of the CA that signed the broker's certificate")
+    parser.add_argument("--certificate", help="PEM file of the client's certificate")
+    parser.add_argument("--key", help="PEM file of its key")
+
+
+def add_keys(parser: argparse.ArgumentParser) -> None:
+    """Add the option for the file of master keys."""
+    parser.add_argument("--keys", help='JSON: {"1": "hex digits"}; then records must be signed')
+
+
+def add_level(parser: argparse.ArgumentParser) -> None:
+    """Add the options for the false-discovery level and a group's share."""
+    parser.add_argument(
+        "--level", type=float, default=0.1, help="false-discovery rate, default 0.1"
+    )
+    parser.add_argument(
+        "--share",
+        type=float,
+        default=0.1,
+        help="share of a group's devices that must drift before the group does, default 0.1",
+    )
+
+
+def broker_address(args: argparse.Namespace) -> "BrokerAddress":
+    """Return the address that the broker's options give."""
+    from tcuq.fleet.mqtt import BrokerAddress
+    from tcuq.watch.mqtt import PORTS
+
+    parts = urlsplit(args.broker)
+    try:
+        port = parts.port
+    except ValueError as error:
+        raise InputError(f"broker: {error}") from None
+    if parts.scheme not in PORTS or not parts.hostname or parts.path.strip("/"):
+        raise InputError(f"broker must be mqtt://host[:port] or mqtts://, got {args.broker!r}")
+    if (parts.scheme == "mqtts") != (args.ca is not None):
+        raise InputError("mqtts:// and --ca go together: one needs the other")
+    if (args.certificate is None) != (args.key is None):
+        raise InputError("--certificate and --key go together: one needs the other")
+    return BrokerAddress(
+        parts.hostname, port or PORTS[parts.scheme], args.ca, args.certificate, args.key
+    )
+
+
+def read_keys(path: str | None) -> "Keys | None":
+    """Read master keys from a JSON file: {"1": "hexadecimal digits", ...}."""
+    from tcuq.telemetry import Keys
+
+    if path is None:
+        return None
+    document = read_document(path)
+    try:
+        return Keys({int(key_id): bytes.fromhex(digits) for key_id, digits in document.items()})
+    except (ValueError, TypeError):
+        raise InputError(
+            f'{path} must be {{"1": "hexadecimal digits", ...}}, at least 16 bytes per key'
+        ) from None
+
+
+def read_document(path: str) -> dict[str, Any]:
+    """Read a small JSON object; errors never show its content, which may be secret."""
+    text = Path(path).read_bytes()[: MAX_FILE_BYTES + 1]
+    try:
+        document = json.loads(text) if len(text) <= MAX_FILE_BYTES else None
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        raise InputError(f"{path} must hold a JSON object of at most {MAX_FILE_BYTES} bytes")
+    return document
+
+
+def stop_on_signal(stop: Callable[[], None]) -> None:
+    """Set up logging, and call `stop` on SIGTERM and on Ctrl-C."""
+    logging.basicConfig(format="tcuq: %(message)s", level=logging.INFO)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop())

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`fleet serve`: serve the dashboard."""
+
+import argparse
+import contextlib
+
+from tcuq.cli.fleet.options import add_database
+from tcuq.cli.printing import Commands
+from tcuq.errors import InputError, MissingExtraError
+
+
+def add_parser(parsers: Commands) -> argparse.ArgumentParser:
+    """Add the parser of `fleet serve`."""
+    parser: argparse.ArgumentParser = parsers.add_parser(
+        "serve", help="the fleet's dashboard, read-only, in a browser"
+    )
+    add_database(parser)
+    parser.add_argument("--host", default="127.0.0.1", help="default: this machine alone")
+    parser.add_argument("--port", type=int, default=8050)
+    parser.add_argument(
+        "--user-header",
+        help="header in which a reverse proxy names the user, e.g. X-Forwarded-User",
+    )
+    parser.add_argument(
+        "--trusted-proxy",
+        action="append",
+        metavar="ADDRESS",
+        help="proxy whose header is believed, repeatable; default: 127.0.0.1 and ::1",
+    )
+    parser.set_defaults(command=_serve)
+    return parser
+
+
+def _serve(args: argparse.Namespace) -> None:
+    try:
+        from tcuq.fleet.serve import serve
+        from tcuq.fleet.serve.app import LOOPBACK, check_host
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(str(error.name), "fleet") from None
+    if not 0 < args.port < 65536:
+        raise InputError(f"port must lie in 1..65535, got {args.port}")
+    check_host(args.host, args.user_header)
+    if not args.json:
+        print(f"tcuq fleet: http://{args.host}:{args.port}  (Ctrl-C stops it)", flush=True)
+    trusted = args.trusted_proxy or LOOPBACK
+    with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C stops it
+        serve(args.database, args.host, args.port, args.user_header, trusted)

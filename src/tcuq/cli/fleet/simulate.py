@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`fleet simulate`: simulated devices that run the real firmware code."""
+
+import argparse
+from threading import Event
+from typing import Any
+
+from tcuq.cli.fleet.options import add_broker, broker_address, stop_on_signal
+from tcuq.cli.printing import Commands, check_output, say
+
+
+def share(text: str) -> float:
+    """Parse a share: `1%` or `0.01`."""
+    try:
+        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"a share is 1% or 0.01, got {text!r}") from None
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"a share lies in 0..100%, got {text}")
+    return value
+
+
+def add_parser(parsers: Commands) -> argparse.ArgumentParser:
+    """Add the parser of `fleet simulate`."""
+    parser: argparse.ArgumentParser = parsers.add_parser(
+        "simulate", help="simulated devices with the real firmware code, sending through a broker"
+    )
+    parser.add_argument("--devices", type=int, required=True)
+    parser.add_argument("--hours", type=int, default=24, help="simulated (default: %(default)s)")
+    parser.add_argument(
+        "--hour-s", type=float, default=60, metavar="SECONDS",
+        help="real seconds per simulated hour (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--drift", type=share, default=0.0, help="the share of devices that drift")
+    parser.add_argument("--drift-firmware", metavar="VERSION", help="all devices of it, instead")
+    parser.add_argument("--drift-from", type=int, default=0, metavar="HOUR")
+    parser.add_argument("--reboot", type=share, default=0.0, help="probability of one, per hour")
+    parser.add_argument("--loss", type=share, default=0.0, help="share of messages, both ways")
+    parser.add_argument(
+        "--duplication", type=share, default=0.0, help="share of messages, both ways"
+    )
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--steps", type=int, default=360, help="per hour (default: %(default)s)")
+    parser.add_argument("--sites", type=int, default=5)
+    parser.add_argument("--gateway", metavar="NAME", help="send batches of records through it")
+    parser.add_argument("--batch", type=int, default=200, help="records per batch")
+    parser.add_argument("--connections", type=int, default=4)
+    parser.add_argument(
+        "--drain-s", type=float, default=300, metavar="SECONDS",
+        help="to wait after the last hour for the last acknowledgement (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--truth", metavar="FILE.npz", help="what the store must hold in the end")
+    add_broker(parser)
+    parser.set_defaults(command=_simulate)
+    return parser
+
+
+def _simulate(args: argparse.Namespace) -> None:
+    from tcuq.fleet.simulate.devices import Devices, Plan
+    from tcuq.fleet.simulate.run import simulate, write_truth
+    from tcuq.fleet.simulate.transport import TransportOptions
+
+    if args.truth:
+        check_output(args.truth, ".npz")
+    options = TransportOptions(
+        broker=broker_address(args), connections=args.connections, gateway=args.gateway,
+        batch=args.batch,
+        loss=args.loss, duplication=args.duplication, hour_s=args.hour_s, drain_s=args.drain_s,
+    )  # fmt: skip
+    plan = Plan(
+        devices=args.devices, hours=args.hours, drift=args.drift, seed=args.seed,
+        drift_firmware=args.drift_firmware, drift_from=args.drift_from, reboot=args.reboot,
+        steps=args.steps, sites=args.sites, resend_s=options.simulated_s(options.resend_s),
+        longest_s=options.simulated_s(options.longest_s),
+    )  # fmt: skip
+    devices, stop = Devices(plan), Event()
+    stop_on_signal(stop.set)
+    result = simulate(devices, options, stop)
+    if args.truth:
+        write_truth(devices, args.truth)
+    facts: dict[str, Any] = {
+        "devices": plan.devices, "sent": result.sent, "waiting": result.waiting,
+        "refused": result.refused, "seconds": round(result.seconds, 3), "stopped": stop.is_set(),
+    }  # fmt: skip
+    text = (
+        f"{plan.devices:,} devices sent {result.sent:,} records in {result.seconds:,.1f} s;"
+        f" {result.waiting:,} wait for an acknowledgement"
+    )
+    say(args, facts, text)

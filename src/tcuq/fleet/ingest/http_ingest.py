@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HTTP ingest: records from gateways that do not use MQTT; a worker's health and metrics.
+
+Each request is one transaction. The response follows COMMIT and holds the bytes that an
+acknowledgement over MQTT would hold.
+"""
+
+import hashlib
+import hmac
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tcuq.errors import FleetError, InputError, MissingExtraError
+from tcuq.fleet.ingest.metrics import IngestMetrics
+from tcuq.fleet.ingest.validation import ValidationResult, Validator
+from tcuq.fleet.mqtt import Message
+from tcuq.fleet.store.reconnecting import ReconnectingStore
+from tcuq.fleet.wire import ACK, MAX_RECORDS, NAME, records_topic
+from tcuq.telemetry import SIGNED, Keys
+from tcuq.version import __version__
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+    from uvicorn import Server
+
+MAX_CONNECTIONS = 200
+MAX_BODY_BYTES = MAX_RECORDS * SIGNED.itemsize
+OCTETS = "application/octet-stream"
+NAME_PATTERN = f"^{NAME}$"
+REQUEST_BODY = {
+    "required": True,
+    "content": {OCTETS: {"schema": {"type": "string", "format": "binary"}}},
+}
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {"content": {OCTETS: {}}, "description": "Stored: device, boot, sequence of each."},
+    400: {"description": "The body holds no record that may be stored."},
+    401: {"description": "Not a gateway, or not its token."},
+    413: {"description": f"More than {MAX_BODY_BYTES} bytes."},
+    503: {"description": "The database is away; send it again later."},
+}
+
+
+class HttpIngest:
+    """Authenticates gateways, validates their records and stores them, one request at a time.
+
+    Parameters
+    ----------
+    database
+        As `Store` takes it.
+    tokens
+        Gateway's name to the SHA-256 of its token, in hexadecimal digits.
+    """
+
+    def __init__(
+        self,
+        database: str,
+        tokens: Mapping[str, str],
+        *,
+        keys: Keys | None = None,
+        quota: int = 120,
+    ) -> None:
+        self._tokens = dict(tokens)
+        self._lock = threading.Lock()
+        self._store = ReconnectingStore(database)
+        self._validator = Validator(self._tokens, keys, quota)
+
+    def is_authenticated(self, gateway: str, token: str) -> bool:
+        """Return whether the token is the gateway's, in a time that does not reveal its name."""
+        digest = self._tokens.get(gateway, "0" * 64)
+        return hmac.compare_digest(hashlib.sha256(token.encode()).hexdigest(), digest)
+
+    def put(self, site: str, gateway: str, body: bytes) -> tuple[ValidationResult, bytes]:
+        """Store a gateway's records; return the validation's result and the acknowledgements."""
+        import psycopg
+
+        message = Message(records_topic(site, gateway).encode(), body, 0)
+        with self._lock:
+            try:
+                result = self._validator.validate([message])
+                _, acks = self._store.put(result.parts, result.dead_letters)
+            except psycopg.OperationalError as error:
+                self._store.close()
+                raise FleetError(f"the database: {error}") from None
+        return result, acks.tobytes()
+
+
+def create_app(ingest: HttpIngest, metrics: IngestMetrics) -> "FastAPI":
+    """Create the application: `POST /v1/records`, `/healthz`, `/readyz`, `/metrics`."""
+    try:
+        from fastapi import FastAPI, Header, HTTPException, Query, Request, Response
+    except ImportError:
+        raise MissingExtraError("fastapi", "fleet") from None
+    from starlette.concurrency import run_in_threadpool
+
+    app = FastAPI(title="tcuq ingest", version=__version__, docs_url=None, redoc_url=None)
+
+    @app.post(
+        "/v1/records",
+        summary="Store records of many devices",
+        response_class=Response,
+        responses=RESPONSES,
+        openapi_extra={"requestBody": REQUEST_BODY},
+    )
+    async def put_records(
+        request: Request,
+        site: Annotated[str, Query(pattern=NAME_PATTERN)],
+        gateway: Annotated[str, Query(pattern=NAME_PATTERN)],
+        authorization: Annotated[str, Header(max_length=512)] = "",
+    ) -> Response:
+        if not ingest.is_authenticated(gateway, authorization.removeprefix("Bearer ")):
+            raise HTTPException(401, "not a gateway, or not its token")
+        body = await _read_body(request)
+        if body is None:
+            raise HTTPException(413, f"at most {MAX_BODY_BYTES} bytes, {MAX_RECORDS} records")
+        try:
+            result, acks = await run_in_threadpool(ingest.put, site, gateway, body)
+        except InputError as error:
+            raise HTTPException(400, str(error)) from None
+        except FleetError:
+            raise HTTPException(503, "the database is away: send it again later") from None
+        refused = metrics.count(result, len(acks) // ACK.itemsize)
+        if refused and not acks:
+            raise HTTPException(400, {"refused": refused})
+        summary = ", ".join(f"{reason}={count}" for reason, count in refused.items())
+        return Response(acks, media_type=OCTETS, headers={"x-refused": summary})
+
+    _add_health_and_metrics(app, metrics)
+    return app
+
+
+def create_server(
+    app: "FastAPI", host: str, port: int, certificate: str | None = None, key: str | None = None
+) -> "Server":
+    """Create a server for the application; idle connections are closed after five seconds."""
+    import uvicorn
+
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            host=host,
+            port=port,
+            ssl_certfile=certificate,
+            ssl_keyfile=key,
+            limit_concurrency=MAX_CONNECTIONS,
+            timeout_keep_alive=5,
+            log_level="warning",
+            access_log=False,
+        )
+    )
+
+
+def _add_health_and_metrics(app: "FastAPI", metrics: IngestMetrics) -> None:
+    from fastapi import Response
+    from prometheus_client.openmetrics import exposition
+
+    @app.get("/healthz", summary="Liveness: the worker's loop runs", responses={503: {}})
+    def healthz() -> Response:
+        return Response(status_code=200 if metrics.alive else 503)
+
+    @app.get("/readyz", summary="Readiness: a message would be stored now", responses={503: {}})
+    def readyz() -> Response:
+        return Response(status_code=200 if metrics.ready else 503)
+
+    @app.get("/metrics", summary="Metrics for Prometheus, as OpenMetrics")
+    def openmetrics() -> Response:
+        text = exposition.generate_latest(metrics.registry)  # type: ignore[no-untyped-call]
+        return Response(text, media_type=exposition.CONTENT_TYPE_LATEST)
+
+
+async def _read_body(request: Any) -> bytes | None:  # noqa: ANN401 - FastAPI's, an extra
+    """Read the body; return None as soon as it is too long."""
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > MAX_BODY_BYTES:
+            return None
+        parts.append(part)
+    return b"".join(parts)

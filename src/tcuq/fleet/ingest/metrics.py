@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker's metrics for Prometheus: lag, batches, commits, refusals by reason; and its health."""
+
+import time
+
+from tcuq.errors import MissingExtraError
+from tcuq.fleet.ingest.validation import ValidationResult
+from tcuq.telemetry import Reason
+
+ALIVE_S = 60.0  # a worker whose loop has not run for this long is considered hung
+
+
+class IngestMetrics:
+    """A worker's metrics in their own registry."""
+
+    def __init__(self) -> None:
+        try:
+            from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+        except ImportError:
+            raise MissingExtraError("prometheus-client", "fleet") from None
+        self.registry = own = CollectorRegistry()
+        self.records = Counter(
+            "tcuq_ingest_records", "Records stored, or known already.", registry=own
+        )
+        self.refused = Counter(
+            "tcuq_ingest_refused", "Refused, by reason.", ["reason"], registry=own
+        )
+        for reason in Reason:
+            if reason != Reason.FINE:
+                self.refused.labels(reason.name.lower())
+        self.batch = Histogram(
+            "tcuq_ingest_batch_records",
+            "Records per transaction.",
+            buckets=(1, 10, 100, 1_000, 5_000, 10_000, 20_000, 50_000),
+            registry=own,
+        )
+        self.commit = Histogram(
+            "tcuq_ingest_commit_seconds", "From the first statement to COMMIT.", registry=own
+        )
+        self.lag = Gauge(
+            "tcuq_ingest_lag_seconds",
+            "Age of the last batch's oldest message when it was stored.",
+            registry=own,
+        )
+        self.failures = Counter(
+            "tcuq_ingest_failures", "Lost connections, by server.", ["server"], registry=own
+        )
+        self.broker = Gauge(
+            "tcuq_ingest_broker_connected", "1 while the broker is connected.", registry=own
+        )
+        self.database = Gauge(
+            "tcuq_ingest_database_connected", "1 while the database is connected.", registry=own
+        )
+        self._heartbeat = time.monotonic()
+
+    def count(self, result: ValidationResult, records: int) -> dict[str, int]:
+        """Count stored records and refusals; return the refusals by reason."""
+        refused = {reason.name.lower(): count for reason, count in result.refused.items()}
+        for reason, count in refused.items():
+            self.refused.labels(reason).inc(count)
+        self.records.inc(records)
+        return refused
+
+    def beat(self) -> None:
+        """Note that the worker's loop runs."""
+        self._heartbeat = time.monotonic()
+
+    @property
+    def alive(self) -> bool:
+        """Liveness: whether the worker's loop has run lately."""
+        return time.monotonic() - self._heartbeat < ALIVE_S
+
+    @property
+    def ready(self) -> bool:
+        """Readiness: whether a message that arrives now would be stored."""
+        value = self.registry.get_sample_value
+        return bool(
+            value("tcuq_ingest_broker_connected") and value("tcuq_ingest_database_connected")
+        )

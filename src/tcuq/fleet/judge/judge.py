@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judge: discover drifting devices and groups from each device's last closed epoch.
+
+One judgement is one transaction. Of the devices that it discovers, at most `level` are expected to
+be false discoveries, under any dependence between devices; separately, the same holds for groups.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, LiteralString
+
+import numpy as np
+
+from tcuq.errors import InputError
+from tcuq.fleet.judge import alarms
+from tcuq.fleet.judge.evidence_counts import SILENT, YOUNG, EvidenceCounts
+from tcuq.fleet.judge.groups import cutoff_or_unreachable, judge_groups
+from tcuq.fleet.judge.persistence import (
+    LOOSEST_LEVEL,
+    write_evidence,
+    write_groups,
+    write_suspects,
+)
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+LOCK = 0x6A756467  # advisory lock: one judge at a time
+
+# One scan of the devices gives all counts.
+COUNT: LiteralString = """
+SELECT profile, firmware, site,
+    CASE WHEN last_seen < %(since)s THEN %(silent)s::integer
+        WHEN closed_epoch < 0 THEN %(young)s::integer
+        ELSE greatest(closed_evidence_q8, 0) END,
+    count(*)
+FROM devices GROUP BY 1, 2, 3, 4
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Parameters of a judgement.
+
+    Parameters
+    ----------
+    level
+        False-discovery rate, up to 0.5.
+    share
+        Share of a group's devices that must drift before the group does; 0: the plain average.
+    silent_after_s
+        Seconds without a record after which a device is silent.
+    epoch_s
+        Length of the devices' epochs: a group's evidence counts once per epoch.
+    """
+
+    level: float = 0.1
+    share: float = 0.1
+    silent_after_s: float = 10_800
+    epoch_s: float = 86_400
+
+    def __post_init__(self) -> None:
+        if not 0 < self.level <= LOOSEST_LEVEL:
+            raise InputError(f"level must lie in (0, {LOOSEST_LEVEL}], got {self.level}")
+        if not 0 <= self.share <= 1:
+            raise InputError(f"share must lie in [0, 1], got {self.share}")
+        for name in ("silent_after_s", "epoch_s"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name} must be above 0, got {getattr(self, name)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The result of one judgement."""
+
+    judgement: int
+    judged: datetime
+    devices: int
+    silent: int
+    judgeable: int
+    discovered: int
+    cutoff_q8: int | None
+    groups: int  # named
+    alarms: alarms.AlarmChanges
+
+
+def judge(
+    connection: "Connection[Any]", rules: Rules, unless_within_s: float = 0
+) -> Judgement | None:
+    """Judge the fleet; None if another judge is running, or has judged within so many seconds.
+
+    The connection must be in autocommit mode.
+    """
+    if not _value(connection, "SELECT pg_try_advisory_lock(%s)", LOCK):
+        return None
+    try:
+        recently: LiteralString = (
+            "SELECT coalesce(max(judged) > now() - %s * interval '1 s', false) FROM judgements"
+        )
+        if _value(connection, recently, unless_within_s):
+            return None
+        with connection.transaction():
+            # All statements see one snapshot of the fleet, while workers go on storing records.
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            connection.execute("SET LOCAL jit = off")  # compiling takes longer than it saves
+            return _judge_snapshot(connection, rules)
+    finally:
+        connection.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
+
+
+def count_evidence(connection: "Connection[Any]", since: datetime) -> EvidenceCounts:
+    """Count the fleet's devices; a device that was last seen before `since` is silent."""
+    with connection.cursor(binary=True) as cursor:
+        rows = cursor.execute(COUNT, {"since": since, "silent": SILENT, "young": YOUNG}).fetchall()
+    return EvidenceCounts(np.array(rows, np.int64).reshape(-1, 5))
+
+
+def _judge_snapshot(connection: "Connection[Any]", rules: Rules) -> Judgement:
+    since = _value(connection, "SELECT now() - %s * interval '1 s'", rules.silent_after_s)
+    counts = count_evidence(connection, since)
+    discovery = counts.discovery(rules.level)
+    groups = judge_groups(
+        counts,
+        rules.level,
+        rules.share,
+        active=alarms.active_groups(connection, "group"),
+        active_silent=alarms.active_groups(connection, "silent"),
+    )
+    devices = int(counts.devices.sum())
+    silent = int(counts.devices[counts.evidence_q8 == SILENT].sum())
+    figures = (devices, silent, counts.judgeable, discovery.count, discovery.cutoff_q8)
+    ((judgement, judged),) = connection.execute(
+        "INSERT INTO judgements (level, devices, silent, judgeable, discovered, cutoff_q8)"
+        " VALUES (%s, %s, %s, %s, %s, %s) RETURNING judgement, judged",
+        [rules.level, *figures],
+    ).fetchall()
+    write_evidence(connection, judgement, counts)
+    write_groups(connection, judgement, groups)
+    write_suspects(connection, judgement, counts, groups, since)
+    clock_epoch = int(judged.timestamp() // rules.epoch_s)
+    cutoff_q8 = cutoff_or_unreachable(discovery.cutoff_q8)
+    changes = alarms.update(
+        connection, alarms.JudgementInput(judgement, since, cutoff_q8, groups, clock_epoch)
+    )
+    named = int(groups.named.sum())
+    return Judgement(judgement, judged, *figures, named, changes)
+
+
+def _value(connection: "Connection[Any]", statement: LiteralString, value: object) -> Any:  # noqa: ANN401 - a column's
+    ((result,),) = connection.execute(statement, [value]).fetchall()
+    return result

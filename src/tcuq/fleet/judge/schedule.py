@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schedule: judge at every full interval of the clock, then notify the receivers."""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from threading import Event
+
+from tcuq.errors import FleetError, MissingExtraError
+from tcuq.fleet.judge.judge import Judgement, Rules, judge
+from tcuq.fleet.judge.notify import Notifier, Receiver
+from tcuq.fleet.judge.persistence import Retention
+from tcuq.fleet.store.migrate import migrate
+
+RETRY_S = 5.0  # while the database is away
+
+log = logging.getLogger("tcuq.fleet.judge")
+
+
+def judge_now(
+    database: str, rules: Rules, retention: Retention, unless_within_s: float = 0
+) -> Judgement | None:
+    """Judge once and delete old rows; None if another judge was faster."""
+    try:
+        import psycopg
+    except ImportError:
+        raise MissingExtraError("psycopg", "fleet") from None
+    try:
+        with psycopg.connect(database, autocommit=True) as connection:
+            migrate(connection)
+            judgement = judge(connection, rules, unless_within_s)
+            retention.apply(connection)
+    except psycopg.OperationalError as error:
+        raise FleetError(f"the database: {str(error).strip()}") from None
+    return judgement
+
+
+def judge_periodically(
+    database: str,
+    rules: Rules,
+    retention: Retention,
+    receivers: Sequence[Receiver],
+    *,
+    every_s: float,
+    stopping: Event,
+    on_judgement: Callable[[Judgement], None],
+) -> None:
+    """Judge until `stopping` is set. Of two judges of one store, only one judges at a time."""
+    notifiers = [Notifier(database, receiver) for receiver in receivers]
+    for notifier in notifiers:
+        notifier.start()
+    while not stopping.is_set():
+        try:
+            judgement = judge_now(database, rules, retention, every_s / 2)
+        except FleetError as error:
+            log.warning("not judged yet: %s", error)
+            stopping.wait(RETRY_S)
+            continue
+        if judgement is not None:
+            on_judgement(judgement)
+        for notifier in notifiers:
+            notifier.notify()
+        stopping.wait(every_s - time.time() % every_s)
+    for notifier in notifiers:
+        notifier.stop()

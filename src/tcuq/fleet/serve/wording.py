@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wording: sentences and short numbers that explain figures on the pages."""
+
+from datetime import UTC, datetime
+
+from tcuq.fleet.serve.identifiers import Group
+
+UNITS_PER_BIT = 256  # evidence_q8 counts 1/256 bit
+_THOUSANDS = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
+
+
+def drifted(group: Group, discovered: int, devices: int) -> str:
+    """Say how many devices of a group drifted."""
+    return f"{group}: {share(discovered, devices)}"
+
+
+def share(discovered: int, devices: int) -> str:
+    """Say how many of the devices drifted."""
+    return f"{discovered:,} of {devices:,} {'device' if devices == 1 else 'devices'} drifted"
+
+
+def evidence(q8: int, cutoff_q8: int | None, judgeable: int, level: float) -> str:
+    """Explain a device's evidence in its last closed epoch, alone and among all judged devices."""
+    bits = q8 / UNITS_PER_BIT
+    if bits <= 0:
+        return f"{signed(bits)} bits: no sign of drift in its last whole epoch."
+    alone = (
+        f"{bits:.1f} bits: a device that has not drifted shows as much in at most one of"
+        f" {rounded(2.0**bits)} epochs."
+    )
+    if cutoff_q8 is None:
+        return f"{alone} Among {judgeable:,} devices that is not enough at level {level:g}."
+    cutoff = f"{cutoff_q8 / UNITS_PER_BIT:.1f} bits"
+    needed = f"Among {judgeable:,} devices {cutoff} are asked for at level {level:g}"
+    conclusion = "it is discovered" if q8 >= cutoff_q8 else "it is not discovered"
+    return f"{alone} {needed}: {conclusion}."
+
+
+def level_meaning(discovered: int, level: float) -> str:
+    """Explain what the level guarantees about a list of discoveries."""
+    if not discovered:
+        return f"At level {level:g} no device stands out from chance."
+    wrong = discovered * level
+    few = f"at most about {round(wrong):,}" if wrong >= 1 else "fewer than one"
+    there = "is" if wrong < 1.5 else "are"
+    return (
+        f"Of {discovered:,} discovered devices {few} {there} expected to be there by chance,"
+        " however devices depend on each other."
+    )
+
+
+def rounded(value: float) -> str:
+    """Write a large number in words: 1.2 million."""
+    if value >= 1e15:
+        return f"10^{len(f'{value:.0f}') - 1}"
+    for size, name in _THOUSANDS:
+        if value >= size:
+            return f"{value / size:.3g} {name}"
+    return f"{value:,.0f}"
+
+
+def short(value: float) -> str:
+    """Write a number for an axis or a tile: 1.2 M."""
+    for size, name in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size * 0.9995:
+            return f"{value / size:.3g} {name}"
+    return f"{value:.3g}"
+
+
+def percent(part: float, whole: float) -> str:
+    """Write a share as a percentage with its significant digits."""
+    if not whole:
+        return "–"
+    share = 100 * part / whole
+    if part and share < 0.01:
+        return "< 0.01 %"
+    return f"{share:.2f} %" if share < 10 else f"{share:.1f} %"
+
+
+def signed(value: float) -> str:
+    """Write one decimal, with a typographic minus sign."""
+    return f"{value:.1f}".replace("-", "\N{MINUS SIGN}")
+
+
+def ago(then: datetime, now: datetime | None = None) -> str:
+    """Write the time since then in the largest unit that fits."""
+    seconds = ((now or datetime.now(UTC)) - then).total_seconds()
+    for size, name in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {name} ago"
+    return "just now" if seconds < 60 else "1 min ago"
