@@ -10,7 +10,7 @@ import pytest
 from tcuq._charts import Chart
 from tcuq.fleet.serve import charts
 from tcuq.fleet.serve.device import BINS, Epoch
-from tcuq.fleet.serve.queries import Hour, Judgement
+from tcuq.fleet.serve.queries import Hour, JudgementRow
 from tcuq.fleet.serve.view import HOURS
 
 NOW = datetime(2025, 6, 3, 14, 25, tzinfo=UTC)
@@ -25,10 +25,10 @@ def hours(count: int) -> list[Hour]:
     ]
 
 
-def judgements(count: int, minutes: int) -> list[Judgement]:
+def judgements(count: int, minutes: int) -> list[JudgementRow]:
     """The newest first, so many minutes apart."""
     return [
-        Judgement(i, NOW - timedelta(minutes=minutes * i), 0.05, 2000, 1, 1900, 10 * i, 900)
+        JudgementRow(i, NOW - timedelta(minutes=minutes * i), 0.05, 2000, 1, 1900, 10 * i, 900)
         for i in range(count)
     ]
 
