@@ -12,8 +12,9 @@ import numpy as np
 from tcuq.calibrate import fit
 from tcuq.decision import Trace
 from tcuq.errors import CalibrationWarning
-from tcuq.evaluate import run_serviced
+from tcuq.evaluate import Comparison, compare
 from tcuq.evaluate.measures import detection_delays
+from tcuq.monitor import Monitor
 from tcuq.profile import Profile
 from tcuq.recording import load_stream
 from tcuq.stages.budget import Outcome
@@ -49,9 +50,11 @@ class Effect:
     steps: int
     accuracy_clean: float
     accuracy: float
-    asked_clean: float
-    asked: float
+    withheld_clean: float
+    withheld: float
     error_accepted: float
+    softmax_withheld: float
+    softmax_error_accepted: float
     onsets: int
     caught: int
     median_delay_steps: float | None
@@ -59,10 +62,14 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """The profile, its trace of the test stream, and the effect and trace of every fault."""
+    """The profile, its trace of the test stream, and the effect and trace of every fault.
+
+    ``comparison`` sets the monitor beside a softmax threshold, on the test stream.
+    """
 
     profile: Profile
     test: Trace
+    comparison: Comparison
     effects: tuple[Effect, ...]
     traces: tuple[Trace, ...]
 
@@ -70,12 +77,13 @@ class Demonstration:
 def demonstrate() -> Demonstration:
     """Fit on the calibration stream, run over the test stream and over every fault."""
     profile = demo_profile()
-    test = run_serviced(profile, demo_stream("test"))
-    traces = tuple(run_serviced(profile, demo_stream(f"fault_{fault}")) for fault in FAULTS)
+    test = Monitor(profile).run(demo_stream("test"))
+    traces = tuple(Monitor(profile).run(demo_stream(f"fault_{fault}")) for fault in FAULTS)
     effects = tuple(
         _effect(fault, trace, test) for fault, trace in zip(FAULTS, traces, strict=True)
     )
-    return Demonstration(profile, test, effects, traces)
+    comparison = compare(profile, demo_stream("test"), test)
+    return Demonstration(profile, test, comparison, effects, traces)
 
 
 def _effect(fault: str, trace: Trace, clean: Trace) -> Effect:
@@ -86,6 +94,8 @@ def _effect(fault: str, trace: Trace, clean: Trace) -> Effect:
     known = at & (stream.labels >= 0)
     right = trace.label == stream.labels
     accepted = known & (trace.outcome == Outcome.ACCEPT)
+    softmax = compare(demo_profile(), stream, trace, at).softmax
+    assert softmax is not None  # noqa: S101 - a profile that was just fitted holds it
     delays = detection_delays(trace.alarm > 0, at)
     caught = delays[np.isfinite(delays)]
     return Effect(
@@ -93,9 +103,11 @@ def _effect(fault: str, trace: Trace, clean: Trace) -> Effect:
         steps=int(at.sum()),
         accuracy_clean=float((clean.label == stream.labels)[known].mean()),
         accuracy=float(right[known].mean()),
-        asked_clean=float((clean.outcome[at] != Outcome.ACCEPT).mean()),
-        asked=float((trace.outcome[at] != Outcome.ACCEPT).mean()),
+        withheld_clean=float((clean.outcome[at] != Outcome.ACCEPT).mean()),
+        withheld=float((trace.outcome[at] != Outcome.ACCEPT).mean()),
         error_accepted=float(1 - right[accepted].mean()) if accepted.any() else 0.0,
+        softmax_withheld=softmax.withheld,
+        softmax_error_accepted=softmax.error,
         onsets=len(delays),
         caught=len(caught),
         median_delay_steps=float(np.median(caught)) if len(caught) else None,

@@ -15,13 +15,18 @@ import pytest
 import tcuq
 from tcuq.cli import main
 from tcuq.demo import demo_stream
-from tcuq.evaluate import lives
 from tcuq.monitor import Monitor
 from tcuq.profile.settings import RISK_LEVELS
 from tcuq.recording import save_stream
 from tcuq.report import cells, report
 from tcuq.report.cost import costs, ram_parts
-from tcuq.report.missed import confusions, drops, missed_runs
+from tcuq.report.missed import (
+    confusion_text,
+    confusions,
+    drops,
+    drops_text,
+    missed_runs,
+)
 from tcuq.report.promises import promises
 from tcuq.report.view import MAX_PROFILES, View, views
 from tcuq.stages.budget import Outcome
@@ -74,15 +79,15 @@ def test_longer_streams_keep_extremes(view: View, monkeypatch: pytest.MonkeyPatc
 
 
 def test_missed_runs_are_all_accepted_errors(view: View) -> None:
-    """Runs cover each accepted error once, with what was said and what was true."""
+    """Runs cover each accepted error once, with the predicted and the true class."""
     runs = missed_runs(view)
     covered = np.concatenate([np.arange(run.begin, run.end) for run in runs])
     assert sorted(covered.tolist()) == np.flatnonzero(view.missed).tolist()
     assert view.stream.labels is not None
     for run in runs:
-        assert (view.trace.label[run.begin : run.end] == run.said).all()
-        assert (view.stream.labels[run.begin : run.end] == run.truth).all()
-        assert run.said != run.truth
+        assert (view.trace.label[run.begin : run.end] == run.predicted).all()
+        assert (view.stream.labels[run.begin : run.end] == run.true).all()
+        assert run.predicted != run.true
     assert sum(count for _, _, count in confusions(view)) == len(covered)
 
 
@@ -102,7 +107,37 @@ def test_drops_are_where_accuracy_is_low(view: View) -> None:
         trace.alarm[step] = 1
         told = dataclasses.replace(view, found=dataclasses.replace(view.found, trace=trace))
         again = next(drop for drop in drops(told) if drop.begin == first.begin)
-        assert (again.nearest_alarm, again.alarmed) == (nearest, nearest == 0)
+        assert (again.nearest_alarm, again.caught) == (nearest, nearest == 0)
+
+
+@pytest.mark.parametrize(
+    ("count", "silent", "text"),
+    [
+        (1, 0, "The one drop in accuracy was caught."),
+        (1, 1, "The one drop in accuracy was not caught."),
+        (3, 0, "All of the 3 drops in accuracy were caught."),
+        (3, 3, "None of the 3 drops in accuracy were caught."),
+        (3, 1, "2 of 3 drops in accuracy were caught."),
+    ],
+)
+def test_drops_are_told_in_a_sentence(count: int, silent: int, text: str) -> None:
+    """The headline says how many drops were caught."""
+    assert drops_text(count, silent) == text
+
+
+def test_confusions_are_told_in_a_sentence() -> None:
+    """Predicted and true class are named, and how often."""
+    assert confusion_text([(5, 3, 3)]) == "Most frequent confusion: predicted 5, true 3 (3 times)."
+    assert confusion_text([(5, 3, 2), (1, 0, 1)]).endswith("; predicted 1, true 0 (once).")
+
+
+def test_page_opens_with_the_comparison(view: View) -> None:
+    """One sentence sets the monitor beside a softmax threshold; the measures name it too."""
+    page = report({"a": view.profile}, view.stream, rounds=0)
+    sentence = view.found.comparison.sentence
+    assert page.index(sentence) < page.index("At a glance")
+    assert "softmax threshold</td>" in page
+    assert "softmax 0." in page
 
 
 def test_promises_hold_and_a_broken_one_is_told(view: View) -> None:
@@ -121,9 +156,7 @@ def test_promises_hold_and_a_broken_one_is_told(view: View) -> None:
 
 def test_every_window_is_checked_at_once(view: View) -> None:
     """The stated surplus is that of the worst window, found by trying all of a short stream."""
-    begin, end = lives(view.stream)[0]
-    end = min(end, begin + 300)
-    short = view.stream.cut(begin, end)
+    short = view.stream.cut(0, 300)
     made = views({"a": view.profile}, short, window=100, rounds=0)[0]
     rate = view.profile.budget.rate_q16 / 65536
     counted = np.concatenate([[0], np.cumsum(made.trace.outcome == Outcome.ABSTAIN)])
@@ -132,7 +165,7 @@ def test_every_window_is_checked_at_once(view: View) -> None:
         for a in range(len(counted))
         for b in range(a, len(counted))
     )
-    assert f"takes {worst:.1f} more" in list(promises(made))[1].found
+    assert f"has {worst:.1f} more" in list(promises(made))[1].evidence
 
 
 def test_without_labels_it_says_so(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
@@ -141,8 +174,8 @@ def test_without_labels_it_says_so(profile: tcuq.Profile, test_stream: tcuq.Stre
         test_stream.posteriors, test_stream.features, kind="logits", starts=test_stream.starts
     )
     page = report({"a": profile}, stream, rounds=0)
-    assert "This cannot be known: the stream has no labels." in page
-    assert "does not say which of its steps are shifted" in page
+    assert "Unknown: the stream has no labels." in page
+    assert "does not mark its shifted steps" in page
 
 
 def test_ram_is_the_engines(profile: tcuq.Profile) -> None:

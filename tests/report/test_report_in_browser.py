@@ -12,7 +12,6 @@ from playwright.sync_api import Browser, Page
 
 import tcuq
 from tcuq.demo import demo_stream
-from tcuq.evaluate import run_serviced
 from tcuq.monitor import Monitor
 from tcuq.report import report
 from tcuq.stages.budget import Outcome
@@ -77,7 +76,7 @@ def test_zoom_ends_at_single_steps_that_are_true(
     browser: Browser, pages: Callable[[str], Path], profile: tcuq.Profile
 ) -> None:
     """Pointing at a step says what the device decided there."""
-    trace = run_serviced(profile, demo_stream("fault_gain"), Monitor)
+    trace = Monitor(profile).run(demo_stream("fault_gain"))
     words = {Outcome.ACCEPT: "accepted", Outcome.ABSTAIN: "abstained", Outcome.DENIED: "denied"}
     with opened(browser, pages("shifted")) as made:
         page = made.page

@@ -53,8 +53,10 @@ def read(text: str) -> dict[str, Any]:
 
 
 def test_demo_shows_every_fault(said: Said) -> None:
-    """The demo prints its profile, a row for each fault and a picture."""
+    """The demo opens with the comparison, then its profile, a row for each fault and a picture."""
     text = said("demo")
+    assert text.startswith("The monitor withheld 15.6 % of predictions")
+    assert "a softmax threshold would have withheld" in text.replace("\n", " ")
     for name in ("noise", "gain", "bias", "rotation", "dropout", "stuck"):
         assert f"\n{name} " in text
     assert "one false alarm in 2^20" in text
@@ -143,20 +145,24 @@ def test_run_keeps_recordings_apart(
 
 
 def test_evaluate_prints_a_table(said: Said, saved: Path) -> None:
-    """A line for each measure with its interval and dummies."""
+    """One sentence, then a line for each measure with its interval and baselines."""
     text = said("evaluate", saved, FAULT, "--rounds", 3, "--window", 50, "--seed", 1)
-    assert text.startswith("measure ")
+    assert text.startswith("The monitor withheld ")
+    assert "\nmeasure " in text
     assert "failure AUROC" in text
-    assert "detection delay, median steps" in text
+    assert "detection delay" in text
     assert " to " in text
 
 
 def test_evaluate_as_json(said: Said, saved: Path) -> None:
-    """Every measure has a value, an interval and dummies; what is not finite is null."""
-    found = read(said("evaluate", saved, FAULT, "--rounds", 0, "--json"))["measures"]
+    """Every measure has a value, an interval and baselines; what is not finite is null."""
+    document = read(said("evaluate", saved, FAULT, "--rounds", 0, "--json"))
+    assert document["summary"].startswith("The monitor withheld ")
+    found = document["measures"]
     assert found["failure AUROC"]["interval"] == [None, None]
-    assert found["detection delay, median steps"]["dummies"] == {"always": 1.0, "never": None}
-    assert all(measure["dummies"] for measure in found.values())
+    assert found["failure AUROC"]["reason"] == "no bootstrap rounds were requested"
+    assert found["detection delay"]["baselines"] == {"always": 1.0, "never": None}
+    assert all(measure["baselines"] for measure in found.values())
 
 
 def test_inspect_a_profile(said: Said, saved: Path, profile: tcuq.Profile) -> None:

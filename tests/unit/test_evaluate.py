@@ -10,7 +10,8 @@ from sklearn.metrics import roc_auc_score
 
 import tcuq
 from tcuq.demo import demo_stream
-from tcuq.evaluate import Evaluation, Measure, as_json, evaluate, lines, lives, run_serviced
+from tcuq.evaluate import Evaluation, as_json, evaluate, lines
+from tcuq.evaluate.table import short
 
 pytestmark = pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
 
@@ -19,10 +20,13 @@ OF_LABELS = {
     "failure AUROC", "failure AUPRC", "area under risk-coverage", "error among accepted",
     "accuracy-drop AUPRC", "NLL", "Brier", "Brier / classes", "ECE",
 }  # fmt: skip
-OF_SHIFTS = {"shift AUROC", "shift AUPRC", "detection delay, median steps", "shifts missed"}
+OF_ALL = {"withheld", "coverage"}
+OF_SHIFTS = {
+    "shift AUROC", "shift AUPRC", "detection delay", "shifts missed", "late alarms",
+}  # fmt: skip
 OF_STREAMS = {
-    "exceedance deviation from alpha", "exceedances, worst window", "abstentions",
-    "abstentions, worst window", "false alarms per million steps",
+    "deviation from alpha", "exceedances, worst window", "abstentions",
+    "abstentions, worst window", "false alarms per million",
 }  # fmt: skip
 
 
@@ -39,22 +43,49 @@ def faulty(profile: tcuq.Profile) -> Evaluation:
 
 def test_everything_is_measured(faulty: Evaluation) -> None:
     """With labels and shifts, every measure is there, once."""
-    assert names(faulty) == OF_LABELS | OF_SHIFTS | OF_STREAMS
+    assert names(faulty) == OF_ALL | OF_LABELS | OF_SHIFTS | OF_STREAMS
     assert len(faulty.measures) == len(names(faulty))
 
 
-def test_every_measure_has_dummies(faulty: Evaluation) -> None:
-    """No value stands without what a monitor that knows nothing would have scored."""
+def test_every_measure_has_baselines(faulty: Evaluation) -> None:
+    """No value stands without what monitors that do not look at the stream would score."""
     for measure in faulty.measures:
-        assert {"always", "never"} <= set(measure.dummies) or set(measure.dummies) == {"uniform"}
+        words = set(measure.baselines)
+        assert {"always", "never"} <= words or words == {"uniform"}, measure.name
 
 
-def test_every_interval_holds_its_value(faulty: Evaluation) -> None:
-    """Where there is an interval it is one, and most hold the value."""
-    whole = [measure for measure in faulty.measures if math.isfinite(measure.low)]
+def test_every_interval_holds_its_value(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
+    """Where there is an interval it has a width, and most hold the value."""
+    measures = evaluate(profile, test_stream, rounds=30).measures
+    whole = [measure for measure in measures if not measure.interval.reason]
     assert len(whole) >= 14
-    assert all(measure.low <= measure.high for measure in whole)
-    assert sum(measure.low <= measure.value <= measure.high for measure in whole) >= 12
+    assert all(measure.interval.low < measure.interval.high for measure in whole)
+    assert (
+        sum(measure.interval.low <= measure.value <= measure.interval.high for measure in whole)
+        >= 12
+    )
+
+
+def test_what_is_no_interval_has_a_reason(faulty: Evaluation) -> None:
+    """Too few shifts, too few blocks or a maximum: no interval, and the reason is named."""
+    for measure in faulty.measures:
+        missing = math.isnan(measure.interval.low)
+        assert missing == math.isnan(measure.interval.high) == bool(measure.interval.reason)
+    assert faulty["detection delay"].interval.reason.startswith("only 2 shifts;")
+    assert "fewer than 5 bootstrap blocks" in faulty["NLL"].interval.reason
+    assert "maximum" in faulty["exceedances, worst window"].interval.reason
+
+
+def test_few_errors_give_no_interval(synthetic: Synthetic) -> None:
+    """With four errors, an error rate has no interval."""
+    calibration, stream = synthetic(), synthetic(2000, seed=1)
+    profile = tcuq.fit(calibration)
+    labels = stream.posteriors.argmax(axis=1)
+    labels[:2000:500] = (labels[:2000:500] + 1) % 3
+    few = tcuq.Stream(stream.posteriors, stream.features, labels)
+    found = evaluate(profile, few, rounds=20)
+    assert found["failure AUROC"].interval.reason == ("only 4 errors; an interval needs at least 5")
+    assert found["withheld"].interval.reason == ""
 
 
 def test_values_are_the_trace_s(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
@@ -66,19 +97,22 @@ def test_values_are_the_trace_s(profile: tcuq.Profile, test_stream: tcuq.Stream)
     assert found["failure AUROC"].value == roc_auc_score(wrong, found.trace.risk[known])
     accepted = found.trace.outcome[known] == tcuq.Outcome.ACCEPT
     assert found["error among accepted"].value == pytest.approx(wrong[accepted].mean())
-    assert found["error among accepted"].dummies["never"] == pytest.approx(wrong.mean())
+    assert found["error among accepted"].baselines["never"] == pytest.approx(wrong.mean())
+    withheld = (found.trace.outcome != tcuq.Outcome.ACCEPT).mean()
+    assert found["withheld"].value == pytest.approx(withheld)
+    assert found["coverage"].value == pytest.approx(1 - withheld)
     abstained = (found.trace.outcome == tcuq.Outcome.ABSTAIN).mean()
     assert found["abstentions"].value == pytest.approx(abstained)
-    assert found["false alarms per million steps"].value == 0
-    assert found["false alarms per million steps"].note.startswith("0 in 3,031 steps")
+    assert found["false alarms per million"].value == 0
+    assert found["false alarms per million"].note.startswith("0 in 3,031 steps")
 
 
 def test_false_alarm_interval_is_poissons(faulty: Evaluation) -> None:
     """With none seen, the upper end is 3.69 a stream: where 2.5 % of Poisson counts are none."""
-    measure = faulty["false alarms per million steps"]
+    measure = faulty["false alarms per million"]
     steps = int(measure.note.split()[2].replace(",", ""))
-    assert (measure.value, measure.low) == (0, 0)
-    assert measure.high * steps / 1e6 == pytest.approx(-math.log(0.025))
+    assert (measure.value, measure.interval.low) == (0, 0)
+    assert measure.interval.high * steps / 1e6 == pytest.approx(-math.log(0.025))
 
 
 @pytest.mark.parametrize("labelled", [True, False])
@@ -105,7 +139,7 @@ def test_unknown_labels_are_no_labels(synthetic: Synthetic) -> None:
     """A stream whose labels are all unknown has no failures to measure."""
     profile = tcuq.fit(synthetic())
     stream = synthetic(seed=1, labels=np.full(600, -1))
-    assert names(evaluate(profile, stream, rounds=0)) == OF_STREAMS
+    assert names(evaluate(profile, stream, rounds=0)) == OF_ALL | OF_STREAMS
 
 
 def test_without_an_alarm_none_is_measured(synthetic: Synthetic) -> None:
@@ -113,12 +147,12 @@ def test_without_an_alarm_none_is_measured(synthetic: Synthetic) -> None:
     profile = tcuq.fit(synthetic(), h=None)
     stream = synthetic(seed=1, shifted=np.arange(600) > 300)
     found = names(evaluate(profile, stream, rounds=0))
-    assert not found & {"shifts missed", "false alarms per million steps"}
+    assert not found & {"shifts missed", "false alarms per million"}
     assert "shift AUROC" in found
 
 
 def test_same_seed_gives_the_same_measures(profile: tcuq.Profile) -> None:
-    """The seed decides the intervals and the random dummy, and nothing else does."""
+    """The seed decides the intervals and the random baseline, and nothing else does."""
     stream = demo_stream("fault_bias")
     first, again, other = (
         as_json(evaluate(profile, stream, rounds=5, seed=seed))["measures"] for seed in (1, 1, 2)
@@ -127,31 +161,33 @@ def test_same_seed_gives_the_same_measures(profile: tcuq.Profile) -> None:
     assert all(first[name]["value"] == other[name]["value"] for name in first)
 
 
-def test_monitor_is_serviced_after_a_shift(synthetic: Synthetic) -> None:
-    """Where a recording after a shift begins unshifted, the monitor starts anew."""
-    looks_back = [tcuq.TermPlan("divergence"), tcuq.TermPlan("novelty", ewma=4)]
-    profile = tcuq.fit(synthetic(), terms=looks_back)
-    shifted = (np.arange(600) >= 100) & (np.arange(600) < 200)
-    stream = synthetic(seed=1, starts=[0, 200, 400], shifted=shifted)
-    trace = run_serviced(profile, stream)
-    first, *rest = stream.parts()
-    monitor = tcuq.Monitor(profile)
-    assert (monitor.run(first.posteriors, first.features).risk == trace.risk[:200]).all()
-    monitor.reset()
-    after = [monitor.run(p.posteriors, p.features, starts=[0]) for p in rest]
-    for name in tcuq.Trace.__slots__:
-        joined = np.concatenate([getattr(part, name) for part in after])
-        assert (joined == getattr(trace, name)[200:]).all(), name
-
-
-def test_the_device_is_evaluated_if_asked_for(profile: tcuq.Profile) -> None:
-    """The trace measured is the device's, one life of it after the other."""
+def test_a_stream_is_run_once_without_resets(profile: tcuq.Profile) -> None:
+    """The trace is that of one monitor over the whole stream, also after a shift has ended."""
     stream = demo_stream("fault_bias")
-    found = evaluate(profile, stream, rounds=0, engine=tcuq.Monitor)
-    assert len(lives(stream)) > 1
-    for begin, end in lives(stream):
-        trace = tcuq.Monitor(profile).run(stream.cut(begin, end))
-        assert (trace.risk == found.trace.risk[begin:end]).all()
+    trace = evaluate(profile, stream, rounds=0).trace
+    plain = tcuq.Monitor(profile).run(stream)
+    for name in tcuq.Trace.__slots__:
+        assert (getattr(trace, name) == getattr(plain, name)).all(), name
+
+
+def test_alarms_right_after_a_shift_are_late_not_false(synthetic: Synthetic) -> None:
+    """Within the longest block after a shift, an alarm is counted apart from false alarms."""
+    profile = tcuq.fit(synthetic(2000), h=8)
+    assert profile.alarm is not None
+    block = max(channel.block for channel in profile.alarm.channels)
+    calm, odd = synthetic(1500, seed=1), synthetic(1500, seed=2)
+    shifted = (np.arange(1500) >= 300) & (np.arange(1500) < 900)
+    assert calm.features is not None
+    features = np.where(shifted[:, None], 40 + 40 * np.asarray(odd.features), calm.features)
+    stream = tcuq.Stream(calm.posteriors, features, calm.labels, shifted=shifted)
+    found = evaluate(profile, stream, rounds=0)
+    alarms = np.flatnonzero(found.trace.alarm)
+    late = ((alarms >= 900) & (alarms < 900 + block)).sum()
+    assert late > 0
+    assert found["late alarms"].value == late
+    steps = int((~shifted).sum()) - block
+    outside = ((alarms < 300) | (alarms >= 900 + block)).sum()
+    assert found["false alarms per million"].value == pytest.approx(1e6 * outside / steps)
 
 
 @pytest.mark.parametrize("options", [{"window": 0}, {"window": -5}, {"rounds": -1}])
@@ -162,20 +198,30 @@ def test_bad_options_are_refused(profile: tcuq.Profile, options: Any) -> None:
 
 
 def test_table_and_json_say_the_same(faulty: Evaluation) -> None:
-    """A header, then a line for each measure; JSON holds the numbers, null where there is none."""
+    """A row for each measure; JSON holds the numbers, null where there is none, and the reason."""
     rows = list(lines(faulty))
-    assert len(rows) == len(faulty.measures) + 1
     document = json.loads(json.dumps(as_json(faulty), allow_nan=False))
-    found = document["measures"]
     assert document["risk_coverage"][-1][0] == 1
-    for row, measure in zip(rows[1:], faulty.measures, strict=True):
-        assert row.startswith(measure.name)
-        assert found[measure.name]["value"] == pytest.approx(measure.value)
-    assert found["exceedances, worst window"]["interval"] == [None, None]
+    for measure in faulty.measures:
+        assert sum(row.startswith(f"{measure.name:<26}") for row in rows) == 1
+        found = document["measures"][measure.name]
+        assert found["value"] == pytest.approx(measure.value)
+        assert found["reason"] == measure.interval.reason
+        assert (found["interval"][0] is None) == bool(measure.interval.reason)
 
 
-def test_odd_values_are_shown_in_words(faulty: Evaluation) -> None:
-    """What does not exist is a dash, what never comes is `never`, large numbers have commas."""
-    odd = Measure("odd", math.nan, math.nan, math.nan, {"never": math.inf, "always": 12345.6})
-    row = list(lines(Evaluation((odd,), (), faulty.trace)))[1]
-    assert row.split() == ["odd", "–", "never", "never,", "always", "12,346"]
+@pytest.mark.parametrize("name", ["test", "fault_gain", "fault_noise"])
+def test_table_is_at_most_80_columns_wide(profile: tcuq.Profile, name: str) -> None:
+    """No line of the text is wider, and numbers do not run into each other."""
+    rows = list(lines(evaluate(profile, demo_stream(name), rounds=10)))
+    assert max(map(len, rows)) <= 80
+    header = next(row for row in rows if row.startswith("measure"))
+    edges = [header.index(word) + len(word) for word in ("softmax", "always", "never", "random")]
+    for row in rows[rows.index(header) + 1 : rows.index("", rows.index(header))]:
+        assert all(row[edge - 7 : edge - 6] in (" ", "") for edge in edges), row
+
+
+def test_odd_values_are_shown_in_words() -> None:
+    """What does not exist is a dash, what never comes is `never`, large numbers are short."""
+    shown = [short(v) for v in (math.nan, math.inf, 12345.6, 1e6, 0.00012, 1.0, 3.14159)]
+    assert shown == ["–", "never", "12,346", "1M", "0.0001", "1", "3.142"]

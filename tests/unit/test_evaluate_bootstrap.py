@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tcuq.evaluate.bootstrap import block_interval
+from tcuq.evaluate.bootstrap import block_interval, interval_of
 
 Indices = NDArray[np.int64]
 
@@ -88,3 +88,32 @@ def test_statistic_that_often_fails_has_no_interval(share: float, exists: bool) 
         lambda _: float("nan") if rng.random() < share else 7.0, 10, 2, 200, rng
     )
     assert (low, high) == (7.0, 7.0) if exists else math.isnan(low) and math.isnan(high)
+
+
+@pytest.mark.parametrize(
+    ("steps", "block", "rounds", "events", "reason"),
+    [
+        (100, 5, 0, {}, "no bootstrap rounds were requested"),
+        (100, 50, 20, {}, "100 steps hold fewer than 5 bootstrap blocks of 50 steps"),
+        (100, 5, 20, {"errors": 4}, "only 4 errors; an interval needs at least 5"),
+        (100, 5, 20, {"errors": 5}, ""),
+    ],
+)
+def test_an_interval_or_the_reason_why_not(
+    steps: int, block: int, rounds: int, events: dict[str, int], reason: str
+) -> None:
+    """Too few rounds, blocks or events give no interval, and say which."""
+    values = np.random.default_rng(6).normal(size=steps)
+    rng = np.random.default_rng(7)
+    interval = interval_of(
+        lambda c: float(values[c].mean()), steps, block, rounds, rng, events=events
+    )
+    assert interval.reason == reason
+    assert math.isnan(interval.low) == math.isnan(interval.high) == bool(reason)
+
+
+@pytest.mark.parametrize(("value", "word"), [(3.0, "same value"), (math.nan, "undefined")])
+def test_zero_width_is_no_interval(value: float, word: str) -> None:
+    """A statistic that never varies, or does not exist, has no interval."""
+    interval = interval_of(lambda _: value, 100, 5, 20, np.random.default_rng(8))
+    assert word in interval.reason

@@ -141,3 +141,11 @@ def test_poisson_interval_is_the_textbook_one() -> None:
     """Nothing counted leaves room for 3.7, ten for 4.8 to 18.4."""
     assert m.poisson_interval(0) == pytest.approx((0, 3.689), abs=1e-3)
     assert m.poisson_interval(10) == pytest.approx((4.795, 18.390), abs=1e-3)
+
+
+def test_steps_after_a_shift() -> None:
+    """The first unshifted steps after each stretch, up to the next shift or the end."""
+    shifted = np.array([0, 1, 1, 0, 0, 0, 1, 0, 1, 0], bool)
+    after = m.steps_after_shift(shifted, 2)
+    assert np.flatnonzero(after).tolist() == [3, 4, 7, 9]
+    assert not m.steps_after_shift(np.zeros(5, bool), 2).any()

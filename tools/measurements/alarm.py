@@ -4,14 +4,15 @@
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 from river.drift import ADWIN, PageHinkley
 from scipy.stats import chi2
 
 import tcuq
+from tcuq.decision import Trace, joined_traces
 from tcuq.demo import FAULTS, demo_stream
-from tcuq.evaluate import run_serviced
 from tcuq.evaluate.measures import detection_delays
 from tcuq.stream import Stream
 from tools.measurements.long_streams import joined, looped, recordings
@@ -108,7 +109,7 @@ def delay_rows(looped_steps: int) -> list[Row]:
         )
     for fault in FAULTS:
         stream = demo_stream(f"fault_{fault}")
-        trace = run_serviced(profile, stream)
+        trace = run_with_resets(profile, stream)
         assert stream.shifted is not None  # noqa: S101 - faults are marked
         alarms = {"tcuq": trace.alarm > 0} | {
             n: peer_alarms(trace.risk, m) for n, m in PEERS.items()
@@ -116,6 +117,15 @@ def delay_rows(looped_steps: int) -> list[Row]:
         delays = ", ".join(f"{n} {_delays(a, stream.shifted)}" for n, a in alarms.items())
         rows.append(Row(f"delay of fault {fault}, its two onsets, in steps", "–", delays, None))
     return rows
+
+
+def run_with_resets(profile: tcuq.Profile, stream: Stream) -> Trace:
+    """Run, and reset the monitor where a shift ends with its recording, as after a repair."""
+    assert stream.shifted is not None  # noqa: S101 - faults are marked
+    begins = stream.starts[1:]
+    repaired = begins[stream.shifted[begins - 1] & ~stream.shifted[begins]]
+    parts = pairwise([0, *repaired.tolist(), len(stream)])
+    return joined_traces([tcuq.Monitor(profile).run(stream.cut(a, b)) for a, b in parts])
 
 
 def _delays(alarm: np.ndarray, shifted: np.ndarray) -> str:

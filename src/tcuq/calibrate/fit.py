@@ -190,7 +190,7 @@ def _fit(
             seed=options.seed,
             calibration=recorded,
             development=None if development is None else _recorded(development),
-            figures=_figures(alarm, fits, threshold),
+            figures=_figures(alarm, fits, threshold) | _softmax_figure(parts, threshold),
             findings=(
                 *diagnose_stream(calibration, parts),
                 *diagnose_fit(score, alarm, fits, recorded),
@@ -302,6 +302,13 @@ def _figures(
             alarm, fitted, 4 * fitted.independent_blocks
         )
     return figures
+
+
+def _softmax_figure(parts: Parts, threshold: ThresholdSettings) -> dict[str, float]:
+    """The baseline's threshold: at most alpha of the calibration steps have less confidence."""
+    ordered = np.sort(np.concatenate([part.confidence for part in parts]))
+    allowed = len(ordered) * threshold.alpha_q16 >> ALPHA_BITS
+    return {"softmax.threshold_confidence": float(ordered[allowed])}
 
 
 def _fastest(alarm: AlarmSettings, fitted: ChannelFit, blocks: int) -> float:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: parsing and printing only.
+"""The command line: one module per command, each with `add_parser` and `run`.
 
 Exit codes: 0 done; 1 an input, profile or stream breaks a rule; 2 the command line itself is wrong;
 3 an optional library is missing; 130 interrupted (no file is left half written).
@@ -12,27 +12,39 @@ import warnings
 from collections.abc import Sequence
 
 from tcuq.cli import (
-    calibration,
+    demo,
+    evaluate,
+    export,
+    fit,
     fleet,
-    replaying,
-    reporting,
-    showing,
-    sizing,
-    toolbox,
-    tuning,
-    watching,
+    inspect,
+    pack,
+    recalibrate,
+    record,
+    replay,
+    report,
+    run,
+    size,
+    tune,
+    watch,
 )
 from tcuq.errors import CalibrationWarning, MissingExtraError, TcuqError
 from tcuq.version import __version__
 
+# In the order in which a user meets them; `tcuq --help` lists them so.
+COMMANDS = (
+    demo, record, fit, inspect, run, evaluate, report, watch, tune, size, export,
+    pack, replay, recalibrate,
+)  # fmt: skip
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code."""
-    parsed = _parser().parse_args(arguments)
+    """Run one command and return its exit code."""
+    args = _parser().parse_args(arguments)
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", CalibrationWarning)
-            parsed.command(parsed)
+            args.command(args)
         sys.stdout.flush()  # here, where a closed pipe is expected, not at exit
         for warning in caught:
             if not issubclass(warning.category, CalibrationWarning):
@@ -43,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except TcuqError as error:
         print(f"tcuq: {error}", file=sys.stderr)
         return 1
-    except BrokenPipeError:  # who reads has read enough
+    except BrokenPipeError:  # the reader closed the pipe: not an error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
@@ -63,10 +75,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"tcuq {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    rooms = (
-        showing, toolbox, calibration, tuning, reporting, replaying, sizing, watching, fleet
-    )  # fmt: skip
-    for room in rooms:
-        for command in room.commands(commands):
-            command.add_argument("--json", action="store_true", help="print JSON instead of text")
+    parsers = []
+    for module in COMMANDS:
+        added = module.add_parser(commands)
+        added.set_defaults(command=module.run)
+        parsers.append(added)
+    for command in (*parsers, *fleet.commands(commands)):
+        command.add_argument("--json", action="store_true", help="print JSON instead of text")
     return parser

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluate: labelled streams to measures with intervals and dummies. Needs the extra `fit`."""
+"""Evaluate: measures of a recorded stream, with confidence intervals and baselines.
+
+Needs the extra `fit`.
+"""
 
 from importlib.util import find_spec
 
@@ -8,7 +11,18 @@ from tcuq.errors import MissingExtraError
 if find_spec("sklearn") is None:
     raise MissingExtraError("scikit-learn", "fit")
 
-from tcuq.evaluate.evaluation import Evaluation, Measure, evaluate, lives, run_serviced
+from tcuq.evaluate.evaluation import Evaluation, evaluate
+from tcuq.evaluate.run import Measure
+from tcuq.evaluate.selection import Comparison, Selection, compare
 from tcuq.evaluate.table import as_json, lines
 
-__all__ = ["Evaluation", "Measure", "as_json", "evaluate", "lines", "lives", "run_serviced"]
+__all__ = [
+    "Comparison",
+    "Evaluation",
+    "Measure",
+    "Selection",
+    "as_json",
+    "compare",
+    "evaluate",
+    "lines",
+]

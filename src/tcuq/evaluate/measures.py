@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measures themselves, on plain arrays. scikit-learn's where it has them."""
+"""Measures on plain arrays; scikit-learn's where it has them."""
 
 from itertools import pairwise
 
@@ -20,6 +20,7 @@ __all__ = [
     "negative_log_likelihood",
     "poisson_interval",
     "risk_coverage",
+    "steps_after_shift",
     "worst_window_rate",
 ]
 
@@ -37,7 +38,7 @@ def auroc(event: Bools, risk: Floats) -> float:
 
 
 def auprc(event: Bools, risk: Floats) -> float:
-    """Average precision; NaN if there is no event."""
+    """Average precision; NaN without events."""
     return float(average_precision_score(event, risk)) if event.any() else float("nan")
 
 
@@ -80,20 +81,20 @@ def area_under_risk_coverage(wrong: Bools, risk: Floats) -> float:
 
 
 def risk_coverage(wrong: Bools, risk: Floats, points: int = 101) -> tuple[Floats, Floats]:
-    """Coverage up to 1, and the error rate among the least risky steps that it covers."""
+    """Coverage up to 1, and the error rate among the least risky steps at that coverage."""
     errors = np.cumsum(wrong[np.argsort(risk, kind="stable")])
-    kept = np.unique(np.linspace(1, len(wrong), points).astype(int))
-    return kept / len(wrong), errors[kept - 1] / kept
+    covered = np.unique(np.linspace(1, len(wrong), points).astype(int))
+    return covered / len(wrong), errors[covered - 1] / covered
 
 
 def negative_log_likelihood(probabilities: Floats, labels: Ints) -> Floats:
-    """-ln of the true class's probability, by step."""
-    of_truth = probabilities[np.arange(len(labels)), labels]
-    return -np.log(np.maximum(of_truth, SMALLEST_PROBABILITY))
+    """-ln of the true class's probability, per step."""
+    of_label = probabilities[np.arange(len(labels)), labels]
+    return -np.log(np.maximum(of_label, SMALLEST_PROBABILITY))
 
 
 def brier(probabilities: Floats, labels: Ints) -> Floats:
-    """Squared distance from the one-hot truth, by step, summed over classes."""
+    """Squared distance from the one-hot label, per step, summed over classes."""
     off = probabilities.copy()
     off[np.arange(len(labels)), labels] -= 1
     total: Floats = (off * off).sum(axis=1)
@@ -116,13 +117,25 @@ def worst_window_rate(hits: Bools, window: int) -> float:
 
 
 def poisson_interval(count: int) -> tuple[float, float]:
-    """The 95 % interval of a Poisson mean, after so many were counted."""
+    """The exact 95 % interval of a Poisson mean, given one count."""
     low = float(chi2.ppf(0.025, 2 * count) / 2) if count else 0.0
     return low, float(chi2.ppf(0.975, 2 * count + 2) / 2)
 
 
+def steps_after_shift(shifted: Bools, steps: int) -> Bools:
+    """The first unshifted steps after each shifted stretch, up to so many.
+
+    A block of an alarm channel that ends there may still average shifted steps.
+    """
+    ends = np.flatnonzero(shifted[:-1] & ~shifted[1:]) + 1
+    after = np.zeros(len(shifted), np.bool_)
+    for end in ends.tolist():
+        after[end : end + steps] = True
+    return after & ~shifted
+
+
 def detection_delays(alarm: Bools, shifted: Bools) -> Floats:
-    """Steps from each onset of a shift to the first alarm in it; infinite where none came."""
+    """Steps from each onset of a shift to the first alarm within it; infinite without one."""
     state = np.concatenate([[False], shifted, [False]])
     onsets = np.flatnonzero(~state[:-1] & state[1:])
     ends = np.flatnonzero(state[:-1] & ~state[1:])

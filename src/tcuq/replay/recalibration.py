@@ -244,7 +244,8 @@ def _with_threshold(profile: Profile, levels: Any) -> Profile:  # noqa: ANN401
 def _marked(profile: Profile, old: Profile, reference: Reference, alarmed: int) -> Profile:
     """A profile that says where its reference is from, held to the loader's rules."""
     figures = {
-        **old.provenance.figures,
+        # the softmax baseline's threshold is of the old calibration stream
+        **{n: v for n, v in old.provenance.figures.items() if not n.startswith("softmax.")},
         MARK: float(reference.streams),
         "recalibration.steps": float(reference.steps),
         "recalibration.streams_left_out": float(alarmed),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report: profiles on one recorded stream, as one HTML page that needs nothing else.
+"""Report: profiles on one recorded stream, as one self-contained HTML page.
 
-Decisions are those of the device's own code; measures are those of `evaluate`. Needs the extra
-`fit`.
+The C code of the device makes the decisions; the measures are those of `evaluate`. Needs the
+extra `fit`.
 """
 
 from tcuq.report.page import report

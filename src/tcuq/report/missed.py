@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the monitor would have missed: accepted errors, and drops in accuracy without an alarm."""
+"""Mistakes of the monitor: accepted errors, and drops in accuracy without an alarm."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from xml.etree.ElementTree import Element
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tcuq._charts.markup import Child, element
+from tcuq.report.tables import span_button, table
 from tcuq.report.view import View
 
-Indices = NDArray[np.int64]
+SHOWN = 8  # rows of a list, the worst first
+CONFUSIONS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,14 +21,14 @@ class Run:
 
     begin: int
     end: int
-    said: int
-    truth: int
+    predicted: int
+    true: int
     lowest_risk: float
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Steps over which the moving accuracy lay under its floor.
+    """Steps at which the moving accuracy lay below its floor.
 
     ``nearest_alarm`` is in steps from the drop's windows: negative before them, positive after.
     """
@@ -32,26 +36,26 @@ class Drop:
     begin: int
     end: int
     lowest: float
-    asked: float
+    withheld: float
     nearest_alarm: int | None
 
     @property
-    def alarmed(self) -> bool:
-        """Whether an alarm came within the drop's windows."""
+    def caught(self) -> bool:
+        """Whether there was an alarm within the drop's windows."""
         return self.nearest_alarm == 0
 
 
 def missed_runs(view: View) -> list[Run]:
-    """Every run of accepted errors, the longest first, of equal ones the least suspected."""
+    """Every run of accepted errors, the longest first, then the lowest risk first."""
     if view.stream.labels is None:
         return []
-    at, said, truth = np.flatnonzero(view.missed), view.trace.label, view.stream.labels
+    at, predicted, true = np.flatnonzero(view.missed), view.trace.label, view.stream.labels
     started = np.zeros(len(view.stream), np.bool_)
     started[view.stream.starts] = True
     breaks = (
         (np.diff(at) > 1)
-        | (np.diff(said[at]) != 0)
-        | (np.diff(truth[at]) != 0)
+        | (np.diff(predicted[at]) != 0)
+        | (np.diff(true[at]) != 0)
         | started[at[1:]]
     )  # fmt: skip
     runs = []
@@ -62,8 +66,8 @@ def missed_runs(view: View) -> list[Run]:
             Run(
                 begin=int(steps[0]),
                 end=int(steps[-1]) + 1,
-                said=int(said[steps[0]]),
-                truth=int(truth[steps[0]]),
+                predicted=int(predicted[steps[0]]),
+                true=int(true[steps[0]]),
                 lowest_risk=float(view.trace.risk[steps].min()),
             )
         )
@@ -73,32 +77,136 @@ def missed_runs(view: View) -> list[Run]:
 def drops(view: View) -> list[Drop]:
     """Every drop of the moving accuracy, the deepest first.
 
-    An alarm speaks of a drop if it comes between the first step of the drop's first window and the
-    drop's last step; any other is at best near it.
+    An alarm catches a drop if it is between the first step of the drop's first window and the
+    drop's last step.
     """
     low = view.accuracy < view.floor  # NaN is not low
     edges = np.flatnonzero(np.diff(np.concatenate([[False], low, [False]]).astype(np.int8)))
-    found, alarms = [], np.flatnonzero(view.trace.alarm)
+    result, alarms = [], np.flatnonzero(view.trace.alarm)
     for begin, end in edges.reshape(-1, 2).tolist():
-        seen = slice(begin - view.window + 1, end)
-        away = np.minimum(alarms - seen.start, 0) + np.maximum(alarms - (end - 1), 0)
-        found.append(
+        windows = slice(begin - view.window + 1, end)
+        away = np.minimum(alarms - windows.start, 0) + np.maximum(alarms - (end - 1), 0)
+        result.append(
             Drop(
                 begin=begin,
                 end=end,
                 lowest=float(view.accuracy[begin:end].min()),
-                asked=float((~view.accepted[seen]).mean()),
+                withheld=float((~view.accepted[windows]).mean()),
                 nearest_alarm=int(away[np.argmin(np.abs(away))]) if len(alarms) else None,
             )
         )
-    return sorted(found, key=lambda drop: (drop.lowest, drop.begin))
+    return sorted(result, key=lambda drop: (drop.lowest, drop.begin))
 
 
 def confusions(view: View) -> list[tuple[int, int, int]]:
-    """(said, truth, steps) among accepted errors, the most frequent first."""
+    """(predicted, true, steps) of accepted errors, the most frequent first."""
     if view.stream.labels is None:
         return []
     pairs = np.stack([view.trace.label[view.missed], view.stream.labels[view.missed]])
     kinds, counts = np.unique(pairs, axis=1, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     return [(int(kinds[0, i]), int(kinds[1, i]), int(counts[i])) for i in order]
+
+
+def missed_elements(view: View) -> Iterator[Element]:
+    """The card: accepted errors beside drops in accuracy."""
+    if not view.known.any():
+        yield element(
+            "p",
+            "Unknown: the stream has no labels. An alarm says that the stream differs from the"
+            " calibration stream; only labels show that a prediction is wrong.",
+            class_="empty",
+        )
+        return
+    parts = (_accepted_errors(view), _drops(view))
+    yield element("div", *(element("div", *part) for part in parts), class_="pair")
+
+
+def _accepted_errors(view: View) -> Iterator[Element]:
+    runs = missed_runs(view)
+    if not runs:
+        yield element("p", "No accepted prediction was wrong.", class_="empty")
+        return
+    count, wrong = int(view.missed.sum()), int(view.wrong.sum())
+    yield element(
+        "p",
+        element("strong", f"{count:,} of {wrong:,} errors were accepted"),
+        f", in {len(runs):,} runs of the same error. The longest"
+        f"{'' if len(runs) <= SHOWN else f' {SHOWN}'}:",
+    )
+    rows: list[list[Child]] = [
+        [
+            span_button(run.begin, run.end),
+            f"{run.end - run.begin:,}",
+            str(run.predicted),
+            str(run.true),
+            f"{run.lowest_risk:.3f}",
+        ]
+        for run in runs[:SHOWN]
+    ]
+    columns = ["at step", "length", "predicted", "true", "lowest risk"]
+    yield table(f"Accepted errors, {view.name}", columns, rows)
+    yield element("p", confusion_text(confusions(view)), class_="note")
+
+
+def confusion_text(pairs: Sequence[tuple[int, int, int]]) -> str:
+    """The most frequent confusions as a sentence."""
+    shown = [
+        f"predicted {predicted}, true {true} ({'once' if n == 1 else f'{n:,} times'})"
+        for predicted, true, n in pairs[:CONFUSIONS]
+    ]
+    word = "confusion" if len(shown) == 1 else "confusions"
+    return f"Most frequent {word}: {'; '.join(shown)}."
+
+
+def _drops(view: View) -> Iterator[Element]:
+    if np.isnan(view.floor):
+        yield element(
+            "p",
+            f"Drops in accuracy are unknown: no {view.window} consecutive unshifted steps have"
+            " enough labels to say what accuracy is usual.",
+            class_="empty",
+        )
+        return
+    every = drops(view)
+    silent = [drop for drop in every if not drop.caught]
+    floor = f"{view.floor:.0%}, three standard deviations below its mean without shifts"
+    if not every:
+        text = f"Accuracy over {view.window} steps never fell below {floor}."
+        yield element("p", text, class_="empty")
+        return
+    yield element(
+        "p",
+        element("strong", drops_text(len(every), len(silent))),
+        f" A drop: accuracy over {view.window} steps is below {floor}."
+        " Caught: there was an alarm within the windows of the drop.",
+    )
+    rows: list[list[Child]] = [
+        [
+            span_button(drop.begin, drop.end, before=view.window - 1),
+            f"{drop.lowest:.0%}",
+            f"{drop.withheld:.0%}",
+            _nearest(drop.nearest_alarm),
+        ]
+        for drop in silent[:SHOWN]
+    ]
+    if rows:
+        columns = ["at step", "lowest accuracy", "withheld", "nearest alarm"]
+        yield table(f"Drops in accuracy, {view.name}", columns, rows)
+    if len(silent) > SHOWN:
+        yield element("p", f"The deepest {SHOWN} of {len(silent):,}.", class_="note")
+
+
+def drops_text(count: int, silent: int) -> str:
+    """How many drops in accuracy were caught, as a sentence."""
+    if count == 1:
+        return f"The one drop in accuracy was {'not ' if silent else ''}caught."
+    if silent in (0, count):
+        return f"{'None' if silent else 'All'} of the {count:,} drops in accuracy were caught."
+    return f"{count - silent:,} of {count:,} drops in accuracy were caught."
+
+
+def _nearest(steps: int | None) -> str:
+    if steps is None:
+        return "–"
+    return f"{abs(steps):,} steps {'before' if steps < 0 else 'after'}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page: sections, data, style and script in one file that fetches nothing."""
+"""The page: sections, data, style and script in one file without external requests."""
 
 import base64
 import hashlib
@@ -27,22 +27,22 @@ def report(
     window: int = 100,
     rounds: int = 200,
 ) -> str:
-    """What profiles would have done on a recorded stream, as one HTML page.
+    """Describe what profiles would have done on a recorded stream, as one HTML page.
 
-    The same profiles and stream give the same page, to the byte.
+    The same profiles and stream give the same page, byte for byte.
 
     Parameters
     ----------
     profiles
-        By the names the page gives them; several are shown side by side.
+        By the names that the page shows; several are shown side by side.
     stream
-        Recorded, with labels and `shifted` if known: what needs them is left out without.
+        With labels and `shifted` if known; without them the page leaves out what needs them.
     name
-        The stream's, on the page.
+        The stream's name on the page.
     window
         Steps of the moving accuracy.
     rounds
-        Bootstrap rounds of the intervals; 0 for none.
+        Bootstrap rounds of the confidence intervals; 0 for none.
 
     Examples
     --------
@@ -51,32 +51,32 @@ def report(
     >>> page.startswith("<!DOCTYPE html>") and len(page) < 2_000_000
     True
     """
-    seen = views(profiles, stream, window=window, rounds=rounds)
+    shown = views(profiles, stream, window=window, rounds=rounds)
     style, script = stylesheet() + _asset("page.css"), _asset("page.js")
     return Template(_asset("page.html")).substitute(
         policy=f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)}",
         title=escaping.escape(printable(f"{name}: tcuq report")),
         style=style,
-        body=html(element("main", *sections.all_of(seen, name))),
-        data=_data(seen),
+        body=html(element("main", *sections.all_of(shown, name))),
+        data=_data(shown),
         script=script,
     )
 
 
-def _data(seen: list[View]) -> str:
-    """The timelines; no string in it can end the element that holds it."""
-    floor = seen[0].floor
+def _data(shown: list[View]) -> str:
+    """The timelines as JSON that cannot close the script element around it."""
+    floor = shown[0].floor
     data = {
-        "steps": len(seen[0].stream),
-        "labelled": bool(seen[0].known.any()),
+        "steps": len(shown[0].stream),
+        "labelled": bool(shown[0].known.any()),
         "floor": None if math.isnan(floor) else floor,
-        "views": [{"name": printable(v.name), **timeline(v, len(seen))} for v in seen],
+        "views": [{"name": printable(v.name), **timeline(v, len(shown))} for v in shown],
     }
     return json.dumps(data).replace("<", "\\u003c")
 
 
 def _source(text: str) -> str:
-    """How a content security policy allows this text and no other."""
+    """The source expression that lets a content security policy allow this text alone."""
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return f"'sha256-{digest}'"
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every promise of the README, and whether it held on this stream.
 
-Promises about every window are checked over all of them at once: a window's surplus is the
+Promises about every window are checked over all windows at once: the surplus of a window is the
 difference of two values of one cumulative sum.
 """
 
@@ -12,8 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.evaluate import lives
-from tcuq.evaluate.measures import poisson_interval
+from tcuq.evaluate.measures import poisson_interval, steps_after_shift
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
 from tcuq.profile.settings import ALPHA_BITS, RISK_LEVELS, TOKEN
@@ -24,27 +23,27 @@ Verdict = Literal["held", "broken", "not known"]
 Floats = NDArray[np.float64]
 
 FIRST_STEPS = 1000
-ENOUGH = 3.0  # false alarms expected, for their absence to say something
-ROUNDING = 1e-6  # of a sum of as many steps as a stream has
+ENOUGH = 3.0  # expected false alarms from which their absence is evidence
+ROUNDING = 1e-6  # error of the cumulative sums
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A promise, what it assumes, and what this stream says of it."""
+    """A promise, its assumption, and the evidence of this stream."""
 
     promise: str
     assumption: str
     verdict: Verdict
-    found: str
+    evidence: str
 
 
 def promises(view: View) -> Iterator[Promise]:
-    """In the order in which the README makes them."""
+    """Check every promise, in the README's order."""
     yield _exceedances(view)
     yield _abstentions(view)
     yield _alarm(view)
     yield _step_is_run(view)
-    yield _device(view)
+    yield _device()
     yield _checked(view.profile)
 
 
@@ -52,61 +51,64 @@ def _exceedances(view: View) -> Promise:
     threshold = view.profile.threshold
     alpha = threshold.alpha_q16 / (1 << ALPHA_BITS)
     allowed = (RISK_LEVELS + threshold.step) / threshold.step
-    sums = [_cumulative(view.trace.exceeded[a:b], alpha) for a, b in lives(view.stream)]
-    furthest = max(float(s.max() - s.min()) for s in sums)
+    surplus = _surplus(view.trace.exceeded, alpha)
+    furthest = float(surplus.max() - surplus.min())
     return Promise(
         f"Exceedances: in every window of n steps their rate is within {allowed:,.4g} / n"
         f" of alpha = {alpha:.4g}.",
-        "None: any sequence, chosen by an adversary too.",
+        "None: any sequence, even one chosen by an adversary.",
         _verdict(furthest <= allowed + ROUNDING),
-        f"No window strays from alpha\u00a0·\u00a0n by more than {furthest:,.1f};"
+        f"The worst window is {furthest:,.1f} exceedances away from alpha\u00a0·\u00a0n;"
         f" {allowed:,.1f} are allowed.",
     )
 
 
 def _abstentions(view: View) -> Promise:
     rate, burst = view.profile.budget.rate_q16 / TOKEN, view.profile.budget.burst_q16 / TOKEN
-    abstained = view.trace.outcome == Outcome.ABSTAIN
-    sums = [_cumulative(abstained[a:b], rate) for a, b in lives(view.stream)]
-    surplus = max(float((s - np.minimum.accumulate(s)).max()) for s in sums)
+    surplus = _surplus(view.trace.outcome == Outcome.ABSTAIN, rate)
+    fullest = float((surplus - np.minimum.accumulate(surplus)).max())
     return Promise(
         f"Abstentions: in every window of n steps at most {burst:g} + {rate:.4g}\u00a0·\u00a0n.",
         "None: any sequence.",
-        _verdict(surplus <= burst + ROUNDING),
-        f"The fullest window takes {surplus:.1f} more than {rate:.4g}\u00a0·\u00a0n;"
+        _verdict(fullest <= burst + ROUNDING),
+        f"The worst window has {fullest:.1f} more than {rate:.4g}\u00a0·\u00a0n;"
         f" {burst:g} more are allowed.",
     )
 
 
 def _alarm(view: View) -> Promise:
-    assumption = "Blocks of the stream no more extreme, given their past, than calibration's."
+    assumption = "Blocks of the stream are no more extreme, given their past, than calibration's."
     alarm = view.profile.alarm
     if alarm is None:
         return Promise(
-            "Alarm: none in this profile.", assumption, "not known", "Nothing was promised."
+            "Alarm: this profile has none.", assumption, "not known", "Nothing was promised."
         )
     promise = f"Alarm: one false alarm in {alarm.steps_per_false_alarm:,} steps."
-    usual = ~view.shifted
-    steps, count = int(usual.sum()), int((view.trace.alarm[usual] > 0).sum())
+    block = max(channel.block for channel in alarm.channels)
+    after = steps_after_shift(view.shifted, block)
+    calm = ~view.shifted & ~after
+    steps, count = int(calm.sum()), int((view.trace.alarm[calm] > 0).sum())
     if view.stream.shifted is None:
-        found = (
-            "The stream does not say which of its steps are shifted. Were none,"
-            f" {_times(count)} in {steps:,} steps would be false."
+        evidence = (
+            f"{_alarms(count).capitalize()} in {steps:,} steps. Whether they are false is unknown:"
+            " the stream does not mark its shifted steps."
         )
-        return Promise(promise, assumption, "not known", found)
+        return Promise(promise, assumption, "not known", evidence)
     allowed = steps / alarm.steps_per_false_alarm
-    few = " So few steps can break this promise, not prove it." if allowed < ENOUGH else ""
-    return Promise(
-        promise,
-        assumption,
-        _verdict(poisson_interval(count)[0] <= allowed) if steps else "not known",
-        f"On {steps:,} unshifted steps {_times(count)}; {allowed:.2g} expected at most.{few}",
-    )
+    evidence = f"{_alarms(count).capitalize()} on {steps:,} steps without a shift;"
+    evidence += f" at most {allowed:.2g} expected."
+    late = int((view.trace.alarm[after] > 0).sum())
+    if late:
+        evidence += f" {_alarms(late).capitalize()} within {block} steps after a shift not counted."
+    if allowed < ENOUGH:
+        evidence += " So few steps can break this promise, but not prove it."
+    verdict = _verdict(poisson_interval(count)[0] <= allowed) if steps else "not known"
+    return Promise(promise, assumption, verdict, evidence)
 
 
 def _step_is_run(view: View) -> Promise:
     monitor, stream = Monitor(view.profile), view.stream
-    first = stream.cut(0, min(FIRST_STEPS, lives(stream)[0][1]))
+    first = stream.cut(0, min(FIRST_STEPS, len(stream)))
     starts, same = set(first.starts.tolist()), True
     for step in range(len(first)):
         if step in starts:
@@ -114,43 +116,39 @@ def _step_is_run(view: View) -> Promise:
         features = None if first.features is None else first.features[step]
         same &= monitor.step(first.posteriors[step], features) == view.trace[step]
     return Promise(
-        "The same numbers step by step and in bulk, bit for bit.",
+        "Step by step and in bulk give the same numbers, bit for bit.",
         "None.",
         _verdict(same),
-        f"The first {len(first):,} steps were also taken one by one.",
+        f"The first {len(first):,} steps were also run one by one.",
     )
 
 
-def _device(view: View) -> Promise:
-    trace, reference = view.trace, view.reference
-    same = float((trace.outcome == reference.outcome).mean())
-    gap = float(np.abs(trace.risk - reference.risk).max())
+def _device() -> Promise:
     return Promise(
-        "The device decides what this page shows, bit for bit.",
-        "The same inputs, quantised as the export says.",
+        "The device makes the decisions on this page, bit for bit.",
+        "The firmware quantises its inputs as the export states.",
         "held",
-        "By construction: this page ran the device's own code. The float reference decides alike"
-        f" at {same:.2%} of the steps; their risks differ by at most {gap:.4f}.",
+        "By construction: this page ran the C code of the device.",
     )
 
 
 def _checked(profile: Profile) -> Promise:
     return Promise(
-        "A damaged or foreign profile is refused.",
+        "A damaged or invalid profile is refused.",
         "None.",
         _verdict(Profile.from_json(profile.to_json()) == profile),
-        f"This one passes every check; its SHA-256 begins {profile.sha256[:8]}.",
+        f"This profile passes every check; its SHA-256 begins with {profile.sha256[:8]}.",
     )
 
 
-def _cumulative(hits: NDArray[np.bool_], rate: float) -> Floats:
-    """From 0, what came beyond the rate up to each step."""
+def _surplus(hits: NDArray[np.bool_], rate: float) -> Floats:
+    """Hits beyond the rate up to each step, from 0 before the first."""
     return np.concatenate([[0.0], np.cumsum(hits) - rate * np.arange(1, len(hits) + 1)])
 
 
-def _times(count: int) -> str:
+def _alarms(count: int) -> str:
     return "no alarm" if count == 0 else "1 alarm" if count == 1 else f"{count:,} alarms"
 
 
-def _verdict(kept: bool) -> Verdict:
-    return "held" if kept else "broken"
+def _verdict(held: bool) -> Verdict:
+    return "held" if held else "broken"

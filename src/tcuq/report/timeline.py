@@ -9,11 +9,11 @@ import numpy as np
 from tcuq._charts import legend
 from tcuq._charts.markup import element
 from tcuq.profile.settings import AlarmFlag
+from tcuq.report.tables import span_button
 from tcuq.report.view import View
 from tcuq.stages.budget import Outcome
 
 MAX_ALARMS = 8  # listed below a canvas
-MARGIN = 40  # steps shown on either side of a span that a button shows
 
 BUTTONS = (
     ("in", "+", "Zoom in"),
@@ -23,16 +23,19 @@ BUTTONS = (
     ("all", "All", "All steps"),
 )
 HELP = (
-    "Drag to choose a span, pinch or hold Ctrl and scroll to zoom."
+    "Drag to select a span; pinch, or hold Ctrl and scroll, to zoom."
     " With the keyboard: plus, minus, arrows, Home."
 )
 LINES = {
     "stream": "risk, mean",
     "band": "risk, lowest to highest",
     "threshold": "threshold",
-    "recording": "a new recording",
+    "recording": "start of a recording",
 }
-LABELLED_LINES = {"accuracy": "accuracy of the last {} steps", "dashed": "its usual floor"}
+LABELLED_LINES = {
+    "accuracy": "accuracy of the last {} steps",
+    "dashed": "its floor: 3 standard deviations below its mean without shifts",
+}
 
 
 def timeline_section(views: Sequence[View]) -> Iterator[Element]:
@@ -65,13 +68,6 @@ def timeline_section(views: Sequence[View]) -> Iterator[Element]:
     yield element("p", element("output", HELP, id="readout"))
     lines = LINES | (LABELLED_LINES if views[0].known.any() else {})
     yield legend([(kind, text.format(views[0].window)) for kind, text in lines.items()])
-
-
-def span_button(begin: int, end: int, text: str) -> Element:
-    """A button that shows a span of steps in the timeline."""
-    return element(
-        "button", text, type="button", class_="go", data_from=begin - MARGIN, data_to=end + MARGIN
-    )
 
 
 def _description(view: View) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the page is made from: a stream as it was recorded, and each profile's view of it."""
+"""The data behind the page: the recorded stream, and one view of it per profile."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from tcuq.calibrate.observe import observe
 from tcuq.decision import Trace
 from tcuq.errors import InputError
-from tcuq.evaluate import Evaluation, evaluate, run_serviced
+from tcuq.evaluate import Evaluation, evaluate
 from tcuq.evaluate.measures import accuracy_and_floor
-from tcuq.monitor import Monitor
 from tcuq.profile import Profile
 from tcuq.stages.budget import Outcome
 from tcuq.stages.columns import SignalColumns, joined
@@ -26,10 +25,10 @@ MAX_PROFILES = 6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
-    """One profile on the stream: what the device would have done, and what came of it.
+    """One profile on the stream: its decisions, and which predictions were wrong.
 
-    ``reference`` is the float monitor's trace; ``accuracy`` is over the last ``window`` steps, NaN
-    where it is not known, and ``floor`` what it usually stays above.
+    ``accuracy`` is over the last ``window`` steps, NaN where it is unknown; ``floor`` lies three
+    standard deviations below its mean without shifts.
     """
 
     name: str
@@ -37,7 +36,6 @@ class View:
     stream: Stream
     window: int
     found: Evaluation
-    reference: Trace
     signals: SignalColumns
     known: Bools
     wrong: Bools
@@ -47,12 +45,12 @@ class View:
 
     @property
     def trace(self) -> Trace:
-        """What the device would have said."""
+        """The decision at every step."""
         return self.found.trace
 
     @property
     def accepted(self) -> Bools:
-        """Steps whose prediction would have been used."""
+        """Steps whose prediction was accepted."""
         accepted: Bools = self.trace.outcome == Outcome.ACCEPT
         return accepted
 
@@ -65,7 +63,7 @@ class View:
 def views(
     profiles: Mapping[str, Profile], stream: Stream, *, window: int, rounds: int
 ) -> list[View]:
-    """Run every profile over the stream; the page holds a few of them."""
+    """Run every profile over the stream, once, without resets."""
     if not 1 <= len(profiles) <= MAX_PROFILES:
         raise InputError(f"a report must have 1 to {MAX_PROFILES} profiles, got {len(profiles)}")
     steps = len(stream)
@@ -74,7 +72,7 @@ def views(
     shifted = stream.shifted if stream.shifted is not None else np.zeros(steps, np.bool_)
     made = []
     for name, profile in profiles.items():
-        found = evaluate(profile, stream, window=window, rounds=rounds, engine=Monitor)
+        found = evaluate(profile, stream, window=window, rounds=rounds)
         right = found.trace.label == labels
         accuracy, floor = accuracy_and_floor(right, known, shifted, stream.starts, window)
         made.append(
@@ -84,7 +82,6 @@ def views(
                 stream=stream,
                 window=window,
                 found=found,
-                reference=run_serviced(profile, stream),
                 signals=joined(observe(stream, profile.inputs, profile.signals)),
                 known=known,
                 wrong=known & ~right,

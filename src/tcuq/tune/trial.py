@@ -56,8 +56,8 @@ class Bench:
             ram=size.ram,
             instructions=size.instructions,
             delay=self._delay(profile, found),
-            false_alarms=found["false alarms per million steps"].value,
-            deviation=found["exceedance deviation from alpha"].value,
+            false_alarms=found["false alarms per million"].value,
+            deviation=found["deviation from alpha"].value,
         )
         return self._by_labels(trial, found) if self.labelled else trial
 
@@ -65,7 +65,7 @@ class Bench:
         """Median steps to the alarm where shifts are marked, else the fewest it could take."""
         shifted = self.judging.shifted
         if shifted is not None and shifted.any():
-            return found["detection delay, median steps"].value
+            return found["detection delay"].value
         fastest = [
             steps
             for name, steps in profile.provenance.figures.items()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watch: a monitor over steps as they come, and what a person sees of it."""
+"""Watch: run a monitor over steps as they arrive, and show its state on a terminal or a pipe."""
 
 from tcuq.watch.mqtt import mqtt_lines
 from tcuq.watch.sources import Step, parse_step, recorded_steps, serial_lines, steps_from

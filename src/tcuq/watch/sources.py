@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where steps come from: a recorded stream, or lines of text from a pipe, a serial port or a topic.
+"""Sources of steps: a recorded stream, or lines from a pipe, a serial port or an MQTT topic.
 
-A line is a step: numbers parted by commas or blanks, the posterior first, then the features; or a
-JSON object with `posterior` and `features`. An empty line is a gap: history is forgotten there.
+A line holds one step: the posterior, then the features, separated by commas or blanks; or a JSON
+object with `posterior` and `features`. An empty line is a gap: the monitor forgets its history.
 """
 
 import json
@@ -24,7 +24,7 @@ READ_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """One step, or a gap before the next, or a line that is neither (both None)."""
+    """One step, or a gap before the next step; without either the line was invalid."""
 
     posterior: NDArray[Any] | None
     features: NDArray[Any] | None = None
@@ -32,12 +32,12 @@ class Step:
 
 
 def recorded_steps(stream: Stream, rate: float | None) -> Iterator[Step]:
-    """A recorded stream's steps, so many a second; as fast as they go if None."""
+    """Yield the steps of a recorded stream at `rate` steps per second, or at once if None."""
     starts = set(stream.starts.tolist())
-    begun = time.monotonic()
+    begin = time.monotonic()
     for step in range(len(stream)):
         if rate is not None:
-            time.sleep(max(0.0, begun + step / rate - time.monotonic()))
+            time.sleep(max(0.0, begin + step / rate - time.monotonic()))
         if step and step in starts:
             yield Step(None, gap=True)
         features = None if stream.features is None else stream.features[step]
@@ -47,13 +47,13 @@ def recorded_steps(stream: Stream, rate: float | None) -> Iterator[Step]:
 def steps_from(
     lines: Iterable[str | bytes], inputs: InputSettings, *, quantised: bool
 ) -> Iterator[Step]:
-    """The steps that lines of text say."""
+    """Parse each line of text as a step."""
     for line in lines:
         yield parse_step(line, inputs, quantised=quantised)
 
 
 def parse_step(line: str | bytes, inputs: InputSettings, *, quantised: bool) -> Step:
-    """A line as a step; what is none has no posterior."""
+    """Parse a line; an invalid one gives a step without a posterior."""
     text = line.decode("utf-8", "replace") if isinstance(line, bytes) else line
     if not text.strip():
         return Step(None, gap=True)
@@ -74,10 +74,10 @@ def parse_step(line: str | bytes, inputs: InputSettings, *, quantised: bool) -> 
 
 
 def _numbers(text: str, count: int) -> NDArray[Any]:
-    """So many finite numbers, or ValueError."""
+    """Parse `count` finite numbers; raise ValueError if there are others."""
     if text.lstrip().startswith("{"):
-        said = json.loads(text)
-        values = [*said["posterior"], *said.get("features", ())]
+        document = json.loads(text)
+        values = [*document["posterior"], *document.get("features", ())]
     else:
         values = text.replace(",", " ").split()
     if len(values) != count:
@@ -89,17 +89,17 @@ def _numbers(text: str, count: int) -> NDArray[Any]:
 
 
 def serial_lines(port: str, baud: int) -> Iterator[bytes]:
-    """Lines from a serial port until it goes away."""
+    """Yield lines from a serial port until it is unplugged."""
     try:
         import serial
     except ImportError:
         raise MissingExtraError("pyserial", "serial") from None
     try:
-        with serial.Serial(port, baud, timeout=READ_SECONDS) as opened:
-            held = b""
+        with serial.Serial(port, baud, timeout=READ_SECONDS) as device:
+            rest = b""
             while True:
-                held += opened.read(max(1, opened.in_waiting))
-                *lines, held = held[-MAX_LINE:].split(b"\n")
+                rest += device.read(max(1, device.in_waiting))
+                *lines, rest = rest[-MAX_LINE:].split(b"\n")
                 yield from lines
     except (serial.SerialException, OSError, ValueError) as error:
         raise StreamError(f"{port}: {error}") from None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is kept of a watched stream: counts, the last risks, the bucket and the alarms."""
+"""The state that `watch` shows: counts, recent decisions, tokens of the budget, and alarms."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -15,18 +15,20 @@ from tcuq.stages.budget import Budget, Outcome
 from tcuq.watch.sources import Step
 
 HISTORY = 600
-KEPT_ALARMS = 100
+MAX_ALARMS = 10_000  # the oldest are dropped, so that a stream without end needs no more memory
 
 
 @dataclass(slots=True)
 class Tally:
-    """A monitor over steps as they come, and what it has said so far.
+    """A monitor over steps as they arrive, and counts of its decisions.
+
+    Steps are numbered from 0, as in every other tool; ``alarms`` holds (step, flags).
 
     Examples
     --------
     >>> from tcuq.demo import demo_profile, demo_stream
     >>> tally, stream = Tally(demo_profile()), demo_stream("test")
-    >>> tally.take(Step(stream.posteriors[0], stream.features[0])).outcome.name
+    >>> tally.update(Step(stream.posteriors[0], stream.features[0])).outcome.name
     'ACCEPT'
     >>> tally.steps
     1
@@ -35,9 +37,9 @@ class Tally:
     profile: Profile
     steps: int = 0
     gaps: int = 0
-    refused: int = 0  # lines that were no steps
+    refused: int = 0  # invalid lines and steps
     outcomes: dict[Outcome, int] = field(default_factory=lambda: dict.fromkeys(Outcome, 0))
-    alarms: deque[tuple[int, AlarmFlag]] = field(default_factory=lambda: deque(maxlen=KEPT_ALARMS))
+    alarms: deque[tuple[int, AlarmFlag]] = field(default_factory=lambda: deque(maxlen=MAX_ALARMS))
     recent: deque[Decision] = field(default_factory=lambda: deque(maxlen=HISTORY))
     monitor: Monitor = field(init=False)
     bucket: Budget = field(init=False)
@@ -48,11 +50,11 @@ class Tally:
 
     @property
     def tokens(self) -> float:
-        """Abstentions that the budget has left."""
+        """Abstentions that are left in the budget."""
         return self.bucket.tokens_q16 / TOKEN
 
-    def take(self, step: Step) -> Decision | None:
-        """Decide on a step; None of a gap and of what is no step."""
+    def update(self, step: Step) -> Decision | None:
+        """Decide on a step; None for a gap and for an invalid line."""
         if step.gap:
             self.monitor.reset_history()
             self.gaps += 1
@@ -66,7 +68,7 @@ class Tally:
         self.bucket.run(np.array([decision.outcome != Outcome.ACCEPT]))
         self.recent.append(decision)
         if decision.alarm:
-            self.alarms.append((self.steps, decision.alarm))
+            self.alarms.append((self.steps - 1, decision.alarm))
         return decision
 
     def _decision(self, step: Step) -> Decision | None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a person sees: a panel that is rewritten in place, or on a pipe only what matters.
+"""The output of `watch`: a panel that is redrawn in place, or on a pipe one line per alarm.
 
-Written by hand because a terminal library would be a dependency for nine lines.
+Written by hand because a terminal library would be a dependency for eight lines.
 """
 
 import shutil
@@ -16,22 +16,23 @@ from tcuq.watch.tally import Tally
 
 BARS = "▁▂▃▄▅▆▇█"
 COLUMNS = 80
-NAME = 11  # columns of a line's name
+LABEL = 11  # columns before a line's text
 REDRAW_SECONDS = 0.1
 
 
 def panel(tally: Tally, source: str, columns: int = COLUMNS) -> list[str]:
     """The lines of the panel, none wider than the terminal."""
-    room = columns - NAME - 8
-    shown = list(tally.recent)[-room:]
+    width = columns - LABEL - 8
+    shown = list(tally.recent)[-width:]
     burst = tally.profile.budget.burst_q16 / TOKEN
     lines = [
         f"tcuq       profile {tally.profile.sha256[:8]}, {source}",
         f"steps      {tally.steps:,}"
         + (f", {tally.gaps:,} gaps" if tally.gaps else "")
-        + (f", {tally.refused:,} lines were no steps" if tally.refused else ""),
+        + (f", {tally.refused:,} invalid lines" if tally.refused else ""),
         f"risk       {_strip(shown)}" + (f" {shown[-1].risk:6.4f}" if shown else ""),
-        f"asks at    {_marks(shown)}" + (f" {shown[-1].threshold:6.4f}" if shown else ""),
+        f"threshold  {_threshold(shown)}",
+        f"decisions  {_marks(shown)}" + (f" {shown[-1].outcome.name.lower()}" if shown else ""),
         "           " + "   ".join(_share(tally, outcome) for outcome in Outcome),
         f"budget     {_bar(tally.tokens / burst, 20)} {tally.tokens:.1f} of {burst:g} left",
         f"alarm      {_alarm(tally)}",
@@ -42,6 +43,12 @@ def panel(tally: Tally, source: str, columns: int = COLUMNS) -> list[str]:
 def _strip(shown: list[Decision]) -> str:
     top = max((max(d.risk, d.threshold) for d in shown), default=1.0) or 1.0
     return "".join(BARS[min(7, int(8 * d.risk / top))] for d in shown)
+
+
+def _threshold(shown: list[Decision]) -> str:
+    if not shown:
+        return "–"
+    return f"{shown[-1].threshold:6.4f}: a prediction at this risk or above is withheld"
 
 
 def _marks(shown: list[Decision]) -> str:
@@ -61,41 +68,41 @@ def _bar(share: float, width: int) -> str:
 
 def _alarm(tally: Tally) -> str:
     if tally.profile.alarm is None:
-        return "the profile has none"
+        return "this profile has no alarm"
     if not tally.alarms:
         return "none"
     step, flags = tally.alarms[-1]
     names = " and ".join(f.name.lower().replace("_", " ") for f in flags if f.name)
-    return f"{names} at step {step:,}, {tally.steps - step:,} steps ago"
+    return f"{names} at step {step:,}, {tally.steps - 1 - step:,} steps ago"
 
 
 def events(tally: Tally, decision: Decision) -> Iterator[str]:
-    """What is said of a step where nobody watches a screen: alarms alone."""
+    """Describe a step that alarmed; yield nothing for any other step."""
     if decision.alarm:
         names = " ".join(f.name.lower() for f in decision.alarm if f.name)
-        yield f"step {tally.steps} alarm {names}"
+        yield f"step {tally.steps - 1} alarm {names}"
 
 
 class Screen:
-    """Rewrites the panel on a terminal; on a pipe prints alarms, and the sum of it all at the end.
+    """Redraws the panel on a terminal; on a pipe prints alarms, and the totals at the end.
 
     Parameters
     ----------
     out
         Where to print.
     source
-        What is watched, as the person named it.
+        The source, as the user named it.
     """
 
     def __init__(self, out: TextIO, source: str) -> None:
         self.out = out
         self.source = source
         self.live = out.isatty()
-        self._drawn = 0
+        self._lines = 0
         self._shown = 0.0
 
     def show(self, tally: Tally, decision: Decision | None) -> None:
-        """After every step."""
+        """Show the state after a step."""
         if not self.live:
             for line in events(tally, decision) if decision is not None else ():
                 self.out.write(f"{line}\n")
@@ -107,7 +114,7 @@ class Screen:
             self._draw(tally)
 
     def close(self, tally: Tally) -> None:
-        """The last state, in full on a terminal, as one line on a pipe."""
+        """Show the final state: the panel on a terminal, one line on a pipe."""
         if self.live:
             self._draw(tally)
             return
@@ -118,7 +125,7 @@ class Screen:
     def _draw(self, tally: Tally) -> None:
         columns = min(shutil.get_terminal_size((COLUMNS, 24)).columns, 2 * COLUMNS)
         lines = panel(tally, self.source, columns)
-        up = f"\x1b[{self._drawn}A" if self._drawn else ""
+        up = f"\x1b[{self._lines}A" if self._lines else ""
         self.out.write(up + "".join(f"\r\x1b[K{line}\n" for line in lines))
         self.out.flush()
-        self._drawn = len(lines)
+        self._lines = len(lines)

@@ -4,8 +4,8 @@
 import argparse
 from collections.abc import Iterator
 
+from tcuq.cli._output import Commands
 from tcuq.cli.fleet import ingest, judge, migrate, report, serve, simulate, up
-from tcuq.cli.printing import Commands
 
 
 def commands(parsers: Commands) -> Iterator[argparse.ArgumentParser]:

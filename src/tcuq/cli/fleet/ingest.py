@@ -5,6 +5,7 @@ import argparse
 import threading
 from typing import TYPE_CHECKING
 
+from tcuq.cli._output import Commands, print_result
 from tcuq.cli.fleet.options import (
     add_broker,
     add_database,
@@ -14,7 +15,6 @@ from tcuq.cli.fleet.options import (
     read_keys,
     stop_on_signal,
 )
-from tcuq.cli.printing import Commands, say
 from tcuq.errors import InputError
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _ingest(args: argparse.Namespace) -> None:
     if server is not None:
         server.should_exit = True
     records = int(worker.metrics.registry.get_sample_value("tcuq_ingest_records_total") or 0)
-    say(args, {"records": records}, f"stopped after {records:,} records")
+    print_result(args, {"records": records}, f"stopped after {records:,} records")
 
 
 def _start_http(

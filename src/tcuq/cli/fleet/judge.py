@@ -6,8 +6,8 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
+from tcuq.cli._output import Commands, print_result
 from tcuq.cli.fleet.options import add_database, add_level, stop_on_signal
-from tcuq.cli.printing import Commands, say
 from tcuq.errors import FleetError, InputError
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _print(args: argparse.Namespace, judgement: "Judgement") -> None:
         f" alarms: {judgement.alarms.opened:,} opened, {judgement.alarms.escalated:,} escalated,"
         f" {judgement.alarms.closed:,} closed"
     )
-    say(args, facts, text)
+    print_result(args, facts, text)
     sys.stdout.flush()
 
 

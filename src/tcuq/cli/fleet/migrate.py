@@ -3,8 +3,8 @@
 
 import argparse
 
+from tcuq.cli._output import Commands, print_result
 from tcuq.cli.fleet.options import add_database
-from tcuq.cli.printing import Commands, say
 from tcuq.errors import InputError
 
 
@@ -28,4 +28,4 @@ def _migrate(args: argparse.Namespace) -> None:
             version = migrate(connection)
     except psycopg.OperationalError as error:
         raise InputError(f"the database: {str(error).strip()}") from None
-    say(args, {"schema": version}, f"the database has schema {version}")
+    print_result(args, {"schema": version}, f"the database has schema {version}")

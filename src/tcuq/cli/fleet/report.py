@@ -4,8 +4,8 @@
 import argparse
 from pathlib import Path
 
+from tcuq.cli._output import Commands, print_result
 from tcuq.cli.fleet.options import add_keys, add_level, read_keys
-from tcuq.cli.printing import Commands, say
 from tcuq.errors import InputError
 
 
@@ -29,4 +29,4 @@ def _report(args: argparse.Namespace) -> None:
         raise InputError(f"share must lie in [0, 1], got {args.share}")
     fleet = read_folder(Path(args.folder), read_keys(args.keys))
     summary = report(fleet, args.level, args.share)
-    say(args, summary, render_text(summary))
+    print_result(args, summary, render_text(summary))

@@ -4,8 +4,8 @@
 import argparse
 import contextlib
 
+from tcuq.cli._output import Commands
 from tcuq.cli.fleet.options import add_database
-from tcuq.cli.printing import Commands
 from tcuq.errors import InputError, MissingExtraError
 
 

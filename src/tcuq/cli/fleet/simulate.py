@@ -5,8 +5,8 @@ import argparse
 from threading import Event
 from typing import Any
 
+from tcuq.cli._output import Commands, check_output, print_result
 from tcuq.cli.fleet.options import add_broker, broker_address, stop_on_signal
-from tcuq.cli.printing import Commands, check_output, say
 
 
 def share(text: str) -> float:
@@ -86,4 +86,4 @@ def _simulate(args: argparse.Namespace) -> None:
         f"{plan.devices:,} devices sent {result.sent:,} records in {result.seconds:,.1f} s;"
         f" {result.waiting:,} wait for an acknowledgement"
     )
-    say(args, facts, text)
+    print_result(args, facts, text)

@@ -4,8 +4,8 @@
 import argparse
 from pathlib import Path
 
+from tcuq.cli._output import Commands, print_result
 from tcuq.cli.fleet.options import stop_on_signal
-from tcuq.cli.printing import Commands, say
 
 FOLDER = "tcuq-fleet"
 
@@ -40,7 +40,7 @@ def _up(args: argparse.Namespace) -> None:
         dashboard = f"http://127.0.0.1:{ports.dashboard}"
         broker = args.broker or f"mqtt://127.0.0.1:{ports.broker}"
         simulate = f"tcuq fleet simulate --broker {broker} --devices 2000 --drift 5% --hour-s 1"
-        say(
+        print_result(
             args,
             {"dashboard": dashboard, "broker": broker, "folder": str(supervisor.folder)},
             f"dashboard  {dashboard}\nbroker     {broker}\nfolder     {supervisor.folder}\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tune`: options of a fit, chosen on a development stream under a device's limits."""
+"""`tcuq tune`: choose the options of a fit on a development stream, under a device's limits."""
 
 import argparse
 import math
@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tcuq._atomic import written_whole
-from tcuq.cli.calibration import lags_of
-from tcuq.cli.printing import Commands, check_output, say
-from tcuq.cli.sizing import bytes_of
+from tcuq.cli._arguments import parse_bytes, parse_lags
+from tcuq.cli._output import Commands, check_output, print_result
 from tcuq.errors import InputError
 from tcuq.recording import load_stream
 
@@ -29,49 +28,53 @@ _RULE = {
 }
 
 
-def commands(parsers: Commands) -> Iterator[argparse.ArgumentParser]:
-    """The parser of this command."""
-    tune = parsers.add_parser("tune", help="choose options of a fit under a device's limits")
-    tune.add_argument("stream", help="development stream in recorded order; not the test stream")
-    tune.add_argument("-o", "--output", required=True, help="profile to write, .json")
-    tune.add_argument("--ram", type=bytes_of, help="limit of the monitor's state, bytes or 1K")
-    tune.add_argument("--flash", type=bytes_of, help="limit of its code and tables")
-    tune.add_argument(
-        "--false-alarms", type=float, default=1.0, help="limit in a million steps, default 1"
+def add_parser(commands: Commands) -> argparse.ArgumentParser:
+    """Add the command's parser."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "tune", help="choose options of a fit under a device's limits"
     )
-    tune.add_argument(
+    parser.add_argument("stream", help="development stream in recorded order; not the test stream")
+    parser.add_argument("-o", "--output", required=True, help="profile to write, .json")
+    parser.add_argument("--ram", type=parse_bytes, help="limit of the monitor's state, such as 1K")
+    parser.add_argument("--flash", type=parse_bytes, help="limit of its code and tables")
+    parser.add_argument(
+        "--false-alarms", type=float, default=1.0, help="limit per million steps, default 1"
+    )
+    parser.add_argument(
         "--price", type=float, default=0.2, help="of an abstention, in errors; default 0.2"
     )
-    tune.add_argument("--processes", type=int, default=1, help="candidates at once, default 1")
-    tune.add_argument("--cpu", default="cortex-m4", help="as for size")
-    tune.add_argument("--without-telemetry", action="store_true", help="no counters, no record")
-    tune.add_argument("--lags", type=lags_of, nargs="+", help="to try, such as 1 1,2 1,2,4")
-    tune.add_argument("--block-factor", type=int, nargs="+", help="to try: longer alarm blocks")
-    tune.add_argument("--score", choices=("anchored", "tcuq"), nargs="+", help="to try")
+    parser.add_argument("--processes", type=int, default=1, help="candidates at once, default 1")
+    parser.add_argument("--cpu", default="cortex-m4", help="as for `tcuq size`, default cortex-m4")
+    parser.add_argument("--without-telemetry", action="store_true", help="no counters, no record")
+    parser.add_argument("--lags", type=parse_lags, nargs="+", help="to try, such as 1 1,2 1,2,4")
+    parser.add_argument(
+        "--block-factor", type=int, nargs="+", help="factors of the alarm's block lengths to try"
+    )
+    parser.add_argument("--score", choices=("anchored", "tcuq"), nargs="+", help="to try")
     for name in ("mix", "alpha", "budget"):
-        tune.add_argument(f"--{name}", type=float, nargs="+", help="to try")
-    tune.set_defaults(command=_tune)
-    yield tune
+        parser.add_argument(f"--{name}", type=float, nargs="+", help="to try")
+    return parser
 
 
-def _tune(asked: argparse.Namespace) -> None:
+def run(args: argparse.Namespace) -> None:
+    """Fit and judge every candidate, then write the chosen profile and a picture of the front."""
     from tcuq.tune import Grid, Limits, pareto_chart, tune
 
-    check_output(asked.output, ".json")
-    log, picture = (Path(asked.output).with_suffix(e) for e in (".tune.jsonl", ".tune.svg"))
-    given = {name: getattr(asked, name) for name in AXES}
-    with _engine(asked.processes) as each:
+    check_output(args.output, ".json")
+    log, picture = (Path(args.output).with_suffix(e) for e in (".tune.jsonl", ".tune.svg"))
+    axes = {name: getattr(args, name) for name in AXES}
+    with _mapper(args.processes) as each:
         tuned = tune(
-            load_stream(asked.stream),
+            load_stream(args.stream),
             log,
-            grid=Grid(**{name: tuple(values) for name, values in given.items() if values}),
-            limits=Limits(asked.ram, asked.flash, asked.false_alarms),
-            price=asked.price,
-            cpu=asked.cpu,
-            telemetry=not asked.without_telemetry,
+            grid=Grid(**{name: tuple(values) for name, values in axes.items() if values}),
+            limits=Limits(args.ram, args.flash, args.false_alarms),
+            price=args.price,
+            cpu=args.cpu,
+            telemetry=not args.without_telemetry,
             each=each,
         )
-    tuned.profile.save(asked.output)
+    tuned.profile.save(args.output)
     with written_whole(picture) as file:
         file.write(pareto_chart(tuned).encode())
     facts = {
@@ -81,13 +84,13 @@ def _tune(asked: argparse.Namespace) -> None:
         "labelled": tuned.judge.labelled,
         "steps": dict(zip(("fitting", "gap", "judging"), tuned.steps, strict=True)),
     }
-    written = f"written to {asked.output}, fitted on the whole stream; picture: {picture}"
-    say(asked, facts, "\n".join([*_lines(tuned), written]))
+    written = f"written to {args.output}, fitted on the whole stream; picture: {picture}"
+    print_result(args, facts, "\n".join([*_lines(tuned), written]))
 
 
 @contextmanager
-def _engine(processes: int) -> "Iterator[Each]":
-    """One candidate after another, or several at once."""
+def _mapper(processes: int) -> "Iterator[Each]":
+    """`map` in this process, or in a pool of so many."""
     if processes < 1:
         raise InputError(f"processes must be at least 1, got {processes}")
     if processes == 1:

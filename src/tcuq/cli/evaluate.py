@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tcuq evaluate`: measure a profile on a labelled stream."""
+
+import argparse
+
+from tcuq.cli._output import Commands, print_result, trace_facts
+from tcuq.profile import Profile
+from tcuq.recording import load_stream
+
+
+def add_parser(commands: Commands) -> argparse.ArgumentParser:
+    """Add the command's parser."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "evaluate", help="measure a profile on a labelled stream"
+    )
+    parser.add_argument("profile", help="profile, .json")
+    parser.add_argument("stream", help="recorded stream with labels, .npz or .parquet")
+    parser.add_argument(
+        "--window", type=int, default=100, help="steps of the moving accuracy, default 100"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=200, help="bootstrap rounds, default 200; 0: no intervals"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the bootstrap, default 0")
+    return parser
+
+
+def run(args: argparse.Namespace) -> None:
+    """Evaluate the profile and print every measure."""
+    from tcuq.evaluate import as_json, evaluate, lines
+
+    profile, stream = Profile.load(args.profile), load_stream(args.stream)
+    evaluation = evaluate(profile, stream, window=args.window, rounds=args.rounds, seed=args.seed)
+    facts = trace_facts(evaluation.trace) | as_json(evaluation)
+    print_result(args, facts, "\n".join(lines(evaluation)))

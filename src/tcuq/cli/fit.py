@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tcuq fit`: calibrate a profile from recorded streams."""
+
+import argparse
+import json
+
+from tcuq.cli._arguments import parse_lags
+from tcuq.cli._output import Commands, check_output, print_result
+from tcuq.profile.summary import summary
+from tcuq.recording import load_stream
+
+OPTIONS = (
+    "alpha", "budget", "burst", "score", "signs", "mix", "mode", "lags", "h", "caution",
+    "projection", "seed",
+)  # fmt: skip
+
+
+def add_parser(commands: Commands) -> argparse.ArgumentParser:
+    """Add the command's parser."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "fit", help="calibrate a profile from recorded streams"
+    )
+    parser.add_argument("calibration", help="in-distribution stream, .npz or .parquet")
+    parser.add_argument(
+        "--development", help="labelled stream with shifts; the tcuq score needs it"
+    )
+    parser.add_argument("-o", "--output", required=True, help="profile to write, .json")
+    parser.add_argument("--preset", choices=("recommended", "paper"), default="recommended")
+    parser.add_argument("--alpha", type=float, help="rate of exceedances, default 0.1")
+    parser.add_argument(
+        "--budget", type=float, help="share of steps that may abstain, default 0.15"
+    )
+    parser.add_argument("--burst", type=float, help="abstentions beyond the budget, default 16")
+    parser.add_argument("--score", choices=("anchored", "tcuq"), help="how signals become a risk")
+    parser.add_argument("--signs", choices=("free", "monotone"), help="of the tcuq score's weights")
+    parser.add_argument("--mix", type=float, help="of the tcuq score, default 0.7")
+    parser.add_argument(
+        "--mode", choices=("guarded", "adaptive"), help="how the threshold follows the stream"
+    )
+    parser.add_argument("--lags", type=parse_lags, help="comma-separated, default 1,2,4")
+    parser.add_argument("--h", type=int, help="one false alarm in 2^h steps, default 20")
+    parser.add_argument(
+        "--caution", type=int, choices=(1, 2, 4), help="multiply the alarm's block lengths"
+    )
+    parser.add_argument("--projection", choices=("pca", "lda"), help="for features wider than 32")
+    parser.add_argument("--seed", type=int, help="of everything random in the fit")
+    return parser
+
+
+def run(args: argparse.Namespace) -> None:
+    """Fit, save and summarise the profile."""
+    from tcuq.calibrate import fit
+
+    check_output(args.output, ".json")
+    calibration = load_stream(args.calibration)
+    development = None if args.development is None else load_stream(args.development)
+    changes = {n: getattr(args, n) for n in OPTIONS if getattr(args, n) is not None}
+    profile = fit(calibration, development, preset=args.preset, **changes)
+    profile.save(args.output)
+    text = f"{summary(profile)}\nwritten to {args.output}"
+    print_result(args, json.loads(profile.to_json()), text)

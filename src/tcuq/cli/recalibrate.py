@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tcuq recalibrate`: refresh a profile's reference from streams of the field."""
+
+import argparse
+
+from tcuq.cli._output import Commands, check_output, print_result
+from tcuq.errors import FitError
+from tcuq.profile import Profile
+
+
+def add_parser(commands: Commands) -> argparse.ArgumentParser:
+    """Add the command's parser."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "recalibrate", help="refresh a profile's reference from streams of the field"
+    )
+    parser.add_argument("profile", help="profile as it was fitted, .json")
+    parser.add_argument("archive", help="file of chunks, or a folder of them")
+    parser.add_argument("-o", "--output", required=True, help="profile to write, .json")
+    parser.add_argument("--threads", type=int, help="row groups at once, default: all cores")
+    parser.add_argument("--accept", action="store_true", help="write it despite objections")
+    return parser
+
+
+def run(args: argparse.Namespace) -> None:
+    """Recalibrate, compare old and new, and write the new profile unless there are objections."""
+    from tcuq.replay.recalibration import recalibrate
+
+    check_output(args.output, ".json")
+    result = recalibrate(Profile.load(args.profile), [args.archive], threads=args.threads)
+    written = args.accept or not result.objections
+    if written:
+        result.profile.save(args.output)
+    facts = result.comparison.facts() | {
+        "beyond": dict(result.beyond),
+        "objections": list(result.objections),
+        "written": args.output if written else None,
+    }
+    shares = (f"{100 * share:.1f} % {signal}" for signal, share in result.beyond.items())
+    lines = [
+        *result.comparison.lines(),
+        f"blocks beyond the present 2 % edge: {', '.join(shares)}",
+        *(f"objection: {objection}" for objection in result.objections),
+    ]
+    print_result(args, facts, "\n".join(lines + [f"written to {args.output}"] * written))
+    if not written:
+        raise FitError(
+            f"{args.output} was not written: read the objections, then run it with --accept"
+        )

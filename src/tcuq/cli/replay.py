@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tcuq replay`: run profiles over many recorded streams and compare them."""
+
+import argparse
+from pathlib import Path
+
+from tcuq._atomic import written_whole
+from tcuq.cli._arguments import paths_by_name
+from tcuq.cli._output import Commands, print_result
+from tcuq.errors import InputError, StreamError
+from tcuq.profile import Profile
+
+
+def add_parser(commands: Commands) -> argparse.ArgumentParser:
+    """Add the command's parser."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "replay", help="run profiles over many recorded streams and compare them"
+    )
+    parser.add_argument(
+        "profiles", nargs="+", metavar="profile", help="the first is the one in use today"
+    )
+    parser.add_argument("archive", help="file of chunks, or a folder of them")
+    parser.add_argument(
+        "-o", "--output", required=True, help="folder of the run; an interrupted run resumes there"
+    )
+    parser.add_argument("--threads", type=int, help="row groups at once, default: all cores")
+    parser.add_argument("--decisions", action="store_true", help="also keep one byte per step")
+    return parser
+
+
+def run(args: argparse.Namespace) -> None:
+    """Replay, write the results and a page, and print the comparison."""
+    from tcuq.replay import replay_files
+    from tcuq.replay.page import page
+
+    if args.threads is not None and args.threads < 1:
+        raise InputError(f"threads must be at least 1, got {args.threads}")
+    profiles = {name: Profile.load(path) for name, path in paths_by_name(args.profiles).items()}
+    comparison = replay_files(
+        profiles, [args.archive], args.output, threads=args.threads, decisions=args.decisions
+    )
+    folder = Path(args.output)
+    with written_whole(folder / "report.html") as file:
+        file.write(page(comparison, f"Replay of {Path(args.archive).name}").encode())
+    written = f"one row per stream: {folder / 'streams.parquet'}; page: {folder / 'report.html'}"
+    print_result(args, comparison.facts(), "\n".join([*comparison.lines(), written]))
+    if comparison.damaged:
+        raise StreamError(
+            f"{len(comparison.damaged)} of the input's row groups could not be read; the rest is"
+            " done. Repair the files and run the same command again"
+        )

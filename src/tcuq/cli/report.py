@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tcuq report`: one HTML page on what profiles would have done on a stream."""
+
+import argparse
+from pathlib import Path
+
+from tcuq._atomic import written_whole
+from tcuq.cli._arguments import paths_by_name
+from tcuq.cli._output import Commands, check_output, print_result
+from tcuq.profile import Profile
+from tcuq.recording import load_stream
+
+
+def add_parser(commands: Commands) -> argparse.ArgumentParser:
+    """Add the command's parser."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "report", help="write one HTML page on profiles and a recorded stream"
+    )
+    parser.add_argument("profiles", nargs="+", metavar="profile", help="several are compared")
+    parser.add_argument("stream", help="recorded stream, .npz or .parquet")
+    parser.add_argument("-o", "--output", required=True, help="page to write, .html")
+    parser.add_argument(
+        "--window", type=int, default=100, help="steps of the moving accuracy, default 100"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=200, help="bootstrap rounds, default 200; 0: no intervals"
+    )
+    return parser
+
+
+def run(args: argparse.Namespace) -> None:
+    """Run every profile over the stream and write the page."""
+    from tcuq.report import report
+
+    check_output(args.output, ".html")
+    profiles = {name: Profile.load(path) for name, path in paths_by_name(args.profiles).items()}
+    stream = load_stream(args.stream)
+    name = Path(args.stream).name
+    page = report(profiles, stream, name, window=args.window, rounds=args.rounds).encode()
+    with written_whole(args.output) as file:
+        file.write(page)
+    facts = {
+        "profiles": {name: profile.sha256 for name, profile in profiles.items()},
+        "stream": stream.sha256,
+        "bytes": len(page),
+        "written": args.output,
+    }
+    print_result(args, facts, f"{len(page):,} bytes written to {args.output}")

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tcuq run`: run a profile over a recorded stream."""
+
+import argparse
+
+import numpy as np
+
+from tcuq._atomic import written_whole
+from tcuq._progress import Progress
+from tcuq.cli._output import Commands, check_output, print_result, trace_facts
+from tcuq.decision import Trace
+from tcuq.monitor import Monitor
+from tcuq.profile import Profile
+from tcuq.recording import load_stream
+
+LISTED = 8  # alarms per channel in the text
+
+
+def add_parser(commands: Commands) -> argparse.ArgumentParser:
+    """Add the command's parser."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "run", help="run a profile over a recorded stream"
+    )
+    parser.add_argument("profile", help="profile, .json")
+    parser.add_argument("stream", help="recorded stream, .npz or .parquet")
+    parser.add_argument("-o", "--output", help="write the decision of every step, .npz")
+    return parser
+
+
+def run(args: argparse.Namespace) -> None:
+    """Run, count outcomes and alarms, and write the decisions if an output is given."""
+    if args.output is not None:
+        check_output(args.output, ".npz")
+    profile, stream = Profile.load(args.profile), load_stream(args.stream)
+    with Progress("steps", total=len(stream)) as progress:
+        trace = Monitor(profile).run(stream, progress=progress.advance)
+    if args.output is not None:
+        with written_whole(args.output) as file:
+            np.savez_compressed(file, **{n: getattr(trace, n) for n in Trace.__slots__})
+    facts = trace_facts(trace)
+    text = [f"{len(trace):,} steps, mean risk {trace.risk.mean():.4f}"]
+    text += [f"{name:<8} {n:>10,}  {n / len(trace):7.2%}" for name, n in facts["outcomes"].items()]
+    text += [
+        f"alarm    {name.lower()} at step {', '.join(map(str, steps[:LISTED]))}"
+        + (f" and {len(steps) - LISTED} more" if len(steps) > LISTED else "")
+        for name, steps in facts["alarms"].items()
+        if steps
+    ] or ["no alarm"]
+    print_result(args, facts, "\n".join(text))

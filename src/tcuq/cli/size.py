@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tcuq size`: what a profile costs on a device, and whether it fits beside a model."""
+
+import argparse
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from tcuq.cli._arguments import parse_bytes
+from tcuq.cli._output import Commands, print_result
+from tcuq.errors import ExportError
+from tcuq.profile import Profile
+
+if TYPE_CHECKING:
+    from tcuq.export.footprint import Footprint
+
+
+def add_parser(commands: Commands) -> argparse.ArgumentParser:
+    """Add the command's parser."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "size", help="say what a profile costs on a device, before flashing"
+    )
+    parser.add_argument("profile", help="profile, .json")
+    parser.add_argument("--cpu", help="cortex-m0, -m3, -m4 (default), -m7 or rv32imc")
+    parser.add_argument("--optimise", choices=("size", "speed"), default="size", help="-Os or -O2")
+    parser.add_argument(
+        "--interface",
+        choices=("whole", "step"),
+        default="whole",
+        help="functions that the firmware calls: all (default), or tcuq_step alone",
+    )
+    parser.add_argument("--without-telemetry", action="store_true", help="no counters, no record")
+    parser.add_argument(
+        "--record-minutes", type=int, default=60, help="between records, default 60"
+    )
+    parser.add_argument("--table", action="store_true", help="use the table, do not compile")
+    parser.add_argument("--part", help="does it fit this part? STM32L432KC, nRF52840, ...")
+    parser.add_argument(
+        "--flash", type=parse_bytes, help="or a part with this flash, such as 256K,"
+    )
+    parser.add_argument("--ram", type=parse_bytes, help="and this RAM, such as 64K")
+    parser.add_argument(
+        "--model-flash",
+        type=parse_bytes,
+        default=0,
+        help="flash that is already used, such as 180K",
+    )
+    parser.add_argument("--model-ram", type=parse_bytes, default=0, help="RAM that is already used")
+    return parser
+
+
+def run(args: argparse.Namespace) -> None:
+    """Print the footprint, and whether it fits if a part is given."""
+    from tcuq.export.compiling import best_footprint
+    from tcuq.export.footprint import footprint
+
+    if not 1 <= args.record_minutes <= 1440:
+        raise ExportError(f"record-minutes must lie in 1..1440, got {args.record_minutes}")
+    part, flash, ram = _part(args)
+    cpu = args.cpu or (part.cpu if part else "cortex-m4")
+    if part is not None and cpu != part.cpu:
+        raise ExportError(f"cpu must be {part.cpu}, which {part.name} has, got {cpu!r}")
+    profile = Profile.load(args.profile)
+    size = footprint(
+        profile,
+        cpu,
+        optimise={"size": "-Os", "speed": "-O2"}[args.optimise],
+        interface=args.interface,
+        telemetry=not args.without_telemetry,
+    )
+    if not args.table:
+        size = best_footprint(profile, size)
+    daily = size.telemetry_a_day(args.record_minutes)
+    facts: dict[str, Any] = dataclasses.asdict(size)
+    facts |= {"flash": size.flash, "telemetry_bytes_a_day": daily}
+    text = _lines(size, f"{daily:>9,} bytes a day: one record every {args.record_minutes} minutes")
+    answer = ""
+    if flash is not None and ram is not None:
+        needs = {
+            "flash": (args.model_flash + size.flash, flash),
+            "RAM": (args.model_ram + size.ram + size.stack, ram),
+        }
+        facts["fits"] = all(need <= limit for need, limit in needs.values())
+        use = ", ".join(f"{name} {need:,} of {limit:,}" for name, (need, limit) in needs.items())
+        answer = f"{part.name if part else 'the part'}: {use}"
+        text.append(f"{'yes, it fits' if facts['fits'] else 'no, it does not fit'} {answer}")
+    print_result(args, facts, "\n".join(text))
+    if answer and not facts["fits"]:
+        raise ExportError(f"does not fit {answer}")
+
+
+def _lines(size: "Footprint", daily: str) -> list[str]:
+    return [
+        f"{size.cpu}, {size.optimise}, interface: {size.interface} ({size.measured})",
+        f"flash         {size.flash:>9,} bytes: code {size.code:,} + profile {size.tables:,}",
+        f"RAM           {size.ram:>9,} bytes of state, exact",
+        f"stack         {size.stack:>9,} bytes, the deepest path from tcuq_step",
+        f"instructions  {size.instructions:>9,} a step, predicted within 2 %; not cycles",
+        f"telemetry     {daily}",
+    ]
+
+
+def _part(args: argparse.Namespace) -> tuple[Any, int | None, int | None]:
+    """The named part, and the flash and RAM to fit into."""
+    from tcuq.export.cpus import PARTS
+
+    if args.part is None:
+        if (args.flash is None) != (args.ram is None):
+            raise ExportError("flash and ram must be given together, or a part's name")
+        return None, args.flash, args.ram
+    part = PARTS.get(args.part.lower())
+    if part is None:
+        known = ", ".join(p.name for p in PARTS.values())
+        raise ExportError(
+            f"part must be one of {known}, got {args.part[:40]!r}; give --cpu, --flash and --ram"
+        )
+    return part, args.flash or part.flash, args.ram or part.ram

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tcuq watch`: run a profile over steps as they arrive."""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from tcuq.cli._output import Commands, alarm_steps, print_result
+from tcuq.errors import InputError
+from tcuq.profile import Profile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tcuq.watch import Step
+
+SERIAL, MQTT = "serial:", ("mqtt://", "mqtts://")
+
+
+def add_parser(commands: Commands) -> argparse.ArgumentParser:
+    """Add the command's parser."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "watch", help="run a profile over steps as they arrive"
+    )
+    parser.add_argument("profile", help="profile, .json")
+    parser.add_argument(
+        "source",
+        help="a stream's file, - for standard input, serial:/dev/ttyUSB0 or mqtt://host/topic",
+    )
+    parser.add_argument(
+        "--rate", type=float, help="steps per second of a file, default: all at once"
+    )
+    parser.add_argument(
+        "--baud", type=int, default=115_200, help="of a serial port, default 115200"
+    )
+    parser.add_argument(
+        "--quantised", action="store_true", help="lines hold the bytes that tcuq_step takes"
+    )
+    return parser
+
+
+def run(args: argparse.Namespace) -> None:
+    """Show every step on a terminal, alarms on a pipe, and totals at the end."""
+    from tcuq.watch import Screen, Tally
+
+    if args.rate is not None and not 0 < args.rate <= 1e6:
+        raise InputError(f"rate must lie above 0 and up to 1e6 steps a second, got {args.rate}")
+    profile = Profile.load(args.profile)
+    tally = Tally(profile)
+    screen = Screen(sys.stdout, args.source)
+    try:
+        for step in _steps(args, profile):
+            decision = tally.update(step)
+            if not args.json:
+                screen.show(tally, decision)
+    except KeyboardInterrupt:
+        pass  # Ctrl-C is how a user stops watching
+    finally:
+        if not args.json:
+            screen.close(tally)
+    if args.json:
+        facts = {
+            "steps": tally.steps,
+            "gaps": tally.gaps,
+            "refused": tally.refused,
+            "outcomes": {o.name: n for o, n in tally.outcomes.items()},
+            "tokens": tally.tokens,
+            "alarms": alarm_steps(tally.alarms),
+        }
+        print_result(args, facts, "")
+
+
+def _steps(args: argparse.Namespace, profile: Profile) -> "Iterator[Step]":
+    from tcuq.recording import load_stream
+    from tcuq.watch import mqtt_lines, recorded_steps, serial_lines, steps_from
+
+    if args.source == "-":
+        yield from steps_from(sys.stdin, profile.inputs, quantised=args.quantised)
+    elif args.source.startswith(SERIAL):
+        lines = serial_lines(args.source.removeprefix(SERIAL), args.baud)
+        yield from steps_from(lines, profile.inputs, quantised=args.quantised)
+    elif args.source.startswith(MQTT):
+        lines = mqtt_lines(args.source)
+        yield from steps_from(lines, profile.inputs, quantised=args.quantised)
+    else:
+        stream = load_stream(args.source)
+        if stream.kind != profile.inputs.kind:
+            raise InputError(f"kind must be {profile.inputs.kind!r}, got a stream of {stream.kind}")
+        yield from recorded_steps(stream, args.rate)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures of marked shifts: ranking by risk, detection delay, late and false alarms."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from tcuq.evaluate import measures as m
+from tcuq.evaluate.bootstrap import Interval, too_few
+from tcuq.evaluate.run import EvaluatedRun, Floats, Measure
+
+MILLION = 1e6
+
+
+def shift_measures(run: EvaluatedRun) -> Iterator[Measure]:
+    """Whether shifted steps have a higher risk, and how soon the alarm is raised."""
+    right = run.known & ~run.wrong & ~run.shifted
+    if right.any():
+        at = np.flatnonzero(right | run.shifted)
+        words = ("shifted steps", "unshifted steps with a correct prediction")
+        yield from run.ranking("shift", run.shifted, at, words)
+    if run.profile.alarm is None:
+        return
+    delays = m.detection_delays(run.trace.alarm > 0, run.shifted)
+    detected = f"{np.isfinite(delays).sum()} of {len(delays)} shifts were detected"
+    yield Measure(
+        "detection delay",
+        float(np.median(delays)),
+        _interval(run, delays),
+        {"always": 1.0, "never": math.inf},
+        f"median steps from a shift's onset to its first alarm; {detected}",
+    )
+    yield Measure(
+        "shifts missed",
+        float(np.isinf(delays).mean()),
+        _interval(run, np.isinf(delays).astype(float), mean=True),
+        {"always": 0.0, "never": 1.0},
+    )
+
+
+def alarm_measures(run: EvaluatedRun) -> Iterator[Measure]:
+    """Alarms outside shifted steps: late ones, right after a shift, and false ones."""
+    settings = run.profile.alarm
+    if settings is None:
+        return
+    alarm = run.trace.alarm > 0
+    block = max(channel.block for channel in settings.channels)
+    after = m.steps_after_shift(run.shifted, block)
+    if run.shifted.any():
+        late = int((alarm & after).sum())
+        yield Measure(
+            "late alarms",
+            float(late),
+            Interval(*m.poisson_interval(late)),
+            {"always": float(after.sum()), "never": 0.0},
+            f"within {block} steps, the longest block, after a shift ended; not false alarms",
+        )
+    calm = ~run.shifted & ~after
+    if not calm.any():
+        return
+    count, steps = int((alarm & calm).sum()), int(calm.sum())
+    low, high = m.poisson_interval(count)
+    yield Measure(
+        "false alarms per million",
+        count * MILLION / steps,
+        Interval(low * MILLION / steps, high * MILLION / steps),
+        {"always": MILLION, "never": 0.0},
+        f"{count} in {steps:,} steps; promised at most {MILLION / 2**settings.h:.3g} per million",
+    )
+
+
+def _interval(run: EvaluatedRun, values: Floats, *, mean: bool = False) -> Interval:
+    """Resample the shifts; percentiles are observed values, because a delay may be infinite."""
+    reason = too_few({"shifts": len(values)})
+    if run.rounds == 0:
+        reason = "no bootstrap rounds were requested"
+    if reason:
+        return Interval(reason=reason)
+    picks = values[run.rng.integers(0, len(values), (run.rounds, len(values)))]
+    spread = np.sort(picks.mean(axis=1) if mean else np.median(picks, axis=1))
+    low, high = (float(spread[int(q * (len(spread) - 1))]) for q in (0.025, 0.975))
+    if low == high:
+        return Interval(reason="every bootstrap round gives the same value")
+    return Interval(low, high)

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every tool gives the same labels, outcomes, alarms and step numbers for the same file."""
+
+import base64
+import json
+import re
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from numpy.typing import NDArray
+
+import tcuq
+from tcuq.cli import main
+from tcuq.demo import demo_stream
+from tcuq.recording import save_stream
+from tcuq.report.cells import Flag
+
+STREAMS = ("test", "fault_gain", "fault_noise")
+
+Command = Callable[..., str]
+
+
+class Answer:
+    """One stream's file, and the trace that Python's `run` gives for it."""
+
+    def __init__(self, name: str, folder: Path, profile: tcuq.Profile) -> None:
+        self.stream = demo_stream(name)
+        self.file = folder / f"{name}.npz"
+        save_stream(self.stream, self.file)
+        self.trace = tcuq.Monitor(profile).run(self.stream)
+        self.profile = folder / "monitor.json"
+        profile.save(self.profile)
+
+    @property
+    def wrong(self) -> NDArray[np.bool_]:
+        """Steps with a known label that the prediction does not match."""
+        labels = self.stream.labels
+        assert labels is not None
+        wrong: NDArray[np.bool_] = (labels >= 0) & (self.trace.label != labels)
+        return wrong
+
+    @property
+    def outcomes(self) -> dict[str, int]:
+        """How many steps had each outcome."""
+        return {o.name: int((self.trace.outcome == o).sum()) for o in tcuq.Outcome}
+
+    @property
+    def alarms(self) -> dict[str, list[int]]:
+        """The steps, from 0, at which each channel alarmed."""
+        alarm = self.trace.alarm
+        return {str(f.name): np.flatnonzero(alarm & f.value).tolist() for f in tcuq.AlarmFlag}
+
+
+@pytest.fixture(params=STREAMS)
+def answer(request: pytest.FixtureRequest, tmp_path: Path, profile: tcuq.Profile) -> Answer:
+    """Python's answer for one of the demo's streams."""
+    return Answer(request.param, tmp_path, profile)
+
+
+@pytest.fixture
+def tcuq_command(capsys: pytest.CaptureFixture[str]) -> Command:
+    """Runs a command that must succeed; returns its standard output."""
+
+    def run(*arguments: object) -> str:
+        assert main([str(argument) for argument in arguments]) == 0
+        return capsys.readouterr().out
+
+    return run
+
+
+def check_counts(facts: dict[str, Any], answer: Answer) -> None:
+    """Steps, outcomes and alarms of a command's JSON are Python's."""
+    assert facts["steps"] == len(answer.trace)
+    assert facts["outcomes"] == answer.outcomes
+    assert facts["alarms"] == answer.alarms
+
+
+def test_the_faulty_stream_alarms(profile: tcuq.Profile, tmp_path: Path) -> None:
+    """The comparison is not of empty lists: at least one of the streams alarms."""
+    assert any(Answer("fault_gain", tmp_path, profile).alarms.values())
+
+
+def test_step_by_step(answer: Answer, profile: tcuq.Profile) -> None:
+    """Python's `step`, with the history forgotten at each recording's start."""
+    monitor, stream = tcuq.Monitor(profile), answer.stream
+    assert stream.features is not None
+    for step in range(len(stream)):
+        if step in stream.starts:
+            monitor.reset_history()
+        decision = monitor.step(stream.posteriors[step], stream.features[step])
+        assert decision == answer.trace[step]
+
+
+def test_run(answer: Answer, tcuq_command: Command) -> None:
+    """`tcuq run`: its JSON, and every column of the file that it writes."""
+    output = answer.file.with_suffix(".trace.npz")
+    words = ("run", answer.profile, answer.file, "-o", output, "--json")
+    check_counts(json.loads(tcuq_command(*words)), answer)
+    with np.load(output) as written:
+        for name in tcuq.Trace.__slots__:
+            assert (written[name] == getattr(answer.trace, name)).all(), name
+
+
+def test_evaluate(answer: Answer, tcuq_command: Command) -> None:
+    """`tcuq evaluate`: counts, alarms and the error among accepted predictions."""
+    words = ("evaluate", answer.profile, answer.file, "--rounds", 0, "--json")
+    facts = json.loads(tcuq_command(*words))
+    check_counts(facts, answer)
+    labels = answer.stream.labels
+    assert labels is not None
+    accepted = (labels >= 0) & (answer.trace.outcome == tcuq.Outcome.ACCEPT)
+    error = facts["measures"]["error among accepted"]["value"]
+    assert error == pytest.approx(answer.wrong[accepted].mean())
+
+
+def test_watch(answer: Answer, tcuq_command: Command) -> None:
+    """`tcuq watch`: its JSON, and the steps of the alarms that it prints on a pipe."""
+    check_counts(json.loads(tcuq_command("watch", answer.profile, answer.file, "--json")), answer)
+    text = tcuq_command("watch", answer.profile, answer.file)
+    steps = [int(step) for step in re.findall(r"^step (\d+) alarm", text, re.MULTILINE)]
+    assert steps == np.flatnonzero(answer.trace.alarm).tolist()
+
+
+def test_report(answer: Answer, tcuq_command: Command) -> None:
+    """`tcuq report`: the data embedded in the page, and the alarms that it lists."""
+    output = answer.file.with_suffix(".html")
+    tcuq_command("report", answer.profile, answer.file, "-o", output, "--rounds", 0)
+    page = output.read_text("utf-8")
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page)
+    assert data is not None
+    document = json.loads(data[1])
+    assert document["steps"] == len(answer.trace)
+    view = document["views"][0]
+    assert view["size"] == 1
+    flags = np.frombuffer(zlib.decompress(base64.b64decode(view["columns"]["flags"])), np.uint8)
+    for flag, expected in (
+        (Flag.ABSTAINED, answer.trace.outcome == tcuq.Outcome.ABSTAIN),
+        (Flag.DENIED, answer.trace.outcome == tcuq.Outcome.DENIED),
+        (Flag.ALARMED, answer.trace.alarm > 0),
+        (Flag.WRONG, answer.wrong),
+    ):
+        assert ((flags & flag > 0) == expected).all(), flag
+    listed = [int(step.replace(",", "")) for step in re.findall(r"▲ ([\d,]+)<", page)]
+    assert listed == np.flatnonzero(answer.trace.alarm)[: len(listed)].tolist()
+    assert bool(listed) == bool(answer.trace.alarm.any())
+
+
+@pytest.mark.parametrize("quantised", [False, True])
+def test_replay(answer: Answer, tcuq_command: Command, quantised: bool) -> None:
+    """`tcuq pack` and `tcuq replay`: every step's decision, from floats and from bytes."""
+    archive, folder = answer.file.with_suffix(".parquet"), answer.file.with_suffix(".replay")
+    as_bytes = ("--profile", answer.profile) if quantised else ()
+    tcuq_command("pack", answer.file, "-o", archive, *as_bytes)
+    tcuq_command("replay", answer.profile, archive, "-o", folder, "--decisions")
+    (row,) = pq.read_table(folder / "streams.parquet").to_pylist()
+    trace, alarms = answer.trace, np.flatnonzero(answer.trace.alarm)
+    decisions = np.frombuffer(row["decisions"], np.uint8)
+    assert row["steps"] == len(trace)
+    assert (decisions & 3 == trace.outcome).all()
+    assert (decisions >> 2 & 1 == trace.exceeded).all()
+    assert (decisions >> 4 == trace.alarm).all()
+    assert row["first_alarm"] == (alarms[0] if len(alarms) else None)
+    assert row["wrong"] == answer.wrong.sum()
