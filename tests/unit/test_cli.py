@@ -10,8 +10,8 @@ import pytest
 import tcuq
 from tcuq.cli import main
 from tcuq.decision import joined_traces
-from tcuq.monitor import CHUNK_STEPS
 from tcuq.recording import save_stream
+from tcuq.reference import CHUNK_STEPS
 
 BOX = Path(tcuq.__file__).parent / "data/hapt"
 CALIBRATION, DEVELOPMENT = str(BOX / "calibration.npz"), str(BOX / "development.npz")
@@ -91,16 +91,19 @@ def test_fit_takes_every_option(said: Said, tmp_path: Path) -> None:
     """Each option of the command line reaches the profile."""
     options = (
         "--alpha 0.05 --budget 0.25 --burst 8 --score tcuq --signs monotone --mode adaptive"
-        " --lags 1,3 --h 12 --caution 2 --projection lda --seed 5 --preset paper"
+        " --blend 0.25 --warmup 9 --alarm"
+        " --lags 1,3 --steps-per-false-alarm 4096 --block-factor 2 --projection lda --seed 5"
+        " --preset paper"
     )
     given = ("--development", DEVELOPMENT, *options.split(), "-o", tmp_path / "p.json")
     found = read(said("fit", CALIBRATION, *given, "--json"))
-    assert found["threshold"]["alpha_q16"] == round(0.05 * 65536)
+    assert found["threshold"]["alpha_q16"] == int(0.05 * 65536)
     assert found["budget"] == {"rate_q16": 65536 // 4, "burst_q16": 8 * 65536}
     assert (found["score"]["kind"], found["score"]["signs"]) == ("tcuq", "monotone")
     assert found["threshold"]["mode"] == "adaptive"
     assert found["signals"]["lags"] == [1, 3]
-    assert found["alarm"]["h"] == 12
+    assert found["alarm"]["steps_per_false_alarm"] == 4096
+    assert (found["signals"]["blend"], found["threshold"]["warmup"]) == (0.25, 9)
     assert found["alarm"]["channels"][2]["block"] == 32
     assert (found["provenance"]["seed"], found["provenance"]["preset"]) == (5, "paper")
 
@@ -129,7 +132,7 @@ def test_run_keeps_recordings_apart(
     starts = [1, 9, CHUNK_STEPS - 1, CHUNK_STEPS, CHUNK_STEPS + 1, 5 * CHUNK_STEPS + 7, 16384]
     stream = synthetic(20_000, width=2, starts=starts, seed=3)
     looks_back = [tcuq.TermPlan("divergence"), tcuq.TermPlan("novelty", ewma=4)]
-    profile = tcuq.fit(stream, terms=looks_back, h=10)
+    profile = tcuq.fit(stream, terms=looks_back, steps_per_false_alarm=1024)
     profile.save(tmp_path / "p.json")
     save_stream(stream, tmp_path / "s.npz")
     said("run", tmp_path / "p.json", tmp_path / "s.npz", "-o", tmp_path / "t.npz")

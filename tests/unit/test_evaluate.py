@@ -144,7 +144,7 @@ def test_unknown_labels_are_no_labels(synthetic: Synthetic) -> None:
 
 def test_without_an_alarm_none_is_measured(synthetic: Synthetic) -> None:
     """A profile without an alarm has no delays and no false alarms."""
-    profile = tcuq.fit(synthetic(), h=None)
+    profile = tcuq.fit(synthetic(), alarm=False)
     stream = synthetic(seed=1, shifted=np.arange(600) > 300)
     found = names(evaluate(profile, stream, rounds=0))
     assert not found & {"shifts missed", "false alarms per million"}
@@ -172,7 +172,7 @@ def test_a_stream_is_run_once_without_resets(profile: tcuq.Profile) -> None:
 
 def test_alarms_right_after_a_shift_are_late_not_false(synthetic: Synthetic) -> None:
     """Within the longest block after a shift, an alarm is counted apart from false alarms."""
-    profile = tcuq.fit(synthetic(2000), h=8)
+    profile = tcuq.fit(synthetic(2000), steps_per_false_alarm=256)
     assert profile.alarm is not None
     block = max(channel.block for channel in profile.alarm.channels)
     calm, odd = synthetic(1500, seed=1), synthetic(1500, seed=2)

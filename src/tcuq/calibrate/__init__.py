@@ -8,7 +8,7 @@ from tcuq.errors import MissingExtraError
 if find_spec("sklearn") is None:
     raise MissingExtraError("scikit-learn", "fit")
 
-from tcuq.calibrate.fit import fit
+from tcuq.calibrate.fit import diagnose, fit
 from tcuq.calibrate.presets import TermPlan
 
-__all__ = ["TermPlan", "fit"]
+__all__ = ["TermPlan", "diagnose", "fit"]

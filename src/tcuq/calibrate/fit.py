@@ -23,6 +23,7 @@ from tcuq.profile.settings import (
     TOKEN,
     AlarmSettings,
     BudgetSettings,
+    Finding,
     InputSettings,
     Provenance,
     Recorded,
@@ -156,17 +157,37 @@ def fit(
     return profile
 
 
-def _fit(
-    calibration: Stream, development: Stream | None, preset: Preset, options: Options
-) -> Profile:
-    _check_streams(calibration, development, options)
-    inputs = InputSettings(
+def diagnose(stream: Stream) -> tuple[Finding, ...]:
+    """Common mistakes in a stream that is to calibrate a monitor, the worst first.
+
+    Examples
+    --------
+    >>> from tcuq.demo import demo_stream
+    >>> diagnose(demo_stream("calibration"))
+    ()
+    """
+    options = options_from("recommended", {})
+    _check_streams(stream, None, options)
+    inputs = _fit_inputs(stream, options)
+    _, parts = observe_calibration(stream, inputs, options.lags, options.blend)
+    return tuple(diagnose_stream(stream, parts))
+
+
+def _fit_inputs(calibration: Stream, options: Options) -> InputSettings:
+    return InputSettings(
         calibration.kind,
         calibration.classes,
         calibration.width,
         fit_projection(calibration, options.projection, options.seed),
         None if calibration.features is None else int8_step(calibration.features),
     )
+
+
+def _fit(
+    calibration: Stream, development: Stream | None, preset: Preset, options: Options
+) -> Profile:
+    _check_streams(calibration, development, options)
+    inputs = _fit_inputs(calibration, options)
     signals, parts = observe_calibration(calibration, inputs, options.lags, options.blend)
     refuse_lost_labels(calibration, np.concatenate([part.label for part in parts]))
     score = _fit_score(parts, development, inputs, signals, options)

@@ -7,7 +7,6 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from tcuq.cli._output import Commands, print_result
-from tcuq.profile.summary import summary
 
 if TYPE_CHECKING:
     from tcuq.demo import Demonstration
@@ -52,7 +51,7 @@ def _lines(shown: "Demonstration") -> list[str]:
         "A small network reads activities from a phone at the waist; a step is 1.28 s.",
         "The monitor was calibrated on ten other people, without labels:",
         "",
-        summary(shown.profile),
+        shown.profile.summary(),
         "",
         "The same people while a sensor fails, from the step where the fault starts:",
         "",

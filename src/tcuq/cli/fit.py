@@ -3,15 +3,16 @@
 
 import argparse
 import json
+import warnings
 
 from tcuq.cli._arguments import parse_lags
 from tcuq.cli._output import Commands, check_output, print_result
-from tcuq.profile.summary import summary
+from tcuq.errors import CalibrationWarning
 from tcuq.recording import load_stream
 
 OPTIONS = (
-    "alpha", "budget", "burst", "score", "signs", "mix", "mode", "lags", "h", "caution",
-    "projection", "seed",
+    "alpha", "budget", "burst", "score", "signs", "mix", "blend", "mode", "warmup", "lags", "alarm",
+    "steps_per_false_alarm", "block_factor", "projection", "seed",
 )  # fmt: skip
 
 
@@ -33,14 +34,31 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
     parser.add_argument("--burst", type=float, help="abstentions beyond the budget, default 16")
     parser.add_argument("--score", choices=("anchored", "tcuq"), help="how signals become a risk")
     parser.add_argument("--signs", choices=("free", "monotone"), help="of the tcuq score's weights")
-    parser.add_argument("--mix", type=float, help="of the tcuq score, default 0.7")
+    parser.add_argument(
+        "--mix",
+        type=float,
+        help="of the tcuq score: share of the signals against low confidence, default 0.7",
+    )
+    parser.add_argument(
+        "--blend", type=float, help="of doubt: share of confidence against margin, default 0.5"
+    )
     parser.add_argument(
         "--mode", choices=("guarded", "adaptive"), help="how the threshold follows the stream"
     )
-    parser.add_argument("--lags", type=parse_lags, help="comma-separated, default 1,2,4")
-    parser.add_argument("--h", type=int, help="one false alarm in 2^h steps, default 20")
     parser.add_argument(
-        "--caution", type=int, choices=(1, 2, 4), help="multiply the alarm's block lengths"
+        "--warmup", type=int, help="steps for which an adaptive threshold is guarded"
+    )
+    parser.add_argument("--lags", type=parse_lags, help="comma-separated, default 1,2,4")
+    parser.add_argument(
+        "--alarm",
+        action=argparse.BooleanOptionalAction,
+        help="watch for a changed stream; the preset's choice by default",
+    )
+    parser.add_argument(
+        "--steps-per-false-alarm", type=int, help="mean number of steps, default 1048576"
+    )
+    parser.add_argument(
+        "--block-factor", type=int, choices=(1, 2, 4), help="multiply the alarm's block lengths"
     )
     parser.add_argument("--projection", choices=("pca", "lda"), help="for features wider than 32")
     parser.add_argument("--seed", type=int, help="of everything random in the fit")
@@ -54,8 +72,10 @@ def run(args: argparse.Namespace) -> None:
     check_output(args.output, ".json")
     calibration = load_stream(args.calibration)
     development = None if args.development is None else load_stream(args.development)
-    changes = {n: getattr(args, n) for n in OPTIONS if getattr(args, n) is not None}
-    profile = fit(calibration, development, preset=args.preset, **changes)
+    options = {name: getattr(args, name) for name in OPTIONS}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)  # the summary has them
+        profile = fit(calibration, development, preset=args.preset, **options)
     profile.save(args.output)
-    text = f"{summary(profile)}\nwritten to {args.output}"
+    text = f"{profile.summary()}\nwritten to {args.output}"
     print_result(args, json.loads(profile.to_json()), text)

@@ -3,30 +3,37 @@
 
 import argparse
 import json
+from dataclasses import asdict
 from pathlib import Path
+from textwrap import wrap
 
 from tcuq.cli._output import Commands, print_result
 from tcuq.profile import Profile
-from tcuq.profile.summary import summary
+from tcuq.profile.summary import MOST_FINDINGS
 from tcuq.recording import load_stream
+
+INDENT = " " * 11
 
 
 def add_parser(commands: Commands) -> argparse.ArgumentParser:
     """Add the command's parser."""
     parser: argparse.ArgumentParser = commands.add_parser(
-        "inspect", help="describe a profile or a recorded stream"
+        "inspect", help="describe a profile or a recorded stream, and name mistakes in it"
     )
     parser.add_argument("file", help="profile (.json) or stream (.npz or .parquet)")
     return parser
 
 
 def run(args: argparse.Namespace) -> None:
-    """Print a profile's summary, or a stream's shape, counts and hash."""
+    """Print a profile's summary, or a stream's shape, counts, hash and mistakes."""
     if Path(args.file).suffix == ".json":
         profile = Profile.load(args.file)
-        print_result(args, json.loads(profile.to_json()), summary(profile))
+        print_result(args, json.loads(profile.to_json()), profile.summary())
         return
     stream = load_stream(args.file)
+    from tcuq.calibrate import diagnose
+
+    findings = diagnose(stream)
     facts = {
         "steps": len(stream),
         "recordings": len(stream.starts),
@@ -38,4 +45,9 @@ def run(args: argparse.Namespace) -> None:
         "shifted": None if stream.shifted is None else int(stream.shifted.sum()),
         "sha256": stream.sha256,
     }
-    print_result(args, facts, "\n".join(f"{name:<10} {value}" for name, value in facts.items()))
+    lines = [f"{name:<10} {value}" for name, value in facts.items()]
+    for finding in findings[:MOST_FINDINGS]:
+        lines += wrap(finding.sentence, 100, initial_indent="warning    ", subsequent_indent=INDENT)
+    print_result(
+        args, {**facts, "findings": [asdict(finding) for finding in findings]}, "\n".join(lines)
+    )

@@ -61,12 +61,13 @@ def alarm_measures(run: EvaluatedRun) -> Iterator[Measure]:
         return
     count, steps = int((alarm & calm).sum()), int(calm.sum())
     low, high = m.poisson_interval(count)
+    promised = MILLION / settings.steps_per_false_alarm
     yield Measure(
         "false alarms per million",
         count * MILLION / steps,
         Interval(low * MILLION / steps, high * MILLION / steps),
         {"always": MILLION, "never": 0.0},
-        f"{count} in {steps:,} steps; promised at most {MILLION / 2**settings.h:.3g} per million",
+        f"{count} in {steps:,} steps; promised at most {promised:.3g} per million",
     )
 
 

@@ -37,13 +37,13 @@ def summary_lines(profile: MonitorSettings, made: Provenance, sha256: str) -> It
     yield from _score_lines(profile.score)
     threshold = profile.threshold
     yield (
-        f"threshold  {threshold.mode}, alpha {threshold.alpha_q16 / (1 << ALPHA_BITS):.4g},"
+        f"threshold  {threshold.mode}, alpha {threshold.alpha_q16 / (1 << ALPHA_BITS):.3g},"
         f" anchored at risk {threshold.anchor / RISK_LEVELS:.4f}"
         + (f", warm-up {threshold.warmup} steps" if threshold.warmup else "")
     )
     budget = profile.budget
     yield (
-        f"budget     at most {budget.burst_q16 / TOKEN:g} + {budget.rate_q16 / TOKEN:.4g} · n"
+        f"budget     at most {budget.burst_q16 / TOKEN:g} + {budget.rate_q16 / TOKEN:.3g} · n"
         " abstentions in any n steps"
     )
     if profile.alarm is None:
