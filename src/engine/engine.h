@@ -104,6 +104,8 @@ PyObject *decision_of(const engine *self, const tcuq_decision *said);
 typedef void (*consumer)(const engine *self, const uint8_t *posteriors, const int8_t *features,
                          Py_ssize_t begin, Py_ssize_t count, void *const *out);
 
+#define OBSERVED 8 /* numbers that observe gives of a step */
+
 /* steps.c: all steps, block by block, without the GIL: how many before a number broke its rule. */
 Py_ssize_t consume(engine *self, const inputs *in, consumer each, void *const *out);
 
@@ -114,10 +116,12 @@ PyObject *engine_takes(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *engine_run(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *engine_quantize(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *engine_observe(PyObject *self, PyObject *const *args, Py_ssize_t count);
-PyObject *engine_score(PyObject *self, PyObject *observed);
 
 /* Arrays of many steps; -1 with an error set if they must be converted first. */
 int inputs_needed(const engine *self, PyObject *const *args, inputs *in);
+
+/* score.c */
+PyObject *engine_score(PyObject *self, PyObject *observed);
 
 /* replay.c: many steps under several profiles. */
 PyObject *engine_replay(PyObject *self, PyObject *const *args, Py_ssize_t count);

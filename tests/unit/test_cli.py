@@ -55,11 +55,11 @@ def read(text: str) -> dict[str, Any]:
 def test_demo_shows_every_fault(said: Said) -> None:
     """The demo opens with the comparison, then its profile, a row for each fault and a picture."""
     text = said("demo")
-    assert text.startswith("The monitor withheld 15.6 % of predictions")
+    assert text.startswith("The monitor withheld 15.7 % of predictions")
     assert "a softmax threshold would have withheld" in text.replace("\n", " ")
     for name in ("noise", "gain", "bias", "rotation", "dropout", "stuck"):
         assert f"\n{name} " in text
-    assert "one false alarm in 2^20" in text
+    assert "one false alarm in 1,048,576 steps" in text
     assert all(f"\n{row}  " in text for row in ("risk ", "fault", "asks ", "alarm"))
 
 
@@ -181,7 +181,8 @@ def test_inspect_a_stream(said: Said, test_stream: tcuq.Stream) -> None:
     assert (found["classes"], found["features"], found["shifted"]) == (7, 32, 0)
     assert (found["labelled"], found["sha256"]) == (2132, test_stream.sha256)
     text = said("inspect", TEST)
-    assert [line.split()[0] for line in text.splitlines()] == list(found)
+    assert [line.split()[0] for line in text.splitlines()] == [n for n in found if n != "findings"]
+    assert found["findings"] == []
 
 
 def test_inspect_a_bare_stream(
@@ -192,3 +193,6 @@ def test_inspect_a_bare_stream(
     save_stream(bare, tmp_path / "s.parquet")
     found = read(said("inspect", tmp_path / "s.parquet", "--json"))
     assert (found["features"], found["labelled"], found["shifted"]) == (0, 0, None)
+    assert [finding["name"] for finding in found["findings"]] == ["too_short"]
+    text = " ".join(said("inspect", tmp_path / "s.parquet").split())
+    assert "warning No monitor can be calibrated on it: calibration must have at least 256" in text

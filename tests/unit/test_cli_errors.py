@@ -68,8 +68,8 @@ def test_asking_is_0(capsys: pytest.CaptureFixture[str], option: str) -> None:
         (["fit", CALIBRATION, "-o", "p.json", "--alpha", "2"], "alpha must lie in"),
         (["fit", CALIBRATION, "-o", "p.json", "--lags", "4,1"], "lags must ascend"),
         (
-            ["fit", CALIBRATION, "-o", "p.json", "--h", "99"],
-            "h must be a whole number in 8..40, got 99",
+            ["fit", CALIBRATION, "-o", "p.json", "--steps-per-false-alarm", "99"],
+            "steps_per_false_alarm must be a whole number in 256..1099511627776, got 99",
         ),
         (["fit", CALIBRATION, "-o", "p.json", "--preset", "paper"], "needs a development stream"),
         (["fit", CALIBRATION, "-o", "none/p.json"], "there is no folder"),

@@ -11,13 +11,12 @@ import tcuq
 from tcuq.demo import demo_stream
 from tcuq.evaluate import Comparison, Selection, compare, evaluate, lines
 from tcuq.evaluate.selection import FIGURE
-from tcuq.stages.inputs import Inputs
+from tcuq.stages.inputs import probabilities
 
 
 def confidence_of(profile: tcuq.Profile, stream: tcuq.Stream) -> np.ndarray:
     """Max p of every step."""
-    probabilities, _ = Inputs(profile.inputs).run(stream.posteriors, stream.features)
-    confidence: np.ndarray = probabilities.max(axis=1)
+    confidence: np.ndarray = probabilities(stream.posteriors, profile.inputs.kind).max(axis=1)
     return confidence
 
 

@@ -99,7 +99,7 @@ def test_negative_seed_of_evaluate_is_no_traceback(saved: str, refusal: Refusal)
 
 
 @pytest.mark.parametrize(
-    "damage", [(p, t) for p in ("library", "warnings") for t in RAW], ids=ascii
+    "damage", [(p, t) for p in ("library", "findings") for t in RAW], ids=ascii
 )
 def test_text_in_a_profile_does_not_reach_the_terminal_raw(
     tmp_path: Path,
@@ -110,7 +110,7 @@ def test_text_in_a_profile_does_not_reach_the_terminal_raw(
 ) -> None:
     """Provenance with control characters or lone surrogates is refused without repeating them."""
     place, text = damage
-    given = [text] if place == "warnings" else text
+    given = [{"name": "odd", "sentence": text}] if place == "findings" else text
     document = altered(profile, f"provenance.{place}", given)
     (tmp_path / "p.json").write_text(json.dumps(document))
     with pytest.raises(tcuq.ProfileError, match=f"provenance.{place}"):

@@ -34,6 +34,7 @@ from tcuq.profile.settings import (
 )
 from tcuq.profile.summary import MOST_FINDINGS
 from tcuq.stages.alarm import channel_input
+from tcuq.stages.inputs import probabilities
 from tcuq.stream import Stream
 from tcuq.version import __version__
 
@@ -167,7 +168,10 @@ def diagnose(stream: Stream) -> tuple[Finding, ...]:
     ()
     """
     options = options_from("recommended", {})
-    _check_streams(stream, None, options)
+    try:
+        _check_streams(stream, None, options)
+    except FitError as error:
+        return (Finding("too_short", f"No monitor can be calibrated on it: {error}."),)
     inputs = _fit_inputs(stream, options)
     _, parts = observe_calibration(stream, inputs, options.lags, options.blend)
     return tuple(diagnose_stream(stream, parts))
@@ -211,7 +215,7 @@ def _fit(
             seed=options.seed,
             calibration=recorded,
             development=None if development is None else _recorded(development),
-            figures=_figures(alarm, fits, threshold) | _softmax_figure(parts, threshold),
+            figures=_figures(alarm, fits, threshold) | _softmax_figure(calibration, threshold),
             findings=(
                 *diagnose_stream(calibration, parts),
                 *diagnose_fit(score, alarm, fits, recorded),
@@ -325,9 +329,9 @@ def _figures(
     return figures
 
 
-def _softmax_figure(parts: Parts, threshold: ThresholdSettings) -> dict[str, float]:
+def _softmax_figure(calibration: Stream, threshold: ThresholdSettings) -> dict[str, float]:
     """The baseline's threshold: at most alpha of the calibration steps have less confidence."""
-    ordered = np.sort(np.concatenate([part.confidence for part in parts]))
+    ordered = np.sort(probabilities(calibration.posteriors, calibration.kind).max(axis=1))
     allowed = len(ordered) * threshold.alpha_q16 >> ALPHA_BITS
     return {"softmax.threshold_confidence": float(ordered[allowed])}
 

@@ -6,11 +6,15 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import wrap
+from typing import Any
 
 from tcuq.cli._output import Commands, print_result
+from tcuq.errors import MissingExtraError
 from tcuq.profile import Profile
+from tcuq.profile.settings import Finding
 from tcuq.profile.summary import MOST_FINDINGS
 from tcuq.recording import load_stream
+from tcuq.stream import Stream
 
 INDENT = " " * 11
 
@@ -31,10 +35,8 @@ def run(args: argparse.Namespace) -> None:
         print_result(args, json.loads(profile.to_json()), profile.summary())
         return
     stream = load_stream(args.file)
-    from tcuq.calibrate import diagnose
-
-    findings = diagnose(stream)
-    facts = {
+    findings = _findings(stream)
+    facts: dict[str, Any] = {
         "steps": len(stream),
         "recordings": len(stream.starts),
         "kind": stream.kind,
@@ -48,6 +50,14 @@ def run(args: argparse.Namespace) -> None:
     lines = [f"{name:<10} {value}" for name, value in facts.items()]
     for finding in findings[:MOST_FINDINGS]:
         lines += wrap(finding.sentence, 100, initial_indent="warning    ", subsequent_indent=INDENT)
-    print_result(
-        args, {**facts, "findings": [asdict(finding) for finding in findings]}, "\n".join(lines)
-    )
+    facts["findings"] = [asdict(finding) for finding in findings]
+    print_result(args, facts, "\n".join(lines))
+
+
+def _findings(stream: Stream) -> tuple[Finding, ...]:
+    """Mistakes in the stream, as far as the installed libraries can tell."""
+    try:
+        from tcuq.calibrate import diagnose
+    except MissingExtraError as error:
+        return (Finding("not_checked", f"The stream was not checked for mistakes: {error}."),)
+    return diagnose(stream)

@@ -14,7 +14,7 @@ from tcuq.evaluate.bootstrap import Indices, Interval, interval_of
 from tcuq.evaluate.selection import softmax_accepts
 from tcuq.profile import Profile
 from tcuq.stages.budget import Outcome
-from tcuq.stages.inputs import Inputs
+from tcuq.stages.inputs import probabilities
 from tcuq.stream import Stream
 
 Bools = NDArray[np.bool_]
@@ -73,16 +73,16 @@ class EvaluatedRun:
     ) -> "EvaluatedRun":
         """Prepare the arrays; unknown labels are -1, unmarked steps are not shifted."""
         steps = len(stream)
-        probabilities, _ = Inputs(profile.inputs).run(stream.posteriors, stream.features)
+        rows = probabilities(stream.posteriors, stream.kind)
         return cls(
             profile=profile,
             trace=trace,
             starts=stream.starts,
             labels=np.full(steps, -1, np.int32) if stream.labels is None else stream.labels,
             shifted=np.zeros(steps, np.bool_) if stream.shifted is None else stream.shifted,
-            probabilities=probabilities,
+            probabilities=rows,
             guess=rng.random(steps),
-            softmax=softmax_accepts(profile, probabilities.max(axis=1)),
+            softmax=softmax_accepts(profile, rows.max(axis=1)),
             window=window,
             rounds=rounds,
             block=int(BLOCK_TIMES * autocorrelation_time([trace.risk])),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tcuq.decision import Trace
 from tcuq.profile import Profile
 from tcuq.stages.budget import Outcome
-from tcuq.stages.inputs import Inputs
+from tcuq.stages.inputs import probabilities
 from tcuq.stream import Stream
 
 Bools = NDArray[np.bool_]
@@ -83,8 +83,8 @@ def compare(profile: Profile, stream: Stream, trace: Trace, at: Bools | None = N
     at = np.ones(len(stream), np.bool_) if at is None else at
     labels = stream.labels if stream.labels is not None else np.full(len(stream), -1, np.int32)
     known, wrong = labels >= 0, trace.label != labels
-    probabilities, _ = Inputs(profile.inputs).run(stream.posteriors, stream.features)
-    softmax = softmax_accepts(profile, probabilities.max(axis=1))
+    confidence = probabilities(stream.posteriors, stream.kind).max(axis=1)
+    softmax = softmax_accepts(profile, confidence)
     accepted: Bools = trace.outcome == Outcome.ACCEPT
     return Comparison(
         selection(accepted[at], wrong[at], known[at]),
