@@ -55,7 +55,7 @@ def read(text: str) -> dict[str, Any]:
 def test_demo_shows_every_fault(said: Said) -> None:
     """The demo opens with the comparison, then its profile, a row for each fault and a picture."""
     text = said("demo")
-    assert text.startswith("The monitor withheld 15.7 % of predictions")
+    assert text.startswith("The monitor withheld 15.7% of predictions")
     assert "a softmax threshold would have withheld" in text.replace("\n", " ")
     for name in ("noise", "gain", "bias", "rotation", "dropout", "stuck"):
         assert f"\n{name} " in text

@@ -222,6 +222,6 @@ def test_table_is_at_most_80_columns_wide(profile: tcuq.Profile, name: str) -> N
 
 
 def test_odd_values_are_shown_in_words() -> None:
-    """What does not exist is a dash, what never comes is `never`, large numbers are short."""
-    shown = [short(v) for v in (math.nan, math.inf, 12345.6, 1e6, 0.00012, 1.0, 3.14159)]
-    assert shown == ["–", "never", "12,346", "1M", "0.0001", "1", "3.142"]
+    """What does not exist is a dash, what never comes is infinite, large numbers are short."""
+    shown = [short(v) for v in (math.nan, math.inf, 12345.6, 1e6, 0.00012, 1e-6, 0.5, 1.0, 3.14159)]
+    assert shown == ["–", "∞", "12,346", "1M", "0.0001", "1e-06", "0.5", "1", "3.142"]

@@ -78,14 +78,14 @@ def test_sentence_with_and_without_labels(profile: tcuq.Profile, test_stream: tc
     """Errors are named where labels are known, and said to be unknown where not."""
     sentence = Comparison(Selection(0.156, 0.041), Selection(0.1, 0.05), labelled=True).sentence
     assert sentence == (
-        "The monitor withheld 15.6 % of predictions, and 4.1 % of the accepted ones are wrong;"
-        " a softmax threshold would have withheld 10.0 %, with 5.0 % of its accepted ones wrong."
+        "The monitor withheld 15.6% of predictions, and 4.1% of the accepted ones are wrong;"
+        " a softmax threshold would have withheld 10.0%, with 5.0% of its accepted ones wrong."
     )
     bare = dataclasses.replace(
         compare(profile, test_stream, tcuq.Monitor(profile).run(test_stream)),
         monitor=Selection(1.0, float("nan")),
     )
-    assert bare.sentence.startswith("The monitor withheld 100.0 % of predictions; a softmax")
+    assert bare.sentence.startswith("The monitor withheld 100.0% of predictions; a softmax")
     stream = tcuq.Stream(
         test_stream.posteriors, test_stream.features, kind="logits", starts=test_stream.starts
     )

@@ -58,8 +58,8 @@ class Comparison:
 
 
 def percent(share: float) -> str:
-    """A share in percent, such as 12.3 %."""
-    return f"{100 * share:.1f} %"
+    """A share in percent, such as 12.3%."""
+    return f"{share:.1%}"
 
 
 def softmax_accepts(profile: Profile, confidence: Floats) -> Bools | None:

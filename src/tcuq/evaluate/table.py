@@ -39,11 +39,11 @@ def notes(evaluation: Evaluation) -> Iterator[str]:
         if measure.interval.reason:
             reasons.setdefault(measure.interval.reason, []).append(measure.name)
     for reason, names in reasons.items():
-        yield f"– no interval: {reason} ({', '.join(names)})"
+        yield f"– no interval: {reason} ({'; '.join(names)})"
 
 
 def _table(title: str, measures: Sequence[Measure], baselines: Sequence[str]) -> Iterator[str]:
-    yield f"{title:<26}{'value':>7}  {'95 % interval':<17}" + "".join(f"{n:>7}" for n in baselines)
+    yield f"{title:<26}{'value':>7}  {'95% interval':<17}" + "".join(f"{n:>7}" for n in baselines)
     for measure in measures:
         cells = "".join(
             f"{short(measure.baselines[name]) if name in measure.baselines else '':>7}"
@@ -83,13 +83,15 @@ def interval_text(interval: Interval) -> str:
 
 
 def short(value: float) -> str:
-    """A number in at most seven characters; a dash for none, `never` for infinity."""
+    """A number in at most seven characters; a dash for none."""
     if math.isnan(value):
         return "–"
     if math.isinf(value):
-        return "never"
+        return "∞"
     if abs(value) >= 1e6:
         return f"{value / 1e6:.4g}M"
     if abs(value) >= 100 or value == round(value):
         return f"{value:,.0f}"
-    return f"{value:.4g}" if abs(value) >= 1 else f"{value:.4f}"
+    if abs(value) >= 1:
+        return f"{value:.4g}"
+    return f"{value:.4f}".rstrip("0") if abs(value) >= 5e-5 else f"{value:.0e}"

@@ -56,7 +56,7 @@ def _exceedances(view: View) -> Promise:
     return Promise(
         f"Exceedances: in every window of n steps their rate is within {allowed:,.4g} / n"
         f" of alpha = {alpha:.4g}.",
-        "None: any sequence, even one chosen by an adversary.",
+        "nothing: any sequence, even one chosen by an adversary.",
         _verdict(furthest <= allowed + ROUNDING),
         f"The worst window is {furthest:,.1f} exceedances away from alpha\u00a0·\u00a0n;"
         f" {allowed:,.1f} are allowed.",
@@ -69,7 +69,7 @@ def _abstentions(view: View) -> Promise:
     fullest = float((surplus - np.minimum.accumulate(surplus)).max())
     return Promise(
         f"Abstentions: in every window of n steps at most {burst:g} + {rate:.4g}\u00a0·\u00a0n.",
-        "None: any sequence.",
+        "nothing: any sequence.",
         _verdict(fullest <= burst + ROUNDING),
         f"The worst window has {fullest:.1f} more than {rate:.4g}\u00a0·\u00a0n;"
         f" {burst:g} more are allowed.",
@@ -77,7 +77,7 @@ def _abstentions(view: View) -> Promise:
 
 
 def _alarm(view: View) -> Promise:
-    assumption = "Blocks of the stream are no more extreme, given their past, than calibration's."
+    assumption = "blocks of the stream are no more extreme, given their past, than calibration's."
     alarm = view.profile.alarm
     if alarm is None:
         return Promise(
@@ -117,7 +117,7 @@ def _step_is_run(view: View) -> Promise:
         same &= monitor.step(first.posteriors[step], features) == view.trace[step]
     return Promise(
         "Step by step and in bulk give the same numbers, bit for bit.",
-        "None.",
+        "nothing.",
         _verdict(same),
         f"The first {len(first):,} steps were also run one by one.",
     )
@@ -126,7 +126,7 @@ def _step_is_run(view: View) -> Promise:
 def _device() -> Promise:
     return Promise(
         "The device makes the decisions on this page, bit for bit.",
-        "The firmware quantises its inputs as the export states.",
+        "the firmware quantises its inputs as the export states.",
         "held",
         "By construction: this page ran the C code of the device.",
     )
@@ -135,7 +135,7 @@ def _device() -> Promise:
 def _checked(profile: Profile) -> Promise:
     return Promise(
         "A damaged or invalid profile is refused.",
-        "None.",
+        "nothing.",
         _verdict(Profile.from_json(profile.to_json()) == profile),
         f"This profile passes every check; its SHA-256 begins with {profile.sha256[:8]}.",
     )

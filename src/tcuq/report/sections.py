@@ -55,7 +55,7 @@ def all_of(views: Views, name: str) -> Iterator[Element]:
     )
     yield _section(
         "Measures",
-        "With 95 % confidence intervals that respect autocorrelation. Baselines: softmax (a"
+        "With 95% confidence intervals that respect autocorrelation. Baselines: softmax (a"
         " threshold on the confidence), always and never (withhold every prediction, or none),"
         " random (withhold at random), uniform (equal probabilities for all classes).",
         *measures_table(views),
@@ -102,7 +102,7 @@ def _described(view: View) -> Iterator[str]:
 
 
 def _glance(views: Views) -> Iterator[Element]:
-    made = [list(_tiles(view)) for view in views]
+    figures = [list(_tiles(view)) for view in views]
     if len(views) == 1:
         tiles = [
             element(
@@ -111,14 +111,14 @@ def _glance(views: Views) -> Iterator[Element]:
                 element("dd", value, class_="figure"),
                 element("dd", more, class_="more"),
             )
-            for word, value, more in made[0]
+            for word, value, more in figures[0]
         ]
         listed = element("dl", *tiles, class_="tiles")
         yield element("div", listed, selection_table(views), class_="card")
     else:
         rows = [
             [row[0][0], *(_figure(value, more) for _, value, more in row)]
-            for row in zip(*made, strict=True)
+            for row in zip(*figures, strict=True)
         ]
         yield table("At a glance", ["share of steps", *(view.name for view in views)], rows)
         yield selection_table(views)

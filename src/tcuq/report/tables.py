@@ -83,7 +83,8 @@ def measures_table(views: Sequence[View]) -> Iterator[Element]:
             row.append("–" if measure is None else _value(measure.value, measure.interval))
         if alone:
             baselines = views[0].found[name].baselines
-            row.append(", ".join(f"{word} {short(v)}" for word, v in baselines.items()))
+            known = {word: v for word, v in baselines.items() if not math.isnan(v)}
+            row.append(", ".join(f"{word} {short(v)}" for word, v in known.items()))
         rows.append(row)
     if not alone:
         yield table("Measures by name", ["measure", *(view.name for view in views)], rows)
@@ -94,5 +95,5 @@ def measures_table(views: Sequence[View]) -> Iterator[Element]:
 
 
 def _value(value: float, interval: Interval) -> Element:
-    text = None if interval.reason else element("small", f" {interval_text(interval)}")
+    text = element("small", f" {interval_text(interval)}")
     return element("span", short(value), text, class_="value")

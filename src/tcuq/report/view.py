@@ -70,12 +70,12 @@ def views(
     labels = stream.labels if stream.labels is not None else np.full(steps, -1, np.int32)
     known = labels >= 0
     shifted = stream.shifted if stream.shifted is not None else np.zeros(steps, np.bool_)
-    made = []
+    shown = []
     for name, profile in profiles.items():
         found = evaluate(profile, stream, window=window, rounds=rounds)
         right = found.trace.label == labels
         accuracy, floor = accuracy_and_floor(right, known, shifted, stream.starts, window)
-        made.append(
+        shown.append(
             View(
                 name=name,
                 profile=profile,
@@ -90,4 +90,4 @@ def views(
                 floor=floor,
             )
         )
-    return made
+    return shown
