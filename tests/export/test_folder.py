@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exports in folders: the same bytes each time, refreshed with care, and checked."""
+"""Exports in folders: reproducible, safe to repeat, and checked."""
 
 import json
 import re
@@ -28,34 +28,34 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("target", list(TARGETS))
 def test_the_same_bytes_each_time(target: str, profile: tcuq.Profile, tmp_path: Path) -> None:
-    """Two exports are equal, leave no @NAME@ open, and say nothing of this machine."""
+    """Two exports are equal, replace every @NAME@, and hold no path of this machine."""
     for name in ("a", "b"):
         export(profile, tmp_path / name, target)
-    made = contents(tmp_path / "a")
-    assert made == contents(tmp_path / "b")
-    for name, content in made.items():
+    files = contents(tmp_path / "a")
+    assert files == contents(tmp_path / "b")
+    for name, content in files.items():
         assert not re.search(rb"@[A-Z0-9_]+@", content), name
         assert str(tmp_path).encode() not in content
     assert differences(profile, tmp_path / "a", target) == []
 
 
-def test_another_profile_is_seen(
+def test_another_profile_is_reported(
     profile: tcuq.Profile, synthetic: Callable[..., tcuq.Stream], tmp_path: Path
 ) -> None:
-    """--check names what differs, and the same command without it brings the folder up to date."""
+    """`differences` names the files of another profile, and a new export updates the folder."""
     export(profile, tmp_path / "a", "c")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
         other = tcuq.fit(synthetic(2000))
-    found = differences(other, tmp_path / "a", "c")
-    assert "src/tcuq_device.c differs" in found
-    assert "main.c differs" not in found
+    changes = differences(other, tmp_path / "a", "c")
+    assert "src/tcuq_device.c differs" in changes
+    assert "main.c differs" not in changes
     export(other, tmp_path / "a", "c")
     assert differences(other, tmp_path / "a", "c") == []
 
 
-def test_what_is_yours_is_left_alone(profile: tcuq.Profile, tmp_path: Path) -> None:
-    """An edited main and a file of one's own stay; what earlier exports left goes."""
+def test_user_files_are_not_overwritten(profile: tcuq.Profile, tmp_path: Path) -> None:
+    """An edited main.c and the user's own files stay; generated files of earlier exports go."""
     export(profile, tmp_path, "c")
     (tmp_path / "main.c").write_text("/* mine */\n")
     (tmp_path / "src/mine.c").write_text("/* mine too */\n")
@@ -66,30 +66,30 @@ def test_what_is_yours_is_left_alone(profile: tcuq.Profile, tmp_path: Path) -> N
     assert differences(profile, tmp_path, "arduino") == []
 
 
-def test_an_edited_file_is_seen(profile: tcuq.Profile, tmp_path: Path) -> None:
-    """A generated file that was changed or lost is named."""
+def test_an_edited_file_is_reported(profile: tcuq.Profile, tmp_path: Path) -> None:
+    """A generated file that was edited or deleted is named."""
     export(profile, tmp_path, "c")
     (tmp_path / "src/tcuq.h").write_text("/* gone */\n")
     (tmp_path / "README.md").unlink()
     assert differences(profile, tmp_path, "c") == ["README.md is missing", "src/tcuq.h differs"]
 
 
-def test_a_strangers_folder_is_refused(profile: tcuq.Profile, tmp_path: Path) -> None:
-    """A folder with other things in it, or a listing that reaches outside, is not written to."""
+def test_a_foreign_folder_is_refused(profile: tcuq.Profile, tmp_path: Path) -> None:
+    """A folder with other files, or a manifest with paths outside it, is not written to."""
     (tmp_path / "thesis.tex").write_text("x")
     with pytest.raises(ExportError, match="must be empty or an earlier export"):
         export(profile, tmp_path, "c")
     with pytest.raises(ExportError, match="is not a folder"):
         export(profile, tmp_path / "thesis.tex", "c")
-    for listing in ('{"files": {"../x": "0"}}', '{"files": {"/etc/x": "0"}}', "[]", "{", "nul"):
-        (tmp_path / "tcuq-export.json").write_text(listing)
+    for manifest in ('{"files": {"../x": "0"}}', '{"files": {"/etc/x": "0"}}', "[]", "{", "nul"):
+        (tmp_path / "tcuq-export.json").write_text(manifest)
         with pytest.raises(ExportError, match=r"outside the folder|is damaged"):
             export(profile, tmp_path, "c")
     assert sorted(contents(tmp_path)) == ["tcuq-export.json", "thesis.tex"]
 
 
 def test_storage_and_snapshot_are_the_devices(profile: tcuq.Profile, tmp_path: Path) -> None:
-    """The header's sizes are the engine's own."""
+    """The sizes in the exported header are the engine's."""
     export(profile, tmp_path, "c")
     text = (tmp_path / "src/tcuq_device.h").read_text("utf-8")
     engine = Monitor(profile)._engine  # noqa: SLF001 - the device's own figure
@@ -98,19 +98,19 @@ def test_storage_and_snapshot_are_the_devices(profile: tcuq.Profile, tmp_path: P
     assert f'PROFILE_SHA256 "{profile.sha256}"' in text
 
 
-def test_vectors_ask_for_something(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
-    """Made up or recorded, the steps bring all outcomes or many risks."""
-    made = vectors(profile)
-    assert set(made.decisions["outcome"].tolist()) == {0, 1, 2}
-    assert (made.posteriors.sum(axis=1) == 256).all()
+def test_vectors_cover_outcomes(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
+    """Synthetic steps give every outcome, and recorded steps many risks."""
+    synthetic = vectors(profile)
+    assert set(synthetic.decisions["outcome"].tolist()) == {0, 1, 2}
+    assert (synthetic.posteriors.sum(axis=1) == 256).all()
     recorded = vectors(profile, test_stream)
     assert recorded.posteriors.shape == (ROWS, 7)
     assert len(set(recorded.decisions["risk"].tolist())) > ROWS // 2
-    assert made.state != recorded.state
+    assert synthetic.state != recorded.state
 
 
 def test_feature_codes_are_the_engines_rounding(profile: tcuq.Profile, tmp_path: Path) -> None:
-    """The table from a network's int8 features is what the host quantises them to."""
+    """The table of a network's int8 features holds what the host quantises them to."""
     scale, zero_point = 0.0213, -128
     export(profile, tmp_path, "c", feature_codes=(scale, zero_point))
     text = (tmp_path / "src/tcuq_device.c").read_text("utf-8")
@@ -124,13 +124,13 @@ def test_feature_codes_are_the_engines_rounding(profile: tcuq.Profile, tmp_path:
         export(profile, tmp_path, "c", feature_codes=(1.0, 300))
 
 
-def test_the_header_is_understood(profile: tcuq.Profile) -> None:
+def test_the_header_is_parsed(profile: tcuq.Profile) -> None:
     """Every member of the profile comes from quantize, or is a count or a format."""
     members = structs()["tcuq_profile"]
     assert Member("classes", "uint16_t", "value") in members
     spec = set(quantize(profile))
-    left = {m.name for m in members} - spec
-    assert {name for name in left if not name.endswith("_count")} == {"format"}
+    others = {m.name for m in members} - spec
+    assert {name for name in others if not name.endswith("_count")} == {"format"}
     assert spec <= {m.name for m in members}
     assert number("TCUQ_RECORD_BYTES") <= 96
     with pytest.raises(ExportError, match="must define TCUQ_NOTHING"):
@@ -138,7 +138,7 @@ def test_the_header_is_understood(profile: tcuq.Profile) -> None:
 
 
 def test_the_command(saved: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`tcuq export`, its --check before and after, and as JSON."""
+    """`tcuq export` with --check before and after, and with --json."""
     words = ["export", saved, "-o", str(tmp_path / "out"), "--for", "zephyr"]
     assert main([*words, "--check"]) == 1
     assert "is not current: " in capsys.readouterr().err
@@ -146,8 +146,8 @@ def test_the_command(saved: str, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "yours to change: samples/minimal/prj.conf" in capsys.readouterr().out
     assert main([*words, "--check"]) == 0
     assert main([*words, "--json", "--without-telemetry", "--feature-codes", "0.1,-3"]) == 0
-    said = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert said["for"] == "zephyr"
+    facts = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert facts["for"] == "zephyr"
     assert main([*words, "--check"]) == 1
     assert "run the same command without --check" in capsys.readouterr().err
 
@@ -155,7 +155,7 @@ def test_the_command(saved: str, tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_the_command_refuses(
     saved: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An unknown build system is answered with the known ones."""
+    """The error for an unknown build system lists the known ones."""
     assert main(["export", saved, "-o", str(tmp_path / "out"), "--for", "mbed"]) == 1
     assert "target must be one of c, arduino, zephyr" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

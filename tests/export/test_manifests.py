@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manifests say what their build systems ask, and the library's own version."""
+"""Manifests are valid for their build systems and state the library's version."""
 
 import configparser
 import json
@@ -25,7 +25,7 @@ UPLINK = Path(tcuq.__file__).parent / "uplink"
 
 @pytest.fixture(scope="module", autouse=True)
 def _no_network() -> Any:
-    """PlatformIO would fetch the list of licences; this one is on it."""
+    """PlatformIO would download the list of licences; this list has the one in use."""
     licences = {"licenses": [{"licenseId": "Apache-2.0"}]}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ManifestSchema, "load_spdx_licenses", staticmethod(lambda: licences))
@@ -33,7 +33,7 @@ def _no_network() -> Any:
 
 
 def properties(path: Path) -> dict[str, str]:
-    """`name=value` lines."""
+    """The `name=value` lines of a file."""
     lines = path.read_text("utf-8").splitlines()
     return dict(line.split("=", 1) for line in lines)
 
@@ -50,53 +50,53 @@ def listed(folder: Path) -> list[str]:
 
 
 def test_arduino(profile: tcuq.Profile, tmp_path: Path) -> None:
-    """library.properties by arduino-lint's rules, and the layout that makes `src` recursive."""
+    """library.properties passes arduino-lint's rules, and the layout is that of a library."""
     export(profile, tmp_path, "arduino")
-    found = properties(tmp_path / "library.properties")
-    Draft7Validator(LIBRARY_PROPERTIES).validate(found)
-    assert found["version"] == tcuq.__version__
-    assert (tmp_path / "src" / found["includes"]).is_file()
+    manifest = properties(tmp_path / "library.properties")
+    Draft7Validator(LIBRARY_PROPERTIES).validate(manifest)
+    assert manifest["version"] == tcuq.__version__
+    assert (tmp_path / "src" / manifest["includes"]).is_file()
     assert (tmp_path / "examples/Minimal/Minimal.ino").is_file()
     with pytest.raises(ValidationError):
-        Draft7Validator(LIBRARY_PROPERTIES).validate(found | {"category": "Doubt"})
+        Draft7Validator(LIBRARY_PROPERTIES).validate(manifest | {"category": "Doubt"})
 
 
 def test_zephyr(profile: tcuq.Profile, tmp_path: Path) -> None:
-    """module.yml by Zephyr's map, the files it names are there, Kconfig has the sample's option."""
+    """module.yml passes Zephyr's schema, its files exist, Kconfig defines the sample's option."""
     export(profile, tmp_path, "zephyr")
-    found = yaml.safe_load((tmp_path / "zephyr/module.yml").read_text("utf-8"))
-    Draft7Validator(MODULE_YML).validate(found)
-    assert (tmp_path / found["build"]["cmake"] / "CMakeLists.txt").is_file()
-    kconfig = kconfiglib.Kconfig(str(tmp_path / found["build"]["kconfig"]))
+    manifest = yaml.safe_load((tmp_path / "zephyr/module.yml").read_text("utf-8"))
+    Draft7Validator(MODULE_YML).validate(manifest)
+    assert (tmp_path / manifest["build"]["cmake"] / "CMakeLists.txt").is_file()
+    kconfig = kconfiglib.Kconfig(str(tmp_path / manifest["build"]["kconfig"]))
     kconfig.load_config(str(tmp_path / "samples/minimal/prj.conf"))
     assert kconfig.syms["TCUQ_DEVICE"].str_value == "y"
     assert kconfig.warnings == []
     assert listed(tmp_path) == sources(tmp_path)
     with pytest.raises(ValidationError):
-        Draft7Validator(MODULE_YML).validate({**found, "version": "1"})
+        Draft7Validator(MODULE_YML).validate({**manifest, "version": "1"})
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_esp_idf(profile: tcuq.Profile, tmp_path: Path) -> None:
-    """Both idf_component.yml pass the component manager's own schema and model."""
+    """Both idf_component.yml pass the component manager's schema and model."""
     export(profile, tmp_path, "esp-idf")
     for name in ("idf_component.yml", "examples/minimal/main/idf_component.yml"):
-        found = yaml.safe_load((tmp_path / name).read_text("utf-8"))
-        Draft202012Validator(MANIFEST_JSON_SCHEMA).validate(found)
-        Manifest.fromdict(found)
-    found = yaml.safe_load((tmp_path / "idf_component.yml").read_text("utf-8"))
-    assert found["version"] == tcuq.__version__
+        manifest = yaml.safe_load((tmp_path / name).read_text("utf-8"))
+        Draft202012Validator(MANIFEST_JSON_SCHEMA).validate(manifest)
+        Manifest.fromdict(manifest)
+    manifest = yaml.safe_load((tmp_path / "idf_component.yml").read_text("utf-8"))
+    assert manifest["version"] == tcuq.__version__
     assert listed(tmp_path) == sources(tmp_path)
     with pytest.raises(Exception, match="version"):
-        Manifest.fromdict(found | {"version": "newest"})
+        Manifest.fromdict(manifest | {"version": "newest"})
 
 
 def test_platformio(profile: tcuq.Profile, tmp_path: Path) -> None:
-    """library.json passes PlatformIO's own parser and schema; the example names the library."""
+    """library.json passes PlatformIO's parser and schema; the example names the library."""
     export(profile, tmp_path, "platformio")
     parser = ManifestParserFactory.new_from_file(str(tmp_path / "library.json"))
-    found = ManifestSchema().load_manifest(parser.as_dict())
-    assert found["version"] == tcuq.__version__
+    manifest = ManifestSchema().load_manifest(parser.as_dict())
+    assert manifest["version"] == tcuq.__version__
     plain = json.loads((tmp_path / "library.json").read_text("utf-8"))
     assert (tmp_path / plain["build"]["srcDir"] / plain["headers"]).is_file()
     project = configparser.ConfigParser()
@@ -119,12 +119,12 @@ def test_c(profile: tcuq.Profile, tmp_path: Path) -> None:
 def test_the_uplink_is_built_with_the_rest(
     target: str, profile: tcuq.Profile, tmp_path: Path
 ) -> None:
-    """Its files come along as they are, are listed, and go again without the option."""
+    """The uplink's files are copied and listed, and removed by an export without the option."""
     export(profile, tmp_path, target, uplink=True)
-    named = sources(tmp_path)
-    assert {path.name for path in UPLINK.glob("*.c")} <= {Path(name).name for name in named}
-    assert listed(tmp_path) == named
+    names = sources(tmp_path)
+    assert {path.name for path in UPLINK.glob("*.c")} <= {Path(name).name for name in names}
+    assert listed(tmp_path) == names
     export(profile, tmp_path, target)
     assert not (tmp_path / "src/tcuq_uplink.h").exists()
-    with pytest.raises(tcuq.TcuqError, match="the uplink sends telemetry's record"):
+    with pytest.raises(tcuq.TcuqError, match="the uplink sends the telemetry record"):
         export(profile, tmp_path, target, uplink=True, telemetry=False)

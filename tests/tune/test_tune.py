@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tcuq tune`: what it sees, what it keeps, and what it chooses."""
+"""`tcuq tune`: which steps it uses, how it resumes, and what it chooses."""
 
 import json
 import xml.etree.ElementTree as ET
@@ -16,11 +16,11 @@ from tcuq.cli import main
 from tcuq.evaluate import evaluate as tcuq_evaluate
 from tcuq.recording import save_stream
 from tcuq.tune import Grid, Limits, Trial, pareto_chart, tune
-from tcuq.tune.trial import Bench
+from tcuq.tune.trial import TrialRunner
 
 pytestmark = pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
 
-SMALL = Grid(lags=((1,), (1, 2)), caution=(1,), mix=(0.7,), alpha=(0.05, 0.2), budget=(0.3,))
+SMALL = Grid(lags=((1,), (1, 2)), block_factor=(1,), mix=(0.7,), alpha=(0.05, 0.2), budget=(0.3,))
 CANDIDATES = 8
 Make = Callable[..., tcuq.Stream]
 
@@ -31,18 +31,18 @@ def stream(synthetic: Make) -> tcuq.Stream:
     return synthetic(steps=2400, classes=10)
 
 
-def test_nothing_but_its_part_is_fitted_on(
+def test_trials_are_fitted_on_the_training_part(
     stream: tcuq.Stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Trials are fitted on the first part and judged on the last; the chosen one on the whole."""
-    fitted, judged = [], []
+    """Trials use the training and validation parts; the final fit uses the whole stream."""
+    fitted, evaluated = [], []
 
     def fit(calibration: tcuq.Stream, *rest: Any, **options: Any) -> tcuq.Profile:
         fitted.append(calibration.sha256)
         return tcuq.fit(calibration, *rest, **options)
 
     def evaluate(profile: tcuq.Profile, part: tcuq.Stream, **options: Any) -> Any:
-        judged.append(part.sha256)
+        evaluated.append(part.sha256)
         return tcuq_evaluate(profile, part, **options)
 
     monkeypatch.setattr("tcuq.tune.trial.fit", fit)
@@ -52,36 +52,36 @@ def test_nothing_but_its_part_is_fitted_on(
     assert first + gap + last == len(stream)
     assert set(fitted[:-1]) == {stream.cut(0, first).sha256}
     assert fitted[-1] == stream.sha256
-    assert judged == [stream.cut(first + gap, len(stream)).sha256] * CANDIDATES
+    assert evaluated == [stream.cut(first + gap, len(stream)).sha256] * CANDIDATES
 
 
-def test_chosen_profile_is_fits(stream: tcuq.Stream, tmp_path: Path) -> None:
-    """The chosen options, fitted on the whole stream, are the profile; the front leads by cost."""
+def test_profile_is_the_fit_of_the_chosen_options(stream: tcuq.Stream, tmp_path: Path) -> None:
+    """The profile is a fit of the chosen options on the whole stream; the least cost is first."""
     tuned = tune(stream, tmp_path / "log", grid=SMALL)
     development = stream if tuned.chosen.options["score"] == "tcuq" else None
     again = tcuq.fit(stream, development, **tuned.chosen.options)
     assert tuned.profile.sha256 == again.sha256
     assert len(tuned.trials) == CANDIDATES
-    costs = [tuned.judge.cost(trial) for trial in tuned.trials]
-    assert tuned.judge.cost(tuned.front[0]) == min(costs)
+    costs = [tuned.objective.cost(trial) for trial in tuned.trials]
+    assert tuned.objective.cost(tuned.front[0]) == min(costs)
     assert max(trial.auroc for trial in tuned.trials) > 0.7
 
 
 @pytest.mark.parametrize("torn", [False, True])
-def test_interrupted_and_run_again(
+def test_resumes_after_an_interruption(
     stream: tcuq.Stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, torn: bool
 ) -> None:
-    """What was done is not done again, even if its last line is cut; the result is the same."""
+    """Logged trials are not repeated, even if the last line is cut; the result is the same."""
     whole = tune(stream, tmp_path / "whole", grid=SMALL)
-    log, real, runs = tmp_path / "log", Bench.trial, []
+    log, real, runs = tmp_path / "log", TrialRunner.run, []
 
-    def trial(bench: Bench, candidate: dict[str, Any]) -> Trial:
+    def run(runner: TrialRunner, candidate: dict[str, Any]) -> Trial:
         runs.append(candidate)
         if len(runs) == 4:
             raise KeyboardInterrupt
-        return real(bench, candidate)
+        return real(runner, candidate)
 
-    monkeypatch.setattr(Bench, "trial", trial)
+    monkeypatch.setattr(TrialRunner, "run", run)
     with pytest.raises(KeyboardInterrupt):
         tune(stream, log, grid=SMALL)
     if torn:
@@ -92,19 +92,19 @@ def test_interrupted_and_run_again(
     assert log.read_bytes() == (tmp_path / "whole").read_bytes()
 
 
-def test_other_limits_cost_no_trial(
+def test_other_limits_repeat_no_trial(
     stream: tcuq.Stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A tighter limit or another price is answered from the log."""
+    """A lower limit or another price needs only the log."""
     log = tmp_path / "log"
     tuned = tune(stream, log, grid=SMALL)
     rams = sorted({trial.ram for trial in tuned.trials})
-    monkeypatch.setattr(Bench, "trial", lambda *_: pytest.fail("a trial was run again"))
-    less = tune(stream, log, grid=SMALL, limits=Limits(ram=rams[0]), price=0.0)
-    assert less.chosen.ram == rams[0]
-    assert less.chosen.options["alpha"] == 0.2  # abstaining costs nothing
-    dear = tune(stream, log, grid=SMALL, price=1.0)
-    assert dear.chosen.options["alpha"] == 0.05
+    monkeypatch.setattr(TrialRunner, "run", lambda *_: pytest.fail("a trial was run again"))
+    small = tune(stream, log, grid=SMALL, limits=Limits(ram=rams[0]), price=0.0)
+    assert small.chosen.ram == rams[0]
+    assert small.chosen.options["alpha"] == 0.2  # abstaining costs nothing
+    expensive = tune(stream, log, grid=SMALL, price=1.0)
+    assert expensive.chosen.options["alpha"] == 0.05
     with pytest.raises(tcuq.FitError, match=f"ram by 8 \\(least {rams[0]}\\)"):
         tune(stream, log, grid=SMALL, limits=Limits(ram=10))
 
@@ -112,7 +112,7 @@ def test_other_limits_cost_no_trial(
 def test_a_log_of_another_stream_is_refused(
     stream: tcuq.Stream, synthetic: Make, tmp_path: Path
 ) -> None:
-    """Trials of two streams are not mixed."""
+    """Trials of another stream, damaged lines and a price above 1 are refused."""
     tune(stream, tmp_path / "log", grid=SMALL)
     with pytest.raises(tcuq.FitError, match="holds trials of another stream"):
         tune(synthetic(steps=2400, seed=1), tmp_path / "log", grid=SMALL)
@@ -120,22 +120,22 @@ def test_a_log_of_another_stream_is_refused(
         file.write("{}\n")
     with pytest.raises(tcuq.FitError, match="line 10 is no trial; remove it"):
         tune(stream, tmp_path / "log", grid=SMALL)
-    (tmp_path / "log").write_text('{"stre')  # cut off at once: begun anew
+    (tmp_path / "log").write_text('{"stre')  # a header that was cut off: the log starts again
     assert len(tune(stream, tmp_path / "log", grid=SMALL).trials) == CANDIDATES
     with pytest.raises(tcuq.InputError, match=r"price must lie in 0\.\.1, got 2"):
         tune(stream, tmp_path / "log", price=2)
 
 
-def test_marked_shifts_are_waited_for(synthetic: Make, tmp_path: Path) -> None:
-    """Where shifts are marked the alarm's delay is measured, and false alarms before them count."""
-    usual, strange = synthetic(steps=6000), synthetic(steps=6000, seed=9)
+def test_delay_on_marked_shifts(synthetic: Make, tmp_path: Path) -> None:
+    """With marked shifts the delay is measured, and alarms before the shift are false alarms."""
+    clean, other = synthetic(steps=6000), synthetic(steps=6000, seed=9)
     late = np.arange(6000) >= 5000
-    assert usual.features is not None
-    assert strange.features is not None
+    assert clean.features is not None
+    assert other.features is not None
     mixed = tcuq.Stream(
-        np.where(late[:, None], strange.posteriors, usual.posteriors),
-        np.where(late[:, None], strange.features + 5, usual.features),
-        usual.labels,
+        np.where(late[:, None], other.posteriors, clean.posteriors),
+        np.where(late[:, None], other.features + 5, clean.features),
+        clean.labels,
         shifted=late,
     )
     tuned = tune(mixed, tmp_path / "log", grid=SMALL, limits=Limits(false_alarms=100))
@@ -150,56 +150,61 @@ def test_from_the_command_line(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A profile that runs, a table, a picture and JSON; without labels it says what it leaves."""
+    """The command writes a profile and a picture, and prints a table or JSON."""
     monkeypatch.chdir(tmp_path)
     save_stream(synthetic(steps=2400), "dev.npz")
     save_stream(synthetic(steps=2400, labels=None), "plain.npz")
-    words = ["--lags", "1", "1,2", "--caution", "1", "--alpha", "0.05", "0.2", "--budget", "0.3"]
+    words = [
+        "--lags",
+        "1",
+        "1,2",
+        "--block-factor",
+        "1",
+        "--alpha",
+        "0.05",
+        "0.2",
+        "--budget",
+        "0.3",
+    ]
     assert main(["tune", "dev.npz", "-o", "monitor.json", *words, "--mix", "0.7"]) == 0
-    said = capsys.readouterr().out
-    assert "no other stream was seen" in said
-    assert "\n8 candidates, 0 could not be fitted" in said
-    assert "--lags 1" in said
+    text = capsys.readouterr().out
+    assert "no other stream was seen" in text
+    assert "\n8 candidates, 0 could not be fitted" in text
+    assert "--lags 1" in text
     dots = ET.parse("monitor.tune.svg").getroot().findall("{*}circle")  # noqa: S314 - our own file
     assert 1 <= len(dots) <= CANDIDATES
     assert main(["run", "monitor.json", "dev.npz"]) == 0
     capsys.readouterr()
     assert main(["tune", "plain.npz", "-o", "plain.json", "--json", *words]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["trials"], found["labelled"]) == (4, False)
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["trials"], facts["labelled"]) == (4, False)
     assert main(["tune", "plain.npz", "-o", "plain.json", *words]) == 0
     assert "no labels: " in capsys.readouterr().out
 
 
-def test_an_alarm_that_never_comes_is_drawn(synthetic: Make, tmp_path: Path) -> None:
-    """Where no channel of any candidate can alarm there is still a picture."""
+def test_an_infinite_delay_is_drawn(synthetic: Make, tmp_path: Path) -> None:
+    """There is a picture even if no channel of any candidate can alarm."""
     stream = synthetic(steps=1200, labels=None)
-    tuned = tune(stream, tmp_path / "log", grid=Grid(lags=((1,),), caution=(1,)))
+    tuned = tune(stream, tmp_path / "log", grid=Grid(lags=((1,),), block_factor=(1,)))
     never = replace(tuned.chosen, delay=float("inf"))
     silent = replace(tuned, chosen=never, front=(never,), trials=(never,))
     assert pareto_chart(silent).count("<circle") == 1
 
 
-def test_where_trials_are_worked_on_changes_nothing(stream: tcuq.Stream, tmp_path: Path) -> None:
-    """In another order, and in two processes of their own."""
+def test_order_and_processes_change_nothing(stream: tcuq.Stream, tmp_path: Path) -> None:
+    """Trials in reverse order or in two processes give the same result."""
 
     def backwards(work: Callable[[Any], Trial], candidates: Any) -> list[Trial]:
         return [work(candidate) for candidate in reversed(list(candidates))]
 
     one = tune(stream, tmp_path / "one", grid=SMALL)
-    assert tune(stream, tmp_path / "backwards", grid=SMALL, each=backwards).trials == one.trials
+    assert (
+        tune(stream, tmp_path / "backwards", grid=SMALL, map_function=backwards).trials
+        == one.trials
+    )
     save_stream(stream, tmp_path / "s.npz")
-    command = [
-        "tune",
-        str(tmp_path / "s.npz"),
-        "--lags",
-        "1",
-        "1,2",
-        "--caution",
-        "1",
-        "--mix",
-        "0.7",
-    ]
+    command = ["tune", str(tmp_path / "s.npz"), "--lags", "1", "1,2", "--block-factor", "1"]
+    command += ["--mix", "0.7"]
     command += ["--alpha", "0.05", "0.2", "--budget", "0.3", "-o", str(tmp_path / "two.json")]
     assert main([*command, "--processes", "2"]) == 0
     assert tcuq.Profile.load(tmp_path / "two.json").sha256 == one.profile.sha256

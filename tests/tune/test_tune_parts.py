@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of tuning: grid, split, limits and front."""
+"""The modules of tuning: grid, split, limits and front."""
 
 import itertools
 import math
@@ -12,55 +12,57 @@ from hypothesis import strategies as st
 
 import tcuq
 from tcuq.tune import Grid, Limits, Trial
-from tcuq.tune.front import Judge, kept
-from tcuq.tune.split import fitting_part, judging_part, usual
+from tcuq.tune.front import Objective, within_limits
+from tcuq.tune.split import training_part, unshifted, validation_part
 
 Make = Callable[..., tcuq.Stream]
 
 
-def test_labels_decide_what_is_tried() -> None:
-    """Without labels score, alpha and budget are not tuned, unless it is asked for."""
-    free = Grid().candidates(labelled=False, h=20)
+def test_labels_decide_the_grid() -> None:
+    """Without labels score, alpha and budget are not tuned, unless values are given."""
+    free = Grid().candidates(labelled=False, steps_per_false_alarm=1 << 20)
     assert {(c["score"], c["alpha"], c["budget"]) for c in free} == {("anchored", 0.1, 0.15)}
-    asked = Grid(alpha=(0.02, 0.3)).candidates(labelled=False, h=20)
-    assert {c["alpha"] for c in asked} == {0.02, 0.3}
-    assert {c.get("mix") for c in Grid().candidates(labelled=True, h=20)} == {None, 0.5, 0.7, 0.9}
+    requested = Grid(alpha=(0.02, 0.3)).candidates(labelled=False, steps_per_false_alarm=1 << 20)
+    assert {c["alpha"] for c in requested} == {0.02, 0.3}
+    assert {
+        c.get("mix") for c in Grid().candidates(labelled=True, steps_per_false_alarm=1 << 20)
+    } == {None, 0.5, 0.7, 0.9}
     with pytest.raises(tcuq.InputError, match=r"alpha must lie in 1.52588e-05\.\.0\.999985, got 2"):
-        Grid(alpha=(2.0,)).candidates(labelled=True, h=20)
+        Grid(alpha=(2.0,)).candidates(labelled=True, steps_per_false_alarm=1 << 20)
 
 
 def test_the_parts_are_in_order_and_apart(synthetic: Make) -> None:
-    """The judging part begins a gap after the fitting part ends, and nothing is in both."""
+    """The validation part begins a gap after the training part ends; no step is in both."""
     stream = synthetic(steps=2000, starts=[0, 700, 1900])
-    fitting, judging = fitting_part(stream), judging_part(stream, 64)
-    assert (len(fitting), len(judging)) == (1200, 2000 - 1200 - 64)
-    assert np.array_equal(fitting.posteriors, stream.posteriors[:1200])
-    assert np.array_equal(judging.posteriors, stream.posteriors[1264:])
-    assert judging.starts.tolist() == [0, 1900 - 1264]
+    training, validation = training_part(stream), validation_part(stream, 64)
+    assert (len(training), len(validation)) == (1200, 2000 - 1200 - 64)
+    assert np.array_equal(training.posteriors, stream.posteriors[:1200])
+    assert np.array_equal(validation.posteriors, stream.posteriors[1264:])
+    assert validation.starts.tolist() == [0, 1900 - 1264]
 
 
 def test_a_stream_too_short_is_refused(synthetic: Make) -> None:
-    """Both parts hold enough usual steps, or the error says which does not."""
-    with pytest.raises(tcuq.FitError, match="the fitting part must hold at least 256 steps"):
-        fitting_part(synthetic(steps=400))
-    with pytest.raises(tcuq.FitError, match="the judging part must hold at least 256 steps"):
-        judging_part(synthetic(steps=600), 16)
-    with pytest.raises(tcuq.FitError, match="leaves nothing of the last 240 steps to judge on"):
-        judging_part(synthetic(steps=600), 256)
+    """Both parts hold enough unshifted steps, or the error names the part that does not."""
+    with pytest.raises(tcuq.FitError, match="the training part must hold at least 256 steps"):
+        training_part(synthetic(steps=400))
+    with pytest.raises(tcuq.FitError, match="the validation part must hold at least 256 steps"):
+        validation_part(synthetic(steps=600), 16)
+    with pytest.raises(tcuq.FitError, match="leaves none of the last 240 steps for validation"):
+        validation_part(synthetic(steps=600), 256)
     late = np.arange(2000) > 1300
     with pytest.raises(tcuq.FitError, match="not shifted, got 37"):
-        judging_part(synthetic(steps=2000, shifted=late), 64)
+        validation_part(synthetic(steps=2000, shifted=late), 64)
 
 
-def test_shifted_steps_calibrate_nothing(synthetic: Make) -> None:
-    """They are left out, and history does not reach across the hole."""
+def test_shifted_steps_are_left_out(synthetic: Make) -> None:
+    """Shifted steps are removed, and history does not reach across the gap."""
     shifted = np.zeros(600, np.bool_)
     shifted[100:150] = shifted[300:] = True
     stream = synthetic(shifted=shifted, starts=[0, 50])
-    found = usual(stream)
-    assert np.array_equal(found.posteriors, stream.posteriors[~shifted])
-    assert found.starts.tolist() == [0, 50, 100]
-    assert usual(found) is found
+    rest = unshifted(stream)
+    assert np.array_equal(rest.posteriors, stream.posteriors[~shifted])
+    assert rest.starts.tolist() == [0, 50, 100]
+    assert unshifted(rest) is rest
 
 
 @given(
@@ -69,17 +71,17 @@ def test_shifted_steps_calibrate_nothing(synthetic: Make) -> None:
     ),
     st.booleans(),
 )
-def test_front_is_what_nobody_betters(
+def test_front_is_not_dominated(
     rows: list[tuple[int, int, int, int, float]], labelled: bool
 ) -> None:
-    """On the front nobody is bettered; off it everybody is bettered or equalled; the best leads."""
+    """No trial of the front is dominated, each other trial is dominated or equal; best first."""
     trials = [
-        Trial({}, ram=a, flash=b, wrong_by_part=(c,), deviation=d, delay=delay)
+        Trial({}, ram=a, flash=b, wrong_by_block=(c,), deviation=d, delay=delay)
         for a, b, c, d, delay in rows
     ]
-    judge = Judge(labelled, price=0.2)
-    measures = {t: judge.measures(trial) for t, trial in enumerate(trials)}
-    front = [judge.measures(trial) for trial in judge.front(trials)]
+    objective = Objective(labelled, price=0.2)
+    measures = {t: objective.measures(trial) for t, trial in enumerate(trials)}
+    front = [objective.measures(trial) for trial in objective.front(trials)]
     for one, other in itertools.permutations(front, 2):
         assert any(a < b for a, b in zip(one, other, strict=True))
     for own in measures.values():
@@ -87,30 +89,30 @@ def test_front_is_what_nobody_betters(
     assert front[0] == min(measures.values())
 
 
-def test_a_difference_within_noise_is_not_paid_for() -> None:
-    """More cost in some parts and less in others is taken for less RAM; more in all is not."""
+def test_choice_within_one_standard_error() -> None:
+    """Less RAM wins if its extra cost varies between blocks; not if every block costs more."""
     none = (0.0,) * 4
-    best = Trial({}, ram=500, wrong_by_part=(0.1, 0.1, 0.1, 0.1), abstained_by_part=none)
-    alike = Trial({}, ram=200, wrong_by_part=(0.12, 0.09, 0.12, 0.08), abstained_by_part=none)
-    worse = Trial({}, ram=100, wrong_by_part=(0.12, 0.13, 0.12, 0.13), abstained_by_part=none)
-    judge = Judge(labelled=True, price=0.2)
-    front = judge.front([worse, alike, best])
-    assert front == [best, alike, worse]
-    assert judge.chosen(front) is alike
-    assert judge.chosen([best, worse]) is best
-    assert Judge(labelled=False, price=0.2).chosen(front) is best
+    best = Trial({}, ram=500, wrong_by_block=(0.1, 0.1, 0.1, 0.1), abstained_by_block=none)
+    close = Trial({}, ram=200, wrong_by_block=(0.12, 0.09, 0.12, 0.08), abstained_by_block=none)
+    worse = Trial({}, ram=100, wrong_by_block=(0.12, 0.13, 0.12, 0.13), abstained_by_block=none)
+    objective = Objective(labelled=True, price=0.2)
+    front = objective.front([worse, close, best])
+    assert front == [best, close, worse]
+    assert objective.choose(front) is close
+    assert objective.choose([best, worse]) is best
+    assert Objective(labelled=False, price=0.2).choose(front) is best
 
 
 def test_limits() -> None:
-    """A limit of false alarms is the promise that is asked of the alarm, and of what is seen."""
+    """The limit of false alarms sets the alarm's promise and bounds the measured rate."""
     assert [Limits(false_alarms=n).h for n in (1.0, 0.95, 1000)] == [20, 21, 10]
     with pytest.raises(tcuq.InputError, match=r"false_alarms must lie in 1e-6\.\.3906"):
         Limits(false_alarms=0)
     trials = [Trial({}, ram=300, flash=9000), Trial({}, ram=200, flash=9000, false_alarms=500.0)]
-    assert kept(trials, Limits()) == trials[:1]
+    assert within_limits(trials, Limits()) == trials[:1]
     with pytest.raises(
         tcuq.FitError, match=r"none of 2 .* ram by 1 \(least 200\), false_alarms by"
     ):
-        kept(trials, Limits(ram=250))
+        within_limits(trials, Limits(ram=250))
     with pytest.raises(tcuq.FitError, match="no candidate can be fitted: why"):
-        kept([Trial({}, failed="why")], Limits())
+        within_limits([Trial({}, error="why")], Limits())

@@ -1,52 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random profiles, and quantised steps to run them over: any shape that the runtime takes."""
+"""Random profiles of any shape that the runtime accepts."""
 
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import tcuq
-from tcuq.monitor import Monitor
 from tcuq.profile.quantize import SIGNALS
 from tcuq.profile.settings import MAX_DIMENSIONS, NEEDS_FEATURES
 
-CALIBRATION_STEPS, STEPS = 1200, 300
+CALIBRATION_STEPS = 1200
 
 
-@dataclass(frozen=True, slots=True)
-class RandomProfile:
-    """A profile and steps like those it was calibrated on."""
-
-    profile: tcuq.Profile
-    posteriors: NDArray[np.uint8]
-    features: NDArray[np.int8] | None
-
-
-def draw(seed: int) -> RandomProfile:
+def random_profile(seed: int) -> tcuq.Profile:
     """The same profile for the same seed."""
     rng = np.random.default_rng(seed)
     classes = int(rng.integers(2, 21))
     narrow, middle, wide = (int(rng.integers(*span)) for span in ((1, 33), (8, 33), (33, 97)))
     width = (0, narrow, middle, MAX_DIMENSIONS, wide)[int(rng.integers(5))]
-    recorded = _stream(rng, classes, width, CALIBRATION_STEPS + STEPS)
-    calibration = recorded.cut(0, CALIBRATION_STEPS)
+    calibration = _stream(rng, classes, width, CALIBRATION_STEPS)
     lags = tuple(sorted(rng.choice(np.arange(1, 9), int(rng.integers(1, 5)), replace=False)))
-    lags = (1, 2, 4) if rng.random() < 0.3 else lags  # the default more often than another
+    lags = (1, 2, 4) if rng.random() < 0.3 else lags  # the default lags are drawn more often
     changes: dict[str, Any] = {"lags": [int(lag) for lag in lags]}
     changes["h"] = (None, 12, 20)[int(rng.integers(3))]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # so short a calibration promises little
+        warnings.simplefilter("ignore")  # the calibration stream is short on purpose
         if rng.random() < 0.3:
-            profile = tcuq.fit(calibration, _shifted(calibration, rng), preset="paper", **changes)
-        else:
-            changes["terms"] = _terms(rng, width)
-            profile = tcuq.fit(calibration, **changes)
-    steps = recorded.cut(CALIBRATION_STEPS, len(recorded))
-    posteriors, features = Monitor(profile).quantize(steps.posteriors, steps.features)
-    return RandomProfile(profile, posteriors, features)
+            shifted = _shifted(calibration, rng)
+            return tcuq.fit(calibration, shifted, preset="paper", **changes)
+        return tcuq.fit(calibration, terms=_terms(rng, width), **changes)
 
 
 def _stream(rng: np.random.Generator, classes: int, width: int, steps: int) -> tcuq.Stream:
@@ -67,13 +50,15 @@ def _shifted(stream: tcuq.Stream, rng: np.random.Generator) -> tcuq.Stream:
 
 
 def _terms(rng: np.random.Generator, width: int) -> list[tcuq.TermPlan]:
-    given = [s for s in SIGNALS if width or s not in NEEDS_FEATURES]
-    chosen = rng.choice(len(given), int(rng.integers(1, min(5, len(given)) + 1)), replace=False)
+    available = [s for s in SIGNALS if width or s not in NEEDS_FEATURES]
+    indices = rng.choice(
+        len(available), int(rng.integers(1, min(5, len(available)) + 1)), replace=False
+    )
     return [
         tcuq.TermPlan(
-            given[i],
+            available[i],
             tail="lower" if rng.random() < 0.2 else "upper",
             ewma=int(rng.integers(1, 6)) if rng.random() < 0.3 else None,
         )
-        for i in chosen
+        for i in indices
     ]

@@ -1,72 +1,136 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far `tcuq size` is off: ten random profiles, compiled, linked and run in the emulator."""
+"""The error of the table of `tcuq size` against the linker and the emulator."""
 
+import dataclasses
+import itertools
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-from tcuq.export.compiling import compiled_footprint, gcc
+import numpy as np
+
+from tcuq import Profile
+from tcuq.demo import demo_profile
+from tcuq.export.compiler import compiled_footprint, gcc, zig
 from tcuq.export.cpus import CPUS
-from tcuq.export.footprint import footprint, measured_table
-from tcuq.profile.quantize import quantize
-from tools.firmware.emulator import build_plugin, count
-from tools.firmware.export import write_c
+from tcuq.export.footprint import FLASH_ERROR, OPTIMISATIONS, footprint
+from tcuq.export.instructions import nearest_instructions
+from tcuq.monitor import Monitor
+from tools.firmware.emulator import build_plugin
 from tools.firmware.sizes import stack
-from tools.firmware.toolchain import M4, build, compiler_version, run
-from tools.measurements.footprint import options
-from tools.measurements.footprint_profiles import draw
+from tools.firmware.toolchain import M4, compile_runtime, compiler_version, run
+from tools.measurements.footprint import cpu_key, measure_instructions, options, standard_profiles
+from tools.measurements.footprint_profiles import random_profile
 from tools.measurements.result import Row, arguments, report
 
-SEEDS = range(10)  # none of those the table was fitted to
-WITHIN = 0.02
-FIGURES = ("flash", "ram", "instructions", "stack")
+SEEDS = range(10)
 
 
-def errors(seed: int, plugin: Path, folder: Path) -> dict[str, float]:
-    """Relative error of each figure of one profile on Cortex-M4, predicted from the table."""
-    sample, telemetry = draw(seed), seed % 2 == 0
-    predicted = footprint(sample.profile, "cortex-m4", telemetry=telemetry)
-    linked = compiled_footprint(sample.profile, predicted, gcc(CPUS["cortex-m4"]))
-    monitor = write_c(quantize(sample.profile), telemetry=telemetry)
-    elf = build(M4, folder, monitor, optimise="-Os", options=options(predicted.parts))
-    counts, _ = count(M4, elf, plugin, sample.posteriors, sample.features)
-    truth = {
-        "flash": linked.flash,
-        "ram": linked.ram,
-        "instructions": counts.mean,
-        "stack": stack(folder).size,
-    }
-    return {name: abs(getattr(predicted, name) / truth[name] - 1) for name in FIGURES}
+def link_errors(
+    profile: Profile, cpu: str, optimise: str, *, telemetry: bool
+) -> tuple[float, float]:
+    """Relative errors of the table's flash and RAM against the linker's."""
+    table = footprint(profile, cpu, optimise=optimise, telemetry=telemetry)
+    linked = compiled_footprint(profile, table, gcc(CPUS[cpu]))
+    return abs(table.flash / linked.flash - 1), abs(table.ram / linked.ram - 1)
 
 
-def rows(all_errors: Sequence[Mapping[str, float]]) -> list[Row]:
-    """The largest error of each figure, and of instructions on all CPUs."""
-    largest = {
-        f"size: {name} of {len(all_errors)} random profiles on Cortex-M4": max(
-            f[name] for f in all_errors
+def stack_error(profile: Profile, folder: Path, *, telemetry: bool) -> float:
+    """Relative error of the table's stack on Cortex-M4 against the compiler's call graph."""
+    table = footprint(profile, cpu_key(M4), telemetry=telemetry)
+    compile_runtime(M4, folder, table.optimise, options(table.parts))
+    return abs(table.stack / stack(folder).size - 1)
+
+
+def repeated_counts(plugin: Path, folder: Path) -> list[bool]:
+    """Whether the emulator counts on Cortex-M4 what the table says of each standard profile."""
+    equal = []
+    for scenario, optimise in itertools.product(standard_profiles(), OPTIMISATIONS):
+        place = folder / f"{scenario.name}{optimise}"
+        counts = measure_instructions(M4, optimise, scenario, plugin, place)
+        table = nearest_instructions(
+            scenario.profile, cpu_key(M4), optimise=optimise, telemetry=scenario.whole
         )
-        for name in FIGURES
-    }
-    table = measured_table()
-    builds = [build for cpu in table["cpus"].values() for build in cpu.values()]
-    unseen = f"{table['profiles'] // 4} profiles a first fit did not see, {len(builds)} builds"
-    largest[f"size: instructions of {unseen}"] = max(build["error"] for build in builds)
-    return [
-        Row(what, f"within {WITHIN:.0%}", f"off by {error:.2%} at most", error <= WITHIN)
-        for what, error in largest.items()
+        equal.append(counts == {"mean": table.mean, "worst": table.worst})
+    return equal
+
+
+def input_effect(plugin: Path, folder: Path) -> list[float]:
+    """Instructions on posteriors of random logits over those on the standard profile's own."""
+    ratios = []
+    for scenario, optimise in itertools.product(standard_profiles(), OPTIMISATIONS):
+        rng = np.random.default_rng(0)
+        logits = rng.normal(size=scenario.posteriors.shape)
+        labels = np.repeat(rng.integers(0, logits.shape[1], len(logits) // 10 + 1), 10)
+        logits[np.arange(len(logits)), labels[: len(logits)]] += 3
+        features = np.zeros((len(logits), scenario.profile.inputs.width))
+        posteriors, _ = Monitor(scenario.profile).quantize(logits, features)
+        other = dataclasses.replace(scenario, posteriors=posteriors)
+        place = folder / f"{scenario.name}{optimise}"
+        own, changed = (
+            measure_instructions(M4, optimise, s, plugin, place)["mean"] for s in (scenario, other)
+        )
+        ratios.append(changed / own)
+    return ratios
+
+
+def clang_flash() -> list[float]:
+    """Flash of the demo's profile by Zig's Clang over that by GCC, on every CPU."""
+    profile, ratios = demo_profile(), []
+    for cpu in CPUS.values():
+        table = footprint(profile, cpu.name)
+        by_clang = compiled_footprint(profile, table, zig(cpu))
+        ratios.append(by_clang.flash / compiled_footprint(profile, table, gcc(cpu)).flash)
+    return ratios
+
+
+def rows(folder: Path) -> Iterator[Row]:
+    """The table against the linker, the compiler's call graph and the emulator."""
+    profiles = [random_profile(seed) for seed in SEEDS]
+    cases = list(itertools.product(enumerate(profiles), CPUS, OPTIMISATIONS))
+    errors = [
+        link_errors(profile, cpu, optimise, telemetry=number % 2 == 0)
+        for (number, profile), cpu, optimise in cases
     ]
+    where = f"{len(profiles)} random profiles, {len(CPUS)} CPUs, -Os and -O2"
+    flash, ram = (max(column) for column in zip(*errors, strict=True))
+    yield _error_row(f"size: flash from the table, {where}", FLASH_ERROR, flash)
+    yield _error_row(f"size: RAM, {where}", 0.0, ram)
+    stacks = [
+        stack_error(profile, folder / str(number), telemetry=number % 2 == 0)
+        for number, profile in enumerate(profiles)
+    ]
+    what = f"size: stack from the table, {len(profiles)} random profiles, {M4.title}"
+    yield _error_row(what, 0.0, max(stacks))
+    plugin = build_plugin(folder)
+    equal = repeated_counts(plugin, folder)
+    yield Row(
+        f"size: instruction counts of the standard profiles that a new run repeats, {M4.title}",
+        f"all of {len(equal)}", f"{sum(equal)}", all(equal),
+    )  # fmt: skip
+    effect = f"size: instructions on other posteriors, standard profiles, {M4.title}"
+    yield _range_row(effect, input_effect(plugin, folder))
+    yield _range_row("size: flash of the demo's profile by Clang over that by GCC", clang_flash())
+
+
+def _error_row(what: str, bound: float, error: float) -> Row:
+    must = f"within {bound:.1%}" if bound else "exact"
+    return Row(what, must, f"off by {error:.2%} at most", error <= bound)
+
+
+def _range_row(what: str, ratios: list[float]) -> Row:
+    return Row(what, "stated", f"{min(ratios) - 1:+.0%} to {max(ratios) - 1:+.0%}", None)
 
 
 def main() -> None:
-    """Compare, and keep if asked to."""
+    """Compare, and write the result with --write."""
     args = arguments()
-    with tempfile.TemporaryDirectory() as name:
-        plugin = build_plugin(Path(name))
-        all_errors = [errors(seed, plugin, Path(name) / str(seed)) for seed in SEEDS]
+    with tempfile.TemporaryDirectory() as folder:
+        results = list(rows(Path(folder)))
     qemu = run(["qemu-system-arm", "--version"]).splitlines()[0]
     tools = {"qemu": qemu, "gcc for Cortex-M4": compiler_version(M4)}
-    sys.exit(report("size", rows(all_errors), (), write=args.write, tools=tools))
+    sys.exit(report("size", results, (), write=args.write, tools=tools))
 
 
 if __name__ == "__main__":

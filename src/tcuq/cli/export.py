@@ -61,10 +61,10 @@ def run(args: argparse.Namespace) -> None:
         "profile": profile.sha256,
         "for": folder.target,
         "files": sorted(folder.files),
-        "yours": sorted(folder.yours),
+        "user_files": sorted(folder.user_files),
     }
     text = f"{len(folder.files)} files for {folder.target} in {args.output}"
-    print_result(args, facts, f"{text}; yours to change: {', '.join(sorted(folder.yours))}")
+    print_result(args, facts, f"{text}; yours to change: {', '.join(sorted(folder.user_files))}")
 
 
 def _parse_codes(text: str) -> tuple[float, int]:

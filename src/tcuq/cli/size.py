@@ -12,6 +12,7 @@ from tcuq.profile import Profile
 
 if TYPE_CHECKING:
     from tcuq.export.footprint import Footprint
+    from tcuq.export.instructions import StepInstructions
 
 
 def add_parser(commands: Commands) -> argparse.ArgumentParser:
@@ -50,8 +51,9 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> None:
     """Print the footprint, and whether it fits if a part is given."""
-    from tcuq.export.compiling import best_footprint
+    from tcuq.export.compiler import best_footprint
     from tcuq.export.footprint import footprint
+    from tcuq.export.instructions import nearest_instructions
 
     if not 1 <= args.record_minutes <= 1440:
         raise ExportError(f"record-minutes must lie in 1..1440, got {args.record_minutes}")
@@ -60,19 +62,19 @@ def run(args: argparse.Namespace) -> None:
     if part is not None and cpu != part.cpu:
         raise ExportError(f"cpu must be {part.cpu}, which {part.name} has, got {cpu!r}")
     profile = Profile.load(args.profile)
-    size = footprint(
-        profile,
-        cpu,
-        optimise={"size": "-Os", "speed": "-O2"}[args.optimise],
-        interface=args.interface,
-        telemetry=not args.without_telemetry,
-    )
+    optimise = {"size": "-Os", "speed": "-O2"}[args.optimise]
+    telemetry = not args.without_telemetry
+    size = footprint(profile, cpu, optimise=optimise, interface=args.interface, telemetry=telemetry)
     if not args.table:
         size = best_footprint(profile, size)
-    daily = size.telemetry_a_day(args.record_minutes)
+    nearest = nearest_instructions(profile, cpu, optimise=optimise, telemetry=telemetry)
+    daily = size.telemetry_per_day(args.record_minutes)
     facts: dict[str, Any] = dataclasses.asdict(size)
-    facts |= {"flash": size.flash, "telemetry_bytes_a_day": daily}
-    text = _lines(size, f"{daily:>9,} bytes a day: one record every {args.record_minutes} minutes")
+    facts |= {"flash": size.flash, "telemetry_bytes_per_day": daily}
+    facts["instructions"] = dataclasses.asdict(nearest)
+    text = _lines(
+        size, nearest, f"{daily:>9,} bytes per day: one record every {args.record_minutes} minutes"
+    )
     answer = ""
     if flash is not None and ram is not None:
         needs = {
@@ -88,14 +90,21 @@ def run(args: argparse.Namespace) -> None:
         raise ExportError(f"does not fit {answer}")
 
 
-def _lines(size: "Footprint", daily: str) -> list[str]:
+def _lines(size: "Footprint", nearest: "StepInstructions", daily: str) -> list[str]:
+    largest = f"largest of {nearest.steps:,} steps {nearest.worst:,}"
     return [
-        f"{size.cpu}, {size.optimise}, interface: {size.interface} ({size.measured})",
+        f"{size.cpu}, {size.optimise}, interface: {size.interface} (flash {size.flash_source})",
         f"flash         {size.flash:>9,} bytes: code {size.code:,} + profile {size.tables:,}",
         f"RAM           {size.ram:>9,} bytes of state, exact",
-        f"stack         {size.stack:>9,} bytes, the deepest path from tcuq_step",
-        f"instructions  {size.instructions:>9,} a step, predicted within 2 %; not cycles",
+        f"stack         {size.stack:>9,} bytes: deepest call path from tcuq_step, measured table",
         f"telemetry     {daily}",
+        f"instructions  {nearest.mean:>9,} per step (not cycles), {largest};",
+        f"{'':<18}{nearest.note}",
+        f"  profile         {nearest.profile}",
+        f"  size            {nearest.size}",
+        f"  parts           {'+'.join(nearest.parts) or 'none'}",
+        f"  flags           {nearest.flags}",
+        f"measured table    {size.table_compiler}",
     ]
 
 

@@ -17,8 +17,8 @@ from tcuq.errors import InputError
 from tcuq.recording import load_stream
 
 if TYPE_CHECKING:
-    from tcuq.tune import Trial, Tuned
-    from tcuq.tune.tuning import Each
+    from tcuq.tune import Trial, TuneResult
+    from tcuq.tune.search import MapFunction
 
 AXES = ("lags", "block_factor", "score", "mix", "alpha", "budget")
 SHOWN = 20
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> None:
             price=args.price,
             cpu=args.cpu,
             telemetry=not args.without_telemetry,
-            each=each,
+            map_function=each,
         )
     tuned.profile.save(args.output)
     with written_whole(picture) as file:
@@ -81,15 +81,15 @@ def run(args: argparse.Namespace) -> None:
         "chosen": tuned.chosen.as_json(),
         "front": [trial.as_json() for trial in tuned.front],
         "trials": len(tuned.trials),
-        "labelled": tuned.judge.labelled,
-        "steps": dict(zip(("fitting", "gap", "judging"), tuned.steps, strict=True)),
+        "labelled": tuned.objective.labelled,
+        "steps": dict(zip(("training", "gap", "validation"), tuned.steps, strict=True)),
     }
     written = f"written to {args.output}, fitted on the whole stream; picture: {picture}"
     print_result(args, facts, "\n".join([*_lines(tuned), written]))
 
 
 @contextmanager
-def _mapper(processes: int) -> "Iterator[Each]":
+def _mapper(processes: int) -> "Iterator[MapFunction]":
     """`map` in this process, or in a pool of so many."""
     if processes < 1:
         raise InputError(f"processes must be at least 1, got {processes}")
@@ -100,25 +100,25 @@ def _mapper(processes: int) -> "Iterator[Each]":
         yield pool.map
 
 
-def _lines(tuned: "Tuned") -> Iterator[str]:
+def _lines(tuned: "TuneResult") -> Iterator[str]:
     fitting, gap, judging = tuned.steps
-    failed = sum(1 for trial in tuned.trials if trial.failed)
+    failed = sum(1 for trial in tuned.trials if trial.error)
     yield (
         f"fitted on the first {fitting:,} steps, judged on the last {judging:,} after a gap of"
         f" {gap:,}; no other stream was seen"
     )
     yield (
         f"{len(tuned.trials)} candidates, {failed} could not be fitted, {len(tuned.front)} on the"
-        f" front; chosen (>): {_RULE[tuned.judge.labelled]}"
+        f" front; chosen (>): {_RULE[tuned.objective.labelled]}"
     )
-    if not tuned.judge.labelled:
+    if not tuned.objective.labelled:
         yield "no labels: alpha, budget and score were not tuned, only lags and block length"
     yield from _table(tuned)
     yield "the best of many looks better than it is: test it with tcuq evaluate on another stream"
 
 
-def _table(tuned: "Tuned") -> Iterator[str]:
-    judged = ("cost", "wrong", "abstained", "AUROC") if tuned.judge.labelled else ("deviation",)
+def _table(tuned: "TuneResult") -> Iterator[str]:
+    judged = ("cost", "wrong", "abstained", "AUROC") if tuned.objective.labelled else ("deviation",)
     yield "  " + " ".join(f"{n:>9}" for n in (*judged, "alarm", "RAM", "flash")) + "  options"
     for trial in tuned.front[:SHOWN]:
         yield _row(tuned, trial)
@@ -126,12 +126,12 @@ def _table(tuned: "Tuned") -> Iterator[str]:
         yield f"and {len(tuned.front) - SHOWN} more: --json has them all"
 
 
-def _row(tuned: "Tuned", trial: "Trial") -> str:
+def _row(tuned: "TuneResult", trial: "Trial") -> str:
     from tcuq.tune.pareto import command_line_options
 
     judged = (
-        (tuned.judge.cost(trial), trial.wrong, trial.abstained, trial.auroc)
-        if tuned.judge.labelled
+        (tuned.objective.cost(trial), trial.wrong, trial.abstained, trial.auroc)
+        if tuned.objective.labelled
         else (trial.deviation,)
     )
     delay = f"{trial.delay:,.0f}" if math.isfinite(trial.delay) else "never"

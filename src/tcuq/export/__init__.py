@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Export: a profile to C sources that a firmware project takes as they are.
+"""Export: write a profile as C sources that a firmware project can use unchanged.
 
-The runtime, the profile as a constant, vectors for a self-test at boot, a minimal program and the
-manifest of the build in use. The same profile gives the same bytes.
+An export holds the runtime, the profile as a constant, a self-test for boot, a minimal program and
+the manifest of one build system. The same profile gives the same bytes.
 """
 
 from tcuq.export.folder import Export, differences, export

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CPUs that were measured, how compilers are told of them, and some parts that have them."""
+"""The supported CPUs with their compiler flags, and some microcontrollers that have them."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ class Cpu:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A microcontroller and what it holds."""
+    """A microcontroller with its flash and RAM in bytes."""
 
     name: str
     cpu: str
@@ -42,7 +42,7 @@ CPUS = {
     )
 }  # fmt: skip
 
-# Sizes as in their makers' data sheets; flash outside the chip is that of the usual board.
+# Sizes from the manufacturers' data sheets; external flash is that of the usual board.
 PARTS = {
     part.name.lower(): part
     for part in (

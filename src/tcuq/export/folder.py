@@ -1,61 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An export in a folder: written whole, refreshed without touching what is the user's, compared."""
+"""An export in a folder: write it, update it without touching the user's files, compare it."""
 
 import hashlib
 import json
 import os
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Unpack
 
 from tcuq._atomic import written_whole
 from tcuq.errors import ExportError
-from tcuq.export.sources import filled, shared_sources
+from tcuq.export.sources import Options, shared_sources
 from tcuq.export.targets import TARGETS
+from tcuq.export.template_values import render_template
 from tcuq.profile import Profile
-from tcuq.stream import Stream
 from tcuq.version import __version__
 
-LISTING = "tcuq-export.json"
-MAX_LISTING_BYTES = 1 << 20
+MANIFEST = "tcuq-export.json"
+MAX_MANIFEST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """The files of an export by path; `yours` are written once and then left alone."""
+    """The files of an export by path; `user_files` are written once and never overwritten."""
 
     target: str
     files: dict[str, str]
-    yours: frozenset[str]
-
-
-def _make(profile: Profile, target: str, **options: Any) -> Export:  # noqa: ANN401 - as export
-    if target not in TARGETS:
-        raise ExportError(f"target must be one of {', '.join(TARGETS)}, got {target!r}")
-    sources, facts = shared_sources(profile, **options)
-    layout = TARGETS[target](sources, facts)
-    facts |= {"TARGET": target, "YOURS": ", ".join(f"`{name}`" for name in sorted(layout.yours))}
-    files = {f"src/{name}": text for name, text in sources.items()} | layout.files
-    files["README.md"] = filled("README.md", facts)
-    listing = {
-        "tcuq": __version__,
-        "profile": profile.sha256,
-        "for": target,
-        "files": {n: _hash(t.encode()) for n, t in sorted(files.items()) if n not in layout.yours},
-    }
-    files[LISTING] = json.dumps(listing, indent=1) + "\n"
-    return Export(target, files, layout.yours)
+    user_files: frozenset[str]
 
 
 def export(
-    profile: Profile,
-    folder: str | os.PathLike[str],
-    target: str,
-    *,
-    telemetry: bool = True,
-    uplink: bool = False,
-    stream: Stream | None = None,
-    feature_codes: tuple[float, int] | None = None,
+    profile: Profile, folder: str | os.PathLike[str], target: str, **options: Unpack[Options]
 ) -> Export:
     """Write a profile as C sources for a build system.
 
@@ -64,88 +39,108 @@ def export(
     profile
         From ``tcuq.fit`` or ``Profile.load``.
     folder
-        New, empty, or an earlier export, which is brought up to date.
+        New, empty, or an earlier export, which is updated.
     target
         "c", "arduino", "zephyr", "esp-idf" or "platformio".
     telemetry
-        Whether the monitor counts for the telemetry record.
+        Whether the monitor counts for the telemetry record; True by default.
     uplink
-        Whether the C that sends the record to a fleet comes along.
+        Whether to add the C code that sends the record to a fleet; False by default.
     stream
-        A recorded stream to take the self-test's steps from; made up if None.
+        A recorded stream to take the self-test's steps from; synthetic steps if None.
     feature_codes
-        Scale and zero point of the network's own int8 features: a table to the monitor's is
-        written then.
+        Scale and zero point of the network's own int8 features: adds a table that converts them
+        to the monitor's.
 
     Examples
     --------
     >>> import tempfile
     >>> from tcuq.demo import demo_profile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     made = export(demo_profile(), folder, "c")
-    >>> sorted(made.yours), "src/tcuq_device.h" in made.files
+    ...     result = export(demo_profile(), folder, "c")
+    >>> sorted(result.user_files), "src/tcuq_device.h" in result.files
     (['main.c'], True)
     """
-    made = _make(
-        profile, target, telemetry=telemetry, uplink=uplink, stream=stream,
-        feature_codes=feature_codes,
-    )  # fmt: skip
-    place = Path(folder)
-    before = _listed(place)
-    for name in sorted(set(before) - set(made.files)):
-        old = place / name
-        if old.is_file() and _hash(old.read_bytes()) == before[name]:  # ours, and as we left it
-            old.unlink()
-    for name, text in made.files.items():
-        path = place / name
-        if name in made.yours and path.exists():
+    result = _render(profile, target, options)
+    root = Path(folder)
+    earlier = _manifest_files(root)
+    for name in sorted(set(earlier) - set(result.files)):
+        path = root / name
+        if path.is_file() and _sha256(path.read_bytes()) == earlier[name]:  # generated, unedited
+            path.unlink()
+    for name, text in result.files.items():
+        path = root / name
+        if name in result.user_files and path.exists():
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
         with written_whole(path) as file:
             file.write(text.encode())
-    return made
+    return result
 
 
 def differences(
-    profile: Profile,
-    folder: str | os.PathLike[str],
-    target: str,
-    **options: Any,  # noqa: ANN401 - those of export
+    profile: Profile, folder: str | os.PathLike[str], target: str, **options: Unpack[Options]
 ) -> list[str]:
-    """What an export again would change in a folder: nothing if it is current."""
-    made = _make(profile, target, **options)
-    place = Path(folder)
-    found = [f"{name} is not of this export" for name in _listed(place) if name not in made.files]
-    for name, text in made.files.items():
-        path = place / name
+    """What another export would change in a folder: an empty list if the folder is current."""
+    result = _render(profile, target, options)
+    root = Path(folder)
+    changes = [
+        f"{name} is not part of this export"
+        for name in _manifest_files(root)
+        if name not in result.files
+    ]
+    for name, text in result.files.items():
+        path = root / name
         if not path.is_file():
-            found.append(f"{name} is missing")
-        elif name not in made.yours and path.read_bytes() != text.encode():
-            found.append(f"{name} differs")
-    return sorted(found)
+            changes.append(f"{name} is missing")
+        elif name not in result.user_files and path.read_bytes() != text.encode():
+            changes.append(f"{name} differs")
+    return sorted(changes)
 
 
-def _listed(place: Path) -> dict[str, str]:
-    """The files of the export that a folder holds; none if it is new or empty."""
-    listing = place / LISTING
-    if not listing.is_file():
-        if place.is_dir() and any(place.iterdir()):
-            raise ExportError(f"{place}: must be empty or an earlier export, which has {LISTING}")
-        if place.exists() and not place.is_dir():
-            raise ExportError(f"{place}: is not a folder")
+def _render(profile: Profile, target: str, options: Options) -> Export:
+    """Every file of an export, in memory."""
+    if target not in TARGETS:
+        raise ExportError(f"target must be one of {', '.join(TARGETS)}, got {target!r}")
+    system = TARGETS[target]
+    sources, values = shared_sources(profile, **options)
+    names = ", ".join(f"`{name}`" for name in sorted(system.user_files))
+    values |= {"TARGET": target, "USER_FILES": names, "BUILD": system.build}
+    files = {f"src/{name}": text for name, text in sources.items()}
+    files |= system.render(sources, values)
+    files["README.md"] = render_template("README.md", values)
+    generated = sorted(set(files) - system.user_files)
+    manifest = {
+        "tcuq": __version__,
+        "profile": profile.sha256,
+        "for": target,
+        "files": {name: _sha256(files[name].encode()) for name in generated},
+    }
+    files[MANIFEST] = json.dumps(manifest, indent=1) + "\n"
+    return Export(target, files, system.user_files)
+
+
+def _manifest_files(root: Path) -> dict[str, str]:
+    """The generated files and hashes of the export in a folder; none if it is new or empty."""
+    manifest = root / MANIFEST
+    if not manifest.is_file():
+        if root.is_dir() and any(root.iterdir()):
+            raise ExportError(f"{root}: must be empty or an earlier export, which has {MANIFEST}")
+        if root.exists() and not root.is_dir():
+            raise ExportError(f"{root}: is not a folder")
         return {}
     try:
-        with listing.open("rb") as file:
-            said = json.loads(file.read(MAX_LISTING_BYTES))
-        files = {str(name): str(value) for name, value in said["files"].items()}
+        with manifest.open("rb") as file:
+            document = json.loads(file.read(MAX_MANIFEST_BYTES))
+        files = {str(name): str(value) for name, value in document["files"].items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise ExportError(f"{listing}: is damaged; export into a new folder") from None
+        raise ExportError(f"{manifest}: is damaged; export into a new folder") from None
     for name in files:
-        parts = PurePosixPath(name)
-        if parts.is_absolute() or ".." in parts.parts or "\\" in name:
-            raise ExportError(f"{listing}: names a file outside the folder, {name[:80]!r}")
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or "\\" in name:
+            raise ExportError(f"{manifest}: names a file outside the folder, {name[:80]!r}")
     return files
 
 
-def _hash(content: bytes) -> str:
+def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()

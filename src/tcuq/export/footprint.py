@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a profile takes of a device, before it is flashed.
+"""Flash, RAM and stack that a profile takes on a device, before it is flashed.
 
-RAM and the profile's tables are counted from the header's layout. Code, stack and instructions come
-from footprint.json, which tools/measurements/footprint.py measures on emulated CPUs.
+RAM and the profile's tables are counted from the header's layout. Code and stack come from
+footprint.json, which tools/measurements/footprint.py measures for every build of the runtime.
 """
 
-import hashlib
 import json
-import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -15,28 +14,26 @@ from typing import Any, Literal
 
 from tcuq.errors import ExportError
 from tcuq.export.cpus import CPUS
-from tcuq.export.header import number, size_of, structs
-from tcuq.export.profile_c import TYPES, Spec, memory
-from tcuq.export.sources import parts_needed, runtime_sources
-from tcuq.export.work import step_work
+from tcuq.export.header import INTEGERS, align, number, size_of, structs
+from tcuq.export.profile_c import Spec, memory, required_parts
 from tcuq.profile import Profile
 from tcuq.profile.quantize import quantize
 
 Interface = Literal["step", "whole"]
 OPTIMISATIONS = ("-Os", "-O2")
-STEP = ("tcuq_init", "tcuq_step")
-WHOLE = (
-    *STEP, "tcuq_reset", "tcuq_reset_history", "tcuq_epoch_evidence", "tcuq_end_epoch",
+STEP_FUNCTIONS = ("tcuq_init", "tcuq_step")
+WHOLE_FUNCTIONS = (
+    *STEP_FUNCTIONS, "tcuq_reset", "tcuq_reset_history", "tcuq_epoch_evidence", "tcuq_end_epoch",
     "tcuq_snapshot_size", "tcuq_snapshot", "tcuq_restore", "tcuq_strerror",
 )  # fmt: skip
-COMMENTS = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
-MINUTES_A_DAY = 1440
+FLASH_ERROR = 0.005  # bound of the table against the linker; tools/measurements/size.py checks it
+MINUTES_PER_DAY = 1440
 WORD = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """Bytes and instructions of one profile in one build."""
+    """Bytes that one profile takes in one build of the runtime."""
 
     cpu: str
     optimise: str
@@ -46,18 +43,18 @@ class Footprint:
     tables: int
     ram: int
     stack: int
-    instructions: int
     record: int
-    measured: str  # what made the figures
+    flash_source: str
+    table_compiler: str  # of the measured table
 
     @property
     def flash(self) -> int:
         """Code and the profile's tables."""
         return self.code + self.tables
 
-    def telemetry_a_day(self, minutes: int) -> int:
-        """Bytes of records, one every so many minutes."""
-        return self.record * (MINUTES_A_DAY // minutes)
+    def telemetry_per_day(self, minutes: int) -> int:
+        """Bytes of telemetry per day with one record every so many minutes."""
+        return self.record * (MINUTES_PER_DAY // minutes)
 
 
 def footprint(
@@ -68,7 +65,7 @@ def footprint(
     interface: Interface = "whole",
     telemetry: bool = True,
 ) -> Footprint:
-    """Predict what a profile takes of a device.
+    """Flash, RAM and stack of a profile, from the measured table.
 
     Parameters
     ----------
@@ -79,97 +76,85 @@ def footprint(
     optimise
         "-Os" or "-O2".
     interface
-        "step" if the firmware calls ``tcuq_init`` and ``tcuq_step`` alone, "whole" for everything.
+        "step" if the firmware calls only ``tcuq_init`` and ``tcuq_step``, "whole" for everything.
     telemetry
         Whether the monitor counts for the telemetry record.
 
     Examples
     --------
     >>> from tcuq.demo import demo_profile
-    >>> found = footprint(demo_profile(), "cortex-m4")
-    >>> found.ram < 400, found.flash < 16_384
+    >>> size = footprint(demo_profile(), "cortex-m4")
+    >>> size.ram < 400, size.flash < 16_384
     (True, True)
     """
-    for name, value, known in (
-        ("cpu", cpu, tuple(CPUS)),
-        ("optimise", optimise, OPTIMISATIONS),
-        ("interface", interface, ("step", "whole")),
-    ):
-        if value not in known:
-            raise ExportError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+    check_build(cpu, optimise)
+    if interface not in ("step", "whole"):
+        raise ExportError(f"interface must be step or whole, got {interface!r}")
     spec = quantize(profile)
-    parts = tuple(n for n, held in parts_needed(spec, telemetry=telemetry).items() if held)
-    measured = measured_table()
-    build = measured["cpus"][cpu][optimise]
-    name = build_name(parts)
-    weights = build["instructions"]
-    work = step_work(spec, telemetry=telemetry)
-    turns = [(weights[stage][loop], n) for stage in work for loop, n in work[stage].items()]
+    parts = required_parts(spec, telemetry=telemetry)
+    table = measured_table()
+    build = table["builds"][cpu][build_name(parts)][optimise]
     return Footprint(
         cpu=cpu,
         optimise=optimise,
         interface=interface,
         parts=parts,
-        code=build["code"][name][interface],
+        code=build[interface],
         tables=tables_bytes(spec),
         ram=sum(ram_parts(spec, telemetry=telemetry).values()),
-        stack=build["stack"][name],
-        instructions=round(sum(weight * count for weight, count in turns)),
+        stack=build["stack"],
         record=number("TCUQ_RECORD_BYTES") if telemetry else 0,
-        measured=f"measured table, {measured['compilers'][CPUS[cpu].prefix]}",
+        flash_source=f"from the measured table, error on 10 random profiles < {FLASH_ERROR:.1%}",
+        table_compiler=table["compilers"][CPUS[cpu].prefix],
     )
 
 
-def build_name(parts: tuple[str, ...]) -> str:
-    """A build of the runtime by the optional parts it holds."""
+def check_build(cpu: str, optimise: str) -> None:
+    """Refuse a CPU or an optimisation that was not measured."""
+    for name, value, known in (("cpu", cpu, CPUS), ("optimise", optimise, OPTIMISATIONS)):
+        if value not in known:
+            raise ExportError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+
+
+def build_name(parts: Iterable[str]) -> str:
+    """The name of a build of the runtime: its optional parts."""
     return "+".join(parts) or "none"
 
 
 def interface_functions(interface: Interface, *, telemetry: bool) -> tuple[str, ...]:
-    """The functions a firmware calls."""
+    """The functions of the runtime that a firmware calls."""
     if interface == "step":
-        return STEP
-    return (*WHOLE, "tcuq_record") if telemetry else WHOLE
+        return STEP_FUNCTIONS
+    return (*WHOLE_FUNCTIONS, "tcuq_record") if telemetry else WHOLE_FUNCTIONS
 
 
 def ram_parts(spec: Spec, *, telemetry: bool) -> dict[str, int]:
-    """Bytes of state by the member of the monitor that points at them: each begins at a word."""
-    held = memory(spec, telemetry=telemetry)
-    return {name: _words(size_of(ctype)[0] * length) for ctype, name, length in held}
+    """Bytes of state by the monitor's member that points to them; each starts at a word."""
+    arrays = memory(spec, telemetry=telemetry)
+    return {name: align(size_of(ctype)[0] * length, WORD) for ctype, name, length in arrays}
 
 
 def tables_bytes(spec: Spec) -> int:
-    """Constants of a profile: the struct, the monitor and every table it points at."""
+    """Bytes of a profile's constants: the profile, the monitor and every table they point to."""
     return size_of("tcuq_monitor")[0] + _struct_bytes("tcuq_profile", [spec])
 
 
 def _struct_bytes(struct: str, rows: list[Spec]) -> int:
-    total = _words(size_of(struct)[0] * len(rows))
+    total = align(size_of(struct)[0] * len(rows), WORD)
     for row in rows:
         for member in structs()[struct]:
-            held = row.get(member.name)
-            if member.shape == "pointer" and held:
-                flat = member.ctype in TYPES
-                total += _words(len(held)) if flat else _struct_bytes(member.ctype, list(held))
+            value = row.get(member.name)
+            if member.shape == "pointer" and value:
+                flat = member.ctype in INTEGERS
+                total += (
+                    align(len(value), WORD) if flat else _struct_bytes(member.ctype, list(value))
+                )
     return total
-
-
-def _words(size: int) -> int:
-    return -(-size // WORD) * WORD
-
-
-def code_digest() -> str:
-    """Changes with the runtime's code, not with its comments or its layout on the page."""
-    digest = hashlib.sha256()
-    for name, text in runtime_sources().items():
-        words = " ".join(COMMENTS.sub(" ", text).split())
-        digest.update(f"{name}\0{words}\0".encode())
-    return digest.hexdigest()
 
 
 @cache
 def measured_table() -> dict[str, Any]:
-    """What tools/measurements/footprint.py measured."""
+    """The content of footprint.json."""
     text = resources.files("tcuq.export").joinpath("footprint.json").read_text("utf-8")
     table: dict[str, Any] = json.loads(text)
     return table

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A quantised profile as C: its tables, the monitor's memory and the monitor over both.
+"""A quantised profile as C: its tables, the monitor's memory and the monitor that uses both.
 
-A translation unit of its own, so that no compiler folds a profile into the runtime.
+It is a separate translation unit, so that no compiler folds the profile into the runtime.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,18 +10,15 @@ from typing import Any
 import numpy as np
 
 from tcuq.errors import ExportError
-from tcuq.export.header import Member, number, structs
+from tcuq.export.header import INTEGERS, Member, structs
 
 Spec = Mapping[str, Any]
-TYPES = {
-    "uint8_t": "u1", "int8_t": "i1", "uint16_t": "<u2", "int16_t": "<i2", "uint32_t": "<u4",
-    "int32_t": "<i4", "uint64_t": "<u8", "int64_t": "<i8",
-}  # fmt: skip
+PARTS = ("anchored", "novelty", "alarm", "telemetry")  # of the runtime, each can be left out
 PROFILE = "tcuq_device_profile"
 
 
 def literal(value: int) -> str:
-    """An integer that no compiler warns of."""
+    """An integer literal that gives no compiler warning."""
     if value > 0xFFFFFFFF:
         return f"UINT64_C({value})"
     if value == -(1 << 31):
@@ -30,7 +27,7 @@ def literal(value: int) -> str:
 
 
 def rows(values: Iterable[int]) -> str:
-    """Numbers in lines of a readable length."""
+    """Numbers in comma-separated lines of readable length."""
     words = [literal(int(value)) for value in values]
     longest = max(map(len, words), default=0) + 2
     width = max(1, min(16, 96 // longest))
@@ -39,14 +36,14 @@ def rows(values: Iterable[int]) -> str:
 
 
 class ProfileWriter:
-    """Writes the tables of a profile first, then the struct that points at them."""
+    """Writes the tables of a profile, then the struct that points to them."""
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
         self.tables: list[str] = []
 
     def text(self) -> str:
-        """Tables and profile."""
+        """The C text of the tables and the profile."""
         body = self._struct("tcuq_profile", self.spec, "")
         profile = f"const tcuq_profile {PROFILE} = {{\n{body}\n}};\n"
         return "\n".join([*self.tables, profile])
@@ -78,11 +75,11 @@ class ProfileWriter:
             return len(spec[plural] or ())
         if name.startswith("reserved"):
             return None
-        raise ExportError(f"the runtime wants {name!r} in a profile, which quantize does not give")
+        raise ExportError(f"the runtime's profile has a member {name!r} that quantize does not set")
 
     def _table(self, member: Member, value: Any, suffix: str) -> str:  # noqa: ANN401 - as above
         name = f"{member.name}{suffix}"
-        if member.ctype in TYPES:
+        if member.ctype in INTEGERS:
             numbers = rows(_numbers(member, value))
             kind = f"static const {member.ctype} TCUQ_WORD_ALIGNED"
             self.tables.append(f"{kind} {name}[] = {{\n    {numbers},\n}};\n")
@@ -90,20 +87,28 @@ class ProfileWriter:
         if not value:
             return "NULL"
         parts = [self._struct(member.ctype, row, f"{suffix}_{i}") for i, row in enumerate(value)]
-        held = ",\n".join(f"{{\n{part}\n}}" for part in parts)
-        self.tables.append(f"static const {member.ctype} {name}[] = {{\n{held},\n}};\n")
+        body = ",\n".join(f"{{\n{part}\n}}" for part in parts)
+        self.tables.append(f"static const {member.ctype} {name}[] = {{\n{body},\n}};\n")
         return name
 
 
 def _numbers(member: Member, value: bytes | Sequence[int]) -> list[int]:
     if isinstance(value, bytes):
-        numbers: list[int] = np.frombuffer(value, TYPES[member.ctype]).tolist()
+        numbers: list[int] = np.frombuffer(value, INTEGERS[member.ctype]).tolist()
         return numbers
     return list(value)
 
 
+def required_parts(spec: Spec, *, telemetry: bool) -> tuple[str, ...]:
+    """The optional parts of the runtime that a quantised profile needs."""
+    required = (
+        bool(spec["terms"]), spec["whitening"] is not None, bool(spec["channels"]), telemetry
+    )  # fmt: skip
+    return tuple(part for part, needed in zip(PARTS, required, strict=True) if needed)
+
+
 def memory(spec: Spec, *, telemetry: bool) -> list[tuple[str, str, int]]:
-    """Type, name and length of each array of state; their sizes are what the monitor costs."""
+    """Type, name and length of each array of state; their sizes add up to the monitor's RAM."""
     past = max(spec["lags"])
     terms = spec["terms"] or ()
     smooths = any(term["ewma"] for term in terms)
@@ -117,27 +122,26 @@ def memory(spec: Spec, *, telemetry: bool) -> list[tuple[str, str, int]]:
         "telemetry": int(telemetry),
     }
     members = [m for m in structs()["tcuq_monitor"] if m.name != "profile"]
-    strange = {m.name for m in members} ^ set(lengths)
-    if strange:
-        raise ExportError(f"the runtime's memory has other parts than expected: {sorted(strange)}")
+    unknown = {m.name for m in members} ^ set(lengths)
+    if unknown:
+        raise ExportError(f"tcuq_monitor must point to {sorted(lengths)}, differs in {unknown}")
     return [(m.ctype, m.name, lengths[m.name]) for m in members if lengths[m.name]]
 
 
 def monitor_c(spec: Spec, *, telemetry: bool) -> str:
-    """Profile, memory and monitor; a size that differs from the header's does not compile."""
-    held = memory(spec, telemetry=telemetry)
-    whole = " +\n         ".join(f"sizeof state_{name}" for _, name, _ in held)
-    number("TCUQ_PROFILE_FORMAT")  # a header without one is none of ours
+    """Profile, memory and monitor; a state size other than the exported one does not compile."""
+    arrays = memory(spec, telemetry=telemetry)
+    total = " +\n         ".join(f"sizeof state_{name}" for _, name, _ in arrays)
     return "\n".join(
         [
             ProfileWriter(spec).text(),
-            *(f"static {ctype} state_{name}[{length}];" for ctype, name, length in held),
-            "\n/* Refused by the compiler: the runtime's state has another size than exported. */",
-            f"typedef char tcuq_device_storage_is_exact\n    [({whole}) ==",
+            *(f"static {ctype} state_{name}[{length}];" for ctype, name, length in arrays),
+            "\n/* A compile error here: the runtime's state has another size than exported. */",
+            f"typedef char tcuq_device_storage_is_exact\n    [({total}) ==",
             "     TCUQ_DEVICE_STORAGE_BYTES ? 1 : -1];",
             "\nconst tcuq_monitor tcuq_device = {",
             f"    .profile = &{PROFILE},",
-            *(f"    .{name} = state_{name}," for _, name, _ in held),
+            *(f"    .{name} = state_{name}," for _, name, _ in arrays),
             "};\n",
         ]
     )

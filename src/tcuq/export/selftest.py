@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors for a test that the firmware runs on itself: steps, and what the host decides on them.
+"""Vectors for the self-test of the firmware: steps, and the host's decisions on them.
 
-A few rows are stored and visited again and again, each for a while, so that every lag has a past,
-the shortest alarm blocks end and the budget is drawn on, at less than a kilobyte.
+A few rows are stored and repeated, each for several steps, so that every lag has a past, the
+shortest alarm blocks end and the budget is used, in less than a kilobyte.
 """
 
 from collections.abc import Iterator
@@ -23,12 +23,12 @@ ROWS = 8
 DWELL = 3
 STEPS_BEYOND_LAGS = 64
 CONFIDENCES = (250, 200, 160, 128, 96, 230, 64, 180)  # of 256
-NOISE, WILD = 8, 127
+NOISE, OUTLIER_NOISE = 8, 127
 
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """Rows, and the decisions on the steps that visit them."""
+    """Rows, and the decisions on the steps that repeat them."""
 
     posteriors: NDArray[np.uint8]
     features: NDArray[np.int8] | None
@@ -36,22 +36,22 @@ class Vectors:
     state: bytes  # the checksum that ends the snapshot after the last step
 
     @property
-    def steps(self) -> int:
-        """How many steps are decided on."""
+    def count(self) -> int:
+        """How many steps have a decision."""
         return len(self.decisions["label"])
 
 
 def vectors(profile: Profile, stream: Stream | None = None) -> Vectors:
-    """Rows taken evenly from a recorded stream, or made up, and the engine's decisions on them."""
+    """Evenly spaced rows of a recorded stream, or synthetic rows, with the engine's decisions."""
     monitor = Monitor(profile)
     if stream is None:
-        posteriors, features = _made_up(profile)
+        posteriors, features = _synthetic_rows(profile)
     else:
         at = np.linspace(0, len(stream) - 1, ROWS).astype(int)
         columns = None if stream.features is None else stream.features[at]
         posteriors, features = monitor.quantize(stream.posteriors[at], columns)
-    visited = np.arange(max(profile.signals.lags) + STEPS_BEYOND_LAGS) // DWELL % ROWS
-    trace = monitor.run(posteriors[visited], None if features is None else features[visited])
+    order = np.arange(max(profile.signals.lags) + STEPS_BEYOND_LAGS) // DWELL % ROWS
+    trace = monitor.run(posteriors[order], None if features is None else features[order])
     decisions: dict[str, NDArray[Any]] = {
         "risk": trace.risk * RISK_LEVELS,
         "threshold_q16": trace.threshold * (RISK_LEVELS << ALPHA_BITS),
@@ -62,33 +62,33 @@ def vectors(profile: Profile, stream: Stream | None = None) -> Vectors:
 
 
 def _noise(seed: int) -> Iterator[int]:
-    """0..65535 by a generator that is the same everywhere, whatever library is installed."""
+    """Integers in 0..65535 by a generator that does not depend on any library's version."""
     state = seed
     while True:
         state = (state * 1664525 + 1013904223) % 2**32
         yield state >> 16
 
 
-def _made_up(profile: Profile) -> tuple[NDArray[np.uint8], NDArray[np.int8] | None]:
+def _synthetic_rows(profile: Profile) -> tuple[NDArray[np.uint8], NDArray[np.int8] | None]:
     inputs, noise = profile.inputs, _noise(int(profile.sha256[:8], 16))
     posteriors = np.zeros((ROWS, inputs.classes), np.uint8)
     features = np.zeros((ROWS, inputs.width), np.int8)
     for row in range(ROWS):
-        label, left = row % inputs.classes, 256 - CONFIDENCES[row]
-        for step in range(1, inputs.classes):  # each of the others takes a part of what is left
-            share = left if step == inputs.classes - 1 else next(noise) % (left // 2 + 1)
+        label, rest = row % inputs.classes, 256 - CONFIDENCES[row]
+        for step in range(1, inputs.classes):  # each other class gets a share of the rest
+            share = rest if step == inputs.classes - 1 else next(noise) % (rest // 2 + 1)
             posteriors[row, (label + step) % inputs.classes] = share
-            left -= share
+            rest -= share
         posteriors[row, label] = CONFIDENCES[row]
         centre = _centre(profile, label)
-        reach = NOISE if row < ROWS - 2 else WILD  # the last two are like nothing seen
-        spread = [next(noise) % (2 * reach + 1) - reach for _ in range(inputs.width)]
-        features[row] = np.clip(centre + np.array(spread, np.int64), -127, 127)
+        largest = NOISE if row < ROWS - 2 else OUTLIER_NOISE  # the last two rows are outliers
+        offsets = [next(noise) % (2 * largest + 1) - largest for _ in range(inputs.width)]
+        features[row] = np.clip(centre + np.array(offsets, np.int64), -127, 127)
     return posteriors, features if inputs.width else None
 
 
 def _centre(profile: Profile, label: int) -> NDArray[np.int64]:
-    """A class mean in the device's units where the profile knows one, else nothing."""
+    """A class mean in the device's units if the profile has one, else zeros."""
     inputs, novelty = profile.inputs, profile.signals.novelty
     if novelty is None or inputs.projection is not None or inputs.feature_scale is None:
         return np.zeros(inputs.width, np.int64)
@@ -96,25 +96,25 @@ def _centre(profile: Profile, label: int) -> NDArray[np.int64]:
     return np.rint(np.array(mean) / inputs.feature_scale).astype(np.int64)
 
 
-def selftest_c(found: Vectors) -> str:
-    """The vectors as C tables, for the template that walks them."""
+def selftest_c(steps: Vectors) -> str:
+    """The vectors as C tables for the self-test's template."""
     names = [member.name for member in structs()["tcuq_decision"]]
-    nothing = np.zeros(found.steps, np.int64)
-    made = np.stack([found.decisions.get(name, nothing) for name in names], axis=1).tolist()
-    decided = ",\n".join(f"    {{{', '.join(map(str, row))}}}" for row in made)
+    zeros = np.zeros(steps.count, np.int64)
+    decisions = np.stack([steps.decisions.get(name, zeros) for name in names], axis=1).tolist()
+    expected = ",\n".join(f"    {{{', '.join(map(str, row))}}}" for row in decisions)
     parts = [
         f"#define ROWS {ROWS}u",
         f"#define DWELL {DWELL}u",
-        f"#define STEPS {found.steps}u\n",
-        f"static const uint8_t state_crc[4] = {{{rows(found.state)}}};\n",
-        f"static const uint8_t posteriors[] = {{\n    {rows(found.posteriors.ravel())},\n}};\n",
+        f"#define STEPS {steps.count}u\n",
+        f"static const uint8_t state_crc[4] = {{{rows(steps.state)}}};\n",
+        f"static const uint8_t posteriors[] = {{\n    {rows(steps.posteriors.ravel())},\n}};\n",
     ]
-    if found.features is not None:
+    if steps.features is not None:
         parts.append(
-            f"static const int8_t features[] = {{\n    {rows(found.features.ravel())},\n}};\n"
+            f"static const int8_t features[] = {{\n    {rows(steps.features.ravel())},\n}};\n"
         )
     parts.append(
         f"/* {', '.join(names)} */\n"
-        f"static const tcuq_decision expected[STEPS] = {{\n{decided},\n}};"
+        f"static const tcuq_decision expected[STEPS] = {{\n{expected},\n}};"
     )
     return "\n".join(parts)

@@ -79,7 +79,7 @@ def run_id(frame: Any, profiles: Mapping[str, Profile]) -> str:  # noqa: ANN401
 
 
 def spark_map(session: Any) -> Callable[[Callable[[T], U], Iterable[T]], Iterator[U]]:  # noqa: ANN401
-    """A `map` whose calls run on Spark, some at a time: ``tune(..., each=spark_map(session))``."""
+    """A `map` whose calls run on Spark, some at a time; a ``map_function`` for ``tune``."""
     context = session.sparkContext
     at_once = 4 * context.defaultParallelism
 

@@ -2,6 +2,7 @@
 """What the profile costs on the device, as `tcuq size` has it from its table."""
 
 from tcuq.export import footprint as size
+from tcuq.export.instructions import nearest_instructions
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
 from tcuq.profile.quantize import quantize
@@ -21,10 +22,11 @@ PARTS = {
 def costs(profile: Profile) -> dict[str, str]:
     """What it costs, and how much; a further cost is a further member."""
     inputs, built = profile.inputs, size.footprint(profile, CPU)
+    nearest = nearest_instructions(profile, CPU)
     return {
         "RAM, all state": f"{built.ram:,} bytes",
         f"flash, {CPU}": f"{built.flash:,} bytes",
-        f"a step, {CPU}": f"{built.instructions:,} instructions, within 2 %",
+        f"instructions per step, {CPU}": f"{nearest.mean:,}, {nearest.note}",
         "snapshot that survives a power cut": f"{len(Monitor(profile).snapshot()):,} bytes",
         "read at every step": f"{inputs.classes + inputs.width:,} bytes",
     }

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tune: a grid of options over one development stream, under a device's limits. Extra `fit`."""
+"""Tune: grid search over the options of a fit, within a device's limits. Needs the extra `fit`."""
 
 from tcuq.tune.front import Limits
 from tcuq.tune.grid import Grid
 from tcuq.tune.pareto import pareto_chart
+from tcuq.tune.search import TuneResult, tune
 from tcuq.tune.trial import Trial
-from tcuq.tune.tuning import Tuned, tune
 
-__all__ = ["Grid", "Limits", "Trial", "Tuned", "pareto_chart", "tune"]
+__all__ = ["Grid", "Limits", "Trial", "TuneResult", "pareto_chart", "tune"]

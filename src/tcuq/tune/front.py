@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits, the Pareto front of what keeps them, and the choice."""
+"""Limits, the Pareto front of the trials within them, and the choice from the front."""
 
 import math
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ MILLION = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a profile may take and do.
+    """Upper bounds for a profile.
 
     Parameters
     ----------
     ram, flash
         Bytes of the monitor's state, and of its code and tables.
     false_alarms
-        In a million steps: what the alarm must promise, and not exceed on the judging part.
+        Per million steps: the rate that the alarm must promise and keep on the validation part.
     """
 
     ram: int | None = None
@@ -38,11 +38,11 @@ class Limits:
 
     @property
     def h(self) -> int:
-        """The alarm's promise, one in 2^h steps, that keeps to the limit."""
+        """The smallest h whose promise, one false alarm in 2^h steps, is within the limit."""
         return math.ceil(math.log2(MILLION / self.false_alarms))
 
-    def broken(self, trial: Trial) -> list[str]:
-        """The limits that a trial breaks."""
+    def violations(self, trial: Trial) -> list[str]:
+        """The names of the limits that a trial exceeds."""
         return [
             name
             for name, limit in (
@@ -55,11 +55,11 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
-    """What counts, and in which order.
+class Objective:
+    """The measures to minimise, in order of importance.
 
-    With labels the first is Chow's cost of a step: 1 if it was wrong and let through, `price` if it
-    was abstained. Without, it is the fastest possible alarm.
+    With labels the first is Chow's cost of a step: 1 for an error without abstention, `price` for
+    an abstention. Without labels it is the fastest possible alarm.
 
     References
     ----------
@@ -75,53 +75,53 @@ class Judge:
         return trial.wrong + self.price * trial.abstained
 
     def measures(self, trial: Trial) -> tuple[float, ...]:
-        """Of these less is better."""
+        """The measures of a trial; less is better."""
         size = (trial.ram, trial.flash)
         if self.labelled:
             return (self.cost(trial), trial.delay, *size)
         return (trial.delay, trial.deviation, *size)
 
     def front(self, trials: Sequence[Trial]) -> list[Trial]:
-        """The trials that no other betters in every measure, best first, one of each measure."""
+        """The Pareto front: trials that no other dominates, best first, one per set of measures."""
         by_measures = {self.measures(trial): trial for trial in reversed(trials)}
         return [
             trial
             for own, trial in sorted(by_measures.items(), key=lambda item: item[0])
-            if not any(_betters(other, own) for other in by_measures)
+            if not any(_dominates(other, own) for other in by_measures)
         ]
 
-    def chosen(self, front: Sequence[Trial]) -> Trial:
-        """The first; with labels, the least RAM of those whose cost is within its noise."""
+    def choose(self, front: Sequence[Trial]) -> Trial:
+        """The first; with labels, the least RAM among those within one standard error of it."""
         if not self.labelled:
             return front[0]
-        alike = [trial for trial in front if self._is_within_noise(trial, front[0])]
-        return min(alike, key=lambda t: (math.isinf(t.delay), t.ram, t.delay, t.flash))
+        close = [trial for trial in front if self._is_within_one_error(trial, front[0])]
+        return min(close, key=lambda t: (math.isinf(t.delay), t.ram, t.delay, t.flash))
 
-    def _is_within_noise(self, trial: Trial, best: Trial) -> bool:
-        """Whether it costs at most one standard error more, part by part of the judging part."""
-        excess = self._cost_by_part(trial) - self._cost_by_part(best)
+    def _is_within_one_error(self, trial: Trial, best: Trial) -> bool:
+        """Whether the extra cost is at most its standard error over the validation blocks."""
+        excess = self._block_costs(trial) - self._block_costs(best)
         error = math.sqrt(len(excess)) * excess.std(ddof=1)
         return bool(excess.sum() <= error)
 
-    def _cost_by_part(self, trial: Trial) -> NDArray[np.float64]:
-        return np.array(trial.wrong_by_part) + self.price * np.array(trial.abstained_by_part)
+    def _block_costs(self, trial: Trial) -> NDArray[np.float64]:
+        return np.array(trial.wrong_by_block) + self.price * np.array(trial.abstained_by_block)
 
 
-def kept(trials: Sequence[Trial], limits: Limits) -> list[Trial]:
-    """The trials that were fitted and keep every limit; an error that counts if there are none."""
-    made = [trial for trial in trials if not trial.failed]
-    if not made:
-        raise FitError(f"no candidate can be fitted: {trials[0].failed}")
-    found = [trial for trial in made if not limits.broken(trial)]
-    if not found:
-        reasons = [name for trial in made for name in limits.broken(trial)]
-        said = ", ".join(
-            f"{name} by {reasons.count(name)} (least {min(getattr(t, name) for t in made):,.6g})"
-            for name in dict.fromkeys(reasons)
+def within_limits(trials: Sequence[Trial], limits: Limits) -> list[Trial]:
+    """The fitted trials that exceed no limit; an error with counts if there are none."""
+    fitted = [trial for trial in trials if not trial.error]
+    if not fitted:
+        raise FitError(f"no candidate can be fitted: {trials[0].error}")
+    allowed = [trial for trial in fitted if not limits.violations(trial)]
+    if not allowed:
+        names = [name for trial in fitted for name in limits.violations(trial)]
+        counts = ", ".join(
+            f"{name} by {names.count(name)} (least {min(getattr(t, name) for t in fitted):,.6g})"
+            for name in dict.fromkeys(names)
         )
-        raise FitError(f"none of {len(made)} candidates keeps the limits; broken: {said}")
-    return found
+        raise FitError(f"none of {len(fitted)} candidates is within the limits; exceeded: {counts}")
+    return allowed
 
 
-def _betters(other: tuple[float, ...], own: tuple[float, ...]) -> bool:
+def _dominates(other: tuple[float, ...], own: tuple[float, ...]) -> bool:
     return other != own and all(o <= w for o, w in zip(other, own, strict=True))

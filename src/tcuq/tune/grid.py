@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The grid: every combination of options that is tried."""
+"""The grid: every combination of options that tuning tries."""
 
 import itertools
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ Candidate = dict[str, Any]  # options of a fit, by name
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """What is tried of each option; None is left to the stream.
+    """Values to try for each option; None means that labels decide.
 
     Parameters
     ----------
     lags, block_factor
-        Steps looked back over, and the factor of the alarm's block lengths.
+        Lags of the signals, and the factor of the alarm's block lengths.
     score, mix
-        "anchored" and "tcuq"; the mix is the tcuq score's. Without labels: "anchored" alone.
+        "anchored" and "tcuq"; the mix belongs to the tcuq score. Without labels only "anchored".
     alpha, budget
-        Without labels nothing says which is better, so the fit's defaults alone.
+        Without labels no measure ranks them, so only the defaults of the fit.
 
     Examples
     --------
@@ -37,28 +37,30 @@ class Grid:
     budget: tuple[float, ...] | None = None
 
     def candidates(self, *, labelled: bool, steps_per_false_alarm: int) -> list[Candidate]:
-        """Every combination, each checked as the fit checks it."""
+        """Every combination, validated as the fit validates its options."""
         scores = self.score or (("anchored", "tcuq") if labelled else ("anchored",))
         alphas = self.alpha or ((0.05, 0.1, 0.2) if labelled else (RECOMMENDED.alpha,))
         budgets = self.budget or ((0.05, 0.15, 0.3) if labelled else (RECOMMENDED.budget,))
-        ranked: list[Candidate] = []
+        score_options: list[Candidate] = []
         for score in scores:
-            # Free signs would fit this stream's rhythm, and the judging part has the same.
+            # Free signs would overfit the stream's rhythm, which the validation part shares.
             mixes = [{"mix": mix, "signs": "monotone"} for mix in self.mix]
-            ranked += [{"score": score, **more} for more in (mixes if score == "tcuq" else [{}])]
-        found = [
+            score_options += [
+                {"score": score, **more} for more in (mixes if score == "tcuq" else [{}])
+            ]
+        candidates = [
             {
                 "lags": lags,
-                **rank,
+                **score,
                 "alpha": alpha,
                 "budget": budget,
-                "block_factor": block_factor,
+                "block_factor": factor,
                 "steps_per_false_alarm": steps_per_false_alarm,
             }
-            for lags, rank, alpha, budget, block_factor in itertools.product(
-                self.lags, ranked, alphas, budgets, self.block_factor
+            for lags, score, alpha, budget, factor in itertools.product(
+                self.lags, score_options, alphas, budgets, self.block_factor
             )
         ]
-        for candidate in found:
+        for candidate in candidates:
             options_from("recommended", candidate)
-        return found
+        return candidates

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The log of finished trials, a line each: what was done is not done again."""
+"""The log of finished trials, one per line, so that an interrupted search resumes."""
 
 import json
 import os
@@ -12,51 +12,51 @@ from tcuq.tune.trial import Trial
 
 
 class TrialLog:
-    """Trials in a file of JSON lines under a first line that says what they are of.
+    """Trials in a file of JSON lines; the first line is a header.
 
     Parameters
     ----------
     path
-        Begun if it is not there.
-    of
-        The stream, library and device; a log of others is refused.
+        The file; created if it does not exist.
+    header
+        The stream, library and device; a log with another header is refused.
     """
 
-    def __init__(self, path: str | os.PathLike[str], of: Mapping[str, object]) -> None:
+    def __init__(self, path: str | os.PathLike[str], header: Mapping[str, object]) -> None:
         self.path = Path(path)
-        self._done: dict[str, Trial] = {}
-        whole = self._whole_lines()
-        if not whole:
-            self._append(of)
+        self._trials: dict[str, Trial] = {}
+        lines = self._complete_lines()
+        if not lines:
+            self._append(header)
             return
-        if whole[0] != _line(of):
+        if lines[0] != _line(header):
             raise FitError(
                 f"{self.path}: holds trials of another stream, version or device;"
                 " remove it, or name another output"
             )
-        for number, line in enumerate(whole[1:], start=2):
+        for number, line in enumerate(lines[1:], start=2):
             try:
                 trial = Trial.from_json(json.loads(line))
             except (ValueError, TypeError, LookupError):
                 raise FitError(f"{self.path}: line {number} is no trial; remove it") from None
-            self._done[_key(trial.options)] = trial
+            self._trials[_key(trial.options)] = trial
 
-    def _whole_lines(self) -> list[bytes]:
-        """The lines held so far; a last one that was cut off while it was written is dropped."""
-        held = self.path.read_bytes() if self.path.is_file() else b""
-        whole = [line for line in held.splitlines(keepends=True) if line.endswith(b"\n")]
-        if held and not held.endswith(b"\n"):
-            os.truncate(self.path, sum(map(len, whole)))
-        return whole
+    def _complete_lines(self) -> list[bytes]:
+        """The lines of the file; a last line cut off by an interruption is removed."""
+        content = self.path.read_bytes() if self.path.is_file() else b""
+        lines = [line for line in content.splitlines(keepends=True) if line.endswith(b"\n")]
+        if content and not content.endswith(b"\n"):
+            os.truncate(self.path, sum(map(len, lines)))
+        return lines
 
     def get(self, candidate: Candidate) -> Trial | None:
-        """The trial of a candidate if it was finished."""
-        return self._done.get(_key(candidate))
+        """The finished trial of a candidate, or None."""
+        return self._trials.get(_key(candidate))
 
     def add(self, trial: Trial) -> None:
-        """Keep a finished trial, on disk when this returns."""
+        """Append a finished trial; it is on disk when this returns."""
         self._append(trial.as_json())
-        self._done[_key(trial.options)] = trial
+        self._trials[_key(trial.options)] = trial
 
     def _append(self, document: Mapping[str, object]) -> None:
         with self.path.open("ab") as file:

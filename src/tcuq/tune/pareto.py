@@ -4,21 +4,23 @@
 import math
 
 from tcuq._charts import Axis, Chart, Frame, standalone_svg
-from tcuq.tune.front import kept
+from tcuq.tune.front import within_limits
+from tcuq.tune.search import TuneResult
 from tcuq.tune.trial import Trial
-from tcuq.tune.tuning import Tuned
 
 FRAME = Frame(640, 400, left=60, right=150, top=36, bottom=40)
 LEGEND = {"candidate": "within the limits", "series0": "Pareto front", "chosen": "chosen"}
 LEGEND_ROW = 18
 
 
-def pareto_chart(tuned: Tuned) -> str:
+def pareto_chart(tuned: TuneResult) -> str:
     """The candidates within the limits, the Pareto front among them, and the chosen one."""
-    trials = [t for t in kept(tuned.trials, tuned.limits) if math.isfinite(_objective(tuned, t))]
+    trials = [
+        t for t in within_limits(tuned.trials, tuned.limits) if math.isfinite(_objective(tuned, t))
+    ]
     trials = trials or [tuned.chosen]
     heights = {id(t): h if math.isfinite(h := _objective(tuned, t)) else 0.0 for t in trials}
-    label = "cost of a step" if tuned.judge.labelled else "fastest alarm, steps"
+    label = "cost of a step" if tuned.objective.labelled else "fastest alarm, steps"
     x = _axis([t.ram for t in trials], "RAM, bytes")
     chart = Chart(f"Candidates: {label}, by RAM", x, _axis([*heights.values()], label), FRAME)
     for kind, radius in (("candidate", 3), ("series0", 5), ("chosen", 7)):
@@ -41,14 +43,14 @@ def command_line_options(trial: Trial) -> str:
     return " ".join(f"--{name} {value}" for name, value in named.items())
 
 
-def _kind(tuned: Tuned, trial: Trial) -> str:
+def _kind(tuned: TuneResult, trial: Trial) -> str:
     if trial == tuned.chosen:
         return "chosen"
     return "series0" if trial in tuned.front else "candidate"
 
 
-def _objective(tuned: Tuned, trial: Trial) -> float:
-    return tuned.judge.measures(trial)[0]
+def _objective(tuned: TuneResult, trial: Trial) -> float:
+    return tuned.objective.measures(trial)[0]
 
 
 def _axis(values: list[float], label: str) -> Axis:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A trial: one candidate fitted on the fitting part and judged on the judging part."""
+"""A trial: one candidate, fitted on the training part and evaluated on the validation part."""
 
 import math
 import warnings
@@ -17,55 +17,54 @@ from tcuq.profile import Profile
 from tcuq.stages.budget import Outcome
 from tcuq.stream import Stream
 from tcuq.tune.grid import Candidate
-from tcuq.tune.split import usual
+from tcuq.tune.split import unshifted
 
-PARTS = 16  # of the judging part, to tell a difference from noise
-BY_PART = ("wrong_by_part", "abstained_by_part")
+BLOCKS = 16  # of the validation part, to estimate the standard error of a cost
+BY_BLOCK = ("wrong_by_block", "abstained_by_block")
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
-    """What every candidate is fitted and judged on, and the device it is for."""
+class TrialRunner:
+    """Fits and evaluates candidates on the two parts of a stream, for one device."""
 
-    fitting: Stream
-    judging: Stream
+    training: Stream
+    validation: Stream
     cpu: str
     telemetry: bool
 
     @property
     def labelled(self) -> bool:
-        """Whether both parts have labels to learn from and to judge by."""
+        """Whether both parts have labels."""
         return all(
             part.labels is not None and bool((part.labels >= 0).any())
-            for part in (self.fitting, self.judging)
+            for part in (self.training, self.validation)
         )
 
-    def trial(self, candidate: Candidate) -> "Trial":
-        """Fit and judge; a candidate that cannot be fitted says why."""
+    def run(self, candidate: Candidate) -> "Trial":
+        """Fit and evaluate one candidate; if it cannot be fitted, the trial holds the error."""
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", CalibrationWarning)  # the chosen one will warn
-                profile = fitted(self.fitting, candidate)
+                warnings.simplefilter("ignore", CalibrationWarning)  # the final fit warns
+                profile = fit_candidate(self.training, candidate)
         except FitError as error:
-            return Trial(candidate, failed=str(error))
+            return Trial(candidate, error=str(error))
         size = footprint(profile, self.cpu, telemetry=self.telemetry)
-        found = evaluate(profile, self.judging, rounds=0)
+        evaluation = evaluate(profile, self.validation, rounds=0)
         trial = Trial(
             candidate,
             flash=size.flash,
             ram=size.ram,
-            instructions=size.instructions,
-            delay=self._delay(profile, found),
-            false_alarms=found["false alarms per million"].value,
-            deviation=found["deviation from alpha"].value,
+            delay=self._delay(profile, evaluation),
+            false_alarms=evaluation["false alarms per million"].value,
+            deviation=evaluation["deviation from alpha"].value,
         )
-        return self._by_labels(trial, found) if self.labelled else trial
+        return self._with_labels(trial, evaluation) if self.labelled else trial
 
-    def _delay(self, profile: Profile, found: Evaluation) -> float:
-        """Median steps to the alarm where shifts are marked, else the fewest it could take."""
-        shifted = self.judging.shifted
+    def _delay(self, profile: Profile, evaluation: Evaluation) -> float:
+        """Median detection delay if shifts are marked, else the fastest possible alarm."""
+        shifted = self.validation.shifted
         if shifted is not None and shifted.any():
-            return found["detection delay"].value
+            return evaluation["detection delay"].value
         fastest = [
             steps
             for name, steps in profile.provenance.figures.items()
@@ -73,80 +72,81 @@ class Bench:
         ]
         return min(fastest, default=math.inf)
 
-    def _by_labels(self, trial: "Trial", found: Evaluation) -> "Trial":
-        labels = self.judging.labels
+    def _with_labels(self, trial: "Trial", evaluation: Evaluation) -> "Trial":
+        """The trial with the measures that need labels."""
+        labels = self.validation.labels
         assert labels is not None  # noqa: S101 - labelled; for the type checker
         known = labels >= 0
-        abstained = (found.trace.outcome == Outcome.ABSTAIN)[known]
-        wrong = (found.trace.label != labels)[known]
-        auroc = found["failure AUROC"].value
+        abstained = (evaluation.trace.outcome == Outcome.ABSTAIN)[known]
+        wrong = (evaluation.trace.label != labels)[known]
+        auroc = evaluation["failure AUROC"].value
         return replace(
             trial,
-            wrong_by_part=_by_part(wrong & ~abstained),
-            abstained_by_part=_by_part(abstained),
+            wrong_by_block=_by_block(wrong & ~abstained),
+            abstained_by_block=_by_block(abstained),
             auroc=0.5 if math.isnan(auroc) else auroc,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A candidate, what it takes of a device, and what it did on the judging part.
+    """A candidate, its size on the device and its measures on the validation part.
 
-    ``delay`` is the alarm's, in steps; ``false_alarms`` are in a million steps; ``deviation`` is of
-    the exceedances from alpha. With labels, the shares of steps that were wrong and let through,
-    or abstained, are kept by consecutive parts, which add up to ``wrong`` and ``abstained``.
+    ``delay`` is the alarm's, in steps; ``false_alarms`` are per million steps; ``deviation`` is the
+    distance of the exceedance rate from alpha. With labels, the shares of errors without abstention
+    and of abstentions are stored for consecutive blocks; their sums are ``wrong`` and
+    ``abstained``.
     """
 
     options: Candidate
     flash: int = 0
     ram: int = 0
-    instructions: int = 0
     delay: float = math.inf
     false_alarms: float = 0.0
     deviation: float = 0.0
-    wrong_by_part: tuple[float, ...] = ()
-    abstained_by_part: tuple[float, ...] = ()
+    wrong_by_block: tuple[float, ...] = ()
+    abstained_by_block: tuple[float, ...] = ()
     auroc: float = 0.5
-    failed: str = ""
+    error: str = ""  # why it could not be fitted
 
     @property
     def wrong(self) -> float:
-        """Share of steps that were wrong and let through."""
-        return sum(self.wrong_by_part)
+        """Share of steps with an error and no abstention."""
+        return sum(self.wrong_by_block)
 
     @property
     def abstained(self) -> float:
-        """Share of steps that were abstained."""
-        return sum(self.abstained_by_part)
+        """Share of steps with an abstention."""
+        return sum(self.abstained_by_block)
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values; an alarm that never comes is null."""
+        """The trial as JSON values; an infinite delay is null."""
         return {**asdict(self), "delay": self.delay if math.isfinite(self.delay) else None}
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> "Trial":
-        """The reverse."""
-        changed: dict[str, Any] = {n: tuple(document[n]) for n in BY_PART}
-        changed["delay"] = math.inf if document["delay"] is None else document["delay"]
-        changed["options"] = document["options"] | {"lags": tuple(document["options"]["lags"])}
-        return cls(**{**document, **changed})
+        """The trial that ``as_json`` gave."""
+        values: dict[str, Any] = {n: tuple(document[n]) for n in BY_BLOCK}
+        values["delay"] = math.inf if document["delay"] is None else document["delay"]
+        values["options"] = document["options"] | {"lags": tuple(document["options"]["lags"])}
+        return cls(**{**document, **values})
 
 
-def _by_part(event: NDArray[np.bool_]) -> tuple[float, ...]:
-    """What each of consecutive parts adds to the share of an event."""
-    return tuple(float(part.sum() / len(event)) for part in np.array_split(event, PARTS))
+def _by_block(event: NDArray[np.bool_]) -> tuple[float, ...]:
+    """The share of an event, split over consecutive blocks."""
+    return tuple(float(block.sum() / len(event)) for block in np.array_split(event, BLOCKS))
 
 
-def fitted(stream: Stream, candidate: Candidate) -> Profile:
-    """A profile with these options: calibrated on usual steps, the tcuq score on all."""
+def fit_candidate(stream: Stream, candidate: Candidate) -> Profile:
+    """Fit with these options: calibrate on unshifted steps, train the tcuq score on all."""
     development = stream if candidate["score"] == "tcuq" else None
-    return fit(usual(stream), development, **candidate)
+    return fit(unshifted(stream), development, **candidate)
 
 
 def longest_block(stream: Stream) -> int:
     """Steps of the alarm's longest block at the largest factor; the same for every grid."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        alarm = fit(usual(stream), block_factor=4).alarm
+        alarm = fit(unshifted(stream), block_factor=4).alarm
     assert alarm is not None  # noqa: S101 - the recommended preset has one; for the type checker
     return max(channel.block for channel in alarm.channels)

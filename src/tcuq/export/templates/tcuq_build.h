@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this build of the runtime holds: the parts that profile @HASH8@ needs. Read by tcuq.h. */
+/* The optional parts of the runtime that profile @HASH8@ needs. Included by tcuq.h. */
 #ifndef TCUQ_BUILD_H
 #define TCUQ_BUILD_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Profile @HASH8@, exported by tcuq @VERSION@; do not edit: export again. */
+/* Profile @HASH8@, exported by tcuq @VERSION@; generated: do not edit, export again. */
 #include "tcuq_device.h"
 
 @MONITOR@

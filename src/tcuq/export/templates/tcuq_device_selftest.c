@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Profile @HASH8@, exported by tcuq @VERSION@; do not edit: export again. */
+/* Profile @HASH8@, exported by tcuq @VERSION@; generated: do not edit, export again. */
 #include "tcuq_device.h"
 
 @VECTORS@
@@ -9,10 +9,10 @@ static bool same(const tcuq_decision *left, const tcuq_decision *right)
     return @SAME@;
 }
 
-/* All that the steps left in memory, by the checksum that ends a snapshot of it. */
+/* Compares the state after the last step, by the checksum at the end of a snapshot. */
 static bool same_state(void)
 {
-#if TCUQ_WITH_TELEMETRY /* the host's engine always counts: without counters there is nothing to compare */
+#if TCUQ_WITH_TELEMETRY /* the host's engine always has counters, so only a build with counters can match */
     uint8_t snapshot[TCUQ_DEVICE_SNAPSHOT_BYTES];
     bool equal = tcuq_snapshot(&tcuq_device, snapshot, sizeof snapshot) == TCUQ_OK;
     for (uint32_t i = 0u; equal && (i < sizeof state_crc); i++) {
@@ -35,7 +35,7 @@ int32_t tcuq_device_selftest(void)
     for (uint32_t step = 0u; (step < STEPS) && (fault == 0); step++) {
         const uint32_t row = (step / DWELL) % ROWS;
         tcuq_decision decision;
-        tcuq_step(&tcuq_device, &posteriors[row * TCUQ_DEVICE_CLASSES], @FEATURES@, &decision);
+        tcuq_step(&tcuq_device, &posteriors[row * TCUQ_DEVICE_CLASSES], @FEATURES_ROW@, &decision);
         if (!same(&decision, &expected[step])) {
             fault = (int32_t)step + 1;
         }

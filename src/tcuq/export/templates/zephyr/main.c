@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A minimal application around the monitor; yours to change, an export again leaves it alone. */
+/* A minimal application around the monitor. It is yours to change: a later export does not overwrite it. */
 #include <zephyr/kernel.h>
 #include <zephyr/sys/printk.h>
 
 #include "tcuq_device.h"
 
-static uint8_t posterior[TCUQ_DEVICE_CLASSES];
-static int8_t features[TCUQ_DEVICE_FEATURE_BYTES];
-
-/* Yours: what the network said of the newest input, quantised as the README says; false: no more. */
-static bool next_step(void)
-{
-    posterior[0] = 0u;
-    features[0] = 0;
-    return false;
-}
+@INPUTS@
 
 int main(void)
 {
@@ -24,10 +15,10 @@ int main(void)
         tcuq_decision decision;
         tcuq_step(&tcuq_device, posterior, (TCUQ_DEVICE_WIDTH > 0u) ? features : NULL, &decision);
         if (decision.outcome != TCUQ_ACCEPT) {
-            printk("%s\n", (decision.outcome == TCUQ_ABSTAIN) ? "abstain" : "budget spent");
+            printk("%s\n", (decision.outcome == TCUQ_ABSTAIN) ? "abstain" : "abstention budget spent");
         }
         if (decision.alarm != 0u) {
-            printk("alarm: this is not the stream that was calibrated on\n");
+            printk("alarm: the stream differs from the calibration stream\n");
         }
     }
     return (int)fault;

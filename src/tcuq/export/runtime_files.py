@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The C files of the runtime and the uplink, and digests that tell one runtime from another."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from importlib import resources
+
+PROOF_PREFIX = "tcuq_acsl"  # files for Frama-C, never compiled
+COMMENTS = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+
+
+def runtime_files() -> dict[str, str]:
+    """The runtime's C files by name, unchanged."""
+    return _c_files("runtime")
+
+
+def uplink_files() -> dict[str, str]:
+    """The uplink's C files by name, unchanged."""
+    return _c_files("uplink")
+
+
+def _c_files(folder_name: str) -> dict[str, str]:
+    folder = resources.files("tcuq").joinpath(folder_name)
+    return {
+        file.name: file.read_text("utf-8")
+        for file in sorted(folder.iterdir(), key=lambda f: f.name)
+        if file.name.endswith((".c", ".h")) and not file.name.startswith(PROOF_PREFIX)
+    }
+
+
+def runtime_digest(files: Mapping[str, str]) -> str:
+    """Eight hexadecimal digits that change with any byte of the runtime."""
+    digest = hashlib.sha256()
+    for name, text in files.items():
+        digest.update(f"{name}\0{len(text)}\0{text}".encode())
+    return digest.hexdigest()[:8]
+
+
+def code_digest() -> str:
+    """A digest that changes with the runtime's code, but not with its comments or white space."""
+    digest = hashlib.sha256()
+    for name, text in runtime_files().items():
+        code = " ".join(COMMENTS.sub(" ", text).split())
+        digest.update(f"{name}\0{code}\0".encode())
+    return digest.hexdigest()

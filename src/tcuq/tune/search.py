@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Grid search: fit and evaluate every candidate on two parts of one development stream."""
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from tcuq._progress import Progress
+from tcuq.errors import FitError, InputError
+from tcuq.export.footprint import footprint
+from tcuq.export.runtime_files import code_digest
+from tcuq.profile import Profile
+from tcuq.stream import Stream
+from tcuq.tune.front import Limits, Objective, within_limits
+from tcuq.tune.grid import Candidate, Grid
+from tcuq.tune.log import TrialLog
+from tcuq.tune.split import training_part, validation_part
+from tcuq.tune.trial import Trial, TrialRunner, fit_candidate, longest_block
+from tcuq.version import __version__
+
+# The signature of the built-in map; the results may come in any order.
+MapFunction = Callable[[Callable[[Candidate], Trial], Iterable[Candidate]], Iterable[Trial]]
+
+
+@dataclass(frozen=True, slots=True)
+class TuneResult:
+    """The profile of the chosen options, and every trial.
+
+    The trials were fitted on the training part; ``profile`` is fitted with the options of
+    ``chosen`` on the whole development stream.
+    """
+
+    profile: Profile
+    chosen: Trial
+    front: tuple[Trial, ...]
+    trials: tuple[Trial, ...]
+    objective: Objective
+    limits: Limits
+    steps: tuple[int, int, int]  # training, gap, validation
+
+
+def tune(
+    stream: Stream,
+    log: str | os.PathLike[str],
+    *,
+    grid: Grid | None = None,
+    limits: Limits | None = None,
+    price: float = 0.2,
+    cpu: str = "cortex-m4",
+    telemetry: bool = True,
+    map_function: MapFunction = map,
+) -> TuneResult:
+    """Choose the options of a fit on a development stream, in recorded order.
+
+    Only this stream is used: keep another one to test the result on.
+
+    Parameters
+    ----------
+    stream
+        The first 60 % are the training part, the end is the validation part, with a gap of the
+        alarm's longest possible block between. Steps marked as shifted are not calibrated on.
+        Labels are used if there are any.
+    log
+        File of finished trials: a second run after an interruption, or with other limits or
+        another price, repeats no trial.
+    grid, limits
+        The options to try, and the upper bounds.
+    price
+        Cost of an abstention, where an error without abstention costs 1; used only with labels.
+    cpu, telemetry
+        The device, as for ``tcuq size``.
+    map_function
+        Maps trials over candidates: by default one after another, with
+        ``ProcessPoolExecutor().map`` on all cores, with ``tcuq.replay.spark.spark_map(session)`` on
+        a cluster.
+    """
+    grid, limits = grid or Grid(), limits or Limits()
+    if not 0 <= price <= 1:
+        raise InputError(f"price must lie in 0..1, got {price}")
+    training = training_part(stream)
+    gap = longest_block(training)
+    runner = TrialRunner(training, validation_part(stream, gap), cpu, telemetry)
+    candidates = grid.candidates(labelled=runner.labelled, steps_per_false_alarm=1 << limits.h)
+    header = {
+        "stream": stream.sha256,
+        "library": __version__,
+        "runtime": code_digest(),
+        "cpu": cpu,
+        "telemetry": telemetry,
+        "gap": gap,
+    }
+    trials = _run_trials(runner, candidates, TrialLog(log, header), map_function)
+    objective = Objective(runner.labelled, price)
+    front = objective.front(within_limits(trials, limits))
+    chosen = objective.choose(front)
+    profile = fit_candidate(stream, chosen.options)
+    _check_size(profile, limits, cpu, telemetry=telemetry)
+    steps = (len(training), gap, len(runner.validation))
+    return TuneResult(profile, chosen, tuple(front), tuple(trials), objective, limits, steps)
+
+
+def _run_trials(
+    runner: TrialRunner, candidates: list[Candidate], log: TrialLog, map_function: MapFunction
+) -> list[Trial]:
+    """The trial of every candidate; those in the log are not repeated."""
+    missing = [candidate for candidate in candidates if log.get(candidate) is None]
+    with Progress("candidates", total=len(missing)) as progress:
+        for trial in map_function(runner.run, missing):
+            log.add(trial)
+            progress.advance()
+    return [logged for candidate in candidates if (logged := log.get(candidate)) is not None]
+
+
+def _check_size(profile: Profile, limits: Limits, cpu: str, *, telemetry: bool) -> None:
+    """The profile of the whole stream may have longer tables than that of the training part."""
+    size = footprint(profile, cpu, telemetry=telemetry)
+    for name, limit in (("ram", limits.ram), ("flash", limits.flash)):
+        used = getattr(size, name)
+        if limit is not None and used > limit:
+            raise FitError(
+                f"fitted on the whole stream the chosen profile takes {used:,} bytes of {name},"
+                f" above the limit of {limit:,}; lower the limit by {used - limit:,} bytes"
+            )
