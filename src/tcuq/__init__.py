@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from tcuq.decision import Decision, Trace
 from tcuq.errors import (
     CalibrationWarning,
+    ExportError,
     FitError,
+    FleetError,
     InputError,
     MissingExtraError,
     ProfileError,
@@ -31,7 +33,9 @@ __all__ = [
     "AlarmFlag",
     "CalibrationWarning",
     "Decision",
+    "ExportError",
     "FitError",
+    "FleetError",
     "InputError",
     "MissingExtraError",
     "Monitor",

@@ -3,16 +3,24 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from operator import index
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tcuq._extras import import_extra
+from tcuq._notebook import counted, facts_table
 from tcuq.profile.settings import AlarmFlag
 from tcuq.stages.budget import Outcome
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+OUTCOMES = tuple(outcome.name.lower() for outcome in Outcome)
+ALARMS = tuple(str(AlarmFlag(bits)) for bits in range(16))
+NAMES = {"outcome": OUTCOMES, "alarm": ALARMS}
+SHOWN_ALARMS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +35,23 @@ class Decision:
     alarm: AlarmFlag
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Trace:
-    """What the monitor says of a stream: a Decision's names, one array each.
+    """The decisions on a stream: one array per field of Decision.
 
-    ``risk`` is in 1/16384; a step asks to abstain where ``risk >= threshold``; ``exceeded`` is the
-    ledger's own count, which keeps to alpha; ``alarm`` holds AlarmFlag bits.
+    ``trace[3]`` is a Decision and ``trace[10:20]`` a Trace. ``risk`` is in 1/16384; a step would
+    abstain where ``risk >= threshold``; ``exceeded`` is the ledger's own count, which keeps to
+    alpha; ``alarm`` holds AlarmFlag bits, ``alarms`` their steps and names.
+
+    Examples
+    --------
+    >>> from tcuq.demo import demo_profile, demo_stream
+    >>> from tcuq.monitor import Monitor
+    >>> trace = Monitor(demo_profile()).run(demo_stream("fault_gain"))
+    >>> trace
+    Trace(3,031 steps: 1,051 accept, 456 abstain, 1,524 denied; 5 alarms)
+    >>> trace[:1000].alarms
+    {600: 'novelty'}
     """
 
     label: NDArray[np.int32]
@@ -44,7 +63,7 @@ class Trace:
 
     @classmethod
     def empty(cls, steps: int) -> "Trace":
-        """Room for this many steps."""
+        """A trace of zeros to be filled in."""
         return cls(
             label=np.zeros(steps, np.int32),
             risk=np.zeros(steps),
@@ -69,15 +88,65 @@ class Trace:
 
         return plot_trace(self, ax=ax, starts=starts, shifted=shifted)
 
-    def __getitem__(self, step: int) -> Decision:
+    @overload
+    def __getitem__(self, step: SupportsIndex) -> Decision: ...
+
+    @overload
+    def __getitem__(self, step: slice) -> "Trace": ...
+
+    def __getitem__(self, step: SupportsIndex | slice) -> "Decision | Trace":
+        if isinstance(step, slice):
+            return Trace(*(getattr(self, name)[step] for name in self.__slots__))
+        at = index(step)
         return Decision(
-            label=int(self.label[step]),
-            risk=float(self.risk[step]),
-            threshold=float(self.threshold[step]),
-            exceeded=bool(self.exceeded[step]),
-            outcome=Outcome(int(self.outcome[step])),
-            alarm=AlarmFlag(int(self.alarm[step])),
+            label=int(self.label[at]),
+            risk=float(self.risk[at]),
+            threshold=float(self.threshold[at]),
+            exceeded=bool(self.exceeded[at]),
+            outcome=Outcome(int(self.outcome[at])),
+            alarm=AlarmFlag(int(self.alarm[at])),
         )
+
+    @property
+    def alarms(self) -> dict[int, str]:
+        """The steps at which an alarm was raised, each with the names of its channels."""
+        return {step: ALARMS[self.alarm[step]] for step in np.flatnonzero(self.alarm).tolist()}
+
+    def to_pandas(self) -> Any:  # noqa: ANN401 - pandas is not imported for its name
+        """A pandas DataFrame with one row per step; outcome and alarm are names."""
+        pandas = import_extra("pandas", "pandas")
+        columns = {name: getattr(self, name) for name in self.__slots__}
+        for name, words in NAMES.items():
+            columns[name] = pandas.Categorical.from_codes(columns[name], words)
+        return pandas.DataFrame(columns, index=pandas.RangeIndex(len(self), name="step"))
+
+    def to_arrow(self) -> Any:  # noqa: ANN401 - pyarrow is not imported for its name
+        """An Arrow table with one row per step; outcome and alarm are names."""
+        arrow = import_extra("pyarrow", "parquet")
+        columns = {name: arrow.array(getattr(self, name)) for name in self.__slots__}
+        for name, words in NAMES.items():
+            codes = arrow.array(getattr(self, name).astype(np.int8))
+            columns[name] = arrow.DictionaryArray.from_arrays(codes, list(words))
+        return arrow.table({"step": np.arange(len(self)), **columns})
+
+    def _counts(self) -> dict[str, int]:
+        return {name: int((self.outcome == code).sum()) for code, name in enumerate(OUTCOMES)}
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count:,} {name}" for name, count in self._counts().items())
+        alarms = counted(int((self.alarm > 0).sum()), "alarm")
+        return f"Trace({counted(len(self), 'step')}: {counts}; {alarms})"
+
+    def _repr_html_(self) -> str:
+        shares = {
+            name: f"{n:,} ({n / max(1, len(self)):.1%})" for name, n in self._counts().items()
+        }
+        risk = f"{self.risk.mean():.4f}" if len(self) else "none"
+        first = [f"{step:,} ({names})" for step, names in list(self.alarms.items())[:SHOWN_ALARMS]]
+        more = int((self.alarm > 0).sum()) - len(first)
+        alarms = ", ".join(first + ([f"and {more:,} more"] if more else [])) or "none"
+        facts = {"steps": f"{len(self):,}", **shares, "mean risk": risk, "alarms": alarms}
+        return facts_table("Trace", facts)
 
 
 def joined_traces(traces: Sequence[Trace]) -> Trace:

@@ -16,7 +16,6 @@ from tcuq.evaluate import Comparison, compare
 from tcuq.evaluate.measures import detection_delays
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
-from tcuq.recording import load_stream
 from tcuq.stages.budget import Outcome
 from tcuq.stream import Stream
 
@@ -31,7 +30,7 @@ DRAWN = ("gain", slice(0, 720))
 def demo_stream(name: str) -> Stream:
     """One of the streams in the box: calibration, development, test or fault_<name>."""
     with resources.as_file(resources.files("tcuq").joinpath(f"data/hapt/{name}.npz")) as path:
-        return load_stream(path)
+        return Stream.load(path)
 
 
 @cache

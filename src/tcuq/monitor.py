@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tcuq._conversion import as_numbers
 from tcuq.decision import Decision, Trace
 from tcuq.errors import InputError, SnapshotError
 from tcuq.profile import Profile
@@ -17,7 +18,7 @@ from tcuq.profile.settings import AlarmFlag, InputSettings
 from tcuq.runtime import Engine
 from tcuq.stages.budget import Outcome
 from tcuq.stages.inputs import Inputs, is_quantised
-from tcuq.stream import MAX_MAGNITUDE, SUM_TOLERANCE, Stream, as_numbers, checked_steps
+from tcuq.stream import MAX_MAGNITUDE, SUM_TOLERANCE, Stream, checked_steps
 
 Array = NDArray[Any]
 
@@ -69,12 +70,12 @@ class Monitor:
         return _continued, (self.profile, self.snapshot())
 
     def step(self, posterior: ArrayLike, features: ArrayLike | None = None) -> Decision:
-        """Decide on one step."""
+        """Decide on one step; a model with one output may give its number alone."""
         decision: Decision | None = self._engine.step(posterior, features)
         return self._converted_step(posterior, features) if decision is None else decision
 
     def _converted_step(self, posterior: ArrayLike, features: ArrayLike | None) -> Decision:
-        row = as_numbers(posterior, "posterior")
+        row = np.atleast_1d(as_numbers(posterior, "posterior"))
         if row.ndim != 1:
             raise InputError(f"posterior must have one dimension, got {row.ndim}")
         columns = None if features is None else as_numbers(features, "features")[None]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recorded streams in files: `.npz` always, `.parquet` with the extra `parquet`.
+"""Recordings: streams in files, `.npz` always and `.parquet` with the extra `parquet`.
 
-Both layouts are in docs/spec/stream.md. A file is a stranger's: nothing in it is unpickled, sizes
-are bounded before they are allocated, and every value passes the Stream's own rules.
+Both layouts are in docs/spec/stream.md. A file is untrusted: nothing in it is unpickled, sizes are
+bounded before they are allocated, and every value passes the rules of whatever is made of it.
 """
 
 import json
@@ -10,6 +10,7 @@ import os
 import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,8 +19,8 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from tcuq._atomic import written_whole
+from tcuq._extras import import_extra
 from tcuq.errors import InputError, MissingExtraError, StreamError
-from tcuq.stream import MAX_FEATURES, Stream
 
 FORMAT = "tcuq.stream/1"
 MAX_COLUMN_BYTES = 8 << 30
@@ -32,16 +33,16 @@ _TYPES = {"posteriors": "fiu", "features": "fiu", "labels": "iu", "starts": "iu"
 T = TypeVar("T")
 
 
-def load_stream(path: str | os.PathLike[str]) -> Stream:
-    """Read a recorded stream, by the file's ending: .npz or .parquet."""
-    reader: Callable[[Path], Stream] = _by_ending(
+def read_recording(path: str | os.PathLike[str], make: Callable[..., T]) -> T:
+    """Make a stream of the columns in a file; errors of the file and of `make` name the file."""
+    read: Callable[[Path], dict[str, NDArray[Any]]] = _by_ending(
         path, {".npz": _read_npz, ".parquet": _read_parquet}
     )
-    return _guarded(path, reader)
+    return _guarded(path, lambda file: make(**_arguments(read(file))))
 
 
 def _guarded(path: str | os.PathLike[str], reader: Callable[[Path], T]) -> T:
-    """What a reader makes of a file; whatever goes wrong is said of the file."""
+    """Whatever a reader returns; every error names the file."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -60,11 +61,11 @@ def _first_line(error: object) -> str:
     return (next(iter(str(error).splitlines()), "") or type(error).__name__)[:200]
 
 
-def save_stream(stream: Stream, path: str | os.PathLike[str]) -> None:
-    """Write a recorded stream, by the file's ending; it appears whole or not at all."""
-    writer = _by_ending(path, {".npz": _write_npz, ".parquet": _write_parquet})
+def write_recording(columns: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write a stream's columns; the file appears whole or not at all."""
+    write = _by_ending(path, {".npz": _write_npz, ".parquet": _write_parquet})
     try:
-        writer(stream, Path(path))
+        write(columns, Path(path))
     except OSError as error:
         raise StreamError(f"{path}: {error.strerror or error}") from error
 
@@ -72,21 +73,21 @@ def save_stream(stream: Stream, path: str | os.PathLike[str]) -> None:
 def _by_ending(path: str | os.PathLike[str], known: Mapping[str, Any]) -> Callable[..., Any]:
     ending = Path(path).suffix
     if ending not in known:
-        raise StreamError(f"{path}: a stream's file must end in {' or '.join(known)}")
+        raise StreamError(f"{path}: the file of a stream must end in {' or '.join(known)}")
     chosen: Callable[..., Any] = known[ending]
     return chosen
 
 
 def read_arrays(path: str | os.PathLike[str], names: Iterable[str]) -> dict[str, NDArray[Any]]:
-    """Those of these arrays that an .npz file of a stranger holds."""
+    """Return those of the named arrays that an untrusted .npz file holds."""
     read: Callable[[Path], dict[str, NDArray[Any]]] = _by_ending(
         path, {".npz": lambda file: _read_zip(file, names)}
     )
     return _guarded(path, read)
 
 
-def _read_npz(path: Path) -> Stream:
-    return _stream_from(_read_zip(path, (*COLUMNS, "kind", *SCALES)))
+def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
+    return _read_zip(path, (*COLUMNS, "kind", "class_names", *SCALES))
 
 
 def _read_zip(path: Path, names: Iterable[str]) -> dict[str, NDArray[Any]]:
@@ -119,20 +120,22 @@ def _read_npy(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]
     return array
 
 
-def _stream_from(arrays: Mapping[str, NDArray[Any]]) -> Stream:
+def _arguments(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """The arrays of a file as arguments of Stream."""
     if "posteriors" not in arrays:
         raise StreamError("posteriors are missing")
-    kind = str(arrays["kind"]) if "kind" in arrays else None
-    if kind is None:
+    if "kind" not in arrays:
         raise StreamError('kind is missing: say "probabilities" or "logits"')
-    given = {name: arrays[name] for name in COLUMNS if name in arrays}
+    given: dict[str, Any] = {name: arrays[name] for name in COLUMNS if name in arrays}
     for name, column in given.items():
         if column.dtype.kind not in _TYPES[name]:
             raise StreamError(f"{name} must not have dtype {column.dtype}")
     for name, scale in zip(("posteriors", "features"), SCALES, strict=True):
         if scale in arrays and name in given:
             given[name] = _scaled(given[name], arrays[scale], scale)
-    return Stream(kind=kind, **given)  # type: ignore[arg-type]
+    if "class_names" in arrays:
+        given["classes"] = arrays["class_names"]
+    return {"kind": str(arrays["kind"]), **given}
 
 
 def _scaled(values: NDArray[Any], scale: NDArray[Any], name: str) -> NDArray[Any]:
@@ -143,14 +146,16 @@ def _scaled(values: NDArray[Any], scale: NDArray[Any], name: str) -> NDArray[Any
     return scaled
 
 
-def _write_npz(stream: Stream, path: Path) -> None:
-    arrays = {n: getattr(stream, n) for n in COLUMNS if getattr(stream, n) is not None}
+def _write_npz(columns: Mapping[str, Any], path: Path) -> None:
+    arrays = {name: columns[name] for name in COLUMNS if columns[name] is not None}
+    if columns["class_names"] is not None:
+        arrays["class_names"] = np.array(columns["class_names"])
     with written_whole(path) as file:
-        np.savez_compressed(file, kind=np.array(stream.kind), **arrays)
+        np.savez_compressed(file, kind=np.array(columns["kind"]), **arrays)
 
 
-def _read_parquet(path: Path) -> Stream:
-    parquet, arrow = _arrow()
+def _read_parquet(path: Path) -> dict[str, NDArray[Any]]:
+    arrow, parquet = (import_extra(name, "parquet") for name in ("pyarrow", "pyarrow.parquet"))
     with parquet.ParquetFile(path, page_checksum_verification=True) as file:
         groups = range(file.metadata.num_row_groups)
         claimed = sum(file.metadata.row_group(group).total_byte_size for group in groups)
@@ -170,13 +175,13 @@ def _read_parquet(path: Path) -> Stream:
             raise StreamError(f"column {name!r} must be int64 without nulls")
     if "stream" in table.schema.names and len(set(table["stream"].to_pylist())) > 1:
         raise StreamError("it holds several streams: tcuq replay reads them")
-    return _stream_from(dict(_columns_of(table, meta)))
+    return dict(_columns_of(table, meta))
 
 
 def _columns_of(table: Any, meta: Mapping[str, Any]) -> Iterator[tuple[str, NDArray[Any]]]:  # noqa: ANN401 - pyarrow has no types
     """Each column's chunks, end to end, as the array the metadata describes."""
     yield "kind", np.array(str(meta["kind"]))
-    yield from ((name, np.array(meta[name])) for name in SCALES if name in meta)
+    yield from ((name, np.array(meta[name])) for name in (*SCALES, "class_names") if name in meta)
     lengths = table["steps"].to_numpy()
     steps = int(lengths.sum())
     begins = np.concatenate([[0], np.cumsum(lengths)[:-1]])
@@ -187,10 +192,8 @@ def _columns_of(table: Any, meta: Mapping[str, Any]) -> Iterator[tuple[str, NDAr
             raise StreamError(
                 f"column {str(name)[:60]!r} of dtype {str(dtype)[:20]!r} is not known"
             )
-        if not isinstance(width, int) or not 0 <= width <= MAX_FEATURES:
-            raise StreamError(
-                f"width of {name} must lie in 0..{MAX_FEATURES}, got {str(width)[:20]}"
-            )
+        if not isinstance(width, int) or width < 0:
+            raise StreamError(f"width of {name} must not be negative, got {str(width)[:20]}")
         raw = b"".join(table[name].to_pylist())
         expected = steps * max(1, width) * np.dtype(dtype).itemsize
         if len(raw) != expected:
@@ -201,32 +204,25 @@ def _columns_of(table: Any, meta: Mapping[str, Any]) -> Iterator[tuple[str, NDAr
         yield name, values.reshape(steps, width) if width else values
 
 
-def _write_parquet(stream: Stream, path: Path) -> None:
-    parquet, arrow = _arrow()
-    names = [n for n in COLUMNS if n != "starts" and getattr(stream, n) is not None]
-    rows: dict[str, list[Any]] = {n: [] for n in ("recording", "first_step", "steps", *names)}
-    for number, part in enumerate(stream.parts()):
-        for begin in range(0, len(part), PARQUET_CHUNK_STEPS):
-            chunk = part.cut(begin, min(begin + PARQUET_CHUNK_STEPS, len(part)))
+def _write_parquet(columns: Mapping[str, Any], path: Path) -> None:
+    arrow, parquet = (import_extra(name, "parquet") for name in ("pyarrow", "pyarrow.parquet"))
+    arrays = {n: columns[n] for n in COLUMNS if n != "starts" and columns[n] is not None}
+    rows: dict[str, list[Any]] = {n: [] for n in ("recording", "first_step", "steps", *arrays)}
+    bounds = [*columns["starts"].tolist(), len(columns["posteriors"])]
+    for number, (first, last) in enumerate(pairwise(bounds)):
+        for begin in range(first, last, PARQUET_CHUNK_STEPS):
+            end = min(begin + PARQUET_CHUNK_STEPS, last)
             rows["recording"].append(number)
-            rows["first_step"].append(begin)
-            rows["steps"].append(len(chunk))
-            for name in names:
-                rows[name].append(np.ascontiguousarray(getattr(chunk, name)).tobytes())
-    shapes = {n: getattr(stream, n) for n in names}
+            rows["first_step"].append(begin - first)
+            rows["steps"].append(end - begin)
+            for name, array in arrays.items():
+                rows[name].append(np.ascontiguousarray(array[begin:end]).tobytes())
     meta = {
-        "kind": stream.kind,
-        "columns": {n: [c.dtype.str, c.shape[1] if c.ndim == 2 else 0] for n, c in shapes.items()},
+        "kind": columns["kind"],
+        "columns": {n: [a.dtype.str, a.shape[1] if a.ndim == 2 else 0] for n, a in arrays.items()},
     }
+    if columns["class_names"] is not None:
+        meta["class_names"] = list(columns["class_names"])
     table = arrow.table(rows).replace_schema_metadata({FORMAT: json.dumps(meta)})
     with written_whole(path) as file:
         parquet.write_table(table, file, compression="zstd", write_page_checksum=True)
-
-
-def _arrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ImportError:
-        raise MissingExtraError("pyarrow", "parquet") from None
-    return parquet, pa

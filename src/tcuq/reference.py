@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tcuq._conversion import as_numbers
 from tcuq.decision import Decision, Trace
 from tcuq.errors import InputError
 from tcuq.profile import Profile
@@ -20,7 +21,7 @@ from tcuq.stages.inputs import Inputs
 from tcuq.stages.score import make_score
 from tcuq.stages.signals import Signals
 from tcuq.stages.threshold import Threshold
-from tcuq.stream import Stream, as_numbers, checked_steps
+from tcuq.stream import Stream, checked_steps
 
 CHUNK_STEPS = 1024  # steps computed at once: large enough to amortise, small enough for the cache
 
@@ -51,8 +52,8 @@ class Monitor:
         self._alarm = None if profile.alarm is None else Alarm(profile.alarm)
 
     def step(self, posterior: ArrayLike, features: ArrayLike | None = None) -> Decision:
-        """Decide on one step."""
-        row = as_numbers(posterior, "posterior")
+        """Decide on one step; a model with one output may give its number alone."""
+        row = np.atleast_1d(as_numbers(posterior, "posterior"))
         if row.ndim != 1:
             raise InputError(f"posterior must have one dimension, got {row.ndim}")
         columns = None if features is None else as_numbers(features, "features")[None]

@@ -2,7 +2,7 @@
 """A recorded stream: what a classifier said, step by step, in recorded order."""
 
 import hashlib
-from collections.abc import Iterator
+import os
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
@@ -10,13 +10,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tcuq._conversion import as_numbers
+from tcuq._labels import UNKNOWN, LabelsLike, checked_labels, checked_names
+from tcuq._notebook import counted, facts_table
 from tcuq.errors import InputError
+from tcuq.recording import read_recording, write_recording
 
 Kind = Literal["probabilities", "logits"]
 KINDS: tuple[Kind, ...] = ("probabilities", "logits")
 MIN_CLASSES, MAX_CLASSES = 2, 1000
 MAX_FEATURES = 65_535  # a width is 16 bits on the device
-UNKNOWN = -1
 # Far beyond any feature or logit in use, and small enough that no square of it overflows.
 MAX_MAGNITUDE = 1e9
 # int8 softmax outputs sum to 252..260 of 256: a row this close to 1 is a probability vector.
@@ -25,18 +28,25 @@ SUM_TOLERANCE = 0.02
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True, slots=True, eq=False, init=False)
+@dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
 class Stream:
     """Posteriors, and if recorded features and labels, of one or more recordings.
+
+    Every column may be a NumPy array, a list, a pandas or Arrow table or column, or a tensor.
 
     Parameters
     ----------
     posteriors
-        (steps, classes), probabilities or logits as ``kind`` says; never guessed.
+        (steps, classes), probabilities or logits as ``kind`` says; never guessed. A model with one
+        output, such as a wake word's sigmoid, gives (steps,) or (steps, 1): the probability p of
+        the second of two classes becomes [1 - p, p], a logit z becomes [0, z].
     features
         (steps, width) of the layer the monitor looks at, or None.
     labels
-        The true class of each step, -1 where unknown, or None.
+        The true class of each step: its column, -1 where unknown; or its name in ``classes``, None
+        or NaN where unknown. None if there are no labels.
+    classes
+        The names of the classes in the order of the columns; kept as ``class_names``.
     kind
         "probabilities" or "logits".
     starts
@@ -46,9 +56,11 @@ class Stream:
 
     Examples
     --------
-    >>> stream = Stream([[0.9, 0.1], [0.4, 0.6]], labels=[0, 1])
-    >>> len(stream), stream.classes, stream.width
-    (2, 2, 0)
+    >>> stream = Stream([[0.9, 0.1], [0.4, 0.6]], labels=["sit", "walk"], classes=["sit", "walk"])
+    >>> stream
+    Stream(2 steps, 2 classes, no features, 1 recording, 100% labelled)
+    >>> stream[1:].labels.tolist()
+    [1]
     """
 
     posteriors: Array
@@ -57,13 +69,15 @@ class Stream:
     kind: Kind
     starts: NDArray[np.int64]
     shifted: NDArray[np.bool_] | None
+    class_names: tuple[str, ...] | None
 
     def __init__(
         self,
         posteriors: ArrayLike,
         features: ArrayLike | None = None,
-        labels: ArrayLike | None = None,
+        labels: LabelsLike | None = None,
         *,
+        classes: ArrayLike | None = None,
         kind: Kind = "probabilities",
         starts: ArrayLike | None = None,
         shifted: ArrayLike | None = None,
@@ -71,16 +85,32 @@ class Stream:
         if kind not in KINDS:
             raise InputError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
         posterior_rows = checked_posteriors(posteriors, kind)
-        steps = len(posterior_rows)
+        steps, columns = posterior_rows.shape
         if steps == 0:
             raise InputError("a stream must have at least 1 step, got 0")
-        put = object.__setattr__
-        put(self, "posteriors", posterior_rows)
-        put(self, "features", None if features is None else checked_features(features, steps))
-        put(self, "labels", _checked_labels(labels, steps, posterior_rows.shape[1]))
-        put(self, "kind", kind)
-        put(self, "starts", _checked_starts(starts, steps))
-        put(self, "shifted", _checked_shifted(shifted, steps))
+        names = checked_names(classes, columns)
+        self._put(
+            posterior_rows,
+            None if features is None else checked_features(features, steps),
+            checked_labels(labels, steps, columns, names),
+            kind,
+            _checked_starts(starts, steps),
+            _checked_shifted(shifted, steps),
+            names,
+        )
+
+    def _put(self, *values: object) -> None:
+        for name, value in zip(self.__slots__, values, strict=True):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Stream":
+        """Read a recording from an .npz or .parquet file; nothing in it is unpickled."""
+        return read_recording(path, cls)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a recording as .npz or .parquet; the file appears whole or not at all."""
+        write_recording({name: getattr(self, name) for name in self.__slots__}, path)
 
     def __len__(self) -> int:
         return len(self.posteriors)
@@ -96,8 +126,13 @@ class Stream:
         return 0 if self.features is None else int(self.features.shape[1])
 
     @property
+    def labelled(self) -> float:
+        """The share of steps whose label is known."""
+        return 0.0 if self.labels is None else float((self.labels != UNKNOWN).mean())
+
+    @property
     def sha256(self) -> str:
-        """Hash of everything recorded, types and shapes included."""
+        """Hash of all columns, types and shapes included; class names do not change it."""
         digest = hashlib.sha256(self.kind.encode())
         for column in (self.posteriors, self.features, self.labels, self.starts, self.shifted):
             if column is None:
@@ -115,14 +150,22 @@ class Stream:
         rows = np.ascontiguousarray(joint).view(f"V{joint.shape[1] * 8}").ravel()
         return len(np.unique(rows))
 
-    def parts(self) -> Iterator["Stream"]:
-        """Each recording as a stream of its own, in order."""
-        bounds = [*self.starts, len(self)]
-        for begin, end in pairwise(bounds):
-            yield self.cut(int(begin), int(end))
+    def recordings(self) -> list["Stream"]:
+        """Return each recording as a stream of its own, in order."""
+        return [self[begin:end] for begin, end in pairwise([*self.starts, len(self)])]
 
-    def cut(self, begin: int, end: int) -> "Stream":
-        """Steps begin..end-1, recordings kept apart."""
+    def __getitem__(self, steps: slice) -> "Stream":
+        """Consecutive steps, such as ``stream[100:200]``; recordings are kept apart."""
+        if not isinstance(steps, slice) or steps.step not in (None, 1):
+            raise InputError(
+                "a stream is indexed by a slice of consecutive steps, such as stream[100:200],"
+                f" got {steps!r}"
+            )
+        begin, end, _ = steps.indices(len(self))
+        if begin >= end:
+            raise InputError(
+                f"a slice must have at least 1 step, got {begin}:{end} of {len(self)} steps"
+            )
 
         def part(column: Array | None) -> Array | None:
             return None if column is None else column[begin:end]
@@ -130,27 +173,68 @@ class Stream:
         inside = self.starts[(self.starts > begin) & (self.starts < end)] - begin
         # Already checked as a whole: skip __init__ and its copy of every rule.
         other = object.__new__(Stream)
-        for name, value in (
-            ("posteriors", self.posteriors[begin:end]),
-            ("features", part(self.features)),
-            ("labels", part(self.labels)),
-            ("kind", self.kind),
-            ("starts", np.concatenate([np.zeros(1, np.int64), inside])),
-            ("shifted", part(self.shifted)),
-        ):
-            object.__setattr__(other, name, value)
+        other._put(
+            self.posteriors[begin:end],
+            part(self.features),
+            part(self.labels),
+            self.kind,
+            np.concatenate([np.zeros(1, np.int64), inside]),
+            part(self.shifted),
+            self.class_names,
+        )
         return other
 
+    def __repr__(self) -> str:
+        labels = "no labels" if self.labels is None else f"{100 * self.labelled:.4g}% labelled"
+        sizes = (
+            counted(len(self), "step"),
+            counted(self.classes, "class", "classes"),
+            counted(self.width, "feature") if self.width else "no features",
+            counted(len(self.starts), "recording"),
+        )
+        return f"Stream({', '.join([*sizes, labels])})"
 
-def checked_posteriors(posteriors: ArrayLike, kind: Kind) -> Array:
-    """(steps, classes) of finite numbers; probabilities are not negative and sum to about 1."""
+    def _repr_html_(self) -> str:
+        names = f" ({', '.join(self.class_names)})" if self.class_names else ""
+        facts: dict[str, object] = {
+            "steps": f"{len(self):,}",
+            "classes": f"{self.classes}{names}",
+            "posteriors": f"{self.kind}, {self.posteriors.dtype}",
+            "features": "none" if self.features is None else f"{self.width}, {self.features.dtype}",
+            "recordings": f"{len(self.starts):,}",
+            "labelled": "no labels" if self.labels is None else f"{self.labelled:.1%}",
+        }
+        if self.shifted is not None:
+            facts["shifted"] = f"{self.shifted.mean():.1%}"
+        return facts_table("Stream", facts)
+
+
+def require_stream(value: object, name: str) -> None:
+    """Refuse arrays and paths where a stream belongs, with the line to write instead."""
+    if isinstance(value, Stream):
+        return
+    is_path = isinstance(value, str | os.PathLike)
+    instead = (
+        f"tcuq.Stream.load({str(value)!r})" if is_path else "tcuq.Stream(posteriors, features)"
+    )
+    raise InputError(f"{name} must be a tcuq.Stream, got {type(value).__name__}: write  {instead}")
+
+
+def checked_posteriors(posteriors: ArrayLike, kind: Kind, classes: int | None = None) -> Array:
+    """(steps, classes) of finite numbers; probabilities are not negative and sum to about 1.
+
+    One column, where ``classes`` is 2 or not yet known, is a model with one output: p becomes
+    [1 - p, p], a logit z becomes [0, z].
+    """
     rows = as_numbers(posteriors, "posteriors")
+    if classes in (None, 2) and rows.size and (rows.ndim == 1 or rows.shape[1:] == (1,)):
+        rows = _two_columns(rows.reshape(-1, 1), kind)
     if rows.ndim != 2:
         raise InputError(f"posteriors must have the shape (steps, classes), got {rows.shape}")
-    classes = rows.shape[1]
-    if not MIN_CLASSES <= classes <= MAX_CLASSES:
+    columns = rows.shape[1]
+    if not MIN_CLASSES <= columns <= MAX_CLASSES:
         raise InputError(
-            f"posteriors must have {MIN_CLASSES} to {MAX_CLASSES} classes, got {classes}"
+            f"posteriors must have {MIN_CLASSES} to {MAX_CLASSES} classes, got {columns}"
         )
     _refuse_wild(rows, "posteriors")
     if kind == "probabilities" and len(rows):
@@ -171,6 +255,20 @@ def checked_posteriors(posteriors: ArrayLike, kind: Kind) -> Array:
     return rows
 
 
+def _two_columns(column: Array, kind: Kind) -> Array:
+    """The one output of a model for two classes, as the posteriors of both."""
+    _refuse_wild(column, "posteriors")
+    if kind == "logits":
+        return np.hstack([np.zeros_like(column), column])
+    if column.min() < 0 or column.max() > 1:
+        step = int(np.argmax((column < 0) | (column > 1)))
+        raise InputError(
+            f"posteriors of one column must lie in 0..1, got {column[step, 0]:.6g} at step {step}"
+            ' (a logit? say kind="logits"; a regression has no posteriors to monitor)'
+        )
+    return np.hstack([1 - column, column])
+
+
 def checked_features(features: ArrayLike, steps: int) -> Array:
     """(steps, width) of finite numbers."""
     rows = as_numbers(features, "features")
@@ -180,18 +278,6 @@ def checked_features(features: ArrayLike, steps: int) -> Array:
         raise InputError(f"features must be 1 to {MAX_FEATURES} wide, got {rows.shape[1]}")
     _refuse_wild(rows, "features")
     return rows
-
-
-def as_numbers(values: ArrayLike, name: str, kinds: str = "fiu") -> Array:
-    """An array whose type is among these kinds: f real, i and u integer, b boolean."""
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise InputError(f"{name} must be a rectangular array of numbers: {error}") from None
-    if array.dtype.kind not in kinds:
-        wanted = {"fiu": "real numbers", "iu": "integers", "b": "booleans"}[kinds]
-        raise InputError(f"{name} must be {wanted}, got dtype {array.dtype}")
-    return array
 
 
 def checked_steps(values: ArrayLike, name: str, steps: int) -> NDArray[np.int64]:
@@ -216,19 +302,6 @@ def _refuse_wild(rows: Array, name: str) -> None:
             f"{name} must be finite and within ±{MAX_MAGNITUDE:g},"
             f" got {rows[step, column]} at step {step}, column {column}"
         )
-
-
-def _checked_labels(labels: ArrayLike | None, steps: int, classes: int) -> NDArray[np.int32] | None:
-    if labels is None:
-        return None
-    array = as_numbers(labels, "labels", "iu")
-    if array.shape != (steps,):
-        raise InputError(f"labels must have the shape ({steps},), got {array.shape}")
-    if array.min() < UNKNOWN or array.max() >= classes:
-        raise InputError(
-            f"labels must lie in {UNKNOWN}..{classes - 1}, got {array.min()}..{array.max()}"
-        )
-    return array.astype(np.int32)
 
 
 def _checked_starts(starts: ArrayLike | None, steps: int) -> NDArray[np.int64]:

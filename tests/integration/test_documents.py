@@ -15,7 +15,6 @@ import pytest
 import tcuq
 from tcuq.cli import main
 from tcuq.demo import demo_stream
-from tcuq.recording import save_stream
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,7 +50,7 @@ def test_commands_in_documents_run(
     keyword_files(tmp_path)
     monkeypatch.chdir(tmp_path)
     for file, name in (("calibration", "calibration"), ("development",) * 2, ("field", "test")):
-        save_stream(demo_stream(name), f"{file}.npz")
+        demo_stream(name).save(f"{file}.npz")
     commands = [
         shlex.split(line.removeprefix("$ "), comments=True)
         for block in blocks(path, "console")

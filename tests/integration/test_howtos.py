@@ -5,13 +5,11 @@ import re
 import shlex
 import shutil
 import subprocess
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-import tcuq
 from tcuq.cli import main
 
 ROOT = Path(__file__).parents[2]
@@ -53,14 +51,3 @@ def test_python_of_the_report_page_runs(tmp_path: Path, monkeypatch: pytest.Monk
     for block in blocks("report", "python"):
         exec(compile(block, "report.md", "exec"), {})  # noqa: S102 - our own document
     assert re.search(r"\d+ of 1,014 errors were accepted", Path("noise.html").read_text("utf-8"))
-
-
-def test_python_of_the_page_runs() -> None:
-    """The block about scikit-learn gives a stream."""
-    names: dict[str, object] = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for block in blocks("record", "python"):
-            exec(compile(block, "record.md", "exec"), names)  # noqa: S102 - our own document
-    assert isinstance(names["stream"], tcuq.Stream)
-    assert names["stream"].width == 6

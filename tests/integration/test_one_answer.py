@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 import tcuq
 from tcuq.cli import main
 from tcuq.demo import demo_stream
-from tcuq.recording import save_stream
 from tcuq.report.cells import Flag
 
 STREAMS = ("test", "fault_gain", "fault_noise")
@@ -31,7 +30,7 @@ class Answer:
     def __init__(self, name: str, folder: Path, profile: tcuq.Profile) -> None:
         self.stream = demo_stream(name)
         self.file = folder / f"{name}.npz"
-        save_stream(self.stream, self.file)
+        self.stream.save(self.file)
         self.trace = tcuq.Monitor(profile).run(self.stream)
         self.profile = folder / "monitor.json"
         profile.save(self.profile)

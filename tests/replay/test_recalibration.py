@@ -10,7 +10,6 @@ import tcuq
 from tcuq.cli import main
 from tcuq.errors import FitError, StreamError
 from tcuq.profile.settings import AnchoredScoreSettings
-from tcuq.recording import save_stream
 from tcuq.replay import pack
 from tcuq.replay.recalibration import recalibrate
 
@@ -85,9 +84,9 @@ def test_a_drifting_fleet_cannot_calibrate_its_drift_away(
     profile.save(tmp_path / "old.json")
     (tmp_path / "fleet").mkdir()
     for device in range(90):
-        part = calibration.cut(200 * device, 200 * device + 400)
+        part = calibration[200 * device : 200 * device + 400]
         blurred = 0.97 * np.asarray(part.posteriors) + 0.03 / part.classes
-        save_stream(tcuq.Stream(blurred, part.features), tmp_path / f"fleet/{device:02d}.npz")
+        tcuq.Stream(blurred, part.features).save(tmp_path / f"fleet/{device:02d}.npz")
     sources = [str(path) for path in sorted((tmp_path / "fleet").iterdir())]
     assert main(["pack", *sources, "-o", str(tmp_path / "a.parquet")]) == 0
     command = ["recalibrate", str(tmp_path / "old.json"), str(tmp_path / "a.parquet")]

@@ -12,7 +12,6 @@ import tcuq
 from tcuq.cli import main
 from tcuq.demo import demo_stream
 from tcuq.errors import StreamError
-from tcuq.recording import load_stream, save_stream
 from tcuq.replay import layout_of, pack
 
 
@@ -35,7 +34,7 @@ def test_npz_csv_and_tables_give_the_same_chunks(tmp_path: Path) -> None:
     names = ("fault_gain", "test")
     streams = {name: demo_stream(name) for name in names}
     for name, stream in streams.items():
-        save_stream(stream, tmp_path / f"{name}.npz")
+        stream.save(tmp_path / f"{name}.npz")
     table = table_of(streams)
     csv.write_csv(table, tmp_path / "table.csv")
     parquet.write_table(table, tmp_path / "table.parquet", row_group_size=777)
@@ -58,9 +57,9 @@ def test_npz_csv_and_tables_give_the_same_chunks(tmp_path: Path) -> None:
 def test_a_packed_stream_is_a_stream(tmp_path: Path, profile: tcuq.Profile) -> None:
     """A file of one stream's bytes loads as the numbers they stand for."""
     stream = demo_stream("test")
-    save_stream(stream, tmp_path / "test.npz")
+    stream.save(tmp_path / "test.npz")
     pack([tmp_path / "test.npz"], tmp_path / "p.parquet", profile=profile)
-    loaded = load_stream(tmp_path / "p.parquet")
+    loaded = tcuq.Stream.load(tmp_path / "p.parquet")
     assert loaded.kind == "probabilities"
     assert loaded.starts.tolist() == stream.starts.tolist()
     scale = profile.inputs.feature_scale
@@ -72,7 +71,7 @@ def test_a_packed_stream_is_a_stream(tmp_path: Path, profile: tcuq.Profile) -> N
 def test_several_streams_in_a_file_are_no_stream(archive: Path) -> None:
     """Who loads them as one is told what reads them."""
     with pytest.raises(StreamError, match="several streams: tcuq replay"):
-        load_stream(archive)
+        tcuq.Stream.load(archive)
 
 
 @pytest.mark.parametrize(
@@ -96,8 +95,8 @@ def test_what_cannot_be_packed_is_refused(
 ) -> None:
     """Other endings, other shapes, numbers that break a rule; the file is named."""
     (tmp_path / "a.txt").write_text("", "utf-8")
-    save_stream(synthetic(), tmp_path / "a.npz")
-    save_stream(synthetic(classes=4), tmp_path / "b.npz")
+    synthetic().save(tmp_path / "a.npz")
+    synthetic(classes=4).save(tmp_path / "b.npz")
     (tmp_path / "c.csv").write_text("posterior_0,posterior_1\n0.5,0.9\n", "utf-8")
     (tmp_path / "d.csv").write_text("chance\n0.5\n", "utf-8")
     out = str(tmp_path / "out.parquet")

@@ -60,7 +60,7 @@ def pages(
             tcuq.Stream(sure, calm, kind="logits"),
             rounds=0,
         ),
-        "one step": lambda: report({"a": profile}, test.cut(0, 1), rounds=0),
+        "one step": lambda: report({"a": profile}, test[ : 1], rounds=0),
         "compared": lambda: report(
             {"a.json": profile, "b.json": strict}, fault, "fault_gain.npz", rounds=0
         ),

@@ -10,6 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+os.environ.setdefault(
+    "KERAS_BACKEND", "torch"
+)  # before Keras is imported; TensorFlow is not needed
+
 Array = NDArray[Any]
 MLPERF = "mlperf-tiny"
 

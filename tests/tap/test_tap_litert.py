@@ -3,8 +3,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import flatbuffers
 import numpy as np
 import pytest
+from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from numpy.typing import NDArray
 
@@ -150,3 +152,59 @@ def test_a_cut_model_is_refused(mlperf: Find, tmp_path: Path) -> None:
         (tmp_path / "m.tflite").write_bytes(whole[:size])
         with pytest.raises(InputError, match=r"m\.tflite: not a model"):
             open_tap(tmp_path / "m.tflite")
+
+
+def write_sigmoid(path: Path) -> Path:
+    """An int8 dense layer of one output, and a sigmoid, over 6 values."""
+    quantised: dict[str, tuple[float, int]] = {
+        "x": (0.05, 0), "w": (0.02, 0), "b": (0.001, 0), "z": (0.1, 0), "p": (1 / 256, -128),
+    }  # fmt: skip
+    shapes = {"x": [1, 6], "w": [1, 6], "b": [1], "z": [1, 1], "p": [1, 1]}
+    rng = np.random.default_rng(0)
+    constants = {"w": rng.integers(-127, 128, 6, np.int8), "b": np.array([40], np.int32)}
+    model, graph = schema.ModelT(), schema.SubGraphT()
+    model.version, model.subgraphs, model.buffers = 3, [graph], [schema.BufferT()]
+    graph.tensors, graph.inputs, graph.outputs, graph.operators = [], [0], [4], []
+    for name, (scale, zero_point) in quantised.items():
+        tensor, scaling = schema.TensorT(), schema.QuantizationParametersT()
+        scaling.scale, scaling.zeroPoint = [scale], [zero_point]
+        tensor.name, tensor.shape, tensor.quantization = name, shapes[name], scaling
+        tensor.type = schema.TensorType.INT32 if name == "b" else schema.TensorType.INT8
+        if name in constants:
+            tensor.buffer = len(model.buffers)
+            held = schema.BufferT()
+            held.data = np.frombuffer(constants[name].tobytes(), np.uint8)
+            model.buffers.append(held)
+        graph.tensors.append(tensor)
+    codes = [schema.BuiltinOperator.FULLY_CONNECTED, schema.BuiltinOperator.LOGISTIC]
+    model.operatorCodes = []
+    for number, (code, ins, outs) in enumerate(
+        zip(codes, ([0, 1, 2], [3]), ([3], [4]), strict=True)
+    ):
+        kind, operator = schema.OperatorCodeT(), schema.OperatorT()
+        kind.builtinCode = kind.deprecatedBuiltinCode = code
+        kind.version = 4 if number == 0 else 2
+        model.operatorCodes.append(kind)
+        operator.opcodeIndex, operator.inputs, operator.outputs = number, ins, outs
+        if number == 0:
+            operator.builtinOptionsType = schema.BuiltinOptions.FullyConnectedOptions
+            operator.builtinOptions = schema.FullyConnectedOptionsT()
+        graph.operators.append(operator)
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    path.write_bytes(bytes(builder.Output()))
+    return path
+
+
+def test_a_single_sigmoid(tmp_path: Path) -> None:
+    """One int8 probability becomes two classes, and the features are the dense layer's inputs."""
+    path = write_sigmoid(tmp_path / "wake.tflite")
+    rows = np.random.default_rng(1).integers(-128, 128, (50, 6), np.int8)
+    tap = LiteRTTap(path)
+    stream = record(tap, rows, np.arange(50) % 2, classes=["other", "wake"])
+    assert (stream.kind, stream.classes, tap.layer) == ("probabilities", 2, "x")
+    shares = (engine(path, rows).astype(float) + 128) / 256
+    np.testing.assert_array_equal(stream.posteriors, np.hstack([1 - shares, shares]))
+    assert len(np.unique(shares)) > 10
+    with pytest.raises(InputError, match=r"inputs must be one array, .* got x"):
+        record(tap, {"x": rows})

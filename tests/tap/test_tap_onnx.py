@@ -134,3 +134,76 @@ def test_wrong_inputs_are_refused(tmp_path: Path, rows: Array) -> None:
     tap = open_tap(write_model(tmp_path / "m.onnx"))
     with pytest.raises(InputError, match=r"inputs must have the shape \(steps, 3, 16, 16\)"):
         record(tap, rows.transpose(0, 2, 3, 1))
+
+
+def write_named(path: Path, *, batch: int | str = "n", ending: str = "Sigmoid") -> Path:
+    """Two inputs, of tokens and of a mask, and one output."""
+    rng = np.random.default_rng(1)
+    table = numpy_helper.from_array(rng.normal(size=(20, 6)).astype(np.float32), "table")
+    weights = numpy_helper.from_array(rng.normal(size=(6, 1)).astype(np.float32), "w")
+    axis = numpy_helper.from_array(np.array([1]), "axis")
+    nodes = [
+        helper.make_node("Gather", ["table", "tokens"], ["embedded"]),
+        helper.make_node("Mul", ["embedded", "mask"], ["masked"]),
+        helper.make_node("ReduceSum", ["masked", "axis"], ["pooled"], keepdims=0),
+        helper.make_node("MatMul", ["pooled", "w"], ["logit"]),
+        helper.make_node(ending, ["logit"], ["p"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "named",
+        [
+            helper.make_tensor_value_info("tokens", TensorProto.INT64, [batch, 4]),
+            helper.make_tensor_value_info("mask", TensorProto.FLOAT, [batch, 4, 1]),
+        ],
+        [helper.make_tensor_value_info("p", TensorProto.FLOAT, [batch, 1])],
+        [table, weights, axis],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.checker.check_model(model)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize("batch", ["n", 4])
+def test_named_inputs_and_a_single_sigmoid(tmp_path: Path, batch: int | str) -> None:
+    """A dictionary feeds two inputs by name; one probability becomes two classes."""
+    rng = np.random.default_rng(3)
+    named = {
+        "mask": (rng.random((STEPS, 4)) > 0.3).astype(np.int64),
+        "tokens": rng.integers(0, 20, (STEPS, 4)),
+    }
+    tap = open_tap(write_named(tmp_path / "m.onnx", batch=batch))
+    stream = record(tap, named, np.arange(STEPS) % 2)
+    assert (stream.kind, stream.classes, stream.width) == ("probabilities", 2, 6)
+    held = {
+        t.name: numpy_helper.to_array(t) for t in onnx.load(tmp_path / "m.onnx").graph.initializer
+    }
+    pooled = (held["table"][named["tokens"]] * named["mask"][..., None]).sum(axis=1)
+    assert stream.features is not None
+    np.testing.assert_allclose(stream.features, pooled, atol=1e-5)
+    shares = 1 / (1 + np.exp(-pooled @ held["w"]))
+    np.testing.assert_allclose(stream.posteriors, np.hstack([1 - shares, shares]), atol=1e-6)
+    parts = [{n: v[at : at + 30] for n, v in named.items()} for at in range(0, STEPS, 30)]
+    assert record(tap, iter(parts), np.arange(STEPS) % 2).sha256 == stream.sha256
+
+
+def test_named_inputs_must_all_be_there(tmp_path: Path) -> None:
+    """A missing name, a foreign one or an array alone is answered with the names."""
+    tap = open_tap(write_named(tmp_path / "m.onnx"))
+    tokens = np.zeros((3, 4), np.int64)
+    for given, got in (
+        ({"tokens": tokens}, "tokens"),
+        ({"tokens": tokens, "token_type_ids": tokens}, "tokens, token_type_ids"),
+        (tokens, "ndarray"),
+    ):
+        with pytest.raises(InputError, match=rf"a dictionary of tokens, mask, got {got}$"):
+            record(tap, given)
+    with pytest.raises(InputError, match=r"tokens must have the shape \(steps, 4\)"):
+        record(tap, {"tokens": tokens[:, :3], "mask": tokens})
+
+
+def test_a_dictionary_for_one_input(tmp_path: Path, rows: Array) -> None:
+    """The only input may be named, too."""
+    tap = open_tap(write_model(tmp_path / "m.onnx"))
+    assert record(tap, {"x": rows}).sha256 == record(tap, rows).sha256

@@ -1,47 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which tap opens what, and what happens without its library; `tcuq record`."""
 
-import builtins
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
+import tcuq
 from tcuq.cli import main
 from tcuq.errors import InputError, MissingExtraError
-from tcuq.recording import load_stream
 from tcuq.tap import open_tap, record
 from tcuq.tap.litert import LiteRTTap
 
 Find = Callable[[str], Path]
 
 
-def hide(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Make a library look as if it were not installed."""
-    real = builtins.__import__
-
-    def without(wanted: str, *rest: Any) -> ModuleType:
-        if wanted.partition(".")[0] == name:
-            raise ImportError(f"No module named {name!r}", name=name)
-        return real(wanted, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-
-
 @pytest.mark.parametrize(
     ("library", "ending", "extra"),
-    [("ai_edge_litert", "tflite", "litert"), ("onnxruntime", "onnx", "onnx"), ("onnx",) * 3],
+    [
+        ("ai_edge_litert", "tflite", "litert"),
+        ("onnxruntime", "onnx", "onnx"),
+        ("onnx",) * 3,
+        ("keras",) * 3,
+    ],
 )
 def test_a_missing_library_is_named(
     library: str, ending: str, extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error says which extra to install."""
     (tmp_path / f"m.{ending}").write_bytes(b"x")
-    hide(monkeypatch, library)
+    monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(MissingExtraError, match=rf"pip install 'tcuq\[{extra}\]'"):
         open_tap(tmp_path / f"m.{ending}")
 
@@ -49,7 +42,7 @@ def test_a_missing_library_is_named(
 @pytest.mark.parametrize("name", ["m.pt", "m.pkl", "m.joblib", "m", "a:b:c", "../m:f", "m:"])
 def test_other_files_are_refused(name: str) -> None:
     """Pickles are never loaded, whatever they are called."""
-    with pytest.raises(InputError, match=r"model must end in \.tflite or \.onnx"):
+    with pytest.raises(InputError, match=r"model must end in \.tflite, \.onnx or \.keras, or be"):
         open_tap(name)
 
 
@@ -64,7 +57,7 @@ def test_record_writes_a_stream(
     model, out = str(mlperf("kws_ref_model")), str(tmp_path / "s.parquet")
     assert main(["record", model, str(tmp_path / "d.npz"), "-o", out, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    stream = load_stream(out)
+    stream = tcuq.Stream.load(out)
     assert said["layer"] == "functional_1/flatten/Reshape"
     assert stream.sha256 == said["sha256"]
     expected = record(open_tap(model), inputs, labels, starts=[0, 10])
@@ -75,24 +68,80 @@ def test_record_writes_a_stream(
     assert said["accuracy"] == right
 
 
+FACTORY = """
+import dataclasses
+import torch
+
+@dataclasses.dataclass
+class Sizes:
+    hidden: "int" = 8
+
+def make():
+    torch.manual_seed(0)
+    width = Sizes().hidden
+    return torch.nn.Sequential(torch.nn.Linear(4, width), torch.nn.Linear(width, 3))
+"""
+
+
+@pytest.mark.parametrize(
+    "model", ["my_model.py:make", "my_model:make", "{folder}/my_model.py:make"]
+)
 def test_record_takes_a_factory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    model: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """`module:factory` is one's own code, found where one stands."""
-    (tmp_path / "my_model.py").write_text(
-        "import torch\n"
-        "def make():\n"
-        "    torch.manual_seed(0)\n"
-        "    return torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Linear(8, 3))\n"
-    )
+    """A function in a file is found by its path or where one stands, and sys.path stays."""
+    (tmp_path / "my_model.py").write_text(FACTORY)
     np.savez(tmp_path / "d.npz", inputs=np.ones((5, 4), np.float32))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.path", ["", *__import__("sys").path])
-    assert main(["record", "my_model:make", "d.npz", "-o", "s.npz", "--kind", "logits"]) == 0
+    before = list(sys.path)
+    given = [model.format(folder=tmp_path), "d.npz", "-o", "s.npz", "--kind", "logits"]
+    assert main(["record", *given]) == 0
     assert "layer      input of 1" in capsys.readouterr().out
-    assert load_stream("s.npz").width == 8
-    assert main(["record", "my_model:nothing", "d.npz", "-o", "s.npz"]) == 1
-    assert "no attribute 'nothing'" in capsys.readouterr().err
+    assert tcuq.Stream.load("s.npz").width == 8
+    assert sys.path == before
+    assert "my_model" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("source", "model", "said"),
+    [
+        (FACTORY, "my_model.py:nothing", "has no attribute 'nothing'"),
+        (FACTORY, "other.py:make", "No such file or directory"),
+        (FACTORY, "other:make", "No module named 'other'"),
+        ("import beside_me", "my_model.py:make", "(set PYTHONPATH=. to import modules beside it)"),
+    ],
+)
+def test_factory_that_is_not_there_is_refused(
+    source: str,
+    model: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The message names the model and what is missing, in one line."""
+    (tmp_path / "my_model.py").write_text(source)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as caught:
+        open_tap(model)
+    assert str(caught.value).startswith(f"model {model!r}: ")
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_factory_of_an_installed_module() -> None:
+    """`module:factory` imports what is installed."""
+    with pytest.raises(InputError, match=r"must be a torch module, .*got collections\.OrderedDict"):
+        open_tap("collections:OrderedDict")
+
+
+def test_a_model_in_the_place_of_a_tap_is_refused() -> None:
+    """The message has the line to write."""
+    model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(InputError, match=r"LogisticRegression: write  record\(open_tap\(model\),"):
+        record(model, [[0.5]])
 
 
 @pytest.fixture

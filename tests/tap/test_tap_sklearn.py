@@ -1,13 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
+import warnings
+from typing import Any
+
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
-from sklearn.linear_model import LogisticRegression, Perceptron
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from tcuq.errors import InputError
 from tcuq.tap import open_tap, record
+from tcuq.tap.sklearn import SklearnTap
 
 RNG = np.random.default_rng(9)
 INPUTS = RNG.normal(size=(500, 12)) + np.repeat(np.arange(5), 100)[:, None]
@@ -42,7 +51,8 @@ def test_labels_become_columns(pipeline: Pipeline) -> None:
     stream = record(open_tap(pipeline), INPUTS, NAMES)
     assert stream.labels is not None
     np.testing.assert_array_equal(pipeline.classes_[stream.labels], NAMES)
-    with pytest.raises(InputError, match=r"labels must be among the model's .*got .*'swim'"):
+    assert stream.class_names == ("lie", "run", "sit", "stand", "walk")
+    with pytest.raises(InputError, match=r"labels must be among classes .*got 'swim'"):
         record(open_tap(pipeline), INPUTS[:1], ["swim"])
 
 
@@ -52,10 +62,95 @@ def test_numbered_labels_and_unknown_ones() -> None:
     stream = record(open_tap(model), INPUTS[[0, 450, 3]], [1, 5, -1])
     assert stream.labels is not None
     assert stream.labels.tolist() == [0, 4, -1]
+    assert stream.class_names == ("1", "2", "3", "4", "5")
     assert stream.features is None
+    with pytest.raises(InputError, match="labels must be among the model's"):
+        record(open_tap(model), INPUTS[:1], [0])
 
 
-def test_a_classifier_without_probabilities_is_refused() -> None:
-    """The message names what is missing."""
-    with pytest.raises(InputError, match="must be a torch module or have predict_proba"):
-        open_tap(Perceptron().fit(INPUTS, NAMES))
+@pytest.mark.parametrize(
+    "model", [Perceptron(), LinearRegression()], ids=lambda model: type(model).__name__
+)
+def test_a_model_without_probabilities_is_refused(model: Any) -> None:
+    """The message names what is missing, and regression as a cause."""
+    model.fit(INPUTS, np.repeat(np.arange(5), 100))
+    with pytest.raises(InputError, match=r"or have predict_proba, .*regression"):
+        open_tap(model)
+    with pytest.raises(InputError, match=r"must have predict_proba, .*regression"):
+        SklearnTap(model)
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh", "logistic", "identity"])
+@pytest.mark.parametrize("piped", [False, True])
+def test_a_perceptron_gives_its_last_hidden_layer(activation: str, piped: bool) -> None:
+    """The output layer of the network makes predict_proba of the features."""
+    network = MLPClassifier((8, 6), activation=activation, max_iter=20, random_state=0)
+    model = make_pipeline(StandardScaler(), network) if piped else network
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it has not converged
+        model.fit(INPUTS, NAMES)
+    tap = open_tap(model)
+    stream = record(tap, INPUTS)
+    assert (tap.layer, stream.width) == ("last hidden layer", 6)
+    logits = stream.features @ network.coefs_[-1] + network.intercepts_[-1]
+    shares = np.exp(logits - logits.max(axis=1, keepdims=True))
+    shares /= shares.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(shares, model.predict_proba(INPUTS), atol=1e-9)
+    if piped:
+        assert record(open_tap(model, "standardscaler"), INPUTS).width == 12
+
+
+def test_a_forest_gives_its_inputs_if_asked() -> None:
+    """A forest has no layer: no features by itself, its inputs by name, in a pipeline too."""
+    forest = RandomForestClassifier(5, random_state=0).fit(INPUTS, NAMES)
+    assert record(open_tap(forest), INPUTS).features is None
+    named = record(open_tap(forest, "input"), INPUTS)
+    np.testing.assert_array_equal(named.features, INPUTS)
+    with pytest.raises(InputError, match=r"layer must be one of the model's, such as \['input'\]"):
+        open_tap(forest, "leaves")
+    piped = make_pipeline(StandardScaler(), forest).fit(INPUTS, NAMES)
+    np.testing.assert_array_equal(
+        record(open_tap(piped), INPUTS).features, piped[:-1].transform(INPUTS)
+    )
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    """Measurements beside a column of text, and an index of its own."""
+    frame = pd.DataFrame(INPUTS, columns=[f"x{i}" for i in range(12)])
+    frame["site"] = np.where(np.arange(500) % 3 == 0, "roof", "hall")
+    return frame.set_index(np.arange(500) * 10)
+
+
+def test_a_data_frame_reaches_the_pipeline_as_one(table: pd.DataFrame) -> None:
+    """A ColumnTransformer finds its columns by name, batch after batch."""
+    columns = make_column_transformer(
+        (StandardScaler(), ["x0", "x3"]), (OneHotEncoder(), ["site"]), sparse_threshold=1.0
+    )
+    model = make_pipeline(columns, LogisticRegression()).fit(table, NAMES)
+    tap = SklearnTap(model)
+    tap.batch = 64
+    stream = record(tap, table, pd.Series(NAMES, index=table.index))
+    np.testing.assert_array_equal(stream.posteriors, model.predict_proba(table))
+    assert (stream.width, stream.labelled) == (4, 1.0)
+
+
+def test_texts_and_sparse_rows() -> None:
+    """A list of texts goes to a vectoriser as it is, a sparse matrix to a classifier."""
+    texts = [f"{name} quickly" for name in NAMES]
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(texts, NAMES)
+    stream = record(open_tap(model), texts, NAMES)
+    np.testing.assert_array_equal(stream.posteriors, model.predict_proba(texts))
+    assert stream.width == 6
+    again = record(open_tap(model[-1]), model[0].transform(texts), NAMES)
+    np.testing.assert_array_equal(again.posteriors, stream.posteriors)
+
+
+def test_two_classes_of_truth() -> None:
+    """Labels that are booleans become the columns of False and True."""
+    wanted = NAMES == "walk"
+    model = LogisticRegression().fit(INPUTS, wanted)
+    stream = record(open_tap(model), INPUTS, wanted)
+    assert stream.labels is not None
+    assert stream.labels.tolist() == wanted.astype(int).tolist()
+    assert stream.class_names == ("False", "True")

@@ -2,10 +2,12 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from numpy.typing import NDArray
 from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 from tcuq.errors import InputError
 from tcuq.tap import open_tap, record
@@ -133,3 +135,116 @@ def test_unknown_layer_is_refused() -> None:
     """The message lists submodules that exist."""
     with pytest.raises(InputError, match="layer must be one of the model's, such as"):
         TorchTap(Encoder(), "heads", kind="logits")
+
+
+class Gate(nn.Module):
+    """A wake word's detector with two named inputs and one output."""
+
+    def __init__(self, *, squeeze: bool) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.inner = nn.Linear(7, 4)
+        self.head = nn.Linear(4, 1)
+        self.squeeze = squeeze
+
+    def forward(self, sound: torch.Tensor, *, worn: torch.Tensor) -> torch.Tensor:
+        """One logit of each step."""
+        inner = torch.relu(self.inner(torch.cat([sound, worn[:, None].float()], dim=1)))
+        logit: torch.Tensor = self.head(input=inner)
+        return logit[:, 0] if self.squeeze else logit
+
+
+@pytest.mark.parametrize("squeeze", [False, True])
+def test_named_inputs_and_one_output(squeeze: bool) -> None:
+    """A dictionary becomes keyword arguments, of booleans too; one logit becomes two classes."""
+    rng = np.random.default_rng(0)
+    named = {"sound": rng.normal(size=(100, 6)), "worn": rng.random(100) > 0.5}
+    module = Gate(squeeze=squeeze)
+    tap = open_tap(module, kind="logits")
+    stream = record(tap, named, classes=["other", "wake"])
+    with torch.no_grad():
+        own = module(torch.tensor(named["sound"]).float(), worn=torch.tensor(named["worn"]))
+    np.testing.assert_allclose(stream.posteriors[:, 1], own.reshape(-1), atol=1e-6)
+    assert not stream.posteriors[:, 0].any()
+    assert (tap.layer, stream.width, stream.class_names) == (
+        "input of head",
+        4,
+        ("other", "wake"),
+    )
+
+
+def test_data_loaders(rows: Array) -> None:
+    """Batches of any size, alone, with labels or as dictionaries, are one stream in order."""
+    module, tensor = small_cnn(), torch.from_numpy(rows)
+    labels = torch.arange(100) % 5
+    expected = record(TorchTap(module, kind="logits", batch=10), rows, labels)
+    pairs: Any = TensorDataset(tensor, labels)
+    named: Any = [{"input": x, "labels": y} for x, y in pairs]
+    loaders: list[Any] = [
+        DataLoader(pairs, batch_size=10),
+        DataLoader(pairs, batch_size=30),
+        DataLoader(named, batch_size=20),
+        ((rows[at : at + 50], labels[at : at + 50]) for at in (0, 50)),
+    ]
+    for loader in loaders:
+        stream = record(TorchTap(module, kind="logits", batch=10), loader)
+        assert stream.sha256 == expected.sha256
+    alone = record(
+        TorchTap(module, kind="logits", batch=10), DataLoader(TensorDataset(tensor), 10), labels
+    )
+    assert alone.sha256 == expected.sha256
+
+
+def test_loaders_that_lose_the_order_are_refused(rows: Array) -> None:
+    """A loader that shuffles is no recording."""
+    pairs = TensorDataset(torch.from_numpy(rows))
+    with pytest.raises(InputError, match=r"recorded order, .* make it with shuffle=False"):
+        record(TorchTap(small_cnn(), kind="logits"), DataLoader(pairs, shuffle=True))
+
+
+def test_a_loader_is_no_batch(rows: Array) -> None:
+    """`tap.run` takes one batch and says what takes a loader."""
+    loader = DataLoader(TensorDataset(torch.from_numpy(rows)))
+    with pytest.raises(InputError, match=r"got DataLoader: tcuq\.tap\.record takes"):
+        TorchTap(small_cnn(), kind="logits").run(loader)
+
+
+def test_tensors_and_tables_are_inputs(rows: Array) -> None:
+    """A tensor with a gradient and a DataFrame give what their arrays give."""
+    module = nn.Sequential(nn.Linear(8, 4), nn.Linear(4, 3))
+    flat = rows.reshape(100, -1)[:, :8]
+    expected = record(open_tap(module, kind="logits"), flat).sha256
+    for inputs in (torch.tensor(flat, requires_grad=True), pd.DataFrame(flat), flat.tolist()):
+        assert record(open_tap(module, kind="logits"), inputs).sha256 == expected
+
+
+def test_a_layer_that_returns_several(rows: Array) -> None:
+    """Of a recurrent layer's outputs the first is taken."""
+
+    class Recurrent(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.gru = nn.GRU(6, 5, batch_first=True)
+            self.head = nn.Linear(5, 2)
+
+        def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+            return {"logits": self.head(self.gru(x)[0][:, -1])}
+
+    series = rows.reshape(100, -1)[:, :60].reshape(100, 10, 6)
+    module = Recurrent()
+    stream = record(open_tap(module, "gru"), series, pool="mean")
+    assert (stream.kind, stream.width) == ("logits", 5)
+    with pytest.raises(InputError, match="kind must be 'logits', as the output's member"):
+        record(open_tap(module, kind="probabilities"), series)
+
+
+def test_layers_of_several_widths_are_refused(rows: Array) -> None:
+    """Batches padded to several lengths are joined only after pooling."""
+    module = nn.Sequential(nn.Conv1d(3, 4, 3), nn.AdaptiveAvgPool1d(1), nn.Flatten())
+    series = rows.reshape(100, 3, -1)
+    lengths: list[Array] = [series[:50, :, :20], series[50:, :, :30]]
+    tap = TorchTap(module, "0", kind="logits")
+    with pytest.raises(InputError, match=r"got 72 to 112 values: pad the inputs, or use pool="):
+        record(tap, iter(lengths))
+    with pytest.raises(InputError, match="inputs must hold at least 1 batch"):
+        record(tap, iter([]))

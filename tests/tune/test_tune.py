@@ -14,7 +14,6 @@ import pytest
 import tcuq
 from tcuq.cli import main
 from tcuq.evaluate import evaluate as tcuq_evaluate
-from tcuq.recording import save_stream
 from tcuq.tune import Grid, Limits, Trial, pareto_chart, tune
 from tcuq.tune.trial import TrialRunner
 
@@ -50,9 +49,9 @@ def test_trials_are_fitted_on_the_training_part(
     tuned = tune(stream, tmp_path / "log", grid=SMALL)
     first, gap, last = tuned.steps
     assert first + gap + last == len(stream)
-    assert set(fitted[:-1]) == {stream.cut(0, first).sha256}
+    assert set(fitted[:-1]) == {stream[:first].sha256}
     assert fitted[-1] == stream.sha256
-    assert evaluated == [stream.cut(first + gap, len(stream)).sha256] * CANDIDATES
+    assert evaluated == [stream[first + gap :].sha256] * CANDIDATES
 
 
 def test_profile_is_the_fit_of_the_chosen_options(stream: tcuq.Stream, tmp_path: Path) -> None:
@@ -152,9 +151,10 @@ def test_from_the_command_line(
 ) -> None:
     """The command writes a profile and a picture, and prints a table or JSON."""
     monkeypatch.chdir(tmp_path)
-    save_stream(synthetic(steps=2400), "dev.npz")
-    save_stream(synthetic(steps=2400, labels=None), "plain.npz")
-    words = [
+    synthetic(steps=2400).save("dev.npz")
+    synthetic(steps=2400, labels=None).save("plain.npz")
+    words = ["--lags", "1", "1,2", "--block-factor", "1", "--alpha", "0.05", "0.2"]
+    words += ["--budget", "0.3"]
         "--lags",
         "1",
         "1,2",
@@ -202,7 +202,7 @@ def test_order_and_processes_change_nothing(stream: tcuq.Stream, tmp_path: Path)
         tune(stream, tmp_path / "backwards", grid=SMALL, map_function=backwards).trials
         == one.trials
     )
-    save_stream(stream, tmp_path / "s.npz")
+    stream.save(tmp_path / "s.npz")
     command = ["tune", str(tmp_path / "s.npz"), "--lags", "1", "1,2", "--block-factor", "1"]
     command += ["--mix", "0.7"]
     command += ["--alpha", "0.05", "0.2", "--budget", "0.3", "-o", str(tmp_path / "two.json")]

@@ -10,7 +10,6 @@ import pytest
 import tcuq
 from tcuq.cli import main
 from tcuq.decision import joined_traces
-from tcuq.recording import save_stream
 from tcuq.reference import CHUNK_STEPS
 
 BOX = Path(tcuq.__file__).parent / "data/hapt"
@@ -134,10 +133,10 @@ def test_run_keeps_recordings_apart(
     looks_back = [tcuq.TermPlan("divergence"), tcuq.TermPlan("novelty", ewma=4)]
     profile = tcuq.fit(stream, terms=looks_back, steps_per_false_alarm=1024)
     profile.save(tmp_path / "p.json")
-    save_stream(stream, tmp_path / "s.npz")
+    stream.save(tmp_path / "s.npz")
     said("run", tmp_path / "p.json", tmp_path / "s.npz", "-o", tmp_path / "t.npz")
     monitor, traces = tcuq.Monitor(profile), []
-    for part in stream.parts():
+    for part in stream.recordings():
         monitor.reset_history()
         traces.append(monitor.run(part.posteriors, part.features))
     whole = joined_traces(traces)
@@ -190,7 +189,7 @@ def test_inspect_a_bare_stream(
 ) -> None:
     """What was not recorded is said to be absent."""
     bare = tcuq.Stream(synthetic(20).posteriors)
-    save_stream(bare, tmp_path / "s.parquet")
+    bare.save(tmp_path / "s.parquet")
     found = read(said("inspect", tmp_path / "s.parquet", "--json"))
     assert (found["features"], found["labelled"], found["shifted"]) == (0, 0, None)
     assert [finding["name"] for finding in found["findings"]] == ["too_short"]

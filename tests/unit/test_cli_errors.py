@@ -12,7 +12,6 @@ import pytest
 
 import tcuq
 from tcuq.cli import main
-from tcuq.recording import save_stream
 
 BOX = Path(tcuq.__file__).parent / "data/hapt"
 CALIBRATION, TEST = str(BOX / "calibration.npz"), str(BOX / "test.npz")
@@ -29,7 +28,7 @@ RUN = "sys.exit(main(sys.argv[1:]))"
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder commands run in; it holds a stream of two classes."""
     monkeypatch.chdir(tmp_path)
-    save_stream(tcuq.Stream([[0.5, 0.5]] * 9, kind="logits"), "narrow.npz")
+    tcuq.Stream([[0.5, 0.5]] * 9, kind="logits").save("narrow.npz")
     return tmp_path
 
 
@@ -135,7 +134,7 @@ def test_interrupted_is_130(tmp_path: Path, command: str, after_s: float) -> Non
     rng = np.random.default_rng(0)
     short = tcuq.Stream(rng.dirichlet([1, 1], 1000).astype(np.float32))
     tcuq.fit(short).save(tmp_path / "p.json")
-    save_stream(tcuq.Stream(np.tile(short.posteriors, (5000, 1))), tmp_path / "s.npz")
+    tcuq.Stream(np.tile(short.posteriors, (5000, 1))).save(tmp_path / "s.npz")
     output = tmp_path / ("out.json" if command == "fit" else "out.npz")
     output.write_bytes(b"old")
     given = ["s.npz"] if command == "fit" else ["p.json", "s.npz"]

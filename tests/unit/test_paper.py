@@ -114,7 +114,7 @@ def test_equations_1_to_4(paper: tcuq.Profile, expected: list[dict[str, float]])
     from tcuq.stages.signals import Signals
 
     inputs, signals, parts = Inputs(paper.inputs), Signals(paper.signals, paper.inputs), []
-    for part in demo_stream("test").parts():
+    for part in demo_stream("test").recordings():
         signals.reset_history()
         parts.append(signals.run(*inputs.run(part.posteriors, part.features)))
     columns = joined(parts)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tcuq
-from tcuq.recording import PARQUET_CHUNK_STEPS, load_stream, save_stream
+from tcuq.recording import PARQUET_CHUNK_STEPS
 
 ENDINGS = (".npz", ".parquet")
 TYPES = ("float16", "float32", "float64", "uint8", "int8")
@@ -31,8 +31,8 @@ def everything(steps: int) -> dict[str, Any]:
 
 def same(path: Path, stream: tcuq.Stream) -> bool:
     """Whether a stream comes back from the file with the same values, types and recordings."""
-    save_stream(stream, path)
-    return load_stream(path).sha256 == stream.sha256
+    stream.save(path)
+    return tcuq.Stream.load(path).sha256 == stream.sha256
 
 
 def write(path: Path, **members: Any) -> Path:
@@ -96,10 +96,20 @@ def test_scales_multiply_integers(tmp_path: Path) -> None:
         features=np.array([[-128], [127]], np.int8),
         feature_scale=0.5,
     )
-    stream = load_stream(path)
+    stream = tcuq.Stream.load(path)
     assert stream.posteriors.tolist() == [[0.25, 0.75], [255 / 256, 0.0]]
     assert stream.features is not None
     assert stream.features.tolist() == [[-64.0], [63.5]]
+
+
+@pytest.mark.parametrize("shape", [(2,), (2, 1)])
+def test_one_output_in_a_file_is_stacked(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    """The column of a single sigmoid is read as two classes, after its scale."""
+    column = np.array([64, 255], np.uint8).reshape(shape)
+    path = write(
+        tmp_path / "a.npz", kind="probabilities", posteriors=column, posterior_scale=1 / 256
+    )
+    assert tcuq.Stream.load(path).posteriors.tolist() == [[0.75, 0.25], [1 / 256, 255 / 256]]
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, np.nan, np.inf, [1.0, 2.0], "1", 1j])
@@ -107,13 +117,13 @@ def test_bad_scales_are_refused(tmp_path: Path, scale: Any) -> None:
     """A scale is one positive, finite number."""
     path = write(tmp_path / "a.npz", kind="logits", posteriors=HALVES, posterior_scale=scale)
     with pytest.raises(tcuq.StreamError, match="posterior_scale must be one positive number"):
-        load_stream(path)
+        tcuq.Stream.load(path)
 
 
 def test_members_of_other_names_are_ignored(tmp_path: Path) -> None:
     """A recorder may keep notes of its own beside the columns."""
-    path = write(tmp_path / "a.npz", kind="logits", posteriors=HALVES, class_names=["a", "b"])
-    assert len(load_stream(path)) == 4
+    path = write(tmp_path / "a.npz", kind="logits", posteriors=HALVES, notes=["a", "b"])
+    assert len(tcuq.Stream.load(path)) == 4
 
 
 class Interrupting:
@@ -140,7 +150,7 @@ def test_interrupted_save_changes_nothing(
     stream = recorded(50, "float32")
     object.__setattr__(stream, "features", Interrupting())
     with pytest.raises(KeyboardInterrupt):
-        save_stream(stream, path)
+        stream.save(path)
     assert [p.read_bytes() for p in tmp_path.iterdir()] == ([] if before is None else [before])
 
 
@@ -148,7 +158,7 @@ def test_interrupted_save_changes_nothing(
 def test_other_endings_are_refused(tmp_path: Path, name: str) -> None:
     """The ending says the format; an unknown one is refused for reading and writing."""
     with pytest.raises(tcuq.StreamError, match=r"must end in \.npz or \.parquet"):
-        load_stream(tmp_path / name)
+        tcuq.Stream.load(tmp_path / name)
     with pytest.raises(tcuq.StreamError, match=r"must end in \.npz or \.parquet"):
-        save_stream(recorded(5, "float32"), tmp_path / name)
+        recorded(5, "float32").save(tmp_path / name)
     assert list(tmp_path.iterdir()) == []

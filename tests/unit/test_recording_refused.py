@@ -14,7 +14,7 @@ import pytest
 from pyarrow import parquet
 
 import tcuq
-from tcuq.recording import FORMAT, MAX_COLUMN_BYTES, load_stream, save_stream
+from tcuq.recording import FORMAT, MAX_COLUMN_BYTES
 
 HALVES = np.full((2, 2), 0.5)
 ROWS = {"recording": [0], "first_step": [0], "steps": [2], "posteriors": [HALVES.tobytes()]}
@@ -96,6 +96,8 @@ BAD_NPZ: dict[str, tuple[Callable[[Path], None], str]] = {
     "not normalised": (npz(posteriors=2 * HALVES), "must sum to 1"),
     "label out of range": (npz(labels=[0, 7]), "labels must lie in -1..1"),
     "no steps": (npz(posteriors=HALVES[:0]), "at least 1 step"),
+    "class names too few": (npz(class_names=["a"]), "classes must be 2 different names"),
+    "class names as numbers": (npz(class_names=[1, 2]), "classes must be a list of names"),
 }
 
 BAD_PARQUET: dict[str, tuple[Callable[[Path], None], str]] = {
@@ -117,6 +119,10 @@ BAD_PARQUET: dict[str, tuple[Callable[[Path], None], str]] = {
     "column missing": (table(posteriors=None), "not a readable stream"),
     "steps missing": (table(steps=None), "not a readable stream"),
     "posteriors of numbers": (table(posteriors=[3]), "not a readable stream"),
+    "width negative": (table(meta=columns(posteriors=["<f8", -2])), "must not be negative, got -2"),
+    "class names too few": (table(meta={**META, "class_names": ["a"]}), "2 different names"),
+    "class names nested": (table(meta={**META, "class_names": [["a"], ["b"]]}), "a list of names"),
+    "class names as numbers": (table(meta={**META, "class_names": 7}), "a list of names"),
     "no rows": (table(**{name: pa.array([], pa.int64()) for name in ROWS}), "1 step, got 0"),
 }
 
@@ -124,7 +130,7 @@ BAD_PARQUET: dict[str, tuple[Callable[[Path], None], str]] = {
 def refusal(path: Path) -> str:
     """The message a file is refused with: one line that names it."""
     with pytest.raises(tcuq.StreamError) as caught:
-        load_stream(path)
+        tcuq.Stream.load(path)
     message = str(caught.value)
     assert message.startswith(f"{path}: ")
     assert "\n" not in message
@@ -151,7 +157,7 @@ def test_bad_parquet_is_refused(tmp_path: Path, case: str) -> None:
 def test_truncated_files_are_refused(tmp_path: Path, ending: str) -> None:
     """A file cut off anywhere is refused."""
     path = tmp_path / f"a{ending}"
-    save_stream(tcuq.Stream(np.tile(HALVES, (50, 1)), starts=[0, 60]), path)
+    tcuq.Stream(np.tile(HALVES, (50, 1)), starts=[0, 60]).save(path)
     whole = path.read_bytes()
     for length in np.linspace(0, len(whole) - 1, 25).astype(int):
         path.write_bytes(whole[:length])

@@ -18,7 +18,6 @@ import tcuq
 from tcuq._progress import Progress
 from tcuq.cli import main
 from tcuq.evaluate import evaluate
-from tcuq.recording import save_stream
 
 BOX = Path(tcuq.__file__).parent / "data/hapt"
 CALIBRATION, TEST = str(BOX / "calibration.npz"), str(BOX / "test.npz")
@@ -62,7 +61,7 @@ def test_run_refuses_a_stream_of_the_other_kind(
     odds = np.exp(test_stream.posteriors.astype(np.float64))
     soft = odds / odds.sum(axis=1, keepdims=True)
     stream = tcuq.Stream(soft, test_stream.features, test_stream.labels, starts=test_stream.starts)
-    save_stream(stream, tmp_path / "s.npz")
+    stream.save(tmp_path / "s.npz")
     assert "kind" in refusal("run", saved, tmp_path / "s.npz")
 
 

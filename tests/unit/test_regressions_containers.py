@@ -8,7 +8,6 @@ import pytest
 
 import tcuq
 from tcuq._atomic import written_whole
-from tcuq.recording import load_stream, save_stream
 
 Synthetic = Callable[..., tcuq.Stream]
 
@@ -16,12 +15,12 @@ Synthetic = Callable[..., tcuq.Stream]
 def believed(path: Path, whole: bytes, flips: Iterable[int], mask: int) -> list[int]:
     """The bytes which, flipped by the mask, give neither the same stream nor a refusal."""
     path.write_bytes(whole)
-    expected = load_stream(path).sha256
+    expected = tcuq.Stream.load(path).sha256
 
     def same_or_refused(at: int) -> bool:
         path.write_bytes(whole[:at] + bytes([whole[at] ^ mask]) + whole[at + 1 :])
         try:
-            found = load_stream(path).sha256
+            found = tcuq.Stream.load(path).sha256
         except tcuq.StreamError as error:
             return str(error).startswith(f"{path}: ") and "\n" not in str(error)
         return found == expected
@@ -41,7 +40,7 @@ def test_flipped_byte_in_an_npz_is_neither_a_crash_nor_other_data(
 ) -> None:
     """Whichever byte is flipped, the file is refused in one line or gives the same stream."""
     path = tmp_path / "a.npz"
-    save_stream(synthetic(width=0), path)
+    synthetic(width=0).save(path)
     whole = path.read_bytes()
     assert believed(path, whole, range(0, len(whole), 3), 0xFF) == []
 
@@ -51,7 +50,7 @@ def test_flipped_bit_in_a_parquet_is_neither_a_crash_nor_other_data(
 ) -> None:
     """Whichever bit is flipped, the file is refused in one line or gives the same stream."""
     path = tmp_path / "a.parquet"
-    save_stream(synthetic(width=0), path)
+    synthetic(width=0).save(path)
     whole = path.read_bytes()
     assert believed(path, whole, range(4, len(whole), 37), 1) == []
 
@@ -59,7 +58,7 @@ def test_flipped_bit_in_a_parquet_is_neither_a_crash_nor_other_data(
 def test_flipped_bit_in_an_npz_directory_loses_no_column(tmp_path: Path, full: tcuq.Stream) -> None:
     """A directory that hides members behind a comment is refused."""
     path = tmp_path / "a.npz"
-    save_stream(full, path)
+    full.save(path)
     whole = path.read_bytes()
     assert believed(path, whole, range(whole.find(b"PK\x01\x02"), len(whole)), 0x80) == []
 
@@ -69,7 +68,7 @@ def test_flipped_bit_in_a_parquet_footer_loses_no_recording(
 ) -> None:
     """A footer whose row group says fewer rows than the file is refused."""
     path = tmp_path / "a.parquet"
-    save_stream(full, path)
+    full.save(path)
     whole = path.read_bytes()
     begin = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
     three_rows = [at for at in range(begin, len(whole)) if whole[at] == 6]  # zigzag, as Thrift

@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 import tcuq
 from tcuq._atomic import written_whole
-from tcuq.recording import FORMAT, load_stream, save_stream
+from tcuq.recording import FORMAT
 
 HALVES = np.full((2, 2), 0.5)
 HEADER = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2)}"
@@ -67,7 +67,7 @@ def write_parquet(path: Path, metadata: str, steps: Any) -> None:
 def refused(path: Path) -> bool:
     """Whether the file is refused, in one line that names it."""
     with pytest.raises(tcuq.StreamError) as caught:
-        load_stream(path)
+        tcuq.Stream.load(path)
     return said_in_one_line(caught.value, path)
 
 
@@ -86,7 +86,7 @@ def test_hostile_npy_header_is_no_crash(tmp_path: Path, case: str) -> None:
 def test_encrypted_npz_is_no_crash(tmp_path: Path, synthetic: Callable[..., tcuq.Stream]) -> None:
     """A member marked as encrypted is refused in one line."""
     path = tmp_path / "a.npz"
-    save_stream(synthetic(width=0), path)
+    synthetic(width=0).save(path)
     content = bytearray(path.read_bytes())
     content[content.find(b"PK\x01\x02") + 8] |= 1
     path.write_bytes(content)
@@ -104,7 +104,7 @@ def test_npz_members_of_other_names_are_not_loaded(tmp_path: Path) -> None:
     """What is not a column of a stream takes no memory."""
     write_npz(tmp_path / "a.npz", HEADER, bomb=npy(np.zeros(30_000_000)))
     tracemalloc.start()
-    stream = load_stream(tmp_path / "a.npz")
+    stream = tcuq.Stream.load(tmp_path / "a.npz")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert np.array_equal(stream.posteriors, HALVES)
@@ -133,7 +133,7 @@ def test_stream_that_cannot_be_written_is_a_stream_error(
     """A folder that is not there is a StreamError whose one line names the file asked for."""
     path = tmp_path / "none" / f"a{ending}"
     with pytest.raises(tcuq.StreamError) as caught:
-        save_stream(synthetic(width=0), path)
+        synthetic(width=0).save(path)
     assert said_in_one_line(caught.value, path)
     assert ".part" not in str(caught.value)
 

@@ -168,3 +168,29 @@ def test_projected_features_beyond_1e9_survive_a_snapshot() -> None:
     monitor.step([0.5, 0.5], 1e9 * np.sign(profile.inputs.projection.matrix[0]))
     other.restore(monitor.snapshot())
     assert other.snapshot() == monitor.snapshot()
+
+
+@pytest.mark.parametrize(
+    ("given", "instead"),
+    [
+        (np.array(HALVES), "got ndarray: write  tcuq.Stream(posteriors, features)"),
+        (HALVES, "got list: write  tcuq.Stream(posteriors, features)"),
+        ("day.npz", "got str: write  tcuq.Stream.load('day.npz')"),
+    ],
+)
+def test_array_or_path_in_the_place_of_a_stream_is_an_input_error(
+    synthetic: Synthetic, profile: tcuq.Profile, given: Any, instead: str
+) -> None:
+    """The message has the line to write."""
+    calls: dict[str, Callable[[], object]] = {
+        "calibration": lambda: tcuq.fit(given),
+        "development": lambda: tcuq.fit(synthetic(), given),
+        "stream": lambda: evaluate(profile, given),
+    }
+    for name, call in calls.items():
+        with pytest.raises(tcuq.InputError) as caught:
+            call()
+        assert str(caught.value) == f"{name} must be a tcuq.Stream, {instead}"
+    for monitor in (tcuq.Monitor(profile), tcuq.Monitor(profile)):
+        with pytest.raises(tcuq.InputError, match=r"stream must be a tcuq\.Stream"):
+            monitor.run(given)

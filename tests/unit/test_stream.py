@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
+import copy
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,10 +21,8 @@ BAD_POSTERIORS: dict[str, tuple[Any, str]] = {
     "negative": ([[0.5, 0.5], [1.25, -0.25]], "of step 1 must not be negative, got -0.25"),
     "unnormalised": ([[0.5, 0.5], [0.9, 0.2]], "of step 1 must sum to 1 within 0.02, got 1.1"),
     "0-d": (0.5, "the shape (steps, classes), got ()"),
-    "1-d": ([0.5, 0.5], "the shape (steps, classes), got (2,)"),
     "3-d": ([[[0.5, 0.5]]], "the shape (steps, classes), got (1, 1, 2)"),
     "0 classes": (np.empty((3, 0)), "2 to 1000 classes, got 0"),
-    "1 class": ([[1.0]], "2 to 1000 classes, got 1"),
     "1001 classes": (np.full((1, 1001), 1 / 1001), "2 to 1000 classes, got 1001"),
     "empty list": ([], "the shape (steps, classes), got (0,)"),
     "ragged": ([[0.5, 0.5], [1.0]], "must be a rectangular array of numbers"),
@@ -33,8 +34,8 @@ BAD_POSTERIORS: dict[str, tuple[Any, str]] = {
 }
 
 BAD_COLUMNS: dict[str, tuple[dict[str, Any], str]] = {
-    "label too large": ({"labels": [0, 1, 2]}, "labels must lie in -1..1, got 0..2"),
-    "label below -1": ({"labels": [0, -2, 1]}, "labels must lie in -1..1, got -2..1"),
+    "label too large": ({"labels": [0, 1, 2]}, "labels must lie in -1..1, got 2 at step 2"),
+    "label below -1": ({"labels": [0, -2, 1]}, "labels must lie in -1..1, got -2 at step 1"),
     "label float": ({"labels": [0.0, 1.0, 1.0]}, "labels must be integers, got dtype float64"),
     "label boolean": ({"labels": [True, False, True]}, "labels must be integers, got dtype bool"),
     "labels short": ({"labels": [0, 1]}, "labels must have the shape (3,), got (2,)"),
@@ -80,6 +81,12 @@ BAD_COLUMNS: dict[str, tuple[dict[str, Any], str]] = {
     "kind wrong": ({"kind": "logit"}, "kind must be one of probabilities, logits, got 'logit'"),
     "kind missing": ({"kind": None}, "kind must be one of probabilities, logits, got None"),
 }
+
+
+def pickle_roundtrip(stream: tcuq.Stream) -> tcuq.Stream:
+    """The stream after pickling and unpickling."""
+    other: tcuq.Stream = pickle.loads(pickle.dumps(stream))  # noqa: S301 - our own
+    return other
 
 
 def refusal(*arguments: Any, **columns: Any) -> str:
@@ -131,30 +138,103 @@ def test_starts_are_sorted_unique_and_hold_0() -> None:
     assert tcuq.Stream(HALVES).starts.tolist() == [0]
 
 
-def test_parts_are_the_recordings() -> None:
-    """Parts follow the starts, carry every column, and each begins at its own step 0."""
+def test_recordings_are_streams() -> None:
+    """Recordings follow the starts, carry every column, and each begins at its own step 0."""
     stream = tcuq.Stream(
         [[0.1, 0.9], [0.2, 0.8], [0.3, 0.7], [0.4, 0.6]],
         [[1], [2], [3], [4]],
         [0, 1, -1, 0],
+        classes=["sit", "walk"],
         starts=[1, 3],
         shifted=[False, True, True, False],
     )
-    parts = list(stream.parts())
-    assert [len(part) for part in parts] == [1, 2, 1]
-    assert all(part.starts.tolist() == [0] for part in parts)
+    recordings = stream.recordings()
+    assert [len(recording) for recording in recordings] == [1, 2, 1]
+    assert all(recording.starts.tolist() == [0] for recording in recordings)
+    assert all(recording.class_names == ("sit", "walk") for recording in recordings)
     for name in ("posteriors", "features", "labels", "shifted"):
-        joined = np.concatenate([getattr(part, name) for part in parts])
+        joined = np.concatenate([getattr(recording, name) for recording in recordings])
         assert (joined == getattr(stream, name)).all()
 
 
-def test_cut_keeps_recordings_apart() -> None:
-    """Starts inside a cut move with it; absent columns stay absent."""
+def test_one_recording_is_the_stream() -> None:
+    """A stream without starts is one recording."""
+    stream = tcuq.Stream(HALVES)
+    (only,) = stream.recordings()
+    assert only.sha256 == stream.sha256
+
+
+def test_slices_keep_recordings_apart() -> None:
+    """Starts inside a slice move with it; absent columns stay absent."""
     stream = tcuq.Stream([[0.5, 0.5]] * 10, starts=[0, 4, 7], kind="logits")
-    piece = stream.cut(3, 8)
+    piece = stream[3:8]
     assert (len(piece), piece.kind, piece.starts.tolist()) == (5, "logits", [0, 1, 4])
-    assert (piece.features, piece.labels, piece.shifted) == (None, None, None)
-    assert stream.cut(4, 7).starts.tolist() == [0]
+    assert (piece.features, piece.labels, piece.shifted, piece.class_names) == (None,) * 4
+    assert stream[4:7].starts.tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("at", "steps"),
+    [
+        (slice(None), range(10)),
+        (slice(-3, None), range(7, 10)),
+        (slice(None, -8), range(2)),
+        (slice(np.int64(2), np.int32(4)), range(2, 4)),
+        (slice(5, 99, 1), range(5, 10)),
+    ],
+)
+def test_slices_are_those_of_a_list(at: slice, steps: range) -> None:
+    """Negative bounds, open ends, NumPy integers and bounds past the end work as in a list."""
+    stream = tcuq.Stream(np.arange(20).reshape(10, 2), kind="logits")
+    assert (stream[at].posteriors[:, 0] // 2).tolist() == list(steps)
+
+
+@pytest.mark.parametrize("at", [3, slice(0, 3, 2), slice(None, None, -1), [0, 1], "a", (0, 1)])
+def test_other_indices_are_refused(at: Any) -> None:
+    """Only consecutive steps are a stream; the message shows how to write them."""
+    with pytest.raises(tcuq.InputError, match=r"slice of consecutive steps, such as stream\["):
+        tcuq.Stream(HALVES)[at]
+
+
+def test_empty_slices_are_refused() -> None:
+    """A stream has at least one step."""
+    with pytest.raises(tcuq.InputError, match="at least 1 step, got 3:3 of 3 steps"):
+        tcuq.Stream(HALVES)[5:9]
+
+
+def test_repr_is_one_short_line(test_stream: tcuq.Stream) -> None:
+    """It names the sizes, never the values."""
+    assert (
+        repr(test_stream)
+        == "Stream(3,031 steps, 7 classes, 32 features, 11 recordings, 70.34% labelled)"
+    )
+    assert repr(tcuq.Stream(HALVES[:1])) == (
+        "Stream(1 step, 2 classes, no features, 1 recording, no labels)"
+    )
+
+
+def test_notebooks_show_a_table() -> None:
+    """The table has the kind and the class names, escaped."""
+    stream = tcuq.Stream(
+        HALVES, [[1]] * 3, [0, 1, -1], classes=["<i>", "b"], shifted=[True, False, False]
+    )
+    shown = stream._repr_html_()
+    for part in ("&lt;i&gt;, b", "probabilities, float64", "66.7%", "33.3%", "1, int64"):
+        assert part in shown
+    assert "<i>" not in shown
+    assert "no labels" in tcuq.Stream(HALVES)._repr_html_()
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle_roundtrip])
+def test_copies_are_streams(copied: Callable[[tcuq.Stream], tcuq.Stream]) -> None:
+    """A pickled or copied stream has the same columns; equality stays identity."""
+    stream = tcuq.Stream(HALVES, [[1.0]] * 3, ["b", "a", None], classes=["a", "b"], starts=[2])
+    other = copied(stream)
+    assert other.sha256 == stream.sha256
+    assert other.class_names == ("a", "b")
+    assert other != stream
+    with pytest.raises(AttributeError):
+        other.kind = "logits"  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
@@ -192,3 +272,38 @@ def test_distinct_counts_whole_steps() -> None:
     assert tcuq.Stream(rows).distinct == 2
     assert tcuq.Stream(rows, [[1], [2], [1]]).distinct == 3
     assert tcuq.Stream(HALVES, [[1], [1], [1]]).distinct == 1
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 1)])
+def test_one_probability_becomes_two_classes(shape: tuple[int, ...]) -> None:
+    """A single sigmoid p is [1 - p, p], in the type it came in."""
+    column = np.array([0.0, 0.25, 1.0], np.float32).reshape(shape)
+    stream = tcuq.Stream(column, labels=[0, 0, 1], classes=["other", "wake"])
+    assert stream.posteriors.tolist() == [[1.0, 0.0], [0.75, 0.25], [0.0, 1.0]]
+    assert stream.posteriors.dtype == np.float32
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 1)])
+def test_one_logit_becomes_two_classes(shape: tuple[int, ...]) -> None:
+    """A single logit z is [0, z], whose softmax is its sigmoid."""
+    column = np.array([-3, 0, 7], np.int8).reshape(shape)
+    stream = tcuq.Stream(column, kind="logits")
+    assert stream.posteriors.tolist() == [[0, -3], [0, 0], [0, 7]]
+    assert stream.posteriors.dtype == np.int8
+
+
+@pytest.mark.parametrize(
+    ("column", "rule"),
+    [
+        ([0.5, 21.5, -3.0], "of one column must lie in 0..1, got 21.5 at step 1"),
+        ([[0.5], [-0.125]], "of one column must lie in 0..1, got -0.125 at step 1"),
+        ([0.5, NAN], "finite and within ±1e+09, got nan at step 1, column 0"),
+    ],
+)
+def test_values_of_a_regression_are_refused(column: Any, rule: str) -> None:
+    """One column outside 0..1 is no probability, and the message says what it may be."""
+    message = refusal(column)
+    assert rule in message
+    assert "\n" not in message
+    if "0..1" in rule:
+        assert 'a logit? say kind="logits"; a regression has no posteriors' in message

@@ -42,11 +42,9 @@ def test_a_file_is_watched_as_it_is_run(
     saved: str, profile: tcuq.Profile, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Counts and alarms are those of the device's monitor, recordings kept apart."""
-    from tcuq.recording import load_stream
-
     assert main(["watch", saved, FAULT, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    trace = Monitor(profile).run(load_stream(FAULT))
+    trace = Monitor(profile).run(tcuq.Stream.load(FAULT))
     assert found["steps"] == len(trace)
     assert list(found["outcomes"].values()) == np.bincount(trace.outcome, minlength=3).tolist()
     alarms = np.flatnonzero(trace.alarm)
@@ -68,7 +66,7 @@ def test_the_panel_fits_80_columns(profile: tcuq.Profile, test_stream: tcuq.Stre
     """No line is wider, whatever has happened; the last risk, budget and alarm are there."""
     tally = Tally(profile)
     assert all(len(line) <= 80 for line in panel(tally, "x" * 200))
-    for step in recorded_steps(test_stream.cut(0, 500), None):
+    for step in recorded_steps(test_stream[:500], None):
         tally.update(step)
     lines = panel(tally, "test.npz")
     assert all(len(line) <= 80 for line in lines)
@@ -186,9 +184,7 @@ def test_refusals(
     synthetic: Callable[..., tcuq.Stream],
 ) -> None:
     """A stream of another kind, a port that is not there, a rate that is none."""
-    from tcuq.recording import save_stream
-
-    save_stream(synthetic(20, classes=7, width=32), tmp_path / "s.npz")
+    synthetic(20, classes=7, width=32).save(tmp_path / "s.npz")
     assert main(["watch", saved, str(tmp_path / "s.npz")]) == 1
     assert "kind must be 'logits'" in capsys.readouterr().err
     assert main(["watch", saved, "serial:/dev/no-such-port"]) == 1
@@ -200,6 +196,6 @@ def test_refusals(
 def test_rate_is_kept(test_stream: tcuq.Stream) -> None:
     """Twenty steps at a hundred a second take a fifth of a second."""
     begun = time.monotonic()
-    steps = list(recorded_steps(test_stream.cut(0, 21), 100.0))
+    steps = list(recorded_steps(test_stream[:21], 100.0))
     assert 0.19 <= time.monotonic() - begun < 2
     assert len([s for s in steps if isinstance(s, Step)]) == 21

@@ -125,7 +125,7 @@ def run_with_resets(profile: tcuq.Profile, stream: Stream) -> Trace:
     begins = stream.starts[1:]
     repaired = begins[stream.shifted[begins - 1] & ~stream.shifted[begins]]
     parts = pairwise([0, *repaired.tolist(), len(stream)])
-    return joined_traces([tcuq.Monitor(profile).run(stream.cut(a, b)) for a, b in parts])
+    return joined_traces([tcuq.Monitor(profile).run(stream[a:b]) for a, b in parts])
 
 
 def _delays(alarm: np.ndarray, shifted: np.ndarray) -> str:

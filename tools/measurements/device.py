@@ -172,7 +172,7 @@ def speed_rows(rounds: int, folder: Path) -> Iterator[Row]:
 
 def many_row(profile: tcuq.Profile, recorded: tcuq.Stream, rounds: int) -> Row:
     """A stream a thread, and all in one; hashing as long shows what the machine has to give."""
-    streams, noise = [recorded.cut(0, STEPS // 2)] * THREADS, [bytes(7_000_000)] * THREADS
+    streams, noise = [recorded[: STEPS // 2]] * THREADS, [bytes(7_000_000)] * THREADS
     monitors = [Monitor(profile) for _ in streams]
 
     def hashed(threads: int) -> object:
@@ -274,7 +274,7 @@ def power_rows(cuts: int, damages: int) -> Iterator[Row]:
         survived == cuts,
     )
     monitor = Monitor(demo_profile())
-    monitor.run(recorded.cut(0, 1000))
+    monitor.run(recorded[:1000])
     refused = refused_snapshots(monitor, damages, seed=0)
     yield Row(
         f"damaged or foreign snapshots of {damages:,} that are refused and change nothing",

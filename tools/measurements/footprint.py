@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure the table of `tcuq size`: code, stack and instructions on every emulated CPU.
 
-    python -m tools.measurements.footprint --write   # some minutes; after the runtime's code has changed
+    python -m tools.measurements.footprint --write   # minutes; after the runtime's code has changed
     python -m tools.measurements.footprint --check   # at once: was the table measured on this code?
 
 Code and stack are those of every build of the runtime. Instructions are those of one step of the

@@ -23,7 +23,7 @@ def random_profile(seed: int) -> tcuq.Profile:
     lags = tuple(sorted(rng.choice(np.arange(1, 9), int(rng.integers(1, 5)), replace=False)))
     lags = (1, 2, 4) if rng.random() < 0.3 else lags  # the default lags are drawn more often
     changes: dict[str, Any] = {"lags": [int(lag) for lag in lags]}
-    changes["h"] = (None, 12, 20)[int(rng.integers(3))]
+    changes |= ({"alarm": False}, {"steps_per_false_alarm": 1 << 12}, {})[int(rng.integers(3))]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the calibration stream is short on purpose
         if rng.random() < 0.3:

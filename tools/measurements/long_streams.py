@@ -14,7 +14,7 @@ FEATURE_NOISE = 0.5  # of a quantisation step
 
 def recordings(name: str) -> list[Stream]:
     """The recordings of a stream in the box, each a stream."""
-    return list(demo_stream(name).parts())
+    return demo_stream(name).recordings()
 
 
 def joined(parts: Sequence[Stream]) -> Stream:

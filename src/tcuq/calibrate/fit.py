@@ -15,7 +15,7 @@ from tcuq.calibrate.observe import Parts, observe, observe_calibration, risk_lev
 from tcuq.calibrate.presets import Options, Preset, TermPlan, options_from
 from tcuq.calibrate.projection import fit_projection, int8_step
 from tcuq.calibrate.scores import fit_anchored, fit_anchored_weights, fit_tcuq
-from tcuq.errors import CalibrationWarning, FitError, InputError
+from tcuq.errors import CalibrationWarning, FitError
 from tcuq.profile import Profile
 from tcuq.profile.settings import (
     ALPHA_BITS,
@@ -35,7 +35,7 @@ from tcuq.profile.settings import (
 from tcuq.profile.summary import MOST_FINDINGS
 from tcuq.stages.alarm import channel_input
 from tcuq.stages.inputs import probabilities
-from tcuq.stream import Stream
+from tcuq.stream import Stream, require_stream
 from tcuq.version import __version__
 
 CHANNELS: tuple[Signal, ...] = ("low_confidence", "novelty", "divergence", "instability")
@@ -227,17 +227,14 @@ def _fit(
 
 
 def _check_streams(calibration: Stream, development: Stream | None, options: Options) -> None:
-    for name, stream in (("calibration", calibration), ("development", development)):
-        if not isinstance(stream, Stream) and (name == "calibration" or stream is not None):
-            raise InputError(
-                f"{name} must be a Stream, got {type(stream).__name__}:"
-                " write tcuq.fit(tcuq.Stream(posteriors, features))"
-            )
+    require_stream(calibration, "calibration")
+    if development is not None:
+        require_stream(development, "development")
     if len(calibration) < FEWEST_STEPS:
         raise FitError(
             f"calibration must have at least {FEWEST_STEPS} steps, got {len(calibration)}"
         )
-    longest, lag = max(len(part) for part in calibration.parts()), max(options.lags)
+    longest, lag = max(len(part) for part in calibration.recordings()), max(options.lags)
     if longest <= lag:
         raise FitError(
             f"a recording of calibration must be longer than the longest lag, {lag} steps,"
@@ -303,7 +300,7 @@ def _recorded(stream: Stream) -> Recorded:
     return Recorded(
         sha256=stream.sha256,
         steps=len(stream),
-        recordings=sum(1 for _ in stream.parts()),
+        recordings=len(stream.starts),
         distinct=stream.distinct,
         labelled=0 if stream.labels is None else int((stream.labels >= 0).sum()),
     )

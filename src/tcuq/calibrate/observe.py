@@ -40,7 +40,7 @@ OBSERVED = len(SIGNALS) + 2  # numbers the engine gives of a step: signals, conf
 def observe(stream: Stream, inputs: InputSettings, signals: SignalSettings) -> Parts:
     """The signals of each recording."""
     engine = _engine(inputs, signals)
-    return [_columns(engine, part, inputs, signals) for part in stream.parts()]
+    return [_columns(engine, part, inputs, signals) for part in stream.recordings()]
 
 
 def observe_calibration(

@@ -5,7 +5,7 @@ import argparse
 
 from tcuq.cli._output import Commands, print_result, trace_facts
 from tcuq.profile import Profile
-from tcuq.recording import load_stream
+from tcuq.stream import Stream
 
 
 def add_parser(commands: Commands) -> argparse.ArgumentParser:
@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> None:
     """Evaluate the profile and print every measure."""
     from tcuq.evaluate import as_json, evaluate, lines
 
-    profile, stream = Profile.load(args.profile), load_stream(args.stream)
+    profile, stream = Profile.load(args.profile), Stream.load(args.stream)
     evaluation = evaluate(profile, stream, window=args.window, rounds=args.rounds, seed=args.seed)
     facts = trace_facts(evaluation.trace) | as_json(evaluation)
     print_result(args, facts, "\n".join(lines(evaluation)))

@@ -6,7 +6,7 @@ import argparse
 from tcuq.cli._output import Commands, print_result
 from tcuq.errors import ExportError
 from tcuq.profile import Profile
-from tcuq.recording import load_stream
+from tcuq.stream import Stream
 
 
 def add_parser(commands: Commands) -> argparse.ArgumentParser:
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> None:
     options = {
         "telemetry": not args.without_telemetry,
         "uplink": args.uplink,
-        "stream": None if args.vectors is None else load_stream(args.vectors),
+        "stream": None if args.vectors is None else Stream.load(args.vectors),
         "feature_codes": args.feature_codes,
     }
     if args.check:

@@ -8,7 +8,7 @@ import warnings
 from tcuq.cli._arguments import parse_lags
 from tcuq.cli._output import Commands, check_output, print_result
 from tcuq.errors import CalibrationWarning
-from tcuq.recording import load_stream
+from tcuq.stream import Stream
 
 OPTIONS = (
     "alpha", "budget", "burst", "score", "signs", "mix", "blend", "mode", "warmup", "lags", "alarm",
@@ -70,8 +70,8 @@ def run(args: argparse.Namespace) -> None:
     from tcuq.calibrate import fit
 
     check_output(args.output, ".json")
-    calibration = load_stream(args.calibration)
-    development = None if args.development is None else load_stream(args.development)
+    calibration = Stream.load(args.calibration)
+    development = None if args.development is None else Stream.load(args.development)
     options = {name: getattr(args, name) for name in OPTIONS}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)  # the summary has them

@@ -13,7 +13,6 @@ from tcuq.errors import MissingExtraError
 from tcuq.profile import Profile
 from tcuq.profile.settings import Finding
 from tcuq.profile.summary import MOST_FINDINGS
-from tcuq.recording import load_stream
 from tcuq.stream import Stream
 
 INDENT = " " * 11
@@ -34,7 +33,7 @@ def run(args: argparse.Namespace) -> None:
         profile = Profile.load(args.file)
         print_result(args, json.loads(profile.to_json()), profile.summary())
         return
-    stream = load_stream(args.file)
+    stream = Stream.load(args.file)
     findings = _findings(stream)
     facts: dict[str, Any] = {
         "steps": len(stream),

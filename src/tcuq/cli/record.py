@@ -7,7 +7,7 @@ from typing import Any
 from tcuq._progress import Progress
 from tcuq.cli._output import Commands, check_output, print_result
 from tcuq.errors import StreamError
-from tcuq.recording import read_arrays, save_stream
+from tcuq.recording import read_arrays
 
 INPUTS = ("inputs", "labels", "starts", "shifted")
 
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> None:
         stream = record(
             tap, **arrays, kind=args.kind, pool=args.pool, progress=progress.advance
         )  # fmt: skip
-    save_stream(stream, args.output)
+    stream.save(args.output)
     facts: dict[str, Any] = {
         "steps": len(stream),
         "kind": stream.kind,

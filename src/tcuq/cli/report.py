@@ -8,7 +8,7 @@ from tcuq._atomic import written_whole
 from tcuq.cli._arguments import paths_by_name
 from tcuq.cli._output import Commands, check_output, print_result
 from tcuq.profile import Profile
-from tcuq.recording import load_stream
+from tcuq.stream import Stream
 
 
 def add_parser(commands: Commands) -> argparse.ArgumentParser:
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> None:
 
     check_output(args.output, ".html")
     profiles = {name: Profile.load(path) for name, path in paths_by_name(args.profiles).items()}
-    stream = load_stream(args.stream)
+    stream = Stream.load(args.stream)
     name = Path(args.stream).name
     page = report(profiles, stream, name, window=args.window, rounds=args.rounds).encode()
     with written_whole(args.output) as file:

@@ -11,7 +11,7 @@ from tcuq.cli._output import Commands, check_output, print_result, trace_facts
 from tcuq.decision import Trace
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
-from tcuq.recording import load_stream
+from tcuq.stream import Stream
 
 LISTED = 8  # alarms per channel in the text
 
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> None:
     """Run, count outcomes and alarms, and write the decisions if an output is given."""
     if args.output is not None:
         check_output(args.output, ".npz")
-    profile, stream = Profile.load(args.profile), load_stream(args.stream)
+    profile, stream = Profile.load(args.profile), Stream.load(args.stream)
     with Progress("steps", total=len(stream)) as progress:
         trace = Monitor(profile).run(stream, progress=progress.advance)
     if args.output is not None:

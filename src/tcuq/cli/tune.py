@@ -14,7 +14,7 @@ from tcuq._atomic import written_whole
 from tcuq.cli._arguments import parse_bytes, parse_lags
 from tcuq.cli._output import Commands, check_output, print_result
 from tcuq.errors import InputError
-from tcuq.recording import load_stream
+from tcuq.stream import Stream
 
 if TYPE_CHECKING:
     from tcuq.tune import Trial, TuneResult
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> None:
     axes = {name: getattr(args, name) for name in AXES}
     with _mapper(args.processes) as each:
         tuned = tune(
-            load_stream(args.stream),
+            Stream.load(args.stream),
             log,
             grid=Grid(**{name: tuple(values) for name, values in axes.items() if values}),
             limits=Limits(args.ram, args.flash, args.false_alarms),

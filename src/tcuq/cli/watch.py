@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tcuq.cli._output import Commands, alarm_steps, print_result
 from tcuq.errors import InputError
 from tcuq.profile import Profile
+from tcuq.stream import Stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +72,6 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _steps(args: argparse.Namespace, profile: Profile) -> "Iterator[Step]":
-    from tcuq.recording import load_stream
     from tcuq.watch import mqtt_lines, recorded_steps, serial_lines, steps_from
 
     if args.source == "-":
@@ -83,7 +83,7 @@ def _steps(args: argparse.Namespace, profile: Profile) -> "Iterator[Step]":
         lines = mqtt_lines(args.source)
         yield from steps_from(lines, profile.inputs, quantised=args.quantised)
     else:
-        stream = load_stream(args.source)
+        stream = Stream.load(args.source)
         if stream.kind != profile.inputs.kind:
             raise InputError(f"kind must be {profile.inputs.kind!r}, got a stream of {stream.kind}")
         yield from recorded_steps(stream, args.rate)

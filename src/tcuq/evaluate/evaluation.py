@@ -22,7 +22,7 @@ from tcuq.evaluate.selection import Comparison, compare
 from tcuq.evaluate.shifts import alarm_measures, shift_measures
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
-from tcuq.stream import Stream
+from tcuq.stream import Stream, require_stream
 
 MOST_MEASURES = 21
 
@@ -71,6 +71,7 @@ def evaluate(
     >>> evaluation["failure AUROC"].value > 0.8
     True
     """
+    require_stream(stream, "stream")
     for name, value, least in (("window", window, 1), ("rounds", rounds, 0), ("seed", seed, 0)):
         if value < least:
             raise InputError(f"{name} must be at least {least}, got {value}")

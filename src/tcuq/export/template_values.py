@@ -58,7 +58,9 @@ def _posterior_format(profile: Profile) -> str:
     formula = "min(round(p · 256), 255)"
     if profile.inputs.kind == "logits":
         return f"first the softmax of the logits, in any arithmetic; then {formula}"
-    return f"{formula}; for an int8 softmax output add 128: `tcuq_device_posterior_of`"
+    text = f"{formula}; for an int8 softmax output add 128: `tcuq_device_posterior_of`"
+    one_output = "; a single sigmoid gives both bytes: `tcuq_device_sigmoid`"
+    return text + (one_output if profile.inputs.classes == 2 else "")
 
 
 def _without_telemetry(storage: int, snapshot: int) -> tuple[int, int]:

@@ -31,6 +31,12 @@ class AlarmFlag(IntFlag):
     DIVERGENCE = 4
     INSTABILITY = 8
 
+    def __str__(self) -> str:
+        return ", ".join(str(f.name).lower().replace("_", " ") for f in self) or "none"
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
+
     @classmethod
     def of(cls, signal: Signal) -> "AlarmFlag":
         """The flag of the channel that reads this signal."""

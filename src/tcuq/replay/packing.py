@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcuq._labels import UNKNOWN
 from tcuq.errors import InputError, StreamError
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
-from tcuq.recording import load_stream
 from tcuq.replay.layout import POSTERIOR_SCALE, Layout
 from tcuq.replay.units import arrow
 from tcuq.replay.writing import ChunkWriter
-from tcuq.stream import UNKNOWN, Kind, Stream
+from tcuq.stream import Kind, Stream
 
 Array = NDArray[Any]
 Piece = tuple[str, int, Stream]  # stream, recording, consecutive steps of it
@@ -70,7 +70,7 @@ def _again(first: Piece, rest: Iterator[Piece]) -> Iterator[Piece]:
 def _pieces(paths: Iterable[Path], kind: Kind) -> Iterator[Piece]:
     for path in paths:
         if path.suffix == ".npz":
-            parts = enumerate(load_stream(path).parts())
+            parts = enumerate(Stream.load(path).recordings())
             yield from ((path.stem, number, part) for number, part in parts)
         elif path.suffix in (".csv", ".parquet"):
             yield from _table_pieces(path, kind)

@@ -108,7 +108,7 @@ def _alarm(view: View) -> Promise:
 
 def _step_is_run(view: View) -> Promise:
     monitor, stream = Monitor(view.profile), view.stream
-    first = stream.cut(0, min(FIRST_STEPS, len(stream)))
+    first = stream[:FIRST_STEPS]
     starts, same = set(first.starts.tolist()), True
     for step in range(len(first)):
         if step in starts:

@@ -60,7 +60,7 @@ class Inputs:
         settings = self.settings
         if is_quantised(posteriors, features):
             return self._check_bytes(np.asarray(posteriors), features)
-        rows = checked_posteriors(posteriors, settings.kind)
+        rows = checked_posteriors(posteriors, settings.kind, settings.classes)
         if rows.shape[1] != settings.classes:
             raise InputError(
                 f"posteriors must have {settings.classes} classes, as the profile's,"
@@ -84,6 +84,8 @@ class Inputs:
     ) -> tuple[NDArray[np.generic], NDArray[np.generic] | None]:
         columns = None if features is None else np.asarray(features)
         classes, width = self.settings.classes, self.settings.width
+        if classes == 2 and rows.shape in ((len(rows),), (len(rows), 1)):
+            rows = _both_bytes(rows.reshape(-1))
         if rows.ndim != 2 or rows.shape[1] != classes:
             raise InputError(f"posteriors must have the shape (steps, {classes}), got {rows.shape}")
         shape = None if columns is None else columns.shape
@@ -126,6 +128,12 @@ def is_quantised(posteriors: ArrayLike, features: ArrayLike | None) -> bool:
         and posteriors.dtype == np.uint8
         and (features is None or (isinstance(features, np.ndarray) and features.dtype == np.int8))
     )
+
+
+def _both_bytes(second: NDArray[np.generic]) -> NDArray[np.uint8]:
+    """The bytes of both classes of a single sigmoid, as `tcuq_device_sigmoid` of the export."""
+    first = np.minimum(256 - second.astype(np.int16), 255)
+    return np.column_stack([first, second]).astype(np.uint8)
 
 
 def posterior_bytes(rows: NDArray[np.generic], kind: Kind) -> Floats:

@@ -2,14 +2,16 @@
 """Inputs as a model takes them: its type and its shape, and nothing rearranged in silence."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from tcuq._conversion import as_numbers
 from tcuq.errors import InputError
+from tcuq.tap.batches import is_loader
 
 Array = NDArray[Any]
 MAX_MODEL_BYTES = 2 << 30  # a FlatBuffer and a Protocol Buffer have no more
@@ -29,7 +31,31 @@ def read_model(path: str | os.PathLike[str]) -> bytes:
         raise InputError(f"{path}: {error.strerror}") from error
 
 
-def shaped(inputs: Array, shape: Sequence[int | None]) -> Array:
+def one_array(inputs: Any) -> Array:  # noqa: ANN401 - whatever a caller has
+    """The numbers of a batch, for a model with one input."""
+    if isinstance(inputs, Mapping):
+        raise InputError(
+            f"inputs must be one array, since the model has one input, got {', '.join(inputs)}"
+        )
+    if is_loader(inputs):
+        raise InputError(
+            f"inputs must be one batch, got {type(inputs).__name__}:"
+            " tcuq.tap.record takes a whole loader"
+        )
+    return as_numbers(inputs, "inputs")
+
+
+def named_arrays(inputs: Any, names: Sequence[str]) -> dict[str, Array]:  # noqa: ANN401 - as above
+    """The numbers of a batch by the model's names of its inputs, which must all be there."""
+    if len(names) == 1 and not isinstance(inputs, Mapping):
+        return {names[0]: one_array(inputs)}
+    if not isinstance(inputs, Mapping) or set(inputs) != set(names):
+        got = ", ".join(inputs) if isinstance(inputs, Mapping) else type(inputs).__name__
+        raise InputError(f"inputs must be a dictionary of {', '.join(names)}, got {got}")
+    return {name: as_numbers(inputs[name], name) for name in names}
+
+
+def shaped(inputs: Array, shape: Sequence[int | None], name: str = "inputs") -> Array:
     """Steps of this shape (None: any); axes of length 1 may come and go, nothing else."""
 
     def without_ones(sizes: Sequence[int | None]) -> list[int | None]:
@@ -41,7 +67,7 @@ def shaped(inputs: Array, shape: Sequence[int | None]) -> Array:
     )
     if not alike:
         text = ", ".join("any" if size is None else str(size) for size in shape)
-        raise InputError(f"inputs must have the shape (steps, {text}), got {inputs.shape}")
+        raise InputError(f"{name} must have the shape (steps, {text}), got {inputs.shape}")
     if None in shape:
         return inputs
     return inputs.reshape(len(inputs), *(size for size in shape if size is not None))

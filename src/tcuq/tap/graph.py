@@ -13,7 +13,7 @@ HEADS = frozenset(
     {"FULLY_CONNECTED", "CONV_2D", "BATCH_MATMUL", "Gemm", "MatMul", "Conv", "QGemm"}
     | {"QLinearMatMul", "QLinearConv", "MatMulInteger", "LinearClassifier"}
 )
-SOFTMAX = frozenset({"SOFTMAX", "Softmax", "LinearClassifier"})
+PROBABILITIES = frozenset({"SOFTMAX", "LOGISTIC", "Softmax", "Sigmoid", "LinearClassifier"})
 # Bias, shape and number format: what stands between a head and the output without a layer's work.
 PASSED = frozenset(
     {"RESHAPE", "SQUEEZE", "QUANTIZE", "DEQUANTIZE", "ADD", "LOG_SOFTMAX", "Reshape", "Flatten"}
@@ -33,9 +33,9 @@ class Node:
 
 
 def output_kind(nodes: Sequence[Node], output: str) -> Kind | None:
-    """Probabilities behind a softmax, logits behind a head, else None: it is not guessed."""
+    """Probabilities behind a softmax or sigmoid, logits behind a head, else None: not guessed."""
     for node in _way_back(nodes, output):
-        if node.op in SOFTMAX:
+        if node.op in PROBABILITIES:
             return "probabilities"
         if node.op in HEADS:
             return "logits"
@@ -61,7 +61,7 @@ def _way_back(nodes: Sequence[Node], output: str) -> Iterable[Node]:
         seen.add(name)
         node = makers[name]
         yield node
-        if len(node.inputs) != 1 or node.op not in PASSED | SOFTMAX:
+        if len(node.inputs) != 1 or node.op not in PASSED | PROBABILITIES:
             return
         name = node.inputs[0]
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.errors import InputError, MissingExtraError
-from tcuq.tap.feeding import read_model, real, shaped, typed
+from tcuq._extras import import_extra
+from tcuq.errors import InputError
+from tcuq.tap.feeding import one_array, read_model, real, shaped, typed
 from tcuq.tap.graph import Node, chosen, output_kind, penultimate
 
 Array = NDArray[Any]
@@ -66,12 +67,15 @@ class LiteRTTap:
         scale, zero_point = self._layer["quantization"]
         return float(scale), int(zero_point)
 
-    def run(self, inputs: Array) -> tuple[Array, Array | None]:
+    def run(self, inputs: Any) -> tuple[Array, Array | None]:  # noqa: ANN401 - holds an array
         """Posteriors and the layer of each step, as real numbers."""
         scale, zero_point = self._input["quantization"]
         shape = tuple(int(size) for size in self._input["shape"][1:])
         rows = typed(
-            shaped(inputs, shape), self._input["dtype"], scale=scale, zero_point=zero_point
+            shaped(one_array(inputs), shape),
+            self._input["dtype"],
+            scale=scale,
+            zero_point=zero_point,
         )
         outputs = [self._step(self._plain, row, self._output) for row in rows]
         layers = [self._step(self._whole, row, self._layer) for row in rows]
@@ -85,17 +89,14 @@ class LiteRTTap:
 
 
 def _interpreters(content: bytes, name: str, *, reference: bool) -> tuple[Any, Any]:
-    try:
-        from ai_edge_litert.interpreter import Interpreter, OpResolverType
-    except ImportError:
-        raise MissingExtraError("ai-edge-litert", "litert") from None
-    kernels = OpResolverType.BUILTIN_REF if reference else OpResolverType.AUTO
+    litert = import_extra("ai_edge_litert.interpreter", "litert")
+    kernels = litert.OpResolverType.BUILTIN_REF if reference else litert.OpResolverType.AUTO
     made = []
     for whole in (False, True):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # that keeping tensors takes memory
-                interpreter = Interpreter(
+                interpreter = litert.Interpreter(
                     model_content=content,
                     experimental_op_resolver_type=kernels,
                     experimental_preserve_all_tensors=whole,
@@ -123,8 +124,7 @@ def _nodes(content: bytes) -> tuple[list[Node], list[str]]:
 
     From the file, since the interpreter has no public way to tell them; it verified the file.
     """
-    from ai_edge_litert import schema_py_generated as schema
-
+    schema = import_extra("ai_edge_litert.schema_py_generated", "litert")
     model = schema.Model.GetRootAs(content, 0)
     graph = model.Subgraphs(0)
     names = [

@@ -2,13 +2,15 @@
 """ONNX Runtime: an `.onnx` file, tapped at the tensor its last layer reads."""
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.errors import InputError, MissingExtraError
-from tcuq.tap.feeding import read_model, shaped, typed
+from tcuq._extras import import_extra
+from tcuq.errors import InputError
+from tcuq.tap.feeding import named_arrays, read_model, shaped, typed
 from tcuq.tap.graph import Node, chosen, output_kind, penultimate
 
 Array = NDArray[Any]
@@ -44,15 +46,14 @@ class OnnxTap:
         *,
         output: str | None = None,
     ) -> None:
-        onnx, runtime = _libraries()
+        onnx, runtime = (import_extra(name, "onnx") for name in ("onnx", "onnxruntime"))
         content = read_model(path)
         model = _parsed(onnx, content, str(path))
         self._session = _session(runtime, content, str(path))
-        inputs = self._session.get_inputs()
-        if len(inputs) != 1 or inputs[0].type not in TYPES:
-            said = ", ".join(f"{i.name}: {i.type}" for i in inputs)
-            raise InputError(f"{path}: the model must have one input of numbers, got {said}")
-        self._input = inputs[0]
+        self._inputs = {detail.name: detail for detail in self._session.get_inputs()}
+        types = {name: detail.type for name, detail in self._inputs.items()}
+        if not types or not set(types.values()) <= set(TYPES):
+            raise InputError(f"{path}: the model must have inputs of numbers, got {types}")
         outputs = [o.name for o in self._session.get_outputs()]
         self.output = chosen(output, outputs, "output")
         nodes = _nodes(model.graph)
@@ -62,41 +63,47 @@ class OnnxTap:
             penultimate(nodes, self.output) if layer is None else chosen(layer, computed, "layer")
         )
         self._features = None
-        if self.layer != self._input.name:
+        if self.layer not in self._inputs:
             del model.graph.output[:]
             model.graph.output.append(onnx.ValueInfoProto(name=self.layer))
             self._features = _session(runtime, model.SerializeToString(), str(path))
-        size = self._input.shape[0] if self._input.shape else 1
-        self.batch = size if isinstance(size, int) else BATCH
+        sizes = {detail.shape[0] for detail in self._inputs.values() if detail.shape}
+        self._fixed = next((size for size in sizes if isinstance(size, int)), None)
+        self.batch = self._fixed or BATCH
 
-    def run(self, inputs: Array) -> tuple[Array, Array | None]:
+    def run(self, inputs: Any) -> tuple[Array, Array | None]:  # noqa: ANN401 - array or dictionary
         """Posteriors and the layer of a batch, as the runtime gives them."""
-        shape = [size if isinstance(size, int) else None for size in self._input.shape[1:]]
-        rows = shaped(typed(inputs, TYPES[self._input.type]), shape)
-        missing = self.batch - len(rows) if isinstance(self._input.shape[0], int) else 0
-        fed = np.concatenate([rows, rows[-1:].repeat(missing, axis=0)]) if missing else rows
-        posteriors = self._run(self._session, self.output, fed)[: len(rows)]
-        layer = fed if self._features is None else self._run(self._features, self.layer, fed)
-        return posteriors, layer[: len(rows)]
+        given = named_arrays(inputs, list(self._inputs))
+        fed = {name: self._fed(name, values) for name, values in given.items()}
+        steps = len(next(iter(fed.values())))
+        missing = self._fixed - steps if self._fixed else 0
+        if missing:
+            fed = {n: np.concatenate([v, v[-1:].repeat(missing, axis=0)]) for n, v in fed.items()}
+        posteriors = self._run(self._session, self.output, fed)
+        layer = (
+            fed[self.layer]
+            if self._features is None
+            else self._run(self._features, self.layer, fed)
+        )
+        return posteriors[:steps], layer[:steps]
 
-    def _run(self, session: Any, name: str, rows: Array) -> Array:  # noqa: ANN401 - untyped
+    def _fed(self, name: str, values: Array) -> Array:
+        detail = self._inputs[name]
+        shape = [size if isinstance(size, int) else None for size in detail.shape[1:]]
+        return shaped(
+            typed(values, TYPES[detail.type]), shape, name if len(self._inputs) > 1 else "inputs"
+        )
+
+    def _run(self, session: Any, name: str, fed: Mapping[str, Array]) -> Array:  # noqa: ANN401
+        needed = {detail.name for detail in session.get_inputs()}
         try:
-            (made,) = session.run([name], {self._input.name: rows})
+            (made,) = session.run([name], {n: v for n, v in fed.items() if n in needed})
         except Exception as error:  # the runtime's own classes share no other base
             said = str(error).splitlines()[0][:200]
             raise InputError(f"inputs are refused by ONNX Runtime: {said}") from error
         if not isinstance(made, np.ndarray) or made.dtype.kind not in "fiu":
             raise InputError(f"{name!r} must be a tensor of numbers, got {type(made).__name__}")
         return made
-
-
-def _libraries() -> tuple[Any, Any]:
-    try:
-        import onnx
-        import onnxruntime
-    except ImportError as error:
-        raise MissingExtraError(error.name or "onnxruntime", "onnx") from None
-    return onnx, onnxruntime
 
 
 def _parsed(onnx: Any, content: bytes, name: str) -> Any:  # noqa: ANN401 - untyped libraries

@@ -2,13 +2,16 @@
 """Which tap a model needs: by its file's ending, by `module:factory`, or by what the object is."""
 
 import importlib
+import importlib.util
 import os
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from tcuq.errors import InputError
 from tcuq.stream import Kind
+from tcuq.tap.keras import KerasTap, is_keras, load_keras
 from tcuq.tap.litert import LiteRTTap
 from tcuq.tap.onnx import OnnxTap
 from tcuq.tap.recorder import Tap
@@ -29,12 +32,13 @@ def open_tap(
     Parameters
     ----------
     model
-        A path ending in `.tflite` or `.onnx`; `module:factory`, a function of yours that returns
-        the object; a `torch.nn.Module`; or anything with `predict_proba`. Pickles are never loaded.
+        A path ending in `.tflite`, `.onnx` or `.keras`; `file.py:factory` or `module:factory`, a
+        function of yours that returns the object; a `torch.nn.Module`; a `keras.Model`; or anything
+        with `predict_proba`. Pickles are never loaded.
     layer, output
         Names of the tensor, submodule or step to take features and posteriors from.
     kind
-        "probabilities" or "logits", for a torch module.
+        "probabilities" or "logits", for a torch module or where a Keras model does not say.
     reference
         A `.tflite` runs with the reference kernels.
     """
@@ -44,29 +48,47 @@ def open_tap(
             return LiteRTTap(path, layer, output=output, reference=reference)
         if path.suffix == ".onnx":
             return OnnxTap(path, layer, output=output)
-        model = _made(str(model))
+        model = load_keras(path) if path.suffix == ".keras" else _built(str(model))
+    if is_keras(model):
+        return KerasTap(model, layer, output=output, kind=kind)
     if callable(getattr(model, "predict_proba", None)):
         return SklearnTap(model, layer)
     if callable(getattr(model, "named_modules", None)):
         return TorchTap(model, layer, output=output, kind=kind)
     raise InputError(
-        "model must be a torch module or have predict_proba,"
+        "model must be a torch module, a Keras model or have predict_proba,"
         f" got {type(model).__module__}.{type(model).__qualname__}"
+        " (a regression has no class probabilities)"
     )
 
 
-def _made(name: str) -> Any:  # noqa: ANN401 - what the factory returns
-    module, colon, factory = name.partition(":")
-    if not colon or not all(part.isidentifier() for part in [*module.split("."), factory]):
+def _built(name: str) -> Any:  # noqa: ANN401 - whatever the factory returns
+    module, _, factory = name.rpartition(":")
+    is_file = Path(module).suffix == ".py"
+    parts = [factory] if is_file else [*module.split("."), factory]
+    if not all(part.isidentifier() for part in parts):
         raise InputError(
-            f"model must end in .tflite or .onnx or be module:factory, got {name[:200]!r}"
-            " (pickled models are never loaded: write a function that builds yours)"
+            "model must end in .tflite, .onnx or .keras, or be file.py:factory or module:factory,"
+            f" got {name[:200]!r} (pickled models are never loaded: write a function that builds"
+            " yours)"
         )
-    here = str(Path.cwd())
-    if here not in sys.path:  # a console script, unlike python -m, does not look where one stands
-        sys.path.insert(0, here)
+    beside = Path(module if is_file else f"{module}.py")
     try:
-        make = getattr(importlib.import_module(module), factory)
-    except (ImportError, AttributeError) as error:
-        raise InputError(f"model {name!r}: {error}") from None
+        found = _loaded(beside) if is_file or beside.is_file() else importlib.import_module(module)
+        make = getattr(found, factory)
+    except (ImportError, AttributeError, OSError) as error:
+        hint = " (set PYTHONPATH=. to import modules beside it)" * isinstance(error, ImportError)
+        raise InputError(f"model {name!r}: {error}{hint}") from None
     return make()
+
+
+def _loaded(path: Path) -> ModuleType:
+    """A module from its file, wherever it lies, under a name that hides no other module."""
+    name = f"_tcuq_model_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pickles look their module up by name
+    spec.loader.exec_module(module)
+    return module

@@ -6,12 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcuq._conversion import as_array, as_numbers
 from tcuq.errors import InputError
 from tcuq.stream import Kind
+from tcuq.tap.batches import is_loader
 from tcuq.tap.graph import chosen
 
 Array = NDArray[Any]
 BATCH = 4096
+HIDDEN, INPUT = "last hidden layer", "input"
 
 
 class SklearnTap:
@@ -20,10 +23,12 @@ class SklearnTap:
     Parameters
     ----------
     estimator
-        Anything with ``predict_proba``. It needs no library of ours: what made it is there.
+        Anything with ``predict_proba``. It needs no library of ours: whatever made it is there.
     layer
-        The step of a pipeline whose output the features are; if None, what the pipeline's last
-        step is given. Without a pipeline there are no features.
+        The step of a pipeline whose output the features are. If None: of a multi-layer perceptron,
+        alone or at the end of a pipeline, the activations of its last hidden layer; of any other
+        pipeline, the transformed input of its last step. Any other classifier alone, such as a
+        forest, has no layer to look at and gives no features: "input" records its inputs.
     """
 
     kind: Kind = "probabilities"
@@ -32,28 +37,54 @@ class SklearnTap:
     def __init__(self, estimator: Any, layer: str | None = None) -> None:  # noqa: ANN401 - duck
         if not callable(getattr(estimator, "predict_proba", None)):
             raise InputError(
-                f"estimator must have predict_proba, got {type(estimator).__name__}"
-                " (a pipeline's last step must, too)"
+                f"estimator must have predict_proba, got {type(estimator).__name__}: a regression"
+                " has no class probabilities; of some classifiers, such as SVC, they are an option"
             )
         self._estimator = estimator
         steps = [name for name, _ in getattr(estimator, "steps", ())]
-        self._transform = None
+        self._last = estimator[-1] if steps else estimator
+        hidden = layer is None and hasattr(self._last, "coefs_") and len(self._last.coefs_) > 1
+        before = steps[:-1] or [INPUT]
         self.layer: str | None = None
-        if layer is not None or len(steps) > 1:
-            before = steps[:-1]
+        self._transform = None
+        if hidden:
+            self.layer = HIDDEN
+        elif layer is not None or len(steps) > 1:
             self.layer = before[-1] if layer is None else chosen(layer, before, "layer")
-            self._transform = estimator[: steps.index(self.layer) + 1]
+        if len(steps) > 1 and self.layer is not None:
+            self._transform = estimator[: -1 if hidden else steps.index(self.layer) + 1]
 
     @property
     def labels(self) -> Array | None:
-        """What the classifier calls its columns."""
+        """The classifier's name of each column."""
         classes = getattr(self._estimator, "classes_", None)
         return None if classes is None else np.asarray(classes)
 
-    def run(self, inputs: Array) -> tuple[Array, Array | None]:
-        """Posteriors of a batch, and what the chosen step makes of it."""
-        posteriors = np.asarray(self._estimator.predict_proba(inputs))
-        if self._transform is None:
+    def run(self, inputs: Any) -> tuple[Array, Array | None]:  # noqa: ANN401 - as it was trained
+        """Posteriors of a batch, and the features of the chosen step."""
+        if is_loader(inputs):
+            raise InputError(f"inputs must be one batch, got {type(inputs).__name__}")
+        posteriors = as_numbers(self._estimator.predict_proba(inputs), "output of predict_proba")
+        if self.layer is None:
             return posteriors, None
-        made = self._transform.transform(inputs)
-        return posteriors, np.asarray(made.toarray() if hasattr(made, "toarray") else made)
+        made = inputs if self._transform is None else self._transform.transform(inputs)
+        rows = as_numbers(_dense(made), f"layer {self.layer!r}")
+        return posteriors, _last_hidden(self._last, rows) if self.layer == HIDDEN else rows
+
+
+def _dense(values: Any) -> Array:  # noqa: ANN401 - an array, a sparse matrix or a table
+    return as_array(values.toarray() if hasattr(values, "toarray") else values, "features")
+
+
+def _last_hidden(perceptron: Any, rows: Array) -> Array:  # noqa: ANN401 - untyped library
+    """The activations that the output layer of a multi-layer perceptron reads."""
+    activate: Any = {
+        "identity": lambda x: x,
+        "logistic": lambda x: 1 / (1 + np.exp(-x)),
+        "tanh": np.tanh,
+        "relu": lambda x: np.maximum(x, 0),
+    }[perceptron.activation]
+    layers = zip(perceptron.coefs_[:-1], perceptron.intercepts_[:-1], strict=True)
+    for weights, bias in layers:
+        rows = activate(rows @ weights + bias)
+    return rows

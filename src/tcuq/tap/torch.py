@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch: a module as an object, never a file, tapped by a forward hook."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.errors import InputError, MissingExtraError
+from tcuq._conversion import as_array, as_numbers
+from tcuq._extras import import_extra
+from tcuq.errors import InputError
 from tcuq.stream import Kind
+from tcuq.tap.feeding import one_array
 from tcuq.tap.graph import chosen
 
 Array = NDArray[Any]
@@ -18,19 +21,21 @@ HEADS = ("Linear", "LazyLinear", "Bilinear", "Conv1d", "Conv2d", "Conv3d")
 
 
 class TorchTap:
-    """A `torch.nn.Module`.
+    """A `torch.nn.Module`, a Hugging Face model among them.
 
     Parameters
     ----------
     module
         The model; it is run in evaluation mode, without gradients, and left as it was.
     layer
-        The submodule whose output the features are, as in ``named_modules``; if None, what the last
-        linear or convolutional submodule to run was given.
+        The submodule whose output the features are (the first member, if it returns several), as
+        in ``named_modules``; if None, the input of the last linear or convolutional submodule to
+        run.
     output
-        Which member of the output holds the posteriors, where it is a tuple or a mapping.
+        Which member of the output holds the posteriors, where it is a tuple or a mapping; if None,
+        its ``logits``, if it has such.
     kind
-        "probabilities" or "logits": a module does not say.
+        "probabilities" or "logits": a module does not say, unless its output has ``logits``.
     batch
         Steps it is given at once.
     """
@@ -46,7 +51,7 @@ class TorchTap:
         kind: Kind | None = None,
         batch: int = BATCH,
     ) -> None:
-        self._torch = _library()
+        self._torch = import_extra("torch", "torch")
         if not isinstance(module, self._torch.nn.Module):
             raise InputError(f"module must be a torch.nn.Module, got {type(module).__name__}")
         if batch < 1:
@@ -59,13 +64,17 @@ class TorchTap:
         self.kind = kind
         self.batch = batch
 
-    def run(self, inputs: Array) -> tuple[Array, Array | None]:
-        """Posteriors and the layer of a batch."""
+    def run(self, inputs: Any) -> tuple[Array, Array | None]:  # noqa: ANN401 - array or dictionary
+        """Posteriors and the layer of a batch; named inputs are keyword arguments."""
         caught: list[tuple[str, Any]] = []
         with ExitStack() as hooks, self._quiet():
             for handle in self._hooked(caught):
                 hooks.callback(handle.remove)
-            posteriors = self._member(self._module(self._tensor(inputs)))
+            if isinstance(inputs, Mapping):
+                named = {n: self._tensor(as_numbers(v, n, "fiub")) for n, v in inputs.items()}
+                posteriors = self._member(self._module(**named))
+            else:
+                posteriors = self._member(self._module(self._tensor(one_array(inputs))))
         if not caught:
             reason = f"{self.layer!r} did not run" if self._named else "no layer with weights ran"
             raise InputError(f"layer: {reason}; name one of {', '.join(self._parts)[:200]}")
@@ -76,14 +85,22 @@ class TorchTap:
         if self._named and self.layer is not None:
             name = self.layer
             yield self._parts[name].register_forward_hook(
-                lambda _module, _given, made: caught.append((name, made))
+                lambda _module, _given, made: caught.append((name, self._first(made)))
             )
             return
         for name, part in self._parts.items():
             if type(part).__name__ in HEADS:
                 yield part.register_forward_pre_hook(
-                    lambda _module, given, name=name: caught.append((f"input of {name}", given[0]))
+                    lambda _module, given, named, name=name: caught.append(
+                        (f"input of {name}", next(iter([*given, *named.values()])))
+                    ),
+                    with_kwargs=True,
                 )
+
+    @staticmethod
+    def _first(made: Any) -> Any:  # noqa: ANN401 - whatever a submodule returns
+        members = list(made.values()) if isinstance(made, Mapping) else made
+        return members[0] if isinstance(members, list | tuple) and members else made
 
     @contextmanager
     def _quiet(self) -> Iterator[None]:
@@ -106,7 +123,9 @@ class TorchTap:
 
     def _member(self, made: Any) -> Any:  # noqa: ANN401 - whatever the module returns
         if self.output is None:
-            return made
+            logits = made.get("logits") if isinstance(made, Mapping) else None
+            logits = getattr(made, "logits", logits)
+            return made if logits is None else self._logits(logits)
         try:
             return made[self.output]
         except (KeyError, IndexError, TypeError):
@@ -114,21 +133,17 @@ class TorchTap:
                 f"output {self.output!r} is no member of the module's {type(made).__name__}"
             ) from None
 
+    def _logits(self, logits: Any) -> Any:  # noqa: ANN401 - a tensor
+        if self.kind == "probabilities":
+            raise InputError("kind must be 'logits', as the output's member, got 'probabilities'")
+        if logits.shape[-1] == 1 and hasattr(self._module, "config"):  # as Hugging Face reads it
+            raise InputError("the model must be a classifier, got a regression: num_labels is 1")
+        self.kind = "logits"
+        return logits
+
     def _array(self, tensor: Any, name: str) -> Array:  # noqa: ANN401 - a tensor, if all is well
         if not isinstance(tensor, self._torch.Tensor):
             raise InputError(
                 f"{name} must be a tensor, got {type(tensor).__name__} (name its member by output)"
             )
-        plain = tensor.detach().cpu()
-        if plain.dtype == self._torch.bfloat16:  # NumPy has none
-            plain = plain.float()
-        array: Array = plain.numpy()
-        return array
-
-
-def _library() -> Any:  # noqa: ANN401 - a module
-    try:
-        import torch
-    except ImportError:
-        raise MissingExtraError("torch", "torch") from None
-    return torch
+        return as_array(tensor, name)

@@ -12,7 +12,7 @@ MIN_STEPS = 256  # that are not shifted, in either part
 
 def training_part(stream: Stream) -> Stream:
     """The first 60 % of the steps."""
-    part = stream.cut(0, int(TRAINING_SHARE * len(stream)))
+    part = stream[: max(1, int(TRAINING_SHARE * len(stream)))]
     _check("training", part)
     return part
 
@@ -25,7 +25,7 @@ def validation_part(stream: Stream, gap: int) -> Stream:
             f"a gap of {gap} steps, the alarm's longest block, leaves none of the last"
             f" {len(stream) - begin + gap} steps for validation; give a longer stream"
         )
-    part = stream.cut(begin, len(stream))
+    part = stream[begin:]
     _check("validation", part)
     return part
 
@@ -42,6 +42,7 @@ def unshifted(stream: Stream) -> Stream:
         stream.posteriors[keep],
         None if stream.features is None else stream.features[keep],
         None if stream.labels is None else stream.labels[keep],
+        classes=stream.class_names,
         kind=stream.kind,
         starts=np.flatnonzero(begins[keep]),
     )

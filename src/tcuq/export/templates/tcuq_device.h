@@ -39,6 +39,16 @@ static inline uint8_t tcuq_device_posterior_of(int8_t code)
     return (uint8_t)((int32_t)code + 128);
 }
 
+#if TCUQ_DEVICE_CLASSES == 2u
+/* The output byte q of a model with a single sigmoid, q / 256 being the probability of the second
+ * class, as the two bytes that tcuq_step takes. Of an int8 output: tcuq_device_posterior_of first. */
+static inline void tcuq_device_sigmoid(uint8_t probability, uint8_t posterior[2])
+{
+    posterior[0] = (uint8_t)((probability == 0u) ? 255u : (256u - probability));
+    posterior[1] = probability;
+}
+#endif
+
 /* Runs tcuq_init and @STEPS@ steps whose decisions the host knows, then resets. 0: all are the same;
  * below 0: the tcuq_status of tcuq_init; above 0: the first step, from 1, that differs, or one
  * more than there are if the state they leave does. Takes a snapshot's bytes of stack. */

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Optional libraries, imported where they are used: running a profile needs NumPy alone."""
+
+from importlib import import_module
+from typing import Any
+
+from tcuq.errors import MissingExtraError
+
+
+def import_extra(module: str, extra: str) -> Any:  # noqa: ANN401 - a module
+    """Import a module of an optional library, or name the extra that installs it."""
+    library = module.partition(".")[0]
+    try:
+        import_module(library)  # a submodule that is loaded already would be found without it
+        return import_module(module)
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != library:
+            raise  # the library is there and something it needs is not
+        raise MissingExtraError(library, extra) from None

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Labels: the true class of each step, given as a column or as a name, kept as a column."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tcuq._conversion import as_array, as_numbers
+from tcuq.errors import InputError
+
+UNKNOWN = -1
+LabelsLike = ArrayLike | Sequence[str | None]
+
+
+def checked_names(classes: ArrayLike | None, columns: int) -> tuple[str, ...] | None:
+    """Names of the classes, one per column, or None."""
+    if classes is None:
+        return None
+    names = as_array(classes, "classes").tolist()
+    if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
+        raise InputError(f"classes must be a list of names, got {str(classes)[:200]!r}")
+    if len(names) != columns or len(set(names)) != columns:
+        raise InputError(
+            f"classes must be {columns} different names, one per column of posteriors,"
+            f" got {str(names)[:200]}"
+        )
+    return tuple(names)
+
+
+def checked_labels(
+    labels: LabelsLike | None, steps: int, columns: int, names: tuple[str, ...] | None
+) -> NDArray[np.int32] | None:
+    """The column of each step's true class, -1 where unknown, or None."""
+    if labels is None:
+        return None
+    if isinstance(labels, list | tuple) and any(isinstance(label, str) for label in labels):
+        given = np.array(labels, object)  # NumPy would turn NaN beside names into a name
+    else:
+        given = as_array(labels, "labels")
+    if given.dtype.kind in "UO" and given.ndim == 1:
+        given = _named_labels(given.tolist(), names)
+    array = as_numbers(given, "labels", "iu")
+    if array.shape != (steps,):
+        raise InputError(f"labels must have the shape ({steps},), got {array.shape}")
+    outside = (array < UNKNOWN) | (array >= columns)
+    if outside.any():
+        step = int(np.argmax(outside))
+        raise InputError(
+            f"labels must lie in {UNKNOWN}..{columns - 1}, got {array[step]} at step {step}"
+        )
+    return array.astype(np.int32)
+
+
+def _named_labels(labels: list[object], names: tuple[str, ...] | None) -> NDArray[np.int64]:
+    """The column of each name; None, NaN and NA are unknown."""
+    if names is None:
+        listed = sorted({label for label in labels if isinstance(label, str)})
+        raise InputError(
+            f"labels are names, such as {labels[0]!r}: list them in the order of the posterior's"
+            f" columns, classes={str(listed)[:200]}"
+        )
+    columns: dict[object, int] = {name: column for column, name in enumerate(names)}
+    found = [UNKNOWN if _is_missing(label) else columns.get(label) for label in labels]
+    if None in found:
+        strange = dict.fromkeys(
+            repr(label) for label, column in zip(labels, found, strict=True) if column is None
+        )
+        raise InputError(
+            f"labels must be among classes {str(list(names))[:200]},"
+            f" got {', '.join(list(strange)[:5])} first at step {found.index(None)}"
+        )
+    return np.array(found, np.int64)
+
+
+def _is_missing(label: object) -> bool:
+    return label is None or (label != label) is not False  # noqa: PLR0124 - NaN, and NA of pandas

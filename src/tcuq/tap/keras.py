@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keras: a Sequential or Functional model, tapped at the tensor its last layer reads."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcuq._extras import import_extra
+from tcuq.errors import InputError
+from tcuq.stream import Kind
+from tcuq.tap.feeding import named_arrays
+from tcuq.tap.graph import chosen
+
+Array = NDArray[Any]
+BATCH = 64
+ENDINGS: dict[str | None, Kind] = {
+    "softmax": "probabilities",
+    "sigmoid": "probabilities",
+    "linear": "logits",
+}
+
+
+def is_keras(model: object) -> bool:
+    """Whether it is a Keras model; with the torch backend it is a torch module, too."""
+    return any(
+        c.__module__.startswith("keras.") and c.__name__ == "Model" for c in type(model).mro()
+    )
+
+
+def load_keras(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401 - a model
+    """Read a `.keras` file in Keras' safe mode, which refuses the code that it finds in one."""
+    keras = import_extra("keras", "keras")
+    try:
+        return keras.saving.load_model(path, compile=False, safe_mode=True)
+    except Exception as error:  # of the archive, of the configuration or of the weights
+        reason = next(iter(str(error).splitlines()), type(error).__name__)[:200]
+        raise InputError(f"{path}: not a model that Keras can load: {reason}") from error
+
+
+class KerasTap:
+    """A `keras.Model`, Sequential or Functional, on any backend.
+
+    Parameters
+    ----------
+    model
+        The model; it is run in inference mode.
+    layer
+        The layer whose output the features are; if None, the input of the last layer with a kernel.
+    output
+        The output that holds the posteriors; needed where there are several.
+    kind
+        "probabilities" or "logits", where the last layer's activation does not say.
+    batch
+        Steps it is given at once.
+
+    Two models are kept: the given one for the posteriors, and one that ends at the layer.
+    """
+
+    labels = None
+
+    def __init__(
+        self,
+        model: Any,  # noqa: ANN401 - keras is not imported for its name
+        layer: str | None = None,
+        *,
+        output: str | None = None,
+        kind: Kind | None = None,
+        batch: int = BATCH,
+    ) -> None:
+        keras = import_extra("keras", "keras")
+        inputs = getattr(model, "inputs", None)
+        if not inputs:
+            raise InputError(
+                "model must be a built Sequential or Functional Keras model, since others have no"
+                " graph to take features from; record yours as"
+                "  tcuq.Stream(model.predict(inputs), features)"
+            )
+        self._model = model
+        self._inputs = [tensor.name for tensor in inputs]
+        self._output = output
+        several = len(model.outputs) > 1
+        known = None if several else ENDINGS.get(_last_activation(model))
+        if kind is not None and known is not None and kind != known:
+            raise InputError(f"kind must be {known!r}, as the model ends, got {kind!r}")
+        self.kind = kind or known
+        self.batch = batch
+        if layer is None:
+            head = _head(model, several=several)
+            self.layer, tensor = f"input of {head.name}", head.input
+        else:
+            self.layer = chosen(layer, [part.name for part in model.layers], "layer")
+            tensor = model.get_layer(layer).output
+        single = len(inputs) == 1
+        self._features = keras.Model(
+            inputs[0] if single else dict(zip(self._inputs, inputs, strict=True)), tensor
+        )
+
+    def run(self, inputs: Any) -> tuple[Array, Array | None]:  # noqa: ANN401 - array or dictionary
+        """Posteriors and the layer of a batch."""
+        arrays = named_arrays(inputs, self._inputs)
+        fed = arrays if len(arrays) > 1 else next(iter(arrays.values()))
+        posteriors = self._member(self._model.predict_on_batch(fed))
+        return np.asarray(posteriors), np.asarray(self._features.predict_on_batch(fed))
+
+    def _member(self, made: Any) -> Any:  # noqa: ANN401 - an array, or several
+        if isinstance(made, list | tuple):
+            made = dict(zip(self._model.output_names, made, strict=True))
+        if not isinstance(made, Mapping):
+            return made
+        return made[chosen(self._output, list(made), "output")]
+
+
+def _last_activation(model: Any) -> str | None:  # noqa: ANN401 - as above
+    layer = model.layers[-1]
+    while getattr(layer, "layers", None):
+        layer = layer.layers[-1]
+    if type(layer).__name__ == "Softmax":
+        return "softmax"
+    name: str | None = getattr(getattr(layer, "activation", None), "__name__", None)
+    return name
+
+
+def _head(model: Any, *, several: bool) -> Any:  # noqa: ANN401 - a layer
+    """The last layer with a kernel."""
+    for layer in () if several else reversed(model.layers):
+        if getattr(layer, "layers", None) and layer.weights:
+            break  # its own last layer is out of reach from here
+        if hasattr(layer, "kernel"):
+            return layer
+    names = ", ".join(part.name for part in model.layers)[:200]
+    raise InputError(f"layer must be named, since no last layer with a kernel is found: {names}")

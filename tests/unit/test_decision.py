@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+import copy
+import pickle
+import sys
+
+import numpy as np
+import pytest
+
+import tcuq
+from tcuq.decision import Trace, joined_traces
+from tcuq.demo import demo_stream
+from tcuq.profile.settings import AlarmFlag
+
+ALARMS = [600, 1369, 1834, 2292, 2801]
+
+
+@pytest.fixture(scope="module")
+def trace(profile: tcuq.Profile) -> Trace:
+    """What the monitor says of the demo's failing sensor."""
+    return tcuq.Monitor(profile).run(demo_stream("fault_gain"))
+
+
+def same(one: Trace, other: Trace) -> bool:
+    """Whether two traces hold the same values."""
+    return all(np.array_equal(getattr(one, n), getattr(other, n)) for n in Trace.__slots__)
+
+
+def test_an_index_is_a_decision(trace: Trace) -> None:
+    """Positive, negative and NumPy integers name the same steps."""
+    last = len(trace) - 1
+    assert trace[last] == trace[-1] == trace[np.int64(last)] == trace[np.uint16(last)]
+    assert isinstance(trace[3], tcuq.Decision)
+    assert trace[3].risk == trace.risk[3]
+    assert repr(trace[3]).startswith("Decision(label=")
+    with pytest.raises(IndexError):
+        trace[len(trace)]
+    with pytest.raises(TypeError):
+        trace["a"]  # type: ignore[call-overload]
+    assert len(list(trace[:9])) == 9  # type: ignore[call-overload]
+
+
+def test_a_slice_is_a_trace(trace: Trace) -> None:
+    """Slices are those of every array, and joined they are the trace."""
+    piece = trace[10:20]
+    assert isinstance(piece, Trace)
+    assert len(piece) == 10
+    assert piece[0] == trace[10]
+    assert len(trace[-5:]) == 5
+    assert len(trace[5:5]) == 0
+    assert same(joined_traces([trace[:1000], trace[1000:]]), trace)
+
+
+def test_alarms_have_steps_and_names(trace: Trace) -> None:
+    """Each step with an alarm is there, with the channels in words."""
+    assert trace.alarms == dict.fromkeys(ALARMS, "novelty")
+    assert list(trace.alarms) == np.flatnonzero(trace.alarm).tolist()
+    both = trace[:3]
+    both.alarm[1] = AlarmFlag.LOW_CONFIDENCE | AlarmFlag.DIVERGENCE
+    try:
+        assert both.alarms == {1: "low confidence, divergence"}
+    finally:
+        both.alarm[1] = 0
+
+
+def test_flags_print_as_words() -> None:
+    """Text and formatting are words; numbers stay the device's."""
+    flags = AlarmFlag.LOW_CONFIDENCE | AlarmFlag.NOVELTY
+    assert str(flags) == f"{flags}" == "low confidence, novelty"
+    assert str(AlarmFlag(0)) == "none"
+    assert f"{AlarmFlag.NOVELTY:>9}" == "  novelty"
+    assert int(flags) == 3
+
+
+def test_repr_is_one_short_line(trace: Trace) -> None:
+    """It counts outcomes and alarms."""
+    assert repr(trace) == "Trace(3,031 steps: 1,051 accept, 456 abstain, 1,524 denied; 5 alarms)"
+    assert repr(trace[:0]) == "Trace(0 steps: 0 accept, 0 abstain, 0 denied; 0 alarms)"
+
+
+def test_notebooks_show_a_table(trace: Trace) -> None:
+    """The table has shares and the first alarms."""
+    shown = trace._repr_html_()
+    for part in ("3,031", "1,051 (34.7%)", "600 (novelty), 1,369 (novelty)"):
+        assert part in shown
+    many = copy.deepcopy(trace)
+    many.alarm[:4] = AlarmFlag.DIVERGENCE
+    assert "3 (divergence), 600 (novelty), and 4 more" in many._repr_html_()
+    assert "none" in trace[:0]._repr_html_()
+
+
+@pytest.mark.parametrize("how", ["pickle", "copy", "deepcopy"])
+def test_copies_are_traces(trace: Trace, how: str) -> None:
+    """A pickled or copied trace has the same values; a deep copy has its own arrays."""
+    copied = {"pickle": lambda t: pickle.loads(pickle.dumps(t)), **vars(copy)}  # noqa: S301 - ours
+    other = copied[how](trace)
+    assert same(other, trace)
+    assert other != trace
+    assert (other.risk is trace.risk) == (how == "copy")
+
+
+def test_as_a_data_frame(trace: Trace) -> None:
+    """One row per step, with names for outcomes and alarms."""
+    frame = trace.to_pandas()
+    assert frame.index.name == "step"
+    assert list(frame.columns) == list(Trace.__slots__)
+    assert frame.risk.to_numpy().tolist() == trace.risk.tolist()
+    assert frame.outcome.value_counts().to_dict() == {
+        "denied": 1524,
+        "accept": 1051,
+        "abstain": 456,
+    }
+    assert frame.index[frame.alarm != "none"].tolist() == ALARMS
+
+
+def test_as_an_arrow_table(trace: Trace) -> None:
+    """The same columns and names as the data frame, and the step."""
+    table = trace.to_arrow()
+    assert table.column_names == ["step", *Trace.__slots__]
+    frame = trace.to_pandas()
+    for name in Trace.__slots__:
+        assert table[name].to_pylist() == frame[name].tolist()
+
+
+@pytest.mark.parametrize(
+    ("method", "library", "extra"),
+    [("to_pandas", "pandas", "pandas"), ("to_arrow", "pyarrow", "parquet")],
+)
+def test_a_missing_library_is_named(
+    trace: Trace, method: str, library: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error says which extra to install."""
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(tcuq.MissingExtraError, match=rf"pip install 'tcuq\[{extra}\]'"):
+        getattr(trace, method)()

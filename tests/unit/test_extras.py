@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+import sys
+from pathlib import Path
+
+import pytest
+
+import tcuq
+from tcuq._extras import import_extra
+
+
+def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says what to install, also where a submodule is loaded already."""
+    import pyarrow.parquet
+
+    assert import_extra("pyarrow.parquet", "parquet") is pyarrow.parquet
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(tcuq.MissingExtraError, match=r"^pyarrow is not .*'tcuq\[parquet\]'$"):
+        import_extra("pyarrow.parquet", "parquet")
+
+
+def test_a_broken_library_is_not_called_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the library is there and something that it needs is not, the error names that."""
+    (tmp_path / "half_installed.py").write_text("import what_it_needs\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ModuleNotFoundError, match="what_it_needs") as caught:
+        import_extra("half_installed", "half")
+    assert not isinstance(caught.value, tcuq.MissingExtraError)
