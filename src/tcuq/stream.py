@@ -250,7 +250,8 @@ def checked_posteriors(posteriors: ArrayLike, kind: Kind, classes: int | None = 
             step = int(np.argmax(off))
             raise InputError(
                 f"posteriors of step {step} must sum to 1 within {SUM_TOLERANCE},"
-                f' got {sums[step]:.6g} (logits? say kind="logits")'
+                f' got {sums[step]:.6g} (logits? say kind="logits"; one sigmoid per class is not a'
+                " posterior)"
             )
     return rows
 

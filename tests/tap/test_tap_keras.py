@@ -174,3 +174,10 @@ def test_a_file_that_is_no_model_is_refused(write: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"m\.keras: not a model that Keras can load") as caught:
         open_tap(tmp_path / "m.keras")
     assert "\n" not in str(caught.value)
+
+
+def test_inputs_that_the_model_cannot_take_are_refused() -> None:
+    """The reason that Keras gives over many lines is in one."""
+    with pytest.raises(InputError, match="inputs are refused by the Keras model: ") as caught:
+        record(open_tap(small()), ROWS[:, :, :2])
+    assert "\n" not in str(caught.value)

@@ -154,3 +154,11 @@ def test_two_classes_of_truth() -> None:
     assert stream.labels is not None
     assert stream.labels.tolist() == wanted.astype(int).tolist()
     assert stream.class_names == ("False", "True")
+
+
+def test_inputs_that_the_model_cannot_take_are_refused(pipeline: Pipeline) -> None:
+    """Columns that are missing, and a loader in the place of a batch, are refused in one line."""
+    with pytest.raises(InputError, match=r"refused by Pipeline: X has 3 features"):
+        record(open_tap(pipeline), INPUTS[:, :3])
+    with pytest.raises(InputError, match="inputs must be one batch, got generator"):
+        open_tap(pipeline).run(row for row in INPUTS)

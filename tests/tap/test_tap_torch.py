@@ -248,3 +248,14 @@ def test_layers_of_several_widths_are_refused(rows: Array) -> None:
         record(tap, iter(lengths))
     with pytest.raises(InputError, match="inputs must hold at least 1 batch"):
         record(tap, iter([]))
+
+
+def test_inputs_that_the_module_cannot_take_are_refused(rows: Array) -> None:
+    """The module's own reason is in one line, and it is left as it was."""
+    module = small_cnn().train()
+    for inputs in (rows[:, :2], {"pictures": rows}):
+        with pytest.raises(InputError, match="inputs are refused by the module: ") as caught:
+            record(TorchTap(module, kind="logits"), inputs)
+        assert "\n" not in str(caught.value)
+    assert module.training
+    assert not any(part._forward_pre_hooks for part in module.modules())  # noqa: SLF001

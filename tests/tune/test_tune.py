@@ -155,17 +155,6 @@ def test_from_the_command_line(
     synthetic(steps=2400, labels=None).save("plain.npz")
     words = ["--lags", "1", "1,2", "--block-factor", "1", "--alpha", "0.05", "0.2"]
     words += ["--budget", "0.3"]
-        "--lags",
-        "1",
-        "1,2",
-        "--block-factor",
-        "1",
-        "--alpha",
-        "0.05",
-        "0.2",
-        "--budget",
-        "0.3",
-    ]
     assert main(["tune", "dev.npz", "-o", "monitor.json", *words, "--mix", "0.7"]) == 0
     text = capsys.readouterr().out
     assert "no other stream was seen" in text

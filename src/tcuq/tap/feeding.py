@@ -2,7 +2,8 @@
 """Inputs as a model takes them: its type and its shape, and nothing rearranged in silence."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,18 @@ def one_array(inputs: Any) -> Array:  # noqa: ANN401 - whatever a caller has
             " tcuq.tap.record takes a whole loader"
         )
     return as_numbers(inputs, "inputs")
+
+
+@contextmanager
+def refused_by(engine: str) -> Iterator[None]:
+    """Turn an error that a model raises over its inputs into one line of ours."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        reason = " ".join(str(error).split())[:300] or type(error).__name__
+        raise InputError(f"inputs are refused by {engine}: {reason}") from error
 
 
 def named_arrays(inputs: Any, names: Sequence[str]) -> dict[str, Array]:  # noqa: ANN401 - as above

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tcuq._extras import import_extra
 from tcuq.errors import InputError
 from tcuq.stream import Kind
-from tcuq.tap.feeding import named_arrays
+from tcuq.tap.feeding import named_arrays, refused_by
 from tcuq.tap.graph import chosen
 
 Array = NDArray[Any]
@@ -102,8 +102,9 @@ class KerasTap:
         """Posteriors and the layer of a batch."""
         arrays = named_arrays(inputs, self._inputs)
         fed = arrays if len(arrays) > 1 else next(iter(arrays.values()))
-        posteriors = self._member(self._model.predict_on_batch(fed))
-        return np.asarray(posteriors), np.asarray(self._features.predict_on_batch(fed))
+        with refused_by("the Keras model"):
+            posteriors = self._member(self._model.predict_on_batch(fed))
+            return np.asarray(posteriors), np.asarray(self._features.predict_on_batch(fed))
 
     def _member(self, made: Any) -> Any:  # noqa: ANN401 - an array, or several
         if isinstance(made, list | tuple):

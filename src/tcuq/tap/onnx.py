@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tcuq._extras import import_extra
 from tcuq.errors import InputError
-from tcuq.tap.feeding import named_arrays, read_model, shaped, typed
+from tcuq.tap.feeding import named_arrays, read_model, refused_by, shaped, typed
 from tcuq.tap.graph import Node, chosen, output_kind, penultimate
 
 Array = NDArray[Any]
@@ -96,11 +96,8 @@ class OnnxTap:
 
     def _run(self, session: Any, name: str, fed: Mapping[str, Array]) -> Array:  # noqa: ANN401
         needed = {detail.name for detail in session.get_inputs()}
-        try:
+        with refused_by("ONNX Runtime"):
             (made,) = session.run([name], {n: v for n, v in fed.items() if n in needed})
-        except Exception as error:  # the runtime's own classes share no other base
-            said = str(error).splitlines()[0][:200]
-            raise InputError(f"inputs are refused by ONNX Runtime: {said}") from error
         if not isinstance(made, np.ndarray) or made.dtype.kind not in "fiu":
             raise InputError(f"{name!r} must be a tensor of numbers, got {type(made).__name__}")
         return made

@@ -10,6 +10,7 @@ from tcuq._conversion import as_array, as_numbers
 from tcuq.errors import InputError
 from tcuq.stream import Kind
 from tcuq.tap.batches import is_loader
+from tcuq.tap.feeding import refused_by
 from tcuq.tap.graph import chosen
 
 Array = NDArray[Any]
@@ -64,10 +65,12 @@ class SklearnTap:
         """Posteriors of a batch, and the features of the chosen step."""
         if is_loader(inputs):
             raise InputError(f"inputs must be one batch, got {type(inputs).__name__}")
-        posteriors = as_numbers(self._estimator.predict_proba(inputs), "output of predict_proba")
-        if self.layer is None:
-            return posteriors, None
-        made = inputs if self._transform is None else self._transform.transform(inputs)
+        with refused_by(type(self._estimator).__name__):
+            made = self._estimator.predict_proba(inputs)
+            posteriors = as_numbers(made, "output of predict_proba")
+            if self.layer is None:
+                return posteriors, None
+            made = inputs if self._transform is None else self._transform.transform(inputs)
         rows = as_numbers(_dense(made), f"layer {self.layer!r}")
         return posteriors, _last_hidden(self._last, rows) if self.layer == HIDDEN else rows
 

@@ -12,7 +12,7 @@ from tcuq._conversion import as_array, as_numbers
 from tcuq._extras import import_extra
 from tcuq.errors import InputError
 from tcuq.stream import Kind
-from tcuq.tap.feeding import one_array
+from tcuq.tap.feeding import one_array, refused_by
 from tcuq.tap.graph import chosen
 
 Array = NDArray[Any]
@@ -67,7 +67,7 @@ class TorchTap:
     def run(self, inputs: Any) -> tuple[Array, Array | None]:  # noqa: ANN401 - array or dictionary
         """Posteriors and the layer of a batch; named inputs are keyword arguments."""
         caught: list[tuple[str, Any]] = []
-        with ExitStack() as hooks, self._quiet():
+        with ExitStack() as hooks, self._quiet(), refused_by("the module"):
             for handle in self._hooked(caught):
                 hooks.callback(handle.remove)
             if isinstance(inputs, Mapping):
