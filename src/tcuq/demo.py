@@ -125,4 +125,4 @@ def picture(stream: Stream, trace: Trace, span: slice) -> list[str]:
     asked = [(trace.outcome[cell] != Outcome.ACCEPT).mean() for cell in cells]
     ask = "".join(" ░▒▓█"[min(4, int(np.ceil(4 * share)))] for share in asked)
     alarm = "".join("▲" if trace.alarm[cell].any() else " " for cell in cells)
-    return [f"risk   {strip}", f"fault  {fault}", f"asks   {ask}", f"alarm  {alarm}"]
+    return [f"risk   {strip}", f"fault  {fault}", f"held   {ask}", f"alarm  {alarm}"]

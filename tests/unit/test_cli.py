@@ -59,7 +59,7 @@ def test_demo_shows_every_fault(said: Said) -> None:
     for name in ("noise", "gain", "bias", "rotation", "dropout", "stuck"):
         assert f"\n{name} " in text
     assert "one false alarm in 1,048,576 steps" in text
-    assert all(f"\n{row}  " in text for row in ("risk ", "fault", "asks ", "alarm"))
+    assert all(f"\n{row}  " in text for row in ("risk ", "fault", "held ", "alarm"))
 
 
 def test_demo_as_json(said: Said, profile: tcuq.Profile) -> None:

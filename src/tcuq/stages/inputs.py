@@ -5,13 +5,15 @@ Posteriors become bytes in 1/256 and then shares of their sum; features become i
 of them.
 """
 
+import os
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tcuq.errors import InputError
 from tcuq.profile.settings import InputSettings
 from tcuq.stages.rowwise import matrix_times_rows
-from tcuq.stream import Kind, Stream, checked_features, checked_posteriors
+from tcuq.stream import Kind, Stream, checked_features, checked_posteriors, require_stream
 
 Floats = NDArray[np.float64]
 
@@ -42,6 +44,8 @@ class Inputs:
         self, stream: Stream | ArrayLike, features: ArrayLike | None, starts: ArrayLike
     ) -> tuple[ArrayLike, ArrayLike | None, ArrayLike]:
         """Posteriors, features and starts of a stream of the profile's kind, or of arrays."""
+        if isinstance(stream, str | os.PathLike):
+            require_stream(stream, "stream")
         if not isinstance(stream, Stream):
             return stream, features, starts
         if features is not None or np.size(starts):
