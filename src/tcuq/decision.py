@@ -49,7 +49,7 @@ class Trace:
     >>> from tcuq.monitor import Monitor
     >>> trace = Monitor(demo_profile()).run(demo_stream("fault_gain"))
     >>> trace
-    Trace(3,031 steps: 1,051 accept, 456 abstain, 1,524 denied; 5 alarms)
+    Trace(3,031 steps: 1,059 accept, 456 abstain, 1,516 denied; 5 alarms)
     >>> trace[:1000].alarms
     {600: 'novelty'}
     """
