@@ -17,7 +17,12 @@ from numpy.typing import NDArray
 import tcuq
 from tcuq.cli import main
 from tcuq.demo import demo_stream
+from tcuq.profile.quantize import quantize
+from tcuq.profile.settings import RISK_LEVELS
 from tcuq.report.cells import Flag
+from tools.firmware.emulator import decide
+from tools.firmware.export import write_c
+from tools.firmware.toolchain import CPUS, build
 
 STREAMS = ("test", "fault_gain", "fault_noise")
 
@@ -165,3 +170,16 @@ def test_replay(answer: Answer, tcuq_command: Command, quantised: bool) -> None:
     assert (decisions >> 4 == trace.alarm).all()
     assert row["first_alarm"] == (alarms[0] if len(alarms) else None)
     assert row["wrong"] == answer.wrong.sum()
+
+
+def test_emulated_cortex_m4(answer: Answer, profile: tcuq.Profile, tmp_path: Path) -> None:
+    """The firmware on an emulated Cortex-M4: every member of every decision."""
+    cpu = next(cpu for cpu in CPUS if cpu.name == "m4")
+    elf = build(cpu, tmp_path, write_c(quantize(profile), telemetry=True))
+    steps = tcuq.Monitor(profile).quantize(answer.stream.posteriors, answer.stream.features)
+    decisions = decide(cpu, elf, *steps, starts=answer.stream.starts)
+    trace = answer.trace
+    assert len(decisions) == len(trace)
+    for name in ("label", "exceeded", "outcome", "alarm"):
+        assert (decisions[name] == getattr(trace, name)).all(), name
+    assert (decisions["risk"] == trace.risk * RISK_LEVELS).all()

@@ -56,9 +56,17 @@ def build_plugin(folder: Path) -> Path:
 
 
 def decide(
-    cpu: Cpu, elf: Path, posteriors: NDArray[np.uint8], features: NDArray[np.int8] | None
+    cpu: Cpu,
+    elf: Path,
+    posteriors: NDArray[np.uint8],
+    features: NDArray[np.int8] | None,
+    starts: NDArray[np.int64] | None = None,
 ) -> Decisions:
-    """The firmware's decisions on these steps."""
+    """The firmware's decisions on these steps; recordings begin at `starts`."""
+    marks = elf.parent / "starts.bin"
+    marks.unlink(missing_ok=True)
+    if starts is not None:
+        np.isin(np.arange(len(posteriors)), starts).astype(np.uint8).tofile(marks)
     _emulate(cpu, elf, posteriors, features, [])
     return np.fromfile(elf.parent / "decisions.bin", DECISION)
 

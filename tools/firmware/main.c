@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs the monitor over steps.bin (posterior and features of a step, step after step) and writes a
- * tcuq_decision a step to decisions.bin: 12 bytes, little-endian as the CPU is. Every 128 steps the power
+ * tcuq_decision a step to decisions.bin: 12 bytes, little-endian as the CPU is. starts.bin, if it exists, has a
+ * byte per step; where it is not 0 a recording begins and history is forgotten. Every 128 steps the power
  * is cut: the state goes through a snapshot, a reset and a restore, which must not show. At the end
  * state.bin gets the snapshot, the telemetry record, and the snapshot after the past is forgotten. */
 #include "monitor.h"
@@ -15,6 +16,7 @@ _Static_assert(offsetof(tcuq_decision, threshold_q16) == 4u, "threshold after la
 _Static_assert(offsetof(tcuq_decision, alarm) == 10u, "alarm after exceeded and outcome");
 
 static uint8_t block[BLOCK_BYTES];
+static uint8_t starts[BLOCK_STEPS];
 static uint8_t snapshot[SNAPSHOT_BYTES];
 static tcuq_decision decisions[BLOCK_STEPS];
 
@@ -61,6 +63,7 @@ int main(void)
     }
     const int32_t from = semihosting_open("steps.bin", FILE_READ);
     const int32_t to = semihosting_open("decisions.bin", FILE_WRITE);
+    const int32_t marks = semihosting_open("starts.bin", FILE_READ);
     if ((from < 0) || (to < 0)) {
         return EXIT_FILE;
     }
@@ -71,8 +74,14 @@ int main(void)
         if ((most == 0u) || (size % step != 0u)) {
             return EXIT_STEP;
         }
+        if ((marks >= 0) && (semihosting_read(marks, starts, steps) != steps)) {
+            return EXIT_FILE;
+        }
         const uint8_t *at = block;
         for (uint32_t i = 0u; i < steps; i++) {
+            if (starts[i] != 0u) {
+                tcuq_reset_history(&firmware_monitor);
+            }
             const int8_t *features = (const int8_t *)&at[profile->classes];
             tcuq_step(&firmware_monitor, at, (profile->width != 0u) ? features : NULL, &decisions[i]);
             at += step;
