@@ -58,8 +58,11 @@ wheel: ## Install the wheel into a clean environment; check its dependencies and
 statistical: ## Check the alarm's false-alarm rate on a million steps and over many calibrations
 	$(RUN) pytest tests/statistical
 
-statistical-short: ## Check the same on fewer steps
+statistical-short: ## Check the same on fewer steps, and in short the bounds, hashes and calibration
 	TCUQ_SHORT=1 $(RUN) pytest tests/statistical
+	$(RUN) tools.measurements.bounds --short
+	$(RUN) tools.measurements.hashes --short
+	$(RUN) tools.measurements.calibration --short
 
 bench-quick: ## Train and score one task, compare it with the committed result, check the benchmark's pages
 	$(RUN) benchmark.quick
@@ -116,6 +119,9 @@ measure: ## Measure again everything that the scorecard quotes and write results
 	$(RUN) tools.measurements.device --write
 	$(RUN) tools.measurements.alarm --write
 	$(RUN) tools.measurements.properties --write
+	$(RUN) tools.measurements.calibration --write
+	$(RUN) tools.measurements.bounds --write
+	$(RUN) tools.measurements.hashes --write
 	$(RUN) tools.measurements.size --write
 	$(RUN) tools.measurements.report --write
 	$(RUN) tools.measurements.fleet_dashboard --write
