@@ -2,10 +2,12 @@
 """The two promises that hold on any sequence, as exact integer statements over every window."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+import tcuq
 from tcuq.profile.settings import (
     ALPHA_BITS,
     RISK_LEVELS,
@@ -87,6 +89,22 @@ def test_exceedances_keep_to_alpha_against_an_adversary(
         level = min(max(at if wish else at - 1, 0), RISK_LEVELS)
         exceeded.append(threshold.run(np.array([level]))[1][0])
     assert_exceedances_keep_to_alpha(chosen, np.array(exceeded))
+
+
+@given(st.floats(0.001, 1), st.floats(1, 40))
+@settings(max_examples=30, deadline=None)
+@pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
+def test_a_budget_of_one_tenth_was_stored_above_one_tenth(budget: float, burst: float) -> None:
+    """With the user's own numbers, doubting always: abstentions are at most burst + budget · n."""
+    certain = np.linspace(0.5, 1, 300)
+    stream = tcuq.Stream(np.column_stack([certain, 1 - certain]))
+    terms = [tcuq.TermPlan("low_confidence", scale="odds")]
+    profile = tcuq.fit(stream, budget=budget, burst=burst, terms=terms, alarm=False)
+    assert profile.budget.rate_q16 <= budget * TOKEN
+    trace = tcuq.Monitor(profile).run(np.full((40_000, 2), 128, np.uint8))
+    abstained = np.cumsum(trace.outcome == Outcome.ABSTAIN)
+    assert (abstained <= burst + budget * np.arange(1, 40_001) + 1e-6).all()
+    assert abstained[-1] > 0
 
 
 buckets = st.builds(
