@@ -16,6 +16,7 @@ os.environ.setdefault(
 
 Array = NDArray[Any]
 MLPERF = "mlperf-tiny"
+ROOT = Path(__file__).parents[2]  # a relative $TCUQ_DATA starts here, wherever a test stands
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +24,7 @@ def mlperf() -> Callable[[str], Path]:
     """A model of MLPerf Tiny in `$TCUQ_DATA`; that it is missing fails the test."""
 
     def find(name: str) -> Path:
-        path = Path(os.environ.get("TCUQ_DATA", "../shared/data")) / MLPERF / f"{name}.tflite"
+        path = ROOT / os.environ.get("TCUQ_DATA", "../shared/data") / MLPERF / f"{name}.tflite"
         if not path.is_file():
             pytest.fail(f"{path} is missing: TCUQ_DATA must name the folder of the data sets")
         return path
