@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 import tcuq
-import tcuq._charts
 import tcuq.evaluate
 import tcuq.evaluate.measures
+from tcuq import _charts
 
 ROOT = Path(__file__).parents[2]
 FACES = {
     "tcuq": tcuq,
-    "tcuq._charts": tcuq._charts,  # draws the pages; no part of what is measured
+    "tcuq._charts": _charts,  # draws the pages; no part of what is measured
     "tcuq.evaluate": tcuq.evaluate,
     "tcuq.evaluate.measures": tcuq.evaluate.measures,
 }
