@@ -3,14 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from tcuq._atomic import written_whole
+from tcuq._atomic import atomic_write
 
 
 def test_file_appears_whole(tmp_path: Path) -> None:
     """The name holds the old content until the block ends, then all of the new one."""
     path = tmp_path / "a.bin"
     path.write_bytes(b"old")
-    with written_whole(path) as file:
+    with atomic_write(path) as file:
         file.write(b"new")
         file.flush()
         assert path.read_bytes() == b"old"
@@ -20,7 +20,7 @@ def test_file_appears_whole(tmp_path: Path) -> None:
 
 def test_path_may_be_text(tmp_path: Path) -> None:
     """A path given as text is as good as a Path."""
-    with written_whole(str(tmp_path / "a.bin")) as file:
+    with atomic_write(str(tmp_path / "a.bin")) as file:
         file.write(b"new")
     assert (tmp_path / "a.bin").read_bytes() == b"new"
 
@@ -36,7 +36,7 @@ def test_error_leaves_what_was_there(
         path.write_bytes(content)
 
     def interrupted() -> None:
-        with written_whole(path) as file:
+        with atomic_write(path) as file:
             file.write(b"half")
             raise error
 
@@ -47,7 +47,7 @@ def test_error_leaves_what_was_there(
 
 def test_absent_folder_is_an_error(tmp_path: Path) -> None:
     """A folder is never made on the way."""
-    with pytest.raises(FileNotFoundError), written_whole(tmp_path / "none" / "a.bin"):
+    with pytest.raises(FileNotFoundError), atomic_write(tmp_path / "none" / "a.bin"):
         pytest.fail("the block must not run")
     assert list(tmp_path.iterdir()) == []
 
@@ -55,7 +55,7 @@ def test_absent_folder_is_an_error(tmp_path: Path) -> None:
 def test_folder_of_the_same_name_stays(tmp_path: Path) -> None:
     """A folder is not replaced, and nothing is left beside it."""
     (tmp_path / "a").mkdir()
-    with pytest.raises(OSError, match="directory"), written_whole(tmp_path / "a") as file:
+    with pytest.raises(OSError, match="directory"), atomic_write(tmp_path / "a") as file:
         file.write(b"new")
     assert list(tmp_path.iterdir()) == [tmp_path / "a"]
 
@@ -63,9 +63,9 @@ def test_folder_of_the_same_name_stays(tmp_path: Path) -> None:
 def test_two_writers_do_not_mix(tmp_path: Path) -> None:
     """Each writes aside on its own; the last to finish wins, whole."""
     path = tmp_path / "a.bin"
-    with written_whole(path) as first:
+    with atomic_write(path) as first:
         first.write(b"first")
-        with written_whole(path) as second:
+        with atomic_write(path) as second:
             second.write(b"the second")
         assert path.read_bytes() == b"the second"
     assert path.read_bytes() == b"first"

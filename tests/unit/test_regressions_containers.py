@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tcuq
-from tcuq._atomic import written_whole
+from tcuq._atomic import atomic_write
 
 Synthetic = Callable[..., tcuq.Stream]
 
@@ -77,6 +77,6 @@ def test_flipped_bit_in_a_parquet_footer_loses_no_recording(
 
 def test_folder_in_the_place_of_a_file_is_named_as_it_was_asked_for(tmp_path: Path) -> None:
     """When the last step, the renaming, fails, the error names the file asked for."""
-    with pytest.raises(IsADirectoryError) as caught, written_whole(tmp_path):
+    with pytest.raises(IsADirectoryError) as caught, atomic_write(tmp_path):
         pass
     assert caught.value.filename == str(tmp_path)

@@ -14,7 +14,7 @@ import pytest
 from pyarrow import parquet
 
 import tcuq
-from tcuq._atomic import written_whole
+from tcuq._atomic import atomic_write
 from tcuq.recording import FORMAT
 
 HALVES = np.full((2, 2), 0.5)
@@ -144,7 +144,7 @@ def test_file_that_cannot_be_written_is_named_as_it_was_asked_for(
 ) -> None:
     """A path without a file name or in a missing folder is an OSError that names this path."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(OSError, match=r"\[Errno \d+\]") as caught, written_whole(path):
+    with pytest.raises(OSError, match=r"\[Errno \d+\]") as caught, atomic_write(path):
         pass
     assert caught.value.filename == path
     assert list(tmp_path.iterdir()) == []

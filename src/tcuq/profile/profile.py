@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tcuq._atomic import written_whole
+from tcuq._atomic import atomic_write
 from tcuq.errors import ProfileError
 from tcuq.profile.consistency import inconsistencies
 from tcuq.profile.quantize import digest
@@ -131,7 +131,7 @@ class Profile(MonitorSettings):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the profile; the file appears whole or not at all."""
-        with written_whole(path) as file:
+        with atomic_write(path) as file:
             file.write(self.to_json().encode())
 
     def plot(self, *, ax: "Axes | None" = None) -> "Axes":

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tcuq._atomic import written_whole
+from tcuq._atomic import atomic_write
 from tcuq._progress import Progress
 from tcuq.errors import StreamError
 from tcuq.profile import Profile
@@ -99,7 +99,7 @@ def _begin(folder: Path, run: Mapping[str, Any]) -> None:
     held = folder / "run.json"
     (folder / "parts").mkdir(parents=True, exist_ok=True)
     if not held.is_file():
-        with written_whole(held) as file:
+        with atomic_write(held) as file:
             file.write(json.dumps(run, indent=1).encode())
     try:
         same = json.loads(held.read_bytes()) == run
@@ -194,13 +194,13 @@ def _finish(
     found = Comparison(profiles, [asdict(one) for one in damage])
     schema = schema_of(decisions=decisions)
     with (
-        written_whole(folder / "streams.parquet") as file,
+        atomic_write(folder / "streams.parquet") as file,
         parquet.ParquetWriter(file, schema, compression="zstd") as writer,
     ):
         for table in _merged(folder / "parts", units):
             found.take(table)
             writer.write_table(table)
-    with written_whole(folder / "summary.json") as file:
+    with atomic_write(folder / "summary.json") as file:
         file.write((json.dumps(found.facts(), indent=1) + "\n").encode())
     return found
 

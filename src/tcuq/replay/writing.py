@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq._atomic import written_whole
+from tcuq._atomic import atomic_write
 from tcuq.errors import StreamError
 from tcuq.replay.layout import Layout
 
@@ -49,7 +49,7 @@ class ChunkWriter:
     def __enter__(self) -> Self:
         from pyarrow import parquet
 
-        file = self._stack.enter_context(written_whole(self._path))
+        file = self._stack.enter_context(atomic_write(self._path))
         self._file = self._stack.enter_context(
             parquet.ParquetWriter(
                 file,
