@@ -86,7 +86,7 @@ def test_channels_that_look_back_wait_for_a_whole_past() -> None:
     """Steps without a whole past do not enter divergence, but do enter novelty."""
     alarm = Alarm(AlarmSettings(256, (channel(), channel("divergence"))))
     alarm.run(columns([9.0] * 10, past=False))
-    assert alarm.taken.tolist() == [10, 0]
+    assert alarm.block_steps.tolist() == [10, 0]
 
 
 def test_reset_history_drops_the_unfinished_block_and_keeps_the_evidence() -> None:
@@ -94,7 +94,7 @@ def test_reset_history_drops_the_unfinished_block_and_keeps_the_evidence() -> No
     alarm = Alarm(AlarmSettings(2**20, (channel(),)))
     alarm.run(columns([9.0] * 20))
     alarm.reset_history()
-    assert alarm.taken.tolist() == [0]
+    assert alarm.block_steps.tolist() == [0]
     assert alarm.cusum_q8.tolist() == [1024]
     alarm.reset()
     assert alarm.cusum_q8.tolist() == [0]

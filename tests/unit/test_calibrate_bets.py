@@ -7,7 +7,7 @@ from scipy.stats import binom
 
 from tcuq.calibrate.bets import (
     CONFIDENCE_LOST,
-    KEPT,
+    RESERVE,
     SHARES_ABOVE,
     STAKES,
     block_means,
@@ -30,7 +30,7 @@ def bound(blocks: int, above: int, channels: int) -> float:
 
 def test_stakes_are_all_there_is_to_bet() -> None:
     """What is kept and what is staked make 1."""
-    assert math.isclose(KEPT + sum(STAKES), 1)
+    assert math.isclose(RESERVE + sum(STAKES), 1)
 
 
 def test_gains_by_hand() -> None:
@@ -54,7 +54,7 @@ def test_bet_is_fair_at_the_bounds(blocks: int, channels: int) -> None:
 @pytest.mark.parametrize("blocks", [1, 20, 500])
 def test_gains_are_rounded_down(blocks: int) -> None:
     """Each gain is the largest that the exact bet covers, in 1/256 bit."""
-    wealth = KEPT
+    wealth = RESERVE
     for gain, share, stake in zip(gains_q8(blocks, 3)[1:], SHARES_ABOVE, STAKES, strict=True):
         wealth += stake / bound(blocks, int(share * blocks), 3)
         assert 2 ** (gain / 256) <= wealth * (1 + 1e-9)

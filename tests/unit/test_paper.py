@@ -108,7 +108,7 @@ def test_paper_preset_has_the_papers_values(paper: tcuq.Profile) -> None:
 
 def test_equations_1_to_4(paper: tcuq.Profile, expected: list[dict[str, float]]) -> None:
     """Signals, uncertainty and risk are the equations' to within rounding."""
-    from tcuq.stages.columns import joined
+    from tcuq.stages.columns import concatenate
     from tcuq.stages.inputs import Inputs
     from tcuq.stages.score import TcuqScore, sigmoid
     from tcuq.stages.signals import Signals
@@ -117,7 +117,7 @@ def test_equations_1_to_4(paper: tcuq.Profile, expected: list[dict[str, float]])
     for part in demo_stream("test").recordings():
         signals.reset_history()
         parts.append(signals.run(*inputs.run(part.posteriors, part.features)))
-    columns = joined(parts)
+    columns = concatenate(parts)
     assert isinstance(paper.score, TcuqScoreSettings)
     score = TcuqScore(paper.score)
     for name, ours in (
@@ -166,10 +166,10 @@ def test_threshold_and_budget(paper: tcuq.Profile, expected: list[dict[str, floa
 def test_combiner_is_the_balanced_logistic_optimum(paper: tcuq.Profile) -> None:
     """At the fitted weights the gradient of the paper's regularised objective vanishes."""
     from tcuq.calibrate.observe import observe
-    from tcuq.stages.columns import joined
+    from tcuq.stages.columns import concatenate
 
     development = demo_stream("development")
-    columns = joined(observe(development, paper.inputs, paper.signals))
+    columns = concatenate(observe(development, paper.inputs, paper.signals))
     score = paper.score
     assert isinstance(score, TcuqScoreSettings)
     assert development.labels is not None
