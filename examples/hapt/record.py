@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train a small 1D-CNN on the raw HAPT signals and record what it says, stream by stream.
+"""Train a small 1D-CNN on the raw HAPT signals and record its outputs, stream by stream.
 
 The users are split disjointly into training, development, calibration and test users. Each
 output file holds the logits and pooled features of consecutive windows in recorded order.
@@ -37,7 +37,7 @@ EPOCHS, BATCH, LEARNING_RATE, WEIGHT_DECAY = 30, 64, 2e-3, 1e-3
 BALANCE = 0.5  # class weight = frequency ** -BALANCE
 JITTER_DEGREES, JITTER_GAIN = 8.0, 0.03  # standard deviations of the augmentation
 
-# Faults in physical units, at severity 1, fixed before any result was seen.
+# Faults in physical units, at severity 1, fixed before any result was known.
 FAULTS = ("noise", "gain", "bias", "rotation", "dropout", "stuck")
 NOISE_ACC, NOISE_GYRO = 0.3, 0.6  # g, rad/s, standard deviation on each channel
 GAIN_EXCESS = 0.6  # every channel reads 1.6 times too much
@@ -55,7 +55,7 @@ class Recording:
     exp: int
     user: int
     signal: Floats  # (n, 6): acc in g, gyro in rad/s
-    label: Ints  # (n,), -1 where nobody labelled
+    label: Ints  # (n,), -1 where unlabelled
     active: Bools  # (n,)
 
 
@@ -77,7 +77,7 @@ def load(path: Path) -> list[Recording]:
 
 
 def split_users(recordings: list[Recording], seed: int) -> dict[str, list[Recording]]:
-    """Deal the users out to the disjoint parts, by a permutation drawn from the seed."""
+    """Split the users into disjoint parts by a seeded permutation."""
     users = np.unique([r.user for r in recordings])
     users = np.random.default_rng(seed).permutation(users)
     ends = np.cumsum(list(SPLIT.values()))
@@ -113,10 +113,10 @@ def lost_samples(n: int, fraction: float, rng: np.random.Generator) -> Bools:
     return lost
 
 
-def faulted(
+def with_fault(
     recording: Recording, kind: str, span: slice, severity: float, rng: np.random.Generator
 ) -> Recording:
-    """The same recording with one fault acting on the samples of `span`."""
+    """Return the recording with one fault on the samples of `span`."""
     signal, active = recording.signal.copy(), recording.active.copy()
     part = signal[span].astype(np.float64)
     if kind == "noise":
@@ -142,13 +142,13 @@ def faulted(
 
 
 def second_recordings(recordings: list[Recording]) -> list[Recording]:
-    """The second recording of each user."""
+    """Return the second recording of each user."""
     users = sorted({r.user for r in recordings})
     return [[r for r in recordings if r.user == user][1] for user in users]
 
 
-def end_to_end(recordings: list[Recording]) -> Recording:
-    """Several recordings as if they were one."""
+def concatenate(recordings: list[Recording]) -> Recording:
+    """Concatenate recordings into one."""
     first = recordings[0]
     columns = [[getattr(r, name) for r in recordings] for name in ("signal", "label", "active")]
     return Recording(first.exp, first.user, *(np.concatenate(column) for column in columns))
@@ -160,9 +160,9 @@ def fault_stream(recordings: list[Recording], kind: str, seed: int) -> list[Reco
     middle = len(recordings) // 2
     stream: list[Recording] = []
     for run in (recordings[:middle], recordings[middle:]):
-        whole = end_to_end(run)
+        whole = concatenate(run)
         onset = len(run[0].signal) // 2
-        whole = faulted(whole, kind, slice(onset, len(whole.signal)), 1.0, rng)
+        whole = with_fault(whole, kind, slice(onset, len(whole.signal)), 1.0, rng)
         cuts = np.cumsum([0, *(len(r.signal) for r in run)])
         for recording, begin, end in zip(run, cuts[:-1], cuts[1:], strict=True):
             columns = (whole.signal[begin:end], whole.label[begin:end], whole.active[begin:end])
@@ -180,9 +180,9 @@ def mixed_stream(recordings: list[Recording], seed: int) -> list[Recording]:
         while at < len(recording.signal):
             span = slice(at, at + HOP * int(rng.integers(*SEGMENT_WINDOWS)))
             if fault_next:
-                # Dealing from a shuffled deck makes sure that every kind occurs.
+                # A shuffled list, used in turn, makes sure that every kind occurs.
                 deck = deck or [str(kind) for kind in rng.permutation(FAULTS)]
-                recording = faulted(recording, deck.pop(), span, rng.uniform(*SEVERITY), rng)
+                recording = with_fault(recording, deck.pop(), span, rng.uniform(*SEVERITY), rng)
             at, fault_next = span.stop, not fault_next
         mixed.append(recording)
     return mixed
@@ -258,13 +258,13 @@ def train(recordings: list[Recording], seed: int) -> Network:
 
 @torch.no_grad()
 def record(network: Network, recordings: list[Recording], scale: float) -> dict[str, Any]:
-    """The arrays of one stream file."""
+    """Return the arrays of one stream file."""
     cut = [windows(r) for r in recordings]
-    said = [network(torch.from_numpy(c[0])) for c in cut]
-    features = torch.cat([s[1] for s in said]).numpy()
+    outputs = [network(torch.from_numpy(c[0])) for c in cut]
+    features = torch.cat([s[1] for s in outputs]).numpy()
     lengths = [len(c[0]) for c in cut]
     return {
-        "posteriors": torch.cat([s[0] for s in said]).numpy().astype(np.float16),
+        "posteriors": torch.cat([s[0] for s in outputs]).numpy().astype(np.float16),
         "kind": np.array("logits"),
         "features": np.clip(np.rint(features / scale), -128, 127).astype(np.int8),
         "feature_scale": np.array(scale, dtype=np.float64),
@@ -277,13 +277,13 @@ def record(network: Network, recordings: list[Recording], scale: float) -> dict[
 
 @torch.no_grad()
 def feature_scale(network: Network, recordings: list[Recording]) -> float:
-    """One step of the int8 features, such that almost no training window saturates."""
+    """Return the step of the int8 features at which almost no training window saturates."""
     features = [network(torch.from_numpy(windows(r)[0]))[1].numpy() for r in recordings]
     return float(np.quantile(np.concatenate(features), 0.9999) / 127)
 
 
 def accuracy(stream: dict[str, Any], shifted: bool) -> str:
-    """Accuracy on the labelled windows with or without the fault, as a table cell."""
+    """Return the accuracy on the labelled windows with or without the fault, as a table cell."""
     chosen = (stream["labels"] >= 0) & (stream["shifted"] == shifted)
     right = stream["posteriors"].argmax(axis=1) == stream["labels"]
     return f"{100 * right[chosen].mean():.1f} % of {chosen.sum()}" if chosen.any() else "-"

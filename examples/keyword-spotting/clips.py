@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings, and what the network is fed of them: 49 frames of 10 cepstral coefficients, int8.
+"""Recordings, and the network's inputs from them: 49 frames of 10 cepstral coefficients, int8.
 
 The front end is MLPerf Tiny's: frames of 30 ms every 20 ms, 40 mel bins, log, DCT. A clip lasts one
 second. The published clips end in digital silence; a microphone never gives that, so every clip
-is laid at a place of its own in a second of faint noise.
+is placed at random in a second of faint noise.
 """
 
 import csv
@@ -34,29 +34,29 @@ SPLIT_SEED = 0
 
 @dataclass(frozen=True)
 class Clips:
-    """One-second clips within ±1, the digit each says and who says it."""
+    """One-second clips within ±1, their digits and speakers."""
 
     sounds: Sounds
     digits: NDArray[np.int64]
     speakers: NDArray[np.str_]
 
     def take(self, chosen: NDArray[np.generic]) -> Self:
-        """Those chosen, by index or by mask."""
+        """Select clips by index or by mask."""
         return type(self)(self.sounds[chosen], self.digits[chosen], self.speakers[chosen])
 
 
 def _read(folder: Path, column: str, names: tuple[str, ...], speaker: slice) -> Clips:
-    """The clips of these words; `speaker` says which part of a file's name is the speaker's."""
+    """Read the clips of these words; `speaker` is the speaker's part of a file's name."""
     with (folder / "index.csv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row[column] in names]
-    held = {n: soundfile.read(folder / f"{n}.flac", dtype="float32")[0] for n in names}
-    sounds = np.stack([held[r[column]].reshape(-1, CLIP)[int(r["row"])] for r in rows])
+    words = {n: soundfile.read(folder / f"{n}.flac", dtype="float32")[0] for n in names}
+    sounds = np.stack([words[r[column]].reshape(-1, CLIP)[int(r["row"])] for r in rows])
     digits = np.array([names.index(row[column]) for row in rows])
     return Clips(sounds, digits, np.array([row["filename"][speaker] for row in rows]))
 
 
 def audiomnist(data: Path) -> dict[str, Clips]:
-    """AudioMNIST by part; no speaker is in two of them."""
+    """Read AudioMNIST by part; no speaker is in two parts."""
     clips = _read(data / "audiomnist", "digit", tuple("0123456789"), slice(2, 4))
     known = np.random.default_rng(SPLIT_SEED).permutation(np.unique(clips.speakers))
     ends = np.cumsum(list(SPEAKERS.values()))
@@ -65,19 +65,19 @@ def audiomnist(data: Path) -> dict[str, Clips]:
 
 
 def speech_commands(data: Path) -> Clips:
-    """The digits of Speech Commands: other speakers, other microphones, other rooms."""
+    """Read the digits of Speech Commands: other speakers, other microphones, other rooms."""
     return _read(data / "speech-commands", "word", DIGITS, slice(8))
 
 
 def by_speaker(clips: Clips, rng: Rng) -> NDArray[np.int64]:
-    """An order of every clip once: speaker after speaker, each one's digits as they come."""
-    turn = rng.permutation(len(clips.speakers))  # decides among the clips of a speaker
+    """Return a random order of all clips, grouped by speaker."""
+    turn = rng.permutation(len(clips.speakers))  # order within a speaker
     _, speaker = np.unique(clips.speakers, return_inverse=True)
     return np.lexsort([turn, rng.permutation(speaker.max() + 1)[speaker]])
 
 
-def laid(sounds: Sounds, rng: Rng, floor_db: tuple[float, float] = FLOOR_DB) -> Sounds:
-    """Each word at a place of its own in its second, in the noise of a microphone; peak at 1."""
+def place_in_noise(sounds: Sounds, rng: Rng, floor_db: tuple[float, float] = FLOOR_DB) -> Sounds:
+    """Place each word at random in its second, scale its peak to 1 and add microphone noise."""
     ends = CLIP - np.argmax(sounds[:, ::-1] != 0, axis=1)
     begins = rng.integers(0, CLIP - ends + 1)
     moved = np.stack([np.roll(row, at) for row, at in zip(sounds, begins, strict=True)])
@@ -88,7 +88,7 @@ def laid(sounds: Sounds, rng: Rng, floor_db: tuple[float, float] = FLOOR_DB) -> 
 
 
 def noisy(sounds: Sounds, snr_db: float, rng: Rng) -> Sounds:
-    """Each clip in pink noise, so many dB under the clip."""
+    """Add pink noise, this many dB below the clip."""
     spectrum = np.fft.rfft(rng.standard_normal(sounds.shape))
     spectrum[:, 1:] /= np.sqrt(np.arange(1, spectrum.shape[1]))
     pink = np.fft.irfft(spectrum, CLIP)
@@ -97,7 +97,7 @@ def noisy(sounds: Sounds, snr_db: float, rng: Rng) -> Sounds:
 
 
 def cepstra(sounds: Sounds) -> NDArray[np.float32]:
-    """Ten coefficients of 49 frames of the peak-scaled clip."""
+    """Return ten coefficients of 49 frames of the peak-scaled clip."""
     scaled = sounds / np.maximum(np.abs(sounds).max(axis=1, keepdims=True), 1e-6)
     hann = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(FRAME) / FRAME)
     frames = np.lib.stride_tricks.sliding_window_view(scaled, FRAME, axis=1)[:, ::HOP]
@@ -108,7 +108,7 @@ def cepstra(sounds: Sounds) -> NDArray[np.float32]:
 
 
 def mel_triangles() -> NDArray[np.float64]:
-    """HTK's mel filters, (257, 40)."""
+    """Return HTK's mel filters, (257, 40)."""
     mels = 1127 * np.log1p(np.arange(BINS // 2 + 1) * RATE_HZ / BINS / 700)
     low, high = (1127 * np.log1p(edge / 700) for edge in MEL_RANGE_HZ)
     edges = np.linspace(low, high, MEL_BINS + 2)
@@ -120,7 +120,9 @@ def mel_triangles() -> NDArray[np.float64]:
 
 
 def inputs(sounds: Sounds) -> NDArray[np.int8]:
-    """What the network is fed, (clips, 49, 10)."""
-    found = np.concatenate([cepstra(sounds[at : at + 64]) for at in range(0, len(sounds), 64)])
-    codes = np.rint((found - MEAN) / SPREAD * CODES)
+    """Return the network's inputs, (clips, 49, 10)."""
+    coefficients = np.concatenate(
+        [cepstra(sounds[at : at + 64]) for at in range(0, len(sounds), 64)]
+    )
+    codes = np.rint((coefficients - MEAN) / SPREAD * CODES)
     return np.clip(codes, -127, 127).astype(np.int8)

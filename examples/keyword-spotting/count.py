@@ -17,19 +17,19 @@ STEPS = 40
 
 
 def entries() -> dict[str, int]:
-    """Where the firmware's functions begin."""
-    said = subprocess.run(
+    """Return the addresses of the firmware's functions."""
+    symbols = subprocess.run(
         ["arm-none-eabi-nm", BUILD / "keyword.elf"], capture_output=True, text=True, check=True
     ).stdout
-    return {line.split()[2]: int(line.split()[0], 16) & ~1 for line in said.splitlines()}
+    return {line.split()[2]: int(line.split()[0], 16) & ~1 for line in symbols.splitlines()}
 
 
 def count() -> dict[str, dict[str, float]]:
-    """Of both functions: instructions a step, and of the worst one."""
+    """Return the mean and worst instructions per step of network and monitor."""
     BUILD.mkdir(parents=True, exist_ok=True)
     shutil.copy(HERE / "build/keyword.elf", BUILD)
-    with np.load(HERE / "story.npz") as told:
-        told["inputs"][:STEPS].tofile(BUILD / "story.bin")
+    with np.load(HERE / "story.npz") as story:
+        story["inputs"][:STEPS].tofile(BUILD / "story.bin")
     subprocess.run(
         ["gcc", "-std=gnu99", "-O2", "-shared", "-fPIC", PLUGIN, "-o", BUILD / "icount.so"],
         check=True,
@@ -52,17 +52,17 @@ def count() -> dict[str, dict[str, float]]:
 
 
 def main() -> None:
-    """Count, and say what the monitor adds."""
+    """Count, and print what the monitor adds."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
-    found = count()
-    network, monitor = found["network_run"]["mean"], found["watch"]["mean"]
-    if asked.json:
-        print(json.dumps(found))
+    args = parser.parse_args()
+    counts = count()
+    network, monitor = counts["network_run"]["mean"], counts["watch"]["mean"]
+    if args.json:
+        print(json.dumps(counts))
         return
     print(f"network on Aidge's kernels  {network:>12,.0f} instructions an inference")
-    worst = found["watch"]["worst"]
+    worst = counts["watch"]["worst"]
     print(f"monitor                     {monitor:>12,.0f} a step, {worst:,} at worst")
     print(f"the monitor adds {monitor / network:.4%} to this network on Aidge's kernels,")
     print(f"             and {monitor / CMSIS_NN:.4%} to CMSIS-NN's {CMSIS_NN:,} instructions")

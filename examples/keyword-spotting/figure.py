@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""story.svg: the risk the device gave each step, the share it accepted, and where it alarmed."""
+"""Draw story.svg: risk, share of accepted steps and alarms over the story."""
 
 from pathlib import Path
 from typing import Any
@@ -14,19 +14,19 @@ WIDTH, HEIGHT, TOP, LEFT, BLOCK = 860, 180, 40, 40, 32  # pixels; steps
 RISK, ACCEPTED, ALARM = "#b5482a", "#2a6fb5", "#000000"
 
 
-def svg(told: dict[str, NDArray[Any]], said: story.Table) -> str:
-    """The figure; means over blocks of 32 steps."""
-    across, whole = (WIDTH - LEFT) / len(said), len(said) // BLOCK * BLOCK
+def svg(arrays: dict[str, NDArray[Any]], table: story.Table) -> str:
+    """Return the figure, with means over blocks of 32 steps."""
+    across, whole = (WIDTH - LEFT) / len(table), len(table) // BLOCK * BLOCK
     label, risk, outcome, alarm = (
-        said[:, story.COLUMNS.index(n)] for n in ("label", "risk", "outcome", "alarm")
+        table[:, story.COLUMNS.index(n)] for n in ("label", "risk", "outcome", "alarm")
     )
     columns = {
         RISK: ("risk", risk / story.RISK_LEVELS),
         ACCEPTED: ("accepted", outcome == 0),
-        "#4a8f3c": ("right", label == told["labels"]),
+        "#4a8f3c": ("right", label == arrays["labels"]),
     }
     parts, begin = [], 0
-    for number, (name, steps) in enumerate(zip(told["chapters"], told["lengths"], strict=True)):
+    for number, (name, steps) in enumerate(zip(arrays["chapters"], arrays["lengths"], strict=True)):
         x, wide = LEFT + begin * across, steps * across
         shade = "#f2f2ee" if number % 2 else "#e4e4de"
         parts.append(
@@ -62,10 +62,10 @@ def svg(told: dict[str, NDArray[Any]], said: story.Table) -> str:
 
 
 def main() -> None:
-    """Draw it from the host's decisions, which are the device's."""
-    with np.load(HERE / "story.npz") as told:
-        drawn = svg(dict(told), story.on_host(told["inputs"]))
-    (HERE / "story.svg").write_text(drawn, "utf-8")
+    """Draw it from the host's decisions, which equal the device's."""
+    with np.load(HERE / "story.npz") as file:
+        figure = svg(dict(file), story.on_host(file["inputs"]))
+    (HERE / "story.svg").write_text(figure, "utf-8")
 
 
 if __name__ == "__main__":

@@ -50,11 +50,11 @@ static char *put_number(char *at, int32_t value)
 static int32_t print(int32_t to, uint32_t step, const tcuq_decision *decision)
 {
     char line[LINE_BYTES];
-    const int32_t said[] = {(int32_t)step,      decision->label,   decision->risk, decision->threshold_q16,
-                            decision->exceeded, decision->outcome, decision->alarm};
+    const int32_t row[] = {(int32_t)step,      decision->label,   decision->risk, decision->threshold_q16,
+                           decision->exceeded, decision->outcome, decision->alarm};
     char *at = line;
-    for (uint32_t i = 0u; i < sizeof said / sizeof said[0]; i++) {
-        at = put_number(at, said[i]);
+    for (uint32_t i = 0u; i < sizeof row / sizeof row[0]; i++) {
+        at = put_number(at, row[i]);
     }
     at[-1] = '\n';
     return semihosting_write(to, line, (uint32_t)(at - line));

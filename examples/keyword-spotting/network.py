@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The keyword network on this computer: network.cpp, compiled for it, one clip after another."""
+"""Run the keyword network, network.cpp, on this computer, one clip at a time."""
 
 import ctypes
 import re
@@ -13,7 +13,7 @@ CLASSES, FEATURES = 10, 64
 
 
 def run(inputs: NDArray[np.int8]) -> tuple[NDArray[np.uint8], NDArray[np.int8]]:
-    """Posteriors in 1/256 and features in `feature_scale()`, as the device computes them."""
+    """Return posteriors in 1/256 and features in `feature_scale()`, as the device computes them."""
     library = ctypes.CDLL(str(HERE / "build/network.so"))
     posteriors = np.empty((len(inputs), CLASSES), np.uint8)
     features = np.empty((len(inputs), FEATURES), np.int8)
@@ -25,7 +25,7 @@ def run(inputs: NDArray[np.int8]) -> tuple[NDArray[np.uint8], NDArray[np.int8]]:
 
 
 def feature_scale() -> float:
-    """What one code of a feature stands for."""
-    found = re.search(r"#define FEATURE_SCALE (\S+)", (HERE / "weights.h").read_text("utf-8"))
-    assert found is not None  # noqa: S101 - train.py writes it
-    return float(found[1])
+    """Return the value of one code of a feature."""
+    match = re.search(r"#define FEATURE_SCALE (\S+)", (HERE / "weights.h").read_text("utf-8"))
+    assert match is not None  # noqa: S101 - train.py writes it
+    return float(match[1])

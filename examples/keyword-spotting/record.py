@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make the two recordings that come with the example, from the data sets; needs `make` before.
 
-calibration.npz is what the int8 network says of speakers it was not trained on, a stream for
-`tcuq fit`. story.npz is what the device will hear: inputs of the network, of yet other speakers.
+calibration.npz has the int8 network's outputs on speakers it was not trained on, a stream for
+`tcuq fit`. story.npz has the device's inputs, from yet other speakers.
 """
 
 import argparse
@@ -26,10 +26,10 @@ OTHER, OTHER_STEPS = "other microphone", 640
 
 
 def calibration(part: clips.Clips, rng: clips.Rng) -> dict[str, object]:
-    """The stream: every clip once, a speaker a recording."""
+    """Return the calibration stream: every clip once, one recording per speaker."""
     part = part.take(clips.by_speaker(part, rng))
     starts = np.flatnonzero(part.speakers[1:] != part.speakers[:-1]) + 1
-    posteriors, features = network.run(clips.inputs(clips.laid(part.sounds, rng)))
+    posteriors, features = network.run(clips.inputs(clips.place_in_noise(part.sounds, rng)))
     return {
         "posteriors": posteriors,
         "kind": "probabilities",
@@ -42,12 +42,12 @@ def calibration(part: clips.Clips, rng: clips.Rng) -> dict[str, object]:
 
 
 def story(test: clips.Clips, other: clips.Clips, rng: clips.Rng) -> dict[str, object]:
-    """Chapters of consecutive steps: the test speakers, ever noisier, then the other microphone."""
+    """Return chapters of steps: test speakers in rising noise, clean, then the other microphone."""
     order = np.resize(clips.by_speaker(test, rng), sum(steps for _, _, steps in STORY))
     inputs, digits = [], []
     for _, snr_db, steps in STORY:
         chosen, order = test.take(order[:steps]), order[steps:]
-        sounds = clips.laid(chosen.sounds, rng)
+        sounds = clips.place_in_noise(chosen.sounds, rng)
         sounds = sounds if snr_db is None else clips.noisy(sounds, snr_db, rng)
         inputs.append(clips.inputs(sounds))
         digits.append(chosen.digits)
@@ -66,13 +66,13 @@ def main() -> None:
     """Write both files."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("TCUQ_DATA", ".")))
-    asked = parser.parse_args()
-    parts, rng = clips.audiomnist(asked.data), np.random.default_rng(1)
-    recorded = {
+    args = parser.parse_args()
+    parts, rng = clips.audiomnist(args.data), np.random.default_rng(1)
+    files = {
         "calibration": calibration(parts["calibration"], rng),
-        "story": story(parts["test"], clips.speech_commands(asked.data), rng),
+        "story": story(parts["test"], clips.speech_commands(args.data), rng),
     }
-    for name, arrays in recorded.items():
+    for name, arrays in files.items():
         path = HERE / f"{name}.npz"
         np.savez_compressed(path, **{key: np.asarray(value) for key, value in arrays.items()})
         print(f"{path.name}: {path.stat().st_size:,} bytes")

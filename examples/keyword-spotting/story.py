@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The story the device was told: its decisions beside the host's, and each chapter's outcome."""
+"""Compare the device's decisions on the story with the host's, and sum up each chapter."""
 
 import argparse
 import json
@@ -21,10 +21,10 @@ CHANNELS = {1: "low confidence", 2: "novelty", 4: "divergence", 8: "instability"
 Table = NDArray[np.int64]
 
 
-def network_says(
+def run_network(
     inputs: NDArray[np.int8], profile: tcuq.Profile
 ) -> tuple[NDArray[np.uint8], NDArray[np.int8]]:
-    """Posteriors and features as the monitor takes them: features in the profile's codes."""
+    """Return posteriors and features in the monitor's integers."""
     posteriors, features = network.run(inputs)
     values = features * network.feature_scale()
     _, codes = tcuq.Monitor(profile).quantize(posteriors / 256, values)
@@ -32,30 +32,30 @@ def network_says(
 
 
 def on_host(inputs: NDArray[np.int8]) -> Table:
-    """What the device must print: the network and `tcuq.Monitor` on this computer."""
+    """Return what the device must print, from the network and `tcuq.Monitor` on this computer."""
     profile = tcuq.Profile.load(HERE / "build/monitor.json")
-    trace = tcuq.Monitor(profile).run(*network_says(inputs, profile))
+    trace = tcuq.Monitor(profile).run(*run_network(inputs, profile))
     columns = [np.arange(len(inputs)), trace.label, trace.risk * RISK_LEVELS]
     columns += [trace.threshold * THRESHOLD_LEVELS, trace.exceeded, trace.outcome, trace.alarm]
     return np.column_stack([np.asarray(column, np.int64) for column in columns])
 
 
 def on_device() -> Table:
-    """What it printed."""
+    """Read what the device printed."""
     return np.loadtxt(HERE / "build/device.txt", np.int64, ndmin=2)
 
 
-def chapters(told: dict[str, NDArray[Any]], said: Table) -> list[dict[str, Any]]:
-    """What became of each chapter, as far as the device came."""
-    label, outcome, alarm = (said[:, COLUMNS.index(n)] for n in ("label", "outcome", "alarm"))
-    right = label == told["labels"][: len(said)]
-    found, begin = [], 0
-    for name, length in zip(told["chapters"], told["lengths"], strict=True):
-        at = slice(begin, min(begin + int(length), len(said)))
+def chapters(story: dict[str, NDArray[Any]], table: Table) -> list[dict[str, Any]]:
+    """Sum up each chapter that the device reached."""
+    label, outcome, alarm = (table[:, COLUMNS.index(n)] for n in ("label", "outcome", "alarm"))
+    right = label == story["labels"][: len(table)]
+    rows, begin = [], 0
+    for name, length in zip(story["chapters"], story["lengths"], strict=True):
+        at = slice(begin, min(begin + int(length), len(table)))
         accepted, alarms = outcome[at] == tcuq.Outcome.ACCEPT, np.flatnonzero(alarm[at])
         if at.start >= at.stop:
             break
-        found.append(
+        rows.append(
             {
                 "chapter": str(name),
                 "steps": at.stop - at.start,
@@ -68,14 +68,14 @@ def chapters(told: dict[str, NDArray[Any]], said: Table) -> list[dict[str, Any]]
             }
         )
         begin = at.stop
-    return found
+    return rows
 
 
-def lines(found: list[dict[str, Any]]) -> list[str]:
-    """The chapters as a table."""
+def lines(rows: list[dict[str, Any]]) -> list[str]:
+    """Format the chapters as a table."""
     head = f"{'':<17} {'steps':>5}  {'right':>6}  {'accept':>6} {'abstain':>7}  {'denied':>6}"
     text = [f"{head}  {'right of accepted':>17}  alarm"]
-    for row in found:
+    for row in rows:
         of_accepted = row["right_of_accepted"]
         alarm = "none" if row["first_alarm"] is None else f"after {row['first_alarm']} steps"
         abstained = 1 - row["accepted"] - row["denied"]
@@ -89,30 +89,30 @@ def lines(found: list[dict[str, Any]]) -> list[str]:
 
 
 def main() -> None:
-    """Write the device's inputs, or compare what it made of them."""
+    """Write the device's inputs, or compare its decisions with the host's."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--inputs", type=Path, help="write what the device will read, and stop")
     parser.add_argument("--steps", default="all", help="of the story, from its beginning")
     parser.add_argument("--host", action="store_true", help="tell it as this computer decides")
     parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
-    with np.load(HERE / "story.npz") as told:
-        story = dict(told)
-    if asked.inputs is not None:
-        steps = len(story["inputs"]) if asked.steps == "all" else int(asked.steps)
-        story["inputs"][:steps].tofile(asked.inputs)
+    args = parser.parse_args()
+    with np.load(HERE / "story.npz") as file:
+        story = dict(file)
+    if args.inputs is not None:
+        steps = len(story["inputs"]) if args.steps == "all" else int(args.steps)
+        story["inputs"][:steps].tofile(args.inputs)
         return
-    if asked.host:
+    if args.host:
         print("\n".join(lines(chapters(story, on_host(story["inputs"])))))
         return
     device = on_device()
     host = on_host(story["inputs"][: len(device)])
     equal = int((device == host).all(axis=1).sum())
-    found = chapters(story, device)
-    if asked.json:
-        print(json.dumps({"steps": len(device), "equal": equal, "chapters": found}, indent=1))
+    rows = chapters(story, device)
+    if args.json:
+        print(json.dumps({"steps": len(device), "equal": equal, "chapters": rows}, indent=1))
     else:
-        print("\n".join(lines(found)))
+        print("\n".join(lines(rows)))
         print(f"{equal:,} of {len(device):,} decisions of the device are the host's, bit for bit")
     sys.exit(equal != len(device))
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train MLPerf Tiny's DS-CNN on ten spoken digits and write it, in int8, as weights.h.
 
-Speakers of other parts are never heard. Weights get a scale a channel and activations one a
+It trains on the training speakers alone. Weights get one scale per channel, activations one per
 layer, from the training clips; both are symmetric, so that padding is 0. A few minutes on one core.
 """
 
@@ -20,10 +20,10 @@ import clips
 HERE = Path(__file__).resolve().parent
 CHANNELS, BLOCKS, CLASSES = 64, 4, 10
 EPOCHS, BATCH, LEARNING_RATE, WEIGHT_DECAY = 24, 64, 4e-3, 1e-4
-LAYINGS = 6  # of every clip, taken in turn
-FLOOR_DB = (-70.0, -20.0)  # louder than a microphone's own noise: the network must bear some
-SHIFTS = 30  # fractional bits of the multiplier that takes a sum to the next layer's codes
-MOST = 0.9999  # quantile of a layer's values that its largest code stands for
+PLACEMENTS = 6  # of every clip, used in turn
+FLOOR_DB = (-70.0, -20.0)  # louder than a microphone's own noise, for robustness
+SHIFTS = 30  # fractional bits of the multiplier from a sum to the next layer's codes
+MOST = 0.9999  # quantile of a layer's values at its largest code
 EXP_STEPS = 256
 
 
@@ -39,11 +39,11 @@ class Layer(nn.Module):
         self.norm = nn.BatchNorm2d(CHANNELS)
 
     def forward(self, values: Tensor) -> Tensor:
-        """Values of the next layer."""
+        """Return the values of the next layer."""
         return functional.relu(self.norm(self.convolution(functional.pad(values, self.pad))))
 
     def folded(self) -> tuple[Tensor, Tensor]:
-        """Weights and biases of the convolution with the normalisation in them."""
+        """Return the convolution's weights and biases with the normalisation folded in."""
         gain = self.norm.weight / torch.sqrt(self.norm.running_var + self.norm.eps)
         bias = self.norm.bias - self.norm.running_mean * gain
         return self.convolution.weight * gain[:, None, None, None], bias
@@ -62,7 +62,7 @@ class DsCnn(nn.Module):
         self.head = nn.Linear(CHANNELS, CLASSES)
 
     def forward(self, values: Tensor) -> Tensor:
-        """Logits."""
+        """Return logits."""
         for at, layer in enumerate(self.layers):
             values = layer(values)
             if at in (0, len(self.layers) - 1):
@@ -71,24 +71,25 @@ class DsCnn(nn.Module):
 
 
 def as_tensor(codes: NDArray[np.int8]) -> Tensor:
-    """The network's inputs in float: a code is 1/16."""
+    """Convert the network's inputs to float: a code is 1/16."""
     return torch.from_numpy(codes.astype(np.float32) / clips.CODES).unsqueeze(1)
 
 
 def train(part: clips.Clips, seed: int) -> DsCnn:
-    """Train on these clips, each epoch laid anew."""
+    """Train on these clips, placed anew in each of a few epochs."""
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
     network = DsCnn().to(memory_format=torch.channels_last)
     optimiser = torch.optim.AdamW(network.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY)
     batches = len(part.digits) // BATCH
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, LEARNING_RATE, EPOCHS * batches)
-    layings = [
-        as_tensor(clips.inputs(clips.laid(part.sounds, rng, FLOOR_DB))) for _ in range(LAYINGS)
+    placements = [
+        as_tensor(clips.inputs(clips.place_in_noise(part.sounds, rng, FLOOR_DB)))
+        for _ in range(PLACEMENTS)
     ]
     y = torch.from_numpy(part.digits)
     for epoch in range(EPOCHS):
-        x, total = layings[epoch % LAYINGS], 0.0
+        x, total = placements[epoch % PLACEMENTS], 0.0
         for rows in torch.from_numpy(rng.permutation(len(y))[: batches * BATCH]).view(batches, -1):
             with torch.autocast("cpu", torch.bfloat16):
                 loss = functional.cross_entropy(network(x[rows]), y[rows])
@@ -103,17 +104,17 @@ def train(part: clips.Clips, seed: int) -> DsCnn:
 
 @torch.no_grad()
 def ranges(network: DsCnn, values: Tensor) -> list[float]:
-    """What the largest code of each layer's output stands for, then the logits'."""
-    found = []
+    """Return the value of the largest code of each layer's output, then of the logits."""
+    tops = []
     for layer in network.layers:
         values = layer(values)
-        found.append(float(np.quantile(values.numpy(), MOST)))
+        tops.append(float(np.quantile(values.numpy(), MOST)))
     logits = network.head(values.mean(dim=(2, 3)))
-    return [*found, float(np.quantile(logits.abs().numpy(), MOST))]
+    return [*tops, float(np.quantile(logits.abs().numpy(), MOST))]
 
 
-def quantised(weight: Tensor, bias: Tensor, scale: float, scale_out: float) -> dict[str, Tensor]:
-    """A layer in integers: int8 weights, int32 biases, and multipliers to the output's codes."""
+def quantise(weight: Tensor, bias: Tensor, scale: float, scale_out: float) -> dict[str, Tensor]:
+    """Convert a layer to int8 weights, int32 biases and multipliers to the output's codes."""
     step = weight.flatten(1).abs().amax(dim=1) / 127
     codes = torch.round(weight / step.view(-1, *[1] * (weight.dim() - 1)))
     rescaling = torch.round(step.double() * scale / scale_out * 2**SHIFTS)
@@ -127,7 +128,7 @@ def quantised(weight: Tensor, bias: Tensor, scale: float, scale_out: float) -> d
 
 @torch.no_grad()
 def write_header(network: DsCnn, values: Tensor, path: Path) -> None:
-    """The network as C arrays."""
+    """Write the network as C arrays."""
     tops = ranges(network, values)
     # uint8 between the layers; int8 before the mean, whose codes are the monitor's features.
     scales = [1 / clips.CODES, *(top / 255 for top in tops[:-2]), tops[-2] / 127, tops[-1] / 127]
@@ -142,40 +143,44 @@ def write_header(network: DsCnn, values: Tensor, path: Path) -> None:
     ]
     for at, (weight, bias) in enumerate(pairs):
         name = "head" if at == len(pairs) - 1 else f"layer{at}"
-        layer = quantised(weight, bias, scales[at], scales[at + 1])
+        layer = quantise(weight, bias, scales[at], scales[at + 1])
         for part, kind in (("weights", "int8_t"), ("biases", "int32_t"), ("rescaling", "int32_t")):
             lines += c_array(f"{name}_{part}", kind, layer[part].numpy().ravel())
-    # Of a logit so many codes under the largest, its exponential in 1/65535.
+    # Exponential, in 1/65535, of a logit this many codes below the largest.
     table = np.rint(65535 * np.exp(-np.arange(EXP_STEPS) * scales[-1]))
     lines += c_array("exponentials", "uint16_t", table)
     path.write_text("\n".join(lines) + "\n", "utf-8")
 
 
 def c_array(name: str, kind: str, values: NDArray[np.floating]) -> list[str]:
-    """One constant array, some values a line."""
+    """Return the lines of one constant array."""
     text = [str(int(value)) for value in values]
     rows = [",".join(text[at : at + 24]) for at in range(0, len(text), 24)]
     return [f"static const {kind} {name}[{len(text)}] = {{", ",\n".join(rows), "};"]
 
 
 def main() -> None:
-    """Train, say how good it is in float, write weights.h."""
+    """Train, print the accuracy in float, write weights.h."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("TCUQ_DATA", ".")))
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
+    args = parser.parse_args()
     torch.set_num_threads(1)  # the fast setting for so small a network, and reproducible
     torch.use_deterministic_algorithms(mode=True)
-    parts = clips.audiomnist(asked.data)
-    network = train(parts["train"], asked.seed)
-    rng = np.random.default_rng(asked.seed)
+    parts = clips.audiomnist(args.data)
+    network = train(parts["train"], args.seed)
+    rng = np.random.default_rng(args.seed)
     write_header(
-        network, as_tensor(clips.inputs(clips.laid(parts["train"].sounds, rng))), HERE / "weights.h"
+        network,
+        as_tensor(clips.inputs(clips.place_in_noise(parts["train"].sounds, rng))),
+        HERE / "weights.h",
     )
     held_out = parts["calibration"]
     with torch.no_grad():
-        said = network(as_tensor(clips.inputs(clips.laid(held_out.sounds, rng)))).argmax(dim=1)
-    right = (said.numpy() == held_out.digits).mean()
+        predicted = network(
+            as_tensor(clips.inputs(clips.place_in_noise(held_out.sounds, rng)))
+        ).argmax(dim=1)
+    right = (predicted.numpy() == held_out.digits).mean()
     print(f"{right:.2%} of the calibration speakers' clips right, in float")
 
 

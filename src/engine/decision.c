@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decision: what the runtime says of one step, as tcuq.decision's dataclass. */
+/* Decision: the runtime's result for one step, as tcuq.decision's dataclass. */
 #include "engine.h"
 
-/* Keeps the type, the enums' members and how the type's slots are set. */
+/* Stores the type, the enums' members and the setters of the type's slots. */
 int decisions_read(engine *self, PyObject *type, PyObject *outcomes, PyObject *alarms)
 {
     static const char *const names[DECISION_MEMBERS] = {
         "label", "risk", "threshold", "exceeded", "outcome", "alarm",
     };
-    PyObject *held = PyTuple_New(3 + DECISION_MEMBERS);
-    if (held == NULL) {
+    PyObject *objects = PyTuple_New(3 + DECISION_MEMBERS);
+    if (objects == NULL) {
         return -1;
     }
-    self->decisions = held;
+    self->decisions = objects;
     self->allocate = (allocfunc)PyType_GetSlot((PyTypeObject *)type, Py_tp_alloc);
-    (void)PyTuple_SetItem(held, 0, Py_NewRef(type));
-    (void)PyTuple_SetItem(held, 1, Py_NewRef(outcomes));
-    (void)PyTuple_SetItem(held, 2, Py_NewRef(alarms));
+    (void)PyTuple_SetItem(objects, 0, Py_NewRef(type));
+    (void)PyTuple_SetItem(objects, 1, Py_NewRef(outcomes));
+    (void)PyTuple_SetItem(objects, 2, Py_NewRef(alarms));
     for (int i = 0; i < DECISION_MEMBERS; i++) {
         PyObject *member = PyObject_GetAttrString(type, names[i]);
         if (member == NULL) {
             return -1;
         }
-        (void)PyTuple_SetItem(held, 3 + i, member);
+        (void)PyTuple_SetItem(objects, 3 + i, member);
         self->set[i] = (descrsetfunc)PyType_GetSlot(Py_TYPE(member), Py_tp_descr_set);
         if (self->set[i] == NULL) {
             PyErr_Format(PyExc_TypeError, "decision.%s: not a slot", names[i]);
@@ -36,7 +36,7 @@ int decisions_read(engine *self, PyObject *type, PyObject *outcomes, PyObject *a
 PyObject *decision_of(const engine *self, const tcuq_decision *d)
 {
     PyObject *decisions = self->decisions;
-    PyObject *made = self->allocate((PyTypeObject *)PyTuple_GetItem(decisions, 0), 0);
+    PyObject *result = self->allocate((PyTypeObject *)PyTuple_GetItem(decisions, 0), 0);
     PyObject *outcome = PyTuple_GetItem(PyTuple_GetItem(decisions, 1), d->outcome);
     PyObject *alarm = PyTuple_GetItem(PyTuple_GetItem(decisions, 2), d->alarm);
     PyObject *values[DECISION_MEMBERS] = {
@@ -49,10 +49,10 @@ PyObject *decision_of(const engine *self, const tcuq_decision *d)
     };
     for (int i = 0; i < DECISION_MEMBERS; i++) {
         PyObject *member = PyTuple_GetItem(decisions, 3 + i);
-        if ((made != NULL) && ((values[i] == NULL) || (self->set[i](member, made, values[i]) < 0))) {
-            Py_CLEAR(made);
+        if ((result != NULL) && ((values[i] == NULL) || (self->set[i](member, result, values[i]) < 0))) {
+            Py_CLEAR(result);
         }
         Py_XDECREF(values[i]);
     }
-    return made;
+    return result;
 }

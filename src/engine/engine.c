@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Engine type: the C runtime as Python sees it. An Engine owns copies of its profile's arrays and the
- * monitor's memory; of Python's objects it holds what Decisions are made of. */
+/* The Engine type: the C runtime for Python. An Engine owns copies of its profile's arrays and the monitor's
+ * memory, and references to the types of a Decision's members. */
 #include "engine.h"
 
 #include <structmember.h>
 
-/* ---- from birth to death ---- */
+/* ---- allocation and release ---- */
 
 static PyObject *engine_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
@@ -33,7 +33,7 @@ static PyObject *engine_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     return NULL;
 }
 
-/* No tp_clear: as a tuple's, what an Engine holds never changes, so that a cycle is broken elsewhere. */
+/* No tp_clear: as with a tuple, an Engine's references never change, so that a cycle is broken elsewhere. */
 static int engine_traverse(PyObject *object, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(object));
@@ -155,7 +155,7 @@ static PyObject *engine_telemetry(PyObject *object, PyObject *unused)
                          (unsigned)t.histogram_shift, "histogram", histogram);
 }
 
-/* The one way to a fast call's slot without a warning about the function's type. */
+/* The only cast to a fast call's slot without a warning about the function's type. */
 #define FAST(function) ((PyCFunction)(void (*)(void))(function))
 
 static PyMethodDef engine_methods[] = {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host's engine, tcuq.runtime._engine: what its files share. It is built for hosts and never flashed.
+/* The host's engine, tcuq.runtime._engine: declarations of its files. Built for hosts, never flashed.
  * Limited API of Python 3.11: one build for all later ones. */
 #ifndef ENGINE_H
 #define ENGINE_H
 
-#ifndef Py_LIMITED_API /* CMake says it too */
+#ifndef Py_LIMITED_API /* CMake defines it too */
 #define Py_LIMITED_API 0x030B0000
 #endif
 #define PY_SSIZE_T_CLEAN
@@ -36,7 +36,7 @@ typedef struct {
     tcuq_monitor monitor;
     quantizer quantizer;
     Py_ssize_t storage;
-    Py_ssize_t block; /* steps that scratch has room for */
+    Py_ssize_t block; /* capacity of scratch in steps */
     uint8_t *scratch; /* their posteriors, then their features */
     int busy;         /* set and read with the GIL held */
     int count;
@@ -56,7 +56,7 @@ typedef struct {
     Py_ssize_t count;
 } field;
 
-/* A dict of the spec and what its fields are called in errors. */
+/* A dict of the spec and the prefix of its fields in errors. */
 typedef struct {
     PyObject *dict;
     char prefix[24]; /* "", "terms[0]." */
@@ -72,13 +72,13 @@ PyObject *tuple_of(const long *values, Py_ssize_t count);
 /* spec.c: fills profile, monitor and quantizer from a dict; -1 with an error set. */
 int engine_read(engine *self, PyObject *spec);
 
-/* quantize.c: false if a number breaks its rule; `to` is then of no use. */
+/* quantize.c: false if a number breaks its rule; `to` is then invalid. */
 bool quantize_posteriors(const quantizer *how, const void *from, item as, size_t classes, size_t rows,
                          uint8_t *restrict to);
 bool quantize_features(const quantizer *how, const void *from, item as, size_t count,
                        int8_t *restrict to);
 
-/* inputs.c: a step, or many, as arrays that are taken as they are. */
+/* inputs.c: one step or many, as arrays that need no conversion. */
 typedef struct {
     Py_buffer posteriors;
     Py_buffer features; /* buf is null where there are none */
@@ -91,22 +91,22 @@ typedef struct {
 bool inputs_take(const engine *self, PyObject *const *args, int dimensions, inputs *in);
 void inputs_release(inputs *in);
 
-/* The device's bytes of steps from `begin` on: the arrays' own, or in scratch, which has room for
+/* The device's bytes of steps from `begin` on: the arrays' own, or in scratch, which holds
  * self->block of them. False: a number breaks its rule. */
 bool inputs_quantized(const engine *self, const inputs *in, Py_ssize_t begin, Py_ssize_t count,
                       const uint8_t **posteriors, const int8_t **features);
 
-/* decision.c: keeps what Decisions are made of; -1 with an error set. */
+/* decision.c: stores the types of a Decision's members; -1 with an error set. */
 int decisions_read(engine *self, PyObject *type, PyObject *outcomes, PyObject *alarms);
-PyObject *decision_of(const engine *self, const tcuq_decision *said);
+PyObject *decision_of(const engine *self, const tcuq_decision *d);
 
-/* What is done with the device's bytes of steps from `begin` on; `out` is its own. */
+/* Processes the device's bytes of steps from `begin` on; `out` belongs to the consumer. */
 typedef void (*consumer)(const engine *self, const uint8_t *posteriors, const int8_t *features,
                          Py_ssize_t begin, Py_ssize_t count, void *const *out);
 
-#define OBSERVED 8 /* numbers that observe gives of a step */
+#define OBSERVED 8 /* numbers per step from observe */
 
-/* steps.c: all steps, block by block, without the GIL: how many before a number broke its rule. */
+/* steps.c: runs all steps, in blocks, without the GIL; returns how many came before an invalid number. */
 Py_ssize_t consume(engine *self, const inputs *in, consumer each, void *const *out);
 
 /* The methods that take steps. */
@@ -126,7 +126,7 @@ PyObject *engine_score(PyObject *self, PyObject *observed);
 /* replay.c: many steps under several profiles. */
 PyObject *engine_replay(PyObject *self, PyObject *const *args, Py_ssize_t count);
 
-/* records.c: an engine's record, and the module's functions, which look at many at once. */
+/* records.c: an engine's record, and the module's functions, which check many at once. */
 extern PyMethodDef records_methods[];
 PyObject *engine_record(PyObject *self, PyObject *args);
 void checksums_prepare(void);

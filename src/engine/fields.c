@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers of a dict into the members of a struct that a table names. */
+/* Copies numbers of a dict into members of a struct, by a table of fields. */
 #include <string.h>
 
 #include "engine.h"

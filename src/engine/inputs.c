@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inputs: the arrays of a step or of many, taken as they are, and their bytes for the device. */
+/* Inputs: arrays of one step or many, without conversion, and their bytes for the device. */
 #include "engine.h"
 
-/* A row (dimensions 1) or rows (2) of `width` bytes, floats or doubles, without gaps. False of anything else,
- * without an error: Python converts it, or says what is wrong with it. */
+/* A row (dimensions 1) or rows (2) of `width` bytes, floats or doubles, without gaps. False for others,
+ * without an error: Python converts it, or raises the error. */
 static bool take(PyObject *value, int dimensions, Py_ssize_t width, char byte, Py_buffer *view, item *as)
 {
     if (PyObject_GetBuffer(value, view, PyBUF_ND | PyBUF_FORMAT) < 0) {

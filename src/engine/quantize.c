@@ -13,7 +13,7 @@
 #endif
 
 #define PAIRWISE 128u /* addends */
-#define ROOM 1024u    /* numbers: at least TCUQ_MAX_CLASSES */
+#define CHUNK 1024u    /* numbers: at least TCUQ_MAX_CLASSES */
 
 /* 1.5 * 2^52. Beside it no bit is left after the point: adding it rounds, ties to even, |value| < 2^51. */
 #define ROUNDER 6755399441055744.0
@@ -34,8 +34,8 @@ static inline double at_least(double value, double limit)
 }
 
 /* Whether every |number| <= limit and none is NaN: sizes are in the order of their bits, and the top bit of a
- * difference says which is larger. No loop below sees other numbers. */
-static bool tame_floats(const float *numbers, size_t count, float limit)
+ * difference tells which is larger. No loop below gets other numbers. */
+static bool floats_within(const float *numbers, size_t count, float limit)
 {
     uint32_t most;
     uint32_t bits;
@@ -48,7 +48,7 @@ static bool tame_floats(const float *numbers, size_t count, float limit)
     return (wild >> 31) == 0u;
 }
 
-static bool tame_doubles(const double *numbers, size_t count, double limit)
+static bool doubles_within(const double *numbers, size_t count, double limit)
 {
     uint64_t most;
     uint64_t bits;
@@ -61,19 +61,19 @@ static bool tame_doubles(const double *numbers, size_t count, double limit)
     return (wild >> 63) == 0u;
 }
 
-static bool tame(const void *from, item as, size_t count, double limit)
+static bool all_within(const void *from, item as, size_t count, double limit)
 {
-    return (as == ITEM_FLOAT) ? tame_floats(from, count, (float)limit)
-                              : tame_doubles(from, count, limit);
+    return (as == ITEM_FLOAT) ? floats_within(from, count, (float)limit)
+                              : doubles_within(from, count, limit);
 }
 
-/* Compilers make a loop over it two, one a type. */
+/* Compilers split a loop over it into one per type. */
 static inline double number(const void *from, item as, size_t i)
 {
     return (as == ITEM_FLOAT) ? (double)((const float *)from)[i] : ((const double *)from)[i];
 }
 
-/* In NumPy's order: a sum on the edge of its rule is then the sum that tcuq.stages.inputs sees. */
+/* In NumPy's order: a sum at the limit of its rule then equals the one in tcuq.stages.inputs. */
 static double sum_of(const double *row, size_t count)
 {
     double part[8] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
@@ -95,7 +95,7 @@ static double sum_of(const double *row, size_t count)
     return sum;
 }
 
-/* e^x of x <= 0 to 2 last bits: 2^k times the rest's series. Below -700 as at -700. */
+/* e^x for x <= 0 within 2 units in the last place: 2^k times a series of the rest; below -700 as at -700. */
 static inline double power(double x)
 {
     static const double series[] = {
@@ -119,7 +119,7 @@ static inline double power(double x)
     return sum * scale;
 }
 
-/* Logits to numbers in proportion to their probabilities. */
+/* Turns logits into numbers in proportion to their probabilities. */
 static void powers(double *row, size_t count)
 {
     double most = row[0];
@@ -131,7 +131,7 @@ static void powers(double *row, size_t count)
     }
 }
 
-/* A row to probabilities that sum to 1, in place; false if it is not one of about such. */
+/* Turns a row into probabilities that sum to 1, in place; false if its sum is too far from 1. */
 static bool normalise(const quantizer *how, double *row, size_t count)
 {
     double least = 0.0;
@@ -149,24 +149,24 @@ static bool normalise(const quantizer *how, double *row, size_t count)
 bool quantize_posteriors(const quantizer *how, const void *from, item as, size_t classes, size_t rows,
                          uint8_t *restrict to)
 {
-    double room[ROOM];
+    double chunk[CHUNK];
     const size_t count = rows * classes;
-    const size_t most = ROOM - ROOM % classes; /* whole rows */
-    if (!tame(from, as, count, how->max_magnitude)) {
+    const size_t most = CHUNK - CHUNK % classes; /* whole rows */
+    if (!all_within(from, as, count, how->max_magnitude)) {
         return false;
     }
     for (size_t begin = 0u; begin < count; begin += most) {
         const size_t here = (count - begin < most) ? count - begin : most;
         for (size_t i = 0u; i < here; i++) {
-            room[i] = number(from, as, begin + i);
+            chunk[i] = number(from, as, begin + i);
         }
         for (size_t row = 0u; row < here; row += classes) {
-            if (!normalise(how, &room[row], classes)) {
+            if (!normalise(how, &chunk[row], classes)) {
                 return false;
             }
         }
         for (size_t i = 0u; i < here; i++) {
-            to[begin + i] = (uint8_t)(int32_t)nearest(at_most(room[i] * 256.0, 255.0));
+            to[begin + i] = (uint8_t)(int32_t)nearest(at_most(chunk[i] * 256.0, 255.0));
         }
     }
     return true;
@@ -176,7 +176,7 @@ bool quantize_features(const quantizer *how, const void *from, item as, size_t c
                        int8_t *restrict to)
 {
     const double scale = how->feature_scale;
-    if (!tame(from, as, count, how->max_magnitude)) {
+    if (!all_within(from, as, count, how->max_magnitude)) {
         return false;
     }
     for (size_t i = 0u; i < count; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records: an engine's own, and the CRC-32 of many at once, which the fleet's ingest checks before anything
- * else. The runtime's takes a bit at a time and no table; here eight bytes, because a server reads millions. */
+/* Telemetry records: an engine's own, and the CRC-32 of many at once, which the fleet's ingest checks first.
+ * The runtime's CRC takes a bit at a time and no table; this one eight bytes, as a server reads millions. */
 #include "engine.h"
 
 #define SLICES 8

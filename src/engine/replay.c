@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Replay: many steps under several profiles at once, counted, without the GIL.
  *
- * Profiles that see the same signals (equal inputs, lags and blend) share them: the first engine of a
+ * Profiles with the same signals (equal inputs, lags and blend) share them: the first engine of a
  * call computes them, each engine decides by its own score, threshold, budget and alarm, and at the end
  * each has the past it would have had alone. Novelty is shared where its reference is the same. */
 #include <string.h>
 
 #include "engine.h"
 
-#define SHARED 64 /* steps whose signals are held at once: within the first cache */
+#define SIGNAL_STEPS 64 /* steps whose signals are computed together: they fit the first cache */
 
-/* What is counted of a stream; Python knows the order. */
+/* The counts of a stream, in the order of tcuq.replay.results. */
 enum {
     STEPS, EXCEEDED, ABSTAINED, DENIED, ALARMS,
     CHANNELS,                   /* alarms of each of four channels */
@@ -25,24 +25,25 @@ typedef struct {
     engine *of;
     size_t novelty; /* the first profile of the call whose novelty is this one's */
     int64_t *counts;
-    uint8_t *decisions; /* a byte a step, or null */
-    int16_t novelties_q10[SHARED];
-} share;
+    uint8_t *decisions; /* one byte per step, or null */
+    int16_t novelties_q10[SIGNAL_STEPS];
+} member;
 
+/* The profiles of a call. */
 typedef struct {
-    share *shares;
+    member *members;
     size_t count;
     const int32_t *labels; /* or null */
-} party;
+} group;
 
-static bool alike(const void *left, const void *right, size_t bytes)
+static bool equal_bytes(const void *left, const void *right, size_t bytes)
 {
     return (left == right) ||
            ((left != NULL) && (right != NULL) && (memcmp(left, right, bytes) == 0));
 }
 
-/* Whether two engines see the same signals in the same steps, novelty aside. */
-static bool sees_as(const engine *self, const engine *other)
+/* Whether two engines compute the same signals from the same steps, except novelty. */
+static bool same_signals(const engine *self, const engine *other)
 {
     const tcuq_profile *a = &self->profile;
     const tcuq_profile *b = &other->profile;
@@ -50,8 +51,8 @@ static bool sees_as(const engine *self, const engine *other)
     return (a->classes == b->classes) && (a->width == b->width) && (a->dimensions == b->dimensions) &&
            (a->lag_count == b->lag_count) && (memcmp(a->lags, b->lags, a->lag_count) == 0) &&
            (a->blend_q15 == b->blend_q15) && (a->projection_shift == b->projection_shift) &&
-           alike(a->projection, b->projection, rows * a->width) &&
-           alike(a->projection_bias, b->projection_bias, rows * sizeof(int32_t)) &&
+           equal_bytes(a->projection, b->projection, rows * a->width) &&
+           equal_bytes(a->projection_bias, b->projection_bias, rows * sizeof(int32_t)) &&
            (self->quantizer.logits == other->quantizer.logits) &&
            (self->quantizer.feature_scale == other->quantizer.feature_scale);
 }
@@ -60,9 +61,9 @@ static bool same_novelty(const tcuq_profile *a, const tcuq_profile *b)
 {
     const size_t groups = (a->dimensions + 3u) / 4u;
     return (a->mean_count == b->mean_count) && (a->novelty_exponent == b->novelty_exponent) &&
-           alike(a->whitening, b->whitening, groups * (groups + 1u) * 2u * sizeof(uint64_t)) &&
-           alike(a->whitening_shift, b->whitening_shift, 4u * groups) &&
-           alike(a->means, b->means, 4u * groups * a->mean_count * sizeof(int16_t));
+           equal_bytes(a->whitening, b->whitening, groups * (groups + 1u) * 2u * sizeof(uint64_t)) &&
+           equal_bytes(a->whitening_shift, b->whitening_shift, 4u * groups) &&
+           equal_bytes(a->means, b->means, 4u * groups * a->mean_count * sizeof(int16_t));
 }
 
 /* ---- the loop ---- */
@@ -72,16 +73,16 @@ static int16_t novelty_of(const tcuq_profile *profile, const int8_t *row)
     return (profile->whitening == NULL) ? 0 : tcuq_novelty_run(profile, row);
 }
 
-static void observe(party *all, const uint8_t *posteriors, const int8_t *features, size_t steps,
+static void observe(group *all, const uint8_t *posteriors, const int8_t *features, size_t steps,
                     tcuq_signals *signals)
 {
-    const tcuq_monitor *monitor = &all->shares[0].of->monitor;
+    const tcuq_monitor *monitor = &all->members[0].of->monitor;
     const tcuq_profile *profile = monitor->profile;
     for (size_t i = 0u; i < steps; i++) {
         const int8_t *row = tcuq_signals_run(monitor, posteriors, features, &signals[i]);
         for (size_t k = 0u; k < all->count; k++) {
-            if (all->shares[k].novelty == k) {
-                all->shares[k].novelties_q10[i] = novelty_of(&all->shares[k].of->profile, row);
+            if (all->members[k].novelty == k) {
+                all->members[k].novelties_q10[i] = novelty_of(&all->members[k].of->profile, row);
             }
         }
         posteriors += profile->classes;
@@ -112,8 +113,8 @@ static void count_label(int64_t *counts, const tcuq_decision *d, int32_t label)
     }
 }
 
-/* As tcuq_step, after the signals. */
-static void decide(share *one, const share *all, tcuq_signals *signals, size_t steps,
+/* Does what tcuq_step does after the signals. */
+static void decide(member *one, const member *all, tcuq_signals *signals, size_t steps,
                    const int32_t *labels)
 {
     const tcuq_monitor *monitor = &one->of->monitor;
@@ -121,12 +122,12 @@ static void decide(share *one, const share *all, tcuq_signals *signals, size_t s
     int64_t *counts = one->counts;
     for (size_t i = 0u; i < steps; i++) {
         tcuq_decision d;
-        tcuq_signals *seen = &signals[i];
-        seen->novelty_q10 = novelty[i];
-        d.label = seen->label;
-        d.risk = tcuq_score_run(monitor, seen);
+        tcuq_signals *step = &signals[i];
+        step->novelty_q10 = novelty[i];
+        d.label = step->label;
+        d.risk = tcuq_score_run(monitor, step);
         d.outcome = tcuq_budget_run(monitor, tcuq_threshold_run(monitor, d.risk, &d));
-        d.alarm = tcuq_alarm_run(monitor, seen);
+        d.alarm = tcuq_alarm_run(monitor, step);
         tcuq_telemetry_count(monitor, &d);
         if (d.alarm != 0u) {
             count_alarm(counts, d.alarm);
@@ -149,29 +150,29 @@ static void decide(share *one, const share *all, tcuq_signals *signals, size_t s
 static void replay_block(const engine *self, const uint8_t *posteriors, const int8_t *features,
                          Py_ssize_t begun, Py_ssize_t steps, void *const *out)
 {
-    party *all = out[0];
+    group *all = out[0];
     const tcuq_profile *profile = &self->profile;
     const size_t left = (size_t)steps;
     (void)begun;
-    tcuq_signals signals[SHARED];
-    for (size_t begin = 0u; begin < left; begin += SHARED) {
-        const size_t count = (left - begin < SHARED) ? left - begin : SHARED;
+    tcuq_signals signals[SIGNAL_STEPS];
+    for (size_t begin = 0u; begin < left; begin += SIGNAL_STEPS) {
+        const size_t count = (left - begin < SIGNAL_STEPS) ? left - begin : SIGNAL_STEPS;
         observe(all, &posteriors[begin * profile->classes],
                 (features == NULL) ? NULL : &features[begin * profile->width], count, signals);
         for (size_t k = 0u; k < all->count; k++) {
-            decide(&all->shares[k], all->shares, signals, count, all->labels);
+            decide(&all->members[k], all->members, signals, count, all->labels);
         }
         all->labels = (all->labels == NULL) ? NULL : all->labels + count;
     }
 }
 
-/* Every engine but the first is given the first's past. */
-static void hand_on(const party *all)
+/* Copies the first engine's past to all others. */
+static void copy_past(const group *all)
 {
-    const tcuq_monitor *from = &all->shares[0].of->monitor;
+    const tcuq_monitor *from = &all->members[0].of->monitor;
     const size_t past = from->profile->lags[from->profile->lag_count - 1u];
     for (size_t k = 1u; k < all->count; k++) {
-        const tcuq_monitor *to = &all->shares[k].of->monitor;
+        const tcuq_monitor *to = &all->members[k].of->monitor;
         to->core->next = from->core->next;
         to->core->filled = from->core->filled;
         memcpy(to->slots, from->slots, past * sizeof(tcuq_slot));
@@ -182,17 +183,17 @@ static void hand_on(const party *all)
     }
 }
 
-static Py_ssize_t replay_all(party *all, const inputs *in)
+static Py_ssize_t replay_all(group *all, const inputs *in)
 {
     void *const out[] = {all};
-    const Py_ssize_t done = consume(all->shares[0].of, in, replay_block, out);
-    hand_on(all);
+    const Py_ssize_t done = consume(all->members[0].of, in, replay_block, out);
+    copy_past(all);
     return done;
 }
 
-/* ---- Python's side ---- */
+/* ---- arguments from Python ---- */
 
-/* A buffer of exactly so many items; null where it is None. */
+/* Gets a buffer of exactly `items` items; null for None. */
 static int take_items(PyObject *value, const char *name, int flags, size_t items, size_t size,
                       Py_buffer *view)
 {
@@ -207,8 +208,8 @@ static int take_items(PyObject *value, const char *name, int flags, size_t items
     return -1;
 }
 
-/* The engines of a call, all marked as in use; -1 with an error, and none is. */
-static int gather(party *all, PyObject *self, PyObject *others)
+/* Collects the engines of a call and marks them busy; on an error, -1 and none is busy. */
+static int gather(group *all, PyObject *self, PyObject *others)
 {
     for (size_t k = 0u; k < all->count; k++) {
         PyObject *one = (k == 0u) ? self : PyTuple_GetItem(others, (Py_ssize_t)k - 1);
@@ -216,11 +217,11 @@ static int gather(party *all, PyObject *self, PyObject *others)
         if (Py_TYPE(one) != Py_TYPE(self)) {
             PyErr_Format(PyExc_TypeError, "others[%zu]: not an Engine", k - 1u);
         } else if (engine_free_to_use(of) == 0) {
-            if (sees_as((engine *)self, of)) {
-                share *made = &all->shares[k];
-                made->of = of;
-                while (!same_novelty(&all->shares[made->novelty].of->profile, &of->profile)) {
-                    made->novelty++;
+            if (same_signals((engine *)self, of)) {
+                member *added = &all->members[k];
+                added->of = of;
+                while (!same_novelty(&all->members[added->novelty].of->profile, &of->profile)) {
+                    added->novelty++;
                 }
                 of->busy = 1;
                 continue;
@@ -229,14 +230,14 @@ static int gather(party *all, PyObject *self, PyObject *others)
         }
         while (k > 0u) {
             k--;
-            all->shares[k].of->busy = 0;
+            all->members[k].of->busy = 0;
         }
         return -1;
     }
     return 0;
 }
 
-static PyObject *replay_into(party *all, PyObject *const *args, PyObject *self, const inputs *in)
+static PyObject *replay_into(group *all, PyObject *const *args, PyObject *self, const inputs *in)
 {
     const size_t steps = (size_t)in->steps;
     const size_t cells = all->count * (size_t)COUNTS;
@@ -248,15 +249,15 @@ static PyObject *replay_into(party *all, PyObject *const *args, PyObject *self, 
         if (views[1].buf == NULL) {
             PyErr_SetString(PyExc_ValueError, "counts: None");
         } else if (gather(all, self, args[0]) == 0) {
-            uint8_t *said = views[2].buf;
+            uint8_t *decisions = views[2].buf;
             all->labels = views[0].buf;
             for (size_t k = 0u; k < all->count; k++) {
-                all->shares[k].counts = (int64_t *)views[1].buf + k * (size_t)COUNTS;
-                all->shares[k].decisions = (said == NULL) ? NULL : said + k * steps;
+                all->members[k].counts = (int64_t *)views[1].buf + k * (size_t)COUNTS;
+                all->members[k].decisions = (decisions == NULL) ? NULL : decisions + k * steps;
             }
             done = PyLong_FromSsize_t(replay_all(all, in));
             for (size_t k = 0u; k < all->count; k++) {
-                all->shares[k].of->busy = 0;
+                all->members[k].of->busy = 0;
             }
         }
     }
@@ -268,7 +269,7 @@ static PyObject *replay_into(party *all, PyObject *const *args, PyObject *self, 
 
 PyObject *engine_replay(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    party all = {NULL, 0u, NULL};
+    group all = {NULL, 0u, NULL};
     inputs in;
     if ((count != 6) || !PyTuple_Check(args[0])) {
         return PyErr_Format(PyExc_TypeError, "expected a tuple and five more arguments, got %zd", count);
@@ -278,13 +279,13 @@ PyObject *engine_replay(PyObject *self, PyObject *const *args, Py_ssize_t count)
     }
     PyObject *done = NULL;
     all.count = 1u + (size_t)PyTuple_Size(args[0]);
-    all.shares = PyMem_Calloc(all.count, sizeof(share));
-    if (all.shares == NULL) {
+    all.members = PyMem_Calloc(all.count, sizeof(member));
+    if (all.members == NULL) {
         (void)PyErr_NoMemory();
     } else {
         done = replay_into(&all, args, self, &in);
     }
-    PyMem_Free(all.shares);
+    PyMem_Free(all.members);
     inputs_release(&in);
     return done;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Score: the risk of signals as observe gives them, for the fit. */
+/* Score: the risk of signals in the form that observe returns, for the fit. */
 #include "engine.h"
 
 static void score(const engine *self, const int32_t *from, Py_ssize_t steps, uint16_t *risk,

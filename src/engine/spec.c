@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The spec, a dict that tcuq.profile.quantize makes, as the runtime's structs, and the memory they ask for. */
+/* Reads the spec, a dict from tcuq.profile.quantize, into the runtime's structs and allocates memory. */
 #include <string.h>
 
 #include "engine.h"
@@ -68,8 +68,8 @@ static const field quantizer_fields[] = {
     END,
 };
 
-/* Zeroed memory that lives as long as the engine. */
-static void *engine_own(engine *self, size_t count, size_t size)
+/* Allocates zeroed memory that is freed with the engine. */
+static void *engine_calloc(engine *self, size_t count, size_t size)
 {
     void *block = NULL;
     if (self->count < ENGINE_BLOCKS) {
@@ -98,7 +98,7 @@ static extent exactly(size_t count, size_t size, bool needed)
     return one;
 }
 
-/* Copies an array the engine then owns, with its length; null if it is None, or with an error set. */
+/* Copies an array into the engine's memory, with its length; null if it is None, or with an error set. */
 static const void *read_array(engine *self, const place *at, const char *name, extent items,
                               size_t *count)
 {
@@ -116,7 +116,7 @@ static const void *read_array(engine *self, const place *at, const char *name, e
             PyErr_Format(PyExc_ValueError, "%s%s: %zd bytes, not %zu..%zu items of %zu", at->prefix,
                          name, view.len, items.least, items.most, items.size);
         } else {
-            copy = engine_own(self, *count, items.size);
+            copy = engine_calloc(self, *count, items.size);
         }
         if ((copy != NULL) && (bytes != 0u)) {
             memcpy(copy, view.buf, bytes);
@@ -233,7 +233,7 @@ static const void *read_list(engine *self, const place *at, entries what, uint8_
         } else if ((size < 1) || (size > what.most)) {
             PyErr_Format(PyExc_ValueError, "%s: %zd entries, not 1..%zd", what.name, size, what.most);
         } else {
-            into = engine_own(self, (size_t)size, what.size);
+            into = engine_calloc(self, (size_t)size, what.size);
             (void)read_entries(self, &what, list, size, into);
             *count = (uint8_t)size;
         }
@@ -242,18 +242,18 @@ static const void *read_list(engine *self, const place *at, entries what, uint8_
     return into;
 }
 
-/* Zeroed memory in lines of the cache of its own, so that no other engine's thread writes to them too. */
-static void *engine_apart(engine *self, size_t bytes)
+/* Allocates zeroed memory in separate cache lines, which no other engine's thread writes to. */
+static void *engine_calloc_lines(engine *self, size_t bytes)
 {
-    char *block = engine_own(self, bytes + 2u * CACHE_LINE, 1u);
+    char *block = engine_calloc(self, bytes + 2u * CACHE_LINE, 1u);
     return (block == NULL) ? NULL : block + (CACHE_LINE - (uintptr_t)block % CACHE_LINE);
 }
 
-/* One part of the monitor's memory, null if empty: counts towards what a device keeps. */
-static void *engine_keep(engine *self, size_t count, size_t size)
+/* Allocates one part of the monitor's memory, null if empty, and counts it as the device's storage. */
+static void *monitor_calloc(engine *self, size_t count, size_t size)
 {
     self->storage += (Py_ssize_t)(count * size);
-    return (count == 0u) ? NULL : engine_apart(self, count * size);
+    return (count == 0u) ? NULL : engine_calloc_lines(self, count * size);
 }
 
 static int engine_allocate(engine *self)
@@ -267,15 +267,15 @@ static int engine_allocate(engine *self)
         smoothed = (profile->terms[i].ewma != 0u) ? profile->term_count : smoothed;
     }
     monitor->profile = profile;
-    monitor->core = engine_keep(self, 1u, sizeof(tcuq_core));
-    monitor->slots = engine_keep(self, past, sizeof(tcuq_slot));
-    monitor->posteriors = engine_keep(self, past * profile->classes, sizeof(uint8_t));
-    monitor->features = engine_keep(self, past * profile->dimensions, sizeof(int8_t));
-    monitor->smoothed_q8 = engine_keep(self, smoothed, sizeof(int32_t));
-    monitor->channels = engine_keep(self, profile->channel_count, sizeof(tcuq_channel_state));
-    monitor->telemetry = engine_keep(self, 1u, sizeof(tcuq_telemetry));
+    monitor->core = monitor_calloc(self, 1u, sizeof(tcuq_core));
+    monitor->slots = monitor_calloc(self, past, sizeof(tcuq_slot));
+    monitor->posteriors = monitor_calloc(self, past * profile->classes, sizeof(uint8_t));
+    monitor->features = monitor_calloc(self, past * profile->dimensions, sizeof(int8_t));
+    monitor->smoothed_q8 = monitor_calloc(self, smoothed, sizeof(int32_t));
+    monitor->channels = monitor_calloc(self, profile->channel_count, sizeof(tcuq_channel_state));
+    monitor->telemetry = monitor_calloc(self, 1u, sizeof(tcuq_telemetry));
     self->block = (step < BLOCK_BYTES) ? BLOCK_BYTES / (step + 1) : 1;
-    self->scratch = engine_apart(self, (size_t)(self->block * step));
+    self->scratch = engine_calloc_lines(self, (size_t)(self->block * step));
     return PyErr_Occurred() ? -1 : 0;
 }
 

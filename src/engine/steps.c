@@ -10,7 +10,7 @@
 
 /* ---- one step ---- */
 
-/* Reads the arguments of one step, quantised: 1; 0 if they are not taken as they are; -1 with an error. */
+/* Reads and quantises the arguments of one step: 1; 0 if they need a conversion first; -1 with an error. */
 static int step_take(engine *self, PyObject *const *args, Py_ssize_t count, inputs *in,
                      const uint8_t **posterior, const int8_t **features)
 {
@@ -21,14 +21,14 @@ static int step_take(engine *self, PyObject *const *args, Py_ssize_t count, inpu
     if (!inputs_take(self, args, 1, in)) {
         return 0;
     }
-    int taken = engine_free_to_use(self);
-    if (taken == 0) {
-        taken = inputs_quantized(self, in, 0, 1, posterior, features) ? 1 : 0;
+    int status = engine_free_to_use(self);
+    if (status == 0) {
+        status = inputs_quantized(self, in, 0, 1, posterior, features) ? 1 : 0;
     }
-    if (taken != 1) {
+    if (status != 1) {
         inputs_release(in);
     }
-    return taken;
+    return status;
 }
 
 PyObject *engine_step(PyObject *object, PyObject *const *args, Py_ssize_t count)
@@ -38,9 +38,9 @@ PyObject *engine_step(PyObject *object, PyObject *const *args, Py_ssize_t count)
     const int8_t *features;
     tcuq_decision d;
     inputs in;
-    const int taken = step_take(self, args, count, &in, &posterior, &features);
-    if (taken != 1) {
-        return (taken < 0) ? NULL : Py_NewRef(Py_None);
+    const int status = step_take(self, args, count, &in, &posterior, &features);
+    if (status != 1) {
+        return (status < 0) ? NULL : Py_NewRef(Py_None);
     }
     tcuq_step(&self->monitor, posterior, features, &d);
     inputs_release(&in);
@@ -54,9 +54,9 @@ PyObject *engine_signals(PyObject *object, PyObject *const *args, Py_ssize_t cou
     const int8_t *features;
     tcuq_signals s;
     inputs in;
-    const int taken = step_take(self, args, count, &in, &posterior, &features);
-    if (taken != 1) {
-        return (taken < 0) ? NULL : Py_NewRef(Py_None);
+    const int status = step_take(self, args, count, &in, &posterior, &features);
+    if (status != 1) {
+        return (status < 0) ? NULL : Py_NewRef(Py_None);
     }
     tcuq_signals_all(&self->monitor, posterior, features, &s);
     inputs_release(&in);
@@ -76,7 +76,7 @@ PyObject *engine_signals(PyObject *object, PyObject *const *args, Py_ssize_t cou
 
 /* ---- many steps ---- */
 
-/* What a run fills, by bytes a step. */
+/* The outputs of a run, with their bytes per step. */
 static const struct {
     const char *name;
     Py_ssize_t size;
@@ -112,7 +112,7 @@ static void decide(const engine *self, const uint8_t *posteriors, const int8_t *
     }
 }
 
-/* Eight numbers a step: signals in the order of the profile's tables, confidence, whole past. */
+/* Eight numbers per step: signals in the order of the profile's tables, confidence, whole past. */
 static void observe(const engine *self, const uint8_t *posteriors, const int8_t *features,
                     Py_ssize_t begin, Py_ssize_t count, void *const *out)
 {
@@ -170,27 +170,27 @@ static PyObject *run_into(engine *self, PyObject *const *args, const inputs *in)
     Py_buffer views[OUTPUTS];
     void *out[OUTPUTS];
     PyObject *done = NULL;
-    int held = 0;
-    while (held < OUTPUTS) {
-        const Py_ssize_t size = outputs[held].size;
-        Py_buffer *view = &views[held];
-        if (view_of(args[held], "", outputs[held].name, PyBUF_WRITABLE, view) < 0) {
+    int filled = 0;
+    while (filled < OUTPUTS) {
+        const Py_ssize_t size = outputs[filled].size;
+        Py_buffer *view = &views[filled];
+        if (view_of(args[filled], "", outputs[filled].name, PyBUF_WRITABLE, view) < 0) {
             break;
         }
-        out[held] = view->buf;
-        held++;
+        out[filled] = view->buf;
+        filled++;
         if ((view->len != in->steps * size) || ((uintptr_t)view->buf % (size_t)size != 0u)) {
             PyErr_Format(PyExc_ValueError, "%s: %zd bytes, not %zd x %zd, aligned",
-                         outputs[held - 1].name, view->len, in->steps, size);
+                         outputs[filled - 1].name, view->len, in->steps, size);
             break;
         }
     }
     if (!PyErr_Occurred() && (engine_free_to_use(self) == 0)) {
         done = PyLong_FromSsize_t(consume(self, in, decide, out));
     }
-    while (held > 0) {
-        held--;
-        PyBuffer_Release(&views[held]);
+    while (filled > 0) {
+        filled--;
+        PyBuffer_Release(&views[filled]);
     }
     return done;
 }
@@ -267,16 +267,16 @@ PyObject *engine_observe(PyObject *object, PyObject *const *args, Py_ssize_t cou
         return NULL;
     }
     const Py_ssize_t bytes = in.steps * OBSERVED * (Py_ssize_t)sizeof(int32_t);
-    PyObject *seen = PyByteArray_FromStringAndSize(NULL, bytes);
-    if ((seen != NULL) && (engine_free_to_use(self) == 0)) {
-        void *const out[] = {PyByteArray_AsString(seen)};
+    PyObject *observed = PyByteArray_FromStringAndSize(NULL, bytes);
+    if ((observed != NULL) && (engine_free_to_use(self) == 0)) {
+        void *const out[] = {PyByteArray_AsString(observed)};
         if (consume(self, &in, observe, out) < in.steps) {
-            Py_DECREF(seen);
-            seen = Py_NewRef(Py_None);
+            Py_DECREF(observed);
+            observed = Py_NewRef(Py_None);
         }
     } else {
-        Py_CLEAR(seen);
+        Py_CLEAR(observed);
     }
     inputs_release(&in);
-    return seen;
+    return observed;
 }

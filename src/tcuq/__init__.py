@@ -56,7 +56,7 @@ _NEED_SCIKIT_LEARN = frozenset({"TermPlan", "fit"})
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the module holds
-    """Import the fit only when it is asked for: running a profile needs NumPy alone."""
+    """Import the fit on first use: running a profile needs NumPy alone."""
     if name not in _NEED_SCIKIT_LEARN:
         raise AttributeError(f"module 'tcuq' has no attribute {name!r}")
     from tcuq import calibrate

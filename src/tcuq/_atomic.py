@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that appear whole or not at all: write aside, then rename."""
+"""Atomic writes: write a temporary file, sync it, then rename it."""
 
 import errno
 import os
@@ -11,14 +11,14 @@ from typing import BinaryIO
 
 
 @contextmanager
-def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a binary file that takes its name only when the block ends without an error.
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a temporary binary file and rename it to `path` if the block raises no error.
 
     Examples
     --------
     >>> import tempfile, pathlib
     >>> target = pathlib.Path(tempfile.mkdtemp()) / "a.bin"
-    >>> with written_whole(target) as file:
+    >>> with atomic_write(target) as file:
     ...     _ = file.write(b"whole")
     >>> target.read_bytes()
     b'whole'
@@ -26,23 +26,23 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     target = Path(path)
     if not target.name:
         raise IsADirectoryError(errno.EISDIR, "not the name of a file", str(path))
-    aside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        with _naming(target):
-            opened = aside.open("xb")
+        with _errors_name(target):
+            opened = temporary.open("xb")
         with opened as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        with _naming(target):
-            aside.replace(target)
+        with _errors_name(target):
+            temporary.replace(target)
     finally:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 @contextmanager
-def _naming(target: Path) -> Iterator[None]:
-    """Errors name the file that was asked for, not the one beside it."""
+def _errors_name(target: Path) -> Iterator[None]:
+    """Make errors name the target, not the temporary file."""
     try:
         yield
     except OSError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a signal remembers: its integrated autocorrelation time, in steps."""
+"""Integrated autocorrelation time of a signal, in steps."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,7 @@ def autocorrelation_time(parts: Sequence[Floats]) -> float:
         pairs[:steps] += np.arange(steps, 0, -1)
     covariance /= pairs
     if covariance[0] <= 1e-12 * max(1.0, mean * mean):
-        return 1.0  # a constant signal has nothing to remember
+        return 1.0  # a constant signal has no autocorrelation
     times = 2 * np.cumsum(covariance / covariance[0]) - 1
     within = np.arange(longest) >= WINDOW * times
     window = int(np.argmax(within)) if within.any() else longest - 1

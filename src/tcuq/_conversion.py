@@ -17,7 +17,7 @@ NAMED_COLUMNS = 5  # at most, in a message
 
 
 def as_array(values: Any, name: str) -> Array:  # noqa: ANN401 - whatever holds numbers
-    """A NumPy array of these values; the dtype is left to the caller to judge."""
+    """Convert values to a NumPy array; the caller checks the dtype."""
     try:
         array = _converted(values, name)
         if array.dtype == object and array.ndim == 1 and _holds_rows(array):
@@ -31,7 +31,7 @@ def as_array(values: Any, name: str) -> Array:  # noqa: ANN401 - whatever holds 
 
 
 def as_numbers(values: ArrayLike, name: str, kinds: str = "fiu") -> Array:
-    """An array whose type is among these kinds: f real, i and u integer, b boolean."""
+    """Convert values to an array of these kinds: f real, i and u integer, b boolean."""
     array = as_array(values, name)
     if array.dtype.kind not in kinds:
         wanted = {"iu": "integers", "b": "booleans"}.get(kinds, "real numbers")
@@ -55,7 +55,7 @@ def _is_tensor(values: Any) -> bool:  # noqa: ANN401 - as above
 
 
 def _from_tensor(tensor: Any) -> Array:  # noqa: ANN401 - of torch
-    """A tensor, on whatever device and with a gradient or not."""
+    """Convert a tensor on any device, with or without a gradient."""
     plain = tensor.detach().cpu()
     if str(plain.dtype) == "torch.bfloat16":  # NumPy has no such type
         plain = plain.float()
@@ -63,7 +63,7 @@ def _from_tensor(tensor: Any) -> Array:  # noqa: ANN401 - of torch
 
 
 def _from_table(table: Any, name: str) -> Array:  # noqa: ANN401 - of pandas, Arrow or Polars
-    """The columns of a table whose common type is not a number, if each of them is one."""
+    """Stack the columns of a table; each must be numeric."""
     names = getattr(table, "column_names", None)  # Arrow's; `columns` are the values there
     columns = (
         {str(label): as_array(table[label], name) for label in table.columns}

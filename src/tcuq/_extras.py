@@ -11,9 +11,9 @@ def import_extra(module: str, extra: str) -> Any:  # noqa: ANN401 - a module
     """Import a module of an optional library, or name the extra that installs it."""
     library = module.partition(".")[0]
     try:
-        import_module(library)  # a submodule that is loaded already would be found without it
+        import_module(library)  # a submodule loaded earlier would import without it
         return import_module(module)
     except ImportError as error:
         if (error.name or "").partition(".")[0] != library:
-            raise  # the library is there and something it needs is not
+            raise  # the library is installed but a dependency of it is not
         raise MissingExtraError(library, extra) from None

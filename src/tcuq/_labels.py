@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labels: the true class of each step, given as a column or as a name, kept as a column."""
+"""Labels: the true class of each step, as a column number or a name; stored as a number."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ LabelsLike = ArrayLike | Sequence[str | None]
 
 
 def checked_names(classes: ArrayLike | None, columns: int) -> tuple[str, ...] | None:
-    """Names of the classes, one per column, or None."""
+    """Return the class names, one per column, or None."""
     if classes is None:
         return None
     names = as_array(classes, "classes").tolist()
@@ -31,16 +31,16 @@ def checked_names(classes: ArrayLike | None, columns: int) -> tuple[str, ...] | 
 def checked_labels(
     labels: LabelsLike | None, steps: int, columns: int, names: tuple[str, ...] | None
 ) -> NDArray[np.int32] | None:
-    """The column of each step's true class, -1 where unknown, or None."""
+    """Return the column of each step's true class, -1 where unknown, or None."""
     if labels is None:
         return None
     if isinstance(labels, list | tuple) and any(isinstance(label, str) for label in labels):
-        given = np.array(labels, object)  # NumPy would turn NaN beside names into a name
+        values = np.array(labels, object)  # NumPy would turn NaN beside names into a name
     else:
-        given = as_array(labels, "labels")
-    if given.dtype.kind in "UO" and given.ndim == 1:
-        given = _named_labels(given.tolist(), names)
-    array = as_numbers(given, "labels", "iu")
+        values = as_array(labels, "labels")
+    if values.dtype.kind in "UO" and values.ndim == 1:
+        values = _named_labels(values.tolist(), names)
+    array = as_numbers(values, "labels", "iu")
     if array.shape != (steps,):
         raise InputError(f"labels must have the shape ({steps},), got {array.shape}")
     outside = (array < UNKNOWN) | (array >= columns)
@@ -53,7 +53,7 @@ def checked_labels(
 
 
 def _named_labels(labels: list[object], names: tuple[str, ...] | None) -> NDArray[np.int64]:
-    """The column of each name; None, NaN and NA are unknown."""
+    """Return the column of each name; None, NaN and NA are unknown."""
     if names is None:
         listed = sorted({label for label in labels if isinstance(label, str)})
         raise InputError(
@@ -61,16 +61,16 @@ def _named_labels(labels: list[object], names: tuple[str, ...] | None) -> NDArra
             f" columns, classes={str(listed)[:200]}"
         )
     columns: dict[object, int] = {name: column for column, name in enumerate(names)}
-    found = [UNKNOWN if _is_missing(label) else columns.get(label) for label in labels]
-    if None in found:
-        strange = dict.fromkeys(
-            repr(label) for label, column in zip(labels, found, strict=True) if column is None
+    numbers = [UNKNOWN if _is_missing(label) else columns.get(label) for label in labels]
+    if None in numbers:
+        unknown = dict.fromkeys(
+            repr(label) for label, column in zip(labels, numbers, strict=True) if column is None
         )
         raise InputError(
             f"labels must be among classes {str(list(names))[:200]},"
-            f" got {', '.join(list(strange)[:5])} first at step {found.index(None)}"
+            f" got {', '.join(list(unknown)[:5])} first at step {numbers.index(None)}"
         )
-    return np.array(found, np.int64)
+    return np.array(numbers, np.int64)
 
 
 def _is_missing(label: object) -> bool:

@@ -58,7 +58,7 @@ class TraceLike(Protocol):
 
 
 class ProfileLike(Protocol):
-    """A profile, by the document it is saved as."""
+    """A profile that can be read as JSON."""
 
     def to_json(self) -> str:
         """The profile as JSON."""
@@ -76,7 +76,7 @@ def plot_trace(
     Parameters
     ----------
     trace
-        What a monitor returned for a stream.
+        A monitor's trace of a stream.
     ax
         Axes to draw in; None makes a figure.
     starts
@@ -142,12 +142,12 @@ def plot_profile(profile: ProfileLike, *, ax: "Axes | None" = None) -> "Axes":
 
     A line shows the risk that a term alone gives a confident prediction. Where the score has the
     classifier's own odds, the axis on the right shows the confidence that gives the same risk.
-    The paper's score has weights instead: they are drawn as bars.
+    The paper's score has weights instead: they are shown as bars.
 
     Parameters
     ----------
     profile
-        What ``tcuq.fit`` made.
+        From ``tcuq.fit``.
     ax
         Axes to draw in; None makes a figure.
     """
@@ -173,9 +173,9 @@ def _plot_terms(score: Mapping[str, Any], anchor: float, ax: "Axes") -> None:
     for term, colour in zip(terms, SERIES, strict=False):
         added = term["weight"] * np.clip(bits - term["dead"], 0, term["cap"])
         ax.plot(bits, bias + added, color=colours[colour], label=_term_name(term))
-    seen = max((term["bits"][-1] for term in terms), default=0.0)
+    rarest = max((term["bits"][-1] for term in terms), default=0.0)
     ax.axvline(
-        seen, color=colours["soft"], linewidth=0.8, linestyle=":", label="rarest in calibration"
+        rarest, color=colours["soft"], linewidth=0.8, linestyle=":", label="rarest in calibration"
     )
     ax.axhline(_logit(anchor), color=colours["soft"], linestyle="--", label="threshold at first")
     rarities = [10**power for power in range(int(widest * math.log10(2)) + 1)]
@@ -224,7 +224,7 @@ def _logit(risk: float) -> float:
 
 
 def _axes(ax: "Axes | None", size: tuple[float, float]) -> "Axes":
-    """The axes given, or those of a new figure."""
+    """Return the given axes, or those of a new figure."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:

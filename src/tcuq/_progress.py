@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One line of progress on standard error, shown only to a person and only for work over a moment.
+"""One line of progress on standard error, shown only on a terminal and only for long work.
 
 Written by hand because a progress library would be the core's second dependency.
 """
@@ -15,7 +15,7 @@ class Progress:
     Parameters
     ----------
     what
-        The work's name, as the person knows it.
+        What is counted, such as "steps".
     total
         How many items there are.
     patience_s
@@ -34,22 +34,22 @@ class Progress:
         self._done = 0
         self._started = self._shown = time.monotonic()
         self._visible = sys.stderr.isatty()
-        self._drew = False
+        self._drawn_once = False
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._drew:
+        if self._drawn_once:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
 
     def advance(self, items: int = 1) -> None:
-        """Say that this many more items are finished."""
+        """Count this many more finished items."""
         self._done += items
         now = time.monotonic()
-        waited = now - (self._shown if self._drew else self._started)
-        if not self._visible or waited < (0.1 if self._drew else self.patience_s):
+        waited = now - (self._shown if self._drawn_once else self._started)
+        if not self._visible or waited < (0.1 if self._drawn_once else self.patience_s):
             return
         rate = max(self._done, 1) / max(now - self._started, 1e-9)
         left_s = (self.total - self._done) / rate
@@ -59,4 +59,4 @@ class Progress:
         )
         sys.stderr.flush()
         self._shown = now
-        self._drew = True
+        self._drawn_once = True

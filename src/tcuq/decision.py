@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decision: what a monitor says of one step, and the trace it leaves of many."""
+"""Decision: a monitor's result for one step; Trace: its results for a stream."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ SHOWN_ALARMS = 5
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the monitor says of one step."""
+    """The monitor's result for one step."""
 
     label: int
     risk: float
@@ -40,7 +40,7 @@ class Trace:
     """The decisions on a stream: one array per field of Decision.
 
     ``trace[3]`` is a Decision and ``trace[10:20]`` a Trace. ``risk`` is in 1/16384; a step would
-    abstain where ``risk >= threshold``; ``exceeded`` is the ledger's own count, which keeps to
+    abstain where ``risk >= threshold``; ``exceeded`` is what the ledger counts, at the rate
     alpha; ``alarm`` holds AlarmFlag bits, ``alarms`` their steps and names.
 
     Examples
@@ -63,7 +63,7 @@ class Trace:
 
     @classmethod
     def empty(cls, steps: int) -> "Trace":
-        """A trace of zeros to be filled in."""
+        """Return a trace of zeros, to be filled in."""
         return cls(
             label=np.zeros(steps, np.int32),
             risk=np.zeros(steps),
@@ -150,5 +150,5 @@ class Trace:
 
 
 def joined_traces(traces: Sequence[Trace]) -> Trace:
-    """Traces of consecutive steps, end to end."""
+    """Concatenate traces of consecutive steps."""
     return Trace(*(np.concatenate([getattr(t, name) for t in traces]) for name in Trace.__slots__))

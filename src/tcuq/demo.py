@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recorded stream in the box: people it never saw, sensor faults it was not told of."""
+"""The bundled data: a recorded stream with people and sensor faults absent from calibration."""
 
 import warnings
 from dataclasses import dataclass
@@ -23,19 +23,19 @@ FAULTS = ("noise", "gain", "bias", "rotation", "dropout", "stuck")
 STREAMS = ("calibration", "development", "test", *(f"fault_{name}" for name in FAULTS))
 BARS = "▁▂▃▄▅▆▇█"
 PICTURE_COLUMNS = 72
-DRAWN = ("gain", slice(0, 720))
+PICTURE_SPAN = ("gain", slice(0, 720))
 
 
 @cache
 def demo_stream(name: str) -> Stream:
-    """One of the streams in the box: calibration, development, test or fault_<name>."""
+    """Load a bundled stream: calibration, development, test or fault_<name>."""
     with resources.as_file(resources.files("tcuq").joinpath(f"data/hapt/{name}.npz")) as path:
         return Stream.load(path)
 
 
 @cache
 def demo_profile() -> Profile:
-    """The recommended profile of the calibration stream in the box; its warnings are in it."""
+    """Fit the recommended profile on the bundled calibration stream; findings hold its warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         return fit(demo_stream("calibration"))
@@ -87,14 +87,14 @@ def demonstrate() -> Demonstration:
 
 def _effect(fault: str, trace: Trace, clean: Trace) -> Effect:
     stream = demo_stream(f"fault_{fault}")
-    assert stream.shifted is not None  # noqa: S101 - for the type checker: the box says so
+    assert stream.shifted is not None  # noqa: S101 - for the type checker: bundled data has it
     assert stream.labels is not None  # noqa: S101
     at = stream.shifted
     known = at & (stream.labels >= 0)
     right = trace.label == stream.labels
     accepted = known & (trace.outcome == Outcome.ACCEPT)
     softmax = compare(demo_profile(), stream, trace, at).softmax
-    assert softmax is not None  # noqa: S101 - a profile that was just fitted holds it
+    assert softmax is not None  # noqa: S101 - a profile that was just fitted has it
     delays = detection_delays(trace.alarm > 0, at)
     caught = delays[np.isfinite(delays)]
     return Effect(
@@ -114,7 +114,7 @@ def _effect(fault: str, trace: Trace, clean: Trace) -> Effect:
 
 
 def picture(stream: Stream, trace: Trace, span: slice) -> list[str]:
-    """A span of steps as a strip: mean risk, where the fault acts, requests and alarms."""
+    """Draw a span of steps as text: mean risk, where the fault acts, requests and alarms."""
     edges = np.linspace(span.start, span.stop, PICTURE_COLUMNS + 1).astype(int)
     cells = [slice(a, b) for a, b in pairwise(edges)]
     risk = [trace.risk[cell].mean() for cell in cells]
@@ -122,7 +122,7 @@ def picture(stream: Stream, trace: Trace, span: slice) -> list[str]:
     top = max(*risk, trace.threshold[span].max())
     strip = "".join(BARS[min(7, int(8 * value / top))] for value in risk)
     fault = "".join("═" if shifted[cell].any() else "·" for cell in cells)
-    asked = [(trace.outcome[cell] != Outcome.ACCEPT).mean() for cell in cells]
-    ask = "".join(" ░▒▓█"[min(4, int(np.ceil(4 * share)))] for share in asked)
+    rates = [(trace.outcome[cell] != Outcome.ACCEPT).mean() for cell in cells]
+    requests = "".join(" ░▒▓█"[min(4, int(np.ceil(4 * rate)))] for rate in rates)
     alarm = "".join("▲" if trace.alarm[cell].any() else " " for cell in cells)
-    return [f"risk   {strip}", f"fault  {fault}", f"held   {ask}", f"alarm  {alarm}"]
+    return [f"risk   {strip}", f"fault  {fault}", f"held   {requests}", f"alarm  {alarm}"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong, as a tree.
+"""The exceptions, as a tree.
 
 TcuqError
 ├── InputError         a posterior, feature, label or option breaks a stated rule (ValueError)
@@ -11,7 +11,7 @@ TcuqError
 ├── FleetError         a broker or a store does not answer, or refuses
 └── MissingExtraError  an optional library is not installed (ImportError)
 
-CalibrationWarning     a profile was made, but promises less than was asked for (UserWarning)
+CalibrationWarning     a profile was fitted, but guarantees less than requested (UserWarning)
 """
 
 
@@ -55,4 +55,4 @@ class MissingExtraError(TcuqError, ImportError):
 
 
 class CalibrationWarning(UserWarning):
-    """A profile was made, but a promise of it is weaker than asked for."""
+    """A profile was fitted, but a guarantee is weaker than requested."""

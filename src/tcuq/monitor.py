@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Monitor: the C runtime, on a host; it decides what the device decides, bit for bit."""
+"""Monitor: the C runtime on a host; its decisions equal the device's, bit for bit."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ Array = NDArray[Any]
 # Looked up, because making an enum member costs more than the step.
 OUTCOMES = tuple(Outcome)
 ALARMS = tuple(AlarmFlag(bits) for bits in range(16))
-# Bits of the fields that say who sends a record.
+# Bits of the fields that identify a telemetry record.
 IDENTITY = {"device": 64, "firmware": 32, "boot": 32, "sequence": 32, "epoch": 16, "flags": 8}
 
 
@@ -33,8 +33,8 @@ class Monitor:
     """Decides on each step of a stream, in the integer arithmetic of the device.
 
     Posteriors are rounded to uint8 in 1/256 and features to int8 in the profile's
-    ``feature_scale``, as the firmware does. Arrays that are uint8 and int8 already are taken as
-    they are.
+    ``feature_scale``, as the firmware does. Arrays that are uint8 and int8 already are used
+    unchanged.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class Monitor:
         if row.ndim != 1:
             raise InputError(f"posterior must have one dimension, got {row.ndim}")
         columns = None if features is None else as_numbers(features, "features")[None]
-        rows, wide = self._taken(row[None], columns)
+        rows, wide = self._engine_arrays(row[None], columns)
         decision: Decision | None = self._engine.step(rows[0], None if wide is None else wide[0])
         return self._refuse(rows, wide) if decision is None else decision
 
@@ -110,7 +110,7 @@ class Monitor:
         If a step is refused the monitor keeps the state it had before the call.
         """
         posteriors, features, starts = self._inputs.unpack(stream, features, starts)
-        rows, columns = self._taken(posteriors, features)
+        rows, columns = self._engine_arrays(posteriors, features)
         trace = Trace.empty(len(rows))
         forget = np.unique(checked_steps(starts, "starts", len(rows))).tolist()
         before = self.snapshot()
@@ -130,20 +130,20 @@ class Monitor:
     def quantize(
         self, posteriors: ArrayLike, features: ArrayLike | None = None
     ) -> tuple[NDArray[np.uint8], NDArray[np.int8] | None]:
-        """The steps as the firmware is given them: posteriors in uint8, features in int8."""
-        rows, columns = self._taken(posteriors, features)
-        made = self._engine.quantize(rows, columns)
-        if made is None:
+        """Return the firmware's inputs: posteriors in uint8, features in int8."""
+        rows, columns = self._engine_arrays(posteriors, features)
+        quantised = self._engine.quantize(rows, columns)
+        if quantised is None:
             self._refuse(rows, columns)
-        quantised = np.frombuffer(made[0], np.uint8).reshape(rows.shape)
-        return quantised, None if columns is None else np.frombuffer(made[1], np.int8).reshape(
-            columns.shape
-        )
+        posterior_bytes = np.frombuffer(quantised[0], np.uint8).reshape(rows.shape)
+        if columns is None:
+            return posterior_bytes, None
+        return posterior_bytes, np.frombuffer(quantised[1], np.int8).reshape(columns.shape)
 
-    def _taken(
+    def _engine_arrays(
         self, posteriors: ArrayLike, features: ArrayLike | None
     ) -> tuple[Array, Array | None]:
-        """The same as arrays that the engine takes as they are; what can be told now is refused."""
+        """Check the inputs and return arrays of a type and layout that the engine reads."""
         if self._engine.takes(posteriors, features):
             return np.asarray(posteriors), None if features is None else np.asarray(features)
         rows, columns = self._inputs.check(posteriors, features)
@@ -152,7 +152,7 @@ class Monitor:
         return np.ascontiguousarray(rows, dtype), wide
 
     def _refuse(self, rows: Array, columns: Array | None) -> NoReturn:
-        """Say which rule was broken where: the engine only says that one was."""
+        """Raise an error that names the broken rule: the engine reports only that there is one."""
         self._inputs.check(rows, columns)
         raise InputError(f"posteriors must sum to 1 within {SUM_TOLERANCE}, got more by rounding")
 
@@ -162,20 +162,20 @@ class Monitor:
         return self._engine.epoch_evidence() / 256
 
     def end_epoch(self) -> float:
-        """The epoch's evidence in bits; the next epoch starts without any."""
+        """Return the epoch's evidence in bits and start the next epoch without any."""
         return self._engine.end_epoch() / 256
 
     @property
     def engine(self) -> Engine:
-        """The C runtime behind this monitor; it has its state."""
+        """The C runtime behind this monitor, with its state."""
         return self._engine
 
     def snapshot(self) -> bytes:
-        """The monitor's state, byte for byte as the device writes it."""
+        """Return the monitor's state, byte for byte as the device writes it."""
         return self._engine.snapshot()
 
     def restore(self, snapshot: bytes) -> None:
-        """Continue from a snapshot; a foreign or damaged one is refused."""
+        """Continue from a snapshot; refuse a foreign or damaged one."""
         try:
             self._engine.restore(snapshot)
         except ValueError as error:
@@ -191,7 +191,7 @@ class Monitor:
         epoch: int = 0,
         flags: int = 0,
     ) -> bytes:
-        """The telemetry record of everything since the last reset, as `tcuq_record` fills it."""
+        """Return the telemetry record since the last reset, as `tcuq_record` fills it."""
         identity = (device, firmware, boot, sequence, epoch, flags)
         for (name, bits), value in zip(IDENTITY.items(), identity, strict=True):
             if not 0 <= value < 1 << bits:
@@ -199,7 +199,7 @@ class Monitor:
         return self._engine.record(*identity)
 
     def reset(self) -> None:
-        """Back to the state of a new monitor."""
+        """Return to the state of a new monitor."""
         self._engine.reset()
 
     def reset_history(self) -> None:
@@ -208,7 +208,7 @@ class Monitor:
 
 
 def _continued(profile: Profile, snapshot: bytes) -> Monitor:
-    """A monitor that goes on where another was copied or pickled."""
+    """Return a monitor that continues from a copied or pickled one."""
     monitor = Monitor(profile)
     monitor.restore(snapshot)
     return monitor
@@ -248,7 +248,7 @@ def run_many(
 
 
 def make_engine(spec: Mapping[str, Any], inputs: InputSettings) -> Engine:
-    """The C runtime for a quantised profile, and how it quantises what it is given."""
+    """Return the C runtime for a quantised profile, set to quantise its inputs."""
     quantizer = {
         "logits": int(inputs.kind == "logits"),
         "feature_scale": inputs.feature_scale or 1.0,

@@ -2,7 +2,7 @@
 """Recordings: streams in files, `.npz` always and `.parquet` with the extra `parquet`.
 
 Both layouts are in docs/spec/stream.md. A file is untrusted: nothing in it is unpickled, sizes are
-bounded before they are allocated, and every value passes the rules of whatever is made of it.
+bounded before they are allocated, and every value is checked by the constructor that gets it.
 """
 
 import json
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from tcuq._atomic import written_whole
+from tcuq._atomic import atomic_write
 from tcuq._extras import import_extra
 from tcuq.errors import InputError, MissingExtraError, StreamError
 
@@ -34,15 +34,15 @@ T = TypeVar("T")
 
 
 def read_recording(path: str | os.PathLike[str], make: Callable[..., T]) -> T:
-    """Make a stream of the columns in a file; errors of the file and of `make` name the file."""
+    """Call `make` with the columns in a file; its errors and the file's name the file."""
     read: Callable[[Path], dict[str, NDArray[Any]]] = _by_ending(
         path, {".npz": _read_npz, ".parquet": _read_parquet}
     )
-    return _guarded(path, lambda file: make(**_arguments(read(file))))
+    return _read_untrusted(path, lambda file: make(**_arguments(read(file))))
 
 
-def _guarded(path: str | os.PathLike[str], reader: Callable[[Path], T]) -> T:
-    """Whatever a reader returns; every error names the file."""
+def _read_untrusted(path: str | os.PathLike[str], reader: Callable[[Path], T]) -> T:
+    """Call a reader; make every error name the file."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -83,7 +83,7 @@ def read_arrays(path: str | os.PathLike[str], names: Iterable[str]) -> dict[str,
     read: Callable[[Path], dict[str, NDArray[Any]]] = _by_ending(
         path, {".npz": lambda file: _read_zip(file, names)}
     )
-    return _guarded(path, read)
+    return _read_untrusted(path, read)
 
 
 def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
@@ -96,12 +96,12 @@ def _read_zip(path: Path, names: Iterable[str]) -> dict[str, NDArray[Any]]:
             archive.open(member).close()  # a damaged name would pass for another array's
             if member.comment:  # a damaged length would hide the members behind it
                 raise StreamError(f"{member.filename} must not have a comment")
-        held = {Path(member.filename).stem: member for member in archive.infolist()}
-        return {name: _read_npy(archive, held[name]) for name in names if name in held}
+        members = {Path(member.filename).stem: member for member in archive.infolist()}
+        return {name: _read_npy(archive, members[name]) for name in names if name in members}
 
 
 def _read_npy(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
-    """One array, refused before memory is taken for it if it claims more than its file holds."""
+    """Read one array; refuse it before allocating if it claims more than its file holds."""
     with archive.open(member) as file:
         version = npy.read_magic(file)
         reader = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
@@ -121,21 +121,21 @@ def _read_npy(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]
 
 
 def _arguments(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """The arrays of a file as arguments of Stream."""
+    """Return the arrays of a file as arguments of Stream."""
     if "posteriors" not in arrays:
         raise StreamError("posteriors are missing")
     if "kind" not in arrays:
         raise StreamError('kind is missing: say "probabilities" or "logits"')
-    given: dict[str, Any] = {name: arrays[name] for name in COLUMNS if name in arrays}
-    for name, column in given.items():
+    arguments: dict[str, Any] = {name: arrays[name] for name in COLUMNS if name in arrays}
+    for name, column in arguments.items():
         if column.dtype.kind not in _TYPES[name]:
             raise StreamError(f"{name} must not have dtype {column.dtype}")
     for name, scale in zip(("posteriors", "features"), SCALES, strict=True):
-        if scale in arrays and name in given:
-            given[name] = _scaled(given[name], arrays[scale], scale)
+        if scale in arrays and name in arguments:
+            arguments[name] = _scaled(arguments[name], arrays[scale], scale)
     if "class_names" in arrays:
-        given["classes"] = arrays["class_names"]
-    return {"kind": str(arrays["kind"]), **given}
+        arguments["classes"] = arrays["class_names"]
+    return {"kind": str(arrays["kind"]), **arguments}
 
 
 def _scaled(values: NDArray[Any], scale: NDArray[Any], name: str) -> NDArray[Any]:
@@ -150,7 +150,7 @@ def _write_npz(columns: Mapping[str, Any], path: Path) -> None:
     arrays = {name: columns[name] for name in COLUMNS if columns[name] is not None}
     if columns["class_names"] is not None:
         arrays["class_names"] = np.array(columns["class_names"])
-    with written_whole(path) as file:
+    with atomic_write(path) as file:
         np.savez_compressed(file, kind=np.array(columns["kind"]), **arrays)
 
 
@@ -179,7 +179,7 @@ def _read_parquet(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _columns_of(table: Any, meta: Mapping[str, Any]) -> Iterator[tuple[str, NDArray[Any]]]:  # noqa: ANN401 - pyarrow has no types
-    """Each column's chunks, end to end, as the array the metadata describes."""
+    """Yield each column as the array that the metadata describes, its chunks concatenated."""
     yield "kind", np.array(str(meta["kind"]))
     yield from ((name, np.array(meta[name])) for name in (*SCALES, "class_names") if name in meta)
     lengths = table["steps"].to_numpy()
@@ -224,5 +224,5 @@ def _write_parquet(columns: Mapping[str, Any], path: Path) -> None:
     if columns["class_names"] is not None:
         meta["class_names"] = list(columns["class_names"])
     table = arrow.table(rows).replace_schema_metadata({FORMAT: json.dumps(meta)})
-    with written_whole(path) as file:
+    with atomic_write(path) as file:
         parquet.write_table(table, file, compression="zstd", write_page_checksum=True)

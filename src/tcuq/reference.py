@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The monitor in float: inputs → signals → score → threshold → budget, and alarm, readable.
 
-``tcuq.Monitor`` runs the same stages in the integers of the device and is held against this one.
+``tcuq.Monitor`` runs the same stages in the device's integers and is tested against this one.
 """
 
 from collections.abc import Iterator
@@ -97,7 +97,7 @@ class Monitor:
             trace.alarm[at] = self._alarm.run(signals)
 
     def reset(self) -> None:
-        """Back to the state of a new monitor."""
+        """Return to the state of a new monitor."""
         self.reset_history()
         self._threshold.reset()
         self._budget.reset()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded stream: what a classifier said, step by step, in recorded order."""
+"""A recorded stream: a classifier's outputs, step by step, in recorded order."""
 
 import hashlib
 import os
@@ -46,7 +46,7 @@ class Stream:
         The true class of each step: its column, -1 where unknown; or its name in ``classes``, None
         or NaN where unknown. None if there are no labels.
     classes
-        The names of the classes in the order of the columns; kept as ``class_names``.
+        The names of the classes in the order of the columns; stored as ``class_names``.
     kind
         "probabilities" or "logits".
     starts
@@ -89,7 +89,7 @@ class Stream:
         if steps == 0:
             raise InputError("a stream must have at least 1 step, got 0")
         names = checked_names(classes, columns)
-        self._put(
+        self._set_slots(
             posterior_rows,
             None if features is None else checked_features(features, steps),
             checked_labels(labels, steps, columns, names),
@@ -99,7 +99,7 @@ class Stream:
             names,
         )
 
-    def _put(self, *values: object) -> None:
+    def _set_slots(self, *values: object) -> None:
         for name, value in zip(self.__slots__, values, strict=True):
             object.__setattr__(self, name, value)
 
@@ -144,7 +144,7 @@ class Stream:
 
     @property
     def distinct(self) -> int:
-        """How many steps differ from every other: resampled steps carry no news."""
+        """Number of distinct steps: resampled steps add no information."""
         columns = [self.posteriors] if self.features is None else [self.posteriors, self.features]
         joint = np.hstack([c.astype(np.float64) for c in columns])
         rows = np.ascontiguousarray(joint).view(f"V{joint.shape[1] * 8}").ravel()
@@ -155,7 +155,7 @@ class Stream:
         return [self[begin:end] for begin, end in pairwise([*self.starts, len(self)])]
 
     def __getitem__(self, steps: slice) -> "Stream":
-        """Consecutive steps, such as ``stream[100:200]``; recordings are kept apart."""
+        """Return consecutive steps, such as ``stream[100:200]``; recordings stay separate."""
         if not isinstance(steps, slice) or steps.step not in (None, 1):
             raise InputError(
                 "a stream is indexed by a slice of consecutive steps, such as stream[100:200],"
@@ -173,7 +173,7 @@ class Stream:
         inside = self.starts[(self.starts > begin) & (self.starts < end)] - begin
         # Already checked as a whole: skip __init__ and its copy of every rule.
         other = object.__new__(Stream)
-        other._put(
+        other._set_slots(
             self.posteriors[begin:end],
             part(self.features),
             part(self.labels),
@@ -236,7 +236,7 @@ def checked_posteriors(posteriors: ArrayLike, kind: Kind, classes: int | None = 
         raise InputError(
             f"posteriors must have {MIN_CLASSES} to {MAX_CLASSES} classes, got {columns}"
         )
-    _refuse_wild(rows, "posteriors")
+    _refuse_extreme(rows, "posteriors")
     if kind == "probabilities" and len(rows):
         if rows.min() < 0:
             step = int(np.argmax((rows < 0).any(axis=1)))
@@ -257,8 +257,8 @@ def checked_posteriors(posteriors: ArrayLike, kind: Kind, classes: int | None = 
 
 
 def _two_columns(column: Array, kind: Kind) -> Array:
-    """The one output of a model for two classes, as the posteriors of both."""
-    _refuse_wild(column, "posteriors")
+    """Turn the one output of a two-class model into the posteriors of both classes."""
+    _refuse_extreme(column, "posteriors")
     if kind == "logits":
         return np.hstack([np.zeros_like(column), column])
     if column.min() < 0 or column.max() > 1:
@@ -277,7 +277,7 @@ def checked_features(features: ArrayLike, steps: int) -> Array:
         raise InputError(f"features must have the shape ({steps}, width), got {rows.shape}")
     if not 1 <= rows.shape[1] <= MAX_FEATURES:
         raise InputError(f"features must be 1 to {MAX_FEATURES} wide, got {rows.shape[1]}")
-    _refuse_wild(rows, "features")
+    _refuse_extreme(rows, "features")
     return rows
 
 
@@ -294,7 +294,7 @@ def checked_steps(values: ArrayLike, name: str, steps: int) -> NDArray[np.int64]
     return array.astype(np.int64)
 
 
-def _refuse_wild(rows: Array, name: str) -> None:
+def _refuse_extreme(rows: Array, name: str) -> None:
     # By the extremes, without a temporary array the size of the stream; NaN compares as False.
     if rows.size and not -MAX_MAGNITUDE <= float(rows.min()) <= float(rows.max()) <= MAX_MAGNITUDE:
         tame = np.abs(rows, dtype=np.float64) <= MAX_MAGNITUDE
@@ -306,8 +306,8 @@ def _refuse_wild(rows: Array, name: str) -> None:
 
 
 def _checked_starts(starts: ArrayLike | None, steps: int) -> NDArray[np.int64]:
-    given = checked_steps(() if starts is None else starts, "starts", steps)
-    return np.unique(np.concatenate([np.zeros(1, np.int64), given]))
+    begins = checked_steps(() if starts is None else starts, "starts", steps)
+    return np.unique(np.concatenate([np.zeros(1, np.int64), begins]))
 
 
 def _checked_shifted(shifted: ArrayLike | None, steps: int) -> NDArray[np.bool_] | None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record: a device's telemetry, decoded in bulk (docs/spec/record.md); the device's C encodes it.
+"""Telemetry records, decoded in bulk (docs/spec/record.md); the device's C encodes them.
 
-Bytes come from strangers: what breaks a rule is refused with a reason, nothing is raised for it.
+The bytes are untrusted: a record that breaks a rule is refused with a reason, without an exception.
 """
 
 import hashlib
@@ -45,10 +45,10 @@ CHECKED = RECORD.itemsize  # bytes that the checksum covers
 PLAIN = np.dtype([*_FIELDS, ("checksum", "<u4")])
 SIGNED = np.dtype([*_FIELDS, ("key", "u1"), ("tag", "u1", (12,))])
 SIZES = {1: PLAIN.itemsize, 2: SIGNED.itemsize}
-# With bins counting every 2^11th step or more often, fewer than 2^32 steps were taken.
+# With bins counting every 2^11th step or more often, the device has run fewer than 2^32 steps.
 MAX_SHIFT_UNWRAPPED = 11
 MIN_KEY_BYTES = 16
-BLOCK = 8192  # records looked at together: they stay in a core's cache
+BLOCK = 8192  # records checked together: they stay in a core's cache
 
 
 class Reason(IntEnum):
@@ -70,7 +70,7 @@ class Reason(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """Records of a buffer: those that are fine, and what was refused, with its reason."""
+    """The valid records of a buffer, and the refused ones with their reasons."""
 
     records: Array
     refused: list[tuple[Reason, bytes]]
@@ -119,14 +119,14 @@ class Keys:
         return hmac.digest(self._derive[key_id], info + b"\x01", "sha256")
 
     def tag(self, key_id: int, device: int, signed: bytes) -> bytes:
-        """The 12 bytes that say these bytes come from the device."""
+        """Return the 12-byte tag that authenticates these bytes as the device's."""
         return hmac.digest(self.device_key(key_id, device), signed, hashlib.sha256)[:12]
 
 
 def decode(buffer: bytes | bytearray | memoryview | Array, keys: Keys | None = None) -> Decoded:
-    """Records in a row, all of one version, as a structured array; what is not fine apart.
+    """Decode consecutive records of one version into a structured array; list refused ones apart.
 
-    With keys only signed records are taken.
+    With keys, only signed records are accepted.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def decode(buffer: bytes | bytearray | memoryview | Array, keys: Keys | None = N
 
 
 def checked(rows: Array, keys: Keys | None = None) -> NDArray[np.uint8]:
-    """For each row of bytes, 87 or 96 of them, the Reason to refuse it, or FINE."""
+    """Return, for each row of 87 or 96 bytes, the Reason to refuse it, or FINE."""
     version = 1 if rows.shape[1] == PLAIN.itemsize else 2
     records = rows.view(PLAIN if version == 1 else SIGNED)[:, 0]
     reasons = np.empty(len(rows), np.uint8)
@@ -160,12 +160,12 @@ def checked(rows: Array, keys: Keys | None = None) -> NDArray[np.uint8]:
 
 
 def _reasons(rows: Array, records: Array, version: int, keys: Keys | None) -> NDArray[np.uint8]:
-    """A reason for each record, the first rule it breaks; FINE if none."""
+    """Return for each record the first rule it breaks, or FINE."""
     reasons = np.full(len(rows), Reason.FINE, np.uint8)
     if version == 1 and keys is None:
-        found = np.empty(len(rows), np.uint32)
-        checksums(rows, rows.shape[1], CHECKED, found)
-        reasons[found != records["checksum"]] = Reason.CHECKSUM
+        computed = np.empty(len(rows), np.uint32)
+        checksums(rows, rows.shape[1], CHECKED, computed)
+        reasons[computed != records["checksum"]] = Reason.CHECKSUM
     elif version == 1:
         reasons[:] = Reason.UNSIGNED
     else:
@@ -186,11 +186,11 @@ def _signature(row: Array, record: Any, keys: Keys | None) -> Reason:  # noqa: A
 
 
 def _impossible(records: Array) -> NDArray[np.bool_]:
-    """Counters that no device can have: only where the steps cannot have wrapped yet."""
+    """Mark impossible counters, only where the steps cannot have wrapped yet."""
     steps = records["steps"].astype(np.int64)
     shift = records["histogram_shift"]
-    asked = records["abstained"].astype(np.int64) + records["denied"]
-    more = (asked > steps) | (records["exceeded"] > steps) | (records["alarms"] > steps)
+    requests = records["abstained"].astype(np.int64) + records["denied"]
+    more = (requests > steps) | (records["exceeded"] > steps) | (records["alarms"] > steps)
     counted = records["histogram"].sum(axis=1, dtype=np.int64)
     return np.asarray(
         (shift > 31)
@@ -201,7 +201,7 @@ def _impossible(records: Array) -> NDArray[np.bool_]:
 
 
 def to_arrow(records: Array) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """Records as an Arrow batch, a column a field; for engines that keep records themselves."""
+    """Return records as an Arrow batch, one column per field, for other data systems."""
     try:
         import pyarrow as pa
     except ImportError:

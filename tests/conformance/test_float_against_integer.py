@@ -22,20 +22,20 @@ from tools.measurements.conformance import (
 
 
 def refuse_beyond_bounds(profile: tcuq.Profile, stream: tcuq.Stream) -> None:
-    """Labels agree and no signal is off by more than the specification says."""
-    found, limits = signal_differences(profile, stream), bounds(profile)
-    assert not {name: worst for name, worst in found.items() if worst > limits[name]}
+    """Assert that labels agree and every signal is within the specified error."""
+    differences, limits = signal_differences(profile, stream), bounds(profile)
+    assert not {name: worst for name, worst in differences.items() if worst > limits[name]}
 
 
 @pytest.mark.parametrize("name", RECORDED)
 def test_signals_are_within_the_stated_bounds(name: str) -> None:
-    """Every signal of every step of the recorded streams."""
+    """Every signal of every step of the recorded streams is within its bound."""
     refuse_beyond_bounds(recorded_profile(), demo_stream(name))
 
 
 @pytest.mark.parametrize(("classes", "width"), [(2, 1), (3, 5), (10, 32)])
 def test_signals_of_random_streams_are_within_the_stated_bounds(classes: int, width: int) -> None:
-    """From certain to clueless, with few and many features."""
+    """Random streams from certain to uniform, with few and many features, are within bounds."""
     profile = quiet_fit(random_stream(classes, width, 3000, seed=1))
     stream = random_stream(classes, width, 5000, seed=2)
     refuse_beyond_bounds(profile, stream)
@@ -44,21 +44,21 @@ def test_signals_of_random_streams_are_within_the_stated_bounds(classes: int, wi
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("name", ["test", "fault_gain"])
 def test_stages_after_the_signals(preset: Preset, name: str) -> None:
-    """On what the stage before it said, each decides as the float stage does."""
-    found = decision_differences(recorded_profile(preset), demo_stream(name))
-    assert found.pop("score") <= 5e-3
-    assert set(found.values()) == {0}
+    """Given the previous stage's output, each integer stage decides as the float stage."""
+    differences = decision_differences(recorded_profile(preset), demo_stream(name))
+    assert differences.pop("score") <= 5e-3
+    assert set(differences.values()) == {0}
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_quality_is_kept(preset: Preset) -> None:
+def test_quality_equals_the_float_path(preset: Preset) -> None:
     """Failure AUROC and AUPRC of the device are within 0.005 of the float path's."""
     for reference, device in qualities(recorded_profile(preset), demo_stream("test")).values():
         assert abs(device - reference) <= 0.005
 
 
 def test_step_is_run() -> None:
-    """One by one and in bulk the engine says the same."""
+    """The engine decides the same step by step and in bulk."""
     stream = demo_stream("fault_gain")
     assert stream.features is not None
     one, many = Monitor(recorded_profile()), Monitor(recorded_profile())
@@ -68,7 +68,7 @@ def test_step_is_run() -> None:
 
 
 def test_alarms_agree_with_the_reference() -> None:
-    """On a fault that is alarmed, device and reference alarm in the same block."""
+    """On a detected fault, device and reference alarm in the same block."""
     stream = demo_stream("fault_gain")
     reference = tcuq.reference.Monitor(recorded_profile()).run(stream)
     device = Monitor(recorded_profile()).run(stream)

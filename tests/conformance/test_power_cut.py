@@ -17,19 +17,19 @@ from tools.measurements.power_cut import refused_snapshots, survived_cuts
 
 @pytest.fixture(scope="module")
 def stream() -> tcuq.Stream:
-    """A recorded stream on which everything happens."""
+    """Return a recorded stream with every outcome and alarms."""
     return demo_stream("fault_gain")
 
 
 def test_power_cut_changes_no_decision(stream: tcuq.Stream) -> None:
-    """Snapshot at 1,000 random steps, restore into a new monitor, continue: as without the cut."""
+    """After snapshots at 1,000 random steps, a restored monitor decides as without the cut."""
     assert survived_cuts(demo_profile(), stream, cuts=1000, seed=0) == 1000
 
 
-def test_power_cut_where_everything_smooths_or_nothing_is_kept(
+def test_power_cut_with_other_profiles(
     synthetic: Callable[..., tcuq.Stream],
 ) -> None:
-    """Without features, and with the paper's score."""
+    """The same holds without features, and with the paper's score."""
     bare = synthetic(width=0, steps=400)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
@@ -39,7 +39,7 @@ def test_power_cut_where_everything_smooths_or_nothing_is_kept(
 
 
 def test_damaged_snapshots_are_refused_and_change_nothing(stream: tcuq.Stream) -> None:
-    """100,000 of every kind of damage, and every shorter length: refused, the monitor goes on."""
+    """100,000 damaged snapshots and every shorter length are refused; the monitor continues."""
     monitor = Monitor(demo_profile())
     monitor.run(stream.posteriors[:100], stream.features[:100])  # type: ignore[index]
     snapshot = monitor.snapshot()
@@ -51,7 +51,7 @@ def test_damaged_snapshots_are_refused_and_change_nothing(stream: tcuq.Stream) -
 
 
 def test_foreign_snapshot_is_refused() -> None:
-    """A snapshot of another profile says so."""
+    """A snapshot of another profile is refused as such."""
     snapshot = bytearray(Monitor(demo_profile()).snapshot())
     snapshot[4] ^= 1
     snapshot[-4:] = zlib.crc32(snapshot[:-4]).to_bytes(4, "little")
@@ -60,7 +60,7 @@ def test_foreign_snapshot_is_refused() -> None:
 
 
 def test_impossible_values_under_a_true_checksum_are_refused() -> None:
-    """Whatever the bytes say, restoring either refuses or leaves a monitor that runs on."""
+    """Restoring any bytes with a valid checksum is refused or leaves a working monitor."""
     stream = demo_stream("test")
     monitor = Monitor(demo_profile())
     rng = np.random.default_rng(2)
@@ -80,8 +80,8 @@ def test_impossible_values_under_a_true_checksum_are_refused() -> None:
     assert refused > 100
 
 
-def test_record_is_what_the_specification_says(stream: tcuq.Stream) -> None:
-    """87 bytes whose counters are the trace's and whose CRC-32 is zlib's."""
+def test_record_matches_the_specification(stream: tcuq.Stream) -> None:
+    """The record has 87 bytes, the trace's counters and zlib's CRC-32."""
     monitor = Monitor(demo_profile())
     trace = monitor.run(stream.posteriors, stream.features)
     engine = monitor._engine  # noqa: SLF001 - the record has no Python face yet
@@ -96,14 +96,14 @@ def test_record_is_what_the_specification_says(stream: tcuq.Stream) -> None:
         ]
     )  # fmt: skip
     assert kinds.itemsize == len(record) == 87
-    (said,) = np.frombuffer(record, kinds)
-    assert said["crc"] == zlib.crc32(record[:-4])
-    assert said["device"] == 2**40 + 5
-    assert said["profile"] == int(demo_profile().sha256[:8], 16)
-    assert said["steps"] == len(trace) == said["histogram"].sum() << said["shift"]
-    assert said["abstained"] == (trace.outcome == tcuq.Outcome.ABSTAIN).sum()
-    assert said["denied"] == (trace.outcome == tcuq.Outcome.DENIED).sum()
-    assert said["exceeded"] == trace.exceeded.sum()
-    assert said["alarms"] == (trace.alarm > 0).sum()
-    assert said["evidence"] == engine.epoch_evidence()
-    assert (said["flags"], said["boot"], said["sequence"], said["epoch"]) == (1, 3, 9, 7)
+    (fields,) = np.frombuffer(record, kinds)
+    assert fields["crc"] == zlib.crc32(record[:-4])
+    assert fields["device"] == 2**40 + 5
+    assert fields["profile"] == int(demo_profile().sha256[:8], 16)
+    assert fields["steps"] == len(trace) == fields["histogram"].sum() << fields["shift"]
+    assert fields["abstained"] == (trace.outcome == tcuq.Outcome.ABSTAIN).sum()
+    assert fields["denied"] == (trace.outcome == tcuq.Outcome.DENIED).sum()
+    assert fields["exceeded"] == trace.exceeded.sum()
+    assert fields["alarms"] == (trace.alarm > 0).sum()
+    assert fields["evidence"] == engine.epoch_evidence()
+    assert (fields["flags"], fields["boot"], fields["sequence"], fields["epoch"]) == (1, 3, 9, 7)

@@ -28,7 +28,7 @@ import story, tcuq
 with np.load("story.npz") as recorded:
     inputs = recorded["inputs"]
 device = story.on_device()
-posteriors, features = story.network_says(inputs, tcuq.Profile.load("build/monitor.json"))
+posteriors, features = story.run_network(inputs, tcuq.Profile.load("build/monitor.json"))
 np.savez("build/outputs.npz", device=device, host=story.on_host(inputs[: len(device)]),
          posteriors=posteriors, features=features)
 """

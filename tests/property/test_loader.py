@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stranger's profile gives a profile that runs, or a ProfileError of one line: nothing else."""
+"""Loading an untrusted profile gives a working profile or a one-line ProfileError."""
 
 import os
 
@@ -19,7 +19,7 @@ EXAMPLES = int(os.environ.get("TCUQ_LOADER_CASES", "1000"))
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example],
 )
 def test_loader_gives_a_profile_or_a_profile_error(data: bytes) -> None:
-    """What loads also runs, saves and loads again as the same; what does not says why in a line."""
+    """A loaded profile runs, saves and loads again unchanged; a refused one gives one line."""
     try:
         profile = tcuq.Profile.from_json(data)
     except tcuq.ProfileError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Step by step, in chunks or whole: the same numbers, to the last bit, for every stage."""
+"""Every stage gives bit-identical results step by step, in chunks and in one run."""
 
 import warnings
 from collections.abc import Callable
@@ -40,7 +40,7 @@ SMOOTHED = (
 
 
 def fitted(**options: Any) -> tcuq.Profile:
-    """A profile of the streams in the box."""
+    """Fit a profile on the bundled streams."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
         return tcuq.fit(demo_stream("calibration"), demo_stream("development"), **options)
@@ -56,7 +56,7 @@ REAL = [demo_stream(name) for name in ("test", "fault_gain", "fault_dropout", "f
 
 @st.composite
 def posteriors_and_features(draw: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """A short stream: random, sharp, tied or real; with zeros, repeats and outliers among it."""
+    """Draw a short stream: random, sharp, tied or real, with zeros, repeats and outliers."""
     steps = draw(st.integers(1, 60))
     seed = draw(st.integers(0, 2**32 - 1))
     rng = np.random.default_rng(seed)
@@ -77,17 +77,17 @@ cuts = st.lists(st.integers(1, 25), min_size=1, max_size=60)
 
 
 def pieces(steps: int, sizes: list[int]) -> list[slice]:
-    """Consecutive slices of these sizes, over and over, that cover all steps."""
-    found, begin, turn = [], 0, 0
+    """Return consecutive slices that cycle through these sizes and cover all steps."""
+    slices, begin, turn = [], 0, 0
     while begin < steps:
         end = min(begin + sizes[turn % len(sizes)], steps)
-        found.append(slice(begin, end))
+        slices.append(slice(begin, end))
         begin, turn = end, turn + 1
-    return found
+    return slices
 
 
 def same(whole: Any, parts: list[Any]) -> bool:
-    """Whether the parts, end to end, are the whole, bit for bit."""
+    """Tell whether the concatenated parts equal the whole, bit for bit."""
     if whole is None:
         return all(part is None for part in parts)
     if isinstance(whole, np.ndarray):
@@ -99,14 +99,14 @@ def same(whole: Any, parts: list[Any]) -> bool:
 
 
 class Runs(Protocol):
-    """A stage."""
+    """A stage with `run`."""
 
     def run(self, *inputs: Any) -> Any:
-        """Many steps."""
+        """Run many steps."""
 
 
 def check(make: Callable[[], Any], inputs: tuple[Any, ...], sizes: list[int]) -> None:
-    """Whole, one by one, and in pieces of these sizes."""
+    """Compare one run with single steps and with pieces of these sizes."""
 
     def cut(value: Any, at: slice) -> Any:
         if isinstance(value, SignalColumns):
@@ -125,7 +125,7 @@ def check(make: Callable[[], Any], inputs: tuple[Any, ...], sizes: list[int]) ->
 
 
 def signals_of(profile: tcuq.Profile, inputs: tuple[NDArray[Any], NDArray[Any]]) -> SignalColumns:
-    """The signals a monitor would see."""
+    """Return the signals that a monitor computes."""
     return Signals(profile.signals, profile.inputs).run(*Inputs(profile.inputs).run(*inputs))
 
 
@@ -144,7 +144,7 @@ def test_inputs(inputs: tuple[NDArray[Any], NDArray[Any]], sizes: list[int]) -> 
 def test_signals(
     inputs: tuple[NDArray[Any], NDArray[Any]], sizes: list[int], lags: tuple[int, ...]
 ) -> None:
-    """Every signal of every step."""
+    """Every signal of every step is the same."""
     profile = PROFILES[1]
     novelty = profile.signals.novelty
     assert isinstance(novelty, NoveltySettings)
@@ -158,7 +158,7 @@ def test_signals(
 def test_score(
     inputs: tuple[NDArray[Any], NDArray[Any]], sizes: list[int], profile: tcuq.Profile
 ) -> None:
-    """The risk, smoothed terms included."""
+    """The risk is the same, smoothed terms included."""
     check(lambda: make_score(profile.score), (signals_of(profile, inputs),), sizes)
 
 
@@ -167,14 +167,14 @@ def test_score(
 )
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_threshold(risks: list[int], sizes: list[int], profile: tcuq.Profile) -> None:
-    """Requests, exceedances and levels."""
+    """Requests, exceedances and levels are the same."""
     check(lambda: Threshold(profile.threshold), (np.array(risks),), sizes)
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=80), cuts)
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_budget(wishes: list[bool], sizes: list[int]) -> None:
-    """Outcomes."""
+    """Outcomes are the same."""
     check(lambda: Budget(PROFILES[1].budget), (np.array(wishes),), sizes)
 
 
@@ -186,7 +186,7 @@ def test_alarm(
     profile: tcuq.Profile,
     times: int,
 ) -> None:
-    """Alarms, over several blocks."""
+    """Alarms over several blocks are the same."""
     longer = tuple(np.tile(column, (times, 1)) for column in inputs)
     assert profile.alarm is not None
     chosen = profile.alarm
@@ -198,7 +198,7 @@ def test_alarm(
 def test_monitor(
     inputs: tuple[NDArray[Any], NDArray[Any]], sizes: list[int], profile: tcuq.Profile
 ) -> None:
-    """Whole decisions, and the state they leave behind."""
+    """Decisions and the final state are the same."""
     for make in (tcuq.Monitor, tcuq.reference.Monitor):
         check(partial(make, profile), inputs, sizes)
         whole, stepped = make(profile), make(profile)

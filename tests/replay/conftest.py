@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of replay share: profiles that differ, and the streams in the box in chunks."""
+"""Fixtures of the replay tests: different profiles, and the bundled streams in chunks."""
 
 import warnings
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ KEY = [("stream", "ascending"), ("profile", "ascending")]
 
 @pytest.fixture(scope="session")
 def profiles() -> dict[str, tcuq.Profile]:
-    """Two that share their signals, one with other lags, and the paper's."""
+    """Return two profiles with the same signals, one with other lags, and the paper's."""
     calibration, development = demo_stream("calibration"), demo_stream("development")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
@@ -35,7 +35,7 @@ def profiles() -> dict[str, tcuq.Profile]:
 
 @pytest.fixture(scope="session")
 def archive(tmp_path_factory: pytest.TempPathFactory, profiles: Mapping[str, tcuq.Profile]) -> Path:
-    """The streams in the box as device bytes, a row group or more a stream."""
+    """Pack the bundled streams as device bytes, one or more row groups per stream."""
     return packed(tmp_path_factory.mktemp("archive"), profiles, most=100_000)
 
 
@@ -43,12 +43,12 @@ def archive(tmp_path_factory: pytest.TempPathFactory, profiles: Mapping[str, tcu
 def whole_archive(
     tmp_path_factory: pytest.TempPathFactory, profiles: Mapping[str, tcuq.Profile]
 ) -> Path:
-    """The same, a row group a stream."""
+    """Pack the same with one row group per stream."""
     return packed(tmp_path_factory.mktemp("whole"), profiles, most=writing.MOST_GROUP_BYTES)
 
 
 def packed(folder: Path, profiles: Mapping[str, tcuq.Profile], most: int) -> Path:
-    """The streams in the box, in row groups of at most about so many bytes."""
+    """Pack the bundled streams in row groups of at most about this many bytes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writing, "GROUP_BYTES", 1)
         patch.setattr(writing, "MOST_GROUP_BYTES", most)
@@ -58,21 +58,21 @@ def packed(folder: Path, profiles: Mapping[str, tcuq.Profile], most: int) -> Pat
 
 @pytest.fixture(scope="session")
 def expected(profiles: Mapping[str, tcuq.Profile]) -> dict[tuple[str, str], tuple[bytes, bytes]]:
-    """Decisions and last state of a Monitor on each whole stream."""
-    found = {}
+    """Return decisions and last state of a Monitor on each whole stream."""
+    outputs = {}
     for path in sorted(BOX.glob("*.npz")):
         stream = demo_stream(path.stem)
         for name, profile in profiles.items():
             monitor = tcuq.Monitor(profile)
             trace = monitor.run(stream)
-            said = trace.outcome | (trace.exceeded.astype(np.uint8) << 2) | (trace.alarm << 4)
-            found[path.stem, name] = (said.tobytes(), monitor.snapshot())
-    return found
+            decisions = trace.outcome | (trace.exceeded.astype(np.uint8) << 2) | (trace.alarm << 4)
+            outputs[path.stem, name] = (decisions.tobytes(), monitor.snapshot())
+    return outputs
 
 
 @pytest.fixture(scope="session")
 def results() -> Callable[[Path], bytes]:
-    """A run's results in a fixed order, as the bytes of an Arrow stream."""
+    """Return a run's results in a fixed order, as the bytes of an Arrow stream."""
 
     def read(path: Path) -> bytes:
         table: Any = parquet.read_table(path).sort_by(KEY).combine_chunks()

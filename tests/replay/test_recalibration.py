@@ -18,26 +18,26 @@ BOX = Path(tcuq.__file__).parent / "data/hapt"
 
 @pytest.fixture(scope="module")
 def usual(tmp_path_factory: pytest.TempPathFactory, profiles: Mapping[str, tcuq.Profile]) -> Path:
-    """The streams in the box without faults, as an archive."""
+    """Pack the bundled streams without faults as an archive."""
     path = tmp_path_factory.mktemp("usual") / "usual.parquet"
     names = ("calibration", "development", "test")
     pack([BOX / f"{name}.npz" for name in names], path, profile=profiles["present"])
     return path
 
 
-def test_the_same_world_gives_about_the_same_profile(
+def test_unchanged_streams_give_nearly_the_same_profile(
     usual: Path, profiles: Mapping[str, tcuq.Profile]
 ) -> None:
-    """Without drift nothing speaks against the new profile, and it says where it comes from."""
+    """Without drift the new profile has no objections, and its provenance has its origin."""
     old = profiles["present"]
-    found = recalibrate(old, [usual], threads=2)
-    assert found.objections == ()
-    new = found.profile
+    result = recalibrate(old, [usual], threads=2)
+    assert result.objections == ()
+    new = result.profile
     assert new.threshold.anchor == pytest.approx(old.threshold.anchor, rel=0.1)
     assert (new.inputs, new.signals, new.budget) == (old.inputs, old.signals, old.budget)
     assert new.provenance.figures["recalibration.streams"] == 3
     assert f"fitted as profile {old.sha256[:8]}" in new.provenance.findings[0].sentence
-    share = found.comparison.shares("recalibrated")["exceeded_share"]
+    share = result.comparison.shares("recalibrated")["exceeded_share"]
     assert share == pytest.approx(0.1, abs=0.01)
 
 
@@ -45,40 +45,38 @@ def test_recalibrating_three_times_gave_three_profiles(
     usual: Path, profiles: Mapping[str, tcuq.Profile]
 ) -> None:
     """The same streams give the same profile, whatever the number of threads."""
-    made = [recalibrate(profiles["present"], [usual], threads=n).profile for n in (1, 2, 3)]
-    assert made[0] == made[1] == made[2]
-    assert len({profile.sha256 for profile in made}) == 1
+    refitted = [recalibrate(profiles["present"], [usual], threads=n).profile for n in (1, 2, 3)]
+    assert refitted[0] == refitted[1] == refitted[2]
+    assert len({profile.sha256 for profile in refitted}) == 1
 
 
-def test_odds_are_the_classifiers_whatever_the_field(
-    usual: Path, profiles: Mapping[str, tcuq.Profile]
-) -> None:
-    """Tables of surprise are made anew; that of the odds, which no stream made, stays."""
+def test_odds_do_not_depend_on_the_field(usual: Path, profiles: Mapping[str, tcuq.Profile]) -> None:
+    """Tables of surprise are refitted; the table of the odds stays."""
     old = profiles["present"].score
     new = recalibrate(profiles["present"], [usual], threads=2).profile.score
     assert isinstance(old, AnchoredScoreSettings)
     assert isinstance(new, AnchoredScoreSettings)
-    kept = [mine == theirs for mine, theirs in zip(new.terms, old.terms, strict=True)]
-    assert kept == [term.scale == "odds" for term in old.terms]
-    assert any(kept)
+    unchanged = [mine == theirs for mine, theirs in zip(new.terms, old.terms, strict=True)]
+    assert unchanged == [term.scale == "odds" for term in old.terms]
+    assert any(unchanged)
 
 
-def test_streams_that_alarmed_teach_nothing(
+def test_streams_that_alarmed_are_left_out(
     archive: Path, profiles: Mapping[str, tcuq.Profile]
 ) -> None:
-    """They are left out and counted, and the fleet's drift in the others is objected to."""
-    found = recalibrate(profiles["present"], [archive], threads=2)
-    facts = found.comparison.facts()["profiles"]
-    figures = found.profile.provenance.figures
+    """They are counted, and drift in the other streams gives an objection."""
+    result = recalibrate(profiles["present"], [archive], threads=2)
+    facts = result.comparison.facts()["profiles"]
+    figures = result.profile.provenance.figures
     assert figures["recalibration.streams_left_out"] == facts["present"]["alarmed"] == 3
     assert figures["recalibration.streams"] == 6
-    assert "the fleet drifts as a whole" in found.objections[0]
+    assert "the fleet drifts as a whole" in result.objections[0]
 
 
 def test_a_drifting_fleet_cannot_calibrate_its_drift_away(
     tmp_path: Path, synthetic: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Every stream drifts, too little to alarm: nothing is written until a person accepts."""
+    """If every stream drifts too little to alarm, nothing is written until a person accepts."""
     calibration = synthetic(steps=20_000, width=4, seed=1, starts=[10_000])
     profile = tcuq.fit(calibration, steps_per_false_alarm=1 << 40)
     profile.save(tmp_path / "old.json")
@@ -99,10 +97,10 @@ def test_a_drifting_fleet_cannot_calibrate_its_drift_away(
         recalibrate(tcuq.Profile.load(tmp_path / "new.json"), [tmp_path / "a.parquet"])
 
 
-def test_what_cannot_be_recalibrated_is_refused(
+def test_invalid_recalibrations_are_refused(
     tmp_path: Path, usual: Path, profiles: Mapping[str, tcuq.Profile]
 ) -> None:
-    """No alarm, too few blocks, a damaged file: each is named."""
+    """A profile without alarm, too few blocks and a damaged file are named."""
     with pytest.raises(FitError, match="without an alarm"):
         recalibrate(profiles["paper"], [usual])
     pack([BOX / "fault_gain.npz"], tmp_path / "few.parquet", profile=profiles["present"])

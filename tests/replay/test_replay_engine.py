@@ -13,7 +13,7 @@ from tcuq.replay.results import WIDTH
 
 @pytest.fixture
 def steps(profile: tcuq.Profile) -> tuple[Any, Any]:
-    """Device bytes of the test stream."""
+    """Return device bytes of the test stream."""
     stream = demo_stream("test")
     return Monitor(profile).quantize(stream.posteriors, stream.features)
 
@@ -33,7 +33,7 @@ def steps(profile: tcuq.Profile) -> tuple[Any, Any]:
 def test_wrong_arguments_are_refused(
     profile: tcuq.Profile, steps: tuple[Any, Any], at: int, value: object, message: str
 ) -> None:
-    """By name, and the engine can be used after."""
+    """A wrong argument is named, and the engine can be used afterwards."""
     engine = Monitor(profile).engine
     before = engine.snapshot()
     good: list[Any] = [(), *steps, None, np.zeros(WIDTH, np.int64), None]
@@ -46,10 +46,10 @@ def test_wrong_arguments_are_refused(
         engine.replay(())  # type: ignore[call-arg]
 
 
-def test_engines_that_see_other_signals_do_not_share(
+def test_engines_with_other_signals_are_refused(
     profiles: Mapping[str, tcuq.Profile], steps: tuple[Any, Any]
 ) -> None:
-    """Other lags are refused, and so is an engine given twice; all are free after."""
+    """Other lags and a repeated engine are refused; all engines are free afterwards."""
     one, other = (Monitor(profiles[name]).engine for name in ("present", "short"))
     counts = np.zeros((2, WIDTH), np.int64)
     with pytest.raises(ValueError, match=r"others\[0\]: sees other signals"):
@@ -66,10 +66,10 @@ def test_engines_that_see_other_signals_do_not_share(
 def test_observed_signals_are_those_of_single_steps(
     profile: tcuq.Profile, steps: tuple[Any, Any]
 ) -> None:
-    """Eight numbers a step, as `signals` gives them."""
-    seen = Monitor(profile).engine.observe(*steps)
-    assert seen is not None
-    table = np.frombuffer(seen, np.int32).reshape(-1, 8)
+    """`observe` returns eight numbers per step, equal to those of `signals`."""
+    observed = Monitor(profile).engine.observe(*steps)
+    assert observed is not None
+    table = np.frombuffer(observed, np.int32).reshape(-1, 8)
     engine = Monitor(profile).engine
     for row, posterior, features in zip(table[:50], *steps, strict=False):
         one = engine.signals(posterior, features)

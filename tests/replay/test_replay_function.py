@@ -20,25 +20,25 @@ Expected = Mapping[tuple[str, str], tuple[bytes, bytes]]
 
 
 def run(replay: Replay, batches: list[Any]) -> dict[tuple[str, str], tuple[bytes, bytes]]:
-    """Decisions and last state, by stream and profile."""
+    """Return decisions and last state by stream and profile."""
     rows = pa.Table.from_batches(replay(batches)).to_pylist()
     return {(r["stream"], r["profile"]): (r["decisions"], r["snapshot"]) for r in rows}
 
 
 @pytest.mark.parametrize("rows", [1, 7, 10_000])
-def test_every_stream_is_decided_as_by_a_device_monitor(
+def test_decisions_equal_a_monitors(
     archive: Path, profiles: Mapping[str, tcuq.Profile], expected: Expected, rows: int
 ) -> None:
-    """Byte for byte, however the chunks are cut into batches."""
+    """Decisions are equal byte for byte, however the chunks are cut into batches."""
     with parquet.ParquetFile(archive) as file:
         replay = Replay(profiles, layout_of(file.schema_arrow), decisions=True)
         assert run(replay, list(file.iter_batches(rows))) == expected
 
 
-def test_streams_kept_as_floats_are_decided_alike(
+def test_float_streams_are_decided_alike(
     tmp_path: Path, profiles: Mapping[str, tcuq.Profile], expected: Expected
 ) -> None:
-    """Without a profile `pack` keeps numbers as they are, and each profile quantises them."""
+    """Without a profile `pack` stores numbers unchanged, and each profile quantises them."""
     box = sorted((Path(tcuq.__file__).parent / "data/hapt").glob("*.npz"))
     pack(box, tmp_path / "floats.parquet")
     with parquet.ParquetFile(tmp_path / "floats.parquet") as file:
@@ -50,7 +50,7 @@ def test_streams_kept_as_floats_are_decided_alike(
 def test_features_in_another_scale_are_quantised_again(
     archive: Path, profiles: Mapping[str, tcuq.Profile]
 ) -> None:
-    """The same posteriors, and the bytes a Monitor makes of the features' numbers."""
+    """Posteriors stay, and features become the bytes of a Monitor's quantisation."""
     monitor = Monitor(profiles["present"])
     with parquet.ParquetFile(archive) as file:
         layout = replace(layout_of(file.schema_arrow), feature_scale=0.01)
@@ -81,19 +81,19 @@ def test_profiles_beside_it_do_not_change_a_profile(
 def test_counts_are_those_of_the_decisions(
     archive: Path, profiles: Mapping[str, tcuq.Profile]
 ) -> None:
-    """Sums over the bytes of decisions, labels and alarms."""
+    """Counts equal sums over the bytes of decisions, labels and alarms."""
     with parquet.ParquetFile(archive) as file:
         replay = Replay(profiles, layout_of(file.schema_arrow), decisions=True)
         rows = pa.Table.from_batches(replay(file.iter_batches())).to_pylist()
     for row in rows:
-        said = np.frombuffer(row["decisions"], np.uint8)
-        alarmed = np.flatnonzero(said >> 4)
-        assert row["steps"] == len(said) == sum(row["risk_histogram"])
-        assert row["abstained"] == (said & 3 == 1).sum()
-        assert row["denied"] == (said & 3 == 2).sum()
-        assert row["exceeded"] == (said >> 2 & 1).sum()
+        decisions = np.frombuffer(row["decisions"], np.uint8)
+        alarmed = np.flatnonzero(decisions >> 4)
+        assert row["steps"] == len(decisions) == sum(row["risk_histogram"])
+        assert row["abstained"] == (decisions & 3 == 1).sum()
+        assert row["denied"] == (decisions & 3 == 2).sum()
+        assert row["exceeded"] == (decisions >> 2 & 1).sum()
         assert row["alarms"] == len(alarmed)
-        assert row["novelty_alarms"] == (said >> 5 & 1).sum()
+        assert row["novelty_alarms"] == (decisions >> 5 & 1).sum()
         assert row["first_alarm"] == (int(alarmed[0]) if len(alarmed) else None)
         assert 0 < row["wrong_abstained"] <= row["wrong"] <= row["labelled"] <= row["steps"]
 
@@ -101,7 +101,7 @@ def test_counts_are_those_of_the_decisions(
 def test_replay_can_be_sent_to_another_process(
     archive: Path, profiles: Mapping[str, tcuq.Profile]
 ) -> None:
-    """What engines pickle comes out the same."""
+    """A pickled Replay gives the same results."""
     with parquet.ParquetFile(archive) as file:
         replay = Replay(profiles, layout_of(file.schema_arrow), decisions=True)
         batches = list(file.iter_batches())
@@ -109,7 +109,7 @@ def test_replay_can_be_sent_to_another_process(
 
 
 def chunks(**changes: Any) -> Any:
-    """A batch of three good chunks of two steps, but for the columns given."""
+    """Return a batch of three valid chunks of two steps, with these columns replaced."""
     columns = {
         "stream": ["a", "a", "b"],
         "first_step": [0, 2, 0],
@@ -137,7 +137,7 @@ def chunks(**changes: Any) -> Any:
 def test_rows_that_break_a_rule_are_named(
     synthetic: Any, changes: dict[str, Any], message: str
 ) -> None:
-    """The row, the rule and the value."""
+    """The error has the row, the rule and the value."""
     with pytest.warns(tcuq.CalibrationWarning):
         profile = tcuq.fit(synthetic(classes=2, width=0))
     batch = chunks(**changes)
@@ -161,7 +161,7 @@ def test_rows_that_break_a_rule_are_named(
     ],
 )
 def test_metadata_that_breaks_a_rule_is_refused(layout: Layout, message: str) -> None:
-    """Before any row is read."""
+    """It is refused before any row is read."""
     schema = chunks().schema.with_metadata(layout.metadata())
     with pytest.raises(StreamError, match=message):
         layout_of(schema)
@@ -170,7 +170,7 @@ def test_metadata_that_breaks_a_rule_is_refused(layout: Layout, message: str) ->
 
 
 def test_profiles_of_other_streams_are_refused(profiles: Mapping[str, tcuq.Profile]) -> None:
-    """By name, before any row is read."""
+    """They are refused by name before any row is read."""
     layout = Layout("probabilities", {"posteriors": ("<f8", 2)})
     with pytest.raises(InputError, match="present: classes must be"):
         Replay(profiles, layout)

@@ -17,7 +17,7 @@ BOX = Path(tcuq.__file__).parent / "data/hapt"
 def test_how_to_alone_leads_to_a_comparison_of_three_profiles(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its commands in their order, in a folder of recordings, then its Python."""
+    """Its commands run in order in a folder of recordings, then its Python."""
     monkeypatch.chdir(tmp_path)
     Path("recordings").mkdir()
     shutil.copy(BOX / "calibration.npz", "calibration.npz")

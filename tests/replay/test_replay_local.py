@@ -25,7 +25,7 @@ FILES = 24
 def saved_profiles(
     tmp_path_factory: pytest.TempPathFactory, profiles: Mapping[str, tcuq.Profile]
 ) -> list[str]:
-    """The profiles in files."""
+    """Save the profiles in files."""
     folder = tmp_path_factory.mktemp("profiles")
     for name, profile in profiles.items():
         profile.save(folder / f"{name}.json")
@@ -34,7 +34,7 @@ def saved_profiles(
 
 @pytest.fixture(scope="module")
 def long_archive(tmp_path_factory: pytest.TempPathFactory, archive: Path) -> Path:
-    """The streams in the box many times over, in as many files."""
+    """Pack copies of the bundled streams in as many files."""
     folder = tmp_path_factory.mktemp("long")
     with parquet.ParquetFile(archive) as file:
         layout, batches = layout_of(file.schema_arrow), list(file.iter_batches())
@@ -50,7 +50,7 @@ def long_archive(tmp_path_factory: pytest.TempPathFactory, archive: Path) -> Pat
 def test_threads_give_the_same_results_as_one(
     tmp_path: Path, archive: Path, profiles: Mapping[str, tcuq.Profile]
 ) -> None:
-    """To the byte, in the order of the input; decisions too."""
+    """Results and decisions are equal to the byte, in the order of the input."""
     for threads in (1, 2, 5):
         replay_files(profiles, [archive], tmp_path / str(threads), threads=threads, decisions=True)
     files = [(tmp_path / name / "streams.parquet").read_bytes() for name in "125"]
@@ -58,7 +58,7 @@ def test_threads_give_the_same_results_as_one(
 
 
 def test_a_stream_longer_than_a_row_group_is_one_unit(archive: Path) -> None:
-    """Groups that share a stream are read one after another, others apart."""
+    """Groups that share a stream are read in sequence, others separately."""
     (source,) = sources_of([archive])
     groups = [unit.groups for unit in source.units]
     assert sum(groups, ()) == tuple(range(len(sum(groups, ()))))
@@ -67,17 +67,17 @@ def test_a_stream_longer_than_a_row_group_is_one_unit(archive: Path) -> None:
     assert sum(unit.steps for unit in source.units) == 29_626
 
 
-def test_what_is_done_is_not_done_again(
+def test_finished_parts_are_not_run_again(
     tmp_path: Path, archive: Path, profiles: Mapping[str, tcuq.Profile]
 ) -> None:
-    """Only parts that are missing or torn are made anew."""
+    """Only missing or torn parts are run again."""
     replay_files(profiles, [archive], tmp_path, threads=2)
     whole = (tmp_path / "streams.parquet").read_bytes()
     parts = sorted((tmp_path / "parts").iterdir())
     parts[3].unlink()
     parts[5].write_bytes(parts[5].read_bytes()[:100])  # as a power cut may leave it
-    kept = [path for number, path in enumerate(parts) if number not in (3, 5)]
-    before = {path: path.stat().st_mtime_ns for path in kept}
+    intact = [path for number, path in enumerate(parts) if number not in (3, 5)]
+    before = {path: path.stat().st_mtime_ns for path in intact}
     replay_files(profiles, [archive], tmp_path, threads=2)
     assert (tmp_path / "streams.parquet").read_bytes() == whole
     assert {path: path.stat().st_mtime_ns for path in before} == before
@@ -87,7 +87,7 @@ def test_what_is_done_is_not_done_again(
 def test_killed_at_ten_random_times_and_resumed(
     tmp_path: Path, long_archive: Path, saved_profiles: list[str]
 ) -> None:
-    """The results are those of a run that nothing stopped."""
+    """The results equal those of an uninterrupted run."""
     code = "import sys; from tcuq.cli import main; sys.exit(main(sys.argv[1:]))"
     command = [sys.executable, "-c", code, "replay", *saved_profiles, str(long_archive)]
     subprocess.run([*command, "-o", str(tmp_path / "whole")], check=True, capture_output=True)
@@ -112,7 +112,7 @@ def test_a_damaged_row_group_is_named_and_the_rest_is_done(
     saved_profiles: list[str],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """File and rows are said, the exit code is 1, and every other stream has its results."""
+    """File and rows are named, the exit code is 1, and every other stream has results."""
     raw = bytearray(archive.read_bytes())
     with parquet.ParquetFile(archive) as file:
         names = file.metadata.schema.names
@@ -122,13 +122,13 @@ def test_a_damaged_row_group_is_named_and_the_rest_is_done(
     hurt = tmp_path / "hurt.parquet"
     hurt.write_bytes(raw)
     assert main(["replay", *saved_profiles, str(hurt), "-o", str(tmp_path / "run")]) == 1
-    said = capsys.readouterr()
+    output = capsys.readouterr()
     damaged = json.loads((tmp_path / "run/summary.json").read_text("utf-8"))["damaged"]
     assert len(damaged) == 1
     assert damaged[0]["file"] == str(hurt)
     assert damaged[0]["first_row"] <= 2 * rows <= damaged[0]["first_row"] + damaged[0]["rows"]
-    assert f"damaged: {hurt} rows {damaged[0]['first_row']}.." in said.out
-    assert "could not be read; the rest is done" in said.err
+    assert f"damaged: {hurt} rows {damaged[0]['first_row']}.." in output.out
+    assert "could not be read; the rest is done" in output.err
     whole = replay_files(profiles, [archive], tmp_path / "whole").facts()["profiles"]["present"]
     rest = json.loads((tmp_path / "run/summary.json").read_text("utf-8"))["profiles"]
     assert rest["present.json"]["streams"] == whole["streams"] - 1
@@ -144,7 +144,7 @@ def test_a_folder_of_another_run_is_refused(
 
 
 def test_files_that_are_no_chunks_are_refused(tmp_path: Path) -> None:
-    """By name."""
+    """The error names the file."""
     with pytest.raises(StreamError, match="at least 1 file"):
         sources_of([tmp_path])
     (tmp_path / "a.parquet").write_bytes(b"PAR1 and no more")
@@ -155,10 +155,10 @@ def test_files_that_are_no_chunks_are_refused(tmp_path: Path) -> None:
 def test_page_shows_every_profile_and_escapes(
     tmp_path: Path, archive: Path, profiles: Mapping[str, tcuq.Profile]
 ) -> None:
-    """Names are a stranger's; nothing is fetched or run."""
+    """Untrusted names are escaped; nothing is fetched or run."""
     hostile = {"<script>": profiles["present"], "strict": profiles["strict"]}
-    found = replay_files(hostile, [archive], tmp_path)
-    text = page(found, "a & b")
+    comparison = replay_files(hostile, [archive], tmp_path)
+    text = page(comparison, "a & b")
     assert "<script" not in text
     assert "&lt;script&gt;" in text
     assert "a &amp; b" in text

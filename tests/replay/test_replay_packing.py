@@ -16,7 +16,7 @@ from tcuq.replay import layout_of, pack
 
 
 def table_of(streams: Mapping[str, tcuq.Stream]) -> Any:
-    """Streams as a table with a row a step."""
+    """Return streams as a table with one row per step."""
     columns: dict[str, Any] = {"stream": [], "recording": []}
     for name, stream in streams.items():
         columns["stream"] += [name] * len(stream)
@@ -30,7 +30,7 @@ def table_of(streams: Mapping[str, tcuq.Stream]) -> Any:
 
 
 def test_npz_csv_and_tables_give_the_same_chunks(tmp_path: Path) -> None:
-    """One layout, whatever the streams came in."""
+    """Every source format gives the same chunks."""
     names = ("fault_gain", "test")
     streams = {name: demo_stream(name) for name in names}
     for name, stream in streams.items():
@@ -38,24 +38,24 @@ def test_npz_csv_and_tables_give_the_same_chunks(tmp_path: Path) -> None:
     table = table_of(streams)
     csv.write_csv(table, tmp_path / "table.csv")
     parquet.write_table(table, tmp_path / "table.parquet", row_group_size=777)
-    found = []
+    packed = []
     every = [[f"{n}.npz" for n in names], ["table.csv"], ["table.parquet"]]
     for number, sources in enumerate(every):
-        made = tmp_path / f"{number}.chunks"
-        steps = pack([tmp_path / s for s in sources], made, kind=streams["test"].kind)
+        path = tmp_path / f"{number}.chunks"
+        steps = pack([tmp_path / s for s in sources], path, kind=streams["test"].kind)
         assert steps == sum(map(len, streams.values()))
-        read = parquet.read_table(made)
+        read = parquet.read_table(path)
         dtype = layout_of(read.schema).columns["posteriors"][0]
         posteriors = np.frombuffer(b"".join(read["posteriors"].to_pylist()), dtype)
         keys = read.select(["stream", "recording", "first_step", "steps", "labels"])
-        found.append((keys.to_pylist(), posteriors))
-    for keys, posteriors in found[1:]:
-        assert keys == found[0][0]
-        np.testing.assert_allclose(posteriors, found[0][1], rtol=1e-6)
+        packed.append((keys.to_pylist(), posteriors))
+    for keys, posteriors in packed[1:]:
+        assert keys == packed[0][0]
+        np.testing.assert_allclose(posteriors, packed[0][1], rtol=1e-6)
 
 
 def test_a_packed_stream_is_a_stream(tmp_path: Path, profile: tcuq.Profile) -> None:
-    """A file of one stream's bytes loads as the numbers they stand for."""
+    """A packed file of one stream loads as the stream's quantised numbers."""
     stream = demo_stream("test")
     stream.save(tmp_path / "test.npz")
     pack([tmp_path / "test.npz"], tmp_path / "p.parquet", profile=profile)
@@ -69,7 +69,7 @@ def test_a_packed_stream_is_a_stream(tmp_path: Path, profile: tcuq.Profile) -> N
 
 
 def test_several_streams_in_a_file_are_no_stream(archive: Path) -> None:
-    """Who loads them as one is told what reads them."""
+    """Loading them as one stream is refused with the command that reads them."""
     with pytest.raises(StreamError, match="several streams: tcuq replay"):
         tcuq.Stream.load(archive)
 
@@ -82,7 +82,7 @@ def test_several_streams_in_a_file_are_no_stream(archive: Path) -> None:
     ],
 )
 def test_streams_out_of_order_are_refused(tmp_path: Path, streams: list[str], message: str) -> None:
-    """And no file is left."""
+    """They are refused and no file is left."""
     rows = {"stream": streams, "posterior_0": [0.5] * 3, "posterior_1": [0.5] * 3}
     parquet.write_table(pa.table(rows), tmp_path / "t.parquet")
     with pytest.raises(StreamError, match=message):
@@ -93,7 +93,7 @@ def test_streams_out_of_order_are_refused(tmp_path: Path, streams: list[str], me
 def test_what_cannot_be_packed_is_refused(
     tmp_path: Path, synthetic: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Other endings, other shapes, numbers that break a rule; the file is named."""
+    """Other endings, other shapes and invalid numbers are refused; the file is named."""
     (tmp_path / "a.txt").write_text("", "utf-8")
     synthetic().save(tmp_path / "a.npz")
     synthetic(classes=4).save(tmp_path / "b.npz")

@@ -15,7 +15,7 @@ Results = Callable[[Path], bytes]
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory, profiles: Mapping[str, tcuq.Profile]) -> Path:
-    """A folder with the profiles in files."""
+    """Save the profiles in files of a folder."""
     folder = tmp_path_factory.mktemp("profiles")
     for name, profile in profiles.items():
         profile.save(folder / f"{name}.json")
@@ -25,24 +25,24 @@ def saved(tmp_path_factory: pytest.TempPathFactory, profiles: Mapping[str, tcuq.
 def local_results(
     tmp_path: Path, archive: Path, saved: Path, results: Results
 ) -> tuple[bytes, list[Path]]:
-    """What `tcuq replay` says, and the profiles' files in the same order."""
+    """Return the results of `tcuq replay`, and the profiles' files in the same order."""
     paths = sorted(saved.iterdir())
     replay_files({str(path): tcuq.Profile.load(path) for path in paths}, [archive], tmp_path / "l")
     return results(tmp_path / "l/streams.parquet"), paths
 
 
 def finished(process: subprocess.Popen[str], script: Path) -> Path:
-    """Where a job wrote its results."""
+    """Wait for a job; return the folder of its results."""
     with process:
-        said, _ = process.communicate(timeout=240)
+        output, _ = process.communicate(timeout=240)
     assert process.returncode == 0, (script.parent / "job.log").read_text("utf-8")[-3000:]
-    return Path(said.split()[-1])
+    return Path(output.split()[-1])
 
 
-def test_spark_local_says_what_threads_say(
+def test_spark_gives_the_same_results_as_threads(
     tmp_path: Path, whole_archive: Path, saved: Path, results: Results
 ) -> None:
-    """To the byte; written twice, the results are there once."""
+    """Results are equal to the byte; written twice, they are there once."""
     expected, paths = local_results(tmp_path, whole_archive, saved, results)
     script = job(tmp_path)
     (write,) = [line for line in script.read_text("utf-8").splitlines() if "(write_run(" in line]
@@ -57,7 +57,7 @@ def test_spark_local_says_what_threads_say(
 def test_streams_split_by_spark_are_brought_together(
     tmp_path: Path, archive: Path, saved: Path, results: Results
 ) -> None:
-    """Where a stream spans row groups, a shuffle gives the same bytes; any map can run there."""
+    """If a stream spans row groups, a shuffle gives the same bytes; `spark_map` works, too."""
     expected, paths = local_results(tmp_path, archive, saved, results)
     script = job(tmp_path)
     shuffled = script.read_text("utf-8").replace("(one_file)))", "(one_file)), together=False)")
@@ -82,10 +82,10 @@ def test_streams_split_by_spark_are_brought_together(
 def test_a_worker_killed_in_mid_job_changes_nothing(
     tmp_path: Path, whole_archive: Path, saved: Path, results: Results
 ) -> None:
-    """A real master, two workers; one dies with its executor, the job ends with the same bytes."""
+    """With a real master and two workers, one killed, the job ends with the same bytes."""
     expected, paths = local_results(tmp_path, whole_archive, saved, results)
     script = job(tmp_path)
-    # One row group a task, held up a little, so that the job is in its middle when the worker dies.
+    # One row group per task, delayed a little, so that the worker dies in the middle of the job.
     slow = script.read_text("utf-8").replace(
         "chunks = spark.read.parquet(archive)",
         "from pyspark.sql.functions import expr\n"
@@ -104,7 +104,7 @@ def test_a_worker_killed_in_mid_job_changes_nothing(
 
 
 def wait_for_a_task(log: Path, process: subprocess.Popen[str]) -> None:
-    """Until a task of the second stage is done: the first only looks at the schema."""
+    """Wait until a task of the second stage is done: the first only reads the schema."""
     until = time.monotonic() + 120
     while time.monotonic() < until and process.poll() is None:
         if "Finished task 1.0 in stage 1.0" in log.read_text("utf-8"):

@@ -17,13 +17,13 @@ HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>&amp;\u202e\
 
 @pytest.fixture(scope="session")
 def hostile() -> str:
-    """A file's name that means harm."""
+    """Return a malicious file name."""
     return HOSTILE
 
 
 @pytest.fixture(scope="session")
 def plain_profile(synthetic: Callable[..., tcuq.Stream]) -> tcuq.Profile:
-    """The paper's, without features: no novelty, no instability, no alarm."""
+    """Fit the paper's profile without features: no novelty, no instability, no alarm."""
     shifted = np.arange(600) >= 400
     development = synthetic(width=0, seed=1, shifted=shifted)
     with warnings.catch_warnings():
@@ -38,7 +38,7 @@ def pages(
     plain_profile: tcuq.Profile,
     synthetic: Callable[..., tcuq.Stream],
 ) -> Callable[[str], Path]:
-    """Writes a page by the name of what is special about it, once."""
+    """Write the page of each kind of stream once."""
     folder = tmp_path_factory.mktemp("pages")
     fault, test = demo_stream("fault_gain"), demo_stream("test")
     assert test.features is not None
@@ -50,7 +50,7 @@ def pages(
     def unlabelled() -> tcuq.Stream:
         return tcuq.Stream(test.posteriors, test.features, kind="logits", starts=test.starts)
 
-    made: dict[str, Callable[[], str]] = {
+    makers: dict[str, Callable[[], str]] = {
         "shifted": lambda: report({"a": profile}, fault, "fault_gain.npz", rounds=10),
         "missed": lambda: report({"a": profile}, demo_stream("fault_noise"), "noise", rounds=0),
         "unlabelled": lambda: report({"a": profile}, unlabelled(), "field", rounds=0),
@@ -73,7 +73,7 @@ def pages(
     def page(name: str) -> Path:
         path = folder / f"{name.replace(' ', '-')}.html"
         if not path.exists():
-            path.write_text(made[name](), "utf-8")
+            path.write_text(makers[name](), "utf-8")
         return path
 
     return page

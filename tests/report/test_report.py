@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the report says is what happened."""
+"""The report's statements agree with the trace."""
 
 import base64
 import dataclasses
@@ -33,20 +33,20 @@ from tcuq.stages.budget import Outcome
 
 @pytest.fixture(scope="module")
 def view(profile: tcuq.Profile) -> View:
-    """The profile in the box on a fault that it does not see."""
+    """Return the view of the demo's profile on a fault that it misses."""
     return views({"a": profile}, demo_stream("fault_noise"), window=100, rounds=0)[0]
 
 
 def column(packed: str, dtype: str) -> np.ndarray:
-    """A column as the page's script reads it."""
+    """Decode a column as the page's script does."""
     return np.frombuffer(zlib.decompress(base64.b64decode(packed)), dtype)
 
 
 def test_timeline_holds_every_step(view: View) -> None:
-    """A cell a step: the risk, threshold and outcomes are the trace's."""
-    made = cells.timeline(view, 1)
-    assert made["size"] == 1
-    trace, columns = view.trace, made["columns"]
+    """With one cell per step, the risk, threshold and outcomes are the trace's."""
+    result = cells.timeline(view, 1)
+    assert result["size"] == 1
+    trace, columns = view.trace, result["columns"]
     assert (column(columns["risk"], "<u2") == np.rint(trace.risk * RISK_LEVELS)).all()
     level = np.rint(trace.threshold * RISK_LEVELS)
     assert (column(columns["threshold"], "<u2") == np.clip(level, 0, RISK_LEVELS)).all()
@@ -63,8 +63,8 @@ def test_timeline_holds_every_step(view: View) -> None:
 def test_longer_streams_keep_extremes(view: View, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cell of several steps has their lowest, mean and highest risk, and any flag."""
     monkeypatch.setattr(cells, "PAGE_BYTES", 5000)
-    made = cells.timeline(view, 1)
-    size, columns = made["size"], made["columns"]
+    result = cells.timeline(view, 1)
+    size, columns = result["size"], result["columns"]
     assert size > 1
     risk = np.rint(view.trace.risk * RISK_LEVELS)
     parts = [risk[i : i + size] for i in range(0, len(risk), size)]
@@ -92,11 +92,11 @@ def test_missed_runs_are_all_accepted_errors(view: View) -> None:
 
 def test_drops_are_where_accuracy_is_low(view: View) -> None:
     """Drops cover each low window once; their alarms are counted from the trace."""
-    found = drops(view)
-    covered = np.concatenate([np.arange(drop.begin, drop.end) for drop in found])
+    listed = drops(view)
+    covered = np.concatenate([np.arange(drop.begin, drop.end) for drop in listed])
     assert sorted(covered.tolist()) == np.flatnonzero(view.accuracy < view.floor).tolist()
     trace = dataclasses.replace(view.trace, alarm=view.trace.alarm.copy())
-    first = found[0]
+    first = listed[0]
     for step, nearest in (
         (first.begin, 0),
         (first.end + 4, 5),
@@ -104,8 +104,8 @@ def test_drops_are_where_accuracy_is_low(view: View) -> None:
     ):
         trace.alarm[:] = 0
         trace.alarm[step] = 1
-        told = dataclasses.replace(view, found=dataclasses.replace(view.found, trace=trace))
-        again = next(drop for drop in drops(told) if drop.begin == first.begin)
+        changed = dataclasses.replace(view, found=dataclasses.replace(view.found, trace=trace))
+        again = next(drop for drop in drops(changed) if drop.begin == first.begin)
         assert (again.nearest_alarm, again.caught) == (nearest, nearest == 0)
 
 
@@ -119,12 +119,12 @@ def test_drops_are_where_accuracy_is_low(view: View) -> None:
         (3, 1, "2 of 3 drops in accuracy were caught."),
     ],
 )
-def test_drops_are_told_in_a_sentence(count: int, silent: int, text: str) -> None:
+def test_sentence_about_drops(count: int, silent: int, text: str) -> None:
     """The headline says how many drops were caught."""
     assert drops_text(count, silent) == text
 
 
-def test_confusions_are_told_in_a_sentence() -> None:
+def test_sentence_about_confusions() -> None:
     """Predicted and true class are named, and how often."""
     assert confusion_text([(5, 3, 3)]) == "Most frequent confusion: predicted 5, true 3 (3 times)."
     assert confusion_text([(5, 3, 2), (1, 0, 1)]).endswith("; predicted 1, true 0 (once).")
@@ -139,7 +139,7 @@ def test_page_opens_with_the_comparison(view: View) -> None:
     assert "softmax 0." in page
 
 
-def test_promises_hold_and_a_broken_one_is_told(view: View) -> None:
+def test_broken_guarantees_are_reported(view: View) -> None:
     """On a real trace all hold; abstaining always and alarming always break two of them."""
     assert {promise.verdict for promise in promises(view)} == {"held"}
     broken = dataclasses.replace(
@@ -148,27 +148,27 @@ def test_promises_hold_and_a_broken_one_is_told(view: View) -> None:
         exceeded=np.ones_like(view.trace.exceeded),
         alarm=np.ones_like(view.trace.alarm),
     )
-    told = dataclasses.replace(view, found=dataclasses.replace(view.found, trace=broken))
-    verdicts = [promise.verdict for promise in promises(told)]
+    changed = dataclasses.replace(view, found=dataclasses.replace(view.found, trace=broken))
+    verdicts = [promise.verdict for promise in promises(changed)]
     assert verdicts[:4] == ["broken"] * 4
 
 
 def test_every_window_is_checked_at_once(view: View) -> None:
-    """The stated surplus is that of the worst window, found by trying all of a short stream."""
+    """The stated surplus is that of the worst of all windows of a short stream."""
     short = view.stream[:300]
-    made = views({"a": view.profile}, short, window=100, rounds=0)[0]
+    result = views({"a": view.profile}, short, window=100, rounds=0)[0]
     rate = view.profile.budget.rate_q16 / 65536
-    counted = np.concatenate([[0], np.cumsum(made.trace.outcome == Outcome.ABSTAIN)])
+    counted = np.concatenate([[0], np.cumsum(result.trace.outcome == Outcome.ABSTAIN)])
     worst = max(
         counted[b] - counted[a] - rate * (b - a)
         for a in range(len(counted))
         for b in range(a, len(counted))
     )
-    assert f"has {worst:.1f} more" in list(promises(made))[1].evidence
+    assert f"has {worst:.1f} more" in list(promises(result))[1].evidence
 
 
-def test_without_labels_it_says_so(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
-    """Nothing is guessed about errors that nobody can know."""
+def test_missing_labels_are_reported(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
+    """Without labels the report has no statement on errors."""
     stream = tcuq.Stream(
         test_stream.posteriors, test_stream.features, kind="logits", starts=test_stream.starts
     )
@@ -178,16 +178,14 @@ def test_without_labels_it_says_so(profile: tcuq.Profile, test_stream: tcuq.Stre
 
 
 def test_ram_is_the_engines(profile: tcuq.Profile) -> None:
-    """The parts add up to what the device keeps."""
-    held = Monitor(profile)._engine.storage_bytes  # noqa: SLF001 - the same number, from C
-    assert sum(size for _, size in ram_parts(profile)) == held
-    assert f"{held} bytes" in costs(profile).values()
+    """The parts add up to the device's storage."""
+    ram = Monitor(profile)._engine.storage_bytes  # noqa: SLF001 - the same number, from C
+    assert sum(size for _, size in ram_parts(profile)) == ram
+    assert f"{ram} bytes" in costs(profile).values()
 
 
-def test_page_needs_nothing_and_runs_only_its_own(
-    profile: tcuq.Profile, test_stream: tcuq.Stream
-) -> None:
-    """No address, no handler in the markup, a policy that forbids the rest; the same bytes."""
+def test_page_is_self_contained(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
+    """The page has no address, no inline handler and a strict policy, and is reproducible."""
     page = report({"a": profile}, test_stream, rounds=5)
     assert page == report({"a": profile}, test_stream, rounds=5)
     assert "default-src 'none'; script-src 'sha256-" in page
@@ -200,7 +198,7 @@ def test_command_compares_profiles(
     tmp_path: Path, profile: tcuq.Profile, test_stream: tcuq.Stream,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    """Profiles by their file's name, by their path where names are alike."""
+    """Profiles are named by their file, or by their path if file names are equal."""
     for name in ("a/m.json", "b/m.json"):
         (tmp_path / name).parent.mkdir()
         profile.save(tmp_path / name)
@@ -209,9 +207,9 @@ def test_command_compares_profiles(
     out = tmp_path / "page.html"
     words = ["report", one, two, field, "-o", str(out), "--rounds", "0", "--json"]
     assert main(words) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["profiles"] == {one: profile.sha256, two: profile.sha256}
-    assert said["bytes"] == out.stat().st_size
+    document = json.loads(capsys.readouterr().out)
+    assert document["profiles"] == {one: profile.sha256, two: profile.sha256}
+    assert document["bytes"] == out.stat().st_size
     assert "<h1>field.npz</h1>" in out.read_text("utf-8")
     assert main(["report", one, one, field, "-o", str(out)]) == 1
     assert "must be different files" in capsys.readouterr().err
@@ -222,7 +220,7 @@ def test_command_compares_profiles(
 def test_too_many_profiles_are_refused(
     profile: tcuq.Profile, synthetic: Callable[..., tcuq.Stream]
 ) -> None:
-    """A page holds a few side by side."""
+    """A page has a limited number of profiles."""
     many = {str(n): profile for n in range(MAX_PROFILES + 1)}
     with pytest.raises(tcuq.InputError, match="1 to 6 profiles, got 7"):
         report(many, synthetic())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report as a reader sees it: headless Chromium, the network off."""
+"""The report in headless Chromium without a network."""
 
 import re
 from collections.abc import Callable
@@ -25,34 +25,34 @@ MOST_BYTES = 2_000_000
 
 
 def scrolls_sideways(page: Page) -> bool:
-    """Whether the page is wider than its window."""
+    """Tell whether the page is wider than its window."""
     wide: bool = page.evaluate("document.documentElement.scrollWidth > innerWidth")
     return wide
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("window", [(DESK, "light"), (PHONE, "dark")], ids=("desk", "phone"))
-def test_page_is_whole_quiet_and_accessible(
+def test_page_is_complete_and_accessible(
     browser: Browser,
     axe: str,
     pages: Callable[[str], Path],
     kind: str,
     window: tuple[int, Literal["light", "dark"]],
 ) -> None:
-    """No complaint, no request, no fault that axe calls serious, nothing off the screen."""
-    with opened(browser, pages(kind), *window) as made:
-        assert not scrolls_sideways(made.page)
-        faults = axe_faults(made.page, axe)
+    """There is no console error, no request, no serious axe fault and no overflow."""
+    with opened(browser, pages(kind), *window) as tab:
+        assert not scrolls_sideways(tab.page)
+        faults = axe_faults(tab.page, axe)
         assert [f for f in faults if f["impact"] in ("serious", "critical")] == []
-        assert made.complaints == []
+        assert tab.complaints == []
 
 
 def test_hostile_names_are_text(
     browser: Browser, pages: Callable[[str], Path], hostile: str
 ) -> None:
-    """A stranger's names are shown, run nothing and end no element."""
-    with opened(browser, pages("hostile")) as made:
-        page = made.page
+    """Untrusted names are shown as text, run nothing and end no element."""
+    with opened(browser, pages("hostile")) as tab:
+        page = tab.page
         shown = hostile.replace("\u202e", "\ufffd").replace("\udcff", "\ufffd")
         assert page.text_content("h1") == shown
         assert page.title() == f"{shown}: tcuq report"
@@ -60,11 +60,11 @@ def test_hostile_names_are_text(
         assert page.locator("script").count() == 2  # the data and page.js
         page.mouse.move(*middle_of(page))
         assert "</script><script>alert(3)" in str(page.text_content("#readout"))
-        assert made.complaints == []
+        assert tab.complaints == []
 
 
 def middle_of(page: Page) -> tuple[float, float]:
-    """Where the first panel's middle is, after scrolling to it."""
+    """Scroll to the first panel and return its middle."""
     panel = page.locator("canvas.panel").first
     panel.scroll_into_view_if_needed()
     box = panel.bounding_box()
@@ -72,43 +72,43 @@ def middle_of(page: Page) -> tuple[float, float]:
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
-def test_zoom_ends_at_single_steps_that_are_true(
+def test_zoom_shows_the_decision_of_single_steps(
     browser: Browser, pages: Callable[[str], Path], profile: tcuq.Profile
 ) -> None:
-    """Pointing at a step says what the device decided there."""
+    """The tooltip of a step has the device's decision."""
     trace = Monitor(profile).run(demo_stream("fault_gain"))
     words = {Outcome.ACCEPT: "accepted", Outcome.ABSTAIN: "abstained", Outcome.DENIED: "denied"}
-    with opened(browser, pages("shifted")) as made:
-        page = made.page
+    with opened(browser, pages("shifted")) as tab:
+        page = tab.page
         assert "a pixel" in str(page.text_content("#span"))
         page.locator("button.go").first.click()
         page.locator("#span", has_text="every step").wait_for()
         x, y = middle_of(page)
         for offset in (-200, 0, 200):
             page.mouse.move(x + offset, y)
-            said = re.match(
+            match = re.match(
                 r"Step ([\d,]+): risk ([\d.]+), threshold ([\d.]+), (\w+)",
                 str(page.text_content("#readout")),
             )
-            assert said is not None
-            step = int(said[1].replace(",", ""))
-            assert float(said[2]) == pytest.approx(trace.risk[step], abs=6e-4)
-            assert float(said[3]) == pytest.approx(trace.threshold[step], abs=6e-4)
-            assert said[4] == words[Outcome(int(trace.outcome[step]))]
-        assert made.complaints == []
+            assert match is not None
+            step = int(match[1].replace(",", ""))
+            assert float(match[2]) == pytest.approx(trace.risk[step], abs=6e-4)
+            assert float(match[3]) == pytest.approx(trace.threshold[step], abs=6e-4)
+            assert match[4] == words[Outcome(int(trace.outcome[step]))]
+        assert tab.complaints == []
 
 
 def test_keys_buttons_and_drags_move_the_span(
     browser: Browser, pages: Callable[[str], Path]
 ) -> None:
-    """Every way to zoom changes what is shown, and Home shows all."""
+    """Every zoom control changes the span, and Home shows all."""
 
     def shown(page: Page) -> str:
         page.wait_for_timeout(100)  # a frame or two
         return str(page.text_content("#span")).partition(":")[0]
 
-    with opened(browser, pages("shifted")) as made:
-        page = made.page
+    with opened(browser, pages("shifted")) as tab:
+        page = tab.page
         whole = shown(page)
         page.locator("#stage").focus()
         for key in ("+", "ArrowRight", "-"):
@@ -128,13 +128,13 @@ def test_keys_buttons_and_drags_move_the_span(
         assert shown(page) != whole
         page.mouse.dblclick(x, y)
         assert shown(page) == whole
-        assert made.complaints == []
+        assert tab.complaints == []
 
 
 def test_print_shows_everything_in_light(browser: Browser, pages: Callable[[str], Path]) -> None:
-    """On paper there are no buttons to press, no dark sheet and nothing off the edge."""
-    with opened(browser, pages("shifted"), 720, "dark") as made:
-        page = made.page
+    """The printed page has no buttons, no dark background and no overflow."""
+    with opened(browser, pages("shifted"), 720, "dark") as tab:
+        page = tab.page
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         page.emulate_media(media="print")
         assert not scrolls_sideways(page)
@@ -142,13 +142,13 @@ def test_print_shows_everything_in_light(browser: Browser, pages: Callable[[str]
         paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert paper == "rgb(255, 255, 255)"
         assert len(page.pdf(format="A4")) > 10_000
-        assert made.complaints == []
+        assert tab.complaints == []
 
 
 def test_long_stream_loads_fast_and_is_small(
     browser: Browser, tmp_path: Path, synthetic: Callable[..., tcuq.Stream]
 ) -> None:
-    """200,000 steps: at most 2 MB, drawn in 2 seconds of all processes' CPU time: no clock lies."""
+    """200,000 steps: at most 2 MB, drawn in 2 seconds of all processes' CPU time."""
     profile = tcuq.fit(synthetic(5000, starts=[2500]))
     stream = synthetic(200_000, seed=1, shifted=np.arange(200_000) >= 150_000)
     path = tmp_path / "long.html"

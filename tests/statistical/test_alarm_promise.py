@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The alarm's promise: no more false alarms than 2^-h a step, where its assumption holds."""
+"""The alarm's guarantee: at most 2^-h false alarms per step, where its assumption holds."""
 
 import os
 from typing import Any
@@ -19,7 +19,7 @@ H = 12
 
 
 def autoregressive(steps: int, time: float, rng: np.random.Generator) -> NDArray[np.float64]:
-    """A stationary AR(1) stream with this integrated autocorrelation time."""
+    """Return a stationary AR(1) stream with this integrated autocorrelation time."""
     keep = np.exp(-2 / time) if time > 1 else 0.0
     shocks = rng.normal(size=steps) * np.sqrt(1 - keep**2)
     values = np.empty(steps)
@@ -31,7 +31,7 @@ def autoregressive(steps: int, time: float, rng: np.random.Generator) -> NDArray
 
 
 def columns(values: NDArray[np.float64]) -> SignalColumns:
-    """All signals with these values."""
+    """Return all signals with these values."""
     label, past = np.zeros(len(values), np.int32), np.ones(len(values), np.bool_)
     columns: list[Any] = [label, *[values] * 7, past]
     return SignalColumns(*columns)
@@ -75,6 +75,6 @@ def test_epoch_evidence_is_an_e_value() -> None:
 
 
 def test_promise_on_recorded_people() -> None:
-    """On people neither trained nor calibrated on, looped with noise, it holds at each h."""
+    """On people absent from training and calibration, looped with noise, it holds at each h."""
     for row in promise_rows(120_000 if SHORT else 1_100_000):
         assert row.passed, row

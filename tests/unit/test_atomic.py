@@ -3,14 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from tcuq._atomic import written_whole
+from tcuq._atomic import atomic_write
 
 
 def test_file_appears_whole(tmp_path: Path) -> None:
     """The name holds the old content until the block ends, then all of the new one."""
     path = tmp_path / "a.bin"
     path.write_bytes(b"old")
-    with written_whole(path) as file:
+    with atomic_write(path) as file:
         file.write(b"new")
         file.flush()
         assert path.read_bytes() == b"old"
@@ -19,24 +19,24 @@ def test_file_appears_whole(tmp_path: Path) -> None:
 
 
 def test_path_may_be_text(tmp_path: Path) -> None:
-    """A path given as text is as good as a Path."""
-    with written_whole(str(tmp_path / "a.bin")) as file:
+    """A path may be a str or a Path."""
+    with atomic_write(str(tmp_path / "a.bin")) as file:
         file.write(b"new")
     assert (tmp_path / "a.bin").read_bytes() == b"new"
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
 @pytest.mark.parametrize("before", [[b"old"], []])
-def test_error_leaves_what_was_there(
+def test_error_leaves_the_old_file(
     tmp_path: Path, error: type[BaseException], before: list[bytes]
 ) -> None:
-    """Whatever interrupts the block, the folder is as it was."""
+    """After any exception in the block, the folder is unchanged."""
     path = tmp_path / "a.bin"
     for content in before:
         path.write_bytes(content)
 
     def interrupted() -> None:
-        with written_whole(path) as file:
+        with atomic_write(path) as file:
             file.write(b"half")
             raise error
 
@@ -46,26 +46,26 @@ def test_error_leaves_what_was_there(
 
 
 def test_absent_folder_is_an_error(tmp_path: Path) -> None:
-    """A folder is never made on the way."""
-    with pytest.raises(FileNotFoundError), written_whole(tmp_path / "none" / "a.bin"):
+    """A missing folder is not created."""
+    with pytest.raises(FileNotFoundError), atomic_write(tmp_path / "none" / "a.bin"):
         pytest.fail("the block must not run")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_folder_of_the_same_name_stays(tmp_path: Path) -> None:
-    """A folder is not replaced, and nothing is left beside it."""
+    """A folder is not replaced, and no temporary file is left."""
     (tmp_path / "a").mkdir()
-    with pytest.raises(OSError, match="directory"), written_whole(tmp_path / "a") as file:
+    with pytest.raises(OSError, match="directory"), atomic_write(tmp_path / "a") as file:
         file.write(b"new")
     assert list(tmp_path.iterdir()) == [tmp_path / "a"]
 
 
 def test_two_writers_do_not_mix(tmp_path: Path) -> None:
-    """Each writes aside on its own; the last to finish wins, whole."""
+    """Each writer has its own temporary file; the last to finish wins."""
     path = tmp_path / "a.bin"
-    with written_whole(path) as first:
+    with atomic_write(path) as first:
         first.write(b"first")
-        with written_whole(path) as second:
+        with atomic_write(path) as second:
             second.write(b"the second")
         assert path.read_bytes() == b"the second"
     assert path.read_bytes() == b"first"

@@ -20,31 +20,31 @@ def autoregressive(memory: float, steps: int, seed: int) -> NDArray[np.float64]:
 @pytest.mark.parametrize("memory", [0.0, 0.5, 0.9, 0.97])
 def test_autoregressive_time_is_known(memory: float) -> None:
     """The time of an AR(1) series is (1 + r) / (1 - r)."""
-    found = autocorrelation_time([autoregressive(memory, 100_000, seed=1)])
-    assert found == pytest.approx((1 + memory) / (1 - memory), rel=0.12)
+    time = autocorrelation_time([autoregressive(memory, 100_000, seed=1)])
+    assert time == pytest.approx((1 + memory) / (1 - memory), rel=0.12)
 
 
 def test_recordings_are_pooled() -> None:
-    """Many short recordings tell what one long one does."""
+    """Many short recordings give the same time as one long one."""
     parts = [autoregressive(0.8, 500, seed) for seed in range(200)]
     assert autocorrelation_time(parts) == pytest.approx(9, rel=0.12)
 
 
 def test_neither_scale_nor_offset_matters() -> None:
-    """Memory is a property of the order, not of the units."""
+    """The time does not depend on the signal's units."""
     series = autoregressive(0.7, 5000, seed=0)
     expected = autocorrelation_time([series])
     assert autocorrelation_time([series * 1e-3 + 5]) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0, -7.25, 1e6, 0.1])
-def test_constant_has_nothing_to_remember(value: float) -> None:
+def test_constant_signal_has_time_1(value: float) -> None:
     """A signal that never varied has the time 1."""
     assert autocorrelation_time([np.full(1000, value), np.full(10, value)]) == 1.0
 
 
 def test_alternating_is_not_better_than_independent() -> None:
-    """A time below 1 would promise more than independent steps do."""
+    """The time is at least 1, that of independent steps."""
     assert autocorrelation_time([np.tile([0.0, 1.0], 500)]) == 1.0
 
 
@@ -54,7 +54,7 @@ def test_few_steps_are_enough(steps: int) -> None:
     assert 1.0 <= autocorrelation_time([np.arange(float(steps))]) <= max(1, steps)
 
 
-def test_recording_without_values_is_no_obstacle() -> None:
+def test_recording_without_values_is_ignored() -> None:
     """A recording too short to give any value changes nothing."""
     series = autoregressive(0.5, 2000, seed=0)
     assert autocorrelation_time([np.empty(0), series]) == autocorrelation_time([series])

@@ -14,8 +14,8 @@ def test_burst_then_rate() -> None:
     assert (outcomes == Outcome.DENIED).sum() == 8
 
 
-def test_nothing_asked_is_accepted() -> None:
-    """Steps that do not ask are accepted and fill the bucket, up to the burst."""
+def test_steps_without_a_request_are_accepted() -> None:
+    """Steps without a request are accepted and fill the bucket, up to the burst."""
     budget = Budget(BudgetSettings(rate_q16=TOKEN, burst_q16=TOKEN))
     assert budget.run(np.zeros(5, np.bool_)).tolist() == [Outcome.ACCEPT] * 5
     assert budget.tokens_q16 == TOKEN

@@ -7,7 +7,7 @@ from scipy.stats import binom
 
 from tcuq.calibrate.bets import (
     CONFIDENCE_LOST,
-    KEPT,
+    RESERVE,
     SHARES_ABOVE,
     STAKES,
     block_means,
@@ -19,7 +19,7 @@ from tcuq.profile.settings import MAX_BLOCK, MIN_BLOCK, Channel
 
 
 def bound(blocks: int, above: int, channels: int) -> float:
-    """Clopper and Pearson's upper bound, by bisection of the binomial law itself."""
+    """Clopper and Pearson's upper bound, by bisection of the binomial distribution."""
     low, high = 0.0, 1.0
     for _ in range(100):
         middle = (low + high) / 2
@@ -28,9 +28,9 @@ def bound(blocks: int, above: int, channels: int) -> float:
     return high
 
 
-def test_stakes_are_all_there_is_to_bet() -> None:
-    """What is kept and what is staked make 1."""
-    assert math.isclose(KEPT + sum(STAKES), 1)
+def test_reserve_and_stakes_sum_to_one() -> None:
+    """The reserve and the stakes sum to 1."""
+    assert math.isclose(RESERVE + sum(STAKES), 1)
 
 
 def test_gains_by_hand() -> None:
@@ -54,7 +54,7 @@ def test_bet_is_fair_at_the_bounds(blocks: int, channels: int) -> None:
 @pytest.mark.parametrize("blocks", [1, 20, 500])
 def test_gains_are_rounded_down(blocks: int) -> None:
     """Each gain is the largest that the exact bet covers, in 1/256 bit."""
-    wealth = KEPT
+    wealth = RESERVE
     for gain, share, stake in zip(gains_q8(blocks, 3)[1:], SHARES_ABOVE, STAKES, strict=True):
         wealth += stake / bound(blocks, int(share * blocks), 3)
         assert 2 ** (gain / 256) <= wealth * (1 + 1e-9)
@@ -70,7 +70,7 @@ def test_gains_ascend_and_grow_with_blocks() -> None:
 
 
 def test_no_blocks_never_alarm() -> None:
-    """Without a single calibration block there is nothing to win."""
+    """Without a calibration block no gain is positive."""
     assert gains_q8(0, 4)[-1] <= 0
 
 
@@ -80,7 +80,7 @@ def test_block_means_stay_within_recordings() -> None:
     assert block_means(parts, 2).tolist() == [0.5, 2.5, 10.5, 20.5, 22.5]
 
 
-def test_blocks_are_two_times_long() -> None:
+def test_block_length_is_twice_the_autocorrelation_time() -> None:
     """The block is the power of two nearest to twice the autocorrelation time, 16 at least."""
     rng = np.random.default_rng(0)
     noise = [rng.normal(size=4000)]
@@ -123,7 +123,7 @@ def test_repeats_count_once() -> None:
 
 
 def test_neighbours_correlate_within_recordings_only() -> None:
-    """Blocks that repeat their neighbour correlate by 1; recordings do not see each other."""
+    """Blocks that repeat their neighbour correlate by 1; pairs across recordings do not count."""
     channel = Channel("novelty", None, 2, (0.0, 0.0, 0.0), (0, 0, 0, 0))
     steady = [np.full(20, value) for value in (0.0, 1.0)]
     assert neighbour_correlation(steady, channel) == pytest.approx(1)

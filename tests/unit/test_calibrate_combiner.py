@@ -10,7 +10,7 @@ Floats = NDArray[np.float64]
 
 
 def observed(weights: list[float], seed: int = 0) -> tuple[Floats, NDArray[np.bool_]]:
-    """Signals, and errors that come by a logistic law with these weights."""
+    """Return signals, and errors from a logistic model with these weights."""
     rng = np.random.default_rng(seed)
     signals = rng.normal(size=(2000, len(weights)))
     chance = 1 / (1 + np.exp(2 - signals @ np.array(weights)))
@@ -40,14 +40,14 @@ def test_monotone_is_never_negative(weights: list[float]) -> None:
 
 
 def test_weights_are_near_the_truth() -> None:
-    """The law that made the errors is found again; balancing moves the bias alone."""
+    """The fit recovers the weights that generated the errors; balancing moves the bias alone."""
     signals, wrong = observed([1.0, 2.0, 0.0])
     found, _ = fit_logistic(signals, wrong, "free")
     assert found == pytest.approx([1.0, 2.0, 0.0], abs=0.25)
 
 
 def test_rare_errors_weigh_as_much_as_successes() -> None:
-    """Classes are balanced: without any signal, the bias says even odds."""
+    """Classes are balanced: without any signal, the bias gives even odds."""
     wrong = np.arange(1000) < 50
     for signs in ("free", "monotone"):
         weights, bias = fit_logistic(np.zeros((1000, 2)), wrong, signs)
@@ -57,7 +57,7 @@ def test_rare_errors_weigh_as_much_as_successes() -> None:
 
 @pytest.mark.parametrize("signs", ["free", "monotone"])
 def test_separable_errors_stay_finite(signs: str) -> None:
-    """The penalty keeps the weights finite where the signal tells errors perfectly."""
+    """The penalty keeps the weights finite where the signal separates errors perfectly."""
     signals = np.linspace(-1, 1, 200)[:, None] * 1e3
     weights, bias = fit_logistic(signals, signals[:, 0] > 0, signs)  # type: ignore[arg-type]
     assert np.isfinite([*weights, bias]).all()

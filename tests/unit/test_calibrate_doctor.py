@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each common mistake is named first, in one sentence, and the right way has none of them."""
+"""Each common mistake is named first, in one sentence, and correct data has none of them."""
 
 import warnings
 from collections.abc import Callable
@@ -28,7 +28,7 @@ Columns = dict[str, Any]
 
 @cache
 def digits() -> tuple[Any, NDArray[Any], NDArray[Any]]:
-    """A network of our own: an MLP on scikit-learn's digits, and what it was not trained on."""
+    """Train an MLP on scikit-learn's digits; return it and the held-out digits."""
     from sklearn.datasets import load_digits
     from sklearn.neural_network import MLPClassifier
 
@@ -41,7 +41,7 @@ def digits() -> tuple[Any, NDArray[Any], NDArray[Any]]:
 
 
 def recorded(images: NDArray[Any], labels: NDArray[Any], seed: int) -> Columns:
-    """A camera that looks at a digit for a while, shakes, and is switched on three times."""
+    """Return three recordings of a shaking camera that looks at each digit for a while."""
     network, *_ = digits()
     rng = np.random.default_rng(seed)
     place = np.repeat(rng.permutation(len(images)), 6)
@@ -58,14 +58,14 @@ def recorded(images: NDArray[Any], labels: NDArray[Any], seed: int) -> Columns:
 
 @cache
 def of_digits() -> Columns:
-    """The held-out digits, as they should be recorded."""
+    """Return the held-out digits, recorded correctly."""
     _, images, labels = digits()
     return recorded(images[800:], labels[800:], seed=1)
 
 
 @cache
 def of_the_demo() -> Columns:
-    """The demo's calibration stream."""
+    """Return the demo's calibration stream."""
     stream = demo_stream("calibration")
     names = ("posteriors", "features", "labels", "starts", "kind")
     return {name: getattr(stream, name) for name in names}
@@ -75,27 +75,27 @@ SOURCES: dict[str, Callable[[], Columns]] = {"demo": of_the_demo, "digits": of_d
 
 
 def softmax(logits: NDArray[Any]) -> NDArray[Any]:
-    """Rows of probabilities."""
+    """Return rows of probabilities."""
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))
     shares: NDArray[Any] = powers / powers.sum(axis=1, keepdims=True)
     return shares
 
 
 def probabilities(columns: Columns) -> NDArray[Any]:
-    """The posteriors as probabilities."""
+    """Return the posteriors as probabilities."""
     rows = np.asarray(columns["posteriors"], np.float64)
     return softmax(rows) if columns["kind"] == "logits" else rows
 
 
 def shuffled(columns: Columns, seed: int = 0) -> Columns:
-    """The steps in random order, which is nobody's recording."""
+    """Return the steps in random order."""
     order = np.random.default_rng(seed).permutation(len(columns["posteriors"]))
     mixed = {n: np.asarray(columns[n])[order] for n in ("posteriors", "features", "labels")}
     return {**mixed, "kind": columns["kind"]}
 
 
 def sure(columns: Columns) -> Columns:
-    """What a network says of its own training data: right, and sure of it."""
+    """Return outputs as on training data: correct and confident."""
     classes = probabilities(columns).shape[1]
     rows = np.full((len(columns["labels"]), classes), 1e-6)
     rows[np.arange(len(rows)), columns["labels"]] = 1
@@ -107,27 +107,27 @@ def sure(columns: Columns) -> Columns:
 
 
 def thin(columns: Columns) -> Columns:
-    """The probability spread over 600 classes, of which one is ahead by enough for a byte."""
+    """Spread the probability over 600 classes, one of them ahead by enough for a byte."""
     rows = 0.3 * probabilities(columns)
     rest = np.full((len(rows), 600), 0.7 / 600)
     return {**columns, "posteriors": np.hstack([rows, rest]), "kind": "probabilities"}
 
 
 def dead(columns: Columns) -> Columns:
-    """Features of which some never change."""
+    """Make some features constant."""
     features = np.array(columns["features"])
     features[:, :3] = 0
     return {**columns, "features": features}
 
 
 def one_class(columns: Columns) -> Columns:
-    """Hours of one class, and little else."""
+    """Make nearly all steps one class."""
     label = probabilities(columns).argmax(axis=1)
     most = np.bincount(label).argmax()
-    kept = np.flatnonzero((label == most) | (np.arange(len(label)) % 50 == 0))
-    kept = np.sort(np.concatenate([kept, np.repeat(kept[label[kept] == most], 3)]))
-    part = {n: np.asarray(columns[n])[kept] for n in ("posteriors", "features", "labels")}
-    return {**part, "kind": columns["kind"], "starts": [0, len(kept) // 2]}
+    selected = np.flatnonzero((label == most) | (np.arange(len(label)) % 50 == 0))
+    selected = np.sort(np.concatenate([selected, np.repeat(selected[label[selected] == most], 3)]))
+    part = {n: np.asarray(columns[n])[selected] for n in ("posteriors", "features", "labels")}
+    return {**part, "kind": columns["kind"], "starts": [0, len(selected) // 2]}
 
 
 WRONG: dict[str, Callable[[Columns], Columns]] = {
@@ -147,32 +147,32 @@ WRONG: dict[str, Callable[[Columns], Columns]] = {
 
 
 def findings(columns: Columns) -> list[str]:
-    """The names of a fit's findings; one warning says the first five, a line each."""
+    """Return the names of a fit's findings; check that one warning lists the first five."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = tcuq.fit(tcuq.Stream(**columns)).provenance.findings
-    assert len(caught) == bool(found)
-    if found:
-        assert str(caught[0].message).splitlines() == [f.sentence for f in found[:5]]
-    return [finding.name for finding in found]
+        listed = tcuq.fit(tcuq.Stream(**columns)).provenance.findings
+    assert len(caught) == bool(listed)
+    if listed:
+        assert str(caught[0].message).splitlines() == [f.sentence for f in listed[:5]]
+    return [finding.name for finding in listed]
 
 
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("mistake", WRONG)
 def test_each_mistake_is_named_first(source: str, mistake: str) -> None:
-    """On the demo's data and on a network of our own."""
+    """The first finding names the mistake, on the demo's data and on the digits network's."""
     assert findings(WRONG[mistake](SOURCES[source]()))[0] == mistake
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_the_right_way_has_no_mistake(source: str) -> None:
-    """Steps in recorded order, several recordings, not seen in training."""
+def test_correct_data_has_no_finding(source: str) -> None:
+    """Several recordings in order, not used in training, have no finding."""
     assert not MISTAKES & set(findings(SOURCES[source]()))
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_shuffles_are_named(source: str) -> None:
-    """99 of 100 random orders are, and the recorded order is not."""
+def test_shuffled_steps_are_detected(source: str) -> None:
+    """At least 99 of 100 random orders are detected, and the recorded order is not."""
     columns = {**SOURCES[source](), "starts": None}
     named = sum(findings(shuffled(columns, seed))[0] == "shuffled" for seed in range(100))
     assert named >= 99
@@ -180,14 +180,14 @@ def test_shuffles_are_named(source: str) -> None:
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_logits_declared_as_probabilities_are_refused(source: str) -> None:
-    """The stream itself refuses, and says what to write."""
+    """Stream refuses them with the argument to write."""
     logits = np.log(probabilities(SOURCES[source]()) + 1e-9)
     with pytest.raises(tcuq.InputError, match='say kind="logits"'):
         tcuq.Stream(logits, kind="probabilities")
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_posteriors_that_bytes_cannot_carry_are_refused(source: str) -> None:
+def test_posteriors_that_bytes_cannot_represent_are_refused(source: str) -> None:
     """Where bytes would name another class, the fit refuses and names the limit."""
     columns = SOURCES[source]()
     rows = softmax(np.log(probabilities(columns) + 1e-3) / 40)

@@ -18,7 +18,7 @@ quietly = pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
 
 
 def names(profile: tcuq.Profile) -> list[str]:
-    """The findings of a fit."""
+    """Return the names of a fit's findings."""
     return [finding.name for finding in profile.provenance.findings]
 
 
@@ -26,7 +26,7 @@ def names(profile: tcuq.Profile) -> list[str]:
 @pytest.mark.parametrize("width", [0, 4])
 @pytest.mark.parametrize("score", ["anchored", "tcuq"])
 def test_features_are_optional(synthetic: Synthetic, width: int, score: Any) -> None:
-    """Without features, what needs them is absent and the rest works."""
+    """Without features, the signals that need them are absent and the rest works."""
     calibration, development = synthetic(width=width), synthetic(width=width, seed=1)
     profile = tcuq.fit(calibration, development, score=score)
     assert profile.alarm is not None
@@ -87,7 +87,7 @@ def test_anchor_keeps_to_alpha(synthetic: Synthetic) -> None:
 
 @quietly
 def test_history_does_not_cross_recordings(synthetic: Synthetic) -> None:
-    """The order of the recordings does not change what the signals of any of them are."""
+    """The order of the recordings does not change the signals of any of them."""
     rows = synthetic(600, width=0).posteriors
     tables = []
     for order in ([0, 1, 2], [2, 0, 1]):
@@ -101,7 +101,7 @@ def test_history_does_not_cross_recordings(synthetic: Synthetic) -> None:
 
 @quietly
 def test_development_sets_the_weights(synthetic: Synthetic) -> None:
-    """Labels weigh the same terms: some weight is positive, none negative."""
+    """Labels set the weights of the terms: some weight is positive, none negative."""
     streams = synthetic(), synthetic(seed=1)
     score = tcuq.fit(*streams).score
     assert isinstance(score, AnchoredScoreSettings)
@@ -136,7 +136,7 @@ def test_where_nothing_surprises_risk_is_the_classifiers_own_doubt(
 
 
 def test_negative_temporal_weight_is_warned_of() -> None:
-    """On the streams in the box the free fit has one and says so; monotone signs forbid it."""
+    """On the bundled streams the free fit has one and warns; monotone signs forbid it."""
     streams = demo_stream("calibration"), demo_stream("development")
     with pytest.warns(tcuq.CalibrationWarning, match="Negative weights .*instability"):
         free = tcuq.fit(*streams, preset="paper")
@@ -148,7 +148,7 @@ def test_negative_temporal_weight_is_warned_of() -> None:
 
 
 def test_repeated_steps_are_warned_of(synthetic: Synthetic) -> None:
-    """A stream resampled from few steps is told what it is worth."""
+    """A stream resampled from few steps gets a warning with its distinct steps."""
     short = synthetic(300)
     rows = np.random.default_rng(0).integers(0, 300, 3000)
     assert short.features is not None
@@ -165,7 +165,7 @@ def test_repeated_steps_are_warned_of(synthetic: Synthetic) -> None:
 
 
 def test_few_blocks_are_warned_of(synthetic: Synthetic) -> None:
-    """A short calibration makes a slow alarm, and the warning says what would make it faster."""
+    """A short calibration makes a slow alarm, and the warning gives the remedy."""
     with pytest.warns(tcuq.CalibrationWarning, match="steps would give 100"):
         tcuq.fit(synthetic(600))
 
@@ -180,26 +180,33 @@ def test_long_calibration_is_not_warned_of(synthetic: Synthetic) -> None:
 
 @quietly
 def test_provenance_names_the_streams(synthetic: Synthetic) -> None:
-    """A profile says which streams it was made from and what the fit found in them."""
+    """A profile's provenance has the streams' hashes and sizes and the fit's figures."""
     calibration, development = synthetic(starts=[0, 100]), synthetic(500, seed=1)
-    made = tcuq.fit(calibration, development, steps_per_false_alarm=4096, seed=7).provenance
-    assert made.development is not None
-    assert (made.seed, made.preset, made.library) == (7, "recommended", tcuq.__version__)
-    assert made.calibration.sha256 == calibration.sha256
-    assert (made.calibration.steps, made.calibration.recordings) == (600, 2)
-    assert (made.development.sha256, made.development.labelled) == (development.sha256, 500)
-    assert made.figures["alarm.expected_steps_between_false_alarms"] == 4096
+    provenance = tcuq.fit(calibration, development, steps_per_false_alarm=4096, seed=7).provenance
+    assert provenance.development is not None
+    assert (provenance.seed, provenance.preset, provenance.library) == (
+        7,
+        "recommended",
+        tcuq.__version__,
+    )
+    assert provenance.calibration.sha256 == calibration.sha256
+    assert (provenance.calibration.steps, provenance.calibration.recordings) == (600, 2)
+    assert (provenance.development.sha256, provenance.development.labelled) == (
+        development.sha256,
+        500,
+    )
+    assert provenance.figures["alarm.expected_steps_between_false_alarms"] == 4096
     for what in ("autocorrelation_time_steps", "block_steps", "neighbour_correlation"):
-        assert np.isfinite(made.figures[f"divergence.{what}"])
-    fast = made.figures["divergence.fastest_alarm_steps_if_4_times_longer"]
-    assert 0 < fast <= made.figures["divergence.fastest_alarm_steps"]
+        assert np.isfinite(provenance.figures[f"divergence.{what}"])
+    fast = provenance.figures["divergence.fastest_alarm_steps_if_4_times_longer"]
+    assert 0 < fast <= provenance.figures["divergence.fastest_alarm_steps"]
 
 
 @quietly
 def test_verbose_prints_the_summary(
     synthetic: Synthetic, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The fit is silent unless it is told to print the profile's summary."""
+    """The fit prints the profile's summary with verbose=True only."""
     profile = tcuq.fit(synthetic(), verbose=True)
     assert capsys.readouterr() == (f"{profile.summary()}\n", "")
     tcuq.fit(synthetic())
@@ -223,7 +230,7 @@ def test_verbose_prints_the_summary(
 def test_unfit_streams_are_refused(
     synthetic: Synthetic, calibration: Any, development: Any, options: Any, rule: str
 ) -> None:
-    """Streams that cannot yield a profile are refused with what they lack."""
+    """Streams that cannot yield a profile are refused with the reason."""
     second = None if development is None else synthetic(seed=1, **development)
     with pytest.raises(tcuq.FitError, match=rule):
         tcuq.fit(synthetic(**calibration), second, **options)

@@ -34,7 +34,7 @@ def out_of_fold(features: Floats, labels: NDArray[np.int32], lengths: list[int])
 
 
 def test_whitening_whitens() -> None:
-    """What is left of the features after their class mean has the identity as covariance."""
+    """Features less their class mean have the identity as covariance."""
     features, labels = clusters(20_000, 6)
     settings = fit_novelty(features, labels)
     residuals = features - np.array(settings.means)[labels]
@@ -43,16 +43,16 @@ def test_whitening_whitens() -> None:
 
 
 def test_means_are_the_classes() -> None:
-    """There is a mean for each class seen at least twice."""
+    """There is a mean for each class with at least two steps."""
     features, labels = clusters(200, 2)
-    labels[0] = 9  # seen once: no class to be near to
+    labels[0] = 9  # one step: no class to be near to
     settings = fit_novelty(features, labels)
     assert len(settings.means) == 3
     assert settings.means[1] == pytest.approx(features[labels == 1].mean(axis=0))
 
 
-def test_classes_all_seen_once_are_kept() -> None:
-    """Where no class was seen twice, each is a reference of its own."""
+def test_single_steps_are_means_if_no_class_has_two() -> None:
+    """Where no class has two steps, each step is a mean."""
     settings = fit_novelty(np.eye(4), np.arange(4, dtype=np.int32))
     assert len(settings.means) == 4
     assert np.isfinite(settings.whitening).all()
@@ -60,15 +60,15 @@ def test_classes_all_seen_once_are_kept() -> None:
 
 @pytest.mark.parametrize("recordings", [1, 3, 5, 12])
 def test_out_of_fold_is_not_lower_on_average(recordings: int) -> None:
-    """A reference that has not seen a step calls it more novel than one that has."""
+    """A step is more novel against a reference fitted without it."""
     features, labels = clusters(240, 16)
     lengths = [240 // recordings] * recordings
     fair = out_of_fold(features, labels, lengths)
     assert fair.mean() > novelty(fit_novelty(features, labels), features).mean()
 
 
-def test_out_of_fold_is_honest() -> None:
-    """Calibration looks as novel out of fold as fresh steps do."""
+def test_out_of_fold_matches_fresh_steps() -> None:
+    """Calibration steps are as novel out of fold as fresh steps."""
     features, labels = clusters(3000, 8)
     fair = out_of_fold(features[:1500], labels[:1500], [1500])
     fresh = novelty(fit_novelty(features[:1500], labels[:1500]), features[1500:])
@@ -76,14 +76,14 @@ def test_out_of_fold_is_honest() -> None:
 
 
 def test_folds_are_whole_recordings() -> None:
-    """A recording unlike all others is novel out of fold, whatever its label says."""
+    """A recording unlike all others is novel out of fold, whatever its label."""
     features, labels = clusters(500, 4)
     features[100:200] += 100
     fair = out_of_fold(features, labels, [100] * FOLDS)
     assert fair[100:200].min() > fair[200:].max()
 
 
-def test_feature_that_never_varied_is_no_obstacle() -> None:
+def test_constant_feature_gives_a_finite_reference() -> None:
     """A dead feature gives a finite reference, and its first change is very novel."""
     features, labels = clusters(300, 3)
     features[:, 1] = 4.0
@@ -93,8 +93,8 @@ def test_feature_that_never_varied_is_no_obstacle() -> None:
     assert novelty(settings, changed).min() > novelty(settings, features).max()
 
 
-def test_a_recording_played_again_and_again_looked_less_novel_than_the_field() -> None:
-    """Rows that repeat are in one fold, so that novelty in and out of calibration agree."""
+def test_repeated_recording_looked_less_novel_than_the_field() -> None:
+    """Equal rows are in one fold, so that novelty in and out of calibration agrees."""
     rng = np.random.default_rng(3)
     rows, labels = rng.normal(size=(400, 16)), rng.integers(0, 4, 400).astype(np.int32)
     again = rng.integers(0, 300, 6_000)

@@ -50,34 +50,34 @@ def test_bad_options_are_refused(name: str, value: Any) -> None:
 
 @pytest.mark.parametrize(("name", "value"), BAD_TERMS)
 def test_bad_terms_are_refused(name: str, value: Any) -> None:
-    """A term is held to its own rules, before anything is fitted."""
+    """A term's own rules are checked before the fit."""
     with pytest.raises(tcuq.InputError, match=f"a term's {name} must "):
         options_from("recommended", {"terms": [replace(TermPlan("doubt"), **{name: value})]})
 
 
 @pytest.mark.parametrize("preset", ["mine", "", "Paper", None])
 def test_unknown_preset_is_refused(preset: Any) -> None:
-    """The message lists the presets there are."""
+    """The message lists the presets."""
     with pytest.raises(tcuq.InputError, match="preset must be one of paper, recommended, got"):
         options_from(preset, {})
 
 
 def test_unknown_option_is_refused() -> None:
-    """A misspelt option is not ignored, and the message lists the options there are."""
+    """A misspelt option is not ignored, and the message lists the options."""
     with pytest.raises(
         tcuq.InputError, match="'alhpa' is not an option; options are alpha, budget"
     ):
         options_from("recommended", {"alhpa": 0.1})
 
 
-def test_options_are_kept_as_given() -> None:
-    """What is changed is changed, what is not is the preset's; lists become tuples."""
+def test_changes_replace_the_presets_options() -> None:
+    """Changed options replace the preset's; lists become tuples."""
     options = options_from("paper", {"lags": [1, 8], "terms": [TermPlan("doubt")], "mix": None})
     assert options == replace(PAPER, lags=(1, 8), terms=(TermPlan("doubt"),))
 
 
-def test_a_rate_of_false_alarms_asks_for_the_alarm() -> None:
-    """The paper's preset has no alarm, unless its rate is given."""
+def test_rate_of_false_alarms_turns_the_alarm_on() -> None:
+    """The paper's preset has no alarm, unless a rate is given."""
     options = options_from("paper", {"steps_per_false_alarm": 4096})
     assert options == replace(PAPER, alarm=True, steps_per_false_alarm=4096)
 
@@ -108,6 +108,6 @@ def test_presets_are_the_paper_s_and_ours() -> None:
         ("seed", 2**32 - 1),
     ],
 )
-def test_bounds_belong_to_the_range(name: str, value: Any) -> None:
-    """The least and the most an option may be are allowed."""
+def test_ranges_include_their_bounds(name: str, value: Any) -> None:
+    """The smallest and the largest value of an option are allowed."""
     assert getattr(options_from("recommended", {name: value}), name) == value

@@ -18,7 +18,7 @@ Synthetic = Callable[..., tcuq.Stream]
 def test_wide_features_work_end_to_end(
     synthetic: Synthetic, width: int, kind: Any, dimensions: int
 ) -> None:
-    """Fitted, saved, loaded and run, a projected profile still tells moved features apart."""
+    """Fitted, saved, loaded and run, a projected profile still detects shifted features."""
     stream = synthetic(1500, classes=5, width=width)
     fitted = tcuq.fit(stream, projection=kind)
     profile = tcuq.Profile.from_json(fitted.to_json())
@@ -32,7 +32,7 @@ def test_wide_features_work_end_to_end(
 
 
 def test_narrow_features_are_not_projected(synthetic: Synthetic) -> None:
-    """Up to 32 features are taken as they are."""
+    """Up to 32 features are used unchanged."""
     assert fit_projection(synthetic(width=32), "pca", 0) is None
     assert fit_projection(synthetic(width=0), "pca", 0) is None
 
@@ -40,31 +40,31 @@ def test_narrow_features_are_not_projected(synthetic: Synthetic) -> None:
 def test_principal_components_are_an_orthonormal_frame(synthetic: Synthetic) -> None:
     """PCA keeps lengths within its subspace: its rows are orthonormal, its mean the features'."""
     stream = synthetic(width=50)
-    found = fit_projection(stream, "pca", 0)
-    assert found is not None
+    projection = fit_projection(stream, "pca", 0)
+    assert projection is not None
     assert stream.features is not None
-    matrix = np.array(found.matrix)
+    matrix = np.array(projection.matrix)
     assert matrix @ matrix.T == pytest.approx(np.eye(32), abs=1e-9)
-    assert found.mean == pytest.approx(stream.features.mean(axis=0))
+    assert projection.mean == pytest.approx(stream.features.mean(axis=0))
 
 
-def test_discriminants_tell_classes_apart(synthetic: Synthetic) -> None:
+def test_discriminants_separate_classes(synthetic: Synthetic) -> None:
     """After LDA classes lie apart by more than they scatter; there is one row less than classes."""
     stream = synthetic(2000, classes=4, width=60)
-    found = fit_projection(stream, "lda", 0)
-    assert found is not None
+    projection = fit_projection(stream, "lda", 0)
+    assert projection is not None
     assert stream.features is not None
     assert stream.labels is not None
-    seen = (stream.features - np.array(found.mean)) @ np.array(found.matrix).T
-    assert seen.shape == (2000, 3)
-    means = np.stack([seen[stream.labels == c].mean(axis=0) for c in range(4)])
-    scatter = (seen - means[stream.labels]).std(axis=0)
+    projected = (stream.features - np.array(projection.mean)) @ np.array(projection.matrix).T
+    assert projected.shape == (2000, 3)
+    means = np.stack([projected[stream.labels == c].mean(axis=0) for c in range(4)])
+    scatter = (projected - means[stream.labels]).std(axis=0)
     assert (means.std(axis=0) > 2 * scatter).all()
 
 
 @pytest.mark.parametrize("labels", [None, np.full(600, -1), np.zeros(600, np.int64)])
 def test_discriminants_need_labels(synthetic: Synthetic, labels: Any) -> None:
-    """Without labels of at least two classes the message says what to do."""
+    """Without labels of at least two classes the message gives the remedy."""
     wide = synthetic(600, width=40)
     stream = tcuq.Stream(wide.posteriors, wide.features, labels)
     with pytest.raises(tcuq.FitError, match='projection="lda" needs calibration labels'):
@@ -76,16 +76,16 @@ def test_unknown_labels_are_no_class(synthetic: Synthetic) -> None:
     wide = synthetic(600, width=40)
     assert wide.labels is not None
     labels = np.where(np.arange(600) % 2, wide.labels, -1)
-    found = fit_projection(tcuq.Stream(wide.posteriors, wide.features, labels), "lda", 0)
+    projection = fit_projection(tcuq.Stream(wide.posteriors, wide.features, labels), "lda", 0)
     known = tcuq.Stream(wide.posteriors[1::2], wide.features[1::2], labels[1::2])  # type: ignore[index]
     alone = fit_projection(known, "lda", 0)
-    assert found is not None
+    assert projection is not None
     assert alone is not None
-    assert np.array(found.matrix) == pytest.approx(np.array(alone.matrix))
+    assert np.array(projection.matrix) == pytest.approx(np.array(alone.matrix))
 
 
 def test_pca_needs_no_labels(synthetic: Synthetic) -> None:
-    """Without labels principal components serve."""
+    """PCA works without labels."""
     wide = synthetic(600, width=40)
     profile = tcuq.fit(tcuq.Stream(wide.posteriors, wide.features))
     assert profile.inputs.dimensions == 32

@@ -22,7 +22,7 @@ SAMPLES: dict[str, Draw] = {
 
 
 def table_of(values: NDArray[np.float64]) -> TermTable:
-    """The table of a sample."""
+    """Return the table of a sample."""
     return survival_table(*np.unique(values, return_counts=True), STEEPEST)
 
 
@@ -49,8 +49,8 @@ def test_ties_keep_their_mass(name: str) -> None:
 STEEPEST = 1e6  # bits per unit
 
 
-def test_table_reaches_the_rare_end() -> None:
-    """The table ends where one step in two hundred lies beyond; the tail takes over there."""
+def test_table_ends_at_one_step_in_two_hundred() -> None:
+    """Beyond the point that one step in two hundred exceeds, the exponential tail begins."""
     values = np.random.default_rng(2).normal(size=20_000)
     table = table_of(values)
     assert (values >= table.points[-1]).mean() == pytest.approx(RAREST, rel=0.02)
@@ -58,7 +58,7 @@ def test_table_reaches_the_rare_end() -> None:
 
 @pytest.mark.parametrize("scale", [0.01, 1.0, 50.0])
 def test_exponential_tail_has_its_slope(scale: float) -> None:
-    """Beyond an exponential's table, bits grow by 1 / (scale · ln 2) a unit."""
+    """Beyond an exponential's table, bits grow by 1 / (scale · ln 2) per unit."""
     table = table_of(np.random.default_rng(3).exponential(scale, 100_000))
     assert table.slope == pytest.approx(1 / (scale * np.log(2)), rel=0.1)
 

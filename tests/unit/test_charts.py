@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chart kit: axes, marks, colours, and what a reader who cannot see the chart gets."""
+"""The chart kit: axes, marks, colours and accessibility."""
 
 import re
 from importlib import resources
@@ -29,16 +29,16 @@ MIDNIGHT = 1_748_908_800  # 3 June 2025, UTC
 
 def chart() -> Chart:
     """A small chart with one of each mark."""
-    made = Chart("a title", Axis.linear(0, 10, "steps"), Axis.linear(0, 1, "risk"))
-    made.cell(0, 5, 0, 0.5, 0.3)
-    made.bar(0, 1, 0.5, "denied")
-    made.line((0, 5, 10), (0, 1, 2), "series0")
-    made.point(5, 0.5, "bubble shifted", tooltip="a tooltip")
-    made.horizontal(0.99, "limit")
-    made.vertical(9.9, "calibrated")
-    made.margin_text(30, "a name", "series0")
-    made.tooltip(0, 5, "first half")
-    return made
+    drawing = Chart("a title", Axis.linear(0, 10, "steps"), Axis.linear(0, 1, "risk"))
+    drawing.cell(0, 5, 0, 0.5, 0.3)
+    drawing.bar(0, 1, 0.5, "denied")
+    drawing.line((0, 5, 10), (0, 1, 2), "series0")
+    drawing.point(5, 0.5, "bubble shifted", tooltip="a tooltip")
+    drawing.horizontal(0.99, "limit")
+    drawing.vertical(9.9, "calibrated")
+    drawing.margin_text(30, "a name", "series0")
+    drawing.tooltip(0, 5, "first half")
+    return drawing
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.integers(2, 8))
@@ -62,7 +62,7 @@ def test_every_time_axis_has_labels(begin: int, span: int) -> None:
 
 
 def test_midnight_is_a_date_and_other_times_are_times() -> None:
-    """An axis of a day says which day it is."""
+    """An axis over one day shows its date."""
     ticks = Axis.time(MIDNIGHT - 6 * 3600, MIDNIGHT + 6 * 3600).ticks
     texts = [text for _, text in ticks]
     assert texts == ["18:00", "20:00", "22:00", "3 Jun", "02:00", "04:00", "06:00"]
@@ -78,10 +78,10 @@ def test_ceiling_is_above_and_near(highest: float) -> None:
 
 def test_values_outside_the_axes_stay_in_the_plot_area() -> None:
     """A value beyond an axis is drawn at its end."""
-    made = chart()
-    assert made.y_of(7) == made.frame.top
-    assert made.y_of(-7) == made.frame.base
-    assert made.x_of(70) == made.frame.end
+    drawing = chart()
+    assert drawing.y_of(7) == drawing.frame.top
+    assert drawing.y_of(-7) == drawing.frame.base
+    assert drawing.x_of(70) == drawing.frame.end
 
 
 def test_text_stays_in_the_picture() -> None:
@@ -91,8 +91,8 @@ def test_text_stays_in_the_picture() -> None:
     assert float(texts["limit"].get("y", 0)) > chart().y_of(0.99)
 
 
-def test_marks_lie_in_order() -> None:
-    """Areas lie under the axis, lines over it, and what answers the pointer over everything."""
+def test_marks_are_drawn_in_order() -> None:
+    """Areas lie under the axis, lines over it, and tooltips over everything."""
     classes = [part.get("class", "").split()[:1] for part in chart().svg()]
     order = [classes.index([kind]) for kind in ("rule", "cell", "axis", "line", "tooltip")]
     assert order == sorted(order)
@@ -110,10 +110,10 @@ def test_charts_have_a_name_and_a_description() -> None:
 
 def test_untrusted_text_is_escaped() -> None:
     """Names, labels and tooltips cannot end the element that holds them."""
-    made = Chart(HOSTILE, Axis.linear(0, 1, HOSTILE), Axis.linear(0, 1))
-    made.tooltip(0, 1, HOSTILE)
-    made.point(0, 0, "", tooltip=HOSTILE)
-    texts = [made.__html__(), standalone_svg(made), html(legend([("denied", HOSTILE)]))]
+    drawing = Chart(HOSTILE, Axis.linear(0, 1, HOSTILE), Axis.linear(0, 1))
+    drawing.tooltip(0, 1, HOSTILE)
+    drawing.point(0, 0, "", tooltip=HOSTILE)
+    texts = [drawing.__html__(), standalone_svg(drawing), html(legend([("denied", HOSTILE)]))]
     texts.append(html(stacked_bar([(HOSTILE, 1)], "RAM")))
     for text in texts:
         assert "<script" not in text
@@ -152,7 +152,7 @@ def test_an_svg_file_carries_its_own_colours() -> None:
     ],
 )
 def test_pages_use_only_colours_that_exist(package: str, name: str) -> None:
-    """A variable that nobody defines would be drawn as nothing."""
+    """Every colour variable in a page is defined."""
     text = resources.files(package).joinpath(name).read_text("utf-8")
     defined = {colour for colour, *_ in VARIABLE.findall(stylesheet() + text)}
     assert set(re.findall(r"""(?:var\(|")--(\w+)""", text)) <= defined

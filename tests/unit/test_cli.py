@@ -20,8 +20,8 @@ Said = Callable[..., str]
 
 
 @pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Said:
-    """Runs a command that must succeed and say nothing on standard error; what it printed."""
+def output_of(capsys: pytest.CaptureFixture[str]) -> Said:
+    """Run a command that must succeed without standard error; return its standard output."""
 
     def run(*arguments: object) -> str:
         assert main([str(argument) for argument in arguments]) == 0
@@ -34,14 +34,14 @@ def said(capsys: pytest.CaptureFixture[str]) -> Said:
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory, profile: tcuq.Profile) -> Path:
-    """The recommended profile in a file."""
+    """Save the recommended profile in a file."""
     path = tmp_path_factory.mktemp("profile") / "p.json"
     profile.save(path)
     return path
 
 
 def read(text: str) -> dict[str, Any]:
-    """One line of JSON without NaN or infinity."""
+    """Parse one line of JSON without NaN or infinity."""
 
     def refuse(name: str) -> NoReturn:
         pytest.fail(f"{name} is not JSON")
@@ -51,9 +51,9 @@ def read(text: str) -> dict[str, Any]:
     return found
 
 
-def test_demo_shows_every_fault(said: Said) -> None:
+def test_demo_shows_every_fault(output_of: Said) -> None:
     """The demo opens with the comparison, then its profile, a row for each fault and a picture."""
-    text = said("demo")
+    text = output_of("demo")
     assert text.startswith("The monitor withheld 15.7% of predictions")
     assert "a softmax threshold would have withheld" in text.replace("\n", " ")
     for name in ("noise", "gain", "bias", "rotation", "dropout", "stuck"):
@@ -62,31 +62,31 @@ def test_demo_shows_every_fault(said: Said) -> None:
     assert all(f"\n{row}  " in text for row in ("risk ", "fault", "held ", "alarm"))
 
 
-def test_demo_as_json(said: Said, profile: tcuq.Profile) -> None:
+def test_demo_as_json(output_of: Said, profile: tcuq.Profile) -> None:
     """The same as JSON: the profile's hash and every fault's figures."""
-    found = read(said("demo", "--json"))
+    found = read(output_of("demo", "--json"))
     assert found["profile"] == profile.sha256
     assert [fault["fault"] for fault in found["faults"]][:2] == ["noise", "gain"]
     assert found["false_alarms"] == 0
 
 
 def test_fit_writes_the_profile_of_the_library(
-    said: Said, tmp_path: Path, profile: tcuq.Profile
+    output_of: Said, tmp_path: Path, profile: tcuq.Profile
 ) -> None:
-    """The file holds what tcuq.fit gives, and the text is its summary."""
-    text = said("fit", CALIBRATION, "-o", tmp_path / "p.json")
+    """The file equals tcuq.fit's profile, and the text is its summary."""
+    text = output_of("fit", CALIBRATION, "-o", tmp_path / "p.json")
     assert tcuq.Profile.load(tmp_path / "p.json") == profile
     assert text == f"{profile.summary()}\nwritten to {tmp_path / 'p.json'}\n"
 
 
-def test_fit_as_json(said: Said, tmp_path: Path, profile: tcuq.Profile) -> None:
+def test_fit_as_json(output_of: Said, tmp_path: Path, profile: tcuq.Profile) -> None:
     """The JSON printed is the document written."""
-    found = read(said("fit", CALIBRATION, "-o", tmp_path / "p.json", "--json"))
+    found = read(output_of("fit", CALIBRATION, "-o", tmp_path / "p.json", "--json"))
     assert found == json.loads((tmp_path / "p.json").read_text())
     assert found == json.loads(profile.to_json())
 
 
-def test_fit_takes_every_option(said: Said, tmp_path: Path) -> None:
+def test_fit_takes_every_option(output_of: Said, tmp_path: Path) -> None:
     """Each option of the command line reaches the profile."""
     options = (
         "--alpha 0.05 --budget 0.25 --burst 8 --score tcuq --signs monotone --mode adaptive"
@@ -95,7 +95,7 @@ def test_fit_takes_every_option(said: Said, tmp_path: Path) -> None:
         " --preset paper"
     )
     given = ("--development", DEVELOPMENT, *options.split(), "-o", tmp_path / "p.json")
-    found = read(said("fit", CALIBRATION, *given, "--json"))
+    found = read(output_of("fit", CALIBRATION, *given, "--json"))
     assert found["threshold"]["alpha_q16"] == int(0.05 * 65536)
     assert found["budget"] == {"rate_q16": 65536 // 4, "burst_q16": 8 * 65536}
     assert (found["score"]["kind"], found["score"]["signs"]) == ("tcuq", "monotone")
@@ -107,25 +107,25 @@ def test_fit_takes_every_option(said: Said, tmp_path: Path) -> None:
     assert (found["provenance"]["seed"], found["provenance"]["preset"]) == (5, "paper")
 
 
-def test_run_counts_outcomes(said: Said, saved: Path) -> None:
+def test_run_counts_outcomes(output_of: Said, saved: Path) -> None:
     """Every step has one outcome; alarms name their channel and step."""
-    found = read(said("run", saved, FAULT, "--json"))
+    found = read(output_of("run", saved, FAULT, "--json"))
     assert sum(found["outcomes"].values()) == found["steps"] == 3031
     assert sum(map(len, found["alarms"].values())) > 0
-    text = said("run", saved, FAULT)
+    text = output_of("run", saved, FAULT)
     assert "3,031 steps, mean risk " in text
     name, steps = next((name, steps) for name, steps in found["alarms"].items() if steps)
     assert f"alarm    {name.lower()} at step {steps[0]}" in text
 
 
-def test_run_says_when_nothing_alarmed(said: Said, saved: Path) -> None:
+def test_run_reports_that_nothing_alarmed(output_of: Said, saved: Path) -> None:
     """In distribution there is no alarm, and the text says so."""
-    assert "no alarm\n" in said("run", saved, TEST)
-    assert not any(read(said("run", saved, TEST, "--json"))["alarms"].values())
+    assert "no alarm\n" in output_of("run", saved, TEST)
+    assert not any(read(output_of("run", saved, TEST, "--json"))["alarms"].values())
 
 
 def test_run_keeps_recordings_apart(
-    said: Said, tmp_path: Path, synthetic: Callable[..., tcuq.Stream]
+    output_of: Said, tmp_path: Path, synthetic: Callable[..., tcuq.Stream]
 ) -> None:
     """A long stream gives the trace of its recordings one by one, wherever they start."""
     starts = [1, 9, CHUNK_STEPS - 1, CHUNK_STEPS, CHUNK_STEPS + 1, 5 * CHUNK_STEPS + 7, 16384]
@@ -134,7 +134,7 @@ def test_run_keeps_recordings_apart(
     profile = tcuq.fit(stream, terms=looks_back, steps_per_false_alarm=1024)
     profile.save(tmp_path / "p.json")
     stream.save(tmp_path / "s.npz")
-    said("run", tmp_path / "p.json", tmp_path / "s.npz", "-o", tmp_path / "t.npz")
+    output_of("run", tmp_path / "p.json", tmp_path / "s.npz", "-o", tmp_path / "t.npz")
     monitor, traces = tcuq.Monitor(profile), []
     for part in stream.recordings():
         monitor.reset_history()
@@ -146,9 +146,9 @@ def test_run_keeps_recordings_apart(
             assert trace[name].tobytes() == getattr(whole, name).tobytes(), name
 
 
-def test_evaluate_prints_a_table(said: Said, saved: Path) -> None:
+def test_evaluate_prints_a_table(output_of: Said, saved: Path) -> None:
     """One sentence, then a line for each measure with its interval and baselines."""
-    text = said("evaluate", saved, FAULT, "--rounds", 3, "--window", 50, "--seed", 1)
+    text = output_of("evaluate", saved, FAULT, "--rounds", 3, "--window", 50, "--seed", 1)
     assert text.startswith("The monitor withheld ")
     assert "\nmeasure " in text
     assert "failure AUROC" in text
@@ -156,9 +156,9 @@ def test_evaluate_prints_a_table(said: Said, saved: Path) -> None:
     assert " to " in text
 
 
-def test_evaluate_as_json(said: Said, saved: Path) -> None:
-    """Every measure has a value, an interval and baselines; what is not finite is null."""
-    document = read(said("evaluate", saved, FAULT, "--rounds", 0, "--json"))
+def test_evaluate_as_json(output_of: Said, saved: Path) -> None:
+    """Every measure has a value, an interval and baselines; values that are not finite are null."""
+    document = read(output_of("evaluate", saved, FAULT, "--rounds", 0, "--json"))
     assert document["summary"].startswith("The monitor withheld ")
     found = document["measures"]
     assert found["failure AUROC"]["interval"] == [None, None]
@@ -167,31 +167,31 @@ def test_evaluate_as_json(said: Said, saved: Path) -> None:
     assert all(measure["baselines"] for measure in found.values())
 
 
-def test_inspect_a_profile(said: Said, saved: Path, profile: tcuq.Profile) -> None:
+def test_inspect_a_profile(output_of: Said, saved: Path, profile: tcuq.Profile) -> None:
     """A profile's summary, or the profile itself."""
-    assert said("inspect", saved).startswith(f"profile    {profile.sha256[:8]}")
-    assert read(said("inspect", saved, "--json")) == json.loads(profile.to_json())
+    assert output_of("inspect", saved).startswith(f"profile    {profile.sha256[:8]}")
+    assert read(output_of("inspect", saved, "--json")) == json.loads(profile.to_json())
 
 
-def test_inspect_a_stream(said: Said, test_stream: tcuq.Stream) -> None:
-    """What a stream holds, its hash included."""
-    found = read(said("inspect", TEST, "--json"))
+def test_inspect_a_stream(output_of: Said, test_stream: tcuq.Stream) -> None:
+    """The output has the stream's sizes and its hash."""
+    found = read(output_of("inspect", TEST, "--json"))
     assert (found["steps"], found["recordings"], found["kind"]) == (3031, 11, "logits")
     assert (found["classes"], found["features"], found["shifted"]) == (7, 32, 0)
     assert (found["labelled"], found["sha256"]) == (2132, test_stream.sha256)
-    text = said("inspect", TEST)
+    text = output_of("inspect", TEST)
     assert [line.split()[0] for line in text.splitlines()] == [n for n in found if n != "findings"]
     assert found["findings"] == []
 
 
 def test_inspect_a_bare_stream(
-    said: Said, tmp_path: Path, synthetic: Callable[..., tcuq.Stream]
+    output_of: Said, tmp_path: Path, synthetic: Callable[..., tcuq.Stream]
 ) -> None:
-    """What was not recorded is said to be absent."""
+    """Columns that were not recorded are reported as absent."""
     bare = tcuq.Stream(synthetic(20).posteriors)
     bare.save(tmp_path / "s.parquet")
-    found = read(said("inspect", tmp_path / "s.parquet", "--json"))
+    found = read(output_of("inspect", tmp_path / "s.parquet", "--json"))
     assert (found["features"], found["labelled"], found["shifted"]) == (0, 0, None)
     assert [finding["name"] for finding in found["findings"]] == ["too_short"]
-    text = " ".join(said("inspect", tmp_path / "s.parquet").split())
+    text = " ".join(output_of("inspect", tmp_path / "s.parquet").split())
     assert "warning No monitor can be calibrated on it: calibration must have at least 256" in text

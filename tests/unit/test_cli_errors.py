@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the command line says and returns when something is wrong."""
+"""Messages and exit codes of the command line's errors."""
 
 import signal
 import subprocess
@@ -33,7 +33,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_bad_usage_is_2(capsys: pytest.CaptureFixture[str]) -> None:
-    """A command line that makes no sense is told how it is meant."""
+    """An invalid command line prints the usage."""
     for arguments in (
         [],
         ["guess"],
@@ -51,7 +51,7 @@ def test_bad_usage_is_2(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("option", ["--version", "--help"])
-def test_asking_is_0(capsys: pytest.CaptureFixture[str], option: str) -> None:
+def test_version_and_help_are_0(capsys: pytest.CaptureFixture[str], option: str) -> None:
     """Version and help go to standard output."""
     with pytest.raises(SystemExit) as caught:
         main([option])
@@ -102,7 +102,7 @@ def test_bad_input_is_1(
 
 @pytest.mark.parametrize("command", ["demo", "fit", "evaluate", "parquet"])
 def test_missing_library_is_3(tmp_path: Path, saved: str, command: str) -> None:
-    """Without an optional library, what needs it says what to install."""
+    """Without an optional library, a command that needs it names the extra to install."""
     (tmp_path / "s.parquet").write_bytes(b"")
     arguments, library, extra = {
         "demo": (["demo"], "scikit-learn", "fit"),
@@ -111,11 +111,11 @@ def test_missing_library_is_3(tmp_path: Path, saved: str, command: str) -> None:
         "parquet": (["inspect", str(tmp_path / "s.parquet")], "pyarrow", "parquet"),
     }[command]
     code = HIDING.format(["sklearn", "pyarrow"]) + RUN
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
     )
     message = f"tcuq: {library} is not installed: run  pip install 'tcuq[{extra}]'\n"
-    assert (found.returncode, found.stdout, found.stderr) == (3, "", message)
+    assert (result.returncode, result.stdout, result.stderr) == (3, "", message)
 
 
 def test_running_needs_numpy_alone(saved: str) -> None:
@@ -123,8 +123,8 @@ def test_running_needs_numpy_alone(saved: str) -> None:
     code = HIDING.format(["sklearn", "scipy", "pyarrow"]) + RUN
     for arguments in (["run", saved, TEST], ["inspect", saved], ["inspect", TEST]):
         command = [sys.executable, "-c", code, *arguments]
-        found = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert (found.returncode, found.stderr) == (0, "")
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (result.returncode, result.stderr) == (0, "")
 
 
 @pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
@@ -137,9 +137,9 @@ def test_interrupted_is_130(tmp_path: Path, command: str, after_s: float) -> Non
     tcuq.Stream(np.tile(short.posteriors, (5000, 1))).save(tmp_path / "s.npz")
     output = tmp_path / ("out.json" if command == "fit" else "out.npz")
     output.write_bytes(b"old")
-    given = ["s.npz"] if command == "fit" else ["p.json", "s.npz"]
+    files = ["s.npz"] if command == "fit" else ["p.json", "s.npz"]
     with subprocess.Popen(
-        [sys.executable, "-c", READY + RUN, command, *given, "-o", output.name],
+        [sys.executable, "-c", READY + RUN, command, *files, "-o", output.name],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         assert process.stdout is not None

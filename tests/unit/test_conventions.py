@@ -74,8 +74,8 @@ def test_no_module_edits_the_import_path() -> None:
         "sys.path += [here]",
     ],
 )
-def test_an_edit_of_the_import_path_is_seen(statement: str) -> None:
-    """The check above knows every way in which this repository once did it."""
+def test_edits_of_the_import_path_are_detected(statement: str) -> None:
+    """The check above detects every form that this repository once had."""
     assert edits_of(ast.parse(statement)) == [statement]
 
 
@@ -93,8 +93,10 @@ def test_running_a_profile_imports_numpy_alone() -> None:
     """`import tcuq` brings in no optional library, and neither do the taps before they are used."""
     extras = ("sklearn", "scipy", "pyarrow", "ai_edge_litert", "onnx", "onnxruntime", "torch")
     code = f"import sys, tcuq, tcuq.tap; print([m for m in {extras} if m in sys.modules])"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "[]"
 
 
 def test_source_files_are_short() -> None:
@@ -165,7 +167,7 @@ def test_table_of_layers_has_the_order_of_imports() -> None:
     assert not problems, "\n".join(problems)
 
 
-def test_version_is_said_once() -> None:
+def test_changelog_has_the_version() -> None:
     """The changelog's newest release is the library's version."""
     changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
     newest = re.search(r"^## \[(\d+\.\d+\.\d+)\]", changelog, re.MULTILINE)
@@ -173,15 +175,15 @@ def test_version_is_said_once() -> None:
     assert newest[1] == tcuq.__version__
 
 
-def test_streams_in_the_box_fit_in_a_megabyte() -> None:
-    """The recorded streams are at most 1 MB in all, attribution beside them."""
+def test_bundled_streams_fit_in_a_megabyte() -> None:
+    """The bundled streams are at most 1 MB in all, with their attribution."""
     box = ROOT / "src/tcuq/data/hapt"
     assert sum(path.stat().st_size for path in box.iterdir()) <= 1_000_000
     assert "CC BY 4.0" in (box / "README.md").read_text("utf-8")
 
 
 def test_accuracies_beside_the_streams_are_true() -> None:
-    """The table in the streams' README is what the files say."""
+    """The table in the streams' README matches the files."""
     box = ROOT / "src/tcuq/data/hapt"
     table = (box / "README.md").read_text("utf-8")
     rows = re.findall(
@@ -195,5 +197,5 @@ def test_accuracies_beside_the_streams_are_true() -> None:
             assert (len(file["starts"]), len(labels)) == (int(recordings), int(steps))
         for cell, at in ((clean, ~shifted), (faulted, shifted)):
             known = at & (labels >= 0)
-            said = f"{100 * right[known].mean():.1f} % of {known.sum()}" if known.any() else ""
-            assert cell.strip() == said, name
+            expected = f"{100 * right[known].mean():.1f} % of {known.sum()}" if known.any() else ""
+            assert cell.strip() == expected, name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people have in hand: DataFrames, Arrow tables, tensors and lists, given to a Stream."""
+"""Streams from DataFrames, Arrow tables, tensors and lists."""
 
 from typing import Any
 
@@ -71,7 +71,7 @@ MIXED: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("case", POSTERIORS)
 @pytest.mark.parametrize("column", ["posteriors", "features"])
 def test_columns_of_numbers(case: str, column: str) -> None:
-    """Posteriors and features are the same numbers whatever held them."""
+    """Posteriors and features are the same numbers from every container."""
     columns: dict[str, Any] = {"posteriors": ROWS, "features": ROWS, column: POSTERIORS[case]}
     stream = tcuq.Stream(**columns)
     assert getattr(stream, column).tolist() == ROWS
@@ -79,14 +79,14 @@ def test_columns_of_numbers(case: str, column: str) -> None:
 
 @pytest.mark.parametrize("case", LABELS)
 def test_columns_of_labels(case: str) -> None:
-    """Labels are the same integers whatever held them."""
+    """Labels are the same integers from every container."""
     labels = tcuq.Stream(FRAME, labels=LABELS[case]).labels
     assert labels is not None
     assert labels.tolist() == ([-1, 0, 1] if case == "range" else [0, 1, 1])
 
 
 @pytest.mark.parametrize("case", MIXED)
-def test_tables_that_are_no_numbers(case: str) -> None:
+def test_tables_without_numbers_are_refused(case: str) -> None:
     """The message is one line that names the columns to leave out."""
     values, rule = MIXED[case]
     with pytest.raises(tcuq.InputError) as caught:
@@ -96,7 +96,9 @@ def test_tables_that_are_no_numbers(case: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_monitor_takes_them_too(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
+def test_monitor_accepts_the_same_containers(
+    profile: tcuq.Profile, test_stream: tcuq.Stream
+) -> None:
     """A run over DataFrames and tensors is the run over arrays."""
     rows, features = test_stream.posteriors[:50], test_stream.features
     assert features is not None

@@ -16,7 +16,7 @@ ALARMS = [600, 1369, 1834, 2292, 2801]
 
 @pytest.fixture(scope="module")
 def trace(profile: tcuq.Profile) -> Trace:
-    """What the monitor says of the demo's failing sensor."""
+    """Run the monitor over the demo's failing sensor."""
     return tcuq.Monitor(profile).run(demo_stream("fault_gain"))
 
 
@@ -40,7 +40,7 @@ def test_an_index_is_a_decision(trace: Trace) -> None:
 
 
 def test_a_slice_is_a_trace(trace: Trace) -> None:
-    """Slices are those of every array, and joined they are the trace."""
+    """A slice has every array's slice, and concatenated slices are the trace."""
     piece = trace[10:20]
     assert isinstance(piece, Trace)
     assert len(piece) == 10
@@ -51,7 +51,7 @@ def test_a_slice_is_a_trace(trace: Trace) -> None:
 
 
 def test_alarms_have_steps_and_names(trace: Trace) -> None:
-    """Each step with an alarm is there, with the channels in words."""
+    """Each step with an alarm is there, with the channels' names."""
     assert trace.alarms == dict.fromkeys(ALARMS, "novelty")
     assert list(trace.alarms) == np.flatnonzero(trace.alarm).tolist()
     both = trace[:3]

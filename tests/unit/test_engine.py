@@ -18,8 +18,8 @@ from tcuq.stages.budget import Outcome
 POSTERIOR, FEATURES = np.array([200, 56], np.uint8), np.array([100, 0], np.int8)
 
 
-def made(parts: dict[str, Any]) -> Engine:
-    """An engine of these parts."""
+def make(parts: dict[str, Any]) -> Engine:
+    """Return an engine of this spec."""
     return Engine(parts, Decision, OUTCOMES, ALARMS)
 
 
@@ -103,7 +103,7 @@ def outputs(steps: int) -> list[Any]:
 def test_run_is_repeated_steps(name: str) -> None:
     """A run, in one or two calls, decides what steps decide, and leaves the same counters."""
     posteriors, wide = stream(VARIANTS[name])
-    one, many = made(VARIANTS[name]), made(VARIANTS[name])
+    one, many = make(VARIANTS[name]), make(VARIANTS[name])
     rows = [None] * len(posteriors) if wide is None else wide
     steps = [one.step(p, f) for p, f in zip(posteriors, rows, strict=True)]
     into = outputs(len(posteriors))
@@ -120,17 +120,17 @@ def test_run_is_repeated_steps(name: str) -> None:
 def test_first_step_by_hand() -> None:
     """With no past the risk is the mean of the doubt's sigmoid and the confidence's shortfall."""
     doubt, shortfall = 1 - (200 + 144) / 512, 1 - 200 / 256
-    said = made(spec()).step(POSTERIOR, FEATURES)
-    assert said is not None
-    assert said.risk == pytest.approx((1 / (1 + np.exp(1 - doubt)) + shortfall) / 2, abs=1e-3)
-    assert said == Decision(0, said.risk, 0.5, False, OUTCOMES[0], ALARMS[0])
-    kinds = [type(getattr(said, name)) for name in Decision.__slots__]
+    decision = make(spec()).step(POSTERIOR, FEATURES)
+    assert decision is not None
+    assert decision.risk == pytest.approx((1 / (1 + np.exp(1 - doubt)) + shortfall) / 2, abs=1e-3)
+    assert decision == Decision(0, decision.risk, 0.5, False, OUTCOMES[0], ALARMS[0])
+    kinds = [type(getattr(decision, name)) for name in Decision.__slots__]
     assert kinds == [int, float, float, bool, Outcome, AlarmFlag]
 
 
 def test_signals_by_hand() -> None:
     """A step turned upside down differs from its past in every signal that looks back."""
-    engine = made(spec(**NOVELTY))
+    engine = make(spec(**NOVELTY))
     first = engine.signals(POSTERIOR, FEATURES)
     engine.signals(POSTERIOR, FEATURES)
     now = engine.signals(POSTERIOR[::-1].copy(), -FEATURES)
@@ -147,7 +147,7 @@ def test_resets_and_epochs() -> None:
     """A reset is a new monitor; a reset of the history alone keeps the ledger and the evidence."""
     parts = VARIANTS["everything"]
     posteriors, wide = stream(parts, 40)
-    used, first, again = made(parts), outputs(40), outputs(40)
+    used, first, again = make(parts), outputs(40), outputs(40)
     used.run(posteriors, wide, *first)
     used.reset_history()
     later = used.step(posteriors[0], wide[0])
@@ -164,9 +164,9 @@ def test_resets_and_epochs() -> None:
 def test_storage_is_the_devices() -> None:
     """Core, two slots of posterior and features, smoothed terms, channels and telemetry."""
     plain = 16 + 2 * (8 + 2 + 2) + 52
-    assert made(spec()).storage_bytes == plain
-    assert made(VARIANTS["anchored"]).storage_bytes == plain + 2 * 4
-    assert made(VARIANTS["everything"]).storage_bytes == plain + 2 * 12
+    assert make(spec()).storage_bytes == plain
+    assert make(VARIANTS["anchored"]).storage_bytes == plain + 2 * 4
+    assert make(VARIANTS["everything"]).storage_bytes == plain + 2 * 12
 
 
 ARRAYS = (
@@ -201,21 +201,21 @@ WRONG: list[tuple[dict[str, object], str]] = [
 def test_wrong_spec_is_refused(changes: dict[str, object], message: str) -> None:
     """Each refusal names the field, or quotes the runtime."""
     with pytest.raises(ValueError, match=message):
-        made(spec(**changes))
+        make(spec(**changes))
 
 
 @pytest.mark.parametrize("name", spec())
 def test_every_field_is_needed_and_typed(name: str) -> None:
     """A field that is missing or of another type is named."""
     with pytest.raises(TypeError, match=f"^{name}: "):
-        made(spec(**{name: 1 if isinstance(spec()[name], float) else 1.5}))
+        make(spec(**{name: 1 if isinstance(spec()[name], float) else 1.5}))
     with pytest.raises(ValueError, match=f"^{name}: missing"):
-        made({key: value for key, value in spec().items() if key != name})
+        make({key: value for key, value in spec().items() if key != name})
 
 
-def test_what_is_not_taken_as_it_is() -> None:
-    """Other types, shapes and orders are for Python to convert or to refuse; nothing changes."""
-    engine, bare = made(spec()), made(VARIANTS["bare"])
+def test_inputs_that_need_a_conversion_are_left_to_python() -> None:
+    """For other types, shapes and orders the engine returns None and keeps its state."""
+    engine, bare = make(spec()), make(VARIANTS["bare"])
     floats, wide = np.array([0.25, 0.75], np.float32), np.array([1.0, 2.0])
     assert bare.step(POSTERIOR, None) is not None
     for rows in ((POSTERIOR, FEATURES), (floats, wide), (floats.astype(float), wide)):
@@ -242,7 +242,7 @@ def test_what_is_not_taken_as_it_is() -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_numbers_that_break_a_rule(wrong: float, dtype: type) -> None:
     """A step with one is not run, and a run ends before it; minus zero is zero."""
-    engine = made(spec())
+    engine = make(spec())
     rows: Any = np.full((300, 2), 0.5, dtype)
     wide: Any = np.zeros((300, 2), dtype)
     rows[0, 1] = -0.0
@@ -263,7 +263,7 @@ def test_numbers_that_break_a_rule(wrong: float, dtype: type) -> None:
 
 def test_wrong_arguments_are_refused() -> None:
     """Counts, sizes, types, order and read-only outputs; the engine stays as it was."""
-    engine = made(spec())
+    engine = make(spec())
     good: list[Any] = [POSTERIOR[None], FEATURES[None], *outputs(1)]
     odd = np.zeros(9, np.uint8)[1:].view(np.float64)
     calls: list[tuple[Any, list[Any], type[Exception], str]] = [
@@ -289,34 +289,34 @@ def test_wrong_arguments_are_refused() -> None:
         Engine(spec(), Decision, (), ALARMS).step(POSTERIOR, FEATURES)
 
 
-def test_engine_owns_what_it_was_given() -> None:
+def test_engine_copies_its_spec() -> None:
     """Arrays of the spec may change afterwards; neither use nor refusal keeps memory."""
     weights = bytearray(packed([1024] * 4, "<i2"))
-    engine = made(spec(weights=weights))
+    engine = make(spec(weights=weights))
     expected = engine.step(POSTERIOR, FEATURES)
     weights[:] = b""
     engine.reset()
     assert engine.step(POSTERIOR, FEATURES) == expected
-    kept = []
+    sizes = []
     tracemalloc.start()
     for _ in range(5):
         for changes, message in WRONG * 10:
-            made(VARIANTS["everything"]).telemetry()
+            make(VARIANTS["everything"]).telemetry()
             with pytest.raises(ValueError, match=message):
-                made(spec(**changes))
+                make(spec(**changes))
         gc.collect()  # errors and their tracebacks are cycles
-        kept.append(tracemalloc.get_traced_memory()[0])
+        sizes.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
     # What is never freed grows in every round, what others allocate meanwhile does not.
-    growth = min(after - before for before, after in pairwise(kept[1:]))
+    growth = min(after - before for before, after in pairwise(sizes[1:]))
     assert growth < 16 * 10 * len(WRONG)  # less than one object a turn
 
 
-def test_threads_share_no_engine_but_run_beside_each_other() -> None:
-    """While one thread runs an Engine, another is refused it and runs its own to the end."""
+def test_threads_run_separate_engines_in_parallel() -> None:
+    """An Engine in use refuses a second thread, which can run its own Engine."""
     slow = spec(**{**NOVELTY, **MANY_MEANS})
     posteriors, wide = stream(slow, 10_000)
-    shared, own = made(slow), made(slow)
+    shared, own = make(slow), make(slow)
     thread = threading.Thread(target=shared.run, args=(posteriors, wide, *outputs(10_000)))
     thread.start()
     with suppress(RuntimeError):

@@ -30,9 +30,9 @@ OF_STREAMS = {
 }  # fmt: skip
 
 
-def names(found: Evaluation) -> set[str]:
-    """The measures there are."""
-    return {measure.name for measure in found.measures}
+def names(evaluation: Evaluation) -> set[str]:
+    """Return the names of the measures."""
+    return {measure.name for measure in evaluation.measures}
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_everything_is_measured(faulty: Evaluation) -> None:
 
 
 def test_every_measure_has_baselines(faulty: Evaluation) -> None:
-    """No value stands without what monitors that do not look at the stream would score."""
+    """Every value has the scores of monitors that ignore the stream."""
     for measure in faulty.measures:
         words = set(measure.baselines)
         assert {"always", "never"} <= words or words == {"uniform"}, measure.name
@@ -66,7 +66,7 @@ def test_every_interval_holds_its_value(profile: tcuq.Profile, test_stream: tcuq
     )
 
 
-def test_what_is_no_interval_has_a_reason(faulty: Evaluation) -> None:
+def test_missing_interval_has_a_reason(faulty: Evaluation) -> None:
     """Too few shifts, too few blocks or a maximum: no interval, and the reason is named."""
     for measure in faulty.measures:
         missing = math.isnan(measure.interval.low)
@@ -83,32 +83,34 @@ def test_few_errors_give_no_interval(synthetic: Synthetic) -> None:
     labels = stream.posteriors.argmax(axis=1)
     labels[:2000:500] = (labels[:2000:500] + 1) % 3
     few = tcuq.Stream(stream.posteriors, stream.features, labels)
-    found = evaluate(profile, few, rounds=20)
-    assert found["failure AUROC"].interval.reason == ("only 4 errors; an interval needs at least 5")
-    assert found["withheld"].interval.reason == ""
+    evaluation = evaluate(profile, few, rounds=20)
+    assert evaluation["failure AUROC"].interval.reason == (
+        "only 4 errors; an interval needs at least 5"
+    )
+    assert evaluation["withheld"].interval.reason == ""
 
 
 def test_values_are_the_trace_s(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
-    """Measures are of the labelled steps of the trace that is given with them."""
-    found = evaluate(profile, test_stream, rounds=0)
+    """Measures equal those of the labelled steps of the returned trace."""
+    evaluation = evaluate(profile, test_stream, rounds=0)
     assert test_stream.labels is not None
     known = test_stream.labels >= 0
-    wrong = (found.trace.label != test_stream.labels)[known]
-    assert found["failure AUROC"].value == roc_auc_score(wrong, found.trace.risk[known])
-    accepted = found.trace.outcome[known] == tcuq.Outcome.ACCEPT
-    assert found["error among accepted"].value == pytest.approx(wrong[accepted].mean())
-    assert found["error among accepted"].baselines["never"] == pytest.approx(wrong.mean())
-    withheld = (found.trace.outcome != tcuq.Outcome.ACCEPT).mean()
-    assert found["withheld"].value == pytest.approx(withheld)
-    assert found["coverage"].value == pytest.approx(1 - withheld)
-    abstained = (found.trace.outcome == tcuq.Outcome.ABSTAIN).mean()
-    assert found["abstentions"].value == pytest.approx(abstained)
-    assert found["false alarms per million"].value == 0
-    assert found["false alarms per million"].note.startswith("0 in 3,031 steps")
+    wrong = (evaluation.trace.label != test_stream.labels)[known]
+    assert evaluation["failure AUROC"].value == roc_auc_score(wrong, evaluation.trace.risk[known])
+    accepted = evaluation.trace.outcome[known] == tcuq.Outcome.ACCEPT
+    assert evaluation["error among accepted"].value == pytest.approx(wrong[accepted].mean())
+    assert evaluation["error among accepted"].baselines["never"] == pytest.approx(wrong.mean())
+    withheld = (evaluation.trace.outcome != tcuq.Outcome.ACCEPT).mean()
+    assert evaluation["withheld"].value == pytest.approx(withheld)
+    assert evaluation["coverage"].value == pytest.approx(1 - withheld)
+    abstained = (evaluation.trace.outcome == tcuq.Outcome.ABSTAIN).mean()
+    assert evaluation["abstentions"].value == pytest.approx(abstained)
+    assert evaluation["false alarms per million"].value == 0
+    assert evaluation["false alarms per million"].note.startswith("0 in 3,031 steps")
 
 
 def test_false_alarm_interval_is_poissons(faulty: Evaluation) -> None:
-    """With none seen, the upper end is 3.69 a stream: where 2.5 % of Poisson counts are none."""
+    """With no false alarm, the upper end is 3.69 per stream, where P(no event) is 2.5 %."""
     measure = faulty["false alarms per million"]
     steps = int(measure.note.split()[2].replace(",", ""))
     assert (measure.value, measure.interval.low) == (0, 0)
@@ -120,19 +122,19 @@ def test_false_alarm_interval_is_poissons(faulty: Evaluation) -> None:
 def test_measures_without_their_columns_are_left_out(
     synthetic: Synthetic, labelled: bool, shifted: str | None
 ) -> None:
-    """What needs labels or shifts is left out where they are not there; nothing else is."""
+    """Only measures that need labels or shifts are left out without them."""
     marks = {None: None, "no": np.zeros(600), "some": np.arange(600) >= 300, "all": np.ones(600)}
-    given = marks[shifted]
+    marked = marks[shifted]
     columns: dict[str, Any] = {} if labelled else {"labels": None}
-    if given is not None:
-        columns["shifted"] = given.astype(bool)
+    if marked is not None:
+        columns["shifted"] = marked.astype(bool)
     profile = tcuq.fit(synthetic())
-    found = names(evaluate(profile, synthetic(seed=1, **columns), rounds=0))
-    assert bool(found & {"failure AUROC"}) == labelled
-    assert bool(found & {"NLL"}) == (labelled and shifted != "all")
-    assert bool(found & {"shifts missed"}) == (shifted in ("some", "all"))
-    assert bool(found & {"shift AUROC"}) == (labelled and shifted == "some")
-    assert bool(found & OF_STREAMS) == (shifted != "all")
+    evaluation = names(evaluate(profile, synthetic(seed=1, **columns), rounds=0))
+    assert bool(evaluation & {"failure AUROC"}) == labelled
+    assert bool(evaluation & {"NLL"}) == (labelled and shifted != "all")
+    assert bool(evaluation & {"shifts missed"}) == (shifted in ("some", "all"))
+    assert bool(evaluation & {"shift AUROC"}) == (labelled and shifted == "some")
+    assert bool(evaluation & OF_STREAMS) == (shifted != "all")
 
 
 def test_unknown_labels_are_no_labels(synthetic: Synthetic) -> None:
@@ -142,13 +144,13 @@ def test_unknown_labels_are_no_labels(synthetic: Synthetic) -> None:
     assert names(evaluate(profile, stream, rounds=0)) == OF_ALL | OF_STREAMS
 
 
-def test_without_an_alarm_none_is_measured(synthetic: Synthetic) -> None:
+def test_profile_without_an_alarm_has_no_alarm_measures(synthetic: Synthetic) -> None:
     """A profile without an alarm has no delays and no false alarms."""
     profile = tcuq.fit(synthetic(), alarm=False)
     stream = synthetic(seed=1, shifted=np.arange(600) > 300)
-    found = names(evaluate(profile, stream, rounds=0))
-    assert not found & {"shifts missed", "false alarms per million"}
-    assert "shift AUROC" in found
+    evaluation = names(evaluate(profile, stream, rounds=0))
+    assert not evaluation & {"shifts missed", "false alarms per million"}
+    assert "shift AUROC" in evaluation
 
 
 def test_same_seed_gives_the_same_measures(profile: tcuq.Profile) -> None:
@@ -180,14 +182,14 @@ def test_alarms_right_after_a_shift_are_late_not_false(synthetic: Synthetic) -> 
     assert calm.features is not None
     features = np.where(shifted[:, None], 40 + 40 * np.asarray(odd.features), calm.features)
     stream = tcuq.Stream(calm.posteriors, features, calm.labels, shifted=shifted)
-    found = evaluate(profile, stream, rounds=0)
-    alarms = np.flatnonzero(found.trace.alarm)
+    evaluation = evaluate(profile, stream, rounds=0)
+    alarms = np.flatnonzero(evaluation.trace.alarm)
     late = ((alarms >= 900) & (alarms < 900 + block)).sum()
     assert late > 0
-    assert found["late alarms"].value == late
+    assert evaluation["late alarms"].value == late
     steps = int((~shifted).sum()) - block
     outside = ((alarms < 300) | (alarms >= 900 + block)).sum()
-    assert found["false alarms per million"].value == pytest.approx(1e6 * outside / steps)
+    assert evaluation["false alarms per million"].value == pytest.approx(1e6 * outside / steps)
 
 
 @pytest.mark.parametrize("options", [{"window": 0}, {"window": -5}, {"rounds": -1}])
@@ -197,17 +199,17 @@ def test_bad_options_are_refused(profile: tcuq.Profile, options: Any) -> None:
         evaluate(profile, demo_stream("test"), **options)
 
 
-def test_table_and_json_say_the_same(faulty: Evaluation) -> None:
+def test_table_and_json_agree(faulty: Evaluation) -> None:
     """A row for each measure; JSON holds the numbers, null where there is none, and the reason."""
     rows = list(lines(faulty))
     document = json.loads(json.dumps(as_json(faulty), allow_nan=False))
     assert document["risk_coverage"][-1][0] == 1
     for measure in faulty.measures:
         assert sum(row.startswith(f"{measure.name:<26}") for row in rows) == 1
-        found = document["measures"][measure.name]
-        assert found["value"] == pytest.approx(measure.value)
-        assert found["reason"] == measure.interval.reason
-        assert (found["interval"][0] is None) == bool(measure.interval.reason)
+        evaluation = document["measures"][measure.name]
+        assert evaluation["value"] == pytest.approx(measure.value)
+        assert evaluation["reason"] == measure.interval.reason
+        assert (evaluation["interval"][0] is None) == bool(measure.interval.reason)
 
 
 @pytest.mark.parametrize("name", ["test", "fault_gain", "fault_noise"])
@@ -222,6 +224,6 @@ def test_table_is_at_most_80_columns_wide(profile: tcuq.Profile, name: str) -> N
 
 
 def test_odd_values_are_shown_in_words() -> None:
-    """What does not exist is a dash, what never comes is infinite, large numbers are short."""
+    """A missing value is a dash, an endless delay infinite, and large numbers are short."""
     shown = [short(v) for v in (math.nan, math.inf, 12345.6, 1e6, 0.00012, 1e-6, 0.5, 1.0, 3.14159)]
     assert shown == ["–", "∞", "12,346", "1M", "0.0001", "1e-06", "0.5", "1", "3.142"]

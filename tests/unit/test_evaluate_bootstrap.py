@@ -20,7 +20,7 @@ def autoregressive(memory: float, steps: int, rng: np.random.Generator) -> NDArr
 
 
 def test_blocks_cover_the_truth_more_often() -> None:
-    """On a stream with memory, blocks give honest intervals and single steps do not."""
+    """On an autocorrelated stream, blocks give valid intervals and single steps do not."""
     rng, trials = np.random.default_rng(0), 100
     covered = {1: 0, 80: 0}
     for _ in range(trials):
@@ -47,15 +47,15 @@ def test_independent_steps_have_the_usual_interval() -> None:
 @pytest.mark.parametrize(("steps", "block"), [(10, 3), (10, 10), (10, 99), (7, 1), (1, 1), (5, 0)])
 def test_resampled_streams_are_blocks(steps: int, block: int) -> None:
     """A resampled stream is as long as the stream and made of consecutive steps, in a circle."""
-    seen: list[Indices] = []
+    samples: list[Indices] = []
 
     def record(chosen: Indices) -> float:
-        seen.append(chosen)
+        samples.append(chosen)
         return 0.0
 
     block_interval(record, steps, block, 20, np.random.default_rng(0))
     size = max(1, min(block, steps))
-    for chosen in seen:
+    for chosen in samples:
         assert len(chosen) == steps
         assert ((chosen >= 0) & (chosen < steps)).all()
         for begin in range(0, steps, size):
@@ -66,15 +66,15 @@ def test_resampled_streams_are_blocks(steps: int, block: int) -> None:
 def test_same_seed_gives_the_same_interval() -> None:
     """Randomness comes from the generator alone."""
     values = np.random.default_rng(3).normal(size=50)
-    found = {
+    intervals = {
         block_interval(lambda c: float(values[c].mean()), 50, 5, 30, np.random.default_rng(4))
         for _ in range(3)
     }
-    assert len(found) == 1
+    assert len(intervals) == 1
 
 
 def test_no_rounds_give_no_interval() -> None:
-    """Without resampling there is nothing to say."""
+    """Without resampling rounds there is no interval."""
     low, high = block_interval(lambda _: 1.0, 10, 2, 0, np.random.default_rng(0))
     assert math.isnan(low)
     assert math.isnan(high)
@@ -102,7 +102,7 @@ def test_statistic_that_often_fails_has_no_interval(share: float, exists: bool) 
 def test_an_interval_or_the_reason_why_not(
     steps: int, block: int, rounds: int, events: dict[str, int], reason: str
 ) -> None:
-    """Too few rounds, blocks or events give no interval, and say which."""
+    """Too few rounds, blocks or events give no interval, and give the reason."""
     values = np.random.default_rng(6).normal(size=steps)
     rng = np.random.default_rng(7)
     interval = interval_of(

@@ -67,7 +67,7 @@ def test_equal_risks_share_their_errors() -> None:
 
 
 def test_risk_coverage_by_hand() -> None:
-    """Coverage runs to 1, where the error is everybody's."""
+    """Coverage runs to 1, where the error is that of all steps."""
     coverage, error = m.risk_coverage(np.array([True, False, True, False]), np.arange(4.0))
     assert coverage.tolist() == [0.25, 0.5, 0.75, 1.0]
     assert error == pytest.approx([1, 1 / 2, 2 / 3, 1 / 2])
@@ -130,7 +130,7 @@ def test_worst_window_by_hand() -> None:
     ],
 )
 def test_detection_delays_by_hand(alarm: str, shifted: str, delays: list[float]) -> None:
-    """A delay counts from the onset, the onset being 1; an alarm outside the shift is not its."""
+    """A delay counts from the onset, which is 1; an alarm outside the shift does not count."""
     found = m.detection_delays(
         np.array([c == "x" for c in alarm]), np.array([c == "#" for c in shifted])
     )
@@ -138,7 +138,7 @@ def test_detection_delays_by_hand(alarm: str, shifted: str, delays: list[float])
 
 
 def test_poisson_interval_is_the_textbook_one() -> None:
-    """Nothing counted leaves room for 3.7, ten for 4.8 to 18.4."""
+    """The interval is 0 to 3.7 for no event, and 4.8 to 18.4 for ten."""
     assert m.poisson_interval(0) == pytest.approx((0, 3.689), abs=1e-3)
     assert m.poisson_interval(10) == pytest.approx((4.795, 18.390), abs=1e-3)
 

@@ -15,7 +15,7 @@ from tcuq.stages.inputs import probabilities
 
 
 def confidence_of(profile: tcuq.Profile, stream: tcuq.Stream) -> np.ndarray:
-    """Max p of every step."""
+    """Return the largest probability of every step."""
     confidence: np.ndarray = probabilities(stream.posteriors, profile.inputs.kind).max(axis=1)
     return confidence
 
@@ -41,14 +41,14 @@ def test_softmax_threshold_withholds_alpha_of_calibration(alpha: float) -> None:
 def test_comparison_is_of_the_same_steps(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
     """Withheld over all steps and the error among accepted, labelled ones, for both."""
     trace = tcuq.Monitor(profile).run(test_stream)
-    found = compare(profile, test_stream, trace)
+    comparison = compare(profile, test_stream, trace)
     assert test_stream.labels is not None
     known, wrong = test_stream.labels >= 0, trace.label != test_stream.labels
     threshold = profile.provenance.figures[FIGURE]
     softmax = confidence_of(profile, test_stream) >= threshold
     monitor = trace.outcome == tcuq.Outcome.ACCEPT
-    assert found.softmax is not None
-    for part, accepted in ((found.monitor, monitor), (found.softmax, softmax)):
+    assert comparison.softmax is not None
+    for part, accepted in ((comparison.monitor, monitor), (comparison.softmax, softmax)):
         assert part.withheld == pytest.approx(1 - accepted.mean())
         assert part.error == pytest.approx(wrong[accepted & known].mean())
 
@@ -59,23 +59,23 @@ def test_some_steps_are_compared_alone(profile: tcuq.Profile) -> None:
     assert stream.shifted is not None
     trace = tcuq.Monitor(profile).run(stream)
     withheld = trace.outcome != tcuq.Outcome.ACCEPT
-    found = compare(profile, stream, trace, stream.shifted)
-    assert found.monitor.withheld == pytest.approx(withheld[stream.shifted].mean())
+    comparison = compare(profile, stream, trace, stream.shifted)
+    assert comparison.monitor.withheld == pytest.approx(withheld[stream.shifted].mean())
 
 
 def test_profile_without_the_figure_says_so(
     without_figure: tcuq.Profile, test_stream: tcuq.Stream
 ) -> None:
     """The sentence names what is missing and the next step; the baseline is a dash."""
-    found = evaluate(without_figure, test_stream, rounds=0)
-    assert found.comparison.softmax is None
-    assert found.comparison.sentence.endswith(f"({FIGURE}): fit it again to compare.")
-    row = next(line for line in lines(found) if line.startswith("withheld "))
+    evaluation = evaluate(without_figure, test_stream, rounds=0)
+    assert evaluation.comparison.softmax is None
+    assert evaluation.comparison.sentence.endswith(f"({FIGURE}): fit it again to compare.")
+    row = next(line for line in lines(evaluation) if line.startswith("withheld "))
     assert row.split()[-3:] == ["–", "1", "0"]
 
 
 def test_sentence_with_and_without_labels(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
-    """Errors are named where labels are known, and said to be unknown where not."""
+    """The sentence has the errors where labels are known, else that they are unknown."""
     sentence = Comparison(Selection(0.156, 0.041), Selection(0.1, 0.05), labelled=True).sentence
     assert sentence == (
         "The monitor withheld 15.6% of predictions, and 4.1% of the accepted ones are wrong;"

@@ -9,7 +9,7 @@ from tcuq._extras import import_extra
 
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error says what to install, also where a submodule is loaded already."""
+    """The error names the extra, even if a submodule was loaded earlier."""
     import pyarrow.parquet
 
     assert import_extra("pyarrow.parquet", "parquet") is pyarrow.parquet
@@ -21,7 +21,7 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_broken_library_is_not_called_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the library is there and something that it needs is not, the error names that."""
+    """If an installed library misses a dependency, the error names the dependency."""
     (tmp_path / "half_installed.py").write_text("import what_it_needs\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(ModuleNotFoundError, match="what_it_needs") as caught:

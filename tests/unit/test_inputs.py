@@ -43,7 +43,7 @@ def test_wide_features_are_projected() -> None:
 def test_inputs_that_do_not_fit_the_profile_are_refused(
     width: int, posteriors: object, features: object, message: str
 ) -> None:
-    """The error says what the profile was made for."""
+    """The error gives the profile's inputs."""
     inputs = Inputs(InputSettings("probabilities", 2, width, None))
     with pytest.raises(InputError, match=message):
         inputs.run(posteriors, features)  # type: ignore[arg-type]

@@ -52,7 +52,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("case", HOLDERS)
 def test_names_become_columns(case: str) -> None:
-    """A label is the place of its name in the class list, whatever held the names."""
+    """A label is the index of its name in the class list, from every container."""
     stream = tcuq.Stream(THIRDS, labels=HOLDERS[case], classes=CLASSES)
     assert stream.labels is not None
     assert stream.labels.tolist() == [1, 0, 2, 1]
@@ -71,7 +71,7 @@ def test_names_become_columns(case: str) -> None:
     ids=["list", "tuple", "str", "string", "Arrow"],
 )
 def test_missing_names_are_unknown(labels: Any) -> None:
-    """None, NaN and NA stand for a label that is not known."""
+    """None, NaN and NA are unknown labels."""
     stream = tcuq.Stream(THIRDS, labels=labels, classes=CLASSES)
     assert stream.labels is not None
     assert stream.labels.tolist() == [1, -1, -1, 2]

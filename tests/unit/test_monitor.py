@@ -23,7 +23,7 @@ def narrow(synthetic: Callable[..., tcuq.Stream]) -> tcuq.Profile:
 
 
 def engine_of(profile: tcuq.Profile, **changes: object) -> Engine:
-    """The engine of a profile, changed."""
+    """Return the engine of a changed profile."""
     rules = {
         "logits": 0,
         "feature_scale": 0.05,
@@ -39,7 +39,7 @@ def engine_of(profile: tcuq.Profile, **changes: object) -> Engine:
 def test_posteriors_are_quantised_as_specified(
     narrow: tcuq.Profile, classes: int, dtype: type, logits: int
 ) -> None:
-    """Bit for bit what NumPy makes of them, from flat rows to certain ones, ties among them."""
+    """Quantised rows equal NumPy's, from uniform to certain ones, with ties."""
     rng = np.random.default_rng(classes)
     rows = rng.normal(size=(2000, classes)) * rng.exponential(4, (2000, 1))
     rows[:5] = 0
@@ -53,11 +53,13 @@ def test_posteriors_are_quantised_as_specified(
         rows[5:] *= rng.uniform(0.985, 1.015, (1995, 1))
     given: Any = rows.astype(dtype)
     columns: Any = np.zeros((2000, 4), dtype)
-    made = engine_of(narrow, classes=classes, logits=logits).quantize(given, columns)
-    assert made is not None
+    quantised = engine_of(narrow, classes=classes, logits=logits).quantize(given, columns)
+    assert quantised is not None
     values = given.astype(np.float64)
     shares = probabilities_of(values) if logits else values / values.sum(axis=1, keepdims=True)
-    assert (np.frombuffer(made[0], np.uint8).reshape(rows.shape) == posterior_bytes(shares)).all()
+    assert (
+        np.frombuffer(quantised[0], np.uint8).reshape(rows.shape) == posterior_bytes(shares)
+    ).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -65,7 +67,7 @@ def test_posteriors_are_quantised_as_specified(
 def test_features_are_quantised_as_specified(
     narrow: tcuq.Profile, dtype: type, scale: float
 ) -> None:
-    """Bit for bit what NumPy makes of them: ties to even, saturated, none of any size wraps."""
+    """Quantised features equal NumPy's: ties to even, saturated, without overflow."""
     rng = np.random.default_rng(3)
     wide: Any = (rng.normal(size=(3000, 4)) * rng.choice([1, 60, 200], (3000, 1))) * scale
     ties = (np.arange(1200) - 600).reshape(300, 4) / 4
@@ -73,16 +75,16 @@ def test_features_are_quantised_as_specified(
     wide[300:302] = [[1e9, -1e9, 0, -0.0], [1e-300, -1e-300, 127.5 * scale, -127.5 * scale]]
     wide = np.clip(wide, -MAX_MAGNITUDE, MAX_MAGNITUDE).astype(dtype)
     rows: Any = np.full((3000, 3), 1 / 3, dtype)
-    made = engine_of(narrow, feature_scale=scale).quantize(rows, wide)
-    assert made is not None
-    found = np.frombuffer(made[1], np.int8).reshape(wide.shape)
-    assert (found == feature_bytes(wide, scale)).all()
+    quantised = engine_of(narrow, feature_scale=scale).quantize(rows, wide)
+    assert quantised is not None
+    bytes_ = np.frombuffer(quantised[1], np.int8).reshape(wide.shape)
+    assert (bytes_ == feature_bytes(wide, scale)).all()
 
 
-def test_every_way_in_is_the_same(
+def test_every_input_type_decides_alike(
     narrow: tcuq.Profile, synthetic: Callable[..., tcuq.Stream]
 ) -> None:
-    """Lists, other types, other orders and the device's own bytes decide alike, step and run."""
+    """Lists, other dtypes, memory orders and device bytes give the same decisions."""
     stream = synthetic(steps=200, seed=2)
     rows, wide = stream.posteriors.astype(np.float32), np.asarray(stream.features, np.float32)
     trace = Monitor(narrow).run(rows, wide)
@@ -98,8 +100,8 @@ def test_every_way_in_is_the_same(
         "quantised, fortran": (np.asfortranarray(row_bytes), np.asfortranarray(wide_bytes)),
     }
     for posteriors, features in ways.values():
-        found = Monitor(narrow).run(posteriors, features)
-        assert all((getattr(found, n) == getattr(trace, n)).all() for n in tcuq.Trace.__slots__)
+        other = Monitor(narrow).run(posteriors, features)
+        assert all((getattr(other, n) == getattr(trace, n)).all() for n in tcuq.Trace.__slots__)
         monitor = Monitor(narrow)
         assert [monitor.step(p, f) for p, f in zip(posteriors, features, strict=True)] == [
             trace[step] for step in range(200)
@@ -117,7 +119,7 @@ def test_integers_are_numbers_unless_both_are_bytes(narrow: tcuq.Profile) -> Non
 
 
 def wrong_steps() -> list[tuple[Any, Any]]:
-    """What a step must not be, three classes and four features being right."""
+    """Yield invalid steps for three classes and four features."""
     good, wide = np.full(3, 1 / 3, np.float32), np.zeros(4, np.float32)
     off: list[tuple[Any, Any]] = [(good * factor, wide) for factor in (1.03, 0.97, 0, np.nan)]
     for dtype in (np.float32, np.float64):
@@ -133,23 +135,23 @@ def wrong_steps() -> list[tuple[Any, Any]]:
 
 
 @pytest.mark.parametrize("index", range(len(wrong_steps())))
-def test_refusals_are_the_references(narrow: tcuq.Profile, index: int) -> None:
-    """What the reference refuses the monitor refuses, by the same words, and keeps its state."""
+def test_refusals_equal_the_references(narrow: tcuq.Profile, index: int) -> None:
+    """The monitor refuses a step with the reference's message and keeps its state."""
     posterior, features = wrong_steps()[index]
     monitor, reference = Monitor(narrow), tcuq.reference.Monitor(narrow)
     state = monitor.snapshot()
     with pytest.raises(tcuq.InputError) as expected:
         reference.step(posterior, features)
-    with pytest.raises(tcuq.InputError) as found:
+    with pytest.raises(tcuq.InputError) as error:
         monitor.step(posterior, features)
-    assert str(found.value) == str(expected.value)
+    assert str(error.value) == str(expected.value)
     assert monitor.snapshot() == state
 
 
-def test_a_run_that_is_refused_late_leaves_the_monitor_as_it_was(
+def test_refused_run_leaves_the_monitor_unchanged(
     narrow: tcuq.Profile, synthetic: Callable[..., tcuq.Stream]
 ) -> None:
-    """One NaN at the end, in either array, by run and by quantize: named, and nothing happened."""
+    """One NaN at the end of either array is named, and run and quantize keep the state."""
     stream = synthetic(steps=5000)
     monitor = Monitor(narrow)
     monitor.run(stream.posteriors[:100], stream.features[:100])  # type: ignore[index]
@@ -180,12 +182,12 @@ def test_bytes_of_another_shape_are_refused(narrow: tcuq.Profile) -> None:
 
 
 def test_progress_and_starts(narrow: tcuq.Profile, synthetic: Callable[..., tcuq.Stream]) -> None:
-    """Parts of a stream are told of one by one; history does not reach across."""
+    """Progress gets the steps of each part; history does not reach across parts."""
     stream = synthetic(steps=300)
-    told: list[int] = []
+    parts: list[int] = []
     one, many = Monitor(narrow), Monitor(narrow)
-    trace = one.run(stream.posteriors, stream.features, starts=[0, 100, 250], progress=told.append)
-    assert told == [100, 150, 50]
+    trace = one.run(stream.posteriors, stream.features, starts=[0, 100, 250], progress=parts.append)
+    assert parts == [100, 150, 50]
     for begin, end in ((0, 100), (100, 250), (250, 300)):
         many.reset_history()
         part = many.run(stream.posteriors[begin:end], stream.features[begin:end])  # type: ignore[index]
@@ -193,16 +195,16 @@ def test_progress_and_starts(narrow: tcuq.Profile, synthetic: Callable[..., tcuq
 
 
 @pytest.mark.parametrize("threads", [None, 1, 3])
-def test_many_streams_at_once_are_each_alone(
+def test_streams_in_threads_do_not_interact(
     narrow: tcuq.Profile, synthetic: Callable[..., tcuq.Stream], threads: int | None
 ) -> None:
-    """In threads every stream gets the decisions, and every monitor the state, it gets alone."""
+    """In threads every stream has the same decisions and final state as alone."""
     streams = [synthetic(steps=2000 + 100 * seed, seed=seed) for seed in range(7)]
     alone = [Monitor(narrow) for _ in streams]
     together = [Monitor(narrow) for _ in streams]
     expected = [m.run(s) for m, s in zip(alone, streams, strict=True)]
-    found = run_many(together, streams, threads=threads)
-    for one, other in zip(expected, found, strict=True):
+    traces = run_many(together, streams, threads=threads)
+    for one, other in zip(expected, traces, strict=True):
         assert all((getattr(one, n) == getattr(other, n)).all() for n in tcuq.Trace.__slots__)
     assert [m.snapshot() for m in alone] == [m.snapshot() for m in together]
 
@@ -210,7 +212,7 @@ def test_many_streams_at_once_are_each_alone(
 def test_many_streams_need_monitors_of_their_own(
     narrow: tcuq.Profile, synthetic: Callable[..., tcuq.Stream]
 ) -> None:
-    """One monitor for two streams is refused; a stream that is refused is, in its words."""
+    """One monitor for two streams is refused; an invalid stream gives its own error."""
     stream = synthetic(kind="logits")
     with pytest.raises(tcuq.InputError, match=r"must be 2 different ones, .* got 1"):
         run_many([Monitor(narrow)] * 2, [stream, stream])

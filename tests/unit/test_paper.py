@@ -23,31 +23,31 @@ def softmax(logits: list[float]) -> list[float]:
 
 
 def in_bytes(posterior: list[float]) -> list[float]:
-    """What the device is given of a posterior: shares of its bytes in 1/256."""
+    """Return a posterior as the device has it: shares of its bytes in 1/256."""
     rounded = [min(round(256 * p), 255) for p in posterior]
     return [byte / sum(rounded) for byte in rounded]
 
 
 def kullback_leibler(left: list[float], right: list[float]) -> float:
-    """In bits, 0 log 0 = 0."""
+    """Return the divergence in bits, with 0 log 0 = 0."""
     return sum(a * math.log2(a / b) for a, b in zip(left, right, strict=True) if a > 0)
 
 
 def jensen_shannon(left: list[float], right: list[float]) -> float:
-    """By its definition, not by the entropies the library uses."""
+    """Return it by its definition, not by entropies as the library does."""
     middle = [(a + b) / 2 for a, b in zip(left, right, strict=True)]
     return (kullback_leibler(left, middle) + kullback_leibler(right, middle)) / 2
 
 
 def cosine(left: list[float], right: list[float]) -> float:
-    """Of two feature vectors."""
+    """Return the cosine of two feature vectors."""
     product = math.fsum(a * b for a, b in zip(left, right, strict=True))
     return product / (math.hypot(*left) * math.hypot(*right))
 
 
 @pytest.fixture(scope="module")
 def paper() -> tcuq.Profile:
-    """The paper's system, fitted on the streams in the box."""
+    """Fit the paper's system on the bundled streams."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
         return tcuq.fit(demo_stream("calibration"), demo_stream("development"), preset="paper")
@@ -55,7 +55,7 @@ def paper() -> tcuq.Profile:
 
 @pytest.fixture(scope="module")
 def expected(paper: tcuq.Profile) -> list[dict[str, float]]:
-    """Every quantity of equations 1 to 4 on the start of the test stream."""
+    """Compute every quantity of equations 1 to 4 on the start of the test stream."""
     score = paper.score
     assert isinstance(score, TcuqScoreSettings)
     stream = demo_stream("test")
@@ -107,8 +107,8 @@ def test_paper_preset_has_the_papers_values(paper: tcuq.Profile) -> None:
 
 
 def test_equations_1_to_4(paper: tcuq.Profile, expected: list[dict[str, float]]) -> None:
-    """Signals, uncertainty and risk are the equations' to within rounding."""
-    from tcuq.stages.columns import joined
+    """Signals, uncertainty and risk equal the equations within rounding."""
+    from tcuq.stages.columns import concatenate
     from tcuq.stages.inputs import Inputs
     from tcuq.stages.score import TcuqScore, sigmoid
     from tcuq.stages.signals import Signals
@@ -117,7 +117,7 @@ def test_equations_1_to_4(paper: tcuq.Profile, expected: list[dict[str, float]])
     for part in demo_stream("test").recordings():
         signals.reset_history()
         parts.append(signals.run(*inputs.run(part.posteriors, part.features)))
-    columns = joined(parts)
+    columns = concatenate(parts)
     assert isinstance(paper.score, TcuqScoreSettings)
     score = TcuqScore(paper.score)
     for name, ours in (
@@ -166,10 +166,10 @@ def test_threshold_and_budget(paper: tcuq.Profile, expected: list[dict[str, floa
 def test_combiner_is_the_balanced_logistic_optimum(paper: tcuq.Profile) -> None:
     """At the fitted weights the gradient of the paper's regularised objective vanishes."""
     from tcuq.calibrate.observe import observe
-    from tcuq.stages.columns import joined
+    from tcuq.stages.columns import concatenate
 
     development = demo_stream("development")
-    columns = joined(observe(development, paper.inputs, paper.signals))
+    columns = concatenate(observe(development, paper.inputs, paper.signals))
     score = paper.score
     assert isinstance(score, TcuqScoreSettings)
     assert development.labels is not None

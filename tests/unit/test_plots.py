@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plots for notebooks: what they show, and what they say when Matplotlib is missing."""
+"""Plots for notebooks, and the error without Matplotlib."""
 
 import subprocess
 import sys
@@ -30,24 +30,24 @@ def _agg() -> Iterator[None]:
 
 @pytest.fixture
 def trace() -> Trace:
-    """Ten steps: two abstained in a row, one denied, one alarm of two channels."""
-    made = Trace.empty(10)
-    made.risk[:] = np.linspace(0, 1, 10)
-    made.threshold[:] = 0.6
-    made.outcome[4:6], made.outcome[8] = 1, 2
-    made.alarm[7] = AlarmFlag.NOVELTY | AlarmFlag.DIVERGENCE
-    return made
+    """Return ten steps: two abstained in a row, one denied, one alarm of two channels."""
+    ten = Trace.empty(10)
+    ten.risk[:] = np.linspace(0, 1, 10)
+    ten.threshold[:] = 0.6
+    ten.outcome[4:6], ten.outcome[8] = 1, 2
+    ten.alarm[7] = AlarmFlag.NOVELTY | AlarmFlag.DIVERGENCE
+    return ten
 
 
 def strips(ax: Axes) -> list[list[tuple[float, float]]]:
-    """The spans of steps that each strip marks."""
+    """Return the spans of steps that each strip marks."""
     drawn = [c for c in ax.collections if isinstance(c, PolyCollection)]
     sides = [[np.asarray(path.vertices)[:, 0] for path in c.get_paths()] for c in drawn]
     return [[(float(x.min()), float(x.max())) for x in strip] for strip in sides]
 
 
 def test_trace_plot_shows_risk_outcomes_and_alarms_by_channel(trace: Trace) -> None:
-    """Lines are the trace's, strips cover its steps, and an alarm's row names its channel."""
+    """Lines show the trace, strips cover its steps, and an alarm's row names its channel."""
     shifted = np.arange(10) >= 5
     ax = trace.plot(starts=np.array([0, 3]), shifted=shifted)
     assert np.array_equal(ax.lines[0].get_ydata(), trace.risk)
@@ -63,15 +63,15 @@ def test_trace_plot_shows_risk_outcomes_and_alarms_by_channel(trace: Trace) -> N
     ]  # fmt: skip
 
 
-def test_trace_plot_draws_where_it_is_told(trace: Trace) -> None:
-    """The axes given are drawn in and returned; a trace of no steps is drawn too."""
+def test_trace_plot_uses_the_given_axes(trace: Trace) -> None:
+    """The given axes are used and returned; an empty trace can be plotted."""
     _, ax = plt.subplots()
     assert trace.plot(ax=ax) is ax
     assert Trace.empty(0).plot().get_xlabel() == "step"
 
 
 def test_trace_plot_refuses_shifts_of_another_stream(trace: Trace) -> None:
-    """One value per step, or the strip would lie beside the steps it speaks of."""
+    """`shifted` must have one value per step."""
     with pytest.raises(InputError, match=r"one value per step, 10, got shape \(3,\)"):
         trace.plot(shifted=[True, False, True])
 
@@ -110,7 +110,7 @@ def test_profile_plot_shows_the_papers_weights() -> None:
 def test_missing_matplotlib_is_named_with_its_extra(
     trace: Trace, profile: tcuq.Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error says what to install."""
+    """The error names the extra to install."""
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     for plot in (trace.plot, profile.plot):
         with pytest.raises(MissingExtraError, match=r"pip install 'tcuq\[plot\]'"):
@@ -120,5 +120,7 @@ def test_missing_matplotlib_is_named_with_its_extra(
 def test_matplotlib_is_not_imported_before_a_plot() -> None:
     """`import tcuq` stays light."""
     code = "import sys, tcuq, tcuq._plots; print('matplotlib' in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "False"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "False"

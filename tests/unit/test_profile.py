@@ -14,7 +14,7 @@ from tcuq.profile import MAX_FILE_BYTES
 Altered = Callable[..., dict[str, Any]]
 BIG = 10**12 + 1
 
-# Path, new value (`...` removes it), and what the message must say. The hash is made to fit.
+# Path, new value (`...` removes it), and the expected message. The hash is recomputed.
 DAMAGED: list[tuple[str, object, str]] = [
     ("format", "tcuq.profile/2", "format must be tcuq.profile/3, got tcuq.profile/2, of another"),
     ("format", "csv", "format must be 'tcuq.profile/3', got 'csv'"),
@@ -99,7 +99,7 @@ def test_saved_profile_decides_the_same(tmp_path: Path, preset: Any) -> None:
 
 
 def test_file_names_its_format_and_hash(profile: tcuq.Profile) -> None:
-    """The document says what it is; its hash does not depend on how it is laid out."""
+    """The document has its format and hash; the hash does not depend on its formatting."""
     document = json.loads(profile.to_json())
     assert (document["format"], document["sha256"]) == ("tcuq.profile/3", profile.sha256)
     tight = json.dumps(dict(reversed(document.items())), separators=(",", ":"))
@@ -132,7 +132,7 @@ def test_damaged_profiles_are_refused(
 def test_members_must_agree(
     synthetic: Callable[..., tcuq.Stream], altered: Altered, place: str, value: object, rule: str
 ) -> None:
-    """What a projection, weights and features owe each other is checked."""
+    """Projection, weights and features must be consistent."""
     streams = synthetic(300, width=40), synthetic(300, width=40, seed=1)
     wide = tcuq.fit(*streams, score="tcuq", signs="monotone")
     with pytest.raises(tcuq.ProfileError, match=rule):
@@ -161,7 +161,7 @@ def test_members_must_agree(
     ids=lambda value: repr(value)[:24],
 )
 def test_other_content_is_refused(tmp_path: Path, content: bytes, rule: str) -> None:
-    """What is no profile at all is refused in one line."""
+    """A file that is no profile is refused in one line."""
     assert rule in refusal(tmp_path / "p.json", content)
 
 
@@ -178,7 +178,7 @@ def test_too_large_a_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_absent_file_and_folder_are_refused(tmp_path: Path) -> None:
-    """A path that cannot be read says so."""
+    """A path that cannot be read is refused with the reason."""
     for path, rule in ((tmp_path / "none.json", "No such file"), (tmp_path, "Is a directory")):
         with pytest.raises(tcuq.ProfileError, match=rule):
             tcuq.Profile.load(path)

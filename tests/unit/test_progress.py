@@ -10,21 +10,21 @@ CLEAR = "\r\x1b[K"
 
 
 class Terminal(io.StringIO):
-    """Text that says it is a terminal."""
+    """Text output that claims to be a terminal."""
 
     def isatty(self) -> bool:
-        """As a terminal's."""
+        """Return True, as a terminal does."""
         return True
 
 
 def watched(monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    """Standard error, as a person sees it; not a fixture, because pytest sets it before a test."""
+    """Replace standard error by a terminal; not a fixture, because pytest sets it before a test."""
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
     return screen
 
 
-def test_silent_when_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:
+def test_silent_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     """A log or a pipe gets nothing, however long the work takes."""
     with Progress("steps", total=3, patience_s=0) as progress:
         for _ in range(3):
@@ -63,7 +63,7 @@ def test_does_not_flicker(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_error_clears_the_line_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An interrupted piece of work leaves a clean line behind."""
+    """The line is cleared after an exception."""
     terminal = watched(monkeypatch)
     progress = Progress("steps", total=9, patience_s=0)
     progress.advance()

@@ -13,7 +13,7 @@ MACROS = {name: int(value) for name, value in re.findall(r"#define TCUQ_(\w+) (\
 
 
 def enumerated(name: str) -> dict[str, int]:
-    """The members of one of the header's enums."""
+    """Return the members of one of the header's enums."""
     body = re.search(r"typedef enum \{([^}]*)\} tcuq_" + name, HEADER)
     assert body is not None
     return {key: int(value) for key, value in re.findall(r"TCUQ_(\w+) = (\d+)", body[1])}
@@ -21,19 +21,19 @@ def enumerated(name: str) -> dict[str, int]:
 
 def test_alarm_flags_are_the_headers() -> None:
     """A flag has one number in Python, in the spec and on the device."""
-    said = {n.removeprefix("ALARM_"): v for n, v in MACROS.items() if n.startswith("ALARM_")}
-    assert said == {flag.name: flag.value for flag in AlarmFlag}
+    flags = {n.removeprefix("ALARM_"): v for n, v in MACROS.items() if n.startswith("ALARM_")}
+    assert flags == {flag.name: flag.value for flag in AlarmFlag}
 
 
 def test_outcomes_and_signals_are_the_headers() -> None:
-    """The numbers that go to and come from the device mean the same on both sides."""
+    """Outcomes and signals have the same numbers in Python and on the device."""
     assert enumerated("outcome") == {outcome.name: outcome.value for outcome in Outcome}
     signals = {name.upper(): index for index, name in enumerate(quantize.SIGNALS)}
     assert enumerated("signal") == signals | {"SIGNALS": len(signals)}
 
 
 def test_limits_are_the_headers() -> None:
-    """What Python lets through is what the runtime takes."""
+    """Python's limits equal the runtime's."""
     assert {
         "MAX_CLASSES": stream.MAX_CLASSES,
         "MAX_DIMENSIONS": settings.MAX_DIMENSIONS,

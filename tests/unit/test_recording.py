@@ -14,13 +14,13 @@ HALVES = np.full((4, 2), 0.5)
 
 
 def recorded(steps: int, dtype: str, **columns: Any) -> tcuq.Stream:
-    """A stream whose posteriors, read as logits, have this type."""
+    """Return a stream of logits of this type."""
     rng = np.random.default_rng(steps)
     return tcuq.Stream(rng.integers(0, 100, (steps, 3)).astype(dtype), kind="logits", **columns)
 
 
 def everything(steps: int) -> dict[str, Any]:
-    """Every optional column."""
+    """Return every optional column."""
     return {
         "features": np.arange(2 * steps, dtype=np.float32).reshape(steps, 2),
         "labels": np.arange(steps) % 4 - 1,
@@ -30,13 +30,13 @@ def everything(steps: int) -> dict[str, Any]:
 
 
 def same(path: Path, stream: tcuq.Stream) -> bool:
-    """Whether a stream comes back from the file with the same values, types and recordings."""
+    """Tell whether a stream comes back from the file with the same values, types and recordings."""
     stream.save(path)
     return tcuq.Stream.load(path).sha256 == stream.sha256
 
 
 def write(path: Path, **members: Any) -> Path:
-    """An .npz file of these members."""
+    """Write an .npz file of these members."""
     np.savez(path, **members)
     return path
 
@@ -73,15 +73,15 @@ def test_several_recordings_come_back(tmp_path: Path, ending: str, steps: int) -
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_layout_in_memory_does_not_matter(tmp_path: Path, ending: str) -> None:
-    """Columns in Fortran order or with strides come back as what they hold."""
+    """Columns in Fortran order or with strides come back with the same values."""
     posteriors = np.asfortranarray(np.arange(30.0).reshape(10, 3))
     features = np.arange(40.0).reshape(10, 4)[:, ::2]
     stream = tcuq.Stream(posteriors, features, kind="logits")
     assert same(tmp_path / f"a{ending}", stream)
 
 
-def test_streams_in_the_box_come_back(tmp_path: Path, test_stream: tcuq.Stream) -> None:
-    """A real stream goes through both formats unharmed."""
+def test_bundled_streams_come_back(tmp_path: Path, test_stream: tcuq.Stream) -> None:
+    """A real stream comes back unchanged from both formats."""
     for ending in ENDINGS:
         assert same(tmp_path / f"a{ending}", test_stream)
 
@@ -121,20 +121,20 @@ def test_bad_scales_are_refused(tmp_path: Path, scale: Any) -> None:
 
 
 def test_members_of_other_names_are_ignored(tmp_path: Path) -> None:
-    """A recorder may keep notes of its own beside the columns."""
+    """A file may have members besides the columns."""
     path = write(tmp_path / "a.npz", kind="logits", posteriors=HALVES, notes=["a", "b"])
     assert len(tcuq.Stream.load(path)) == 4
 
 
 class Interrupting:
-    """A column that is interrupted while it is read."""
+    """A column whose reading is interrupted."""
 
     def __array__(self, dtype: object = None, copy: object = None) -> NoReturn:
-        """As if Ctrl-C were pressed."""
+        """Raise as Ctrl-C does."""
         raise KeyboardInterrupt
 
     def __getitem__(self, at: slice) -> NoReturn:
-        """As if Ctrl-C were pressed."""
+        """Raise as Ctrl-C does."""
         raise KeyboardInterrupt
 
 
@@ -156,7 +156,7 @@ def test_interrupted_save_changes_nothing(
 
 @pytest.mark.parametrize("name", ["a.csv", "a", "a.npz.gz", "a.NPZ"])
 def test_other_endings_are_refused(tmp_path: Path, name: str) -> None:
-    """The ending says the format; an unknown one is refused for reading and writing."""
+    """The ending gives the format; an unknown one is refused for reading and writing."""
     with pytest.raises(tcuq.StreamError, match=r"must end in \.npz or \.parquet"):
         tcuq.Stream.load(tmp_path / name)
     with pytest.raises(tcuq.StreamError, match=r"must end in \.npz or \.parquet"):

@@ -22,7 +22,7 @@ META = {"kind": "probabilities", "columns": {"posteriors": ["<f8", 2]}}
 
 
 def npy(value: Any, *, pickled: bool = False) -> bytes:
-    """An array as the bytes of an .npy file."""
+    """Return an array as the bytes of an .npy file."""
     file = io.BytesIO()
     np.save(file, value, allow_pickle=pickled)
     return file.getvalue()
@@ -128,7 +128,7 @@ BAD_PARQUET: dict[str, tuple[Callable[[Path], None], str]] = {
 
 
 def refusal(path: Path) -> str:
-    """The message a file is refused with: one line that names it."""
+    """Return the message of a refused file: one line that names it."""
     with pytest.raises(tcuq.StreamError) as caught:
         tcuq.Stream.load(path)
     message = str(caught.value)
@@ -139,7 +139,7 @@ def refusal(path: Path) -> str:
 
 @pytest.mark.parametrize("case", BAD_NPZ)
 def test_bad_npz_is_refused(tmp_path: Path, case: str) -> None:
-    """Nothing is unpickled, nothing is trusted, and the message says what is wrong."""
+    """Nothing is unpickled, and the message names the fault."""
     make, rule = BAD_NPZ[case]
     make(tmp_path / "a.npz")
     assert rule in refusal(tmp_path / "a.npz")
@@ -147,7 +147,7 @@ def test_bad_npz_is_refused(tmp_path: Path, case: str) -> None:
 
 @pytest.mark.parametrize("case", BAD_PARQUET)
 def test_bad_parquet_is_refused(tmp_path: Path, case: str) -> None:
-    """What the metadata says and what the columns hold must agree."""
+    """Metadata and columns must agree."""
     make, rule = BAD_PARQUET[case]
     make(tmp_path / "a.parquet")
     assert rule in refusal(tmp_path / "a.parquet")
@@ -166,7 +166,7 @@ def test_truncated_files_are_refused(tmp_path: Path, ending: str) -> None:
 
 @pytest.mark.parametrize("ending", [".npz", ".parquet"])
 def test_absent_files_and_folders_are_refused(tmp_path: Path, ending: str) -> None:
-    """A path that holds no file says so."""
+    """A path without a file is refused with the reason."""
     assert "no such file" in refusal(tmp_path / f"none{ending}").lower()
     (tmp_path / f"folder{ending}").mkdir()
     assert "directory" in refusal(tmp_path / f"folder{ending}")

@@ -11,7 +11,7 @@ from tcuq.demo import demo_profile, demo_stream
 
 @pytest.fixture
 def monitor() -> tcuq.reference.Monitor:
-    """A new monitor of the recommended profile in the box."""
+    """Return a new monitor of the demo's profile."""
     return tcuq.reference.Monitor(demo_profile())
 
 
@@ -25,16 +25,16 @@ def test_decision_names_are_the_traces(monitor: tcuq.reference.Monitor) -> None:
 
 
 def test_a_request_is_risk_at_or_above_the_threshold(monitor: tcuq.reference.Monitor) -> None:
-    """Outcome is ACCEPT exactly where risk is below the threshold shown."""
+    """Outcome is ACCEPT exactly where risk is below the trace's threshold."""
     stream = demo_stream("fault_gain")
     trace = monitor.run(stream.posteriors, stream.features)
-    asked = trace.risk >= trace.threshold
-    assert ((trace.outcome != tcuq.Outcome.ACCEPT) == asked).all()
+    requested = trace.risk >= trace.threshold
+    assert ((trace.outcome != tcuq.Outcome.ACCEPT) == requested).all()
     assert {0, 1, 2} == set(trace.outcome.tolist())
 
 
 def test_no_steps_give_an_empty_trace(monitor: tcuq.reference.Monitor) -> None:
-    """Zero steps are not an error: nothing happens."""
+    """Zero steps are not an error."""
     assert len(monitor.run(np.empty((0, 7)), np.empty((0, 32)))) == 0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What once ended a command, or a call beside it, in a traceback, a hang or a late refusal."""
+"""Commands and calls that once ended in a traceback, a hang or a late refusal."""
 
 import io
 import json
@@ -28,7 +28,7 @@ Refusal = Callable[..., str]
 
 @pytest.fixture
 def refusal(capsys: pytest.CaptureFixture[str]) -> Refusal:
-    """Runs a command that must end with 1; the one line it says."""
+    """Run a command that must end with 1; return its one line."""
 
     def run(*arguments: object) -> str:
         assert main([str(argument) for argument in arguments]) == 1
@@ -43,7 +43,7 @@ def refusal(capsys: pytest.CaptureFixture[str]) -> Refusal:
 
 @pytest.fixture
 def idle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """An empty folder to stand in, where any fit or run is a failure."""
+    """Change to an empty folder and make any fit or run fail."""
 
     def work(*_: object, **__: object) -> None:
         pytest.fail("the work began before the output was refused")
@@ -93,7 +93,7 @@ def test_output_that_cannot_be_written_is_refused_before_the_work(
 
 
 def test_negative_seed_of_evaluate_is_no_traceback(saved: str, refusal: Refusal) -> None:
-    """A seed no generator takes is one line that names it."""
+    """An invalid seed is one line that names it."""
     assert "seed" in refusal("evaluate", saved, TEST, "--seed", "-1")
 
 
@@ -120,19 +120,19 @@ def test_text_in_a_profile_does_not_reach_the_terminal_raw(
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("command", ["inspect", "run"])
 def test_closed_pipe_ends_quietly(saved: str, command: str, unbuffered: str) -> None:
-    """When nobody reads the output, written at once or at the end, there is no complaint."""
+    """A closed pipe, buffered or not, gives no error."""
     given = {"inspect": [saved], "run": [saved, TEST]}[command]
     reading, writing = os.pipe()
     os.close(reading)
     try:
-        found = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-m", "tcuq.cli", command, *given],
             stdout=writing, stderr=subprocess.PIPE, text=True, check=False,
             env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
         )  # fmt: skip
     finally:
         os.close(writing)
-    assert (found.returncode, found.stderr) == (0, "")
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 def test_nothing_done_yet_is_no_division_by_zero(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,13 +152,13 @@ def test_nothing_done_yet_is_no_division_by_zero(monkeypatch: pytest.MonkeyPatch
 
 def test_unknown_measure_is_a_key_error(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
     """A measure's name that is not there is an error of the caller, not the end of an iterator."""
-    found = evaluate(profile, test_stream, rounds=0)
+    evaluation = evaluate(profile, test_stream, rounds=0)
     with pytest.raises(KeyError, match="nothing"):
-        found["nothing"]
+        evaluation["nothing"]
 
 
 def test_null_byte_in_a_path_is_a_profile_error() -> None:
-    """A path no system can have is refused like one that is not there, in one line."""
+    """An impossible path is refused like a missing one, in one line."""
     with pytest.raises(tcuq.ProfileError) as caught:
         tcuq.Profile.load("a\0b")
     assert str(caught.value).isprintable()

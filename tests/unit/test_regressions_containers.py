@@ -7,23 +7,23 @@ import numpy as np
 import pytest
 
 import tcuq
-from tcuq._atomic import written_whole
+from tcuq._atomic import atomic_write
 
 Synthetic = Callable[..., tcuq.Stream]
 
 
-def believed(path: Path, whole: bytes, flips: Iterable[int], mask: int) -> list[int]:
-    """The bytes which, flipped by the mask, give neither the same stream nor a refusal."""
+def misread_bytes(path: Path, whole: bytes, flips: Iterable[int], mask: int) -> list[int]:
+    """Return the bytes which, flipped by the mask, give neither the same stream nor a refusal."""
     path.write_bytes(whole)
     expected = tcuq.Stream.load(path).sha256
 
     def same_or_refused(at: int) -> bool:
         path.write_bytes(whole[:at] + bytes([whole[at] ^ mask]) + whole[at + 1 :])
         try:
-            found = tcuq.Stream.load(path).sha256
+            loaded = tcuq.Stream.load(path).sha256
         except tcuq.StreamError as error:
             return str(error).startswith(f"{path}: ") and "\n" not in str(error)
-        return found == expected
+        return loaded == expected
 
     return [at for at in flips if not same_or_refused(at)]
 
@@ -42,7 +42,7 @@ def test_flipped_byte_in_an_npz_is_neither_a_crash_nor_other_data(
     path = tmp_path / "a.npz"
     synthetic(width=0).save(path)
     whole = path.read_bytes()
-    assert believed(path, whole, range(0, len(whole), 3), 0xFF) == []
+    assert misread_bytes(path, whole, range(0, len(whole), 3), 0xFF) == []
 
 
 def test_flipped_bit_in_a_parquet_is_neither_a_crash_nor_other_data(
@@ -52,7 +52,7 @@ def test_flipped_bit_in_a_parquet_is_neither_a_crash_nor_other_data(
     path = tmp_path / "a.parquet"
     synthetic(width=0).save(path)
     whole = path.read_bytes()
-    assert believed(path, whole, range(4, len(whole), 37), 1) == []
+    assert misread_bytes(path, whole, range(4, len(whole), 37), 1) == []
 
 
 def test_flipped_bit_in_an_npz_directory_loses_no_column(tmp_path: Path, full: tcuq.Stream) -> None:
@@ -60,7 +60,7 @@ def test_flipped_bit_in_an_npz_directory_loses_no_column(tmp_path: Path, full: t
     path = tmp_path / "a.npz"
     full.save(path)
     whole = path.read_bytes()
-    assert believed(path, whole, range(whole.find(b"PK\x01\x02"), len(whole)), 0x80) == []
+    assert misread_bytes(path, whole, range(whole.find(b"PK\x01\x02"), len(whole)), 0x80) == []
 
 
 def test_flipped_bit_in_a_parquet_footer_loses_no_recording(
@@ -72,11 +72,11 @@ def test_flipped_bit_in_a_parquet_footer_loses_no_recording(
     whole = path.read_bytes()
     begin = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
     three_rows = [at for at in range(begin, len(whole)) if whole[at] == 6]  # zigzag, as Thrift
-    assert believed(path, whole, three_rows, 2) == []
+    assert misread_bytes(path, whole, three_rows, 2) == []
 
 
-def test_folder_in_the_place_of_a_file_is_named_as_it_was_asked_for(tmp_path: Path) -> None:
-    """When the last step, the renaming, fails, the error names the file asked for."""
-    with pytest.raises(IsADirectoryError) as caught, written_whole(tmp_path):
+def test_folder_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:
+    """When the final rename fails, the error names the target."""
+    with pytest.raises(IsADirectoryError) as caught, atomic_write(tmp_path):
         pass
     assert caught.value.filename == str(tmp_path)

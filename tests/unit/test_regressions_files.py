@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that once crashed the reader, were believed though damaged, or could not be written."""
+"""Files that once crashed the reader, were read though damaged, or could not be written."""
 
 import io
 import tracemalloc
@@ -14,7 +14,7 @@ import pytest
 from pyarrow import parquet
 
 import tcuq
-from tcuq._atomic import written_whole
+from tcuq._atomic import atomic_write
 from tcuq.recording import FORMAT
 
 HALVES = np.full((2, 2), 0.5)
@@ -41,14 +41,14 @@ HOSTILE_METADATA: dict[str, str] = {
 
 
 def npy(values: Any) -> bytes:
-    """An array as the bytes of an .npy file."""
+    """Return an array as the bytes of an .npy file."""
     file = io.BytesIO()
     np.save(file, values)
     return file.getvalue()
 
 
 def write_npz(path: Path, header: str, **members: bytes) -> None:
-    """An .npz file of two steps whose posteriors have this header, and these members besides."""
+    """Write an .npz file of two steps with this header of posteriors and these other members."""
     text = header.encode() + b"\n"
     content = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + HALVES.tobytes()
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -59,7 +59,7 @@ def write_npz(path: Path, header: str, **members: bytes) -> None:
 
 
 def write_parquet(path: Path, metadata: str, steps: Any) -> None:
-    """A .parquet file of two steps with this metadata and this number of steps."""
+    """Write a .parquet file of two steps with this metadata and this number of steps."""
     rows = {"recording": [0], "first_step": [0], "steps": steps, "posteriors": [HALVES.tobytes()]}
     parquet.write_table(pa.table(rows).replace_schema_metadata({FORMAT: metadata}), path)
 
@@ -68,17 +68,17 @@ def refused(path: Path) -> bool:
     """Whether the file is refused, in one line that names it."""
     with pytest.raises(tcuq.StreamError) as caught:
         tcuq.Stream.load(path)
-    return said_in_one_line(caught.value, path)
+    return is_one_line(caught.value, path)
 
 
-def said_in_one_line(error: Exception, path: Path) -> bool:
+def is_one_line(error: Exception, path: Path) -> bool:
     """Whether the message is one line that begins with the path."""
     return str(error).startswith(f"{path}: ") and "\n" not in str(error)
 
 
 @pytest.mark.parametrize("case", HOSTILE_HEADERS)
 def test_hostile_npy_header_is_no_crash(tmp_path: Path, case: str) -> None:
-    """A header NumPy's parser chokes on, warns of or believes is refused in one line."""
+    """A header that breaks or misleads NumPy's parser is refused in one line."""
     write_npz(tmp_path / "a.npz", HOSTILE_HEADERS[case])
     assert refused(tmp_path / "a.npz")
 
@@ -94,14 +94,14 @@ def test_encrypted_npz_is_no_crash(tmp_path: Path, synthetic: Callable[..., tcuq
 
 
 def test_overflowing_scale_is_no_warning(tmp_path: Path) -> None:
-    """Values that a scale takes beyond what a float holds are refused in one line."""
+    """Values that overflow when scaled are refused in one line."""
     path = tmp_path / "a.npz"
     np.savez(path, kind="logits", posteriors=np.full((2, 2), 1e300), posterior_scale=1e300)
     assert refused(path)
 
 
 def test_npz_members_of_other_names_are_not_loaded(tmp_path: Path) -> None:
-    """What is not a column of a stream takes no memory."""
+    """Members that are no columns of a stream take no memory."""
     write_npz(tmp_path / "a.npz", HEADER, bomb=npy(np.zeros(30_000_000)))
     tracemalloc.start()
     stream = tcuq.Stream.load(tmp_path / "a.npz")
@@ -119,7 +119,7 @@ def test_hostile_parquet_metadata_is_no_crash(tmp_path: Path, case: str) -> None
 
 
 @pytest.mark.parametrize("steps", [None, float("inf"), 2.5])
-def test_number_of_steps_that_is_none_is_not_rounded(tmp_path: Path, steps: float | None) -> None:
+def test_invalid_number_of_steps_is_not_rounded(tmp_path: Path, steps: float | None) -> None:
     """A chunk whose number of steps is missing, infinite or a fraction is refused in one line."""
     kind = pa.int64() if steps is None else pa.float64()
     write_parquet(tmp_path / "a.parquet", META, pa.array([steps], kind))
@@ -130,21 +130,21 @@ def test_number_of_steps_that_is_none_is_not_rounded(tmp_path: Path, steps: floa
 def test_stream_that_cannot_be_written_is_a_stream_error(
     tmp_path: Path, synthetic: Callable[..., tcuq.Stream], ending: str
 ) -> None:
-    """A folder that is not there is a StreamError whose one line names the file asked for."""
+    """A folder that is not there is a StreamError whose one line names the file."""
     path = tmp_path / "none" / f"a{ending}"
     with pytest.raises(tcuq.StreamError) as caught:
         synthetic(width=0).save(path)
-    assert said_in_one_line(caught.value, path)
+    assert is_one_line(caught.value, path)
     assert ".part" not in str(caught.value)
 
 
 @pytest.mark.parametrize("path", [".", "", "/", "none/a.bin"])
-def test_file_that_cannot_be_written_is_named_as_it_was_asked_for(
+def test_file_that_cannot_be_written_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     """A path without a file name or in a missing folder is an OSError that names this path."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(OSError, match=r"\[Errno \d+\]") as caught, written_whole(path):
+    with pytest.raises(OSError, match=r"\[Errno \d+\]") as caught, atomic_write(path):
         pass
     assert caught.value.filename == path
     assert list(tmp_path.iterdir()) == []

@@ -15,11 +15,11 @@ pytestmark = pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
 Synthetic = Callable[..., tcuq.Stream]
 HALVES = [[0.5, 0.5]] * 2
 RAGGED = [[1], [1, 2]]
-ROW, FEATURES = [0] * 7, [0] * 32  # of the streams in the box
+ROW, FEATURES = [0] * 7, [0] * 32  # of the bundled streams
 
 
 def test_profile_without_features_restores_its_own_snapshot(synthetic: Synthetic) -> None:
-    """Where there are no features, an empty past of them is as good as any other."""
+    """A snapshot without features is restored with an empty past of features."""
     stream = synthetic(width=0)
     profile = tcuq.fit(stream)
     monitor, other = tcuq.Monitor(profile), tcuq.Monitor(profile)
@@ -43,7 +43,7 @@ def test_evaluate_refuses_a_stream_of_the_other_kind(
 def test_recordings_no_longer_than_the_longest_lag_are_a_fit_error(
     synthetic: Synthetic, length: int
 ) -> None:
-    """Where no step has a whole past, the fit says so instead of dividing by nothing."""
+    """Where no step has a full past, the fit is refused instead of dividing by zero."""
     with pytest.raises(tcuq.FitError, match="longest lag"):
         tcuq.fit(synthetic(width=0, starts=range(0, 600, length)))
 
@@ -52,7 +52,7 @@ def test_recordings_no_longer_than_the_longest_lag_are_a_fit_error(
 def test_recordings_of_which_one_is_long_enough_are_fitted(
     synthetic: Synthetic, starts: range
 ) -> None:
-    """The refusal of short recordings goes no further: one step with a whole past will do."""
+    """One step with a full past is enough for a fit."""
     tcuq.fit(synthetic(601, width=0, starts=starts))
 
 
@@ -91,7 +91,7 @@ def test_alarm_limit_of_long_blocks_is_at_least_one_bit() -> None:
 def test_option_of_the_wrong_type_is_an_input_error(
     synthetic: Synthetic, name: str, value: Any
 ) -> None:
-    """A value no rule can be applied to is refused by the option's name."""
+    """A value of the wrong type is refused with the option's name."""
     with pytest.raises(tcuq.InputError, match=name.rstrip("s")) as caught:
         tcuq.fit(synthetic(width=0), **{name: value})
     assert "\n" not in str(caught.value)
@@ -110,7 +110,7 @@ def test_option_of_the_wrong_type_is_an_input_error(
 def test_option_as_a_numpy_scalar_is_not_refused(
     synthetic: Synthetic, name: str, value: np.generic
 ) -> None:
-    """A NumPy scalar gives the very profile that Python's number gives."""
+    """A NumPy scalar gives the same profile as a Python number."""
     given: dict[str, Any] = {name: value}
     plain: dict[str, Any] = {name: value.item()}
     stream = synthetic(width=0)
@@ -159,7 +159,7 @@ def test_starts_that_are_no_steps_of_the_run_are_an_input_error(
 
 
 def test_projected_features_beyond_1e9_survive_a_snapshot() -> None:
-    """What a projection makes of allowed features is restored, however large."""
+    """Large projected features are restored from a snapshot."""
     rng = np.random.default_rng(0)
     stream = tcuq.Stream(rng.dirichlet([1, 1], 600), rng.normal(size=(600, 40)))
     profile = tcuq.fit(stream)
@@ -181,7 +181,7 @@ def test_projected_features_beyond_1e9_survive_a_snapshot() -> None:
 def test_array_or_path_in_the_place_of_a_stream_is_an_input_error(
     synthetic: Synthetic, profile: tcuq.Profile, given: Any, instead: str
 ) -> None:
-    """The message has the line to write."""
+    """The message has the call to write instead."""
     calls: dict[str, Callable[[], object]] = {
         "calibration": lambda: tcuq.fit(given),
         "development": lambda: tcuq.fit(synthetic(), given),

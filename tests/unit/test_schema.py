@@ -18,7 +18,7 @@ LIBRARY = jsonschema.Draft202012Validator(SCHEMA)
 
 @pytest.fixture(scope="module", params=["anchored", "tcuq"])
 def small(request: pytest.FixtureRequest, synthetic: Callable[..., tcuq.Stream]) -> tcuq.Profile:
-    """Two small profiles that between them hold every part of the schema."""
+    """Return two small profiles that together use every part of the schema."""
     if request.param == "anchored":
         terms = [tcuq.TermPlan("low_confidence")]
         return tcuq.fit(synthetic(300, width=2), terms=terms)
@@ -27,7 +27,7 @@ def small(request: pytest.FixtureRequest, synthetic: Callable[..., tcuq.Stream])
 
 
 def places(value: object, path: str = "") -> Iterator[str]:
-    """The path of every member, and of the first two items of every array."""
+    """Yield the path of every member, and of the first two items of every array."""
     members: list[tuple[Any, Any]] = []
     if isinstance(value, dict):
         members = list(value.items())
@@ -41,21 +41,21 @@ def places(value: object, path: str = "") -> Iterator[str]:
 
 
 def agree(document: object) -> bool:
-    """Whether we and the library say the same; an error of ours must be one line."""
-    found = violation(document, SCHEMA)
-    assert found is None or (found and "\n" not in found)
+    """Tell whether our verdict is the library's; our error must be one line."""
+    broken = violation(document, SCHEMA)
+    assert broken is None or (broken and "\n" not in broken)
     verdict: bool = LIBRARY.is_valid(document)
-    return (found is None) == verdict
+    return (broken is None) == verdict
 
 
 def test_shipped_schema_is_a_schema() -> None:
-    """The schema is valid under draft 2020-12, and says so."""
+    """The schema declares draft 2020-12 and is valid under it."""
     assert SCHEMA["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
 def test_sound_profiles_break_no_rule(small: tcuq.Profile) -> None:
-    """What the fit makes, both accept."""
+    """Both validators accept fitted profiles."""
     document = json.loads(small.to_json())
     assert violation(document, SCHEMA) is None
     assert LIBRARY.is_valid(document)
@@ -119,7 +119,7 @@ def test_other_documents_are_refused(document: object) -> None:
 def test_integers_are_written_as_integers(
     small: tcuq.Profile, altered: Callable[..., dict[str, Any]]
 ) -> None:
-    """Stricter than the library on purpose: 8.0 is not an integer, for C has no such reading."""
+    """8.0 is not accepted as an integer, stricter than the library, because C cannot read it."""
     document = altered(small, "threshold.step", 8.0)
     assert violation(document, SCHEMA) == "threshold.step must be of type integer, got 8.0"
     assert LIBRARY.is_valid(document)
@@ -128,6 +128,6 @@ def test_integers_are_written_as_integers(
 def test_long_values_are_shortened() -> None:
     """A message stays short however long the value."""
     for value in ("x" * 10**6, 10**5000, -(10**5000)):
-        found = violation({"format": value}, {"properties": {"format": {"const": "a"}}})
-        assert found is not None
-        assert len(found) < 100
+        broken = violation({"format": value}, {"properties": {"format": {"const": "a"}}})
+        assert broken is not None
+        assert len(broken) < 100

@@ -13,10 +13,10 @@ from tcuq.stages.columns import SignalColumns
 from tcuq.stages.score import AnchoredScore, TcuqScore, ewma, make_score, sigmoid, surprise
 
 
-def columns(**given: list[float]) -> SignalColumns:
-    """Signals, 0 where not given."""
-    steps = len(next(iter(given.values())))
-    values = {name: np.array(column, np.float64) for name, column in given.items()}
+def columns(**signals: list[float]) -> SignalColumns:
+    """Return signals, 0 where not given."""
+    steps = len(next(iter(signals.values())))
+    values = {name: np.array(column, np.float64) for name, column in signals.items()}
     zero = np.zeros(steps)
     return SignalColumns(
         label=np.zeros(steps, np.int32),
@@ -32,7 +32,7 @@ def columns(**given: list[float]) -> SignalColumns:
 
 
 def term(signal: Signal = "novelty", **changes: object) -> Term:
-    """A term whose table says: 0 bits at 0, 4 bits at 8, then 1 bit a unit."""
+    """Return a term with 0 bits at 0, 4 bits at 8, then 1 bit per unit."""
     plain: dict[str, object] = {
         "signal": signal,
         "tail": "upper",
@@ -50,16 +50,16 @@ def term(signal: Signal = "novelty", **changes: object) -> Term:
 
 
 def test_sigmoid_does_not_overflow() -> None:
-    """Huge logits give 0 and 1, silently."""
+    """Huge logits give 0 and 1 without a warning."""
     assert sigmoid(np.array([-1e9, 0.0, 1e9])).tolist() == [0, 0.5, 1]
 
 
-def test_tcuq_leaves_out_what_is_absent() -> None:
+def test_tcuq_leaves_out_absent_signals() -> None:
     """Without features the combination runs over the three other signals."""
     weights = CombinerWeights(1.0, None, 2.0, 3.0)
     score = TcuqScore(TcuqScoreSettings("free", weights, 0.5, 1.0))
-    found = score.logit(columns(divergence=[1.0], inconsistency=[1.0], doubt=[1.0]))
-    assert found.tolist() == [6.5]
+    result = score.logit(columns(divergence=[1.0], inconsistency=[1.0], doubt=[1.0]))
+    assert result.tolist() == [6.5]
 
 
 def test_tcuq_mix_blends_with_low_confidence() -> None:
@@ -71,12 +71,12 @@ def test_tcuq_mix_blends_with_low_confidence() -> None:
 
 @pytest.mark.parametrize(("value", "bits"), [(-1, 0), (0, 0), (4, 2), (8, 4), (10, 6)])
 def test_surprise_interpolates_and_extrapolates(value: float, bits: float) -> None:
-    """Linear between the points, flat below the first, by the slope beyond the last."""
+    """The table is linear between points, flat below the first, sloped beyond the last."""
     assert surprise(np.array([float(value)]), term()).tolist() == [bits]
 
 
-def test_lower_tail_is_the_mirror() -> None:
-    """A lower tail finds small values surprising."""
+def test_lower_tail_mirrors_the_upper() -> None:
+    """With a lower tail, small values are surprising."""
     mirrored = term(tail="lower")
     assert surprise(np.array([-8.0, 8.0]), mirrored).tolist() == [4, 0]
 
@@ -84,17 +84,17 @@ def test_lower_tail_is_the_mirror() -> None:
 def test_dead_zone_cap_and_weight() -> None:
     """A term is weight · clip(bits - dead, 0, cap)."""
     settings = AnchoredScoreSettings((term(dead=1.0, cap=2.0, weight=4.0),), -4.0)
-    found = AnchoredScore(settings).run(columns(novelty=[0.0, 4.0, 8.0]))
-    assert found.tolist() == sigmoid(np.array([-4.0, 0.0, 4.0])).tolist()
+    result = AnchoredScore(settings).run(columns(novelty=[0.0, 4.0, 8.0]))
+    assert result.tolist() == sigmoid(np.array([-4.0, 0.0, 4.0])).tolist()
 
 
 def test_risk_stops_at_one() -> None:
-    """However surprising a step is."""
+    """Risk is at most 1 however surprising a step is."""
     settings = AnchoredScoreSettings((term(weight=64.0),), -8.0)
     assert AnchoredScore(settings).run(columns(novelty=[1e6])).tolist() == [1]
 
 
-def test_smoothing_starts_at_the_calibration_mean_and_is_forgotten_with_history() -> None:
+def test_smoothing_starts_at_the_calibration_mean() -> None:
     """The first smoothed value moves from the start by 1/2^shift; a reset starts again."""
     score = AnchoredScore(AnchoredScoreSettings((term(ewma=1, start=8.0),), -2.0))
     assert score.run(columns(novelty=[0.0])).tolist() == [0.5]

@@ -9,7 +9,7 @@ from tcuq.stages.signals import Signals
 def make(
     classes: int = 3, width: int = 2, lags: tuple[int, ...] = (1, 2), *, novelty: bool = False
 ) -> Signals:
-    """Signals with an identity whitening around the origin and (10, 0, ..)."""
+    """Return Signals with identity whitening and means at the origin and (10, 0, ..)."""
     means = (tuple([0.0] * width), (10.0, *[0.0] * (width - 1)))
     whitening = tuple(tuple(row) for row in np.eye(width).tolist())
     reference = NoveltySettings(means, whitening) if novelty else None
@@ -24,14 +24,14 @@ def rows(*values: list[float]) -> np.ndarray:
 
 
 def test_first_step_has_no_past() -> None:
-    """Without a past the three signals that look back are 0, and the step says so."""
+    """Without a past the three lagged signals are 0 and whole_past is False."""
     columns = make().run(rows([0.2, 0.3, 0.5]), rows([1.0, 2.0]))
     assert columns.divergence[0] == columns.inconsistency[0] == 0
     assert columns.named("instability")[0] == 0
     assert not columns.whole_past[0]
 
 
-def test_identical_steps_differ_by_exactly_nothing() -> None:
+def test_identical_steps_have_divergence_exactly_0() -> None:
     """A constant stream has divergence exactly 0, whatever the posterior."""
     generator = np.random.default_rng(0)
     for row in generator.dirichlet(np.ones(3), 50):
@@ -89,7 +89,7 @@ def test_reset_history_forgets_the_past() -> None:
 
 
 def test_past_is_as_long_as_the_longest_lag() -> None:
-    """No more than the longest lag is kept, however long the stream."""
+    """The past has no more steps than the longest lag."""
     signals = make(lags=(1, 3))
     signals.run(np.full((100, 3), 1 / 3), np.ones((100, 2)))
-    assert len(signals._past.label) == 3  # noqa: SLF001 - what is kept has no face
+    assert len(signals._past.label) == 3  # noqa: SLF001 - the past is private

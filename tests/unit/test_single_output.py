@@ -41,9 +41,9 @@ def test_one_column_runs_as_two(
         trace = monitor(profile).run(given)
         np.testing.assert_array_equal(trace.risk, expected.risk)
         np.testing.assert_array_equal(trace.outcome, expected.outcome)
-    for made in SCALARS:
+    for scalar in SCALARS:
         one = monitor(profile)
-        assert [one.step(made(p)).risk for p in column[:9].tolist()] == pytest.approx(
+        assert [one.step(scalar(p)).risk for p in column[:9].tolist()] == pytest.approx(
             expected.risk[:9].tolist(), abs=1e-3
         )
 

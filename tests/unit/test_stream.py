@@ -84,13 +84,13 @@ BAD_COLUMNS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 def pickle_roundtrip(stream: tcuq.Stream) -> tcuq.Stream:
-    """The stream after pickling and unpickling."""
+    """Return the stream after pickling and unpickling."""
     other: tcuq.Stream = pickle.loads(pickle.dumps(stream))  # noqa: S301 - our own
     return other
 
 
 def refusal(*arguments: Any, **columns: Any) -> str:
-    """The message a stream is refused with."""
+    """Return the message of a refused stream."""
     with pytest.raises(tcuq.InputError) as caught:
         tcuq.Stream(*arguments, **columns)
     return str(caught.value)
@@ -110,30 +110,30 @@ def test_bad_posteriors_are_refused(case: str) -> None:
 def test_bad_columns_are_refused(case: str) -> None:
     """The message is one line with the name, the rule and the value."""
     columns, message = BAD_COLUMNS[case]
-    said = refusal(HALVES, **columns)
-    assert message in said
-    assert "\n" not in said
+    error = refusal(HALVES, **columns)
+    assert message in error
+    assert "\n" not in error
 
 
 def test_no_steps_are_refused() -> None:
-    """A stream of no steps is nothing to calibrate on or to run over."""
+    """A stream must have at least one step."""
     assert refusal(np.empty((0, 3))) == "a stream must have at least 1 step, got 0"
 
 
-def test_logits_may_be_anything_tame() -> None:
-    """Negative and large logits are no error; only their kind says what they are."""
+def test_logits_may_be_negative_and_large() -> None:
+    """Negative and large logits are accepted with kind="logits"."""
     assert len(tcuq.Stream([[-1e9, 1e9]], kind="logits")) == 1
     assert 'say kind="logits"' in refusal([[-1.0, 1.0]])
 
 
 @pytest.mark.parametrize("total", [252, 260])
 def test_int8_softmax_is_a_probability(total: int) -> None:
-    """What an int8 softmax gives, 252 to 260 of 256, is accepted."""
+    """Sums of an int8 softmax, 252 to 260 of 256, are accepted."""
     assert len(tcuq.Stream([[total / 512, total / 512]])) == 1
 
 
 def test_starts_are_sorted_unique_and_hold_0() -> None:
-    """Step 0 begins a recording, said or not; order and repeats do not matter."""
+    """Step 0 always begins a recording; order and repeats do not matter."""
     assert tcuq.Stream(HALVES, starts=[2, 1, 2]).starts.tolist() == [0, 1, 2]
     assert tcuq.Stream(HALVES).starts.tolist() == [0]
 
@@ -203,7 +203,7 @@ def test_empty_slices_are_refused() -> None:
 
 
 def test_repr_is_one_short_line(test_stream: tcuq.Stream) -> None:
-    """It names the sizes, never the values."""
+    """The repr has the sizes, never the values."""
     assert (
         repr(test_stream)
         == "Stream(3,031 steps, 7 classes, 32 features, 11 recordings, 70.34% labelled)"
@@ -252,7 +252,7 @@ def test_copies_are_streams(copied: Callable[[tcuq.Stream], tcuq.Stream]) -> Non
         {"shifted": None},
     ],
 )
-def test_hash_knows_every_column(change: dict[str, Any]) -> None:
+def test_hash_depends_on_every_column(change: dict[str, Any]) -> None:
     """A changed value, type, kind or absence changes the hash; the same stream keeps it."""
     columns: dict[str, Any] = {
         "posteriors": HALVES,
@@ -301,7 +301,7 @@ def test_one_logit_becomes_two_classes(shape: tuple[int, ...]) -> None:
     ],
 )
 def test_values_of_a_regression_are_refused(column: Any, rule: str) -> None:
-    """One column outside 0..1 is no probability, and the message says what it may be."""
+    """One column outside 0..1 is no probability, and the message suggests what it may be."""
     message = refusal(column)
     assert rule in message
     assert "\n" not in message

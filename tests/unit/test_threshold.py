@@ -6,7 +6,7 @@ from tcuq.stages.threshold import Threshold
 
 
 def settings(**changes: object) -> ThresholdSettings:
-    """An alpha of 1/2, 100 levels a step, start and anchor at 500."""
+    """Return settings with alpha 1/2, 100 levels per step, start and anchor at 500."""
     plain: dict[str, object] = {
         "mode": "adaptive",
         "alpha_q16": 1 << 15,
@@ -20,19 +20,19 @@ def settings(**changes: object) -> ThresholdSettings:
 
 def test_equal_is_exceeded() -> None:
     """The comparison is risk >= threshold, for the ledger and for the request."""
-    asked, exceeded, _ = Threshold(settings()).run(np.array([500]))
-    assert asked.tolist() == exceeded.tolist() == [True]
+    requested, exceeded, _ = Threshold(settings()).run(np.array([500]))
+    assert requested.tolist() == exceeded.tolist() == [True]
 
 
 def test_ledger_is_never_clamped() -> None:
-    """A run of exceedances is paid back in full: the ledger rises above every risk."""
+    """The ledger counts every exceedance: in a run of them it rises above every risk."""
     threshold = Threshold(settings(start=16384))
     threshold.run(np.full(5, 16384))
     assert threshold.ledger_q16 > 16384 << 16
 
 
-def test_guarded_asks_at_the_anchor_when_the_ledger_has_followed_the_shift() -> None:
-    """Under a lasting shift adaptive keeps to alpha and falls silent, guarded keeps asking."""
+def test_guarded_requests_at_the_anchor_under_a_lasting_shift() -> None:
+    """Under a lasting shift adaptive returns to the rate alpha, guarded keeps requesting."""
     shifted = np.full(1000, 800)
     adaptive, _, _ = Threshold(settings()).run(shifted)
     guarded, exceeded, _ = Threshold(settings(mode="guarded")).run(shifted)
@@ -42,13 +42,13 @@ def test_guarded_asks_at_the_anchor_when_the_ledger_has_followed_the_shift() -> 
 
 
 def test_guarded_follows_the_ledger_below_the_anchor() -> None:
-    """Where risk is lower than in calibration, guarded asks at the ledger's level."""
+    """Where risk is lower than in calibration, guarded requests at the ledger's level."""
     _, _, levels_q16 = Threshold(settings(mode="guarded")).run(np.zeros(3, np.int64))
     assert (levels_q16 / 65536).tolist() == [500, 450, 400]
 
 
 def test_warmup_is_guarded_then_adaptive() -> None:
-    """For its first warmup steps adaptive never asks above the anchor, also across chunks."""
+    """For its first warmup steps adaptive never requests above the anchor, also across chunks."""
     threshold = Threshold(settings(warmup=3))
     first, _, _ = threshold.run(np.array([800, 520]))
     second, _, _ = threshold.run(np.array([520, 520]))

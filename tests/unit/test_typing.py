@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An editor completes and checks every option of the public face."""
+"""The public API is typed for editors and type checkers."""
 
 import inspect
 import subprocess
@@ -37,7 +37,7 @@ WRONG = {
 
 
 def complaints(folder: Path, text: str) -> tuple[int, str]:
-    """What mypy, in strict mode, has to say of a program."""
+    """Return mypy's output on a program in strict mode."""
     (folder / "program.py").write_text(text)
     command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "program.py"]
     checked = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
@@ -55,7 +55,7 @@ def test_every_option_is_a_typed_keyword() -> None:
 
 
 def test_right_options_check_and_wrong_ones_are_named(tmp_path: Path) -> None:
-    """The face checks in strict mode; a wrong name or value does not."""
+    """Valid options pass mypy in strict mode; a wrong name or value does not."""
     lines = [f"tcuq.fit(tcuq.Stream([[1.0, 0.0]]), {wrong})" for wrong in WRONG]
     code, output = complaints(tmp_path, RIGHT)
     assert (code, output.strip()) == (0, "Success: no issues found in 1 source file")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The alarm's bets: edges from calibration blocks, gains from bounds on what lies above them."""
+"""The alarm's bets: edges from calibration blocks, gains from bounds on passing them."""
 
 import math
 from collections.abc import Sequence
@@ -15,24 +15,24 @@ from tcuq.stages.alarm import departure
 
 Floats = NDArray[np.float64]
 
-CONFIDENCE_LOST = 0.05  # delta: how often a calibration may mislead, over all edges and channels
+CONFIDENCE_LOST = 0.05  # delta: chance that a bound fails, over all edges and channels
 SHARES_ABOVE = (0.1, 0.02, 0.0)
 STAKES = (0.17, 0.17, 0.16)
 # With exponential memory, means over blocks of two autocorrelation times correlate by 0.16 with
 # their neighbours; over one such time by 0.33 (docs/decisions/0005).
 BLOCK_TIMES = 2
-KEPT = 0.5  # what a bet keeps when no edge is passed
+RESERVE = 0.5  # wealth that remains when no edge is passed
 TWO_SIDED = frozenset({"divergence", "instability"})
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelFit:
-    """A channel and what was found while fitting it."""
+    """A channel and the figures of its fit."""
 
     channel: Channel
     autocorrelation_time: float
     blocks: int  # finished blocks in the calibration stream
-    independent_blocks: int  # the same, less what was repeated rather than recorded
+    independent_blocks: int  # the same, without repeated steps
     neighbour_correlation: float  # of the departures of consecutive blocks
 
 
@@ -44,8 +44,8 @@ def fit_channel(
     block_factor: int,
     distinct_share: float,
 ) -> ChannelFit:
-    """The bet of one channel from its values in each recording."""
-    parts = [part for part in parts if len(part)]  # a short recording may have no whole past
+    """Fit the bet of one channel on its values in each recording."""
+    parts = [part for part in parts if len(part)]  # a short recording may have no full past
     time = autocorrelation_time(parts)
     nearest = 1 << round(math.log2(BLOCK_TIMES * time))
     block = min(block_factor * max(MIN_BLOCK, nearest), MAX_BLOCK)
@@ -61,7 +61,7 @@ def fit_channel(
 
 
 def edges_above(heights: Floats, counts: NDArray[np.int64]) -> tuple[float, ...]:
-    """The heights that 10 %, 2 % and none of the blocks lie strictly above."""
+    """Return the heights that 10 %, 2 % and none of the blocks lie strictly above."""
     if len(heights) == 0:
         return (0.0,) * len(SHARES_ABOVE)
     down = np.argsort(-heights, kind="stable")
@@ -71,7 +71,7 @@ def edges_above(heights: Floats, counts: NDArray[np.int64]) -> tuple[float, ...]
 
 
 def neighbour_correlation(parts: Sequence[Floats], channel: Channel) -> float:
-    """How much a block's departure tells of the next one's, within recordings; 0 if unknown."""
+    """Return the correlation of consecutive blocks' departures within recordings, or 0."""
     rows = [departure(block_means([part], channel.block), channel.centre) for part in parts]
     before = np.concatenate([row[:-1] for row in rows])
     after = np.concatenate([row[1:] for row in rows])
@@ -84,19 +84,19 @@ def neighbour_correlation(parts: Sequence[Floats], channel: Channel) -> float:
 
 
 def block_means(parts: Sequence[Floats], block: int) -> Floats:
-    """Means over whole blocks, none across two recordings."""
+    """Return means over whole blocks, none across two recordings."""
     return np.concatenate(
         [part[: len(part) // block * block].reshape(-1, block).mean(axis=1) for part in parts]
     )
 
 
 def gains_q8(blocks: int, channels: int) -> tuple[int, ...]:
-    """log2 of the bet in 1/256 bit, rounded down, by the number of edges passed.
+    """Return log2 of the bet in 1/256 bit, rounded down, by the number of edges passed.
 
     With k of n calibration blocks above an edge, the chance of passing it is at most the
     Clopper-Pearson bound; paying stake / bound for it keeps the bet's mean at or below 1.
     """
-    wealth = KEPT
+    wealth = RESERVE
     gains = [math.floor(256 * math.log2(wealth))]
     for share, stake in zip(SHARES_ABOVE, STAKES, strict=True):
         above = int(share * blocks)

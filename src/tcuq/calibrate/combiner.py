@@ -20,7 +20,7 @@ MAX_ITERATIONS = 1000
 def fit_logistic(
     signals: Floats, wrong: Bools, signs: Literal["free", "monotone"]
 ) -> tuple[Floats, float]:
-    """Weights and bias; `monotone` bounds the weights to be at least 0 (the bias stays free)."""
+    """Return weights and bias; `monotone` keeps the weights at least 0 (the bias stays free)."""
     if wrong.all() or not wrong.any():
         raise FitError(
             "development must hold both right and wrong labelled predictions,"
@@ -35,7 +35,7 @@ def fit_logistic(
 
 
 def _fit_bounded(signals: Floats, wrong: Bools) -> tuple[Floats, float]:
-    """The same objective under bounds, which scikit-learn does not offer."""
+    """Fit the same objective under bounds, which scikit-learn does not offer."""
     target = np.where(wrong, 1.0, -1.0)
     balance = len(wrong) / (2 * np.where(wrong, wrong.sum(), (~wrong).sum()))
 
@@ -47,7 +47,7 @@ def _fit_bounded(signals: Floats, wrong: Bools) -> tuple[Floats, float]:
         return float(loss), np.append(pull @ signals + weights, pull.sum())
 
     count = signals.shape[1]
-    found = minimize(
+    result = minimize(
         objective,
         np.zeros(count + 1),
         jac=True,
@@ -55,4 +55,4 @@ def _fit_bounded(signals: Floats, wrong: Bools) -> tuple[Floats, float]:
         bounds=[(0, None)] * count + [(None, None)],
         options={"maxiter": MAX_ITERATIONS, "ftol": 1e-12, "gtol": 1e-8},
     )
-    return found.x[:-1], float(found.x[-1])
+    return result.x[:-1], float(result.x[-1])

@@ -8,8 +8,14 @@ from numpy.typing import NDArray
 
 from tcuq.calibrate.bets import ChannelFit
 from tcuq.errors import FitError
-from tcuq.profile.settings import AlarmSettings, Finding, Recorded, ScoreSettings, TcuqScoreSettings
-from tcuq.stages.columns import SignalColumns, joined
+from tcuq.profile.settings import (
+    AlarmSettings,
+    Finding,
+    ScoreSettings,
+    StreamInfo,
+    TcuqScoreSettings,
+)
+from tcuq.stages.columns import SignalColumns, concatenate
 from tcuq.stages.inputs import posterior_bytes
 from tcuq.stream import Stream
 
@@ -17,7 +23,7 @@ Floats = NDArray[np.float64]
 
 TEMPORAL = ("divergence", "instability", "inconsistency")
 MEMORY = 4.5  # standard errors: far above what the best of 60 unrelated series reaches by chance
-FREQUENT = 0.05  # a class rarer than this says little about the order of the steps
+FREQUENT = 0.05  # rarer classes are too few to test the order of the steps
 MOST_SERIES = 32
 FEW_BLOCKS, ENOUGH_BLOCKS = 50, 100
 DEPENDENT = 0.3
@@ -30,8 +36,8 @@ HALF = 128
 
 
 def diagnose_stream(stream: Stream, parts: Sequence[SignalColumns]) -> Iterator[Finding]:
-    """What is wrong with a recorded stream as calibration data, the worst first."""
-    columns = joined(parts)
+    """Yield the faults of a stream as calibration data, the worst first."""
+    columns = concatenate(parts)
     if stream.kind == "logits" and _are_probabilities(stream):
         yield Finding(
             "probabilities_as_logits",
@@ -68,9 +74,9 @@ def diagnose_fit(
     score: ScoreSettings,
     alarm: AlarmSettings | None,
     fits: Sequence[ChannelFit],
-    recorded: Recorded,
+    info: StreamInfo,
 ) -> Iterator[Finding]:
-    """What limits the fitted score and alarm."""
+    """Yield what limits the fitted score and alarm."""
     if isinstance(score, TcuqScoreSettings):
         weights = {name: getattr(score.weights, name) for name in TEMPORAL}
         negative = {name: w for name, w in weights.items() if w is not None and w < 0}
@@ -84,10 +90,10 @@ def diagnose_fit(
             )
     if alarm is None:
         return
-    if recorded.distinct < recorded.steps // 2:
+    if info.distinct < info.steps // 2:
         yield Finding(
             "repeated_steps",
-            f"Only {recorded.distinct:,} of {recorded.steps:,} calibration steps are distinct, so"
+            f"Only {info.distinct:,} of {info.steps:,} calibration steps are distinct, so"
             " the alarm counts its blocks as if the stream were that short. Record more instead of"
             " repeating.",
         )
@@ -114,7 +120,7 @@ def diagnose_fit(
 
 
 def refuse_lost_labels(stream: Stream, labels: NDArray[np.int32]) -> None:
-    """Refuse posteriors whose largest class bytes cannot carry."""
+    """Refuse posteriors that lose their largest class when rounded to bytes."""
     other = float((stream.posteriors.argmax(axis=1) != labels).mean())
     if other > OTHER_LABELS and _ties(stream) < other / 2:
         raise FitError(
@@ -125,7 +131,7 @@ def refuse_lost_labels(stream: Stream, labels: NDArray[np.int32]) -> None:
 
 
 def _ties(stream: Stream) -> float:
-    """Share of steps whose two largest posteriors are equal already: no label is lost there."""
+    """Return the share of steps whose two largest posteriors are equal before rounding."""
     second, first = np.partition(stream.posteriors, -2, axis=1)[:, -2:].T
     return float((first == second).mean())
 
@@ -140,7 +146,7 @@ def _are_probabilities(stream: Stream) -> bool:
 
 
 def _has_memory(stream: Stream, columns: SignalColumns, lengths: Sequence[int]) -> bool:
-    """Whether any series of the stream correlates with its own previous step beyond chance."""
+    """Tell whether any series correlates with its previous step beyond chance."""
     first = np.zeros(len(stream), np.bool_)
     first[np.cumsum([0, *lengths[:-1]])] = True
     later = np.flatnonzero(~first)
@@ -157,7 +163,7 @@ def _has_memory(stream: Stream, columns: SignalColumns, lengths: Sequence[int]) 
 
 
 def _correlation(values: Floats, later: NDArray[np.int64]) -> float:
-    """Of the ranks of consecutive steps: no single outlier decides."""
+    """Return the rank correlation of consecutive steps, which no single outlier decides."""
     _, level, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - counts / 2)[level.ravel()]
     ranks = ranks - ranks.mean()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fit: recorded streams to a profile, stage by stage, in the order of the data."""
+"""Fit: make a profile from recorded streams, stage by stage, in the order of the data."""
 
 import math
 import warnings
@@ -26,10 +26,10 @@ from tcuq.profile.settings import (
     Finding,
     InputSettings,
     Provenance,
-    Recorded,
     ScoreSettings,
     Signal,
     SignalSettings,
+    StreamInfo,
     ThresholdSettings,
 )
 from tcuq.profile.summary import MOST_FINDINGS
@@ -68,13 +68,13 @@ def fit(
 ) -> Profile:
     """Calibrate a monitor, in the arithmetic that the device runs.
 
-    An option that is None takes the preset's value, which stands in brackets where "paper" differs
-    from "recommended".
+    An option that is None takes the preset's value; parentheses give it where "paper" differs from
+    "recommended".
 
     Parameters
     ----------
     calibration
-        In distribution, in recorded order, not seen in training. Labels help novelty, but are not
+        In distribution, in recorded order, not used in training. Labels help novelty, but are not
         needed.
     development
         Labelled, mixing in-distribution and shifted steps. The tcuq score needs it; the anchored
@@ -88,15 +88,15 @@ def fit(
     score
         "anchored", which needs no labels ("paper": "tcuq", which needs a development stream).
     signs
-        Of the tcuq score's weights: "free" as the paper fits them, "monotone" as it describes them.
+        Signs of the tcuq weights: "free" as the paper fits them, "monotone" as it describes.
     mix
-        Of the tcuq score: risk = mix · combination + (1 - mix) · (1 - confidence); 0.7.
+        In the tcuq score: risk = mix · combination + (1 - mix) · (1 - confidence); 0.7.
     blend
-        Of the signal doubt: blend · (1 - confidence) + (1 - blend) · (1 - margin); 0.5.
+        In the signal doubt: blend · (1 - confidence) + (1 - blend) · (1 - margin); 0.5.
     lags
         Steps looked back over; 1, 2, 4.
     terms
-        Of the anchored score.
+        Terms of the anchored score.
     mode
         "guarded": the threshold never rises above the calibrated one ("paper": "adaptive").
     warmup
@@ -108,9 +108,9 @@ def fit(
     block_factor
         Multiplies the alarm's block lengths, for streams whose blocks still depend on each other.
     projection
-        Of features wider than 32: "pca" or "lda".
+        For features wider than 32: "pca" or "lda".
     seed
-        Of anything random in the fit; 0.
+        Seed of all randomness in the fit; 0.
     verbose
         Print the profile's summary.
 
@@ -154,12 +154,12 @@ def fit(
         message = "\n".join(finding.sentence for finding in findings)
         warnings.warn(message, CalibrationWarning, stacklevel=2)
     if verbose:
-        print(profile.summary())  # noqa: T201 - asked for
+        print(profile.summary())  # noqa: T201 - requested
     return profile
 
 
 def diagnose(stream: Stream) -> tuple[Finding, ...]:
-    """Common mistakes in a stream that is to calibrate a monitor, the worst first.
+    """Return common mistakes in a stream meant for calibration, the worst first.
 
     Examples
     --------
@@ -197,8 +197,8 @@ def _fit(
     score = _fit_score(parts, development, inputs, signals, options)
     levels = risk_levels(parts, inputs, signals, score)
     threshold = _fit_threshold(levels, options)
-    recorded = _recorded(calibration)
-    fits = _fit_channels(parts, recorded, inputs, options) if options.alarm else []
+    info = _stream_info(calibration)
+    fits = _fit_channels(parts, info, inputs, options) if options.alarm else []
     channels = tuple(fitted.channel for fitted in fits)
     alarm = AlarmSettings(options.steps_per_false_alarm, channels) if options.alarm else None
     profile = Profile(
@@ -206,23 +206,23 @@ def _fit(
         signals,
         score,
         threshold,
-        # Rounded down: the promise must hold with the number that the user gave.
+        # Rounded down: the guarantee must hold for the user's number.
         BudgetSettings(math.floor(options.budget * TOKEN), math.floor(options.burst * TOKEN)),
         alarm,
         Provenance(
             library=__version__,
             preset=preset,
             seed=options.seed,
-            calibration=recorded,
-            development=None if development is None else _recorded(development),
+            calibration=info,
+            development=None if development is None else _stream_info(development),
             figures=_figures(alarm, fits, threshold) | _softmax_figure(calibration, threshold),
             findings=(
                 *diagnose_stream(calibration, parts),
-                *diagnose_fit(score, alarm, fits, recorded),
+                *diagnose_fit(score, alarm, fits, info),
             ),
         ),
     )
-    # What was made is held to the same rules as what is loaded.
+    # A fitted profile passes the same checks as a loaded one.
     return Profile.from_json(profile.to_json())
 
 
@@ -260,19 +260,19 @@ def _fit_score(
     signals: SignalSettings,
     options: Options,
 ) -> ScoreSettings:
-    seen = None if development is None else observe(development, inputs, signals)
+    observed = None if development is None else observe(development, inputs, signals)
     if options.score == "tcuq":
         assert development is not None  # noqa: S101 - checked; for the type checker
-        assert seen is not None  # noqa: S101
-        return fit_tcuq(development, seen, options)
+        assert observed is not None  # noqa: S101
+        return fit_tcuq(development, observed, options)
     score = fit_anchored(parts, options.terms, inputs, signals)
-    if development is None or seen is None:
+    if development is None or observed is None:
         return score
-    return fit_anchored_weights(score, development, seen, inputs, signals)
+    return fit_anchored_weights(score, development, observed, inputs, signals)
 
 
 def _fit_threshold(levels: NDArray[np.int64], options: Options) -> ThresholdSettings:
-    """Start and anchor: the lowest risk level that at most alpha of the calibration steps reach."""
+    """Set start and anchor to the lowest level that at most alpha of the steps reach."""
     ordered = np.sort(levels)
     alpha_q16 = max(1, math.floor(options.alpha * (1 << ALPHA_BITS)))
     allowed = len(ordered) * alpha_q16 >> ALPHA_BITS
@@ -281,7 +281,7 @@ def _fit_threshold(levels: NDArray[np.int64], options: Options) -> ThresholdSett
 
 
 def _fit_channels(
-    parts: Parts, recorded: Recorded, inputs: InputSettings, options: Options
+    parts: Parts, info: StreamInfo, inputs: InputSettings, options: Options
 ) -> Sequence[ChannelFit]:
     names = [c for c in CHANNELS if inputs.width or c not in ("novelty", "instability")]
     return [
@@ -290,14 +290,14 @@ def _fit_channels(
             [channel_input(part, name)[1] for part in parts],
             channels=len(names),
             block_factor=options.block_factor,
-            distinct_share=recorded.distinct / recorded.steps,
+            distinct_share=info.distinct / info.steps,
         )
         for name in names
     ]
 
 
-def _recorded(stream: Stream) -> Recorded:
-    return Recorded(
+def _stream_info(stream: Stream) -> StreamInfo:
+    return StreamInfo(
         sha256=stream.sha256,
         steps=len(stream),
         recordings=len(stream.starts),
@@ -327,14 +327,14 @@ def _figures(
 
 
 def _softmax_figure(calibration: Stream, threshold: ThresholdSettings) -> dict[str, float]:
-    """The baseline's threshold: at most alpha of the calibration steps have less confidence."""
+    """Return the baseline's threshold: at most alpha of the steps have less confidence."""
     ordered = np.sort(probabilities(calibration.posteriors, calibration.kind).max(axis=1))
     allowed = len(ordered) * threshold.alpha_q16 >> ALPHA_BITS
     return {"softmax.threshold_confidence": float(ordered[allowed])}
 
 
 def _fastest(alarm: AlarmSettings, fitted: ChannelFit, blocks: int) -> float:
-    """Steps until the alarm if every block passes every edge; 0 if it could never come."""
+    """Return the steps to an alarm if every block passes every edge; 0 if never."""
     gain = gains_q8(blocks, len(alarm.channels))[-1]
     if gain <= 0:
         return 0.0

@@ -16,7 +16,7 @@ FOLDS = 5
 
 
 def fit_novelty(features: Floats, labels: Ints) -> NoveltySettings:
-    """Means of the classes seen at least twice, and the covariance's inverse Cholesky factor."""
+    """Fit means of classes with two steps or more, and the inverse Cholesky factor."""
     means, whitening = _reference(features, labels)
     return NoveltySettings(
         means=tuple(map(tuple, means.tolist())), whitening=tuple(map(tuple, whitening.tolist()))
@@ -29,19 +29,19 @@ def novelty_out_of_fold(
     lengths: Sequence[int],
     novelty_against: Callable[[NoveltySettings], Floats],
 ) -> Floats:
-    """Novelty of each calibration step against a reference that has not seen it.
+    """Return each calibration step's novelty against a reference fitted without it.
 
-    Measured in sample, calibration would look less novel than the field, and its tails would
-    promise too much. Folds are runs of whole recordings where there are enough of them:
-    neighbours are likely to share a user, a device or a day. A step that repeats another goes
-    where the first went: a short recording played again and again would else be in every fold.
+    Measured in sample, calibration would look less novel than the field, and its tails would be
+    too short. Folds are runs of whole recordings where there are enough of them:
+    neighbours are likely to share a user, a device or a day. Equal steps go into
+    one fold: a short recording played repeatedly would otherwise be in every fold.
     """
     fold = _with_repeats(_folds(lengths), features)
     novelty = np.empty(len(features))
     for number in range(FOLDS):
-        held = fold == number
-        reference = fit_novelty(features[~held], labels[~held])
-        novelty[held] = novelty_against(reference)[held]
+        held_out = fold == number
+        reference = fit_novelty(features[~held_out], labels[~held_out])
+        novelty[held_out] = novelty_against(reference)[held_out]
     return novelty
 
 
@@ -60,7 +60,7 @@ def _reference(features: Floats, labels: Ints) -> tuple[Floats, Floats]:
 
 
 def _with_repeats(fold: NDArray[np.int64], features: Floats) -> NDArray[np.int64]:
-    """Equal rows in one fold: the first one's, or runs of distinct rows if that leaves one bare."""
+    """Put equal rows into the first one's fold, or cut distinct rows if a fold gets empty."""
     _, first, row = np.unique(features, axis=0, return_index=True, return_inverse=True)
     distinct = len(first)
     if distinct < FOLDS:
@@ -73,7 +73,7 @@ def _with_repeats(fold: NDArray[np.int64], features: Floats) -> NDArray[np.int64
 
 
 def _folds(lengths: Sequence[int]) -> NDArray[np.int64]:
-    """Five consecutive runs of whole recordings, or of steps where there are few recordings."""
+    """Return five consecutive runs of whole recordings, or of steps if recordings are few."""
     if len(lengths) >= FOLDS:
         return np.repeat(np.arange(len(lengths)) * FOLDS // len(lengths), lengths)
     steps = sum(lengths)

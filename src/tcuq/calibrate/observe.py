@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The signals of a recorded stream as the device computes them, and its risk from them."""
+"""Compute a recorded stream's signals and risk as the device does."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -34,11 +34,11 @@ from tcuq.stream import Stream
 Parts = Sequence[SignalColumns]
 Floats = NDArray[np.float64]
 
-OBSERVED = len(SIGNALS) + 2  # numbers the engine gives of a step: signals, confidence, whole past
+OBSERVED = len(SIGNALS) + 2  # numbers per step from the engine: signals, confidence, whole past
 
 
 def observe(stream: Stream, inputs: InputSettings, signals: SignalSettings) -> Parts:
-    """The signals of each recording."""
+    """Return the signals of each recording."""
     engine = _engine(inputs, signals)
     return [_columns(engine, part, inputs, signals) for part in stream.recordings()]
 
@@ -46,7 +46,7 @@ def observe(stream: Stream, inputs: InputSettings, signals: SignalSettings) -> P
 def observe_calibration(
     stream: Stream, inputs: InputSettings, lags: tuple[int, ...], blend: float
 ) -> tuple[SignalSettings, Parts]:
-    """The settings of the signals and their values on the calibration stream.
+    """Return the settings of the signals and their values on the calibration stream.
 
     Novelty is measured out of fold.
     """
@@ -69,7 +69,7 @@ def observe_calibration(
 
 
 def reference_labels(stream: Stream, parts: Parts) -> NDArray[np.int32]:
-    """The true class where it is known, else the predicted one."""
+    """Return the true class where it is known, else the predicted one."""
     predicted = np.concatenate([part.label for part in parts])
     if stream.labels is None:
         return predicted
@@ -79,26 +79,26 @@ def reference_labels(stream: Stream, parts: Parts) -> NDArray[np.int32]:
 def risk_levels(
     parts: Parts, inputs: InputSettings, signals: SignalSettings, score: ScoreSettings
 ) -> NDArray[np.int64]:
-    """The risk of each step in 0..16384, by the device's score on these signals."""
+    """Return the risk of each step in 0..16384, by the device's score on these signals."""
     engine = _engine(inputs, signals, score)
-    levels = [np.frombuffer(_scored(engine, part)[0], np.uint16) for part in parts]
+    levels = [np.frombuffer(_score(engine, part)[0], np.uint16) for part in parts]
     return np.concatenate(levels).astype(np.int64)
 
 
 def term_values(
     parts: Parts, inputs: InputSettings, signals: SignalSettings, terms: tuple[Term, ...]
 ) -> list[Floats]:
-    """The values that each term's table is asked for, the surprising end up."""
+    """Return the values looked up in each term's table, larger ones more surprising."""
     engine = _engine(inputs, signals, AnchoredScoreSettings(terms, 0.0))
-    tables = [_observed(part) for part in parts]
-    smoothed = [np.frombuffer(_scored(engine, part)[1], np.int16) for part in parts]
+    tables = [_signal_integers(part) for part in parts]
+    smoothed = [np.frombuffer(_score(engine, part)[1], np.int16) for part in parts]
     return term_inputs(np.concatenate(tables), np.concatenate(smoothed), terms)
 
 
 def term_inputs(
     observed: NDArray[np.int32], smoothed: NDArray[np.int16], terms: tuple[Term, ...]
 ) -> list[Floats]:
-    """The same from what the engine observed and smoothed."""
+    """Return the same from the engine's signals and smoothed values."""
     means = smoothed.reshape(len(observed), len(terms))
     values = []
     for number, term in enumerate(terms):
@@ -111,13 +111,13 @@ def term_inputs(
     return values
 
 
-def _scored(engine: Engine, part: SignalColumns) -> tuple[bytearray, bytearray]:
+def _score(engine: Engine, part: SignalColumns) -> tuple[bytearray, bytearray]:
     engine.reset_history()
-    return engine.score(_observed(part))
+    return engine.score(_signal_integers(part))
 
 
 def device_features(stream: Stream, inputs: InputSettings) -> Floats:
-    """The features that the device's signals see, in float units."""
+    """Return the features that enter the device's signals, in float units."""
     engine = _engine(inputs, SignalSettings((1,), 0.5, None))
     _, quantised = _bytes(engine, stream, inputs)
     return projected_int8(np.frombuffer(quantised, np.int8).reshape(len(stream), -1), inputs)
@@ -126,7 +126,7 @@ def device_features(stream: Stream, inputs: InputSettings) -> Floats:
 def _engine(
     inputs: InputSettings, signals: SignalSettings, score: ScoreSettings | None = None
 ) -> Engine:
-    """A runtime that computes signals, and the score if one is given, but decides nothing."""
+    """Return a runtime that computes signals, and a given score, but no decisions."""
     scored = {} if score is None else quantize_score(score)
     return make_engine({**NO_DECISION, **quantize_signals(inputs, signals), **scored}, inputs)
 
@@ -164,8 +164,8 @@ def _columns(
     )
 
 
-def _observed(part: SignalColumns) -> NDArray[np.int32]:
-    """Signals in the integers that the engine's score takes."""
+def _signal_integers(part: SignalColumns) -> NDArray[np.int32]:
+    """Return signals in the integers of the engine's score."""
     table = np.zeros((len(part.label), OBSERVED), np.int32)
     for index, name in enumerate(SIGNALS):
         values = getattr(part, name)

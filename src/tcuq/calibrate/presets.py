@@ -22,14 +22,14 @@ class TermPlan:
     Parameters
     ----------
     signal
-        The signal whose surprise it is.
+        The signal that the term reads.
     tail
         "upper" if large values are surprising, "lower" if small ones are.
     scale
         "surprise" in bits, or "odds", of low_confidence alone: the log-odds of an error by the
         classifier's own probabilities, so that risk is 1 - confidence where nothing surprises.
     ewma
-        Smoothing by 2^-ewma a step, or None.
+        Smoothing by 2^-ewma per step, or None.
     dead, cap, weight
         The term is weight · clip(bits - dead, 0, cap).
     """
@@ -43,8 +43,8 @@ class TermPlan:
     weight: float = 1.0
 
 
-# What the classifier doubts; unusual features, now and for a while; labels that flip, now and for a
-# while; labels that stopped changing. Chosen on development data, docs/decisions/0018.
+# The classifier's doubt; unusual features, now and smoothed; labels that flip, now and smoothed;
+# labels that stopped changing. Chosen on development data, docs/decisions/0018.
 TERMS = (
     TermPlan("low_confidence", scale="odds"),
     TermPlan("novelty", dead=2.0, cap=12.0, weight=0.5),
@@ -62,21 +62,21 @@ class Options:
     Parameters
     ----------
     alpha
-        Rate of exceedances the threshold keeps to.
+        Rate of exceedances of the threshold.
     budget, burst
         Abstentions in any n steps are at most burst + budget · n.
     score
         "anchored" (no labels needed) or "tcuq" (the paper's, needs a development stream).
     signs
-        Of the tcuq score: "free" as the paper fits it, "monotone" as it describes it.
+        Signs of the tcuq weights: "free" as the paper fits them, "monotone" as it describes.
     mix
-        Of the tcuq score: risk = mix · combination + (1 - mix) · (1 - confidence).
+        In the tcuq score: risk = mix · combination + (1 - mix) · (1 - confidence).
     blend
-        Of the signal doubt: blend · (1 - confidence) + (1 - blend) · (1 - margin).
+        In the signal doubt: blend · (1 - confidence) + (1 - blend) · (1 - margin).
     lags
         Steps looked back over.
     terms
-        Of the anchored score; with a development stream its labels weigh them.
+        Terms of the anchored score; a development stream's labels set their weights.
     mode, warmup
         "guarded" or "adaptive"; adaptive is guarded for its first `warmup` steps.
     alarm, steps_per_false_alarm
@@ -84,9 +84,9 @@ class Options:
     block_factor
         Multiplies the alarm's block lengths, for streams whose blocks still depend on each other.
     projection
-        Of features wider than 32: "pca" or "lda".
+        For features wider than 32: "pca" or "lda".
     seed
-        Of anything random in the fit.
+        Seed of all randomness in the fit.
     """
 
     alpha: float = 0.1
@@ -107,14 +107,14 @@ class Options:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _inside("alpha", self.alpha, 2**-16, 1 - 2**-16)
-        _inside("budget", self.budget, 0, 1)
-        _inside("burst", self.burst, 1, 32_767)
-        _inside("mix", self.mix, 0, 1)
-        _inside("blend", self.blend, 0, 1)
-        _whole("warmup", self.warmup, 0, 2**31 - 1)
-        _whole("seed", self.seed, 0, 2**32 - 1)
-        _whole("steps_per_false_alarm", self.steps_per_false_alarm, 256, 1 << 40)
+        _check_range("alpha", self.alpha, 2**-16, 1 - 2**-16)
+        _check_range("budget", self.budget, 0, 1)
+        _check_range("burst", self.burst, 1, 32_767)
+        _check_range("mix", self.mix, 0, 1)
+        _check_range("blend", self.blend, 0, 1)
+        _check_integer("warmup", self.warmup, 0, 2**31 - 1)
+        _check_integer("seed", self.seed, 0, 2**32 - 1)
+        _check_integer("steps_per_false_alarm", self.steps_per_false_alarm, 256, 1 << 40)
         if not isinstance(self.alarm, bool):
             raise InputError(f"alarm must be True or False, got {self.alarm!r}")
         for name, value, choices in (
@@ -130,7 +130,7 @@ class Options:
         if not 1 <= len(self.lags) <= 8:
             raise InputError(f"lags must be 1 to 8, got {len(self.lags)}")
         for lag in self.lags:
-            _whole("lags", lag, 1, 255)
+            _check_integer("lags", lag, 1, 255)
         if list(self.lags) != sorted(set(self.lags)):
             raise InputError(f"lags must ascend, got {self.lags}")
         if not 1 <= len(self.terms) <= 8:
@@ -139,13 +139,13 @@ class Options:
             _check_term(term)
 
 
-def _inside(name: str, value: float, low: float, high: float) -> None:
+def _check_range(name: str, value: float, low: float, high: float) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not (number and math.isfinite(value) and low <= value <= high):
         raise InputError(f"{name} must lie in {low:g}..{high:g}, got {value!r}")
 
 
-def _whole(name: str, value: int, low: int, high: int) -> None:
+def _check_integer(name: str, value: int, low: int, high: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise InputError(f"{name} must be a whole number in {low}..{high}, got {value!r}")
 
@@ -171,10 +171,10 @@ def _check_term(term: TermPlan) -> None:
             f" smoothed; got odds of {term.signal}, {term.tail}, ewma {term.ewma}"
         )
     if term.ewma is not None:
-        _whole("a term's ewma", term.ewma, 1, 10)
-    _inside("a term's dead", term.dead, 0, 16)
-    _inside("a term's cap", term.cap, 0, 16)
-    _inside("a term's weight", term.weight, 0, MAX_TERM_WEIGHT)
+        _check_integer("a term's ewma", term.ewma, 1, 10)
+    _check_range("a term's dead", term.dead, 0, 16)
+    _check_range("a term's cap", term.cap, 0, 16)
+    _check_range("a term's weight", term.weight, 0, MAX_TERM_WEIGHT)
 
 
 # W = 16 in the paper; its warm-up is "multiples of W".
@@ -184,7 +184,7 @@ PRESETS: Mapping[str, Options] = MappingProxyType({"paper": PAPER, "recommended"
 
 
 def options_from(preset: str, changes: Mapping[str, Any]) -> Options:
-    """The preset's options, but for those that are given and not None."""
+    """Return the preset's options, replaced by those changes that are not None."""
     changes = {name: value for name, value in changes.items() if value is not None}
     if "steps_per_false_alarm" in changes:
         changes = {"alarm": True, **changes}
@@ -198,8 +198,8 @@ def options_from(preset: str, changes: Mapping[str, Any]) -> Options:
     return replace(PRESETS[preset], **tidy)
 
 
-def _plain(name: str, value: Any) -> Any:  # noqa: ANN401 - judged by Options
-    """NumPy's scalars as Python's, and lists as tuples."""
+def _plain(name: str, value: Any) -> Any:  # noqa: ANN401 - checked by Options
+    """Convert NumPy's scalars to Python's, and lists to tuples."""
     if name in ("lags", "terms"):
         if isinstance(value, str) or not isinstance(value, Iterable):
             raise InputError(f"{name} must be a list, got {value!r}")

@@ -17,7 +17,7 @@ SMALLEST_RANGE = 1e-6
 
 
 def fit_projection(stream: Stream, kind: Literal["pca", "lda"], seed: int) -> Projection | None:
-    """The projection learned from the calibration features; None where they are narrow enough."""
+    """Fit a projection on the calibration features; return None if they are narrow enough."""
     if stream.features is None or stream.width <= MAX_DIMENSIONS:
         return None
     features = stream.features.astype(np.float64)
@@ -28,9 +28,9 @@ def fit_projection(stream: Stream, kind: Literal["pca", "lda"], seed: int) -> Pr
 
 
 def int8_step(values: NDArray[np.generic]) -> float:
-    """One step of an int8 that almost no value saturates, as a float32.
+    """Return the step of an int8 scale that almost no value saturates, as a float32.
 
-    So it is the same number with every version of NumPy and its linear algebra.
+    A float32 is the same number with every version of NumPy and its linear algebra.
     """
     most = float(np.quantile(np.abs(values.astype(np.float64)), ALMOST_ALL))
     return float(np.float32(max(most, SMALLEST_RANGE) / 127))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The score's numbers: survival tables from calibration, weights from labels if there are any."""
+"""Fit the score: survival tables from calibration, weights from labels if there are any."""
 
 import math
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from tcuq.profile.settings import (
     TcuqScoreSettings,
     Term,
 )
-from tcuq.stages.columns import SignalColumns, joined
+from tcuq.stages.columns import SignalColumns, concatenate
 from tcuq.stages.score import COMBINED, surprise
 from tcuq.stream import Stream
 
@@ -34,8 +34,8 @@ LOWEST_BIAS = -8.0  # where the device's sigmoid ends
 
 
 def fit_tcuq(development: Stream, parts: Parts, options: Options) -> TcuqScoreSettings:
-    """The paper's combiner on the development stream's labelled steps."""
-    columns = joined(parts)
+    """Fit the paper's combiner on the development stream's labelled steps."""
+    columns = concatenate(parts)
     names = [name for name in COMBINED if getattr(columns, name) is not None]
     known, wrong = outcomes(development, columns)
     table = np.column_stack([columns.named(name)[known] for name in names])
@@ -48,7 +48,7 @@ def fit_tcuq(development: Stream, parts: Parts, options: Options) -> TcuqScoreSe
 def fit_anchored(
     calibration: Parts, plans: Sequence[TermPlan], inputs: InputSettings, signals: SignalSettings
 ) -> AnchoredScoreSettings:
-    """Each term's table from the calibration stream; terms of absent features are left out.
+    """Fit each term's table on the calibration stream, without terms of absent features.
 
     The bias is the log-odds at which the odds begin. Without odds among the terms it is log2 of the
     error rate that the classifier itself expects: a step as surprising as one calibration step in
@@ -62,10 +62,12 @@ def fit_anchored(
     else:
         expected = 1 - float(np.concatenate([part.confidence for part in calibration]).mean())
         bias = math.log2(max(expected, 2.0**LOWEST_BIAS))
-    columns = joined(calibration)
-    blank = tuple(_blank(plan, float(columns.named(plan.signal).mean())) for plan in usable)
-    values = term_values(calibration, inputs, signals, blank)
-    return AnchoredScoreSettings(tuple(map(_tabulated, blank, values)), bias)
+    columns = concatenate(calibration)
+    terms = tuple(
+        _term_without_table(plan, float(columns.named(plan.signal).mean())) for plan in usable
+    )
+    values = term_values(calibration, inputs, signals, terms)
+    return AnchoredScoreSettings(tuple(map(_fit_table, terms, values)), bias)
 
 
 def fit_anchored_weights(
@@ -75,10 +77,10 @@ def fit_anchored_weights(
     inputs: InputSettings,
     signals: SignalSettings,
 ) -> AnchoredScoreSettings:
-    """Weights, not negative, and bias of a logistic regression on the terms."""
+    """Fit non-negative weights and a bias by logistic regression on the terms."""
     terms = settings.terms
     values = term_values(parts, inputs, signals, terms)
-    known, wrong = outcomes(development, joined(parts))
+    known, wrong = outcomes(development, concatenate(parts))
     bits = map(_bits, terms, values)
     table = np.column_stack([column[known] for column in bits])
     weights, bias = fit_logistic(table, wrong, "monotone")
@@ -95,15 +97,15 @@ def fit_anchored_weights(
 
 
 def outcomes(stream: Stream, columns: SignalColumns) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Steps with a known label, and whether the classifier was wrong there."""
+    """Return the steps with a known label, and whether the classifier was wrong there."""
     if stream.labels is None or not (stream.labels >= 0).any():
         raise FitError("development needs labels: give Stream(..., labels=...)")
     known = np.flatnonzero(stream.labels >= 0)
     return known, columns.label[known] != stream.labels[known]
 
 
-def _blank(plan: TermPlan, start: float) -> Term:
-    """A term that is never surprised."""
+def _term_without_table(plan: TermPlan, start: float) -> Term:
+    """Return a term whose table is always 0."""
     return Term(
         plan.signal,
         plan.tail,
@@ -119,7 +121,7 @@ def _blank(plan: TermPlan, start: float) -> Term:
     )
 
 
-def _tabulated(term: Term, values: Floats) -> Term:
+def _fit_table(term: Term, values: Floats) -> Term:
     if term.scale == "odds":
         return with_table(term, odds_table())
     steps = np.unique(values, return_counts=True)
@@ -127,11 +129,11 @@ def _tabulated(term: Term, values: Floats) -> Term:
 
 
 def with_table(term: Term, table: TermTable) -> Term:
-    """The term with this table."""
+    """Return the term with this table."""
     return replace(term, points=table.points, bits=table.bits, slope=table.slope)
 
 
 def _bits(term: Term, values: Floats) -> Floats:
-    """What the term adds, by the table alone: the values point up already."""
+    """Return the term's bits by its table; large values are surprising already."""
     bits = surprise(values, replace(term, tail="upper"))
     return np.clip(bits - term.dead, 0, term.cap)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of a term: how surprising a value is, in bits, against a calibration stream; and odds."""
+"""Tables of a term: bits of surprise against a calibration stream, or log-odds of an error."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ Ints = NDArray[np.int64]
 
 POINTS = 64
 RAREST = 0.005  # the table ends here; beyond it the tail is exponential
-# Log-odds of 1/256: a smaller doubt is none on a device, whose posteriors have 8 bits.
+# Log-odds of 1/256: the device's 8-bit posteriors cannot hold a smaller doubt.
 LOWEST_ODDS = -float(np.log(255))
 
 
@@ -27,17 +27,17 @@ class TermTable:
 
 
 def survival_table(values: Floats, counts: Ints, max_slope: float) -> TermTable:
-    """Tabulate the upper tail of distinct, ascending values that were seen so many times.
+    """Tabulate the upper tail of distinct, ascending values with these counts.
 
     A value shared by many steps keeps its whole mass, P(X >= x). A signal that never exceeds the
     last point has the steepest slope that the device can hold.
     """
-    reach = counts[::-1].cumsum()[::-1]  # steps at this value or above
-    steps = int(reach[0])
+    at_least = counts[::-1].cumsum()[::-1]  # steps at this value or above
+    steps = int(at_least[0])
     shares = 2.0 ** -np.linspace(0, -np.log2(RAREST), POINTS)
     ranks = np.clip(np.ceil((1 - shares) * steps).astype(int), 0, steps - 1)
     chosen = np.unique(np.searchsorted(counts.cumsum(), ranks, side="right"))
-    points, bits = values[chosen], -np.log2(reach[chosen] / steps)
+    points, bits = values[chosen], -np.log2(at_least[chosen] / steps)
     beyond = slice(chosen[-1] + 1, None)
     excess = values[beyond] - points[-1]
     # Exponential tail: log-survival falls by 1/mean excess (natural), 1/(mean · ln 2) in bits.
@@ -48,7 +48,7 @@ def survival_table(values: Floats, counts: Ints, max_slope: float) -> TermTable:
 
 
 def odds_table() -> TermTable:
-    """Low confidence to ln((1 - C) / C), above the lowest, as far as it is told from certainty."""
+    """Tabulate ln((1 - C) / C) of low confidence, above the lowest that 8 bits can hold."""
     bits = np.linspace(0, -2 * LOWEST_ODDS, POINTS)
     wrong = 1 / (1 + np.exp(-(bits + LOWEST_ODDS)))
     points = np.log(wrong + CERTAIN)

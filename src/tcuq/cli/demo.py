@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _lines(shown: "Demonstration") -> list[str]:
-    from tcuq.demo import DRAWN, FAULTS, demo_stream, picture
+    from tcuq.demo import FAULTS, PICTURE_SPAN, demo_stream, picture
 
     false_alarms = int((shown.test.alarm > 0).sum())
     text = [
@@ -69,7 +69,7 @@ def _lines(shown: "Demonstration") -> list[str]:
         "a → b: without the fault → with it. softmax: a softmax threshold. none: no",
         "monitor. shifts: onsets of the fault that raised an alarm. delay: median steps.",
     ]
-    fault, span = DRAWN
+    fault, span = PICTURE_SPAN
     stream, trace = demo_stream(f"fault_{fault}"), shown.traces[FAULTS.index(fault)]
     text += ["", f"Fault {fault!r}, steps {span.start} to {span.stop - 1}:"]
     return text + picture(stream, trace, span)

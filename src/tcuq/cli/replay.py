@@ -4,7 +4,7 @@
 import argparse
 from pathlib import Path
 
-from tcuq._atomic import written_whole
+from tcuq._atomic import atomic_write
 from tcuq.cli._arguments import paths_by_name
 from tcuq.cli._output import Commands, print_result
 from tcuq.errors import InputError, StreamError
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> None:
         profiles, [args.archive], args.output, threads=args.threads, decisions=args.decisions
     )
     folder = Path(args.output)
-    with written_whole(folder / "report.html") as file:
+    with atomic_write(folder / "report.html") as file:
         file.write(page(comparison, f"Replay of {Path(args.archive).name}").encode())
     written = f"one row per stream: {folder / 'streams.parquet'}; page: {folder / 'report.html'}"
     print_result(args, comparison.facts(), "\n".join([*comparison.lines(), written]))

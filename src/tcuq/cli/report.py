@@ -4,7 +4,7 @@
 import argparse
 from pathlib import Path
 
-from tcuq._atomic import written_whole
+from tcuq._atomic import atomic_write
 from tcuq.cli._arguments import paths_by_name
 from tcuq.cli._output import Commands, check_output, print_result
 from tcuq.profile import Profile
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> None:
     stream = Stream.load(args.stream)
     name = Path(args.stream).name
     page = report(profiles, stream, name, window=args.window, rounds=args.rounds).encode()
-    with written_whole(args.output) as file:
+    with atomic_write(args.output) as file:
         file.write(page)
     facts = {
         "profiles": {name: profile.sha256 for name, profile in profiles.items()},

@@ -5,7 +5,7 @@ import argparse
 
 import numpy as np
 
-from tcuq._atomic import written_whole
+from tcuq._atomic import atomic_write
 from tcuq._progress import Progress
 from tcuq.cli._output import Commands, check_output, print_result, trace_facts
 from tcuq.decision import Trace
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> None:
     with Progress("steps", total=len(stream)) as progress:
         trace = Monitor(profile).run(stream, progress=progress.advance)
     if args.output is not None:
-        with written_whole(args.output) as file:
+        with atomic_write(args.output) as file:
             np.savez_compressed(file, **{n: getattr(trace, n) for n in Trace.__slots__})
     facts = trace_facts(trace)
     text = [f"{len(trace):,} steps, mean risk {trace.risk.mean():.4f}"]

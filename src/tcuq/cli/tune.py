@@ -10,7 +10,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tcuq._atomic import written_whole
+from tcuq._atomic import atomic_write
 from tcuq.cli._arguments import parse_bytes, parse_lags
 from tcuq.cli._output import Commands, check_output, print_result
 from tcuq.errors import InputError
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> None:
             map_function=each,
         )
     tuned.profile.save(args.output)
-    with written_whole(picture) as file:
+    with atomic_write(picture) as file:
         file.write(pareto_chart(tuned).encode())
     facts = {
         "chosen": tuned.chosen.as_json(),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Unpack
 
-from tcuq._atomic import written_whole
+from tcuq._atomic import atomic_write
 from tcuq.errors import ExportError
 from tcuq.export.sources import Options, shared_sources
 from tcuq.export.targets import TARGETS
@@ -73,7 +73,7 @@ def export(
         if name in result.user_files and path.exists():
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
-        with written_whole(path) as file:
+        with atomic_write(path) as file:
             file.write(text.encode())
     return result
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What single members of a profile cannot say: how they must agree."""
+"""Rules between members of a profile, which the schema cannot express."""
 
 from collections.abc import Iterator
 from dataclasses import astuple
@@ -16,7 +16,7 @@ from tcuq.profile.settings import (
 
 
 def inconsistencies(settings: MonitorSettings) -> Iterator[str]:
-    """A message for each rule that these settings break."""
+    """Yield a message for each rule that these settings break."""
     yield from _input_inconsistencies(settings)
     lags = settings.signals.lags
     if list(lags) != sorted(set(lags)):

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tcuq._atomic import written_whole
+from tcuq._atomic import atomic_write
 from tcuq.errors import ProfileError
 from tcuq.profile.consistency import inconsistencies
 from tcuq.profile.quantize import digest
@@ -34,8 +34,8 @@ from tcuq.profile.settings import (
     NoveltySettings,
     Projection,
     Provenance,
-    Recorded,
     SignalSettings,
+    StreamInfo,
     TcuqScoreSettings,
     Term,
     ThresholdSettings,
@@ -67,36 +67,36 @@ class Profile(MonitorSettings):
 
     provenance: Provenance
     sha256: str = field(init=False, compare=False)
-    """Hash of what the device holds; its first 8 digits name the profile on the wire."""
+    """Hash of the device's form; its first 8 digits name the profile in telemetry."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sha256", digest(self))
 
     def __repr__(self) -> str:
-        made = self.provenance
+        provenance = self.provenance
         channels = "no" if self.alarm is None else len(self.alarm.channels)
         return (
             f"<Profile {self.sha256[:8]}: {self.inputs.classes} classes,"
             f" {self.inputs.width or 'no'} features, score {self.score.kind},"
-            f" {channels} alarm channels, preset {made.preset},"
-            f" {made.calibration.steps:,} calibration steps>"
+            f" {channels} alarm channels, preset {provenance.preset},"
+            f" {provenance.calibration.steps:,} calibration steps>"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Profile.from_json, (self.to_json(),)
 
     def __deepcopy__(self, memo: object) -> "Profile":
-        return self  # frozen, all of it
+        return self  # deeply frozen
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.summary())}</pre>"
 
     def summary(self) -> str:
-        """What the monitor watches, promises and was made from, as text of 100 columns."""
+        """Return the monitor's inputs, guarantees and origin as text of 100 columns."""
         return "\n".join(summary_lines(self, self.provenance, self.sha256))
 
     def to_json(self) -> str:
-        """The profile as a JSON document that carries its own hash."""
+        """Return the profile as a JSON document with its own hash."""
         content = _plain(self)
         head = {"format": FORMAT, "sha256": content.pop("sha256"), "checksum": _hash(content)}
         return json.dumps({**head, **content}, indent=1) + "\n"
@@ -131,7 +131,7 @@ class Profile(MonitorSettings):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the profile; the file appears whole or not at all."""
-        with written_whole(path) as file:
+        with atomic_write(path) as file:
             file.write(self.to_json().encode())
 
     def plot(self, *, ax: "Axes | None" = None) -> "Axes":
@@ -150,20 +150,20 @@ class Profile(MonitorSettings):
             raise ProfileError(f"{path}: {error}") from None
         except OSError as error:
             raise ProfileError(f"{path}: {error.strerror}") from error
-        except ValueError as error:  # a path that cannot be one
+        except ValueError as error:  # an invalid path, such as one with a NUL
             raise ProfileError(f"{str(path)!r}: {error}") from None
 
 
 @cache
 def profile_schema() -> Mapping[str, Any]:
-    """The JSON Schema of the format, as shipped."""
+    """Return the JSON Schema of the format, as shipped."""
     text = resources.files("tcuq.profile").joinpath("profile.schema.json").read_text("utf-8")
     schema: dict[str, Any] = json.loads(text)
     return MappingProxyType(schema)
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - any JSON value
-    """Dataclasses to JSON values."""
+    """Convert dataclasses to JSON values."""
     if dataclasses.is_dataclass(value):
         return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):
@@ -211,48 +211,46 @@ def _frozen(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
 
 
-def _record(kind: type[T], content: Mapping[str, Any], **built: object) -> T:
-    """A settings record from its checked JSON object; nested records are built by the caller."""
+def _make(kind: type[T], content: Mapping[str, Any], **built: object) -> T:
+    """Build a settings object from its checked JSON; the caller builds nested ones."""
     return kind(**{**{name: _frozen(member) for name, member in content.items()}, **built})
 
 
 def _optional(kind: type[T], content: Mapping[str, Any] | None) -> T | None:
-    return None if content is None else _record(kind, content)
+    return None if content is None else _make(kind, content)
 
 
 def _build(content: Mapping[str, Any]) -> tuple[MonitorSettings, Provenance]:
     inputs, signals, score = content["inputs"], content["signals"], content["score"]
-    alarm, made = content["alarm"], content["provenance"]
+    alarm, origin = content["alarm"], content["provenance"]
     settings = MonitorSettings(
-        inputs=_record(
-            InputSettings, inputs, projection=_optional(Projection, inputs["projection"])
-        ),
-        signals=_record(
+        inputs=_make(InputSettings, inputs, projection=_optional(Projection, inputs["projection"])),
+        signals=_make(
             SignalSettings, signals, novelty=_optional(NoveltySettings, signals["novelty"])
         ),
         score=(
-            _record(TcuqScoreSettings, score, weights=_record(CombinerWeights, score["weights"]))
+            _make(TcuqScoreSettings, score, weights=_make(CombinerWeights, score["weights"]))
             if score["kind"] == "tcuq"
-            else _record(
+            else _make(
                 AnchoredScoreSettings,
                 score,
-                terms=tuple(_record(Term, term) for term in score["terms"]),
+                terms=tuple(_make(Term, term) for term in score["terms"]),
             )
         ),
-        threshold=_record(ThresholdSettings, content["threshold"]),
-        budget=_record(BudgetSettings, content["budget"]),
+        threshold=_make(ThresholdSettings, content["threshold"]),
+        budget=_make(BudgetSettings, content["budget"]),
         alarm=None
         if alarm is None
-        else _record(
-            AlarmSettings, alarm, channels=tuple(_record(Channel, c) for c in alarm["channels"])
+        else _make(
+            AlarmSettings, alarm, channels=tuple(_make(Channel, c) for c in alarm["channels"])
         ),
     )
-    provenance = _record(
+    provenance = _make(
         Provenance,
-        made,
-        calibration=_record(Recorded, made["calibration"]),
-        development=_optional(Recorded, made["development"]),
-        figures=MappingProxyType(dict(made["figures"])),
-        findings=tuple(_record(Finding, finding) for finding in made["findings"]),
+        origin,
+        calibration=_make(StreamInfo, origin["calibration"]),
+        development=_optional(StreamInfo, origin["development"]),
+        figures=MappingProxyType(dict(origin["figures"])),
+        findings=tuple(_make(Finding, finding) for finding in origin["findings"]),
     )
     return settings, provenance

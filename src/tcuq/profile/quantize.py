@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings to the integers of the device, once, for the host's engine and for export.
+"""Convert settings to the device's integers, for the host's engine and for export.
 
 Formats, ranges and rounding are those of docs/spec/arithmetic.md.
 """
@@ -63,13 +63,13 @@ Floats = NDArray[np.float64]
 
 
 def quantize(settings: MonitorSettings) -> dict[str, Any]:
-    """The members of the runtime's profile: integers, and arrays as little-endian bytes."""
+    """Return the runtime's profile: integers, and arrays as little-endian bytes."""
     form = _device_form(settings)
     return {"hash": int(_digest(form, settings.inputs)[:8], 16), **form}
 
 
 def digest(settings: MonitorSettings) -> str:
-    """SHA-256 of what the device holds and of how its inputs are made."""
+    """Return the SHA-256 of the device's form and of how its inputs are quantised."""
     return _digest(_device_form(settings), settings.inputs)
 
 
@@ -104,7 +104,7 @@ def _device_form(settings: MonitorSettings) -> dict[str, Any]:
 
 
 def quantize_signals(inputs: InputSettings, signals: SignalSettings) -> dict[str, Any]:
-    """The members that inputs and signals read."""
+    """Return the members that inputs and signals read."""
     return {
         "classes": inputs.classes,
         "width": inputs.width,
@@ -118,7 +118,7 @@ def quantize_signals(inputs: InputSettings, signals: SignalSettings) -> dict[str
 
 
 def _uses_novelty(settings: MonitorSettings) -> bool:
-    """Whether a term or a channel reads novelty: else the device need not compute it."""
+    """Tell whether a term or a channel reads novelty: else the device need not compute it."""
     readers: list[Term | Channel] = []
     if not isinstance(settings.score, TcuqScoreSettings):
         readers += settings.score.terms
@@ -128,19 +128,19 @@ def _uses_novelty(settings: MonitorSettings) -> bool:
 
 
 def signal_unit(signal: Signal) -> float:
-    """What one integer of the device's signal is in float units."""
+    """Return one integer step of the device's signal in float units."""
     return 1 / signal_scale(signal, summed=True)
 
 
 def signal_scale(signal: Signal, *, summed: bool) -> float:
-    """Device units per float unit: Q10 of log2 for logarithms, else Q14, or Q15 where summed."""
+    """Return device units per float unit: Q10 of log2 for logarithms, else Q14, Q15 if summed."""
     if signal in LOGARITHMS:
         return 1024 / math.log(2)
     return 32768.0 if summed else 16384.0
 
 
 def steepest_slope(signal: Signal) -> float:
-    """The most bits per float unit that a term's slope can hold."""
+    """Return the most bits per float unit that a term's slope can hold."""
     return MAX_SLOPE_Q8 / 256 / 1024 * signal_scale(signal, summed=False)
 
 
@@ -150,7 +150,7 @@ def _bytes(values: Any, dtype: str) -> bytes:  # noqa: ANN401 - any array of num
 
 
 def _lag_weights(lags: tuple[int, ...]) -> list[int]:
-    """For each number of lags that have a past, weights proportional to 1/lag that sum to 2^15."""
+    """Return, per number of lags with a past, weights proportional to 1/lag that sum to 2^15."""
     rows: list[int] = []
     for count in range(1, len(lags) + 1):
         share = [1 / lag for lag in lags[:count]]
@@ -177,7 +177,7 @@ def _projection(inputs: InputSettings) -> dict[str, Any]:
 
 
 def projected_int8(quantised: NDArray[np.int8], inputs: InputSettings) -> Floats:
-    """The features that the device's signals see of these int8 features, in float units."""
+    """Return the device's projection of these int8 features, in float units."""
     if inputs.projection is None or inputs.feature_scale is None:
         return quantised.astype(np.float64) * (inputs.feature_scale or 1.0)
     form = _projection(inputs)
@@ -197,7 +197,7 @@ def _novelty(novelty: NoveltySettings | None, inputs: InputSettings) -> dict[str
     scale = inputs.feature_scale if projection is None else projection.scale
     whitening, means = np.array(novelty.whitening), np.array(novelty.means)
     farthest = float(np.abs(means @ whitening.T).max())
-    # Room for 16 standard deviations beyond the farthest mean, in at most 1/256 of one.
+    # Range of 16 standard deviations beyond the farthest mean, in at most 1/256 of one.
     most = (float(np.abs(whitening).max()) * scale, MAX_WEIGHT), (farthest + 16, WHITENED_MAX)
     name = "signals.novelty.whitening"
     exponent = min(8, *(_fitting_shift(size, limit, 0, 8, name) for size, limit in most))
@@ -208,22 +208,22 @@ def _novelty(novelty: NoveltySettings | None, inputs: InputSettings) -> dict[str
     if np.triu(quantised, 1).any():
         raise ProfileError(f"{name} must be lower triangular on a device")
     # Means go through the quantised matrix, less the half that rounding down takes from a step.
-    seen = (means / scale) @ (quantised / powers).T
-    kept = np.clip(np.rint(seen - 0.5), -WHITENED_MAX, WHITENED_MAX)
-    kept = np.pad(kept, ((0, len(kept) % 2), (0, -len(whitening) % 4)), "edge")
-    kept[:, len(whitening) :] = 0
+    whitened = (means / scale) @ (quantised / powers).T
+    centres = np.clip(np.rint(whitened - 0.5), -WHITENED_MAX, WHITENED_MAX)
+    centres = np.pad(centres, ((0, len(centres) % 2), (0, -len(whitening) % 4)), "edge")
+    centres[:, len(whitening) :] = 0
     return {
         "whitening": _bytes(_packed_rows(quantised), "<u4"),
         "whitening_shift": _bytes(np.pad(shifts, (0, -len(shifts) % 4)), "u1"),
-        "means": _bytes(kept, "<i2"),
-        "mean_squares": _bytes((kept * kept).sum(axis=1), "<i4"),
-        "mean_count": len(kept),
+        "means": _bytes(centres, "<i2"),
+        "mean_squares": _bytes((centres * centres).sum(axis=1), "<i4"),
+        "mean_count": len(centres),
         "novelty_exponent": 2 * exponent,
     }
 
 
 def _rounded(weights: Floats, whitening: Floats) -> Floats:
-    """Integer weights, each column's rounding carried into the columns its feature varies with."""
+    """Round to integers, carrying each column's error into the columns it correlates with."""
     rounded, left = np.zeros_like(weights), weights.copy()
     carried = np.zeros_like(weights)
     if np.diag(whitening).all():
@@ -238,7 +238,7 @@ def _rounded(weights: Floats, whitening: Floats) -> Floats:
 
 
 def _packed_rows(matrix: Floats) -> list[int]:
-    """A lower triangle as words: four rows at a time, four columns at a time up to the diagonal.
+    """Pack a lower triangle into words, in blocks of four rows and columns to the diagonal.
 
     Four weights are two words, columns (0, 2) and (1, 3), the first of each plus WEIGHT_OFFSET.
     """
@@ -254,7 +254,7 @@ def _packed_rows(matrix: Floats) -> list[int]:
 
 
 def _fitting_shift(most: float, limit: int, low: int, high: int, name: str) -> int:
-    """The largest power of two that keeps a magnitude within a limit."""
+    """Return the largest power of two that keeps a magnitude within a limit."""
     shift = high if most == 0 else math.floor(math.log2(limit / most))
     if shift < low:
         raise ProfileError(f"{name} is too large for the device's integers: {most:.3g}")
@@ -262,7 +262,7 @@ def _fitting_shift(most: float, limit: int, low: int, high: int, name: str) -> i
 
 
 def quantize_score(score: ScoreSettings) -> dict[str, Any]:
-    """The members that the score reads."""
+    """Return the members that the score reads."""
     if not isinstance(score, TcuqScoreSettings):
         return {
             "terms": [_term(term) for term in score.terms],
@@ -283,14 +283,14 @@ def quantize_score(score: ScoreSettings) -> dict[str, Any]:
 
 
 def _bias_q16(bias: float) -> int:
-    """Far beyond where the sigmoid ends, and within the device's integers."""
+    """Return the bias in Q16, clipped to the device's integers, far beyond the sigmoid's ends."""
     return round(min(max(bias, -8000.0), 8000.0) * 65536)
 
 
 def _term(term: Term) -> dict[str, Any]:
     scale = signal_scale(term.signal, summed=False)
     points = np.clip(np.rint(np.array(term.points) * scale), -32768, 32767)
-    # Points that fall together keep the bits of the last: the mass of a tie is the tie's.
+    # Points that coincide keep the bits of the last: a tie keeps its whole mass.
     last = np.append(points[1:] != points[:-1], True)
     points, bits = points[last], np.minimum(np.rint(np.array(term.bits)[last] * 1024), 65535)
     dead, cap = round(term.dead * 1024), round(term.cap * 1024)

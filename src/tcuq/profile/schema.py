@@ -2,7 +2,7 @@
 """Checks a JSON document against the subset of JSON Schema that the shipped schemas use.
 
 Written by hand because a schema library would be the core's second dependency, and an error must
-fit in one line: the place, the rule, the value. Tests hold it against the `jsonschema` library.
+fit in one line: the place, the rule, the value. Tests compare it with the `jsonschema` library.
 """
 
 import math
@@ -51,7 +51,7 @@ def _has_type(value: object, wanted: str | list[str]) -> bool:
 
 
 def _violation_by_kind(value: object, branches: list[Schema], place: str) -> str | None:
-    """A choice between objects is made by `kind`, so that the error is about the right one."""
+    """Choose the branch by `kind`, so that the error is about the right one."""
     if not isinstance(value, dict):
         return f"{place} must be of type object, got {_short(value)}"
     kinds = [branch["properties"]["kind"]["const"] for branch in branches]
@@ -72,9 +72,9 @@ def _object_violation(value: dict[str, Any], schema: Schema, place: str) -> str 
         rule = known.get(name, schema.get("additionalProperties", False))
         if rule is False:
             return f"{prefix}{_short(name)} is not a known member"
-        found = violation(member, rule, f"{prefix}{name if name in known else _short(name)}")
-        if found:
-            return found
+        broken = violation(member, rule, f"{prefix}{name if name in known else _short(name)}")
+        if broken:
+            return broken
     return None
 
 
@@ -83,9 +83,9 @@ def _array_violation(value: list[Any], schema: Schema, place: str) -> str | None
     if not low <= len(value) <= high:
         return f"{place} must have {low} to {high} items, got {len(value)}"
     for index, item in enumerate(value):
-        found = violation(item, schema["items"], f"{place}[{index}]")
-        if found:
-            return found
+        broken = violation(item, schema["items"], f"{place}[{index}]")
+        if broken:
+            return broken
     return None
 
 

@@ -24,7 +24,7 @@ Matrix = tuple[Row, ...]
 
 
 class AlarmFlag(IntFlag):
-    """The channels that alarmed at a step; the device's numbers too."""
+    """The channels that alarmed at a step, numbered as on the device."""
 
     LOW_CONFIDENCE = 1
     NOVELTY = 2
@@ -50,12 +50,12 @@ class Projection:
     kind: Literal["pca", "lda"]
     mean: Row
     matrix: Matrix
-    scale: float = 1.0  # one int8 step of what comes out, on the device
+    scale: float = 1.0  # one int8 step of a projected feature, on the device
 
 
 @dataclass(frozen=True, slots=True)
 class InputSettings:
-    """What a step carries."""
+    """Format of a step's posteriors and features."""
 
     kind: Kind
     classes: int
@@ -65,7 +65,7 @@ class InputSettings:
 
     @property
     def dimensions(self) -> int:
-        """Features the signals see: after the projection if there is one, 0 if there are none."""
+        """Number of features after the projection if there is one, 0 without features."""
         return self.width if self.projection is None else len(self.projection.matrix)
 
 
@@ -88,7 +88,7 @@ class SignalSettings:
 
 @dataclass(frozen=True, slots=True)
 class CombinerWeights:
-    """One weight a signal; instability is None where there are no features."""
+    """One weight per signal; instability is None where there are no features."""
 
     divergence: float
     instability: float | None
@@ -175,7 +175,7 @@ class AlarmSettings:
     channels: tuple[Channel, ...]
 
     def limit_q8(self, channel: Channel) -> int:
-        """The CUSUM's limit in 1/256 bit, at least 1 bit: channels cost, longer blocks give."""
+        """Return the CUSUM's limit in 1/256 bit, at least 1 bit."""
         bits = math.log2(self.steps_per_false_alarm * len(self.channels) / channel.block)
         return max(256, math.ceil(256 * bits))
 
@@ -193,7 +193,7 @@ class MonitorSettings:
 
     @property
     def present_signals(self) -> tuple[Signal, ...]:
-        """The signals that these inputs can give."""
+        """The signals that these inputs allow."""
         absent = set(NEEDS_FEATURES) if self.inputs.width == 0 else set()
         if self.signals.novelty is None:
             absent.add("novelty")
@@ -201,8 +201,8 @@ class MonitorSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
-    """Which stream a profile was made from."""
+class StreamInfo:
+    """Identity and size of a stream that a profile was fitted on."""
 
     sha256: str
     steps: int
@@ -213,7 +213,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A mistake or weakness that the fit found in its data: a name, a sentence with a fix."""
+    """A mistake or weakness in the calibration data: a name, and a sentence with a fix."""
 
     name: str
     sentence: str
@@ -221,12 +221,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where the numbers come from, what the fit measured and what it warns of."""
+    """The streams a profile was fitted on, the fit's figures and its findings."""
 
     library: str
     preset: Literal["paper", "recommended"]
     seed: int
-    calibration: Recorded
-    development: Recorded | None
+    calibration: StreamInfo
+    development: StreamInfo | None
     figures: Mapping[str, float]
     findings: tuple[Finding, ...]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile in words: what it watches, what it promises and what it was made from."""
+"""A profile as text: its inputs, its guarantees and the streams it was fitted on."""
 
 from collections.abc import Iterator, Mapping
 from textwrap import wrap
@@ -17,17 +17,17 @@ from tcuq.profile.settings import (
     TcuqScoreSettings,
 )
 
-MOST_FINDINGS = 5  # that are printed; the file holds all
+MOST_FINDINGS = 5  # printed; the file has all
 
 
-def summary_lines(profile: MonitorSettings, made: Provenance, sha256: str) -> Iterator[str]:
-    """A profile as lines of text, at most 100 columns wide."""
+def summary_lines(profile: MonitorSettings, origin: Provenance, sha256: str) -> Iterator[str]:
+    """Yield a profile as lines of text, at most 100 columns wide."""
     inputs = profile.inputs
     absent = [s for s in get_args(Signal) if s not in profile.present_signals]
     projected = (
         "" if inputs.projection is None else f", {inputs.projection.kind} to {inputs.dimensions}"
     )
-    yield f"profile    {sha256[:8]}  preset {made.preset}, tcuq {made.library}"
+    yield f"profile    {sha256[:8]}  preset {origin.preset}, tcuq {origin.library}"
     yield (
         f"inputs     {inputs.classes} classes as {inputs.kind},"
         + (f" {inputs.width} features{projected}" if inputs.width else " no features")
@@ -49,14 +49,14 @@ def summary_lines(profile: MonitorSettings, made: Provenance, sha256: str) -> It
     if profile.alarm is None:
         yield "alarm      none"
     else:
-        yield from _alarm_lines(profile.alarm, made.figures)
-    seen = made.calibration
+        yield from _alarm_lines(profile.alarm, origin.figures)
+    calibration = origin.calibration
     yield (
-        f"made from  {seen.steps:,} calibration steps ({seen.distinct:,} distinct,"
-        f" {seen.recordings} recordings)"
-        + (f" and {made.development.steps:,} development steps" if made.development else "")
+        f"made from  {calibration.steps:,} calibration steps ({calibration.distinct:,} distinct,"
+        f" {calibration.recordings} recordings)"
+        + (f" and {origin.development.steps:,} development steps" if origin.development else "")
     )
-    for finding in made.findings[:MOST_FINDINGS]:
+    for finding in origin.findings[:MOST_FINDINGS]:
         yield from wrap(
             finding.sentence, 100, initial_indent="warning    ", subsequent_indent=" " * 11
         )
@@ -77,8 +77,8 @@ def _score_lines(score: TcuqScoreSettings | AnchoredScoreSettings) -> Iterator[s
         for term in score.terms
     )
     odds = "odds and " if any(term.scale == "odds" for term in score.terms) else ""
-    told = f"anchored, sigmoid of {odds}bits of surprise: {listed} {score.bias:+.3g}"
-    yield from wrap(told, 100, initial_indent="score      ", subsequent_indent=" " * 11)
+    text = f"anchored, sigmoid of {odds}bits of surprise: {listed} {score.bias:+.3g}"
+    yield from wrap(text, 100, initial_indent="score      ", subsequent_indent=" " * 11)
 
 
 def _alarm_lines(alarm: AlarmSettings, figures: Mapping[str, float]) -> Iterator[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replay: candidate profiles over months of recorded streams, here or on an engine of yours."""
+"""Replay: candidate profiles over months of recorded streams, here or on another backend."""
 
 from tcuq.replay.comparison import Comparison
 from tcuq.replay.function import Replay

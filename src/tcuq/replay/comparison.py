@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of a replay's results by profile, and the streams on which profiles part ways."""
+"""Sums of a replay's results by profile, and the streams on which profiles differ."""
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ SHOWN = 20
 
 
 class Comparison:
-    """Takes results as they come, in bounded memory.
+    """Accumulates results in bounded memory.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Comparison:
         self._apart: list[tuple[float, str, str, dict[str, Any]]] = []
 
     def take(self, table: Any) -> None:  # noqa: ANN401 - pyarrow has no types
-        """Results, all rows of a stream together."""
+        """Add results; all rows of a stream must be in one table."""
         import pyarrow.compute as pc
 
         for name, sums in self._sums.items():
@@ -51,7 +51,7 @@ class Comparison:
         self._take_changes(table)
 
     def _take_changes(self, table: Any) -> None:  # noqa: ANN401
-        """Streams that alarm under one profile and not under the first, and the farthest apart."""
+        """Count streams whose alarms differ from the first profile's; note the largest changes."""
         count = len(self.names)
         streams = table["stream"].to_pylist()[::count]
         columns = {
@@ -74,7 +74,7 @@ class Comparison:
                     self._apart = heapq.nlargest(SHOWN, [*self._apart, entry], key=lambda e: e[:3])
 
     def facts(self) -> dict[str, Any]:
-        """Everything, as plain values."""
+        """Return all results as JSON values."""
         return {
             "profiles": {
                 name: {"sha256": self._hashes[name], **sums, **self.shares(name)}
@@ -88,7 +88,7 @@ class Comparison:
         }
 
     def shares(self, name: str) -> dict[str, float | None]:
-        """What a step costs under a profile; null where nothing was labelled."""
+        """Return a profile's rates per step; None where they need labels and there are none."""
         sums = self._sums[name]
         steps, labelled = max(sums["steps"], 1), sums["labelled"]
         let_through = sums["wrong"] - sums["wrong_abstained"]
@@ -102,7 +102,7 @@ class Comparison:
         }
 
     def lines(self) -> Iterator[str]:
-        """The comparison as text."""
+        """Yield the comparison as text."""
         facts = self.facts()
         first = facts["profiles"][self.names[0]]
         yield f"{first['streams']:,} streams, {first['steps']:,} steps"
@@ -121,7 +121,7 @@ class Comparison:
             yield f"damaged: {one['file']} rows {one['first_row']}..{last}: {one['reason']}"
 
     def cells(self, name: str) -> list[str]:
-        """A profile's line."""
+        """Return the cells of a profile's line."""
         shares, sums = self.shares(name), self._sums[name]
         percent = [
             "" if shares[c] is None else f"{100 * shares[c]:.2f} %"  # type: ignore[operator]

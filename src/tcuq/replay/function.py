@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The function: batches of chunks in, batches of results out, the device's C between.
+"""The replay function: batches of chunks in, batches of results out, run by the device's C.
 
-It is what every engine runs: threads here, `mapInArrow` on Spark, `map_batches` elsewhere.
+Every backend runs it: threads here, `mapInArrow` on Spark, `map_batches` elsewhere.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +22,7 @@ from tcuq.stages.inputs import Inputs
 
 Array = NDArray[Any]
 
-# What profiles must have in common to share signals, as tcuq.profile.quantize names it.
+# Members of tcuq.profile.quantize that must be equal for profiles to share signals.
 SHARED = (
     "classes", "width", "dimensions", "lags", "blend_q15",
     "projection", "projection_bias", "projection_shift",
@@ -36,12 +36,12 @@ class Replay:
     Parameters
     ----------
     profiles
-        By the names their results have.
+        Profiles by name.
     layout
-        What the batches' bytes mean: ``layout_of`` the files' schema.
+        Layout of the batches: ``layout_of`` the files' schema.
     decisions
-        Whether a row of results also holds a byte a step: outcome in bits 0 and 1, exceeded in
-        bit 2, the alarm's flags in bits 4 to 7.
+        Whether a row of results also holds one byte per step: outcome in bits 0 and 1, exceeded
+        in bit 2, the alarm's flags in bits 4 to 7.
     """
 
     profiles: Mapping[str, Profile]
@@ -56,20 +56,20 @@ class Replay:
 
     def __reduce__(self) -> tuple[Any, ...]:
         documents = {name: profile.to_json() for name, profile in self.profiles.items()}
-        return _received, (documents, self.layout, self.decisions)
+        return _unpickle, (documents, self.layout, self.decisions)
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Results of the streams that these batches hold, whole and in order."""
+        """Yield results of the streams in these batches, which must be whole and in order."""
         return Runner(self).run(batches)
 
 
 class Runner:
-    """A Replay's monitors, made once, for one sequence of batches after another.
+    """The monitors of a Replay, reused for each sequence of batches.
 
     Parameters
     ----------
     replay
-        What to run.
+        The replay to run.
     """
 
     def __init__(self, replay: Replay) -> None:
@@ -77,7 +77,7 @@ class Runner:
         self._groups = _groups(replay.profiles, replay.layout)
 
     def run(self, batches: Iterable[Any], *, name: str = "", first_row: int = 0) -> Iterator[Any]:
-        """As Replay; `name` is the stream's where batches name none, errors count from a row."""
+        """Yield results; `name` is for batches without stream names, errors count from a row."""
         for group in self._groups:
             group.clear()
         decisions = self._replay.decisions
@@ -98,45 +98,45 @@ class Runner:
 
     def _finish(self, stream: str | None, rows: Rows) -> None:
         if stream is not None:
-            found = {name: row for group in self._groups for name, row in group.results()}
+            results = {name: row for group in self._groups for name, row in group.results()}
             for name in self._replay.profiles:
-                rows.add(stream, name, **found[name])
+                rows.add(stream, name, **results[name])
 
 
-def _received(documents: Mapping[str, str], layout: Layout, decisions: bool) -> Replay:
-    """A Replay in the process it was sent to."""
+def _unpickle(documents: Mapping[str, str], layout: Layout, decisions: bool) -> Replay:
+    """Return a Replay from its pickled parts."""
     profiles = {name: Profile.from_json(document) for name, document in documents.items()}
     return Replay(profiles, layout, decisions)
 
 
 class Steps:
-    """Steps of a layout as a profile's engine takes them.
+    """Convert steps of a layout to the inputs of a profile's engine.
 
     Parameters
     ----------
     inputs, layout
-        What the profile wants, and what the chunks hold.
+        The profile's inputs, and the layout of the chunks.
     """
 
     def __init__(self, inputs: InputSettings, layout: Layout) -> None:
         self._inputs = inputs
         self._layout = layout
-        self._recoded = _recoding(inputs, layout)
+        self._recode = _recoding(inputs, layout)
 
     def __call__(self, span: Span) -> tuple[Array, Array | None]:
-        """The device's bytes, or numbers that the engine quantises."""
+        """Return the device's bytes, or numbers that the engine quantises."""
         posteriors = span.columns["posteriors"]
         features = span.columns["features"] if self._inputs.width else None
         if not self._layout.of_bytes:
             posteriors = _scaled(posteriors, self._layout.posterior_scale)
             if features is not None:
                 features = _scaled(features, self._layout.feature_scale)
-        elif features is not None and self._recoded is not None:
-            features = self._recoded[features.view(np.uint8)]
+        elif features is not None and self._recode is not None:
+            features = self._recode[features.view(np.uint8)]
         return posteriors, features
 
     def refuse(self, span: Span, posteriors: Array, features: Array | None) -> NoReturn:
-        """Say which rule was broken: the engine only says that one was."""
+        """Raise an error that names the broken rule: the engine reports only that there is one."""
         where = f"row {span.row} and on, stream {span.stream[:60]!r}"
         try:
             Inputs(self._inputs).check(posteriors, features)
@@ -146,19 +146,19 @@ class Steps:
 
 
 class _Group:
-    """Profiles that see the same signals, over one stream after another."""
+    """Profiles that share the same signals, run over one stream after another."""
 
     def __init__(self, profiles: Mapping[str, Profile], layout: Layout) -> None:
         self._names = list(profiles)
         self._monitors = [Monitor(profile) for profile in profiles.values()]
         self._engines = [monitor.engine for monitor in self._monitors]
-        self._taken = Steps(next(iter(profiles.values())).inputs, layout)
+        self._convert = Steps(next(iter(profiles.values())).inputs, layout)
         self.clear()
 
     def clear(self) -> None:
-        """Nothing counted yet."""
+        """Set all counts to zero."""
         self._counts = np.zeros((len(self._engines), WIDTH), np.int64)
-        self._said: list[NDArray[np.uint8]] = []
+        self._decisions: list[NDArray[np.uint8]] = []
 
     def run(self, span: Span, *, decisions: bool) -> None:
         """Decide on these steps."""
@@ -167,21 +167,21 @@ class _Group:
                 monitor.reset()
             elif span.starts_recording:
                 monitor.reset_history()
-        posteriors, features = self._taken(span)
+        posteriors, features = self._convert(span)
         labels = span.columns.get("labels")
         if labels is not None:
             labels = np.ascontiguousarray(labels, np.int32)
-        said = np.zeros((len(self._engines), span.steps), np.uint8) if decisions else None
+        output = np.zeros((len(self._engines), span.steps), np.uint8) if decisions else None
         first, *others = self._engines
-        done = first.replay(tuple(others), posteriors, features, labels, self._counts, said)
+        done = first.replay(tuple(others), posteriors, features, labels, self._counts, output)
         if done < span.steps:
-            self._taken.refuse(span, posteriors, features)
-        if said is not None:
-            self._said.append(said)
+            self._convert.refuse(span, posteriors, features)
+        if output is not None:
+            self._decisions.append(output)
 
     def results(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Each profile's row of the stream that ends here."""
-        said = np.concatenate(self._said, axis=1) if self._said else None
+        """Yield each profile's row for the stream that ends here."""
+        decisions = np.concatenate(self._decisions, axis=1) if self._decisions else None
         for number, (name, monitor) in enumerate(zip(self._names, self._monitors, strict=True)):
             yield (
                 name,
@@ -189,24 +189,24 @@ class _Group:
                     "counts": self._counts[number].tolist(),
                     "evidence_bits": monitor.epoch_evidence_bits,
                     "snapshot": monitor.snapshot(),
-                    "decisions": None if said is None else said[number].tobytes(),
+                    "decisions": None if decisions is None else decisions[number].tobytes(),
                 },
             )
         self.clear()
 
 
 def _groups(profiles: Mapping[str, Profile], layout: Layout) -> list[_Group]:
-    """Profiles by the signals they see."""
-    found: dict[tuple[object, ...], dict[str, Profile]] = {}
+    """Group profiles by the signals they share."""
+    groups: dict[tuple[object, ...], dict[str, Profile]] = {}
     for name, profile in profiles.items():
         spec, inputs = quantize(profile), profile.inputs
         key = (inputs.kind, inputs.feature_scale, *(spec[member] for member in SHARED))
-        found.setdefault(key, {})[name] = profile
-    return [_Group(group, layout) for group in found.values()]
+        groups.setdefault(key, {})[name] = profile
+    return [_Group(group, layout) for group in groups.values()]
 
 
 def _recoding(inputs: InputSettings, layout: Layout) -> NDArray[np.int8] | None:
-    """A profile's byte for each byte of features in the layout's scale; None if it is the same."""
+    """Return a table from the layout's feature bytes to the profile's; None if they are equal."""
     if not inputs.feature_scale or inputs.feature_scale == layout.feature_scale:
         return None
     values = np.arange(256).astype(np.uint8).view(np.int8) * layout.feature_scale
@@ -215,7 +215,7 @@ def _recoding(inputs: InputSettings, layout: Layout) -> NDArray[np.int8] | None:
 
 
 def _check(name: str, profile: Profile, layout: Layout) -> None:
-    """What can be told of a profile before any step."""
+    """Refuse a profile whose inputs differ from the layout's."""
     inputs = profile.inputs
     wanted = {"classes": inputs.classes, "width": inputs.width or layout.width}
     for what, number in wanted.items():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chunk layout of recorded streams (docs/spec/stream.md): what a row's bytes mean.
+"""The chunk layout of recorded streams (docs/spec/stream.md): the meaning of a row's bytes.
 
-A row is a chunk of consecutive steps of one stream. Arrow's batches go in; NumPy arrays over the
-same memory come out, after every rule was checked.
+A row is a chunk of consecutive steps of one stream. Arrow batches are checked and read as NumPy
+arrays over the same memory.
 """
 
 import json
@@ -25,7 +25,7 @@ _NUMBERS = {"posteriors": "fiu", "features": "fiu", "labels": "iu"}
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What the schema's metadata says: NumPy type and width of each column, and scales."""
+    """The schema's metadata: NumPy type and width of each column, and scales."""
 
     kind: Kind
     columns: Mapping[str, tuple[str, int]]
@@ -45,7 +45,7 @@ class Layout:
 
     @property
     def of_bytes(self) -> bool:
-        """Whether posteriors and features are the bytes that a device is given."""
+        """Whether posteriors and features are the device's input bytes."""
         features = self.columns.get("features", ("|i1", 0))[0]
         return (self.columns["posteriors"][0], features) == (
             "|u1",
@@ -53,24 +53,27 @@ class Layout:
         ) and self.posterior_scale == POSTERIOR_SCALE
 
     def metadata(self) -> dict[str, str]:
-        """As the schema's metadata."""
-        said = {
+        """Return the layout as the schema's metadata."""
+        meta = {
             "kind": self.kind,
             "columns": {name: list(column) for name, column in self.columns.items()},
             "posterior_scale": self.posterior_scale,
             "feature_scale": self.feature_scale,
             "source": dict(self.source),
         }
-        return {FORMAT: json.dumps(said)}
+        return {FORMAT: json.dumps(meta)}
 
 
 def layout_of(schema: Any) -> Layout:  # noqa: ANN401 - pyarrow has no types
-    """The layout that a schema describes; one that breaks a rule is refused by name."""
+    """Return the layout that a schema describes; refuse one that breaks a rule."""
     try:
-        said = json.loads((schema.metadata or {}).get(FORMAT.encode(), b"null"))
-        columns = {str(n): (np.dtype(t).str, w) for n, (t, w) in said["columns"].items()}
-        scales = {n: float(said.get(n, 1.0)) for n in ("posterior_scale", "feature_scale")}
-        kind, source = said["kind"], {str(k): str(v) for k, v in said.get("source", {}).items()}
+        meta = json.loads((schema.metadata or {}).get(FORMAT.encode(), b"null"))
+        columns = {str(n): (np.dtype(t).str, w) for n, (t, w) in meta["columns"].items()}
+        scales = {n: float(meta.get(n, 1.0)) for n in ("posterior_scale", "feature_scale")}
+        kind, source = (
+            meta["kind"],
+            {str(k): str(v) for k, v in meta.get("source", {}).items()},
+        )
     except (ValueError, TypeError, LookupError, AttributeError):
         raise StreamError(f"the schema's metadata must hold {FORMAT!r} with its columns") from None
     if kind not in KINDS:
@@ -107,16 +110,16 @@ class Span:
 
 
 class Chunks:
-    """Reads the batches of one sequence of rows; rows out of order are refused.
+    """Reads consecutive batches of rows; refuses rows out of order.
 
     Parameters
     ----------
     layout
-        What the bytes of a row mean.
+        Layout of the rows' bytes.
     name
-        Of the one stream, where the rows do not name theirs.
+        Name of the stream, where the rows do not name theirs.
     first_row
-        What errors count rows from.
+        Number of the first row, for errors.
     """
 
     def __init__(self, layout: Layout, name: str, first_row: int = 0) -> None:
@@ -128,7 +131,7 @@ class Chunks:
         self._next = 0
 
     def spans(self, batch: Any) -> Iterator[Span]:  # noqa: ANN401 - pyarrow has no types
-        """The batch cut where a recording begins, as arrays over its own memory."""
+        """Cut the batch where a recording begins; yield arrays over its memory."""
         rows, names = batch.num_rows, batch.schema.names
         steps, first = self._integers(batch, "steps", 1), self._integers(batch, "first_step", 0)
         zeros = np.zeros(rows, np.int64)
@@ -149,7 +152,7 @@ class Chunks:
         self._row += rows
 
     def _starts(self, stream: str, recording: int, first: int, row: int) -> tuple[bool, bool]:
-        """Whether a stream and a recording begin at this row; refuses what cannot follow."""
+        """Tell whether a stream and a recording begin at this row; refuse a row out of order."""
         if (stream, recording, first) == (self._stream, self._recording, self._next):
             return False, False
         starts_stream = stream != self._stream
@@ -164,7 +167,7 @@ class Chunks:
         return starts_stream, True
 
     def _values(self, batch: Any, name: str, steps: Array) -> Array:  # noqa: ANN401
-        """A binary column's values end to end, one row a step."""
+        """Return a binary column's values, one row per step."""
         dtype, width = self._layout.columns[name]
         column = batch.column(name)
         offset = {"binary": np.int32, "large_binary": np.int64}.get(str(column.type))

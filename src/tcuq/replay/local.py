@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replay on this machine: threads over row groups, each group's results kept as soon as it is done.
+"""Replay on this machine: threads over row groups; each group's results are saved at once.
 
-A folder holds a run: `run.json` says of what, `parts/` what is done, then `streams.parquet` a row a
-stream and profile, and `summary.json` their sums.
+A run's folder has its inputs in `run.json`, finished groups in `parts/`, then one row per stream
+and profile in `streams.parquet`, and their sums in `summary.json`.
 """
 
 import json
@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tcuq._atomic import written_whole
+from tcuq._atomic import atomic_write
 from tcuq._progress import Progress
 from tcuq.errors import StreamError
 from tcuq.profile import Profile
@@ -31,7 +31,7 @@ MERGED_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Row groups that could not be read, or whose rows break a rule; the others are done."""
+    """Row groups that could not be read, or whose rows break a rule."""
 
     file: str
     first_row: int
@@ -52,40 +52,40 @@ def replay_files(
     Parameters
     ----------
     profiles
-        By the names their results have; the others are compared with the first.
+        By name; the others are compared with the first.
     paths
         Parquet files in the chunk layout, or folders of them.
     output
-        The run's folder. Run again after an interruption: what is done is not done again.
+        The run's folder. After an interruption, call again: finished row groups are skipped.
     threads
-        How many row groups at once; as many as there are cores if None.
+        Row groups processed at once; one per core if None.
     decisions
-        Keep a byte a step, too.
+        Whether to store one byte per step, too.
     """
     sources = sources_of(paths)
     replays = _replays(profiles, sources, decisions=decisions)
     folder = Path(output)
-    _begin(folder, _run(profiles, sources, decisions=decisions))
+    _begin(folder, _run_facts(profiles, sources, decisions=decisions))
     units = [unit for source in sources for unit in source.units]
-    damage = _work(folder, units, replays, threads or os.cpu_count() or 1)
+    damage = _run_units(folder, units, replays, threads or os.cpu_count() or 1)
     return _finish(folder, units, damage, profiles, decisions=decisions)
 
 
 def _replays(
     profiles: Mapping[str, Profile], sources: Sequence[Source], *, decisions: bool
 ) -> list[Replay]:
-    """Each file's; one for all files that are laid out alike."""
-    found: list[Replay] = []
+    """Return one Replay per file; files of one layout share it."""
+    replays: list[Replay] = []
     for source in sources:
-        alike = (replay for replay in found if replay.layout == source.layout)
-        found.append(next(alike, None) or Replay(profiles, source.layout, decisions))
-    return found
+        alike = (replay for replay in replays if replay.layout == source.layout)
+        replays.append(next(alike, None) or Replay(profiles, source.layout, decisions))
+    return replays
 
 
-def _run(
+def _run_facts(
     profiles: Mapping[str, Profile], sources: Sequence[Source], *, decisions: bool
 ) -> dict[str, Any]:
-    """What the run is of; the same again goes on, another is refused."""
+    """Return what identifies a run: an equal one is continued, another refused."""
     return {
         "format": FORMAT,
         "library": __version__,
@@ -96,13 +96,13 @@ def _run(
 
 
 def _begin(folder: Path, run: Mapping[str, Any]) -> None:
-    held = folder / "run.json"
+    path = folder / "run.json"
     (folder / "parts").mkdir(parents=True, exist_ok=True)
-    if not held.is_file():
-        with written_whole(held) as file:
+    if not path.is_file():
+        with atomic_write(path) as file:
             file.write(json.dumps(run, indent=1).encode())
     try:
-        same = json.loads(held.read_bytes()) == run
+        same = json.loads(path.read_bytes()) == run
     except ValueError:
         same = False
     if not same:
@@ -112,39 +112,39 @@ def _begin(folder: Path, run: Mapping[str, Any]) -> None:
         )
 
 
-def _work(
+def _run_units(
     folder: Path, units: Sequence[Unit], replays: Sequence[Replay], threads: int
 ) -> list[Damage]:
-    """Every unit that is not done yet; what is damaged, in the files' order."""
-    left = [unit for unit in units if _part(folder / "parts" / unit.name) is None]
-    found: list[Damage | None] = []
-    # A thread makes its monitors once: that takes as long as a hundred chunks.
-    mine = threading.local()
+    """Run every unfinished unit; return damage in the files' order."""
+    left = [unit for unit in units if _read_part(folder / "parts" / unit.name) is None]
+    outcomes: list[Damage | None] = []
+    # Each thread creates its monitors once: that costs as much as a hundred chunks.
+    per_thread = threading.local()
 
-    def work(unit: Unit) -> Damage | None:
+    def run(unit: Unit) -> Damage | None:
         replay = replays[unit.number]
-        runners: dict[int, Runner] = mine.__dict__.setdefault("runners", {})
+        runners: dict[int, Runner] = per_thread.__dict__.setdefault("runners", {})
         runner = runners.get(id(replay)) or runners.setdefault(id(replay), Runner(replay))
-        return _do(unit, replay, runner, folder)
+        return _run_unit(unit, replay, runner, folder)
 
     with (
         Progress("steps", total=sum(unit.steps for unit in left)) as progress,
         ThreadPoolExecutor(threads) as pool,
     ):
         try:
-            waiting = {pool.submit(work, unit): unit for unit in left}
+            waiting = {pool.submit(run, unit): unit for unit in left}
             for done in as_completed(waiting):
-                found.append(done.result())
+                outcomes.append(done.result())
                 progress.advance(waiting[done].steps)
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-    damage = [one for one in found if one is not None]
+    damage = [one for one in outcomes if one is not None]
     return sorted(damage, key=lambda one: (one.file, one.first_row))
 
 
-def _do(unit: Unit, replay: Replay, runner: Runner, folder: Path) -> Damage | None:
-    """One unit: its results in a file of their own, or what is wrong with it."""
+def _run_unit(unit: Unit, replay: Replay, runner: Runner, folder: Path) -> Damage | None:
+    """Run one unit: write its results to a part, or return its damage."""
     pa, parquet = arrow()
     try:
         with parquet.ParquetFile(unit.path, page_checksum_verification=True) as file:
@@ -156,23 +156,23 @@ def _do(unit: Unit, replay: Replay, runner: Runner, folder: Path) -> Damage | No
                 columns=sorted(columns & set(schema.names)),
                 use_threads=False,
             )
-            made = runner.run(batches, name=unit.path.stem, first_row=unit.first_row)
-            results = pa.Table.from_batches(made, schema_of(decisions=replay.decisions))
+            tables = runner.run(batches, name=unit.path.stem, first_row=unit.first_row)
+            results = pa.Table.from_batches(tables, schema_of(decisions=replay.decisions))
     except (StreamError, pa.ArrowException, OSError) as error:
-        said = next(iter(str(error).splitlines()), type(error).__name__)[:300]
-        return Damage(str(unit.path), unit.first_row, unit.rows, said)
-    # Not synced to the disk, which would take longer than the work: a part that a power cut leaves
-    # torn has no footer, and is not taken for done.
+        reason = next(iter(str(error).splitlines()), type(error).__name__)[:300]
+        return Damage(str(unit.path), unit.first_row, unit.rows, reason)
+    # Not synced to the disk, which would take longer than the work: a part torn by a power cut has
+    # no footer, and is run again.
     part = folder / "parts" / unit.name
-    aside = part.with_suffix(".aside")
-    with pa.ipc.new_file(str(aside), results.schema) as writer:
+    temporary = part.with_suffix(".aside")
+    with pa.ipc.new_file(str(temporary), results.schema) as writer:
         writer.write_table(results)
-    aside.replace(part)
+    temporary.replace(part)
     return None
 
 
-def _part(path: Path) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """The results in a part; None if it is missing or torn."""
+def _read_part(path: Path) -> Any:  # noqa: ANN401 - pyarrow has no types
+    """Read the results in a part; None if it is missing or torn."""
     pa, _ = arrow()
     try:
         with pa.ipc.open_file(str(path)) as file:
@@ -189,34 +189,34 @@ def _finish(
     *,
     decisions: bool,
 ) -> Comparison:
-    """One file of all parts, in the order of the input, and the sums."""
+    """Write all parts to one file, in the order of the input, and the sums."""
     _, parquet = arrow()
-    found = Comparison(profiles, [asdict(one) for one in damage])
+    comparison = Comparison(profiles, [asdict(one) for one in damage])
     schema = schema_of(decisions=decisions)
     with (
-        written_whole(folder / "streams.parquet") as file,
+        atomic_write(folder / "streams.parquet") as file,
         parquet.ParquetWriter(file, schema, compression="zstd") as writer,
     ):
         for table in _merged(folder / "parts", units):
-            found.take(table)
+            comparison.take(table)
             writer.write_table(table)
-    with written_whole(folder / "summary.json") as file:
-        file.write((json.dumps(found.facts(), indent=1) + "\n").encode())
-    return found
+    with atomic_write(folder / "summary.json") as file:
+        file.write((json.dumps(comparison.facts(), indent=1) + "\n").encode())
+    return comparison
 
 
 def _merged(parts: Path, units: Sequence[Unit]) -> Iterator[Any]:
-    """The parts, several small ones at a time."""
+    """Yield the parts, several small ones at a time."""
     pa, _ = arrow()
-    held: list[Any] = []
+    tables: list[Any] = []
     size = 0
     for unit in units:
-        part = _part(parts / unit.name)
+        part = _read_part(parts / unit.name)
         if part is not None:
-            held.append(part)
+            tables.append(part)
             size += part.nbytes
         if size >= MERGED_BYTES:
-            yield pa.concat_tables(held)
-            held, size = [], 0
-    if held:
-        yield pa.concat_tables(held)
+            yield pa.concat_tables(tables)
+            tables, size = [], 0
+    if tables:
+        yield pa.concat_tables(tables)

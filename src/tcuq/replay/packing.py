@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packs recorded streams of other layouts into chunks: `.npz`, `.csv` and a row a step in Parquet.
+"""Pack recorded streams into chunks, from `.npz`, `.csv` and Parquet with one row per step.
 
 A table has the columns `posterior_0`, `posterior_1`, ..., and may have `feature_0`, ..., `label`,
-`stream` and `recording`; rows of a stream stand together, in order.
+`stream` and `recording`; rows of a stream are consecutive and in order.
 """
 
 import os
@@ -34,19 +34,19 @@ def pack(
     profile: Profile | None = None,
     kind: Kind = "probabilities",
 ) -> int:
-    """Write the streams of these files into one file of chunks; how many steps they have.
+    """Write the streams of these files into one file of chunks; return the number of steps.
 
     Parameters
     ----------
     sources
-        A stream of each `.npz`, named as its file is; streams of `.csv` and `.parquet` tables.
+        Each `.npz` is a stream named after its file; `.csv` and `.parquet` tables have streams.
     output
-        Ends in .parquet.
+        A path that ends in .parquet.
     profile
-        Steps are kept as the bytes that its device is given: the smallest and fastest. None: as
-        they are.
+        Steps are stored as its device's input bytes, the smallest and fastest. None: they are
+        stored unchanged.
     kind
-        Of the posteriors in tables; other files say theirs.
+        Kind of the posteriors in tables; other files have their own.
     """
     arrow()  # before the work
     monitor = None if profile is None else Monitor(profile)
@@ -56,13 +56,13 @@ def pack(
         raise StreamError("there must be at least 1 stream, got 0")
     layout, steps = _layout(first[2], profile), 0
     with ChunkWriter(output, layout) as writer:
-        for stream, recording, part in _again(first, pieces):
+        for stream, recording, part in _prepend(first, pieces):
             writer.add(stream, recording, _columns(part, layout, monitor, stream))
             steps += len(part)
     return steps
 
 
-def _again(first: Piece, rest: Iterator[Piece]) -> Iterator[Piece]:
+def _prepend(first: Piece, rest: Iterator[Piece]) -> Iterator[Piece]:
     yield first
     yield from rest
 
@@ -97,7 +97,7 @@ def _layout(stream: Stream, profile: Profile | None) -> Layout:
 def _columns(
     part: Stream, layout: Layout, monitor: Monitor | None, name: str
 ) -> Mapping[str, Array]:
-    """A piece's values as the layout wants them; one that differs from the first is refused."""
+    """Convert a piece's values to the layout; refuse one that differs from the first."""
     if (part.classes, part.width) != (layout.classes, layout.width):
         raise StreamError(
             f"stream {name[:60]!r}: must have {layout.classes} classes and {layout.width} features"
@@ -124,7 +124,7 @@ def _columns(
 
 
 def _table_pieces(path: Path, kind: Kind) -> Iterator[Piece]:
-    """Streams of a table with a row a step, batch by batch."""
+    """Yield the streams of a table with one row per step, batch by batch."""
     for batch in _table_batches(path):
         try:
             yield from _batch_pieces(batch, path.stem, kind)

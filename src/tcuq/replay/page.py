@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comparison as one HTML page that fetches nothing and runs nothing."""
+"""The comparison as one HTML page without scripts or external resources."""
 
 from collections.abc import Iterable, Sequence
 from importlib import resources

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recalibrate from the field: a profile's reference refreshed from streams that no alarm touched.
+"""Recalibrate from the field: refit a profile's reference on streams without an alarm.
 
 Tables, centres, edges, threshold are new; novelty's means, weights, blocks and the bets' gains
-stay. Every change is said, and one that hides drift is refused until a person accepts it.
+stay. Every change is reported; one that hides drift is refused until a person accepts it.
 """
 
 import os
@@ -44,7 +44,7 @@ BATCH_ROWS = 64
 
 @dataclass(frozen=True, slots=True)
 class Recalibrated:
-    """The new profile, the old beside it on the whole archive, and what speaks against it."""
+    """The new profile, its comparison with the old on the whole archive, and objections to it."""
 
     profile: Profile
     comparison: Comparison
@@ -55,16 +55,16 @@ class Recalibrated:
 def recalibrate(
     profile: Profile, paths: Sequence[str | os.PathLike[str]], *, threads: int | None = None
 ) -> Recalibrated:
-    """A profile whose reference is the field's, from the streams on which it never alarmed.
+    """Refit a profile's reference on the streams on which it never alarmed.
 
     Parameters
     ----------
     profile
-        As it was fitted: a recalibrated one is refused, so that small steps cannot add up.
+        From ``tcuq.fit``: a recalibrated one is refused, so that small steps cannot add up.
     paths
         Files of chunks, or folders of them.
     threads
-        How many row groups at once; as many as there are cores if None.
+        Row groups processed at once; one per core if None.
     """
     if MARK in profile.provenance.figures:
         raise FitError(
@@ -74,32 +74,32 @@ def recalibrate(
     if profile.alarm is None:
         raise FitError("a profile without an alarm cannot tell which streams drifted; fit one")
     sources = sources_of(paths)
-    crew = _Crew(sources, threads or os.cpu_count() or 1)
-    alarmed = crew.alarmed(profile)
-    reference = crew.reference(profile, alarmed)
+    archive = _Archive(sources, threads or os.cpu_count() or 1)
+    alarmed = archive.alarmed(profile)
+    reference = archive.reference(profile, alarmed)
     if reference.streams == 0:
         raise FitError("no stream of the archive is free of alarms: nothing to calibrate on")
     _check_blocks(profile, reference)
-    refreshed = _refreshed(profile, reference)
-    refreshed = _with_threshold(refreshed, crew.levels(refreshed, alarmed))
-    refreshed = _marked(refreshed, profile, reference, len(alarmed))
-    comparison = crew.comparison({"present": profile, "recalibrated": refreshed})
+    refitted = _refit(profile, reference)
+    refitted = _with_threshold(refitted, archive.levels(refitted, alarmed))
+    refitted = _with_origin(refitted, profile, reference, len(alarmed))
+    comparison = archive.comparison({"present": profile, "recalibrated": refitted})
     beyond: dict[str, float] = {
         channel.signal: _share_beyond(counts, channel)
         for channel, counts in zip(reference.channels, reference.blocks, strict=True)
     }
-    said = tuple(_objections(comparison, beyond))
-    return Recalibrated(refreshed, comparison, beyond, said)
+    objections = tuple(_objections(comparison, beyond))
+    return Recalibrated(refitted, comparison, beyond, objections)
 
 
-class _Crew:
-    """Threads over the units of an archive."""
+class _Archive:
+    """Recorded streams, processed unit by unit in threads."""
 
     def __init__(self, sources: Sequence[Source], threads: int) -> None:
         self._sources = sources
         self._threads = threads
 
-    def _each(self, work: Callable[[Unit, Source, Any], T]) -> Iterator[T]:
+    def _map(self, work: Callable[[Unit, Source, Any], T]) -> Iterator[T]:
         pa, parquet = arrow()
 
         def run(unit: Unit) -> T:
@@ -116,64 +116,64 @@ class _Crew:
             yield from pool.map(run, [unit for source in self._sources for unit in source.units])
 
     def comparison(self, profiles: Mapping[str, Profile]) -> Comparison:
-        """Profiles over everything."""
+        """Run profiles over all streams."""
         pa, _ = arrow()
-        found = Comparison(profiles)
+        result = Comparison(profiles)
 
         def run(unit: Unit, source: Source, batches: Iterable[Any]) -> Any:  # noqa: ANN401
             runner = Runner(Replay(profiles, source.layout))
             return list(runner.run(batches, name=unit.path.stem))
 
-        for batches in self._each(run):
-            found.take(pa.Table.from_batches(batches))
-        return found
+        for batches in self._map(run):
+            result.take(pa.Table.from_batches(batches))
+        return result
 
     def alarmed(self, profile: Profile) -> frozenset[str]:
-        """Streams on which the profile alarmed, even once."""
+        """Return the streams on which the profile alarmed at least once."""
 
         def run(unit: Unit, source: Source, batches: Iterable[Any]) -> list[str]:
             runner = Runner(Replay({"": profile}, source.layout))
-            made = runner.run(batches, name=unit.path.stem)
-            rows = [row for batch in made for row in batch.select(["stream", "alarms"]).to_pylist()]
+            tables = runner.run(batches, name=unit.path.stem)
+            rows = [row for t in tables for row in t.select(["stream", "alarms"]).to_pylist()]
             return [row["stream"] for row in rows if row["alarms"]]
 
-        return frozenset(stream for streams in self._each(run) for stream in streams)
+        return frozenset(stream for streams in self._map(run) for stream in streams)
 
-    def reference(self, profile: Profile, unwanted: frozenset[str]) -> Reference:
-        """The signals of all other streams."""
+    def reference(self, profile: Profile, excluded: frozenset[str]) -> Reference:
+        """Return the signals of all other streams."""
 
         def run(unit: Unit, source: Source, batches: Iterable[Any]) -> Reference:
-            made, chunks = Reference(profile, source.layout), Chunks(source.layout, unit.path.stem)
+            part, chunks = Reference(profile, source.layout), Chunks(source.layout, unit.path.stem)
             for batch in batches:
-                made.take(chunks.spans(batch), unwanted)
-            return made
+                part.take(chunks.spans(batch), excluded)
+            return part
 
-        whole = Reference(profile, self._sources[0].layout)
-        for part in self._each(run):
-            whole.merge(part)
-        return whole
+        reference = Reference(profile, self._sources[0].layout)
+        for part in self._map(run):
+            reference.merge(part)
+        return reference
 
-    def levels(self, profile: Profile, unwanted: frozenset[str]) -> Any:  # noqa: ANN401
-        """How many steps of the other streams have each level of risk."""
+    def levels(self, profile: Profile, excluded: frozenset[str]) -> Any:  # noqa: ANN401
+        """Count the steps of all other streams by risk level."""
 
         def run(unit: Unit, source: Source, batches: Iterable[Any]) -> Any:  # noqa: ANN401
             counts = np.zeros(RISK_LEVELS + 1, np.int64)
-            monitor, taken = Monitor(profile), Steps(profile.inputs, source.layout)
+            monitor, convert = Monitor(profile), Steps(profile.inputs, source.layout)
             chunks = Chunks(source.layout, unit.path.stem)
             for span in (span for batch in batches for span in chunks.spans(batch)):
-                if span.stream in unwanted:
+                if span.stream in excluded:
                     continue
                 if span.starts_recording:
                     monitor.reset_history()
-                risk = np.rint(monitor.run(*taken(span)).risk * RISK_LEVELS).astype(np.int64)
+                risk = np.rint(monitor.run(*convert(span)).risk * RISK_LEVELS).astype(np.int64)
                 counts += np.bincount(risk, minlength=RISK_LEVELS + 1)
             return counts
 
-        return sum(self._each(run), np.zeros(RISK_LEVELS + 1, np.int64))
+        return sum(self._map(run), np.zeros(RISK_LEVELS + 1, np.int64))
 
 
 def _check_blocks(profile: Profile, reference: Reference) -> None:
-    """The gains stay valid only where the field has at least as many blocks as calibration."""
+    """Refuse fewer blocks than calibration had: the gains would not be valid."""
     for channel, counts in zip(reference.channels, reference.blocks, strict=True):
         needed = profile.provenance.figures.get(f"{channel.signal}.independent_blocks", 0)
         if counts.total < needed:
@@ -183,8 +183,8 @@ def _check_blocks(profile: Profile, reference: Reference) -> None:
             )
 
 
-def _refreshed(profile: Profile, reference: Reference) -> Profile:
-    """Terms and channels by what the field looks like."""
+def _refit(profile: Profile, reference: Reference) -> Profile:
+    """Refit terms and channels on the field's signals."""
     assert profile.alarm is not None  # noqa: S101 - checked; for the type checker
     means = reference.means()
     channels = tuple(
@@ -202,22 +202,22 @@ def _refreshed(profile: Profile, reference: Reference) -> Profile:
 
 
 def _term(term: Term, counts: Counts, mean: float) -> Term:
-    """The term's table from the field's values."""
-    values, times = counts.seen()
+    """Refit the term's table on the field's values."""
+    values, times = counts.counted()
     scale = signal_scale(term.signal, summed=False)
     table = survival_table(values / scale, times, steepest_slope(term.signal))
     return replace(with_table(term, table), start=mean)
 
 
 def _channel(channel: Channel, counts: Counts, mean: float) -> Channel:
-    """New centre and edges; the gains stay, as more blocks only bound what lies above closer."""
+    """Refit centre and edges; the gains stay valid, as more blocks only tighten their bounds."""
     centre = None if channel.centre is None else mean
     return replace(channel, centre=centre, edges=edges_above(*_heights(counts, channel, centre)))
 
 
 def _heights(counts: Counts, channel: Channel, centre: float | None) -> tuple[Floats, Ints]:
-    """How far up, or from the centre, block means lie at most, and how many of them."""
-    rounded, times = counts.seen()
+    """Return upper bounds of block means or their distance from the centre, and their counts."""
+    rounded, times = counts.counted()
     means = rounded.astype(np.float64)
     # Means were rounded down by less than 1: a block lies between here and the next integer.
     unit, width = signal_unit(channel.signal), 1 - 1 / channel.block
@@ -226,23 +226,23 @@ def _heights(counts: Counts, channel: Channel, centre: float | None) -> tuple[Fl
 
 
 def _share_beyond(counts: Counts, channel: Channel) -> float:
-    """Blocks of the field beyond the edge that 2 % of calibration's were beyond."""
+    """Return the share of blocks beyond the edge that 2 % of calibration's exceeded."""
     heights, times = _heights(counts, channel, channel.centre)
     beyond = int(times[heights > channel.edges[1]].sum())
     return beyond / counts.total if counts.total else 0.0
 
 
 def _with_threshold(profile: Profile, levels: Any) -> Profile:  # noqa: ANN401
-    """Start and anchor: the lowest level that at most alpha of the steps reach."""
+    """Set start and anchor to the lowest level that at most alpha of the steps reach."""
     threshold = profile.threshold
     allowed = int(levels.sum()) * threshold.alpha_q16 >> ALPHA_BITS
-    reach = levels[::-1].cumsum()[::-1]  # steps at this level or above
-    anchor = min(int(np.argmax(np.append(reach, 0) <= allowed)), RISK_LEVELS)
+    at_least = levels[::-1].cumsum()[::-1]  # steps at this level or above
+    anchor = min(int(np.argmax(np.append(at_least, 0) <= allowed)), RISK_LEVELS)
     return replace(profile, threshold=replace(threshold, start=anchor, anchor=anchor))
 
 
-def _marked(profile: Profile, old: Profile, reference: Reference, alarmed: int) -> Profile:
-    """A profile that says where its reference is from, held to the loader's rules."""
+def _with_origin(profile: Profile, old: Profile, reference: Reference, alarmed: int) -> Profile:
+    """Add the reference's origin and check the profile as the loader does."""
     figures = {
         # the softmax baseline's threshold is of the old calibration stream
         **{n: v for n, v in old.provenance.figures.items() if not n.startswith("softmax.")},
@@ -261,7 +261,7 @@ def _marked(profile: Profile, old: Profile, reference: Reference, alarmed: int) 
 
 
 def _objections(comparison: Comparison, beyond: Mapping[str, float]) -> Iterator[str]:
-    """What a person must look at before the new profile ships."""
+    """Yield what a person must check before the new profile ships."""
     quieter = comparison.facts()["profiles"]["recalibrated"]["quieter"]
     if quieter:
         yield (

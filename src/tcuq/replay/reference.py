@@ -27,13 +27,13 @@ LOWEST, HIGHEST = -(1 << 15), 1 << 16  # of any signal in the device's integers
 
 
 class Counts:
-    """How often each integer was seen.
+    """Counts of integers.
 
     Examples
     --------
     >>> counts = Counts()
     >>> counts.add(np.array([3, -1, 3]))
-    >>> [column.tolist() for column in counts.seen()]
+    >>> [column.tolist() for column in counts.counted()]
     [[-1, 3], [1, 2]]
     """
 
@@ -41,39 +41,39 @@ class Counts:
         self._counts = np.zeros(HIGHEST - LOWEST + 1, np.int64)
 
     def add(self, values: NDArray[np.signedinteger]) -> None:
-        """Count these."""
+        """Count these integers."""
         self._counts += np.bincount(values - LOWEST, minlength=len(self._counts))
 
     def merge(self, other: "Counts") -> None:
-        """Add what another has counted."""
+        """Add the counts of another."""
         self._counts += other._counts  # noqa: SLF001 - of the same class
 
-    def seen(self) -> tuple[Ints, Ints]:
-        """The integers that were seen, ascending, and how often each."""
+    def counted(self) -> tuple[Ints, Ints]:
+        """Return the distinct integers, ascending, and the count of each."""
         index = np.flatnonzero(self._counts)
         return index + LOWEST, self._counts[index]
 
     @property
     def total(self) -> int:
-        """How many were counted."""
+        """Number of counted integers."""
         return int(self._counts.sum())
 
 
 class Reference:
-    """What a profile's signals look like on the streams it is given.
+    """Distribution of a profile's signals on field streams.
 
     Parameters
     ----------
     profile
-        Its terms, channels and block lengths are kept.
+        Its terms, channels and block lengths are used.
     layout
-        Of the chunks.
+        Layout of the chunks.
     """
 
     def __init__(self, profile: Profile, layout: Layout) -> None:
         self.terms = _terms_of(profile)
         self.channels = () if profile.alarm is None else profile.alarm.channels
-        # By a term's place; the odds of an error are the classifier's, whatever the streams.
+        # By a term's index; the odds of an error depend on the classifier alone.
         self.surprises = {n: Counts() for n, t in enumerate(self.terms) if t.scale == "surprise"}
         self.blocks = [Counts() for _ in self.channels]  # of block means, rounded down
         self.sums: dict[Signal, int] = dict.fromkeys(SIGNALS, 0)
@@ -81,16 +81,16 @@ class Reference:
         self.streams = self.steps = 0
         self._monitor = Monitor(profile)
         self._score = Monitor(profile).engine
-        self._as_taken = Steps(profile.inputs, layout)
+        self._convert = Steps(profile.inputs, layout)
         self._forget()
 
     def _forget(self) -> None:
-        self._open: list[NDArray[np.int32]] = [np.empty(0, np.int32) for _ in self.channels]
+        self._unfinished: list[NDArray[np.int32]] = [np.empty(0, np.int32) for _ in self.channels]
 
-    def take(self, spans: Iterable[Span], unwanted: frozenset[str]) -> None:
-        """The steps of these streams, whole and in order, but for the unwanted ones."""
+    def take(self, spans: Iterable[Span], excluded: frozenset[str]) -> None:
+        """Add the steps of these streams, whole and in order, except excluded ones."""
         for span in spans:
-            if span.stream in unwanted:
+            if span.stream in excluded:
                 continue
             if span.starts_recording:
                 self._monitor.reset_history()
@@ -101,12 +101,12 @@ class Reference:
             self._observe(span)
 
     def _observe(self, span: Span) -> None:
-        posteriors, features = self._as_taken(span)
-        seen = self._monitor.engine.observe(posteriors, features)
-        if seen is None:
-            self._as_taken.refuse(span, posteriors, features)
-        table = np.frombuffer(seen, np.int32).reshape(span.steps, -1)
-        smoothed = np.frombuffer(self._score.score(seen)[1], np.int16)
+        posteriors, features = self._convert(span)
+        observed = self._monitor.engine.observe(posteriors, features)
+        if observed is None:
+            self._convert.refuse(span, posteriors, features)
+        table = np.frombuffer(observed, np.int32).reshape(span.steps, -1)
+        smoothed = np.frombuffer(self._score.score(observed)[1], np.int16)
         values = term_inputs(table, smoothed, self.terms)
         for number, counts in self.surprises.items():
             scale = signal_scale(self.terms[number].signal, summed=False)
@@ -115,18 +115,18 @@ class Reference:
         for number, channel in enumerate(self.channels):
             column = table[:, SIGNALS.index(channel.signal)]
             counted = column[past] if channel.signal in NEEDS_PAST else column
-            whole = np.concatenate([self._open[number], counted])
-            full = len(whole) // channel.block * channel.block
-            sums = whole[:full].reshape(-1, channel.block).sum(axis=1)
+            steps = np.concatenate([self._unfinished[number], counted])
+            full = len(steps) // channel.block * channel.block
+            sums = steps[:full].reshape(-1, channel.block).sum(axis=1)
             self.blocks[number].add(sums // channel.block)
-            self._open[number] = whole[full:]
+            self._unfinished[number] = steps[full:]
         for index, signal in enumerate(SIGNALS):
             counted = table[past, index] if signal in NEEDS_PAST else table[:, index]
             self.sums[signal] += int(counted.sum())
             self.counts[signal] += len(counted)
 
     def merge(self, other: "Reference") -> None:
-        """Add what another has seen."""
+        """Add the counts of another."""
         for mine, theirs in zip(
             [*self.surprises.values(), *self.blocks],
             [*other.surprises.values(), *other.blocks],
@@ -140,7 +140,7 @@ class Reference:
         self.steps += other.steps
 
     def means(self) -> Mapping[Signal, float]:
-        """The mean of every signal, in float units."""
+        """Return the mean of every signal, in float units."""
         return {
             signal: self.sums[signal] / max(self.counts[signal], 1) * signal_unit(signal)
             for signal in SIGNALS
@@ -148,6 +148,6 @@ class Reference:
 
 
 def _terms_of(profile: Profile) -> tuple[Term, ...]:
-    """The anchored score's terms; the tcuq score has none."""
+    """Return the anchored score's terms; the tcuq score has none."""
     score = profile.score
     return score.terms if isinstance(score, AnchoredScoreSettings) else ()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a replay says of a stream under a profile: one row of counts, and the state it ended in."""
+"""Results of a replay: one row of counts per stream and profile, and the monitor's last state."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ WIDTH = len(COUNTS) + BINS
 
 
 def schema_of(*, decisions: bool) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """The schema of results; `first_alarm` is null without one."""
+    """Return the schema of results; `first_alarm` is null without one."""
     import pyarrow as pa
 
     fields = [("stream", pa.string()), ("profile", pa.string())]
@@ -29,7 +29,7 @@ def schema_of(*, decisions: bool) -> Any:  # noqa: ANN401 - pyarrow has no types
 
 
 class Rows:
-    """Finished rows, until they make a batch."""
+    """Collects finished rows into a batch."""
 
     def __init__(self, *, decisions: bool) -> None:
         self._schema = schema_of(decisions=decisions)
@@ -39,7 +39,7 @@ class Rows:
         return len(self._columns["stream"])
 
     def add(self, stream: str, profile: str, counts: list[int], **more: object) -> None:
-        """A stream's row under a profile."""
+        """Append a stream's row under a profile."""
         row: dict[str, Any] = dict(zip(COUNTS, counts, strict=False))
         row["first_alarm"] = row["first_alarm"] - 1 if row["first_alarm"] else None
         row |= {"stream": stream, "profile": profile, "risk_histogram": counts[len(COUNTS) :]}
@@ -47,9 +47,9 @@ class Rows:
             column.append(row[name] if name in row else more[name])
 
     def batch(self) -> Any:  # noqa: ANN401
-        """The rows so far as a batch; none are kept."""
+        """Return the collected rows as a batch and clear them."""
         import pyarrow as pa
 
-        made = pa.RecordBatch.from_pydict(self._columns, self._schema)
+        batch = pa.RecordBatch.from_pydict(self._columns, self._schema)
         self._columns = {name: [] for name in self._columns}
-        return made
+        return batch

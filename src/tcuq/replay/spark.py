@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same function on Spark: `mapInArrow` over a DataFrame of chunks."""
+"""The Spark backend: `mapInArrow` over a DataFrame of chunks."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -27,14 +27,14 @@ def replay_frame(
     together: bool = True,
     decisions: bool = False,
 ) -> Any:  # noqa: ANN401
-    """Results of profiles on a DataFrame of chunks, as a DataFrame.
+    """Replay profiles over a DataFrame of chunks; return a DataFrame of results.
 
     Parameters
     ----------
     frame
-        Read from files of chunks. Its session is told to hand over 64 rows at a time.
+        Read from files of chunks. Its session is set to pass 64 rows at a time.
     profiles
-        By the names their results have.
+        Profiles by name.
     layout
         ``layout_of`` the schema of one of the files: Spark does not pass metadata on.
     together
@@ -62,9 +62,9 @@ def replay_frame(
 
 
 def write_run(results: Any, output: str, run: str) -> str:  # noqa: ANN401
-    """Write results below `output` under the run's id, whose earlier results they replace.
+    """Write results below `output` under the run's id; replace its earlier results.
 
-    A job that is run again, or fails and is run again, leaves each result once.
+    A repeated job leaves each result once.
     """
     path = f"{output.rstrip('/')}/run={run}"
     results.write.mode("overwrite").parquet(path)
@@ -72,14 +72,14 @@ def write_run(results: Any, output: str, run: str) -> str:  # noqa: ANN401
 
 
 def run_id(frame: Any, profiles: Mapping[str, Profile]) -> str:  # noqa: ANN401
-    """An id that is the same for the same files and profiles."""
-    said = [__version__, *sorted(frame.inputFiles())]
-    said += [f"{name} {profile.sha256}" for name, profile in sorted(profiles.items())]
-    return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
+    """Return an id that is the same for the same files and profiles."""
+    parts = [__version__, *sorted(frame.inputFiles())]
+    parts += [f"{name} {profile.sha256}" for name, profile in sorted(profiles.items())]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
 def spark_map(session: Any) -> Callable[[Callable[[T], U], Iterable[T]], Iterator[U]]:  # noqa: ANN401
-    """A `map` whose calls run on Spark, some at a time; a ``map_function`` for ``tune``."""
+    """Return a `map` that runs on Spark, some calls at a time; a ``map_function`` for ``tune``."""
     context = session.sparkContext
     at_once = 4 * context.defaultParallelism
 

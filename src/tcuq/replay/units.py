@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Units of work: row groups that hold whole streams, found in the files' footers."""
+"""Units of work: row groups that hold whole streams, read from the files' footers."""
 
 import hashlib
 import os
@@ -25,13 +25,13 @@ class Unit:
 
     @property
     def name(self) -> str:
-        """Of the file of its results."""
+        """File name of its results."""
         return f"{self.number:05d}-{self.groups[0]:06d}.arrow"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file of chunks: its layout, units, and a name for its content."""
+    """A file of chunks: its layout, units, and a digest of its content."""
 
     path: Path
     layout: Layout
@@ -40,7 +40,7 @@ class Source:
 
 
 def arrow() -> tuple[Any, Any]:
-    """Arrow and its Parquet, or what to install."""
+    """Import Arrow and its Parquet, or name the extra to install."""
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -50,14 +50,14 @@ def arrow() -> tuple[Any, Any]:
 
 
 def sources_of(paths: Iterable[str | os.PathLike[str]]) -> list[Source]:
-    """The files, and those in folders, in the order of their names."""
-    found: list[Path] = []
+    """Return the files, and those in folders sorted by name."""
+    files: list[Path] = []
     for path in map(Path, paths):
         inside = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
-        found += [file for file in inside if not file.name.startswith((".", "_"))]
-    if not found:
+        files += [file for file in inside if not file.name.startswith((".", "_"))]
+    if not files:
         raise StreamError("there must be at least 1 file of chunks, got 0")
-    return [_source(path, number) for number, path in enumerate(found)]
+    return [_source(path, number) for number, path in enumerate(files)]
 
 
 def _source(path: Path, number: int) -> Source:
@@ -79,28 +79,28 @@ def _source(path: Path, number: int) -> Source:
 
 
 def _units(file: Any, path: Path, number: int) -> Iterator[Unit]:  # noqa: ANN401 - pyarrow has no types
-    """Neighbouring groups are one unit where the last stream of one is the first of the next."""
+    """Yield units; neighbouring groups that share a stream are one unit."""
     names = [file.metadata.schema.column(i).name for i in range(file.metadata.num_columns)]
     at = names.index("stream") if "stream" in names else None
-    held: list[int] = []
+    groups: list[int] = []
     last, first_row, rows = None, 0, 0
     for group in range(file.metadata.num_row_groups):
         described = file.metadata.row_group(group)
         stats = None if at is None else described.column(at).statistics
-        # Without statistics nothing tells streams apart: then groups are read one after another.
-        apart = held and stats is not None and stats.has_min_max and stats.min != last
+        # Without statistics streams cannot be told apart: then all groups are one unit.
+        apart = groups and stats is not None and stats.has_min_max and stats.min != last
         if apart:
-            yield Unit(path, number, tuple(held), first_row, rows, _steps(file, held))
-            held, first_row, rows = [], first_row + rows, 0
-        held.append(group)
+            yield Unit(path, number, tuple(groups), first_row, rows, _steps(file, groups))
+            groups, first_row, rows = [], first_row + rows, 0
+        groups.append(group)
         rows += described.num_rows
         last = stats.max if stats is not None and stats.has_min_max else None
-    if held:
-        yield Unit(path, number, tuple(held), first_row, rows, _steps(file, held))
+    if groups:
+        yield Unit(path, number, tuple(groups), first_row, rows, _steps(file, groups))
 
 
 def _steps(file: Any, groups: list[int]) -> int:  # noqa: ANN401
-    """How many steps these groups say they have; only progress depends on it."""
+    """Return the number of steps in these groups, 0 if unreadable; only progress needs it."""
     pa, _ = arrow()
     try:
         return int(sum(file.read_row_groups(groups, ["steps"])["steps"].to_pylist()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the chunk layout: steps in as they come, rows of chunks out, sorted, in bounded memory."""
+"""Write the chunk layout: collect steps into sorted rows of chunks, in bounded memory."""
 
 import os
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq._atomic import written_whole
+from tcuq._atomic import atomic_write
 from tcuq.errors import StreamError
 from tcuq.replay.layout import Layout
 
@@ -17,18 +17,18 @@ Array = NDArray[Any]
 
 CHUNK_STEPS = 1000
 GROUP_BYTES = 16 << 20  # a row group ends with the stream that fills it
-MOST_GROUP_BYTES = 4 * GROUP_BYTES  # or in the middle of one that is this long
+MOST_GROUP_BYTES = 4 * GROUP_BYTES  # or within a stream that is this long
 # Decoding costs a fifth of the monitor's time, zstd's half of it (docs/decisions/0014).
 COMPRESSION = "lz4"
 
 
 class ChunkWriter:
-    """A Parquet file of chunks that appears whole or not at all.
+    """Writes a Parquet file of chunks atomically.
 
     Parameters
     ----------
     path, layout
-        Where, and what the columns hold.
+        The file, and the layout of its columns.
     """
 
     def __init__(self, path: str | os.PathLike[str], layout: Layout) -> None:
@@ -42,14 +42,14 @@ class ChunkWriter:
         self._path = path
         self._stack = ExitStack()
         self._rows: dict[str, list[Any]] = {name: [] for name in self._schema.names}
-        self._held: list[Mapping[str, Array]] = []  # steps that do not fill a chunk yet
-        self._held_steps = self._first = self._bytes = 0
+        self._pending: list[Mapping[str, Array]] = []  # steps that do not fill a chunk yet
+        self._pending_steps = self._first = self._bytes = 0
         self._key: tuple[str, int] | None = None
 
     def __enter__(self) -> Self:
         from pyarrow import parquet
 
-        file = self._stack.enter_context(written_whole(self._path))
+        file = self._stack.enter_context(atomic_write(self._path))
         self._file = self._stack.enter_context(
             parquet.ParquetWriter(
                 file,
@@ -64,22 +64,22 @@ class ChunkWriter:
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         try:
             if kind is None:
-                self._chunk(self._held_steps)
+                self._chunk(self._pending_steps)
                 self._flush()
         finally:
             self._stack.__exit__(kind, *rest)  # type: ignore[arg-type]
 
     def add(self, stream: str, recording: int, columns: Mapping[str, Array]) -> None:
-        """The next steps of a recording; streams ascend by name, recordings count from 0."""
+        """Append steps of a recording; streams ascend by name, recordings count from 0."""
         if (stream, recording) != self._key:
             self._begin(stream, recording)
-        self._held.append({name: columns[name] for name in self._layout.columns})
-        self._held_steps += len(columns["posteriors"])
-        while self._held_steps >= CHUNK_STEPS:
+        self._pending.append({name: columns[name] for name in self._layout.columns})
+        self._pending_steps += len(columns["posteriors"])
+        while self._pending_steps >= CHUNK_STEPS:
             self._chunk(CHUNK_STEPS)
 
     def _begin(self, stream: str, recording: int) -> None:
-        self._chunk(self._held_steps)
+        self._chunk(self._pending_steps)
         before, last = self._key or ("", -1)
         if self._key is None or stream != before:
             if self._key is not None and stream < before:
@@ -97,10 +97,11 @@ class ChunkWriter:
         self._key, self._first = (stream, recording), 0
 
     def _chunk(self, steps: int) -> None:
-        """A row of the first steps that are held."""
+        """Turn the first pending steps into a row."""
         if steps == 0 or self._key is None:
             return
-        joined = {n: np.concatenate([part[n] for part in self._held]) for n in self._layout.columns}
+        names, parts = self._layout.columns, self._pending
+        columns = {name: np.concatenate([part[name] for part in parts]) for name in names}
         cells: dict[str, Any] = {
             "stream": self._key[0],
             "recording": self._key[1],
@@ -108,12 +109,12 @@ class ChunkWriter:
             "steps": steps,
         }
         for name, (dtype, _) in self._layout.columns.items():
-            cells[name] = joined[name][:steps].astype(dtype).tobytes()
+            cells[name] = columns[name][:steps].astype(dtype).tobytes()
             self._bytes += len(cells[name])
         for name, cell in cells.items():
             self._rows[name].append(cell)
-        self._held = [{name: values[steps:] for name, values in joined.items()}]
-        self._held_steps -= steps
+        self._pending = [{name: values[steps:] for name, values in columns.items()}]
+        self._pending_steps -= steps
         self._first += steps
         if self._bytes >= MOST_GROUP_BYTES:
             self._flush()

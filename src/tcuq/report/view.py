@@ -14,7 +14,7 @@ from tcuq.evaluate import Evaluation, evaluate
 from tcuq.evaluate.measures import accuracy_and_floor
 from tcuq.profile import Profile
 from tcuq.stages.budget import Outcome
-from tcuq.stages.columns import SignalColumns, joined
+from tcuq.stages.columns import SignalColumns, concatenate
 from tcuq.stream import Stream
 
 Bools = NDArray[np.bool_]
@@ -82,7 +82,7 @@ def views(
                 stream=stream,
                 window=window,
                 found=found,
-                signals=joined(observe(stream, profile.inputs, profile.signals)),
+                signals=concatenate(observe(stream, profile.inputs, profile.signals)),
                 known=known,
                 wrong=known & ~right,
                 shifted=shifted,

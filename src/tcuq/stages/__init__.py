@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stages of a monitor in float: the readable reference that the C runtime is held against."""
+"""The stages of a monitor in float: the readable reference that the C runtime is tested against."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Alarm: says "this is not the stream you calibrated on", and by which channel.
+"""Alarm: reports that the stream differs from calibration, and on which channel.
 
 A channel takes the mean of a signal over blocks of its own length and bets against calibration:
 the bet's gain (log2, in 1/256 bit) depends on how many of three edges the block passed. A CUSUM of
@@ -39,17 +39,17 @@ class Alarm:
         """Forget all evidence."""
         count = len(self.settings.channels)
         self._sum = np.zeros(count)
-        self.taken = np.zeros(count, np.int64)
+        self.block_steps = np.zeros(count, np.int64)
         self.cusum_q8 = np.zeros(count, np.int64)
         self._epoch_q8 = np.zeros(count, np.int64)
 
     def reset_history(self) -> None:
         """Drop unfinished blocks, whose steps would not be consecutive; keep the evidence."""
         self._sum[:] = 0
-        self.taken[:] = 0
+        self.block_steps[:] = 0
 
     def run(self, columns: SignalColumns) -> NDArray[np.uint8]:
-        """The channels that alarm, as flags, by step."""
+        """Return the flags of the channels that alarm at each step."""
         flags = np.zeros(len(columns.label), np.uint8)
         for index, channel in enumerate(self.settings.channels):
             steps, values = channel_input(columns, channel.signal)
@@ -66,14 +66,14 @@ class Alarm:
     def _finished_blocks(
         self, index: int, channel: Channel, values: Floats
     ) -> tuple[Floats, NDArray[np.int64]]:
-        """Means of the blocks that end within these values, and where; keeps what is left over.
+        """Return the means and ends of the blocks that end here; carry the rest over.
 
         Sums run in the order of the steps, so that they do not depend on how a stream is cut.
         """
-        missing = channel.block - int(self.taken[index])
+        missing = channel.block - int(self.block_steps[index])
         if len(values) < missing:
             self._sum[index] = _running_sum(float(self._sum[index]), values)
-            self.taken[index] += len(values)
+            self.block_steps[index] += len(values)
             return np.empty(0), np.empty(0, np.int64)
         first = _running_sum(float(self._sum[index]), values[:missing])
         whole = (len(values) - missing) // channel.block
@@ -81,12 +81,12 @@ class Alarm:
         body = values[missing:rest].reshape(whole, channel.block)
         sums = np.concatenate([[first], np.add.accumulate(body, axis=1)[:, -1]])
         self._sum[index] = _running_sum(0.0, values[rest:])
-        self.taken[index] = len(values) - rest
+        self.block_steps[index] = len(values) - rest
         ends = missing - 1 + channel.block * np.arange(whole + 1)
         return sums / channel.block, ends
 
     def _crossings(self, index: int, gains_q8: list[int]) -> list[int]:
-        """Which of these blocks bring the CUSUM to its limit; it starts again from 0 there."""
+        """Return the blocks that bring the CUSUM to its limit, where it restarts from 0."""
         limit = self.settings.limit_q8(self.settings.channels[index])
         cusum, crossed = int(self.cusum_q8[index]), []
         for block, gain in enumerate(gains_q8):
@@ -99,18 +99,18 @@ class Alarm:
 
     @property
     def epoch_evidence_q8(self) -> int:
-        """log2, in 1/256 bit, of the epoch's e-value: the best channel's, paid for its choice."""
+        """log2, in 1/256 bit, of the epoch's e-value: the best channel's, less log2 channels."""
         return int(self._epoch_q8.max()) - math.ceil(256 * math.log2(len(self._epoch_q8)))
 
     def end_epoch(self) -> int:
-        """The epoch's evidence; the next epoch starts without any."""
+        """Return the epoch's evidence and start the next epoch without any."""
         evidence_q8 = self.epoch_evidence_q8
         self._epoch_q8[:] = 0
         return evidence_q8
 
 
 def channel_input(columns: SignalColumns, signal: str) -> tuple[NDArray[np.int64], Floats]:
-    """Steps a channel counts, and their values: where a signal looks back, those that can."""
+    """Return the steps a channel counts and their values; lagged signals need a full past."""
     values = columns.named(signal)
     if signal in NEEDS_PAST:
         steps = np.flatnonzero(columns.whole_past)
@@ -119,12 +119,12 @@ def channel_input(columns: SignalColumns, signal: str) -> tuple[NDArray[np.int64
 
 
 def departure(means: Floats, centre: float | None) -> Floats:
-    """What is compared with the edges: the block mean, or its distance from the centre."""
+    """Return what the edges are compared with: block means or their distance from the centre."""
     return means if centre is None else np.abs(means - centre)
 
 
 def bins(means: Floats, channel: Channel) -> NDArray[np.int64]:
-    """How many edges each block lies strictly above."""
+    """Count the edges that each block lies strictly above."""
     return np.searchsorted(channel.edges, departure(means, channel.centre), side="left")
 
 

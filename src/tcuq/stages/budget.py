@@ -40,12 +40,12 @@ class Budget:
         """Fill the bucket."""
         self.tokens_q16 = self.settings.burst_q16
 
-    def run(self, asked: NDArray[np.bool_]) -> NDArray[np.uint8]:
-        """The outcome of each step."""
+    def run(self, requested: NDArray[np.bool_]) -> NDArray[np.uint8]:
+        """Return the outcome of each step."""
         rate, burst = self.settings.rate_q16, self.settings.burst_q16
-        outcomes = np.zeros(len(asked), np.uint8)
+        outcomes = np.zeros(len(requested), np.uint8)
         tokens, last = self.tokens_q16, -1
-        for step in np.flatnonzero(asked).tolist():  # between requests the bucket only fills
+        for step in np.flatnonzero(requested).tolist():  # between requests the bucket only fills
             tokens = min(burst, tokens + rate * (step - last))
             last = step
             if tokens >= TOKEN:
@@ -53,5 +53,5 @@ class Budget:
                 outcomes[step] = Outcome.ABSTAIN
             else:
                 outcomes[step] = Outcome.DENIED
-        self.tokens_q16 = min(burst, tokens + rate * (len(asked) - 1 - last))
+        self.tokens_q16 = min(burst, tokens + rate * (len(requested) - 1 - last))
         return outcomes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the signals stage hands on: one array a signal, one entry a step."""
+"""The output of the signals stage: one array per signal, one entry per step."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -26,13 +26,13 @@ class SignalColumns:
     whole_past: NDArray[np.bool_]  # whether every lag had a past
 
     def named(self, signal: str) -> Floats:
-        """The column of a signal that the profile says is present."""
+        """Return the column of a signal that the profile uses."""
         column: Floats = getattr(self, signal)
         return column
 
 
-def joined(columns: Sequence[SignalColumns]) -> SignalColumns:
-    """Signals of consecutive steps, end to end."""
+def concatenate(columns: Sequence[SignalColumns]) -> SignalColumns:
+    """Concatenate the signals of consecutive steps."""
 
     def column(name: str) -> Any:  # noqa: ANN401 - each column has a type of its own
         parts = [getattr(c, name) for c in columns]

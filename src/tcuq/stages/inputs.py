@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs: what a step carries, checked and rounded as the device rounds it.
+"""Inputs: posteriors and features, checked and rounded as the device rounds them.
 
 Posteriors become bytes in 1/256 and then shares of their sum; features become int8, and at most 32
 of them.
@@ -43,7 +43,7 @@ class Inputs:
     def unpack(
         self, stream: Stream | ArrayLike, features: ArrayLike | None, starts: ArrayLike
     ) -> tuple[ArrayLike, ArrayLike | None, ArrayLike]:
-        """Posteriors, features and starts of a stream of the profile's kind, or of arrays."""
+        """Return posteriors, features and starts of a Stream; check its kind."""
         if isinstance(stream, str | os.PathLike):
             require_stream(stream, "stream")
         if not isinstance(stream, Stream):
@@ -60,7 +60,7 @@ class Inputs:
     def check(
         self, posteriors: ArrayLike, features: ArrayLike | None
     ) -> tuple[NDArray[np.generic], NDArray[np.generic] | None]:
-        """Refuse what this profile was not made for; cheap, so done on a whole stream at once."""
+        """Refuse inputs that do not fit this profile; cheap, so done once for a whole stream."""
         settings = self.settings
         if is_quantised(posteriors, features):
             return self._check_bytes(np.asarray(posteriors), features)
@@ -108,16 +108,16 @@ class Inputs:
     def convert(
         self, rows: NDArray[np.generic], columns: NDArray[np.generic] | None
     ) -> tuple[Floats, Floats | None]:
-        """As run, for arrays that were checked."""
-        given = is_quantised(rows, columns)
-        bytes_ = rows.astype(np.float64) if given else posterior_bytes(rows, self.settings.kind)
+        """Do what `run` does for arrays that were checked."""
+        quantised = is_quantised(rows, columns)
+        bytes_ = rows.astype(np.float64) if quantised else posterior_bytes(rows, self.settings.kind)
         total = bytes_.sum(axis=1, keepdims=True)
         shares = np.divide(bytes_, total, out=np.zeros_like(bytes_), where=total > 0)
         if columns is None or self.settings.feature_scale is None:
             return shares, None
         scale = self.settings.feature_scale
         numbers = columns.astype(np.float64)
-        values = numbers * scale if given else _int8(numbers, scale)
+        values = numbers * scale if quantised else _int8(numbers, scale)
         projection = self.settings.projection
         if projection is not None:
             projected = matrix_times_rows(self._matrix, values - self._mean)
@@ -126,7 +126,7 @@ class Inputs:
 
 
 def is_quantised(posteriors: ArrayLike, features: ArrayLike | None) -> bool:
-    """Whether both are arrays of the device's own types."""
+    """Tell whether both are arrays of the device's own types."""
     return (
         isinstance(posteriors, np.ndarray)
         and posteriors.dtype == np.uint8
@@ -135,19 +135,19 @@ def is_quantised(posteriors: ArrayLike, features: ArrayLike | None) -> bool:
 
 
 def _both_bytes(second: NDArray[np.generic]) -> NDArray[np.uint8]:
-    """The bytes of both classes of a single sigmoid, as `tcuq_device_sigmoid` of the export."""
+    """Return both classes' bytes of a single sigmoid, as the export's `tcuq_device_sigmoid`."""
     first = np.minimum(256 - second.astype(np.int16), 255)
     return np.column_stack([first, second]).astype(np.uint8)
 
 
 def posterior_bytes(rows: NDArray[np.generic], kind: Kind) -> Floats:
-    """The nearest bytes, in 1/256, of rows that were checked."""
+    """Round checked rows to bytes in 1/256."""
     rounded: Floats = np.minimum(np.rint(probabilities(rows, kind) * 256), 255)
     return rounded
 
 
 def probabilities(rows: NDArray[np.generic], kind: Kind) -> Floats:
-    """Rows that sum to 1, of rows that were checked."""
+    """Turn checked rows into rows that sum to 1."""
     values = np.ascontiguousarray(rows, np.float64)
     if kind == "logits":
         values = np.exp(values - values.max(axis=1, keepdims=True))
@@ -156,6 +156,6 @@ def probabilities(rows: NDArray[np.generic], kind: Kind) -> Floats:
 
 
 def _int8(values: Floats, scale: float) -> Floats:
-    """The nearest values that an int8 in this scale holds."""
+    """Round to the nearest values that an int8 in this scale holds."""
     rounded: Floats = np.clip(np.rint(np.ascontiguousarray(values) / scale), -127, 127) * scale
     return rounded

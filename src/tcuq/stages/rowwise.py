@@ -18,13 +18,13 @@ def matrix_times_rows(matrix: Floats, rows: Floats) -> Floats:
 
 
 def dot(left: Floats, right: Floats) -> Floats:
-    """The dot product of rows that stand side by side."""
+    """Return the dot product of each pair of rows."""
     product: Floats = (left * right).sum(axis=-1)
     return product
 
 
 def least_squared_distance(rows: Floats, centres: Floats) -> Floats:
-    """The squared distance of each row to the centre nearest to it."""
+    """Return the squared distance of each row to its nearest centre."""
     size = max(1, (1 << 17) // centres.size)  # rows at a time: the differences stay in the cache
     nearest = np.empty(len(rows))
     for begin in range(0, len(rows), size):

@@ -35,14 +35,14 @@ class TcuqScore:
         self.settings = settings
 
     def run(self, columns: SignalColumns) -> Floats:
-        """Risk of each step."""
+        """Return the risk of each step."""
         settings = self.settings
         uncertainty = sigmoid(self.logit(columns))
         risk: Floats = settings.mix * uncertainty + (1 - settings.mix) * (1 - columns.confidence)
         return risk
 
     def logit(self, columns: SignalColumns) -> Floats:
-        """The combination before the sigmoid."""
+        """Return the combination before the sigmoid."""
         total = np.full(len(columns.label), float(self.settings.bias))
         for name in COMBINED:
             weight = getattr(self.settings.weights, name)
@@ -51,7 +51,7 @@ class TcuqScore:
         return total
 
     def reset_history(self) -> None:
-        """Nothing to forget: the signals hold the past."""
+        """Do nothing: this score has no history."""
 
 
 class AnchoredScore:
@@ -68,11 +68,11 @@ class AnchoredScore:
         self.reset_history()
 
     def reset_history(self) -> None:
-        """Smoothed signals start again from their calibration means."""
+        """Restart the smoothed signals from their calibration means."""
         self._smoothed = np.array([term.start for term in self.settings.terms], np.float64)
 
     def run(self, columns: SignalColumns) -> Floats:
-        """Risk of each step."""
+        """Return the risk of each step."""
         total = np.full(len(columns.label), float(self.settings.bias))
         for index, term in enumerate(self.settings.terms):
             values = columns.named(term.signal)
@@ -87,21 +87,21 @@ class AnchoredScore:
 
 
 def make_score(settings: ScoreSettings) -> TcuqScore | AnchoredScore:
-    """The score that the profile chose."""
+    """Return the score that these settings describe."""
     if isinstance(settings, TcuqScoreSettings):
         return TcuqScore(settings)
     return AnchoredScore(settings)
 
 
 def sigmoid(values: Floats) -> Floats:
-    """1 / (1 + exp(-x)), without overflow."""
+    """Return 1 / (1 + exp(-x)), without overflow."""
     small = np.exp(-np.abs(values))
     result: Floats = np.where(values >= 0, 1, small) / (1 + small)
     return result
 
 
 def ewma(values: Floats, start: float, shift: int) -> Floats:
-    """Exponentially weighted mean: m += (x - m) / 2^shift, each step from the one before."""
+    """Return the exponentially weighted mean: m += (x - m) / 2^shift at each step."""
     factor = 2.0**-shift
     mean = start
     means = []
@@ -112,7 +112,7 @@ def ewma(values: Floats, start: float, shift: int) -> Floats:
 
 
 def surprise(values: Floats, term: Term) -> Floats:
-    """Bits = -log2 survival: linear between the table's points, then by the slope of the tail."""
+    """Return -log2 survival: linear between the table's points, then by the slope of the tail."""
     upward = values if term.tail == "upper" else -values
     bits = np.interp(upward, term.points, term.bits)
     beyond: Floats = bits + term.slope * np.maximum(upward - term.points[-1], 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signals: how a step differs from its recent past and from what calibration looked like.
+"""Signals: how a step differs from its recent past and from calibration.
 
 Over the lags for which a past exists: divergence (weighted Jensen-Shannon, base 2), instability
 (1 - mean cosine of features), inconsistency (share of changed labels). Of the step alone: doubt
@@ -21,7 +21,7 @@ Indices = NDArray[np.int64]
 
 # Keeps ln(1 - C) finite where the classifier is certain.
 CERTAIN = 1e-5
-# More than any projection the schema allows makes of features within ±1e9.
+# Above the result of any projection that the schema allows, for features within ±1e9.
 MAX_PROJECTED = 1e30
 _SMALLEST = np.finfo(np.float64).tiny
 
@@ -78,22 +78,22 @@ class Signals:
 
     def reset_history(self) -> None:
         """Forget the past: the next step has none."""
-        self._past = _moment(
+        self._past = _make_past(
             np.empty((0, self.inputs.classes)), np.empty((0, self.inputs.dimensions))
         )
 
     def run(self, probabilities: Floats, features: Floats | None) -> SignalColumns:
-        """The signals of these steps, which follow the ones seen before."""
+        """Return the signals of these steps, which follow those of the last call."""
         steps = len(probabilities)
         if features is None:
             features = np.empty((steps, 0))
-        now = _moment(probabilities, features)
-        seen = self._past.then(now)
-        divergence, instability, inconsistency = self._look_back(seen, steps)
+        now = _make_past(probabilities, features)
+        past = self._past.then(now)
+        divergence, instability, inconsistency = self._look_back(past, steps)
         second, confidence = np.partition(probabilities, -2, axis=1)[:, -2:].T
         blend = self.settings.blend
         before = len(self._past.label)
-        self._past = seen.last(max(self.settings.lags))
+        self._past = past.last(max(self.settings.lags))
         return SignalColumns(
             label=now.label,
             confidence=confidence.copy(),
@@ -106,19 +106,19 @@ class Signals:
             whole_past=before + np.arange(steps) >= max(self.settings.lags),
         )
 
-    def _look_back(self, seen: _Past, steps: int) -> tuple[Floats, Floats, Floats]:
-        """Divergence, instability and inconsistency over the lags that have a past."""
-        new = np.arange(len(seen.label) - steps, len(seen.label))[:, None]
+    def _look_back(self, past: _Past, steps: int) -> tuple[Floats, Floats, Floats]:
+        """Return divergence, instability and inconsistency over the lags that have a past."""
+        new = np.arange(len(past.label) - steps, len(past.label))[:, None]
         old = new - self._lags
-        exists = (old >= 0).astype(np.float64)  # a row a step, a column a lag
+        exists = (old >= 0).astype(np.float64)  # one row per step, one column per lag
         old = np.maximum(old, 0)
-        mixture = (seen.probabilities[new] + seen.probabilities[old]) / 2
-        apart = _entropy(mixture) - (seen.entropy[new] + seen.entropy[old]) / 2
+        mixture = (past.probabilities[new] + past.probabilities[old]) / 2
+        apart = _entropy(mixture) - (past.entropy[new] + past.entropy[old]) / 2
         divergence = _mean(np.minimum(np.maximum(apart, 0), 1), exists / self._lags)
-        inconsistency = _mean(seen.label[new] != seen.label[old], exists)
+        inconsistency = _mean(past.label[new] != past.label[old], exists)
         if self.inputs.width == 0:
             return divergence, np.empty(0), inconsistency
-        return divergence, _mean(1 - _cosine(seen, new, old), exists), inconsistency
+        return divergence, _mean(1 - _cosine(past, new, old), exists), inconsistency
 
     def _novelty(self, features: Floats) -> Floats:
         whitened = matrix_times_rows(self._whitening, features)
@@ -126,29 +126,29 @@ class Signals:
         return novelty
 
 
-def _moment(probabilities: Floats, features: Floats) -> _Past:
+def _make_past(probabilities: Floats, features: Floats) -> _Past:
     label = probabilities.argmax(axis=1).astype(np.int32)
     norm = np.sqrt(dot(features, features))
     return _Past(probabilities, _entropy(probabilities), label, features, norm)
 
 
 def _entropy(rows: Floats) -> Floats:
-    """Bits; 0 · log 0 = 0."""
+    """Return the entropy in bits; 0 · log 0 = 0."""
     return -dot(rows, np.log2(np.maximum(rows, _SMALLEST)))
 
 
 def _mean(values: NDArray[Any], weights: Floats) -> Floats:
-    """Weighted mean over the columns; 0 where no column counts."""
+    """Return the weighted mean over the columns; 0 where all weights are 0."""
     total = weights.sum(axis=1)
     mean = np.zeros(len(values))
     np.divide((values * weights).sum(axis=1), total, out=mean, where=total > 0)
     return mean
 
 
-def _cosine(seen: _Past, new: Indices, old: Indices) -> Floats:
-    """A zero vector is like another zero vector (1) and unlike anything else (0)."""
-    norms = seen.norm[new] * seen.norm[old]
-    cosine = ((seen.norm[new] == 0) & (seen.norm[old] == 0)).astype(np.float64)
-    np.divide(dot(seen.features[new], seen.features[old]), norms, out=cosine, where=norms > 0)
+def _cosine(past: _Past, new: Indices, old: Indices) -> Floats:
+    """Return the cosine similarity: 1 between two zero vectors, 0 between a zero and another."""
+    norms = past.norm[new] * past.norm[old]
+    cosine = ((past.norm[new] == 0) & (past.norm[old] == 0)).astype(np.float64)
+    np.divide(dot(past.features[new], past.features[old]), norms, out=cosine, where=norms > 0)
     similarity: Floats = np.minimum(np.maximum(cosine, -1), 1)
     return similarity

@@ -2,8 +2,8 @@
 """Threshold: an integer ledger that makes the rate of exceedances alpha on any sequence.
 
 x = [risk · 2^16 >= q]; q += step · (2^16 · x - alpha · 2^16). q is never clamped, so that every
-exceedance is on the books: in every window of n steps their rate is within (R + step) / (step · n)
-of alpha, R = 16384 risk levels. `guarded` asks to abstain at min(q, anchor), `adaptive` at q.
+exceedance is counted: in every window of n steps their rate is within (R + step) / (step · n)
+of alpha, R = 16384 risk levels. `guarded` requests to abstain at min(q, anchor), `adaptive` at q.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ class Threshold:
     Examples
     --------
     >>> threshold = Threshold(ThresholdSettings("adaptive", 1 << 15, 100, 500, 500, 0))
-    >>> asked, exceeded, level_q16 = threshold.run(np.array([600, 520, 520]))
+    >>> requested, exceeded, level_q16 = threshold.run(np.array([600, 520, 520]))
     >>> exceeded.tolist(), (level_q16 / 65536).tolist()
     ([True, False, True], [500.0, 550.0, 500.0])
     """
@@ -36,12 +36,12 @@ class Threshold:
         self.reset()
 
     def reset(self) -> None:
-        """Back to the calibrated quantile."""
+        """Return to the calibrated quantile."""
         self.ledger_q16 = self.settings.start << ALPHA_BITS
         self.warmup_left = self.settings.warmup
 
     def run(self, risk_levels: Ints) -> tuple[Bools, Bools, Ints]:
-        """Asked to abstain, exceeded, and the level asked at (in 1/65536 risk level), by step."""
+        """Return requests to abstain, exceedances and levels (in 1/65536 risk level) by step."""
         settings = self.settings
         up = settings.step * ((1 << ALPHA_BITS) - settings.alpha_q16)
         down = settings.step * settings.alpha_q16
@@ -59,7 +59,7 @@ class Threshold:
         return risks_q16 >= levels_q16, exceeded, levels_q16
 
     def _guarded_steps(self, steps: int) -> int:
-        """How many of the next steps keep to the anchor."""
+        """Return how many of the next steps are bounded by the anchor."""
         if self.settings.mode == "guarded":
             return steps
         guarded = min(steps, self.warmup_left)

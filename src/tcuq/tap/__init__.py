@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Taps: a model and its inputs to a recorded stream of posteriors and features.
+"""Taps: run a model over inputs and record a stream of posteriors and features.
 
-Each engine is an extra (`litert`, `onnx`, `torch`, `keras`, `sklearn`), imported when a tap of it
-is made.
+Each framework is an extra (`litert`, `onnx`, `torch`, `keras`, `sklearn`), imported when a tap of
+it is created.
 """
 
 from tcuq.tap.opening import open_tap

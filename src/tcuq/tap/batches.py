@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs in batches: arrays, tables and dictionaries are cut, loaders and iterables give their own.
+"""Inputs in batches: arrays, tables and dictionaries are cut, loaders and iterables are iterated.
 
-A table stays a table and a dictionary a dictionary: only the tap knows what its model takes.
+A table stays a table and a dictionary a dictionary: only the tap knows its model's inputs.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ LABELS = ("labels", "label")  # as collators of Hugging Face name them
 
 
 class Batch(NamedTuple):
-    """Consecutive steps, and the labels that came beside them or None."""
+    """Consecutive steps, and their labels or None."""
 
     inputs: Any
     labels: Array | None
@@ -25,19 +25,19 @@ class Batch(NamedTuple):
 
 
 def batches(inputs: Any, size: int) -> Iterator[Batch]:  # noqa: ANN401 - whatever a caller has
-    """The inputs in order, at most ``size`` steps at once."""
+    """Yield the inputs in order, at most ``size`` steps at once."""
     if is_loader(inputs):
         _refuse_shuffled(inputs)
         for batch in inputs:
-            yield from _cut(*_parted(batch), size)
+            yield from _cut(*_split(batch), size)
     elif isinstance(inputs, Mapping):
-        yield from _cut(*_parted(inputs), size)
+        yield from _cut(*_split(inputs), size)
     else:
         yield from _cut(inputs, None, size)
 
 
 def is_loader(inputs: Any) -> bool:  # noqa: ANN401 - as above
-    """Whether it gives batches when iterated over, as a DataLoader or a generator does."""
+    """Tell whether iterating yields batches, as with a DataLoader or a generator."""
     holds_steps = hasattr(inputs, "shape") or isinstance(
         inputs, list | tuple | str | bytes | range | Mapping
     )
@@ -52,8 +52,8 @@ def _refuse_shuffled(loader: Any) -> None:  # noqa: ANN401 - as above
         )
 
 
-def _parted(batch: Any) -> tuple[Any, Any]:  # noqa: ANN401 - as above
-    """Inputs and labels of a batch: (inputs,), (inputs, labels), a dictionary, or inputs alone."""
+def _split(batch: Any) -> tuple[Any, Any]:  # noqa: ANN401 - as above
+    """Split (inputs,), (inputs, labels), a dictionary, or inputs alone into inputs and labels."""
     if isinstance(batch, Mapping):
         labels = next((batch[name] for name in LABELS if name in batch), None)
         return {name: batch[name] for name in batch if name not in LABELS}, labels
@@ -73,20 +73,20 @@ def _is_inputs(member: Any) -> bool:  # noqa: ANN401 - as above
 
 def _cut(inputs: Any, labels: Any, size: int) -> Iterator[Batch]:  # noqa: ANN401 - as above
     columns = inputs if isinstance(inputs, Mapping) else {"inputs": inputs}
-    held = {n: v if hasattr(v, "shape") else as_array(v, n) for n, v in columns.items()}
-    steps = {name: values.shape[0] if values.shape else 0 for name, values in held.items()}
+    arrays = {n: v if hasattr(v, "shape") else as_array(v, n) for n, v in columns.items()}
+    steps = {name: values.shape[0] if values.shape else 0 for name, values in arrays.items()}
     if not steps or min(steps.values()) == 0:
-        shape = next((tuple(values.shape) for values in held.values()), ())
+        shape = next((tuple(values.shape) for values in arrays.values()), ())
         raise InputError(f"inputs must have the shape (steps, ...), got {shape}")
     if len(set(steps.values())) > 1:
         raise InputError(f"inputs must have equally many steps, got {steps}")
     total = next(iter(steps.values()))
     for begin in range(0, total, size):
         at = slice(begin, min(begin + size, total))
-        part = {name: _rows(values, at) for name, values in held.items()}
+        part = {name: _rows(values, at) for name, values in arrays.items()}
         beside = None if labels is None else as_array(labels, "labels")[at]
-        whole = part if isinstance(inputs, Mapping) else part["inputs"]
-        yield Batch(whole, beside, at.stop - begin)
+        rows = part if isinstance(inputs, Mapping) else part["inputs"]
+        yield Batch(rows, beside, at.stop - begin)
 
 
 def _rows(values: Any, at: slice) -> Any:  # noqa: ANN401 - as above

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs as a model takes them: its type and its shape, and nothing rearranged in silence."""
+"""Convert inputs to a model's type and shape; refuse a change that would be ambiguous."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,11 +15,11 @@ from tcuq.errors import InputError
 from tcuq.tap.batches import is_loader
 
 Array = NDArray[Any]
-MAX_MODEL_BYTES = 2 << 30  # a FlatBuffer and a Protocol Buffer have no more
+MAX_MODEL_BYTES = 2 << 30  # the limit of FlatBuffers and Protocol Buffers
 
 
 def read_model(path: str | os.PathLike[str]) -> bytes:
-    """A model's file, bounded before it is read."""
+    """Read a model's file after checking its size."""
     try:
         with Path(path).open("rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -33,7 +33,7 @@ def read_model(path: str | os.PathLike[str]) -> bytes:
 
 
 def one_array(inputs: Any) -> Array:  # noqa: ANN401 - whatever a caller has
-    """The numbers of a batch, for a model with one input."""
+    """Return the numbers of a batch for a model with one input."""
     if isinstance(inputs, Mapping):
         raise InputError(
             f"inputs must be one array, since the model has one input, got {', '.join(inputs)}"
@@ -47,19 +47,19 @@ def one_array(inputs: Any) -> Array:  # noqa: ANN401 - whatever a caller has
 
 
 @contextmanager
-def refused_by(engine: str) -> Iterator[None]:
-    """Turn an error that a model raises over its inputs into one line of ours."""
+def input_errors_of(framework: str) -> Iterator[None]:
+    """Turn an error that a model raises for its inputs into a one-line InputError."""
     try:
         yield
     except InputError:
         raise
     except Exception as error:
         reason = " ".join(str(error).split())[:300] or type(error).__name__
-        raise InputError(f"inputs are refused by {engine}: {reason}") from error
+        raise InputError(f"inputs are refused by {framework}: {reason}") from error
 
 
 def named_arrays(inputs: Any, names: Sequence[str]) -> dict[str, Array]:  # noqa: ANN401 - as above
-    """The numbers of a batch by the model's names of its inputs, which must all be there."""
+    """Return the numbers of a batch by input name; every input of the model must be there."""
     if len(names) == 1 and not isinstance(inputs, Mapping):
         return {names[0]: one_array(inputs)}
     if not isinstance(inputs, Mapping) or set(inputs) != set(names):
@@ -68,15 +68,15 @@ def named_arrays(inputs: Any, names: Sequence[str]) -> dict[str, Array]:  # noqa
     return {name: as_numbers(inputs[name], name) for name in names}
 
 
-def shaped(inputs: Array, shape: Sequence[int | None], name: str = "inputs") -> Array:
-    """Steps of this shape (None: any); axes of length 1 may come and go, nothing else."""
+def to_shape(inputs: Array, shape: Sequence[int | None], name: str = "inputs") -> Array:
+    """Reshape steps (None: any size) by adding or dropping axes of length 1 only."""
 
     def without_ones(sizes: Sequence[int | None]) -> list[int | None]:
         return [size for size in sizes if size != 1]
 
-    given, wanted = without_ones(inputs.shape[1:]), without_ones(shape)
-    alike = len(given) == len(wanted) and all(
-        w is None or g == w for g, w in zip(given, wanted, strict=True)
+    present, wanted = without_ones(inputs.shape[1:]), without_ones(shape)
+    alike = len(present) == len(wanted) and all(
+        w is None or p == w for p, w in zip(present, wanted, strict=True)
     )
     if not alike:
         text = ", ".join("any" if size is None else str(size) for size in shape)
@@ -86,8 +86,8 @@ def shaped(inputs: Array, shape: Sequence[int | None], name: str = "inputs") -> 
     return inputs.reshape(len(inputs), *(size for size in shape if size is not None))
 
 
-def typed(inputs: Array, dtype: DTypeLike, *, scale: float = 0.0, zero_point: int = 0) -> Array:
-    """The model's own type: real numbers are quantised if it has a scale, integers must fit."""
+def to_dtype(inputs: Array, dtype: DTypeLike, *, scale: float = 0.0, zero_point: int = 0) -> Array:
+    """Convert to the model's type: quantise real numbers by its scale; integers must fit."""
     wanted = np.dtype(dtype)
     if inputs.dtype == wanted:
         return inputs
@@ -96,16 +96,16 @@ def typed(inputs: Array, dtype: DTypeLike, *, scale: float = 0.0, zero_point: in
             raise InputError(f"inputs must be {wanted}, got {inputs.dtype} and no scale to use")
         limits = np.iinfo(wanted)
         quantised = np.rint(inputs.astype(np.float64) / scale) + zero_point
-        kept: Array = np.clip(quantised, limits.min, limits.max).astype(wanted)
-        return kept
+        clipped: Array = np.clip(quantised, limits.min, limits.max).astype(wanted)
+        return clipped
     cast = inputs.astype(wanted)
     if wanted.kind != "f" and not np.array_equal(cast, inputs):
         raise InputError(f"inputs must fit {wanted}, got {inputs.min()}..{inputs.max()}")
     return cast
 
 
-def real(values: Array, scale: float, zero_point: int) -> Array:
-    """Quantised values as float32, exactly: (q - zero point) · scale; others as they are."""
+def dequantise(values: Array, scale: float, zero_point: int) -> Array:
+    """Convert quantised values to float32: (q - zero point) · scale; leave others unchanged."""
     if values.dtype.kind == "f" or scale <= 0:
         return values
     steps = (values.astype(np.int32) - zero_point).astype(np.float32)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a model's graph says of itself: how it ends, and which tensor its last layer reads."""
+"""Read from a model's graph the kind of its output and the input of its last layer."""
 
 import difflib
 from collections.abc import Iterable, Sequence
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from tcuq.errors import InputError
 from tcuq.stream import Kind
 
-# TensorFlow Lite's names are in capitals, ONNX' are not; each set is of both.
+# Each set has TensorFlow Lite's names, in capitals, and ONNX's.
 HEADS = frozenset(
     {"FULLY_CONNECTED", "CONV_2D", "BATCH_MATMUL", "Gemm", "MatMul", "Conv", "QGemm"}
     | {"QLinearMatMul", "QLinearConv", "MatMulInteger", "LinearClassifier"}
 )
 PROBABILITIES = frozenset({"SOFTMAX", "LOGISTIC", "Softmax", "Sigmoid", "LinearClassifier"})
-# Bias, shape and number format: what stands between a head and the output without a layer's work.
+# Operations without weights of a layer between head and output: bias, shape and number format.
 PASSED = frozenset(
     {"RESHAPE", "SQUEEZE", "QUANTIZE", "DEQUANTIZE", "ADD", "LOG_SOFTMAX", "Reshape", "Flatten"}
     | {"Squeeze", "Identity", "Cast", "Add", "Mul", "LogSoftmax", "QuantizeLinear"}
@@ -25,7 +25,7 @@ NEAREST = 5
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An operation, the tensors it computes from (constants left out) and those it makes."""
+    """An operation, its input tensors without constants, and its output tensors."""
 
     op: str
     inputs: tuple[str, ...]
@@ -33,8 +33,8 @@ class Node:
 
 
 def output_kind(nodes: Sequence[Node], output: str) -> Kind | None:
-    """Probabilities behind a softmax or sigmoid, logits behind a head, else None: not guessed."""
-    for node in _way_back(nodes, output):
+    """Return probabilities after a softmax or sigmoid, logits after a head, else None."""
+    for node in _walk_back(nodes, output):
         if node.op in PROBABILITIES:
             return "probabilities"
         if node.op in HEADS:
@@ -43,8 +43,8 @@ def output_kind(nodes: Sequence[Node], output: str) -> Kind | None:
 
 
 def penultimate(nodes: Sequence[Node], output: str) -> str:
-    """The tensor that the last layer with weights reads."""
-    for node in _way_back(nodes, output):
+    """Return the input tensor of the last layer with weights."""
+    for node in _walk_back(nodes, output):
         if node.op in HEADS and node.inputs:
             return node.inputs[0]
     raise InputError(
@@ -53,21 +53,21 @@ def penultimate(nodes: Sequence[Node], output: str) -> str:
     )
 
 
-def _way_back(nodes: Sequence[Node], output: str) -> Iterable[Node]:
-    """From the output up to the first operation that is a layer's, by its first input."""
-    makers = {name: node for node in nodes for name in node.outputs}
-    name, seen = output, set[str]()
-    while name in makers and name not in seen:
-        seen.add(name)
-        node = makers[name]
+def _walk_back(nodes: Sequence[Node], output: str) -> Iterable[Node]:
+    """Yield operations from the output back to the first one that belongs to a layer."""
+    producers = {name: node for node in nodes for name in node.outputs}
+    name, visited = output, set[str]()
+    while name in producers and name not in visited:
+        visited.add(name)
+        node = producers[name]
         yield node
         if len(node.inputs) != 1 or node.op not in PASSED | PROBABILITIES:
             return
         name = node.inputs[0]
 
 
-def chosen(name: str | None, known: Sequence[str], what: str) -> str:
-    """The only one if none is named; a name that is not there is answered with the nearest."""
+def choose(name: str | None, known: Sequence[str], what: str) -> str:
+    """Return the named one, or the only one if none is named; suggest the nearest names."""
     if name is None:
         if len(known) != 1:
             raise InputError(f"{what} must be named, one of {', '.join(known[:20]) or 'none'}")

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from tcuq._extras import import_extra
 from tcuq.errors import InputError
 from tcuq.stream import Kind
-from tcuq.tap.feeding import named_arrays, refused_by
-from tcuq.tap.graph import chosen
+from tcuq.tap.feeding import input_errors_of, named_arrays
+from tcuq.tap.graph import choose
 
 Array = NDArray[Any]
 BATCH = 64
@@ -24,18 +24,18 @@ ENDINGS: dict[str | None, Kind] = {
 
 
 def is_keras(model: object) -> bool:
-    """Whether it is a Keras model; with the torch backend it is a torch module, too."""
+    """Tell whether it is a Keras model; with the torch backend it is a torch module, too."""
     return any(
         c.__module__.startswith("keras.") and c.__name__ == "Model" for c in type(model).mro()
     )
 
 
 def load_keras(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401 - a model
-    """Read a `.keras` file in Keras' safe mode, which refuses the code that it finds in one."""
+    """Read a `.keras` file in Keras' safe mode, which refuses code in the file."""
     keras = import_extra("keras", "keras")
     try:
         return keras.saving.load_model(path, compile=False, safe_mode=True)
-    except Exception as error:  # of the archive, of the configuration or of the weights
+    except Exception as error:  # from the archive, the configuration or the weights
         reason = next(iter(str(error).splitlines()), type(error).__name__)[:200]
         raise InputError(f"{path}: not a model that Keras can load: {reason}") from error
 
@@ -48,15 +48,15 @@ class KerasTap:
     model
         The model; it is run in inference mode.
     layer
-        The layer whose output the features are; if None, the input of the last layer with a kernel.
+        The layer whose output becomes features; None: the input of the last layer with a kernel.
     output
-        The output that holds the posteriors; needed where there are several.
+        The output that holds the posteriors; needed if there are several.
     kind
-        "probabilities" or "logits", where the last layer's activation does not say.
+        "probabilities" or "logits", if the last layer's activation does not tell.
     batch
-        Steps it is given at once.
+        Steps per batch.
 
-    Two models are kept: the given one for the posteriors, and one that ends at the layer.
+    The model itself computes the posteriors; a second model ends at the layer.
     """
 
     labels = None
@@ -91,7 +91,7 @@ class KerasTap:
             head = _head(model, several=several)
             self.layer, tensor = f"input of {head.name}", head.input
         else:
-            self.layer = chosen(layer, [part.name for part in model.layers], "layer")
+            self.layer = choose(layer, [part.name for part in model.layers], "layer")
             tensor = model.get_layer(layer).output
         single = len(inputs) == 1
         self._features = keras.Model(
@@ -99,19 +99,19 @@ class KerasTap:
         )
 
     def run(self, inputs: Any) -> tuple[Array, Array | None]:  # noqa: ANN401 - array or dictionary
-        """Posteriors and the layer of a batch."""
+        """Return the posteriors and the layer of a batch."""
         arrays = named_arrays(inputs, self._inputs)
         fed = arrays if len(arrays) > 1 else next(iter(arrays.values()))
-        with refused_by("the Keras model"):
+        with input_errors_of("the Keras model"):
             posteriors = self._member(self._model.predict_on_batch(fed))
             return np.asarray(posteriors), np.asarray(self._features.predict_on_batch(fed))
 
-    def _member(self, made: Any) -> Any:  # noqa: ANN401 - an array, or several
-        if isinstance(made, list | tuple):
-            made = dict(zip(self._model.output_names, made, strict=True))
-        if not isinstance(made, Mapping):
-            return made
-        return made[chosen(self._output, list(made), "output")]
+    def _member(self, outputs: Any) -> Any:  # noqa: ANN401 - an array, or several
+        if isinstance(outputs, list | tuple):
+            outputs = dict(zip(self._model.output_names, outputs, strict=True))
+        if not isinstance(outputs, Mapping):
+            return outputs
+        return outputs[choose(self._output, list(outputs), "output")]
 
 
 def _last_activation(model: Any) -> str | None:  # noqa: ANN401 - as above
@@ -125,10 +125,10 @@ def _last_activation(model: Any) -> str | None:  # noqa: ANN401 - as above
 
 
 def _head(model: Any, *, several: bool) -> Any:  # noqa: ANN401 - a layer
-    """The last layer with a kernel."""
+    """Return the last layer with a kernel."""
     for layer in () if several else reversed(model.layers):
         if getattr(layer, "layers", None) and layer.weights:
-            break  # its own last layer is out of reach from here
+            break  # the last layer inside a nested model cannot be reached
         if hasattr(layer, "kernel"):
             return layer
     names = ", ".join(part.name for part in model.layers)[:200]

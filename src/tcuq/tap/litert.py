@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from tcuq._extras import import_extra
 from tcuq.errors import InputError
-from tcuq.tap.feeding import one_array, read_model, real, shaped, typed
-from tcuq.tap.graph import Node, chosen, output_kind, penultimate
+from tcuq.tap.feeding import dequantise, one_array, read_model, to_dtype, to_shape
+from tcuq.tap.graph import Node, choose, output_kind, penultimate
 
 Array = NDArray[Any]
 
@@ -24,19 +24,18 @@ class LiteRTTap:
     path
         The model's file.
     layer
-        The tensor that features are taken from; found by itself if None.
+        The tensor that features are taken from; None: the input of the last layer.
     output
-        The output that holds the posteriors; needed where there are several.
+        The output that holds the posteriors; needed if there are several.
     reference
-        Use the reference kernels, whose integers are those of a microcontroller's engine, and not
-        the host's fast ones, which may differ by one.
+        Use the reference kernels, whose integers equal those of a microcontroller, and not the
+        host's fast ones, which may differ by one.
 
-    Two interpreters are kept: one as anybody would use it, for the posteriors, and one that keeps
-    every tensor, for the features.
+    One default interpreter computes the posteriors, and one that keeps every tensor the features.
     """
 
     labels = None
-    batch = 1  # most files have a batch of one fixed into their shapes
+    batch = 1  # most files have a fixed batch size of 1
 
     def __init__(
         self,
@@ -47,18 +46,18 @@ class LiteRTTap:
         reference: bool = False,
     ) -> None:
         content = read_model(path)
-        self._plain, self._whole = _interpreters(content, str(path), reference=reference)
+        self._plain, self._preserving = _interpreters(content, str(path), reference=reference)
         (self._input,) = _single(self._plain.get_input_details(), str(path))
         outputs = {detail["name"]: detail for detail in self._plain.get_output_details()}
-        self.output = chosen(output, list(outputs), "output")
+        self.output = choose(output, list(outputs), "output")
         self._output = outputs[self.output]
         nodes, names = _nodes(content)
         place = names[self._output["index"]]
         self.kind = output_kind(nodes, place)
-        wanted = penultimate(nodes, place) if layer is None else chosen(layer, names, "layer")
+        wanted = penultimate(nodes, place) if layer is None else choose(layer, names, "layer")
         self.layer: str = wanted
         self._layer = next(
-            d for d in self._whole.get_tensor_details() if d["index"] == names.index(wanted)
+            d for d in self._preserving.get_tensor_details() if d["index"] == names.index(wanted)
         )
 
     @property
@@ -68,46 +67,46 @@ class LiteRTTap:
         return float(scale), int(zero_point)
 
     def run(self, inputs: Any) -> tuple[Array, Array | None]:  # noqa: ANN401 - holds an array
-        """Posteriors and the layer of each step, as real numbers."""
+        """Return the posteriors and the layer of each step, as real numbers."""
         scale, zero_point = self._input["quantization"]
         shape = tuple(int(size) for size in self._input["shape"][1:])
-        rows = typed(
-            shaped(one_array(inputs), shape),
+        rows = to_dtype(
+            to_shape(one_array(inputs), shape),
             self._input["dtype"],
             scale=scale,
             zero_point=zero_point,
         )
         outputs = [self._step(self._plain, row, self._output) for row in rows]
-        layers = [self._step(self._whole, row, self._layer) for row in rows]
+        layers = [self._step(self._preserving, row, self._layer) for row in rows]
         return np.stack(outputs), np.stack(layers)
 
     def _step(self, interpreter: Any, row: Array, wanted: Any) -> Array:  # noqa: ANN401 - untyped
         interpreter.set_tensor(self._input["index"], row[None])
         interpreter.invoke()
         tensor: Array = interpreter.get_tensor(wanted["index"])
-        return real(tensor, *wanted["quantization"]).reshape(tensor.shape[1:])
+        return dequantise(tensor, *wanted["quantization"]).reshape(tensor.shape[1:])
 
 
 def _interpreters(content: bytes, name: str, *, reference: bool) -> tuple[Any, Any]:
     litert = import_extra("ai_edge_litert.interpreter", "litert")
     kernels = litert.OpResolverType.BUILTIN_REF if reference else litert.OpResolverType.AUTO
-    made = []
-    for whole in (False, True):
+    interpreters = []
+    for preserve in (False, True):
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # that keeping tensors takes memory
+                warnings.simplefilter("ignore", UserWarning)  # about the memory of kept tensors
                 interpreter = litert.Interpreter(
                     model_content=content,
                     experimental_op_resolver_type=kernels,
-                    experimental_preserve_all_tensors=whole,
+                    experimental_preserve_all_tensors=preserve,
                     num_threads=1,
                 )
             interpreter.allocate_tensors()
         except (ValueError, RuntimeError) as error:
-            said = str(error).splitlines()[0][:200]
-            raise InputError(f"{name}: not a model that LiteRT can run: {said}") from None
-        made.append(interpreter)
-    return made[0], made[1]
+            reason = str(error).splitlines()[0][:200]
+            raise InputError(f"{name}: not a model that LiteRT can run: {reason}") from None
+        interpreters.append(interpreter)
+    return interpreters[0], interpreters[1]
 
 
 def _single(details: list[Any], name: str) -> list[Any]:
@@ -120,9 +119,9 @@ def _single(details: list[Any], name: str) -> list[Any]:
 
 
 def _nodes(content: bytes) -> tuple[list[Node], list[str]]:
-    """The first subgraph's operations, and its tensors' names by number.
+    """Return the first subgraph's operations, and its tensors' names by number.
 
-    From the file, since the interpreter has no public way to tell them; it verified the file.
+    They are read from the file, which the interpreter verified but has no public API for.
     """
     schema = import_extra("ai_edge_litert.schema_py_generated", "litert")
     model = schema.Model.GetRootAs(content, 0)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from tcuq._extras import import_extra
 from tcuq.errors import InputError
-from tcuq.tap.feeding import named_arrays, read_model, refused_by, shaped, typed
-from tcuq.tap.graph import Node, chosen, output_kind, penultimate
+from tcuq.tap.feeding import input_errors_of, named_arrays, read_model, to_dtype, to_shape
+from tcuq.tap.graph import Node, choose, output_kind, penultimate
 
 Array = NDArray[Any]
 BATCH = 64
@@ -29,12 +29,12 @@ class OnnxTap:
     path
         The model's file.
     layer
-        The tensor that features are taken from; found by itself if None.
+        The tensor that features are taken from; None: the input of the last layer.
     output
-        The output that holds the posteriors; needed where there are several.
+        The output that holds the posteriors; needed if there are several.
 
-    Two sessions are kept: the file as it is, for the posteriors, and the same graph ending at the
-    layer, for the features: an output more could change how the runtime fuses operations.
+    One session runs the file unchanged, for the posteriors, and one the same graph ending at the
+    layer, for the features: an additional output could change how the runtime fuses operations.
     """
 
     labels = None
@@ -48,19 +48,19 @@ class OnnxTap:
     ) -> None:
         onnx, runtime = (import_extra(name, "onnx") for name in ("onnx", "onnxruntime"))
         content = read_model(path)
-        model = _parsed(onnx, content, str(path))
+        model = _parse(onnx, content, str(path))
         self._session = _session(runtime, content, str(path))
         self._inputs = {detail.name: detail for detail in self._session.get_inputs()}
         types = {name: detail.type for name, detail in self._inputs.items()}
         if not types or not set(types.values()) <= set(TYPES):
             raise InputError(f"{path}: the model must have inputs of numbers, got {types}")
         outputs = [o.name for o in self._session.get_outputs()]
-        self.output = chosen(output, outputs, "output")
+        self.output = choose(output, outputs, "output")
         nodes = _nodes(model.graph)
         self.kind = output_kind(nodes, self.output)
         computed = [name for node in nodes for name in node.outputs]
         self.layer: str = (
-            penultimate(nodes, self.output) if layer is None else chosen(layer, computed, "layer")
+            penultimate(nodes, self.output) if layer is None else choose(layer, computed, "layer")
         )
         self._features = None
         if self.layer not in self._inputs:
@@ -72,41 +72,41 @@ class OnnxTap:
         self.batch = self._fixed or BATCH
 
     def run(self, inputs: Any) -> tuple[Array, Array | None]:  # noqa: ANN401 - array or dictionary
-        """Posteriors and the layer of a batch, as the runtime gives them."""
-        given = named_arrays(inputs, list(self._inputs))
-        fed = {name: self._fed(name, values) for name, values in given.items()}
-        steps = len(next(iter(fed.values())))
+        """Return the posteriors and the layer of a batch, as the runtime computes them."""
+        arrays = named_arrays(inputs, list(self._inputs))
+        feed = {name: self._feed(name, values) for name, values in arrays.items()}
+        steps = len(next(iter(feed.values())))
         missing = self._fixed - steps if self._fixed else 0
         if missing:
-            fed = {n: np.concatenate([v, v[-1:].repeat(missing, axis=0)]) for n, v in fed.items()}
-        posteriors = self._run(self._session, self.output, fed)
+            feed = {n: np.concatenate([v, v[-1:].repeat(missing, axis=0)]) for n, v in feed.items()}
+        posteriors = self._run(self._session, self.output, feed)
         layer = (
-            fed[self.layer]
+            feed[self.layer]
             if self._features is None
-            else self._run(self._features, self.layer, fed)
+            else self._run(self._features, self.layer, feed)
         )
         return posteriors[:steps], layer[:steps]
 
-    def _fed(self, name: str, values: Array) -> Array:
+    def _feed(self, name: str, values: Array) -> Array:
         detail = self._inputs[name]
         shape = [size if isinstance(size, int) else None for size in detail.shape[1:]]
-        return shaped(
-            typed(values, TYPES[detail.type]), shape, name if len(self._inputs) > 1 else "inputs"
+        return to_shape(
+            to_dtype(values, TYPES[detail.type]), shape, name if len(self._inputs) > 1 else "inputs"
         )
 
-    def _run(self, session: Any, name: str, fed: Mapping[str, Array]) -> Array:  # noqa: ANN401
+    def _run(self, session: Any, name: str, feed: Mapping[str, Array]) -> Array:  # noqa: ANN401
         needed = {detail.name for detail in session.get_inputs()}
-        with refused_by("ONNX Runtime"):
-            (made,) = session.run([name], {n: v for n, v in fed.items() if n in needed})
-        if not isinstance(made, np.ndarray) or made.dtype.kind not in "fiu":
-            raise InputError(f"{name!r} must be a tensor of numbers, got {type(made).__name__}")
-        return made
+        with input_errors_of("ONNX Runtime"):
+            (output,) = session.run([name], {n: v for n, v in feed.items() if n in needed})
+        if not isinstance(output, np.ndarray) or output.dtype.kind not in "fiu":
+            raise InputError(f"{name!r} must be a tensor of numbers, got {type(output).__name__}")
+        return output
 
 
-def _parsed(onnx: Any, content: bytes, name: str) -> Any:  # noqa: ANN401 - untyped libraries
+def _parse(onnx: Any, content: bytes, name: str) -> Any:  # noqa: ANN401 - untyped libraries
     try:
         model = onnx.load_model_from_string(content)
-    except Exception as error:  # of the Protocol Buffer library in use
+    except Exception as error:  # from the Protocol Buffer library in use
         raise InputError(f"{name}: not an ONNX model: {str(error)[:200]}") from error
     outside = onnx.TensorProto.EXTERNAL
     if any(tensor.data_location == outside for tensor in model.graph.initializer):
@@ -124,8 +124,8 @@ def _session(runtime: Any, content: bytes, name: str) -> Any:  # noqa: ANN401 - 
     try:
         return runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as error:
-        said = str(error).splitlines()[0][:200]
-        raise InputError(f"{name}: not a model that ONNX Runtime can run: {said}") from error
+        reason = str(error).splitlines()[0][:200]
+        raise InputError(f"{name}: not a model that ONNX Runtime can run: {reason}") from error
 
 
 def _nodes(graph: Any) -> list[Node]:  # noqa: ANN401 - as above

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which tap a model needs: by its file's ending, by `module:factory`, or by what the object is."""
+"""Choose a model's tap by its file's ending, by `module:factory`, or by the object's type."""
 
 import importlib
 import importlib.util
@@ -20,27 +20,27 @@ from tcuq.tap.torch import TorchTap
 
 
 def open_tap(
-    model: Any,  # noqa: ANN401 - a path, a name or somebody's object
+    model: Any,  # noqa: ANN401 - a path, a name or any object
     layer: str | None = None,
     *,
     output: str | None = None,
     kind: Kind | None = None,
     reference: bool = False,
 ) -> Tap:
-    """The tap of a model.
+    """Return the tap of a model.
 
     Parameters
     ----------
     model
-        A path ending in `.tflite`, `.onnx` or `.keras`; `file.py:factory` or `module:factory`, a
-        function of yours that returns the object; a `torch.nn.Module`; a `keras.Model`; or anything
+        A path ending in `.tflite`, `.onnx` or `.keras`; `file.py:factory` or `module:factory`, your
+        function that returns the object; a `torch.nn.Module`; a `keras.Model`; or anything
         with `predict_proba`. Pickles are never loaded.
     layer, output
         Names of the tensor, submodule or step to take features and posteriors from.
     kind
-        "probabilities" or "logits", for a torch module or where a Keras model does not say.
+        "probabilities" or "logits", for a torch module or if a Keras model does not tell.
     reference
-        A `.tflite` runs with the reference kernels.
+        Whether a `.tflite` runs with the reference kernels.
     """
     if isinstance(model, str | os.PathLike):
         path = Path(model)
@@ -48,7 +48,7 @@ def open_tap(
             return LiteRTTap(path, layer, output=output, reference=reference)
         if path.suffix == ".onnx":
             return OnnxTap(path, layer, output=output)
-        model = load_keras(path) if path.suffix == ".keras" else _built(str(model))
+        model = load_keras(path) if path.suffix == ".keras" else _call_factory(str(model))
     if is_keras(model):
         return KerasTap(model, layer, output=output, kind=kind)
     if callable(getattr(model, "predict_proba", None)):
@@ -62,7 +62,7 @@ def open_tap(
     )
 
 
-def _built(name: str) -> Any:  # noqa: ANN401 - whatever the factory returns
+def _call_factory(name: str) -> Any:  # noqa: ANN401 - whatever the factory returns
     module, _, factory = name.rpartition(":")
     is_file = Path(module).suffix == ".py"
     parts = [factory] if is_file else [*module.split("."), factory]
@@ -74,16 +74,18 @@ def _built(name: str) -> Any:  # noqa: ANN401 - whatever the factory returns
         )
     beside = Path(module if is_file else f"{module}.py")
     try:
-        found = _loaded(beside) if is_file or beside.is_file() else importlib.import_module(module)
-        make = getattr(found, factory)
+        loaded = (
+            _load_module(beside) if is_file or beside.is_file() else importlib.import_module(module)
+        )
+        make = getattr(loaded, factory)
     except (ImportError, AttributeError, OSError) as error:
         hint = " (set PYTHONPATH=. to import modules beside it)" * isinstance(error, ImportError)
         raise InputError(f"model {name!r}: {error}{hint}") from None
     return make()
 
 
-def _loaded(path: Path) -> ModuleType:
-    """A module from its file, wherever it lies, under a name that hides no other module."""
+def _load_module(path: Path) -> ModuleType:
+    """Load a module from its file, under a name that hides no other module."""
     name = f"_tcuq_model_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:

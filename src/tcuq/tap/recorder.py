@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tap and its inputs, batch by batch, to a stream: the outputs of the engine, unchanged."""
+"""Record a tap's outputs, unchanged, batch by batch, into a stream."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
@@ -23,22 +23,22 @@ class Tap(Protocol):
 
     @property
     def kind(self) -> Kind | None:
-        """What its output is, or None if the model does not say."""
+        """Kind of its output, or None if the model does not tell."""
 
     @property
     def layer(self) -> str | None:
-        """The layer that features are taken from, None: the model has none to give."""
+        """The layer that features are taken from, or None if there is none."""
 
     @property
     def batch(self) -> int:
-        """Steps it is given at once."""
+        """Steps per batch."""
 
     @property
     def labels(self) -> Array | None:
-        """The label of each column of its output, None: columns count from 0."""
+        """The label of each column of its output, or None if columns count from 0."""
 
-    def run(self, inputs: Any) -> tuple[Array, Array | None]:  # noqa: ANN401 - as the model takes
-        """Posteriors (steps, classes) and the layer (steps, ...) of a batch."""
+    def run(self, inputs: Any) -> tuple[Array, Array | None]:  # noqa: ANN401 - the model's type
+        """Return the posteriors (steps, classes) and the layer (steps, ...) of a batch."""
 
 
 def record(
@@ -53,7 +53,7 @@ def record(
     pool: Pool = "flatten",
     progress: Callable[[int], object] | None = None,
 ) -> Stream:
-    """Run a model over inputs in recorded order and keep its outputs.
+    """Run a model over inputs in recorded order and record its outputs.
 
     Parameters
     ----------
@@ -66,14 +66,14 @@ def record(
         dictionary that may hold "labels".
     labels, classes, starts, shifted
         As in ``tcuq.Stream``; labels as the model was trained with, names or numbers. If None,
-        labels are those of the batches, and classes those that the model names.
+        labels are those of the batches, and classes those of the model.
     kind
-        "probabilities" or "logits"; needed where the model does not say itself.
+        "probabilities" or "logits"; needed if the model does not tell.
     pool
         How a layer of several axes becomes one row per step: "flatten", "first" (the first entry
         of axis 1: a class token) or "mean" (over all axes between the first and the last).
     progress
-        Called with the number of steps of every batch that is done.
+        Called with the number of steps of each finished batch.
 
     Examples
     --------
@@ -92,10 +92,10 @@ def record(
     agreed, posteriors, features, beside = kind, [], [], []
     for batch in batches(inputs, tap.batch):
         out, layer = tap.run(batch.inputs)
-        agreed = _agreed(kind, tap.kind)
+        agreed = _agree(kind, tap.kind)
         posteriors.append(_rows(out, batch.steps, "output"))
         if layer is not None:
-            features.append(_rows(_pooled(layer, pool), batch.steps, f"layer {tap.layer!r}"))
+            features.append(_rows(_pool(layer, pool), batch.steps, f"layer {tap.layer!r}"))
         if batch.labels is not None:
             beside.append(batch.labels)
         if progress is not None:
@@ -106,7 +106,7 @@ def record(
         labels = np.concatenate(beside)
     return Stream(
         np.concatenate(posteriors),
-        _joined(features, tap.layer) if features else None,
+        _concatenate(features, tap.layer) if features else None,
         None if labels is None else _columns(labels, tap.labels),
         classes=_names(tap.labels) if classes is None else classes,
         kind=agreed,
@@ -116,14 +116,14 @@ def record(
 
 
 def _rows(values: Array, steps: int, name: str) -> Array:
-    """One row per step."""
+    """Return one row per step."""
     if values.ndim == 0 or len(values) != steps:
         raise InputError(f"{name} must have the shape ({steps}, ...), got {values.shape}")
     return values.reshape(steps, -1)
 
 
-def _agreed(kind: Kind | None, known: Kind | None) -> Kind:
-    """The kind of the posteriors, as the caller and the model say."""
+def _agree(kind: Kind | None, known: Kind | None) -> Kind:
+    """Return the kind of the posteriors; caller and model must agree."""
     if kind is not None and known is not None and kind != known:
         raise InputError(f"kind must be {known!r}, as the model ends, got {kind!r}")
     agreed = kind or known
@@ -132,7 +132,7 @@ def _agreed(kind: Kind | None, known: Kind | None) -> Kind:
     return agreed
 
 
-def _joined(features: Sequence[Array], layer: str | None) -> Array:
+def _concatenate(features: Sequence[Array], layer: str | None) -> Array:
     widths = {part.shape[1] for part in features}
     if len(widths) > 1:
         raise InputError(
@@ -142,7 +142,7 @@ def _joined(features: Sequence[Array], layer: str | None) -> Array:
     return np.concatenate(features)
 
 
-def _pooled(layer: Array, pool: Pool) -> Array:
+def _pool(layer: Array, pool: Pool) -> Array:
     if pool == "first" and layer.ndim > 2:
         layer = layer[:, 0]
     elif pool == "mean" and layer.ndim > 2:
@@ -151,26 +151,26 @@ def _pooled(layer: Array, pool: Pool) -> Array:
 
 
 def _names(known: Array | None) -> list[str] | None:
-    """Names of the classes, where the model has other ones than column numbers."""
+    """Return the model's class names, or None if they are column numbers."""
     if known is None or (known.dtype.kind in "iu" and (known == np.arange(len(known))).all()):
         return None
     return [str(name) for name in known.tolist()]
 
 
 def _columns(labels: LabelsLike, known: Array | None) -> LabelsLike:
-    """Labels as columns of the output; names are left to Stream, and -1, unknown, stays."""
+    """Return labels as columns of the output; Stream converts names, and -1 stays unknown."""
     if known is None or known.dtype.kind in "UO":
         return labels
-    given = as_array(labels, "labels")
-    if given.dtype.kind in "iu" and np.array_equal(known, np.arange(len(known))):
-        return given
+    values = as_array(labels, "labels")
+    if values.dtype.kind in "iu" and np.array_equal(known, np.arange(len(known))):
+        return values
     order = np.argsort(known)
-    at = np.minimum(np.searchsorted(known[order], given), len(known) - 1)
+    at = np.minimum(np.searchsorted(known[order], values), len(known) - 1)
     columns: Array = order[at]
-    unknown = given == UNKNOWN if given.dtype.kind in "iu" else np.zeros(given.shape, np.bool_)
-    strange = (known[columns] != given) & ~unknown
-    if strange.any():
+    unknown = values == UNKNOWN if values.dtype.kind in "iu" else np.zeros(values.shape, np.bool_)
+    foreign = (known[columns] != values) & ~unknown
+    if foreign.any():
         raise InputError(
-            f"labels must be among the model's {known.tolist()[:20]}, got {given[strange][0]!r}"
+            f"labels must be among the model's {known.tolist()[:20]}, got {values[foreign][0]!r}"
         )
     return np.where(unknown, UNKNOWN, columns)

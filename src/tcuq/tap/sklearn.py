@@ -10,8 +10,8 @@ from tcuq._conversion import as_array, as_numbers
 from tcuq.errors import InputError
 from tcuq.stream import Kind
 from tcuq.tap.batches import is_loader
-from tcuq.tap.feeding import refused_by
-from tcuq.tap.graph import chosen
+from tcuq.tap.feeding import input_errors_of
+from tcuq.tap.graph import choose
 
 Array = NDArray[Any]
 BATCH = 4096
@@ -24,12 +24,12 @@ class SklearnTap:
     Parameters
     ----------
     estimator
-        Anything with ``predict_proba``. It needs no library of ours: whatever made it is there.
+        Anything with ``predict_proba``.
     layer
-        The step of a pipeline whose output the features are. If None: of a multi-layer perceptron,
+        The pipeline step whose output becomes features. If None: of a multi-layer perceptron,
         alone or at the end of a pipeline, the activations of its last hidden layer; of any other
         pipeline, the transformed input of its last step. Any other classifier alone, such as a
-        forest, has no layer to look at and gives no features: "input" records its inputs.
+        forest, has no layer and gives no features: "input" records its inputs.
     """
 
     kind: Kind = "probabilities"
@@ -51,27 +51,27 @@ class SklearnTap:
         if hidden:
             self.layer = HIDDEN
         elif layer is not None or len(steps) > 1:
-            self.layer = before[-1] if layer is None else chosen(layer, before, "layer")
+            self.layer = before[-1] if layer is None else choose(layer, before, "layer")
         if len(steps) > 1 and self.layer is not None:
             self._transform = estimator[: -1 if hidden else steps.index(self.layer) + 1]
 
     @property
     def labels(self) -> Array | None:
-        """The classifier's name of each column."""
+        """The classifier's label of each column."""
         classes = getattr(self._estimator, "classes_", None)
         return None if classes is None else np.asarray(classes)
 
-    def run(self, inputs: Any) -> tuple[Array, Array | None]:  # noqa: ANN401 - as it was trained
-        """Posteriors of a batch, and the features of the chosen step."""
+    def run(self, inputs: Any) -> tuple[Array, Array | None]:  # noqa: ANN401 - the estimator's type
+        """Return the posteriors of a batch, and the features of the chosen step."""
         if is_loader(inputs):
             raise InputError(f"inputs must be one batch, got {type(inputs).__name__}")
-        with refused_by(type(self._estimator).__name__):
-            made = self._estimator.predict_proba(inputs)
-            posteriors = as_numbers(made, "output of predict_proba")
+        with input_errors_of(type(self._estimator).__name__):
+            output = self._estimator.predict_proba(inputs)
+            posteriors = as_numbers(output, "output of predict_proba")
             if self.layer is None:
                 return posteriors, None
-            made = inputs if self._transform is None else self._transform.transform(inputs)
-        rows = as_numbers(_dense(made), f"layer {self.layer!r}")
+            layer = inputs if self._transform is None else self._transform.transform(inputs)
+        rows = as_numbers(_dense(layer), f"layer {self.layer!r}")
         return posteriors, _last_hidden(self._last, rows) if self.layer == HIDDEN else rows
 
 
@@ -80,7 +80,7 @@ def _dense(values: Any) -> Array:  # noqa: ANN401 - an array, a sparse matrix or
 
 
 def _last_hidden(perceptron: Any, rows: Array) -> Array:  # noqa: ANN401 - untyped library
-    """The activations that the output layer of a multi-layer perceptron reads."""
+    """Return the activations of a multi-layer perceptron's last hidden layer."""
     activate: Any = {
         "identity": lambda x: x,
         "logistic": lambda x: 1 / (1 + np.exp(-x)),

@@ -12,8 +12,8 @@ from tcuq._conversion import as_array, as_numbers
 from tcuq._extras import import_extra
 from tcuq.errors import InputError
 from tcuq.stream import Kind
-from tcuq.tap.feeding import one_array, refused_by
-from tcuq.tap.graph import chosen
+from tcuq.tap.feeding import input_errors_of, one_array
+from tcuq.tap.graph import choose
 
 Array = NDArray[Any]
 BATCH = 64
@@ -21,23 +21,23 @@ HEADS = ("Linear", "LazyLinear", "Bilinear", "Conv1d", "Conv2d", "Conv3d")
 
 
 class TorchTap:
-    """A `torch.nn.Module`, a Hugging Face model among them.
+    """A `torch.nn.Module`, including Hugging Face models.
 
     Parameters
     ----------
     module
-        The model; it is run in evaluation mode, without gradients, and left as it was.
+        The model; it is run in evaluation mode, without gradients, and then restored.
     layer
-        The submodule whose output the features are (the first member, if it returns several), as
+        The submodule whose output becomes features (the first member, if it returns several), as
         in ``named_modules``; if None, the input of the last linear or convolutional submodule to
         run.
     output
-        Which member of the output holds the posteriors, where it is a tuple or a mapping; if None,
-        its ``logits``, if it has such.
+        Which member of the output holds the posteriors, if it is a tuple or a mapping; None:
+        its ``logits``, if any.
     kind
-        "probabilities" or "logits": a module does not say, unless its output has ``logits``.
+        "probabilities" or "logits": a module does not tell, unless its output has ``logits``.
     batch
-        Steps it is given at once.
+        Steps per batch.
     """
 
     labels = None
@@ -59,51 +59,51 @@ class TorchTap:
         self._module = module
         self._parts = {name: part for name, part in module.named_modules() if name}
         self._named = layer is not None
-        self.layer = None if layer is None else chosen(layer, list(self._parts), "layer")
+        self.layer = None if layer is None else choose(layer, list(self._parts), "layer")
         self.output = output
         self.kind = kind
         self.batch = batch
 
     def run(self, inputs: Any) -> tuple[Array, Array | None]:  # noqa: ANN401 - array or dictionary
-        """Posteriors and the layer of a batch; named inputs are keyword arguments."""
-        caught: list[tuple[str, Any]] = []
-        with ExitStack() as hooks, self._quiet(), refused_by("the module"):
-            for handle in self._hooked(caught):
+        """Return the posteriors and the layer of a batch; named inputs are keyword arguments."""
+        captured: list[tuple[str, Any]] = []
+        with ExitStack() as hooks, self._evaluation_mode(), input_errors_of("the module"):
+            for handle in self._hooks(captured):
                 hooks.callback(handle.remove)
             if isinstance(inputs, Mapping):
                 named = {n: self._tensor(as_numbers(v, n, "fiub")) for n, v in inputs.items()}
                 posteriors = self._member(self._module(**named))
             else:
                 posteriors = self._member(self._module(self._tensor(one_array(inputs))))
-        if not caught:
+        if not captured:
             reason = f"{self.layer!r} did not run" if self._named else "no layer with weights ran"
             raise InputError(f"layer: {reason}; name one of {', '.join(self._parts)[:200]}")
-        self.layer, layer = caught[-1]
+        self.layer, layer = captured[-1]
         return self._array(posteriors, "output"), self._array(layer, f"layer {self.layer!r}")
 
-    def _hooked(self, caught: list[tuple[str, Any]]) -> Iterator[Any]:
+    def _hooks(self, captured: list[tuple[str, Any]]) -> Iterator[Any]:
         if self._named and self.layer is not None:
             name = self.layer
             yield self._parts[name].register_forward_hook(
-                lambda _module, _given, made: caught.append((name, self._first(made)))
+                lambda _module, _args, output: captured.append((name, self._first(output)))
             )
             return
         for name, part in self._parts.items():
             if type(part).__name__ in HEADS:
                 yield part.register_forward_pre_hook(
-                    lambda _module, given, named, name=name: caught.append(
-                        (f"input of {name}", next(iter([*given, *named.values()])))
+                    lambda _module, args, named, name=name: captured.append(
+                        (f"input of {name}", next(iter([*args, *named.values()])))
                     ),
                     with_kwargs=True,
                 )
 
     @staticmethod
-    def _first(made: Any) -> Any:  # noqa: ANN401 - whatever a submodule returns
-        members = list(made.values()) if isinstance(made, Mapping) else made
-        return members[0] if isinstance(members, list | tuple) and members else made
+    def _first(output: Any) -> Any:  # noqa: ANN401 - whatever a submodule returns
+        members = list(output.values()) if isinstance(output, Mapping) else output
+        return members[0] if isinstance(members, list | tuple) and members else output
 
     @contextmanager
-    def _quiet(self) -> Iterator[None]:
+    def _evaluation_mode(self) -> Iterator[None]:
         modes = {part: part.training for part in self._module.modules()}
         self._module.eval()
         try:
@@ -118,30 +118,30 @@ class TorchTap:
         weights = next(iter(self._module.parameters()), None)
         if weights is None:
             return tensor
-        real = tensor.is_floating_point() and weights.is_floating_point()
-        return tensor.to(weights.device, weights.dtype if real else tensor.dtype)
+        floats = tensor.is_floating_point() and weights.is_floating_point()
+        return tensor.to(weights.device, weights.dtype if floats else tensor.dtype)
 
-    def _member(self, made: Any) -> Any:  # noqa: ANN401 - whatever the module returns
+    def _member(self, output: Any) -> Any:  # noqa: ANN401 - whatever the module returns
         if self.output is None:
-            logits = made.get("logits") if isinstance(made, Mapping) else None
-            logits = getattr(made, "logits", logits)
-            return made if logits is None else self._logits(logits)
+            logits = output.get("logits") if isinstance(output, Mapping) else None
+            logits = getattr(output, "logits", logits)
+            return output if logits is None else self._logits(logits)
         try:
-            return made[self.output]
+            return output[self.output]
         except (KeyError, IndexError, TypeError):
             raise InputError(
-                f"output {self.output!r} is no member of the module's {type(made).__name__}"
+                f"output {self.output!r} is no member of the module's {type(output).__name__}"
             ) from None
 
     def _logits(self, logits: Any) -> Any:  # noqa: ANN401 - a tensor
         if self.kind == "probabilities":
             raise InputError("kind must be 'logits', as the output's member, got 'probabilities'")
-        if logits.shape[-1] == 1 and hasattr(self._module, "config"):  # as Hugging Face reads it
+        if logits.shape[-1] == 1 and hasattr(self._module, "config"):  # as in Hugging Face
             raise InputError("the model must be a classifier, got a regression: num_labels is 1")
         self.kind = "logits"
         return logits
 
-    def _array(self, tensor: Any, name: str) -> Array:  # noqa: ANN401 - a tensor, if all is well
+    def _array(self, tensor: Any, name: str) -> Array:  # noqa: ANN401 - a tensor, if valid
         if not isinstance(tensor, self._torch.Tensor):
             raise InputError(
                 f"{name} must be a tensor, got {type(tensor).__name__} (name its member by output)"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq._atomic import written_whole
+from tcuq._atomic import atomic_write
 from tcuq._progress import Progress
 from tcuq.errors import FleetError
 from tcuq.fleet.simulate.devices import HOUR_S, Devices, acks_of
@@ -102,7 +102,7 @@ def write_truth(devices: Devices, path: str | os.PathLike[str]) -> None:
         "profile": devices.profile, "drifts_from": devices.drifts_from,
         **{name: truth.counters[:, at] for at, name in enumerate(COUNTERS)},
     }  # fmt: skip
-    with written_whole(path) as file:
+    with atomic_write(path) as file:
         np.savez_compressed(file, **columns)
 
 

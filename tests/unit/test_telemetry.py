@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of strangers: true ones come back, anything else has a reason."""
+"""Untrusted telemetry records: valid ones are decoded, others refused with a reason."""
 
 import hashlib
 import hmac
@@ -22,7 +22,7 @@ KEYS = Keys({3: MASTER})
 
 @pytest.fixture(scope="module")
 def true_record(profile: tcuq.Profile, test_stream: tcuq.Stream) -> bytes:
-    """A record as the C runtime makes it after 500 steps."""
+    """Return the C runtime's record after 500 steps."""
     monitor = tcuq.Monitor(profile)
     assert test_stream.features is not None
     monitor.run(test_stream.posteriors[:500], test_stream.features[:500])
@@ -30,7 +30,7 @@ def true_record(profile: tcuq.Profile, test_stream: tcuq.Stream) -> bytes:
 
 
 def signed(record: bytes, device: int, key: int = 3) -> bytes:
-    """The same record of version 2, by the definition and not by the library."""
+    """Sign the record as version 2, by the specification and not by the library."""
     pseudorandom = hmac.new(bytes(32), MASTER, hashlib.sha256).digest()
     info = b"tcuq record" + device.to_bytes(8, "little") + b"\x01"
     device_key = hmac.new(pseudorandom, info, hashlib.sha256).digest()
@@ -39,12 +39,12 @@ def signed(record: bytes, device: int, key: int = 3) -> bytes:
 
 
 def reasons(decoded: Any) -> list[Reason]:
-    """Why each was refused."""
+    """Return the reason of each refusal."""
     return [reason for reason, _ in decoded.refused]
 
 
 def test_what_the_device_encodes_is_decoded(true_record: bytes) -> None:
-    """Identity and counters come back as they were given."""
+    """Identity and counters are decoded as they were encoded."""
     decoded = decode(true_record)
     assert not decoded.refused
     (one,) = decoded.records
@@ -52,8 +52,8 @@ def test_what_the_device_encodes_is_decoded(true_record: bytes) -> None:
     assert (one["firmware"], one["steps"], one["histogram"].sum()) == (0x01080000, 500, 500)
 
 
-def test_who_sends_a_record_fits_its_fields(profile: tcuq.Profile) -> None:
-    """A number that is too wide is refused by name, not cut."""
+def test_identity_must_fit_its_fields(profile: tcuq.Profile) -> None:
+    """A number that is too wide is refused by name, not truncated."""
     monitor = tcuq.Monitor(profile)
     with pytest.raises(InputError, match=r"boot must lie in 0..2\^32-1, got 4294967296"):
         monitor.record(device=1, firmware=1, boot=2**32, sequence=0)
@@ -65,8 +65,8 @@ def test_sizes_are_those_of_the_specification() -> None:
 
 
 @given(st.integers(0, 87 * 8 - 1))
-def test_any_flipped_bit_is_found(true_record: bytes, bit: int) -> None:
-    """One bit anywhere makes it no record."""
+def test_any_flipped_bit_is_detected(true_record: bytes, bit: int) -> None:
+    """A record with one flipped bit is refused."""
     damaged = bytearray(true_record)
     damaged[bit // 8] ^= 1 << bit % 8
     decoded = decode(bytes(damaged))
@@ -76,7 +76,7 @@ def test_any_flipped_bit_is_found(true_record: bytes, bit: int) -> None:
 
 @given(st.binary(max_size=600))
 def test_any_bytes_are_decoded_or_refused(data: bytes) -> None:
-    """Nothing is raised, and nothing of the bytes is forgotten."""
+    """Any bytes are decoded or refused, all of them, without an exception."""
     decoded = decode(data)
     assert sum(len(payload) for _, payload in decoded.refused) + 87 * len(decoded.records) in (
         len(data),
@@ -85,8 +85,8 @@ def test_any_bytes_are_decoded_or_refused(data: bytes) -> None:
     assert not decode(data, KEYS).records.size
 
 
-def test_the_bad_among_the_good_are_picked_out(true_record: bytes) -> None:
-    """A damaged record in the midst does not cost its neighbours."""
+def test_damaged_records_do_not_affect_valid_ones(true_record: bytes) -> None:
+    """A damaged record is refused and its neighbours are decoded."""
     rows = np.frombuffer(true_record * 20_000, np.uint8).reshape(-1, 87).copy()
     rows[[5, 9000, 19_999], 33] ^= 4
     decoded = decode(rows)
@@ -95,7 +95,7 @@ def test_the_bad_among_the_good_are_picked_out(true_record: bytes) -> None:
 
 
 def sealed(**fields: int) -> bytes:
-    """A record of 100 steps with fields of one's own and a true checksum."""
+    """Return a record of 100 steps with these fields and a valid checksum."""
     one = np.zeros(1, PLAIN)
     one["version"], one["steps"] = 1, 100
     one["histogram"][0, 0] = 100
@@ -117,24 +117,24 @@ def sealed(**fields: int) -> bytes:
     ],
 )
 def test_impossible_counters_are_refused(fields: dict[str, int]) -> None:
-    """More outcomes than steps, or a histogram of other steps, come from no device."""
+    """More outcomes than steps, or a histogram of other steps, is refused."""
     assert reasons(decode(sealed(**fields))) == [Reason.COUNTERS]
 
 
-def test_counters_that_wrapped_are_taken() -> None:
-    """After 2^32 steps there may be more abstentions than steps on the wire."""
+def test_wrapped_counters_are_accepted() -> None:
+    """After 2^32 steps a record may have more abstentions than steps."""
     assert len(decode(sealed(steps=5, abstained=400, histogram_shift=13)).records) == 1
 
 
-def test_unknown_versions_are_told_apart_from_damage() -> None:
-    """An old ingest says that it is too old."""
+def test_unknown_version_has_its_own_reason() -> None:
+    """A newer version is not reported as damage."""
     assert reasons(decode(b"\x03" + bytes(86))) == [Reason.VERSION]
     assert reasons(decode(b"\x01" + bytes(85))) == [Reason.SIZE]
     assert reasons(decode(b"")) == [Reason.SIZE]
 
 
 def test_signatures(true_record: bytes) -> None:
-    """A signed record passes with its key; not with another's, unsigned, or changed."""
+    """A signed record is accepted with its key only; unsigned or changed ones are refused."""
     good = signed(true_record, 2**63 + 5)
     assert len(decode(good, KEYS).records) == 1
     assert reasons(decode(good)) == [Reason.KEY]
@@ -149,7 +149,7 @@ def test_signatures(true_record: bytes) -> None:
 
 
 def test_keys_do_not_show_and_are_checked() -> None:
-    """Their bytes are in no text that could reach a log."""
+    """Key bytes appear in no text that could reach a log."""
     assert MASTER.hex() not in repr(KEYS)
     assert repr(KEYS) == "Keys(ids=[3])"
     with pytest.raises(InputError, match="at least 16 bytes, got 3"):
@@ -159,7 +159,7 @@ def test_keys_do_not_show_and_are_checked() -> None:
 
 
 def test_records_as_arrow(true_record: bytes) -> None:
-    """A column a field, unsigned where the wire is."""
+    """There is one column per field, unsigned as in the record."""
     batch = to_arrow(decode(true_record * 3).records)
     assert batch.num_rows == 3
     assert batch.column("device").to_pylist() == [2**63 + 5] * 3
