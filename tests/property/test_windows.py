@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two promises that hold on any sequence, as exact integer statements over every window."""
+"""The two guarantees that hold on any sequence, as exact integer statements over every window."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ levels = st.integers(0, RISK_LEVELS)
 
 
 def alternating(low: int, high: int) -> list[int]:
-    """Extremes in turn."""
+    """Return alternating extremes."""
     return [low, high] * (STEPS // 2)
 
 
@@ -49,7 +49,7 @@ sequences = st.one_of(
 
 
 def worst_windows(hits: NDArray[np.bool_], cost: int, rate: int) -> tuple[int, int]:
-    """The least and the greatest sum of (cost · hit - rate) over all windows, exactly."""
+    """Return the exact least and greatest sum of (cost · hit - rate) over all windows."""
     sums = np.concatenate([[0], np.cumsum(np.where(hits, cost - rate, -rate).astype(np.int64))])
     rises = sums - np.minimum.accumulate(sums)
     falls = sums - np.maximum.accumulate(sums)
@@ -81,7 +81,7 @@ def test_exceedances_keep_to_alpha_in_every_window(
 def test_exceedances_keep_to_alpha_against_an_adversary(
     chosen: ThresholdSettings, exceed: list[bool]
 ) -> None:
-    """An opponent who sees the ledger and picks each risk just above or below it gains nothing."""
+    """The bound holds if an adversary sees the ledger and picks each risk just above or below."""
     threshold = Threshold(chosen)
     exceeded = []
     for wish in exceed:
@@ -117,10 +117,10 @@ buckets = st.builds(
 @given(buckets, st.lists(st.booleans(), min_size=1, max_size=STEPS))
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_abstentions_keep_to_the_budget_in_every_window(
-    chosen: BudgetSettings, wishes: list[bool]
+    chosen: BudgetSettings, requests: list[bool]
 ) -> None:
     """Count <= floor(burst + budget · n) for every window of n, as integers."""
-    outcomes = Budget(chosen).run(np.array(wishes))
+    outcomes = Budget(chosen).run(np.array(requests))
     _, high = worst_windows(outcomes == Outcome.ABSTAIN, TOKEN, chosen.rate_q16)
     assert high <= chosen.burst_q16
 
@@ -128,10 +128,10 @@ def test_abstentions_keep_to_the_budget_in_every_window(
 @given(buckets, st.sampled_from(["always", "alternating", "late"]))
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_abstentions_keep_to_the_budget_under_greed(chosen: BudgetSettings, greed: str) -> None:
-    """Asking always, every other step, or all at once after a long rest, changes nothing."""
+    """The bound holds for requests at every step, every other step, or all after a long rest."""
     steps = np.arange(2000)
-    wishes = {"always": steps >= 0, "alternating": steps % 2 == 0, "late": steps >= 1500}[greed]
-    outcomes = Budget(chosen).run(wishes)
+    requests = {"always": steps >= 0, "alternating": steps % 2 == 0, "late": steps >= 1500}[greed]
+    outcomes = Budget(chosen).run(requests)
     _, high = worst_windows(outcomes == Outcome.ABSTAIN, TOKEN, chosen.rate_q16)
     assert high <= chosen.burst_q16
-    assert ((outcomes == Outcome.ACCEPT) == ~wishes).all()
+    assert ((outcomes == Outcome.ACCEPT) == ~requests).all()
