@@ -195,3 +195,20 @@ def test_posteriors_that_bytes_cannot_represent_are_refused(source: str) -> None
     columns = {**columns, "posteriors": flat / flat.sum(axis=1, keepdims=True)}
     with pytest.raises(tcuq.FitError, match=r"bytes \(1/256\) must name the same class"):
         tcuq.fit(tcuq.Stream(**{**columns, "kind": "probabilities"}))
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_recordings_shorter_than_a_block_were_called_a_short_calibration(source: str) -> None:
+    """The alarm cannot work on them, and the sentence names the recordings."""
+    columns = SOURCES[source]()
+    cut = {**columns, "starts": range(0, len(columns["posteriors"]), 12)}
+    assert findings(cut)[0] == "short_recordings"
+
+
+def test_one_sigmoid_as_logits_is_named_first() -> None:
+    """A single output between 0 and 1 that is declared as a logit."""
+    rng = np.random.default_rng(0)
+    spoken = np.repeat(rng.random(60) < 0.3, 20)
+    probability = np.clip(np.where(spoken, 0.9, 0.1) + rng.normal(0, 0.05, 1200), 0, 1)
+    columns: Columns = {"posteriors": probability, "kind": "logits", "starts": [600]}
+    assert findings(columns)[0] == "probabilities_as_logits"

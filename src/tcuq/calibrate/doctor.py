@@ -16,7 +16,7 @@ from tcuq.profile.settings import (
     TcuqScoreSettings,
 )
 from tcuq.stages.columns import SignalColumns, concatenate
-from tcuq.stages.inputs import posterior_bytes
+from tcuq.stages.inputs import posterior_bytes, probabilities
 from tcuq.stream import Stream
 
 Floats = NDArray[np.float64]
@@ -31,6 +31,7 @@ ONE_CLASS = 0.9
 ALWAYS_RIGHT = 0.998
 ALWAYS_SURE = 0.999
 ENOUGH_LABELS = 200
+THIN = 1 / 16  # a largest probability below this has few bits left in a byte
 OTHER_LABELS = 0.01  # share of steps at which bytes may name another class
 HALF = 128
 
@@ -97,7 +98,15 @@ def diagnose_fit(
             " the alarm counts its blocks as if the stream were that short. Record more instead of"
             " repeating.",
         )
-    few = [fit for fit in fits if fit.independent_blocks < FEW_BLOCKS]
+    cut = [fit for fit in fits if fit.blocks == 0]
+    if cut:
+        block = min(fit.channel.block for fit in cut)
+        yield Finding(
+            "short_recordings",
+            f"No recording is as long as a block of {block} steps, so {_names(cut)} can never"
+            " alarm. Mark with starts= only where the stream really has a gap.",
+        )
+    few = [fit for fit in fits if fit.blocks and fit.independent_blocks < FEW_BLOCKS]
     if few:
         never = [fit for fit in few if fit.channel.gains_q8[-1] <= 0]
         needed = max(ENOUGH_BLOCKS * fit.channel.block for fit in few)
@@ -120,20 +129,16 @@ def diagnose_fit(
 
 
 def refuse_lost_labels(stream: Stream, labels: NDArray[np.int32]) -> None:
-    """Refuse posteriors that lose their largest class when rounded to bytes."""
-    other = float((stream.posteriors.argmax(axis=1) != labels).mean())
-    if other > OTHER_LABELS and _ties(stream) < other / 2:
+    """Refuse posteriors whose largest class bytes cannot carry."""
+    rows = probabilities(stream.posteriors, stream.kind)
+    thin = rows.max(axis=1) < THIN  # elsewhere only near ties can change places
+    other = float(((rows.argmax(axis=1) != labels) & thin).mean())
+    if other > OTHER_LABELS:
         raise FitError(
             f"posteriors in bytes (1/256) must name the same class, and at {100 * other:.1f} % of"
             f" the steps they do not: {stream.classes} classes spread the probability too thin."
             " Sharpen the softmax (a lower temperature), or merge classes"
         )
-
-
-def _ties(stream: Stream) -> float:
-    """Return the share of steps whose two largest posteriors are equal before rounding."""
-    second, first = np.partition(stream.posteriors, -2, axis=1)[:, -2:].T
-    return float((first == second).mean())
 
 
 def _names(fits: Sequence[ChannelFit]) -> str:
@@ -142,6 +147,8 @@ def _names(fits: Sequence[ChannelFit]) -> str:
 
 def _are_probabilities(stream: Stream) -> bool:
     rows = stream.posteriors.astype(np.float64)
+    if stream.classes == 2 and not rows[:, 0].any():  # one output, stacked as 0 and z
+        return bool(rows[:, 1].min() >= 0 and rows[:, 1].max() <= 1)
     return bool(rows.min() >= 0 and np.abs(rows.sum(axis=1) - 1).max() < 1e-3)
 
 

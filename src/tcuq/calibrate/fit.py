@@ -84,7 +84,8 @@ def fit(
     alpha
         Rate at which risk exceeds the threshold; 0.1.
     budget, burst
-        In any n steps at most burst + budget · n predictions are withheld; 0.15 and 16.
+        In any n steps at most burst + budget · n abstentions; further requests are DENIED; 0.15
+        and 16.
     score
         "anchored", which needs no labels ("paper": "tcuq", which needs a development stream).
     signs

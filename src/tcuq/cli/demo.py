@@ -49,7 +49,7 @@ def _lines(shown: "Demonstration") -> list[str]:
         "",
         f"That is on {len(shown.test):,} steps of five people, with {false_alarms} false alarms.",
         "A small network reads activities from a phone at the waist; a step is 1.28 s.",
-        "The monitor was calibrated on ten other people, without labels:",
+        "The monitor was calibrated on ten other people:",
         "",
         shown.profile.summary(),
         "",

@@ -17,7 +17,7 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(
         "record", help="run a model over inputs and write the recorded stream"
     )
-    parser.add_argument("model", help=".tflite, .onnx, or module:factory of your own code")
+    parser.add_argument("model", help=".tflite, .onnx, .keras, or file.py:factory of your own code")
     parser.add_argument("data", help=".npz with inputs, and if known labels, starts, shifted")
     parser.add_argument("-o", "--output", required=True, help="stream to write, .parquet or .npz")
     parser.add_argument(

@@ -92,6 +92,10 @@ def _alarm_lines(alarm: AlarmSettings, figures: Mapping[str, float]) -> Iterator
         yield (
             f"           {name:<14} τ {figure('autocorrelation_time_steps'):5.1f} steps, block"
             f" {channel.block:>4}, {figure('independent_blocks'):>4.0f} independent; fastest"
-            f" {figure('fastest_alarm_steps'):.0f} steps"
-            f" (4× data: {figure('fastest_alarm_steps_if_4_times_longer'):.0f})"
+            f" {_steps(figure('fastest_alarm_steps'))}"
+            f" (4× data: {_steps(figure('fastest_alarm_steps_if_4_times_longer'))})"
         )
+
+
+def _steps(count: float) -> str:
+    return "never" if count == 0 else f"{count:.0f} steps"

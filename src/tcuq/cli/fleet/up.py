@@ -4,6 +4,7 @@
 import argparse
 from pathlib import Path
 
+from tcuq._extras import import_extra
 from tcuq.cli._output import Commands, print_result
 from tcuq.cli.fleet.options import stop_on_signal
 
@@ -28,6 +29,8 @@ def add_parser(parsers: Commands) -> argparse.ArgumentParser:
 
 
 def _up(args: argparse.Namespace) -> None:
+    for library in ("psycopg", "fastapi", "uvicorn", "paho.mqtt"):
+        import_extra(library, "fleet")  # else its children fail one by one, in their logs
     from tcuq.fleet.up import Ports, Supervisor
 
     ports = Ports(args.broker_port, args.database_port, args.ingest_port, args.dashboard_port)
