@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The Engine type: the C runtime for Python. An Engine owns copies of its profile's arrays and the monitor's
  * memory, and references to the types of a Decision's members. */
+#include "checksums.h"
 #include "engine.h"
 
 #include <structmember.h>
@@ -155,6 +156,28 @@ static PyObject *engine_telemetry(PyObject *object, PyObject *unused)
                          (unsigned)t.histogram_shift, "histogram", histogram);
 }
 
+static PyObject *engine_record(PyObject *object, PyObject *args)
+{
+    engine *self = (engine *)object;
+    unsigned long long device;
+    unsigned long firmware;
+    unsigned long boot;
+    unsigned long sequence;
+    unsigned short epoch;
+    unsigned char flags;
+    uint8_t record[TCUQ_RECORD_BYTES];
+    if (!PyArg_ParseTuple(args, "KkkkHb:record", &device, &firmware, &boot, &sequence, &epoch,
+                          &flags) ||
+        (engine_free_to_use(self) < 0)) {
+        return NULL;
+    }
+    const tcuq_identity identity = {
+        device, (uint32_t)firmware, (uint32_t)boot, (uint32_t)sequence, epoch, flags,
+    };
+    (void)tcuq_record(&self->monitor, &identity, record, sizeof record);
+    return PyBytes_FromStringAndSize((const char *)record, sizeof record);
+}
+
 /* The only cast to a fast call's slot without a warning about the function's type. */
 #define FAST(function) ((PyCFunction)(void (*)(void))(function))
 
@@ -253,7 +276,7 @@ static PyModuleDef module = {
     .m_name = "tcuq.runtime._engine",
     .m_doc = "The C runtime of the monitor.",
     .m_size = 0,
-    .m_methods = records_methods,
+    .m_methods = checksums_methods,
     .m_slots = module_slots,
 };
 

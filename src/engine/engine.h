@@ -126,11 +126,6 @@ PyObject *engine_score(PyObject *self, PyObject *observed);
 /* replay.c: many steps under several profiles. */
 PyObject *engine_replay(PyObject *self, PyObject *const *args, Py_ssize_t count);
 
-/* records.c: an engine's record, and the module's functions, which check many at once. */
-extern PyMethodDef records_methods[];
-PyObject *engine_record(PyObject *self, PyObject *args);
-void checksums_prepare(void);
-
 /* -1 with an error set if another thread runs this engine. */
 static inline int engine_free_to_use(const engine *self)
 {

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Telemetry records: an engine's own, and the CRC-32 of many at once, which the fleet's ingest checks first.
- * The runtime's CRC takes a bit at a time and no table; this one eight bytes, as a server reads millions. */
-#include "engine.h"
+/* The CRC-32 of many telemetry records at once, which the fleet's ingest checks before anything else. The
+ * runtime's takes a bit at a time and no table; here eight bytes, because a server reads millions. */
+#include "checksums.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 #define SLICES 8
 #define POLYNOMIAL 0xEDB88320u
@@ -77,29 +80,7 @@ static PyObject *checksums(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-PyObject *engine_record(PyObject *object, PyObject *args)
-{
-    engine *self = (engine *)object;
-    unsigned long long device;
-    unsigned long firmware;
-    unsigned long boot;
-    unsigned long sequence;
-    unsigned short epoch;
-    unsigned char flags;
-    uint8_t record[TCUQ_RECORD_BYTES];
-    if (!PyArg_ParseTuple(args, "KkkkHb:record", &device, &firmware, &boot, &sequence, &epoch,
-                          &flags) ||
-        (engine_free_to_use(self) < 0)) {
-        return NULL;
-    }
-    const tcuq_identity identity = {
-        device, (uint32_t)firmware, (uint32_t)boot, (uint32_t)sequence, epoch, flags,
-    };
-    (void)tcuq_record(&self->monitor, &identity, record, sizeof record);
-    return PyBytes_FromStringAndSize((const char *)record, sizeof record);
-}
-
-PyMethodDef records_methods[] = {
+PyMethodDef checksums_methods[] = {
     {"checksums", checksums, METH_VARARGS,
      "checksums(records, stride, size, into, /)\n--\n\n"
      "The CRC-32 of the first `size` bytes of each record of `stride` bytes, without the GIL."},

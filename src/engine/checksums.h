@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The module's functions on telemetry records. */
+#ifndef CHECKSUMS_H
+#define CHECKSUMS_H
+
+#ifndef Py_LIMITED_API /* CMake defines it too */
+#define Py_LIMITED_API 0x030B0000
+#endif
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+extern PyMethodDef checksums_methods[];
+
+/* Fills the tables, once, when the module is loaded. */
+void checksums_prepare(void);
+
+#endif
