@@ -85,7 +85,9 @@ def test_sentence_with_and_without_labels(profile: tcuq.Profile, test_stream: tc
         compare(profile, test_stream, tcuq.Monitor(profile).run(test_stream)),
         monitor=Selection(1.0, float("nan")),
     )
-    assert bare.sentence.startswith("The monitor withheld 100.0% of predictions; a softmax")
+    assert bare.sentence.startswith("The monitor withheld 100.0% of predictions (4.")
+    beyond = Comparison(Selection(0.3, 0.1), None, labelled=True, denied=0.15).sentence
+    assert beyond.startswith("The monitor withheld 30.0% of predictions (15.0% beyond its budget),")
     stream = tcuq.Stream(
         test_stream.posteriors, test_stream.features, kind="logits", starts=test_stream.starts
     )

@@ -39,12 +39,15 @@ class Comparison:
     monitor: Selection
     softmax: Selection | None
     labelled: bool
+    denied: float = 0.0  # share of predictions that the monitor withheld beyond its budget
 
     @property
     def sentence(self) -> str:
         """Both in one sentence."""
         ours, theirs = self.monitor, self.softmax
         text = f"The monitor withheld {percent(ours.withheld)} of predictions"
+        if self.denied > 0:
+            text += f" ({percent(self.denied)} beyond its budget)"
         if not self.labelled:
             text += " (how many of the rest are wrong is unknown: the stream has no labels)"
         elif not math.isnan(ours.error):
@@ -90,4 +93,5 @@ def compare(profile: Profile, stream: Stream, trace: Trace, at: Bools | None = N
         selection(accepted[at], wrong[at], known[at]),
         None if softmax is None else selection(softmax[at], wrong[at], known[at]),
         labelled=bool(known[at].any()),
+        denied=float((trace.outcome[at] == Outcome.DENIED).mean()),
     )
