@@ -208,3 +208,15 @@ def test_a_single_sigmoid(tmp_path: Path) -> None:
     assert len(np.unique(shares)) > 10
     with pytest.raises(InputError, match=r"inputs must be one array, .* got x"):
         record(tap, {"x": rows})
+
+
+@pytest.mark.parametrize(
+    ("factor", "message"), [(255.0, "the range that the model was"), (np.nan, "must be finite")]
+)
+def test_inputs_in_another_unit_were_recorded_clipped(
+    mlperf: Find, factor: float, message: str
+) -> None:
+    """Real inputs of an int8 model that lie outside its range, or are none, are refused."""
+    images = factor * np.random.default_rng(0).random((2, 96, 96, 3))
+    with pytest.raises(InputError, match=message):
+        record(open_tap(mlperf("vww_96_int8")), images)

@@ -15,6 +15,7 @@ from tcuq.errors import InputError
 from tcuq.tap.batches import is_loader
 
 Array = NDArray[Any]
+MOST_CLIPPED = 0.1  # of the inputs: more were prepared for another model
 MAX_MODEL_BYTES = 2 << 30  # the limit of FlatBuffers and Protocol Buffers
 
 
@@ -94,14 +95,27 @@ def to_dtype(inputs: Array, dtype: DTypeLike, *, scale: float = 0.0, zero_point:
     if inputs.dtype.kind == "f" and wanted.kind in "iu":
         if scale <= 0:
             raise InputError(f"inputs must be {wanted}, got {inputs.dtype} and no scale to use")
-        limits = np.iinfo(wanted)
-        quantised = np.rint(inputs.astype(np.float64) / scale) + zero_point
-        clipped: Array = np.clip(quantised, limits.min, limits.max).astype(wanted)
-        return clipped
+        return _quantise(inputs, wanted, scale, zero_point)
     cast = inputs.astype(wanted)
     if wanted.kind != "f" and not np.array_equal(cast, inputs):
         raise InputError(f"inputs must fit {wanted}, got {inputs.min()}..{inputs.max()}")
     return cast
+
+
+def _quantise(inputs: Array, dtype: np.dtype[Any], scale: float, zero_point: int) -> Array:
+    if not np.isfinite(inputs).all():
+        raise InputError("inputs must be finite, got NaN or infinity")
+    limits = np.iinfo(dtype)
+    quantised = np.rint(inputs.astype(np.float64) / scale) + zero_point
+    outside = float(((quantised < limits.min) | (quantised > limits.max)).mean())
+    if outside > MOST_CLIPPED:
+        low, high = ((limit - zero_point) * scale for limit in (limits.min, limits.max))
+        raise InputError(
+            f"inputs must lie in {low:.4g}..{high:.4g}, the range that the model was quantised for,"
+            f" and {outside:.0%} do not: got {inputs.min():.4g}..{inputs.max():.4g}"
+        )
+    clipped: Array = np.clip(quantised, limits.min, limits.max).astype(dtype)
+    return clipped
 
 
 def dequantise(values: Array, scale: float, zero_point: int) -> Array:
