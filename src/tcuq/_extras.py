@@ -15,5 +15,5 @@ def import_extra(module: str, extra: str) -> Any:  # noqa: ANN401 - a module
         return import_module(module)
     except ImportError as error:
         if (error.name or "").partition(".")[0] != library:
-            raise MissingExtraError(library, extra, needs=error.name or str(error)) from None
+            raise  # the library is installed but a dependency of it is not
         raise MissingExtraError(library, extra) from None

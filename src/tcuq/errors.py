@@ -50,12 +50,8 @@ class FleetError(TcuqError):
 class MissingExtraError(TcuqError, ImportError):
     """An optional library is not installed."""
 
-    def __init__(self, library: str, extra: str, needs: str = "") -> None:
-        missing = f"{library} is not installed: run  pip install 'tcuq[{extra}]'"
-        broken = f"{library} needs {needs}, which is not installed: install it"
-        if library == "keras":
-            broken += ", or choose another backend with the environment variable KERAS_BACKEND"
-        super().__init__(broken if needs else missing)
+    def __init__(self, library: str, extra: str) -> None:
+        super().__init__(f"{library} is not installed: run  pip install 'tcuq[{extra}]'")
 
 
 class CalibrationWarning(UserWarning):

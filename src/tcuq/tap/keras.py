@@ -32,7 +32,15 @@ def is_keras(model: object) -> bool:
 
 def load_keras(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401 - a model
     """Read a `.keras` file in Keras' safe mode, which refuses code in the file."""
-    keras = import_extra("keras", "keras")
+    try:
+        keras = import_extra("keras", "keras")
+    except ModuleNotFoundError as error:
+        if error.name == "keras" or error.name is None:
+            raise
+        raise InputError(
+            f"Keras needs its backend {error.name}, which is not installed: install it, or choose"
+            " another with the environment variable KERAS_BACKEND, such as torch"
+        ) from None
     try:
         return keras.saving.load_model(path, compile=False, safe_mode=True)
     except Exception as error:  # from the archive, the configuration or the weights
