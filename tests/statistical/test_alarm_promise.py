@@ -52,7 +52,7 @@ def test_false_alarms_over_many_calibrations(signal: str, time: float) -> None:
             block_factor=1,
             distinct_share=1.0,
         )
-        alarm = Alarm(AlarmSettings(H, (fitted.channel,)))
+        alarm = Alarm(AlarmSettings(1 << H, (fitted.channel,)))
         alarms += int((alarm.run(columns(autoregressive(steps, time, rng))) > 0).sum())
     assert alarms <= calibrations * steps / 2**H
 
@@ -63,7 +63,7 @@ def test_epoch_evidence_is_an_e_value() -> None:
     fitted = fit_channel(
         "novelty", [rng.normal(size=20_000)], channels=1, block_factor=1, distinct_share=1.0
     )
-    alarm = Alarm(AlarmSettings(20, (fitted.channel,)))
+    alarm = Alarm(AlarmSettings(1 << 20, (fitted.channel,)))
     epochs = 400 if SHORT else 4000
     evidence = []
     for _ in range(epochs):
