@@ -112,7 +112,7 @@ def _parse(onnx: Any, content: bytes, name: str) -> Any:  # noqa: ANN401 - untyp
     if any(tensor.data_location == outside for tensor in model.graph.initializer):
         raise InputError(
             f"{name}: the model must be one file, its weights lie outside it:"
-            " save it with external data off"
+            " save it in one file, with torch.onnx.export(..., external_data=False)"
         )
     return model
 
