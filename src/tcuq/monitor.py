@@ -112,9 +112,9 @@ class Monitor:
         posteriors, features, starts = self._inputs.unpack(stream, features, starts)
         rows, columns = self._engine_arrays(posteriors, features)
         trace = Trace.empty(len(rows))
-        forget = np.unique(checked_steps(starts, "starts", len(rows))).tolist()
+        forget = set(checked_steps(starts, "starts", len(rows)).tolist())
         before = self.snapshot()
-        for begin, end in pairwise([0, *(s for s in forget if s > 0), len(rows)]):
+        for begin, end in pairwise([0, *sorted(forget - {0}), len(rows)]):
             if begin in forget:
                 self.reset_history()
             at = slice(begin, end)

@@ -67,8 +67,8 @@ class Monitor:
         starts: ArrayLike = (),
     ) -> Trace:
         """Decide on consecutive steps, as ``tcuq.Monitor.run`` does."""
-        rows, columns = self._inputs.check(*self._inputs.unpack(stream, features, starts)[:2])
-        starts = self._inputs.unpack(stream, features, starts)[2]
+        posteriors, features, starts = self._inputs.unpack(stream, features, starts)
+        rows, columns = self._inputs.check(posteriors, features)
         trace = Trace.empty(len(rows))
         forget = set(checked_steps(starts, "starts", len(rows)).tolist())
         for begin, end in _chunks(len(rows), forget):

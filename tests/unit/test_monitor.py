@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -218,3 +219,14 @@ def test_many_streams_need_monitors_of_their_own(
         run_many([Monitor(narrow)] * 2, [stream, stream])
     with pytest.raises(tcuq.InputError, match="kind must be probabilities"):
         run_many([Monitor(narrow)], [stream])
+
+
+def test_time_grew_with_the_square_of_the_recordings(
+    narrow: tcuq.Profile, synthetic: Callable[..., tcuq.Stream]
+) -> None:
+    """A recording per step: 60,000 of them take seconds of CPU time, not minutes."""
+    stream = synthetic(steps=60_000, starts=np.arange(60_000))
+    begun = time.process_time()
+    trace = Monitor(narrow).run(stream)
+    assert time.process_time() - begun < 6
+    assert len(trace) == 60_000
