@@ -110,11 +110,12 @@ def diagnose_fit(
     if few:
         never = [fit for fit in few if fit.channel.gains_q8[-1] <= 0]
         needed = max(ENOUGH_BLOCKS * fit.channel.block for fit in few)
+        fewest = min(fit.independent_blocks for fit in few)
         effect = f"{_names(never)} can never alarm" if never else "the alarm is slow"
         yield Finding(
             "too_short",
-            f"Calibration is short: {_names(few)} got {min(f.independent_blocks for f in few)} to"
-            f" {max(f.independent_blocks for f in few)} independent blocks, so {effect}."
+            f"Calibration is short: {_names(few)} got as few as {fewest} independent blocks,"
+            f" so {effect}."
             f" About {needed:,} steps would give {ENOUGH_BLOCKS} to each.",
         )
     dependent = [fit for fit in fits if fit.neighbour_correlation > DEPENDENT]
