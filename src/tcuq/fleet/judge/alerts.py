@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 
 from tcuq.fleet.wire import device_name, firmware_name, profile_name
+from tcuq.telemetry import cause_text
 
 Json = dict[str, Any]
 
@@ -33,6 +34,7 @@ class AlarmNotice:
     opened: datetime
     changed: datetime
     evidence: float
+    cause: int | None
     new: bool
 
     @property
@@ -59,7 +61,9 @@ class AlarmNotice:
             return f"{subject or 'the fleet'}: {self.evidence:,.0f} devices do not report"
         if self.kind == "silent":
             return f"{subject}: silent for {self.evidence:.0f} hours"
-        return f"{subject}: drifted, {self.evidence:.0f} bits of evidence"
+        own = cause_text(self.cause or 0)
+        because = f", last alarm of its own: {own}" if own else ""
+        return f"{subject}: drifted, {self.evidence:.0f} bits of evidence{because}"
 
 
 def webhook_message(alarms: list[AlarmNotice], judged: datetime) -> Json | None:
@@ -81,6 +85,7 @@ def webhook_message(alarms: list[AlarmNotice], judged: datetime) -> Json | None:
                 "opened": alarm.opened.isoformat(),
                 "changed": alarm.changed.isoformat(),
                 "evidence": alarm.evidence,
+                "cause": cause_text(alarm.cause or 0),
                 "text": alarm.text,
             }
             for alarm in listed

@@ -93,6 +93,7 @@ class AlarmRow:
     changed: datetime
     raised_epochs: int
     evidence: float
+    cause: int | None
 
     @property
     def group(self) -> Group:
@@ -212,7 +213,7 @@ GROUP BY hour ORDER BY hour
 """
 _ALARMS: LiteralString = """
 SELECT alarm, kind::text, state::text, device, profile, firmware, sites.name AS site, opened,
-    changed, raised_epochs, evidence
+    changed, raised_epochs, evidence, cause
 FROM alarms LEFT JOIN sites USING (site)
 """
 _ACTIVE_ALARMS: LiteralString = (
