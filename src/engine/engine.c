@@ -81,21 +81,16 @@ static PyObject *engine_reset_history(PyObject *object, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-static PyObject *engine_epoch_evidence(PyObject *object, PyObject *unused)
+static PyObject *engine_epoch(PyObject *object, PyObject *unused)
 {
     engine *self = (engine *)object;
     (void)unused;
-    return (engine_free_to_use(self) < 0) ? NULL
-                                          : PyLong_FromLong(tcuq_epoch_evidence(&self->monitor));
-}
-
-static PyObject *engine_end_epoch(PyObject *object, PyObject *unused)
-{
-    PyObject *evidence = engine_epoch_evidence(object, unused);
-    if (evidence != NULL) {
-        tcuq_end_epoch(&((engine *)object)->monitor);
+    if (engine_free_to_use(self) < 0) {
+        return NULL;
     }
-    return evidence;
+    const tcuq_core *core = self->monitor.core;
+    return Py_BuildValue("iii", (int)core->epoch, (int)tcuq_epoch_evidence(&self->monitor),
+                         (int)core->closed);
 }
 
 static PyObject *engine_snapshot(PyObject *object, PyObject *unused)
@@ -163,16 +158,13 @@ static PyObject *engine_record(PyObject *object, PyObject *args)
     unsigned long firmware;
     unsigned long boot;
     unsigned long sequence;
-    unsigned short epoch;
-    unsigned char flags;
     uint8_t record[TCUQ_RECORD_BYTES];
-    if (!PyArg_ParseTuple(args, "KkkkHb:record", &device, &firmware, &boot, &sequence, &epoch,
-                          &flags) ||
+    if (!PyArg_ParseTuple(args, "Kkkk:record", &device, &firmware, &boot, &sequence) ||
         (engine_free_to_use(self) < 0)) {
         return NULL;
     }
     const tcuq_identity identity = {
-        device, (uint32_t)firmware, (uint32_t)boot, (uint32_t)sequence, epoch, flags,
+        device, (uint32_t)firmware, (uint32_t)boot, (uint32_t)sequence,
     };
     (void)tcuq_record(&self->monitor, &identity, record, sizeof record);
     return PyBytes_FromStringAndSize((const char *)record, sizeof record);
@@ -215,16 +207,16 @@ static PyMethodDef engine_methods[] = {
      "reset($self, /)\n--\n\nBack to the calibrated state."},
     {"reset_history", engine_reset_history, METH_NOARGS,
      "reset_history($self, /)\n--\n\nForgets the past, keeps threshold, budget and evidence."},
-    {"epoch_evidence", engine_epoch_evidence, METH_NOARGS,
-     "epoch_evidence($self, /)\n--\n\nlog2 of the epoch's e-value so far, in 1/256 bit."},
-    {"end_epoch", engine_end_epoch, METH_NOARGS,
-     "end_epoch($self, /)\n--\n\nlog2 of the epoch's e-value in 1/256 bit; starts the next epoch."},
+    {"epoch", engine_epoch, METH_NOARGS,
+     "epoch($self, /)\n--\n\n"
+     "The running epoch's number, log2 of its e-value in 1/256 bit, and log2 of the last closed\n"
+     "epoch's e-value in 1/2 bit, which means nothing before an epoch has closed."},
     {"snapshot", engine_snapshot, METH_NOARGS,
      "snapshot($self, /)\n--\n\nThe state, to survive a restart."},
     {"restore", engine_restore, METH_O,
      "restore($self, snapshot, /)\n--\n\nContinues from a snapshot; ValueError if it is no good."},
     {"record", engine_record, METH_VARARGS,
-     "record($self, device, firmware, boot, sequence, epoch, flags, /)\n--\n\n"
+     "record($self, device, firmware, boot, sequence, /)\n--\n\n"
      "The telemetry record."},
     {"telemetry", engine_telemetry, METH_NOARGS,
      "telemetry($self, /)\n--\n\nThe counters since the last reset."},
@@ -254,9 +246,25 @@ static PyType_Spec engine_spec = {
     .slots = engine_slots,
 };
 
+/* The log-odds that the alarm takes of each risk level. */
+static int add_risk_odds(PyObject *module)
+{
+    int16_t odds[TCUQ_RISK_LEVELS + 1u];
+    for (uint32_t level = 0u; level <= TCUQ_RISK_LEVELS; level++) {
+        odds[level] = tcuq_risk_odds_q10((uint16_t)level);
+    }
+    PyObject *bytes = PyBytes_FromStringAndSize((const char *)odds, sizeof odds);
+    const int added = PyModule_AddObjectRef(module, "risk_odds_q10", bytes);
+    Py_XDECREF(bytes);
+    return added;
+}
+
 static int module_exec(PyObject *module)
 {
     checksums_prepare();
+    if (add_risk_odds(module) < 0) {
+        return -1;
+    }
     PyObject *type = PyType_FromModuleAndSpec(module, &engine_spec, NULL);
     if (type == NULL) {
         return -1;

@@ -13,8 +13,8 @@
 /* The counts of a stream, in the order of tcuq.replay.results. */
 enum {
     STEPS, EXCEEDED, ABSTAINED, DENIED, ALARMS,
-    CHANNELS,                   /* alarms of each of four channels */
-    FIRST_ALARM = CHANNELS + 4, /* 1 and the step of it; 0: none */
+    CHANNELS, /* alarms of each channel */
+    FIRST_ALARM = CHANNELS + (int)TCUQ_MAX_CHANNELS, /* 1 and the step of it; 0: none */
     LABELLED, LABELLED_ABSTAINED, WRONG, WRONG_ABSTAINED,
     HISTOGRAM,
     COUNTS = HISTOGRAM + (int)TCUQ_HISTOGRAM_BINS
@@ -93,12 +93,22 @@ static void observe(group *all, const uint8_t *posteriors, const int8_t *feature
 static void count_alarm(int64_t *counts, uint8_t alarm)
 {
     counts[ALARMS]++;
-    for (int channel = 0; channel < 4; channel++) {
+    for (int channel = 0; channel < (int)TCUQ_MAX_CHANNELS; channel++) {
         counts[CHANNELS + channel] += (alarm >> channel) & 1;
     }
     if (counts[FIRST_ALARM] == 0) {
         counts[FIRST_ALARM] = counts[STEPS] + 1;
     }
+}
+
+/* 0 without an alarm; else its channel from 1 on, and 8 more if the stream differs since boot. */
+static int alarm_number(uint8_t alarm)
+{
+    int number = 0;
+    for (int bits = alarm & (TCUQ_ALARM_SINCE_BOOT - 1); bits != 0; bits >>= 1) {
+        number++;
+    }
+    return number + ((alarm & TCUQ_ALARM_SINCE_BOOT) != 0u ? 8 : 0);
 }
 
 static void count_label(int64_t *counts, const tcuq_decision *d, int32_t label)
@@ -127,7 +137,7 @@ static void decide(member *one, const member *all, tcuq_signals *signals, size_t
         d.label = step->label;
         d.risk = tcuq_score_run(monitor, step);
         d.outcome = tcuq_budget_run(monitor, tcuq_threshold_run(monitor, d.risk, &d));
-        d.alarm = tcuq_alarm_run(monitor, step);
+        tcuq_alarm_run(monitor, step, &d);
         tcuq_telemetry_count(monitor, &d);
         if (d.alarm != 0u) {
             count_alarm(counts, d.alarm);
@@ -141,7 +151,7 @@ static void decide(member *one, const member *all, tcuq_signals *signals, size_t
             count_label(counts, &d, labels[i]);
         }
         if (one->decisions != NULL) {
-            *one->decisions = (uint8_t)(d.outcome | (d.exceeded << 2) | (d.alarm << 4));
+            *one->decisions = (uint8_t)(d.outcome | (d.exceeded << 2) | (alarm_number(d.alarm) << 4));
             one->decisions++;
         }
     }

@@ -33,6 +33,8 @@ static const field profile_fields[] = {
     PROFILE(warmup, U32),
     PROFILE(rate_q16, U32),
     PROFILE(burst_q16, U32),
+    PROFILE(alarm_limit, U32),
+    PROFILE(epoch_steps, U32),
     END,
 };
 
@@ -53,10 +55,11 @@ static const field channel_fields[] = {
     CHANNEL(flag, U8, 0),
     CHANNEL(two_sided, U8, 0),
     CHANNEL(block, U16, 0),
-    CHANNEL(limit_q8, U16, 0),
+    CHANNEL(boot_limit_q8, U16, 0),
     CHANNEL(centre, I32, 0),
-    CHANNEL(edges, I32, 3),
-    CHANNEL(gains_q8, I16, 4),
+    CHANNEL(edges, I32, TCUQ_EDGES),
+    CHANNEL(gains_q8, I16, TCUQ_EDGES + 1),
+    CHANNEL(counts, U16, TCUQ_COUNTS),
     END,
 };
 

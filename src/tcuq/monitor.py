@@ -24,9 +24,9 @@ Array = NDArray[Any]
 
 # Looked up, because making an enum member costs more than the step.
 OUTCOMES = tuple(Outcome)
-ALARMS = tuple(AlarmFlag(bits) for bits in range(16))
+ALARMS = tuple(AlarmFlag(bits) for bits in range(256))
 # Bits of the fields that identify a telemetry record.
-IDENTITY = {"device": 64, "firmware": 32, "boot": 32, "sequence": 32, "epoch": 16, "flags": 8}
+IDENTITY = {"device": 64, "firmware": 32, "boot": 32, "sequence": 32}
 
 
 class Monitor:
@@ -157,13 +157,20 @@ class Monitor:
         raise InputError(f"posteriors must sum to 1 within {SUM_TOLERANCE}, got more by rounding")
 
     @property
-    def epoch_evidence_bits(self) -> float:
-        """log2 of the e-value against calibration since the epoch began; 0 without an alarm."""
-        return self._engine.epoch_evidence() / 256
+    def epoch(self) -> int:
+        """The number of the running epoch; 0 before one has closed."""
+        return self._engine.epoch()[0]
 
-    def end_epoch(self) -> float:
-        """Return the epoch's evidence in bits and start the next epoch without any."""
-        return self._engine.end_epoch() / 256
+    @property
+    def epoch_evidence_bits(self) -> float:
+        """log2 of the running epoch's e-value against calibration; 0 without an alarm."""
+        return self._engine.epoch()[1] / 256
+
+    @property
+    def closed_evidence_bits(self) -> float | None:
+        """The same of the last closed epoch, in half bits; None before one has closed."""
+        number, _, half_bits = self._engine.epoch()
+        return half_bits / 2 if number else None
 
     @property
     def engine(self) -> Engine:
@@ -188,11 +195,9 @@ class Monitor:
         firmware: int,
         boot: int,
         sequence: int,
-        epoch: int = 0,
-        flags: int = 0,
     ) -> bytes:
         """Return the telemetry record since the last reset, as `tcuq_record` fills it."""
-        identity = (device, firmware, boot, sequence, epoch, flags)
+        identity = (device, firmware, boot, sequence)
         for (name, bits), value in zip(IDENTITY.items(), identity, strict=True):
             if not 0 <= value < 1 << bits:
                 raise InputError(f"{name} must lie in 0..2^{bits}-1, got {value}")

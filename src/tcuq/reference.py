@@ -18,7 +18,7 @@ from tcuq.profile.settings import ALPHA_BITS, RISK_LEVELS
 from tcuq.stages.alarm import Alarm
 from tcuq.stages.budget import Budget
 from tcuq.stages.inputs import Inputs
-from tcuq.stages.score import make_score
+from tcuq.stages.score import make_score, risk_odds
 from tcuq.stages.signals import Signals
 from tcuq.stages.threshold import Threshold
 from tcuq.stream import Stream, checked_steps
@@ -94,7 +94,7 @@ class Monitor:
         trace.exceeded[at] = exceeded
         trace.outcome[at] = self._budget.run(requested)
         if self._alarm is not None:
-            trace.alarm[at] = self._alarm.run(signals)
+            trace.alarm[at] = self._alarm.run(signals, risk_odds(risk_levels))
 
     def reset(self) -> None:
         """Return to the state of a new monitor."""
@@ -108,17 +108,21 @@ class Monitor:
         """After a gap in the stream: forget the past, keep threshold, budget and evidence."""
         self._signals.reset_history()
         self._score.reset_history()
-        if self._alarm is not None:
-            self._alarm.reset_history()
+
+    @property
+    def epoch(self) -> int:
+        """The number of the running epoch; 0 before one has closed."""
+        return 0 if self._alarm is None else self._alarm.epoch.number
 
     @property
     def epoch_evidence_bits(self) -> float:
-        """log2 of the e-value against calibration since the epoch began; 0 without an alarm."""
-        return 0.0 if self._alarm is None else self._alarm.epoch_evidence_q8 / 256
+        """log2 of the running epoch's e-value against calibration; 0 without an alarm."""
+        return 0.0 if self._alarm is None else self._alarm.epoch.evidence_bits
 
-    def end_epoch(self) -> float:
-        """The epoch's evidence in bits; the next epoch starts without any."""
-        return 0.0 if self._alarm is None else self._alarm.end_epoch() / 256
+    @property
+    def closed_evidence_bits(self) -> float | None:
+        """The same of the last closed epoch; None before one has closed."""
+        return self._alarm.epoch.closed_bits if self._alarm is not None and self.epoch else None
 
 
 def _chunks(steps: int, starts: set[int]) -> Iterator[tuple[int, int]]:

@@ -8,6 +8,7 @@ from tcuq.profile.settings import (
     MAX_DIMENSIONS,
     AlarmSettings,
     AnchoredScoreSettings,
+    ChannelSignal,
     MonitorSettings,
     Signal,
     TcuqScoreSettings,
@@ -33,7 +34,7 @@ def inconsistencies(settings: MonitorSettings) -> Iterator[str]:
             for index, term in enumerate(terms):
                 yield from _term_inconsistencies(f"score.terms[{index}]", term, present)
     if settings.alarm is not None:
-        yield from _alarm_inconsistencies(settings.alarm, present)
+        yield from _alarm_inconsistencies(settings.alarm, settings.present_channels)
 
 
 def _input_inconsistencies(settings: MonitorSettings) -> Iterator[str]:
@@ -70,7 +71,9 @@ def _term_inconsistencies(place: str, term: Term, present: tuple[Signal, ...]) -
         yield f"{place}.bits must not descend"
 
 
-def _alarm_inconsistencies(alarm: AlarmSettings, present: tuple[Signal, ...]) -> Iterator[str]:
+def _alarm_inconsistencies(
+    alarm: AlarmSettings, present: tuple[ChannelSignal, ...]
+) -> Iterator[str]:
     names = [channel.signal for channel in alarm.channels]
     if len(set(names)) < len(names):
         yield f"alarm.channels must each have a signal of their own, got {', '.join(names)}"
@@ -84,3 +87,6 @@ def _alarm_inconsistencies(alarm: AlarmSettings, present: tuple[Signal, ...]) ->
             yield f"{place}.edges must not descend, got {list(channel.edges)}"
         if list(channel.gains_q8) != sorted(channel.gains_q8):
             yield f"{place}.gains_q8 must not descend, got {list(channel.gains_q8)}"
+        for row in channel.passes:
+            if list(row) != sorted(row, reverse=True):
+                yield f"{place}.passes must not ascend with the edge, got {list(row)}"

@@ -45,7 +45,7 @@ from tcuq.profile.summary import summary_lines
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FORMAT = "tcuq.profile/3"
+FORMAT = "tcuq.profile/4"
 MAX_FILE_BYTES = 64 << 20
 
 T = TypeVar("T")

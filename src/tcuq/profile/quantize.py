@@ -20,6 +20,7 @@ from tcuq.profile.settings import (
     AlarmFlag,
     AlarmSettings,
     Channel,
+    ChannelSignal,
     InputSettings,
     MonitorSettings,
     NoveltySettings,
@@ -31,9 +32,10 @@ from tcuq.profile.settings import (
 )
 
 SIGNALS: tuple[Signal, ...] = get_args(Signal)  # the device numbers them in this order
-LOGARITHMS = frozenset({"low_confidence", "novelty"})
+CHANNEL_SIGNALS: tuple[Signal | ChannelSignal, ...] = (*SIGNALS, "risk", "health")
+LOGARITHMS = frozenset({"low_confidence", "novelty", "risk", "health"})
 POSTERIOR_STEP = 1 / 256
-MAX_BLOCK, MAX_LEDGER_STEP = 16_384, 8192
+MAX_LEDGER_STEP = 8192
 WHITENED_MAX = 4095
 MAX_WEIGHT, WEIGHT_OFFSET = 63, 64
 MAX_SLOPE_Q8 = 65_535
@@ -56,6 +58,8 @@ NO_DECISION: Mapping[str, Any] = MappingProxyType(
         "rate_q16": 0,
         "burst_q16": 1 << 16,
         "channels": None,
+        "alarm_limit": 0,
+        "epoch_steps": 0,
     }
 )
 
@@ -99,7 +103,7 @@ def _device_form(settings: MonitorSettings) -> dict[str, Any]:
         "warmup": threshold.warmup,
         "rate_q16": budget.rate_q16,
         "burst_q16": budget.burst_q16,
-        "channels": None if settings.alarm is None else _channels(settings.alarm),
+        **_alarm(settings.alarm),
     }
 
 
@@ -127,12 +131,12 @@ def _uses_novelty(settings: MonitorSettings) -> bool:
     return any(reader.signal == "novelty" for reader in readers)
 
 
-def signal_unit(signal: Signal) -> float:
+def signal_unit(signal: Signal | ChannelSignal) -> float:
     """Return one integer step of the device's signal in float units."""
     return 1 / signal_scale(signal, summed=True)
 
 
-def signal_scale(signal: Signal, *, summed: bool) -> float:
+def signal_scale(signal: Signal | ChannelSignal, *, summed: bool) -> float:
     """Return device units per float unit: Q10 of log2 for logarithms, else Q14, Q15 if summed."""
     if signal in LOGARITHMS:
         return 1024 / math.log(2)
@@ -313,25 +317,27 @@ def _term(term: Term) -> dict[str, Any]:
     }
 
 
-def _channels(alarm: AlarmSettings) -> list[dict[str, Any]]:
-    return [_channel(channel, alarm.limit_q8(channel)) for channel in alarm.channels]
+def _alarm(alarm: AlarmSettings | None) -> dict[str, Any]:
+    if alarm is None:
+        return {"channels": None, "alarm_limit": 0, "epoch_steps": 0}
+    return {
+        "channels": [_channel(channel, alarm.boot_limit_q8(channel)) for channel in alarm.channels],
+        "alarm_limit": alarm.limit,
+        "epoch_steps": alarm.epoch_steps,
+    }
 
 
-def _channel(channel: Channel, limit_q8: int) -> dict[str, Any]:
-    if channel.block > MAX_BLOCK:
-        raise ProfileError(
-            f"alarm block of {channel.signal} must be at most {MAX_BLOCK} on a device,"
-            f" got {channel.block}"
-        )
+def _channel(channel: Channel, boot_limit_q8: int) -> dict[str, Any]:
     scale = signal_scale(channel.signal, summed=True) * channel.block
     bound = 2**30
     return {
-        "signal": SIGNALS.index(channel.signal),
+        "signal": CHANNEL_SIGNALS.index(channel.signal),
         "flag": AlarmFlag.of(channel.signal).value,
         "two_sided": int(channel.centre is not None),
         "block": channel.block,
-        "limit_q8": limit_q8,
+        "boot_limit_q8": boot_limit_q8,
         "centre": round((channel.centre or 0.0) * scale),
         "edges": [round(min(max(edge * scale, -bound), bound)) for edge in channel.edges],
         "gains_q8": list(channel.gains_q8),
+        "counts": [channel.chances, *channel.passes[0], *channel.passes[1]],
     }

@@ -41,7 +41,8 @@ class Replay:
         Layout of the batches: ``layout_of`` the files' schema.
     decisions
         Whether a row of results also holds one byte per step: outcome in bits 0 and 1, exceeded
-        in bit 2, the alarm's flags in bits 4 to 7.
+        in bit 2, in bits 4 to 6 the channel that alarmed, from 1 on, and bit 7 if
+        the stream differs since boot.
     """
 
     profiles: Mapping[str, Profile]

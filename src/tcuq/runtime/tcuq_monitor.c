@@ -77,10 +77,11 @@ void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8
     decision->risk = tcuq_score_run(monitor, &signals);
     decision->outcome =
         tcuq_budget_run(monitor, tcuq_threshold_run(monitor, decision->risk, decision));
-    decision->alarm = 0u;
-    decision->reserved = 0u;
 #if TCUQ_WITH_ALARM
-    decision->alarm = tcuq_alarm_run(monitor, &signals);
+    tcuq_alarm_run(monitor, &signals, decision);
+#else
+    decision->alarm = 0u;
+    decision->cause = 0u;
 #endif
 #if TCUQ_WITH_TELEMETRY
     if (monitor->telemetry != NULL) {
@@ -95,15 +96,13 @@ void tcuq_reset_history(const tcuq_monitor *monitor)
 #if TCUQ_WITH_ANCHORED
     tcuq_score_reset(monitor);
 #endif
-#if TCUQ_WITH_ALARM
-    tcuq_alarm_reset_history(monitor);
-#endif
 }
 
 void tcuq_reset(const tcuq_monitor *monitor)
 {
     tcuq_reset_history(monitor);
-    monitor->core->reserved = 0u;
+    monitor->core->closed = INT8_MIN;
+    monitor->core->cause = 0u;
     tcuq_threshold_reset(monitor);
     tcuq_budget_reset(monitor);
 #if TCUQ_WITH_ALARM
