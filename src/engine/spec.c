@@ -23,6 +23,7 @@ static const field profile_fields[] = {
     PROFILE(projection_shift, U8),
     PROFILE(mean_count, U16),
     PROFILE(novelty_exponent, U8),
+    PROFILE(health_count, U8),
     PROFILE(weight_shift, U8),
     PROFILE(bias_q16, I32),
     PROFILE(adaptive, U8),
@@ -158,6 +159,8 @@ static int read_arrays(engine *self, const place *at)
         ARRAY(whitening_shift, 4u * groups, uint8_t, false),
         ARRAY(means, 4u * groups *profile->mean_count, int16_t, false),
         ARRAY(mean_squares, profile->mean_count, int32_t, false),
+        ARRAY(health_means, profile->health_count, int16_t, false),
+        ARRAY(health_weights_q9, profile->health_count, uint16_t, false),
     };
     for (size_t i = 0u; i < sizeof arrays / sizeof arrays[0]; i++) {
         copy = read_array(self, at, arrays[i].name, arrays[i].items, &count);

@@ -3,6 +3,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any, NoReturn
 
@@ -10,14 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tcuq._conversion import as_numbers
-from tcuq.decision import Decision, Trace
+from tcuq.decision import Decision, Trace, cause_in_words
 from tcuq.errors import InputError, SnapshotError
 from tcuq.profile import Profile
 from tcuq.profile.quantize import quantize
 from tcuq.profile.settings import AlarmFlag, InputSettings
 from tcuq.runtime import Engine
 from tcuq.stages.budget import Outcome
-from tcuq.stages.inputs import Inputs, is_quantised
+from tcuq.stages.inputs import Inputs, device_health, is_quantised
 from tcuq.stream import MAX_MAGNITUDE, SUM_TOLERANCE, Stream, checked_steps
 
 Array = NDArray[Any]
@@ -33,8 +34,8 @@ class Monitor:
     """Decides on each step of a stream, in the integer arithmetic of the device.
 
     Posteriors are rounded to uint8 in 1/256 and features to int8 in the profile's
-    ``feature_scale``, as the firmware does. Arrays that are uint8 and int8 already are used
-    unchanged.
+    ``feature_scale``, as the firmware does, and input health to int16 in 1/1024. Arrays that are
+    uint8, int8 and int16 already are used unchanged.
 
     Parameters
     ----------
@@ -56,7 +57,10 @@ class Monitor:
     def __init__(self, profile: Profile | str | os.PathLike[str]) -> None:
         self.profile = profile if isinstance(profile, Profile) else Profile.load(profile)
         self._inputs = Inputs(self.profile.inputs)
-        self._engine = make_engine(quantize(self.profile), self.profile.inputs)
+        self._health = self.profile.signals.health
+        self._engine = make_engine(
+            quantize(self.profile), self.profile.inputs, self.profile.signals.health_names
+        )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Monitor":
@@ -69,24 +73,36 @@ class Monitor:
     def __reduce__(self) -> tuple[Any, ...]:
         return _continued, (self.profile, self.snapshot())
 
-    def step(self, posterior: ArrayLike, features: ArrayLike | None = None) -> Decision:
+    def step(
+        self,
+        posterior: ArrayLike,
+        features: ArrayLike | None = None,
+        health: ArrayLike | None = None,
+    ) -> Decision:
         """Decide on one step; a model with one output may give its number alone."""
-        decision: Decision | None = self._engine.step(posterior, features)
-        return self._converted_step(posterior, features) if decision is None else decision
+        if health is not None:
+            statistics = device_health(as_numbers(health, "health")[None], self._health, 1)
+            health = None if statistics is None else statistics[0]
+        decision: Decision | None = self._engine.step(posterior, features, health)
+        return self._converted_step(posterior, features, health) if decision is None else decision
 
-    def _converted_step(self, posterior: ArrayLike, features: ArrayLike | None) -> Decision:
+    def _converted_step(
+        self, posterior: ArrayLike, features: ArrayLike | None, health: ArrayLike | None
+    ) -> Decision:
         row = np.atleast_1d(as_numbers(posterior, "posterior"))
         if row.ndim != 1:
             raise InputError(f"posterior must have one dimension, got {row.ndim}")
         columns = None if features is None else as_numbers(features, "features")[None]
         rows, wide = self._engine_arrays(row[None], columns)
-        decision: Decision | None = self._engine.step(rows[0], None if wide is None else wide[0])
+        first = None if wide is None else wide[0]
+        decision: Decision | None = self._engine.step(rows[0], first, health)
         return self._refuse(rows, wide) if decision is None else decision
 
     def run(
         self,
         stream: Stream | ArrayLike,
         features: ArrayLike | None = None,
+        health: ArrayLike | None = None,
         *,
         starts: ArrayLike = (),
         progress: Callable[[int], object] | None = None,
@@ -99,6 +115,9 @@ class Monitor:
             A ``Stream``, whose recordings stay apart, or an array of posteriors.
         features
             With an array of posteriors: the features of the same steps.
+        health
+            With an array of posteriors: the statistics of input health of the same steps. Without
+            it, and with a profile that has no reference for it, that channel does not count.
         starts
             With an array of posteriors: steps at which a recording begins, before which history is
             forgotten.
@@ -109,18 +128,19 @@ class Monitor:
         -----
         If a step is refused the monitor keeps the state it had before the call.
         """
-        posteriors, features, starts = self._inputs.unpack(stream, features, starts)
+        posteriors, features, health, starts = self._inputs.unpack(stream, features, health, starts)
         rows, columns = self._engine_arrays(posteriors, features)
-        trace = Trace.empty(len(rows))
+        statistics = device_health(health, self._health, len(rows))
+        trace = Trace.empty(len(rows), self.profile.signals.health_names)
         forget = set(checked_steps(starts, "starts", len(rows)).tolist())
         before = self.snapshot()
         for begin, end in pairwise([0, *sorted(forget - {0}), len(rows)]):
             if begin in forget:
                 self.reset_history()
             at = slice(begin, end)
-            part = None if columns is None else columns[at]
+            parts = (None if array is None else array[at] for array in (columns, statistics))
             into = (getattr(trace, name)[at] for name in Trace.__slots__)
-            if self._engine.run(rows[at], part, *into) < end - begin:
+            if self._engine.run(rows[at], *parts, *into) < end - begin:
                 self.restore(before)
                 self._refuse(rows, columns)
             if progress is not None:
@@ -144,7 +164,7 @@ class Monitor:
         self, posteriors: ArrayLike, features: ArrayLike | None
     ) -> tuple[Array, Array | None]:
         """Check the inputs and return arrays of a type and layout that the engine reads."""
-        if self._engine.takes(posteriors, features):
+        if self._engine.takes(posteriors, features, None):
             return np.asarray(posteriors), None if features is None else np.asarray(features)
         rows, columns = self._inputs.check(posteriors, features)
         dtype = None if is_quantised(rows, columns) else np.float64
@@ -252,7 +272,9 @@ def run_many(
         return list(pool.map(Monitor.run, monitors, streams))
 
 
-def make_engine(spec: Mapping[str, Any], inputs: InputSettings) -> Engine:
+def make_engine(
+    spec: Mapping[str, Any], inputs: InputSettings, health_names: tuple[str, ...] = ()
+) -> Engine:
     """Return the C runtime for a quantised profile, set to quantise its inputs."""
     quantizer = {
         "logits": int(inputs.kind == "logits"),
@@ -260,4 +282,5 @@ def make_engine(spec: Mapping[str, Any], inputs: InputSettings) -> Engine:
         "max_magnitude": MAX_MAGNITUDE,
         "sum_tolerance": SUM_TOLERANCE,
     }
-    return Engine({**spec, **quantizer}, Decision, OUTCOMES, ALARMS)
+    cause = partial(cause_in_words, health_names)
+    return Engine({**spec, **quantizer}, Decision, OUTCOMES, ALARMS, cause)

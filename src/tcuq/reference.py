@@ -14,10 +14,11 @@ from tcuq._conversion import as_numbers
 from tcuq.decision import Decision, Trace
 from tcuq.errors import InputError
 from tcuq.profile import Profile
+from tcuq.profile.quantize import HEALTH_ONE
 from tcuq.profile.settings import ALPHA_BITS, RISK_LEVELS
 from tcuq.stages.alarm import Alarm
 from tcuq.stages.budget import Budget
-from tcuq.stages.inputs import Inputs
+from tcuq.stages.inputs import Inputs, device_health
 from tcuq.stages.score import make_score, risk_odds
 from tcuq.stages.signals import Signals
 from tcuq.stages.threshold import Threshold
@@ -51,41 +52,52 @@ class Monitor:
         self._budget = Budget(profile.budget)
         self._alarm = None if profile.alarm is None else Alarm(profile.alarm)
 
-    def step(self, posterior: ArrayLike, features: ArrayLike | None = None) -> Decision:
+    def step(
+        self,
+        posterior: ArrayLike,
+        features: ArrayLike | None = None,
+        health: ArrayLike | None = None,
+    ) -> Decision:
         """Decide on one step; a model with one output may give its number alone."""
         row = np.atleast_1d(as_numbers(posterior, "posterior"))
         if row.ndim != 1:
             raise InputError(f"posterior must have one dimension, got {row.ndim}")
         columns = None if features is None else as_numbers(features, "features")[None]
-        return self.run(row[None], columns)[0]
+        statistics = None if health is None else as_numbers(health, "health")[None]
+        return self.run(row[None], columns, statistics)[0]
 
     def run(
         self,
         stream: Stream | ArrayLike,
         features: ArrayLike | None = None,
+        health: ArrayLike | None = None,
         *,
         starts: ArrayLike = (),
     ) -> Trace:
         """Decide on consecutive steps, as ``tcuq.Monitor.run`` does."""
-        posteriors, features, starts = self._inputs.unpack(stream, features, starts)
+        posteriors, features, health, starts = self._inputs.unpack(stream, features, health, starts)
         rows, columns = self._inputs.check(posteriors, features)
-        trace = Trace.empty(len(rows))
+        statistics = device_health(health, self.profile.signals.health, len(rows))
+        trace = Trace.empty(len(rows), self.profile.signals.health_names)
         forget = set(checked_steps(starts, "starts", len(rows)).tolist())
         for begin, end in _chunks(len(rows), forget):
             if begin in forget:
                 self.reset_history()
-            part = None if columns is None else columns[begin:end]
-            self._run_chunk(rows[begin:end], part, trace, slice(begin, end))
+            at = slice(begin, end)
+            features = None if columns is None else columns[at]
+            health = None if statistics is None else statistics[at] / HEALTH_ONE
+            self._run_chunk(rows[at], features, health, trace, at)
         return trace
 
     def _run_chunk(
         self,
         rows: NDArray[np.generic],
         columns: NDArray[np.generic] | None,
+        health: NDArray[np.float64] | None,
         trace: Trace,
         at: slice,
     ) -> None:
-        signals = self._signals.run(*self._inputs.convert(rows, columns))
+        signals = self._signals.run(*self._inputs.convert(rows, columns), health)
         risk_levels = np.rint(self._score.run(signals) * RISK_LEVELS).astype(np.int64)
         requested, exceeded, levels_q16 = self._threshold.run(risk_levels)
         trace.label[at] = signals.label

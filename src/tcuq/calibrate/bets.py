@@ -78,19 +78,18 @@ def block_counts(
 ) -> tuple[tuple[tuple[int, ...], ...], int]:
     """Count blocks by the edges they passed, and by whether the block before passed any.
 
-    One block that passes every edge is added to each kind, so that no bet pays without bound.
+    Repeated steps count by the share of distinct ones. One block that passes every edge is added
+    to each kind, so that no bet pays without bound.
     """
     after = np.concatenate([[False], passed[:-1] > 0])
     kinds = (passed[~after], passed[after])
-    passes = [[1 + int((kind > edge).sum()) for edge in range(len(STAKES))] for kind in kinds]
-    chances = 1 + len(kinds[0])
-    unit = COUNT * distinct_share
-    unit *= min(1.0, MAX_COUNT / (unit * chances))
+    unit = COUNT * min(distinct_share, (MAX_COUNT / COUNT - 1) / max(1, len(kinds[0])))
 
-    def count(blocks: int) -> int:
-        return max(1, round(unit * blocks))
+    def count(blocks: float) -> int:
+        return COUNT + round(unit * blocks)
 
-    return tuple(tuple(count(blocks) for blocks in row) for row in passes), count(chances)
+    passes = (tuple(count((kind > edge).sum()) for edge in range(len(STAKES))) for kind in kinds)
+    return tuple(passes), count(len(kinds[0]))
 
 
 def fastest_alarm_steps(alarm: AlarmSettings, channel: Channel, *, longer: int = 1) -> float:
@@ -134,8 +133,8 @@ def block_means(values: Floats, block: int) -> Floats:
 def gains_q8(blocks: int, channels: int) -> tuple[int, ...]:
     """Return log2 of the bet in 1/256 bit, rounded down, by the number of edges passed.
 
-    These bets do not learn. With k of n calibration blocks above an edge, the chance of passing it is at most the
-    Clopper-Pearson bound; paying stake / bound for it keeps the bet's mean at or below 1.
+    These bets do not learn. With k of n calibration blocks above an edge, the chance of passing it
+    is at most the Clopper-Pearson bound; paying stake / bound keeps the bet's mean at or below 1.
     """
     wealth = RESERVE
     gains = [math.floor(256 * math.log2(wealth))]

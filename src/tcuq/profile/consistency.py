@@ -9,6 +9,7 @@ from tcuq.profile.settings import (
     AlarmSettings,
     AnchoredScoreSettings,
     ChannelSignal,
+    HealthSettings,
     MonitorSettings,
     Signal,
     TcuqScoreSettings,
@@ -22,6 +23,8 @@ def inconsistencies(settings: MonitorSettings) -> Iterator[str]:
     lags = settings.signals.lags
     if list(lags) != sorted(set(lags)):
         yield f"signals.lags must ascend, got {list(lags)}"
+    if settings.signals.health is not None:
+        yield from _health_inconsistencies(settings.signals.health)
     present = settings.present_signals
     match settings.score:
         case TcuqScoreSettings(signs=signs, weights=weights):
@@ -58,6 +61,16 @@ def _input_inconsistencies(settings: MonitorSettings) -> Iterator[str]:
         for name, rows in (("means", novelty.means), ("whitening", novelty.whitening)):
             if any(len(row) != size for row in rows):
                 yield f"signals.novelty.{name} must be {size} wide, as the features"
+
+
+def _health_inconsistencies(health: HealthSettings) -> Iterator[str]:
+    count = len(health.names)
+    for name in ("means", "scales"):
+        if len(getattr(health, name)) != count:
+            yield (
+                f"signals.health.{name} must be {count}, one per name,"
+                f" got {len(getattr(health, name))}"
+            )
 
 
 def _term_inconsistencies(place: str, term: Term, present: tuple[Signal, ...]) -> Iterator[str]:

@@ -21,6 +21,7 @@ from tcuq.profile.settings import (
     AlarmSettings,
     Channel,
     ChannelSignal,
+    HealthSettings,
     InputSettings,
     MonitorSettings,
     NoveltySettings,
@@ -39,6 +40,7 @@ MAX_LEDGER_STEP = 8192
 WHITENED_MAX = 4095
 MAX_WEIGHT, WEIGHT_OFFSET = 63, 64
 MAX_SLOPE_Q8 = 65_535
+HEALTH_ONE = 1024  # a statistic of 1 on the device
 
 # A paper's score of weight 0 and an open threshold: for an engine that computes signals alone.
 NO_DECISION: Mapping[str, Any] = MappingProxyType(
@@ -92,6 +94,8 @@ def _device_form(settings: MonitorSettings) -> dict[str, Any]:
     signals = settings.signals
     if not _uses_novelty(settings):
         signals = replace(signals, novelty=None)
+    if settings.alarm is None:  # nothing else reads input health
+        signals = replace(signals, health=None)
     return {
         **quantize_signals(settings.inputs, signals),
         **quantize_score(settings.score),
@@ -118,6 +122,7 @@ def quantize_signals(inputs: InputSettings, signals: SignalSettings) -> dict[str
         "blend_q15": round(signals.blend * 32768),
         **_projection(inputs),
         **_novelty(signals.novelty, inputs),
+        **_health(signals.health),
     }
 
 
@@ -224,6 +229,21 @@ def _novelty(novelty: NoveltySettings | None, inputs: InputSettings) -> dict[str
         "mean_count": len(centres),
         "novelty_exponent": 2 * exponent,
     }
+
+
+def _health(health: HealthSettings | None) -> dict[str, Any]:
+    if health is None:
+        return {"health_count": 0, "health_means": None, "health_weights_q9": None}
+    return {
+        "health_count": len(health.names),
+        "health_means": _bytes(health_integers(np.array(health.means)), "<i2"),
+        "health_weights_q9": _bytes(np.rint(512 / np.array(health.scales)), "<u2"),
+    }
+
+
+def health_integers(values: Floats) -> NDArray[np.int16]:
+    """Return statistics of input health as the device's integers, Q10."""
+    return np.clip(np.rint(values * HEALTH_ONE), -32768, 32767).astype(np.int16)
 
 
 def _rounded(weights: Floats, whitening: Floats) -> Floats:

@@ -19,6 +19,9 @@ COUNT = 16  # the alarm counts blocks in sixteenths
 MAX_COUNT = (1 << 16) - 1 - COUNT
 MAX_STEPS_PER_FALSE_ALARM = 1 << 25
 BOOT_STEPS = 1024  # after a boot the alarm also bets on calibration alone for so long
+MAX_HEALTH_DISTANCE = 32767 / 1024  # of a statistic from its mean
+MAX_HEALTH_SCORE = 8191 / 64  # standard deviations
+MIN_HEALTH_SCALE, MAX_HEALTH_SCALE = 1 / 64, 32.0
 
 Signal = Literal["divergence", "instability", "inconsistency", "doubt", "low_confidence", "novelty"]
 ChannelSignal = Literal["risk", "novelty", "divergence", "instability", "health"]
@@ -85,12 +88,27 @@ class NoveltySettings:
 
 
 @dataclass(frozen=True, slots=True)
+class HealthSettings:
+    """Name, mean and standard deviation of each statistic of input health."""
+
+    names: tuple[str, ...]
+    means: Row
+    scales: Row
+
+
+@dataclass(frozen=True, slots=True)
 class SignalSettings:
-    """Lags looked back over, the blend in doubt, and novelty's reference."""
+    """Lags looked back over, the blend in doubt, and the references of novelty and health."""
 
     lags: tuple[int, ...]
     blend: float
     novelty: NoveltySettings | None
+    health: HealthSettings | None = None
+
+    @property
+    def health_names(self) -> tuple[str, ...]:
+        """The statistics of input health that the profile reads."""
+        return () if self.health is None else self.health.names
 
 
 @dataclass(frozen=True, slots=True)

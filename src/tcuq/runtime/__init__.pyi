@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+from collections.abc import Callable
 from typing import Any, TypeAlias, TypedDict, final
 
 # Python 3.11 has no type for "has the buffer protocol".
@@ -23,39 +24,45 @@ class Engine:
         decision: type,
         outcomes: tuple[object, ...],
         alarms: tuple[object, ...],
+        cause: Callable[[int, int], str],
     ) -> Engine: ...
-    def step(self, posterior: object, features: object, /) -> Decision | None: ...
-    def takes(self, posteriors: object, features: object, /) -> bool: ...
+    def step(self, posterior: object, features: object, health: object, /) -> Decision | None: ...
+    def takes(self, posteriors: object, features: object, health: object, /) -> bool: ...
     def run(
         self,
         posteriors: Buffer,
         features: Buffer | None,
+        health: Buffer | None,
         label: Buffer,
         risk: Buffer,
         threshold: Buffer,
         exceeded: Buffer,
         outcome: Buffer,
         alarm: Buffer,
+        cause: Buffer,
         /,
     ) -> int: ...
     def quantize(
         self, posteriors: Buffer, features: Buffer | None, /
     ) -> tuple[bytes, bytes] | None: ...
-    def observe(self, posteriors: Buffer, features: Buffer | None, /) -> bytearray | None: ...
+    def observe(
+        self, posteriors: Buffer, features: Buffer | None, health: Buffer | None, /
+    ) -> bytearray | None: ...
     def score(self, observed: Buffer, /) -> tuple[bytearray, bytearray]: ...
     def replay(
         self,
         others: tuple[Engine, ...],
         posteriors: Buffer,
         features: Buffer | None,
+        health: Buffer | None,
         labels: Buffer | None,
         counts: Buffer,
         decisions: Buffer | None,
         /,
     ) -> int: ...
     def signals(
-        self, posterior: object, features: object, /
-    ) -> tuple[int, int, int, int, int, int, int, int, int] | None: ...
+        self, posterior: object, features: object, health: object, /
+    ) -> tuple[int, ...] | None: ...
     def reset(self) -> None: ...
     def reset_history(self) -> None: ...
     def epoch(self) -> tuple[int, int, int]: ...

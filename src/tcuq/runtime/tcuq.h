@@ -28,6 +28,7 @@
 #define TCUQ_RISK_LEVELS 16384u
 #define TCUQ_TOKEN 65536u
 #define TCUQ_HISTOGRAM_BINS 16u
+#define TCUQ_MAX_HEALTH 16u
 
 /* What a build leaves out costs no flash: define as 0. */
 #ifndef TCUQ_WITH_ANCHORED /* the anchored score: terms */
@@ -35,6 +36,9 @@
 #endif
 #ifndef TCUQ_WITH_NOVELTY
 #define TCUQ_WITH_NOVELTY 1
+#endif
+#ifndef TCUQ_WITH_HEALTH /* input health: statistics of the sensor's samples */
+#define TCUQ_WITH_HEALTH 1
 #endif
 #ifndef TCUQ_WITH_ALARM
 #define TCUQ_WITH_ALARM 1
@@ -238,15 +242,16 @@ typedef struct {
     uint8_t exceeded;
     uint8_t outcome; /* tcuq_outcome */
     uint8_t alarm;   /* TCUQ_ALARM_... */
-    uint8_t cause;   /* of an alarm of health: the statistic that deviates most */
+    uint8_t cause;   /* with an alarm of input health: the statistic farthest from calibration */
 } tcuq_decision;
 
 /* Checks everything once and starts from the calibrated state; tcuq_step then needs no checks. */
 tcuq_status tcuq_init(const tcuq_monitor *monitor);
 
-/* One step: posterior in 1/256 (classes bytes), features (width bytes, null if width is 0). Total. */
+/* One step: posterior in 1/256 (classes bytes), features (width bytes, null if width is 0), health
+ * (health_count statistics in Q10; null: this step carries none). Total. */
 void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
-               tcuq_decision *decision);
+               const int16_t *health, tcuq_decision *decision);
 
 /* Back to the state tcuq_init left. */
 void tcuq_reset(const tcuq_monitor *monitor);

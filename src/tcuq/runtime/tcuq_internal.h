@@ -148,6 +148,11 @@ bool tcuq_novelty_sound(const tcuq_profile *profile);
 int16_t tcuq_novelty_run(const tcuq_profile *profile, const int8_t *features);
 #endif
 
+#if TCUQ_WITH_HEALTH
+bool tcuq_health_sound(const tcuq_profile *profile);
+void tcuq_health_run(const tcuq_profile *profile, const int16_t *health, tcuq_signals *signals);
+#endif
+
 #if TCUQ_WITH_ALARM
 void tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tcuq_decision *decision);
 uint8_t tcuq_alarm_blocks(const tcuq_monitor *monitor, const uint8_t *passed);
@@ -170,14 +175,33 @@ void tcuq_telemetry_reset(const tcuq_monitor *monitor);
 #include "tcuq_acsl.h"
 #include "tcuq_acsl_signals.h"
 #include "tcuq_acsl_novelty.h"
+#include "tcuq_acsl_health.h"
 #include "tcuq_acsl_past.h"
 #include "tcuq_acsl_score.h"
 #include "tcuq_acsl_monitor.h"
 #endif
 
-/* All signals. Inline, so that the frames of the two parts do not stand on a third. */
+/* The signal of input health: not given without statistics, or if the profile has no reference. */
+static inline void tcuq_signals_health(const tcuq_profile *profile, const int16_t *health,
+                                       tcuq_signals *signals)
+{
+    signals->health_given = false;
+    signals->health_q10 = 0;
+    signals->health_worst = 0u;
+#if TCUQ_WITH_HEALTH
+    if ((profile->health_count != 0u) && (health != NULL)) {
+        tcuq_health_run(profile, health, signals);
+    }
+#else
+    (void)profile;
+    (void)health;
+#endif
+}
+
+/* All signals. Inline, so that the frames of its parts do not stand on another. */
 static inline void tcuq_signals_all(const tcuq_monitor *monitor, const uint8_t *posterior,
-                                    const int8_t *features, tcuq_signals *signals)
+                                    const int8_t *features, const int16_t *health,
+                                    tcuq_signals *signals)
 {
     const int8_t *row = tcuq_signals_run(monitor, posterior, features, signals);
     signals->novelty_q10 = 0;
@@ -188,6 +212,7 @@ static inline void tcuq_signals_all(const tcuq_monitor *monitor, const uint8_t *
 #else
     (void)row;
 #endif
+    tcuq_signals_health(monitor->profile, health, signals);
 }
 
 #endif

@@ -140,7 +140,9 @@ class Alarm:
             steps, values = channel_input(columns, odds, channel.signal)
             means, ends = self._block_means(index, channel, values)
             passed = edges_passed(means, channel.edges, channel.centre)
-            ended += [(s, index, p) for s, p in zip(steps[ends].tolist(), passed.tolist(), strict=True)]
+            ended += [
+                (s, index, p) for s, p in zip(steps[ends].tolist(), passed.tolist(), strict=True)
+            ]
         for step, group in groupby(sorted(ended), key=itemgetter(0)):
             yield step, [(index, passed) for _, index, passed in group]
 
@@ -183,9 +185,7 @@ def departure(means: Floats, centre: float | None) -> Floats:
     return means if centre is None else np.abs(means - centre)
 
 
-def edges_passed(
-    means: Floats, edges: Sequence[float], centre: float | None
-) -> NDArray[np.int64]:
+def edges_passed(means: Floats, edges: Sequence[float], centre: float | None) -> NDArray[np.int64]:
     """Count the edges that each block lies strictly above."""
     return np.searchsorted(edges, departure(means, centre), side="left")
 
