@@ -152,8 +152,12 @@ void run_device(simulation *sim, uint32_t index, uint32_t now_s)
     if (on) {
         (void)tcuq_uplink_run(&fw.uplink, now_s);
     }
-    const uint32_t wait_s = on ? tcuq_uplink_wait_s(&fw.uplink, now_s) : TCUQ_UPLINK_IDLE;
-    const uint32_t send_s = (wait_s == TCUQ_UPLINK_IDLE) ? NEVER : now_s + wait_s;
+    const uint32_t wait_s = tcuq_uplink_wait_s(&fw.uplink, now_s);
+    uint32_t send_s = (wait_s == TCUQ_UPLINK_IDLE) ? NEVER : now_s + wait_s;
+    if (!on && (send_s != NEVER)) { /* perhaps in the next hour */
+        const uint32_t next_s = (now_s / HOUR_S + 1u) * HOUR_S;
+        send_s = (send_s > next_s) ? send_s : next_s;
+    }
     const uint32_t make_s = (dev->hour < sim->plan.hours) ? dev->hour * HOUR_S + send_time_s : NEVER;
     sim->due_s[index] = (make_s < send_s) ? make_s : send_s;
 }
