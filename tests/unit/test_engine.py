@@ -21,7 +21,7 @@ POSTERIOR, FEATURES = np.array([200, 56], np.uint8), np.array([100, 0], np.int8)
 
 def cause(alarm: int, statistic: int) -> str:
     """Return a decision's cause from its two numbers."""
-    return f"{alarm}, {statistic}"
+    return f"{int(alarm)}, {statistic}"
 
 
 def make(parts: dict[str, Any]) -> Engine:
@@ -128,8 +128,8 @@ def test_run_is_repeated_steps(name: str) -> None:
         assert many.run(posteriors[at], *parts, *(o[at] for o in into)) == len(posteriors[at])
     trace = Trace(*into)
     decisions = [trace[step] for step in range(len(trace))]
-    assert [replace(one, cause="") for one in decisions] == [replace(s, cause="") for s in steps]
-    assert [s.cause for s in steps if s.alarm] == [f"{a}, 0" for a in trace.alarm if a]
+    worded = [replace(one, cause=cause(one.alarm, 0) if one.alarm else "") for one in decisions]
+    assert worded == steps
     assert one.telemetry() == many.telemetry()
     assert one.telemetry()["steps"] == sum(one.telemetry()["histogram"]) == len(posteriors)
     assert one.epoch() == many.epoch()
@@ -271,9 +271,9 @@ def test_inputs_that_need_a_conversion_are_left_to_python() -> None:
     engine, bare = make(spec()), make(VARIANTS["bare"])
     floats, wide = np.array([0.25, 0.75], np.float32), np.array([1.0, 2.0])
     assert bare.step(POSTERIOR, None, None) is not None
-    for rows in ((POSTERIOR, FEATURES), (floats, wide), (floats.astype(float), wide)):
-        assert engine.takes(*(row[None] for row in rows), None)
-        assert engine.step(*rows, None) is not None
+    for rows, columns in ((POSTERIOR, FEATURES), (floats, wide), (floats.astype(float), wide)):
+        assert engine.takes(rows[None], columns[None], None)
+        assert engine.step(rows, columns, None) is not None
     engine.reset()
     others: list[tuple[Any, Any]] = [
         (POSTERIOR, None), (POSTERIOR, wide), (floats, FEATURES), (POSTERIOR, POSTERIOR),

@@ -19,7 +19,7 @@ def test_decision_names_are_the_traces(monitor: tcuq.reference.Monitor) -> None:
     """A trace has a decision's names, one array each."""
     stream = demo_stream("test")
     trace = monitor.run(stream.posteriors[:10], stream.features[:10])  # type: ignore[index]
-    assert tcuq.Trace.__slots__ == tcuq.Decision.__slots__
+    assert list(tcuq.Trace.__slots__) == list(tcuq.Decision.__slots__)
     assert isinstance(trace[3], tcuq.Decision)
     assert trace[3].outcome is tcuq.Outcome(int(trace.outcome[3]))
 
