@@ -69,7 +69,8 @@ def _simulate(args: argparse.Namespace) -> None:
         loss=args.loss, duplication=args.duplication, hour_s=args.hour_s, drain_s=args.drain_s,
     )  # fmt: skip
     plan = Plan(
-        devices=args.devices, hours=args.hours, on_hours=args.on_hours, drift=args.drift, seed=args.seed,
+        devices=args.devices, hours=args.hours, on_hours=args.on_hours, drift=args.drift,
+        seed=args.seed,
         drift_firmware=args.drift_firmware, drift_from=args.drift_from, reboot=args.reboot,
         steps=args.steps, sites=args.sites, resend_s=options.simulated_s(options.resend_s),
         longest_s=options.simulated_s(options.longest_s),

@@ -22,7 +22,6 @@ from tcuq.fleet.serve.identifiers import (
 from tcuq.fleet.serve.pages import OpenSession
 from tcuq.fleet.serve.view import HOURS, Level, Page
 from tcuq.fleet.serve.wording import HALF_BITS, UNITS_PER_BIT
-from tcuq.telemetry import cause_text
 
 
 class _Model(BaseModel):
@@ -220,7 +219,7 @@ def device(
         device=device, last_seen=state.last_seen, boot=state.boot, sequence=state.sequence,
         epoch=state.epoch, threshold=state.threshold / 16384, epochs=epochs,
         evidence_bits=_bits(state.judged_q8), discovered=state.is_discovered(cutoff),
-        cause=cause_text(state.cause),
+        cause=state.cause_text,
         **state.group.parts,
     )  # fmt: skip
 

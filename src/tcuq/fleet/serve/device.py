@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tcuq.fleet.serve.database import Session
 from tcuq.fleet.serve.identifiers import Group
+from tcuq.telemetry import cause_text
 
 EPOCHS = 60
 BINS = 16
@@ -39,10 +40,16 @@ class DeviceState:
     closed_evidence: int | None
     judged_q8: int | None  # None: no evidence of its firmware alone yet
     cause: int
+    health_names: list[str] | None  # of its profile, if registered
     histogram_shift: int
     histogram: bytes
     last_seen: datetime
     suspected_q8: int | None
+
+    @property
+    def cause_text(self) -> str:
+        """The cause of its last alarm in words, or ""."""
+        return cause_text(self.cause, self.health_names or ())
 
     @property
     def group(self) -> Group:
@@ -90,7 +97,9 @@ class Epoch:
 _STATE: LiteralString = """
 SELECT device, boot, sequence, steps, abstained, denied, exceeded, alarms, devices.profile,
     devices.firmware, sites.name AS site, threshold, epoch, evidence, closed_epoch,
-    closed_evidence, judged_q8, cause, histogram_shift, histogram, devices.last_seen,
+    closed_evidence, judged_q8, cause,
+    (SELECT health_names FROM profiles WHERE profiles.profile = devices.profile),
+    histogram_shift, histogram, devices.last_seen,
     (SELECT suspects.evidence_q8 FROM suspects
      WHERE judgement = %(judgement)s AND suspects.device = devices.device) AS suspected_q8
 FROM devices JOIN sites ON sites.site = devices.site WHERE device = %(device)s

@@ -26,7 +26,6 @@ from tcuq.fleet.serve.identifiers import (
 )
 from tcuq.fleet.serve.view import HOURS, Page, View, parse_view
 from tcuq.fleet.wire import firmware_name, profile_name
-from tcuq.telemetry import cause_text
 from tcuq.version import __version__
 
 REFRESH_S = 30
@@ -64,7 +63,6 @@ def templates() -> Jinja2Templates:
         "ago": wording.ago,
         "bits": lambda q8: wording.signed(q8 / wording.UNITS_PER_BIT),
         "half_bits": lambda evidence: wording.signed(evidence / wording.HALF_BITS),
-        "cause": cause_text,
         "signed": wording.signed,
         "utc": lambda when: f"{when.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
     }

@@ -49,6 +49,12 @@ CREATE TABLE devices (
     CHECK ((closed_epoch IS NULL) = (closed_evidence IS NULL))
 ) WITH (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.05);
 
+-- What records do not say about a profile, registered by `tcuq fleet migrate --profile`.
+CREATE TABLE profiles (
+    profile integer PRIMARY KEY,
+    health_names text[] NOT NULL -- of the statistics of input health, in order
+);
+
 CREATE TABLE cohorts (
     profile integer NOT NULL,
     firmware integer NOT NULL,
