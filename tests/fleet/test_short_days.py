@@ -7,6 +7,7 @@ from tcuq.fleet.judge.judge import Rules, judge
 from tcuq.fleet.store.batch import Batch
 from tcuq.fleet.store.store import Store
 from tcuq.telemetry import RECORD
+from tools.measurements.fleet_short_days import measured
 
 DAYS, HOURS = 30, 10
 RECORDS_PER_EPOCH = 24
@@ -35,3 +36,9 @@ def test_devices_on_for_ten_hours_a_day_are_judged(store: Store) -> None:
     closed = store.connection.execute("SELECT count(*), count(DISTINCT epoch) FROM epochs")
     epochs = (DAYS * HOURS - 1) // RECORDS_PER_EPOCH
     assert closed.fetchone() == (DEVICES * epochs, epochs)
+
+
+def test_simulated_devices_on_for_ten_hours_are_judged_through_broker_and_store() -> None:
+    """The short form of the measurement holds: every device judged, every epoch counted."""
+    rows = measured(40, 4, 0.2)
+    assert [row.passed for row in rows] == [True, True, True]

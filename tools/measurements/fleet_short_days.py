@@ -148,10 +148,8 @@ def rows_of(days: int, outcomes: dict[str, dict[str, Any]]) -> list[Row]:
     return rows
 
 
-def main() -> None:
-    """Measure and report; --short: five days of 60 devices each."""
-    args = arguments()
-    devices, days, hour_s = (60, 5, 0.2) if args.short else (500, 30, 0.6)
+def measured(devices: int, days: int, hour_s: float) -> list[Row]:
+    """Return the rows of fleets of this size."""
     with tempfile.TemporaryDirectory() as name:
         fleets = Fleets(Path(name), devices, days, hour_s)
         try:
@@ -159,7 +157,13 @@ def main() -> None:
             outcomes = {name: outcome_of(fleets, name) for name in ON_HOURS}
         finally:
             fleets.close()
-    rows = rows_of(days, outcomes)
+    return rows_of(days, outcomes)
+
+
+def main() -> None:
+    """Measure and report; --short: five days of 60 devices each."""
+    args = arguments()
+    rows = measured(60, 5, 0.2) if args.short else measured(500, 30, 0.6)
     sys.exit(report("fleet_short_days", rows, ("psycopg", "paho-mqtt"), write=args.write))
 
 
