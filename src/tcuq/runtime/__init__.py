@@ -7,5 +7,6 @@ from importlib import import_module
 _engine = import_module("tcuq.runtime._engine")
 Engine = _engine.Engine
 checksums = _engine.checksums
+health = _engine.health
 
-__all__ = ["Engine", "checksums"]
+__all__ = ["Engine", "checksums", "health"]
