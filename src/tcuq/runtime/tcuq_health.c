@@ -14,6 +14,17 @@
 #define TCUQ_ONE_REGISTER(pointer)
 #endif
 
+/* A product of 64 bits is a call on a CPU without it: there the magnitude, at most 65535, is squared in 32. */
+static inline uint64_t tcuq_health_square(int32_t value)
+{
+#if defined(__ARM_ARCH_ISA_THUMB) && (__ARM_ARCH_ISA_THUMB == 1)
+    const uint32_t size = (uint32_t)((value < 0) ? -value : value);
+    return size * size;
+#else
+    return (uint64_t)((int64_t)value * value);
+#endif
+}
+
 static void tcuq_health_begin(tcuq_health *health)
 {
     for (uint32_t g = 0u; g < health->group_count; g++) {
@@ -79,17 +90,17 @@ void tcuq_health_fold(tcuq_health *health, const int16_t *frame)
         do {
             const int32_t sample = *at;
             const int32_t difference = sample - channel->last;
-            differences += (uint64_t)((int64_t)difference * difference);
-            squares += (uint64_t)((int64_t)sample * sample);
-            channel->sum += sample;
+            at++;
+            differences += tcuq_health_square(difference);
+            squares += tcuq_health_square(sample);
             channel->last = (int16_t)sample;
             if (difference == 0) {
                 channel->repeats++;
             }
-            at++;
+            channel->sum += sample;
             channel++;
-            TCUQ_ONE_REGISTER(at);
             TCUQ_ONE_REGISTER(channel);
+            TCUQ_ONE_REGISTER(at);
             channels--;
         } while (channels != 0u);
         group->differences = differences;
@@ -112,8 +123,8 @@ static TCUQ_OWN_FRAME void tcuq_health_run(tcuq_health_group *group, tcuq_health
     do {
         const int32_t sample = *at;
         const int32_t difference = sample - last;
-        differences += (uint64_t)((int64_t)difference * difference);
-        squares += (uint64_t)((int64_t)sample * sample);
+        differences += tcuq_health_square(difference);
+        squares += tcuq_health_square(sample);
         sum += sample;
         last = sample;
         if (difference == 0) {
