@@ -5,8 +5,8 @@
 #include "tcuq_health.h"
 
 typedef struct {
-    tcuq_health_group groups[TCUQ_HEALTH_MAX_STATISTICS];
-    tcuq_health_channel channels[TCUQ_HEALTH_MAX_STATISTICS * TCUQ_HEALTH_MAX_CHANNELS];
+    tcuq_health_group groups[TCUQ_MAX_HEALTH];
+    tcuq_health_channel channels[TCUQ_MAX_HEALTH * TCUQ_HEALTH_MAX_CHANNELS];
     tcuq_health health;
 } memory;
 
@@ -14,7 +14,7 @@ typedef struct {
 static Py_ssize_t read_groups(memory *into, const uint8_t *groups, Py_ssize_t bytes)
 {
     Py_ssize_t statistics = 0;
-    if ((bytes % 2 != 0) || (bytes / 2 > (Py_ssize_t)TCUQ_HEALTH_MAX_STATISTICS)) {
+    if ((bytes % 2 != 0) || (bytes / 2 > (Py_ssize_t)TCUQ_MAX_HEALTH)) {
         return 0;
     }
     for (Py_ssize_t i = 0; i < bytes / 2; i++) {

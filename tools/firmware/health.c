@@ -58,7 +58,7 @@ int main(void)
         return EXIT_INIT;
     }
     while (add_window(from)) {
-        int16_t statistics[TCUQ_HEALTH_MAX_STATISTICS];
+        int16_t statistics[TCUQ_MAX_HEALTH];
         uint32_t count = 0u;
         for (uint32_t g = 0u; g < health.group_count; g++) {
             count += groups[g].spread ? 4u : 3u;

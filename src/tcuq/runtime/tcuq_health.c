@@ -3,6 +3,8 @@
 #include "tcuq_health.h"
 #include "tcuq_internal.h"
 
+#if TCUQ_WITH_HEALTH
+
 /* From this many frames on, squares of sums are in 1/64: those of 64 channels then fit in 64 bits. */
 #define TCUQ_HEALTH_LONG 8192u
 #define TCUQ_HEALTH_SHIFT 6u
@@ -54,7 +56,7 @@ tcuq_status tcuq_health_init(tcuq_health *health)
         width += group->channels;
         statistics += group->spread ? 4u : 3u;
     }
-    if ((statistics == 0u) || (statistics > TCUQ_HEALTH_MAX_STATISTICS)) {
+    if ((statistics == 0u) || (statistics > TCUQ_MAX_HEALTH)) {
         return TCUQ_ERROR_PROFILE;
     }
     health->width = (uint16_t)width;
@@ -111,7 +113,7 @@ void tcuq_health_fold(tcuq_health *health, const int16_t *frame)
 }
 
 /* Adds `count` samples of one channel, `width` apart: at least one. */
-static TCUQ_OWN_FRAME void tcuq_health_run(tcuq_health_group *group, tcuq_health_channel *channel,
+static TCUQ_OWN_FRAME void tcuq_health_add(tcuq_health_group *group, tcuq_health_channel *channel,
                                            const int16_t *samples, uint32_t width, uint32_t count)
 {
     uint64_t differences = group->differences;
@@ -152,7 +154,7 @@ void tcuq_health_fold_frames(tcuq_health *health, const int16_t *frames, uint32_
     uint32_t c = 0u;
     for (uint32_t g = 0u; g < health->group_count; g++) {
         for (uint32_t left = health->groups[g].channels; left != 0u; left--) {
-            tcuq_health_run(&health->groups[g], &health->channels[c], &frames[c], health->width, taken);
+            tcuq_health_add(&health->groups[g], &health->channels[c], &frames[c], health->width, taken);
             c++;
         }
     }
@@ -217,3 +219,5 @@ bool tcuq_health_finish(tcuq_health *health, int16_t *statistics)
     tcuq_health_begin(health);
     return given;
 }
+
+#endif

@@ -6,7 +6,6 @@
 
 #include "tcuq.h"
 
-#define TCUQ_HEALTH_MAX_STATISTICS 16u
 #define TCUQ_HEALTH_MAX_CHANNELS 64u  /* of a group */
 #define TCUQ_HEALTH_MAX_FRAMES 65535u /* of a window */
 
