@@ -26,9 +26,9 @@ from tools.measurements.alarm_cases import (
     calibration,
     calm,
     cases,
-    fitted,
     looped,
     pool_of,
+    profiles,
     provenance,
     saved,
     trained,
@@ -48,8 +48,8 @@ def false_alarms(stream: tcuq.Stream, run: Calm) -> Figures:
     numbers, counts = np.unique(run.recording, return_counts=True)
     for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
         figures["recordings"][str(number)][0] = count
-    for place, h in enumerate(LEVELS):
-        alarm = tcuq.Monitor(fitted(stream, h)).run(run.stream).alarm
+    for place, (h, profile) in enumerate(profiles(stream).items()):
+        alarm = tcuq.Monitor(profile).run(run.stream).alarm
         for number in run.recording[alarm > 0].tolist():
             figures["recordings"][str(number)][1 + place] += 1
         figures[f"channels {h}"] = Counter(str(tcuq.AlarmFlag(int(f))) for f in alarm[alarm > 0])

@@ -12,7 +12,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -148,6 +148,16 @@ def fitted(stream: tcuq.Stream, h: int = LEVELS[-1]) -> tcuq.Profile:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
         return tcuq.fit(stream, steps_per_false_alarm=1 << h)
+
+
+def profiles(stream: tcuq.Stream) -> dict[int, tcuq.Profile]:
+    """The recommended profile for each h; one fit, because only the alarm's limit depends on h."""
+    profile = fitted(stream)
+    assert profile.alarm is not None  # noqa: S101 - recommended profiles have an alarm
+    return {
+        h: replace(profile, alarm=replace(profile.alarm, steps_per_false_alarm=1 << h))
+        for h in LEVELS
+    }
 
 
 def saved(what: str, case: Case, compute: Callable[[], Figures], **settings: object) -> Figures:

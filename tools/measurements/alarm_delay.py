@@ -27,6 +27,7 @@ from tools.measurements.alarm_cases import (
     fitted,
     looped,
     pool_of,
+    profiles,
     provenance,
     saved,
 )
@@ -51,10 +52,8 @@ def delays(case: Case, calm_steps: int) -> Figures:
     pool = pool_of(case.task, case.network)
     _, rows = pool.split(case.split, case.number)
     lead_in = calm(case, calm_steps + LEAD_IN_JITTER, 1_000 + case.number).stream
-    stream = calibration(case)
     figures: Figures = {}
-    for h in LEVELS:
-        profile = fitted(stream, h)
+    for h, profile in profiles(calibration(case)).items():
         monitor = tcuq.Monitor(profile)
         run_on(monitor, lead_in[:calm_steps])
         settled = monitor.snapshot()
