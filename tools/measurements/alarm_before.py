@@ -3,6 +3,7 @@
 
 import argparse
 import json
+import re
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 from tools.measurements.result import ROOT
 
 PATH = Path(__file__).with_name("alarm_before.json")
+LIST = re.compile(r"\[[^][{}]*\]")  # without a list or an object in it: written on one line
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
@@ -39,4 +41,5 @@ def keep_before(measurement: str, figures: object) -> None:
         "source_tree": tree.stdout.strip(),
         "figures": figures,
     }
-    PATH.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    text = json.dumps(document, indent=1, ensure_ascii=False)
+    PATH.write_text(LIST.sub(lambda found: " ".join(found[0].split()), text) + "\n", "utf-8")
