@@ -7,6 +7,7 @@ fault. Before its second form the alarm had no input health: `--before` runs wit
 
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -28,6 +29,14 @@ LONGEST_DELAY = 205
 Figures = dict[str, list[float | None]]  # by fault and draw: the delays of two onsets
 
 
+@dataclass(frozen=True)
+class Settings:
+    """Whether streams have input health, and how long the network is trained."""
+
+    health: bool
+    epochs: int
+
+
 def delays(profile: tcuq.Profile, stream: tcuq.Stream) -> tuple[list[float | None], int]:
     """The delay of each onset, None if missed; and alarms on steps before it.
 
@@ -44,14 +53,15 @@ def delays(profile: tcuq.Profile, stream: tcuq.Stream) -> tuple[list[float | Non
 
 
 def measured(
-    faults: Sequence[str], seeds: Sequence[int], severity: float, *, health: bool, epochs: int
+    faults: Sequence[str], seeds: Sequence[int], severity: float, settings: Settings
 ) -> tuple[Figures, int]:
     """Delays by fault and draw, and all alarms before an onset."""
-    profile = fitted(clean_stream("calibration", health=health, epochs=epochs), H)
+    profile = fitted(clean_stream("calibration", **asdict(settings)), H)
     figures, early = {}, 0
     for fault in faults:
         for seed in seeds:
-            stream = fault_stream(fault, draw(fault, seed), severity, health=health, epochs=epochs)
+            rng = draw(fault, seed)
+            stream = fault_stream(fault, rng, severity, **asdict(settings))
             figures[f"{fault} {seed}"], count = delays(profile, stream)
             early += count
     return figures, early
@@ -111,10 +121,10 @@ def draws_row(figures: Figures, title: str, fewest: int, then: Figures | None) -
     )
 
 
-def quiet_row(early: int, *, health: bool, epochs: int) -> Row:
+def quiet_row(early: int, settings: Settings) -> Row:
     """False alarms on the test people, and before any onset."""
-    profile = fitted(clean_stream("calibration", health=health, epochs=epochs), H)
-    test = clean_stream("test", health=health, epochs=epochs)
+    profile = fitted(clean_stream("calibration", **asdict(settings)), H)
+    test = clean_stream("test", **asdict(settings))
     count = int((tcuq.Monitor(profile).run(test).alarm > 0).sum())
     return Row(
         f"false alarms at h = {H} on HAPT's test people, and before any onset",
@@ -127,21 +137,20 @@ def quiet_row(early: int, *, health: bool, epochs: int) -> Row:
 def main() -> None:
     """Measure and report."""
     args = parser(__doc__).parse_args()
-    health, epochs = not args.before, SHORT_EPOCHS if args.short else EPOCHS
-    settings = {"health": health, "epochs": epochs}
-    six, early = measured(FAULTS, [0], 1.0, **settings)
+    settings = Settings(health=not args.before, epochs=SHORT_EPOCHS if args.short else EPOCHS)
+    six, early = measured(FAULTS, [0], 1.0, settings)
     if args.short:
-        rows = [quiet_row(early, **settings)]
+        rows = [quiet_row(early, settings)]
         rows += [Row(row.what, "–", row.measured, None) for row in published_rows(six, None)]
         sys.exit(report("alarm_faults", rows, LIBRARIES, write=False))
-    full, more = measured(FAULTS, NEW_DRAWS, 1.0, **settings)
-    half, even_more = measured(HALF_FAULTS, NEW_DRAWS, 0.5, **settings)
+    full, more = measured(FAULTS, NEW_DRAWS, 1.0, settings)
+    half, even_more = measured(HALF_FAULTS, NEW_DRAWS, 0.5, settings)
     if args.before:
         keep_before("alarm_faults", {"six": six, "full": full, "half": half})
     then = before("alarm_faults") or {}
     rows = [
         *published_rows(six, then.get("six")),
-        quiet_row(early + more + even_more, **settings),
+        quiet_row(early + more + even_more, settings),
         draws_row(full, "full", FEWEST_FULL, then.get("full")),
         draws_row(half, "half", FEWEST_HALF, then.get("half")),
     ]

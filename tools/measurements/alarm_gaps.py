@@ -24,16 +24,15 @@ H = LEVELS[-1]
 GAPS = (20, 60, 200)  # steps between two gaps
 DRAWS, SHORT_DRAWS = range(7), range(1)
 MOST_RATIO = 1.5
-COUNT_EVERY_STEP = frozenset({"novelty", "health"})
+COUNT_EVERY_STEP = tcuq.AlarmFlag.NOVELTY | tcuq.AlarmFlag.HEALTH
 
 
 def with_gaps(stream: tcuq.Stream, every: int | None) -> dict[str, Any]:
     """The arguments of `Monitor.run` for this stream with a gap every so many steps."""
     extra = np.arange(0, len(stream), every) if every else np.zeros(1, np.int64)
-    columns = {"features": stream.features, "starts": np.union1d(stream.starts, extra)}
-    if getattr(stream, "health", None) is not None:
-        columns["health"] = stream.health  # type: ignore[attr-defined]
-    return {"stream": stream.posteriors, **columns}
+    columns = {"stream": stream.posteriors, "features": stream.features}
+    columns |= {} if stream.health is None else {"health": stream.health}
+    return columns | {"starts": np.union1d(stream.starts, extra)}
 
 
 def delays(profile: tcuq.Profile, stream: tcuq.Stream, every: int | None) -> list[float | None]:
@@ -58,8 +57,7 @@ def counted(
     """Steps from the onset to the alarm that its channel counts."""
     assert run.shifted is not None  # noqa: S101 - faults are marked
     onset = int(run.shifted.argmax())
-    channels = {flag.name.lower() for flag in tcuq.AlarmFlag if flag & int(alarm[step])}
-    if channels & COUNT_EVERY_STEP:
+    if alarm[step] & COUNT_EVERY_STEP:
         return float(step + 1 - onset)
     starts = arguments["starts"]
     at = np.arange(onset, step + 1)

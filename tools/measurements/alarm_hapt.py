@@ -107,16 +107,19 @@ def fault_stream(
 def with_fault(signal: Floats, fault: str, severity: float, rng: np.random.Generator) -> Floats:
     """Samples (n, 6) with one fault."""
     if fault == "noise":
-        return signal + severity * rng.normal(size=signal.shape) * NOISE
+        added: Floats = severity * rng.normal(size=signal.shape) * NOISE
+        return signal + added
     if fault == "gain":
         return signal * (1 + severity * GAIN_EXCESS)
     if fault == "bias":
         offset = rng.normal(size=(2, 3))
         offset /= np.linalg.norm(offset, axis=1, keepdims=True)
-        return signal + severity * (offset * BIAS).ravel()
+        constant: Floats = severity * (offset * BIAS).ravel()
+        return signal + constant
     if fault == "rotation":
         turn = _rotation(rng.normal(size=3), np.radians(severity * ROTATION_DEGREES))
-        return (signal.reshape(-1, 2, 3) @ turn.T).reshape(-1, 6)
+        turned: Floats = (signal.reshape(-1, 2, 3) @ turn.T).reshape(-1, 6)
+        return turned
     if fault == "dropout":
         lost = _lost_samples(len(signal), severity * DROPOUT_FRACTION, rng)
         return np.where(lost[:, None], 0.0, signal)
