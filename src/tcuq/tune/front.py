@@ -12,6 +12,7 @@ from tcuq.errors import FitError, InputError
 from tcuq.tune.trial import Trial
 
 MILLION = 1e6
+FEWEST, MOST = 0.03, 3906  # per million steps: one in 2^25, and one in 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,10 @@ class Limits:
     false_alarms: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 1e-6 <= self.false_alarms <= 3906:
+        if not FEWEST <= self.false_alarms <= MOST:
             raise InputError(
-                f"false_alarms must lie in 1e-6..3906 per million steps, got {self.false_alarms}"
+                f"false_alarms must lie in {FEWEST}..{MOST} per million steps,"
+                f" got {self.false_alarms}"
             )
 
     @property
