@@ -20,6 +20,7 @@ from tcuq.demo import demo_stream
 from tcuq.profile.quantize import quantize
 from tcuq.profile.settings import RISK_LEVELS
 from tcuq.report.cells import Flag
+from tcuq.stages.inputs import device_health
 from tests.fixtures.healthy_streams import ROUGH, health_profile, healthy_stream
 from tests.fixtures.replay_bytes import decision_bytes
 from tools.firmware.emulator import decide
@@ -195,9 +196,10 @@ def test_emulated_cortex_m4(answer: Answer, tmp_path: Path) -> None:
     cpu = next(cpu for cpu in CPUS if cpu.name == "m4")
     elf = build(cpu, tmp_path, write_c(quantize(profile), telemetry=True))
     steps = tcuq.Monitor(profile).quantize(answer.stream.posteriors, answer.stream.features)
-    decisions = decide(cpu, elf, *steps, starts=answer.stream.starts)
+    health = device_health(answer.stream.health, profile.signals.health, len(answer.stream))
+    decisions = decide(cpu, elf, *steps, health=health, starts=answer.stream.starts)
     trace = answer.trace
     assert len(decisions) == len(trace)
-    for name in ("label", "exceeded", "outcome", "alarm"):
+    for name in ("label", "exceeded", "outcome", "alarm", "cause"):
         assert (decisions[name] == getattr(trace, name)).all(), name
     assert (decisions["risk"] == trace.risk * RISK_LEVELS).all()

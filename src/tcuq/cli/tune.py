@@ -41,7 +41,7 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         "--false-alarms",
         type=float,
         default=1.0,
-        help="limit per million steps, default 1, at least 0.03",
+        help="limit per million steps, default 1",
     )
     parser.add_argument(
         "--price", type=float, default=0.2, help="of an abstention, in errors; default 0.2"

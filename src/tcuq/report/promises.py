@@ -78,8 +78,8 @@ def _abstentions(view: View) -> Promise:
 
 def _alarm(view: View) -> Promise:
     assumption = (
-        "a block's chance of passing an edge depends on the past only through whether the block"
-        " before it passed one, and stays what calibration and this stream so far have shown."
+        "a block's chance of passing an edge depends on the past only through whether one of the"
+        " two blocks before it passed one, and stays what calibration and this stream have shown."
     )
     alarm = view.profile.alarm
     if alarm is None:

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcuq.errors import FitError, InputError
+from tcuq.profile.settings import MAX_STEPS_PER_FALSE_ALARM
 from tcuq.tune.trial import Trial
 
 MILLION = 1e6
-FEWEST, MOST = 0.03, 3906  # per million steps: one in 2^25, and one in 256
+# Per million steps, rounded to what a fit takes.
+FEWEST, MOST = math.ceil(100 * MILLION / MAX_STEPS_PER_FALSE_ALARM) / 100, 3906
 
 
 @dataclass(frozen=True, slots=True)

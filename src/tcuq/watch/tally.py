@@ -65,7 +65,7 @@ class Tally:
             self.refused += 1
             return None
         self.steps += 1
-        self.without_health += step.health is None and bool(self.profile.signals.health_names)
+        self.without_health += step.health is None and self.monitor.reads_health
         self.outcomes[decision.outcome] += 1
         self.bucket.run(np.array([decision.outcome != Outcome.ACCEPT]))
         self.recent.append(decision)
