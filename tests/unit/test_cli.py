@@ -212,11 +212,13 @@ def test_inspect_a_stream(output_of: Said, test_stream: tcuq.Stream) -> None:
     assert found["findings"] == []
 
 
-def test_inspect_a_stream_with_health(output_of: Said, tmp_path: Path) -> None:
-    """The statistics of input health are named."""
+def test_inspect_names_health(output_of: Said, tmp_path: Path) -> None:
+    """The statistics of input health are named, of a stream and of a profile."""
     healthy_stream(2000, seed=2).save(tmp_path / "s.npz")
     assert read(output_of("inspect", tmp_path / "s.npz", "--json"))["health"] == list(NAMES)
-    assert f"health     {', '.join(NAMES)}\n" in output_of("inspect", tmp_path / "s.npz")
+    health_profile().save(tmp_path / "p.json")
+    for file in ("s.npz", "p.json"):
+        assert f"health     {', '.join(NAMES)}\n" in output_of("inspect", tmp_path / file)
 
 
 def test_recordings_shorter_than_a_block_are_named(
