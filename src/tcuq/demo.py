@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bundled data: a recorded stream with people and sensor faults absent from calibration."""
+"""The bundled data: keyword streams with people and microphone faults absent from calibration."""
 
 import warnings
 from dataclasses import dataclass
@@ -19,17 +19,17 @@ from tcuq.profile import Profile
 from tcuq.stages.budget import Outcome
 from tcuq.stream import Stream
 
-FAULTS = ("noise", "gain", "bias", "rotation", "dropout", "stuck")
+FAULTS = ("noise_low", "noise_high", "microphone", "clipping", "dropout", "offset", "hum")
 STREAMS = ("calibration", "development", "test", *(f"fault_{name}" for name in FAULTS))
 BARS = "▁▂▃▄▅▆▇█"
 PICTURE_COLUMNS = 72
-PICTURE_SPAN = ("gain", slice(0, 720))
+PICTURE_SPAN = ("hum", slice(0, 960))
 
 
 @cache
 def demo_stream(name: str) -> Stream:
     """Load a bundled stream: calibration, development, test or fault_<name>."""
-    with resources.as_file(resources.files("tcuq").joinpath(f"data/hapt/{name}.npz")) as path:
+    with resources.as_file(resources.files("tcuq").joinpath(f"data/keywords/{name}.npz")) as path:
         return Stream.load(path)
 
 

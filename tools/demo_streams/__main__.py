@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run the keyword network over speakers it never saw and write the streams of `tcuq demo`.
+
+Needs AudioMNIST in $TCUQ_DATA, soundfile and aidge-export-cpp; a few minutes on one core.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tools.demo_streams.faults import FAULTS, FULL_SCALE, Rng, digitise
+from tools.demo_streams.sessions import EXAMPLE, ROOT, Speech, joined, session, speakers
+
+import clips  # isort: skip - found by sessions
+import network  # isort: skip
+
+OUT = ROOT / "src/tcuq/data/keywords"
+SECONDS_PER_STEP = 1.0
+SESSIONS = 2  # of every group of speakers
+CALIBRATION_ROOMS = 2  # groups of calibration speakers, each with a device of their own
+FAULT_STEPS = slice(400, 800)  # of each test session
+SEGMENT_STEPS = (45, 76)  # length of a clean or faulted segment in the development mix
+SEVERITY = (0.5, 1.5)  # range of the severity in the development mix
+
+
+def fault_stream(test: Speech, name: str, seed: int) -> Speech:
+    """Return the test sessions with a fault that comes and goes once in each."""
+    rng = np.random.default_rng([seed, 1, list(FAULTS).index(name)])
+    faulted = test
+    for start in test.starts:
+        span = slice(start + FAULT_STEPS.start, start + FAULT_STEPS.stop)
+        faulted = faulted.with_sounds(span, FAULTS[name](test.sounds[span], 1.0, rng))
+    return faulted
+
+
+def development_stream(clean: Speech, again: Speech, rng: Rng) -> Speech:
+    """Return sessions as they are, then other sessions with faulted segments between clean ones."""
+    mixed, at, deck = again, 0, list[str]()
+    while at < len(mixed):
+        at += int(rng.integers(*SEGMENT_STEPS))
+        span = slice(at, at + int(rng.integers(*SEGMENT_STEPS)))
+        if at < len(mixed):
+            # A shuffled list, used in turn, makes sure that every kind occurs.
+            deck = deck or [str(name) for name in rng.permutation(list(FAULTS))]
+            sounds = FAULTS[deck.pop()](mixed.sounds[span], rng.uniform(*SEVERITY), rng)
+            mixed = mixed.with_sounds(span, sounds)
+        at = span.stop
+    return joined([clean, mixed])
+
+
+def clean_streams(parts: dict[str, clips.Clips], seed: int) -> dict[str, Speech]:
+    """Return the streams without a fault of their own: calibration, development and test."""
+    rng = np.random.default_rng(seed)
+    known = parts["calibration"]
+    rooms = np.array_split(rng.permutation(np.unique(known.speakers)), CALIBRATION_ROOMS)
+    people = [known.take(np.isin(known.speakers, room)) for room in rooms]
+    calibration = [session(room, rng) for room in people for _ in range(SESSIONS)]
+    halves = [
+        joined([session(parts["development"], rng) for _ in range(SESSIONS)]) for _ in range(2)
+    ]
+    return {
+        "calibration": joined(calibration),
+        "development": development_stream(halves[0], halves[1], rng),
+        "test": joined([session(parts["test"], rng) for _ in range(SESSIONS)]),
+    }
+
+
+def input_health(audio: NDArray[np.int16]) -> NDArray[np.float32]:
+    """Return level, roughness, repeats and spread of each clip, in 1/1024."""
+    x = audio.astype(np.float64)
+    steps = np.diff(x, axis=1)
+    statistics = (
+        0.5 * np.log2(1 + x.mean(axis=1) ** 2),
+        0.5 * np.log2(1 + (steps**2).mean(axis=1)),
+        (steps == 0).mean(axis=1),
+        0.5 * np.log2(1 + x.var(axis=1)),
+    )
+    return np.asarray(np.rint(1024 * np.column_stack(statistics)) / 1024, np.float32)
+
+
+def record(speech: Speech) -> dict[str, Any]:
+    """Return the arrays of one stream file: what the network says, and the input's health."""
+    audio = digitise(speech.sounds)
+    posteriors, features = network.run(clips.inputs(np.asarray(audio / FULL_SCALE, np.float32)))
+    return {
+        "posteriors": posteriors,
+        "kind": np.array("probabilities"),
+        "posterior_scale": np.array(1 / 256),
+        "features": features,
+        "feature_scale": np.array(network.feature_scale()),
+        "labels": speech.digits.astype(np.int8),
+        "starts": speech.starts.astype(np.int32),
+        "shifted": speech.shifted,
+        "class_names": np.array(clips.DIGITS),
+        "health": input_health(audio),
+        "health_names": np.array(
+            [f"microphone {name}" for name in ("level", "roughness", "repeats", "spread")]
+        ),
+        "seconds_per_step": np.array(SECONDS_PER_STEP),
+    }
+
+
+def table_row(name: str, stream: dict[str, Any], clean: dict[str, Any]) -> str:
+    """Return a stream's row of the README: accuracy without and with the fault, and its cost."""
+    shifted = stream["shifted"]
+    right = stream["posteriors"].argmax(axis=1) == stream["labels"]
+    cells = [name, len(stream["starts"]), f"{len(right):,}", f"{right[~shifted].mean():.1%}"]
+    if shifted.any():
+        cells += [f"{right[shifted].mean():.1%} of {shifted.sum()}"]
+    if name.startswith("fault_"):
+        without = clean["posteriors"].argmax(axis=1) == clean["labels"]
+        cells += [f"{100 * (without[shifted].mean() - right[shifted].mean()):.1f}"]
+    return f"| {' | '.join(str(cell) for cell in [*cells, '', ''][:6])} |"
+
+
+def main() -> None:
+    """Record all the streams and print a table of them."""
+    parser = argparse.ArgumentParser(prog="python -m tools.demo_streams", description=__doc__)
+    parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    make = ("make", "-C", str(EXAMPLE), "build/network.so", f"PYTHON={sys.executable}")
+    subprocess.run(make, check=True, stdout=subprocess.DEVNULL, env=os.environ)
+    parts = speakers(args.seed)
+    for part, known in parts.items():
+        print(part, "speakers", *np.unique(known.speakers))
+    streams = clean_streams(parts, args.seed)
+    streams |= {
+        f"fault_{fault}": fault_stream(streams["test"], fault, args.seed) for fault in FAULTS
+    }
+    args.out.mkdir(parents=True, exist_ok=True)
+    clean = record(streams["test"])
+    print("| stream | sessions | steps | clean accuracy | faulted accuracy | cost in points |")
+    for name, speech in streams.items():
+        stream = record(speech)
+        np.savez_compressed(args.out / f"{name}.npz", **stream)
+        print(table_row(name, stream, clean), flush=True)
+
+
+if __name__ == "__main__":
+    main()
