@@ -3,12 +3,12 @@
 #include "engine.h"
 
 /* Stores the type, the enums' members and the setters of the type's slots. */
-int decisions_read(engine *self, PyObject *type, PyObject *outcomes, PyObject *alarms)
+int decisions_read(engine *self, PyObject *type, PyObject *outcomes, PyObject *alarms, PyObject *cause)
 {
     static const char *const names[DECISION_MEMBERS] = {
-        "label", "risk", "threshold", "exceeded", "outcome", "alarm",
+        "label", "risk", "threshold", "exceeded", "outcome", "alarm", "cause",
     };
-    PyObject *objects = PyTuple_New(3 + DECISION_MEMBERS);
+    PyObject *objects = PyTuple_New(4 + DECISION_MEMBERS);
     if (objects == NULL) {
         return -1;
     }
@@ -17,12 +17,13 @@ int decisions_read(engine *self, PyObject *type, PyObject *outcomes, PyObject *a
     (void)PyTuple_SetItem(objects, 0, Py_NewRef(type));
     (void)PyTuple_SetItem(objects, 1, Py_NewRef(outcomes));
     (void)PyTuple_SetItem(objects, 2, Py_NewRef(alarms));
+    (void)PyTuple_SetItem(objects, 3, Py_NewRef(cause));
     for (int i = 0; i < DECISION_MEMBERS; i++) {
         PyObject *member = PyObject_GetAttrString(type, names[i]);
         if (member == NULL) {
             return -1;
         }
-        (void)PyTuple_SetItem(objects, 3 + i, member);
+        (void)PyTuple_SetItem(objects, 4 + i, member);
         self->set[i] = (descrsetfunc)PyType_GetSlot(Py_TYPE(member), Py_tp_descr_set);
         if (self->set[i] == NULL) {
             PyErr_Format(PyExc_TypeError, "decision.%s: not a slot", names[i]);
@@ -30,6 +31,15 @@ int decisions_read(engine *self, PyObject *type, PyObject *outcomes, PyObject *a
         }
     }
     return 0;
+}
+
+/* The words for an alarm: rare, so Python finds them. */
+static PyObject *cause_of(PyObject *decisions, const tcuq_decision *d)
+{
+    if (d->alarm == 0u) {
+        return PyUnicode_FromString("");
+    }
+    return PyObject_CallFunction(PyTuple_GetItem(decisions, 3), "ii", (int)d->alarm, (int)d->cause);
 }
 
 /* A Decision, its members set without the __init__ that a frozen dataclass makes slow. */
@@ -46,9 +56,10 @@ PyObject *decision_of(const engine *self, const tcuq_decision *d)
         PyBool_FromLong(d->exceeded),
         Py_XNewRef(outcome),
         Py_XNewRef(alarm),
+        cause_of(decisions, d),
     };
     for (int i = 0; i < DECISION_MEMBERS; i++) {
-        PyObject *member = PyTuple_GetItem(decisions, 3 + i);
+        PyObject *member = PyTuple_GetItem(decisions, 4 + i);
         if ((result != NULL) && ((values[i] == NULL) || (self->set[i](member, result, values[i]) < 0))) {
             Py_CLEAR(result);
         }

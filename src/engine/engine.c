@@ -14,15 +14,16 @@ static PyObject *engine_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     PyObject *decision;
     PyObject *outcomes;
     PyObject *alarms;
-    static char *names[] = {"spec", "decision", "outcomes", "alarms", NULL};
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!O!O!:Engine", names, &PyDict_Type, &spec,
+    PyObject *cause;
+    static char *names[] = {"spec", "decision", "outcomes", "alarms", "cause", NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!O!O!O:Engine", names, &PyDict_Type, &spec,
                                      &PyType_Type, &decision, &PyTuple_Type, &outcomes,
-                                     &PyTuple_Type, &alarms)) {
+                                     &PyTuple_Type, &alarms, &cause)) {
         return NULL;
     }
     const allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     engine *self = (engine *)allocate(type, 0); /* zeroed */
-    if ((self != NULL) && (decisions_read(self, decision, outcomes, alarms) == 0) &&
+    if ((self != NULL) && (decisions_read(self, decision, outcomes, alarms, cause) == 0) &&
         (engine_read(self, spec) == 0)) {
         const tcuq_status status = tcuq_init(&self->monitor);
         if (status == TCUQ_OK) {
@@ -81,21 +82,16 @@ static PyObject *engine_reset_history(PyObject *object, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-static PyObject *engine_epoch_evidence(PyObject *object, PyObject *unused)
+static PyObject *engine_epoch(PyObject *object, PyObject *unused)
 {
     engine *self = (engine *)object;
     (void)unused;
-    return (engine_free_to_use(self) < 0) ? NULL
-                                          : PyLong_FromLong(tcuq_epoch_evidence(&self->monitor));
-}
-
-static PyObject *engine_end_epoch(PyObject *object, PyObject *unused)
-{
-    PyObject *evidence = engine_epoch_evidence(object, unused);
-    if (evidence != NULL) {
-        tcuq_end_epoch(&((engine *)object)->monitor);
+    if (engine_free_to_use(self) < 0) {
+        return NULL;
     }
-    return evidence;
+    const tcuq_core *core = self->monitor.core;
+    return Py_BuildValue("iii", (int)core->epoch, (int)tcuq_epoch_evidence(&self->monitor),
+                         (int)core->closed);
 }
 
 static PyObject *engine_snapshot(PyObject *object, PyObject *unused)
@@ -163,16 +159,13 @@ static PyObject *engine_record(PyObject *object, PyObject *args)
     unsigned long firmware;
     unsigned long boot;
     unsigned long sequence;
-    unsigned short epoch;
-    unsigned char flags;
     uint8_t record[TCUQ_RECORD_BYTES];
-    if (!PyArg_ParseTuple(args, "KkkkHb:record", &device, &firmware, &boot, &sequence, &epoch,
-                          &flags) ||
+    if (!PyArg_ParseTuple(args, "Kkkk:record", &device, &firmware, &boot, &sequence) ||
         (engine_free_to_use(self) < 0)) {
         return NULL;
     }
     const tcuq_identity identity = {
-        device, (uint32_t)firmware, (uint32_t)boot, (uint32_t)sequence, epoch, flags,
+        device, (uint32_t)firmware, (uint32_t)boot, (uint32_t)sequence,
     };
     (void)tcuq_record(&self->monitor, &identity, record, sizeof record);
     return PyBytes_FromStringAndSize((const char *)record, sizeof record);
@@ -183,48 +176,48 @@ static PyObject *engine_record(PyObject *object, PyObject *args)
 
 static PyMethodDef engine_methods[] = {
     {"step", FAST(engine_step), METH_FASTCALL,
-     "step($self, posterior, features, /)\n--\n\n"
+     "step($self, posterior, features, health, /)\n--\n\n"
      "A Decision; None if the arrays must be converted first, or break a rule."},
     {"takes", FAST(engine_takes), METH_FASTCALL,
-     "takes($self, posteriors, features, /)\n--\n\n"
+     "takes($self, posteriors, features, health, /)\n--\n\n"
      "Whether these are arrays of many steps that run takes as they are."},
     {"run", FAST(engine_run), METH_FASTCALL,
-     "run($self, posteriors, features, label, risk, threshold, exceeded, outcome, alarm, /)\n"
-     "--\n\nMany steps, without the GIL, into the six last arguments. How many were run: fewer\n"
+     "run($self, posteriors, features, health, label, risk, threshold, exceeded, outcome, alarm,"
+     " cause, /)\n--\n\nMany steps, without the GIL, into the seven last arguments. How many were run: fewer\n"
      "than given if a step breaks a rule; the state is then of no use."},
     {"quantize", FAST(engine_quantize), METH_FASTCALL,
      "quantize($self, posteriors, features, /)\n--\n\n"
      "The device's bytes of many steps' posteriors and features; None if a step breaks a rule."},
     {"observe", FAST(engine_observe), METH_FASTCALL,
-     "observe($self, posteriors, features, /)\n--\n\n"
-     "Many steps' signals, eight int32 a step; None if a step breaks a rule."},
+     "observe($self, posteriors, features, health, /)\n--\n\n"
+     "Many steps' signals, ten int32 a step; None if a step breaks a rule."},
     {"score", engine_score, METH_O,
      "score($self, observed, /)\n--\n\n"
      "Of signals that observe gave: the risk levels, a uint16 a step, and what each term's mean\n"
      "was then, an int16 a step and term. Without an EWMA the latter is of no use."},
     {"replay", FAST(engine_replay), METH_FASTCALL,
-     "replay($self, others, posteriors, features, labels, counts, decisions, /)\n--\n\n"
+     "replay($self, others, posteriors, features, health, labels, counts, decisions, /)\n--\n\n"
      "Many steps under this profile and others that see the same signals, without the GIL.\n"
      "How many were run, as run."},
     {"signals", FAST(engine_signals), METH_FASTCALL,
-     "signals($self, posterior, features, /)\n--\n\n"
+     "signals($self, posterior, features, health, /)\n--\n\n"
      "The signals of a step, which then is the past's newest: (label, confidence_q16,\n"
      "divergence_q15, instability_q15, inconsistency_q15, doubt_q15, low_confidence_q10,\n"
-     "novelty_q10, whole_past); None as step."},
+     "novelty_q10, whole_past, health_q10, health_given); None as step."},
     {"reset", engine_reset, METH_NOARGS,
      "reset($self, /)\n--\n\nBack to the calibrated state."},
     {"reset_history", engine_reset_history, METH_NOARGS,
      "reset_history($self, /)\n--\n\nForgets the past, keeps threshold, budget and evidence."},
-    {"epoch_evidence", engine_epoch_evidence, METH_NOARGS,
-     "epoch_evidence($self, /)\n--\n\nlog2 of the epoch's e-value so far, in 1/256 bit."},
-    {"end_epoch", engine_end_epoch, METH_NOARGS,
-     "end_epoch($self, /)\n--\n\nlog2 of the epoch's e-value in 1/256 bit; starts the next epoch."},
+    {"epoch", engine_epoch, METH_NOARGS,
+     "epoch($self, /)\n--\n\n"
+     "The running epoch's number, log2 of its e-value in 1/256 bit, and log2 of the last closed\n"
+     "epoch's e-value in 1/2 bit, which means nothing before an epoch has closed."},
     {"snapshot", engine_snapshot, METH_NOARGS,
      "snapshot($self, /)\n--\n\nThe state, to survive a restart."},
     {"restore", engine_restore, METH_O,
      "restore($self, snapshot, /)\n--\n\nContinues from a snapshot; ValueError if it is no good."},
     {"record", engine_record, METH_VARARGS,
-     "record($self, device, firmware, boot, sequence, epoch, flags, /)\n--\n\n"
+     "record($self, device, firmware, boot, sequence, /)\n--\n\n"
      "The telemetry record."},
     {"telemetry", engine_telemetry, METH_NOARGS,
      "telemetry($self, /)\n--\n\nThe counters since the last reset."},
@@ -237,8 +230,9 @@ static PyMemberDef engine_members[] = {
 };
 
 static PyType_Slot engine_slots[] = {
-    {Py_tp_doc, "Engine(spec, decision, outcomes, alarms)\n--\n\n"
-                "The C runtime, running the profile a spec describes."},
+    {Py_tp_doc, "Engine(spec, decision, outcomes, alarms, cause)\n--\n\n"
+                "The C runtime, running the profile a spec describes; cause(alarm, statistic)\n"
+                "returns a Decision's cause in words."},
     {Py_tp_new, engine_new},
     {Py_tp_traverse, engine_traverse},
     {Py_tp_dealloc, engine_dealloc},
@@ -254,9 +248,25 @@ static PyType_Spec engine_spec = {
     .slots = engine_slots,
 };
 
+/* The log-odds that the alarm takes of each risk level. */
+static int add_risk_odds(PyObject *module)
+{
+    int16_t odds[TCUQ_RISK_LEVELS + 1u];
+    for (uint32_t level = 0u; level <= TCUQ_RISK_LEVELS; level++) {
+        odds[level] = tcuq_risk_odds_q10((uint16_t)level);
+    }
+    PyObject *bytes = PyBytes_FromStringAndSize((const char *)odds, sizeof odds);
+    const int added = PyModule_AddObjectRef(module, "risk_odds_q10", bytes);
+    Py_XDECREF(bytes);
+    return added;
+}
+
 static int module_exec(PyObject *module)
 {
     checksums_prepare();
+    if (add_risk_odds(module) < 0) {
+        return -1;
+    }
     PyObject *type = PyType_FromModuleAndSpec(module, &engine_spec, NULL);
     if (type == NULL) {
         return -1;

@@ -13,9 +13,9 @@
 #include "tcuq.h"
 #include "tcuq_internal.h"
 
-/* Nine arrays, terms and two arrays each, channels, seven parts of the monitor's memory, scratch. */
-#define ENGINE_BLOCKS (9 + 1 + 2 * (int)TCUQ_MAX_TERMS + 1 + 7 + 1)
-#define DECISION_MEMBERS 6
+/* Eleven arrays, terms and two arrays each, channels, seven parts of the monitor's memory, scratch. */
+#define ENGINE_BLOCKS (11 + 1 + 2 * (int)TCUQ_MAX_TERMS + 1 + 7 + 1)
+#define DECISION_MEMBERS 7
 
 #define LEVELS ((double)TCUQ_RISK_LEVELS)
 #define LEVELS_Q16 (LEVELS * 65536.0)
@@ -41,7 +41,7 @@ typedef struct {
     int busy;         /* set and read with the GIL held */
     int count;
     void *blocks[ENGINE_BLOCKS];
-    PyObject *decisions; /* a tuple: the Decision type, outcomes, alarms, the type's members */
+    PyObject *decisions; /* a tuple: the Decision type, outcomes, alarms, cause, the members */
     allocfunc allocate;
     descrsetfunc set[DECISION_MEMBERS];
 } engine;
@@ -79,9 +79,12 @@ bool quantize_features(const quantizer *how, const void *from, item as, size_t c
                        int8_t *restrict to);
 
 /* inputs.c: one step or many, as arrays that need no conversion. */
+#define INPUTS 3 /* posteriors, features, health */
+
 typedef struct {
     Py_buffer posteriors;
     Py_buffer features; /* buf is null where there are none */
+    Py_buffer health;   /* int16; buf is null where there is none, or the profile reads none */
     item posterior;
     item feature;
     Py_ssize_t steps;
@@ -91,20 +94,35 @@ typedef struct {
 bool inputs_take(const engine *self, PyObject *const *args, int dimensions, inputs *in);
 void inputs_release(inputs *in);
 
+/* Consecutive steps as the device takes them. */
+typedef struct {
+    const uint8_t *posterior;
+    const int8_t *features; /* or null */
+    const int16_t *health;  /* or null */
+} device_rows;
+
 /* The device's bytes of steps from `begin` on: the arrays' own, or in scratch, which holds
  * self->block of them. False: a number breaks its rule. */
 bool inputs_quantized(const engine *self, const inputs *in, Py_ssize_t begin, Py_ssize_t count,
-                      const uint8_t **posteriors, const int8_t **features);
+                      device_rows *at);
+
+/* The rows from `steps` further on. */
+static inline void rows_advance(const tcuq_profile *profile, size_t steps, device_rows *at)
+{
+    at->posterior += steps * profile->classes;
+    at->features = (at->features == NULL) ? NULL : at->features + steps * profile->width;
+    at->health = (at->health == NULL) ? NULL : at->health + steps * profile->health_count;
+}
 
 /* decision.c: stores the types of a Decision's members; -1 with an error set. */
-int decisions_read(engine *self, PyObject *type, PyObject *outcomes, PyObject *alarms);
+int decisions_read(engine *self, PyObject *type, PyObject *outcomes, PyObject *alarms, PyObject *cause);
 PyObject *decision_of(const engine *self, const tcuq_decision *d);
 
 /* Processes the device's bytes of steps from `begin` on; `out` belongs to the consumer. */
-typedef void (*consumer)(const engine *self, const uint8_t *posteriors, const int8_t *features,
-                         Py_ssize_t begin, Py_ssize_t count, void *const *out);
+typedef void (*consumer)(const engine *self, device_rows at, Py_ssize_t begin, Py_ssize_t count,
+                         void *const *out);
 
-#define OBSERVED 8 /* numbers per step from observe */
+#define OBSERVED 10 /* numbers per step from observe */
 
 /* steps.c: runs all steps, in blocks, without the GIL; returns how many came before an invalid number. */
 Py_ssize_t consume(engine *self, const inputs *in, consumer each, void *const *out);

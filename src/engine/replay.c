@@ -13,8 +13,8 @@
 /* The counts of a stream, in the order of tcuq.replay.results. */
 enum {
     STEPS, EXCEEDED, ABSTAINED, DENIED, ALARMS,
-    CHANNELS,                   /* alarms of each of four channels */
-    FIRST_ALARM = CHANNELS + 4, /* 1 and the step of it; 0: none */
+    CHANNELS, /* alarms of each channel */
+    FIRST_ALARM = CHANNELS + (int)TCUQ_MAX_CHANNELS, /* 1 and the step of it; 0: none */
     LABELLED, LABELLED_ABSTAINED, WRONG, WRONG_ABSTAINED,
     HISTOGRAM,
     COUNTS = HISTOGRAM + (int)TCUQ_HISTOGRAM_BINS
@@ -49,6 +49,7 @@ static bool same_signals(const engine *self, const engine *other)
     const tcuq_profile *b = &other->profile;
     const size_t rows = a->dimensions;
     return (a->classes == b->classes) && (a->width == b->width) && (a->dimensions == b->dimensions) &&
+           (a->health_count == b->health_count) &&
            (a->lag_count == b->lag_count) && (memcmp(a->lags, b->lags, a->lag_count) == 0) &&
            (a->blend_q15 == b->blend_q15) && (a->projection_shift == b->projection_shift) &&
            equal_bytes(a->projection, b->projection, rows * a->width) &&
@@ -73,32 +74,40 @@ static int16_t novelty_of(const tcuq_profile *profile, const int8_t *row)
     return (profile->whitening == NULL) ? 0 : tcuq_novelty_run(profile, row);
 }
 
-static void observe(group *all, const uint8_t *posteriors, const int8_t *features, size_t steps,
-                    tcuq_signals *signals)
+static void observe(group *all, device_rows at, size_t steps, tcuq_signals *signals)
 {
     const tcuq_monitor *monitor = &all->members[0].of->monitor;
     const tcuq_profile *profile = monitor->profile;
     for (size_t i = 0u; i < steps; i++) {
-        const int8_t *row = tcuq_signals_run(monitor, posteriors, features, &signals[i]);
+        const int8_t *row = tcuq_signals_run(monitor, at.posterior, at.features, &signals[i]);
         for (size_t k = 0u; k < all->count; k++) {
             if (all->members[k].novelty == k) {
                 all->members[k].novelties_q10[i] = novelty_of(&all->members[k].of->profile, row);
             }
         }
-        posteriors += profile->classes;
-        features = (features == NULL) ? NULL : features + profile->width;
+        rows_advance(profile, 1u, &at);
     }
 }
 
 static void count_alarm(int64_t *counts, uint8_t alarm)
 {
     counts[ALARMS]++;
-    for (int channel = 0; channel < 4; channel++) {
+    for (int channel = 0; channel < (int)TCUQ_MAX_CHANNELS; channel++) {
         counts[CHANNELS + channel] += (alarm >> channel) & 1;
     }
     if (counts[FIRST_ALARM] == 0) {
         counts[FIRST_ALARM] = counts[STEPS] + 1;
     }
+}
+
+/* 0 without an alarm; else its channel from 1 on, and 8 more if the stream differs since boot. */
+static int alarm_number(uint8_t alarm)
+{
+    int number = 0;
+    for (int bits = alarm & (TCUQ_ALARM_SINCE_BOOT - 1); bits != 0; bits >>= 1) {
+        number++;
+    }
+    return number + ((alarm & TCUQ_ALARM_SINCE_BOOT) != 0u ? 8 : 0);
 }
 
 static void count_label(int64_t *counts, const tcuq_decision *d, int32_t label)
@@ -113,9 +122,9 @@ static void count_label(int64_t *counts, const tcuq_decision *d, int32_t label)
     }
 }
 
-/* Does what tcuq_step does after the signals. */
-static void decide(member *one, const member *all, tcuq_signals *signals, size_t steps,
-                   const int32_t *labels)
+/* Does what tcuq_step does after the signals that profiles share. */
+static void decide(member *one, const member *all, const int16_t *health, tcuq_signals *signals,
+                   size_t steps, const int32_t *labels)
 {
     const tcuq_monitor *monitor = &one->of->monitor;
     const int16_t *novelty = all[one->novelty].novelties_q10;
@@ -124,10 +133,12 @@ static void decide(member *one, const member *all, tcuq_signals *signals, size_t
         tcuq_decision d;
         tcuq_signals *step = &signals[i];
         step->novelty_q10 = novelty[i];
+        tcuq_signals_health(monitor->profile, health, step);
+        health = (health == NULL) ? NULL : health + monitor->profile->health_count;
         d.label = step->label;
         d.risk = tcuq_score_run(monitor, step);
         d.outcome = tcuq_budget_run(monitor, tcuq_threshold_run(monitor, d.risk, &d));
-        d.alarm = tcuq_alarm_run(monitor, step);
+        tcuq_alarm_run(monitor, step, &d);
         tcuq_telemetry_count(monitor, &d);
         if (d.alarm != 0u) {
             count_alarm(counts, d.alarm);
@@ -141,27 +152,26 @@ static void decide(member *one, const member *all, tcuq_signals *signals, size_t
             count_label(counts, &d, labels[i]);
         }
         if (one->decisions != NULL) {
-            *one->decisions = (uint8_t)(d.outcome | (d.exceeded << 2) | (d.alarm << 4));
+            *one->decisions = (uint8_t)(d.outcome | (d.exceeded << 2) | (alarm_number(d.alarm) << 4));
             one->decisions++;
         }
     }
 }
 
-static void replay_block(const engine *self, const uint8_t *posteriors, const int8_t *features,
-                         Py_ssize_t begun, Py_ssize_t steps, void *const *out)
+static void replay_block(const engine *self, device_rows at, Py_ssize_t begun, Py_ssize_t steps,
+                         void *const *out)
 {
     group *all = out[0];
-    const tcuq_profile *profile = &self->profile;
     const size_t left = (size_t)steps;
     (void)begun;
     tcuq_signals signals[SIGNAL_STEPS];
     for (size_t begin = 0u; begin < left; begin += SIGNAL_STEPS) {
         const size_t count = (left - begin < SIGNAL_STEPS) ? left - begin : SIGNAL_STEPS;
-        observe(all, &posteriors[begin * profile->classes],
-                (features == NULL) ? NULL : &features[begin * profile->width], count, signals);
+        observe(all, at, count, signals);
         for (size_t k = 0u; k < all->count; k++) {
-            decide(&all->members[k], all->members, signals, count, all->labels);
+            decide(&all->members[k], all->members, at.health, signals, count, all->labels);
         }
+        rows_advance(&self->profile, count, &at);
         all->labels = (all->labels == NULL) ? NULL : all->labels + count;
     }
 }
@@ -243,9 +253,9 @@ static PyObject *replay_into(group *all, PyObject *const *args, PyObject *self, 
     const size_t cells = all->count * (size_t)COUNTS;
     Py_buffer views[3] = {{0}, {0}, {0}};
     PyObject *done = NULL;
-    if ((take_items(args[3], "labels", PyBUF_SIMPLE, steps, sizeof(int32_t), &views[0]) == 0) &&
-        (take_items(args[4], "counts", PyBUF_WRITABLE, cells, sizeof(int64_t), &views[1]) == 0) &&
-        (take_items(args[5], "decisions", PyBUF_WRITABLE, all->count * steps, 1u, &views[2]) == 0)) {
+    if ((take_items(args[4], "labels", PyBUF_SIMPLE, steps, sizeof(int32_t), &views[0]) == 0) &&
+        (take_items(args[5], "counts", PyBUF_WRITABLE, cells, sizeof(int64_t), &views[1]) == 0) &&
+        (take_items(args[6], "decisions", PyBUF_WRITABLE, all->count * steps, 1u, &views[2]) == 0)) {
         if (views[1].buf == NULL) {
             PyErr_SetString(PyExc_ValueError, "counts: None");
         } else if (gather(all, self, args[0]) == 0) {
@@ -271,8 +281,8 @@ PyObject *engine_replay(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     group all = {NULL, 0u, NULL};
     inputs in;
-    if ((count != 6) || !PyTuple_Check(args[0])) {
-        return PyErr_Format(PyExc_TypeError, "expected a tuple and five more arguments, got %zd", count);
+    if ((count != 7) || !PyTuple_Check(args[0])) {
+        return PyErr_Format(PyExc_TypeError, "expected a tuple and six more arguments, got %zd", count);
     }
     if (inputs_needed((engine *)self, &args[1], &in) < 0) {
         return NULL;

@@ -23,6 +23,7 @@ static const field profile_fields[] = {
     PROFILE(projection_shift, U8),
     PROFILE(mean_count, U16),
     PROFILE(novelty_exponent, U8),
+    PROFILE(health_count, U8),
     PROFILE(weight_shift, U8),
     PROFILE(bias_q16, I32),
     PROFILE(adaptive, U8),
@@ -33,6 +34,8 @@ static const field profile_fields[] = {
     PROFILE(warmup, U32),
     PROFILE(rate_q16, U32),
     PROFILE(burst_q16, U32),
+    PROFILE(alarm_limit, U32),
+    PROFILE(epoch_steps, U32),
     END,
 };
 
@@ -53,10 +56,11 @@ static const field channel_fields[] = {
     CHANNEL(flag, U8, 0),
     CHANNEL(two_sided, U8, 0),
     CHANNEL(block, U16, 0),
-    CHANNEL(limit_q8, U16, 0),
+    CHANNEL(boot_limit_q8, U16, 0),
     CHANNEL(centre, I32, 0),
-    CHANNEL(edges, I32, 3),
-    CHANNEL(gains_q8, I16, 4),
+    CHANNEL(edges, I32, TCUQ_EDGES),
+    CHANNEL(gains_q8, I16, TCUQ_EDGES + 1),
+    CHANNEL(counts, U16, TCUQ_COUNTS),
     END,
 };
 
@@ -155,6 +159,8 @@ static int read_arrays(engine *self, const place *at)
         ARRAY(whitening_shift, 4u * groups, uint8_t, false),
         ARRAY(means, 4u * groups *profile->mean_count, int16_t, false),
         ARRAY(mean_squares, profile->mean_count, int32_t, false),
+        ARRAY(health_means, profile->health_count, int16_t, false),
+        ARRAY(health_weights_q9, profile->health_count, uint16_t, false),
     };
     for (size_t i = 0u; i < sizeof arrays / sizeof arrays[0]; i++) {
         copy = read_array(self, at, arrays[i].name, arrays[i].items, &count);

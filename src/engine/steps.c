@@ -6,16 +6,16 @@
 
 #include "engine.h"
 
-#define OUTPUTS 6
+#define OUTPUTS 7
 
 /* ---- one step ---- */
 
 /* Reads and quantises the arguments of one step: 1; 0 if they need a conversion first; -1 with an error. */
 static int step_take(engine *self, PyObject *const *args, Py_ssize_t count, inputs *in,
-                     const uint8_t **posterior, const int8_t **features)
+                     device_rows *at)
 {
-    if (count != 2) {
-        PyErr_Format(PyExc_TypeError, "expected posterior and features, got %zd arguments", count);
+    if (count != INPUTS) {
+        PyErr_Format(PyExc_TypeError, "expected posterior, features and health, got %zd arguments", count);
         return -1;
     }
     if (!inputs_take(self, args, 1, in)) {
@@ -23,7 +23,7 @@ static int step_take(engine *self, PyObject *const *args, Py_ssize_t count, inpu
     }
     int status = engine_free_to_use(self);
     if (status == 0) {
-        status = inputs_quantized(self, in, 0, 1, posterior, features) ? 1 : 0;
+        status = inputs_quantized(self, in, 0, 1, at) ? 1 : 0;
     }
     if (status != 1) {
         inputs_release(in);
@@ -34,15 +34,14 @@ static int step_take(engine *self, PyObject *const *args, Py_ssize_t count, inpu
 PyObject *engine_step(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
     engine *self = (engine *)object;
-    const uint8_t *posterior;
-    const int8_t *features;
+    device_rows at;
     tcuq_decision d;
     inputs in;
-    const int status = step_take(self, args, count, &in, &posterior, &features);
+    const int status = step_take(self, args, count, &in, &at);
     if (status != 1) {
         return (status < 0) ? NULL : Py_NewRef(Py_None);
     }
-    tcuq_step(&self->monitor, posterior, features, &d);
+    tcuq_step(&self->monitor, at.posterior, at.features, at.health, &d);
     inputs_release(&in);
     return decision_of(self, &d);
 }
@@ -50,15 +49,14 @@ PyObject *engine_step(PyObject *object, PyObject *const *args, Py_ssize_t count)
 PyObject *engine_signals(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
     engine *self = (engine *)object;
-    const uint8_t *posterior;
-    const int8_t *features;
+    device_rows at;
     tcuq_signals s;
     inputs in;
-    const int status = step_take(self, args, count, &in, &posterior, &features);
+    const int status = step_take(self, args, count, &in, &at);
     if (status != 1) {
         return (status < 0) ? NULL : Py_NewRef(Py_None);
     }
-    tcuq_signals_all(&self->monitor, posterior, features, &s);
+    tcuq_signals_all(&self->monitor, at.posterior, at.features, at.health, &s);
     inputs_release(&in);
     const long values[] = {
         s.label,
@@ -70,8 +68,10 @@ PyObject *engine_signals(PyObject *object, PyObject *const *args, Py_ssize_t cou
         s.low_confidence_q10,
         s.novelty_q10,
         s.whole_past ? 1 : 0,
+        s.health_q10,
+        s.health_given ? 1 : 0,
     };
-    return tuple_of(values, 9);
+    return tuple_of(values, 11);
 }
 
 /* ---- many steps ---- */
@@ -87,10 +87,11 @@ static const struct {
     {"exceeded", 1},
     {"outcome", 1},
     {"alarm", 1},
+    {"cause", 1},
 };
 
-static void decide(const engine *self, const uint8_t *posteriors, const int8_t *features,
-                   Py_ssize_t begin, Py_ssize_t count, void *const *out)
+static void decide(const engine *self, device_rows at, Py_ssize_t begin, Py_ssize_t count,
+                   void *const *out)
 {
     int32_t *label = out[0];
     double *risk = out[1];
@@ -98,28 +99,30 @@ static void decide(const engine *self, const uint8_t *posteriors, const int8_t *
     uint8_t *exceeded = out[3];
     uint8_t *outcome = out[4];
     uint8_t *alarm = out[5];
+    uint8_t *cause = out[6];
     for (Py_ssize_t i = begin; i < begin + count; i++) {
         tcuq_decision d;
-        tcuq_step(&self->monitor, posteriors, features, &d);
+        tcuq_step(&self->monitor, at.posterior, at.features, at.health, &d);
         label[i] = d.label;
         risk[i] = d.risk / LEVELS;
         threshold[i] = d.threshold_q16 / LEVELS_Q16;
         exceeded[i] = d.exceeded;
         outcome[i] = d.outcome;
         alarm[i] = d.alarm;
-        posteriors += self->profile.classes;
-        features = (features == NULL) ? NULL : features + self->profile.width;
+        cause[i] = d.cause;
+        rows_advance(&self->profile, 1u, &at);
     }
 }
 
-/* Eight numbers per step: signals in the order of the profile's tables, confidence, whole past. */
-static void observe(const engine *self, const uint8_t *posteriors, const int8_t *features,
-                    Py_ssize_t begin, Py_ssize_t count, void *const *out)
+/* Ten numbers per step: signals in the order of the profile's tables, confidence, whole past, health and
+ * whether it was given. */
+static void observe(const engine *self, device_rows at, Py_ssize_t begin, Py_ssize_t count,
+                    void *const *out)
 {
     int32_t *to = (int32_t *)out[0] + begin * OBSERVED;
     for (Py_ssize_t i = 0; i < count; i++) {
         tcuq_signals s;
-        tcuq_signals_all(&self->monitor, posteriors, features, &s);
+        tcuq_signals_all(&self->monitor, at.posterior, at.features, at.health, &s);
         for (size_t signal = 0u; signal < 4u; signal++) {
             to[signal] = s.values_q15[signal];
         }
@@ -127,20 +130,21 @@ static void observe(const engine *self, const uint8_t *posteriors, const int8_t 
         to[TCUQ_NOVELTY] = s.novelty_q10;
         to[TCUQ_SIGNALS] = (int32_t)s.confidence_q16;
         to[TCUQ_SIGNALS + 1] = s.whole_past ? 1 : 0;
+        to[TCUQ_SIGNALS + 2] = s.health_q10;
+        to[TCUQ_SIGNALS + 3] = s.health_given ? 1 : 0;
         to += OBSERVED;
-        posteriors += self->profile.classes;
-        features = (features == NULL) ? NULL : features + self->profile.width;
+        rows_advance(&self->profile, 1u, &at);
     }
 }
 
-static void copy(const engine *self, const uint8_t *posteriors, const int8_t *features,
-                 Py_ssize_t begin, Py_ssize_t count, void *const *out)
+static void copy(const engine *self, device_rows at, Py_ssize_t begin, Py_ssize_t count,
+                 void *const *out)
 {
     const Py_ssize_t classes = self->profile.classes;
     const Py_ssize_t width = self->profile.width;
-    memcpy((char *)out[0] + begin * classes, posteriors, (size_t)(count * classes));
-    if (features != NULL) {
-        memcpy((char *)out[1] + begin * width, features, (size_t)(count * width));
+    memcpy((char *)out[0] + begin * classes, at.posterior, (size_t)(count * classes));
+    if (at.features != NULL) {
+        memcpy((char *)out[1] + begin * width, at.features, (size_t)(count * width));
     }
 }
 
@@ -152,12 +156,11 @@ Py_ssize_t consume(engine *self, const inputs *in, consumer each, void *const *o
     while (begin < in->steps) {
         const Py_ssize_t left = in->steps - begin;
         const Py_ssize_t count = (left < self->block) ? left : self->block;
-        const uint8_t *posteriors;
-        const int8_t *features;
-        if (!inputs_quantized(self, in, begin, count, &posteriors, &features)) {
+        device_rows at;
+        if (!inputs_quantized(self, in, begin, count, &at)) {
             break;
         }
-        each(self, posteriors, features, begin, count, out);
+        each(self, at, begin, count, out);
         begin += count;
     }
     Py_END_ALLOW_THREADS
@@ -200,15 +203,24 @@ int inputs_needed(const engine *self, PyObject *const *args, inputs *in)
     if (inputs_take(self, args, 2, in)) {
         return 0;
     }
-    PyErr_SetString(PyExc_ValueError, "posteriors, features: not arrays that takes() takes");
+    PyErr_SetString(PyExc_ValueError, "posteriors, features, health: not arrays that takes() takes");
     return -1;
+}
+
+/* True, with an error set, if a method has other than `expected` arguments. */
+static bool wrong_count(Py_ssize_t count, int expected)
+{
+    if (count != expected) {
+        PyErr_Format(PyExc_TypeError, "expected %d arguments, got %zd", expected, count);
+    }
+    return count != expected;
 }
 
 PyObject *engine_takes(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
     inputs in;
-    if (count != 2) {
-        return PyErr_Format(PyExc_TypeError, "expected posteriors and features, got %zd arguments", count);
+    if (wrong_count(count, INPUTS)) {
+        return NULL;
     }
     if (!inputs_take((engine *)object, args, 2, &in)) {
         Py_RETURN_FALSE;
@@ -221,13 +233,10 @@ PyObject *engine_run(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
     engine *self = (engine *)object;
     inputs in;
-    if (count != 2 + OUTPUTS) {
-        return PyErr_Format(PyExc_TypeError, "expected %d arguments, got %zd", 2 + OUTPUTS, count);
-    }
-    if (inputs_needed(self, args, &in) < 0) {
+    if (wrong_count(count, INPUTS + OUTPUTS) || (inputs_needed(self, args, &in) < 0)) {
         return NULL;
     }
-    PyObject *done = run_into(self, &args[2], &in);
+    PyObject *done = run_into(self, &args[INPUTS], &in);
     inputs_release(&in);
     return done;
 }
@@ -236,10 +245,11 @@ PyObject *engine_quantize(PyObject *object, PyObject *const *args, Py_ssize_t co
 {
     engine *self = (engine *)object;
     inputs in;
-    if (count != 2) {
-        return PyErr_Format(PyExc_TypeError, "expected posteriors and features, got %zd arguments", count);
+    if (wrong_count(count, 2)) {
+        return NULL;
     }
-    if (inputs_needed(self, args, &in) < 0) {
+    PyObject *const numbers[INPUTS] = {args[0], args[1], Py_None};
+    if (inputs_needed(self, numbers, &in) < 0) {
         return NULL;
     }
     PyObject *posteriors = PyBytes_FromStringAndSize(NULL, in.steps * self->profile.classes);
@@ -260,10 +270,7 @@ PyObject *engine_observe(PyObject *object, PyObject *const *args, Py_ssize_t cou
 {
     engine *self = (engine *)object;
     inputs in;
-    if (count != 2) {
-        return PyErr_Format(PyExc_TypeError, "expected posteriors and features, got %zd arguments", count);
-    }
-    if (inputs_needed(self, args, &in) < 0) {
+    if (wrong_count(count, INPUTS) || (inputs_needed(self, args, &in) < 0)) {
         return NULL;
     }
     const Py_ssize_t bytes = in.steps * OBSERVED * (Py_ssize_t)sizeof(int32_t);

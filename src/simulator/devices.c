@@ -87,9 +87,9 @@ static void reboot_device(simulation *sim, device *dev, const firmware *fw, uint
     dev->block_steps = 0u;
 }
 
-static void make_record(device *dev, const firmware *fw, uint32_t epoch, uint32_t now_s)
+static void make_record(device *dev, const firmware *fw, uint32_t now_s)
 {
-    const tcuq_identity identity = {.firmware = dev->info.firmware, .epoch = (uint16_t)epoch};
+    const tcuq_identity identity = {.firmware = dev->info.firmware};
     if (tcuq_uplink_record(&fw->uplink, &fw->monitor, &identity, now_s) != TCUQ_UPLINK_OK) {
         dev->refused++;
         return;
@@ -110,16 +110,13 @@ static void make_record(device *dev, const firmware *fw, uint32_t epoch, uint32_
 static void run_hour(simulation *sim, device *dev, const firmware *fw, uint32_t now_s)
 {
     uint32_t steps = sim->plan.steps;
-    if ((dev->hour != 0u) && ((dev->hour % sim->plan.records_per_epoch) == 0u)) {
-        tcuq_end_epoch(&fw->monitor);
-    }
     const uint64_t draw = random_next(&dev->random);
     if ((uint32_t)draw < sim->plan.reboot_q32) {
         reboot_device(sim, dev, fw, now_s);
         steps -= (uint32_t)(((draw >> 32) * steps) >> 32);
     }
     run_steps(sim, dev, &fw->monitor, steps);
-    make_record(dev, fw, dev->hour / sim->plan.records_per_epoch, now_s);
+    make_record(dev, fw, now_s);
     dev->hour++;
 }
 
@@ -147,7 +144,7 @@ tcuq_uplink_status acknowledge_device(simulation *sim, uint32_t index, const uin
     const tcuq_uplink_status status =
         tcuq_uplink_stored(&fw.uplink, ack, TCUQ_ACK_BYTES, now_s);
     if (status == TCUQ_UPLINK_NEW_BOOT) { /* repeat the last record under the new boot id */
-        make_record(dev, &fw, (dev->hour - 1u) / sim->plan.records_per_epoch, now_s);
+        make_record(dev, &fw, now_s);
     }
     const uint32_t wait_s = tcuq_uplink_wait_s(&fw.uplink, now_s);
     if ((wait_s != TCUQ_UPLINK_IDLE) && ((now_s + wait_s) < sim->due_s[index])) {

@@ -13,15 +13,20 @@ static const uint32_t null_q16[3] = {8835u, 2541u, 572u};
 static const uint32_t drift_q16[3] = {39322u, 26214u, 13107u};
 /* floor(256 log2 e) by edges passed. */
 #define GAINS {-256, 209, 670, 1181}
-/* 256 (20 - log2 64 + log2 4): one false alarm in a million steps. */
-#define LIMIT_Q8 4096u
+/* One false alarm in 2^20 steps, over all channels. */
+#define ALARM_LIMIT (CHANNELS << 20)
+/* 256 log2(2 ALARM_LIMIT / BLOCK). */
+#define BOOT_LIMIT_Q8 4352u
+#define BLOCK 64u
+/* In 1/16 block: chances, then passes after none and after some; independent blocks, and one more. */
+#define COUNTS {9024u, 912u, 192u, 16u, 112u, 32u, 16u}
 
-/* A block is one call here, which tcuq_init would not allow: the simulator resets its monitors instead. */
-#define CHANNEL(of, bit) \
-    {.signal = (of), .flag = (bit), .block = 1u, .limit_q8 = LIMIT_Q8, .edges = {0, 1, 2}, .gains_q8 = GAINS}
+#define CHANNEL(of, bit)                                                                             \
+    {.signal = (of), .flag = (bit), .block = BLOCK, .boot_limit_q8 = BOOT_LIMIT_Q8, .gains_q8 = GAINS, \
+     .counts = COUNTS}
 
 static const tcuq_channel channels[CHANNELS] = {
-    CHANNEL(TCUQ_LOW_CONFIDENCE, TCUQ_ALARM_LOW_CONFIDENCE),
+    CHANNEL(TCUQ_RISK, TCUQ_ALARM_RISK),
     CHANNEL(TCUQ_NOVELTY, TCUQ_ALARM_NOVELTY),
     CHANNEL(TCUQ_DIVERGENCE, TCUQ_ALARM_DIVERGENCE),
     CHANNEL(TCUQ_INSTABILITY, TCUQ_ALARM_INSTABILITY),
@@ -63,15 +68,17 @@ void init_distributions(simulation *sim)
         .burst_q16 = 20u * TCUQ_TOKEN,
         .channels = channels,
         .channel_count = CHANNELS,
+        .alarm_limit = ALARM_LIMIT,
+        .epoch_steps = sim->plan.records_per_epoch * sim->plan.steps,
     };
     sim->profile = profile;
 }
 
 /* A block's sum as the number of edges that it passes, from 16 random bits. */
-static uint16_t edges_passed(uint64_t bits, const uint32_t *probabilities_q16)
+static uint8_t edges_passed(uint64_t bits, const uint32_t *probabilities_q16)
 {
     const uint32_t draw = (uint32_t)bits & 0xFFFFu;
-    return (uint16_t)((draw < probabilities_q16[0]) + (draw < probabilities_q16[1]) +
+    return (uint8_t)((draw < probabilities_q16[0]) + (draw < probabilities_q16[1]) +
                       (draw < probabilities_q16[2]));
 }
 
@@ -86,13 +93,11 @@ static uint8_t end_block(const simulation *sim, device *dev, const tcuq_monitor 
     const bool shared = ((choice >> 8) & 0xFFFFu) < sim->plan.sharing_q16;
     const uint64_t bits = (!drifts && shared) ? common : own;
     const uint32_t *probabilities_q16 = drifts ? drift_q16 : null_q16;
-    const tcuq_signals signals = {
-        .low_confidence_q10 = (int16_t)edges_passed(bits, probabilities_q16),
-        .novelty_q10 = (int16_t)edges_passed(bits >> 16, probabilities_q16),
-        .values_q15 = {edges_passed(bits >> 32, probabilities_q16), edges_passed(bits >> 48, probabilities_q16)},
-        .whole_past = true,
-    };
-    return tcuq_alarm_run(monitor, &signals);
+    uint8_t passed[CHANNELS];
+    for (uint32_t i = 0u; i < CHANNELS; i++) {
+        passed[i] = edges_passed(bits >> (16u * i), probabilities_q16);
+    }
+    return tcuq_alarm_blocks(monitor, passed);
 }
 
 void run_steps(const simulation *sim, device *dev, const tcuq_monitor *monitor, uint32_t steps)
@@ -112,6 +117,7 @@ void run_steps(const simulation *sim, device *dev, const tcuq_monitor *monitor, 
             decision.alarm = end_block(sim, dev, monitor, number);
             number++;
         }
+        tcuq_epoch_count(monitor, 1u);
         tcuq_telemetry_count(monitor, &decision);
     }
 }

@@ -20,12 +20,26 @@ if TYPE_CHECKING:
 OUTCOMES = tuple(outcome.name.lower() for outcome in Outcome)
 ALARMS = tuple(str(AlarmFlag(bits)) for bits in range(16))
 NAMES = {"outcome": OUTCOMES, "alarm": ALARMS}
+SINCE_BOOT = "SINCE_BOOT"
 SHOWN_ALARMS = 5
+
+
+def cause_in_words(health_names: Sequence[str], alarm: int, statistic: int) -> str:
+    """Return the channels that alarmed in words; of input health, the statistic that did it."""
+    names = [str(flag.name) for flag in AlarmFlag(alarm)]
+    causes = [
+        f"input health: {health_names[statistic]}"
+        if name == "HEALTH" and statistic < len(health_names)
+        else name.lower().replace("_", " ")
+        for name in names
+        if name != SINCE_BOOT
+    ]
+    return ", ".join(causes) + (" since boot" if SINCE_BOOT in names else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The monitor's result for one step."""
+    """The monitor's result for one step; ``cause`` says in words why there is an alarm."""
 
     label: int
     risk: float
@@ -33,15 +47,24 @@ class Decision:
     exceeded: bool
     outcome: Outcome
     alarm: AlarmFlag
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class _HealthNames:
+    """Names of the statistics of input health: no column, and so no slot of Trace itself."""
+
+    health_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Trace:
+class Trace(_HealthNames):
     """The decisions on a stream: one array per field of Decision.
 
     ``trace[3]`` is a Decision and ``trace[10:20]`` a Trace. ``risk`` is in 1/16384; a step would
     abstain where ``risk >= threshold``; ``exceeded`` is what the ledger counts, at the rate
-    alpha; ``alarm`` holds AlarmFlag bits, ``alarms`` their steps and names.
+    alpha; ``alarm`` holds AlarmFlag bits, ``cause`` the statistic of input health that alarmed,
+    ``alarms`` the alarms' steps and causes in words.
 
     Examples
     --------
@@ -60,9 +83,10 @@ class Trace:
     exceeded: NDArray[np.bool_]
     outcome: NDArray[np.uint8]
     alarm: NDArray[np.uint8]
+    cause: NDArray[np.uint8]
 
     @classmethod
-    def empty(cls, steps: int) -> "Trace":
+    def empty(cls, steps: int, health_names: tuple[str, ...] = ()) -> "Trace":
         """Return a trace of zeros, to be filled in."""
         return cls(
             label=np.zeros(steps, np.int32),
@@ -71,6 +95,8 @@ class Trace:
             exceeded=np.zeros(steps, np.bool_),
             outcome=np.zeros(steps, np.uint8),
             alarm=np.zeros(steps, np.uint8),
+            cause=np.zeros(steps, np.uint8),
+            health_names=health_names,
         )
 
     def __len__(self) -> int:
@@ -96,7 +122,8 @@ class Trace:
 
     def __getitem__(self, step: SupportsIndex | slice) -> "Decision | Trace":
         if isinstance(step, slice):
-            return Trace(*(getattr(self, name)[step] for name in self.__slots__))
+            columns = (getattr(self, name)[step] for name in self.__slots__)
+            return Trace(*columns, health_names=self.health_names)
         at = index(step)
         return Decision(
             label=int(self.label[at]),
@@ -105,28 +132,41 @@ class Trace:
             exceeded=bool(self.exceeded[at]),
             outcome=Outcome(int(self.outcome[at])),
             alarm=AlarmFlag(int(self.alarm[at])),
+            cause=self._cause_at(at),
         )
+
+    def _cause_at(self, step: int) -> str:
+        return cause_in_words(self.health_names, int(self.alarm[step]), int(self.cause[step]))
 
     @property
     def alarms(self) -> dict[int, str]:
-        """The steps at which an alarm was raised, each with the names of its channels."""
-        return {step: ALARMS[self.alarm[step]] for step in np.flatnonzero(self.alarm).tolist()}
+        """The steps at which an alarm was raised, each with its cause in words."""
+        return {step: self._cause_at(step) for step in np.flatnonzero(self.alarm).tolist()}
+
+    def _causes(self) -> NDArray[np.object_]:
+        """Return the cause of each step in words, empty without an alarm."""
+        causes = np.full(len(self), "", object)
+        for step, cause in self.alarms.items():
+            causes[step] = cause
+        return causes
 
     def to_pandas(self) -> Any:  # noqa: ANN401 - pandas is not imported for its name
-        """A pandas DataFrame with one row per step; outcome and alarm are names."""
+        """A pandas DataFrame with one row per step; outcome, alarm and cause are words."""
         pandas = import_extra("pandas", "pandas")
         columns = {name: getattr(self, name) for name in self.__slots__}
         for name, words in NAMES.items():
             columns[name] = pandas.Categorical.from_codes(columns[name], words)
+        columns["cause"] = pandas.Categorical(self._causes())
         return pandas.DataFrame(columns, index=pandas.RangeIndex(len(self), name="step"))
 
     def to_arrow(self) -> Any:  # noqa: ANN401 - pyarrow is not imported for its name
-        """An Arrow table with one row per step; outcome and alarm are names."""
+        """An Arrow table with one row per step; outcome, alarm and cause are words."""
         arrow = import_extra("pyarrow", "parquet")
         columns = {name: arrow.array(getattr(self, name)) for name in self.__slots__}
         for name, words in NAMES.items():
             codes = arrow.array(getattr(self, name).astype(np.int8))
             columns[name] = arrow.DictionaryArray.from_arrays(codes, list(words))
+        columns["cause"] = arrow.array(self._causes(), arrow.string()).dictionary_encode()
         return arrow.table({"step": np.arange(len(self)), **columns})
 
     def _counts(self) -> dict[str, int]:
@@ -151,4 +191,5 @@ class Trace:
 
 def joined_traces(traces: Sequence[Trace]) -> Trace:
     """Concatenate traces of consecutive steps."""
-    return Trace(*(np.concatenate([getattr(t, name) for t in traces]) for name in Trace.__slots__))
+    columns = (np.concatenate([getattr(t, name) for t in traces]) for name in Trace.__slots__)
+    return Trace(*columns, health_names=traces[0].health_names)

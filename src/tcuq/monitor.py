@@ -3,6 +3,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any, NoReturn
 
@@ -10,31 +11,31 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tcuq._conversion import as_numbers
-from tcuq.decision import Decision, Trace
+from tcuq.decision import Decision, Trace, cause_in_words
 from tcuq.errors import InputError, SnapshotError
 from tcuq.profile import Profile
 from tcuq.profile.quantize import quantize
 from tcuq.profile.settings import AlarmFlag, InputSettings
 from tcuq.runtime import Engine
 from tcuq.stages.budget import Outcome
-from tcuq.stages.inputs import Inputs, is_quantised
+from tcuq.stages.inputs import Inputs, device_health, is_quantised
 from tcuq.stream import MAX_MAGNITUDE, SUM_TOLERANCE, Stream, checked_steps
 
 Array = NDArray[Any]
 
 # Looked up, because making an enum member costs more than the step.
 OUTCOMES = tuple(Outcome)
-ALARMS = tuple(AlarmFlag(bits) for bits in range(16))
+ALARMS = tuple(AlarmFlag(bits) for bits in range(256))
 # Bits of the fields that identify a telemetry record.
-IDENTITY = {"device": 64, "firmware": 32, "boot": 32, "sequence": 32, "epoch": 16, "flags": 8}
+IDENTITY = {"device": 64, "firmware": 32, "boot": 32, "sequence": 32}
 
 
 class Monitor:
     """Decides on each step of a stream, in the integer arithmetic of the device.
 
     Posteriors are rounded to uint8 in 1/256 and features to int8 in the profile's
-    ``feature_scale``, as the firmware does. Arrays that are uint8 and int8 already are used
-    unchanged.
+    ``feature_scale``, as the firmware does, and input health to int16 in 1/1024. Arrays that are
+    uint8, int8 and int16 already are used unchanged.
 
     Parameters
     ----------
@@ -56,7 +57,10 @@ class Monitor:
     def __init__(self, profile: Profile | str | os.PathLike[str]) -> None:
         self.profile = profile if isinstance(profile, Profile) else Profile.load(profile)
         self._inputs = Inputs(self.profile.inputs)
-        self._engine = make_engine(quantize(self.profile), self.profile.inputs)
+        self._health = self.profile.signals.health
+        self._engine = make_engine(
+            quantize(self.profile), self.profile.inputs, self.profile.signals.health_names
+        )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Monitor":
@@ -69,24 +73,36 @@ class Monitor:
     def __reduce__(self) -> tuple[Any, ...]:
         return _continued, (self.profile, self.snapshot())
 
-    def step(self, posterior: ArrayLike, features: ArrayLike | None = None) -> Decision:
+    def step(
+        self,
+        posterior: ArrayLike,
+        features: ArrayLike | None = None,
+        health: ArrayLike | None = None,
+    ) -> Decision:
         """Decide on one step; a model with one output may give its number alone."""
-        decision: Decision | None = self._engine.step(posterior, features)
-        return self._converted_step(posterior, features) if decision is None else decision
+        if health is not None:
+            statistics = device_health(as_numbers(health, "health")[None], self._health, 1)
+            health = None if statistics is None else statistics[0]
+        decision: Decision | None = self._engine.step(posterior, features, health)
+        return self._converted_step(posterior, features, health) if decision is None else decision
 
-    def _converted_step(self, posterior: ArrayLike, features: ArrayLike | None) -> Decision:
+    def _converted_step(
+        self, posterior: ArrayLike, features: ArrayLike | None, health: ArrayLike | None
+    ) -> Decision:
         row = np.atleast_1d(as_numbers(posterior, "posterior"))
         if row.ndim != 1:
             raise InputError(f"posterior must have one dimension, got {row.ndim}")
         columns = None if features is None else as_numbers(features, "features")[None]
         rows, wide = self._engine_arrays(row[None], columns)
-        decision: Decision | None = self._engine.step(rows[0], None if wide is None else wide[0])
+        first = None if wide is None else wide[0]
+        decision: Decision | None = self._engine.step(rows[0], first, health)
         return self._refuse(rows, wide) if decision is None else decision
 
     def run(
         self,
         stream: Stream | ArrayLike,
         features: ArrayLike | None = None,
+        health: ArrayLike | None = None,
         *,
         starts: ArrayLike = (),
         progress: Callable[[int], object] | None = None,
@@ -99,6 +115,9 @@ class Monitor:
             A ``Stream``, whose recordings stay apart, or an array of posteriors.
         features
             With an array of posteriors: the features of the same steps.
+        health
+            With an array of posteriors: the statistics of input health of the same steps. Without
+            it, and with a profile that has no reference for it, that channel does not count.
         starts
             With an array of posteriors: steps at which a recording begins, before which history is
             forgotten.
@@ -109,18 +128,19 @@ class Monitor:
         -----
         If a step is refused the monitor keeps the state it had before the call.
         """
-        posteriors, features, starts = self._inputs.unpack(stream, features, starts)
+        posteriors, features, health, starts = self._inputs.unpack(stream, features, health, starts)
         rows, columns = self._engine_arrays(posteriors, features)
-        trace = Trace.empty(len(rows))
+        statistics = device_health(health, self._health, len(rows))
+        trace = Trace.empty(len(rows), self.profile.signals.health_names)
         forget = set(checked_steps(starts, "starts", len(rows)).tolist())
         before = self.snapshot()
         for begin, end in pairwise([0, *sorted(forget - {0}), len(rows)]):
             if begin in forget:
                 self.reset_history()
             at = slice(begin, end)
-            part = None if columns is None else columns[at]
+            parts = (None if array is None else array[at] for array in (columns, statistics))
             into = (getattr(trace, name)[at] for name in Trace.__slots__)
-            if self._engine.run(rows[at], part, *into) < end - begin:
+            if self._engine.run(rows[at], *parts, *into) < end - begin:
                 self.restore(before)
                 self._refuse(rows, columns)
             if progress is not None:
@@ -144,7 +164,7 @@ class Monitor:
         self, posteriors: ArrayLike, features: ArrayLike | None
     ) -> tuple[Array, Array | None]:
         """Check the inputs and return arrays of a type and layout that the engine reads."""
-        if self._engine.takes(posteriors, features):
+        if self._engine.takes(posteriors, features, None):
             return np.asarray(posteriors), None if features is None else np.asarray(features)
         rows, columns = self._inputs.check(posteriors, features)
         dtype = None if is_quantised(rows, columns) else np.float64
@@ -157,13 +177,20 @@ class Monitor:
         raise InputError(f"posteriors must sum to 1 within {SUM_TOLERANCE}, got more by rounding")
 
     @property
-    def epoch_evidence_bits(self) -> float:
-        """log2 of the e-value against calibration since the epoch began; 0 without an alarm."""
-        return self._engine.epoch_evidence() / 256
+    def epoch(self) -> int:
+        """The number of the running epoch; 0 before one has closed."""
+        return self._engine.epoch()[0]
 
-    def end_epoch(self) -> float:
-        """Return the epoch's evidence in bits and start the next epoch without any."""
-        return self._engine.end_epoch() / 256
+    @property
+    def epoch_evidence_bits(self) -> float:
+        """log2 of the running epoch's e-value against calibration; 0 without an alarm."""
+        return self._engine.epoch()[1] / 256
+
+    @property
+    def closed_evidence_bits(self) -> float | None:
+        """The same of the last closed epoch, in half bits; None before one has closed."""
+        number, _, half_bits = self._engine.epoch()
+        return half_bits / 2 if number else None
 
     @property
     def engine(self) -> Engine:
@@ -188,11 +215,9 @@ class Monitor:
         firmware: int,
         boot: int,
         sequence: int,
-        epoch: int = 0,
-        flags: int = 0,
     ) -> bytes:
         """Return the telemetry record since the last reset, as `tcuq_record` fills it."""
-        identity = (device, firmware, boot, sequence, epoch, flags)
+        identity = (device, firmware, boot, sequence)
         for (name, bits), value in zip(IDENTITY.items(), identity, strict=True):
             if not 0 <= value < 1 << bits:
                 raise InputError(f"{name} must lie in 0..2^{bits}-1, got {value}")
@@ -247,7 +272,9 @@ def run_many(
         return list(pool.map(Monitor.run, monitors, streams))
 
 
-def make_engine(spec: Mapping[str, Any], inputs: InputSettings) -> Engine:
+def make_engine(
+    spec: Mapping[str, Any], inputs: InputSettings, health_names: tuple[str, ...] = ()
+) -> Engine:
     """Return the C runtime for a quantised profile, set to quantise its inputs."""
     quantizer = {
         "logits": int(inputs.kind == "logits"),
@@ -255,4 +282,5 @@ def make_engine(spec: Mapping[str, Any], inputs: InputSettings) -> Engine:
         "max_magnitude": MAX_MAGNITUDE,
         "sum_tolerance": SUM_TOLERANCE,
     }
-    return Engine({**spec, **quantizer}, Decision, OUTCOMES, ALARMS)
+    cause = partial(cause_in_words, health_names)
+    return Engine({**spec, **quantizer}, Decision, OUTCOMES, ALARMS, cause)

@@ -25,9 +25,15 @@ from tcuq.errors import InputError, MissingExtraError, StreamError
 FORMAT = "tcuq.stream/1"
 MAX_COLUMN_BYTES = 8 << 30
 PARQUET_CHUNK_STEPS = 1000
-COLUMNS = ("posteriors", "features", "labels", "starts", "shifted")
-SCALES = ("posterior_scale", "feature_scale")
-_TYPES = {"posteriors": "fiu", "features": "fiu", "labels": "iu", "starts": "iu", "shifted": "b"}
+SCALES = {
+    "posteriors": "posterior_scale", "features": "feature_scale", "health": "health_scale"
+}  # fmt: skip
+NAMES = {"class_names": "classes", "health_names": "health_names"}  # and arguments of Stream
+_TYPES = {
+    "posteriors": "fiu", "features": "fiu", "labels": "iu", "starts": "iu", "shifted": "b",
+    "health": "fiu",
+}  # fmt: skip
+COLUMNS = tuple(_TYPES)
 
 
 T = TypeVar("T")
@@ -87,7 +93,7 @@ def read_arrays(path: str | os.PathLike[str], names: Iterable[str]) -> dict[str,
 
 
 def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
-    return _read_zip(path, (*COLUMNS, "kind", "class_names", *SCALES))
+    return _read_zip(path, (*COLUMNS, "kind", *NAMES, *SCALES.values()))
 
 
 def _read_zip(path: Path, names: Iterable[str]) -> dict[str, NDArray[Any]]:
@@ -130,12 +136,11 @@ def _arguments(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     for name, column in arguments.items():
         if column.dtype.kind not in _TYPES[name]:
             raise StreamError(f"{name} must not have dtype {column.dtype}")
-    for name, scale in zip(("posteriors", "features"), SCALES, strict=True):
+    for name, scale in SCALES.items():
         if scale in arrays and name in arguments:
             arguments[name] = _scaled(arguments[name], arrays[scale], scale)
-    if "class_names" in arrays:
-        arguments["classes"] = arrays["class_names"]
-    return {"kind": str(arrays["kind"]), **arguments}
+    names = {NAMES[name]: arrays[name] for name in NAMES if name in arrays}
+    return {"kind": str(arrays["kind"]), **arguments, **names}
 
 
 def _scaled(values: NDArray[Any], scale: NDArray[Any], name: str) -> NDArray[Any]:
@@ -148,8 +153,7 @@ def _scaled(values: NDArray[Any], scale: NDArray[Any], name: str) -> NDArray[Any
 
 def _write_npz(columns: Mapping[str, Any], path: Path) -> None:
     arrays = {name: columns[name] for name in COLUMNS if columns[name] is not None}
-    if columns["class_names"] is not None:
-        arrays["class_names"] = np.array(columns["class_names"])
+    arrays |= {name: np.array(columns[name]) for name in NAMES if columns[name]}
     with atomic_write(path) as file:
         np.savez_compressed(file, kind=np.array(columns["kind"]), **arrays)
 
@@ -181,7 +185,7 @@ def _read_parquet(path: Path) -> dict[str, NDArray[Any]]:
 def _columns_of(table: Any, meta: Mapping[str, Any]) -> Iterator[tuple[str, NDArray[Any]]]:  # noqa: ANN401 - pyarrow has no types
     """Yield each column as the array that the metadata describes, its chunks concatenated."""
     yield "kind", np.array(str(meta["kind"]))
-    yield from ((name, np.array(meta[name])) for name in (*SCALES, "class_names") if name in meta)
+    yield from ((name, np.array(meta[name])) for name in (*SCALES.values(), *NAMES) if name in meta)
     lengths = table["steps"].to_numpy()
     steps = int(lengths.sum())
     begins = np.concatenate([[0], np.cumsum(lengths)[:-1]])
@@ -221,8 +225,7 @@ def _write_parquet(columns: Mapping[str, Any], path: Path) -> None:
         "kind": columns["kind"],
         "columns": {n: [a.dtype.str, a.shape[1] if a.ndim == 2 else 0] for n, a in arrays.items()},
     }
-    if columns["class_names"] is not None:
-        meta["class_names"] = list(columns["class_names"])
+    meta |= {name: list(columns[name]) for name in NAMES if columns[name]}
     table = arrow.table(rows).replace_schema_metadata({FORMAT: json.dumps(meta)})
     with atomic_write(path) as file:
         parquet.write_table(table, file, compression="zstd", write_page_checksum=True)

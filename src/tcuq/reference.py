@@ -14,11 +14,12 @@ from tcuq._conversion import as_numbers
 from tcuq.decision import Decision, Trace
 from tcuq.errors import InputError
 from tcuq.profile import Profile
+from tcuq.profile.quantize import HEALTH_ONE
 from tcuq.profile.settings import ALPHA_BITS, RISK_LEVELS
 from tcuq.stages.alarm import Alarm
 from tcuq.stages.budget import Budget
-from tcuq.stages.inputs import Inputs
-from tcuq.stages.score import make_score
+from tcuq.stages.inputs import Inputs, device_health
+from tcuq.stages.score import make_score, risk_odds
 from tcuq.stages.signals import Signals
 from tcuq.stages.threshold import Threshold
 from tcuq.stream import Stream, checked_steps
@@ -51,41 +52,52 @@ class Monitor:
         self._budget = Budget(profile.budget)
         self._alarm = None if profile.alarm is None else Alarm(profile.alarm)
 
-    def step(self, posterior: ArrayLike, features: ArrayLike | None = None) -> Decision:
+    def step(
+        self,
+        posterior: ArrayLike,
+        features: ArrayLike | None = None,
+        health: ArrayLike | None = None,
+    ) -> Decision:
         """Decide on one step; a model with one output may give its number alone."""
         row = np.atleast_1d(as_numbers(posterior, "posterior"))
         if row.ndim != 1:
             raise InputError(f"posterior must have one dimension, got {row.ndim}")
         columns = None if features is None else as_numbers(features, "features")[None]
-        return self.run(row[None], columns)[0]
+        statistics = None if health is None else as_numbers(health, "health")[None]
+        return self.run(row[None], columns, statistics)[0]
 
     def run(
         self,
         stream: Stream | ArrayLike,
         features: ArrayLike | None = None,
+        health: ArrayLike | None = None,
         *,
         starts: ArrayLike = (),
     ) -> Trace:
         """Decide on consecutive steps, as ``tcuq.Monitor.run`` does."""
-        posteriors, features, starts = self._inputs.unpack(stream, features, starts)
+        posteriors, features, health, starts = self._inputs.unpack(stream, features, health, starts)
         rows, columns = self._inputs.check(posteriors, features)
-        trace = Trace.empty(len(rows))
+        statistics = device_health(health, self.profile.signals.health, len(rows))
+        trace = Trace.empty(len(rows), self.profile.signals.health_names)
         forget = set(checked_steps(starts, "starts", len(rows)).tolist())
         for begin, end in _chunks(len(rows), forget):
             if begin in forget:
                 self.reset_history()
-            part = None if columns is None else columns[begin:end]
-            self._run_chunk(rows[begin:end], part, trace, slice(begin, end))
+            at = slice(begin, end)
+            features = None if columns is None else columns[at]
+            health = None if statistics is None else statistics[at] / HEALTH_ONE
+            self._run_chunk(rows[at], features, health, trace, at)
         return trace
 
     def _run_chunk(
         self,
         rows: NDArray[np.generic],
         columns: NDArray[np.generic] | None,
+        health: NDArray[np.float64] | None,
         trace: Trace,
         at: slice,
     ) -> None:
-        signals = self._signals.run(*self._inputs.convert(rows, columns))
+        signals = self._signals.run(*self._inputs.convert(rows, columns), health)
         risk_levels = np.rint(self._score.run(signals) * RISK_LEVELS).astype(np.int64)
         requested, exceeded, levels_q16 = self._threshold.run(risk_levels)
         trace.label[at] = signals.label
@@ -94,7 +106,7 @@ class Monitor:
         trace.exceeded[at] = exceeded
         trace.outcome[at] = self._budget.run(requested)
         if self._alarm is not None:
-            trace.alarm[at] = self._alarm.run(signals)
+            trace.alarm[at] = self._alarm.run(signals, risk_odds(risk_levels))
 
     def reset(self) -> None:
         """Return to the state of a new monitor."""
@@ -108,17 +120,21 @@ class Monitor:
         """After a gap in the stream: forget the past, keep threshold, budget and evidence."""
         self._signals.reset_history()
         self._score.reset_history()
-        if self._alarm is not None:
-            self._alarm.reset_history()
+
+    @property
+    def epoch(self) -> int:
+        """The number of the running epoch; 0 before one has closed."""
+        return 0 if self._alarm is None else self._alarm.epoch.number
 
     @property
     def epoch_evidence_bits(self) -> float:
-        """log2 of the e-value against calibration since the epoch began; 0 without an alarm."""
-        return 0.0 if self._alarm is None else self._alarm.epoch_evidence_q8 / 256
+        """log2 of the running epoch's e-value against calibration; 0 without an alarm."""
+        return 0.0 if self._alarm is None else self._alarm.epoch.evidence_bits
 
-    def end_epoch(self) -> float:
-        """The epoch's evidence in bits; the next epoch starts without any."""
-        return 0.0 if self._alarm is None else self._alarm.end_epoch() / 256
+    @property
+    def closed_evidence_bits(self) -> float | None:
+        """The same of the last closed epoch; None before one has closed."""
+        return self._alarm.epoch.closed_bits if self._alarm is not None and self.epoch else None
 
 
 def _chunks(steps: int, starts: set[int]) -> Iterator[tuple[int, int]]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tcuq._conversion import as_numbers
+from tcuq._health_columns import checked_health
 from tcuq._labels import UNKNOWN, LabelsLike, checked_labels, checked_names
 from tcuq._notebook import counted, facts_table
 from tcuq.errors import InputError
@@ -53,6 +54,10 @@ class Stream:
         Steps at which a new recording begins: history does not reach across. Step 0 always is.
     shifted
         True where a step is known to be out of distribution; for evaluation only.
+    health
+        Statistics of the sensor's samples, a ``tcuq.Health`` or (steps, 1 to 16) numbers, or None.
+    health_names
+        The names of the statistics, by which an alarm reports its cause; a Health has its own.
 
     Examples
     --------
@@ -70,6 +75,8 @@ class Stream:
     starts: NDArray[np.int64]
     shifted: NDArray[np.bool_] | None
     class_names: tuple[str, ...] | None
+    health: NDArray[np.float64] | None
+    health_names: tuple[str, ...]
 
     def __init__(
         self,
@@ -81,6 +88,8 @@ class Stream:
         kind: Kind = "probabilities",
         starts: ArrayLike | None = None,
         shifted: ArrayLike | None = None,
+        health: Any = None,  # noqa: ANN401 - a Health or any array-like
+        health_names: ArrayLike | None = None,
     ) -> None:
         if kind not in KINDS:
             raise InputError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
@@ -97,6 +106,7 @@ class Stream:
             _checked_starts(starts, steps),
             _checked_shifted(shifted, steps),
             names,
+            *checked_health(health, health_names, steps),
         )
 
     def _set_slots(self, *values: object) -> None:
@@ -132,9 +142,10 @@ class Stream:
 
     @property
     def sha256(self) -> str:
-        """Hash of all columns, types and shapes included; class names do not change it."""
+        """Hash of all columns, types and shapes included; names do not change it."""
         digest = hashlib.sha256(self.kind.encode())
-        for column in (self.posteriors, self.features, self.labels, self.starts, self.shifted):
+        columns = [self.posteriors, self.features, self.labels, self.starts, self.shifted]
+        for column in columns if self.health is None else [*columns, self.health]:
             if column is None:
                 digest.update(b"none")
             else:
@@ -181,18 +192,22 @@ class Stream:
             np.concatenate([np.zeros(1, np.int64), inside]),
             part(self.shifted),
             self.class_names,
+            part(self.health),
+            self.health_names,
         )
         return other
 
     def __repr__(self) -> str:
-        labels = "no labels" if self.labels is None else f"{100 * self.labelled:.4g}% labelled"
+        labels = ["no labels" if self.labels is None else f"{100 * self.labelled:.4g}% labelled"]
+        if self.health is not None:
+            labels.append(counted(len(self.health_names), "health statistic"))
         sizes = (
             counted(len(self), "step"),
             counted(self.classes, "class", "classes"),
             counted(self.width, "feature") if self.width else "no features",
             counted(len(self.starts), "recording"),
         )
-        return f"Stream({', '.join([*sizes, labels])})"
+        return f"Stream({', '.join([*sizes, *labels])})"
 
     def _repr_html_(self) -> str:
         names = f" ({', '.join(self.class_names)})" if self.class_names else ""
@@ -204,6 +219,8 @@ class Stream:
             "recordings": f"{len(self.starts):,}",
             "labelled": "no labels" if self.labels is None else f"{self.labelled:.1%}",
         }
+        if self.health is not None:
+            facts["health"] = ", ".join(self.health_names)
         if self.shifted is not None:
             facts["shifted"] = f"{self.shifted.mean():.1%}"
         return facts_table("Stream", facts)

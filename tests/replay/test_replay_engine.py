@@ -12,10 +12,10 @@ from tcuq.replay.results import WIDTH
 
 
 @pytest.fixture
-def steps(profile: tcuq.Profile) -> tuple[Any, Any]:
-    """Return device bytes of the test stream."""
+def steps(profile: tcuq.Profile) -> tuple[Any, Any, None]:
+    """Return device bytes of the test stream, which has no health."""
     stream = demo_stream("test")
-    return Monitor(profile).quantize(stream.posteriors, stream.features)
+    return *Monitor(profile).quantize(stream.posteriors, stream.features), None
 
 
 @pytest.mark.parametrize(
@@ -23,15 +23,15 @@ def steps(profile: tcuq.Profile) -> tuple[Any, Any]:
     [
         (0, [], "expected a tuple"),
         (1, np.zeros((3, 2)), "not arrays that takes"),
-        (3, np.zeros(3, np.int32), "labels: 12 bytes, not"),
-        (4, None, "counts: None"),
-        (4, np.zeros(3, np.int64), "counts: 24 bytes, not"),
-        (5, np.zeros(3, np.uint8), "decisions: 3 bytes, not"),
-        (5, b"read only", "not writable"),
+        (4, np.zeros(3, np.int32), "labels: 12 bytes, not"),
+        (5, None, "counts: None"),
+        (5, np.zeros(3, np.int64), "counts: 24 bytes, not"),
+        (6, np.zeros(3, np.uint8), "decisions: 3 bytes, not"),
+        (6, b"read only", "not writable"),
     ],
 )
 def test_wrong_arguments_are_refused(
-    profile: tcuq.Profile, steps: tuple[Any, Any], at: int, value: object, message: str
+    profile: tcuq.Profile, steps: tuple[Any, Any, None], at: int, value: object, message: str
 ) -> None:
     """A wrong argument is named, and the engine can be used afterwards."""
     engine = Monitor(profile).engine
@@ -42,12 +42,12 @@ def test_wrong_arguments_are_refused(
         engine.replay(*wrong)
     assert engine.snapshot() == before
     assert engine.replay(*good) == len(steps[0])
-    with pytest.raises(TypeError, match="five more arguments"):
+    with pytest.raises(TypeError, match="six more arguments"):
         engine.replay(())  # type: ignore[call-arg]
 
 
 def test_engines_with_other_signals_are_refused(
-    profiles: Mapping[str, tcuq.Profile], steps: tuple[Any, Any]
+    profiles: Mapping[str, tcuq.Profile], steps: tuple[Any, Any, None]
 ) -> None:
     """Other lags and a repeated engine are refused; all engines are free afterwards."""
     one, other = (Monitor(profiles[name]).engine for name in ("present", "short"))
@@ -64,21 +64,21 @@ def test_engines_with_other_signals_are_refused(
 
 
 def test_observed_signals_are_those_of_single_steps(
-    profile: tcuq.Profile, steps: tuple[Any, Any]
+    profile: tcuq.Profile, steps: tuple[Any, Any, None]
 ) -> None:
-    """`observe` returns eight numbers per step, equal to those of `signals`."""
+    """`observe` returns ten numbers per step, equal to those of `signals`."""
     observed = Monitor(profile).engine.observe(*steps)
     assert observed is not None
-    table = np.frombuffer(observed, np.int32).reshape(-1, 8)
+    table = np.frombuffer(observed, np.int32).reshape(-1, 10)
     engine = Monitor(profile).engine
-    for row, posterior, features in zip(table[:50], *steps, strict=False):
-        one = engine.signals(posterior, features)
+    for row, posterior, features in zip(table[:50], *steps[:2], strict=False):
+        one = engine.signals(posterior, features, None)
         assert one is not None
-        assert row.tolist() == [*one[2:8], one[1], one[8]]
+        assert row.tolist() == [*one[2:8], one[1], *one[8:]]
     stream = demo_stream("test")
     wild = np.full_like(np.asarray(stream.posteriors, float), np.nan)
-    assert engine.observe(wild, np.asarray(stream.features, float)) is None
-    with pytest.raises(TypeError, match="expected posteriors and features"):
+    assert engine.observe(wild, np.asarray(stream.features, float), None) is None
+    with pytest.raises(TypeError, match="expected 3 arguments"):
         engine.observe(steps[0])  # type: ignore[call-arg]
     with pytest.raises(ValueError, match="not arrays that takes"):
-        engine.observe(steps[0], None)
+        engine.observe(steps[0], None, None)

@@ -3,7 +3,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tcuq.calibrate.novelty import FOLDS, fit_novelty, novelty_out_of_fold
+from tcuq.calibrate.folds import FOLDS
+from tcuq.calibrate.novelty import fit_novelty, novelty_out_of_fold
 from tcuq.profile.settings import NoveltySettings
 from tcuq.stages.rowwise import least_squared_distance, matrix_times_rows
 

@@ -3,6 +3,7 @@ import gc
 import threading
 import tracemalloc
 from contextlib import suppress
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -18,9 +19,14 @@ from tcuq.stages.budget import Outcome
 POSTERIOR, FEATURES = np.array([200, 56], np.uint8), np.array([100, 0], np.int8)
 
 
+def cause(alarm: int, statistic: int) -> str:
+    """Return a decision's cause from its two numbers."""
+    return f"{alarm}, {statistic}"
+
+
 def make(parts: dict[str, Any]) -> Engine:
     """Return an engine of this spec."""
-    return Engine(parts, Decision, OUTCOMES, ALARMS)
+    return Engine(parts, Decision, OUTCOMES, ALARMS, cause)
 
 
 def packed(values: list[int], dtype: str) -> bytes:
@@ -54,7 +60,8 @@ def spec(**changes: object) -> dict[str, Any]:
         "lag_weights_q15": packed([32768, 21846, 10922], "<u2"), "blend_q15": 16384,
         "mix_q15": 16384, "projection": None, "projection_bias": None, "projection_shift": 0,
         "mean_count": 0, "whitening": None, "whitening_shift": None, "means": None,
-        "mean_squares": None, "novelty_exponent": 0, "terms": None, "weight_shift": 10,
+        "mean_squares": None, "novelty_exponent": 0, "health_count": 0, "health_means": None,
+        "health_weights_q9": None, "terms": None, "weight_shift": 10,
         "weights": packed([1024, 1024, 1024, 1024], "<i2"), "bias_q16": -65536, "adaptive": 1,
         "alpha_q16": 6554, "step": 100, "start": 8192, "anchor": 8192, "warmup": 0,
         "rate_q16": 6554, "burst_q16": 131072, "channels": None, "logits": 0,
@@ -67,6 +74,10 @@ NOVELTY = {
     "whitening": packed([65, 64, 64, 65, 64, 64, 64, 64], "<u4"), "whitening_shift": bytes(4),
     "mean_count": 2, "means": packed([100, 0, 0, 0] * 2, "<i2"),
     "mean_squares": packed([10_000] * 2, "<i4"), "novelty_exponent": 0,
+}  # fmt: skip
+HEALTH = {
+    "health_count": 2, "health_means": packed([1024, -2048], "<i2"),
+    "health_weights_q9": packed([512, 256], "<u2"),
 }  # fmt: skip
 MANY_MEANS = {
     "mean_count": 65534, "means": bytes(8 * 65534), "mean_squares": bytes(4 * 65534),
@@ -81,16 +92,19 @@ VARIANTS = {
     "anchored": spec(terms=[term(ewma=3), term(signal=0, lower=1)], weights=None),
 }
 TWO = [channel(), channel(signal=1)]
-VARIANTS["everything"] = spec(**PROJECTION, **NOVELTY, terms=[term(signal=5)], channels=TWO)
+VARIANTS["everything"] = spec(
+    **PROJECTION, **NOVELTY, **HEALTH, terms=[term(signal=5)], channels=TWO
+)
 
 
-def stream(parts: dict[str, Any], steps: int = 500) -> tuple[Any, Any]:
-    """Random posteriors, and features if the profile takes them."""
+def stream(parts: dict[str, Any], steps: int = 500) -> tuple[Any, Any, Any]:
+    """Random posteriors, and features and health if the profile takes them."""
     draw = np.random.default_rng(5)
     first = draw.integers(0, 256, steps)
     posteriors = np.stack([first, 255 - first], axis=1).astype(np.uint8)
     wide = draw.integers(-127, 128, (steps, parts["width"])).astype(np.int8)
-    return posteriors, wide if parts["width"] else None
+    health = draw.integers(-9000, 9000, (steps, parts["health_count"])).astype(np.int16)
+    return posteriors, wide if parts["width"] else None, health if parts["health_count"] else None
 
 
 def outputs(steps: int) -> list[Any]:
@@ -102,16 +116,18 @@ def outputs(steps: int) -> list[Any]:
 @pytest.mark.parametrize("name", VARIANTS)
 def test_run_is_repeated_steps(name: str) -> None:
     """A run, in one or two calls, decides what steps decide, and leaves the same counters."""
-    posteriors, wide = stream(VARIANTS[name])
+    posteriors, *others = stream(VARIANTS[name])
     one, many = make(VARIANTS[name]), make(VARIANTS[name])
-    rows = [None] * len(posteriors) if wide is None else wide
-    steps = [one.step(p, f) for p, f in zip(posteriors, rows, strict=True)]
+    rows = ([None] * len(posteriors) if other is None else other for other in others)
+    steps = [one.step(*step) for step in zip(posteriors, *rows, strict=True)]
     into = outputs(len(posteriors))
     for at in (slice(0, 123), slice(123, None)):
-        part = None if wide is None else wide[at]
-        assert many.run(posteriors[at], part, *(o[at] for o in into)) == len(posteriors[at])
+        parts = (None if other is None else other[at] for other in others)
+        assert many.run(posteriors[at], *parts, *(o[at] for o in into)) == len(posteriors[at])
     trace = Trace(*into)
-    assert [trace[step] for step in range(len(trace))] == steps
+    decisions = [trace[step] for step in range(len(trace))]
+    assert [replace(one, cause="") for one in decisions] == [replace(s, cause="") for s in steps]
+    assert [s.cause for s in steps if s.alarm] == [f"{a}, 0" for a in trace.alarm if a]
     assert one.telemetry() == many.telemetry()
     assert one.telemetry()["steps"] == sum(one.telemetry()["histogram"]) == len(posteriors)
     assert one.end_epoch() == many.end_epoch()
@@ -120,20 +136,20 @@ def test_run_is_repeated_steps(name: str) -> None:
 def test_first_step_by_hand() -> None:
     """With no past the risk is the mean of the doubt's sigmoid and the confidence's shortfall."""
     doubt, shortfall = 1 - (200 + 144) / 512, 1 - 200 / 256
-    decision = make(spec()).step(POSTERIOR, FEATURES)
+    decision = make(spec()).step(POSTERIOR, FEATURES, None)
     assert decision is not None
     assert decision.risk == pytest.approx((1 / (1 + np.exp(1 - doubt)) + shortfall) / 2, abs=1e-3)
     assert decision == Decision(0, decision.risk, 0.5, False, OUTCOMES[0], ALARMS[0])
     kinds = [type(getattr(decision, name)) for name in Decision.__slots__]
-    assert kinds == [int, float, float, bool, Outcome, AlarmFlag]
+    assert kinds == [int, float, float, bool, Outcome, AlarmFlag, str]
 
 
 def test_signals_by_hand() -> None:
     """A step turned upside down differs from its past in every signal that looks back."""
     engine = make(spec(**NOVELTY))
-    first = engine.signals(POSTERIOR, FEATURES)
-    engine.signals(POSTERIOR, FEATURES)
-    now = engine.signals(POSTERIOR[::-1].copy(), -FEATURES)
+    first = engine.signals(POSTERIOR, FEATURES, None)
+    engine.signals(POSTERIOR, FEATURES, None)
+    now = engine.signals(POSTERIOR[::-1].copy(), -FEATURES, None)
     assert first is not None
     assert first[:6] == (0, 51201, 0, 0, 0, 10752)
     assert now is not None
@@ -143,20 +159,47 @@ def test_signals_by_hand() -> None:
     assert now[6:8] == pytest.approx(1024 * np.log2([56 / 256, 1 + 200**2]), abs=3)
 
 
+def test_health_by_hand() -> None:
+    """One and three deviations give log2(1 + 1 + 9); no statistics, or no reference, give none."""
+    engine = make(spec(**HEALTH))
+    given = engine.signals(POSTERIOR, FEATURES, np.array([2048, -8192], np.int16))
+    assert given is not None
+    assert given[9] == pytest.approx(1024 * np.log2(11), abs=2)
+    assert given[10] == 1
+    far = engine.signals(POSTERIOR, FEATURES, np.array([32767, -32768], np.int16))
+    assert far is not None
+    assert far[9] == pytest.approx(1024 * np.log2(1 + 31**2 + 15**2), abs=3)
+    for one, health in ((engine, None), (make(spec()), np.zeros(5, np.int16))):
+        assert (one.signals(POSTERIOR, FEATURES, health) or ())[9:] == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [np.zeros(2), np.zeros(3, np.int16), np.zeros(2, np.int32), np.zeros((1, 2), np.int16), [0, 0]],
+)
+def test_health_of_another_type_or_width_is_left_to_python(wrong: Any) -> None:
+    """The engine takes int16 of its own width alone."""
+    engine = make(spec(**HEALTH))
+    assert engine.step(POSTERIOR, FEATURES, wrong) is None
+    assert not engine.takes(POSTERIOR[None], FEATURES[None], np.asarray(wrong)[None])
+    assert not engine.takes(POSTERIOR[None], FEATURES[None], np.zeros((2, 2), np.int16))
+    assert engine.takes(POSTERIOR[None], FEATURES[None], np.zeros((1, 2), np.int16))
+
+
 def test_resets_and_epochs() -> None:
     """A reset is a new monitor; a reset of the history alone keeps the ledger and the evidence."""
     parts = VARIANTS["everything"]
-    posteriors, wide = stream(parts, 40)
+    rows = stream(parts, 40)
     used, first, again = make(parts), outputs(40), outputs(40)
-    used.run(posteriors, wide, *first)
+    used.run(*rows, *first)
     used.reset_history()
-    later = used.step(posteriors[0], wide[0])
+    later = used.step(*(row[0] for row in rows))
     assert later is not None
     assert later.threshold != first[2][0]
     assert used.end_epoch() != used.end_epoch() == -256  # no evidence: log2 of 1 / 2 channels
     used.reset()
     assert used.telemetry()["steps"] == used.telemetry()["alarms"] == 0
-    used.run(posteriors, wide, *again)
+    used.run(*rows, *again)
     assert all((a == f).all() for a, f in zip(again, first, strict=True))
     assert used.telemetry()["alarms"] > 0
 
@@ -171,7 +214,7 @@ def test_storage_is_the_devices() -> None:
 
 ARRAYS = (
     "lag_weights_q15", "projection", "projection_bias", "whitening", "means", "mean_squares",
-    "weights",
+    "weights", "health_means", "health_weights_q9",
 )  # fmt: skip
 WRONG: list[tuple[dict[str, object], str]] = [
     ({"classes": 65536}, r"^classes: not in 0\.\.65535"),
@@ -192,6 +235,12 @@ WRONG: list[tuple[dict[str, object], str]] = [
     ({"feature_scale": 0.0}, "^feature_scale: not above 0"),
     ({"sum_tolerance": float("nan")}, "^sum_tolerance: not above 0"),
     ({"alpha_q16": 0}, "out of range"),
+    ({**HEALTH, "health_means": None}, "out of range"),
+    ({**HEALTH, "health_weights_q9": None}, "out of range"),
+    (
+        {"health_count": 17, "health_means": bytes(34), "health_weights_q9": bytes(34)},
+        "out of range",
+    ),
     ({"dimensions": 255, "width": 255}, "out of range"),
     ({"lags": bytes([2, 1])}, "out of range"),
 ]
@@ -217,10 +266,10 @@ def test_inputs_that_need_a_conversion_are_left_to_python() -> None:
     """For other types, shapes and orders the engine returns None and keeps its state."""
     engine, bare = make(spec()), make(VARIANTS["bare"])
     floats, wide = np.array([0.25, 0.75], np.float32), np.array([1.0, 2.0])
-    assert bare.step(POSTERIOR, None) is not None
+    assert bare.step(POSTERIOR, None, None) is not None
     for rows in ((POSTERIOR, FEATURES), (floats, wide), (floats.astype(float), wide)):
-        assert engine.takes(*(row[None] for row in rows))
-        assert engine.step(*rows) is not None
+        assert engine.takes(*(row[None] for row in rows), None)
+        assert engine.step(*rows, None) is not None
     engine.reset()
     others: list[tuple[Any, Any]] = [
         (POSTERIOR, None), (POSTERIOR, wide), (floats, FEATURES), (POSTERIOR, POSTERIOR),
@@ -230,11 +279,11 @@ def test_inputs_that_need_a_conversion_are_left_to_python() -> None:
         (floats, wide.astype(np.int64)), (np.frombuffer(bytes(9), "<f4", 2, 1), wide),
     ]  # fmt: skip
     for posterior, features in others:
-        assert engine.step(posterior, features) is None
-        assert engine.signals(posterior, features) is None
-    assert bare.step(POSTERIOR, FEATURES) is None
-    assert not engine.takes(np.zeros((3, 2)), np.zeros((2, 2)))
-    assert not engine.takes(POSTERIOR, FEATURES)
+        assert engine.step(posterior, features, None) is None
+        assert engine.signals(posterior, features, None) is None
+    assert bare.step(POSTERIOR, FEATURES, None) is None
+    assert not engine.takes(np.zeros((3, 2)), np.zeros((2, 2)), None)
+    assert not engine.takes(POSTERIOR, FEATURES, None)
     assert engine.telemetry()["steps"] == 0
 
 
@@ -249,54 +298,54 @@ def test_numbers_that_break_a_rule(wrong: float, dtype: type) -> None:
     rows[0, 0] = 1.0
     with np.errstate(over="ignore"):
         rows[250, 0] = wrong
-    assert engine.step(rows[250], wide[250]) is None
+    assert engine.step(rows[250], wide[250], None) is None
     assert engine.quantize(rows, wide) is None
     assert engine.telemetry()["steps"] == 0
-    assert engine.run(rows, wide, *outputs(300)) <= 250
+    assert engine.run(rows, wide, None, *outputs(300)) <= 250
     rows[250] = 0.5
     if not abs(wrong) <= 1e9:
         with np.errstate(over="ignore"):
             wide[250, 1] = wrong
-        assert engine.step(rows[250], wide[250]) is None
-    assert engine.step(rows[249], wide[249]) is not None
+        assert engine.step(rows[250], wide[250], None) is None
+    assert engine.step(rows[249], wide[249], None) is not None
 
 
 def test_wrong_arguments_are_refused() -> None:
     """Counts, sizes, types, order and read-only outputs; the engine stays as it was."""
     engine = make(spec())
-    good: list[Any] = [POSTERIOR[None], FEATURES[None], *outputs(1)]
+    good: list[Any] = [POSTERIOR[None], FEATURES[None], None, *outputs(1)]
     odd = np.zeros(9, np.uint8)[1:].view(np.float64)
     calls: list[tuple[Any, list[Any], type[Exception], str]] = [
         (engine.step, [POSTERIOR], TypeError, "got 1 arguments"),
-        (engine.takes, [POSTERIOR], TypeError, "got 1 arguments"),
-        (engine.quantize, [POSTERIOR], TypeError, "got 1 arguments"),
+        (engine.takes, [POSTERIOR], TypeError, "expected 3 arguments, got 1"),
+        (engine.quantize, [POSTERIOR], TypeError, "expected 2 arguments, got 1"),
         (engine.quantize, [POSTERIOR, FEATURES], ValueError, "not arrays that takes"),
-        (engine.run, good[:-1], TypeError, "got 7"),
+        (engine.run, good[:-1], TypeError, "expected 10 arguments, got 9"),
         (engine.run, [b"123", *good[1:]], ValueError, "not arrays that takes"),
-        (engine.run, [*good[:2], np.zeros(2, np.int32), *good[3:]], ValueError, "^label: 8 bytes"),
-        (engine.run, [*good[:3], odd, *good[4:]], ValueError, "^risk: 8 bytes.* aligned"),
-        (engine.run, [*good[:-1], 3], TypeError, "^alarm: not bytes-like"),
+        (engine.run, [*good[:3], np.zeros(2, np.int32), *good[4:]], ValueError, "^label: 8 bytes"),
+        (engine.run, [*good[:4], odd, *good[5:]], ValueError, "^risk: 8 bytes.* aligned"),
+        (engine.run, [*good[:-1], 3], TypeError, "^cause: not bytes-like"),
         (engine.run, [*good[:-1], b"1"], BufferError, "not writable"),
-        (Engine, [[], Decision, OUTCOMES, ALARMS], TypeError, "must be dict"),
-        (Engine, [spec(), int, OUTCOMES, ALARMS], AttributeError, "label"),
-        (Engine, [spec(), Trace, [], ALARMS], TypeError, "must be tuple"),
+        (Engine, [[], Decision, OUTCOMES, ALARMS, cause], TypeError, "must be dict"),
+        (Engine, [spec(), int, OUTCOMES, ALARMS, cause], AttributeError, "label"),
+        (Engine, [spec(), Trace, [], ALARMS, cause], TypeError, "must be tuple"),
     ]
     for call, arguments, error, message in calls:
         with pytest.raises(error, match=message):
             call(*arguments)
     assert engine.telemetry()["steps"] == 0
     with pytest.raises(IndexError):  # an outcome that has no member
-        Engine(spec(), Decision, (), ALARMS).step(POSTERIOR, FEATURES)
+        Engine(spec(), Decision, (), ALARMS, cause).step(POSTERIOR, FEATURES, None)
 
 
 def test_engine_copies_its_spec() -> None:
     """Arrays of the spec may change afterwards; neither use nor refusal keeps memory."""
     weights = bytearray(packed([1024] * 4, "<i2"))
     engine = make(spec(weights=weights))
-    expected = engine.step(POSTERIOR, FEATURES)
+    expected = engine.step(POSTERIOR, FEATURES, None)
     weights[:] = b""
     engine.reset()
-    assert engine.step(POSTERIOR, FEATURES) == expected
+    assert engine.step(POSTERIOR, FEATURES, None) == expected
     sizes = []
     tracemalloc.start()
     for _ in range(5):
@@ -315,17 +364,17 @@ def test_engine_copies_its_spec() -> None:
 def test_threads_run_separate_engines_in_parallel() -> None:
     """An Engine in use refuses a second thread, which can run its own Engine."""
     slow = spec(**{**NOVELTY, **MANY_MEANS})
-    posteriors, wide = stream(slow, 10_000)
+    posteriors, wide, _ = stream(slow, 10_000)
     shared, own = make(slow), make(slow)
-    thread = threading.Thread(target=shared.run, args=(posteriors, wide, *outputs(10_000)))
+    thread = threading.Thread(target=shared.run, args=(posteriors, wide, None, *outputs(10_000)))
     thread.start()
     with suppress(RuntimeError):
         while thread.is_alive():
             shared.telemetry()
-    own.run(posteriors[:9], wide[:9], *outputs(9))
-    step: list[Any] = [posteriors[0], wide[0]]
+    own.run(posteriors[:9], wide[:9], None, *outputs(9))
+    step: list[Any] = [posteriors[0], wide[0], None]
     rows: list[Any] = [posteriors[:1], wide[:1]]
-    calls = {"step": step, "signals": step, "quantize": rows, "run": rows + outputs(1)}
+    calls = {"step": step, "signals": step, "quantize": rows, "run": [*rows, None, *outputs(1)]}
     others = ("reset", "reset_history", "epoch_evidence", "end_epoch", "snapshot", "telemetry")
     for name in (*calls, *others):
         with pytest.raises(RuntimeError, match="this monitor is in use by another thread"):

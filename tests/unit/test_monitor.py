@@ -31,7 +31,8 @@ def engine_of(profile: tcuq.Profile, **changes: object) -> Engine:
         "max_magnitude": MAX_MAGNITUDE,
         "sum_tolerance": SUM_TOLERANCE,
     }
-    return Engine({**quantize(profile), **rules, **changes}, Decision, OUTCOMES, ALARMS)
+    spec = {**quantize(profile), **rules, **changes}
+    return Engine(spec, Decision, OUTCOMES, ALARMS, lambda *_: "")
 
 
 @pytest.mark.parametrize("classes", [2, 7, 8, 9, 10, 129, 1000])

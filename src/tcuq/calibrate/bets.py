@@ -3,26 +3,31 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 
 from tcuq._autocorrelation import autocorrelation_time
-from tcuq.profile.settings import MAX_BLOCK, MIN_BLOCK, Channel, Signal
-from tcuq.stages.alarm import departure
+from tcuq.profile.settings import (
+    COUNT,
+    MAX_BLOCK,
+    MAX_COUNT,
+    MIN_BLOCK,
+    AlarmSettings,
+    Channel,
+    ChannelSignal,
+)
+from tcuq.stages.alarm import RESERVE, STAKES, Bets, departure, edges_passed
 
 Floats = NDArray[np.float64]
 
 CONFIDENCE_LOST = 0.05  # delta: chance that a bound fails, over all edges and channels
 SHARES_ABOVE = (0.1, 0.02, 0.0)
-STAKES = (0.17, 0.17, 0.16)
-# With exponential memory, means over blocks of two autocorrelation times correlate by 0.16 with
-# their neighbours; over one such time by 0.33 (docs/decisions/0005).
-BLOCK_TIMES = 2
-RESERVE = 0.5  # wealth that remains when no edge is passed
+LEAST_BLOCK: dict[ChannelSignal, int] = {"risk": 32}
 TWO_SIDED = frozenset({"divergence", "instability"})
+SLOWEST_BLOCKS = 1000  # an alarm that needs more blocks never comes
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,27 +42,68 @@ class ChannelFit:
 
 
 def fit_channel(
-    signal: Signal,
+    signal: ChannelSignal,
     parts: Sequence[Floats],
     *,
     channels: int,
     block_factor: int,
     distinct_share: float,
 ) -> ChannelFit:
-    """Fit the bet of one channel on its values in each recording."""
+    """Fit the bets of one channel on its values in each recording."""
     parts = [part for part in parts if len(part)]  # a short recording may have no full past
     time = autocorrelation_time(parts)
-    nearest = 1 << round(math.log2(BLOCK_TIMES * time))
-    block = min(block_factor * max(MIN_BLOCK, nearest), MAX_BLOCK)
-    means = block_means(parts, block)
-    everything = np.concatenate(parts)
-    centre = float(everything.mean()) if signal in TWO_SIDED else None
+    block = block_steps(signal, time, block_factor)
+    values = np.concatenate(parts)
+    means = block_means(values, block)
+    centre = float(values.mean()) if signal in TWO_SIDED else None
     blocks = len(means)
     independent = int(blocks * distinct_share)
-    edges = edges_above(departure(means, centre), np.ones(blocks, np.int64))
-    channel = Channel(signal, centre, block, edges, gains_q8(independent, channels))
-    correlation = neighbour_correlation(parts, channel)
-    return ChannelFit(channel, time, blocks, independent, correlation)
+    heights = departure(means, centre)
+    edges = edges_above(heights, np.ones(blocks, np.int64))
+    passes, chances = block_counts(edges_passed(means, edges, centre), distinct_share)
+    channel = Channel(
+        signal, centre, block, edges, gains_q8(independent, channels), passes, chances
+    )
+    return ChannelFit(channel, time, blocks, independent, neighbour_correlation(heights))
+
+
+def block_steps(signal: ChannelSignal, time: float, factor: int = 1) -> int:
+    """Return a channel's block: the power of two nearest its signal's autocorrelation time."""
+    nearest = 1 << round(math.log2(max(time, 1.0)))
+    return min(factor * max(LEAST_BLOCK.get(signal, MIN_BLOCK), nearest), MAX_BLOCK)
+
+
+def block_counts(
+    passed: NDArray[np.int64], distinct_share: float
+) -> tuple[tuple[tuple[int, ...], ...], int]:
+    """Count blocks by the edges they passed, and by whether the block before passed any.
+
+    Repeated steps count by the share of distinct ones. One block that passes every edge is added
+    to each kind, so that no bet pays without bound.
+    """
+    after = np.concatenate([[False], passed[:-1] > 0])
+    kinds = (passed[~after], passed[after])
+    unit = COUNT * min(distinct_share, (MAX_COUNT / COUNT - 1) / max(1, len(kinds[0])))
+
+    def count(blocks: float) -> int:
+        return COUNT + round(unit * blocks)
+
+    passes = (tuple(count((kind > edge).sum()) for edge in range(len(STAKES))) for kind in kinds)
+    return tuple(passes), count(len(kinds[0]))
+
+
+def fastest_alarm_steps(alarm: AlarmSettings, channel: Channel, *, longer: int = 1) -> float:
+    """Return the steps to an alarm if every block passes every edge; 0 if it does not come.
+
+    ``longer`` supposes a calibration stream so many times as long.
+    """
+    passes = tuple(tuple(longer * count for count in row[:2]) + row[2:] for row in channel.passes)
+    bets = Bets(replace(channel, passes=passes, chances=longer * channel.chances))
+    for blocks in range(1, SLOWEST_BLOCKS):
+        bets.take(len(STAKES))
+        if bets.evidence * channel.block >= alarm.limit:
+            return float(blocks * channel.block)
+    return 0.0
 
 
 def edges_above(heights: Floats, counts: NDArray[np.int64]) -> tuple[float, ...]:
@@ -70,31 +116,25 @@ def edges_above(heights: Floats, counts: NDArray[np.int64]) -> tuple[float, ...]
     return tuple(heights[down[np.searchsorted(reach, ranks, side="right")]].tolist())
 
 
-def neighbour_correlation(parts: Sequence[Floats], channel: Channel) -> float:
-    """Return the correlation of consecutive blocks' departures within recordings, or 0."""
-    rows = [departure(block_means([part], channel.block), channel.centre) for part in parts]
-    before = np.concatenate([row[:-1] for row in rows])
-    after = np.concatenate([row[1:] for row in rows])
-    everything = np.concatenate(rows)
-    spread = everything.var() if len(everything) else 0.0
-    if len(before) == 0 or spread <= 0:
+def neighbour_correlation(heights: Floats) -> float:
+    """Return the correlation of consecutive blocks' departures, or 0."""
+    centred = heights - heights.mean() if len(heights) else heights
+    spread = float(centred @ centred)
+    if len(heights) < 2 or spread <= 0:
         return 0.0
-    centre = everything.mean()
-    return float(((before - centre) * (after - centre)).mean() / spread)
+    return float(centred[1:] @ centred[:-1]) / spread * len(heights) / (len(heights) - 1)
 
 
-def block_means(parts: Sequence[Floats], block: int) -> Floats:
-    """Return means over whole blocks, none across two recordings."""
-    return np.concatenate(
-        [part[: len(part) // block * block].reshape(-1, block).mean(axis=1) for part in parts]
-    )
+def block_means(values: Floats, block: int) -> Floats:
+    """Return means over whole blocks; a block may span recordings, as on the device."""
+    return values[: len(values) // block * block].reshape(-1, block).mean(axis=1)
 
 
 def gains_q8(blocks: int, channels: int) -> tuple[int, ...]:
     """Return log2 of the bet in 1/256 bit, rounded down, by the number of edges passed.
 
-    With k of n calibration blocks above an edge, the chance of passing it is at most the
-    Clopper-Pearson bound; paying stake / bound for it keeps the bet's mean at or below 1.
+    These bets do not learn. With k of n calibration blocks above an edge, the chance of passing it
+    is at most the Clopper-Pearson bound; paying stake / bound keeps the bet's mean at or below 1.
     """
     wealth = RESERVE
     gains = [math.floor(256 * math.log2(wealth))]

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.calibrate.bets import ChannelFit
+from tcuq._autocorrelation import autocorrelation_time
+from tcuq.calibrate.bets import ChannelFit, block_steps, fastest_alarm_steps
 from tcuq.errors import FitError
 from tcuq.profile.settings import (
     AlarmSettings,
@@ -63,11 +64,24 @@ def diagnose_stream(stream: Stream, parts: Sequence[SignalColumns]) -> Iterator[
             " monitor will find every other class unusual. Record all classes as often as the"
             " field shows them.",
         )
+    yield from _short_recordings(parts)
     if len(parts) == 1:
         yield Finding(
             "one_recording",
             "Calibration is one recording, so nothing tells how recordings differ: record several"
             " (people, devices, days) and mark where each begins with starts=.",
+        )
+
+
+def _short_recordings(parts: Sequence[SignalColumns]) -> Iterator[Finding]:
+    time = autocorrelation_time([part.low_confidence for part in parts])
+    block, typical = block_steps("risk", time), int(np.median([len(part.label) for part in parts]))
+    if typical < block:
+        yield Finding(
+            "short_recordings",
+            f"Recordings are short: half have at most {typical} steps, and a block of the alarm"
+            f" takes {block}, so it spans recordings. That is right if the device pauses as often;"
+            " else mark with starts= only where the stream really has a gap.",
         )
 
 
@@ -98,17 +112,9 @@ def diagnose_fit(
             " the alarm counts its blocks as if the stream were that short. Record more instead of"
             " repeating.",
         )
-    cut = [fit for fit in fits if fit.blocks == 0]
-    if cut:
-        block = min(fit.channel.block for fit in cut)
-        yield Finding(
-            "short_recordings",
-            f"No recording is as long as a block of {block} steps, so {_names(cut)} can never"
-            " alarm. Mark with starts= only where the stream really has a gap.",
-        )
-    few = [fit for fit in fits if fit.blocks and fit.independent_blocks < FEW_BLOCKS]
+    few = [fit for fit in fits if fit.independent_blocks < FEW_BLOCKS]
     if few:
-        never = [fit for fit in few if fit.channel.gains_q8[-1] <= 0]
+        never = [fit for fit in few if fastest_alarm_steps(alarm, fit.channel) == 0]
         needed = max(ENOUGH_BLOCKS * fit.channel.block for fit in few)
         fewest = min(fit.independent_blocks for fit in few)
         effect = f"{_names(never)} can never alarm" if never else "the alarm is slow"

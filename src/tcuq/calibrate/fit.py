@@ -4,12 +4,12 @@
 import math
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.calibrate.bets import ChannelFit, fit_channel, gains_q8
+from tcuq.calibrate.bets import ChannelFit, fastest_alarm_steps, fit_channel
 from tcuq.calibrate.doctor import diagnose_fit, diagnose_stream, refuse_lost_labels
 from tcuq.calibrate.observe import Parts, observe, observe_calibration, risk_levels
 from tcuq.calibrate.presets import Options, Preset, TermPlan, options_from
@@ -23,11 +23,11 @@ from tcuq.profile.settings import (
     TOKEN,
     AlarmSettings,
     BudgetSettings,
+    ChannelSignal,
     Finding,
     InputSettings,
     Provenance,
     ScoreSettings,
-    Signal,
     SignalSettings,
     StreamInfo,
     ThresholdSettings,
@@ -35,10 +35,10 @@ from tcuq.profile.settings import (
 from tcuq.profile.summary import MOST_FINDINGS
 from tcuq.stages.alarm import channel_input
 from tcuq.stages.inputs import probabilities
+from tcuq.stages.score import risk_odds
 from tcuq.stream import Stream, require_stream
 from tcuq.version import __version__
 
-CHANNELS: tuple[Signal, ...] = ("low_confidence", "novelty", "divergence", "instability")
 FEWEST_STEPS = 256
 LEDGER_STEP = RISK_LEVELS // 128
 
@@ -61,6 +61,7 @@ def fit(
     warmup: int | None = None,
     alarm: bool | None = None,
     steps_per_false_alarm: int | None = None,
+    epoch_steps: int | None = None,
     block_factor: Literal[1, 2, 4] | None = None,
     projection: Literal["pca", "lda"] | None = None,
     seed: int | None = None,
@@ -105,7 +106,10 @@ def fit(
     alarm
         Whether to watch for a changed stream; True ("paper": False).
     steps_per_false_alarm
-        Mean number of steps between false alarms; 2^20. Implies ``alarm=True``.
+        Mean number of steps between false alarms, at most 2^25; 2^20. Implies ``alarm=True``.
+    epoch_steps
+        Steps after which the device closes an epoch and reports its evidence to the fleet; 2^16.
+        Choose about a day's: 24 · 3600 / seconds per step.
     block_factor
         Multiplies the alarm's block lengths, for streams whose blocks still depend on each other.
     projection
@@ -144,6 +148,7 @@ def fit(
             "warmup": warmup,
             "alarm": alarm,
             "steps_per_false_alarm": steps_per_false_alarm,
+            "epoch_steps": epoch_steps,
             "block_factor": block_factor,
             "projection": projection,
             "seed": seed,
@@ -199,9 +204,8 @@ def _fit(
     levels = risk_levels(parts, inputs, signals, score)
     threshold = _fit_threshold(levels, options)
     info = _stream_info(calibration)
-    fits = _fit_channels(parts, info, inputs, options) if options.alarm else []
-    channels = tuple(fitted.channel for fitted in fits)
-    alarm = AlarmSettings(options.steps_per_false_alarm, channels) if options.alarm else None
+    fits = _fit_channels(parts, levels, info, options) if options.alarm else []
+    alarm = _alarm_settings(fits, options) if options.alarm else None
     profile = Profile(
         inputs,
         signals,
@@ -282,19 +286,27 @@ def _fit_threshold(levels: NDArray[np.int64], options: Options) -> ThresholdSett
 
 
 def _fit_channels(
-    parts: Parts, info: StreamInfo, inputs: InputSettings, options: Options
+    parts: Parts, levels: NDArray[np.int64], info: StreamInfo, options: Options
 ) -> Sequence[ChannelFit]:
-    names = [c for c in CHANNELS if inputs.width or c not in ("novelty", "instability")]
+    lengths = [len(part.label) for part in parts]
+    odds = np.split(risk_odds(levels), np.cumsum(lengths)[:-1])
+    absent = {name for name in get_args(ChannelSignal) if getattr(parts[0], name, odds) is None}
+    names = [name for name in get_args(ChannelSignal) if name not in absent]
     return [
         fit_channel(
             name,
-            [channel_input(part, name)[1] for part in parts],
+            [channel_input(*part, name)[1] for part in zip(parts, odds, strict=True)],
             channels=len(names),
             block_factor=options.block_factor,
             distinct_share=info.distinct / info.steps,
         )
         for name in names
     ]
+
+
+def _alarm_settings(fits: Sequence[ChannelFit], options: Options) -> AlarmSettings:
+    channels = tuple(fitted.channel for fitted in fits)
+    return AlarmSettings(options.steps_per_false_alarm, options.epoch_steps, channels)
 
 
 def _stream_info(stream: Stream) -> StreamInfo:
@@ -320,9 +332,9 @@ def _figures(
         figures[f"{name}.block_steps"] = channel.block
         figures[f"{name}.independent_blocks"] = fitted.independent_blocks
         figures[f"{name}.neighbour_correlation"] = fitted.neighbour_correlation
-        figures[f"{name}.fastest_alarm_steps"] = _fastest(alarm, fitted, fitted.independent_blocks)
-        figures[f"{name}.fastest_alarm_steps_if_4_times_longer"] = _fastest(
-            alarm, fitted, 4 * fitted.independent_blocks
+        figures[f"{name}.fastest_alarm_steps"] = fastest_alarm_steps(alarm, channel)
+        figures[f"{name}.fastest_alarm_steps_if_4_times_longer"] = fastest_alarm_steps(
+            alarm, channel, longer=4
         )
     return figures
 
@@ -332,11 +344,3 @@ def _softmax_figure(calibration: Stream, threshold: ThresholdSettings) -> dict[s
     ordered = np.sort(probabilities(calibration.posteriors, calibration.kind).max(axis=1))
     allowed = len(ordered) * threshold.alpha_q16 >> ALPHA_BITS
     return {"softmax.threshold_confidence": float(ordered[allowed])}
-
-
-def _fastest(alarm: AlarmSettings, fitted: ChannelFit, blocks: int) -> float:
-    """Return the steps to an alarm if every block passes every edge; 0 if never."""
-    gain = gains_q8(blocks, len(alarm.channels))[-1]
-    if gain <= 0:
-        return 0.0
-    return float(math.ceil(alarm.limit_q8(fitted.channel) / gain) * fitted.channel.block)

@@ -7,12 +7,16 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tcuq.calibrate.folds import folds, out_of_fold
+from tcuq.calibrate.health import fit_health
 from tcuq.calibrate.novelty import fit_novelty, novelty_out_of_fold
 from tcuq.monitor import make_engine
 from tcuq.profile.quantize import (
+    HEALTH_ONE,
     LOGARITHMS,
     NO_DECISION,
     SIGNALS,
+    health_integers,
     projected_int8,
     quantize_score,
     quantize_signals,
@@ -21,6 +25,7 @@ from tcuq.profile.quantize import (
 )
 from tcuq.profile.settings import (
     AnchoredScoreSettings,
+    HealthSettings,
     InputSettings,
     NoveltySettings,
     ScoreSettings,
@@ -34,7 +39,10 @@ from tcuq.stream import Stream
 Parts = Sequence[SignalColumns]
 Floats = NDArray[np.float64]
 
-OBSERVED = len(SIGNALS) + 2  # numbers per step from the engine: signals, confidence, whole past
+# Columns of the engine's observation behind the signals.
+CONFIDENCE, WHOLE_PAST, HEALTH, HEALTH_GIVEN = range(len(SIGNALS), len(SIGNALS) + 4)
+OBSERVED = HEALTH_GIVEN + 1
+HEALTH_UNIT = signal_unit("novelty")  # both are Q10 of log2
 
 
 def observe(stream: Stream, inputs: InputSettings, signals: SignalSettings) -> Parts:
@@ -48,24 +56,61 @@ def observe_calibration(
 ) -> tuple[SignalSettings, Parts]:
     """Return the settings of the signals and their values on the calibration stream.
 
-    Novelty is measured out of fold.
+    Novelty and input health are measured out of fold.
     """
-    settings = SignalSettings(lags, blend, novelty=None)
-    parts = observe(stream, inputs, settings)
-    if inputs.width == 0:
-        return settings, parts
-    features = device_features(stream, inputs)
-    labels = reference_labels(stream, parts)
-    lengths = [len(part.label) for part in parts]
+    signals = SignalSettings(lags, blend, novelty=None)
+    parts = observe(stream, inputs, signals)
+    features = device_features(stream, inputs) if inputs.width else None
+    if features is not None:
+        novelty, column = _calibrated_novelty(stream, inputs, signals, parts, features)
+        signals = replace(signals, novelty=novelty)
+        split = zip(parts, _split(column, parts), strict=True)
+        parts = [replace(part, novelty=values) for part, values in split]
+    if stream.health is not None:
+        health, column = _calibrated_health(stream, inputs, signals, parts, features)
+        signals = replace(signals, health=health)
+        split = zip(parts, _split(column, parts), strict=True)
+        parts = [replace(part, health=values) for part, values in split]
+    return signals, parts
 
-    def novelty_against(reference: NoveltySettings) -> Floats:
-        columns = observe(stream, inputs, replace(settings, novelty=reference))
+
+def _calibrated_novelty(
+    stream: Stream, inputs: InputSettings, signals: SignalSettings, parts: Parts, features: Floats
+) -> tuple[NoveltySettings, Floats]:
+    """Return novelty's reference, and each step's novelty against one fitted without it."""
+    labels = reference_labels(stream, parts)
+
+    def against(reference: NoveltySettings) -> Floats:
+        columns = observe(stream, inputs, replace(signals, novelty=reference))
         return np.concatenate([part.named("novelty") for part in columns])
 
-    novelty = novelty_out_of_fold(features, labels, lengths, novelty_against)
-    split = np.split(novelty, np.cumsum(lengths)[:-1])
-    parts = [replace(part, novelty=column) for part, column in zip(parts, split, strict=True)]
-    return replace(settings, novelty=fit_novelty(features, labels)), parts
+    lengths = [len(part.label) for part in parts]
+    return fit_novelty(features, labels), novelty_out_of_fold(features, labels, lengths, against)
+
+
+def _calibrated_health(
+    stream: Stream,
+    inputs: InputSettings,
+    signals: SignalSettings,
+    parts: Parts,
+    features: Floats | None,
+) -> tuple[HealthSettings, Floats]:
+    """Return health's reference, and each step's health against one fitted without it."""
+    assert stream.health is not None  # noqa: S101 - checked; for the type checker
+    statistics, names = health_integers(stream.health) / HEALTH_ONE, stream.health_names
+
+    def fitted_on(steps: NDArray[np.bool_]) -> Floats:
+        reference = fit_health(statistics[steps], names)
+        columns = observe(stream, inputs, replace(signals, novelty=None, health=reference))
+        return np.concatenate([part.named("health") for part in columns])
+
+    fold = folds([len(part.label) for part in parts], statistics if features is None else features)
+    return fit_health(statistics, names), out_of_fold(fold, fitted_on)
+
+
+def _split(column: Floats, parts: Parts) -> list[Floats]:
+    """Cut a column of the whole stream where its parts begin."""
+    return np.split(column, np.cumsum([len(part.label) for part in parts])[:-1])
 
 
 def reference_labels(stream: Stream, parts: Parts) -> NDArray[np.int32]:
@@ -146,21 +191,24 @@ def _columns(
     posteriors, features = _bytes(engine, part, inputs)
     rows = np.frombuffer(posteriors, np.uint8).reshape(len(part), inputs.classes)
     wide = np.frombuffer(features, np.int8).reshape(len(part), inputs.width) if features else None
-    observed = engine.observe(rows, wide)
+    given = None if signals.health is None else part.health
+    health = None if given is None else health_integers(given)
+    observed = engine.observe(rows, wide, health)
     assert observed is not None  # noqa: S101 - bytes break no rule; for the type checker
     table = np.frombuffer(observed, np.int32).reshape(len(part), OBSERVED)
     values = table.astype(np.float64)
     column = {name: values[:, i] * signal_unit(name) for i, name in enumerate(SIGNALS)}
     return SignalColumns(
         label=rows.argmax(axis=1).astype(np.int32),
-        confidence=values[:, -2] / 65536,
+        confidence=values[:, CONFIDENCE] / 65536,
         divergence=column["divergence"],
         instability=column["instability"] if inputs.width else None,
         inconsistency=column["inconsistency"],
         doubt=column["doubt"],
         low_confidence=column["low_confidence"],
         novelty=None if signals.novelty is None else column["novelty"],
-        whole_past=table[:, -1] != 0,
+        whole_past=table[:, WHOLE_PAST] != 0,
+        health=values[:, HEALTH] * HEALTH_UNIT if health is not None else None,
     )
 
 
@@ -171,5 +219,5 @@ def _signal_integers(part: SignalColumns) -> NDArray[np.int32]:
         values = getattr(part, name)
         if values is not None:
             table[:, index] = np.rint(values / signal_unit(name))
-    table[:, -2] = np.rint(part.confidence * 65536)
+    table[:, CONFIDENCE] = np.rint(part.confidence * 65536)
     return table

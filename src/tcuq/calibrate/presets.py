@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from tcuq.errors import InputError
-from tcuq.profile.settings import MAX_TERM_WEIGHT, Signal
+from tcuq.profile.settings import MAX_STEPS_PER_FALSE_ALARM, MAX_TERM_WEIGHT, Signal
 
 Preset = Literal["paper", "recommended"]
 
@@ -81,6 +81,8 @@ class Options:
         "guarded" or "adaptive"; adaptive is guarded for its first `warmup` steps.
     alarm, steps_per_false_alarm
         Whether to watch for a changed stream, and the mean number of steps between false alarms.
+    epoch_steps
+        Steps after which the device closes an epoch.
     block_factor
         Multiplies the alarm's block lengths, for streams whose blocks still depend on each other.
     projection
@@ -102,6 +104,7 @@ class Options:
     warmup: int = 0
     alarm: bool = True
     steps_per_false_alarm: int = 1 << 20
+    epoch_steps: int = 1 << 16
     block_factor: int = 1
     projection: Literal["pca", "lda"] = "pca"
     seed: int = 0
@@ -114,7 +117,10 @@ class Options:
         _check_range("blend", self.blend, 0, 1)
         _check_integer("warmup", self.warmup, 0, 2**31 - 1)
         _check_integer("seed", self.seed, 0, 2**32 - 1)
-        _check_integer("steps_per_false_alarm", self.steps_per_false_alarm, 256, 1 << 40)
+        _check_integer(
+            "steps_per_false_alarm", self.steps_per_false_alarm, 256, MAX_STEPS_PER_FALSE_ALARM
+        )
+        _check_integer("epoch_steps", self.epoch_steps, 256, 2**31 - 1)
         if not isinstance(self.alarm, bool):
             raise InputError(f"alarm must be True or False, got {self.alarm!r}")
         for name, value, choices in (

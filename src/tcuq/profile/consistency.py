@@ -8,6 +8,8 @@ from tcuq.profile.settings import (
     MAX_DIMENSIONS,
     AlarmSettings,
     AnchoredScoreSettings,
+    ChannelSignal,
+    HealthSettings,
     MonitorSettings,
     Signal,
     TcuqScoreSettings,
@@ -21,6 +23,8 @@ def inconsistencies(settings: MonitorSettings) -> Iterator[str]:
     lags = settings.signals.lags
     if list(lags) != sorted(set(lags)):
         yield f"signals.lags must ascend, got {list(lags)}"
+    if settings.signals.health is not None:
+        yield from _health_inconsistencies(settings.signals.health)
     present = settings.present_signals
     match settings.score:
         case TcuqScoreSettings(signs=signs, weights=weights):
@@ -33,7 +37,7 @@ def inconsistencies(settings: MonitorSettings) -> Iterator[str]:
             for index, term in enumerate(terms):
                 yield from _term_inconsistencies(f"score.terms[{index}]", term, present)
     if settings.alarm is not None:
-        yield from _alarm_inconsistencies(settings.alarm, present)
+        yield from _alarm_inconsistencies(settings.alarm, settings.present_channels)
 
 
 def _input_inconsistencies(settings: MonitorSettings) -> Iterator[str]:
@@ -59,6 +63,16 @@ def _input_inconsistencies(settings: MonitorSettings) -> Iterator[str]:
                 yield f"signals.novelty.{name} must be {size} wide, as the features"
 
 
+def _health_inconsistencies(health: HealthSettings) -> Iterator[str]:
+    count = len(health.names)
+    for name in ("means", "scales"):
+        if len(getattr(health, name)) != count:
+            yield (
+                f"signals.health.{name} must be {count}, one per name,"
+                f" got {len(getattr(health, name))}"
+            )
+
+
 def _term_inconsistencies(place: str, term: Term, present: tuple[Signal, ...]) -> Iterator[str]:
     if term.signal not in present:
         yield f"{place}.signal must be one of {', '.join(present)}, got {term.signal!r}"
@@ -70,7 +84,9 @@ def _term_inconsistencies(place: str, term: Term, present: tuple[Signal, ...]) -
         yield f"{place}.bits must not descend"
 
 
-def _alarm_inconsistencies(alarm: AlarmSettings, present: tuple[Signal, ...]) -> Iterator[str]:
+def _alarm_inconsistencies(
+    alarm: AlarmSettings, present: tuple[ChannelSignal, ...]
+) -> Iterator[str]:
     names = [channel.signal for channel in alarm.channels]
     if len(set(names)) < len(names):
         yield f"alarm.channels must each have a signal of their own, got {', '.join(names)}"
@@ -84,3 +100,6 @@ def _alarm_inconsistencies(alarm: AlarmSettings, present: tuple[Signal, ...]) ->
             yield f"{place}.edges must not descend, got {list(channel.edges)}"
         if list(channel.gains_q8) != sorted(channel.gains_q8):
             yield f"{place}.gains_q8 must not descend, got {list(channel.gains_q8)}"
+        for row in channel.passes:
+            if list(row) != sorted(row, reverse=True):
+                yield f"{place}.passes must not ascend with the edge, got {list(row)}"

@@ -29,6 +29,7 @@ from tcuq.profile.settings import (
     Channel,
     CombinerWeights,
     Finding,
+    HealthSettings,
     InputSettings,
     MonitorSettings,
     NoveltySettings,
@@ -45,7 +46,7 @@ from tcuq.profile.summary import summary_lines
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FORMAT = "tcuq.profile/3"
+FORMAT = "tcuq.profile/4"
 MAX_FILE_BYTES = 64 << 20
 
 T = TypeVar("T")
@@ -226,7 +227,10 @@ def _build(content: Mapping[str, Any]) -> tuple[MonitorSettings, Provenance]:
     settings = MonitorSettings(
         inputs=_make(InputSettings, inputs, projection=_optional(Projection, inputs["projection"])),
         signals=_make(
-            SignalSettings, signals, novelty=_optional(NoveltySettings, signals["novelty"])
+            SignalSettings,
+            signals,
+            novelty=_optional(NoveltySettings, signals["novelty"]),
+            health=_optional(HealthSettings, signals["health"]),
         ),
         score=(
             _make(TcuqScoreSettings, score, weights=_make(CombinerWeights, score["weights"]))

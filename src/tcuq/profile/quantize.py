@@ -20,6 +20,8 @@ from tcuq.profile.settings import (
     AlarmFlag,
     AlarmSettings,
     Channel,
+    ChannelSignal,
+    HealthSettings,
     InputSettings,
     MonitorSettings,
     NoveltySettings,
@@ -31,12 +33,14 @@ from tcuq.profile.settings import (
 )
 
 SIGNALS: tuple[Signal, ...] = get_args(Signal)  # the device numbers them in this order
-LOGARITHMS = frozenset({"low_confidence", "novelty"})
+CHANNEL_SIGNALS: tuple[Signal | ChannelSignal, ...] = (*SIGNALS, "risk", "health")
+LOGARITHMS = frozenset({"low_confidence", "novelty", "risk", "health"})
 POSTERIOR_STEP = 1 / 256
-MAX_BLOCK, MAX_LEDGER_STEP = 16_384, 8192
+MAX_LEDGER_STEP = 8192
 WHITENED_MAX = 4095
 MAX_WEIGHT, WEIGHT_OFFSET = 63, 64
 MAX_SLOPE_Q8 = 65_535
+HEALTH_ONE = 1024  # a statistic of 1 on the device
 
 # A paper's score of weight 0 and an open threshold: for an engine that computes signals alone.
 NO_DECISION: Mapping[str, Any] = MappingProxyType(
@@ -56,6 +60,8 @@ NO_DECISION: Mapping[str, Any] = MappingProxyType(
         "rate_q16": 0,
         "burst_q16": 1 << 16,
         "channels": None,
+        "alarm_limit": 0,
+        "epoch_steps": 0,
     }
 )
 
@@ -88,6 +94,8 @@ def _device_form(settings: MonitorSettings) -> dict[str, Any]:
     signals = settings.signals
     if not _uses_novelty(settings):
         signals = replace(signals, novelty=None)
+    if settings.alarm is None:  # nothing else reads input health
+        signals = replace(signals, health=None)
     return {
         **quantize_signals(settings.inputs, signals),
         **quantize_score(settings.score),
@@ -99,7 +107,7 @@ def _device_form(settings: MonitorSettings) -> dict[str, Any]:
         "warmup": threshold.warmup,
         "rate_q16": budget.rate_q16,
         "burst_q16": budget.burst_q16,
-        "channels": None if settings.alarm is None else _channels(settings.alarm),
+        **_alarm(settings.alarm),
     }
 
 
@@ -114,6 +122,7 @@ def quantize_signals(inputs: InputSettings, signals: SignalSettings) -> dict[str
         "blend_q15": round(signals.blend * 32768),
         **_projection(inputs),
         **_novelty(signals.novelty, inputs),
+        **_health(signals.health),
     }
 
 
@@ -127,12 +136,12 @@ def _uses_novelty(settings: MonitorSettings) -> bool:
     return any(reader.signal == "novelty" for reader in readers)
 
 
-def signal_unit(signal: Signal) -> float:
+def signal_unit(signal: Signal | ChannelSignal) -> float:
     """Return one integer step of the device's signal in float units."""
     return 1 / signal_scale(signal, summed=True)
 
 
-def signal_scale(signal: Signal, *, summed: bool) -> float:
+def signal_scale(signal: Signal | ChannelSignal, *, summed: bool) -> float:
     """Return device units per float unit: Q10 of log2 for logarithms, else Q14, Q15 if summed."""
     if signal in LOGARITHMS:
         return 1024 / math.log(2)
@@ -220,6 +229,21 @@ def _novelty(novelty: NoveltySettings | None, inputs: InputSettings) -> dict[str
         "mean_count": len(centres),
         "novelty_exponent": 2 * exponent,
     }
+
+
+def _health(health: HealthSettings | None) -> dict[str, Any]:
+    if health is None:
+        return {"health_count": 0, "health_means": None, "health_weights_q9": None}
+    return {
+        "health_count": len(health.names),
+        "health_means": _bytes(health_integers(np.array(health.means)), "<i2"),
+        "health_weights_q9": _bytes(np.rint(512 / np.array(health.scales)), "<u2"),
+    }
+
+
+def health_integers(values: Floats) -> NDArray[np.int16]:
+    """Return statistics of input health as the device's integers, Q10."""
+    return np.clip(np.rint(values * HEALTH_ONE), -32768, 32767).astype(np.int16)
 
 
 def _rounded(weights: Floats, whitening: Floats) -> Floats:
@@ -313,25 +337,27 @@ def _term(term: Term) -> dict[str, Any]:
     }
 
 
-def _channels(alarm: AlarmSettings) -> list[dict[str, Any]]:
-    return [_channel(channel, alarm.limit_q8(channel)) for channel in alarm.channels]
+def _alarm(alarm: AlarmSettings | None) -> dict[str, Any]:
+    if alarm is None:
+        return {"channels": None, "alarm_limit": 0, "epoch_steps": 0}
+    return {
+        "channels": [_channel(channel, alarm.boot_limit_q8(channel)) for channel in alarm.channels],
+        "alarm_limit": alarm.limit,
+        "epoch_steps": alarm.epoch_steps,
+    }
 
 
-def _channel(channel: Channel, limit_q8: int) -> dict[str, Any]:
-    if channel.block > MAX_BLOCK:
-        raise ProfileError(
-            f"alarm block of {channel.signal} must be at most {MAX_BLOCK} on a device,"
-            f" got {channel.block}"
-        )
+def _channel(channel: Channel, boot_limit_q8: int) -> dict[str, Any]:
     scale = signal_scale(channel.signal, summed=True) * channel.block
     bound = 2**30
     return {
-        "signal": SIGNALS.index(channel.signal),
+        "signal": CHANNEL_SIGNALS.index(channel.signal),
         "flag": AlarmFlag.of(channel.signal).value,
         "two_sided": int(channel.centre is not None),
         "block": channel.block,
-        "limit_q8": limit_q8,
+        "boot_limit_q8": boot_limit_q8,
         "centre": round((channel.centre or 0.0) * scale),
         "edges": [round(min(max(edge * scale, -bound), bound)) for edge in channel.edges],
         "gains_q8": list(channel.gains_q8),
+        "counts": [channel.chances, *channel.passes[0], *channel.passes[1]],
     }

@@ -14,22 +14,32 @@ MAX_TERM_WEIGHT = 64
 RISK_LEVELS = 1 << 14
 ALPHA_BITS = 16
 TOKEN = 1 << 16
-MIN_BLOCK, MAX_BLOCK = 16, 1 << 16
+MIN_BLOCK, MAX_BLOCK = 16, 1 << 14
+COUNT = 16  # the alarm counts blocks in sixteenths
+MAX_COUNT = (1 << 16) - 1 - COUNT
+MAX_STEPS_PER_FALSE_ALARM = 1 << 25
+BOOT_STEPS = 1024  # after a boot the alarm also bets on calibration alone for so long
+MAX_HEALTH_DISTANCE = 32767 / 1024  # of a statistic from its mean
+MAX_HEALTH_SCORE = 8191 / 64  # standard deviations
+MIN_HEALTH_SCALE, MAX_HEALTH_SCALE = 1 / 64, 32.0
 
 Signal = Literal["divergence", "instability", "inconsistency", "doubt", "low_confidence", "novelty"]
-NEEDS_FEATURES: frozenset[Signal] = frozenset({"instability", "novelty"})
+ChannelSignal = Literal["risk", "novelty", "divergence", "instability", "health"]
+NEEDS_FEATURES: frozenset[Signal | ChannelSignal] = frozenset({"instability", "novelty"})
 
 Row = tuple[float, ...]
 Matrix = tuple[Row, ...]
 
 
 class AlarmFlag(IntFlag):
-    """The channels that alarmed at a step, numbered as on the device."""
+    """The channel that alarmed at a step, numbered as on the device."""
 
-    LOW_CONFIDENCE = 1
+    RISK = 1
     NOVELTY = 2
     DIVERGENCE = 4
     INSTABILITY = 8
+    HEALTH = 16
+    SINCE_BOOT = 128
 
     def __str__(self) -> str:
         return ", ".join(str(f.name).lower().replace("_", " ") for f in self) or "none"
@@ -38,7 +48,7 @@ class AlarmFlag(IntFlag):
         return format(str(self), spec)
 
     @classmethod
-    def of(cls, signal: Signal) -> "AlarmFlag":
+    def of(cls, signal: ChannelSignal) -> "AlarmFlag":
         """The flag of the channel that reads this signal."""
         return cls[signal.upper()]
 
@@ -78,12 +88,27 @@ class NoveltySettings:
 
 
 @dataclass(frozen=True, slots=True)
+class HealthSettings:
+    """Name, mean and standard deviation of each statistic of input health."""
+
+    names: tuple[str, ...]
+    means: Row
+    scales: Row
+
+
+@dataclass(frozen=True, slots=True)
 class SignalSettings:
-    """Lags looked back over, the blend in doubt, and novelty's reference."""
+    """Lags looked back over, the blend in doubt, and the references of novelty and health."""
 
     lags: tuple[int, ...]
     blend: float
     novelty: NoveltySettings | None
+    health: HealthSettings | None = None
+
+    @property
+    def health_names(self) -> tuple[str, ...]:
+        """The statistics of input health that the profile reads."""
+        return () if self.health is None else self.health.names
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,26 +183,37 @@ class BudgetSettings:
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """One alarm channel: block length, edges of the bet and its gains by edges passed."""
+    """One alarm channel: its blocks, their edges, and how often calibration passed them.
 
-    signal: Signal
+    Counts are in sixteenths of a block. ``passes`` has two rows, for blocks after one that passed
+    no edge and after one that did; ``chances`` counts the blocks of the first kind.
+    """
+
+    signal: ChannelSignal
     centre: float | None
     block: int
     edges: Row
     gains_q8: tuple[int, ...]
+    passes: tuple[tuple[int, ...], ...]
+    chances: int
 
 
 @dataclass(frozen=True, slots=True)
 class AlarmSettings:
-    """One false alarm in this many steps, over these channels together."""
+    """One false alarm in this many steps, over these channels together; the steps of an epoch."""
 
     steps_per_false_alarm: int
+    epoch_steps: int
     channels: tuple[Channel, ...]
 
-    def limit_q8(self, channel: Channel) -> int:
-        """Return the CUSUM's limit in 1/256 bit, at least 1 bit."""
-        bits = math.log2(self.steps_per_false_alarm * len(self.channels) / channel.block)
-        return max(256, math.ceil(256 * bits))
+    @property
+    def limit(self) -> int:
+        """The evidence, weighted by block length and summed over channels, that alarms."""
+        return len(self.channels) * self.steps_per_false_alarm
+
+    def boot_limit_q8(self, channel: Channel) -> int:
+        """Return the bits, in 1/256, at which calibration's own bets alarm after a boot."""
+        return max(256, math.ceil(256 * math.log2(2 * self.limit / channel.block)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +234,14 @@ class MonitorSettings:
         if self.signals.novelty is None:
             absent.add("novelty")
         return tuple(s for s in get_args(Signal) if s not in absent)
+
+    @property
+    def present_channels(self) -> tuple[ChannelSignal, ...]:
+        """The channels that these inputs allow."""
+        given = {"risk", *self.present_signals}
+        if self.signals.health is not None:
+            given.add("health")
+        return tuple(c for c in get_args(ChannelSignal) if c in given)
 
 
 @dataclass(frozen=True, slots=True)

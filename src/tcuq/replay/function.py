@@ -14,18 +14,18 @@ from numpy.typing import NDArray
 from tcuq.errors import InputError, StreamError
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
-from tcuq.profile.quantize import quantize
+from tcuq.profile.quantize import HEALTH_ONE, quantize
 from tcuq.profile.settings import InputSettings
 from tcuq.replay.layout import Chunks, Layout, Span
 from tcuq.replay.results import WIDTH, Rows
-from tcuq.stages.inputs import Inputs
+from tcuq.stages.inputs import Inputs, device_health
 
 Array = NDArray[Any]
 
 # Members of tcuq.profile.quantize that must be equal for profiles to share signals.
 SHARED = (
     "classes", "width", "dimensions", "lags", "blend_q15",
-    "projection", "projection_bias", "projection_shift",
+    "projection", "projection_bias", "projection_shift", "health_count",
 )  # fmt: skip
 
 
@@ -41,7 +41,8 @@ class Replay:
         Layout of the batches: ``layout_of`` the files' schema.
     decisions
         Whether a row of results also holds one byte per step: outcome in bits 0 and 1, exceeded
-        in bit 2, the alarm's flags in bits 4 to 7.
+        in bit 2, in bits 4 to 6 the channel that alarmed, from 1 on, and bit 7 if
+        the stream differs since boot.
     """
 
     profiles: Mapping[str, Profile]
@@ -114,17 +115,18 @@ class Steps:
 
     Parameters
     ----------
-    inputs, layout
-        The profile's inputs, and the layout of the chunks.
+    profile, layout
+        The profile, and the layout of the chunks.
     """
 
-    def __init__(self, inputs: InputSettings, layout: Layout) -> None:
-        self._inputs = inputs
+    def __init__(self, profile: Profile, layout: Layout) -> None:
+        self._inputs = profile.inputs
+        self._health = profile.signals.health
         self._layout = layout
-        self._recode = _recoding(inputs, layout)
+        self._recode = _recoding(profile.inputs, layout)
 
-    def __call__(self, span: Span) -> tuple[Array, Array | None]:
-        """Return the device's bytes, or numbers that the engine quantises."""
+    def __call__(self, span: Span) -> tuple[Array, Array | None, NDArray[np.int16] | None]:
+        """Return the device's bytes, or numbers that the engine quantises, and input health."""
         posteriors = span.columns["posteriors"]
         features = span.columns["features"] if self._inputs.width else None
         if not self._layout.of_bytes:
@@ -133,16 +135,30 @@ class Steps:
                 features = _scaled(features, self._layout.feature_scale)
         elif features is not None and self._recode is not None:
             features = self._recode[features.view(np.uint8)]
-        return posteriors, features
+        return posteriors, features, self._statistics(span)
+
+    def _statistics(self, span: Span) -> NDArray[np.int16] | None:
+        values = span.columns.get("health")
+        if values is None:
+            return None
+        if values.dtype != np.int16 or self._layout.health_scale != 1 / HEALTH_ONE:
+            values = _scaled(values, self._layout.health_scale)
+        try:
+            return device_health(values, self._health, span.steps)
+        except InputError as error:
+            raise StreamError(f"{_place(span)}: {error}") from None
 
     def refuse(self, span: Span, posteriors: Array, features: Array | None) -> NoReturn:
         """Raise an error that names the broken rule: the engine reports only that there is one."""
-        where = f"row {span.row} and on, stream {span.stream[:60]!r}"
         try:
             Inputs(self._inputs).check(posteriors, features)
         except InputError as error:
-            raise StreamError(f"{where}: {error}") from None
-        raise StreamError(f"{where}: posteriors must sum to 1")
+            raise StreamError(f"{_place(span)}: {error}") from None
+        raise StreamError(f"{_place(span)}: posteriors must sum to 1")
+
+
+def _place(span: Span) -> str:
+    return f"row {span.row} and on, stream {span.stream[:60]!r}"
 
 
 class _Group:
@@ -152,7 +168,7 @@ class _Group:
         self._names = list(profiles)
         self._monitors = [Monitor(profile) for profile in profiles.values()]
         self._engines = [monitor.engine for monitor in self._monitors]
-        self._convert = Steps(next(iter(profiles.values())).inputs, layout)
+        self._convert = Steps(next(iter(profiles.values())), layout)
         self.clear()
 
     def clear(self) -> None:
@@ -167,13 +183,15 @@ class _Group:
                 monitor.reset()
             elif span.starts_recording:
                 monitor.reset_history()
-        posteriors, features = self._convert(span)
+        posteriors, features, health = self._convert(span)
         labels = span.columns.get("labels")
         if labels is not None:
             labels = np.ascontiguousarray(labels, np.int32)
         output = np.zeros((len(self._engines), span.steps), np.uint8) if decisions else None
         first, *others = self._engines
-        done = first.replay(tuple(others), posteriors, features, labels, self._counts, output)
+        done = first.replay(
+            tuple(others), posteriors, features, health, labels, self._counts, output
+        )
         if done < span.steps:
             self._convert.refuse(span, posteriors, features)
         if output is not None:
@@ -217,7 +235,12 @@ def _recoding(inputs: InputSettings, layout: Layout) -> NDArray[np.int8] | None:
 def _check(name: str, profile: Profile, layout: Layout) -> None:
     """Refuse a profile whose inputs differ from the layout's."""
     inputs = profile.inputs
-    wanted = {"classes": inputs.classes, "width": inputs.width or layout.width}
+    statistics = len(profile.signals.health_names) if layout.statistics else 0
+    wanted = {
+        "classes": inputs.classes,
+        "width": inputs.width or layout.width,
+        "statistics": statistics or layout.statistics,
+    }
     for what, number in wanted.items():
         if getattr(layout, what) != number:
             raise InputError(f"{name}: {what} must be {number}, got {getattr(layout, what)}")

@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcuq._health_columns import MAX_STATISTICS
 from tcuq.errors import StreamError
-from tcuq.recording import FORMAT
+from tcuq.recording import FORMAT, SCALES
 from tcuq.stream import KINDS, MAX_CLASSES, MAX_FEATURES, MIN_CLASSES, Kind
 
 Array = NDArray[Any]
 
 POSTERIOR_SCALE = 1 / 256  # of the device's bytes
-_NUMBERS = {"posteriors": "fiu", "features": "fiu", "labels": "iu"}
+_NUMBERS = {"posteriors": "fiu", "features": "fiu", "labels": "iu", "health": "fiu"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class Layout:
     posterior_scale: float = 1.0
     feature_scale: float = 1.0
     source: Mapping[str, str] = field(default_factory=dict)
+    health_scale: float = 1.0
+    health_names: tuple[str, ...] = ()
 
     @property
     def classes(self) -> int:
@@ -44,6 +47,11 @@ class Layout:
         return self.columns["features"][1] if "features" in self.columns else 0
 
     @property
+    def statistics(self) -> int:
+        """Number of statistics of input health, 0 if there are none."""
+        return self.columns["health"][1] if "health" in self.columns else 0
+
+    @property
     def of_bytes(self) -> bool:
         """Whether posteriors and features are the device's input bytes."""
         features = self.columns.get("features", ("|i1", 0))[0]
@@ -54,13 +62,15 @@ class Layout:
 
     def metadata(self) -> dict[str, str]:
         """Return the layout as the schema's metadata."""
-        meta = {
+        meta: dict[str, Any] = {
             "kind": self.kind,
             "columns": {name: list(column) for name, column in self.columns.items()},
             "posterior_scale": self.posterior_scale,
             "feature_scale": self.feature_scale,
             "source": dict(self.source),
         }
+        if self.statistics:
+            meta |= {"health_scale": self.health_scale, "health_names": list(self.health_names)}
         return {FORMAT: json.dumps(meta)}
 
 
@@ -69,7 +79,8 @@ def layout_of(schema: Any) -> Layout:  # noqa: ANN401 - pyarrow has no types
     try:
         meta = json.loads((schema.metadata or {}).get(FORMAT.encode(), b"null"))
         columns = {str(n): (np.dtype(t).str, w) for n, (t, w) in meta["columns"].items()}
-        scales = {n: float(meta.get(n, 1.0)) for n in ("posterior_scale", "feature_scale")}
+        scales = {n: float(meta.get(n, 1.0)) for n in SCALES.values()}
+        names = tuple(str(name) for name in meta.get("health_names", ()))
         kind, source = (
             meta["kind"],
             {str(k): str(v) for k, v in meta.get("source", {}).items()},
@@ -82,8 +93,10 @@ def layout_of(schema: Any) -> Layout:  # noqa: ANN401 - pyarrow has no types
         if not 0 < scale < float("inf"):
             raise StreamError(f"{name} must be a positive number, got {scale}")
     known = {name: columns[name] for name in _NUMBERS if name in columns}
-    least = {"posteriors": MIN_CLASSES, "features": 1, "labels": 0}
-    most = {"posteriors": MAX_CLASSES, "features": MAX_FEATURES, "labels": 0}
+    least = {"posteriors": MIN_CLASSES, "features": 1, "labels": 0, "health": 1}
+    most = {
+        "posteriors": MAX_CLASSES, "features": MAX_FEATURES, "labels": 0, "health": MAX_STATISTICS
+    }  # fmt: skip
     for name, (dtype, width) in known.items():
         if np.dtype(dtype).kind not in _NUMBERS[name]:
             raise StreamError(f"column {name!r} must not have dtype {dtype!r}")
@@ -94,7 +107,7 @@ def layout_of(schema: Any) -> Layout:  # noqa: ANN401 - pyarrow has no types
     missing = {"posteriors"} - set(known) or {"first_step", "steps", *known} - set(schema.names)
     if missing:
         raise StreamError(f"column {min(missing)!r} is missing")
-    return Layout(kind, known, **scales, source=source)
+    return Layout(kind, known, **scales, source=source, health_names=names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pack recorded streams into chunks, from `.npz`, `.csv` and Parquet with one row per step.
 
-A table has the columns `posterior_0`, `posterior_1`, ..., and may have `feature_0`, ..., `label`,
-`stream` and `recording`; rows of a stream are consecutive and in order.
+A table has the columns `posterior_0`, `posterior_1`, ..., and may have `feature_0`, ...,
+`health_0`, ..., `label`, `stream` and `recording`; rows of a stream are consecutive and in order.
 """
 
 import os
@@ -18,6 +18,7 @@ from tcuq._labels import UNKNOWN
 from tcuq.errors import InputError, StreamError
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
+from tcuq.profile.quantize import HEALTH_ONE, health_integers
 from tcuq.replay.layout import POSTERIOR_SCALE, Layout
 from tcuq.replay.units import arrow
 from tcuq.replay.writing import ChunkWriter
@@ -84,14 +85,22 @@ def _layout(stream: Stream, profile: Profile | None) -> Layout:
         columns["features"] = (stream.features.dtype.str, stream.width)
     if stream.labels is not None:
         columns["labels"] = ("<i4", 0)
+    if stream.health is not None:
+        columns["health"] = ("<f8", len(stream.health_names))
     if profile is None:
-        return Layout(stream.kind, columns)
-    for name, dtype in (("posteriors", "|u1"), ("features", "|i1")):
+        return Layout(stream.kind, columns, health_names=stream.health_names)
+    for name, dtype in (("posteriors", "|u1"), ("features", "|i1"), ("health", "<i2")):
         if name in columns:
             columns[name] = (dtype, columns[name][1])
-    scale = profile.inputs.feature_scale or 1.0
-    source = {"profile": profile.sha256}
-    return Layout("probabilities", columns, POSTERIOR_SCALE, scale, source)
+    return Layout(
+        "probabilities",
+        columns,
+        POSTERIOR_SCALE,
+        profile.inputs.feature_scale or 1.0,
+        {"profile": profile.sha256},
+        1 / HEALTH_ONE,
+        stream.health_names,
+    )
 
 
 def _columns(
@@ -103,13 +112,21 @@ def _columns(
             f"stream {name[:60]!r}: must have {layout.classes} classes and {layout.width} features"
             f" as the first, got {part.classes} and {part.width}"
         )
+    if "health" in layout.columns and part.health_names != layout.health_names:
+        raise StreamError(
+            f"stream {name[:60]!r}: must have the health statistics of the first,"
+            f" {', '.join(layout.health_names)}, got {', '.join(part.health_names) or 'none'}"
+        )
     unknown = np.full(len(part), UNKNOWN, np.int32)
     columns: dict[str, Any] = {"labels": unknown if part.labels is None else part.labels}
+    columns["health"] = part.health
     if monitor is not None:
         try:
             posteriors, features = monitor.quantize(part.posteriors, part.features)
         except InputError as error:
             raise StreamError(f"stream {name[:60]!r}: {error}") from None
+        if part.health is not None:
+            columns["health"] = health_integers(part.health)
         return columns | {"posteriors": posteriors, "features": features}
     if part.kind != layout.kind:
         raise StreamError(f"stream {name[:60]!r}: kind must be {layout.kind}, got {part.kind}")
@@ -161,6 +178,7 @@ def _batch_pieces(batch: Any, name: str, kind: Kind) -> Iterator[Piece]:  # noqa
 
     rows = batch.num_rows
     posteriors, features, labels = matrix("posterior_"), matrix("feature_"), single("label")
+    health = matrix("health_")
     if posteriors is None:
         raise StreamError("column 'posterior_0' is missing: a table has a row a step")
     streams = [str(stream) for stream in single("stream") or [name] * rows]
@@ -176,5 +194,6 @@ def _batch_pieces(batch: Any, name: str, kind: Kind) -> Iterator[Piece]:  # noqa
                 None if features is None else features[at],
                 None if labels is None else labels[at],
                 kind=kind,
+                health=None if health is None else health[at],
             ),
         )

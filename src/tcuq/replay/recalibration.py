@@ -158,7 +158,7 @@ class _Archive:
 
         def run(unit: Unit, source: Source, batches: Iterable[Any]) -> Any:  # noqa: ANN401
             counts = np.zeros(RISK_LEVELS + 1, np.int64)
-            monitor, convert = Monitor(profile), Steps(profile.inputs, source.layout)
+            monitor, convert = Monitor(profile), Steps(profile, source.layout)
             chunks = Chunks(source.layout, unit.path.stem)
             for span in (span for batch in batches for span in chunks.spans(batch)):
                 if span.stream in excluded:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.calibrate.observe import term_inputs
+from tcuq.calibrate.observe import WHOLE_PAST, term_inputs
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
 from tcuq.profile.quantize import SIGNALS, signal_scale, signal_unit
@@ -22,7 +22,6 @@ from tcuq.stages.alarm import NEEDS_PAST
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-WHOLE_PAST = 7  # column of the engine's observation
 LOWEST, HIGHEST = -(1 << 15), 1 << 16  # of any signal in the device's integers
 
 
@@ -81,7 +80,7 @@ class Reference:
         self.streams = self.steps = 0
         self._monitor = Monitor(profile)
         self._score = Monitor(profile).engine
-        self._convert = Steps(profile.inputs, layout)
+        self._convert = Steps(profile, layout)
         self._forget()
 
     def _forget(self) -> None:
@@ -101,8 +100,8 @@ class Reference:
             self._observe(span)
 
     def _observe(self, span: Span) -> None:
-        posteriors, features = self._convert(span)
-        observed = self._monitor.engine.observe(posteriors, features)
+        posteriors, features, health = self._convert(span)
+        observed = self._monitor.engine.observe(posteriors, features, health)
         if observed is None:
             self._convert.refuse(span, posteriors, features)
         table = np.frombuffer(observed, np.int32).reshape(span.steps, -1)

@@ -6,7 +6,7 @@ from typing import Any
 # In the engine's order (src/engine/replay.c); a histogram of 16 bins of risk follows.
 COUNTS = (
     "steps", "exceeded", "abstained", "denied", "alarms",
-    "low_confidence_alarms", "novelty_alarms", "divergence_alarms", "instability_alarms",
+    "risk_alarms", "novelty_alarms", "divergence_alarms", "instability_alarms", "health_alarms",
     "first_alarm",
     "labelled", "labelled_abstained", "wrong", "wrong_abstained",
 )  # fmt: skip

@@ -30,6 +30,10 @@ TABLES = {
     ],
     # 1 / count, rounded down so that count of them are at most 1.
     "uint16_t tcuq_share_q15[9]": [0, *(32768 // count for count in range(1, 9))],
+    # 256 · log2(1 + 2^-d), d in 1/8: a chord between two points stays below the curve.
+    "uint8_t tcuq_log_add_q8[65]": [
+        max(0, math.floor(256 * math.log2(1 + 2 ** (-i / 8)) - 0.1)) for i in range(65)
+    ],
     "uint16_t tcuq_sigmoid_q16[34]": [
         round(65536 / (1 + math.exp(-min(i, 32) / 4))) for i in range(34)
     ],

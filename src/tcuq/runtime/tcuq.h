@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TCUQ_PROFILE_FORMAT 1u
+#define TCUQ_PROFILE_FORMAT 2u
 #define TCUQ_MAX_CLASSES 1000u
 #define TCUQ_MAX_WIDTH 65535u
 #define TCUQ_MAX_DIMENSIONS 32u
@@ -18,12 +18,17 @@
 #define TCUQ_MAX_LAG 255u
 #define TCUQ_MAX_TERMS 8u
 #define TCUQ_MAX_POINTS 64u
-#define TCUQ_MAX_CHANNELS 4u
+#define TCUQ_MAX_CHANNELS 5u
+#define TCUQ_EDGES 3u
+#define TCUQ_COUNTS 7u
 #define TCUQ_MAX_BLOCK 16384u
+#define TCUQ_MAX_ALARM_LIMIT (5u << 25)
+#define TCUQ_BOOT_STEPS 1024u /* after a boot the alarm also bets on calibration alone for so long */
 #define TCUQ_MAX_STEP 8192u
 #define TCUQ_RISK_LEVELS 16384u
 #define TCUQ_TOKEN 65536u
 #define TCUQ_HISTOGRAM_BINS 16u
+#define TCUQ_MAX_HEALTH 16u
 
 /* What a build leaves out costs no flash: define as 0. */
 #ifndef TCUQ_WITH_ANCHORED /* the anchored score: terms */
@@ -31,6 +36,9 @@
 #endif
 #ifndef TCUQ_WITH_NOVELTY
 #define TCUQ_WITH_NOVELTY 1
+#endif
+#ifndef TCUQ_WITH_HEALTH /* input health: statistics of the sensor's samples */
+#define TCUQ_WITH_HEALTH 1
 #endif
 #ifndef TCUQ_WITH_ALARM
 #define TCUQ_WITH_ALARM 1
@@ -60,7 +68,7 @@ typedef enum {
 
 typedef enum { TCUQ_ACCEPT = 0, TCUQ_ABSTAIN = 1, TCUQ_DENIED = 2 } tcuq_outcome;
 
-/* Signals, in the order of the profile's tables. */
+/* Signals, in the order of the profile's tables; a term reads one of the first six. */
 typedef enum {
     TCUQ_DIVERGENCE = 0,
     TCUQ_INSTABILITY = 1,
@@ -68,14 +76,19 @@ typedef enum {
     TCUQ_DOUBT = 3,
     TCUQ_LOW_CONFIDENCE = 4,
     TCUQ_NOVELTY = 5,
-    TCUQ_SIGNALS = 6
+    TCUQ_RISK = 6, /* a channel's alone: log-odds of the risk */
+    TCUQ_HEALTH = 7 /* a channel's alone */
 } tcuq_signal;
 
-/* Bits of tcuq_decision.alarm. */
-#define TCUQ_ALARM_LOW_CONFIDENCE 1u
+#define TCUQ_SIGNALS 6u
+
+/* Bits of tcuq_decision.alarm: the channel, and whether the stream differs since boot. */
+#define TCUQ_ALARM_RISK 1u
 #define TCUQ_ALARM_NOVELTY 2u
 #define TCUQ_ALARM_DIVERGENCE 4u
 #define TCUQ_ALARM_INSTABILITY 8u
+#define TCUQ_ALARM_HEALTH 16u
+#define TCUQ_ALARM_SINCE_BOOT 128u
 
 typedef struct {
     uint8_t signal;        /* tcuq_signal */
@@ -96,11 +109,13 @@ typedef struct {
     uint8_t flag;        /* TCUQ_ALARM_... */
     uint8_t two_sided;   /* 1: |block sum - centre| is compared with the edges */
     uint8_t reserved;
-    uint16_t block;      /* steps, a power of two, 16..16384 */
-    uint16_t limit_q8;   /* bits at which the CUSUM alarms */
-    int32_t centre;      /* of the block sum */
-    int32_t edges[3];    /* of the block sum or of its distance from the centre */
-    int16_t gains_q8[4]; /* bits, by edges passed */
+    uint16_t block;         /* steps, a power of two, 16..16384 */
+    uint16_t boot_limit_q8; /* bits at which calibration's own bets alarm after a boot */
+    int32_t centre;         /* of the block sum */
+    int32_t edges[TCUQ_EDGES]; /* of the block sum or of its distance from the centre */
+    int16_t gains_q8[TCUQ_EDGES + 1u]; /* of calibration's own bets: bits, by edges passed */
+    uint16_t counts[TCUQ_COUNTS]; /* of calibration's blocks, in 1/16: those after one that passed none,
+                                     how many of them passed each edge, and how many after one that did */
 } tcuq_channel;
 
 typedef struct {
@@ -126,6 +141,10 @@ typedef struct {
     const int16_t *means;            /* whitened, dimensions filled up with zeros to whole fours;
                                         TCUQ_WORD_ALIGNED */
     const int32_t *mean_squares;     /* squared lengths of the means */
+    /* input health; count 0: none */
+    uint8_t health_count;              /* statistics a step carries, at most 16 */
+    const int16_t *health_means;       /* of calibration, Q10 */
+    const uint16_t *health_weights_q9; /* reciprocals of the standard deviations */
     /* score: terms null: tcuq, else anchored */
     const tcuq_term *terms;
     uint8_t term_count;
@@ -144,17 +163,25 @@ typedef struct {
     /* alarm; null: none */
     const tcuq_channel *channels;
     uint8_t channel_count;
+    uint32_t alarm_limit; /* channels x mean number of steps between false alarms */
+    uint32_t epoch_steps;
 } tcuq_profile;
 
 /* The caller's memory. Sizes by profile: slots, posteriors and features for max(lags) steps;
  * smoothed one a term, or null if none smooths; channels one a channel; telemetry one or null. */
 typedef struct {
     int32_t ledger_q16;
-    uint32_t warmup_left;
+    uint32_t age; /* steps since boot, stops at the largest */
     uint32_t tokens_q16;
     uint8_t next;   /* slot that is overwritten next: the oldest */
     uint8_t filled; /* slots that hold a past step */
-    uint16_t reserved;
+    int8_t closed;  /* log2 of the last closed epoch's e-value, in half bits */
+    uint8_t cause;  /* of the last alarm, as in a record */
+#if TCUQ_WITH_ALARM
+    uint32_t epoch_steps; /* of the running epoch */
+    uint16_t epoch;       /* its number; 0: none has closed */
+    uint16_t worst;       /* the largest health deviation lately: size, and in the last four bits which */
+#endif
 } tcuq_core;
 
 typedef struct {
@@ -167,10 +194,14 @@ typedef struct {
 
 typedef struct {
     int32_t sum;
-    int32_t epoch_q8;
-    uint16_t taken;
-    uint16_t cusum_q8;
+    uint32_t evidence_q4; /* Shiryaev-Roberts sum of the bets that learn, times the block's length */
+    uint16_t taken;       /* steps of the block; TCUQ_PASSED: the block before passed an edge */
+    int16_t onset_q8;     /* log2 of the epoch's evidence for drift that lasts */
+    int16_t span_q8;      /* log2 of the epoch's evidence for drift that ended */
+    uint16_t counts[TCUQ_COUNTS];
 } tcuq_channel_state;
+
+#define TCUQ_PASSED 32768u
 
 typedef struct {
     uint32_t steps;
@@ -200,8 +231,6 @@ typedef struct {
     uint32_t firmware;
     uint32_t boot;
     uint32_t sequence;
-    uint16_t epoch;
-    uint8_t flags;
 } tcuq_identity;
 
 #define TCUQ_RECORD_BYTES 87u
@@ -213,27 +242,25 @@ typedef struct {
     uint8_t exceeded;
     uint8_t outcome; /* tcuq_outcome */
     uint8_t alarm;   /* TCUQ_ALARM_... */
-    uint8_t reserved;
+    uint8_t cause;   /* with an alarm of input health: the statistic farthest from calibration */
 } tcuq_decision;
 
 /* Checks everything once and starts from the calibrated state; tcuq_step then needs no checks. */
 tcuq_status tcuq_init(const tcuq_monitor *monitor);
 
-/* One step: posterior in 1/256 (classes bytes), features (width bytes, null if width is 0). Total. */
+/* One step: posterior in 1/256 (classes bytes), features (width bytes, null if width is 0), health
+ * (health_count statistics in Q10; null: this step carries none). Total. */
 void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
-               tcuq_decision *decision);
+               const int16_t *health, tcuq_decision *decision);
 
 /* Back to the state tcuq_init left. */
 void tcuq_reset(const tcuq_monitor *monitor);
 
-/* After a gap: forgets the past, keeps threshold, budget and evidence. */
+/* After a gap: forgets the past, keeps threshold, budget, evidence and unfinished blocks. */
 void tcuq_reset_history(const tcuq_monitor *monitor);
 
-/* log2 of the epoch's e-value so far, in 1/256 bit, saturated to 16 bits; 0 without an alarm. */
+/* log2 of the running epoch's e-value, in 1/256 bit; the lowest value means an e-value of 0. */
 int16_t tcuq_epoch_evidence(const tcuq_monitor *monitor);
-
-/* The next epoch starts without evidence. */
-void tcuq_end_epoch(const tcuq_monitor *monitor);
 
 /* The state as bytes, the same on every CPU; tcuq_snapshot_size says how many. */
 uint32_t tcuq_snapshot_size(const tcuq_monitor *monitor);

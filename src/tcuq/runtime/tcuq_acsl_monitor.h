@@ -6,10 +6,12 @@
 /* Tables are where their pointers say; what they hold is checked by tcuq_init. */
 /*@ predicate tcuq_profile_given(tcuq_profile *p) =
       tcuq_tables_given(p) && tcuq_projection_given(p) && tcuq_lags_given(p) && tcuq_novelty_given(p) &&
+      tcuq_health_given(p) &&
       (p->channels != \null ==> \valid_read(p->channels + (0 .. p->channel_count - 1)));
 
     predicate tcuq_profile_ok(tcuq_profile *p) =
       tcuq_signals_ok(p) && p->lag_weights_q15 != \null && tcuq_score_ok(p) && tcuq_novelty_ok(p) &&
+      tcuq_health_ok(p) &&
       tcuq_channels_ok(p) && tcuq_decisions_ok(p);
 
     predicate tcuq_memory_ok(tcuq_monitor *m) =
@@ -67,7 +69,7 @@ tcuq_status tcuq_init(const tcuq_monitor *monitor);
     ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor);
     ensures signals->confidence_q16 <= 65536 && signals->label < monitor->profile->classes; */
 static void tcuq_signals_all(const tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
-                             tcuq_signals *signals);
+                             const int16_t *health, tcuq_signals *signals);
 
 /*@ requires tcuq_ready(monitor) && \valid(decision);
     requires \valid_read(posterior + (0 .. monitor->profile->classes - 1));
@@ -78,7 +80,7 @@ static void tcuq_signals_all(const tcuq_monitor *monitor, const uint8_t *posteri
     assigns *decision, TCUQ_STATE;
     ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor); */
 void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
-               tcuq_decision *decision);
+               const int16_t *health, tcuq_decision *decision);
 
 /*@ requires tcuq_held(monitor) && (monitor->profile->term_count != 0 ==> tcuq_terms_given(monitor));
     assigns monitor->core->next, monitor->core->filled, *TCUQ_SMOOTHED, *TCUQ_CHANNEL_STATES;

@@ -29,6 +29,9 @@ typedef struct {
     int16_t low_confidence_q10;    /* log2(1 - confidence + 1e-5) */
     int16_t novelty_q10;           /* log2(1 + squared distance) */
     bool whole_past;
+    bool health_given;
+    int16_t health_q10;            /* log2(1 + sum of squared standard scores); 0 if not given */
+    uint16_t health_worst;         /* largest standard score in Q5, shifted by 4, and its statistic */
 } tcuq_signals;
 
 extern const uint16_t tcuq_xlog2x_q15[130];
@@ -36,19 +39,37 @@ extern const uint16_t tcuq_log2_q15[33];
 extern const uint8_t tcuq_rsqrt_seed[24];
 extern const uint16_t tcuq_sigmoid_q16[34];
 extern const uint16_t tcuq_share_q15[9];
+extern const uint8_t tcuq_log_add_q8[65];
 
 #define TCUQ_MAX_BIAS (1 << 29)
 
-/* Evidence of an epoch stops here: no sum of gains overflows. */
-#define TCUQ_EPOCH_MAX (INT32_MAX / 2)
+/* log2 of no evidence at all. */
+#define TCUQ_LOG_ZERO INT16_MIN
+
+/* Counts of blocks are in 1/16; none is larger than TCUQ_COUNT_MAX after a block. */
+#define TCUQ_COUNT 16u
+#define TCUQ_COUNT_MAX (UINT16_MAX - TCUQ_COUNT)
+
+/* A channel's evidence stops here: adding a block's length does not overflow, nor does an alarm need more. */
+#define TCUQ_EVIDENCE_MAX (UINT32_MAX - 16u * TCUQ_MAX_BLOCK)
+
+/* A channel that finished no block, in tcuq_alarm_blocks. */
+#define TCUQ_UNFINISHED 255u
 
 /* Of a snapshot: its first four bytes, and the sizes of its first and its last parts. */
 #define TCUQ_SNAPSHOT_MAGIC 0x51554354u /* "TCUQ" */
 #define TCUQ_SNAPSHOT_HEAD 12u
-#define TCUQ_SNAPSHOT_CORE 14u
-#define TCUQ_SNAPSHOT_CHANNEL 12u
+#define TCUQ_SNAPSHOT_CORE 24u
+#define TCUQ_SNAPSHOT_CHANNEL 28u
 #define TCUQ_SNAPSHOT_TELEMETRY 51u
 #define TCUQ_SNAPSHOT_CRC 4u
+
+/* (1/256 bit, 1/2 bit) rounded down, the lowest for less: an e-value of 0. */
+static inline int8_t tcuq_half_bits(int32_t evidence_q8)
+{
+    const int32_t halves = tcuq_floor_shift(evidence_q8, 7u);
+    return (int8_t)((halves > INT8_MAX) ? INT8_MAX : ((halves < INT8_MIN) ? INT8_MIN : halves));
+}
 
 /* A signal in the unit its term's table is in: Q14 for the first four, Q10 for the logarithms. */
 static inline int16_t tcuq_signal_value(const tcuq_signals *signals, uint8_t signal)
@@ -127,11 +148,22 @@ bool tcuq_novelty_sound(const tcuq_profile *profile);
 int16_t tcuq_novelty_run(const tcuq_profile *profile, const int8_t *features);
 #endif
 
+#if TCUQ_WITH_HEALTH
+bool tcuq_health_sound(const tcuq_profile *profile);
+void tcuq_health_run(const tcuq_profile *profile, const int16_t *health, tcuq_signals *signals);
+#endif
+
 #if TCUQ_WITH_ALARM
-uint8_t tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals);
+void tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tcuq_decision *decision);
+uint8_t tcuq_alarm_blocks(const tcuq_monitor *monitor, const uint8_t *passed);
 bool tcuq_alarm_sound(const tcuq_profile *profile);
 void tcuq_alarm_reset(const tcuq_monitor *monitor);
-void tcuq_alarm_reset_history(const tcuq_monitor *monitor);
+bool tcuq_counts_sound(const uint16_t *counts);
+int16_t tcuq_risk_odds_q10(uint16_t risk);
+
+void tcuq_epoch_bet(tcuq_channel_state *state, int32_t gain_q8);
+void tcuq_epoch_count(const tcuq_monitor *monitor, uint32_t steps);
+void tcuq_epoch_start(const tcuq_monitor *monitor);
 #endif
 
 #if TCUQ_WITH_TELEMETRY
@@ -143,14 +175,33 @@ void tcuq_telemetry_reset(const tcuq_monitor *monitor);
 #include "tcuq_acsl.h"
 #include "tcuq_acsl_signals.h"
 #include "tcuq_acsl_novelty.h"
+#include "tcuq_acsl_health.h"
 #include "tcuq_acsl_past.h"
 #include "tcuq_acsl_score.h"
 #include "tcuq_acsl_monitor.h"
 #endif
 
-/* All signals. Inline, so that the frames of the two parts do not stand on a third. */
+/* The signal of input health: not given without statistics, or if the profile has no reference. */
+static inline void tcuq_signals_health(const tcuq_profile *profile, const int16_t *health,
+                                       tcuq_signals *signals)
+{
+    signals->health_given = false;
+    signals->health_q10 = 0;
+    signals->health_worst = 0u;
+#if TCUQ_WITH_HEALTH
+    if ((profile->health_count != 0u) && (health != NULL)) {
+        tcuq_health_run(profile, health, signals);
+    }
+#else
+    (void)profile;
+    (void)health;
+#endif
+}
+
+/* All signals. Inline, so that the frames of its parts do not stand on another. */
 static inline void tcuq_signals_all(const tcuq_monitor *monitor, const uint8_t *posterior,
-                                    const int8_t *features, tcuq_signals *signals)
+                                    const int8_t *features, const int16_t *health,
+                                    tcuq_signals *signals)
 {
     const int8_t *row = tcuq_signals_run(monitor, posterior, features, signals);
     signals->novelty_q10 = 0;
@@ -161,6 +212,7 @@ static inline void tcuq_signals_all(const tcuq_monitor *monitor, const uint8_t *
 #else
     (void)row;
 #endif
+    tcuq_signals_health(monitor->profile, health, signals);
 }
 
 #endif

@@ -26,6 +26,9 @@ static bool tcuq_profile_sound(const tcuq_profile *profile)
 #if TCUQ_WITH_NOVELTY
            tcuq_novelty_sound(profile) &&
 #endif
+#if TCUQ_WITH_HEALTH
+           tcuq_health_sound(profile) &&
+#endif
 #if TCUQ_WITH_ALARM
            tcuq_alarm_sound(profile) &&
 #endif
@@ -57,6 +60,7 @@ tcuq_status tcuq_init(const tcuq_monitor *monitor)
     }
     if ((!TCUQ_WITH_ANCHORED && (profile->terms != NULL)) ||
         (!TCUQ_WITH_NOVELTY && (profile->whitening != NULL)) ||
+        (!TCUQ_WITH_HEALTH && (profile->health_count != 0u)) ||
         (!TCUQ_WITH_ALARM && ((profile->channels != NULL) || (profile->channel_count != 0u))) ||
         (!TCUQ_WITH_TELEMETRY && (monitor->telemetry != NULL))) {
         return TCUQ_ERROR_BUILD;
@@ -69,18 +73,19 @@ tcuq_status tcuq_init(const tcuq_monitor *monitor)
 }
 
 void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
-               tcuq_decision *decision)
+               const int16_t *health, tcuq_decision *decision)
 {
     tcuq_signals signals;
-    tcuq_signals_all(monitor, posterior, features, &signals);
+    tcuq_signals_all(monitor, posterior, features, health, &signals);
     decision->label = signals.label;
     decision->risk = tcuq_score_run(monitor, &signals);
     decision->outcome =
         tcuq_budget_run(monitor, tcuq_threshold_run(monitor, decision->risk, decision));
-    decision->alarm = 0u;
-    decision->reserved = 0u;
 #if TCUQ_WITH_ALARM
-    decision->alarm = tcuq_alarm_run(monitor, &signals);
+    tcuq_alarm_run(monitor, &signals, decision);
+#else
+    decision->alarm = 0u;
+    decision->cause = 0u;
 #endif
 #if TCUQ_WITH_TELEMETRY
     if (monitor->telemetry != NULL) {
@@ -95,15 +100,13 @@ void tcuq_reset_history(const tcuq_monitor *monitor)
 #if TCUQ_WITH_ANCHORED
     tcuq_score_reset(monitor);
 #endif
-#if TCUQ_WITH_ALARM
-    tcuq_alarm_reset_history(monitor);
-#endif
 }
 
 void tcuq_reset(const tcuq_monitor *monitor)
 {
     tcuq_reset_history(monitor);
-    monitor->core->reserved = 0u;
+    monitor->core->closed = INT8_MIN;
+    monitor->core->cause = 0u;
     tcuq_threshold_reset(monitor);
     tcuq_budget_reset(monitor);
 #if TCUQ_WITH_ALARM

@@ -19,7 +19,7 @@ tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identi
     }
     const int32_t ledger_q16 = monitor->core->ledger_q16;
     buffer[0] = TCUQ_RECORD_VERSION;
-    buffer[1] = identity->flags;
+    buffer[1] = monitor->core->cause;
     tcuq_put_32(&buffer[2], (uint32_t)identity->device);
     tcuq_put_32(&buffer[6], (uint32_t)(identity->device >> 32));
     tcuq_put_32(&buffer[10], monitor->profile->hash);
@@ -27,8 +27,13 @@ tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identi
     tcuq_put_32(&buffer[18], identity->boot);
     tcuq_put_32(&buffer[22], identity->sequence);
     tcuq_put_16(&buffer[26], (uint16_t)((uint32_t)((ledger_q16 < 0) ? 0 : ledger_q16) >> 16));
-    tcuq_put_16(&buffer[28], identity->epoch);
-    tcuq_put_16(&buffer[30], (uint16_t)tcuq_epoch_evidence(monitor));
+#if TCUQ_WITH_ALARM
+    tcuq_put_16(&buffer[28], monitor->core->epoch);
+#else
+    tcuq_put_16(&buffer[28], 0u);
+#endif
+    buffer[30] = (uint8_t)tcuq_half_bits(tcuq_epoch_evidence(monitor));
+    buffer[31] = (uint8_t)monitor->core->closed;
     tcuq_put_counters(telemetry, &buffer[32]);
     tcuq_put_32(&buffer[TCUQ_RECORD_BYTES - 4u], tcuq_crc32(buffer, TCUQ_RECORD_BYTES - 4u));
     return TCUQ_OK;

@@ -5,18 +5,40 @@
 #include "tcuq_bytes.h"
 #include "tcuq_internal.h"
 
-/*@ requires tcuq_core_given(monitor) && tcuq_limits_ok(monitor->profile) && \valid_read(at + (0 .. 13));
-    requires \separated(monitor->core, at + (0 .. 13)) && \separated(monitor->core, TCUQ_PROFILE);
+/*@ assigns \nothing;
+    ensures -128 <= \result <= 127; */
+static int8_t tcuq_signed_byte(uint8_t byte)
+{
+    return (int8_t)((byte < 128u) ? (int16_t)byte : (int16_t)byte - 256);
+}
+
+/*@ requires \valid_read(at + (0 .. 1));
+    assigns \nothing; */
+static int16_t tcuq_get_signed_16(const uint8_t *at)
+{
+    const int32_t value = tcuq_get_16(at);
+    return (int16_t)((value < 32768) ? value : value - 65536);
+}
+
+/*@ requires tcuq_core_given(monitor) && tcuq_limits_ok(monitor->profile) && \valid_read(at + (0 .. 23));
+    requires \separated(monitor->core, at + (0 .. 23)) && \separated(monitor->core, TCUQ_PROFILE);
     assigns *monitor->core;
     TCUQ_KEPT */
 static void tcuq_get_core(const tcuq_monitor *monitor, const uint8_t *at)
 {
     tcuq_core *core = monitor->core;
     core->ledger_q16 = tcuq_get_signed(at);
-    core->warmup_left = tcuq_get_32(&at[4]);
+    core->age = tcuq_get_32(&at[4]);
     core->tokens_q16 = tcuq_get_32(&at[8]);
     core->next = at[12];
     core->filled = at[13];
+    core->closed = tcuq_signed_byte(at[14]);
+    core->cause = at[15];
+#if TCUQ_WITH_ALARM
+    core->epoch_steps = tcuq_get_32(&at[16]);
+    core->epoch = tcuq_get_16(&at[20]);
+    core->worst = tcuq_get_16(&at[22]);
+#endif
 }
 
 /* Posteriors, features and smoothed terms. */
@@ -48,7 +70,7 @@ static const uint8_t *tcuq_get_past(const tcuq_monitor *monitor, const uint8_t *
         loop assigns i, monitor->features[0 .. features - 1];
         loop variant features - i; */
     for (uint32_t i = 0u; i < features; i++) {
-        monitor->features[i] = (int8_t)((at[i] < 128u) ? (int16_t)at[i] : (int16_t)at[i] - 256);
+        monitor->features[i] = tcuq_signed_byte(at[i]);
     }
     at += features;
     /*@ loop invariant i <= terms && at == \at(at, LoopEntry) + 4 * i;
@@ -63,23 +85,27 @@ static const uint8_t *tcuq_get_past(const tcuq_monitor *monitor, const uint8_t *
 }
 
 /*@ requires tcuq_channels_given(monitor) && tcuq_limits_ok(monitor->profile);
-    requires \valid_read(at + (0 .. 12 * monitor->profile->channel_count - 1));
-    requires \separated(TCUQ_CHANNEL_STATES, at + (0 .. 12 * monitor->profile->channel_count - 1));
+    requires \valid_read(at + (0 .. 28 * monitor->profile->channel_count - 1));
+    requires \separated(TCUQ_CHANNEL_STATES, at + (0 .. 28 * monitor->profile->channel_count - 1));
     assigns *TCUQ_CHANNEL_STATES;
     TCUQ_KEPT
-    ensures \result == at + 12 * monitor->profile->channel_count; */
+    ensures \result == at + 28 * monitor->profile->channel_count; */
 static const uint8_t *tcuq_get_channels(const tcuq_monitor *monitor, const uint8_t *at)
 {
-    /*@ loop invariant i <= monitor->profile->channel_count && at == \at(at, Pre) + 12 * i;
+    /*@ loop invariant i <= monitor->profile->channel_count && at == \at(at, Pre) + 28 * i;
         loop assigns i, at, *TCUQ_CHANNEL_STATES;
         loop variant monitor->profile->channel_count - i; */
     for (uint8_t i = 0u; i < monitor->profile->channel_count; i++) {
         tcuq_channel_state *state = &monitor->channels[i];
         state->sum = tcuq_get_signed(at);
-        state->epoch_q8 = tcuq_get_signed(&at[4]);
+        state->evidence_q4 = tcuq_get_32(&at[4]);
         state->taken = tcuq_get_16(&at[8]);
-        state->cusum_q8 = tcuq_get_16(&at[10]);
-        at += 12;
+        state->onset_q8 = tcuq_get_signed_16(&at[10]);
+        state->span_q8 = tcuq_get_signed_16(&at[12]);
+        for (uint8_t k = 0u; k < TCUQ_COUNTS; k++) {
+            state->counts[k] = tcuq_get_16(&at[14u + 2u * k]);
+        }
+        at += TCUQ_SNAPSHOT_CHANNEL;
     }
     return at;
 }
@@ -124,24 +150,31 @@ static bool tcuq_core_possible(const tcuq_monitor *monitor)
     const tcuq_core *core = monitor->core;
     const uint8_t slots = profile->lags[profile->lag_count - 1u];
     const int32_t slack = (int32_t)((uint32_t)profile->step << 16);
-    return (core->next < slots) && (core->filled <= slots) && (core->warmup_left <= profile->warmup) &&
-           (core->tokens_q16 <= profile->burst_q16) && (core->ledger_q16 >= -slack) &&
+#if TCUQ_WITH_ALARM
+    if ((profile->channel_count != 0u) && (core->epoch_steps >= profile->epoch_steps)) {
+        return false;
+    }
+#endif
+    return (core->next < slots) && (core->filled <= slots) && (core->tokens_q16 <= profile->burst_q16) && (core->ledger_q16 >= -slack) &&
            (core->ledger_q16 <= (int32_t)(TCUQ_RISK_LEVELS << 16) + slack);
 }
 
+#if TCUQ_WITH_ALARM
 /*@ requires \valid_read(channel) && \valid_read(state) && tcuq_channel_ok(channel);
     assigns \nothing;
     ensures \result ==> tcuq_channel_state_ok(channel, state); */
 static bool tcuq_channel_possible(const tcuq_channel *channel, const tcuq_channel_state *state)
 {
-    if (state->taken >= channel->block) {
+    const uint16_t taken = (uint16_t)(state->taken & (TCUQ_PASSED - 1u));
+    if (taken >= channel->block) {
         return false;
     }
-    const int32_t most = (int32_t)state->taken * 65536;
-    return (state->cusum_q8 < channel->limit_q8) &&
-           (state->sum <= most) && (state->sum >= -most) && (state->epoch_q8 <= TCUQ_EPOCH_MAX) &&
-           (state->epoch_q8 >= -TCUQ_EPOCH_MAX);
+    const int32_t most = (int32_t)taken * 65536;
+    return (state->sum <= most) && (state->sum >= -most) &&
+           (state->evidence_q4 <= TCUQ_EVIDENCE_MAX) &&
+           tcuq_counts_sound(state->counts);
 }
+#endif
 
 /* The values are ones that steps could have left. */
 /*@ requires tcuq_held(monitor);
@@ -164,6 +197,7 @@ static bool tcuq_state_possible(const tcuq_monitor *monitor)
             return false;
         }
     }
+#if TCUQ_WITH_ALARM
     /*@ loop invariant i <= profile->channel_count;
         loop invariant \forall integer k; 0 <= k < i ==>
           tcuq_channel_state_ok(profile->channels + k, monitor->channels + k);
@@ -174,6 +208,7 @@ static bool tcuq_state_possible(const tcuq_monitor *monitor)
             return false;
         }
     }
+#endif
     return (monitor->telemetry == NULL) || (monitor->telemetry->histogram_shift < 32u);
 }
 
@@ -193,7 +228,7 @@ tcuq_status tcuq_restore(const tcuq_monitor *monitor, const uint8_t *buffer, uin
     }
     tcuq_get_core(monitor, &buffer[TCUQ_SNAPSHOT_HEAD]);
     const uint8_t *at = tcuq_get_past(monitor, &buffer[TCUQ_SNAPSHOT_HEAD + TCUQ_SNAPSHOT_CORE]);
-    //@ assert at == buffer + 26 + tcuq_past_bytes(monitor);
+    //@ assert at == buffer + 36 + tcuq_past_bytes(monitor);
     at = tcuq_get_channels(monitor, at);
     tcuq_get_telemetry(monitor, at);
     tcuq_signals_refresh(monitor);

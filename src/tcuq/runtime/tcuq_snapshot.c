@@ -19,9 +19,9 @@ uint32_t tcuq_snapshot_size(const tcuq_monitor *monitor)
     return size + ((monitor->telemetry != NULL) ? TCUQ_SNAPSHOT_TELEMETRY : 0u);
 }
 
-/*@ requires tcuq_core_given(monitor) && \valid(at + (0 .. 25));
-    requires \separated(at + (0 .. 25), monitor, monitor->profile, monitor->core);
-    assigns at[0 .. 25]; */
+/*@ requires tcuq_core_given(monitor) && \valid(at + (0 .. 35));
+    requires \separated(at + (0 .. 35), monitor, monitor->profile, monitor->core);
+    assigns at[0 .. 35]; */
 static void tcuq_put_core(const tcuq_monitor *monitor, uint32_t whole, uint8_t *at)
 {
     const tcuq_core *core = monitor->core;
@@ -29,10 +29,20 @@ static void tcuq_put_core(const tcuq_monitor *monitor, uint32_t whole, uint8_t *
     tcuq_put_32(&at[4], monitor->profile->hash);
     tcuq_put_32(&at[8], whole);
     tcuq_put_32(&at[12], (uint32_t)core->ledger_q16);
-    tcuq_put_32(&at[16], core->warmup_left);
+    tcuq_put_32(&at[16], core->age);
     tcuq_put_32(&at[20], core->tokens_q16);
     at[24] = core->next;
     at[25] = core->filled;
+    at[26] = (uint8_t)core->closed;
+    at[27] = core->cause;
+#if TCUQ_WITH_ALARM
+    tcuq_put_32(&at[28], core->epoch_steps);
+    tcuq_put_16(&at[32], core->epoch);
+    tcuq_put_16(&at[34], core->worst);
+#else
+    tcuq_put_32(&at[28], 0u);
+    tcuq_put_32(&at[32], 0u);
+#endif
 }
 
 /*@ requires tcuq_past_given(monitor) && tcuq_sizes_ok(monitor->profile);
@@ -74,22 +84,26 @@ static uint8_t *tcuq_put_past(const tcuq_monitor *monitor, uint8_t *at)
 }
 
 /*@ requires tcuq_channels_given(monitor);
-    requires \valid(at + (0 .. 12 * monitor->profile->channel_count - 1));
-    requires \separated(at + (0 .. 12 * monitor->profile->channel_count - 1), monitor, monitor->profile);
-    assigns at[0 .. 12 * monitor->profile->channel_count - 1];
-    ensures \result == at + \old(12 * monitor->profile->channel_count); */
+    requires \valid(at + (0 .. 28 * monitor->profile->channel_count - 1));
+    requires \separated(at + (0 .. 28 * monitor->profile->channel_count - 1), monitor, monitor->profile);
+    assigns at[0 .. 28 * monitor->profile->channel_count - 1];
+    ensures \result == at + \old(28 * monitor->profile->channel_count); */
 static uint8_t *tcuq_put_channels(const tcuq_monitor *monitor, uint8_t *at)
 {
     const uint8_t count = monitor->profile->channel_count;
-    /*@ loop invariant i <= count && at == \at(at, Pre) + 12 * i;
-        loop assigns i, at, \at(at, Pre)[0 .. 12 * count - 1];
+    /*@ loop invariant i <= count && at == \at(at, Pre) + 28 * i;
+        loop assigns i, at, \at(at, Pre)[0 .. 28 * count - 1];
         loop variant count - i; */
     for (uint8_t i = 0u; i < count; i++) {
         const tcuq_channel_state *state = &monitor->channels[i];
         tcuq_put_32(at, (uint32_t)state->sum);
-        tcuq_put_32(&at[4], (uint32_t)state->epoch_q8);
+        tcuq_put_32(&at[4], state->evidence_q4);
         tcuq_put_16(&at[8], state->taken);
-        tcuq_put_16(&at[10], state->cusum_q8);
+        tcuq_put_16(&at[10], (uint16_t)state->onset_q8);
+        tcuq_put_16(&at[12], (uint16_t)state->span_q8);
+        for (uint8_t k = 0u; k < TCUQ_COUNTS; k++) {
+            tcuq_put_16(&at[14u + 2u * k], state->counts[k]);
+        }
         at += TCUQ_SNAPSHOT_CHANNEL;
     }
     return at;

@@ -20,9 +20,9 @@ bool tcuq_threshold_run(const tcuq_monitor *monitor, uint16_t risk, tcuq_decisio
     //@ assert profile->step * rise <= profile->step * 65536;
     const int32_t move = (int32_t)(profile->step * rise); /* <= 2^29 */
     core->ledger_q16 += exceeded ? move : -move;
-    const bool guarded = (profile->adaptive == 0u) || (core->warmup_left != 0u);
-    if (core->warmup_left != 0u) {
-        core->warmup_left--;
+    const bool guarded = (profile->adaptive == 0u) || (core->age < profile->warmup);
+    if (core->age != UINT32_MAX) {
+        core->age++;
     }
     if (guarded && (anchor_q16 < level_q16)) {
         level_q16 = anchor_q16;
@@ -35,5 +35,5 @@ bool tcuq_threshold_run(const tcuq_monitor *monitor, uint16_t risk, tcuq_decisio
 void tcuq_threshold_reset(const tcuq_monitor *monitor)
 {
     monitor->core->ledger_q16 = (int32_t)((uint32_t)monitor->profile->start << 16);
-    monitor->core->warmup_left = monitor->profile->warmup;
+    monitor->core->age = 0u;
 }

@@ -1,25 +1,73 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Alarm: reports that the stream differs from calibration, and on which channel.
+"""Alarm: reports that the stream is no longer the one known so far, and on which channel.
 
-A channel takes the mean of a signal over blocks of its own length and bets against calibration:
-the bet's gain (log2, in 1/256 bit) depends on how many of three edges the block passed. A CUSUM of
-gains alarms at h - log2(block) + log2(channels) bits, for one false alarm in 2^h steps over all
-channels. Without the max at 0 the same gains, summed over an epoch, are the log2 of an e-value.
+A channel takes the mean of a signal over blocks of its own length. A bet pays for each edge that a
+block passes, more for edges that blocks seldom passed, in calibration and on this device: it
+learns. Each channel sums its bets over where a change may have begun (Shiryaev-Roberts); the alarm
+adds these sums, weighted by block length, and is raised at channels · 2^h, for one false alarm in
+2^h steps. For the first steps after a boot calibration's own bets, which do not learn, alarm too.
 """
 
-import math
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.profile.settings import AlarmFlag, AlarmSettings, Channel
+from tcuq.profile.settings import (
+    BOOT_STEPS,
+    COUNT,
+    MAX_COUNT,
+    AlarmFlag,
+    AlarmSettings,
+    Channel,
+    ChannelSignal,
+)
 from tcuq.stages.columns import SignalColumns
+from tcuq.stages.epoch import Epoch
 
 Floats = NDArray[np.float64]
 
-# Far beyond any epoch: 2^31 blocks of the largest gain.
-MAX_EPOCH_Q8 = 1 << 46
-NEEDS_PAST = frozenset({"divergence", "instability"})
+STAKES = (0.17, 0.17, 0.16)
+RESERVE = 0.5  # wealth that remains when no edge is passed
+NEEDS_PAST: frozenset[ChannelSignal] = frozenset({"risk", "divergence", "instability"})
+
+
+class Bets:
+    """One channel's counts of blocks and of edges passed, and the evidence of its bets.
+
+    Parameters
+    ----------
+    channel
+        Counts of calibration to start from.
+    """
+
+    def __init__(self, channel: Channel) -> None:
+        self.evidence = 0.0
+        self._passes = np.array(channel.passes, np.float64)
+        self._chances = float(channel.chances)
+        self._after = 0  # 1: the block before passed an edge
+
+    def take(self, passed: int) -> None:
+        """Bet on a block that passed this many edges, then learn from it."""
+        self.evidence = (self.evidence + 1) * self._payoff(passed)
+        if self._after == 0:
+            self._chances += COUNT
+        self._passes[self._after, :passed] += COUNT
+        if max(self._chances, self._passes.max()) > MAX_COUNT:
+            self._chances /= 2
+            self._passes /= 2
+        self._after = int(passed > 0)
+
+    def _payoff(self, passed: int) -> float:
+        passes, chances = self._passes[self._after], self._chances
+        if self._after:
+            # As many blocks came after one that passed as have passed, less two: of calibration's
+            # start and of the one just before.
+            chances = max(passes[0], self._passes[0, 0] + passes[0] - 2 * COUNT)
+        paid = zip(STAKES[:passed], passes[:passed], strict=True)
+        return RESERVE + sum(stake * chances / count for stake, count in paid)
 
 
 class Alarm:
@@ -28,42 +76,77 @@ class Alarm:
     Parameters
     ----------
     settings
-        The rate h and the channels.
+        The rate, the channels and the length of an epoch.
     """
 
     def __init__(self, settings: AlarmSettings) -> None:
         self.settings = settings
+        self.epoch = Epoch(settings)
         self.reset()
 
     def reset(self) -> None:
-        """Forget all evidence."""
+        """Forget all evidence and what was learned."""
         count = len(self.settings.channels)
         self._sum = np.zeros(count)
         self.block_steps = np.zeros(count, np.int64)
-        self.cusum_q8 = np.zeros(count, np.int64)
-        self._epoch_q8 = np.zeros(count, np.int64)
+        self.bets = [Bets(channel) for channel in self.settings.channels]
+        self._age = 0
+        self.epoch.reset()
 
-    def reset_history(self) -> None:
-        """Drop unfinished blocks, whose steps would not be consecutive; keep the evidence."""
-        self._sum[:] = 0
-        self.block_steps[:] = 0
-
-    def run(self, columns: SignalColumns) -> NDArray[np.uint8]:
-        """Return the flags of the channels that alarm at each step."""
+    def run(self, columns: SignalColumns, odds: Floats) -> NDArray[np.uint8]:
+        """Return the flags of the channel that alarms at each step; odds are those of the risk."""
         flags = np.zeros(len(columns.label), np.uint8)
-        for index, channel in enumerate(self.settings.channels):
-            steps, values = channel_input(columns, channel.signal)
-            means, ends = self._finished_blocks(index, channel, values)
-            if len(means) == 0:
-                continue
-            gains = np.array(channel.gains_q8, np.int64)[bins(means, channel)]
-            self._epoch_q8[index] += gains.sum()
-            flag = np.uint8(AlarmFlag.of(channel.signal))
-            crossed = np.array(self._crossings(index, gains.tolist()), np.int64)
-            flags[steps[ends[crossed]]] |= flag
+        counted = 0
+        for step, blocks in self._finished_blocks(columns, odds):
+            self.epoch.count(step - counted)
+            counted = step
+            flags[step] = self._take(blocks, since_boot=self._age + step < BOOT_STEPS)
+        self.epoch.count(len(flags) - counted)
+        self._age += len(flags)
         return flags
 
+    def _take(self, blocks: Sequence[tuple[int, int]], *, since_boot: bool) -> int:
+        """Take the blocks that end at a step; return the alarm's flags, 0 for none."""
+        for index, passed in blocks:
+            self.bets[index].take(passed)
+            self.epoch.bet(index, passed)
+        channels = self.settings.channels
+        weighted = [c.block * b.evidence for c, b in zip(channels, self.bets, strict=True)]
+        learned = sum(weighted) >= self.settings.limit
+        if not learned and not (since_boot and any(map(self._above_boot_limit, blocks))):
+            return 0
+        largest = AlarmFlag.of(channels[int(np.argmax(weighted))].signal)
+        self._restart(since_boot=since_boot)
+        return int(largest if learned else largest | AlarmFlag.SINCE_BOOT)
+
+    def _above_boot_limit(self, block: tuple[int, int]) -> bool:
+        index, _ = block
+        limit_q8 = self.settings.boot_limit_q8(self.settings.channels[index])
+        return bool(self.epoch.onset[index] >= 2 ** (limit_q8 / 256))
+
+    def _restart(self, *, since_boot: bool) -> None:
+        """Start the evidence again; what was learned stays."""
+        for bets in self.bets:
+            bets.evidence = 0.0
+        if since_boot:
+            self.epoch.onset[:] = 0
+
     def _finished_blocks(
+        self, columns: SignalColumns, odds: Floats
+    ) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+        """Yield steps at which blocks end, with each such channel and the edges it passed."""
+        ended = []
+        for index, channel in enumerate(self.settings.channels):
+            steps, values = channel_input(columns, odds, channel.signal)
+            means, ends = self._block_means(index, channel, values)
+            passed = edges_passed(means, channel.edges, channel.centre)
+            ended += [
+                (s, index, p) for s, p in zip(steps[ends].tolist(), passed.tolist(), strict=True)
+            ]
+        for step, group in groupby(sorted(ended), key=itemgetter(0)):
+            yield step, [(index, passed) for _, index, passed in group]
+
+    def _block_means(
         self, index: int, channel: Channel, values: Floats
     ) -> tuple[Floats, NDArray[np.int64]]:
         """Return the means and ends of the blocks that end here; carry the rest over.
@@ -85,37 +168,16 @@ class Alarm:
         ends = missing - 1 + channel.block * np.arange(whole + 1)
         return sums / channel.block, ends
 
-    def _crossings(self, index: int, gains_q8: list[int]) -> list[int]:
-        """Return the blocks that bring the CUSUM to its limit, where it restarts from 0."""
-        limit = self.settings.limit_q8(self.settings.channels[index])
-        cusum, crossed = int(self.cusum_q8[index]), []
-        for block, gain in enumerate(gains_q8):
-            cusum = max(0, cusum + gain)
-            if cusum >= limit:
-                crossed.append(block)
-                cusum = 0
-        self.cusum_q8[index] = cusum
-        return crossed
 
-    @property
-    def epoch_evidence_q8(self) -> int:
-        """log2, in 1/256 bit, of the epoch's e-value: the best channel's, less log2 channels."""
-        return int(self._epoch_q8.max()) - math.ceil(256 * math.log2(len(self._epoch_q8)))
-
-    def end_epoch(self) -> int:
-        """Return the epoch's evidence and start the next epoch without any."""
-        evidence_q8 = self.epoch_evidence_q8
-        self._epoch_q8[:] = 0
-        return evidence_q8
-
-
-def channel_input(columns: SignalColumns, signal: str) -> tuple[NDArray[np.int64], Floats]:
-    """Return the steps a channel counts and their values; lagged signals need a full past."""
-    values = columns.named(signal)
-    if signal in NEEDS_PAST:
-        steps = np.flatnonzero(columns.whole_past)
-        return steps, values[steps]
-    return np.arange(len(values)), values
+def channel_input(
+    columns: SignalColumns, odds: Floats, signal: ChannelSignal
+) -> tuple[NDArray[np.int64], Floats]:
+    """Return the steps a channel counts and their values: each with its whole past, or health."""
+    if signal == "health" and columns.health is None:
+        return np.empty(0, np.int64), np.empty(0)
+    values = odds if signal == "risk" else columns.named(signal)
+    counted = columns.whole_past if signal in NEEDS_PAST else np.ones(len(values), np.bool_)
+    return np.flatnonzero(counted), values[counted]
 
 
 def departure(means: Floats, centre: float | None) -> Floats:
@@ -123,9 +185,9 @@ def departure(means: Floats, centre: float | None) -> Floats:
     return means if centre is None else np.abs(means - centre)
 
 
-def bins(means: Floats, channel: Channel) -> NDArray[np.int64]:
+def edges_passed(means: Floats, edges: Sequence[float], centre: float | None) -> NDArray[np.int64]:
     """Count the edges that each block lies strictly above."""
-    return np.searchsorted(channel.edges, departure(means, channel.centre), side="left")
+    return np.searchsorted(edges, departure(means, centre), side="left")
 
 
 def _running_sum(start: float, values: Floats) -> float:

@@ -24,6 +24,7 @@ class SignalColumns:
     low_confidence: Floats
     novelty: Floats | None
     whole_past: NDArray[np.bool_]  # whether every lag had a past
+    health: Floats | None = None
 
     def named(self, signal: str) -> Floats:
         """Return the column of a signal that the profile uses."""

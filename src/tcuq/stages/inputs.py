@@ -2,7 +2,7 @@
 """Inputs: posteriors and features, checked and rounded as the device rounds them.
 
 Posteriors become bytes in 1/256 and then shares of their sum; features become int8, and at most 32
-of them.
+of them. Statistics of input health become int16 in 1/1024.
 """
 
 import os
@@ -10,8 +10,11 @@ import os
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tcuq._conversion import as_numbers
+from tcuq._health_columns import refuse_infinite
 from tcuq.errors import InputError
-from tcuq.profile.settings import InputSettings
+from tcuq.profile.quantize import health_integers
+from tcuq.profile.settings import HealthSettings, InputSettings
 from tcuq.stages.rowwise import matrix_times_rows
 from tcuq.stream import Kind, Stream, checked_features, checked_posteriors, require_stream
 
@@ -41,21 +44,27 @@ class Inputs:
             self._matrix = np.array(projection.matrix, np.float64)
 
     def unpack(
-        self, stream: Stream | ArrayLike, features: ArrayLike | None, starts: ArrayLike
-    ) -> tuple[ArrayLike, ArrayLike | None, ArrayLike]:
-        """Return posteriors, features and starts of a Stream; check its kind."""
+        self,
+        stream: Stream | ArrayLike,
+        features: ArrayLike | None,
+        health: ArrayLike | None,
+        starts: ArrayLike,
+    ) -> tuple[ArrayLike, ArrayLike | None, ArrayLike | None, ArrayLike]:
+        """Return posteriors, features, health and starts of a Stream; check its kind."""
         if isinstance(stream, str | os.PathLike):
             require_stream(stream, "stream")
         if not isinstance(stream, Stream):
-            return stream, features, starts
-        if features is not None or np.size(starts):
-            raise InputError("features and starts must not be given beside a Stream: it holds them")
+            return stream, features, health, starts
+        if features is not None or health is not None or np.size(starts):
+            raise InputError(
+                "features, health and starts must not be given beside a Stream: it holds them"
+            )
         if stream.kind != self.settings.kind:
             raise InputError(
                 f"the stream's kind must be {self.settings.kind}, as the profile's,"
                 f" got {stream.kind}"
             )
-        return stream.posteriors, stream.features, stream.starts
+        return stream.posteriors, stream.features, stream.health, stream.starts
 
     def check(
         self, posteriors: ArrayLike, features: ArrayLike | None
@@ -123,6 +132,27 @@ class Inputs:
             projected = matrix_times_rows(self._matrix, values - self._mean)
             values = _int8(projected, projection.scale)
         return shares, values
+
+
+def device_health(
+    health: ArrayLike | None, settings: HealthSettings | None, steps: int
+) -> NDArray[np.int16] | None:
+    """Return input health as the device's integers; an int16 array holds them already.
+
+    None where the steps carry none, or where the profile has no reference for it.
+    """
+    if health is None or settings is None:
+        return None
+    rows = as_numbers(health, "health")
+    if rows.shape != (steps, len(settings.names)):
+        raise InputError(
+            f"health must have the shape ({steps}, {len(settings.names)}), as the profile's"
+            f" statistics ({', '.join(settings.names)}), got {rows.shape}"
+        )
+    if rows.dtype == np.int16:
+        return np.ascontiguousarray(rows)
+    refuse_infinite(rows)
+    return health_integers(rows.astype(np.float64))
 
 
 def is_quantised(posteriors: ArrayLike, features: ArrayLike | None) -> bool:

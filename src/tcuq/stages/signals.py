@@ -3,7 +3,8 @@
 
 Over the lags for which a past exists: divergence (weighted Jensen-Shannon, base 2), instability
 (1 - mean cosine of features), inconsistency (share of changed labels). Of the step alone: doubt
-(low confidence and small margin blended), low confidence ln(1 - C + 1e-5), novelty ln(1 + d²).
+(low confidence and small margin blended), low confidence ln(1 - C + 1e-5), novelty ln(1 + d²),
+and input health ln(1 + Σ z²) over the standard scores z of the sensor's statistics.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.profile.settings import InputSettings, SignalSettings
+from tcuq.profile.settings import (
+    MAX_HEALTH_DISTANCE,
+    MAX_HEALTH_SCORE,
+    HealthSettings,
+    InputSettings,
+    SignalSettings,
+)
 from tcuq.stages.columns import SignalColumns
 from tcuq.stages.rowwise import dot, least_squared_distance, matrix_times_rows
 
@@ -51,7 +58,7 @@ class Signals:
     Parameters
     ----------
     settings
-        Lags, blend and novelty's reference.
+        Lags, blend, and the references of novelty and health.
     inputs
         Number of classes and of features.
 
@@ -82,7 +89,9 @@ class Signals:
             np.empty((0, self.inputs.classes)), np.empty((0, self.inputs.dimensions))
         )
 
-    def run(self, probabilities: Floats, features: Floats | None) -> SignalColumns:
+    def run(
+        self, probabilities: Floats, features: Floats | None, health: Floats | None = None
+    ) -> SignalColumns:
         """Return the signals of these steps, which follow those of the last call."""
         steps = len(probabilities)
         if features is None:
@@ -104,6 +113,11 @@ class Signals:
             low_confidence=np.log(1 - confidence + CERTAIN),
             novelty=self._novelty(features) if self.settings.novelty is not None else None,
             whole_past=before + np.arange(steps) >= max(self.settings.lags),
+            health=(
+                None
+                if health is None or self.settings.health is None
+                else health_signal(health, self.settings.health)
+            ),
         )
 
     def _look_back(self, past: _Past, steps: int) -> tuple[Floats, Floats, Floats]:
@@ -124,6 +138,14 @@ class Signals:
         whitened = matrix_times_rows(self._whitening, features)
         novelty: Floats = np.log1p(least_squared_distance(whitened, self._centres))
         return novelty
+
+
+def health_signal(statistics: Floats, reference: HealthSettings) -> Floats:
+    """Return ln(1 + Σ z²) over the standard scores of each step's statistics."""
+    distance = np.minimum(np.abs(statistics - np.array(reference.means)), MAX_HEALTH_DISTANCE)
+    scores = np.minimum(distance / np.array(reference.scales), MAX_HEALTH_SCORE)
+    health: Floats = np.log1p(dot(scores, scores))
+    return health
 
 
 def _make_past(probabilities: Floats, features: Floats) -> _Past:
