@@ -3,6 +3,7 @@
  * memory, and references to the types of a Decision's members. */
 #include "checksums.h"
 #include "engine.h"
+#include "health.h"
 
 #include <structmember.h>
 
@@ -268,7 +269,8 @@ static int module_exec(PyObject *module)
         return -1;
     }
     PyObject *type = PyType_FromModuleAndSpec(module, &engine_spec, NULL);
-    if (type == NULL) {
+    if ((type == NULL) || (PyModule_AddFunctions(module, health_methods) < 0)) {
+        Py_XDECREF(type);
         return -1;
     }
     const int added = PyModule_AddType(module, (PyTypeObject *)type);

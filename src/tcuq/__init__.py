@@ -19,6 +19,7 @@ from tcuq.errors import (
     StreamError,
     TcuqError,
 )
+from tcuq.health import Health, health
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
 from tcuq.profile.settings import AlarmFlag
@@ -36,6 +37,7 @@ __all__ = [
     "ExportError",
     "FitError",
     "FleetError",
+    "Health",
     "InputError",
     "MissingExtraError",
     "Monitor",
@@ -50,6 +52,7 @@ __all__ = [
     "Trace",
     "__version__",
     "fit",
+    "health",
 ]
 
 _NEED_SCIKIT_LEARN = frozenset({"TermPlan", "fit"})

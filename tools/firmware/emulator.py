@@ -89,7 +89,7 @@ def count(
     stages = [f"stage={name}:{known[name][0] & ~1:#x}" for name in STAGES if name in known]
     marks = ",".join([f"out={out}", f"step={known['tcuq_step'][0] & ~1:#x}", *stages])
     _emulate(cpu, elf, posteriors, features, ["-plugin", f"{plugin},{marks}"])
-    counts = _read_counts(
+    counts = read_counts(
         out, {n: (a & ~1, s) for n, (a, s, kind) in known.items() if kind in "tT"}
     )
     return counts, np.fromfile(elf.parent / "decisions.bin", DECISION)
@@ -112,7 +112,8 @@ def _emulate(
     )  # fmt: skip
 
 
-def _read_counts(path: Path, places: dict[str, tuple[int, int]]) -> Counts:
+def read_counts(path: Path, places: dict[str, tuple[int, int]]) -> Counts:
+    """Read what the plugin wrote; `places` are the functions by name: address and size."""
     stages: dict[str, Count] = {}
     functions: dict[str, int] = {}
     head: dict[str, int] = {}

@@ -7,6 +7,7 @@ from importlib import import_module
 _engine = import_module("tcuq.runtime._engine")
 Engine = _engine.Engine
 checksums = _engine.checksums
+health = _engine.health
 risk_odds_q10 = _engine.risk_odds_q10
 
-__all__ = ["Engine", "checksums", "risk_odds_q10"]
+__all__ = ["Engine", "checksums", "health", "risk_odds_q10"]

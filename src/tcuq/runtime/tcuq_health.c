@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Input health: sums over the samples of a window, and the statistics they give. */
+#include "tcuq_health.h"
+#include "tcuq_internal.h"
+
+#if TCUQ_WITH_HEALTH
+
+/* From this many frames on, squares of sums are in 1/64: those of 64 channels then fit in 64 bits. */
+#define TCUQ_HEALTH_LONG 8192u
+#define TCUQ_HEALTH_SHIFT 6u
+
+/* GCC would keep each pointer twice, and run out of registers. */
+#if defined(__GNUC__) && defined(__arm__) && !defined(__FRAMAC__)
+#define TCUQ_ONE_REGISTER(pointer) __asm__("" : "+r"(pointer))
+#else
+#define TCUQ_ONE_REGISTER(pointer)
+#endif
+
+/* A product of 64 bits is a call on a CPU without it: there the magnitude, at most 65535, is squared in 32. */
+static inline uint64_t tcuq_health_square(int32_t value)
+{
+#if defined(__ARM_ARCH_ISA_THUMB) && (__ARM_ARCH_ISA_THUMB == 1)
+    const uint32_t size = (uint32_t)((value < 0) ? -value : value);
+    return size * size;
+#else
+    return (uint64_t)((int64_t)value * value);
+#endif
+}
+
+static void tcuq_health_begin(tcuq_health *health)
+{
+    for (uint32_t g = 0u; g < health->group_count; g++) {
+        health->groups[g].differences = 0u;
+        health->groups[g].squares = 0u;
+    }
+    for (uint32_t c = 0u; c < health->width; c++) {
+        health->channels[c].sum = 0;
+        health->channels[c].last = 0;
+        health->channels[c].repeats = 0u;
+    }
+    health->frames = 0u;
+}
+
+tcuq_status tcuq_health_init(tcuq_health *health)
+{
+    if ((health == NULL) || (health->groups == NULL) || (health->channels == NULL)) {
+        return TCUQ_ERROR_NULL;
+    }
+    uint32_t statistics = 0u;
+    uint32_t width = 0u;
+    for (uint32_t g = 0u; g < health->group_count; g++) {
+        const tcuq_health_group *group = &health->groups[g];
+        if ((group->channels == 0u) || (group->channels > TCUQ_HEALTH_MAX_CHANNELS)) {
+            return TCUQ_ERROR_PROFILE;
+        }
+        width += group->channels;
+        statistics += group->spread ? 4u : 3u;
+    }
+    if ((statistics == 0u) || (statistics > TCUQ_MAX_HEALTH)) {
+        return TCUQ_ERROR_PROFILE;
+    }
+    health->width = (uint16_t)width;
+    tcuq_health_begin(health);
+    return TCUQ_OK;
+}
+
+/* The first frame of a window follows itself: no difference, and a repeat that tcuq_health_finish takes off. */
+static void tcuq_health_first(const tcuq_health *health, const int16_t *frame)
+{
+    for (uint32_t c = 0u; c < health->width; c++) {
+        health->channels[c].last = frame[c];
+    }
+}
+
+void tcuq_health_fold(tcuq_health *health, const int16_t *frame)
+{
+    if (health->frames == TCUQ_HEALTH_MAX_FRAMES) {
+        return;
+    }
+    if (health->frames == 0u) {
+        tcuq_health_first(health, frame);
+    }
+    health->frames++;
+    const int16_t *at = frame;
+    tcuq_health_channel *channel = health->channels;
+    tcuq_health_group *group = health->groups;
+    uint32_t groups = health->group_count;
+    do {
+        uint64_t differences = group->differences;
+        uint64_t squares = group->squares;
+        uint32_t channels = group->channels;
+        do {
+            const int32_t sample = *at;
+            const int32_t difference = sample - channel->last;
+            at++;
+            differences += tcuq_health_square(difference);
+            squares += tcuq_health_square(sample);
+            channel->last = (int16_t)sample;
+            if (difference == 0) {
+                channel->repeats++;
+            }
+            channel->sum += sample;
+            channel++;
+            TCUQ_ONE_REGISTER(channel);
+            TCUQ_ONE_REGISTER(at);
+            channels--;
+        } while (channels != 0u);
+        group->differences = differences;
+        group->squares = squares;
+        group++;
+        groups--;
+    } while (groups != 0u);
+}
+
+/* Adds `count` samples of one channel, `width` apart: at least one. */
+static TCUQ_OWN_FRAME void tcuq_health_add(tcuq_health_group *group, tcuq_health_channel *channel,
+                                           const int16_t *samples, uint32_t width, uint32_t count)
+{
+    uint64_t differences = group->differences;
+    uint64_t squares = group->squares;
+    int32_t sum = channel->sum;
+    int32_t last = channel->last;
+    const int16_t *at = samples;
+    uint32_t left = count;
+    do {
+        const int32_t sample = *at;
+        const int32_t difference = sample - last;
+        differences += tcuq_health_square(difference);
+        squares += tcuq_health_square(sample);
+        sum += sample;
+        last = sample;
+        if (difference == 0) {
+            channel->repeats++;
+        }
+        at = &at[width];
+        left--;
+    } while (left != 0u);
+    channel->sum = sum;
+    channel->last = (int16_t)last;
+    group->differences = differences;
+    group->squares = squares;
+}
+
+void tcuq_health_fold_frames(tcuq_health *health, const int16_t *frames, uint32_t count)
+{
+    const uint32_t room = TCUQ_HEALTH_MAX_FRAMES - health->frames;
+    const uint32_t taken = (count < room) ? count : room;
+    if (taken == 0u) {
+        return;
+    }
+    if (health->frames == 0u) {
+        tcuq_health_first(health, frames);
+    }
+    uint32_t c = 0u;
+    for (uint32_t g = 0u; g < health->group_count; g++) {
+        for (uint32_t left = health->groups[g].channels; left != 0u; left--) {
+            tcuq_health_add(&health->groups[g], &health->channels[c], &frames[c], health->width, taken);
+            c++;
+        }
+    }
+    health->frames = (uint16_t)(health->frames + taken);
+}
+
+/* (integer, Q10) log2 of 1..2^64-1, rounded down between 33 points; error <= 1.4 last bits. */
+static uint32_t tcuq_health_log2(uint64_t value)
+{
+    const uint32_t high = (uint32_t)(value >> 32);
+    if (high == 0u) {
+        return tcuq_log2_q10((uint32_t)value);
+    }
+    const uint32_t shift = 32u - tcuq_leading_zeros(high);
+    return tcuq_log2_q10((uint32_t)(value >> shift)) + (shift << 10);
+}
+
+/* (integers, Q10) 1/2 log2(1 + part / unit), rounded to the nearest; unit >= 1. */
+static int16_t tcuq_health_half_log2(uint64_t part, uint64_t unit)
+{
+    const uint32_t difference = tcuq_health_log2(unit + part) - tcuq_health_log2(unit);
+    return (int16_t)((difference + 1u) >> 1);
+}
+
+/* The statistics of a group whose channels begin here; where the next go. */
+static int16_t *tcuq_health_write(const tcuq_health_group *group, const tcuq_health_channel *channels,
+                                  uint32_t frames, int16_t *statistics)
+{
+    const uint32_t shift = (frames < TCUQ_HEALTH_LONG) ? 0u : TCUQ_HEALTH_SHIFT;
+    const uint32_t pairs = (frames == 1u) ? 1u : frames - 1u;
+    const uint64_t unit = ((uint64_t)frames * frames) >> shift;
+    uint64_t level = 0u;
+    uint32_t repeats = 1u;
+    for (uint32_t c = 0u; c < group->channels; c++) {
+        const int64_t sum = channels[c].sum;
+        level += (uint64_t)(sum * sum) >> shift;
+        repeats = (channels[c].repeats > repeats) ? channels[c].repeats : repeats;
+    }
+    int16_t *at = statistics;
+    *at++ = tcuq_health_half_log2(level, unit);
+    *at++ = tcuq_health_half_log2(group->differences, pairs);
+    *at++ = (int16_t)((((repeats - 1u) << 10) + (pairs >> 1)) / pairs);
+    if (group->spread) {
+        /* frames * squares >> shift, whose product need not fit */
+        const uint64_t whole = frames * (group->squares >> shift);
+        const uint64_t rest = (frames * (group->squares & ((1u << shift) - 1u))) >> shift;
+        *at++ = tcuq_health_half_log2((whole + rest) - level, unit);
+    }
+    return at;
+}
+
+bool tcuq_health_finish(tcuq_health *health, int16_t *statistics)
+{
+    const bool given = health->frames != 0u;
+    const tcuq_health_channel *channels = health->channels;
+    int16_t *at = statistics;
+    for (uint32_t g = 0u; g < health->group_count; g++) {
+        const tcuq_health_group *group = &health->groups[g];
+        at = tcuq_health_write(group, channels, given ? health->frames : 1u, at);
+        channels = &channels[group->channels];
+    }
+    tcuq_health_begin(health);
+    return given;
+}
+
+#endif

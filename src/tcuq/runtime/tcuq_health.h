@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Input health: statistics of raw samples, which tcuq_step compares with those of calibration. Adds samples as
+ * they come, without a buffer. docs/spec/arithmetic.md is normative for every number here. */
+#ifndef TCUQ_HEALTH_H
+#define TCUQ_HEALTH_H
+
+#include "tcuq.h"
+
+#define TCUQ_HEALTH_MAX_CHANNELS 64u  /* of a group */
+#define TCUQ_HEALTH_MAX_FRAMES 65535u /* of a window */
+
+/* Sums of a channel. */
+typedef struct {
+    int32_t sum;
+    int16_t last;
+    uint16_t repeats; /* samples that equal the one before; the first of a window counts as one */
+} tcuq_health_channel;
+
+/* Channels that are judged together, such as the three axes of an accelerometer, and their sums. The
+ * statistics of a group are, in this order: level, roughness, repeats and, if asked for, spread. */
+typedef struct {
+    uint64_t differences; /* squared, of successive samples */
+    uint64_t squares;
+    uint8_t channels; /* 1..64, consecutive in a frame; the caller sets it */
+    bool spread;      /* the caller sets it */
+} tcuq_health_group;
+
+/* The caller's memory: the groups in the order of a frame's channels, and one tcuq_health_channel per channel. */
+typedef struct {
+    tcuq_health_group *groups;
+    tcuq_health_channel *channels;
+    uint16_t frames; /* added since the window began */
+    uint16_t width;  /* channels of all groups; tcuq_health_init counts them */
+    uint8_t group_count;
+} tcuq_health;
+
+/* Checks everything once and begins a window; the functions below then need no checks. */
+tcuq_status tcuq_health_init(tcuq_health *health);
+
+/* Adds a frame: one sample of every channel. Fit for a sampling interrupt. A window takes its first 65,535
+ * frames; those after them are ignored. */
+void tcuq_health_fold(tcuq_health *health, const int16_t *frame);
+
+/* Adds `count` frames that lie one after another, as in a DMA buffer: the same sums in fewer instructions. */
+void tcuq_health_fold_frames(tcuq_health *health, const int16_t *frames, uint32_t count);
+
+/* Writes the statistics of the window in Q10 and begins the next one. False, with every statistic 0, if the
+ * window has no frame. */
+bool tcuq_health_finish(tcuq_health *health, int16_t *statistics);
+
+#endif
