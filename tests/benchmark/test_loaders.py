@@ -77,7 +77,7 @@ def test_hapt_people_are_those_of_the_bundled_streams(load: Load) -> None:
     """The users of the bundled streams, as documented, are in the same parts."""
     parts: dict[str, tuple[Recording, ...]] = load("hapt")
     assert {r.person for r in parts["development"]} == {4, 9, 30}
-    text = (Path(__file__).parents[2] / "src/tcuq/data/hapt/README.md").read_text("utf-8")
+    text = (Path(__file__).parents[2] / "src/tcuq/data/keywords/README.md").read_text("utf-8")
     listed = text.split("10 calibration (")[1].split(")")[0]
     assert {r.person for r in parts["calibration"]} == {int(n) for n in re.findall(r"\d+", listed)}
 

@@ -24,7 +24,7 @@ from tools.firmware.emulator import decide
 from tools.firmware.export import write_c
 from tools.firmware.toolchain import CPUS, build
 
-STREAMS = ("test", "fault_gain", "fault_noise")
+STREAMS = ("test", "fault_clipping", "fault_noise_low")
 
 Command = Callable[..., str]
 
@@ -86,7 +86,7 @@ def check_counts(facts: dict[str, Any], answer: Answer) -> None:
 
 def test_the_faulty_stream_alarms(profile: tcuq.Profile, tmp_path: Path) -> None:
     """The comparison is not of empty lists: at least one of the streams alarms."""
-    assert any(Answer("fault_gain", tmp_path, profile).alarms.values())
+    assert any(Answer("fault_clipping", tmp_path, profile).alarms.values())
 
 
 def test_step_by_step(answer: Answer, profile: tcuq.Profile) -> None:

@@ -15,7 +15,7 @@ import tcuq
 from tcuq.demo import demo_profile, demo_stream
 from tcuq.replay import pack, writing
 
-BOX = Path(tcuq.__file__).parent / "data/hapt"
+BOX = Path(tcuq.__file__).parent / "data/keywords"
 KEY = [("stream", "ascending"), ("profile", "ascending")]
 
 

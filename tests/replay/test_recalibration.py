@@ -13,7 +13,7 @@ from tcuq.profile.settings import AnchoredScoreSettings
 from tcuq.replay import pack
 from tcuq.replay.recalibration import recalibrate
 
-BOX = Path(tcuq.__file__).parent / "data/hapt"
+BOX = Path(tcuq.__file__).parent / "data/keywords"
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def test_invalid_recalibrations_are_refused(
     """A profile without alarm, too few blocks and a damaged file are named."""
     with pytest.raises(FitError, match="without an alarm"):
         recalibrate(profiles["paper"], [usual])
-    pack([BOX / "fault_gain.npz"], tmp_path / "few.parquet", profile=profiles["present"])
+    pack([BOX / "fault_clipping.npz"], tmp_path / "few.parquet", profile=profiles["present"])
     with pytest.raises(FitError, match=r"blocks of|free of alarms"):
         recalibrate(profiles["present"], [tmp_path / "few.parquet"])
     raw = bytearray(usual.read_bytes())

@@ -12,9 +12,9 @@ from tcuq.cli import main
 from tcuq.decision import joined_traces
 from tcuq.reference import CHUNK_STEPS
 
-BOX = Path(tcuq.__file__).parent / "data/hapt"
+BOX = Path(tcuq.__file__).parent / "data/keywords"
 CALIBRATION, DEVELOPMENT = str(BOX / "calibration.npz"), str(BOX / "development.npz")
-TEST, FAULT = str(BOX / "test.npz"), str(BOX / "fault_gain.npz")
+TEST, FAULT = str(BOX / "test.npz"), str(BOX / "fault_clipping.npz")
 
 Said = Callable[..., str]
 

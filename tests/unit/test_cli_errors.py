@@ -13,7 +13,7 @@ import pytest
 import tcuq
 from tcuq.cli import main
 
-BOX = Path(tcuq.__file__).parent / "data/hapt"
+BOX = Path(tcuq.__file__).parent / "data/keywords"
 CALIBRATION, TEST = str(BOX / "calibration.npz"), str(BOX / "test.npz")
 # A job started in the background ignores Ctrl-C, and so would its children.
 READY = (

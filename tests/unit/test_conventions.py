@@ -177,14 +177,14 @@ def test_changelog_has_the_version() -> None:
 
 def test_bundled_streams_fit_in_a_megabyte() -> None:
     """The bundled streams are at most 1 MB in all, with their attribution."""
-    box = ROOT / "src/tcuq/data/hapt"
+    box = ROOT / "src/tcuq/data/keywords"
     assert sum(path.stat().st_size for path in box.iterdir()) <= 1_000_000
     assert "CC BY 4.0" in (box / "README.md").read_text("utf-8")
 
 
 def test_accuracies_beside_the_streams_are_true() -> None:
     """The table in the streams' README matches the files."""
-    box = ROOT / "src/tcuq/data/hapt"
+    box = ROOT / "src/tcuq/data/keywords"
     table = (box / "README.md").read_text("utf-8")
     rows = re.findall(
         r"^\| (\w+)(?:: [^|]*)? \| (\d+) \| (\d+) \| ([^|]*)\| ([^|]*)\|", table, re.MULTILINE

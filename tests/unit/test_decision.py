@@ -17,7 +17,7 @@ ALARMS = [600, 1369, 1834, 2292, 2801]
 @pytest.fixture(scope="module")
 def trace(profile: tcuq.Profile) -> Trace:
     """Run the monitor over the demo's failing sensor."""
-    return tcuq.Monitor(profile).run(demo_stream("fault_gain"))
+    return tcuq.Monitor(profile).run(demo_stream("fault_clipping"))
 
 
 def same(one: Trace, other: Trace) -> bool:

@@ -55,7 +55,7 @@ def test_comparison_is_of_the_same_steps(profile: tcuq.Profile, test_stream: tcu
 
 def test_some_steps_are_compared_alone(profile: tcuq.Profile) -> None:
     """With a mask, only its steps count."""
-    stream = demo_stream("fault_gain")
+    stream = demo_stream("fault_clipping")
     assert stream.shifted is not None
     trace = tcuq.Monitor(profile).run(stream)
     withheld = trace.outcome != tcuq.Outcome.ACCEPT

@@ -19,7 +19,7 @@ from tcuq._progress import Progress
 from tcuq.cli import main
 from tcuq.evaluate import evaluate
 
-BOX = Path(tcuq.__file__).parent / "data/hapt"
+BOX = Path(tcuq.__file__).parent / "data/keywords"
 CALIBRATION, TEST = str(BOX / "calibration.npz"), str(BOX / "test.npz")
 RAW = ("\ud800\x1b[2J", "\x1b[2J", "\ud800", "\x9b2J", "a\nb", "a\n", "\0")
 

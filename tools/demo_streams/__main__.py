@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+import tcuq
 from tools.demo_streams.faults import FAULTS, FULL_SCALE, Rng, digitise
 from tools.demo_streams.sessions import EXAMPLE, ROOT, Speech, joined, session, speakers
 
@@ -40,7 +40,7 @@ def fault_stream(test: Speech, name: str, seed: int) -> Speech:
 
 
 def development_stream(clean: Speech, again: Speech, rng: Rng) -> Speech:
-    """Return sessions as they are, then other sessions with faulted segments between clean ones."""
+    """Return a session as it is, then others with faulted segments between clean ones."""
     mixed, at, deck = again, 0, list[str]()
     while at < len(mixed):
         at += int(rng.integers(*SEGMENT_STEPS))
@@ -56,37 +56,23 @@ def development_stream(clean: Speech, again: Speech, rng: Rng) -> Speech:
 
 def clean_streams(parts: dict[str, clips.Clips], seed: int) -> dict[str, Speech]:
     """Return the streams without a fault of their own: calibration, development and test."""
-    rng = np.random.default_rng(seed)
+    rngs = [np.random.default_rng([seed, 2, part]) for part in range(len(parts))]
     known = parts["calibration"]
-    rooms = np.array_split(rng.permutation(np.unique(known.speakers)), CALIBRATION_ROOMS)
+    rooms = np.array_split(rngs[0].permutation(np.unique(known.speakers)), CALIBRATION_ROOMS)
     people = [known.take(np.isin(known.speakers, room)) for room in rooms]
-    calibration = [session(room, rng) for room in people for _ in range(SESSIONS)]
-    halves = [
-        joined([session(parts["development"], rng) for _ in range(SESSIONS)]) for _ in range(2)
-    ]
+    clean = session(parts["development"], rngs[1])
+    again = joined([session(parts["development"], rngs[1]) for _ in range(SESSIONS)])
     return {
-        "calibration": joined(calibration),
-        "development": development_stream(halves[0], halves[1], rng),
-        "test": joined([session(parts["test"], rng) for _ in range(SESSIONS)]),
+        "calibration": joined([session(p, rngs[0]) for p in people for _ in range(SESSIONS)]),
+        "development": development_stream(clean, again, rngs[1]),
+        "test": joined([session(parts["test"], rngs[2]) for _ in range(SESSIONS)]),
     }
-
-
-def input_health(audio: NDArray[np.int16]) -> NDArray[np.float32]:
-    """Return level, roughness, repeats and spread of each clip, in 1/1024."""
-    x = audio.astype(np.float64)
-    steps = np.diff(x, axis=1)
-    statistics = (
-        0.5 * np.log2(1 + x.mean(axis=1) ** 2),
-        0.5 * np.log2(1 + (steps**2).mean(axis=1)),
-        (steps == 0).mean(axis=1),
-        0.5 * np.log2(1 + x.var(axis=1)),
-    )
-    return np.asarray(np.rint(1024 * np.column_stack(statistics)) / 1024, np.float32)
 
 
 def record(speech: Speech) -> dict[str, Any]:
     """Return the arrays of one stream file: what the network says, and the input's health."""
     audio = digitise(speech.sounds)
+    health = tcuq.health(audio, names=("microphone",))
     posteriors, features = network.run(clips.inputs(np.asarray(audio / FULL_SCALE, np.float32)))
     return {
         "posteriors": posteriors,
@@ -98,10 +84,8 @@ def record(speech: Speech) -> dict[str, Any]:
         "starts": speech.starts.astype(np.int32),
         "shifted": speech.shifted,
         "class_names": np.array(clips.DIGITS),
-        "health": input_health(audio),
-        "health_names": np.array(
-            [f"microphone {name}" for name in ("level", "roughness", "repeats", "spread")]
-        ),
+        "health": health.values.astype(np.float16),
+        "health_names": np.array(health.names),
         "seconds_per_step": np.array(SECONDS_PER_STEP),
     }
 
