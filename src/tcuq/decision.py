@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 OUTCOMES = tuple(outcome.name.lower() for outcome in Outcome)
-ALARMS = tuple(str(AlarmFlag(bits)) for bits in range(16))
+# An alarm has one channel, and may be since boot.
+CHANNELS = [0, *(flag for flag in AlarmFlag if flag is not AlarmFlag.SINCE_BOOT)]
+FLAGS = np.array([*CHANNELS, *(flag | AlarmFlag.SINCE_BOOT for flag in CHANNELS[1:])], np.uint8)
+ALARMS = tuple(str(AlarmFlag(int(bits))) for bits in FLAGS)
 NAMES = {"outcome": OUTCOMES, "alarm": ALARMS}
 SINCE_BOOT = "SINCE_BOOT"
 SHOWN_ALARMS = 5
@@ -150,12 +153,16 @@ class Trace(_HealthNames):
             causes[step] = cause
         return causes
 
+    def _codes(self, name: str) -> NDArray[Any]:
+        """Return the index of each step's word in NAMES."""
+        return np.searchsorted(FLAGS, self.alarm) if name == "alarm" else self.outcome
+
     def to_pandas(self) -> Any:  # noqa: ANN401 - pandas is not imported for its name
         """A pandas DataFrame with one row per step; outcome, alarm and cause are words."""
         pandas = import_extra("pandas", "pandas")
         columns = {name: getattr(self, name) for name in self.__slots__}
         for name, words in NAMES.items():
-            columns[name] = pandas.Categorical.from_codes(columns[name], words)
+            columns[name] = pandas.Categorical.from_codes(self._codes(name), words)
         columns["cause"] = pandas.Categorical(self._causes())
         return pandas.DataFrame(columns, index=pandas.RangeIndex(len(self), name="step"))
 
@@ -164,7 +171,7 @@ class Trace(_HealthNames):
         arrow = import_extra("pyarrow", "parquet")
         columns = {name: arrow.array(getattr(self, name)) for name in self.__slots__}
         for name, words in NAMES.items():
-            codes = arrow.array(getattr(self, name).astype(np.int8))
+            codes = arrow.array(self._codes(name).astype(np.int8))
             columns[name] = arrow.DictionaryArray.from_arrays(codes, list(words))
         columns["cause"] = arrow.array(self._causes(), arrow.string()).dictionary_encode()
         return arrow.table({"step": np.arange(len(self)), **columns})

@@ -193,6 +193,11 @@ class Monitor:
         return half_bits / 2 if number else None
 
     @property
+    def reads_health(self) -> bool:
+        """Whether the alarm watches input health."""
+        return self._health is not None and self.profile.alarm is not None
+
+    @property
     def engine(self) -> Engine:
         """The C runtime behind this monitor, with its state."""
         return self._engine

@@ -3,6 +3,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +12,11 @@ from tools.firmware.toolchain import HERE, Cpu, run, symbols
 
 DECISION = np.dtype(
     [("label", "<u2"), ("risk", "<u2"), ("threshold_q16", "<i4"), ("exceeded", "u1"),
-     ("outcome", "u1"), ("alarm", "u1"), ("reserved", "u1")]
+     ("outcome", "u1"), ("alarm", "u1"), ("cause", "u1")]
 )  # fmt: skip
 STAGES = (
-    "tcuq_signals_run", "tcuq_novelty_run", "tcuq_score_run", "tcuq_threshold_run",
-    "tcuq_budget_run", "tcuq_alarm_run", "tcuq_telemetry_count",
+    "tcuq_signals_run", "tcuq_novelty_run", "tcuq_health_run", "tcuq_score_run",
+    "tcuq_threshold_run", "tcuq_budget_run", "tcuq_alarm_run", "tcuq_telemetry_count",
 )  # fmt: skip
 
 Decisions = NDArray[np.void]
@@ -60,6 +61,8 @@ def decide(
     elf: Path,
     posteriors: NDArray[np.uint8],
     features: NDArray[np.int8] | None,
+    *,
+    health: NDArray[np.int16] | None = None,
     starts: NDArray[np.int64] | None = None,
 ) -> Decisions:
     """The firmware's decisions on these steps; recordings begin at `starts`."""
@@ -67,7 +70,7 @@ def decide(
     marks.unlink(missing_ok=True)
     if starts is not None:
         np.isin(np.arange(len(posteriors)), starts).astype(np.uint8).tofile(marks)
-    _emulate(cpu, elf, posteriors, features, [])
+    _emulate(cpu, elf, (posteriors, features, health), [])
     return np.fromfile(elf.parent / "decisions.bin", DECISION)
 
 
@@ -82,13 +85,15 @@ def count(
     plugin: Path,
     posteriors: NDArray[np.uint8],
     features: NDArray[np.int8] | None,
+    *,
+    health: NDArray[np.int16] | None = None,
 ) -> tuple[Counts, Decisions]:
     """The firmware's decisions on these steps, and their instructions."""
     known, out = symbols(cpu, elf), elf.parent / "counts.txt"
     out.unlink(missing_ok=True)
     stages = [f"stage={name}:{known[name][0] & ~1:#x}" for name in STAGES if name in known]
     marks = ",".join([f"out={out}", f"step={known['tcuq_step'][0] & ~1:#x}", *stages])
-    _emulate(cpu, elf, posteriors, features, ["-plugin", f"{plugin},{marks}"])
+    _emulate(cpu, elf, (posteriors, features, health), ["-plugin", f"{plugin},{marks}"])
     counts = read_counts(
         out, {n: (a & ~1, s) for n, (a, s, kind) in known.items() if kind in "tT"}
     )
@@ -98,12 +103,11 @@ def count(
 def _emulate(
     cpu: Cpu,
     elf: Path,
-    posteriors: NDArray[np.uint8],
-    features: NDArray[np.int8] | None,
+    columns: tuple[NDArray[Any] | None, ...],
     options: list[str],
 ) -> None:
-    columns = [posteriors] if features is None else [posteriors, features.view(np.uint8)]
-    np.hstack(columns).tofile(elf.parent / "steps.bin")
+    given = [np.ascontiguousarray(column) for column in columns if column is not None]
+    np.hstack([column.view(np.uint8) for column in given]).tofile(elf.parent / "steps.bin")
     (elf.parent / "decisions.bin").unlink(missing_ok=True)
     run(
         [*cpu.emulator, "-nographic", "-monitor", "none", "-serial", "none",

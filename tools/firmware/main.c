@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the monitor over steps.bin (posterior and features of a step, step after step) and writes a
+/* Runs the monitor over steps.bin (posterior, features and health of a step, step after step) and writes a
  * tcuq_decision a step to decisions.bin: 12 bytes, little-endian as the CPU is. starts.bin, if it exists, has a
  * byte per step; where it is not 0 a recording begins and history is forgotten. Every 128 steps the power
  * is cut: the state goes through a snapshot, a reset and a restore, which must not show. At the end
@@ -52,10 +52,20 @@ static bool write_state(void)
     return written && write_snapshot(to) && (semihosting_close(to) == 0);
 }
 
+/* Health follows the bytes before it, where an int16 may not be aligned. */
+static const int16_t *read_health(const uint8_t *at, uint32_t count)
+{
+    static int16_t health[TCUQ_MAX_HEALTH];
+    for (uint32_t i = 0u; i < count; i++) {
+        health[i] = (int16_t)(uint16_t)(at[2u * i] | ((uint32_t)at[2u * i + 1u] << 8));
+    }
+    return (count != 0u) ? health : NULL;
+}
+
 int main(void)
 {
     const tcuq_profile *profile = firmware_monitor.profile;
-    const uint32_t step = (uint32_t)profile->classes + profile->width;
+    const uint32_t step = (uint32_t)profile->classes + profile->width + 2u * profile->health_count;
     const uint32_t room = BLOCK_BYTES / step;
     const uint32_t most = (room < BLOCK_STEPS) ? room : BLOCK_STEPS;
     if (tcuq_init(&firmware_monitor) != TCUQ_OK) {
@@ -83,7 +93,10 @@ int main(void)
                 tcuq_reset_history(&firmware_monitor);
             }
             const int8_t *features = (const int8_t *)&at[profile->classes];
-            tcuq_step(&firmware_monitor, at, (profile->width != 0u) ? features : NULL, &decisions[i]);
+            const int16_t *health =
+                read_health(&at[profile->classes + profile->width], profile->health_count);
+            tcuq_step(&firmware_monitor, at, (profile->width != 0u) ? features : NULL, health,
+                      &decisions[i]);
             at += step;
         }
         if (semihosting_write(to, decisions, steps * (uint32_t)sizeof decisions[0]) != 0) {

@@ -28,7 +28,8 @@ class Scenario:
     profile: tcuq.Profile
     posteriors: NDArray[np.uint8]
     features: NDArray[np.int8] | None
-    whole: bool  # novelty, alarm and telemetry are built in
+    whole: bool  # novelty, health, alarm and telemetry are built in
+    health: NDArray[np.int16] | None = None
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -42,23 +43,34 @@ class Scenario:
     def first(self, steps: int) -> "Scenario":
         """The same with this many steps, the recorded ones again and again."""
         at = np.arange(steps) % len(self.posteriors)
-        features = None if self.features is None else self.features[at]
-        return replace(self, posteriors=self.posteriors[at], features=features)
+        return replace(
+            self,
+            posteriors=self.posteriors[at],
+            features=None if self.features is None else self.features[at],
+            health=None if self.health is None else self.health[at],
+        )
+
+    @property
+    def steps(
+        self,
+    ) -> tuple[NDArray[np.uint8], NDArray[np.int8] | None, NDArray[np.int16] | None]:
+        """Posteriors, features and health, as the firmware takes them."""
+        return self.posteriors, self.features, self.health
 
     def expected(self) -> Decisions:
         """What the host's engine decides on the same steps."""
-        trace = Monitor(self.profile).run(self.posteriors, self.features)
+        trace = Monitor(self.profile).run(*self.steps)
         decisions = np.zeros(len(trace), DECISION)
         decisions["risk"] = trace.risk * RISK_LEVELS
         decisions["threshold_q16"] = trace.threshold * (RISK_LEVELS << ALPHA_BITS)
-        for name in ("label", "exceeded", "outcome", "alarm"):
+        for name in ("label", "exceeded", "outcome", "alarm", "cause"):
             decisions[name] = getattr(trace, name)
         return decisions
 
     def expected_state(self) -> bytes:
         """What main.c writes then: snapshot, record, snapshot after the past is forgotten."""
         monitor = Monitor(self.profile)
-        monitor.run(self.posteriors, self.features)
+        monitor.run(*self.steps)
         engine = monitor._engine  # noqa: SLF001 - records are the fleet's, not yet the monitor's
         parts = [engine.snapshot(), engine.record(0x1122334455667788, 7, 3, 9, 5, 1)]
         engine.reset_history()
@@ -67,7 +79,7 @@ class Scenario:
 
 def box_scenarios() -> list[Scenario]:
     """The streams in the box: 7 classes, 32 features."""
-    streams = [demo_stream("fault_gain"), demo_stream("test")]  # the fault first: it alarms
+    streams = [demo_stream("fault_clipping"), demo_stream("test")]  # the fault first: it alarms
     paper = quiet_fit(demo_stream("calibration"), demo_stream("development"), preset="paper")
     return [
         make_scenario("tcuq_7", "tcuq, 7 classes", paper, streams, whole=False),

@@ -61,6 +61,7 @@ static void bend_profile(tcuq_profile *p, const bend *by)
         BEND(18, p->rate_q16, uint32_t);
         BEND(19, p->burst_q16, uint32_t);
         BEND(20, p->channel_count, uint8_t);
+        BEND(21, p->health_count, uint8_t);
     default:
         break;
     }
@@ -112,6 +113,7 @@ static void take_decisions(subject *made, bytes *in)
     p->rate_q16 = (uint32_t)take_in(in, 0, (int32_t)TCUQ_TOKEN);
     p->burst_q16 = (uint32_t)take_in(in, 0, INT32_MAX);
     p->term_count = (made->shape & ANCHORED) ? (uint8_t)(1u + take8(in) % TCUQ_MAX_TERMS) : 0u;
+    p->health_count = (uint8_t)(take8(in) % (TCUQ_MAX_HEALTH + 1u));
     p->channel_count = (made->shape & ALARMED) ? (uint8_t)(1u + take8(in) % TCUQ_MAX_CHANNELS) : 0u;
 }
 
@@ -189,6 +191,12 @@ static void make_tables(subject *made, bytes *in)
     if (made->shape & NOVEL) {
         make_novelty(made, in);
     }
+    if (p->health_count != 0u) {
+        p->health_means = table(made, P_HEALTH_MEANS, TABLES + 7, p->health_count,
+                                sizeof *p->health_means, take_series(in, INT16_MIN, INT16_MAX));
+        p->health_weights_q9 = table(made, P_HEALTH_WEIGHTS, TABLES + 8, p->health_count,
+                                     sizeof *p->health_weights_q9, take_series(in, 0, UINT16_MAX));
+    }
 }
 
 /* Bounds are mostly powers of two: half of all bends go near one. */
@@ -232,6 +240,7 @@ void make_subject(subject *made, bytes *in)
     made->sound = (made->bend_count == 0u) && (made->null == P_NONE);
     made->classes = p->classes;
     made->width = p->width;
+    made->health = p->health_count;
     made->cost = 64u + p->classes * (p->lag_count + 1u) + (uint32_t)p->mean_count * p->dimensions;
     made->cost += (uint32_t)p->dimensions * (p->dimensions + p->lag_count + (p->projection ? p->width : 0u));
     made->hash = p->hash;

@@ -22,6 +22,8 @@ typedef struct {
     memory second;
     uint8_t *posterior;
     int8_t *features;
+    int16_t *health;
+    bool health_given;
     uint32_t work;
     uint64_t steps;
     uint64_t abstained;

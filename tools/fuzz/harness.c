@@ -22,7 +22,7 @@ static void check_decision(fuzz_case *on, const tcuq_decision *is)
     MUST(is->exceeded <= 1u);
     MUST((is->outcome == TCUQ_ACCEPT) == (risk_q16 < is->threshold_q16));
     MUST((is->alarm & ~(uint32_t)on->of.flags) == 0u);
-    MUST(is->reserved == 0u);
+    MUST(is->cause <= TCUQ_MAX_HEALTH);
     on->steps++;
     on->abstained += (is->outcome == TCUQ_ABSTAIN) ? 1u : 0u;
     MUST(on->abstained * TCUQ_TOKEN <= on->of.burst_q16 + on->of.rate_q16 * on->steps);
@@ -34,8 +34,9 @@ static void step(fuzz_case *on)
     tcuq_decision other;
     memset(&one, 0x11, sizeof one);
     memset(&other, 0x22, sizeof other);
-    first_build.step(&on->first.monitor, on->posterior, on->features, &one);
-    second_build.step(&on->second.monitor, on->posterior, on->features, &other);
+    const int16_t *health = on->health_given ? on->health : NULL;
+    first_build.step(&on->first.monitor, on->posterior, on->features, health, &one);
+    second_build.step(&on->second.monitor, on->posterior, on->features, health, &other);
     check_decision(on, &one);
     MUST(memcmp(&one, &other, sizeof one) == 0);
 }
@@ -66,9 +67,14 @@ static void op_steps(fuzz_case *on, bytes *in, uint32_t count)
     const uint32_t how = take8(in) % 4u;
     series posterior = take_series(in, 0, 255);
     series features = take_series(in, -128, 127);
-    const uint32_t cost = 2u * on->of.cost + on->of.classes + on->of.width;
+    series health = take_series(in, INT16_MIN, INT16_MAX);
+    on->health_given = (take8(in) & 3u) != 0u;
+    const uint32_t cost = 2u * on->of.cost + on->of.classes + on->of.width + on->of.health;
     for (uint32_t i = 0u; (i < count) && afford(on, cost); i++) {
         vary(on, (i == 0u) ? FRESH : how, &posterior, &features);
+        for (uint32_t j = 0u; j < on->of.health; j++) {
+            on->health[j] = (int16_t)next_of(&health);
+        }
         step(on);
     }
 }
@@ -200,9 +206,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (start(&on)) {
         on.posterior = malloc(on.of.classes);
         on.features = (on.of.width != 0u) ? malloc(on.of.width) : NULL;
+        on.health = (on.of.health != 0u) ? calloc(on.of.health, sizeof *on.health) : NULL;
         while ((in.left != 0u) && afford(&on, 64u)) {
             operate(&on, &in);
         }
+        free(on.health);
         free(on.features);
         free(on.posterior);
     }

@@ -15,7 +15,7 @@ const interface first_build = INTERFACE();
 
 tcuq_status dsp_tcuq_init(const tcuq_monitor *monitor);
 void dsp_tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
-                   tcuq_decision *decision);
+                   const int16_t *health, tcuq_decision *decision);
 void dsp_tcuq_reset(const tcuq_monitor *monitor);
 void dsp_tcuq_reset_history(const tcuq_monitor *monitor);
 int16_t dsp_tcuq_epoch_evidence(const tcuq_monitor *monitor);

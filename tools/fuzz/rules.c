@@ -38,6 +38,12 @@ static bool lags_valid(const tcuq_profile *p)
     return valid;
 }
 
+static bool health_valid(const tcuq_profile *p)
+{
+    return (p->health_count == 0u) || !TCUQ_WITH_HEALTH ||
+           (in(p->health_count, 1, 16) && (p->health_means != NULL) && (p->health_weights_q9 != NULL));
+}
+
 static bool novelty_valid(const tcuq_profile *p)
 {
     const uint32_t rows = (p->dimensions + 3u) / 4u * 4u;
@@ -139,12 +145,13 @@ tcuq_status expected_of(const tcuq_monitor *m)
     if (p->format != 1u) {
         return TCUQ_ERROR_FORMAT;
     }
-    if (!inputs_valid(p) || !lags_valid(p) || !novelty_valid(p) || !score_valid(p) || !alarm_valid(p) ||
+    if (!inputs_valid(p) || !lags_valid(p) || !novelty_valid(p) || !health_valid(p) || !score_valid(p) || !alarm_valid(p) ||
         (p->alpha_q16 == 0u) || !in(p->step, 1, 8192) || !in(p->start, 0, 16384) ||
         !in(p->anchor, 0, 16384) || !in(p->rate_q16, 0, 65536) || !in(p->burst_q16, 0, INT32_MAX)) {
         return TCUQ_ERROR_PROFILE;
     }
     if ((!TCUQ_WITH_ANCHORED && (p->terms != NULL)) || (!TCUQ_WITH_NOVELTY && (p->whitening != NULL)) ||
+        (!TCUQ_WITH_HEALTH && (p->health_count != 0u)) ||
         (!TCUQ_WITH_ALARM && ((p->channels != NULL) || (p->channel_count != 0u))) ||
         (!TCUQ_WITH_TELEMETRY && (m->telemetry != NULL))) {
         return TCUQ_ERROR_BUILD;

@@ -13,8 +13,8 @@ LARGE, FEATURES, PROJECTED, NOVEL, ANCHORED, ALARMED, TELEMETRY, SPARE = (1 << i
 NEAR_ZERO, LOW, HIGH, EITHER_END, ANY, SPARSE = range(6)  # how a table is filled
 KEPT, TURNED, NEGATED, FRESH = range(4)  # how a step follows from the one before
 LEAST, MOST, ABOVE, BELOW = range(1, 5)  # what an extreme snapshot holds
-POINTERS = 20  # that may be null, one at a time
-MEMBERS, TABLES = (*range(21), *range(60, 65), *range(70, 75)), range(40, 47)
+POINTERS = 22  # that may be null, one at a time
+MEMBERS, TABLES = (*range(22), *range(60, 65), *range(70, 75)), range(40, 49)
 ONE, EVERY = 1, 0xFFFF  # elements of a table that are bent
 ENDS = (("ordinary", None), ("least", False), ("most", True))  # of all numbers of a profile at once
 
@@ -88,6 +88,7 @@ class Model:
     width: int = 1
     lags: tuple[int, ...] = (1,)
     means: int = 2
+    health: int = 0
     terms: tuple[Term, ...] = ()
     channels: tuple[Channel, ...] = ()
     filled: int = ANY
@@ -119,10 +120,12 @@ class Model:
             numbers((6553, 1, 65535), (80, 1, 8192), (9000, *level), (12000, *level)),
             struct.pack("<I", 20) + numbers((9000, 0, 65536), (4 << 16, 0, 2**31 - 1)),
             struct.pack("<B", len(self.terms) - 1) if self.terms else b"",
+            struct.pack("<B", self.health),
             struct.pack("<B", len(self.channels) - 1) if self.channels else b"",
             series(ANY, 7),  # weights of lags
             series(self.filled, 11) + series(self.filled, 13) if self.shape & PROJECTED else b"",
             b"".join(series(self.filled, s) for s in (17, 1, 23)) if self.shape & NOVEL else b"",
+            series(self.filled, 31) + series(self.filled, 37) if self.health else b"",
             *(term.encode(numbers) for term in self.terms),
             *(channel.encode(numbers) for channel in self.channels),
         ]
@@ -134,7 +137,8 @@ def steps(
 ) -> bytes:
     """As many steps."""
     head = struct.pack("<B", 0) if count == 1 else struct.pack("<BH", 2, count - 1)
-    return head + struct.pack("<B", how) + series(posterior, seed) + series(features, seed + 2)
+    rows = (series(posterior, seed), series(features, seed + 2), series(ANY, seed + 4))
+    return head + struct.pack("<B", how) + b"".join(rows) + struct.pack("<B", seed)
 
 
 def damaged(*edits: tuple[int, int]) -> bytes:
@@ -169,6 +173,7 @@ EVERYTHING = Model(
     width=32,
     lags=(1, 2, 4),
     means=10,
+    health=16,
     terms=(Term(4), Term(5, ewma=3), Term(0, points=64), Term(2, points=1), Term(3, lower=1)),
     channels=(Channel(4), Channel(5, two_sided=1), Channel(0, 1), Channel(1, 1, power=10)),
 )

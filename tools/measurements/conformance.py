@@ -14,13 +14,13 @@ import tcuq
 import tcuq.reference
 from tcuq.demo import FAULTS, demo_stream
 from tcuq.monitor import Monitor
-from tcuq.profile.quantize import quantize
+from tcuq.profile.quantize import HEALTH_ONE, quantize
 from tcuq.profile.settings import ALPHA_BITS, RISK_LEVELS
 from tcuq.stages.alarm import Alarm
 from tcuq.stages.budget import Budget
 from tcuq.stages.columns import SignalColumns
-from tcuq.stages.inputs import Inputs
-from tcuq.stages.score import make_score
+from tcuq.stages.inputs import Inputs, device_health
+from tcuq.stages.score import make_score, risk_odds
 from tcuq.stages.signals import Signals
 from tcuq.stages.threshold import Threshold
 from tcuq.stream import Stream
@@ -41,8 +41,10 @@ BOUNDS = {
     "doubt": 3 * Q15,
     "low_confidence": 3 * LOG,
     "novelty": 0.15,
+    "health": 0.25,
 }
 CHORD = 1 / 256
+HEALTH_SCALES = (1 / 128, 1 / 64, 1 / 8, 0.5, 1, 4)
 
 
 def bounds(profile: tcuq.Profile) -> dict[str, float]:
@@ -70,15 +72,15 @@ def feature_bytes(features: ArrayLike, scale: float) -> NDArray[np.int8]:
 
 
 def random_stream(classes: int, width: int, steps: int, seed: int) -> Stream:
-    """Posteriors from certain to clueless, features about their class's centre."""
+    """Posteriors from certain to clueless, features about a centre, health of six scales."""
     rng = np.random.default_rng(seed)
     labels = np.repeat(rng.integers(0, classes, steps // 20 + 1), 20)[:steps]
     logits = rng.normal(size=(steps, classes)) * rng.uniform(0, 4, (steps, 1))
     logits[np.arange(steps), labels] += rng.uniform(0, 8, steps)
     centres = 2 * np.random.default_rng(classes).normal(size=(classes, width))
-    return Stream(
-        probabilities_of(logits), centres[labels] + rng.normal(size=(steps, width)), labels
-    )
+    features = centres[labels] + rng.normal(size=(steps, width))
+    health = 4 + rng.standard_t(3, (steps, len(HEALTH_SCALES))) * HEALTH_SCALES
+    return Stream(probabilities_of(logits), features, labels, health=health)
 
 
 def quiet_fit(
@@ -103,17 +105,24 @@ def device_signals(profile: tcuq.Profile, stream: Stream) -> SignalColumns:
     engine = monitor.engine
     posteriors, features = monitor.quantize(stream.posteriors, stream.features)
     assert features is not None  # noqa: S101 - every stream here has some
-    steps = zip(posteriors, features, strict=True)
-    found = np.array([engine.signals(posterior, row) for posterior, row in steps])
-    values = found * [1, 2.0**-16, Q15, Q15, Q15, Q15, LOG, LOG, 1]
+    health = device_health(stream.health, profile.signals.health, len(stream))
+    rows = [None] * len(stream) if health is None else health
+    found = np.array([engine.signals(*s) for s in zip(posteriors, features, rows, strict=True)])
+    values = found[:, :-1] * [1, 2.0**-16, Q15, Q15, Q15, Q15, LOG, LOG, 1, LOG]
     columns = SignalColumns(**dict(zip(SignalColumns.__slots__, values.T, strict=True)))
-    return replace(columns, whole_past=columns.whole_past.astype(np.bool_))
+    return replace(
+        columns,
+        whole_past=columns.whole_past.astype(np.bool_),
+        health=None if health is None else columns.health,
+    )
 
 
 def float_signals(profile: tcuq.Profile, stream: Stream) -> SignalColumns:
     """The reference's signals."""
+    health = device_health(stream.health, profile.signals.health, len(stream))
     return Signals(profile.signals, profile.inputs).run(
-        *Inputs(profile.inputs).run(stream.posteriors, stream.features)
+        *Inputs(profile.inputs).run(stream.posteriors, stream.features),
+        None if health is None else health / HEALTH_ONE,
     )
 
 
@@ -123,6 +132,8 @@ def signal_differences(profile: tcuq.Profile, stream: Stream) -> dict[str, float
     names = ["label", *BOUNDS]
     if not _reads_novelty(profile):  # the device then does not compute it
         names.remove("novelty")
+    if reference.health is None or not Monitor(profile).reads_health:
+        names.remove("health")
     return {n: float(np.abs(getattr(ours, n) - getattr(reference, n)).max()) for n in names}
 
 
@@ -136,7 +147,7 @@ def decision_differences(profile: tcuq.Profile, stream: Stream) -> dict[str, flo
     The largest difference of the risk; of the others, how many steps differ.
     """
     columns = device_signals(profile, stream)
-    device = Monitor(profile).run(stream.posteriors, stream.features)
+    device = Monitor(profile).run(stream.posteriors, stream.features, stream.health)
     levels = (device.risk * RISK_LEVELS).astype(np.int64)
     requested, exceeded, levels_q16 = Threshold(profile.threshold).run(levels)
     threshold = levels_q16 / (RISK_LEVELS << ALPHA_BITS)
@@ -146,7 +157,8 @@ def decision_differences(profile: tcuq.Profile, stream: Stream) -> dict[str, flo
         "budget": int((Budget(profile.budget).run(requested) != device.outcome).sum()),
     }
     if profile.alarm is not None:
-        differences["alarm"] = int((Alarm(profile.alarm).run(columns) != device.alarm).sum())
+        flags = Alarm(profile.alarm).run(columns, risk_odds(levels))
+        differences["alarm"] = int((flags != device.alarm).sum())
     return differences
 
 

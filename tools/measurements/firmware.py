@@ -67,7 +67,7 @@ def measure_runs(folder: Path) -> Iterator[Run]:
             place = folder / cpu.name / scenario.name
             elf = build(cpu, place, scenario.monitor(), options=scenario.options)
             given = (cpu, elf, plugin, scenario.posteriors, scenario.features)
-            (counts, decisions), (again, _) = count(*given), count(*given)
+            (counts, decisions), (again, _) = (count(*given, health=scenario.health) for _ in "12")
             expected = scenario.expected()
             equal = int((decisions == expected).sum()) if len(decisions) == len(expected) else 0
             yield Run(cpu, scenario, counts, equal, counts == again, ram(cpu, elf), stack(place))

@@ -77,7 +77,9 @@ def measure_instructions(
 ) -> dict[str, int]:
     """Instructions of one step of a standard profile: mean and worst."""
     elf = build(cpu, folder, scenario.monitor(), optimise=optimise, options=scenario.options)
-    counts, _ = count(cpu, elf, plugin, scenario.posteriors, scenario.features)
+    counts, _ = count(
+        cpu, elf, plugin, scenario.posteriors, scenario.features, health=scenario.health
+    )
     return {"mean": round(counts.mean), "worst": counts.whole.worst}
 
 

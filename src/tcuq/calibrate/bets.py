@@ -14,6 +14,7 @@ from tcuq.profile.settings import (
     COUNT,
     MAX_BLOCK,
     MAX_COUNT,
+    MEMORY,
     MIN_BLOCK,
     AlarmSettings,
     Channel,
@@ -76,12 +77,13 @@ def block_steps(signal: ChannelSignal, time: float, factor: int = 1) -> int:
 def block_counts(
     passed: NDArray[np.int64], distinct_share: float
 ) -> tuple[tuple[tuple[int, ...], ...], int]:
-    """Count blocks by the edges they passed, and by whether the block before passed any.
+    """Count blocks by the edges they passed, and by whether one of the two before passed any.
 
     Repeated steps count by the share of distinct ones. One block that passes every edge is added
     to each kind, so that no bet pays without bound.
     """
-    after = np.concatenate([[False], passed[:-1] > 0])
+    recent = np.convolve(passed > 0, [0, *[1] * MEMORY])  # passes among the blocks before
+    after = recent[: len(passed)] > 0 if len(passed) else np.empty(0, np.bool_)
     kinds = (passed[~after], passed[after])
     unit = COUNT * min(distinct_share, (MAX_COUNT / COUNT - 1) / max(1, len(kinds[0])))
 

@@ -16,7 +16,9 @@ from tcuq.export.header import structs
 from tcuq.export.profile_c import rows
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
+from tcuq.profile.quantize import health_integers
 from tcuq.profile.settings import ALPHA_BITS, RISK_LEVELS
+from tcuq.stages.inputs import device_health
 from tcuq.stream import Stream
 
 ROWS = 8
@@ -24,6 +26,7 @@ DWELL = 3
 STEPS_BEYOND_LAGS = 64
 CONFIDENCES = (250, 200, 160, 128, 96, 230, 64, 180)  # of 256
 NOISE, OUTLIER_NOISE = 8, 127
+FAR = 20.0  # standard deviations
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,7 @@ class Vectors:
 
     posteriors: NDArray[np.uint8]
     features: NDArray[np.int8] | None
+    health: NDArray[np.int16] | None
     decisions: dict[str, NDArray[np.int64]]
     state: bytes  # the checksum that ends the snapshot after the last step
 
@@ -46,19 +50,28 @@ def vectors(profile: Profile, stream: Stream | None = None) -> Vectors:
     monitor = Monitor(profile)
     if stream is None:
         posteriors, features = _synthetic_rows(profile)
+        health = _synthetic_health(profile)
     else:
         at = np.linspace(0, len(stream) - 1, ROWS).astype(int)
         columns = None if stream.features is None else stream.features[at]
         posteriors, features = monitor.quantize(stream.posteriors[at], columns)
+        statistics = None if stream.health is None else stream.health[at]
+        health = device_health(statistics, profile.signals.health, ROWS)
+    if not monitor.reads_health:
+        health = None
     order = np.arange(max(profile.signals.lags) + STEPS_BEYOND_LAGS) // DWELL % ROWS
-    trace = monitor.run(posteriors[order], None if features is None else features[order])
+    columns = (None if rows is None else rows[order] for rows in (features, health))
+    trace = monitor.run(posteriors[order], *columns)
     decisions: dict[str, NDArray[Any]] = {
         "risk": trace.risk * RISK_LEVELS,
         "threshold_q16": trace.threshold * (RISK_LEVELS << ALPHA_BITS),
-        **{name: getattr(trace, name) for name in ("label", "exceeded", "outcome", "alarm")},
+        **{
+            name: getattr(trace, name)
+            for name in ("label", "exceeded", "outcome", "alarm", "cause")
+        },
     }
     integers = {name: column.astype(np.int64) for name, column in decisions.items()}
-    return Vectors(posteriors, features, integers, monitor.snapshot()[-4:])
+    return Vectors(posteriors, features, health, integers, monitor.snapshot()[-4:])
 
 
 def _noise(seed: int) -> Iterator[int]:
@@ -87,6 +100,17 @@ def _synthetic_rows(profile: Profile) -> tuple[NDArray[np.uint8], NDArray[np.int
     return posteriors, features if inputs.width else None
 
 
+def _synthetic_health(profile: Profile) -> NDArray[np.int16] | None:
+    """Return rows up to two standard deviations from the mean, the last one far away."""
+    health = profile.signals.health
+    if health is None:
+        return None
+    noise = _noise(int(profile.sha256[:8], 16))
+    scores = [[next(noise) / 16384 - 2 for _ in health.names] for _ in range(ROWS - 1)]
+    scores.append([FAR for _ in health.names])
+    return health_integers(np.array(health.means) + np.array(scores) * np.array(health.scales))
+
+
 def _centre(profile: Profile, label: int) -> NDArray[np.int64]:
     """A class mean in the device's units if the profile has one, else zeros."""
     inputs, novelty = profile.inputs, profile.signals.novelty
@@ -112,6 +136,10 @@ def selftest_c(steps: Vectors) -> str:
     if steps.features is not None:
         parts.append(
             f"static const int8_t features[] = {{\n    {rows(steps.features.ravel())},\n}};\n"
+        )
+    if steps.health is not None:
+        parts.append(
+            f"static const int16_t health[] = {{\n    {rows(steps.health.ravel())},\n}};\n"
         )
     parts.append(
         f"/* {', '.join(names)} */\n"

@@ -41,9 +41,7 @@ def shared_sources(profile: Profile, **options: Unpack[Options]) -> tuple[dict[s
         "MONITOR": monitor_c(spec, telemetry=telemetry),
         "VECTORS": selftest_c(steps),
         "SAME": " &&\n           ".join(
-            f"(left->{m.name} == right->{m.name})"
-            for m in structs()["tcuq_decision"]
-            if m.name != "reserved"
+            f"(left->{m.name} == right->{m.name})" for m in structs()["tcuq_decision"]
         ),
     }
     if codes := options.get("feature_codes"):

@@ -27,6 +27,7 @@ def render_template(name: str, values: Mapping[str, str]) -> str:
 def profile_values(profile: Profile, parts: tuple[str, ...]) -> Values:
     """Names, sizes and input formats of a profile in a build with these parts."""
     inputs, scale = profile.inputs, profile.inputs.feature_scale
+    health = profile.signals.health_names if "health" in parts else ()
     engine = Monitor(profile)._engine  # noqa: SLF001 - the device's own figures
     sizes = engine.storage_bytes, len(engine.snapshot())
     storage, snapshot = sizes if "telemetry" in parts else _without_telemetry(*sizes)
@@ -51,6 +52,20 @@ def profile_values(profile: Profile, parts: tuple[str, ...]) -> Values:
         "FEATURES_ARGUMENT": "features" if inputs.width else "NULL",
         "FEATURES_ROW": "&features[row * TCUQ_DEVICE_WIDTH]" if inputs.width else "NULL",
         "FEATURE_TABLE": "",
+        **_health_values(health),
+    }
+
+
+def _health_values(names: tuple[str, ...]) -> Values:
+    count = len(names)
+    listed = f"round(v · 1024): {', '.join(names)}; `NULL` at a step without them"
+    return {
+        "HEALTH_COUNT": str(count),
+        "HEALTH_VALUES": str(max(count, 1)),
+        "HEALTH_TYPE": f"`int16_t[{count}]`" if count else "none",
+        "HEALTH_FORMAT": listed if count else "pass `NULL`",
+        "HEALTH_ARGUMENT": "health" if count else "NULL",
+        "HEALTH_ROW": "&health[row * TCUQ_DEVICE_HEALTH]" if count else "NULL",
     }
 
 

@@ -17,7 +17,9 @@ TOKEN = 1 << 16
 MIN_BLOCK, MAX_BLOCK = 16, 1 << 14
 COUNT = 16  # the alarm counts blocks in sixteenths
 MAX_COUNT = (1 << 16) - 1 - COUNT
-MAX_STEPS_PER_FALSE_ALARM = 1 << 25
+MAX_STEPS_PER_FALSE_ALARM = 1 << 24
+MEMORY = 2  # blocks for which one that passed an edge is remembered
+CAUTION = 4  # the limit is so many times what independent blocks need
 BOOT_STEPS = 1024  # after a boot the alarm also bets on calibration alone for so long
 MAX_HEALTH_DISTANCE = 32767 / 1024  # of a statistic from its mean
 MAX_HEALTH_SCORE = 8191 / 64  # standard deviations
@@ -185,8 +187,8 @@ class BudgetSettings:
 class Channel:
     """One alarm channel: its blocks, their edges, and how often calibration passed them.
 
-    Counts are in sixteenths of a block. ``passes`` has two rows, for blocks after one that passed
-    no edge and after one that did; ``chances`` counts the blocks of the first kind.
+    Counts are in sixteenths of a block. ``passes`` has two rows: for blocks after two that passed
+    no edge, and for all others; ``chances`` counts the blocks of the first kind.
     """
 
     signal: ChannelSignal
@@ -209,11 +211,11 @@ class AlarmSettings:
     @property
     def limit(self) -> int:
         """The evidence, weighted by block length and summed over channels, that alarms."""
-        return len(self.channels) * self.steps_per_false_alarm
+        return CAUTION * len(self.channels) * self.steps_per_false_alarm
 
     def boot_limit_q8(self, channel: Channel) -> int:
         """Return the bits, in 1/256, at which calibration's own bets alarm after a boot."""
-        return max(256, math.ceil(256 * math.log2(2 * self.limit / channel.block)))
+        return max(256, math.ceil(256 * math.log2(2 * self.limit / CAUTION / channel.block)))
 
 
 @dataclass(frozen=True, slots=True)

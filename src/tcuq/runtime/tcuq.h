@@ -22,7 +22,7 @@
 #define TCUQ_EDGES 3u
 #define TCUQ_COUNTS 7u
 #define TCUQ_MAX_BLOCK 16384u
-#define TCUQ_MAX_ALARM_LIMIT (5u << 25)
+#define TCUQ_MAX_ALARM_LIMIT (20u << 24)
 #define TCUQ_BOOT_STEPS 1024u /* after a boot the alarm also bets on calibration alone for so long */
 #define TCUQ_MAX_STEP 8192u
 #define TCUQ_RISK_LEVELS 16384u
@@ -114,8 +114,9 @@ typedef struct {
     int32_t centre;         /* of the block sum */
     int32_t edges[TCUQ_EDGES]; /* of the block sum or of its distance from the centre */
     int16_t gains_q8[TCUQ_EDGES + 1u]; /* of calibration's own bets: bits, by edges passed */
-    uint16_t counts[TCUQ_COUNTS]; /* of calibration's blocks, in 1/16: those after one that passed none,
-                                     how many of them passed each edge, and how many after one that did */
+    uint16_t counts[TCUQ_COUNTS]; /* of calibration's blocks, in 1/16: those that came after two that
+                                     passed no edge, how many of them passed each edge, and how many
+                                     of the others did */
 } tcuq_channel;
 
 typedef struct {
@@ -163,7 +164,7 @@ typedef struct {
     /* alarm; null: none */
     const tcuq_channel *channels;
     uint8_t channel_count;
-    uint32_t alarm_limit; /* channels x mean number of steps between false alarms */
+    uint32_t alarm_limit; /* of the evidence of all channels together */
     uint32_t epoch_steps;
 } tcuq_profile;
 
@@ -194,14 +195,16 @@ typedef struct {
 
 typedef struct {
     int32_t sum;
-    uint32_t evidence_q4; /* Shiryaev-Roberts sum of the bets that learn, times the block's length */
-    uint16_t taken;       /* steps of the block; TCUQ_PASSED: the block before passed an edge */
+    uint32_t evidence_q3; /* Shiryaev-Roberts sum of the bets that learn, times the block's length */
+    uint16_t taken;       /* steps of the block; in the two highest bits for how many more blocks the
+                             last that passed an edge counts */
     int16_t onset_q8;     /* log2 of the epoch's evidence for drift that lasts */
     int16_t span_q8;      /* log2 of the epoch's evidence for drift that ended */
     uint16_t counts[TCUQ_COUNTS];
 } tcuq_channel_state;
 
-#define TCUQ_PASSED 32768u
+#define TCUQ_MEMORY 2u /* blocks */
+#define TCUQ_MEMORY_SHIFT 14u
 
 typedef struct {
     uint32_t steps;

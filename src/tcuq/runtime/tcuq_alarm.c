@@ -120,15 +120,15 @@ static uint8_t tcuq_edges_passed(const tcuq_channel *channel, int32_t sum)
     ensures \result <= TCUQ_EDGES || \result == TCUQ_UNFINISHED; */
 static uint8_t tcuq_channel_step(const tcuq_channel *channel, tcuq_channel_state *state, int32_t value)
 {
-    state->sum += value;
-    state->taken++;
-    if ((state->taken & (TCUQ_PASSED - 1u)) != channel->block) {
+    const int32_t sum = state->sum + value;
+    if ((state->taken & TCUQ_TAKEN_MASK) + 1u < channel->block) {
+        state->sum = sum;
+        state->taken++;
         return TCUQ_UNFINISHED;
     }
-    const uint8_t passed = tcuq_edges_passed(channel, state->sum);
     state->sum = 0;
-    state->taken = (uint16_t)(state->taken & TCUQ_PASSED);
-    return passed;
+    state->taken = (uint16_t)(state->taken & ~TCUQ_TAKEN_MASK);
+    return tcuq_edges_passed(channel, sum);
 }
 
 /* What a block pays that passes the first edges, by the counts so far. */
@@ -141,9 +141,9 @@ static uint32_t tcuq_bet_q16(const uint16_t *counts, bool after, uint8_t passed)
     const uint16_t *passes = after ? &counts[1u + TCUQ_EDGES] : &counts[1];
     uint32_t chances = counts[0];
     if (after) {
-        /* As many blocks came after one that passed as have passed; less two, of calibration's start
-         * and of the one just before. */
-        chances = (counts[1] > (2u * TCUQ_COUNT)) ? counts[1] - 2u * TCUQ_COUNT : 0u;
+        /* Each block that passed is remembered for two more, and those that passed while one was
+         * remembered add one at least; less four, of the counts' start and of the latest. */
+        chances = (counts[1] > (2u * TCUQ_COUNT)) ? 2u * counts[1] - 4u * TCUQ_COUNT : 0u;
         chances += passes[0];
         chances = (chances > UINT16_MAX) ? UINT16_MAX : chances;
     }
@@ -190,12 +190,14 @@ static void tcuq_learn(uint16_t *counts, bool after, uint8_t passed)
     ensures tcuq_channel_state_ok(channel, state); */
 static void tcuq_take_block(const tcuq_channel *channel, tcuq_channel_state *state, uint8_t passed)
 {
-    const bool after = (state->taken & TCUQ_PASSED) != 0u;
-    const uint32_t stake = state->evidence_q4 + 16u * (uint32_t)channel->block;
+    const uint16_t memory = (uint16_t)(state->taken >> TCUQ_MEMORY_SHIFT);
+    const bool after = memory != 0u;
+    const uint32_t stake = state->evidence_q3 + 8u * (uint32_t)channel->block;
     const uint64_t evidence = ((uint64_t)stake * tcuq_bet_q16(state->counts, after, passed)) >> 16;
-    state->evidence_q4 = (evidence < TCUQ_EVIDENCE_MAX) ? (uint32_t)evidence : TCUQ_EVIDENCE_MAX;
+    state->evidence_q3 = (evidence < TCUQ_EVIDENCE_MAX) ? (uint32_t)evidence : TCUQ_EVIDENCE_MAX;
     tcuq_learn(state->counts, after, passed);
-    state->taken = (uint16_t)((state->taken & (TCUQ_PASSED - 1u)) | ((passed != 0u) ? TCUQ_PASSED : 0u));
+    const uint32_t next = (passed != 0u) ? TCUQ_MEMORY : (after ? memory - 1u : 0u);
+    state->taken = (uint16_t)((state->taken & TCUQ_TAKEN_MASK) | (next << TCUQ_MEMORY_SHIFT));
     tcuq_epoch_bet(state, channel->gains_q8[passed]);
 }
 
@@ -213,7 +215,7 @@ static void tcuq_raise(const tcuq_monitor *monitor, uint8_t at)
     }
     core->cause = (uint8_t)(number | ((flag == TCUQ_ALARM_HEALTH) ? (core->worst & 15u) << 4 : 0u));
     for (uint8_t i = 0u; i < monitor->profile->channel_count; i++) {
-        monitor->channels[i].evidence_q4 = 0u;
+        monitor->channels[i].evidence_q3 = 0u;
         if (core->age <= TCUQ_BOOT_STEPS) {
             monitor->channels[i].onset_q8 = TCUQ_LOG_ZERO;
         }
@@ -223,7 +225,7 @@ static void tcuq_raise(const tcuq_monitor *monitor, uint8_t at)
 uint8_t tcuq_alarm_blocks(const tcuq_monitor *monitor, const uint8_t *passed)
 {
     const tcuq_profile *profile = monitor->profile;
-    uint32_t left = profile->alarm_limit << 4; /* of the evidence that alarms */
+    uint32_t left = profile->alarm_limit << 3; /* of the evidence that alarms */
     uint32_t most = 0u;
     uint8_t largest = 0u;
     uint8_t flags = 0u;
@@ -241,9 +243,9 @@ uint8_t tcuq_alarm_blocks(const tcuq_monitor *monitor, const uint8_t *passed)
                 flags = TCUQ_ALARM_SINCE_BOOT;
             }
         }
-        left -= (state->evidence_q4 < left) ? state->evidence_q4 : left;
-        if (state->evidence_q4 > most) {
-            most = state->evidence_q4;
+        left -= (state->evidence_q3 < left) ? state->evidence_q3 : left;
+        if (state->evidence_q3 > most) {
+            most = state->evidence_q3;
             largest = i;
         }
     }
@@ -312,7 +314,7 @@ void tcuq_alarm_reset(const tcuq_monitor *monitor)
         const tcuq_channel *channel = &monitor->profile->channels[i];
         tcuq_channel_state *state = &monitor->channels[i];
         state->sum = 0;
-        state->evidence_q4 = 0u;
+        state->evidence_q3 = 0u;
         state->taken = 0u;
         for (uint8_t k = 0u; k < TCUQ_COUNTS; k++) {
             state->counts[k] = channel->counts[k];

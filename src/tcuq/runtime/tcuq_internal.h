@@ -51,7 +51,9 @@ extern const uint8_t tcuq_log_add_q8[65];
 #define TCUQ_COUNT_MAX (UINT16_MAX - TCUQ_COUNT)
 
 /* A channel's evidence stops here: adding a block's length does not overflow, nor does an alarm need more. */
-#define TCUQ_EVIDENCE_MAX (UINT32_MAX - 16u * TCUQ_MAX_BLOCK)
+#define TCUQ_EVIDENCE_MAX (UINT32_MAX - 8u * TCUQ_MAX_BLOCK)
+
+#define TCUQ_TAKEN_MASK ((1u << TCUQ_MEMORY_SHIFT) - 1u)
 
 /* A channel that finished no block, in tcuq_alarm_blocks. */
 #define TCUQ_UNFINISHED 255u

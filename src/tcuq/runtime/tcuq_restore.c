@@ -98,7 +98,7 @@ static const uint8_t *tcuq_get_channels(const tcuq_monitor *monitor, const uint8
     for (uint8_t i = 0u; i < monitor->profile->channel_count; i++) {
         tcuq_channel_state *state = &monitor->channels[i];
         state->sum = tcuq_get_signed(at);
-        state->evidence_q4 = tcuq_get_32(&at[4]);
+        state->evidence_q3 = tcuq_get_32(&at[4]);
         state->taken = tcuq_get_16(&at[8]);
         state->onset_q8 = tcuq_get_signed_16(&at[10]);
         state->span_q8 = tcuq_get_signed_16(&at[12]);
@@ -165,13 +165,14 @@ static bool tcuq_core_possible(const tcuq_monitor *monitor)
     ensures \result ==> tcuq_channel_state_ok(channel, state); */
 static bool tcuq_channel_possible(const tcuq_channel *channel, const tcuq_channel_state *state)
 {
-    const uint16_t taken = (uint16_t)(state->taken & (TCUQ_PASSED - 1u));
+    const uint16_t taken = (uint16_t)(state->taken & TCUQ_TAKEN_MASK);
     if (taken >= channel->block) {
         return false;
     }
     const int32_t most = (int32_t)taken * 65536;
     return (state->sum <= most) && (state->sum >= -most) &&
-           (state->evidence_q4 <= TCUQ_EVIDENCE_MAX) &&
+           ((state->taken >> TCUQ_MEMORY_SHIFT) <= TCUQ_MEMORY) &&
+           (state->evidence_q3 <= TCUQ_EVIDENCE_MAX) &&
            tcuq_counts_sound(state->counts);
 }
 #endif

@@ -97,7 +97,7 @@ static uint8_t *tcuq_put_channels(const tcuq_monitor *monitor, uint8_t *at)
     for (uint8_t i = 0u; i < count; i++) {
         const tcuq_channel_state *state = &monitor->channels[i];
         tcuq_put_32(at, (uint32_t)state->sum);
-        tcuq_put_32(&at[4], state->evidence_q4);
+        tcuq_put_32(&at[4], state->evidence_q3);
         tcuq_put_16(&at[8], state->taken);
         tcuq_put_16(&at[10], (uint16_t)state->onset_q8);
         tcuq_put_16(&at[12], (uint16_t)state->span_q8);

@@ -4,8 +4,9 @@
 A channel takes the mean of a signal over blocks of its own length. A bet pays for each edge that a
 block passes, more for edges that blocks seldom passed, in calibration and on this device: it
 learns. Each channel sums its bets over where a change may have begun (Shiryaev-Roberts); the alarm
-adds these sums, weighted by block length, and is raised at channels · 2^h, for one false alarm in
-2^h steps. For the first steps after a boot calibration's own bets, which do not learn, alarm too.
+adds these sums, weighted by block length. Independent blocks would need channels · 2^h for one
+false alarm in 2^h steps; the limit is four times that. For the first steps after a boot
+calibration's own bets, which do not learn, alarm too.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from tcuq.profile.settings import (
     BOOT_STEPS,
     COUNT,
     MAX_COUNT,
+    MEMORY,
     AlarmFlag,
     AlarmSettings,
     Channel,
@@ -47,25 +49,25 @@ class Bets:
         self.evidence = 0.0
         self._passes = np.array(channel.passes, np.float64)
         self._chances = float(channel.chances)
-        self._after = 0  # 1: the block before passed an edge
+        self._memory = 0  # blocks for which the last that passed an edge still counts
 
     def take(self, passed: int) -> None:
         """Bet on a block that passed this many edges, then learn from it."""
         self.evidence = (self.evidence + 1) * self._payoff(passed)
-        if self._after == 0:
+        if self._memory == 0:
             self._chances += COUNT
-        self._passes[self._after, :passed] += COUNT
+        self._passes[int(self._memory > 0), :passed] += COUNT
         if max(self._chances, self._passes.max()) > MAX_COUNT:
             self._chances /= 2
             self._passes /= 2
-        self._after = int(passed > 0)
+        self._memory = MEMORY if passed else max(0, self._memory - 1)
 
     def _payoff(self, passed: int) -> float:
-        passes, chances = self._passes[self._after], self._chances
-        if self._after:
-            # As many blocks came after one that passed as have passed, less two: of calibration's
-            # start and of the one just before.
-            chances = max(passes[0], self._passes[0, 0] + passes[0] - 2 * COUNT)
+        passes, chances = self._passes[int(self._memory > 0)], self._chances
+        if self._memory:
+            # Each block that passed is remembered for two more, and those that passed while one was
+            # remembered add one at least; less four, of the counts' start and of the latest.
+            chances = max(0, 2 * self._passes[0, 0] - 4 * COUNT) + passes[0]
         paid = zip(STAKES[:passed], passes[:passed], strict=True)
         return RESERVE + sum(stake * chances / count for stake, count in paid)
 

@@ -20,7 +20,8 @@ void loop() {
     return;
   }
   tcuq_decision decision;
-  tcuq_step(&tcuq_device, posterior, TCUQ_DEVICE_WIDTH > 0u ? features : nullptr, &decision);
+  tcuq_step(&tcuq_device, posterior, TCUQ_DEVICE_WIDTH > 0u ? features : nullptr,
+            TCUQ_DEVICE_HEALTH > 0u ? health : nullptr, &decision);
   if (decision.outcome != TCUQ_ACCEPT) {
     Serial.println(decision.outcome == TCUQ_ABSTAIN ? "abstain" : "abstention budget spent");
   }

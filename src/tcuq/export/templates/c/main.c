@@ -13,7 +13,8 @@ int main(void)
     uint32_t not_accepted = 0u;
     while (next_step()) {
         tcuq_decision decision;
-        tcuq_step(&tcuq_device, posterior, (TCUQ_DEVICE_WIDTH > 0u) ? features : NULL, &decision);
+        tcuq_step(&tcuq_device, posterior, (TCUQ_DEVICE_WIDTH > 0u) ? features : NULL,
+                  (TCUQ_DEVICE_HEALTH > 0u) ? health : NULL, &decision);
         if (decision.outcome != TCUQ_ACCEPT) {
             not_accepted++; /* TCUQ_ABSTAIN: do not use the output; TCUQ_DENIED: the abstention budget is spent */
         }
