@@ -173,6 +173,8 @@ def _has_memory(stream: Stream, columns: SignalColumns, lengths: Sequence[int]) 
         series.append(columns.novelty)
     if stream.features is not None:
         series += list(stream.features[:, :MOST_SERIES].T.astype(np.float64))
+    if stream.health is not None:
+        series += list(stream.health.T.astype(np.float64))
     return any(_correlation(values, later) * np.sqrt(len(later)) > MEMORY for values in series)
 
 

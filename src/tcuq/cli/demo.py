@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 COLUMNS = 80
 HEADER = (
-    "                     withheld %   wrong % of accepted  first alarm in each session:",
-    "fault      accuracy tcuq softmax  tcuq softmax   all  its second and cause",
+    "                     withheld %   wrong % of accepted  first alarm in a session:",
+    "fault      accuracy tcuq softmax  tcuq softmax   all  seconds after onset, cause",
 )
 NEXT = (
     "Try next:",
