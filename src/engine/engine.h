@@ -69,6 +69,12 @@ int read_fields(const place *at, const field *fields, void *into);
 int view_of(PyObject *value, const char *prefix, const char *name, int flags, Py_buffer *view);
 PyObject *tuple_of(const long *values, Py_ssize_t count);
 
+/* memory.c: zeroed memory that is freed with the engine; null with an error set. */
+void *engine_calloc(engine *self, size_t count, size_t size);
+
+/* Allocates the memory that the profile's monitor needs; -1 with an error set. */
+int engine_allocate(engine *self);
+
 /* spec.c: fills profile, monitor and quantizer from a dict; -1 with an error set. */
 int engine_read(engine *self, PyObject *spec);
 

@@ -13,8 +13,7 @@
 /* The counts of a stream, in the order of tcuq.replay.results. */
 enum {
     STEPS, EXCEEDED, ABSTAINED, DENIED, ALARMS,
-    CHANNELS, /* alarms of each channel */
-    FIRST_ALARM = CHANNELS + (int)TCUQ_MAX_CHANNELS, /* 1 and the step of it; 0: none */
+    CHANNELS, FIRST_ALARM = CHANNELS + (int)TCUQ_MAX_CHANNELS, /* 1 and the step of it; 0: none */
     LABELLED, LABELLED_ABSTAINED, WRONG, WRONG_ABSTAINED,
     HISTOGRAM,
     COUNTS = HISTOGRAM + (int)TCUQ_HISTOGRAM_BINS
@@ -103,11 +102,11 @@ static void count_alarm(int64_t *counts, uint8_t alarm)
 /* 0 without an alarm; else its channel from 1 on, and 8 more if the stream differs since boot. */
 static int alarm_number(uint8_t alarm)
 {
-    int number = 0;
+    int number = ((alarm & TCUQ_ALARM_SINCE_BOOT) != 0u) ? 8 : 0;
     for (int bits = alarm & (TCUQ_ALARM_SINCE_BOOT - 1); bits != 0; bits >>= 1) {
         number++;
     }
-    return number + ((alarm & TCUQ_ALARM_SINCE_BOOT) != 0u ? 8 : 0);
+    return number;
 }
 
 static void count_label(int64_t *counts, const tcuq_decision *d, int32_t label)

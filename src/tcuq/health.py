@@ -6,7 +6,7 @@ difference), repeats (the largest share of samples that equal the one before) an
 1/2 log2(1 + Σ variance).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,21 +85,78 @@ def health(
     >>> found.values[:, 1:3].round(1).tolist()
     [[10.0, 0.0], [9.9, 0.0], [0.0, 1.0]]
     """
+    reader = SampleReader(lsb)
+    statistics = read_health(windows, groups, reader, spread=spread, names=names)
+    reader.refuse_wrong_lsb()
+    return statistics
+
+
+@dataclass(slots=True)
+class SampleReader:
+    """Reads samples as the sensor gives them, int16, and counts what its step does not suit."""
+
+    lsb: float
+    samples: int = 0
+    saturated: int = 0
+    any_given: bool = False
+    any_left: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a step of no size."""
+        if not (np.isfinite(self.lsb) and self.lsb > 0):
+            raise InputError(f"lsb must be above 0, got {self.lsb}")
+
+    def read(self, samples: Array) -> NDArray[np.int16]:
+        """Round to multiples of the step; saturate at 16 bits."""
+        if samples.dtype == np.int16 and self.lsb == 1:
+            return np.ascontiguousarray(samples)
+        units = np.rint(samples.astype(np.float64) / self.lsb)
+        if not np.isfinite(units).all():
+            raise InputError("windows must be finite, got NaN or infinity")
+        self.samples += units.size
+        self.saturated += int(((units < LOWEST) | (units > HIGHEST)).sum())
+        self.any_given = self.any_given or bool(samples.any())
+        self.any_left = self.any_left or bool(units.any())
+        return np.ascontiguousarray(np.clip(units, LOWEST, HIGHEST).astype(np.int16))
+
+    def refuse_wrong_lsb(self) -> None:
+        """Refuse a step by which nothing is left of the samples, or most saturate."""
+        lost = self.any_given and not self.any_left
+        if lost or self.saturated > MOST_SATURATED * self.samples:
+            share = self.saturated / self.samples
+            problem = "all samples round to 0" if lost else f"{share:.0%} exceed 16 bits"
+            raise InputError(
+                "lsb must be the sensor's smallest step, in the unit of windows,"
+                f" got {self.lsb:g}: {problem}"
+            )
+
+
+def read_health(
+    windows: ArrayLike,
+    groups: Groups | None,
+    reader: SampleReader,
+    *,
+    spread: bool | None = None,
+    names: Sequence[str] | None = None,
+) -> Health:
+    """Compute health as ``health`` does; the caller asks the reader about its step at the end."""
     rows = _checked_windows(windows)
-    if not (np.isfinite(lsb) and lsb > 0):
-        raise InputError(f"lsb must be above 0, got {lsb}")
     channels = _checked_groups(groups, rows.shape[2])
     spreads = [len(group) == 1 if spread is None else spread for group in channels]
-    titles = statistic_names(spreads, names)
+    titles = _statistic_names(spreads, names)
     layout = bytes(v for group, s in zip(channels, spreads, strict=True) for v in (len(group), s))
     into = np.empty((len(rows), len(titles)), np.int16)
     order = [channel for group in channels for channel in group]
-    for begin, part in _device_samples(rows, order, lsb):
-        runtime.health(part, rows.shape[1], layout, into[begin : begin + len(part)])
+    steps = max(1, CHUNK // (rows.shape[1] * rows.shape[2]))
+    for begin in range(0, len(rows), steps):
+        part = rows[begin : begin + steps]
+        if order != list(range(rows.shape[2])):
+            part = part[:, :, order]
+        runtime.health(reader.read(part), rows.shape[1], layout, into[begin : begin + steps])
     return Health(into / UNIT, titles)
 
 
-def statistic_names(spreads: Sequence[bool], names: Sequence[str] | None) -> tuple[str, ...]:
+def _statistic_names(spreads: Sequence[bool], names: Sequence[str] | None) -> tuple[str, ...]:
     """Return the name of every statistic, group by group in the device's order."""
     if names is None:
         several = len(spreads) > 1
@@ -146,28 +203,3 @@ def _checked_groups(groups: Groups | None, channels: int) -> list[tuple[int, ...
     if len(set(flat)) < len(flat) or min(flat) < 0 or max(flat) >= channels:
         raise InputError(f"groups must name channels in 0..{channels - 1}, each once, got {chosen}")
     return chosen
-
-
-def _device_samples(rows: Array, order: list[int], lsb: float) -> Iterator[tuple[int, Array]]:
-    """Yield windows as the device's int16 samples, many at once, each with its first step."""
-    steps = max(1, CHUNK // (rows.shape[1] * rows.shape[2]))
-    saturated, given, kept = 0, False, False
-    for begin in range(0, len(rows), steps):
-        part = rows[begin : begin + steps]
-        if order != list(range(rows.shape[2])):
-            part = part[:, :, order]
-        if part.dtype != np.int16 or lsb != 1:
-            units = np.rint(part.astype(np.float64) / lsb)
-            if not np.isfinite(units).all():
-                raise InputError(f"windows must be finite, got NaN or infinity after step {begin}")
-            saturated += int(((units < LOWEST) | (units > HIGHEST)).sum())
-            given, kept = given or bool(part.any()), kept or bool(units.any())
-            part = np.clip(units, LOWEST, HIGHEST).astype(np.int16)
-        yield begin, np.ascontiguousarray(part)
-    share = saturated / (len(rows) * rows.shape[1] * len(order))
-    if share > MOST_SATURATED or given > kept:
-        problem = "all samples round to 0" if given > kept else f"{share:.0%} exceed 16 bits"
-        raise InputError(
-            "lsb must be the sensor's smallest step, in the unit of windows,"
-            f" got {lsb:g}: {problem}"
-        )

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Input health on emulated CPUs: the host's statistics bit for bit, within its instructions."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +16,10 @@ from tools.firmware.health import (
     instructions_per_sample,
     statistics_on,
 )
+from tools.firmware.sample_fold import AUDIO, AXES, COSTS, TABLE, measure, problems
 from tools.firmware.toolchain import CPUS, M4, Cpu
 
 MOST_PER_SAMPLE = 20  # instructions on Cortex-M4
-FRAME = Layout(((3, False), (3, False)))
-AUDIO = Layout(((1, True),), at_once=64)
 
 
 def hard_windows(frames: int, channels: int) -> Samples:
@@ -75,7 +75,21 @@ def test_instructions_per_sample(optimise: str, tmp_path: Path) -> None:
     """A sample takes at most 20 instructions on M4: six axes by frames, audio by blocks."""
     plugin, elf = build_plugin(tmp_path), build_health(M4, tmp_path, optimise)
     six, mono = hard_windows(128, 6), hard_windows(1024, 1)
-    cases = [(FRAME, six), (FRAME, six[2:3]), (AUDIO, mono), (AUDIO, mono[2:3])]
+    cases = [(AXES, six), (AXES, six[2:3]), (AUDIO, mono), (AUDIO, mono[2:3])]
     for layout, windows in cases:  # the second and the last: a stuck sensor is the worst
         taken = instructions_per_sample(M4, elf, plugin, windows, layout)
         assert taken <= MOST_PER_SAMPLE
+
+
+def test_costs_are_within_their_budget() -> None:
+    """No figure has grown by more than 1 %, and the documents show them."""
+    assert problems(measure(), TABLE.read_text("utf-8")) == []
+
+
+def test_growth_is_seen() -> None:
+    """A figure 2 % over its budget is named, and so is a document with other figures."""
+    costs = json.loads(COSTS.read_text("utf-8"))
+    costs["cortex-m4"]["flash"] *= 1.02
+    (message, page) = problems(costs, "")
+    assert message.startswith("flash of the sample fold on cortex-m4 must be at most 1 % over")
+    assert page == "docs/cost.md shows other figures"

@@ -54,6 +54,26 @@ BUGS = {
         "tcuq_score.c", "+ profile->bias_q16) >> 2);", "+ profile->bias_q16) >> 1);",
         "broken promise: is->risk <= TCUQ_RISK_LEVELS",
     ),
+    "a group has one channel too many": (
+        "tcuq_health.c", "uint32_t channels = group->channels;",
+        "uint32_t channels = group->channels + 1u;", "AddressSanitizer: heap-buffer-overflow",
+    ),
+    "a window takes more frames than it can count": (
+        "tcuq_health.c", "(health->frames == TCUQ_HEALTH_MAX_FRAMES)", "(health->frames > 65535)",
+        "implicit conversion from type 'int' of value 65536",
+    ),
+    "the first sample of a window counts as repeated": (
+        "tcuq_health.c", "((most - 1u) << 10)", "(most << 10)",
+        "broken promise: fabs((double)statistic - 1024.0 * value) <= BOUND",
+    ),
+    "blocks of frames are read from their first channel alone": (
+        "tcuq_health.c", "&frames[c], health->width", "frames, health->width",
+        "broken promise: memcmp(one, other, sizeof one) == 0",
+    ),
+    "a group wider than its sums is taken": (
+        "tcuq_health.h", "MAX_CHANNELS 64u", "MAX_CHANNELS 65u",
+        "broken promise: tcuq_health_init(&first.health) == expected",
+    ),
 }  # fmt: skip
 
 DSP_BUGS = {

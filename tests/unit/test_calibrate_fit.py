@@ -31,8 +31,8 @@ def test_features_are_optional(synthetic: Synthetic, width: int, score: Any) -> 
     profile = tcuq.fit(calibration, development, score=score)
     assert profile.alarm is not None
     channels = [channel.signal for channel in profile.alarm.channels]
-    wanted = ["low_confidence", "novelty", "divergence", "instability"]
-    assert channels == (wanted if width else ["low_confidence", "divergence"])
+    wanted = ["risk", "novelty", "divergence", "instability"]
+    assert channels == (wanted if width else ["risk", "divergence"])
     assert (profile.signals.novelty is None) == (width == 0)
     trace = tcuq.Monitor(profile).run(calibration.posteriors, calibration.features)
     assert 0 < trace.risk.mean() < 1

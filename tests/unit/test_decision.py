@@ -11,8 +11,6 @@ from tcuq.decision import Trace, joined_traces
 from tcuq.demo import demo_stream
 from tcuq.profile.settings import AlarmFlag
 
-ALARMS = [600, 1369, 1834, 2292, 2801]
-
 
 @pytest.fixture(scope="module")
 def trace(profile: tcuq.Profile) -> Trace:
@@ -51,21 +49,21 @@ def test_a_slice_is_a_trace(trace: Trace) -> None:
 
 
 def test_alarms_have_steps_and_names(trace: Trace) -> None:
-    """Each step with an alarm is there, with the channels' names."""
-    assert trace.alarms == dict.fromkeys(ALARMS, "novelty")
-    assert list(trace.alarms) == np.flatnonzero(trace.alarm).tolist()
-    both = trace[:3]
-    both.alarm[1] = AlarmFlag.LOW_CONFIDENCE | AlarmFlag.DIVERGENCE
-    try:
-        assert both.alarms == {1: "low confidence, divergence"}
-    finally:
-        both.alarm[1] = 0
+    """Each step with an alarm is there, with its cause in words."""
+    assert list(trace.alarms) == np.flatnonzero(trace.alarm).tolist() != []
+    alarm = np.array([AlarmFlag.RISK, 0, AlarmFlag.HEALTH, AlarmFlag.NOVELTY | 128], np.uint8)
+    columns = {n: np.zeros(4, getattr(trace, n).dtype) for n in Trace.__slots__}
+    columns |= {"alarm": alarm, "cause": np.array([0, 0, 1, 0], np.uint8)}
+    named = Trace(**columns, health_names=("level", "roughness"))
+    assert named.alarms == {0: "risk", 2: "input health: roughness", 3: "novelty since boot"}
+    assert named[2].cause == "input health: roughness"
+    assert named.to_pandas().alarm.tolist() == ["risk", "none", "health", "novelty, since boot"]
 
 
 def test_flags_print_as_words() -> None:
     """Text and formatting are words; numbers stay the device's."""
-    flags = AlarmFlag.LOW_CONFIDENCE | AlarmFlag.NOVELTY
-    assert str(flags) == f"{flags}" == "low confidence, novelty"
+    flags = AlarmFlag.RISK | AlarmFlag.NOVELTY
+    assert str(flags) == f"{flags}" == "risk, novelty"
     assert str(AlarmFlag(0)) == "none"
     assert f"{AlarmFlag.NOVELTY:>9}" == "  novelty"
     assert int(flags) == 3
@@ -80,11 +78,13 @@ def test_repr_is_one_short_line(trace: Trace) -> None:
 def test_notebooks_show_a_table(trace: Trace) -> None:
     """The table has shares and the first alarms."""
     shown = trace._repr_html_()
-    for part in ("3,031", "1,059 (34.9%)", "600 (novelty), 1,369 (novelty)"):
+    first, cause = next(iter(trace.alarms.items()))
+    for part in (f"{len(trace):,}", f"{first:,} ({cause})"):
         assert part in shown
     many = copy.deepcopy(trace)
     many.alarm[:4] = AlarmFlag.DIVERGENCE
-    assert "3 (divergence), 600 (novelty), and 4 more" in many._repr_html_()
+    more = len(many.alarms) - 5
+    assert f"3 (divergence), {first:,} ({cause}), and {more} more" in many._repr_html_()
     assert "none" in trace[:0]._repr_html_()
 
 
@@ -109,7 +109,7 @@ def test_as_a_data_frame(trace: Trace) -> None:
         "accept": 1059,
         "abstain": 456,
     }
-    assert frame.index[frame.alarm != "none"].tolist() == ALARMS
+    assert frame.index[frame.alarm != "none"].tolist() == list(trace.alarms)
 
 
 def test_as_an_arrow_table(trace: Trace) -> None:

@@ -179,7 +179,13 @@ def test_health_may_be_absent_or_unread(
 ) -> None:
     """A stream without health runs; a profile that does not read health ignores it."""
     bare = with_health(stream, None, None)
-    unread = replace(profile, signals=replace(profile.signals, health=None))
+    assert profile.alarm is not None
+    others = tuple(c for c in profile.alarm.channels if c.signal != "health")
+    unread = replace(
+        profile,
+        signals=replace(profile.signals, health=None),
+        alarm=replace(profile.alarm, channels=others),
+    )
     assert len(monitor(profile).run(bare)) == len(bare)
     assert same(monitor(unread).run(stream), monitor(unread).run(bare))
     monitor(unread).step(stream.posteriors[0], stream.features[0], np.zeros(9))  # type: ignore[index]

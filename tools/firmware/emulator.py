@@ -94,9 +94,7 @@ def count(
     stages = [f"stage={name}:{known[name][0] & ~1:#x}" for name in STAGES if name in known]
     marks = ",".join([f"out={out}", f"step={known['tcuq_step'][0] & ~1:#x}", *stages])
     _emulate(cpu, elf, (posteriors, features, health), ["-plugin", f"{plugin},{marks}"])
-    counts = read_counts(
-        out, {n: (a & ~1, s) for n, (a, s, kind) in known.items() if kind in "tT"}
-    )
+    counts = read_counts(out, {n: (a & ~1, s) for n, (a, s, kind) in known.items() if kind in "tT"})
     return counts, np.fromfile(elf.parent / "decisions.bin", DECISION)
 
 

@@ -58,7 +58,7 @@ def statistics_on(cpu: Cpu, elf: Path, windows: Samples, layout: Layout) -> Samp
 
 
 def instructions_per_call(
-    cpu: Cpu, elf: Path, plugin: Path, windows: Samples, layout: Layout, function: str
+    cpu: Cpu, elf: Path, plugin: Path, windows: Samples, layout: Layout, *, function: str
 ) -> float:
     """The mean number of instructions that a call of one of the functions takes."""
     out = elf.parent / "counts.txt"
@@ -72,7 +72,7 @@ def instructions_per_sample(
     cpu: Cpu, elf: Path, plugin: Path, windows: Samples, layout: Layout
 ) -> float:
     """The mean number of instructions that one sample of one channel takes, calls included."""
-    per_call = instructions_per_call(cpu, elf, plugin, windows, layout, layout.function)
+    per_call = instructions_per_call(cpu, elf, plugin, windows, layout, function=layout.function)
     return per_call / (layout.width * layout.at_once)
 
 

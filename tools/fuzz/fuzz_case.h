@@ -57,6 +57,9 @@ static inline bool afford(fuzz_case *on, uint32_t cost)
 uint32_t crc32_of(const uint8_t *from, size_t size);
 uint32_t read32(const uint8_t *at);
 
+/* samples.c: the input read once more, as groups and samples of input health. */
+void fuzz_samples(bytes in);
+
 void op_power_cut(fuzz_case *on);
 void op_restore(fuzz_case *on, bytes *in, forgery kind);
 void op_small_buffer(fuzz_case *on, bytes *in);

@@ -25,6 +25,7 @@ ASSEMBLY = {
         "__builtin_memcpy(&value, *at, 8); *at = (const void *)((const char *)*at + 8);",
     r'__asm__\("sxtb16 %0, %1, ror #8" : "=r"\(halves\) : "r"\(word\)\);':
         "halves = __sxtb16(fuzz_rotate_8(word));",
+    r'__asm__\("" : "\+r"\(pointer\)\)': "(void)(pointer)",
 }  # fmt: skip
 # Loops that have a plain C version beside them: clang takes that one.
 BY_HAND = re.compile(

@@ -197,6 +197,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     bytes in = {data, size};
     fuzz_case on;
+    fuzz_samples(in);
     memset(&on, 0, sizeof on);
     make_subject(&on.of, &in);
     on.garbage = 0x5Au;

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tools.fuzz.sample_seeds import sample_inputs
+
 LARGE, FEATURES, PROJECTED, NOVEL, ANCHORED, ALARMED, TELEMETRY, SPARE = (1 << i for i in range(8))
 NEAR_ZERO, LOW, HIGH, EITHER_END, ANY, SPARSE = range(6)  # how a table is filled
 KEPT, TURNED, NEGATED, FRESH = range(4)  # how a step follows from the one before
@@ -224,6 +226,7 @@ def inputs() -> Iterator[tuple[str, bytes]]:
             content = EVERYTHING.encode() + first + rest + POWER_CUT + steps(3)
             yield f"filled-{posterior}{features}", content
     yield from _bent()
+    yield from sample_inputs()
 
 
 def _restored(name: str, model: bytes, each: int) -> Iterator[tuple[str, bytes]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments that several commands parse: lags, sizes in bytes, and profiles by name."""
+"""Arguments that commands parse: lags, groups, sizes in bytes, and profiles by name."""
 
 import argparse
 import re
@@ -14,6 +14,11 @@ UNITS = {"": 1, "k": 1024, "m": 1024**2}
 def parse_lags(text: str) -> tuple[int, ...]:
     """Comma-separated lags, such as 1,2,4."""
     return tuple(int(lag) for lag in text.split(","))
+
+
+def parse_groups(text: str) -> tuple[tuple[int, ...], ...]:
+    """Groups of channels, such as 0,1,2:3,4,5."""
+    return tuple(tuple(int(channel) for channel in group.split(",")) for group in text.split(":"))
 
 
 def parse_bytes(text: str) -> int:

@@ -5,11 +5,12 @@ import argparse
 from typing import Any
 
 from tcuq._progress import Progress
+from tcuq.cli._arguments import parse_groups
 from tcuq.cli._output import Commands, check_output, print_result
-from tcuq.errors import StreamError
+from tcuq.errors import InputError, StreamError
 from tcuq.recording import read_arrays
 
-INPUTS = ("inputs", "labels", "starts", "shifted")
+INPUTS = ("inputs", "labels", "starts", "shifted", "windows")
 
 
 def add_parser(commands: Commands) -> argparse.ArgumentParser:
@@ -18,7 +19,9 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         "record", help="run a model over inputs and write the recorded stream"
     )
     parser.add_argument("model", help=".tflite, .onnx, .keras, or file.py:factory of your own code")
-    parser.add_argument("data", help=".npz with inputs, and if known labels, starts, shifted")
+    parser.add_argument(
+        "data", help=".npz with inputs, and if known labels, starts, shifted, windows"
+    )
     parser.add_argument("-o", "--output", required=True, help="stream to write, .parquet or .npz")
     parser.add_argument(
         "--layer", help="layer to take features from, default: the last one's input"
@@ -36,7 +39,34 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
     parser.add_argument(
         "--reference-kernels", action="store_true", help="LiteRT: integers as on a device"
     )
+    _add_health(parser)
     return parser
+
+
+def _add_health(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--health",
+        action="store_true",
+        help="input health from the model's inputs, or from windows of raw samples in the data",
+    )
+    parser.add_argument(
+        "--health-groups",
+        type=parse_groups,
+        metavar="GROUPS",
+        help="channels judged together, such as 0,1,2:3,4,5, default: all",
+    )
+    parser.add_argument(
+        "--health-names", metavar="NAMES", help="of the groups, such as accelerometer,gyroscope"
+    )
+    parser.add_argument(
+        "--health-lsb",
+        type=float,
+        metavar="LSB",
+        help="the sensor's smallest step, in the inputs' unit; needed for real numbers",
+    )
+    parser.add_argument(
+        "--health-channels-first", action="store_true", help="inputs are (steps, channels, samples)"
+    )
 
 
 def run(args: argparse.Namespace) -> None:
@@ -54,10 +84,16 @@ def run(args: argparse.Namespace) -> None:
         kind=args.kind,
         reference=args.reference_kernels,
     )
+    health = _health(args, arrays.pop("windows", None))
     with Progress("steps", total=len(arrays["inputs"])) as progress:
         stream = record(
-            tap, **arrays, kind=args.kind, pool=args.pool, progress=progress.advance
-        )  # fmt: skip
+            tap,
+            **arrays,
+            kind=args.kind,
+            pool=args.pool,
+            health=health,
+            progress=progress.advance,
+        )
     stream.save(args.output)
     facts: dict[str, Any] = {
         "steps": len(stream),
@@ -65,6 +101,7 @@ def run(args: argparse.Namespace) -> None:
         "classes": stream.classes,
         "features": stream.width,
         "layer": tap.layer,
+        "health": ", ".join(stream.health_names) or "none",
         "labelled": 0 if stream.labels is None else int((stream.labels >= 0).sum()),
         "sha256": stream.sha256,
     }
@@ -77,3 +114,25 @@ def run(args: argparse.Namespace) -> None:
         facts["accuracy"] = float(right.mean())
     text = [f"{name:<10} {value}" for name, value in facts.items()]
     print_result(args, facts, "\n".join([*text, f"written to {args.output}"]))
+
+
+def _health(args: argparse.Namespace, windows: Any) -> Any:  # noqa: ANN401 - an array, a plan
+    """The plan for the model's inputs, the health of raw windows, or None if not asked for."""
+    from tcuq.tap.input_health import HealthRecorder, InputHealth
+
+    options = (args.health_groups, args.health_names, args.health_lsb)
+    if not args.health:
+        if any(option is not None for option in options) or args.health_channels_first:
+            raise InputError("--health-... options must come with --health")
+        return None
+    plan = InputHealth(
+        args.health_groups,
+        args.health_lsb,
+        names=None if args.health_names is None else args.health_names.split(","),
+        channels_first=args.health_channels_first,
+    )
+    if windows is None:
+        return plan
+    recorder = HealthRecorder(plan, (0.0, 0))
+    recorder.add(windows)
+    return recorder.result()

@@ -52,7 +52,7 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace) -> None:
     """Print the footprint, and whether it fits if a part is given."""
     from tcuq.export.compiler import best_footprint
-    from tcuq.export.footprint import footprint
+    from tcuq.export.footprint import footprint, sample_fold
     from tcuq.export.instructions import nearest_instructions
 
     if not 1 <= args.record_minutes <= 1440:
@@ -75,6 +75,10 @@ def run(args: argparse.Namespace) -> None:
     text = _lines(
         size, nearest, f"{daily:>9,} bytes per day: one record every {args.record_minutes} minutes"
     )
+    if profile.signals.health is not None:
+        fold = sample_fold(cpu)
+        facts["sample_fold"] = fold
+        text.append(_fold_line(fold))
     answer = ""
     if flash is not None and ram is not None:
         needs = {
@@ -106,6 +110,14 @@ def _lines(size: "Footprint", nearest: "StepInstructions", daily: str) -> list[s
         f"  flags           {nearest.flags}",
         f"measured table    {size.table_compiler}",
     ]
+
+
+def _fold_line(fold: dict[str, float]) -> str:
+    return (
+        f"raw samples   {fold['flash']:>9,.0f} bytes of flash more; {fold['frame']:g} instructions"
+        f" per sample (audio in blocks {fold['block']:g}) at -O2;\n"
+        f"{'':<18}RAM 8 bytes per channel + 24 per group + 16"
+    )
 
 
 def _part(args: argparse.Namespace) -> tuple[Any, int | None, int | None]:

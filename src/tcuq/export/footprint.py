@@ -109,6 +109,13 @@ def footprint(
     )
 
 
+def sample_fold(cpu: str) -> dict[str, float]:
+    """Cost of adding raw samples for input health, measured by tools/firmware/sample_fold.py."""
+    text = resources.files("tcuq.export").joinpath("sample_fold.json").read_text("utf-8")
+    costs: dict[str, dict[str, float]] = json.loads(text)
+    return costs[cpu]
+
+
 def check_build(cpu: str, optimise: str) -> None:
     """Refuse a CPU or an optimisation that was not measured."""
     for name, value, known in (("cpu", cpu, CPUS), ("optimise", optimise, OPTIMISATIONS)):

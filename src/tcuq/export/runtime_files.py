@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from importlib import resources
 
 PROOF_PREFIX = "tcuq_acsl"  # files for Frama-C, never compiled
+SAMPLE_FILES = ("tcuq_health.c", "tcuq_health.h")  # for profiles with input health
 COMMENTS = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
 
-def runtime_files() -> dict[str, str]:
-    """The runtime's C files by name, unchanged."""
-    return _c_files("runtime")
+def runtime_files(*, health: bool = True) -> dict[str, str]:
+    """The runtime's C files by name, unchanged; without those for raw samples if not wanted."""
+    files = _c_files("runtime")
+    return {name: text for name, text in files.items() if health or name not in SAMPLE_FILES}
 
 
 def uplink_files() -> dict[str, str]:

@@ -32,7 +32,8 @@ def shared_sources(profile: Profile, **options: Unpack[Options]) -> tuple[dict[s
     telemetry, uplink = options.get("telemetry", True), options.get("uplink", False)
     if uplink and not telemetry:
         raise ExportError("the uplink sends the telemetry record: leave out one of the two options")
-    spec, runtime = quantize(profile), runtime_files()
+    spec = quantize(profile)
+    runtime = runtime_files(health=spec["health_count"] > 0)
     steps = vectors(profile, options.get("stream"))
     values = profile_values(profile, required_parts(spec, telemetry=telemetry))
     values |= {

@@ -173,47 +173,63 @@ static uint32_t tcuq_health_log2(uint64_t value)
 }
 
 /* (integers, Q10) 1/2 log2(1 + part / unit), rounded to the nearest; unit >= 1. */
-static int16_t tcuq_health_half_log2(uint64_t part, uint64_t unit)
+static int16_t tcuq_health_half_log2(uint64_t part, uint32_t unit)
 {
     const uint32_t difference = tcuq_health_log2(unit + part) - tcuq_health_log2(unit);
     return (int16_t)((difference + 1u) >> 1);
 }
 
-/* The statistics of a group whose channels begin here; where the next go. */
-static int16_t *tcuq_health_write(const tcuq_health_group *group, const tcuq_health_channel *channels,
-                                  uint32_t frames, int16_t *statistics)
+/* The squared length of the sum vector, in 1 / 2^shift. */
+static uint64_t tcuq_health_length(const tcuq_health_channel *channels, uint32_t count, uint32_t shift)
+{
+    uint64_t length = 0u;
+    for (uint32_t c = 0u; c < count; c++) {
+        const int64_t sum = channels[c].sum;
+        length += (uint64_t)(sum * sum) >> shift;
+    }
+    return length;
+}
+
+/* (counts, Q10) The largest share of repeats among the pairs of successive samples, rounded to the nearest. */
+static int16_t tcuq_health_share(const tcuq_health_channel *channels, uint32_t count, uint32_t pairs)
+{
+    uint32_t most = 1u; /* the first sample's */
+    for (uint32_t c = 0u; c < count; c++) {
+        const uint32_t repeats = channels[c].repeats;
+        most = (repeats > most) ? repeats : most;
+    }
+    return (int16_t)((((most - 1u) << 10) + (pairs >> 1)) / pairs);
+}
+
+/* The statistics of a group, whose channels begin here. */
+static void tcuq_health_write(const tcuq_health_group *group, const tcuq_health_channel *channels,
+                              uint32_t frames, int16_t *statistics)
 {
     const uint32_t shift = (frames < TCUQ_HEALTH_LONG) ? 0u : TCUQ_HEALTH_SHIFT;
-    const uint32_t pairs = (frames == 1u) ? 1u : frames - 1u;
-    const uint64_t unit = ((uint64_t)frames * frames) >> shift;
-    uint64_t level = 0u;
-    uint32_t repeats = 1u;
-    for (uint32_t c = 0u; c < group->channels; c++) {
-        const int64_t sum = channels[c].sum;
-        level += (uint64_t)(sum * sum) >> shift;
-        repeats = (channels[c].repeats > repeats) ? channels[c].repeats : repeats;
-    }
-    int16_t *at = statistics;
-    *at++ = tcuq_health_half_log2(level, unit);
-    *at++ = tcuq_health_half_log2(group->differences, pairs);
-    *at++ = (int16_t)((((repeats - 1u) << 10) + (pairs >> 1)) / pairs);
+    const uint32_t pairs = (frames == 1u) ? 1u : (frames - 1u);
+    const uint32_t unit = (frames * frames) >> shift;
+    const uint64_t length = tcuq_health_length(channels, group->channels, shift);
+    statistics[0] = tcuq_health_half_log2(length, unit);
+    statistics[1] = tcuq_health_half_log2(group->differences, pairs);
+    statistics[2] = tcuq_health_share(channels, group->channels, pairs);
     if (group->spread) {
         /* frames * squares >> shift, whose product need not fit */
         const uint64_t whole = frames * (group->squares >> shift);
-        const uint64_t rest = (frames * (group->squares & ((1u << shift) - 1u))) >> shift;
-        *at++ = tcuq_health_half_log2((whole + rest) - level, unit);
+        const uint64_t rest = (frames * (group->squares & (((uint64_t)1u << shift) - 1u))) >> shift;
+        statistics[3] = tcuq_health_half_log2((whole + rest) - length, unit);
     }
-    return at;
 }
 
 bool tcuq_health_finish(tcuq_health *health, int16_t *statistics)
 {
     const bool given = health->frames != 0u;
+    const uint32_t frames = given ? health->frames : 1u;
     const tcuq_health_channel *channels = health->channels;
     int16_t *at = statistics;
     for (uint32_t g = 0u; g < health->group_count; g++) {
         const tcuq_health_group *group = &health->groups[g];
-        at = tcuq_health_write(group, channels, given ? health->frames : 1u, at);
+        tcuq_health_write(group, channels, frames, at);
+        at = &at[group->spread ? 4u : 3u];
         channels = &channels[group->channels];
     }
     tcuq_health_begin(health);

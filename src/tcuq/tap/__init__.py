@@ -5,7 +5,8 @@ Each framework is an extra (`litert`, `onnx`, `torch`, `keras`, `sklearn`), impo
 it is created.
 """
 
+from tcuq.tap.input_health import InputHealth
 from tcuq.tap.opening import open_tap
 from tcuq.tap.recorder import Tap, record
 
-__all__ = ["Tap", "open_tap", "record"]
+__all__ = ["InputHealth", "Tap", "open_tap", "record"]

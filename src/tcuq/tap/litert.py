@@ -66,9 +66,15 @@ class LiteRTTap:
         scale, zero_point = self._layer["quantization"]
         return float(scale), int(zero_point)
 
+    @property
+    def input_quantisation(self) -> tuple[float, int]:
+        """Scale and zero point of the input; the scale is 0 if it is not quantised."""
+        scale, zero_point = self._input["quantization"]
+        return float(scale), int(zero_point)
+
     def run(self, inputs: Any) -> tuple[Array, Array | None]:  # noqa: ANN401 - holds an array
         """Return the posteriors and the layer of each step, as real numbers."""
-        scale, zero_point = self._input["quantization"]
+        scale, zero_point = self.input_quantisation
         shape = tuple(int(size) for size in self._input["shape"][1:])
         rows = to_dtype(
             to_shape(one_array(inputs), shape),

@@ -10,8 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from tcuq._conversion import as_array
 from tcuq._labels import UNKNOWN, LabelsLike
 from tcuq.errors import InputError
+from tcuq.health import Health
 from tcuq.stream import Kind, Stream
 from tcuq.tap.batches import batches
+from tcuq.tap.input_health import HealthRecorder, InputHealth
 
 Array = NDArray[Any]
 Pool = Literal["flatten", "first", "mean"]
@@ -51,6 +53,7 @@ def record(
     starts: ArrayLike | None = None,
     shifted: ArrayLike | None = None,
     pool: Pool = "flatten",
+    health: InputHealth | Health | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> Stream:
     """Run a model over inputs in recorded order and record its outputs.
@@ -72,6 +75,9 @@ def record(
     pool
         How a layer of several axes becomes one row per step: "flatten", "first" (the first entry
         of axis 1: a class token) or "mean" (over all axes between the first and the last).
+    health
+        ``InputHealth(...)`` computes the input health of each step from ``inputs``; a
+        ``tcuq.Health``, such as of the audio behind a spectrum, is stored as it is.
     progress
         Called with the number of steps of each finished batch.
 
@@ -90,6 +96,8 @@ def record(
             f"tap must be a tap, got {type(tap).__name__}: write  record(open_tap(model), inputs)"
         )
     agreed, posteriors, features, beside = kind, [], [], []
+    codes = getattr(tap, "input_quantisation", (0.0, 0))
+    watched = HealthRecorder(health, codes) if isinstance(health, InputHealth) else None
     for batch in batches(inputs, tap.batch):
         out, layer = tap.run(batch.inputs)
         agreed = _agree(kind, tap.kind)
@@ -98,6 +106,8 @@ def record(
             features.append(_rows(_pool(layer, pool), batch.steps, f"layer {tap.layer!r}"))
         if batch.labels is not None:
             beside.append(batch.labels)
+        if watched is not None:
+            watched.add(batch.inputs)
         if progress is not None:
             progress(batch.steps)
     if not posteriors or agreed is None:
@@ -112,6 +122,7 @@ def record(
         kind=agreed,
         starts=starts,
         shifted=shifted,
+        health=health if watched is None else watched.result(),
     )
 
 

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HAPT's six sensor faults: how many onsets the alarm catches at h = 20, and how fast.
+
+The six published draws, new draws at full and at half severity, and the same people without a
+fault. Before its second form the alarm had no input health: `--before` runs without it.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+import tcuq
+from benchmark.data import hapt
+from benchmark.data.files import manifest
+from tcuq.evaluate.measures import detection_delays
+from tools.measurements.alarm_before import before, keep_before, parser
+from tools.measurements.alarm_cases import LEVELS, LIBRARIES, fitted
+from tools.measurements.alarm_hapt import FAULTS, clean_stream, draw, fault_stream, runs_of
+from tools.measurements.alarm_hapt_network import EPOCHS, SHORT_EPOCHS, weights_sha256
+from tools.measurements.result import Row, report
+
+H = LEVELS[-1]
+NEW_DRAWS = range(1, 7)
+HALF_FAULTS = tuple(fault for fault in FAULTS if fault != "stuck")  # it has no severity
+FEWEST, FEWEST_FULL, FEWEST_HALF = 10, 59, 40
+LONGEST_DELAY = 205
+Figures = dict[str, list[float | None]]  # by fault and draw: the delays of two onsets
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Whether streams have input health, and how long the network is trained."""
+
+    health: bool
+    epochs: int
+
+
+def delays(profile: tcuq.Profile, stream: tcuq.Stream) -> tuple[list[float | None], int]:
+    """The delay of each onset, None if missed; and alarms on steps before it.
+
+    Every run has a new monitor, as after a repair.
+    """
+    found: list[float | None] = []
+    early = 0
+    for run in runs_of(stream):
+        assert run.shifted is not None  # noqa: S101 - faults are marked
+        alarm = tcuq.Monitor(profile).run(run).alarm > 0
+        found += [d if np.isfinite(d) else None for d in detection_delays(alarm, run.shifted)]
+        early += int(alarm[~run.shifted].sum())
+    return found, early
+
+
+def measured(
+    faults: Sequence[str], seeds: Sequence[int], severity: float, settings: Settings
+) -> tuple[Figures, int]:
+    """Delays by fault and draw, and all alarms before an onset."""
+    profile = fitted(clean_stream("calibration", **asdict(settings)), H)
+    figures, early = {}, 0
+    for fault in faults:
+        for seed in seeds:
+            rng = draw(fault, seed)
+            stream = fault_stream(fault, rng, severity, **asdict(settings))
+            figures[f"{fault} {seed}"], count = delays(profile, stream)
+            early += count
+    return figures, early
+
+
+def caught(figures: Figures) -> int:
+    """Onsets with an alarm."""
+    return sum(value is not None for pair in figures.values() for value in pair)
+
+
+def onsets(figures: Figures) -> int:
+    """All onsets."""
+    return sum(map(len, figures.values()))
+
+
+def median_delay(figures: Figures) -> float:
+    """The median over all onsets; a missed one is infinite."""
+    values = [np.inf if v is None else v for pair in figures.values() for v in pair]
+    return float(np.median(values))
+
+
+def published_rows(figures: Figures, then: Figures | None) -> list[Row]:
+    """The six published draws."""
+    count, total, median = caught(figures), onsets(figures), median_delay(figures)
+    rows = [
+        Row(
+            f"HAPT's six faults at h = {H}: onsets caught, and median delay in steps",
+            f"≥ {FEWEST} of {total}, ≤ {LONGEST_DELAY}",
+            f"{count} of {total}, {median:.0f}",
+            count >= FEWEST and median <= LONGEST_DELAY,
+        )
+    ]
+    for name, pair in figures.items():
+        fault = name.split()[0]
+        old = f"before: {_words(then[name])}" if then else "–"
+        rows.append(Row(f"delay of HAPT's fault {fault}, its two onsets", old, _words(pair), None))
+    return rows
+
+
+def _words(pair: Sequence[float | None]) -> str:
+    return " and ".join("missed" if value is None else f"{value:.0f}" for value in pair)
+
+
+def draws_row(figures: Figures, title: str, fewest: int, then: Figures | None) -> Row:
+    """How many onsets of new draws are caught."""
+    by_fault = {
+        fault: caught({n: p for n, p in figures.items() if n.split()[0] == fault})
+        for fault in dict.fromkeys(name.split()[0] for name in figures)
+    }
+    detail = ", ".join(f"{fault} {count}" for fault, count in by_fault.items())
+    old = f" (before: {caught(then)})" if then else ""
+    return Row(
+        f"new draws of HAPT's faults at {title} severity, h = {H}: onsets caught",
+        f"≥ {fewest} of {onsets(figures)}{old}",
+        f"{caught(figures)} of {onsets(figures)} ({detail})",
+        caught(figures) >= fewest,
+    )
+
+
+def quiet_row(early: int, settings: Settings) -> Row:
+    """False alarms on the test people, and before any onset."""
+    profile = fitted(clean_stream("calibration", **asdict(settings)), H)
+    test = clean_stream("test", **asdict(settings))
+    count = int((tcuq.Monitor(profile).run(test).alarm > 0).sum())
+    return Row(
+        f"false alarms at h = {H} on HAPT's test people, and before any onset",
+        "0 and 0",
+        f"{count} and {early}",
+        count == early == 0,
+    )
+
+
+def main() -> None:
+    """Measure and report."""
+    args = parser(__doc__).parse_args()
+    settings = Settings(health=not args.before, epochs=SHORT_EPOCHS if args.short else EPOCHS)
+    six, early = measured(FAULTS, [0], 1.0, settings)
+    if args.short:
+        rows = [quiet_row(early, settings)]
+        rows += [Row(row.what, "–", row.measured, None) for row in published_rows(six, None)]
+        sys.exit(report("alarm_faults", rows, LIBRARIES, write=False))
+    full, more = measured(FAULTS, NEW_DRAWS, 1.0, settings)
+    half, even_more = measured(HALF_FAULTS, NEW_DRAWS, 0.5, settings)
+    if args.before:
+        keep_before("alarm_faults", {"six": six, "full": full, "half": half})
+    then = before("alarm_faults") or {}
+    rows = [
+        *published_rows(six, then.get("six")),
+        quiet_row(early + more + even_more, settings),
+        draws_row(full, "full", FEWEST_FULL, then.get("full")),
+        draws_row(half, "half", FEWEST_HALF, then.get("half")),
+    ]
+    provenance = {
+        "data_sha256": {hapt.NAME: manifest()[hapt.NAME].sha256},
+        "networks_sha256": {"hapt-activity": weights_sha256()},
+    }
+    sys.exit(report("alarm_faults", rows, LIBRARIES, write=args.write, more=provenance))
+
+
+if __name__ == "__main__":
+    main()
