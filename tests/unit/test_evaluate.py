@@ -106,7 +106,7 @@ def test_values_are_the_trace_s(profile: tcuq.Profile, test_stream: tcuq.Stream)
     abstained = (evaluation.trace.outcome == tcuq.Outcome.ABSTAIN).mean()
     assert evaluation["abstentions"].value == pytest.approx(abstained)
     assert evaluation["false alarms per million"].value == 0
-    assert evaluation["false alarms per million"].note.startswith("0 in 3,031 steps")
+    assert evaluation["false alarms per million"].note.startswith("0 in 1,920 steps")
 
 
 def test_false_alarm_interval_is_poissons(faulty: Evaluation) -> None:

@@ -6,7 +6,6 @@ In each session a clip lies elsewhere in its second and is a little louder or qu
 """
 
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,13 +13,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+import clips
 from tools.demo_streams.faults import FULL_SCALE, Rng, Sounds
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples/keyword-spotting"
-sys.path.insert(0, str(EXAMPLE))  # the network and its front end belong to the example
-import clips  # noqa: E402
-
 DEVELOPMENT_SPEAKERS = 4  # of those that the example calibrates on
 TURN = 20  # clips that a speaker says before the next speaker
 DEVICE_GAIN = 8.0  # AudioMNIST's clips peak at about 2 % of full scale
