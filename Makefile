@@ -129,6 +129,8 @@ measure: ## Measure again everything that the scorecard quotes and write results
 	$(RUN) tools.measurements.fleet_untrusted --write
 	$(RUN) tools.measurements.fleet_faults --write
 	$(RUN) tools.measurements.fleet_discovery --write
+	$(RUN) tools.measurements.fleet_late_drift --write
+	$(RUN) tools.measurements.fleet_short_days --write
 	$(RUN) tools.measurements.replay --write
 
 replay-long: ## Measure replay's rates, ratios, memory and faults; takes half an hour and reads 20 GB

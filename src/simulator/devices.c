@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Simulated devices: each makes one record per hour at its own send time, reboots at random, and sends. */
+/* Simulated devices: each makes one record in every hour that it is on, at its own send time, reboots at random and
+ * when its power comes back, and sends. */
 #include "simulator.h"
 
 #include <string.h>
@@ -25,6 +26,8 @@ static firmware firmware_of(simulation *sim, uint32_t index)
     const firmware fw = {
         .monitor = {.profile = &sim->profile,
                     .core = &dev->core,
+                    .slots = &dev->slot,
+                    .posteriors = dev->posterior,
                     .channels = dev->channels,
                     .telemetry = &dev->telemetry},
         .uplink = {.device = dev->info.id,
@@ -70,7 +73,7 @@ uint32_t find_device(const simulation *sim, uint64_t id)
     return sim->buckets[bucket];
 }
 
-/* Reboot after a power failure: only the snapshot in flash is left. */
+/* Reboot after a power failure: only the snapshots in flash are left, taken at the last record. */
 static void reboot_device(simulation *sim, device *dev, const firmware *fw, uint32_t now_s)
 {
     const uint32_t size = tcuq_uplink_size(&fw->uplink);
@@ -78,13 +81,15 @@ static void reboot_device(simulation *sim, device *dev, const firmware *fw, uint
     memset(dev->records, 0, (size_t)sim->plan.slots * TCUQ_RECORD_BYTES);
     (void)tcuq_uplink_init(&fw->uplink);
     (void)tcuq_uplink_restore(&fw->uplink, sim->snapshot, NULL, size);
+    const uint32_t monitor_size = tcuq_snapshot_size(&fw->monitor);
+    (void)tcuq_snapshot(&fw->monitor, sim->snapshot, monitor_size);
     tcuq_reset(&fw->monitor);
+    (void)tcuq_restore(&fw->monitor, sim->snapshot, monitor_size);
     (void)tcuq_uplink_begin(&fw->uplink, &fw->monitor, now_s);
     for (uint32_t i = 0u; i < COUNTERS; i++) {
         dev->past_boots[i] += dev->current_boot[i];
         dev->current_boot[i] = 0u;
     }
-    dev->block_steps = 0u;
 }
 
 static void make_record(device *dev, const firmware *fw, uint32_t now_s)
@@ -105,15 +110,28 @@ static void make_record(device *dev, const firmware *fw, uint32_t now_s)
     dev->current_boot[4] = counters->alarms;
 }
 
-/* Run one hour of a device, which ends with its record. In an hour with a reboot the steps before it are lost, as
- * on a device. */
+/* Whether a device has power in an hour: its day begins when a hash of its id says. */
+static bool is_on(const simulation *sim, const device *dev, uint32_t hour)
+{
+    const uint32_t start = (uint32_t)(mix64(dev->info.id) % HOURS_PER_DAY);
+    return (hour >= sim->plan.hours) || (((hour + start) % HOURS_PER_DAY) < sim->plan.on_hours);
+}
+
+/* Run one hour of a device, which ends with its record. In an hour with a random reboot the steps before it are
+ * lost, as on a device. */
 static void run_hour(simulation *sim, device *dev, const firmware *fw, uint32_t now_s)
 {
     uint32_t steps = sim->plan.steps;
     const uint64_t draw = random_next(&dev->random);
+    if (!is_on(sim, dev, dev->hour)) {
+        dev->hour++;
+        return;
+    }
     if ((uint32_t)draw < sim->plan.reboot_q32) {
         reboot_device(sim, dev, fw, now_s);
         steps -= (uint32_t)(((draw >> 32) * steps) >> 32);
+    } else if ((dev->hour != 0u) && !is_on(sim, dev, dev->hour - 1u)) {
+        reboot_device(sim, dev, fw, now_s);
     }
     run_steps(sim, dev, &fw->monitor, steps);
     make_record(dev, fw, now_s);
@@ -129,10 +147,17 @@ void run_device(simulation *sim, uint32_t index, uint32_t now_s)
     while ((dev->hour < sim->plan.hours) && ((dev->hour * HOUR_S + send_time_s) <= now_s)) {
         run_hour(sim, dev, &fw, dev->hour * HOUR_S + send_time_s);
     }
+    const bool on = is_on(sim, dev, now_s / HOUR_S);
     sim->outbox.device = index;
-    (void)tcuq_uplink_run(&fw.uplink, now_s);
+    if (on) {
+        (void)tcuq_uplink_run(&fw.uplink, now_s);
+    }
     const uint32_t wait_s = tcuq_uplink_wait_s(&fw.uplink, now_s);
-    const uint32_t send_s = (wait_s == TCUQ_UPLINK_IDLE) ? NEVER : now_s + wait_s;
+    uint32_t send_s = (wait_s == TCUQ_UPLINK_IDLE) ? NEVER : now_s + wait_s;
+    if (!on && (send_s != NEVER)) { /* perhaps in the next hour */
+        const uint32_t next_s = (now_s / HOUR_S + 1u) * HOUR_S;
+        send_s = (send_s > next_s) ? send_s : next_s;
+    }
     const uint32_t make_s = (dev->hour < sim->plan.hours) ? dev->hour * HOUR_S + send_time_s : NEVER;
     sim->due_s[index] = (make_s < send_s) ? make_s : send_s;
 }

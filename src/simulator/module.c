@@ -2,6 +2,8 @@
 /* The Simulator type: simulated devices for Python, with arrays as inputs and outputs. */
 #include "module.h"
 
+#define MONITOR_BYTES 512u /* at least a monitor's snapshot */
+
 static int allocate_memory(simulation *sim, uint32_t count)
 {
     const size_t slot_bytes = (size_t)sim->plan.slots * TCUQ_RECORD_BYTES;
@@ -14,7 +16,7 @@ static int allocate_memory(simulation *sim, uint32_t count)
     sim->due_s = PyMem_Calloc(count + 1u, sizeof *sim->due_s);
     sim->buckets = PyMem_Malloc(buckets * sizeof *sim->buckets);
     sim->slots = PyMem_Calloc(count + 1u, slot_bytes);
-    sim->snapshot = PyMem_Malloc(TCUQ_UPLINK_BYTES(sim->plan.slots, TCUQ_RECORD_BYTES));
+    sim->snapshot = PyMem_Malloc(TCUQ_UPLINK_BYTES(sim->plan.slots, TCUQ_RECORD_BYTES) + MONITOR_BYTES);
     sim->devices = PyMem_Calloc(count + 1u, sizeof *sim->devices);
     if ((sim->due_s == NULL) || (sim->buckets == NULL) || (sim->slots == NULL) ||
         (sim->snapshot == NULL) || (sim->devices == NULL)) {
@@ -56,27 +58,29 @@ static int create_devices(simulation *sim, PyObject *const *arrays)
 
 static int check_plan(const plan *plan)
 {
-    if ((plan->steps >= 1u) && (plan->block >= 1u) && (plan->records_per_epoch >= 1u) &&
+    if ((plan->on_hours >= 1u) && (plan->on_hours <= HOURS_PER_DAY) && (plan->steps >= 1u) &&
+        (plan->block >= 1u) && (plan->block <= TCUQ_MAX_BLOCK) && (plan->epoch_steps >= 1u) &&
         (plan->resend_s >= 1u) && (plan->longest_s >= plan->resend_s) &&
         (plan->slots >= TCUQ_UPLINK_MIN_SLOTS) && (plan->hours < NEVER / HOUR_S)) {
         return 0;
     }
-    PyErr_SetString(PyExc_ValueError, "steps, block, records_per_epoch and resend_s must be at least 1,"
-                                      " longest_s at least resend_s, slots at least 2, hours below 1193046");
+    PyErr_SetString(PyExc_ValueError, "steps, block, epoch_steps and resend_s must be at least 1, on_hours in 1..24,"
+                                      " block at most 16384, longest_s at least resend_s, slots at least 2,"
+                                      " hours below 1193046");
     return -1;
 }
 
 static PyObject *simulator_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"device", "profile", "firmware", "cohort", "drifts_from", "seed", "hours",
-                            "steps", "block", "records_per_epoch", "reboot_q32", "sharing_q16", "slots",
-                            "resend_s", "longest_s", NULL};
+    static char *names[] = {"device", "profile", "firmware", "cohort", "drifts_from", "seed", "hours", "on_hours",
+                            "steps", "block", "epoch_steps", "reboot_q32", "sharing_q16", "slots", "resend_s",
+                            "longest_s", NULL};
     PyObject *arrays[5];
     unsigned long long seed;
     plan options = {0};
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OOOOOKIIIIIIbHH:Simulator", names, &arrays[0], &arrays[1],
-                                     &arrays[2], &arrays[3], &arrays[4], &seed, &options.hours, &options.steps,
-                                     &options.block, &options.records_per_epoch, &options.reboot_q32,
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OOOOOKIIIIIIIbHH:Simulator", names, &arrays[0], &arrays[1],
+                                     &arrays[2], &arrays[3], &arrays[4], &seed, &options.hours, &options.on_hours,
+                                     &options.steps, &options.block, &options.epoch_steps, &options.reboot_q32,
                                      &options.sharing_q16, &options.slots, &options.resend_s,
                                      &options.longest_s) ||
         (check_plan(&options) < 0)) {
@@ -126,8 +130,8 @@ static PyMethodDef simulator_methods[] = {
 };
 
 static PyType_Slot simulator_slots[] = {
-    {Py_tp_doc, "Simulator(device, profile, firmware, cohort, drifts_from, seed, hours, steps, block,\n"
-                "          records_per_epoch, reboot_q32, sharing_q16, slots, resend_s, longest_s)\n--\n\n"
+    {Py_tp_doc, "Simulator(device, profile, firmware, cohort, drifts_from, seed, hours, on_hours, steps,\n"
+                "          block, epoch_steps, reboot_q32, sharing_q16, slots, resend_s, longest_s)\n--\n\n"
                 "Simulated devices that run the device's own code."},
     {Py_tp_new, simulator_new},
     {Py_tp_dealloc, simulator_dealloc},

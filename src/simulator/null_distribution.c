@@ -15,22 +15,14 @@ static const uint32_t drift_q16[3] = {39322u, 26214u, 13107u};
 #define GAINS {-256, 209, 670, 1181}
 /* One false alarm in 2^20 steps, over all channels. */
 #define ALARM_LIMIT (CHANNELS << 20)
-/* 256 log2(2 ALARM_LIMIT / BLOCK). */
+/* 256 log2(2 ALARM_LIMIT / 64): for the usual block. */
 #define BOOT_LIMIT_Q8 4352u
-#define BLOCK 64u
 /* In 1/16 block: chances, then passes after none and after some; independent blocks, and one more. */
 #define COUNTS {9024u, 912u, 192u, 16u, 112u, 32u, 16u}
 
-#define CHANNEL(of, bit)                                                                             \
-    {.signal = (of), .flag = (bit), .block = BLOCK, .boot_limit_q8 = BOOT_LIMIT_Q8, .gains_q8 = GAINS, \
-     .counts = COUNTS}
-
-static const tcuq_channel channels[CHANNELS] = {
-    CHANNEL(TCUQ_RISK, TCUQ_ALARM_RISK),
-    CHANNEL(TCUQ_NOVELTY, TCUQ_ALARM_NOVELTY),
-    CHANNEL(TCUQ_DIVERGENCE, TCUQ_ALARM_DIVERGENCE),
-    CHANNEL(TCUQ_INSTABILITY, TCUQ_ALARM_INSTABILITY),
-};
+static const uint8_t signals[CHANNELS] = {TCUQ_RISK, TCUQ_NOVELTY, TCUQ_DIVERGENCE, TCUQ_INSTABILITY};
+static const uint8_t flags[CHANNELS] = {TCUQ_ALARM_RISK, TCUQ_ALARM_NOVELTY, TCUQ_ALARM_DIVERGENCE,
+                                        TCUQ_ALARM_INSTABILITY};
 
 /* The finalizer of SplitMix64. */
 uint64_t mix64(uint64_t value)
@@ -58,18 +50,30 @@ void init_distributions(simulation *sim)
         sim->null_risks[i] = (uint16_t)(levels * square * square * uniform);
         sim->drift_risks[i] = (uint16_t)(levels * square);
     }
+    for (uint32_t i = 0u; i < CHANNELS; i++) {
+        const tcuq_channel channel = {.signal = signals[i],
+                                      .flag = flags[i],
+                                      .block = (uint16_t)sim->plan.block,
+                                      .boot_limit_q8 = BOOT_LIMIT_Q8,
+                                      .gains_q8 = GAINS,
+                                      .counts = COUNTS};
+        sim->channels[i] = channel;
+    }
     const tcuq_profile profile = {
         .format = TCUQ_PROFILE_FORMAT,
+        .classes = CLASSES,
+        .lag_count = 1u,
+        .lags = {1u},
         .alpha_q16 = 6554u,
         .step = 64u,
         .start = sim->null_risks[QUANTILES * 9u / 10u],
         .anchor = sim->null_risks[QUANTILES * 9u / 10u],
         .rate_q16 = 9830u,
         .burst_q16 = 20u * TCUQ_TOKEN,
-        .channels = channels,
+        .channels = sim->channels,
         .channel_count = CHANNELS,
         .alarm_limit = ALARM_LIMIT,
-        .epoch_steps = sim->plan.records_per_epoch * sim->plan.steps,
+        .epoch_steps = sim->plan.epoch_steps,
     };
     sim->profile = profile;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The device simulator, tcuq.fleet.simulate._simulator: declarations that its files share. It is built for hosts
- * and never flashed. Risks and block sums are random; threshold, budget, alarm, telemetry, record and uplink are
- * the device's own code. The seed determines everything except the network. */
+ * and never flashed. Risks and block sums are random; threshold, budget, alarm, epoch, telemetry, snapshot, record
+ * and uplink are the device's own code. The seed determines everything except the network. */
 #ifndef SIMULATOR_H
 #define SIMULATOR_H
 
@@ -9,18 +9,21 @@
 #include "tcuq_uplink.h"
 
 #define CHANNELS 4u
+#define CLASSES 2u
 #define COUNTERS 5u
 #define HOUR_S 3600u
+#define HOURS_PER_DAY 24u
 #define NEVER UINT32_MAX
 #define QUANTILES 4096u /* of a risk distribution */
 
 /* What all devices have in common. */
 typedef struct {
     uint64_t seed;
-    uint32_t hours;            /* records per device */
+    uint32_t hours;            /* simulated */
+    uint32_t on_hours;         /* per day that a device has power; it boots at the first of them */
     uint32_t steps;            /* between two records */
     uint32_t block;            /* steps between two bets */
-    uint32_t records_per_epoch;
+    uint32_t epoch_steps;      /* of the profile */
     uint32_t reboot_q32;       /* probability of a reboot between two records */
     uint32_t sharing_q16;      /* probability, per block, that a cohort's draw replaces a device's own */
     uint16_t resend_s;
@@ -41,6 +44,8 @@ typedef struct {
 typedef struct {
     device_info info;
     tcuq_core core;
+    tcuq_slot slot;
+    uint8_t posterior[CLASSES];
     tcuq_channel_state channels[CHANNELS];
     tcuq_telemetry telemetry;
     tcuq_uplink_state uplink;
@@ -49,7 +54,7 @@ typedef struct {
     uint32_t current_boot[COUNTERS]; /* counters of the current boot's newest record */
     uint32_t last_boot;              /* of its last record */
     uint32_t last_sequence;
-    uint32_t hour;                   /* records made, or refused because no slot was free */
+    uint32_t hour;                   /* the next one */
     uint32_t block_steps;            /* steps of the current block */
     uint32_t refused;
     uint8_t severity;                /* of its drift: the share of blocks that drift, in 1/256 */
@@ -68,6 +73,7 @@ typedef struct {
     plan plan;
     uint16_t null_risks[QUANTILES];
     uint16_t drift_risks[QUANTILES];
+    tcuq_channel channels[CHANNELS];
     tcuq_profile profile;
     uint32_t count;
     uint32_t cursor;   /* the device with which advance continues */
@@ -75,7 +81,7 @@ typedef struct {
     uint32_t *buckets; /* a hash table from ids to devices, NEVER: empty */
     uint32_t mask;
     uint8_t *slots;
-    uint8_t *snapshot; /* scratch: an uplink's snapshot */
+    uint8_t *snapshot; /* scratch: an uplink's snapshot, then a monitor's */
     device *devices;
     outbox outbox;
 } simulation;

@@ -7,7 +7,6 @@ The lower layers may not know Trace and Profile: this module reads their arrays 
 import json
 import math
 from collections.abc import Mapping
-from enum import Flag
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -27,16 +26,8 @@ OUTCOMES = {"abstained": 1, "denied": 2}  # as the device numbers them
 SERIES = ("risk", "threshold", "held", "alarm", "soft", "shifted", "denied", "teal")
 
 
-class DecisionLike(Protocol):
-    """One step of a trace."""
-
-    @property
-    def alarm(self) -> Flag:
-        """The channels that alarmed."""
-
-
 class TraceLike(Protocol):
-    """A trace: one array per field, and its steps by number."""
+    """A trace: one array per field, and the causes of its alarms."""
 
     @property
     def risk(self) -> NDArray[np.float64]:
@@ -51,10 +42,8 @@ class TraceLike(Protocol):
         """Outcome of each step."""
 
     @property
-    def alarm(self) -> NDArray[np.uint8]:
-        """Alarm flags of each step."""
-
-    def __getitem__(self, step: int) -> DecisionLike: ...
+    def alarms(self) -> Mapping[int, str]:
+        """Steps of the alarms, with their causes in words."""
 
 
 class ProfileLike(Protocol):
@@ -71,7 +60,7 @@ def plot_trace(
     starts: ArrayLike | None = None,
     shifted: ArrayLike | None = None,
 ) -> "Axes":
-    """Plot risk and threshold by step, and strips of outcomes, alarms by channel and shifts.
+    """Plot risk and threshold by step, and strips of outcomes, alarms by cause and shifts.
 
     Parameters
     ----------
@@ -88,7 +77,7 @@ def plot_trace(
     ax, colours = _axes(ax, (10, 3.6)), palette()
     ax.plot(trace.risk, color=colours["risk"], linewidth=0.7, label="risk")
     ax.plot(trace.threshold, color=colours["threshold"], linewidth=1.6, label="threshold")
-    for step in np.flatnonzero(trace.alarm).tolist():
+    for step in trace.alarms:
         ax.axvline(step, color=colours["alarm"], linewidth=0.8, alpha=0.6)
     begins = np.asarray(() if starts is None else starts, np.int64)
     for number, step in enumerate(begins[begins > 0].tolist()):
@@ -117,10 +106,8 @@ def plot_trace(
 def _strips(trace: TraceLike, shifted: ArrayLike | None) -> dict[str, NDArray[np.bool_]]:
     """The rows above the risk, from the lowest: which steps each marks."""
     strips = {name: trace.outcome == code for name, code in OUTCOMES.items()}
-    for step in np.flatnonzero(trace.alarm).tolist():
-        for flag in trace[step].alarm:
-            name = f"{(flag.name or '').lower().replace('_', ' ')} alarm"
-            strips[name] = (trace.alarm & flag.value) > 0
+    for step, cause in trace.alarms.items():
+        strips.setdefault(f"alarm: {cause}", np.zeros(len(trace.risk), np.bool_))[step] = True
     if shifted is not None:
         strips["shifted"] = np.asarray(shifted, np.bool_)
         if strips["shifted"].shape != trace.risk.shape:

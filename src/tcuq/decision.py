@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decision: a monitor's result for one step; Trace: its results for a stream."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import index
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
@@ -38,6 +38,14 @@ def cause_in_words(health_names: Sequence[str], alarm: int, statistic: int) -> s
         if name != SINCE_BOOT
     ]
     return ", ".join(causes) + (" since boot" if SINCE_BOOT in names else "")
+
+
+def steps_by_cause(alarms: Iterable[tuple[int, str]]) -> dict[str, list[int]]:
+    """Return the steps of the alarms of each cause, from (step, cause in words)."""
+    steps: dict[str, list[int]] = {}
+    for step, cause in alarms:
+        steps.setdefault(cause, []).append(step)
+    return steps
 
 
 @dataclass(frozen=True, slots=True)

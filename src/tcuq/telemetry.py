@@ -6,7 +6,7 @@ The bytes are untrusted: a record that breaks a rule is refused with a reason, w
 
 import hashlib
 import hmac
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
@@ -22,7 +22,7 @@ Array = NDArray[Any]
 
 _FIELDS: tuple[tuple[Any, ...], ...] = (
     ("version", "u1"),
-    ("flags", "u1"),
+    ("cause", "u1"),
     ("device", "<u8"),
     ("profile", "<u4"),
     ("firmware", "<u4"),
@@ -30,7 +30,8 @@ _FIELDS: tuple[tuple[Any, ...], ...] = (
     ("sequence", "<u4"),
     ("threshold", "<u2"),
     ("epoch", "<u2"),
-    ("evidence_q8", "<i2"),
+    ("evidence", "i1"),  # log2 of the running epoch's e-value in half bits
+    ("closed", "i1"),  # of the epoch before it, if epoch > 0
     ("steps", "<u4"),
     ("abstained", "<u4"),
     ("denied", "<u4"),
@@ -40,6 +41,7 @@ _FIELDS: tuple[tuple[Any, ...], ...] = (
     ("histogram", "<u2", (16,)),
 )
 RECORD = np.dtype([*_FIELDS])
+CHANNELS = ("risk", "novelty", "divergence", "instability", "input health")  # of an alarm's cause
 COUNTERS = ("steps", "abstained", "denied", "exceeded", "alarms")  # cumulative since boot
 CHECKED = RECORD.itemsize  # bytes that the checksum covers
 PLAIN = np.dtype([*_FIELDS, ("checksum", "<u4")])
@@ -198,6 +200,26 @@ def _impossible(records: Array) -> NDArray[np.bool_]:
         | ((shift == 0) & (counted != steps)),
         np.bool_,
     )
+
+
+def cause_text(cause: int, health_names: Sequence[str] = ()) -> str:
+    """Return a record's cause in words; "" before the device's first alarm.
+
+    `health_names` are the profile's names of its health statistics, where they are known.
+
+    Examples
+    --------
+    >>> cause_text(2), cause_text(0x25), cause_text(0x15, ["level", "roughness"])
+    ('novelty', 'input health: statistic 3', 'input health: roughness')
+    """
+    channel, statistic = cause & 15, cause >> 4
+    if not 1 <= channel <= len(CHANNELS):
+        return "" if channel == 0 else f"channel {channel}"
+    if channel < len(CHANNELS):
+        return CHANNELS[channel - 1]
+    known = statistic < len(health_names)
+    name = health_names[statistic] if known else f"statistic {statistic + 1}"
+    return f"{CHANNELS[-1]}: {name}"
 
 
 def to_arrow(records: Array) -> Any:  # noqa: ANN401 - pyarrow has no types

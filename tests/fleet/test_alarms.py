@@ -113,7 +113,7 @@ def test_a_named_group_replaces_its_devices_alarms(fleet: StoredFleet) -> None:
 
 def test_a_groups_evidence_counts_once_per_epoch(fleet: StoredFleet) -> None:
     """A group's epochs follow the clock, since its devices close theirs at different times."""
-    fleet.rules = Rules(epoch_s=1e9)
+    fleet.rules = Rules(group_interval_s=1e9)
     fleet.add(40, bits=20, firmware=8)
     for _ in range(5):
         fleet.judge()
@@ -125,7 +125,7 @@ def test_a_group_without_devices_closes_and_a_silent_one_stays(fleet: StoredFlee
     gone, quiet = fleet.add(40, bits=20, firmware=8), fleet.add(40, bits=20, firmware=9)
     fleet.judge()
     fleet.connection.execute(
-        "UPDATE devices SET firmware = 1, closed_evidence_q8 = 0 WHERE device = ANY(%s)",
+        "UPDATE devices SET firmware = 1, evidence = 0, closed_evidence = 0 WHERE device = ANY(%s)",
         [list(gone)],
     )
     fleet.silence(quiet)
@@ -164,7 +164,7 @@ def test_a_mass_outage_is_one_alarm_and_ends(
     fleet.judge()
     fleet.judge()
     assert fleet.alarms()[0] == ("silent", "closed", None, *NONE)
-    assert [device for _, _, device, *_ in fleet.alarms()[1:]] == list(devices[40:])
+    assert sorted(device for _, _, device, *_ in fleet.alarms()[1:]) == list(devices[40:])
 
 
 def test_device_alarms_have_a_limit(fleet: StoredFleet, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,6 +176,29 @@ def test_device_alarms_have_a_limit(fleet: StoredFleet, monkeypatch: pytest.Monk
     (strongest,) = fleet.add(1, bits=31)
     fleet.judge()
     assert [device for _, _, device, *_ in fleet.alarms()] == [*first, strongest]
+
+
+def test_an_alarm_carries_the_cause_of_the_devices_own_alarm(fleet: StoredFleet) -> None:
+    """The cause follows the device's records while the alarm is raised."""
+    bad = fleet.add(1, bits=20, cause=0x25)
+    fleet.judge()
+    assert fleet.rows("SELECT cause FROM alarms") == [(0x25,)]
+    for bits, cause in ((20, 2), (0, 1)):
+        fleet.close_epoch(bad, bits=bits)
+        fleet.connection.execute("UPDATE devices SET cause = %s", [cause])
+        fleet.judge()
+        assert fleet.rows("SELECT cause FROM alarms") == [(2,)]
+
+
+def test_the_running_epoch_raises_an_alarm_before_it_closes(fleet: StoredFleet) -> None:
+    """Evidence of the running epoch alone opens an alarm, which counts once in that epoch."""
+    bad = fleet.add(1)
+    fleet.judge()
+    assert fleet.alarms() == []
+    fleet.connection.execute("UPDATE devices SET evidence = 50 WHERE device = ANY(%s)", [list(bad)])
+    for _ in range(3):
+        fleet.judge()
+    assert fleet.rows("SELECT state::text, raised_epochs FROM alarms") == [("open", 1)]
 
 
 def test_all_of_a_fleet_may_drift(fleet: StoredFleet) -> None:

@@ -23,12 +23,13 @@ Array = NDArray[Any]
 
 
 def history(rng: np.random.Generator, devices: int) -> Array:
-    """Return records of devices that reboot, change their firmware and close epochs, in order."""
+    """Return records of devices that close epochs, reboot, lose flash and are updated, in order."""
     rows = []
     for device in range(1, devices + 1):
-        firmware, drifts = int(rng.integers(1, 4)), rng.random() < 0.3
-        for boot in range(int(rng.integers(1, 3))):
+        firmware, drifts, epoch = int(rng.integers(1, 4)), rng.random() < 0.3, 0
+        for boot in range(int(rng.integers(1, 6))):
             firmware += int(rng.random() < 0.2)
+            epoch = int(rng.choice([epoch, epoch, max(epoch - 1, 0), 0]))
             steps = rng.integers(0, 100) + (2**32 - 150 if rng.random() < 0.1 else 0)
             for sequence in range(int(rng.integers(1, 6))):
                 steps += rng.integers(1, 100)
@@ -37,10 +38,10 @@ def history(rng: np.random.Generator, devices: int) -> Array:
                 record["boot"], record["sequence"], record["firmware"] = boot, sequence, firmware
                 record["steps"], record["histogram_shift"] = steps % 2**32, 20
                 record["abstained"], record["alarms"] = steps % 7, min(sequence, 3)
-                record["epoch"] = 3 * boot + sequence // 2
-                record["evidence_q8"] = (
-                    rng.integers(2000, 9000) if drifts else rng.integers(-900, 99)
-                )
+                epoch += int(rng.choice([0, 0, 1, 2]))
+                record["epoch"] = epoch
+                for name in ("evidence", "closed"):
+                    record[name] = rng.integers(16, 70) if drifts else rng.integers(-128, 5)
                 rows.append(record)
     return sealed(np.concatenate(rows))
 
@@ -77,6 +78,10 @@ def test_a_folder_counts_and_judges_as_the_store_does(tmp_path: Path, store: Sto
     assert judgement is not None
     assert (summary["devices"], summary["judgeable"]) == (judgement.devices, judgement.judgeable)
     assert summary["discovered"] == judgement.discovered > 0
+    judged = store.connection.execute("SELECT judged_q8 FROM devices ORDER BY device").fetchall()
+    assert [device["evidence_bits"] for device in summary["each"]] == [
+        None if q8 is None else q8 / 256 for (q8,) in judged
+    ]
     groups = store.connection.execute(
         "SELECT firmware, name, evidence, drifted, named FROM groups LEFT JOIN sites USING (site)"
     ).fetchall()

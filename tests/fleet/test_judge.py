@@ -22,11 +22,11 @@ def fleet(store: Store) -> StoredFleet:
     return StoredFleet(store)
 
 
-def test_a_fleet_is_judged_by_closed_epochs(fleet: StoredFleet) -> None:
-    """Devices that are silent or have closed no epoch are counted but not judged."""
+def test_a_fleet_is_judged_by_reporting_devices(fleet: StoredFleet) -> None:
+    """Devices that are silent or have no evidence of their firmware are counted, not judged."""
     fleet.add(960)
     strong = fleet.add(10, bits=20)
-    fleet.add(15, bits=60, closed_epoch=-1)
+    fleet.add(15, bits=60, mixed=True)
     fleet.silence(fleet.add(15, bits=60))
     judgement = fleet.judge()
     assert (judgement.devices, judgement.silent, judgement.judgeable) == (1000, 15, 970)
@@ -46,13 +46,14 @@ def test_stored_evidence_suffices_for_any_level(fleet: StoredFleet) -> None:
     rng = np.random.default_rng(3)
     for bits in rng.uniform(-5, 25, 60).round(2):
         fleet.add(int(rng.integers(1, 30)), bits=float(bits))
+    fleet.connection.execute("UPDATE devices SET evidence = evidence - device % 12")
     judgement = fleet.judge()
     counts = np.array(fleet.rows("SELECT evidence_q8, devices FROM evidence"))
     for level in (0.01, 0.1, 0.5):
         discovery = discover(counts[:, 0], counts[:, 1], judgement.judgeable, level)
         assert discovery.count == sum(
-            closed >= cutoff_or_unreachable(discovery.cutoff_q8)
-            for (closed,) in fleet.rows("SELECT closed_evidence_q8 FROM devices")
+            judged >= cutoff_or_unreachable(discovery.cutoff_q8)
+            for (judged,) in fleet.rows("SELECT judged_q8 FROM devices")
         )
         if level == fleet.rules.level:
             assert (discovery.count, discovery.cutoff_q8) == (
@@ -125,7 +126,7 @@ def test_a_judgement_sees_one_snapshot_while_records_are_stored(
             bits = 0
             while not stop.is_set():
                 bits = (bits + 1) % 40
-                writer.execute("UPDATE devices SET closed_evidence_q8 = %s", [256 * bits])
+                writer.execute("UPDATE devices SET closed_evidence = %s", [2 * bits])
 
     writer = threading.Thread(target=change)
     writer.start()
@@ -163,7 +164,7 @@ def test_old_rows_are_deleted(fleet: StoredFleet) -> None:
     )
     fleet.connection.execute(
         "INSERT INTO epochs VALUES (1, 1, 1, 1, 1, 1, now() - interval '366 days', 1, 1, 1, 1, ''),"
-        " (1, 1, 1, 1, 1, 1, now() - interval '364 days', 1, 1, 1, 1, '')"
+        " (1, 1, 1, 1, 1, 1, now() - interval '364 days', 1, 2, 1, 1, '')"
     )
     assert Retention().apply(fleet.connection) == 4
     assert fleet.rows("SELECT judgement FROM judgements") == [(2,)]
@@ -179,7 +180,7 @@ def test_old_rows_are_deleted(fleet: StoredFleet) -> None:
         ({"level": 0.6}, "level must lie in"),
         ({"share": -0.1}, "share must lie in"),
         ({"silent_after_s": 0}, "silent_after_s must be above 0"),
-        ({"epoch_s": 0}, "epoch_s must be above 0"),
+        ({"group_interval_s": 0}, "group_interval_s must be above 0"),
     ],
 )
 def test_rules_have_bounds(options: dict[str, float], message: str) -> None:

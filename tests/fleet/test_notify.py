@@ -17,6 +17,7 @@ from tcuq.errors import InputError
 from tcuq.fleet.judge import notify
 from tcuq.fleet.judge.notify import Notifier, Receiver, alertmanager, attempt, deliver, webhook
 from tcuq.fleet.servers import free_port
+from tcuq.fleet.store.profiles import register_profile
 from tcuq.fleet.store.store import Store
 from tests.fixtures.fleet.sender import wait_for
 from tests.fixtures.fleet.stored_fleet import StoredFleet
@@ -91,6 +92,23 @@ def test_a_webhook_receives_each_change_once(fleet: StoredFleet, database: str, 
     fleet.judge()
     assert deliver(database, receiver)
     assert hook.received[1]["text"] == "[closed] firmware 1.8.0: over"
+
+
+def test_a_devices_alarm_names_its_cause(fleet: StoredFleet, database: str, hook: Hook) -> None:
+    """The cause is a number until the profile's names are registered, and then in its words."""
+    fleet.add(1, bits=20, profile=-2, cause=0x15)
+    fleet.judge()
+    deliver(database, webhook(hook.url))
+    register_profile(fleet.connection, 2**32 - 2, ["level", "accelerometer roughness"])
+    deliver(database, Receiver(hook.url + "/again", webhook(hook.url).body))
+    causes = [
+        alarm["cause"]
+        for message in hook.received
+        for alarm in message["alarms"]
+        if alarm["kind"] == "device"
+    ]
+    assert causes == ["input health: statistic 2", "input health: accelerometer roughness"]
+    assert hook.received[1]["text"].endswith(f"last alarm of its own: {causes[1]}")
 
 
 def test_groups_come_first_and_many_devices_are_counted(

@@ -10,7 +10,7 @@ from tcuq.errors import InputError
 from tcuq.fleet.simulate.devices import HOUR_S, NEVER, Devices, Plan, acks_of
 from tcuq.fleet.simulate.run import simulate_records
 from tcuq.fleet.wire import ACK, firmware_code
-from tcuq.telemetry import COUNTERS
+from tcuq.telemetry import COUNTERS, decode
 from tests.fixtures.fleet.reference_store import HEAD, ReferenceStore
 
 
@@ -25,22 +25,43 @@ def test_the_same_seed_gives_the_same_records() -> None:
 
 def test_records_follow_the_plan() -> None:
     """Device, profile, firmware, epoch and steps of each record are those of its device."""
-    devices = Devices(Plan(devices=40, hours=5, records_per_epoch=2, steps=100))
+    devices = Devices(Plan(devices=40, hours=5, epoch_steps=200, steps=100))
     for hour, records in enumerate(simulate_records(devices)):
         rows = [HEAD.unpack_from(record.tobytes()) for record in records]
         np.testing.assert_array_equal([row[2] for row in rows], devices.device)
         np.testing.assert_array_equal([row[3] for row in rows], devices.profile)
         np.testing.assert_array_equal([row[4] for row in rows], devices.firmware)
-        assert {row[8] for row in rows} == {hour // 2}
-        assert {row[10] for row in rows} == {100 * (hour + 1)}
+        assert {row[8] for row in rows} == {(hour + 1) // 2}
+        assert {row[11] for row in rows} == {100 * (hour + 1)}
         assert {row[6] for row in rows} == {hour}
+
+
+def test_epochs_go_on_over_reboots() -> None:
+    """Devices on for ten hours a day close their epochs as their steps say, over many boots."""
+    plan = Plan(devices=24, hours=24 * 6, on_hours=10, steps=100, epoch_steps=1500, block=50)
+    devices = Devices(plan)
+    records = [decode(hour.tobytes()).records for hour in simulate_records(devices)]
+    assert {len(hour) for hour in records} != {24}
+    rows = np.concatenate(records)
+    for device in devices.device:
+        own = rows[rows["device"] == device]
+        assert len(own) == 60
+        assert len(np.unique(own["boot"])) >= 6
+        np.testing.assert_array_equal(own["epoch"], (np.arange(60) + 1) * 100 // 1500)
+        ends = np.flatnonzero(np.diff(own["epoch"])) + 1
+        for start, end in zip(ends, [*ends[1:], 60], strict=True):
+            assert len(np.unique(own["closed"][start:end])) == 1
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_reference_store_ends_with_the_truth(seed: int) -> None:
     """Sums, last boot and sequence are exact under loss, duplication, reordering and reboots."""
     rng = np.random.default_rng(seed)
-    devices = Devices(Plan(devices=60, hours=30, reboot=0.2, seed=seed, steps=20, resend_s=200))
+    plan = Plan(
+        devices=60, hours=30, on_hours=24 if seed < 2 else 13, reboot=0.2, seed=seed, steps=20,
+        resend_s=200,
+    )  # fmt: skip
+    devices = Devices(plan)
     store, network, acks = ReferenceStore(), list[bytes](), list[bytes]()
     now_s = 0
     while now_s < 30 * HOUR_S or devices.truth().waiting.any():
@@ -76,12 +97,19 @@ def test_the_limit_of_records_per_call_holds() -> None:
     assert len(devices.advance(HOUR_S - 1, limit=7)[0]) == 0
 
 
-def test_null_devices_have_e_values_and_drifting_ones_gain_evidence() -> None:
-    """Without drift the mean e-value is at most 1; most drifting devices show it within a day."""
-    plan = Plan(devices=20_000, hours=1, drift=0.05, records_per_epoch=1, steps=40, block=10)
+@pytest.mark.parametrize(("field", "epoch_steps"), [("evidence", 1000), ("closed", 400)])
+def test_null_devices_have_e_values_and_drifting_ones_gain_evidence(
+    field: str, epoch_steps: int
+) -> None:
+    """Without drift the mean e-value is at most 1, in the running and in the closed epoch."""
+    plan = Plan(
+        devices=20_000, hours=1, drift=0.05, epoch_steps=epoch_steps, steps=400, block=10
+    )  # fmt: skip
     devices = Devices(plan)
     (records,) = simulate_records(devices)
-    evidence = records[:, 30:32].copy().view("<i2").ravel() / 256
+    decoded = decode(records.tobytes()).records
+    assert (decoded["epoch"] == (field == "closed")).all()
+    evidence = decoded[field] / 2
     null = devices.drifts_from == NEVER
     assert (~null).sum() == 1000
     mean = np.exp2(evidence[null]).mean()
@@ -97,7 +125,7 @@ def test_cohorts_share_draws() -> None:
         plan = Plan(devices=6000, hours=1, steps=80, block=20, sharing=sharing, sites=30, seed=1)
         devices = Devices(plan)
         (records,) = simulate_records(devices)
-        evidence = records[:, 30:32].copy().view("<i2").ravel() / 256
+        evidence = np.exp2(np.minimum(decode(records.tobytes()).records["evidence"], 2) / 2)
         cohort = devices.site * 100 + devices.firmware % 97 * 2 + devices.profile % 2
         means = [evidence[cohort == name].mean() for name in np.unique(cohort)]
         spread.append(np.std(means) / evidence.std())
@@ -124,7 +152,7 @@ def test_an_acknowledgement_of_what_was_never_sent_starts_a_new_boot() -> None:
     assert devices.acknowledge(HOUR_S - 1, ack) == 1
     _, records = devices.advance(HOUR_S - 1)
     fields = HEAD.unpack_from(records[0].tobytes())
-    assert (fields[5], fields[6], fields[10]) == (8, 0, 10)
+    assert (fields[5], fields[6], fields[11]) == (8, 0, 10)
     unknown = np.array([(devices.device[0] + np.uint64(1), 0, 0)], ACK)
     assert devices.acknowledge(HOUR_S - 1, unknown) == 1
 
@@ -134,6 +162,8 @@ def test_an_acknowledgement_of_what_was_never_sent_starts_a_new_boot() -> None:
     [
         {"devices": 0},
         {"hours": 0},
+        {"on_hours": 25},
+        {"epoch_steps": 0},
         {"drift": 1.5},
         {"reboot": -0.1},
         {"slots": 1},

@@ -13,24 +13,10 @@ from tcuq.errors import FleetError
 from tcuq.fleet.store.batch import Batch
 from tcuq.fleet.store.migrate import migrate, migrations
 from tcuq.fleet.store.store import Store
-from tcuq.telemetry import RECORD, Reason
+from tcuq.telemetry import Reason
+from tests.fixtures.fleet.stored_records import put, record
 
 Array = NDArray[Any]
-
-
-def record(device: int, boot: int, sequence: int, steps: int, **fields: int) -> Array:
-    """Return one record; a tenth of its steps abstained."""
-    row = np.zeros(1, RECORD)
-    row["version"], row["device"], row["boot"], row["sequence"] = 1, device, boot, sequence
-    row["steps"], row["abstained"] = steps % 2**32, steps // 10 % 2**32
-    for name, value in fields.items():
-        row[name] = value
-    return row
-
-
-def put(store: Store, *records: Array) -> Array:
-    """Store records as one batch from one site; return the acks."""
-    return store.put(Batch.of([(np.concatenate(records), store.site("berlin"))]))
 
 
 def sums(store: Store) -> tuple[int, int, int]:
@@ -91,39 +77,6 @@ def test_large_unsigned_numbers_are_stored(store: Store) -> None:
     acks = put(store, record(2**64 - 1, big, 0, 60, profile=big, firmware=big))
     assert tuple(acks[0]) == (2**64 - 1, big, 0)
     assert sums(store)[1] == 160
-
-
-def test_an_epoch_closes_with_its_last_evidence(store: Store) -> None:
-    """The first record of an epoch closes the previous one with its last evidence."""
-    put(store, record(7, 1, 0, 100, epoch=3, evidence_q8=700))
-    put(store, record(7, 1, 1, 200, epoch=3, evidence_q8=900))
-    put(store, record(7, 1, 2, 300, epoch=4, evidence_q8=-20))
-    put(store, record(7, 1, 3, 400, epoch=4, evidence_q8=-40))
-    state = store.connection.execute(
-        "SELECT closed_epoch, closed_evidence_q8, epoch, evidence_q8 FROM devices"
-    ).fetchall()
-    assert state == [(3, 900, 4, -40)]
-    past = store.connection.execute("SELECT epoch, evidence_q8, steps FROM epochs").fetchall()
-    assert past == [(3, 900, 300)]
-
-
-@pytest.mark.parametrize("same_record", [False, True])
-def test_a_new_firmware_is_not_judged_by_the_old_ones_evidence(
-    store: Store, *, same_record: bool
-) -> None:
-    """A new firmware has no closed epoch until it closes its own."""
-    put(store, record(7, 1, 0, 100, epoch=3, evidence_q8=900, firmware=1))
-    put(store, record(7, 1, 1, 200, epoch=4, evidence_q8=800, firmware=1))
-    new = 5 if same_record else 4
-    put(store, record(7, 2, 0, 10, epoch=new, evidence_q8=-10, firmware=2))
-    query = "SELECT closed_epoch >= 0, closed_evidence_q8 FROM devices"
-    ((judgeable, _),) = store.connection.execute(query).fetchall()
-    assert not judgeable
-    put(store, record(7, 2, 1, 20, epoch=new, evidence_q8=-20, firmware=2))
-    put(store, record(7, 2, 2, 30, epoch=new + 1, evidence_q8=0, firmware=2))
-    assert store.connection.execute(query).fetchall() == [(True, -20)]
-    past = store.connection.execute("SELECT epoch, evidence_q8 FROM epochs ORDER BY epoch")
-    assert past.fetchall() == [(3, 900), *([(4, 800), (5, -20)] if same_record else [(4, -20)])]
 
 
 def test_concurrent_workers_count_once(database: str) -> None:

@@ -170,7 +170,7 @@ def test_only_the_first_and_the_newest_of_a_boot_wait(uplink: Uplink) -> None:
     assert {HEAD.unpack_from(sent)[6] for sent in network.records} == {0}
     network.device.acknowledge(network.store.put(network.records[0]))
     newest = HEAD.unpack_from(network.device.run())
-    assert (newest[6], newest[10]) == (1, 200)
+    assert (newest[6], newest[11]) == (1, 200)
 
 
 def test_a_record_that_was_never_sent_passes_on_its_sequence(uplink: Uplink) -> None:
@@ -179,7 +179,7 @@ def test_a_record_that_was_never_sent_passes_on_its_sequence(uplink: Uplink) -> 
     for _ in range(3):
         network.apply("hour", 10)
     first = HEAD.unpack_from(network.device.run())
-    assert (first[6], first[10]) == (0, 30)
+    assert (first[6], first[11]) == (0, 30)
 
 
 def test_full_slots_refuse_a_new_boot(uplink: Uplink) -> None:

@@ -20,22 +20,26 @@ from tcuq.demo import demo_stream
 from tcuq.profile.quantize import quantize
 from tcuq.profile.settings import RISK_LEVELS
 from tcuq.report.cells import Flag
+from tcuq.stages.inputs import device_health
+from tests.fixtures.healthy_streams import ROUGH, health_profile, healthy_stream
+from tests.fixtures.replay_bytes import decision_bytes
 from tools.firmware.emulator import decide
 from tools.firmware.export import write_c
 from tools.firmware.toolchain import CPUS, build
 
-STREAMS = ("test", "fault_clipping", "fault_noise_low")
+STREAMS = ("test", "fault_clipping", "fault_noise_low", "rough_input", "rough_since_boot")
 
 Command = Callable[..., str]
 
 
 class Answer:
-    """One stream's file, and the trace that Python's `run` gives for it."""
+    """One stream's file, its profile, and the trace that Python's `run` gives for it."""
 
-    def __init__(self, name: str, folder: Path, profile: tcuq.Profile) -> None:
-        self.stream = demo_stream(name)
+    def __init__(self, name: str, folder: Path, profile: tcuq.Profile, stream: tcuq.Stream) -> None:
+        self.stream = stream
         self.file = folder / f"{name}.npz"
         self.stream.save(self.file)
+        self.fitted = profile
         self.trace = tcuq.Monitor(profile).run(self.stream)
         self.profile = folder / "monitor.json"
         profile.save(self.profile)
@@ -55,15 +59,24 @@ class Answer:
 
     @property
     def alarms(self) -> dict[str, list[int]]:
-        """The steps, from 0, at which each channel alarmed."""
-        alarm = self.trace.alarm
-        return {str(f.name): np.flatnonzero(alarm & f.value).tolist() for f in tcuq.AlarmFlag}
+        """The steps, from 0, of the alarms of each cause."""
+        causes = {self.trace[step].cause: step for step in np.flatnonzero(self.trace.alarm)}
+        return {
+            cause: [step for step in range(len(self.trace)) if self.trace[step].cause == cause]
+            for cause in causes
+        }
 
 
 @pytest.fixture(params=STREAMS)
 def answer(request: pytest.FixtureRequest, tmp_path: Path, profile: tcuq.Profile) -> Answer:
-    """Python's answer for one of the demo's streams."""
-    return Answer(request.param, tmp_path, profile)
+    """Python's answer for one of the demo's streams, or for one with input health."""
+    if request.param == "rough_input":
+        stream = healthy_stream(3000, seed=2, rough_from=1500)
+    elif request.param == "rough_since_boot":
+        stream = healthy_stream(1200, seed=3, rough_from=0)
+    else:
+        return Answer(request.param, tmp_path, profile, demo_stream(request.param))
+    return Answer(request.param, tmp_path, health_profile(), stream)
 
 
 @pytest.fixture
@@ -84,19 +97,25 @@ def check_counts(facts: dict[str, Any], answer: Answer) -> None:
     assert facts["alarms"] == answer.alarms
 
 
-def test_the_faulty_stream_alarms(profile: tcuq.Profile, tmp_path: Path) -> None:
-    """The comparison is not of empty lists: at least one of the streams alarms."""
-    assert any(Answer("fault_clipping", tmp_path, profile).alarms.values())
+@pytest.mark.parametrize(
+    ("answer", "cause"),
+    [("rough_input", ROUGH), ("rough_since_boot", f"{ROUGH} since boot")],
+    indirect=["answer"],
+)
+def test_the_faulty_streams_alarm(answer: Answer, cause: str) -> None:
+    """The comparison is not of empty lists: streams alarm, each by its own cause."""
+    assert answer.alarms[cause]
 
 
-def test_step_by_step(answer: Answer, profile: tcuq.Profile) -> None:
+def test_step_by_step(answer: Answer) -> None:
     """Python's `step`, with the history forgotten at each recording's start."""
-    monitor, stream = tcuq.Monitor(profile), answer.stream
+    monitor, stream = tcuq.Monitor(answer.fitted), answer.stream
     assert stream.features is not None
     for step in range(len(stream)):
         if step in stream.starts:
             monitor.reset_history()
-        decision = monitor.step(stream.posteriors[step], stream.features[step])
+        health = None if stream.health is None else stream.health[step]
+        decision = monitor.step(stream.posteriors[step], stream.features[step], health)
         assert decision == answer.trace[step]
 
 
@@ -123,11 +142,11 @@ def test_evaluate(answer: Answer, tcuq_command: Command) -> None:
 
 
 def test_watch(answer: Answer, tcuq_command: Command) -> None:
-    """`tcuq watch`: its JSON, and the steps of the alarms that it prints on a pipe."""
+    """`tcuq watch`: its JSON, and the alarms with their causes that it prints on a pipe."""
     check_counts(json.loads(tcuq_command("watch", answer.profile, answer.file, "--json")), answer)
     text = tcuq_command("watch", answer.profile, answer.file)
-    steps = [int(step) for step in re.findall(r"^step (\d+) alarm", text, re.MULTILINE)]
-    assert steps == np.flatnonzero(answer.trace.alarm).tolist()
+    printed = re.findall(r"^step (\d+) alarm (.*)$", text, re.MULTILINE)
+    assert {int(step): cause for step, cause in printed} == answer.trace.alarms
 
 
 def test_report(answer: Answer, tcuq_command: Command) -> None:
@@ -149,9 +168,11 @@ def test_report(answer: Answer, tcuq_command: Command) -> None:
         (Flag.WRONG, answer.wrong),
     ):
         assert ((flags & flag > 0) == expected).all(), flag
-    listed = [int(step.replace(",", "")) for step in re.findall(r"▲ ([\d,]+)<", page)]
-    assert listed == np.flatnonzero(answer.trace.alarm)[: len(listed)].tolist()
-    assert bool(listed) == bool(answer.trace.alarm.any())
+    listed = re.findall(r"▲ ([\d,]+)</button> ([^<]*)<", page)
+    alarms = [(int(step.replace(",", "")), cause) for step, cause in listed]
+    assert alarms == list(answer.trace.alarms.items())[: len(alarms)]
+    assert bool(alarms) == bool(answer.trace.alarm.any())
+    assert view["causes"] == answer.alarms
 
 
 @pytest.mark.parametrize("quantised", [False, True])
@@ -163,23 +184,22 @@ def test_replay(answer: Answer, tcuq_command: Command, quantised: bool) -> None:
     tcuq_command("replay", answer.profile, archive, "-o", folder, "--decisions")
     (row,) = pq.read_table(folder / "streams.parquet").to_pylist()
     trace, alarms = answer.trace, np.flatnonzero(answer.trace.alarm)
-    decisions = np.frombuffer(row["decisions"], np.uint8)
     assert row["steps"] == len(trace)
-    assert (decisions & 3 == trace.outcome).all()
-    assert (decisions >> 2 & 1 == trace.exceeded).all()
-    assert (decisions >> 4 == trace.alarm).all()
+    assert row["decisions"] == decision_bytes(trace)
     assert row["first_alarm"] == (alarms[0] if len(alarms) else None)
     assert row["wrong"] == answer.wrong.sum()
 
 
-def test_emulated_cortex_m4(answer: Answer, profile: tcuq.Profile, tmp_path: Path) -> None:
+def test_emulated_cortex_m4(answer: Answer, tmp_path: Path) -> None:
     """The firmware on an emulated Cortex-M4: every member of every decision."""
+    profile = answer.fitted
     cpu = next(cpu for cpu in CPUS if cpu.name == "m4")
     elf = build(cpu, tmp_path, write_c(quantize(profile), telemetry=True))
     steps = tcuq.Monitor(profile).quantize(answer.stream.posteriors, answer.stream.features)
-    decisions = decide(cpu, elf, *steps, starts=answer.stream.starts)
+    health = device_health(answer.stream.health, profile.signals.health, len(answer.stream))
+    decisions = decide(cpu, elf, *steps, health=health, starts=answer.stream.starts)
     trace = answer.trace
     assert len(decisions) == len(trace)
-    for name in ("label", "exceeded", "outcome", "alarm"):
+    for name in ("label", "exceeded", "outcome", "alarm", "cause"):
         assert (decisions[name] == getattr(trace, name)).all(), name
     assert (decisions["risk"] == trace.risk * RISK_LEVELS).all()

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -14,6 +13,7 @@ from pyarrow import parquet
 import tcuq
 from tcuq.demo import demo_profile, demo_stream
 from tcuq.replay import pack, writing
+from tests.fixtures.replay_bytes import decision_bytes
 
 BOX = Path(tcuq.__file__).parent / "data/keywords"
 KEY = [("stream", "ascending"), ("profile", "ascending")]
@@ -65,8 +65,7 @@ def expected(profiles: Mapping[str, tcuq.Profile]) -> dict[tuple[str, str], tupl
         for name, profile in profiles.items():
             monitor = tcuq.Monitor(profile)
             trace = monitor.run(stream)
-            decisions = trace.outcome | (trace.exceeded.astype(np.uint8) << 2) | (trace.alarm << 4)
-            outputs[path.stem, name] = (decisions.tobytes(), monitor.snapshot())
+            outputs[path.stem, name] = (decision_bytes(trace), monitor.snapshot())
     return outputs
 
 

@@ -3,7 +3,7 @@ import pickle
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,10 @@ from pyarrow import parquet
 import tcuq
 from tcuq.errors import InputError, StreamError
 from tcuq.monitor import Monitor
+from tcuq.profile.settings import ChannelSignal
 from tcuq.replay import Layout, Replay, layout_of, pack
+from tests.fixtures.healthy_streams import health_profile, healthy_stream, without_health
+from tests.fixtures.replay_bytes import decision_bytes
 
 Expected = Mapping[tuple[str, str], tuple[bytes, bytes]]
 
@@ -66,6 +69,48 @@ def test_features_in_another_scale_are_quantised_again(
     assert run(replay, table.to_batches())["test", "p"][1] == monitor.snapshot()
 
 
+@pytest.mark.parametrize("quantised", [False, True])
+def test_health_is_decided_as_by_a_monitor(tmp_path: Path, quantised: bool) -> None:
+    """With input health, decisions, evidence and the last state of every stream are a Monitor's."""
+    profile = health_profile()
+    streams = {
+        "a_calm": healthy_stream(5000, seed=2),
+        "b_rough": healthy_stream(5000, seed=3, rough_from=2000),
+        "c_since_boot": healthy_stream(1000, seed=4, rough_from=0),
+    }
+    for name, stream in streams.items():
+        stream.save(tmp_path / f"{name}.npz")
+    archive = tmp_path / "archive.parquet"
+    pack(sorted(tmp_path.glob("*.npz")), archive, profile=profile if quantised else None)
+    with parquet.ParquetFile(archive) as file:
+        replay = Replay({"p": profile}, layout_of(file.schema_arrow), decisions=True)
+        rows = pa.Table.from_batches(replay(file.iter_batches(3))).to_pylist()
+    assert [row["stream"] for row in rows] == list(streams)
+    for row, stream in zip(rows, streams.values(), strict=True):
+        monitor = Monitor(profile)
+        trace = monitor.run(stream)
+        assert row["decisions"] == decision_bytes(trace)
+        assert row["health_alarms"] == sum("input health" in c for c in trace.alarms.values())
+        assert row["epoch"] == monitor.epoch
+        assert row["evidence_bits"] == monitor.epoch_evidence_bits
+        assert row["closed_evidence_bits"] == monitor.closed_evidence_bits
+        assert row["snapshot"] == monitor.snapshot()
+    assert [row["health_alarms"] > 0 for row in rows] == [False, True, True]
+    assert [row["epoch"] for row in rows] == [1, 1, 0]
+
+
+def test_an_archive_without_health_is_decided_without_it(tmp_path: Path) -> None:
+    """A profile that reads health runs over streams that have none, as a Monitor does."""
+    stream = without_health(healthy_stream(2000, seed=2, rough_from=0))
+    stream.save(tmp_path / "a.npz")
+    pack([tmp_path / "a.npz"], tmp_path / "a.parquet")
+    with parquet.ParquetFile(tmp_path / "a.parquet") as file:
+        replay = Replay({"p": health_profile()}, layout_of(file.schema_arrow), decisions=True)
+        outputs = run(replay, list(file.iter_batches()))
+    monitor = Monitor(health_profile())
+    assert outputs == {("a", "p"): (decision_bytes(monitor.run(stream)), monitor.snapshot())}
+
+
 def test_profiles_beside_it_do_not_change_a_profile(
     archive: Path, profiles: Mapping[str, tcuq.Profile]
 ) -> None:
@@ -93,7 +138,8 @@ def test_counts_are_those_of_the_decisions(
         assert row["denied"] == (decisions & 3 == 2).sum()
         assert row["exceeded"] == (decisions >> 2 & 1).sum()
         assert row["alarms"] == len(alarmed)
-        assert row["novelty_alarms"] == (decisions >> 5 & 1).sum()
+        for number, channel in enumerate(get_args(ChannelSignal), start=1):
+            assert row[f"{channel}_alarms"] == (decisions >> 4 & 7 == number).sum()
         assert row["first_alarm"] == (int(alarmed[0]) if len(alarmed) else None)
         assert 0 < row["wrong_abstained"] <= row["wrong"] <= row["labelled"] <= row["steps"]
 

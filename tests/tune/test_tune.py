@@ -56,9 +56,9 @@ def test_trials_are_fitted_on_the_training_part(
 
 def test_profile_is_the_fit_of_the_chosen_options(stream: tcuq.Stream, tmp_path: Path) -> None:
     """The profile is a fit of the chosen options on the whole stream; the least cost is first."""
-    tuned = tune(stream, tmp_path / "log", grid=SMALL)
+    tuned = tune(stream, tmp_path / "log", grid=SMALL, epoch_steps=1000)
     development = stream if tuned.chosen.options["score"] == "tcuq" else None
-    again = tcuq.fit(stream, development, **tuned.chosen.options)
+    again = tcuq.fit(stream, development, **tuned.chosen.options, epoch_steps=1000)
     assert tuned.profile.sha256 == again.sha256
     assert len(tuned.trials) == CANDIDATES
     costs = [tuned.objective.cost(trial) for trial in tuned.trials]

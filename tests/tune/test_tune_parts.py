@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tcuq
+from tcuq.profile.settings import MAX_STEPS_PER_FALSE_ALARM
 from tcuq.tune import Grid, Limits, Trial
-from tcuq.tune.front import Objective, within_limits
+from tcuq.tune.front import FEWEST, Objective, within_limits
 from tcuq.tune.split import training_part, unshifted, validation_part
+from tests.fixtures.healthy_streams import healthy_stream
 
 Make = Callable[..., tcuq.Stream]
 
@@ -65,6 +67,16 @@ def test_shifted_steps_are_left_out(synthetic: Make) -> None:
     assert unshifted(rest) is rest
 
 
+def test_health_is_kept_without_shifted_steps() -> None:
+    """Input health stays beside the steps that are left, under its names."""
+    stream = healthy_stream(600, seed=2, rough_from=400)
+    rest = unshifted(stream)
+    assert stream.health is not None
+    assert rest.health is not None
+    assert np.array_equal(rest.health, stream.health[:400])
+    assert rest.health_names == stream.health_names
+
+
 @given(
     st.lists(
         st.tuples(*[st.integers(0, 3)] * 4, st.sampled_from([1.0, 2.0, math.inf])), min_size=1
@@ -106,8 +118,9 @@ def test_choice_within_one_standard_error() -> None:
 def test_limits() -> None:
     """The limit of false alarms sets the alarm's promise and bounds the measured rate."""
     assert [Limits(false_alarms=n).h for n in (1.0, 0.95, 1000)] == [20, 21, 10]
-    with pytest.raises(tcuq.InputError, match=r"false_alarms must lie in 1e-6\.\.3906"):
+    with pytest.raises(tcuq.InputError, match=r"false_alarms must lie in 0\.06\.\.3906"):
         Limits(false_alarms=0)
+    assert 1 << Limits(false_alarms=FEWEST).h == MAX_STEPS_PER_FALSE_ALARM
     trials = [Trial({}, ram=300, flash=9000), Trial({}, ram=200, flash=9000, false_alarms=500.0)]
     assert within_limits(trials, Limits()) == trials[:1]
     with pytest.raises(

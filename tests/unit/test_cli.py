@@ -14,6 +14,13 @@ from tcuq.cli import main
 from tcuq.decision import joined_traces
 from tcuq.demo import FAULTS
 from tcuq.reference import CHUNK_STEPS
+from tests.fixtures.healthy_streams import (
+    NAMES,
+    ROUGH,
+    health_profile,
+    healthy_stream,
+    without_health,
+)
 
 BOX = Path(tcuq.__file__).parent / "data/keywords"
 CALIBRATION, DEVELOPMENT = str(BOX / "calibration.npz"), str(BOX / "development.npz")
@@ -137,20 +144,40 @@ def test_fit_takes_every_option(output_of: Said, tmp_path: Path) -> None:
 
 
 def test_run_counts_outcomes(output_of: Said, saved: Path) -> None:
-    """Every step has one outcome; alarms name their channel and step."""
+    """Every step has one outcome; alarms name their cause and step."""
     found = read(output_of("run", saved, FAULT, "--json"))
     assert sum(found["outcomes"].values()) == found["steps"] == 1920
     assert sum(map(len, found["alarms"].values())) > 0
     text = output_of("run", saved, FAULT)
     assert "1,920 steps, mean risk " in text
-    name, steps = next((name, steps) for name, steps in found["alarms"].items() if steps)
-    assert f"alarm    {name.lower()} at step {steps[0]}" in text
+    cause, steps = next(iter(found["alarms"].items()))
+    assert f"alarm    {cause} at step {steps[0]:,}" in text
+
+
+@pytest.mark.parametrize("command", ["run", "evaluate"])
+def test_alarms_name_the_statistic_of_input_health(
+    output_of: Said, tmp_path: Path, command: str
+) -> None:
+    """The cause is in the text and the JSON; a stream without health is told apart."""
+    health_profile().save(tmp_path / "p.json")
+    stream = healthy_stream(2000, seed=2, rough_from=1500)
+    stream.save(tmp_path / "rough.npz")
+    without_health(stream).save(tmp_path / "bare.npz")
+    more = ("--rounds", 0) if command == "evaluate" else ()
+    found = read(output_of(command, tmp_path / "p.json", tmp_path / "rough.npz", "--json", *more))
+    assert list(found["alarms"]) == [ROUGH]
+    text = output_of(command, tmp_path / "p.json", tmp_path / "rough.npz", *more)
+    assert f"alarm    {ROUGH} at step {found['alarms'][ROUGH][0]:,}" in text
+    bare = output_of(command, tmp_path / "p.json", tmp_path / "bare.npz", *more)
+    assert bare.endswith(
+        "no alarm\nnote     the stream has no input health, so that channel cannot alarm\n"
+    )
 
 
 def test_run_reports_that_nothing_alarmed(output_of: Said, saved: Path) -> None:
     """In distribution there is no alarm, and the text says so."""
     assert "no alarm\n" in output_of("run", saved, TEST)
-    assert not any(read(output_of("run", saved, TEST, "--json"))["alarms"].values())
+    assert read(output_of("run", saved, TEST, "--json"))["alarms"] == {}
 
 
 def test_run_keeps_recordings_apart(
@@ -160,7 +187,8 @@ def test_run_keeps_recordings_apart(
     starts = [1, 9, CHUNK_STEPS - 1, CHUNK_STEPS, CHUNK_STEPS + 1, 5 * CHUNK_STEPS + 7, 16384]
     stream = synthetic(20_000, width=2, starts=starts, seed=3)
     looks_back = [tcuq.TermPlan("divergence"), tcuq.TermPlan("novelty", ewma=4)]
-    profile = tcuq.fit(stream, terms=looks_back, steps_per_false_alarm=1024)
+    with pytest.warns(tcuq.CalibrationWarning, match="still depend on each other"):
+        profile = tcuq.fit(stream, terms=looks_back, steps_per_false_alarm=1024)
     profile.save(tmp_path / "p.json")
     stream.save(tmp_path / "s.npz")
     output_of("run", tmp_path / "p.json", tmp_path / "s.npz", "-o", tmp_path / "t.npz")
@@ -211,6 +239,26 @@ def test_inspect_a_stream(output_of: Said, test_stream: tcuq.Stream) -> None:
     text = output_of("inspect", TEST)
     assert [line.split()[0] for line in text.splitlines()] == [n for n in found if n != "findings"]
     assert found["findings"] == []
+
+
+def test_inspect_a_stream_with_health(output_of: Said, tmp_path: Path) -> None:
+    """The statistics of input health are named."""
+    healthy_stream(2000, seed=2).save(tmp_path / "s.npz")
+    assert read(output_of("inspect", tmp_path / "s.npz", "--json"))["health"] == list(NAMES)
+    assert f"health     {', '.join(NAMES)}\n" in output_of("inspect", tmp_path / "s.npz")
+
+
+def test_recordings_shorter_than_a_block_are_named(
+    output_of: Said, tmp_path: Path, synthetic: Callable[..., tcuq.Stream]
+) -> None:
+    """`inspect` and `fit` say so where half of the recordings do not fill a block of the alarm."""
+    synthetic(2000, starts=np.arange(0, 2000, 20)).save(tmp_path / "s.npz")
+    found = read(output_of("inspect", tmp_path / "s.npz", "--json"))
+    assert [finding["name"] for finding in found["findings"]] == ["short_recordings"]
+    fitted = output_of("fit", tmp_path / "s.npz", "-o", tmp_path / "p.json")
+    for text in (output_of("inspect", tmp_path / "s.npz"), fitted):
+        words = " ".join(text.split())
+        assert "warning Recordings are short: half have at most 20 steps, and a block of" in words
 
 
 def test_inspect_a_bare_stream(

@@ -68,7 +68,7 @@ def test_version_and_help_are_0(capsys: pytest.CaptureFixture[str], option: str)
         (["fit", CALIBRATION, "-o", "p.json", "--lags", "4,1"], "lags must ascend"),
         (
             ["fit", CALIBRATION, "-o", "p.json", "--steps-per-false-alarm", "99"],
-            "steps_per_false_alarm must be a whole number in 256..1099511627776, got 99",
+            "steps_per_false_alarm must be a whole number in 256..16777216, got 99",
         ),
         (["fit", CALIBRATION, "-o", "p.json", "--preset", "paper"], "needs a development stream"),
         (["fit", CALIBRATION, "-o", "none/p.json"], "there is no folder"),

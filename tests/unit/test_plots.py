@@ -30,12 +30,12 @@ def _agg() -> Iterator[None]:
 
 @pytest.fixture
 def trace() -> Trace:
-    """Return ten steps: two abstained in a row, one denied, one alarm of two channels."""
-    ten = Trace.empty(10)
+    """Return ten steps: two abstained in a row, one denied, alarms of two causes."""
+    ten = Trace.empty(10, ("microphone level",))
     ten.risk[:] = np.linspace(0, 1, 10)
     ten.threshold[:] = 0.6
     ten.outcome[4:6], ten.outcome[8] = 1, 2
-    ten.alarm[7] = AlarmFlag.NOVELTY | AlarmFlag.DIVERGENCE
+    ten.alarm[7:] = [AlarmFlag.NOVELTY, AlarmFlag.HEALTH, AlarmFlag.NOVELTY]
     return ten
 
 
@@ -46,16 +46,17 @@ def strips(ax: Axes) -> list[list[tuple[float, float]]]:
     return [[(float(x.min()), float(x.max())) for x in strip] for strip in sides]
 
 
-def test_trace_plot_shows_risk_outcomes_and_alarms_by_channel(trace: Trace) -> None:
-    """Lines show the trace, strips cover its steps, and an alarm's row names its channel."""
+def test_trace_plot_shows_risk_outcomes_and_alarms_by_cause(trace: Trace) -> None:
+    """Lines show the trace, strips cover its steps, and an alarm's row names its cause."""
     shifted = np.arange(10) >= 5
     ax = trace.plot(starts=np.array([0, 3]), shifted=shifted)
     assert np.array_equal(ax.lines[0].get_ydata(), trace.risk)
     assert strips(ax) == [[(3.5, 5.5)], [(7.5, 8.5)], [(4.5, 9.5)]]
     names = [label.get_text() for label in ax.get_yticklabels()][3:]
-    assert names == ["abstained", "denied", "novelty alarm", "divergence alarm", "shifted"]
+    causes = ["alarm: novelty", "alarm: input health: microphone level"]
+    assert names == ["abstained", "denied", *causes, "shifted"]
     alarms = [line for line in ax.lines if line.get_marker() == "^"]
-    assert [np.asarray(line.get_xdata()).tolist() for line in alarms] == [[7], [7]]
+    assert [np.asarray(line.get_xdata()).tolist() for line in alarms] == [[7, 9], [8]]
     legend = ax.get_legend()
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == [

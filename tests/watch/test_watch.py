@@ -17,9 +17,12 @@ import pytest
 
 import tcuq
 from tcuq.cli import main
+from tcuq.decision import steps_by_cause
 from tcuq.demo import demo_profile, demo_stream
 from tcuq.monitor import Monitor
+from tcuq.profile.quantize import health_integers
 from tcuq.watch import Screen, Step, Tally, panel, parse_step, recorded_steps
+from tests.fixtures.healthy_streams import ROUGH, health_profile, healthy_stream
 
 FAULT = str(Path(tcuq.__file__).parent / "data/keywords/fault_clipping.npz")
 FIRST = 300
@@ -47,10 +50,8 @@ def test_a_file_is_watched_as_it_is_run(
     trace = Monitor(profile).run(tcuq.Stream.load(FAULT))
     assert found["steps"] == len(trace)
     assert list(found["outcomes"].values()) == np.bincount(trace.outcome, minlength=3).tolist()
-    alarms = np.flatnonzero(trace.alarm)
-    for flag in tcuq.AlarmFlag:
-        at = [int(step) for step in alarms if trace.alarm[step] & flag]
-        assert found["alarms"][flag.name] == at, flag
+    assert found["alarms"] == steps_by_cause(trace.alarms.items())
+    assert found["without_health"] == 0
 
 
 def test_a_pipe_is_quiet(saved: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,10 +141,42 @@ def test_quantised_lines(profile: tcuq.Profile, test_stream: tcuq.Stream) -> Non
     monitor, tally = Monitor(profile), Tally(profile)
     for row, column in zip(rows[:50], columns[:50], strict=True):
         line = " ".join(map(str, [*row, *column]))
-        step = parse_step(line, profile.inputs, quantised=True)
+        step = parse_step(line, profile, quantised=True)
         assert tally.update(step) == monitor.step(row, column)
     for wrong in ("0.5 " * 39, "256 " + "0 " * 38, "1 " * 38 + "200"):
-        assert parse_step(wrong, profile.inputs, quantised=True).posterior is None
+        assert parse_step(wrong, profile, quantised=True).posterior is None
+
+
+@pytest.mark.parametrize("form", ["numbers", "json", "quantised"])
+def test_lines_with_health(form: str) -> None:
+    """Input health comes after the features or by name; lines without it are steps, too."""
+    profile, stream = health_profile(), healthy_stream(400, seed=2, rough_from=200)
+    assert stream.features is not None
+    assert stream.health is not None
+    rows, columns = Monitor(profile).quantize(stream.posteriors, stream.features)
+    health = health_integers(stream.health)
+    assert columns is not None
+    tally = Tally(profile)
+    for step in range(len(stream)):
+        parts = [stream.posteriors[step], stream.features[step], stream.health[step]]
+        if form == "quantised":
+            parts = [rows[step], columns[step], health[step]]
+        numbers = [part.tolist() for part in parts]
+        line = ",".join(str(number) for part in numbers for number in part)
+        if form == "json":
+            line = json.dumps(dict(zip(("posterior", "features", "health"), numbers, strict=True)))
+        if step and step in stream.starts:
+            tally.update(Step(None, gap=True))
+        tally.update(parse_step(line, profile, quantised=form == "quantised"))
+    assert dict(tally.alarms) == Monitor(profile).run(stream).alarms
+    assert ROUGH in panel(tally, "")[-1]
+    assert (tally.steps, tally.refused, tally.without_health) == (400, 0, 0)
+    short = ",".join(str(number) for number in [*rows[0], *columns[0]])
+    assert tally.update(parse_step(short, profile, quantised=True)) is not None
+    assert tally.without_health == 1
+    assert "1 without health" in panel(tally, "")[1]
+    for wrong in (f"{short},1", f"{short},1,40000", f"{short},0.5,1"):
+        assert parse_step(wrong, profile, quantised=True).posterior is None
 
 
 def test_a_serial_port(
@@ -183,7 +216,7 @@ def test_refusals(
     capsys: pytest.CaptureFixture[str],
     synthetic: Callable[..., tcuq.Stream],
 ) -> None:
-    """A stream of another kind, a port that is not there, a rate that is none."""
+    """A stream of another kind, a port that is not there, a rate that is none, other health."""
     synthetic(20, classes=7, width=32).save(tmp_path / "s.npz")
     assert main(["watch", saved, str(tmp_path / "s.npz")]) == 1
     assert "kind must be 'logits'" in capsys.readouterr().err
@@ -191,6 +224,13 @@ def test_refusals(
     assert "/dev/no-such-port" in capsys.readouterr().err
     assert main(["watch", saved, FAULT, "--rate", "-1"]) == 1
     assert "rate must lie above 0" in capsys.readouterr().err
+    health_profile().save(tmp_path / "health.json")
+    other = healthy_stream(20, seed=2)
+    assert other.health is not None
+    one = tcuq.Stream(other.posteriors, other.features, health=other.health[:, :1])
+    one.save(tmp_path / "one.npz")
+    assert main(["watch", str(tmp_path / "health.json"), str(tmp_path / "one.npz")]) == 1
+    assert "health must have the shape (20, 2)" in capsys.readouterr().err
 
 
 def test_rate_is_kept(test_stream: tcuq.Stream) -> None:

@@ -80,21 +80,18 @@ def _states(folder: Path) -> Path:
 
 
 def _state(fields: dict[str, Any], state: dict[str, Any]) -> str:
-    identity = (
-        ", ".join(
-            f".{name} = {fields[name]}u"
-            for name in ("firmware", "boot", "sequence", "epoch", "flags")
-        )
-        + f", .device = {fields['device']}ull"
-    )
+    numbers = ", ".join(f".{name} = {fields[name]}u" for name in ("firmware", "boot", "sequence"))
+    core = ", ".join(f".{name} = {fields[name]}" for name in ("cause", "epoch", "closed"))
     names = ("steps", "abstained", "denied", "exceeded", "alarms", "histogram_shift")
     counters = ", ".join(f".{name} = {fields[name]}u" for name in names)
     bins = ", ".join(f"{count}u" for count in fields["histogram"])
-    epochs = ", ".join(map(str, state["epoch_q8"]))
+    onset, span = (", ".join(map(str, state[name])) or "0" for name in ("onset_q8", "span_q8"))
     return (
-        f"{{.identity = {{{identity}}}, .profile = {fields['profile']}u,"
-        f" .ledger_q16 = {state['ledger_q16']}, .epoch_q8 = {{{epochs or 0}}},"
-        f" .channel_count = {len(state['epoch_q8'])}u,"
+        f"{{.identity = {{{numbers}, .device = {fields['device']}ull}},"
+        f" .profile = {fields['profile']}u, .core = {{{core},"
+        f" .ledger_q16 = {state['ledger_q16']}, .epoch_steps = {state['epoch_steps']}u}},"
+        f" .onset_q8 = {{{onset}}}, .span_q8 = {{{span}}},"
+        f" .channel_count = {len(state['onset_q8'])}u,"
         f" .telemetry = {{{counters}, .histogram = {{{bins}}}}}}}"
     )
 

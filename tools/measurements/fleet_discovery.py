@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""False discovery in a fleet: e-BH beside devices that alarm alone, out of the store and in it.
+"""False discovery in a fleet: e-BH beside devices judged alone, out of the store and in it.
 
-A million devices, a hundredth of which drifts more and more, with shocks that cohorts share; a law
-made to break e-BH, which may reach the level and no more; the same devices in the store, timed.
+A million devices, a hundredth of which drifts more and more, with shocks that cohorts share, judged
+every hour by the mean of their closed and running epochs; a distribution made to break e-BH, which
+may reach the level and no more; the same devices in the store, timed.
 """
 
 import statistics
@@ -16,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from tcuq.fleet.judge.ebh import discover
+from tcuq.fleet.judge.evidence import judged_q8
 from tcuq.fleet.judge.evidence_counts import EvidenceCounts
 from tcuq.fleet.judge.groups import cutoff_or_unreachable, judge_groups
 from tcuq.fleet.judge.judge import Rules, count_evidence, judge
@@ -24,7 +26,7 @@ from tcuq.fleet.store.batch import Batch
 from tcuq.fleet.store.migrate import migrate
 from tcuq.fleet.store.store import Store
 from tcuq.telemetry import RECORD
-from tools.measurements.fleet_evidence import BLOCKS, HEIGHTS, SITES, STEPS, Array, Field
+from tools.measurements.fleet_evidence import BLOCKS, HOURS, SITES, STEPS, Array, Field
 from tools.measurements.result import Row, arguments, report
 
 LEVELS = (0.1, 0.01)
@@ -35,59 +37,60 @@ ROUNDS = 9
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way to discover, an entry an epoch: false ones, their share, share of drifting found."""
+    """A way to discover, by judgement: false ones, their share, share of drifting found."""
 
     wrong: list[int]
     false: list[float]
-    power_by_epoch: list[float]
+    power: list[float]
 
     @classmethod
     def new(cls) -> "Way":
-        """Before the first epoch."""
+        """Before the first judgement."""
         return cls([], [], [])
 
     def add(self, flagged: Array, drifts: Array) -> None:
-        """An epoch."""
+        """Count a judgement."""
         wrong = int((flagged & ~drifts).sum())
         self.wrong.append(wrong)
         self.false.append(wrong / max(int(flagged.sum()), 1))
-        self.power_by_epoch.append(float((flagged & drifts).sum() / drifts.sum()))
+        self.power.append(float((flagged & drifts).sum() / drifts.sum()))
 
-    def power(self) -> str:
-        """By epoch, in percent."""
-        return " ".join(f"{100 * share:.0f}" for share in self.power_by_epoch)
+    def power_by_epoch(self) -> str:
+        """Return the power at the end of each epoch, in percent."""
+        return " ".join(f"{100 * share:.0f}" for share in self.power[HOURS - 1 :: HOURS])
 
 
 def discovered(evidence_q8: Array, level: float) -> Array:
     """The devices that e-BH discovers."""
-    values, counts = np.unique(evidence_q8, return_counts=True)
-    discovery = discover(values, counts, len(evidence_q8), level)
+    counts = np.bincount(np.maximum(evidence_q8, 0))
+    discovery = discover(np.arange(len(counts)), counts, len(evidence_q8), level)
     return np.asarray(evidence_q8 >= cutoff_or_unreachable(discovery.cutoff_q8))
 
 
-def simulated(devices: int, epochs: int) -> tuple[list[Row], Field, Array]:
-    """Rows on the field of bets; the field, and its last epoch's evidence."""
+def simulated(devices: int, epochs: int) -> tuple[list[Row], Field, Array, Array]:
+    """Rows on the field of bets; the field, and half bits of its last closed and running epoch."""
     field = Field(devices, np.random.default_rng(20))
     ways = {level: Way.new() for level in LEVELS}
-    alone = {height: Way.new() for height in HEIGHTS}
+    alone = Way.new()
     named, false_groups = [], 0
+    closed = running = np.zeros(devices, np.int8)
     for epoch in range(epochs):
-        outcome = field.epoch((epoch + 1) / epochs)
-        for level, way in ways.items():
-            way.add(discovered(outcome.evidence_q8, level), field.drifts)
-        for height, alarmed in zip(HEIGHTS, outcome.alarmed, strict=True):
-            alone[height].add(alarmed, field.drifts)
-        tally = tally_of(field, outcome.evidence_q8)
+        closed = running
+        for running in field.epoch((epoch + 1) / epochs):
+            evidence_q8 = judged_q8(closed, running)
+            for level, way in ways.items():
+                way.add(discovered(evidence_q8, level), field.drifts)
+            alone.add(evidence_q8 >= 256 * np.log2(1 / LEVELS[0]), field.drifts)
+        tally = tally_of(field, evidence_q8)
         groups = judge_groups(tally, LEVELS[0], SHARE)
         few = tally.by_group(field.drifting) < SHARE * groups.devices
         false_groups += int((groups.drifted & few).sum())
         named.append(bool(groups.named[groups.keys.index((1, 0, 0))]))
         print(f"epoch {epoch + 1} of {epochs}", flush=True)
-    over = f"{devices:,} devices, {epochs} epochs"
+    over = f"{devices:,} devices, {epochs} epochs judged hourly"
     rows = [row for level in LEVELS for row in ebh_rows(over, level, ways[level])]
-    rows += [alone_row(over, height, way) for height, way in alone.items()]
-    rows += [group_row(over, named, false_groups), late_row(field)]
-    return rows, field, outcome.evidence_q8
+    rows += [alone_row(over, alone), group_row(over, named, false_groups), late_row(field)]
+    return rows, field, closed, running
 
 
 def tally_of(field: Field, evidence_q8: Array) -> EvidenceCounts:
@@ -102,38 +105,44 @@ def ebh_rows(over: str, level: float, way: Way) -> Iterator[Row]:
     """What e-BH promised, and what it found."""
     mean, most = statistics.mean(way.false), max(way.false)
     yield Row(
-        f"{over}: false-discovery proportion at level {level}, mean and largest of an epoch",
+        f"{over}: false-discovery proportion at level {level}, mean and largest of a judgement",
         f"mean ≤ {level}",
-        f"{mean:.4f} and {most:.4f} ({sum(way.wrong):,} false in all)",
+        f"{mean:.4f} and {most:.4f} ({sum(way.wrong):,} false in {len(way.wrong):,} judgements)",
         mean <= level,
     )
-    yield Row(f"{over}: power at level {level} by epoch, %", "stated", way.power(), None)
+    power = way.power_by_epoch()
+    yield Row(f"{over}: power at level {level} by epoch, %", "stated", power, None)
 
 
 def late_row(field: Field) -> Row:
-    """What records carry, and what they could."""
-    outcome = field.epoch(1.0, rest=BLOCKS * 3 // 4)
-    ways = (Way.new(), Way.new())
-    for way, evidence_q8 in zip(ways, (outcome.evidence_q8, outcome.late_q8), strict=True):
-        way.add(discovered(evidence_q8, LEVELS[0]), field.drifts)
+    """What hourly judgements find of drift that begins 20 hours into an epoch."""
+    closed = field.epoch(0.0)[-1]
+    way = Way.new()
+    for epoch, rest in enumerate((BLOCKS * 20 // HOURS, 0)):
+        hours = field.epoch(1.0, rest=rest)
+        for running in hours[20:] if epoch == 0 else hours[:20]:
+            way.add(discovered(judged_q8(closed, running), LEVELS[0]), field.drifts)
+        closed = hours[-1]
+    after = (2, 4, 6, 8, 12, 24)
+    shares = " ".join(f"{100 * way.power[hour - 1]:.0f}" for hour in after)
     return Row(
-        "drift in the last quarter of an epoch, power in it, %: as records carry its e-value, and"
-        " were that the best sum of bets to its end, less log2 of its blocks; false ones of that",
+        f"drift that begins 20 h into an epoch of {BLOCKS} blocks, power after"
+        f" {', '.join(map(str, after))} h, %; false-discovery proportion",
         "stated",
-        f"{ways[0].power()} and {ways[1].power()}; {ways[1].wrong[0]}",
+        f"{shares}; {statistics.mean(way.false):.4f}",
         None,
     )
 
 
-def alone_row(over: str, height: int, way: Way) -> Row:
-    """What a threshold on each device would have done."""
+def alone_row(over: str, way: Way) -> Row:
+    """What a threshold on each device alone would have done."""
     middle = way.false[len(way.false) // 2]
     return Row(
-        f"{over}: each device alarming alone at h = {height}: false alarms an epoch,"
-        " false-discovery proportion in the first, middle and last epoch; power by epoch, %",
+        f"{over}: each device judged alone at e ≥ {1 / LEVELS[0]:g}: false ones a judgement,"
+        " false-discovery proportion in the first, middle and last; power by epoch, %",
         "stated",
         f"{statistics.mean(way.wrong):,.0f}; {way.false[0]:.2f}, {middle:.2f}, {way.false[-1]:.2f};"
-        f" {way.power()}",
+        f" {way.power_by_epoch()}",
         None,
     )
 
@@ -170,19 +179,19 @@ def worst_row(devices: int, epochs: int, level: float) -> Row:
     )
 
 
-def store_rows(folder: Path, field: Field, evidence_q8: Array) -> Iterator[Row]:
-    """The last epoch through records, store, SQL and judge."""
+def store_rows(folder: Path, field: Field, closed: Array, running: Array) -> Iterator[Row]:
+    """The last judgement through records, store, SQL and judge."""
     folder.chmod(0o755)
     server = Postgres(folder)
     server.start()
-    devices = len(evidence_q8)
+    devices = len(running)
     try:
         with Store(server.url) as store:
             migrate(store.connection)
-            stored(store, field, evidence_q8)
+            store_field(store, field, closed, running)
             store.connection.execute("VACUUM ANALYZE devices")
             judgement = judge(store.connection, Rules())
-            right = discovered(evidence_q8, LEVELS[0])
+            right = discovered(judged_q8(closed, running), LEVELS[0])
             listed = {
                 device % 2**64
                 for (device,) in store.connection.execute(
@@ -202,19 +211,18 @@ def store_rows(folder: Path, field: Field, evidence_q8: Array) -> Iterator[Row]:
         server.stop("immediate")
 
 
-def stored(store: Store, field: Field, evidence_q8: Array) -> None:
-    """Two records a device: the last of an epoch, and one that closes it."""
+def store_field(store: Store, field: Field, closed: Array, running: Array) -> None:
+    """Store one record per device, which carries both epochs."""
     sites = [store.site(f"site-{i}") for i in range(SITES)]
-    for epoch, evidence in ((1, evidence_q8), (2, np.zeros_like(evidence_q8))):
-        for start in range(0, len(evidence), field.size):
-            part = slice(start, start + field.size)
-            records = np.zeros(field.size, RECORD)
-            records["version"], records["boot"], records["sequence"] = 1, 1, epoch
-            records["device"] = np.arange(start, start + field.size)
-            firmware, site = divmod(start // field.size, SITES)
-            records["profile"], records["firmware"] = 1, firmware
-            records["epoch"], records["evidence_q8"] = epoch, evidence[part]
-            store.put(Batch.of([(records, sites[site])]))
+    for start in range(0, len(running), field.size):
+        part = slice(start, start + field.size)
+        records = np.zeros(field.size, RECORD)
+        records["version"], records["epoch"] = 1, 1
+        records["device"] = np.arange(start, start + field.size)
+        firmware, site = divmod(start // field.size, SITES)
+        records["profile"], records["firmware"] = 1, firmware
+        records["evidence"], records["closed"] = running[part], closed[part]
+        store.put(Batch.of([(records, sites[site])]))
 
 
 def time_rows(store: Store, devices: int) -> Iterator[Row]:
@@ -249,10 +257,10 @@ def main() -> None:
     """Measure and report."""
     args = arguments()
     devices, epochs = (20_000, 4) if args.short else (1_000_000, EPOCHS)
-    rows, field, evidence_q8 = simulated(devices, epochs)
+    rows, field, closed, running = simulated(devices, epochs)
     rows += [worst_row(1_000_000, 20_000, level) for level in LEVELS]
     with tempfile.TemporaryDirectory() as name:
-        rows += store_rows(Path(name), field, evidence_q8)
+        rows += store_rows(Path(name), field, closed, running)
     rows.append(
         Row("steps of a device in a simulated epoch", "stated", f"{STEPS:,}", None),
     )

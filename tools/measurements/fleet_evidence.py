@@ -1,30 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A field of devices whose evidence follows the alarm's bets, with shocks that cohorts share.
+"""A field of devices whose epochs follow the runtime's e-value, with shocks that cohorts share.
 
 Devices at rest pass each edge exactly as often as calibration's bound allows, which is the worst
 that the promise permits: every bet has mean 1 (less the rounding). In a shocked block a cohort's
 devices pass edges eight times as often, together; in calm ones less, so that the mean stays.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from tcuq.calibrate.bets import CONFIDENCE_LOST, SHARES_ABOVE, STAKES, gains_q8
+from tcuq.calibrate.bets import CONFIDENCE_LOST, SHARES_ABOVE, gains_q8
+from tcuq.stages.alarm import STAKES
 
 Array = NDArray[Any]
 
 CHANNELS, BLOCK = 4, 64
 BLOCKS = 135  # of a channel in an epoch: a step every ten seconds, for a day
 STEPS = BLOCKS * BLOCK
+HOURS = 24  # of an epoch: each ends with a record and a judgement
 CALIBRATION_BLOCKS = 625
 SHOCKED, SHOCK = 0.05, 8.0  # how often a block is, and how much more often edges are then passed
 GROSS = (0.9, 0.7, 0.5)  # how often the edges are passed by a device that is wholly broken
-HEIGHTS = (14, 17, 20)  # h of devices that alarm alone
 SITES, FIRMWARES = 10, 10
+CEILING = 2.0**127  # of the runtime's sums
 
 GAINS_Q8 = np.array(gains_q8(CALIBRATION_BLOCKS, CHANNELS), np.int16)
 BOUNDS = np.array(
@@ -37,15 +38,6 @@ BOUNDS = np.array(
         for share in SHARES_ABOVE
     ]
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Epoch:
-    """What the devices said, cohort by cohort."""
-
-    evidence_q8: Array  # as records carry it: the sum over the epoch
-    late_q8: Array  # if it might start at any block: the best sum to the end, less log2 of blocks
-    alarmed: Array  # by height: whether the device alarmed alone
 
 
 class Field:
@@ -66,51 +58,48 @@ class Field:
             [np.arange(self.size) >= self.size - many for many in self.drifting]
         )
         self.cohort = np.repeat(np.arange(self.cohorts), self.size)
-        self._cusums = np.zeros((self.cohorts, len(HEIGHTS), CHANNELS, self.size), np.int16)
 
-    def epoch(self, growth: float, rest: int = 0) -> Epoch:
-        """A day, with drift at this share of its full size after so many blocks of rest."""
-        cohorts = [self._cohort(i, growth, rest) for i in range(self.cohorts)]
-        return Epoch(
-            np.concatenate([evidence for evidence, _, _ in cohorts]),
-            np.concatenate([late for _, late, _ in cohorts]),
-            np.concatenate([alarmed for _, _, alarmed in cohorts], axis=1),
-        )
+    def epoch(self, growth: float, rest: int = 0) -> Array:
+        """Return the evidence of an epoch so far at the end of each hour, in half bits.
 
-    def _cohort(self, i: int, growth: float, rest: int) -> tuple[Array, Array, Array]:
-        sums, late = np.zeros((2, CHANNELS, self.size), np.int32)
-        at_rest = [floors(bound) for bound in BOUNDS]
-        alarmed = np.zeros((len(HEIGHTS), self.size), np.bool_)
+        Drift has this share of its full size after so many blocks of rest. The last hour's is the
+        closed epoch's.
+        """
+        return np.concatenate([self._cohort(i, growth, rest) for i in range(self.cohorts)], axis=1)
+
+    def _cohort(self, i: int, growth: float, rest: int) -> Array:
+        onset, span = np.zeros((2, CHANNELS, self.size))
         resting = self.size - self.drifting[i]
-        drifting = [
-            floors(bound + growth * self.severity[i] * (gross - bound))
-            for bound, gross in zip(BOUNDS, GROSS, strict=True)
-        ]
-        gains = np.empty((CHANNELS, self.size), np.int16)
-        for block, shocked in enumerate(self.rng.random((BLOCKS, CHANNELS)) < SHOCKED):
-            draws = self.rng.integers(0, 65536, gains.shape, np.uint16)
-            for channel, table in enumerate(TABLES[shocked.astype(int)]):
-                np.take(table, draws[channel, :resting], out=gains[channel, :resting])
-            edges = np.stack(np.broadcast_arrays(*(at_rest if block < rest else drifting)))
-            passed = (draws[:, resting:, None] < edges.T).sum(axis=2)
-            gains[:, resting:] = GAINS_Q8[passed]
-            sums += gains
-            np.maximum(late, 0, out=late)
-            late += gains
-            for h, limit in enumerate(LIMITS_Q8):
-                cusums = self._cusums[i, h]
-                np.add(cusums, gains, out=cusums)
-                np.maximum(cusums, 0, out=cusums)
-                over = cusums >= limit
-                alarmed[h] |= over.any(axis=0)
-                cusums[over] = 0
-        paid = 256 * int(np.log2(CHANNELS))
-        blocks = int(np.ceil(256 * np.log2(BLOCKS)))
-        return (
-            np.clip(sums.max(axis=0) - paid, -(2**15), 2**15 - 1),
-            np.clip(late.max(axis=0) - paid - blocks, -(2**15), 2**15 - 1),
-            alarmed,
+        at_rest = np.tile(floors(BOUNDS)[:, None], self.drifting[i])
+        drifting = floors(
+            BOUNDS[:, None] + growth * self.severity[i] * (np.array(GROSS) - BOUNDS)[:, None]
         )
+        bets = np.empty((CHANNELS, self.size))
+        hours = np.empty((HOURS, self.size), np.int8)
+        for block, shocked in enumerate(self.rng.random((BLOCKS, CHANNELS)) < SHOCKED):
+            draws = self.rng.integers(0, 65536, bets.shape, np.uint16)
+            for channel, table in enumerate(TABLES[shocked.astype(int)]):
+                np.take(table, draws[channel, :resting], out=bets[channel, :resting])
+            edges = at_rest if block < rest else drifting
+            passed = (draws[:, None, resting:] < edges).sum(axis=1)
+            bets[:, resting:] = PAYOFFS[passed]
+            onset += 1
+            onset *= bets
+            np.minimum(onset, CEILING, out=onset)
+            span += onset
+            ends = range(block * HOURS // BLOCKS, (block + 1) * HOURS // BLOCKS)
+            for hour in ends:
+                hours[hour] = half_bits(onset, span, block + 1)
+        return hours
+
+
+def half_bits(onset: Array, span: Array, blocks: int) -> Array:
+    """Return log2 of the e-values after so many blocks as the runtime's records carry it."""
+    places = blocks + 1
+    value = (onset / (2 * places) + np.minimum(span, CEILING) / (places * (places + 1))).mean(
+        axis=0
+    )
+    return np.asarray(np.clip(np.floor(2 * np.log2(value)), -128, 127))
 
 
 def floors(chance: Array) -> Array:
@@ -118,14 +107,14 @@ def floors(chance: Array) -> Array:
     return np.asarray(np.floor(65536 * chance), np.uint16)
 
 
-def gain_table(chances: Array) -> Array:
-    """The gain of each of 65536 draws that are equally likely."""
+def payoff_table(chances: Array) -> Array:
+    """Return the bet's payoff for each of 65536 draws that are equally likely."""
     draws = np.arange(65536, dtype=np.uint16)
-    return np.asarray(GAINS_Q8[(draws[:, None] < floors(chances)).sum(axis=1)])
+    return np.asarray(PAYOFFS[(draws[:, None] < floors(chances)).sum(axis=1)])
 
 
+PAYOFFS = np.exp2(GAINS_Q8 / 256)
 _SHOCKED = np.minimum(SHOCK * BOUNDS, 0.95)
 TABLES = np.stack(  # of a calm block and of a shocked one: their mean is the bound
-    [gain_table((BOUNDS - SHOCKED * _SHOCKED) / (1 - SHOCKED)), gain_table(_SHOCKED)]
+    [payoff_table((BOUNDS - SHOCKED * _SHOCKED) / (1 - SHOCKED)), payoff_table(_SHOCKED)]
 )
-LIMITS_Q8 = [256 * (h - int(np.log2(BLOCK)) + int(np.log2(CHANNELS))) for h in HEIGHTS]

@@ -190,9 +190,9 @@ def wal_row(bench: Bench, records: int) -> Row:
 
 
 def judging_row(bench: Bench, must_s: float) -> Row:
-    """e-BH over all devices, each with a closed epoch."""
+    """e-BH over all devices, each with a closed and a running epoch."""
     with psycopg.connect(bench.postgres.url, autocommit=True) as connection:
-        connection.execute("UPDATE devices SET closed_epoch = 0, closed_evidence_q8 = evidence_q8")
+        connection.execute("UPDATE devices SET closed_epoch = 0, closed_evidence = evidence")
         connection.execute("VACUUM FULL ANALYZE devices")  # as if they had been stored so
         connection.execute("SET jit = off")  # as the judge does
         times = []

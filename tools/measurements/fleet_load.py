@@ -38,7 +38,8 @@ def hour_of(devices: int, hour: int, first: int = 0) -> Array:
     records["profile"], records["firmware"] = number % 2, 0x01060000 + (number % 3 << 16)
     records["steps"], records["abstained"] = 360 * (hour + 1), 36 * (hour + 1)
     records["epoch"] = (number % 24 + hour) // 24
-    records["evidence_q8"] = (number * MIXING >> np.uint64(52)).astype(np.int64) - 3800
+    half_bits = (number * MIXING >> np.uint64(57)).astype(np.int64) - 125
+    records["evidence"] = records["closed"] = half_bits
     records["histogram"][:, 2] = records["steps"] % 65536
     records["histogram_shift"] = np.where(records["steps"] < 65536, 0, 1)
     send_time = np.arange(devices) + np.random.default_rng(hour).random(devices) * JITTER * devices

@@ -40,8 +40,8 @@ WITH shape AS MATERIALIZED (
 )
 INSERT INTO devices (device, boot, sequence, steps, abstained, denied, exceeded, steps_added,
     abstained_added, denied_added, exceeded_added, last_seen, profile, firmware, site, alarms,
-    alarms_added, threshold, epoch, closed_epoch, evidence_q8, closed_evidence_q8, histogram_shift,
-    histogram)
+    alarms_added, threshold, epoch, closed_epoch, evidence, closed_evidence, cause, mixed, closing,
+    histogram_shift, histogram)
 SELECT device, 3, 680, 28.4 * 86400, 28.4 * 2900 + late * late * 160, 28.4 * 130 + late * late * 9,
     150000, 3600, 125, 5, 210,
     now() - CASE WHEN chance < 0.006 THEN interval '3 days' ELSE chance * interval '1 hour' END,
@@ -49,8 +49,9 @@ SELECT device, 3, 680, 28.4 * 86400, 28.4 * 2900 + late * late * 160, 28.4 * 130
     CASE i %% 16 WHEN 0 THEN 17301504 WHEN 1 THEN 33554432 WHEN 2 THEN 17170434
         ELSE 17235969 - i %% 2 END,
     1 + (i / 48) %% 40, late / 3, 0, 13100 + (chance * 900)::integer,
-    130, CASE WHEN i %% 97 = 0 THEN -1 ELSE 129 END, (256 * bits * 0.4)::integer,
-    (256 * bits)::integer, 6, CASE WHEN late > 0 THEN odd ELSE calm END
+    130, CASE WHEN i %% 97 <> 0 THEN 129 END, 2 * bits, CASE WHEN i %% 97 <> 0 THEN 2 * bits END,
+    CASE WHEN late > 0 THEN (ARRAY[1, 2, 37])[1 + i %% 3] ELSE 0 END, i %% 97 = 0, false,
+    6, CASE WHEN late > 0 THEN odd ELSE calm END
 FROM (
     SELECT i, device, chance, late,
         CASE WHEN late > 0 THEN 12 + 44 * another ELSE -3 - 1.2 * ln(1 - another) END AS bits
@@ -89,14 +90,14 @@ WITH shape AS MATERIALIZED (
     SELECT pg_temp.histogram(28, 0) AS calm, pg_temp.histogram(28, 13) AS odd
 )
 INSERT INTO epochs (device, boot, steps, abstained, denied, exceeded, stored, alarms, epoch,
-    evidence_q8, histogram_shift, histogram)
+    evidence, histogram_shift, histogram)
 SELECT device, 3, 28 * 86400, 28 * 2900 + late * late * 160, 28 * 130 + late * late * 9, 148000,
-    now() - interval '9 hours', late / 3, 129, closed_evidence_q8, 6,
+    now() - interval '9 hours', late / 3, 129, closed_evidence, 6,
     CASE WHEN late > 0 THEN odd ELSE calm END
 FROM devices, shape, LATERAL (
-    SELECT CASE WHEN closed_evidence_q8 > 2560 THEN 13 ELSE 0 END AS late
+    SELECT CASE WHEN closed_evidence > 20 THEN 13 ELSE 0 END AS late
 ) AS how
-WHERE closed_epoch >= 0
+WHERE closed_epoch IS NOT NULL
 """
 PAST: LiteralString = """
 WITH days AS MATERIALIZED (
@@ -107,31 +108,30 @@ WITH days AS MATERIALIZED (
     ) AS counted
 )
 INSERT INTO epochs (device, boot, steps, abstained, denied, exceeded, stored, alarms, epoch,
-    evidence_q8, histogram_shift, histogram)
+    evidence, histogram_shift, histogram)
 SELECT device, CASE WHEN day < 18 THEN 2 ELSE 3 END, age * 86400,
     age * 2900 + late * late * 160, age * 130 + late * late * 9, age * 5000,
     now() - interval '9 hours' - (45 - day) * interval '1 day', late / 3, 84 + day,
-    CASE WHEN late > 0 THEN closed_evidence_q8 * late / 13
-        ELSE (256 * (-3 - 1.4 * ln(1 - random())))::integer END, 6, days.histogram
-FROM devices JOIN days ON odd = (closed_evidence_q8 > 2560)
-WHERE closed_epoch >= 0 AND abs(device) %% 2000 < %(few)s
+    CASE WHEN late > 0 THEN closed_evidence * late / 13
+        ELSE (2 * (-3 - 1.4 * ln(1 - random())))::integer END, 6, days.histogram
+FROM devices JOIN days ON odd = (closed_evidence > 20)
+WHERE closed_epoch IS NOT NULL AND abs(device) %% 2000 < %(few)s
 """
 COUNTED: LiteralString = """
 SELECT profile, firmware, site, CASE WHEN last_seen < now() - interval '1 day' THEN %(silent)s
-    WHEN closed_epoch < 0 THEN %(young)s ELSE greatest(closed_evidence_q8, 0) END AS evidence,
+    WHEN judged_q8 IS NULL THEN %(young)s ELSE greatest(judged_q8, 0) END AS evidence,
     count(*) FROM devices GROUP BY 1, 2, 3, 4
 """
 SUSPECTS: LiteralString = """
-INSERT INTO suspects SELECT %(judgement)s, device, profile, firmware, site, closed_evidence_q8
-FROM devices WHERE closed_epoch >= 0 AND last_seen >= now() - interval '1 day'
-    AND closed_evidence_q8 >= %(cutoff)s
+INSERT INTO suspects SELECT %(judgement)s, device, profile, firmware, site, judged_q8
+FROM devices WHERE last_seen >= now() - interval '1 day' AND judged_q8 >= %(cutoff)s
 """
 ALARMS: LiteralString = """
-INSERT INTO alarms (kind, state, device, opened, changed, raised_epochs, evidence)
+INSERT INTO alarms (kind, state, device, opened, changed, raised_epochs, evidence, cause)
 SELECT 'device', CASE WHEN evidence_q8 > 11000 THEN 'escalated' ELSE 'open' END::alarm_state,
     device, now() - random() * interval '9 days', now(), 1 + (random() * 6)::integer,
-    evidence_q8 / 256.0
-FROM suspects WHERE evidence_q8 >= %(cutoff)s;
+    evidence_q8 / 256.0, cause
+FROM suspects JOIN devices USING (device) WHERE evidence_q8 >= %(cutoff)s;
 """
 SILENCE: LiteralString = """
 INSERT INTO alarms (kind, device, opened, evidence)

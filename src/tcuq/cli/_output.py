@@ -3,18 +3,18 @@
 
 import argparse
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from tcuq.decision import Trace
+from tcuq.decision import Trace, steps_by_cause
 from tcuq.errors import TcuqError
-from tcuq.profile.settings import AlarmFlag
+from tcuq.profile import Profile
 from tcuq.stages.budget import Outcome
+from tcuq.stream import Stream
 
 Commands = Any  # argparse's class of subparsers has no public name
+LISTED = 8  # alarms per cause in the text
 
 
 def check_output(path: str, *suffixes: str) -> None:
@@ -34,17 +34,22 @@ def print_result(args: argparse.Namespace, facts: Mapping[str, Any], text: str) 
 
 def trace_facts(trace: Trace) -> dict[str, Any]:
     """The counts of a trace: steps, outcomes, exceedances and alarms."""
-    at = np.flatnonzero(trace.alarm).tolist()
     return {
         "steps": len(trace),
         "outcomes": {outcome.name: int((trace.outcome == outcome).sum()) for outcome in Outcome},
         "exceeded": int(trace.exceeded.sum()),
         "mean_risk": float(trace.risk.mean()),
-        "alarms": alarm_steps((step, int(trace.alarm[step])) for step in at),
+        "alarms": steps_by_cause(trace.alarms.items()),
     }
 
 
-def alarm_steps(alarms: Iterable[tuple[int, int]]) -> dict[str, list[int]]:
-    """Steps, numbered from 0, at which each channel alarmed, from (step, flags)."""
-    listed = list(alarms)
-    return {flag.name or "": [step for step, flags in listed if flags & flag] for flag in AlarmFlag}
+def alarm_lines(profile: Profile, stream: Stream, trace: Trace) -> list[str]:
+    """One line per cause of an alarm, and one if a channel had nothing to read."""
+    lines = [
+        f"alarm    {cause} at step {', '.join(f'{step:,}' for step in steps[:LISTED])}"
+        + (f" and {len(steps) - LISTED:,} more" if len(steps) > LISTED else "")
+        for cause, steps in steps_by_cause(trace.alarms.items()).items()
+    ] or ["no alarm" if profile.alarm is not None else "no alarm: this profile has none"]
+    if profile.alarm is not None and profile.signals.health is not None and stream.health is None:
+        lines.append("note     the stream has no input health, so that channel cannot alarm")
+    return lines

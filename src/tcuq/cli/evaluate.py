@@ -3,7 +3,7 @@
 
 import argparse
 
-from tcuq.cli._output import Commands, print_result, trace_facts
+from tcuq.cli._output import Commands, alarm_lines, print_result, trace_facts
 from tcuq.profile import Profile
 from tcuq.stream import Stream
 
@@ -32,4 +32,5 @@ def run(args: argparse.Namespace) -> None:
     profile, stream = Profile.load(args.profile), Stream.load(args.stream)
     evaluation = evaluate(profile, stream, window=args.window, rounds=args.rounds, seed=args.seed)
     facts = trace_facts(evaluation.trace) | as_json(evaluation)
-    print_result(args, facts, "\n".join(lines(evaluation)))
+    alarms = alarm_lines(profile, stream, evaluation.trace)
+    print_result(args, facts, "\n".join([*lines(evaluation), "", *alarms]))

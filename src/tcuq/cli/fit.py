@@ -12,7 +12,7 @@ from tcuq.stream import Stream
 
 OPTIONS = (
     "alpha", "budget", "burst", "score", "signs", "mix", "blend", "mode", "warmup", "lags", "alarm",
-    "steps_per_false_alarm", "block_factor", "projection", "seed",
+    "steps_per_false_alarm", "epoch_steps", "block_factor", "projection", "seed",
 )  # fmt: skip
 
 
@@ -56,6 +56,9 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--steps-per-false-alarm", type=int, help="mean number of steps, default 1048576"
+    )
+    parser.add_argument(
+        "--epoch-steps", type=int, help="steps of an epoch, about a day's, default 65536"
     )
     parser.add_argument(
         "--block-factor", type=int, choices=(1, 2, 4), help="multiply the alarm's block lengths"

@@ -41,12 +41,14 @@ def run(args: argparse.Namespace) -> None:
         "kind": stream.kind,
         "classes": stream.classes,
         "features": stream.width,
+        "health": list(stream.health_names),
         "distinct": stream.distinct,
         "labelled": 0 if stream.labels is None else int((stream.labels >= 0).sum()),
         "shifted": None if stream.shifted is None else int(stream.shifted.sum()),
         "sha256": stream.sha256,
     }
-    lines = [f"{name:<10} {value}" for name, value in facts.items()]
+    shown = facts | {"health": ", ".join(stream.health_names) or None}
+    lines = [f"{name:<10} {value}" for name, value in shown.items()]
     for finding in findings[:MOST_FINDINGS]:
         lines += wrap(finding.sentence, 100, initial_indent="warning    ", subsequent_indent=INDENT)
     facts["findings"] = [asdict(finding) for finding in findings]

@@ -7,13 +7,11 @@ import numpy as np
 
 from tcuq._atomic import atomic_write
 from tcuq._progress import Progress
-from tcuq.cli._output import Commands, check_output, print_result, trace_facts
+from tcuq.cli._output import Commands, alarm_lines, check_output, print_result, trace_facts
 from tcuq.decision import Trace
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
 from tcuq.stream import Stream
-
-LISTED = 8  # alarms per channel in the text
 
 
 def add_parser(commands: Commands) -> argparse.ArgumentParser:
@@ -40,10 +38,5 @@ def run(args: argparse.Namespace) -> None:
     facts = trace_facts(trace)
     text = [f"{len(trace):,} steps, mean risk {trace.risk.mean():.4f}"]
     text += [f"{name:<8} {n:>10,}  {n / len(trace):7.2%}" for name, n in facts["outcomes"].items()]
-    text += [
-        f"alarm    {name.lower()} at step {', '.join(map(str, steps[:LISTED]))}"
-        + (f" and {len(steps) - LISTED} more" if len(steps) > LISTED else "")
-        for name, steps in facts["alarms"].items()
-        if steps
-    ] or ["no alarm"]
+    text += alarm_lines(profile, stream, trace)
     print_result(args, facts, "\n".join(text))

@@ -38,7 +38,10 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
     parser.add_argument("--ram", type=parse_bytes, help="limit of the monitor's state, such as 1K")
     parser.add_argument("--flash", type=parse_bytes, help="limit of its code and tables")
     parser.add_argument(
-        "--false-alarms", type=float, default=1.0, help="limit per million steps, default 1"
+        "--false-alarms",
+        type=float,
+        default=1.0,
+        help="limit per million steps, default 1",
     )
     parser.add_argument(
         "--price", type=float, default=0.2, help="of an abstention, in errors; default 0.2"
@@ -46,6 +49,7 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
     parser.add_argument("--processes", type=int, default=1, help="candidates at once, default 1")
     parser.add_argument("--cpu", default="cortex-m4", help="as for `tcuq size`, default cortex-m4")
     parser.add_argument("--without-telemetry", action="store_true", help="no counters, no record")
+    parser.add_argument("--epoch-steps", type=int, help="as for `tcuq fit`, default 65536")
     parser.add_argument("--lags", type=parse_lags, nargs="+", help="to try, such as 1 1,2 1,2,4")
     parser.add_argument(
         "--block-factor", type=int, nargs="+", help="factors of the alarm's block lengths to try"
@@ -72,6 +76,7 @@ def run(args: argparse.Namespace) -> None:
             price=args.price,
             cpu=args.cpu,
             telemetry=not args.without_telemetry,
+            epoch_steps=args.epoch_steps,
             map_function=each,
         )
     tuned.profile.save(args.output)

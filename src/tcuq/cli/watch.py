@@ -5,9 +5,11 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from tcuq.cli._output import Commands, alarm_steps, print_result
+from tcuq.cli._output import Commands, print_result
+from tcuq.decision import steps_by_cause
 from tcuq.errors import InputError
 from tcuq.profile import Profile
+from tcuq.stages.inputs import device_health
 from tcuq.stream import Stream
 
 if TYPE_CHECKING:
@@ -64,9 +66,10 @@ def run(args: argparse.Namespace) -> None:
             "steps": tally.steps,
             "gaps": tally.gaps,
             "refused": tally.refused,
+            "without_health": tally.without_health,
             "outcomes": {o.name: n for o, n in tally.outcomes.items()},
             "tokens": tally.tokens,
-            "alarms": alarm_steps(tally.alarms),
+            "alarms": steps_by_cause(tally.alarms),
         }
         print_result(args, facts, "")
 
@@ -75,15 +78,15 @@ def _steps(args: argparse.Namespace, profile: Profile) -> "Iterator[Step]":
     from tcuq.watch import mqtt_lines, recorded_steps, serial_lines, steps_from
 
     if args.source == "-":
-        yield from steps_from(sys.stdin, profile.inputs, quantised=args.quantised)
+        yield from steps_from(sys.stdin, profile, quantised=args.quantised)
     elif args.source.startswith(SERIAL):
         lines = serial_lines(args.source.removeprefix(SERIAL), args.baud)
-        yield from steps_from(lines, profile.inputs, quantised=args.quantised)
+        yield from steps_from(lines, profile, quantised=args.quantised)
     elif args.source.startswith(MQTT):
-        lines = mqtt_lines(args.source)
-        yield from steps_from(lines, profile.inputs, quantised=args.quantised)
+        yield from steps_from(mqtt_lines(args.source), profile, quantised=args.quantised)
     else:
         stream = Stream.load(args.source)
         if stream.kind != profile.inputs.kind:
             raise InputError(f"kind must be {profile.inputs.kind!r}, got a stream of {stream.kind}")
+        device_health(stream.health, profile.signals.health, len(stream))  # refuses other counts
         yield from recorded_steps(stream, args.rate)

@@ -2,6 +2,7 @@
 """Measures of marked shifts: ranking by risk, detection delay, late and false alarms."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -23,7 +24,7 @@ def shift_measures(run: EvaluatedRun) -> Iterator[Measure]:
     if run.profile.alarm is None:
         return
     delays = m.detection_delays(run.trace.alarm > 0, run.shifted)
-    detected = f"{np.isfinite(delays).sum()} of {len(delays)} shifts were detected"
+    detected = f"{np.isfinite(delays).sum()} of {len(delays)} shifts were detected{_causes(run)}"
     yield Measure(
         "detection delay",
         float(np.median(delays)),
@@ -37,6 +38,13 @@ def shift_measures(run: EvaluatedRun) -> Iterator[Measure]:
         _interval(run, np.isinf(delays).astype(float), mean=True),
         {"always": 0.0, "never": 1.0},
     )
+
+
+def _causes(run: EvaluatedRun) -> str:
+    """The causes of alarms during shifts, the most frequent first."""
+    counts = Counter(cause for step, cause in run.trace.alarms.items() if run.shifted[step])
+    listed = ", ".join(f"{cause} ({count:,})" for cause, count in counts.most_common())
+    return f"; alarms during shifts: {listed}" if listed else ""
 
 
 def alarm_measures(run: EvaluatedRun) -> Iterator[Measure]:

@@ -10,6 +10,13 @@ import numpy as np
 from tcuq.profile import Profile
 from tcuq.replay.results import BINS, COUNTS
 
+CHANNELS = {
+    "risk_alarms": "risk",
+    "novelty_alarms": "novelty",
+    "divergence_alarms": "divergence",
+    "instability_alarms": "instability",
+    "health_alarms": "input health",
+}
 SUMMED = tuple(name for name in COUNTS if name != "first_alarm")
 SHOWN = 20
 
@@ -111,6 +118,8 @@ class Comparison:
         yield f"{'profile':{width}} " + " ".join(f"{head:>11}" for head in heads)
         for name in self.names:
             yield f"{name:{width}} " + " ".join(f"{c:>11}" for c in self.cells(name))
+        for name in self.names:
+            yield f"{name}: {self.causes(name)}"
         for name, moved in self._changed.items():
             yield (
                 f"{name}: {moved['louder']:,} streams alarm that did not under {self.names[0]},"
@@ -119,6 +128,12 @@ class Comparison:
         for one in self.damaged:
             last = one["first_row"] + one["rows"] - 1
             yield f"damaged: {one['file']} rows {one['first_row']}..{last}: {one['reason']}"
+
+    def causes(self, name: str) -> str:
+        """Return how many alarms of a profile each channel caused, in words."""
+        counts = {word: self._sums[name][column] for column, word in CHANNELS.items()}
+        listed = ", ".join(f"{count:,} by {word}" for word, count in counts.items() if count)
+        return f"alarms {listed}" if listed else "no alarms"
 
     def cells(self, name: str) -> list[str]:
         """Return the cells of a profile's line."""

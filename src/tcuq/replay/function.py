@@ -41,8 +41,8 @@ class Replay:
         Layout of the batches: ``layout_of`` the files' schema.
     decisions
         Whether a row of results also holds one byte per step: outcome in bits 0 and 1, exceeded
-        in bit 2, in bits 4 to 6 the channel that alarmed, from 1 on, and bit 7 if
-        the stream differs since boot.
+        in bit 2, in bits 4 to 6 the channel that alarmed (1 risk, 2 novelty, 3 divergence,
+        4 instability, 5 health; 0 none), in bit 7 whether the stream differs since boot.
     """
 
     profiles: Mapping[str, Profile]
@@ -205,7 +205,9 @@ class _Group:
                 name,
                 {
                     "counts": self._counts[number].tolist(),
+                    "epoch": monitor.epoch,
                     "evidence_bits": monitor.epoch_evidence_bits,
+                    "closed_evidence_bits": monitor.closed_evidence_bits,
                     "snapshot": monitor.snapshot(),
                     "decisions": None if decisions is None else decisions[number].tobytes(),
                 },

@@ -52,6 +52,8 @@ def _row(comparison: Comparison, name: str, facts: dict[str, object]) -> list[ET
 def _changes(
     comparison: Comparison, facts: dict[str, list[dict[str, object]]]
 ) -> Iterable[ET.Element]:
+    for name in comparison.names:
+        yield element("p", f"{name}: {comparison.causes(name)}.")
     for name in comparison.names[1:]:
         moved: dict[str, int] = facts["profiles"][name]  # type: ignore[call-overload]
         yield element(

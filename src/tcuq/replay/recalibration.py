@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recalibrate from the field: refit a profile's reference on streams without an alarm.
 
-Tables, centres, edges, threshold are new; novelty's means, weights, blocks and the bets' gains
-stay. Every change is reported; one that hides drift is refused until a person accepts it.
+Tables, centres, edges and threshold are new. The references of novelty and health, weights, block
+lengths, and the bets' gains and counts stay: an edge is put where the same share of blocks lies
+above it, so how often calibration passed it still holds. The risk changes with the tables, so a
+second pass refits edges and threshold. A change that hides drift needs a person's consent.
 """
 
 import os
@@ -17,7 +19,6 @@ from tcuq.calibrate.bets import SHARES_ABOVE, edges_above
 from tcuq.calibrate.scores import with_table
 from tcuq.calibrate.tails import survival_table
 from tcuq.errors import FitError, StreamError
-from tcuq.monitor import Monitor
 from tcuq.profile import Profile
 from tcuq.profile.quantize import signal_scale, signal_unit, steepest_slope
 from tcuq.profile.settings import (
@@ -27,9 +28,10 @@ from tcuq.profile.settings import (
     Channel,
     Finding,
     Term,
+    ThresholdSettings,
 )
 from tcuq.replay.comparison import Comparison
-from tcuq.replay.function import Replay, Runner, Steps
+from tcuq.replay.function import Replay, Runner
 from tcuq.replay.layout import Chunks
 from tcuq.replay.reference import Counts, Floats, Ints, Reference
 from tcuq.replay.units import Source, Unit, arrow, sources_of
@@ -80,13 +82,13 @@ def recalibrate(
     if reference.streams == 0:
         raise FitError("no stream of the archive is free of alarms: nothing to calibrate on")
     _check_blocks(profile, reference)
-    refitted = _refit(profile, reference)
-    refitted = _with_threshold(refitted, archive.levels(refitted, alarmed))
+    rescored = _with_terms(profile, reference)
+    refitted = _with_channels(rescored, archive.reference(rescored, alarmed))
     refitted = _with_origin(refitted, profile, reference, len(alarmed))
     comparison = archive.comparison({"present": profile, "recalibrated": refitted})
     beyond: dict[str, float] = {
-        channel.signal: _share_beyond(counts, channel)
-        for channel, counts in zip(reference.channels, reference.blocks, strict=True)
+        channel.signal: _share_beyond(reference.blocks[channel.signal], channel)
+        for channel in reference.channels
     }
     objections = tuple(_objections(comparison, beyond))
     return Recalibrated(refitted, comparison, beyond, objections)
@@ -140,7 +142,7 @@ class _Archive:
         return frozenset(stream for streams in self._map(run) for stream in streams)
 
     def reference(self, profile: Profile, excluded: frozenset[str]) -> Reference:
-        """Return the signals of all other streams."""
+        """Return the signals and the risk of all other streams."""
 
         def run(unit: Unit, source: Source, batches: Iterable[Any]) -> Reference:
             part, chunks = Reference(profile, source.layout), Chunks(source.layout, unit.path.stem)
@@ -153,52 +155,45 @@ class _Archive:
             reference.merge(part)
         return reference
 
-    def levels(self, profile: Profile, excluded: frozenset[str]) -> Any:  # noqa: ANN401
-        """Count the steps of all other streams by risk level."""
-
-        def run(unit: Unit, source: Source, batches: Iterable[Any]) -> Any:  # noqa: ANN401
-            counts = np.zeros(RISK_LEVELS + 1, np.int64)
-            monitor, convert = Monitor(profile), Steps(profile, source.layout)
-            chunks = Chunks(source.layout, unit.path.stem)
-            for span in (span for batch in batches for span in chunks.spans(batch)):
-                if span.stream in excluded:
-                    continue
-                if span.starts_recording:
-                    monitor.reset_history()
-                risk = np.rint(monitor.run(*convert(span)).risk * RISK_LEVELS).astype(np.int64)
-                counts += np.bincount(risk, minlength=RISK_LEVELS + 1)
-            return counts
-
-        return sum(self._map(run), np.zeros(RISK_LEVELS + 1, np.int64))
-
 
 def _check_blocks(profile: Profile, reference: Reference) -> None:
-    """Refuse fewer blocks than calibration had: the gains would not be valid."""
-    for channel, counts in zip(reference.channels, reference.blocks, strict=True):
+    """Refuse fewer blocks than calibration had: gains and counts would not be valid."""
+    for channel in reference.channels:
+        blocks = reference.blocks[channel.signal].total
         needed = profile.provenance.figures.get(f"{channel.signal}.independent_blocks", 0)
-        if counts.total < needed:
+        if blocks < needed and not _is_absent(channel, reference):
             raise FitError(
                 f"channel {channel.signal}: the field's streams without an alarm must have"
-                f" {needed:.0f} blocks of {channel.block} steps, as calibration, got {counts.total}"
+                f" {needed:.0f} blocks of {channel.block} steps, as calibration, got {blocks}"
             )
 
 
-def _refit(profile: Profile, reference: Reference) -> Profile:
-    """Refit terms and channels on the field's signals."""
+def _is_absent(channel: Channel, reference: Reference) -> bool:
+    """Tell whether the archive has no values of a channel: it may lack input health."""
+    return channel.signal == "health" and reference.blocks["health"].total == 0
+
+
+def _with_terms(profile: Profile, reference: Reference) -> Profile:
+    """Refit the score's tables on the field's signals."""
+    score = profile.score
+    if not isinstance(score, AnchoredScoreSettings):
+        return profile
+    means, terms = reference.means(), list(score.terms)
+    for number, counts in reference.surprises.items():
+        terms[number] = _term(terms[number], counts, means[terms[number].signal])
+    return replace(profile, score=replace(score, terms=tuple(terms)))
+
+
+def _with_channels(profile: Profile, reference: Reference) -> Profile:
+    """Refit the alarm's channels and the threshold on the field's signals and risk."""
     assert profile.alarm is not None  # noqa: S101 - checked; for the type checker
     means = reference.means()
     channels = tuple(
-        _channel(channel, counts, means[channel.signal])
-        for channel, counts in zip(profile.alarm.channels, reference.blocks, strict=True)
+        channel if _is_absent(channel, reference) else _channel(channel, reference, means)
+        for channel in profile.alarm.channels
     )
-    alarm = replace(profile.alarm, channels=channels)
-    score = profile.score
-    if isinstance(score, AnchoredScoreSettings):
-        terms = list(score.terms)
-        for number, counts in reference.surprises.items():
-            terms[number] = _term(terms[number], counts, means[terms[number].signal])
-        score = replace(score, terms=tuple(terms))
-    return replace(profile, score=score, alarm=alarm)
+    threshold = _threshold(profile.threshold, reference.levels)
+    return replace(profile, threshold=threshold, alarm=replace(profile.alarm, channels=channels))
 
 
 def _term(term: Term, counts: Counts, mean: float) -> Term:
@@ -209,10 +204,11 @@ def _term(term: Term, counts: Counts, mean: float) -> Term:
     return replace(with_table(term, table), start=mean)
 
 
-def _channel(channel: Channel, counts: Counts, mean: float) -> Channel:
+def _channel(channel: Channel, reference: Reference, means: Mapping[str, float]) -> Channel:
     """Refit centre and edges; the gains stay valid, as more blocks only tighten their bounds."""
-    centre = None if channel.centre is None else mean
-    return replace(channel, centre=centre, edges=edges_above(*_heights(counts, channel, centre)))
+    centre = None if channel.centre is None else means[channel.signal]
+    heights = _heights(reference.blocks[channel.signal], channel, centre)
+    return replace(channel, centre=centre, edges=edges_above(*heights))
 
 
 def _heights(counts: Counts, channel: Channel, centre: float | None) -> tuple[Floats, Ints]:
@@ -232,13 +228,13 @@ def _share_beyond(counts: Counts, channel: Channel) -> float:
     return beyond / counts.total if counts.total else 0.0
 
 
-def _with_threshold(profile: Profile, levels: Any) -> Profile:  # noqa: ANN401
+def _threshold(threshold: ThresholdSettings, levels: Counts) -> ThresholdSettings:
     """Set start and anchor to the lowest level that at most alpha of the steps reach."""
-    threshold = profile.threshold
-    allowed = int(levels.sum()) * threshold.alpha_q16 >> ALPHA_BITS
-    at_least = levels[::-1].cumsum()[::-1]  # steps at this level or above
-    anchor = min(int(np.argmax(np.append(at_least, 0) <= allowed)), RISK_LEVELS)
-    return replace(profile, threshold=replace(threshold, start=anchor, anchor=anchor))
+    values, times = levels.counted()
+    at_least = times[::-1].cumsum()[::-1]  # steps at this level or above
+    allowed = levels.total * threshold.alpha_q16 >> ALPHA_BITS
+    anchor = min(int(values[at_least > allowed][-1]) + 1, RISK_LEVELS)
+    return replace(threshold, start=anchor, anchor=anchor)
 
 
 def _with_origin(profile: Profile, old: Profile, reference: Reference, alarmed: int) -> Profile:

@@ -2,7 +2,8 @@
 """The field's reference: a profile's signals over many streams, in counts that can be merged.
 
 Signals are integers of at most 17 bits, so every value of a term and every block mean is counted
-exactly, and the same streams give the same counts in any order.
+exactly, and the same streams give the same counts in any order. Blocks span the recordings of a
+stream, as on the device.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,19 +11,22 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.calibrate.observe import WHOLE_PAST, term_inputs
+from tcuq.calibrate.observe import HEALTH, HEALTH_GIVEN, WHOLE_PAST, term_inputs
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
 from tcuq.profile.quantize import SIGNALS, signal_scale, signal_unit
-from tcuq.profile.settings import AnchoredScoreSettings, Signal, Term
+from tcuq.profile.settings import AnchoredScoreSettings, ChannelSignal, Signal, Term
 from tcuq.replay.function import Steps
 from tcuq.replay.layout import Layout, Span
+from tcuq.runtime import risk_odds_q10
 from tcuq.stages.alarm import NEEDS_PAST
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 LOWEST, HIGHEST = -(1 << 15), 1 << 16  # of any signal in the device's integers
+COLUMNS: dict[str, int] = {name: index for index, name in enumerate(SIGNALS)} | {"health": HEALTH}
+ODDS_Q10 = np.frombuffer(risk_odds_q10, np.int16).astype(np.int32)  # by level of risk
 
 
 class Counts:
@@ -59,7 +63,7 @@ class Counts:
 
 
 class Reference:
-    """Distribution of a profile's signals on field streams.
+    """Distribution of a profile's signals and risk on field streams.
 
     Parameters
     ----------
@@ -74,7 +78,10 @@ class Reference:
         self.channels = () if profile.alarm is None else profile.alarm.channels
         # By a term's index; the odds of an error depend on the classifier alone.
         self.surprises = {n: Counts() for n, t in enumerate(self.terms) if t.scale == "surprise"}
-        self.blocks = [Counts() for _ in self.channels]  # of block means, rounded down
+        self.levels = Counts()  # of the risk, 0..16384
+        self.blocks: dict[ChannelSignal, Counts] = {  # of block means, rounded down
+            channel.signal: Counts() for channel in self.channels
+        }
         self.sums: dict[Signal, int] = dict.fromkeys(SIGNALS, 0)
         self.counts: dict[Signal, int] = dict.fromkeys(SIGNALS, 0)
         self.streams = self.steps = 0
@@ -84,17 +91,18 @@ class Reference:
         self._forget()
 
     def _forget(self) -> None:
-        self._unfinished: list[NDArray[np.int32]] = [np.empty(0, np.int32) for _ in self.channels]
+        self._unfinished = dict.fromkeys(self.blocks, np.empty(0, np.int32))
 
     def take(self, spans: Iterable[Span], excluded: frozenset[str]) -> None:
         """Add the steps of these streams, whole and in order, except excluded ones."""
         for span in spans:
             if span.stream in excluded:
                 continue
+            if span.starts_stream:
+                self._forget()
             if span.starts_recording:
                 self._monitor.reset_history()
                 self._score.reset_history()
-                self._forget()
             self.streams += span.starts_stream
             self.steps += span.steps
             self._observe(span)
@@ -105,30 +113,35 @@ class Reference:
         if observed is None:
             self._convert.refuse(span, posteriors, features)
         table = np.frombuffer(observed, np.int32).reshape(span.steps, -1)
-        smoothed = np.frombuffer(self._score.score(observed)[1], np.int16)
-        values = term_inputs(table, smoothed, self.terms)
+        risk, smoothed = self._score.score(observed)
+        levels = np.frombuffer(risk, np.uint16).astype(np.int64)
+        self.levels.add(levels)
+        values = term_inputs(table, np.frombuffer(smoothed, np.int16), self.terms)
         for number, counts in self.surprises.items():
             scale = signal_scale(self.terms[number].signal, summed=False)
             counts.add(np.rint(values[number] * scale).astype(np.int64))
-        past = table[:, WHOLE_PAST] != 0
-        for number, channel in enumerate(self.channels):
-            column = table[:, SIGNALS.index(channel.signal)]
-            counted = column[past] if channel.signal in NEEDS_PAST else column
-            steps = np.concatenate([self._unfinished[number], counted])
-            full = len(steps) // channel.block * channel.block
-            sums = steps[:full].reshape(-1, channel.block).sum(axis=1)
-            self.blocks[number].add(sums // channel.block)
-            self._unfinished[number] = steps[full:]
+        self._take_blocks(table, ODDS_Q10[levels])
         for index, signal in enumerate(SIGNALS):
-            counted = table[past, index] if signal in NEEDS_PAST else table[:, index]
+            counted = table[:, index][_counts_at(signal, table)]
             self.sums[signal] += int(counted.sum())
             self.counts[signal] += len(counted)
+
+    def _take_blocks(self, table: NDArray[np.int32], odds: NDArray[np.int32]) -> None:
+        """Count the blocks that end here; keep the steps of unfinished ones."""
+        for channel in self.channels:
+            signal = channel.signal
+            column = odds if signal == "risk" else table[:, COLUMNS[signal]]
+            steps = np.concatenate([self._unfinished[signal], column[_counts_at(signal, table)]])
+            full = len(steps) // channel.block * channel.block
+            sums = steps[:full].reshape(-1, channel.block).sum(axis=1)
+            self.blocks[signal].add(sums // channel.block)
+            self._unfinished[signal] = steps[full:]
 
     def merge(self, other: "Reference") -> None:
         """Add the counts of another."""
         for mine, theirs in zip(
-            [*self.surprises.values(), *self.blocks],
-            [*other.surprises.values(), *other.blocks],
+            [self.levels, *self.surprises.values(), *self.blocks.values()],
+            [other.levels, *other.surprises.values(), *other.blocks.values()],
             strict=True,
         ):
             mine.merge(theirs)
@@ -138,12 +151,22 @@ class Reference:
         self.streams += other.streams
         self.steps += other.steps
 
-    def means(self) -> Mapping[Signal, float]:
+    def means(self) -> Mapping[str, float]:
         """Return the mean of every signal, in float units."""
         return {
             signal: self.sums[signal] / max(self.counts[signal], 1) * signal_unit(signal)
             for signal in SIGNALS
         }
+
+
+def _counts_at(signal: str, table: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Return the steps that count for a signal: those with their whole past, or with health."""
+    counted: NDArray[np.bool_] = np.ones(len(table), np.bool_)
+    if signal == "health":
+        counted = table[:, HEALTH_GIVEN] != 0
+    elif signal in NEEDS_PAST:
+        counted = table[:, WHOLE_PAST] != 0
+    return counted
 
 
 def _terms_of(profile: Profile) -> tuple[Term, ...]:

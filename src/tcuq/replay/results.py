@@ -15,14 +15,19 @@ WIDTH = len(COUNTS) + BINS
 
 
 def schema_of(*, decisions: bool) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """Return the schema of results; `first_alarm` is null without one."""
+    """Return the schema of results; `first_alarm` is null without one.
+
+    Evidence is of the running epoch and of the last closed one, null before one has closed.
+    """
     import pyarrow as pa
 
     fields = [("stream", pa.string()), ("profile", pa.string())]
     fields += [(name, pa.int64()) for name in COUNTS]
     fields += [
         ("risk_histogram", pa.list_(pa.int64())),
+        ("epoch", pa.int64()),
         ("evidence_bits", pa.float64()),
+        ("closed_evidence_bits", pa.float64()),
         ("snapshot", pa.binary()),
     ]
     return pa.schema(fields + ([("decisions", pa.binary())] if decisions else []))

@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcuq.decision import steps_by_cause
 from tcuq.profile.settings import RISK_LEVELS
 from tcuq.report.view import View
 from tcuq.stages.budget import Outcome
 
 PAGE_BYTES = 1_300_000  # of all timelines before base64, which adds a third
 STEP_BYTES, CELL_BYTES = 6, 10
+MAX_CAUSES = 2000  # alarms whose cause the timeline names
 UNKNOWN_ACCURACY = 255
 FULL_ACCURACY = 250
 
@@ -56,7 +58,9 @@ def timeline(view: View, panels: int) -> dict[str, Any]:
         columns["risk"] = np.rint(np.add.reduceat(risk, begins) / lengths).astype("<u2")
         columns["low"] = np.minimum.reduceat(risk, begins).astype("<u2")
         columns["high"] = np.maximum.reduceat(risk, begins).astype("<u2")
-    return {"size": size, "columns": {name: _packed(c) for name, c in columns.items()}}
+    causes = steps_by_cause(list(trace.alarms.items())[:MAX_CAUSES])
+    packed = {name: _packed(column) for name, column in columns.items()}
+    return {"size": size, "columns": packed, "causes": causes}
 
 
 def _steps_a_cell(steps: int, room: int) -> int:

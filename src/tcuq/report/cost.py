@@ -23,12 +23,13 @@ def costs(profile: Profile) -> dict[str, str]:
     """What it costs, and how much; a further cost is a further member."""
     inputs, built = profile.inputs, size.footprint(profile, CPU)
     nearest = nearest_instructions(profile, CPU)
+    statistics = quantize(profile)["health_count"]
     return {
         "RAM, all state": f"{built.ram:,} bytes",
         f"flash, {CPU}": f"{built.flash:,} bytes",
         f"instructions per step, {CPU}": f"{nearest.mean:,}, {nearest.note}",
         "snapshot that survives a power cut": f"{len(Monitor(profile).snapshot()):,} bytes",
-        "read at every step": f"{inputs.classes + inputs.width:,} bytes",
+        "read at every step": f"{inputs.classes + inputs.width + 2 * statistics:,} bytes",
     }
 
 

@@ -11,6 +11,7 @@ from tcuq._charts import Axis, Chart, Legend, legend
 from tcuq._charts.markup import element
 from tcuq.evaluate.measures import ECE_BINS, risk_coverage
 from tcuq.profile.settings import RISK_LEVELS, AnchoredScoreSettings
+from tcuq.report.health import health_table
 from tcuq.report.view import View
 
 NAMES = {
@@ -20,6 +21,7 @@ NAMES = {
     "doubt": "doubt",
     "low_confidence": "low confidence, ln(1 − C)",
     "novelty": "novelty, ln(1 + d²)",
+    "health": "input health, ln(1 + Σ z²)",
 }
 CURVE_POINTS = 120
 SMALLEST_SHARE = 1e-3
@@ -96,7 +98,10 @@ def of_signals(view: View, *, alone: bool) -> Iterator[Element]:
         if split
         else [("stream", "this stream", np.ones(len(view.stream), np.bool_))]
     )
-    for signal in view.profile.present_signals:
+    names: list[str] = [*view.profile.present_signals]
+    if view.signals.health is not None:
+        names.append("health")
+    for signal in names:
         column = view.signals.named(signal)
         curves = [(kind, *_survival(column[at])) for kind, _, at in groups]
         entries = [(kind, text) for kind, text, _ in groups]
@@ -106,6 +111,8 @@ def of_signals(view: View, *, alone: bool) -> Iterator[Element]:
         chart = _tail_chart(NAMES[signal], f"Tail of {NAMES[signal]}", curves)
         cards.append(_card(signal.replace("_", " ").capitalize(), chart, entries, ""))
     yield element("div", *cards, class_="grid small")
+    if view.signals.health is not None:
+        yield health_table(view, groups)
     if view.profile.inputs.width == 0:
         text = "No features were recorded: there is no instability and no novelty."
         yield element("p", text, class_="empty")

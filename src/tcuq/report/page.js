@@ -253,6 +253,10 @@
     const share = (event.clientX - box.left - LEFT) / (box.width - LEFT - RIGHT);
     return from + Math.min(1, Math.max(0, share)) * (to - from);
   };
+  const causes = (index, begin, end) => {
+    const named = Object.entries(page.views[index].causes).filter(([, steps]) => steps.some((step) => step >= begin && step <= end));
+    return named.length ? [named.map(([cause]) => cause).join(", ")] : [];
+  };
   const tell = (cell) => {
     const at = Math.min(cells - 1, Math.floor(cell)), begin = at * size, end = Math.min(page.steps, begin + size) - 1;
     const risk = (level) => (level / RISK_LEVELS).toFixed(3);
@@ -264,7 +268,8 @@
         size === 1 ? `risk ${risk(view.risk[at])},` : `risk ${risk(view.low[at])} to ${risk(view.high[at])},`,
         `threshold ${risk(view.threshold[at])},`,
         size === 1 ? outcome : flags & (ABSTAINED | DENIED) ? "some not accepted" : "all accepted",
-        flags & WRONG ? "and wrong" : "", flags & ALARMED ? "· alarm" : "", flags & SHIFTED ? "· shifted" : "",
+        flags & WRONG ? "and wrong" : "", flags & ALARMED ? ["· alarm", ...causes(index, begin, end)].join(": ") : "",
+        flags & SHIFTED ? "· shifted" : "",
       ];
       return words.filter(Boolean).join(" ");
     });

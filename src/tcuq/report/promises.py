@@ -77,13 +77,16 @@ def _abstentions(view: View) -> Promise:
 
 
 def _alarm(view: View) -> Promise:
-    assumption = "blocks of the stream are no more extreme, given their past, than calibration's."
+    assumption = (
+        "a block's chance of passing an edge depends on the past only through whether one of the"
+        " two blocks before it passed one, and stays what calibration and this stream have shown."
+    )
     alarm = view.profile.alarm
     if alarm is None:
         return Promise(
             "Alarm: this profile has none.", assumption, "not known", "Nothing was promised."
         )
-    promise = f"Alarm: one false alarm in {alarm.steps_per_false_alarm:,} steps."
+    promise = f"Alarm: on average at most one false alarm in {alarm.steps_per_false_alarm:,} steps."
     block = max(channel.block for channel in alarm.channels)
     after = steps_after_shift(view.shifted, block)
     calm = ~view.shifted & ~after
@@ -114,7 +117,8 @@ def _step_is_run(view: View) -> Promise:
         if step in starts:
             monitor.reset_history()
         features = None if first.features is None else first.features[step]
-        same &= monitor.step(first.posteriors[step], features) == view.trace[step]
+        health = None if first.health is None else first.health[step]
+        same &= monitor.step(first.posteriors[step], features, health) == view.trace[step]
     return Promise(
         "Step by step and in bulk give the same numbers, bit for bit.",
         "nothing.",

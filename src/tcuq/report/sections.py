@@ -4,8 +4,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from xml.etree.ElementTree import Element
 
-import numpy as np
-
 from tcuq._charts.markup import Child, element
 from tcuq.report import diagrams, profiles
 from tcuq.report.missed import missed_elements
@@ -97,6 +95,8 @@ def _described(view: View) -> Iterator[str]:
     yield f"{len(stream):,} steps in {recordings:,} recording{'s' if recordings > 1 else ''}"
     yield f"{stream.classes} classes"
     yield f"{stream.width} features" if stream.width else "no features"
+    if stream.health is not None:
+        yield f"{len(stream.health_names)} statistics of input health"
     yield f"{int(view.known.sum()):,} steps labelled" if view.known.any() else "no labels"
     yield "shifts not marked" if stream.shifted is None else f"{int(view.shifted.sum()):,} shifted"
 
@@ -130,12 +130,14 @@ def _figure(value: str, more: str) -> Element:
 
 def _tiles(view: View) -> Iterator[tuple[str, str, str]]:
     """The name of each figure, the figure, and a remark."""
-    outcome, alarms = view.trace.outcome, np.flatnonzero(view.trace.alarm)
+    outcome, alarms = view.trace.outcome, list(view.trace.alarms.items())
     for kind, word in OUTCOMES.items():
         at = outcome == kind
         yield word, f"{at.mean():.1%}", f"{int(at.sum()):,} of {len(at):,} steps"
-    nothing = "in the whole stream" if view.profile.alarm is not None else "this profile has none"
-    yield "alarms", f"{len(alarms):,}", f"first at step {alarms[0]:,}" if len(alarms) else nothing
+    first = "in the whole stream" if view.profile.alarm is not None else "this profile has none"
+    if alarms:
+        first = f"first at step {alarms[0][0]:,}: {alarms[0][1]}"
+    yield "alarms", f"{len(alarms):,}", first
     wrong = "error among accepted"
     if not view.known.any():
         yield wrong, "unknown", "the stream has no labels"

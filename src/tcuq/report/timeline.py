@@ -4,11 +4,8 @@
 from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element
 
-import numpy as np
-
 from tcuq._charts import legend
 from tcuq._charts.markup import element
-from tcuq.profile.settings import AlarmFlag
 from tcuq.report.tables import span_button
 from tcuq.report.view import View
 from tcuq.stages.budget import Outcome
@@ -81,13 +78,11 @@ def _description(view: View) -> str:
 
 
 def _alarms(view: View) -> Iterator[Element]:
-    at = np.flatnonzero(view.trace.alarm)
-    if len(at) == 0:
+    causes = list(view.trace.alarms.items())
+    if not causes:
         why = "No alarm." if view.profile.alarm is not None else "This profile has no alarm."
         yield element("li", why)
-    for step in at[:MAX_ALARMS].tolist():
-        flags = AlarmFlag(int(view.trace.alarm[step]))
-        channels = ", ".join((flag.name or "").lower().replace("_", " ") for flag in flags)
-        yield element("li", span_button(step, step + 1, f"▲ {step:,}"), f" {channels}")
-    if len(at) > MAX_ALARMS:
-        yield element("li", f"and {len(at) - MAX_ALARMS:,} more alarms")
+    for step, cause in causes[:MAX_ALARMS]:
+        yield element("li", span_button(step, step + 1, f"▲ {step:,}"), f" {cause}")
+    if len(causes) > MAX_ALARMS:
+        yield element("li", f"and {len(causes) - MAX_ALARMS:,} more alarms")

@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcuq.errors import FitError, InputError
+from tcuq.profile.settings import MAX_STEPS_PER_FALSE_ALARM
 from tcuq.tune.trial import Trial
 
 MILLION = 1e6
+# Per million steps, rounded to what a fit takes.
+FEWEST, MOST = math.ceil(100 * MILLION / MAX_STEPS_PER_FALSE_ALARM) / 100, 3906
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +34,10 @@ class Limits:
     false_alarms: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 1e-6 <= self.false_alarms <= 3906:
+        if not FEWEST <= self.false_alarms <= MOST:
             raise InputError(
-                f"false_alarms must lie in 1e-6..3906 per million steps, got {self.false_alarms}"
+                f"false_alarms must lie in {FEWEST}..{MOST} per million steps,"
+                f" got {self.false_alarms}"
             )
 
     @property

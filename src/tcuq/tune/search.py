@@ -48,6 +48,7 @@ def tune(
     price: float = 0.2,
     cpu: str = "cortex-m4",
     telemetry: bool = True,
+    epoch_steps: int | None = None,
     map_function: MapFunction = map,
 ) -> TuneResult:
     """Choose the options of a fit on a development stream, in recorded order.
@@ -69,6 +70,8 @@ def tune(
         Cost of an abstention, where an error without abstention costs 1; used only with labels.
     cpu, telemetry
         The device, as for ``tcuq size``.
+    epoch_steps
+        As for ``tcuq.fit``; no measure depends on it.
     map_function
         Maps trials over candidates: by default one after another, with
         ``ProcessPoolExecutor().map`` on all cores, with ``tcuq.replay.spark.spark_map(session)`` on
@@ -93,7 +96,7 @@ def tune(
     objective = Objective(runner.labelled, price)
     front = objective.front(within_limits(trials, limits))
     chosen = objective.choose(front)
-    profile = fit_candidate(stream, chosen.options)
+    profile = fit_candidate(stream, {**chosen.options, "epoch_steps": epoch_steps})
     _check_size(profile, limits, cpu, telemetry=telemetry)
     steps = (len(training), gap, len(runner.validation))
     return TuneResult(profile, chosen, tuple(front), tuple(trials), objective, limits, steps)

@@ -45,6 +45,8 @@ def unshifted(stream: Stream) -> Stream:
         classes=stream.class_names,
         kind=stream.kind,
         starts=np.flatnonzero(begins[keep]),
+        health=None if stream.health is None else stream.health[keep],
+        health_names=None if stream.health is None else stream.health_names,
     )
 
 

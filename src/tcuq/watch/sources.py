@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sources of steps: a recorded stream, or lines from a pipe, a serial port or an MQTT topic.
 
-A line holds one step: the posterior, then the features, separated by commas or blanks; or a JSON
-object with `posterior` and `features`. An empty line is a gap: the monitor forgets its history.
+A line holds one step: the posterior, the features, then, if known, input health, separated by
+commas or blanks; or a JSON object with `posterior`, `features` and `health`. An empty line is a
+gap: the monitor forgets its history.
 """
 
 import json
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcuq.errors import MissingExtraError, StreamError
-from tcuq.profile.settings import InputSettings
+from tcuq.profile import Profile
 from tcuq.stream import Stream
 
 MAX_LINE = 1 << 20
@@ -28,6 +29,7 @@ class Step:
 
     posterior: NDArray[Any] | None
     features: NDArray[Any] | None = None
+    health: NDArray[Any] | None = None
     gap: bool = False
 
 
@@ -41,51 +43,62 @@ def recorded_steps(stream: Stream, rate: float | None) -> Iterator[Step]:
         if step and step in starts:
             yield Step(None, gap=True)
         features = None if stream.features is None else stream.features[step]
-        yield Step(stream.posteriors[step], features)
+        health = None if stream.health is None else stream.health[step]
+        yield Step(stream.posteriors[step], features, health)
 
 
 def steps_from(
-    lines: Iterable[str | bytes], inputs: InputSettings, *, quantised: bool
+    lines: Iterable[str | bytes], profile: Profile, *, quantised: bool
 ) -> Iterator[Step]:
     """Parse each line of text as a step."""
     for line in lines:
-        yield parse_step(line, inputs, quantised=quantised)
+        yield parse_step(line, profile, quantised=quantised)
 
 
-def parse_step(line: str | bytes, inputs: InputSettings, *, quantised: bool) -> Step:
+def parse_step(line: str | bytes, profile: Profile, *, quantised: bool) -> Step:
     """Parse a line; an invalid one gives a step without a posterior."""
     text = line.decode("utf-8", "replace") if isinstance(line, bytes) else line
     if not text.strip():
         return Step(None, gap=True)
+    classes, width = profile.inputs.classes, profile.inputs.width
+    statistics = len(profile.signals.health_names)
     try:
-        numbers = _numbers(text[:MAX_LINE], inputs.classes + inputs.width)
+        numbers = _numbers(text[:MAX_LINE], {classes + width, classes + width + statistics})
     except (ValueError, TypeError, KeyError, RecursionError):
         return Step(None)
-    posterior, features = numbers[: inputs.classes], numbers[inputs.classes :]
+    posterior, features, health = np.split(numbers, [classes, classes + width])
     if quantised:
-        low, high = np.iinfo(np.int8).min, np.iinfo(np.int8).max
-        whole = (numbers == np.rint(numbers)).all()
-        if not (whole and 0 <= posterior.min() <= posterior.max() <= 255):
+        try:
+            posterior = _integers(posterior, np.uint8)
+            features, health = _integers(features, np.int8), _integers(health, np.int16)
+        except ValueError:
             return Step(None)
-        if features.size and not low <= features.min() <= features.max() <= high:
-            return Step(None)
-        posterior, features = posterior.astype(np.uint8), features.astype(np.int8)
-    return Step(posterior, features if inputs.width else None)
+    return Step(posterior, features if width else None, health if health.size else None)
 
 
-def _numbers(text: str, count: int) -> NDArray[Any]:
-    """Parse `count` finite numbers; raise ValueError if there are others."""
+def _numbers(text: str, counts: set[int]) -> NDArray[Any]:
+    """Parse finite numbers; raise ValueError if there are others, or another count."""
     if text.lstrip().startswith("{"):
         document = json.loads(text)
-        values = [*document["posterior"], *document.get("features", ())]
+        parts = (document["posterior"], document.get("features", ()), document.get("health", ()))
+        values = [value for part in parts for value in part]
     else:
         values = text.replace(",", " ").split()
-    if len(values) != count:
-        raise ValueError(f"a step has {count} numbers, got {len(values)}")
+    if len(values) not in counts:
+        raise ValueError(f"a step has {max(counts)} numbers, got {len(values)}")
     numbers = np.array([float(value) for value in values])
     if not np.isfinite(numbers).all():
         raise ValueError("a step's numbers must be finite")
     return numbers
+
+
+def _integers(numbers: NDArray[Any], dtype: type[np.integer]) -> NDArray[Any]:
+    """Convert whole numbers; raise ValueError if one is not, or does not fit."""
+    limits = np.iinfo(dtype)
+    inside = (numbers >= limits.min) & (numbers <= limits.max) & (numbers == np.rint(numbers))
+    if not inside.all():
+        raise ValueError(f"numbers must be whole and lie in {limits.min}..{limits.max}")
+    return numbers.astype(dtype)
 
 
 def serial_lines(port: str, baud: int) -> Iterator[bytes]:

@@ -10,7 +10,7 @@ from tcuq.decision import Decision
 from tcuq.errors import InputError
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
-from tcuq.profile.settings import TOKEN, AlarmFlag
+from tcuq.profile.settings import TOKEN
 from tcuq.stages.budget import Budget, Outcome
 from tcuq.watch.sources import Step
 
@@ -22,7 +22,7 @@ MAX_ALARMS = 10_000  # the oldest are dropped, so that a stream without end need
 class Tally:
     """A monitor over steps as they arrive, and counts of its decisions.
 
-    Steps are numbered from 0, as in every other tool; ``alarms`` holds (step, flags).
+    Steps are numbered from 0, as in every other tool; ``alarms`` holds (step, cause in words).
 
     Examples
     --------
@@ -39,7 +39,8 @@ class Tally:
     gaps: int = 0
     refused: int = 0  # invalid lines and steps
     outcomes: dict[Outcome, int] = field(default_factory=lambda: dict.fromkeys(Outcome, 0))
-    alarms: deque[tuple[int, AlarmFlag]] = field(default_factory=lambda: deque(maxlen=MAX_ALARMS))
+    without_health: int = 0  # steps that lack what the profile reads
+    alarms: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=MAX_ALARMS))
     recent: deque[Decision] = field(default_factory=lambda: deque(maxlen=HISTORY))
     monitor: Monitor = field(init=False)
     bucket: Budget = field(init=False)
@@ -64,17 +65,18 @@ class Tally:
             self.refused += 1
             return None
         self.steps += 1
+        self.without_health += step.health is None and self.monitor.reads_health
         self.outcomes[decision.outcome] += 1
         self.bucket.run(np.array([decision.outcome != Outcome.ACCEPT]))
         self.recent.append(decision)
         if decision.alarm:
-            self.alarms.append((self.steps - 1, decision.alarm))
+            self.alarms.append((self.steps - 1, decision.cause))
         return decision
 
     def _decision(self, step: Step) -> Decision | None:
         if step.posterior is None:
             return None
         try:
-            return self.monitor.step(step.posterior, step.features)
+            return self.monitor.step(step.posterior, step.features, step.health)
         except InputError:
             return None

@@ -29,7 +29,8 @@ def panel(tally: Tally, source: str, columns: int = COLUMNS) -> list[str]:
         f"tcuq       profile {tally.profile.sha256[:8]}, {source}",
         f"steps      {tally.steps:,}"
         + (f", {tally.gaps:,} gaps" if tally.gaps else "")
-        + (f", {tally.refused:,} invalid lines" if tally.refused else ""),
+        + (f", {tally.refused:,} invalid lines" if tally.refused else "")
+        + (f", {tally.without_health:,} without health" if tally.without_health else ""),
         f"risk       {_strip(shown)}" + (f" {shown[-1].risk:6.4f}" if shown else ""),
         f"threshold  {_threshold(shown)}",
         f"decisions  {_marks(shown)}" + (f" {shown[-1].outcome.name.lower()}" if shown else ""),
@@ -71,16 +72,14 @@ def _alarm(tally: Tally) -> str:
         return "this profile has no alarm"
     if not tally.alarms:
         return "none"
-    step, flags = tally.alarms[-1]
-    names = " and ".join(f.name.lower().replace("_", " ") for f in flags if f.name)
-    return f"{names} at step {step:,}, {tally.steps - 1 - step:,} steps ago"
+    step, cause = tally.alarms[-1]
+    return f"{cause} at step {step:,}, {tally.steps - 1 - step:,} steps ago"
 
 
 def events(tally: Tally, decision: Decision) -> Iterator[str]:
     """Describe a step that alarmed; yield nothing for any other step."""
     if decision.alarm:
-        names = " ".join(f.name.lower() for f in decision.alarm if f.name)
-        yield f"step {tally.steps - 1} alarm {names}"
+        yield f"step {tally.steps - 1} alarm {decision.cause}"
 
 
 class Screen:

@@ -39,5 +39,5 @@ def test_figures_agree_with_the_pages(address: str, suspect: str) -> None:
     device = json.loads(get(f"{address}/api/devices/{suspect}").text)
     assert device["discovered"]
     assert len(device["epochs"]) == 46
-    assert [epoch["whole"] for epoch in device["epochs"]].count(False) == 1
+    assert [epoch["closed"] for epoch in device["epochs"]].count(False) == 1
     assert get(f"{address}/api/devices/00000000000000ff").status == 404

@@ -37,7 +37,7 @@ def epochs(count: int) -> list[Epoch]:
     """The second after a reboot, the last not yet whole."""
     histogram = np.arange(BINS, dtype=np.int64)
     return [
-        Epoch(i, 1, NOW, 256 * i, 3600, 360, 36, 2, histogram, i == 1, i < count - 1)
+        Epoch(i, 1, NOW, 2 * i, 3600, 360, 36, 2, histogram, i == 1, i < count - 1)
         for i in range(count)
     ]
 

@@ -34,18 +34,18 @@ def put(store: Store, **fields: int) -> None:
 
 def test_epochs_show_what_they_added(store: Store, reader: Reader) -> None:
     """An epoch shows the difference within a boot, and all counters after a reboot."""
-    put(store, boot=1, sequence=0, epoch=5, steps=1000, abstained=100, evidence_q8=256)
-    put(store, boot=1, sequence=1, epoch=6, steps=1500, abstained=110, evidence_q8=-90)
-    put(store, boot=2, sequence=0, epoch=7, steps=400, denied=3)
-    put(store, boot=2, sequence=1, epoch=7, steps=700, denied=7, evidence_q8=30)
+    put(store, boot=1, sequence=0, epoch=0, steps=1000, abstained=100, evidence=2)
+    put(store, boot=1, sequence=1, epoch=1, steps=1500, abstained=110, evidence=-1, closed=4)
+    put(store, boot=2, sequence=0, epoch=2, steps=400, denied=3, closed=-9)
+    put(store, boot=2, sequence=1, epoch=2, steps=700, denied=7, evidence=3, closed=-9)
     with reader.session() as session:
         state = devices.state(session, -1, None)
         assert state is not None
         epochs = devices.history(session, state)
-    assert [(e.epoch, e.evidence_q8, e.whole, e.rebooted) for e in epochs] == [
-        (5, 256, True, False),
-        (6, -90, True, True),
-        (7, 30, False, False),
+    assert [(e.epoch, e.evidence, e.closed, e.rebooted) for e in epochs] == [
+        (0, 4, True, False),
+        (1, -9, True, True),
+        (2, 3, False, False),
     ]
     assert [e.steps for e in epochs] == [1500, 400, 300]
     assert [e.abstained for e in epochs] == [110, 0, 0]
@@ -55,9 +55,9 @@ def test_epochs_show_what_they_added(store: Store, reader: Reader) -> None:
 
 def test_wrapped_counters_give_the_right_difference(store: Store, reader: Reader) -> None:
     """A counter that wraps at 2^32 within a boot gives the right difference."""
-    put(store, boot=1, sequence=0, epoch=5, steps=10, histogram_shift=20)
-    put(store, boot=1, sequence=1, epoch=6, steps=2**32 - 100, histogram_shift=20)
-    put(store, boot=1, sequence=2, epoch=6, steps=50, histogram_shift=20)
+    put(store, boot=1, sequence=0, epoch=0, steps=10, histogram_shift=20)
+    put(store, boot=1, sequence=1, epoch=1, steps=2**32 - 100, histogram_shift=20)
+    put(store, boot=1, sequence=2, epoch=1, steps=50, histogram_shift=20)
     with reader.session() as session:
         state = devices.state(session, -1, None)
         assert state is not None

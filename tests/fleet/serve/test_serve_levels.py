@@ -12,7 +12,7 @@ from tcuq.fleet.serve import levels, queries
 from tcuq.fleet.serve.database import Reader, Session
 from tcuq.fleet.serve.identifiers import ALL_DEVICES, Group
 
-JUDGED = "closed_epoch >= 0 AND last_seen >= now() - interval '1 day'"
+JUDGED = "judged_q8 IS NOT NULL AND last_seen >= now() - interval '1 day'"
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def count_devices(seeded: str, cutoff_q8: int, group: Group) -> int:
     with psycopg.connect(seeded) as connection:
         row = connection.execute(
             f"SELECT count(*) FROM devices JOIN sites USING (site) WHERE {JUDGED}"  # noqa: S608
-            " AND closed_evidence_q8 >= %(cutoff)s"
+            " AND judged_q8 >= %(cutoff)s"
             " AND (%(profile)s::integer IS NULL OR profile = %(profile)s)"
             " AND (%(firmware)s::integer IS NULL OR firmware = %(firmware)s)"
             " AND (%(site)s::text IS NULL OR name = %(site)s)",
@@ -54,7 +54,7 @@ def test_discoveries_at_a_level_are_those_of_all_devices(
 ) -> None:
     """e-BH over the stored counts equals e-BH over the fleet."""
     with psycopg.connect(seeded) as connection:
-        rows = connection.execute(f"SELECT closed_evidence_q8 FROM devices WHERE {JUDGED}")  # noqa: S608
+        rows = connection.execute(f"SELECT judged_q8 FROM devices WHERE {JUDGED}")  # noqa: S608
         values = np.array(rows.fetchall(), np.int64).reshape(-1)
     truth = discover(values, np.ones(len(values), int), len(values), level)
     finding = levels.finding_at(session, judgement, level)

@@ -48,7 +48,8 @@ def test_a_device_is_found_by_any_notation_of_its_id(address: str, suspect: str)
     odd = "0x" + ":".join(suspect.upper()[i : i + 2] for i in range(0, 16, 2))
     words = text_of(get(f"{address}/search?q={odd}").text)
     assert suspect in words
-    assert "bits: a device that has not drifted shows as much in at most one of" in words
+    assert "drifted shows as much with a chance of at most 1 in" in words
+    assert "last alarm of its own: " in words
     assert "it is discovered" in words
 
 

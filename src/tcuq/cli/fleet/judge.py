@@ -31,7 +31,12 @@ def add_parser(parsers: Commands) -> argparse.ArgumentParser:
     parser.add_argument(
         "--silent-after", type=float, default=10_800, help="seconds without a record, default 10800"
     )
-    parser.add_argument("--epoch", type=float, default=86_400, help="seconds, default 86400: a day")
+    parser.add_argument(
+        "--group-interval",
+        type=float,
+        default=86_400,
+        help="seconds after which a group's evidence counts again, default 86400: about an epoch",
+    )
     parser.add_argument("--webhook", action="append", default=[], metavar="URL")
     parser.add_argument("--alertmanager", action="append", default=[], metavar="URL")
     parser.add_argument(
@@ -52,7 +57,7 @@ def _judge(args: argparse.Namespace) -> None:
 
     if not args.every > 0:
         raise InputError(f"every must be above 0 seconds, got {args.every}")
-    rules = Rules(args.level, args.share, args.silent_after, args.epoch)
+    rules = Rules(args.level, args.share, args.silent_after, args.group_interval)
     retention = _retention(args.keep)
     receivers = [webhook(url) for url in args.webhook]
     receivers += [alertmanager(url, LASTING_INTERVALS * args.every) for url in args.alertmanager]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`fleet migrate`: bring the database's tables up to date."""
+"""`fleet migrate`: bring the database's tables up to date, and name a profile's statistics."""
 
 import argparse
 
@@ -14,6 +14,10 @@ def add_parser(parsers: Commands) -> argparse.ArgumentParser:
         "migrate", help="bring the database's tables up to date"
     )
     add_database(parser)
+    parser.add_argument(
+        "--profile", action="append", default=[], metavar="PROFILE.json",
+        help="store its names of input health, so that alarms name their cause",
+    )  # fmt: skip
     parser.set_defaults(command=_migrate)
     return parser
 
@@ -22,10 +26,17 @@ def _migrate(args: argparse.Namespace) -> None:
     import psycopg
 
     from tcuq.fleet.store.migrate import migrate
+    from tcuq.fleet.store.profiles import register_profile
+    from tcuq.profile.profile import Profile
 
+    profiles = [Profile.load(path) for path in args.profile]
     try:
         with psycopg.connect(args.database, autocommit=True) as connection:
             version = migrate(connection)
+            for profile in profiles:
+                health = profile.signals.health
+                names = () if health is None else health.names
+                register_profile(connection, int(profile.sha256[:8], 16), names)
     except psycopg.OperationalError as error:
         raise InputError(f"the database: {str(error).strip()}") from None
     print_result(args, {"schema": version}, f"the database has schema {version}")

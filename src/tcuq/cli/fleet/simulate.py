@@ -34,6 +34,7 @@ def add_parser(parsers: Commands) -> argparse.ArgumentParser:
     parser.add_argument("--drift", type=share, default=0.0, help="the share of devices that drift")
     parser.add_argument("--drift-firmware", metavar="VERSION", help="all devices of it, instead")
     parser.add_argument("--drift-from", type=int, default=0, metavar="HOUR")
+    parser.add_argument("--on-hours", type=int, default=24, help="per day that a device has power")
     parser.add_argument("--reboot", type=share, default=0.0, help="probability of one, per hour")
     parser.add_argument("--loss", type=share, default=0.0, help="share of messages, both ways")
     parser.add_argument(
@@ -68,7 +69,8 @@ def _simulate(args: argparse.Namespace) -> None:
         loss=args.loss, duplication=args.duplication, hour_s=args.hour_s, drain_s=args.drain_s,
     )  # fmt: skip
     plan = Plan(
-        devices=args.devices, hours=args.hours, drift=args.drift, seed=args.seed,
+        devices=args.devices, hours=args.hours, on_hours=args.on_hours, drift=args.drift,
+        seed=args.seed,
         drift_firmware=args.drift_firmware, drift_from=args.drift_from, reboot=args.reboot,
         steps=args.steps, sites=args.sites, resend_s=options.simulated_s(options.resend_s),
         longest_s=options.simulated_s(options.longest_s),

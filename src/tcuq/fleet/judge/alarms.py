@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Alarms: opened by a judgement, escalated if they persist, closed after two quiet epochs.
 
-Epochs are counted, not judgements: a device that is judged hourly and closes its epoch daily gives
-one piece of evidence per day. One fault is one alarm, so devices of a named group or of a silent
-group have no alarms of their own. An alarm is active until it is closed.
+Epochs are counted, not judgements: a device that is judged hourly is counted once in each running
+epoch, by the first judgement in it. One fault is one alarm, so devices of a named group or of a
+silent group have no alarms of their own. An alarm is active until it is closed.
 """
 
 from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
@@ -22,37 +22,38 @@ FAR_BITS = 32  # above the cut-off: a gross fault, escalated at once
 MAX_DEVICE_ALARMS = 10_000  # active at a time; those with the most evidence are opened first
 MAX_SILENT_ALARMS = 1_000  # with more silent devices outside silent groups, one alarm for all
 
-# Update each active alarm by this judgement. Alarms of devices that are silent or have closed no
-# epoch, and of groups with too few reporting devices, stay unchanged. A deleted device is quiet.
+# Update each active alarm by this judgement. Alarms of devices that are silent or not judged yet
+# under a new firmware, and of groups with too few reporting devices, stay unchanged. A deleted
+# device is quiet.
 UPDATE_ACTIVE: LiteralString = """
 WITH observation AS (
-    SELECT alarm, coalesce(closed_evidence_q8 >= %(cutoff_q8)s, false) AS raised,
-        coalesce(closed_evidence_q8 >= %(far_q8)s, false) AS far,
-        closed_evidence_q8 / 256.0 AS evidence, coalesce(closed_epoch, %(judgement)s) AS epoch
+    SELECT alarm, coalesce(judged_q8 >= %(cutoff_q8)s, false) AS raised,
+        coalesce(judged_q8 >= %(far_q8)s, false) AS far, judged_q8 / 256.0 AS evidence,
+        coalesce(devices.epoch, %(judgement)s) AS epoch, devices.cause
     FROM alarms LEFT JOIN devices USING (device)
     WHERE kind = 'device' AND state <> 'closed'
-        AND coalesce(closed_epoch >= 0 AND devices.last_seen >= %(since)s, true)
+        AND (devices.device IS NULL OR judged_q8 IS NOT NULL AND last_seen >= %(since)s)
     UNION ALL
     SELECT alarm, coalesce(drifted, false), coalesce(g.evidence >= %(group_far)s, false),
-        coalesce(g.evidence, 0), %(clock_epoch)s
+        coalesce(g.evidence, 0), %(interval)s, NULL
     FROM alarms AS a LEFT JOIN groups AS g ON judgement = %(judgement)s
         AND (g.profile, g.firmware, g.site) IS NOT DISTINCT FROM (a.profile, a.firmware, a.site)
     WHERE kind = 'group' AND state <> 'closed'
         AND NOT coalesce(judgeable < %(min_devices)s AND devices >= %(min_devices)s, false)
     UNION ALL
     SELECT alarm, coalesce(devices.last_seen < %(since)s, false), false,
-        extract(epoch FROM now() - devices.last_seen) / 3600, %(judgement)s
+        extract(epoch FROM now() - devices.last_seen) / 3600, %(judgement)s, NULL
     FROM alarms LEFT JOIN devices USING (device)
     WHERE kind = 'silent' AND device IS NOT NULL AND state <> 'closed'
     UNION ALL
     SELECT alarm, CASE WHEN coalesce(a.profile, a.firmware, a.site) IS NULL THEN %(too_many)s
             ELSE coalesce(2 * g.silent >= g.devices, false) END,
-        false, coalesce(g.silent, %(silent_left)s), %(judgement)s
+        false, coalesce(g.silent, %(silent_left)s), %(judgement)s, NULL
     FROM alarms AS a LEFT JOIN groups AS g ON judgement = %(judgement)s
         AND (g.profile, g.firmware, g.site) IS NOT DISTINCT FROM (a.profile, a.firmware, a.site)
     WHERE kind = 'silent' AND device IS NULL AND state <> 'closed'
 ), counted AS (
-    SELECT alarm, raised, far, o.evidence, o.epoch, state AS old_state,
+    SELECT alarm, raised, far, o.evidence, o.epoch, o.cause, state AS old_state,
         CASE WHEN o.epoch = a.epoch THEN raised_epochs WHEN raised THEN raised_epochs + 1
             ELSE 0 END AS raised_epochs,
         CASE WHEN o.epoch = a.epoch THEN quiet_epochs WHEN raised THEN 0
@@ -66,6 +67,7 @@ WITH observation AS (
 )
 UPDATE alarms SET raised_epochs = t.raised_epochs, quiet_epochs = t.quiet_epochs, epoch = t.epoch,
     state = t.state, evidence = CASE WHEN raised THEN t.evidence ELSE alarms.evidence END,
+    cause = CASE WHEN raised THEN t.cause ELSE alarms.cause END,
     changed = CASE WHEN t.state <> old_state THEN now() ELSE changed END
 FROM transition AS t WHERE alarms.alarm = t.alarm
 RETURNING t.state::text, t.state <> old_state
@@ -74,16 +76,16 @@ RETURNING t.state::text, t.state <> old_state
 OPEN_GROUPS: LiteralString = """
 INSERT INTO alarms (kind, state, profile, firmware, site, evidence, epoch)
 SELECT 'group', CASE WHEN evidence >= %(group_far)s THEN 'escalated' ELSE 'open' END::alarm_state,
-    profile, firmware, site, evidence, %(clock_epoch)s
+    profile, firmware, site, evidence, %(interval)s
 FROM groups WHERE judgement = %(judgement)s AND named
 ON CONFLICT DO NOTHING
 """
 
 OPEN_DEVICES: LiteralString = """
-INSERT INTO alarms (kind, state, device, evidence, epoch)
+INSERT INTO alarms (kind, state, device, evidence, epoch, cause)
 SELECT 'device',
     CASE WHEN s.evidence_q8 >= %(far_q8)s THEN 'escalated' ELSE 'open' END::alarm_state,
-    device, s.evidence_q8 / 256.0, closed_epoch
+    device, s.evidence_q8 / 256.0, devices.epoch, devices.cause
 FROM suspects AS s JOIN devices USING (device)
 WHERE s.judgement = %(judgement)s AND s.evidence_q8 >= %(cutoff_q8)s
     AND NOT EXISTS (SELECT FROM groups AS g WHERE g.judgement = %(judgement)s AND named
@@ -133,7 +135,7 @@ class JudgementInput(NamedTuple):
     since: "datetime"  # a device last seen before is silent
     cutoff_q8: int
     groups: GroupJudgements
-    clock_epoch: int  # epoch number by the clock, for groups, which have none of their own
+    interval: int  # number by the clock, which groups have in place of an epoch
 
 
 class AlarmChanges(NamedTuple):
@@ -165,7 +167,7 @@ def update(connection: "Connection[Any]", judgement: JudgementInput) -> AlarmCha
         "cutoff_q8": judgement.cutoff_q8,
         "far_q8": judgement.cutoff_q8 + 256 * FAR_BITS,
         "group_far": groups.cutoff_q8 / 256 + FAR_BITS,
-        "clock_epoch": judgement.clock_epoch,
+        "interval": judgement.interval,
         "min_devices": MIN_DEVICES,
         "silent_left": silent_left,
         "too_many": silent_left > MAX_SILENT_ALARMS,

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 
 from tcuq.fleet.wire import device_name, firmware_name, profile_name
+from tcuq.telemetry import cause_text
 
 Json = dict[str, Any]
 
@@ -33,6 +34,8 @@ class AlarmNotice:
     opened: datetime
     changed: datetime
     evidence: float
+    cause: int | None
+    health_names: list[str] | None
     new: bool
 
     @property
@@ -50,6 +53,11 @@ class AlarmNotice:
         return names
 
     @property
+    def cause_text(self) -> str:
+        """The cause of the device's own last alarm in words, or ""."""
+        return cause_text(self.cause or 0, self.health_names or ())
+
+    @property
     def text(self) -> str:
         """The alarm in a few words."""
         subject = ", ".join(f"{kind} {name}" for kind, name in self.subject.items())
@@ -59,7 +67,9 @@ class AlarmNotice:
             return f"{subject or 'the fleet'}: {self.evidence:,.0f} devices do not report"
         if self.kind == "silent":
             return f"{subject}: silent for {self.evidence:.0f} hours"
-        return f"{subject}: drifted, {self.evidence:.0f} bits of evidence"
+        own = self.cause_text
+        because = f", last alarm of its own: {own}" if own else ""
+        return f"{subject}: drifted, {self.evidence:.0f} bits of evidence{because}"
 
 
 def webhook_message(alarms: list[AlarmNotice], judged: datetime) -> Json | None:
@@ -81,6 +91,7 @@ def webhook_message(alarms: list[AlarmNotice], judged: datetime) -> Json | None:
                 "opened": alarm.opened.isoformat(),
                 "changed": alarm.changed.isoformat(),
                 "evidence": alarm.evidence,
+                "cause": alarm.cause_text,
                 "text": alarm.text,
             }
             for alarm in listed

@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judge: discover drifting devices and groups from each device's last closed epoch.
+"""Judge: discover drifting devices and groups from each device's last two epochs.
+
+A device's evidence is the mean of two e-values, of the epoch it closed last and of the running one
+(`judged_q8` in the table `devices`). At a time that does not depend on the evidence each has a mean
+of at most 1 in a device without drift, and so has their mean under any dependence: a judgement by
+the clock may use it at any hour, and finds drift before the epoch ends. An epoch that was never
+closed has the e-value 1, as no bet was placed.
 
 One judgement is one transaction. Of the devices that it discovers, at most `level` are expected to
 be false discoveries, under any dependence between devices; separately, the same holds for groups.
@@ -31,8 +37,8 @@ LOCK = 0x6A756467  # advisory lock: one judge at a time
 COUNT: LiteralString = """
 SELECT profile, firmware, site,
     CASE WHEN last_seen < %(since)s THEN %(silent)s::integer
-        WHEN closed_epoch < 0 THEN %(young)s::integer
-        ELSE greatest(closed_evidence_q8, 0) END,
+        WHEN judged_q8 IS NULL THEN %(young)s::integer
+        ELSE greatest(judged_q8, 0) END,
     count(*)
 FROM devices GROUP BY 1, 2, 3, 4
 """
@@ -50,21 +56,22 @@ class Rules:
         Share of a group's devices that must drift before the group does; 0: the plain average.
     silent_after_s
         Seconds without a record after which a device is silent.
-    epoch_s
-        Length of the devices' epochs: a group's evidence counts once per epoch.
+    group_interval_s
+        A group has no epochs of its own: its alarm counts evidence once per so many seconds, which
+        should be about the length of its devices' epochs.
     """
 
     level: float = 0.1
     share: float = 0.1
     silent_after_s: float = 10_800
-    epoch_s: float = 86_400
+    group_interval_s: float = 86_400
 
     def __post_init__(self) -> None:
         if not 0 < self.level <= LOOSEST_LEVEL:
             raise InputError(f"level must lie in (0, {LOOSEST_LEVEL}], got {self.level}")
         if not 0 <= self.share <= 1:
             raise InputError(f"share must lie in [0, 1], got {self.share}")
-        for name in ("silent_after_s", "epoch_s"):
+        for name in ("silent_after_s", "group_interval_s"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name} must be above 0, got {getattr(self, name)}")
 
@@ -137,10 +144,10 @@ def _judge_snapshot(connection: "Connection[Any]", rules: Rules) -> Judgement:
     write_evidence(connection, judgement, counts)
     write_groups(connection, judgement, groups)
     write_suspects(connection, judgement, counts, groups, since)
-    clock_epoch = int(judged.timestamp() // rules.epoch_s)
+    interval = int(judged.timestamp() // rules.group_interval_s)
     cutoff_q8 = cutoff_or_unreachable(discovery.cutoff_q8)
     changes = alarms.update(
-        connection, alarms.JudgementInput(judgement, since, cutoff_q8, groups, clock_epoch)
+        connection, alarms.JudgementInput(judgement, since, cutoff_q8, groups, interval)
     )
     named = int(groups.named.sum())
     return Judgement(judgement, judged, *figures, named, changes)

@@ -26,7 +26,10 @@ FIRST_BACKOFF_S, MAX_BACKOFF_S = 1.0, 300.0
 
 UNDELIVERED: LiteralString = """
 SELECT kind::text, state::text, device, profile, firmware, sites.name AS site, opened, changed,
-    evidence, changed > coalesce(deliveries.judged, '-infinity') AS new
+    evidence, cause,
+    (SELECT health_names FROM devices JOIN profiles USING (profile)
+     WHERE devices.device = alarms.device) AS health_names,
+    changed > coalesce(deliveries.judged, '-infinity') AS new
 FROM alarms LEFT JOIN sites USING (site) LEFT JOIN deliveries ON receiver = %(receiver)s
 WHERE state <> 'closed' OR changed > deliveries.judged
 ORDER BY state = 'escalated' DESC, alarm

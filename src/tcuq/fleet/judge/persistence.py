@@ -18,13 +18,12 @@ MAX_SUSPECTS = 100_000
 
 SUSPECTS: LiteralString = """
 INSERT INTO suspects (judgement, device, profile, firmware, site, evidence_q8)
-SELECT %(judgement)s, device, profile, firmware, site, closed_evidence_q8
+SELECT %(judgement)s, device, profile, firmware, site, judged_q8
 FROM devices JOIN unnest(%(profiles)s::integer[], %(firmwares)s::integer[], %(sites)s::integer[],
     %(cutoffs)s::integer[]) AS lowest (profile, firmware, site, cutoff_q8)
     USING (profile, firmware, site)
-WHERE closed_evidence_q8 >= %(least)s AND closed_evidence_q8 >= cutoff_q8
-    AND closed_epoch >= 0 AND last_seen >= %(since)s
-ORDER BY closed_evidence_q8 DESC LIMIT %(limit)s
+WHERE judged_q8 >= %(least)s AND judged_q8 >= cutoff_q8 AND last_seen >= %(since)s
+ORDER BY judged_q8 DESC LIMIT %(limit)s
 """
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from tcuq.errors import InputError
+from tcuq.fleet.judge.evidence import judged_q8
 from tcuq.fleet.judge.evidence_counts import Array, Flags
 from tcuq.telemetry import COUNTERS, RECORD, SIZES, Decoded, Keys, Reason, decode
 
@@ -27,8 +28,8 @@ class FleetTotals:
     refused: Counter[Reason]
     devices: Array  # the newest record of each device
     site: Array  # of each device
-    judgeable: Flags  # whether a device has closed an epoch under its current firmware
-    evidence_q8: Array  # of that epoch
+    judgeable: Flags  # whether a device has evidence of its current firmware
+    evidence_q8: Array  # by which it is judged
     totals: Array  # one row per device, one column per counter
     cohorts: Array  # profile, firmware, site
     cohort_totals: Array
@@ -72,7 +73,7 @@ def _sum(records: Array, site: Array, sites: list[str], refused: Counter[Reason]
     cohorts, cohort = np.unique(keys, axis=0, return_inverse=True)
     cohort_totals = np.zeros((len(cohorts), len(COUNTERS)), np.int64)
     np.add.at(cohort_totals, cohort.reshape(-1), increments)
-    judgeable, evidence_q8 = _closed_epochs(records, np.append(starts, len(records)))
+    judgeable, evidence_q8 = _judged(records, np.append(starts, len(records)))
     return FleetTotals(
         sites=sites,
         records=len(records),
@@ -105,14 +106,30 @@ def _increments(records: Array) -> Array:
     return increments
 
 
-def _closed_epochs(records: Array, bounds: Array) -> tuple[Flags, Array]:
-    """Return per device whether it closed an epoch under its current firmware, and its evidence."""
-    opening = ~_same(records, "epoch")
-    changed = ~(_same(records, "profile") & _same(records, "firmware"))
-    judgeable = np.zeros(len(bounds) - 1, np.bool_)
-    evidence_q8 = np.zeros(len(bounds) - 1, np.int64)
-    for i, (start, end) in enumerate(pairwise(bounds)):
-        last = start + 1 + np.flatnonzero(opening[start + 1 : end])[-1:]
-        if last.size and not changed[last[0] : end].any():
-            judgeable[i], evidence_q8[i] = True, records["evidence_q8"][last[0] - 1]
-    return judgeable, evidence_q8
+def _judged(records: Array, bounds: Array) -> tuple[Flags, Array]:
+    """Return per device whether it can be judged, and its evidence in 1/256 bit."""
+    states = [_epochs(records[start:end]) for start, end in pairwise(bounds)]
+    mixed, closed = np.array(states, np.int64).reshape(-1, 2).T
+    return mixed == 0, judged_q8(closed, records["evidence"][bounds[1:] - 1])
+
+
+def _epochs(records: Array) -> tuple[bool, int]:
+    """Return whether a device's running epoch began under another firmware, and what it closed.
+
+    The rules are the store's; an epoch that was never closed has 0 half bits, an e-value of 1.
+    """
+    mixed, closed, before = False, 0, None
+    fields = ("profile", "firmware", "epoch", "closed")
+    for row in zip(*(records[name].tolist() for name in fields), strict=True):
+        profile, firmware, epoch, last = row
+        own = last if epoch > 0 else 0
+        if before is None or before[0] != profile:
+            mixed, closed = False, own
+        elif before[1] != firmware:
+            mixed, closed = True, 0
+        elif epoch != before[2]:
+            later = epoch > 0 and epoch != before[2] - 1
+            closed = own if later and not (mixed and epoch == before[2] + 1) else closed
+            mixed = False
+        before = row
+    return mixed, closed

@@ -9,7 +9,7 @@ from tcuq.fleet.judge.evidence_counts import YOUNG, EvidenceCounts, GroupKey
 from tcuq.fleet.judge.groups import GroupJudgements, cutoff_or_unreachable, judge_groups
 from tcuq.fleet.report.folder import FleetTotals
 from tcuq.fleet.wire import device_name, firmware_name, profile_name
-from tcuq.telemetry import COUNTERS
+from tcuq.telemetry import COUNTERS, cause_text
 
 MAX_LINES = 20  # of a list in the text
 
@@ -43,6 +43,7 @@ def report(fleet: FleetTotals, level: float, share: float) -> dict[str, Any]:
                 **_names((int(newest["profile"]), int(newest["firmware"]), site), fleet.sites),
                 **_counters(totals),
                 "evidence_bits": evidence_q8 / 256 if judgeable else None,
+                "cause": cause_text(int(newest["cause"])),
                 "discovered": bool(is_discovered),
             }
             for newest, site, totals, evidence_q8, judgeable, is_discovered in zip(
@@ -64,7 +65,7 @@ def render_text(summary: dict[str, Any]) -> str:
     refused = ", ".join(reasons) or "none"
     lines = [
         f"{summary['devices']:,} devices, {summary['records']:,} records; refused: {refused}",
-        f"{summary['judgeable']:,} have closed an epoch; {summary['discovered']:,} of them drift",
+        f"{summary['judgeable']:,} can be judged; {summary['discovered']:,} of them drift",
     ]
     named_groups = [group for group in summary["groups"] if group["named"]]
     lines += [
@@ -78,6 +79,7 @@ def render_text(summary: dict[str, Any]) -> str:
     lines += [
         f"drifted: device {device['device']} ({_describe(device)}),"
         f" {device['evidence_bits']:.1f} bits of evidence"
+        + (f", last alarm: {device['cause']}" if device["cause"] else "")
         for device in drifting[:MAX_LINES]
     ]
     if len(drifting) > MAX_LINES:

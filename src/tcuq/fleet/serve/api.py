@@ -21,7 +21,7 @@ from tcuq.fleet.serve.identifiers import (
 )
 from tcuq.fleet.serve.pages import OpenSession
 from tcuq.fleet.serve.view import HOURS, Level, Page
-from tcuq.fleet.serve.wording import UNITS_PER_BIT
+from tcuq.fleet.serve.wording import HALF_BITS, UNITS_PER_BIT
 
 
 class _Model(BaseModel):
@@ -74,12 +74,15 @@ class SuspectDevice(_Model):
 
 
 class EpochIncrement(_Model):
-    """What an epoch added to the counters; `whole` is false for the current epoch."""
+    """What an epoch added to the counters; `closed` is false for the running epoch.
+
+    A device counts its steps into epochs of a number that its profile sets.
+    """
 
     epoch: int
     boot: int
     stored: datetime
-    whole: bool
+    closed: bool
     evidence_bits: float
     steps: int
     abstained: int
@@ -100,7 +103,9 @@ class DeviceDetail(_Model):
     sequence: int
     epoch: int
     threshold: float
+    evidence_bits: float | None
     discovered: bool
+    cause: str
     epochs: list[EpochIncrement]
 
 
@@ -204,8 +209,8 @@ def device(
     cutoff = finding.cutoff_q8 if finding else None
     epochs = [
         EpochIncrement(
-            epoch=e.epoch, boot=e.boot, stored=e.stored, whole=e.whole,
-            evidence_bits=e.evidence_q8 / UNITS_PER_BIT, steps=e.steps, abstained=e.abstained,
+            epoch=e.epoch, boot=e.boot, stored=e.stored, closed=e.closed,
+            evidence_bits=e.evidence / HALF_BITS, steps=e.steps, abstained=e.abstained,
             denied=e.denied, alarms=e.alarms, risk_histogram=e.histogram.tolist(),
         )
         for e in devices.history(session, state)
@@ -213,7 +218,8 @@ def device(
     return DeviceDetail(
         device=device, last_seen=state.last_seen, boot=state.boot, sequence=state.sequence,
         epoch=state.epoch, threshold=state.threshold / 16384, epochs=epochs,
-        discovered=state.is_discovered(cutoff),
+        evidence_bits=_bits(state.judged_q8), discovered=state.is_discovered(cutoff),
+        cause=state.cause_text,
         **state.group.parts,
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from tcuq._charts import Axis, Chart, Frame, ceiling
 from tcuq.fleet.serve.device import BINS, Epoch
 from tcuq.fleet.serve.queries import Hour, JudgementRow
-from tcuq.fleet.serve.wording import UNITS_PER_BIT, percent, short, signed
+from tcuq.fleet.serve.wording import HALF_BITS, UNITS_PER_BIT, percent, short, signed
 
 FRAME = Frame(340, 190, left=42, right=8, top=10, bottom=40)
 HOUR_S = 3600.0
@@ -68,19 +68,19 @@ def discoveries(judgements: Sequence[JudgementRow]) -> Chart:
 
 def evidence(epochs: Sequence[Epoch], cutoff_q8: int | None, level: float | None) -> Chart:
     """Draw a device's evidence per epoch, and the evidence that discovery requires."""
-    bits = [e.evidence_q8 / UNITS_PER_BIT for e in epochs]
+    bits = [e.evidence / HALF_BITS for e in epochs]
     levels = [*bits, 0.0] if cutoff_q8 is None else [*bits, 0.0, cutoff_q8 / UNITS_PER_BIT]
     low, high = min(levels), max(levels)
     margin = max(0.08 * (high - low), 1.0)
     y = Axis.linear(low - margin, high + margin, text=lambda v: signed(v).removesuffix(".0"))
     chart = _epoch_chart("Evidence of drift by epoch, in bits", epochs, y)
-    whole = [i for i, epoch in enumerate(epochs) if epoch.whole]
-    chart.line([i + 0.5 for i in whole], [bits[i] for i in whole], "evidence")
+    closed = [i for i, epoch in enumerate(epochs) if epoch.closed]
+    chart.line([i + 0.5 for i in closed], [bits[i] for i in closed], "evidence")
     for i, (epoch, value) in enumerate(zip(epochs, bits, strict=True)):
-        enough = cutoff_q8 is not None and epoch.evidence_q8 >= cutoff_q8
+        enough = cutoff_q8 is not None and value * UNITS_PER_BIT >= cutoff_q8
         kind = "discovered" if enough else ""
-        chart.point(i + 0.5, value, kind if epoch.whole else "current")
-        so_far = "" if epoch.whole else " so far"
+        chart.point(i + 0.5, value, kind if epoch.closed else "current")
+        so_far = "" if epoch.closed else " so far"
         chart.tooltip(i, i + 1, f"Epoch {epoch.epoch}: {signed(value)} bits{so_far}")
     if cutoff_q8 is not None and level is not None:
         chart.horizontal(cutoff_q8 / UNITS_PER_BIT, f"discovered at level {level:g}")

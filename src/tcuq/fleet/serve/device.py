@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tcuq.fleet.serve.database import Session
 from tcuq.fleet.serve.identifiers import Group
+from tcuq.telemetry import cause_text
 
 EPOCHS = 60
 BINS = 16
@@ -34,13 +35,21 @@ class DeviceState:
     site: str
     threshold: int
     epoch: int
-    evidence_q8: int
-    closed_epoch: int
-    closed_evidence_q8: int
+    evidence: int  # of the running epoch, in half bits
+    closed_epoch: int | None
+    closed_evidence: int | None
+    judged_q8: int | None  # None: no evidence of its firmware alone yet
+    cause: int
+    health_names: list[str] | None  # of its profile, if registered
     histogram_shift: int
     histogram: bytes
     last_seen: datetime
     suspected_q8: int | None
+
+    @property
+    def cause_text(self) -> str:
+        """The cause of its last alarm in words, or ""."""
+        return cause_text(self.cause, self.health_names or ())
 
     @property
     def group(self) -> Group:
@@ -63,40 +72,41 @@ class _EpochRow:
     alarms: int
     stored: datetime
     epoch: int
-    evidence_q8: int
+    evidence: int
     histogram_shift: int
     histogram: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """What an epoch added to the counters; `whole` is false for the current epoch."""
+    """What an epoch added to the counters; `closed` is false for the running epoch."""
 
     epoch: int
     boot: int
     stored: datetime
-    evidence_q8: int
+    evidence: int  # in half bits
     steps: int
     abstained: int
     denied: int
     alarms: int
     histogram: NDArray[np.int64]
     rebooted: bool
-    whole: bool
+    closed: bool
 
 
 _STATE: LiteralString = """
 SELECT device, boot, sequence, steps, abstained, denied, exceeded, alarms, devices.profile,
-    devices.firmware, sites.name AS site, threshold, epoch, devices.evidence_q8, closed_epoch,
-    closed_evidence_q8, histogram_shift, histogram, devices.last_seen,
+    devices.firmware, sites.name AS site, threshold, epoch, evidence, closed_epoch,
+    closed_evidence, judged_q8, cause,
+    (SELECT health_names FROM profiles WHERE profiles.profile = devices.profile),
+    histogram_shift, histogram, devices.last_seen,
     (SELECT suspects.evidence_q8 FROM suspects
      WHERE judgement = %(judgement)s AND suspects.device = devices.device) AS suspected_q8
 FROM devices JOIN sites ON sites.site = devices.site WHERE device = %(device)s
 """
 _EPOCHS: LiteralString = """
-SELECT boot, steps, abstained, denied, alarms, stored, epoch, evidence_q8, histogram_shift,
-    histogram
-FROM epochs WHERE device = %(device)s ORDER BY stored DESC LIMIT %(limit)s
+SELECT boot, steps, abstained, denied, alarms, stored, epoch, evidence, histogram_shift, histogram
+FROM epochs WHERE device = %(device)s ORDER BY boot DESC, epoch DESC LIMIT %(limit)s
 """
 
 
@@ -106,16 +116,16 @@ def state(session: Session, device: int, judgement: int | None) -> DeviceState |
 
 
 def history(session: Session, now: DeviceState) -> list[Epoch]:
-    """Return the last epochs, the oldest first and the current one last."""
+    """Return the last epochs, the oldest first and the running one last."""
     values = {"device": now.device, "limit": EPOCHS + 1}
     rows = session.rows(_EpochRow, "epochs", _EPOCHS, values)[::-1]
-    current = _EpochRow(
+    running = _EpochRow(
         now.boot, now.steps, now.abstained, now.denied, now.alarms, now.last_seen, now.epoch,
-        now.evidence_q8, now.histogram_shift, now.histogram,
+        now.evidence, now.histogram_shift, now.histogram,
     )  # fmt: skip
     # The row before the first one shown holds its counters' start.
     known = [None, *rows] if len(rows) <= EPOCHS else list(rows)
-    return list(_increments([*known, current]))
+    return list(_increments([*known, running]))
 
 
 def _increments(rows: list[_EpochRow | None]) -> Iterator[Epoch]:
@@ -128,14 +138,14 @@ def _increments(rows: list[_EpochRow | None]) -> Iterator[Epoch]:
             row.epoch,
             row.boot,
             row.stored,
-            row.evidence_q8,
+            row.evidence,
             steps=(row.steps - (old.steps if old else 0)) % 2**32,
             abstained=(row.abstained - (old.abstained if old else 0)) % 2**32,
             denied=(row.denied - (old.denied if old else 0)) % 2**32,
             alarms=max(0, row.alarms - (old.alarms if old else 0)),
             histogram=np.maximum(_counts(row) - (_counts(old) if old else 0), 0),
             rebooted=before is not None and not same,
-            whole=row is not rows[-1],
+            closed=row is not rows[-1],
         )
 
 

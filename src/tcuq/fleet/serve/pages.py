@@ -62,6 +62,7 @@ def templates() -> Jinja2Templates:
         "short": wording.short,
         "ago": wording.ago,
         "bits": lambda q8: wording.signed(q8 / wording.UNITS_PER_BIT),
+        "half_bits": lambda evidence: wording.signed(evidence / wording.HALF_BITS),
         "signed": wording.signed,
         "utc": lambda when: f"{when.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
     }
@@ -247,14 +248,12 @@ def device(
     cutoff, level = (None, None) if finding is None else (finding.cutoff_q8, finding.level)
     epochs = devices.history(session, state)
     meaning = ""
-    if state.closed_epoch < 0:
+    if state.judged_q8 is None:
         meaning = (
-            "It has not finished an epoch with this firmware: nothing can be said of drift yet."
+            "Its running epoch began under another firmware: the next epoch is the first judged."
         )
     elif judged is not None and finding is not None:
-        meaning = wording.evidence(
-            state.closed_evidence_q8, cutoff, judged.judgeable, finding.level
-        )
+        meaning = wording.evidence(state.judged_q8, cutoff, judged.judgeable, finding.level)
     return _page(
         request, "device.html", view, state=state, epochs=epochs, finding=finding, judged=judged,
         meaning=meaning, alarms=queries.alarms_of_device(session, state.device),

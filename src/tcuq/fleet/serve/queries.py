@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tcuq.fleet.serve.database import Session
 from tcuq.fleet.serve.identifiers import Group
+from tcuq.telemetry import cause_text
 
 PAGE = 50  # rows per page of a list
 MAX_PAGE = 200
@@ -93,6 +94,13 @@ class AlarmRow:
     changed: datetime
     raised_epochs: int
     evidence: float
+    cause: int | None
+    health_names: list[str] | None
+
+    @property
+    def cause_text(self) -> str:
+        """The cause of the device's own last alarm in words, or ""."""
+        return cause_text(self.cause or 0, self.health_names or ())
 
     @property
     def group(self) -> Group:
@@ -212,7 +220,9 @@ GROUP BY hour ORDER BY hour
 """
 _ALARMS: LiteralString = """
 SELECT alarm, kind::text, state::text, device, profile, firmware, sites.name AS site, opened,
-    changed, raised_epochs, evidence
+    changed, raised_epochs, evidence, cause,
+    (SELECT health_names FROM devices JOIN profiles USING (profile)
+     WHERE devices.device = alarms.device) AS health_names
 FROM alarms LEFT JOIN sites USING (site)
 """
 _ACTIVE_ALARMS: LiteralString = (

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 
 from tcuq.fleet.serve.identifiers import Group
 
-UNITS_PER_BIT = 256  # evidence_q8 counts 1/256 bit
+UNITS_PER_BIT = 256  # a judged device's evidence counts 1/256 bit
+HALF_BITS = 2  # an epoch's evidence counts half bits
 _THOUSANDS = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
 
 
@@ -20,13 +21,13 @@ def share(discovered: int, devices: int) -> str:
 
 
 def evidence(q8: int, cutoff_q8: int | None, judgeable: int, level: float) -> str:
-    """Explain a device's evidence in its last closed epoch, alone and among all judged devices."""
+    """Explain a device's evidence in its last two epochs, alone and among all judged devices."""
     bits = q8 / UNITS_PER_BIT
     if bits <= 0:
-        return f"{signed(bits)} bits: no sign of drift in its last whole epoch."
+        return f"{signed(bits)} bits: no sign of drift in its last closed and its running epoch."
     alone = (
-        f"{bits:.1f} bits: a device that has not drifted shows as much in at most one of"
-        f" {rounded(2.0**bits)} epochs."
+        f"{bits:.1f} bits, the mean of its last closed and its running epoch: a device that has not"
+        f" drifted shows as much with a chance of at most 1 in {rounded(2.0**bits)}."
     )
     if cutoff_q8 is None:
         return f"{alone} Among {judgeable:,} devices that is not enough at level {level:g}."

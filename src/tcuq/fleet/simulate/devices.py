@@ -2,7 +2,7 @@
 """Simulated devices: a plan and a seed define them; the real firmware code makes their records.
 
 Risks and block sums are random (`src/simulator/null_distribution.c`); threshold, budget, alarm,
-telemetry, record and uplink are the C code that runs on a device.
+epoch, telemetry, snapshot, record and uplink are the C code that runs on a device.
 """
 
 from dataclasses import dataclass
@@ -31,6 +31,8 @@ class Plan:
     ----------
     devices, hours
         Number of devices, and of hours; each device makes one record per hour.
+    on_hours
+        Hours of a day that a device has power, at its own time of the day. It boots anew each day.
     drift, drift_firmware, drift_from
         Share of devices that drift, or a firmware whose devices all drift; first hour of drift.
     reboot
@@ -39,8 +41,8 @@ class Plan:
         Determines everything except the network.
     steps, block
         Steps per hour, and steps between two bets of the alarm.
-    records_per_epoch
-        Hours in an epoch.
+    epoch_steps
+        Steps of an epoch, set in the profile; by default as many as 24 hours have.
     sharing
         Probability, per block, that a cohort's draw replaces a device's own. It makes devices
         dependent; the distribution of each device stays the same.
@@ -52,6 +54,7 @@ class Plan:
 
     devices: int
     hours: int = 24
+    on_hours: int = 24
     drift: float = 0.0
     drift_firmware: str | None = None
     drift_from: int = 0
@@ -59,7 +62,7 @@ class Plan:
     seed: int = 0
     steps: int = 360
     block: int = 64
-    records_per_epoch: int = 24
+    epoch_steps: int | None = None
     sharing: float = 0.3
     sites: int = 5
     firmware: tuple[tuple[str, float], ...] = (("1.6", 0.3), ("1.7", 0.5), ("1.8", 0.2))
@@ -70,11 +73,13 @@ class Plan:
     def __post_init__(self) -> None:
         """Refuse values out of bounds."""
         for name, limit in (("devices", MAX_DEVICES), ("hours", 1_000_000), ("sites", 10_000),
-                           ("steps", 10**6), ("block", 10**6), ("records_per_epoch", 10**6),
+                           ("on_hours", 24), ("steps", 10**6), ("block", 16384),
                            ("resend_s", self.longest_s), ("longest_s", MAX_WAIT_S)):  # fmt: skip
             value = getattr(self, name)
             if not 1 <= value <= limit:
                 raise InputError(f"{name} must lie in 1..{limit}, got {value}")
+        if self.epoch_steps is not None and not 1 <= self.epoch_steps < 2**31:
+            raise InputError(f"epoch_steps must lie in 1..2^31-1, got {self.epoch_steps}")
         for name in ("drift", "reboot", "sharing"):
             if not 0 <= getattr(self, name) <= 1:
                 raise InputError(f"{name} must lie in 0..1, got {getattr(self, name)}")
@@ -129,7 +134,7 @@ class Devices:
         cohort = (self.site * np.uint32(len(codes)) + kind) * np.uint32(len(PROFILES)) + model
         self._simulator = Simulator(
             self.device, self.profile, self.firmware, cohort, self.drifts_from, plan.seed % 2**64,
-            plan.hours, plan.steps, plan.block, plan.records_per_epoch,
+            plan.hours, plan.on_hours, plan.steps, plan.block, plan.epoch_steps or 24 * plan.steps,
             min(round(plan.reboot * 2**32), NEVER), round(plan.sharing * 2**16), plan.slots,
             plan.resend_s, plan.longest_s,
         )  # fmt: skip

@@ -36,7 +36,7 @@ class SimulationResult:
 
 
 def simulate_records(devices: Devices) -> Iterator[NDArray[np.uint8]]:
-    """Yield the records of each hour over a perfect network, one row per device in their order.
+    """Yield the records of each hour over a perfect network, one per device that is on, in order.
 
     Examples
     --------

@@ -29,7 +29,9 @@ COLUMNS: tuple[tuple[str, str], ...] = (
     ("alarms", _WHOLE),
     ("threshold", _WHOLE),
     ("epoch", _WHOLE),
-    ("evidence_q8", _SMALL),
+    ("evidence", _SMALL),
+    ("closed", _SMALL),
+    ("cause", _SMALL),
     ("histogram_shift", _SMALL),
 )
 _ROW = np.dtype(

@@ -34,19 +34,25 @@ STAGE = (
 )
 COPY: LiteralString = "COPY stage FROM STDIN (FORMAT BINARY)"
 
-# Rows are locked in the order of device ids, which prevents deadlocks between workers. A device
-# with a new profile or firmware has no closed epoch until it closes one under it.
+# Rows are locked in the order of device ids, which prevents deadlocks between workers.
+#
+# Every record carries the evidence of the epoch that its device closed last, so that a lost record
+# loses none. A record closes an epoch if its epoch number is neither the stored one nor the one
+# before, to which an older snapshot leads back after a power cut. A device that lost its flash
+# starts at epoch 0: what is stored stays until it closes an epoch. A new profile starts at epoch 0
+# as well, without a closed epoch; under a new firmware only epochs that began with it count.
 APPLY: LiteralString = """
 WITH changed AS (
     INSERT INTO devices AS old (
         device, boot, sequence, steps, abstained, denied, exceeded,
         steps_added, abstained_added, denied_added, exceeded_added, last_seen,
-        profile, firmware, site, alarms, alarms_added, threshold, epoch, evidence_q8,
-        histogram_shift, histogram)
+        profile, firmware, site, alarms, alarms_added, threshold, epoch, closed_epoch, evidence,
+        closed_evidence, cause, histogram_shift, closing, histogram)
     SELECT device, boot, sequence, steps, abstained, denied, exceeded,
         steps, abstained, denied, exceeded, now(),
-        profile, firmware, site, alarms, alarms, threshold, epoch, evidence_q8,
-        histogram_shift, histogram
+        profile, firmware, site, alarms, alarms, threshold, epoch,
+        CASE WHEN epoch > 0 THEN epoch - 1 END, evidence, CASE WHEN epoch > 0 THEN closed END,
+        cause, histogram_shift, epoch > 0, histogram
     FROM stage WHERE round = %(round)s ORDER BY device
     ON CONFLICT (device) DO UPDATE SET
         boot = excluded.boot, sequence = excluded.sequence, steps = excluded.steps,
@@ -64,26 +70,32 @@ WITH changed AS (
         alarms_added = CASE WHEN old.boot = excluded.boot
             THEN greatest(excluded.alarms - old.alarms, 0) ELSE excluded.alarms END,
         threshold = excluded.threshold, epoch = excluded.epoch,
-        closed_epoch = CASE
-            WHEN (old.profile, old.firmware) <> (excluded.profile, excluded.firmware)
-            THEN -1 - old.epoch
-            WHEN old.epoch <> excluded.epoch THEN old.epoch ELSE old.closed_epoch END,
-        evidence_q8 = excluded.evidence_q8,
-        closed_evidence_q8 = CASE WHEN old.epoch <> excluded.epoch
-            THEN old.evidence_q8 ELSE old.closed_evidence_q8 END,
-        histogram_shift = excluded.histogram_shift, closing = old.epoch <> excluded.epoch,
+        closed_epoch = CASE WHEN old.profile <> excluded.profile THEN excluded.closed_epoch
+            WHEN old.firmware <> excluded.firmware THEN NULL
+            WHEN excluded.epoch > 0 AND excluded.epoch NOT IN (old.epoch, old.epoch - 1)
+                AND NOT (old.mixed AND excluded.epoch = old.epoch + 1)
+            THEN excluded.closed_epoch ELSE old.closed_epoch END,
+        evidence = excluded.evidence,
+        closed_evidence = CASE WHEN old.profile <> excluded.profile THEN excluded.closed_evidence
+            WHEN old.firmware <> excluded.firmware THEN NULL
+            WHEN excluded.epoch > 0 AND excluded.epoch NOT IN (old.epoch, old.epoch - 1)
+                AND NOT (old.mixed AND excluded.epoch = old.epoch + 1)
+            THEN excluded.closed_evidence ELSE old.closed_evidence END,
+        cause = excluded.cause, histogram_shift = excluded.histogram_shift,
+        mixed = old.profile = excluded.profile AND (old.firmware <> excluded.firmware
+            OR old.mixed AND old.epoch = excluded.epoch),
+        closing = CASE WHEN old.profile <> excluded.profile THEN excluded.epoch > 0
+            ELSE excluded.epoch > 0 AND excluded.epoch NOT IN (old.epoch, old.epoch - 1) END,
         histogram = excluded.histogram
     WHERE (excluded.boot, excluded.sequence) > (old.boot, old.sequence)
     RETURNING device, profile, firmware, site, steps_added, abstained_added, denied_added,
-        exceeded_added, alarms_added, closing, boot, steps, abstained, denied, exceeded, alarms,
-        closed_epoch, closed_evidence_q8, histogram_shift, histogram
+        exceeded_added, alarms_added, closing
 ), history AS (
     INSERT INTO epochs (device, boot, steps, abstained, denied, exceeded, stored, alarms, epoch,
-        evidence_q8, histogram_shift, histogram)
-    SELECT device, boot, steps, abstained, denied, exceeded, now(), alarms,
-        CASE WHEN closed_epoch < 0 THEN -1 - closed_epoch ELSE closed_epoch END,
-        closed_evidence_q8, histogram_shift, histogram
-    FROM changed WHERE closing
+        evidence, histogram_shift, histogram)
+    SELECT device, boot, steps, abstained, denied, exceeded, now(), alarms, epoch - 1, closed,
+        histogram_shift, histogram
+    FROM changed JOIN stage USING (device) WHERE closing AND round = %(round)s
     ON CONFLICT DO NOTHING
 ), rolled AS (
     INSERT INTO cohorts AS sum (profile, firmware, site, hour,

@@ -31,14 +31,29 @@ CREATE TABLE devices (
     alarms integer NOT NULL,
     alarms_added integer NOT NULL,
     threshold integer NOT NULL,
-    epoch integer NOT NULL,
-    closed_epoch integer NOT NULL DEFAULT -1, -- last closed epoch; below 0: none under this firmware
-    evidence_q8 smallint NOT NULL,            -- of the current epoch
-    closed_evidence_q8 smallint NOT NULL DEFAULT 0,
+    epoch integer NOT NULL,                 -- the running epoch's number, counted by the device
+    closed_epoch integer,                   -- the last closed epoch; null: none with this profile and firmware
+    evidence smallint NOT NULL,             -- of the running epoch: log2 of its e-value in half bits
+    closed_evidence smallint,               -- of the last closed epoch; null: none
+    cause smallint NOT NULL,                -- of the device's last alarm, as in the record
     histogram_shift smallint NOT NULL,
-    closing boolean NOT NULL DEFAULT false,   -- the last record was the first of its epoch
-    histogram bytea NOT NULL                  -- as in the record
+    -- The judged evidence in 1/256 bit: log2 of the mean of the last closed and the running epoch's e-values,
+    -- rounded down. Without a closed epoch its e-value is 1. Null: no evidence of this firmware alone yet.
+    judged_q8 smallint GENERATED ALWAYS AS (CASE WHEN NOT mixed THEN
+        128 * greatest(evidence, coalesce(closed_evidence, 0)) + (ARRAY[0, -59, -107, -145, -174, -196,
+            -213, -225, -234, -241, -245, -248, -251, -252, -254, -254, -255, -255, -256])[
+            1 + least(abs(evidence - coalesce(closed_evidence, 0)), 18)] END) STORED,
+    mixed boolean NOT NULL DEFAULT false,   -- the running epoch began under another firmware
+    closing boolean NOT NULL,               -- the last record was the first after an epoch
+    histogram bytea NOT NULL,               -- as in the record
+    CHECK ((closed_epoch IS NULL) = (closed_evidence IS NULL))
 ) WITH (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.05);
+
+-- What records do not say about a profile, registered by `tcuq fleet migrate --profile`.
+CREATE TABLE profiles (
+    profile integer PRIMARY KEY,
+    health_names text[] NOT NULL -- of the statistics of input health, in order
+);
 
 CREATE TABLE cohorts (
     profile integer NOT NULL,
@@ -54,7 +69,7 @@ CREATE TABLE cohorts (
     PRIMARY KEY (hour, profile, firmware, site)
 );
 
--- A device's history: one row per epoch, with the counters of the first record after the epoch.
+-- A device's history: one row per closed epoch, with the counters of the first record after it.
 CREATE TABLE epochs (
     device bigint NOT NULL,
     boot bigint NOT NULL,
@@ -65,10 +80,10 @@ CREATE TABLE epochs (
     stored timestamptz NOT NULL,
     alarms integer NOT NULL,
     epoch integer NOT NULL,
-    evidence_q8 smallint NOT NULL,
+    evidence smallint NOT NULL, -- in half bits
     histogram_shift smallint NOT NULL,
     histogram bytea NOT NULL,
-    PRIMARY KEY (device, stored)
+    PRIMARY KEY (device, boot, epoch)
 );
 
 CREATE TABLE dead_letters (

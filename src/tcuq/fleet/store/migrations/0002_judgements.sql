@@ -7,7 +7,7 @@ CREATE TABLE judgements (
     level double precision NOT NULL,
     devices bigint NOT NULL,     -- all devices
     silent bigint NOT NULL,      -- devices that stopped reporting
-    judgeable bigint NOT NULL,   -- devices that report and have closed an epoch
+    judgeable bigint NOT NULL,   -- devices that report and have evidence of their firmware
     discovered bigint NOT NULL,
     cutoff_q8 integer            -- least evidence of a discovered device; null: none is discovered
 );
@@ -67,6 +67,7 @@ CREATE TABLE alarms (
     raised_epochs integer NOT NULL DEFAULT 1, -- consecutive epochs that raised it
     quiet_epochs integer NOT NULL DEFAULT 0,  -- consecutive epochs that did not
     epoch bigint NOT NULL DEFAULT 0,          -- counted last, so that no epoch is counted twice
+    cause smallint,                           -- of the device's own last alarm, as in its record
     evidence double precision NOT NULL        -- log2 of the e-value when last raised; silence: hours or devices
 );
 CREATE UNIQUE INDEX alarms_active ON alarms (kind, device, profile, firmware, site)
