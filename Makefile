@@ -117,7 +117,7 @@ measure: ## Measure again everything that the scorecard quotes and write results
 	$(RUN) tools.measurements.clean_install --write
 	$(RUN) tools.measurements.speed --write
 	$(RUN) tools.measurements.device --write
-	$(RUN) tools.measurements.alarm --write
+	$(RUN) tools.measurements.demo --write
 	$(RUN) tools.measurements.properties --write
 	$(RUN) tools.measurements.calibration --write
 	$(RUN) tools.measurements.bounds --write
