@@ -11,6 +11,7 @@ import pytest
 import tcuq
 from tcuq.demo import demo_stream
 from tcuq.report import report
+from tests.fixtures.healthy_streams import health_profile, healthy_stream
 
 HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>&amp;\u202e\udcff</title>.npz"
 
@@ -59,6 +60,9 @@ def pages(
             {"a": profile},
             tcuq.Stream(sure, calm, kind="logits"),
             rounds=0,
+        ),
+        "health": lambda: report(
+            {"a": health_profile()}, healthy_stream(3000, seed=2, rough_from=1500), rounds=0
         ),
         "one step": lambda: report({"a": profile}, test[ : 1], rounds=0),
         "compared": lambda: report(

@@ -178,17 +178,24 @@ def test_alarms_right_after_a_shift_are_late_not_false(synthetic: Synthetic) -> 
     assert profile.alarm is not None
     block = max(channel.block for channel in profile.alarm.channels)
     calm, odd = synthetic(1500, seed=1), synthetic(1500, seed=2)
-    shifted = (np.arange(1500) >= 300) & (np.arange(1500) < 900)
     assert calm.features is not None
-    features = np.where(shifted[:, None], 40 + 40 * np.asarray(odd.features), calm.features)
-    stream = tcuq.Stream(calm.posteriors, features, calm.labels, shifted=shifted)
+
+    def shifted_until(end: int) -> tcuq.Stream:
+        shifted = (np.arange(1500) >= 300) & (np.arange(1500) < end)
+        features = np.where(shifted[:, None], 40 + 40 * np.asarray(odd.features), calm.features)
+        return tcuq.Stream(calm.posteriors, features, calm.labels, shifted=shifted)
+
+    first = int(np.flatnonzero(tcuq.Monitor(profile).run(shifted_until(900)).alarm[300:])[0]) + 300
+    end = first - 2  # the shift is over before the block that raises the alarm
+    stream = shifted_until(end)
     evaluation = evaluate(profile, stream, rounds=0)
     alarms = np.flatnonzero(evaluation.trace.alarm)
-    late = ((alarms >= 900) & (alarms < 900 + block)).sum()
+    late = ((alarms >= end) & (alarms < end + block)).sum()
     assert late > 0
     assert evaluation["late alarms"].value == late
-    steps = int((~shifted).sum()) - block
-    outside = ((alarms < 300) | (alarms >= 900 + block)).sum()
+    assert stream.shifted is not None
+    steps = int((~stream.shifted).sum()) - block
+    outside = ((alarms < 300) | (alarms >= end + block)).sum()
     assert evaluation["false alarms per million"].value == pytest.approx(1e6 * outside / steps)
 
 

@@ -7,7 +7,8 @@ Intervals are bootstrapped over recordings; where a set has no recordings, over 
 
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.stats import poisson
@@ -33,6 +34,7 @@ from tools.measurements.alarm_cases import (
     saved,
     trained,
 )
+from tools.measurements.alarm_hapt import with_health
 from tools.measurements.result import Row, report
 
 STEPS, SHORT_STEPS = 80_000, 20_000
@@ -62,17 +64,18 @@ def few_people(case: Case) -> tuple[tcuq.Stream, Calm]:
     assert isinstance(pool, RecordingPool)  # noqa: S101 - HAPT is recordings
     rng = np.random.default_rng([case.network, case.turn, 12])
     chosen = rng.permutation(np.unique(pool.person))[:FEW_PEOPLE]
-    known = np.isin(pool.person, chosen)
-    stream = pool.calibration(np.flatnonzero(known), 0, 0)
-    return stream, looped(pool, np.flatnonzero(~known), STEPS, case.number)
+    known = np.flatnonzero(np.isin(pool.person, chosen))
+    others = np.setdiff1d(np.arange(len(pool.person)), known)
+    stream, run = pool.calibration(known, 0, 0), looped(pool, others, STEPS, case.number)
+    return (with_health(stream, known), run.with_health()) if case.health else (stream, run)
 
 
 def measured(tasks: Sequence[str], *, short: bool) -> Counts:
     """False alarms of every case."""
     steps = SHORT_STEPS if short else STEPS
     counts = {}
-    for case in cases(tasks, ("parts", "mixed"), short=short):
-        counts[_name(case)] = saved(
+    for case in both_forms(cases(tasks, ("parts", "mixed"), short=short)):
+        counts[case.name] = saved(
             "calm",
             case,
             lambda case=case: false_alarms(  # type: ignore[misc]
@@ -88,17 +91,21 @@ def measured_few() -> Counts:
     counts = {}
     for network in trained("hapt"):
         for turn in range(FEW_SPLITS):
-            case = Case("hapt", network, turn=turn)
-            counts[_name(case)] = saved(
-                "few-people",
-                case,
-                lambda case=case: false_alarms(*few_people(case)),  # type: ignore[misc]
-            )
+            for case in both_forms([Case("hapt", network, turn=turn)]):
+                counts[case.name] = saved(
+                    "few-people",
+                    case,
+                    lambda case=case: false_alarms(*few_people(case)),  # type: ignore[misc]
+                )
     return counts
 
 
-def _name(case: Case) -> str:
-    return f"{case.task} {case.network} {case.split} {case.turn}"
+def both_forms(every: Iterable[Case]) -> Iterator[Case]:
+    """Every case, and those of HAPT with input health too."""
+    for case in every:
+        yield case
+        if case.task == "hapt":
+            yield replace(case, health=True)
 
 
 def totals(counts: Iterable[Figures]) -> list[int]:
@@ -124,7 +131,7 @@ def _units(counts: Counts) -> dict[str, list[list[int]]]:
     """Steps and alarms of each unit by set: a recording over all cases, else a calibration."""
     units: dict[str, dict[str, np.ndarray]] = defaultdict(dict)
     for name, figures in counts.items():
-        task = name.split()[0]
+        task = name.split()[0].removesuffix("+health")  # of the same recordings
         for number, row in figures["recordings"].items():
             unit = number if len(figures["recordings"]) > 1 else name
             units[task][unit] = units[task].get(unit, 0) + np.array(row)

@@ -31,6 +31,7 @@ from benchmark.detectors.tasks import make_pool
 from benchmark.experiments.result import DATA
 from benchmark.networks.tasks import TASKS
 from benchmark.networks.zoo import load_network, path
+from tools.measurements.alarm_hapt import with_health
 from tools.measurements.result import ROOT
 
 Ints = NDArray[np.int64]
@@ -53,6 +54,13 @@ class Case:
     network: int
     split: Split = "parts"
     turn: int = 0
+    health: bool = False  # of HAPT alone: the windows of other sets are no sensor's samples
+
+    @property
+    def name(self) -> str:
+        """Its set, network, split and turn."""
+        health = "+health" * self.health
+        return f"{self.task}{health} {self.network} {self.split} {self.turn}"
 
     @property
     def number(self) -> int:
@@ -66,6 +74,11 @@ class Calm:
 
     stream: tcuq.Stream
     recording: Ints
+
+    def with_health(self) -> "Calm":
+        """The same with the input health of HAPT's recordings."""
+        stream = with_health(self.stream, self.recording[self.stream.starts])
+        return replace(self, stream=stream)
 
 
 def cases(
@@ -99,7 +112,8 @@ def calibration(case: Case) -> tcuq.Stream:
     """The stream to calibrate on."""
     pool = pool_of(case.task, case.network)
     rows, _ = pool.split(case.split, case.number)
-    return pool.calibration(rows, LENGTHS[case.turn], 2 * case.number)
+    stream = pool.calibration(rows, LENGTHS[case.turn], 2 * case.number)
+    return with_health(stream, rows) if case.health else stream
 
 
 def calm(case: Case, steps: int, seed: int) -> Calm:
@@ -107,7 +121,8 @@ def calm(case: Case, steps: int, seed: int) -> Calm:
     pool = pool_of(case.task, case.network)
     _, rows = pool.split(case.split, case.number)
     if isinstance(pool, RecordingPool):
-        return looped(pool, rows, steps, seed)
+        run = looped(pool, rows, steps, seed)
+        return run.with_health() if case.health else run
     stream = pool.in_distribution(rows, steps, seed)
     return Calm(stream, np.zeros(steps, np.int64))
 
@@ -167,7 +182,7 @@ def saved(what: str, case: Case, compute: Callable[[], Figures], **settings: obj
     name = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:24]
     at = cache_root() / "alarm" / f"{what}-{case.task}-{name}.json"
     if not at.is_file():
-        log(f"{what}: {case.task}, network {case.network}, {case.split}, turn {case.turn}")
+        log(f"{what}: {case.name}")
         with atomic_write(at) as file:
             file.write(json.dumps(compute()).encode())
     figures: Figures = json.loads(at.read_text("utf-8"))

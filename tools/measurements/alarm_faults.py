@@ -7,14 +7,13 @@ fault. Before its second form the alarm had no input health: `--before` runs wit
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
 import tcuq
 from benchmark.data import hapt
 from benchmark.data.files import manifest
-from tcuq.evaluate.measures import detection_delays
 from tools.measurements.alarm_before import before, keep_before, parser
 from tools.measurements.alarm_cases import LEVELS, LIBRARIES, fitted
 from tools.measurements.alarm_hapt import FAULTS, clean_stream, draw, fault_stream, runs_of
@@ -37,34 +36,38 @@ class Settings:
     epochs: int
 
 
-def delays(profile: tcuq.Profile, stream: tcuq.Stream) -> tuple[list[float | None], int]:
-    """The delay of each onset, None if missed; and alarms on steps before it.
+@dataclass(frozen=True)
+class Found:
+    """Delays, and the causes of the alarms in words, by fault and draw; alarms before an onset."""
 
-    Every run has a new monitor, as after a repair.
-    """
-    found: list[float | None] = []
-    early = 0
-    for run in runs_of(stream):
-        assert run.shifted is not None  # noqa: S101 - faults are marked
-        alarm = tcuq.Monitor(profile).run(run).alarm > 0
-        found += [d if np.isfinite(d) else None for d in detection_delays(alarm, run.shifted)]
-        early += int(alarm[~run.shifted].sum())
-    return found, early
+    delays: Figures = field(default_factory=dict)
+    causes: dict[str, list[str]] = field(default_factory=dict)
+    early: list[int] = field(default_factory=list)
+
+    def add(self, name: str, profile: tcuq.Profile, stream: tcuq.Stream) -> None:
+        """Run each onset on a new monitor, as after a repair."""
+        self.delays[name], self.causes[name] = [], []
+        for run in runs_of(stream):
+            assert run.shifted is not None  # noqa: S101 - faults are marked
+            alarms = tcuq.Monitor(profile).run(run).alarms
+            onset = int(run.shifted.argmax())
+            first = next((step for step in alarms if step >= onset), None)
+            self.delays[name].append(None if first is None else float(first + 1 - onset))
+            self.causes[name].append("" if first is None else alarms[first])
+            self.early.append(sum(step < onset for step in alarms))
 
 
 def measured(
     faults: Sequence[str], seeds: Sequence[int], severity: float, settings: Settings
-) -> tuple[Figures, int]:
-    """Delays by fault and draw, and all alarms before an onset."""
+) -> Found:
+    """Every draw of these faults."""
     profile = fitted(clean_stream("calibration", **asdict(settings)), H)
-    figures, early = {}, 0
+    found = Found()
     for fault in faults:
         for seed in seeds:
-            rng = draw(fault, seed)
-            stream = fault_stream(fault, rng, severity, **asdict(settings))
-            figures[f"{fault} {seed}"], count = delays(profile, stream)
-            early += count
-    return figures, early
+            stream = fault_stream(fault, draw(fault, seed), severity, **asdict(settings))
+            found.add(f"{fault} {seed}", profile, stream)
+    return found
 
 
 def caught(figures: Figures) -> int:
@@ -83,8 +86,9 @@ def median_delay(figures: Figures) -> float:
     return float(np.median(values))
 
 
-def published_rows(figures: Figures, then: Figures | None) -> list[Row]:
+def published_rows(found: Found, then: Figures | None) -> list[Row]:
     """The six published draws."""
+    figures = found.delays
     count, total, median = caught(figures), onsets(figures), median_delay(figures)
     rows = [
         Row(
@@ -97,12 +101,16 @@ def published_rows(figures: Figures, then: Figures | None) -> list[Row]:
     for name, pair in figures.items():
         fault = name.split()[0]
         old = f"before: {_words(then[name])}" if then else "–"
-        rows.append(Row(f"delay of HAPT's fault {fault}, its two onsets", old, _words(pair), None))
+        words = _words(pair, found.causes[name])
+        rows.append(Row(f"delay of HAPT's fault {fault}, its two onsets", old, words, None))
     return rows
 
 
-def _words(pair: Sequence[float | None]) -> str:
-    return " and ".join("missed" if value is None else f"{value:.0f}" for value in pair)
+def _words(pair: Sequence[float | None], causes: Sequence[str] = ("", "")) -> str:
+    return " and ".join(
+        "missed" if value is None else f"{value:.0f}" + (f" ({cause})" if cause else "")
+        for value, cause in zip(pair, causes, strict=True)
+    )
 
 
 def draws_row(figures: Figures, title: str, fewest: int, then: Figures | None) -> Row:
@@ -138,21 +146,22 @@ def main() -> None:
     """Measure and report."""
     args = parser(__doc__).parse_args()
     settings = Settings(health=not args.before, epochs=SHORT_EPOCHS if args.short else EPOCHS)
-    six, early = measured(FAULTS, [0], 1.0, settings)
+    six = measured(FAULTS, [0], 1.0, settings)
     if args.short:
-        rows = [quiet_row(early, settings)]
+        rows = [quiet_row(sum(six.early), settings)]
         rows += [Row(row.what, "–", row.measured, None) for row in published_rows(six, None)]
         sys.exit(report("alarm_faults", rows, LIBRARIES, write=False))
-    full, more = measured(FAULTS, NEW_DRAWS, 1.0, settings)
-    half, even_more = measured(HALF_FAULTS, NEW_DRAWS, 0.5, settings)
+    full = measured(FAULTS, NEW_DRAWS, 1.0, settings)
+    half = measured(HALF_FAULTS, NEW_DRAWS, 0.5, settings)
+    every = {"six": six, "full": full, "half": half}
     if args.before:
-        keep_before("alarm_faults", {"six": six, "full": full, "half": half})
+        keep_before("alarm_faults", {name: one.delays for name, one in every.items()})
     then = before("alarm_faults") or {}
     rows = [
         *published_rows(six, then.get("six")),
-        quiet_row(early + more + even_more, settings),
-        draws_row(full, "full", FEWEST_FULL, then.get("full")),
-        draws_row(half, "half", FEWEST_HALF, then.get("half")),
+        quiet_row(sum(sum(one.early) for one in every.values()), settings),
+        draws_row(full.delays, "full", FEWEST_FULL, then.get("full")),
+        draws_row(half.delays, "half", FEWEST_HALF, then.get("half")),
     ]
     provenance = {
         "data_sha256": {hapt.NAME: manifest()[hapt.NAME].sha256},

@@ -6,7 +6,7 @@ physical units, from the middle of a run's first recording to the end of the run
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import tcuq
 from benchmark.data import hapt
-from benchmark.data.samples import Array, Part, Recording
+from benchmark.data.samples import Array, Ints, Part, Recording
 from benchmark.outputs import cached, key
 from benchmark.recordings import Windows, windows
 from tools.measurements.alarm_hapt_network import EPOCHS, outputs, weights_sha256
@@ -62,9 +62,32 @@ def cached_outputs(cut: Windows, epochs: int) -> tuple[Array, Array]:
     return entry["logits"], entry["features"]
 
 
-def health_of(cut: NDArray[np.float32]) -> Any:  # noqa: ANN401 - from before tcuq.health existed
+def health_of(cut: NDArray[np.float32]) -> tcuq.Health:
     """Input health of windows in digits of the sensor."""
     return tcuq.health(cut / SENSOR_UNIT, tuple(SENSORS.values()), names=tuple(SENSORS))
+
+
+@cache
+def recordings_health() -> tuple[tcuq.Health, ...]:
+    """Input health of the recordings of calibration and test, in the order of the benchmark."""
+    parts = hapt.load()
+    recordings = [*parts["calibration"], *parts["test"]]
+    return tuple(health_of(windows([one], hapt.CLASSES).samples.x) for one in recordings)
+
+
+def with_health(stream: tcuq.Stream, numbers: Ints) -> tcuq.Stream:
+    """The stream with input health; `numbers` are those of its recordings."""
+    known = recordings_health()
+    lengths = np.diff([*stream.starts, len(stream)])
+    pairs = zip(numbers.tolist(), lengths.tolist(), strict=True)
+    return tcuq.Stream(
+        stream.posteriors,
+        stream.features,
+        kind="logits",
+        starts=stream.starts,
+        health=np.concatenate([known[number].values[:length] for number, length in pairs]),
+        health_names=known[0].names,
+    )
 
 
 @lru_cache(maxsize=2)

@@ -56,6 +56,11 @@ def summary_lines(profile: MonitorSettings, origin: Provenance, sha256: str) -> 
         f" {calibration.recordings} recordings)"
         + (f" and {origin.development.steps:,} development steps" if origin.development else "")
     )
+    if profile.alarm is not None:
+        yield (
+            f"newcomers  about one in {calibration.recordings + 1} unlike these recordings may alarm"
+            " at first, and is then learned"
+        )
     for finding in origin.findings[:MOST_FINDINGS]:
         yield from wrap(
             finding.sentence, 100, initial_indent="warning    ", subsequent_indent=" " * 11

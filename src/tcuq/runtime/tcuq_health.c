@@ -3,6 +3,10 @@
 #include "tcuq_health.h"
 #include "tcuq_internal.h"
 
+#ifdef __FRAMAC__
+#include "tcuq_acsl_samples.h"
+#endif
+
 #if TCUQ_WITH_HEALTH
 
 /* From this many frames on, squares of sums are in 1/64: those of 64 channels then fit in 64 bits. */
@@ -16,7 +20,10 @@
 #define TCUQ_ONE_REGISTER(pointer)
 #endif
 
-/* A product of 64 bits is a call on a CPU without it: there the magnitude, at most 65535, is squared in 32. */
+/* Squares -65535..65535. A product of 64 bits is a call on a CPU without it: there 32 bits are enough. */
+/*@ requires -65535 <= value <= 65535;
+    assigns \nothing;
+    ensures \result == value * value && 0 <= \result <= 0xFFFE0001; */
 static inline uint64_t tcuq_health_square(int32_t value)
 {
 #if defined(__ARM_ARCH_ISA_THUMB) && (__ARM_ARCH_ISA_THUMB == 1)
@@ -27,16 +34,31 @@ static inline uint64_t tcuq_health_square(int32_t value)
 #endif
 }
 
+/*@ requires tcuq_health_memory(health);
+    assigns health->frames, TCUQ_SAMPLE_SUMS;
+    ensures health->frames == 0 && tcuq_health_sums_ok(health); */
 static void tcuq_health_begin(tcuq_health *health)
 {
+    /*@ loop invariant 0 <= g <= health->group_count;
+        loop invariant \forall integer k; 0 <= k < g ==>
+          health->groups[k].differences == 0 && health->groups[k].squares == 0;
+        loop assigns g, health->groups[0 .. health->group_count - 1].differences,
+          health->groups[0 .. health->group_count - 1].squares;
+        loop variant health->group_count - g; */
     for (uint32_t g = 0u; g < health->group_count; g++) {
         health->groups[g].differences = 0u;
         health->groups[g].squares = 0u;
     }
-    for (uint32_t c = 0u; c < health->width; c++) {
-        health->channels[c].sum = 0;
-        health->channels[c].last = 0;
-        health->channels[c].repeats = 0u;
+    tcuq_health_channel *channels = health->channels;
+    const uint32_t width = health->width;
+    /*@ loop invariant 0 <= c <= width;
+        loop invariant \forall integer k; 0 <= k < c ==> channels[k].sum == 0 && channels[k].repeats == 0;
+        loop assigns c, channels[0 .. width - 1];
+        loop variant width - c; */
+    for (uint32_t c = 0u; c < width; c++) {
+        channels[c].sum = 0;
+        channels[c].last = 0;
+        channels[c].repeats = 0u;
     }
     health->frames = 0u;
 }
@@ -65,8 +87,15 @@ tcuq_status tcuq_health_init(tcuq_health *health)
 }
 
 /* The first frame of a window follows itself: no difference, and a repeat that tcuq_health_finish takes off. */
+/*@ requires tcuq_health_memory(health) && \valid_read(frame + (0 .. health->width - 1));
+    requires \separated(frame + (0 .. health->width - 1), health,
+      health->channels + (0 .. health->width - 1));
+    assigns health->channels[0 .. health->width - 1].last; */
 static void tcuq_health_first(const tcuq_health *health, const int16_t *frame)
 {
+    /*@ loop invariant 0 <= c <= health->width;
+        loop assigns c, health->channels[0 .. health->width - 1].last;
+        loop variant health->width - c; */
     for (uint32_t c = 0u; c < health->width; c++) {
         health->channels[c].last = frame[c];
     }
@@ -85,10 +114,27 @@ void tcuq_health_fold(tcuq_health *health, const int16_t *frame)
     tcuq_health_channel *channel = health->channels;
     tcuq_health_group *group = health->groups;
     uint32_t groups = health->group_count;
+    /*@ loop invariant 1 <= groups <= TCUQ_GROUPS;
+        loop invariant group == health->groups + (TCUQ_GROUPS - groups);
+        loop invariant channel == health->channels + TCUQ_PLACE && at == frame + TCUQ_PLACE;
+        loop invariant tcuq_channel_sums_ok(health->channels, 0, TCUQ_PLACE, TCUQ_FRAMES + 1);
+        loop invariant tcuq_channel_sums_ok(health->channels, TCUQ_PLACE, TCUQ_WIDTH, TCUQ_FRAMES);
+        loop invariant tcuq_group_sums_ok(health->groups, 0, TCUQ_GROUPS - groups, TCUQ_FRAMES + 1);
+        loop invariant tcuq_group_sums_ok(health->groups, TCUQ_GROUPS - groups, TCUQ_GROUPS, TCUQ_FRAMES);
+        loop assigns groups, group, channel, at, TCUQ_SAMPLE_SUMS;
+        loop variant groups; */
     do {
         uint64_t differences = group->differences;
         uint64_t squares = group->squares;
         uint32_t channels = group->channels;
+        /*@ loop invariant 1 <= channels <= group->channels;
+            loop invariant channel == health->channels + TCUQ_INSIDE && at == frame + TCUQ_INSIDE;
+            loop invariant differences <= 0x4000000000 * TCUQ_FRAMES + 0x100000000 * (group->channels - channels);
+            loop invariant squares <= 0x1000000000 * TCUQ_FRAMES + 0x40000000 * (group->channels - channels);
+            loop invariant tcuq_channel_sums_ok(health->channels, 0, TCUQ_INSIDE, TCUQ_FRAMES + 1);
+            loop invariant tcuq_channel_sums_ok(health->channels, TCUQ_INSIDE, TCUQ_WIDTH, TCUQ_FRAMES);
+            loop assigns channels, channel, at, differences, squares, health->channels[0 .. TCUQ_WIDTH - 1];
+            loop variant channels; */
         do {
             const int32_t sample = *at;
             const int32_t difference = sample - channel->last;
