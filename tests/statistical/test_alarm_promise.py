@@ -12,7 +12,7 @@ from tcuq.calibrate.bets import fit_channel
 from tcuq.profile.settings import AlarmSettings
 from tcuq.stages.alarm import Alarm
 from tcuq.stages.columns import SignalColumns
-from tools.measurements.alarm import promise_rows
+from tools.measurements.demo import promise_rows
 
 SHORT = "TCUQ_SHORT" in os.environ
 H = 12
