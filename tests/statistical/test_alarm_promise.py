@@ -12,7 +12,8 @@ from tcuq.calibrate.bets import fit_channel
 from tcuq.profile.settings import AlarmSettings
 from tcuq.stages.alarm import Alarm
 from tcuq.stages.columns import SignalColumns
-from tools.measurements.alarm import promise_rows
+from tools.measurements.alarm_calm import broken_row, measured, promise_rows
+from tools.measurements.alarm_cases import DEVELOPMENT
 
 SHORT = "TCUQ_SHORT" in os.environ
 H = 12
@@ -74,7 +75,8 @@ def test_epoch_evidence_is_an_e_value() -> None:
         assert share <= 2.0**-bits + 3 * np.sqrt(2.0**-bits / epochs)
 
 
-def test_promise_on_recorded_people() -> None:
-    """On people absent from training and calibration, looped with noise, it holds at each h."""
-    for row in promise_rows(120_000 if SHORT else 1_100_000):
+def test_promise_on_recorded_streams() -> None:
+    """On samples and people absent from training and calibration it holds at each h."""
+    counts = measured(DEVELOPMENT, short=SHORT)
+    for row in [*promise_rows(counts, ""), broken_row(counts)]:
         assert row.passed, row
