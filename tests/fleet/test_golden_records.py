@@ -15,10 +15,10 @@ from tools.firmware.golden import encoded_on_host, golden
 
 RECORDS = golden()["records"]
 # docs/spec/record.md, field by field, bytes 0 to 82.
-COMMON = struct.Struct("<BBQIIIIHHhIIIIHB16H")
+COMMON = struct.Struct("<BBQIIIIHHbbIIIIHB16H")
 NAMES = (
-    "flags", "device", "profile", "firmware", "boot", "sequence", "threshold", "epoch",
-    "evidence_q8", "steps", "abstained", "denied", "exceeded", "alarms", "histogram_shift",
+    "cause", "device", "profile", "firmware", "boot", "sequence", "threshold", "epoch",
+    "evidence", "closed", "steps", "abstained", "denied", "exceeded", "alarms", "histogram_shift",
 )  # fmt: skip
 
 

@@ -20,7 +20,8 @@ from tcuq.demo import demo_stream
 from tcuq.profile.quantize import quantize
 from tcuq.profile.settings import RISK_LEVELS
 from tcuq.report.cells import Flag
-from tools.firmware.emulator import decide
+from tcuq.stages.inputs import device_health
+from tools.firmware.emulator import Steps, decide, recordings
 from tools.firmware.export import write_c
 from tools.firmware.toolchain import CPUS, build
 
@@ -176,8 +177,10 @@ def test_emulated_cortex_m4(answer: Answer, profile: tcuq.Profile, tmp_path: Pat
     """The firmware on an emulated Cortex-M4: every member of every decision."""
     cpu = next(cpu for cpu in CPUS if cpu.name == "m4")
     elf = build(cpu, tmp_path, write_c(quantize(profile), telemetry=True))
-    steps = tcuq.Monitor(profile).quantize(answer.stream.posteriors, answer.stream.features)
-    decisions = decide(cpu, elf, *steps, starts=answer.stream.starts)
+    rows = tcuq.Monitor(profile).quantize(answer.stream.posteriors, answer.stream.features)
+    health = device_health(answer.stream.health, profile.signals.health, len(answer.stream))
+    marks = recordings(len(answer.stream), answer.stream.starts)
+    decisions = decide(cpu, elf, Steps(*rows, health, marks))
     trace = answer.trace
     assert len(decisions) == len(trace)
     for name in ("label", "exceeded", "outcome", "alarm"):

@@ -5,20 +5,56 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tools.firmware.toolchain import HERE, Cpu, run, symbols
 
 DECISION = np.dtype(
     [("label", "<u2"), ("risk", "<u2"), ("threshold_q16", "<i4"), ("exceeded", "u1"),
-     ("outcome", "u1"), ("alarm", "u1"), ("reserved", "u1")]
+     ("outcome", "u1"), ("alarm", "u1"), ("cause", "u1")]
 )  # fmt: skip
 STAGES = (
-    "tcuq_signals_run", "tcuq_novelty_run", "tcuq_score_run", "tcuq_threshold_run",
-    "tcuq_budget_run", "tcuq_alarm_run", "tcuq_telemetry_count",
+    "tcuq_signals_run", "tcuq_novelty_run", "tcuq_health_run", "tcuq_score_run",
+    "tcuq_threshold_run", "tcuq_budget_run", "tcuq_alarm_run", "tcuq_telemetry_count",
 )  # fmt: skip
 
+RECORDING_BEGINS, NO_HEALTH = 1, 2  # bits of a step's mark
+
 Decisions = NDArray[np.void]
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Quantised steps as the firmware reads them; marks say what differs at a step."""
+
+    posteriors: NDArray[np.uint8]
+    features: NDArray[np.int8] | None = None
+    health: NDArray[np.int16] | None = None
+    marks: NDArray[np.uint8] | None = None
+
+    def __len__(self) -> int:
+        return len(self.posteriors)
+
+    def at(self, index: NDArray[np.int64] | slice) -> "Steps":
+        """Return the steps at these places."""
+        columns = (self.posteriors, self.features, self.health, self.marks)
+        first, *others = (None if column is None else column[index] for column in columns)
+        assert first is not None
+        return Steps(first, *others)
+
+    def write(self, folder: Path) -> None:
+        """Write the files that main.c reads."""
+        parts = [part for part in (self.posteriors, self.features, self.health) if part is not None]
+        rows = [np.ascontiguousarray(part).view(np.uint8) for part in parts]
+        np.hstack(rows).tofile(folder / "steps.bin")
+        (folder / "marks.bin").unlink(missing_ok=True)
+        if self.marks is not None:
+            self.marks.tofile(folder / "marks.bin")
+
+
+def recordings(count: int, starts: ArrayLike) -> NDArray[np.uint8]:
+    """Return the marks of this many steps, of which recordings begin at some."""
+    return np.where(np.isin(np.arange(count), starts), RECORDING_BEGINS, 0).astype(np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +91,9 @@ def build_plugin(folder: Path) -> Path:
     return plugin
 
 
-def decide(
-    cpu: Cpu,
-    elf: Path,
-    posteriors: NDArray[np.uint8],
-    features: NDArray[np.int8] | None,
-    starts: NDArray[np.int64] | None = None,
-) -> Decisions:
-    """The firmware's decisions on these steps; recordings begin at `starts`."""
-    marks = elf.parent / "starts.bin"
-    marks.unlink(missing_ok=True)
-    if starts is not None:
-        np.isin(np.arange(len(posteriors)), starts).astype(np.uint8).tofile(marks)
-    _emulate(cpu, elf, posteriors, features, [])
+def decide(cpu: Cpu, elf: Path, steps: Steps) -> Decisions:
+    """The firmware's decisions on these steps."""
+    _emulate(cpu, elf, steps, [])
     return np.fromfile(elf.parent / "decisions.bin", DECISION)
 
 
@@ -76,34 +102,21 @@ def state(elf: Path) -> bytes:
     return (elf.parent / "state.bin").read_bytes()
 
 
-def count(
-    cpu: Cpu,
-    elf: Path,
-    plugin: Path,
-    posteriors: NDArray[np.uint8],
-    features: NDArray[np.int8] | None,
-) -> tuple[Counts, Decisions]:
+def count(cpu: Cpu, elf: Path, plugin: Path, steps: Steps) -> tuple[Counts, Decisions]:
     """The firmware's decisions on these steps, and their instructions."""
     known, out = symbols(cpu, elf), elf.parent / "counts.txt"
     out.unlink(missing_ok=True)
     stages = [f"stage={name}:{known[name][0] & ~1:#x}" for name in STAGES if name in known]
     marks = ",".join([f"out={out}", f"step={known['tcuq_step'][0] & ~1:#x}", *stages])
-    _emulate(cpu, elf, posteriors, features, ["-plugin", f"{plugin},{marks}"])
-    counts = _read_counts(
+    _emulate(cpu, elf, steps, ["-plugin", f"{plugin},{marks}"])
+    counts = read_counts(
         out, {n: (a & ~1, s) for n, (a, s, kind) in known.items() if kind in "tT"}
     )
     return counts, np.fromfile(elf.parent / "decisions.bin", DECISION)
 
 
-def _emulate(
-    cpu: Cpu,
-    elf: Path,
-    posteriors: NDArray[np.uint8],
-    features: NDArray[np.int8] | None,
-    options: list[str],
-) -> None:
-    columns = [posteriors] if features is None else [posteriors, features.view(np.uint8)]
-    np.hstack(columns).tofile(elf.parent / "steps.bin")
+def _emulate(cpu: Cpu, elf: Path, steps: Steps, options: list[str]) -> None:
+    steps.write(elf.parent)
     (elf.parent / "decisions.bin").unlink(missing_ok=True)
     run(
         [*cpu.emulator, "-nographic", "-monitor", "none", "-serial", "none",
@@ -112,7 +125,8 @@ def _emulate(
     )  # fmt: skip
 
 
-def _read_counts(path: Path, places: dict[str, tuple[int, int]]) -> Counts:
+def read_counts(path: Path, places: dict[str, tuple[int, int]]) -> Counts:
+    """Read what the plugin wrote; `places` are the functions by name: address and size."""
     stages: dict[str, Count] = {}
     functions: dict[str, int] = {}
     head: dict[str, int] = {}

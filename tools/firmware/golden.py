@@ -80,21 +80,27 @@ def _states(folder: Path) -> Path:
 
 
 def _state(fields: dict[str, Any], state: dict[str, Any]) -> str:
-    identity = (
-        ", ".join(
-            f".{name} = {fields[name]}u"
-            for name in ("firmware", "boot", "sequence", "epoch", "flags")
-        )
-        + f", .device = {fields['device']}ull"
+    names = ("firmware", "boot", "sequence")
+    identity = ", ".join(f".{name} = {fields[name]}u" for name in names)
+    identity += f", .device = {fields['device']}ull"
+    core = (
+        f".ledger_q16 = {state['ledger_q16']}, .closed = {fields['closed']},"
+        f" .cause = {fields['cause']}u, .epoch = {fields['epoch']}u,"
+        f" .epoch_steps = {state['epoch_steps']}u"
     )
     names = ("steps", "abstained", "denied", "exceeded", "alarms", "histogram_shift")
     counters = ", ".join(f".{name} = {fields[name]}u" for name in names)
     bins = ", ".join(f"{count}u" for count in fields["histogram"])
-    epochs = ", ".join(map(str, state["epoch_q8"]))
+    channels = state["channels"] or [{"block": 0, "onset_q8": 0, "span_q8": 0}]
+    blocks = ", ".join(f"{{.block = {channel['block']}u}}" for channel in channels)
+    evidence = ", ".join(
+        f"{{.onset_q8 = {channel['onset_q8']}, .span_q8 = {channel['span_q8']}}}"
+        for channel in channels
+    )
     return (
-        f"{{.identity = {{{identity}}}, .profile = {fields['profile']}u,"
-        f" .ledger_q16 = {state['ledger_q16']}, .epoch_q8 = {{{epochs or 0}}},"
-        f" .channel_count = {len(state['epoch_q8'])}u,"
+        f"{{.identity = {{{identity}}}, .profile = {fields['profile']}u, .core = {{{core}}},"
+        f" .blocks = {{{blocks}}}, .channels = {{{evidence}}},"
+        f" .channel_count = {len(state['channels'])}u,"
         f" .telemetry = {{{counters}, .histogram = {{{bins}}}}}}}"
     )
 

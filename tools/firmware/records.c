@@ -32,16 +32,17 @@ static void sign(void *context, const uint8_t *bytes, uint32_t size, uint8_t *ta
 
 static bool write_record(int32_t to, const golden_state *golden)
 {
-    tcuq_core core = {.ledger_q16 = golden->ledger_q16};
+    tcuq_core core = golden->core;
     tcuq_telemetry telemetry = golden->telemetry;
-    tcuq_channel_state channels[TCUQ_MAX_CHANNELS] = {{0}};
-    const tcuq_profile profile = {.hash = golden->profile, .channel_count = golden->channel_count};
+    tcuq_channel_state channels[TCUQ_MAX_CHANNELS];
+    const tcuq_profile profile = {
+        .hash = golden->profile, .channels = golden->blocks, .channel_count = golden->channel_count};
     const tcuq_monitor monitor = {
         .profile = &profile, .core = &core, .channels = channels, .telemetry = &telemetry};
     uint8_t record[TCUQ_SIGNED_BYTES];
     uint8_t key[HMAC_SHA256_BYTES];
     for (uint32_t i = 0u; i < TCUQ_MAX_CHANNELS; i++) {
-        channels[i].epoch_q8 = golden->epoch_q8[i];
+        channels[i] = golden->channels[i];
     }
     derive_key(golden->identity.device, key);
     return (tcuq_record(&monitor, &golden->identity, record, TCUQ_RECORD_BYTES) == TCUQ_OK) &&

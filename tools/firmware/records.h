@@ -8,8 +8,9 @@
 typedef struct {
     tcuq_identity identity;
     uint32_t profile;
-    int32_t ledger_q16;
-    int32_t epoch_q8[TCUQ_MAX_CHANNELS];
+    tcuq_core core;
+    tcuq_channel blocks[TCUQ_MAX_CHANNELS];
+    tcuq_channel_state channels[TCUQ_MAX_CHANNELS];
     uint8_t channel_count;
     tcuq_telemetry telemetry;
 } golden_state;

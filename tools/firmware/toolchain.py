@@ -18,6 +18,7 @@ FLAGS = ("-std=gnu11", "-ffreestanding", "-ffunction-sections", "-fdata-sections
 ALONE = (
     "-DTCUQ_WITH_ANCHORED=0",
     "-DTCUQ_WITH_NOVELTY=0",
+    "-DTCUQ_WITH_HEALTH=0",
     "-DTCUQ_WITH_ALARM=0",
     "-DTCUQ_WITH_TELEMETRY=0",
 )

@@ -66,7 +66,7 @@ def measure_runs(folder: Path) -> Iterator[Run]:
             scenario = recorded.first(STEPS.get(cpu.name, OTHER_STEPS))
             place = folder / cpu.name / scenario.name
             elf = build(cpu, place, scenario.monitor(), options=scenario.options)
-            given = (cpu, elf, plugin, scenario.posteriors, scenario.features)
+            given = (cpu, elf, plugin, scenario.steps)
             (counts, decisions), (again, _) = count(*given), count(*given)
             expected = scenario.expected()
             equal = int((decisions == expected).sum()) if len(decisions) == len(expected) else 0
@@ -87,7 +87,7 @@ def rows(runs: list[Run], sizes: list[Size]) -> Iterator[Row]:
     for cpu in CPUS:
         mine = [r for r in runs if r.cpu is cpu]
         steps, equal = sum(r.counts.steps for r in mine), sum(r.equal for r in mine)
-        wanted = sum(len(r.scenario.posteriors) for r in mine)
+        wanted = sum(len(r.scenario.steps) for r in mine)
         yield Row(
             f"decisions on {cpu.title} that equal the host's",
             f"all of {wanted:,}", f"{equal:,}", equal == wanted == steps,

@@ -13,7 +13,7 @@ from tcuq.errors import ExportError
 from tcuq.export.header import INTEGERS, Member, structs
 
 Spec = Mapping[str, Any]
-PARTS = ("anchored", "novelty", "alarm", "telemetry")  # of the runtime, each can be left out
+PARTS = ("anchored", "novelty", "health", "alarm", "telemetry")  # of the runtime, each can be left out
 PROFILE = "tcuq_device_profile"
 
 
@@ -102,7 +102,8 @@ def _numbers(member: Member, value: bytes | Sequence[int]) -> list[int]:
 def required_parts(spec: Spec, *, telemetry: bool) -> tuple[str, ...]:
     """The optional parts of the runtime that a quantised profile needs."""
     required = (
-        bool(spec["terms"]), spec["whitening"] is not None, bool(spec["channels"]), telemetry
+        bool(spec["terms"]), spec["whitening"] is not None, bool(spec["health_count"]),
+        bool(spec["channels"]), telemetry,
     )  # fmt: skip
     return tuple(part for part, needed in zip(PARTS, required, strict=True) if needed)
 

@@ -20,6 +20,7 @@
 #define TCUQ_MAX_POINTS 64u
 #define TCUQ_MAX_CHANNELS 5u
 #define TCUQ_EDGES 3u
+#define TCUQ_GAINS 4u
 #define TCUQ_COUNTS 7u
 #define TCUQ_MAX_BLOCK 16384u
 #define TCUQ_MAX_ALARM_LIMIT (5u << 25)
@@ -113,7 +114,7 @@ typedef struct {
     uint16_t boot_limit_q8; /* bits at which calibration's own bets alarm after a boot */
     int32_t centre;         /* of the block sum */
     int32_t edges[TCUQ_EDGES]; /* of the block sum or of its distance from the centre */
-    int16_t gains_q8[TCUQ_EDGES + 1u]; /* of calibration's own bets: bits, by edges passed */
+    int16_t gains_q8[TCUQ_GAINS]; /* of calibration's own bets: bits, by edges passed */
     uint16_t counts[TCUQ_COUNTS]; /* of calibration's blocks, in 1/16: those after one that passed none,
                                      how many of them passed each edge, and how many after one that did */
 } tcuq_channel;
@@ -177,11 +178,9 @@ typedef struct {
     uint8_t filled; /* slots that hold a past step */
     int8_t closed;  /* log2 of the last closed epoch's e-value, in half bits */
     uint8_t cause;  /* of the last alarm, as in a record */
-#if TCUQ_WITH_ALARM
     uint32_t epoch_steps; /* of the running epoch */
     uint16_t epoch;       /* its number; 0: none has closed */
     uint16_t worst;       /* the largest health deviation lately: size, and in the last four bits which */
-#endif
 } tcuq_core;
 
 typedef struct {

@@ -300,9 +300,6 @@ void tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tc
 
 void tcuq_alarm_reset(const tcuq_monitor *monitor)
 {
-    tcuq_core *core = monitor->core;
-    core->epoch = 0u;
-    core->worst = 0u;
     /*@ loop invariant i <= monitor->profile->channel_count;
         loop invariant \forall integer k; 0 <= k < i ==>
           tcuq_channel_state_ok(monitor->profile->channels + k, monitor->channels + k);

@@ -107,6 +107,9 @@ void tcuq_reset(const tcuq_monitor *monitor)
     tcuq_reset_history(monitor);
     monitor->core->closed = INT8_MIN;
     monitor->core->cause = 0u;
+    monitor->core->epoch_steps = 0u;
+    monitor->core->epoch = 0u;
+    monitor->core->worst = 0u;
     tcuq_threshold_reset(monitor);
     tcuq_budget_reset(monitor);
 #if TCUQ_WITH_ALARM

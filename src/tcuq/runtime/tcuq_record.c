@@ -27,11 +27,7 @@ tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identi
     tcuq_put_32(&buffer[18], identity->boot);
     tcuq_put_32(&buffer[22], identity->sequence);
     tcuq_put_16(&buffer[26], (uint16_t)((uint32_t)((ledger_q16 < 0) ? 0 : ledger_q16) >> 16));
-#if TCUQ_WITH_ALARM
     tcuq_put_16(&buffer[28], monitor->core->epoch);
-#else
-    tcuq_put_16(&buffer[28], 0u);
-#endif
     buffer[30] = (uint8_t)tcuq_half_bits(tcuq_epoch_evidence(monitor));
     buffer[31] = (uint8_t)monitor->core->closed;
     tcuq_put_counters(telemetry, &buffer[32]);

@@ -34,11 +34,9 @@ static void tcuq_get_core(const tcuq_monitor *monitor, const uint8_t *at)
     core->filled = at[13];
     core->closed = tcuq_signed_byte(at[14]);
     core->cause = at[15];
-#if TCUQ_WITH_ALARM
     core->epoch_steps = tcuq_get_32(&at[16]);
     core->epoch = tcuq_get_16(&at[20]);
     core->worst = tcuq_get_16(&at[22]);
-#endif
 }
 
 /* Posteriors, features and smoothed terms. */

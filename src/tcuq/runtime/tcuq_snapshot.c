@@ -35,14 +35,9 @@ static void tcuq_put_core(const tcuq_monitor *monitor, uint32_t whole, uint8_t *
     at[25] = core->filled;
     at[26] = (uint8_t)core->closed;
     at[27] = core->cause;
-#if TCUQ_WITH_ALARM
     tcuq_put_32(&at[28], core->epoch_steps);
     tcuq_put_16(&at[32], core->epoch);
     tcuq_put_16(&at[34], core->worst);
-#else
-    tcuq_put_32(&at[28], 0u);
-    tcuq_put_32(&at[32], 0u);
-#endif
 }
 
 /*@ requires tcuq_past_given(monitor) && tcuq_sizes_ok(monitor->profile);
