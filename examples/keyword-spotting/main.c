@@ -17,7 +17,7 @@ __attribute__((noinline)) static void watch(tcuq_decision *decision)
     for (uint32_t i = 0u; i < NETWORK_FEATURES; i++) {
         features[i] = tcuq_device_feature_of(features[i]);
     }
-    tcuq_step(&tcuq_device, posterior, features, decision);
+    tcuq_step(&tcuq_device, posterior, features, NULL, decision);
 }
 
 __attribute__((noinline)) static void hear(tcuq_decision *decision)

@@ -109,9 +109,7 @@ def count(cpu: Cpu, elf: Path, plugin: Path, steps: Steps) -> tuple[Counts, Deci
     stages = [f"stage={name}:{known[name][0] & ~1:#x}" for name in STAGES if name in known]
     marks = ",".join([f"out={out}", f"step={known['tcuq_step'][0] & ~1:#x}", *stages])
     _emulate(cpu, elf, steps, ["-plugin", f"{plugin},{marks}"])
-    counts = read_counts(
-        out, {n: (a & ~1, s) for n, (a, s, kind) in known.items() if kind in "tT"}
-    )
+    counts = read_counts(out, {n: (a & ~1, s) for n, (a, s, kind) in known.items() if kind in "tT"})
     return counts, np.fromfile(elf.parent / "decisions.bin", DECISION)
 
 

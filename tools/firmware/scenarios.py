@@ -123,7 +123,9 @@ def field_scenario(steps: int) -> Scenario:
     recorded = synthetic_stream(steps, 4)
     assert recorded.health is not None
     recorded.health[steps // 2 :, 3] += 3.0
-    scenario = make_scenario("field_10", "in the field, 10 classes", profile, [recorded], whole=True)
+    scenario = make_scenario(
+        "field_10", "in the field, 10 classes", profile, [recorded], whole=True
+    )
     marks = recordings(steps, np.arange(0, steps, 60))
     marks[np.random.default_rng(5).random(steps) < 0.2] |= NO_HEALTH
     return replace(scenario, steps=replace(scenario.steps, marks=marks))

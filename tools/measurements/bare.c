@@ -10,7 +10,7 @@ int bare_run(const uint8_t *posteriors, const int8_t *features, size_t steps, tc
     }
     for (size_t i = 0u; i < steps; i++) {
         tcuq_step(&firmware_monitor, &posteriors[i * profile->classes], &features[i * profile->width],
-                  &decisions[i]);
+                  NULL, &decisions[i]);
     }
     return 0;
 }

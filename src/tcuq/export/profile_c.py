@@ -13,7 +13,13 @@ from tcuq.errors import ExportError
 from tcuq.export.header import INTEGERS, Member, structs
 
 Spec = Mapping[str, Any]
-PARTS = ("anchored", "novelty", "health", "alarm", "telemetry")  # of the runtime, each can be left out
+PARTS = (
+    "anchored",
+    "novelty",
+    "health",
+    "alarm",
+    "telemetry",
+)  # of the runtime, each can be left out
 PROFILE = "tcuq_device_profile"
 
 

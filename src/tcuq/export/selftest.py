@@ -6,7 +6,7 @@ shortest alarm blocks end and the budget is used, in less than a kilobyte.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,9 @@ from tcuq.export.header import structs
 from tcuq.export.profile_c import rows
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
+from tcuq.profile.quantize import health_integers
 from tcuq.profile.settings import ALPHA_BITS, RISK_LEVELS
+from tcuq.stages.inputs import device_health
 from tcuq.stream import Stream
 
 ROWS = 8
@@ -24,6 +26,7 @@ DWELL = 3
 STEPS_BEYOND_LAGS = 64
 CONFIDENCES = (250, 200, 160, 128, 96, 230, 64, 180)  # of 256
 NOISE, OUTLIER_NOISE = 8, 127
+DECIDED = ("label", "exceeded", "outcome", "alarm", "cause")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,7 @@ class Vectors:
 
     posteriors: NDArray[np.uint8]
     features: NDArray[np.int8] | None
+    health: NDArray[np.int16] | None
     decisions: dict[str, NDArray[np.int64]]
     state: bytes  # the checksum that ends the snapshot after the last step
 
@@ -46,19 +50,23 @@ def vectors(profile: Profile, stream: Stream | None = None) -> Vectors:
     monitor = Monitor(profile)
     if stream is None:
         posteriors, features = _synthetic_rows(profile)
+        health = _synthetic_health(profile)
     else:
         at = np.linspace(0, len(stream) - 1, ROWS).astype(int)
         columns = None if stream.features is None else stream.features[at]
         posteriors, features = monitor.quantize(stream.posteriors[at], columns)
+        statistics = None if stream.health is None else stream.health[at]
+        health = device_health(statistics, profile.signals.health, ROWS)
     order = np.arange(max(profile.signals.lags) + STEPS_BEYOND_LAGS) // DWELL % ROWS
-    trace = monitor.run(posteriors[order], None if features is None else features[order])
+    columns, statistics = (None if part is None else part[order] for part in (features, health))
+    trace = monitor.run(posteriors[order], columns, statistics)
     decisions: dict[str, NDArray[Any]] = {
         "risk": trace.risk * RISK_LEVELS,
         "threshold_q16": trace.threshold * (RISK_LEVELS << ALPHA_BITS),
-        **{name: getattr(trace, name) for name in ("label", "exceeded", "outcome", "alarm")},
+        **{name: getattr(trace, name) for name in DECIDED},
     }
     integers = {name: column.astype(np.int64) for name, column in decisions.items()}
-    return Vectors(posteriors, features, integers, monitor.snapshot()[-4:])
+    return Vectors(posteriors, features, health, integers, monitor.snapshot()[-4:])
 
 
 def _noise(seed: int) -> Iterator[int]:
@@ -87,6 +95,17 @@ def _synthetic_rows(profile: Profile) -> tuple[NDArray[np.uint8], NDArray[np.int
     return posteriors, features if inputs.width else None
 
 
+def _synthetic_health(profile: Profile) -> NDArray[np.int16] | None:
+    """Statistics around calibration's means, in the last rows far from them."""
+    if profile.signals.health is None or profile.alarm is None:  # only the alarm reads it
+        return None
+    means, scales = (np.array(part) for part in astuple(profile.signals.health)[1:])
+    noise = _noise(int(profile.sha256[8:16], 16))
+    sizes = np.where(np.arange(ROWS) < ROWS - 2, 1.0, 8.0)  # the last two rows are outliers
+    scores = np.array([[next(noise) / 32768 - 1 for _ in means] for _ in range(ROWS)])
+    return health_integers(means + sizes[:, None] * scores * scales)
+
+
 def _centre(profile: Profile, label: int) -> NDArray[np.int64]:
     """A class mean in the device's units if the profile has one, else zeros."""
     inputs, novelty = profile.inputs, profile.signals.novelty
@@ -112,6 +131,10 @@ def selftest_c(steps: Vectors) -> str:
     if steps.features is not None:
         parts.append(
             f"static const int8_t features[] = {{\n    {rows(steps.features.ravel())},\n}};\n"
+        )
+    if steps.health is not None:
+        parts.append(
+            f"static const int16_t health[] = {{\n    {rows(steps.health.ravel())},\n}};\n"
         )
     parts.append(
         f"/* {', '.join(names)} */\n"

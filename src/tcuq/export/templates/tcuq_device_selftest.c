@@ -35,7 +35,8 @@ int32_t tcuq_device_selftest(void)
     for (uint32_t step = 0u; (step < STEPS) && (fault == 0); step++) {
         const uint32_t row = (step / DWELL) % ROWS;
         tcuq_decision decision;
-        tcuq_step(&tcuq_device, &posteriors[row * TCUQ_DEVICE_CLASSES], @FEATURES_ROW@, &decision);
+        tcuq_step(&tcuq_device, &posteriors[row * TCUQ_DEVICE_CLASSES], @FEATURES_ROW@,
+                  @HEALTH_ROW@, &decision);
         if (!same(&decision, &expected[step])) {
             fault = (int32_t)step + 1;
         }

@@ -13,12 +13,13 @@ int main(void)
     uint32_t not_accepted = 0u;
     while (next_step()) {
         tcuq_decision decision;
-        tcuq_step(&tcuq_device, posterior, (TCUQ_DEVICE_WIDTH > 0u) ? features : NULL, &decision);
+        tcuq_step(&tcuq_device, posterior, (TCUQ_DEVICE_WIDTH > 0u) ? features : NULL,
+                  (TCUQ_DEVICE_HEALTH > 0u) ? health : NULL, &decision);
         if (decision.outcome != TCUQ_ACCEPT) {
             not_accepted++; /* TCUQ_ABSTAIN: do not use the output; TCUQ_DENIED: the abstention budget is spent */
         }
         if (decision.alarm != 0u) {
-            break; /* the stream differs from the calibration stream */
+            break; /* the stream is no longer the one known so far */
         }
     }
     return (not_accepted == 0u) ? 0 : 2;

@@ -13,12 +13,13 @@ void app_main(void)
     ESP_LOGI(TAG, "profile %s, self-test %d", TCUQ_DEVICE_PROFILE_SHA256, (int)fault);
     while ((fault == 0) && next_step()) {
         tcuq_decision decision;
-        tcuq_step(&tcuq_device, posterior, (TCUQ_DEVICE_WIDTH > 0u) ? features : NULL, &decision);
+        tcuq_step(&tcuq_device, posterior, (TCUQ_DEVICE_WIDTH > 0u) ? features : NULL,
+                  (TCUQ_DEVICE_HEALTH > 0u) ? health : NULL, &decision);
         if (decision.outcome != TCUQ_ACCEPT) {
             ESP_LOGW(TAG, "%s", (decision.outcome == TCUQ_ABSTAIN) ? "abstain" : "abstention budget spent");
         }
         if (decision.alarm != 0u) {
-            ESP_LOGE(TAG, "alarm: the stream differs from the calibration stream");
+            ESP_LOGE(TAG, "alarm: the stream is no longer the one known so far");
         }
     }
 }

@@ -13,12 +13,13 @@ int main(void)
     printk("tcuq profile %s, self-test %d\n", TCUQ_DEVICE_PROFILE_SHA256, (int)fault);
     while ((fault == 0) && next_step()) {
         tcuq_decision decision;
-        tcuq_step(&tcuq_device, posterior, (TCUQ_DEVICE_WIDTH > 0u) ? features : NULL, &decision);
+        tcuq_step(&tcuq_device, posterior, (TCUQ_DEVICE_WIDTH > 0u) ? features : NULL,
+                  (TCUQ_DEVICE_HEALTH > 0u) ? health : NULL, &decision);
         if (decision.outcome != TCUQ_ACCEPT) {
             printk("%s\n", (decision.outcome == TCUQ_ABSTAIN) ? "abstain" : "abstention budget spent");
         }
         if (decision.alarm != 0u) {
-            printk("alarm: the stream differs from the calibration stream\n");
+            printk("alarm: the stream is no longer the one known so far\n");
         }
     }
     return (int)fault;
