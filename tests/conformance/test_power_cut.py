@@ -85,12 +85,12 @@ def test_record_matches_the_specification(stream: tcuq.Stream) -> None:
     monitor = Monitor(demo_profile())
     trace = monitor.run(stream.posteriors, stream.features)
     engine = monitor._engine  # noqa: SLF001 - the record has no Python face yet
-    record = engine.record(2**40 + 5, 0x01080000, 3, 9, 7, 1)
+    record = engine.record(2**40 + 5, 0x01080000, 3, 9)
     kinds = np.dtype(
         [
-            ("version", "u1"), ("flags", "u1"), ("device", "<u8"), ("profile", "<u4"),
+            ("version", "u1"), ("cause", "u1"), ("device", "<u8"), ("profile", "<u4"),
             ("firmware", "<u4"), ("boot", "<u4"), ("sequence", "<u4"),
-            ("threshold", "<u2"), ("epoch", "<u2"), ("evidence", "<i2"), ("steps", "<u4"),
+            ("threshold", "<u2"), ("epoch", "<u2"), ("evidence", "i1"), ("closed", "i1"), ("steps", "<u4"),
             ("abstained", "<u4"), ("denied", "<u4"), ("exceeded", "<u4"), ("alarms", "<u2"),
             ("shift", "u1"), ("histogram", "<u2", (16,)), ("crc", "<u4"),
         ]
@@ -105,5 +105,9 @@ def test_record_matches_the_specification(stream: tcuq.Stream) -> None:
     assert fields["denied"] == (trace.outcome == tcuq.Outcome.DENIED).sum()
     assert fields["exceeded"] == trace.exceeded.sum()
     assert fields["alarms"] == (trace.alarm > 0).sum()
-    assert fields["evidence"] == engine.epoch_evidence()
-    assert (fields["flags"], fields["boot"], fields["sequence"], fields["epoch"]) == (1, 3, 9, 7)
+    number, running_q8, closed = engine.epoch()
+    assert (fields["epoch"], fields["closed"]) == (number, closed)
+    assert fields["evidence"] == max(-128, min(127, running_q8 // 128))
+    last = int(trace.alarm[trace.alarm > 0][-1])
+    assert 1 << (fields["cause"] & 15) - 1 == last & 31
+    assert (fields["boot"], fields["sequence"]) == (3, 9)

@@ -190,7 +190,8 @@ def test_alarm(
     longer = tuple(np.tile(column, (times, 1)) for column in inputs)
     assert profile.alarm is not None
     chosen = profile.alarm
-    check(lambda: Alarm(chosen), (signals_of(profile, longer),), sizes)  # type: ignore[arg-type]
+    odds = np.random.default_rng(times).normal(size=len(longer[0]))
+    check(lambda: Alarm(chosen), (signals_of(profile, longer), odds), sizes)  # type: ignore[arg-type]
 
 
 @given(streams, cuts, st.sampled_from(PROFILES))

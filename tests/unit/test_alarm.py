@@ -4,12 +4,12 @@ import math
 import numpy as np
 import pytest
 
-from tcuq.profile.settings import AlarmFlag, AlarmSettings, Channel, Signal
-from tcuq.stages.alarm import Alarm, bins
+from tcuq.profile.settings import MAX_COUNT, AlarmFlag, AlarmSettings, Channel, ChannelSignal
+from tcuq.stages.alarm import Alarm, Bets, edges_passed
 from tcuq.stages.columns import SignalColumns
 
 
-def channel(signal: Signal = "novelty", **changes: object) -> Channel:
+def channel(signal: ChannelSignal = "novelty", **changes: object) -> Channel:
     """Return a channel with blocks of 16, edges 1, 2, 3 and gains -1, 1, 2, 4 bits."""
     plain: dict[str, object] = {
         "signal": signal,
@@ -17,12 +17,19 @@ def channel(signal: Signal = "novelty", **changes: object) -> Channel:
         "block": 16,
         "edges": (1.0, 2.0, 3.0),
         "gains_q8": (-256, 256, 512, 1024),
+        "passes": ((160, 32, 16), (32, 16, 16)),
+        "chances": 1600,
     }
     return Channel(**{**plain, **changes})  # type: ignore[arg-type]
 
 
-def columns(values: list[float] | np.ndarray, *, past: bool = True) -> SignalColumns:
-    """Return the signals of all four channels with these values."""
+def settings(*channels: Channel, steps: int = 2**20, epoch: int = 65_536) -> AlarmSettings:
+    """Return an alarm's settings."""
+    return AlarmSettings(steps, epoch, channels or (channel(),))
+
+
+def columns(values: list[float], *, past: bool = True, health: bool = True) -> SignalColumns:
+    """Return the signals of all channels with these values."""
     column = np.array(values, np.float64)
     steps = len(column)
     return SignalColumns(
@@ -35,66 +42,143 @@ def columns(values: list[float] | np.ndarray, *, past: bool = True) -> SignalCol
         low_confidence=column,
         novelty=column,
         whole_past=np.full(steps, past),
+        health=column if health else None,
     )
 
 
-def test_limit_depends_on_block_length_and_channels() -> None:
-    """The limit is log2 of steps per false alarm · channels / block, in 1/256 bit, rounded up."""
-    settings = AlarmSettings(2**20, (channel(), channel("divergence"), channel("instability")))
-    assert settings.limit_q8(channel()) == math.ceil(256 * (20 - 4 + math.log2(3)))
+def run(alarm: Alarm, values: list[float], *, past: bool = True, health: bool = True) -> list[int]:
+    """Return the flags of each step whose signals all have these values."""
+    flags = alarm.run(columns(values, past=past, health=health), np.array(values))
+    return flags.tolist()
 
 
 @pytest.mark.parametrize(("mean", "passed"), [(0.9, 0), (1.0, 0), (1.1, 1), (3.0, 2), (3.1, 3)])
 def test_edges_are_passed_strictly(mean: float, passed: int) -> None:
     """A block on an edge has not passed it."""
-    assert bins(np.array([mean]), channel()).tolist() == [passed]
+    assert edges_passed(np.array([mean]), (1.0, 2.0, 3.0), None).tolist() == [passed]
 
 
 def test_two_sided_channels_alarm_in_both_directions() -> None:
     """With a centre, the edges apply to the distance from it."""
-    assert bins(np.array([-3.0, 7.0]), channel(centre=2.0, edges=(1.0, 2.0, 4.0))).tolist() == [
-        3,
-        3,
-    ]
+    assert edges_passed(np.array([-3.0, 7.0]), (1.0, 2.0, 4.0), 2.0).tolist() == [3, 3]
 
 
-def test_alarm_at_the_block_that_reaches_the_limit() -> None:
-    """For one false alarm in 256 steps and blocks of 16, one extreme block gives the 4 bits."""
-    alarm = Alarm(AlarmSettings(256, (channel(),)))
-    flags = alarm.run(columns([9.0] * 40))
-    assert flags.nonzero()[0].tolist() == [15, 31]
-    assert set(flags[flags > 0].tolist()) == {AlarmFlag.NOVELTY}
+def test_a_bet_pays_by_how_seldom_blocks_passed() -> None:
+    """100 chances and 10, 2, 1 passes pay 0.5 + 1.7 + 8.5 + 16; evidence multiplies by it."""
+    bets = Bets(channel())
+    bets.take(3)
+    assert bets.evidence == pytest.approx(0.5 + 1.7 + 8.5 + 16)
+    bets.take(0)
+    assert bets.evidence == pytest.approx((26.7 + 1) * 0.5)
 
 
-def test_cusum_does_not_go_below_zero_but_the_epoch_does() -> None:
-    """Ten ordinary blocks leave the CUSUM at 0 and the epoch at -10 bits."""
-    alarm = Alarm(AlarmSettings(256, (channel(),)))
-    alarm.run(columns([0.0] * 160))
-    assert alarm.cusum_q8.tolist() == [0]
-    assert alarm.epoch_evidence_q8 == -10 * 256
+def test_after_a_block_that_passed_another_pays_less() -> None:
+    """Of 10 + 1 + 1 - 2 blocks after a pass two had passed: runs of passes are no news."""
+    bets = Bets(channel())
+    bets.take(1)
+    bets.evidence = 0.0
+    bets.take(1)
+    # 160 + 16 passes after none and 32 after some, less 32: 176 sixteenths.
+    assert bets.evidence == pytest.approx(0.5 + 0.17 * 176 / 32)
 
 
-def test_epoch_evidence_is_corrected_for_choosing_the_best_channel() -> None:
-    """With two channels the best one's evidence costs a bit, and ending the epoch clears it."""
-    alarm = Alarm(AlarmSettings(2**20, (channel(), channel("low_confidence"))))
-    alarm.run(columns([2.5] * 16))
-    assert alarm.end_epoch() == 512 - 256
-    assert alarm.epoch_evidence_q8 == -256
+def test_bets_learn_what_this_device_shows() -> None:
+    """A block that keeps passing all edges pays less and less, towards 1."""
+    bets, payoffs = Bets(channel()), []
+    for _ in range(300):
+        bets.evidence = 0.0
+        bets.take(3)
+        payoffs.append(bets.evidence)
+    assert payoffs[1:] == sorted(payoffs[1:], reverse=True)
+    assert payoffs[-1] < 1.1
+
+
+def test_counts_are_halved_before_they_overflow() -> None:
+    """However long a device runs, its counts fit 16 bits and keep their ratio."""
+    bets = Bets(channel(chances=MAX_COUNT))
+    before = bets._payoff(3)  # noqa: SLF001 - the ratio of counts
+    bets.take(0)
+    assert bets._chances < MAX_COUNT  # noqa: SLF001
+    assert bets._payoff(3) == pytest.approx(before, rel=1e-3)  # noqa: SLF001
+
+
+def test_alarm_when_the_channels_evidence_adds_up() -> None:
+    """Two channels of equal evidence alarm together where one alone would not yet."""
+    both = Alarm(settings(channel(), channel("divergence"), steps=400))
+    assert run(both, [9.0] * 16)[-1] == AlarmFlag.NOVELTY
+    calm = Alarm(settings(channel(), channel("divergence"), steps=400))
+    assert run(calm, [9.0] * 16, past=False) == [0] * 16
+
+
+def test_an_alarm_resets_the_evidence_and_keeps_what_was_learned() -> None:
+    """A lasting shift alarms a few times, at growing distances, and is then learned."""
+    alarm = Alarm(settings(steps=2**14))
+    steps = np.flatnonzero(run(alarm, [9.0] * 16_000))
+    assert 2 <= len(steps) < 12
+    assert (np.diff(steps)[1:] >= np.diff(steps)[:-1]).all()
+    assert alarm.bets[0].evidence < alarm.settings.limit / 16
+
+
+def test_a_shift_since_boot_alarms_by_calibrations_own_bets() -> None:
+    """Where learning bets are too poor to alarm, calibration's own do, and say so."""
+    poor = channel(passes=((1600, 1600, 1600), (1600, 1600, 1600)))
+    early = Alarm(settings(poor, steps=2**10))
+    flags = run(early, [9.0] * 64)
+    assert AlarmFlag(max(flags)) == AlarmFlag.NOVELTY | AlarmFlag.SINCE_BOOT
+    late = Alarm(settings(poor, steps=2**10))
+    run(late, [0.0] * 1024)
+    assert max(run(late, [9.0] * 64)) == 0
+
+
+def test_boot_limit_depends_on_block_length_and_channels() -> None:
+    """The limit is log2 of 2 · steps per false alarm · channels / block, in 1/256 bit."""
+    three = settings(channel(), channel("divergence"), channel("instability"))
+    assert three.boot_limit_q8(channel()) == math.ceil(256 * (21 - 4 + math.log2(3)))
 
 
 def test_lagged_channels_need_a_full_past() -> None:
-    """Steps without a full past do not count for divergence, but do for novelty."""
-    alarm = Alarm(AlarmSettings(256, (channel(), channel("divergence"))))
-    alarm.run(columns([9.0] * 10, past=False))
-    assert alarm.block_steps.tolist() == [10, 0]
+    """Steps without a full past do not count for risk and divergence, but do for novelty."""
+    alarm = Alarm(settings(channel(), channel("divergence"), channel("risk")))
+    run(alarm, [9.0] * 10, past=False)
+    assert alarm.block_steps.tolist() == [10, 0, 0]
 
 
-def test_reset_history_drops_the_unfinished_block_and_keeps_the_evidence() -> None:
-    """A block never spans a gap; the evidence from before it stays."""
-    alarm = Alarm(AlarmSettings(2**20, (channel(),)))
-    alarm.run(columns([9.0] * 20))
-    alarm.reset_history()
+def test_health_counts_only_steps_that_carry_it() -> None:
+    """Without statistics of the input the health channel waits."""
+    alarm = Alarm(settings(channel("health")))
+    run(alarm, [9.0] * 10, health=False)
     assert alarm.block_steps.tolist() == [0]
-    assert alarm.cusum_q8.tolist() == [1024]
+    run(alarm, [9.0] * 10)
+    assert alarm.block_steps.tolist() == [10]
+
+
+def test_the_runtime_closes_epochs_by_counting_steps() -> None:
+    """After 256 steps an epoch closes with its evidence, and the next has none."""
+    alarm = Alarm(settings(epoch=256, steps=2**25))
+    run(alarm, [9.0] * 255)
+    before = alarm.epoch.evidence_bits
+    assert (alarm.epoch.number, before > 20) == (0, True)
+    run(alarm, [9.0] * 2)
+    assert alarm.epoch.number == 1
+    assert alarm.epoch.closed_bits > before
+    assert alarm.epoch.evidence_bits == -128
     alarm.reset()
-    assert alarm.cusum_q8.tolist() == [0]
+    assert (alarm.epoch.number, alarm.epoch.closed_bits) == (0, -128)
+
+
+@pytest.mark.parametrize("drift", [slice(0, 8), slice(16, 24), slice(32, 40)])
+def test_drift_at_any_time_of_an_epoch_is_evidence(drift: slice) -> None:
+    """Eight strong blocks of forty give more than 20 bits, at the start, in the middle, at the end."""
+    alarm = Alarm(settings(epoch=2**16))
+    values = np.zeros(40 * 16)
+    values[drift.start * 16 : drift.stop * 16] = 9.0
+    run(alarm, values.tolist())
+    assert alarm.epoch.evidence_bits > 20
+
+
+def test_an_epochs_evidence_is_the_mean_of_its_channels() -> None:
+    """One block of +2 bits in one channel, -1 in the other: (4 + 0.5) / 2, over 2 and 6 places."""
+    alarm = Alarm(settings(channel(), channel("risk")))
+    alarm.run(columns([2.5] * 16), np.zeros(16))
+    places = 0.5 / 2 + 1 / 6  # m = 2: a half over 2 onsets, a half over 3 spans
+    assert alarm.epoch.evidence_bits == pytest.approx(math.log2((4 + 0.5) / 2 * places))

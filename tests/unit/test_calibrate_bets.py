@@ -10,12 +10,14 @@ from tcuq.calibrate.bets import (
     RESERVE,
     SHARES_ABOVE,
     STAKES,
+    block_counts,
     block_means,
+    block_steps,
     fit_channel,
     gains_q8,
     neighbour_correlation,
 )
-from tcuq.profile.settings import MAX_BLOCK, MIN_BLOCK, Channel
+from tcuq.profile.settings import COUNT, MAX_BLOCK, MAX_COUNT, MIN_BLOCK
 
 
 def bound(blocks: int, above: int, channels: int) -> float:
@@ -74,14 +76,13 @@ def test_no_blocks_never_alarm() -> None:
     assert gains_q8(0, 4)[-1] <= 0
 
 
-def test_block_means_stay_within_recordings() -> None:
-    """Steps left over at the end of a recording are in no block."""
-    parts = [np.arange(5.0), np.arange(10.0, 12.0), np.arange(20.0, 24.0)]
-    assert block_means(parts, 2).tolist() == [0.5, 2.5, 10.5, 20.5, 22.5]
+def test_blocks_are_whole() -> None:
+    """Steps left over at the end of the stream are in no block."""
+    assert block_means(np.arange(5.0), 2).tolist() == [0.5, 2.5]
 
 
-def test_block_length_is_twice_the_autocorrelation_time() -> None:
-    """The block is the power of two nearest to twice the autocorrelation time, 16 at least."""
+def test_block_length_is_the_autocorrelation_time() -> None:
+    """The block is the power of two nearest to the autocorrelation time, 16 (of risk 32) at least."""
     rng = np.random.default_rng(0)
     noise = [rng.normal(size=4000)]
     slow = [np.convolve(rng.normal(size=40_000), np.ones(200), "valid")]
@@ -89,18 +90,42 @@ def test_block_length_is_twice_the_autocorrelation_time() -> None:
     quick = fit_channel("novelty", noise, block_factor=1, **options)  # type: ignore[arg-type]
     assert quick.channel.block == MIN_BLOCK
     assert quick.blocks == quick.independent_blocks == 250
+    assert fit_channel("risk", noise, block_factor=1, **options).channel.block == 32  # type: ignore[arg-type]
     long = fit_channel("novelty", slow, block_factor=1, **options)  # type: ignore[arg-type]
-    ratio = long.channel.block / (2 * long.autocorrelation_time)
+    ratio = long.channel.block / long.autocorrelation_time
     assert 2**-0.5 <= ratio <= 2**0.5
     careful = fit_channel("novelty", slow, block_factor=4, **options)  # type: ignore[arg-type]
     assert careful.channel.block == min(4 * long.channel.block, MAX_BLOCK)
+    assert block_steps("novelty", 1e9) == MAX_BLOCK
+
+
+def test_blocks_continue_over_short_recordings() -> None:
+    """Recordings shorter than a block give as many blocks as one long recording."""
+    values = np.random.default_rng(4).normal(size=3200)
+    short = fit_channel(
+        "novelty", np.split(values, 400), channels=1, block_factor=1, distinct_share=1.0
+    )
+    assert short.blocks == 200
+
+
+def test_counts_of_blocks_by_the_block_before() -> None:
+    """Counts are in sixteenths, with one block that passes everything added to each kind."""
+    passed = np.array([0, 1, 2, 0, 3, 0])
+    # After none: 0 (first), 1, 0 is after 2, 3 after 0: passed 0, 1, 3; after some: 2, 0, 0.
+    passes, chances = block_counts(passed, 1.0)
+    assert chances == 16 * (3 + 1)
+    assert passes == ((48, 32, 32), (32, 32, 16))
+    halved, fewer = block_counts(passed, 0.5)
+    assert (halved[0], fewer) == ((32, 24, 24), 40)
+    _, many = block_counts(np.zeros(1_000_000, np.int64), 1.0)
+    assert MAX_COUNT - COUNT <= many <= MAX_COUNT
 
 
 def test_edges_are_passed_by_their_share() -> None:
     """Of the calibration blocks, 10 %, 2 % and none lie strictly above the edges."""
     values = np.random.default_rng(1).normal(size=16 * 1000)
     fitted = fit_channel("novelty", [values], channels=1, block_factor=1, distinct_share=1.0)
-    means = block_means([values], fitted.channel.block)
+    means = block_means(values, fitted.channel.block)
     assert [(means > edge).sum() for edge in fitted.channel.edges] == [100, 20, 0]
 
 
@@ -122,11 +147,8 @@ def test_repeats_count_once() -> None:
     assert half.channel.edges == whole.channel.edges
 
 
-def test_neighbours_correlate_within_recordings_only() -> None:
-    """Blocks that repeat their neighbour correlate by 1; pairs across recordings do not count."""
-    channel = Channel("novelty", None, 2, (0.0, 0.0, 0.0), (0, 0, 0, 0))
-    steady = [np.full(20, value) for value in (0.0, 1.0)]
-    assert neighbour_correlation(steady, channel) == pytest.approx(1)
-    assert neighbour_correlation([np.array([1.0, 1.0, 0.0, 0.0] * 50)], channel) < -0.9
-    assert neighbour_correlation([np.zeros(2), np.ones(2)], channel) == 0
-    assert neighbour_correlation([np.ones(50)], channel) == 0
+def test_neighbours_correlate() -> None:
+    """Blocks that repeat their neighbour correlate, blocks that alternate correlate by -1."""
+    assert neighbour_correlation(np.repeat([0.0, 1.0], 50)) > 0.9
+    assert neighbour_correlation(np.tile([0.0, 1.0], 50)) == pytest.approx(-1)
+    assert neighbour_correlation(np.ones(50)) == neighbour_correlation(np.ones(1)) == 0

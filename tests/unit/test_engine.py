@@ -47,8 +47,9 @@ def term(**changes: object) -> dict[str, object]:
 def channel(**changes: object) -> dict[str, object]:
     """A channel of the alarm on low confidence that alarms after one block that is not certain."""
     plain: dict[str, object] = {
-        "signal": 4, "flag": 1, "two_sided": 0, "block": 16, "limit_q8": 512, "centre": 0,
+        "signal": 4, "flag": 1, "two_sided": 0, "block": 16, "boot_limit_q8": 512, "centre": 0,
         "edges": [-100_000, -90_000, -80_000], "gains_q8": [-256, 128, 256, 512],
+        "counts": [1600, 160, 32, 16, 32, 16, 16],
     }  # fmt: skip
     return {**plain, **changes}
 
@@ -64,7 +65,8 @@ def spec(**changes: object) -> dict[str, Any]:
         "health_weights_q9": None, "terms": None, "weight_shift": 10,
         "weights": packed([1024, 1024, 1024, 1024], "<i2"), "bias_q16": -65536, "adaptive": 1,
         "alpha_q16": 6554, "step": 100, "start": 8192, "anchor": 8192, "warmup": 0,
-        "rate_q16": 6554, "burst_q16": 131072, "channels": None, "logits": 0,
+        "rate_q16": 6554, "burst_q16": 131072, "channels": None, "alarm_limit": 512,
+        "epoch_steps": 30, "logits": 0,
         "feature_scale": 0.5, "max_magnitude": 1e9, "sum_tolerance": 0.02,
     }  # fmt: skip
     return {**plain, **changes}
@@ -130,7 +132,8 @@ def test_run_is_repeated_steps(name: str) -> None:
     assert [s.cause for s in steps if s.alarm] == [f"{a}, 0" for a in trace.alarm if a]
     assert one.telemetry() == many.telemetry()
     assert one.telemetry()["steps"] == sum(one.telemetry()["histogram"]) == len(posteriors)
-    assert one.end_epoch() == many.end_epoch()
+    assert one.epoch() == many.epoch()
+    assert one.snapshot() == many.snapshot()
 
 
 def test_first_step_by_hand() -> None:
@@ -196,8 +199,9 @@ def test_resets_and_epochs() -> None:
     later = used.step(*(row[0] for row in rows))
     assert later is not None
     assert later.threshold != first[2][0]
-    assert used.end_epoch() != used.end_epoch() == -256  # no evidence: log2 of 1 / 2 channels
+    assert used.epoch()[0] == 1  # of 30 steps, after 41
     used.reset()
+    assert used.epoch() == (0, -32768, -128)
     assert used.telemetry()["steps"] == used.telemetry()["alarms"] == 0
     used.run(*rows, *again)
     assert all((a == f).all() for a, f in zip(again, first, strict=True))
@@ -206,10 +210,10 @@ def test_resets_and_epochs() -> None:
 
 def test_storage_is_the_devices() -> None:
     """Core, two slots of posterior and features, smoothed terms, channels and telemetry."""
-    plain = 16 + 2 * (8 + 2 + 2) + 52
+    plain = 24 + 2 * (8 + 2 + 2) + 52
     assert make(spec()).storage_bytes == plain
     assert make(VARIANTS["anchored"]).storage_bytes == plain + 2 * 4
-    assert make(VARIANTS["everything"]).storage_bytes == plain + 2 * 12
+    assert make(VARIANTS["everything"]).storage_bytes == plain + 2 * 28
 
 
 ARRAYS = (
@@ -229,7 +233,7 @@ WRONG: list[tuple[dict[str, object], str]] = [
     ({"terms": [term(), term(signal=256)]}, r"^terms\[1\]\.signal: not in"),
     ({"terms": [term(points=bytes(130))]}, r"^terms\[0\]\.points: 130 bytes"),
     ({"terms": [term(bits_q10=bytes(2))]}, r"^terms\[0\]\.bits_q10: 2 bytes"),
-    ({"channels": [channel()] * 5}, "^channels: 5 entries"),
+    ({"channels": [channel()] * 6}, "^channels: 6 entries"),
     ({"channels": [channel(edges=[1, 2])]}, r"^channels\[0\]\.edges: not of 3"),
     ({"channels": [channel(gains_q8=(0, 0, 0, 1 << 15))]}, r"^channels\[0\]\.gains_q8: not in"),
     ({"feature_scale": 0.0}, "^feature_scale: not above 0"),
@@ -375,7 +379,7 @@ def test_threads_run_separate_engines_in_parallel() -> None:
     step: list[Any] = [posteriors[0], wide[0], None]
     rows: list[Any] = [posteriors[:1], wide[:1]]
     calls = {"step": step, "signals": step, "quantize": rows, "run": [*rows, None, *outputs(1)]}
-    others = ("reset", "reset_history", "epoch_evidence", "end_epoch", "snapshot", "telemetry")
+    others = ("reset", "reset_history", "epoch", "snapshot", "telemetry")
     for name in (*calls, *others):
         with pytest.raises(RuntimeError, match="this monitor is in use by another thread"):
             getattr(shared, name)(*calls.get(name, []))

@@ -16,8 +16,8 @@ BIG = 10**12 + 1
 
 # Path, new value (`...` removes it), and the expected message. The hash is recomputed.
 DAMAGED: list[tuple[str, object, str]] = [
-    ("format", "tcuq.profile/2", "format must be tcuq.profile/3, got tcuq.profile/2, of another"),
-    ("format", "csv", "format must be 'tcuq.profile/3', got 'csv'"),
+    ("format", "tcuq.profile/3", "format must be tcuq.profile/4, got tcuq.profile/3, of another"),
+    ("format", "csv", "format must be 'tcuq.profile/4', got 'csv'"),
     ("checksum", "0" * 64, "(edited by hand? fit again, or save through tcuq)"),
     ("checksum", ..., "checksum is missing"),
     ("sha256", "0" * 64, "for this content, got 0000"),
@@ -101,7 +101,7 @@ def test_saved_profile_decides_the_same(tmp_path: Path, preset: Any) -> None:
 def test_file_names_its_format_and_hash(profile: tcuq.Profile) -> None:
     """The document has its format and hash; the hash does not depend on its formatting."""
     document = json.loads(profile.to_json())
-    assert (document["format"], document["sha256"]) == ("tcuq.profile/3", profile.sha256)
+    assert (document["format"], document["sha256"]) == ("tcuq.profile/4", profile.sha256)
     tight = json.dumps(dict(reversed(document.items())), separators=(",", ":"))
     assert tcuq.Profile.from_json(tight) == profile
     assert tcuq.Profile.from_json(tight.encode("utf-16")) == profile

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import re
 from pathlib import Path
+from typing import get_args
 
 import tcuq.runtime
 from tcuq import stream
@@ -28,8 +29,8 @@ def test_alarm_flags_are_the_headers() -> None:
 def test_outcomes_and_signals_are_the_headers() -> None:
     """Outcomes and signals have the same numbers in Python and on the device."""
     assert enumerated("outcome") == {outcome.name: outcome.value for outcome in Outcome}
-    signals = {name.upper(): index for index, name in enumerate(quantize.SIGNALS)}
-    assert enumerated("signal") == signals | {"SIGNALS": len(signals)}
+    signals = {name.upper(): index for index, name in enumerate(quantize.CHANNEL_SIGNALS)}
+    assert enumerated("signal") == signals
 
 
 def test_limits_are_the_headers() -> None:
@@ -37,7 +38,10 @@ def test_limits_are_the_headers() -> None:
     assert {
         "MAX_CLASSES": stream.MAX_CLASSES,
         "MAX_DIMENSIONS": settings.MAX_DIMENSIONS,
-        "MAX_BLOCK": quantize.MAX_BLOCK,
+        "SIGNALS": len(quantize.SIGNALS),
+        "MAX_BLOCK": settings.MAX_BLOCK,
+        "BOOT_STEPS": settings.BOOT_STEPS,
+        "MAX_CHANNELS": len(get_args(settings.ChannelSignal)),
         "MAX_STEP": quantize.MAX_LEDGER_STEP,
         "RISK_LEVELS": settings.RISK_LEVELS,
         "TOKEN": settings.TOKEN,

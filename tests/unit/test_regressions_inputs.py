@@ -63,7 +63,7 @@ def test_alarm_limit_of_long_blocks_is_at_least_one_bit() -> None:
     slow, slow_features = np.repeat(rows, 400, axis=0), np.repeat(features, 400, axis=0)
     profile = tcuq.fit(tcuq.Stream(slow, slow_features), steps_per_false_alarm=256, block_factor=4)
     assert profile.alarm is not None
-    assert min(profile.alarm.limit_q8(channel) for channel in profile.alarm.channels) == 256
+    assert min(profile.alarm.boot_limit_q8(channel) for channel in profile.alarm.channels) == 256
     monitor, other = tcuq.Monitor(profile), tcuq.Monitor(profile)
     monitor.run(slow[:50], slow_features[:50])
     other.restore(monitor.snapshot())

@@ -20,7 +20,7 @@ from tcuq.stages.alarm import Alarm
 from tcuq.stages.budget import Budget
 from tcuq.stages.columns import SignalColumns
 from tcuq.stages.inputs import Inputs
-from tcuq.stages.score import make_score
+from tcuq.stages.score import make_score, risk_odds
 from tcuq.stages.signals import Signals
 from tcuq.stages.threshold import Threshold
 from tcuq.stream import Stream
@@ -104,9 +104,9 @@ def device_signals(profile: tcuq.Profile, stream: Stream) -> SignalColumns:
     posteriors, features = monitor.quantize(stream.posteriors, stream.features)
     assert features is not None  # noqa: S101 - every stream here has some
     steps = zip(posteriors, features, strict=True)
-    found = np.array([engine.signals(posterior, row) for posterior, row in steps])
-    values = found * [1, 2.0**-16, Q15, Q15, Q15, Q15, LOG, LOG, 1]
-    columns = SignalColumns(**dict(zip(SignalColumns.__slots__, values.T, strict=True)))
+    found = np.array([engine.signals(posterior, row, None) for posterior, row in steps])
+    values = found * [1, 2.0**-16, Q15, Q15, Q15, Q15, LOG, LOG, 1, LOG, 1]
+    columns = SignalColumns(**dict(zip(SignalColumns.__slots__, values.T, strict=False)))
     return replace(columns, whole_past=columns.whole_past.astype(np.bool_))
 
 
@@ -146,7 +146,8 @@ def decision_differences(profile: tcuq.Profile, stream: Stream) -> dict[str, flo
         "budget": int((Budget(profile.budget).run(requested) != device.outcome).sum()),
     }
     if profile.alarm is not None:
-        differences["alarm"] = int((Alarm(profile.alarm).run(columns) != device.alarm).sum())
+        flags = Alarm(profile.alarm).run(columns, risk_odds(levels))
+        differences["alarm"] = int((flags != device.alarm).sum())
     return differences
 
 
