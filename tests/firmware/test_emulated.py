@@ -161,9 +161,10 @@ def test_a_cut_off_file_is_refused(tmp_path: Path) -> None:
     """Half a step at the end is an error, not a decision."""
     scenario = scenarios()["full_7"]
     elf = build(M4, tmp_path, scenario.monitor())
+    steps = scenario.first(10).steps
+    half = replace(steps, posteriors=steps.posteriors[:, :-1])
     with pytest.raises(ToolError, match="exit code 3: qemu-system-arm"):
-        steps = scenario.first(10).steps
-        decide(M4, elf, replace(steps, posteriors=steps.posteriors[:, :-1]))
+        decide(M4, elf, half)
 
 
 def test_a_missing_tool_is_named() -> None:

@@ -37,10 +37,8 @@ class Steps:
 
     def at(self, index: NDArray[np.int64] | slice) -> "Steps":
         """Return the steps at these places."""
-        columns = (self.posteriors, self.features, self.health, self.marks)
-        first, *others = (None if column is None else column[index] for column in columns)
-        assert first is not None
-        return Steps(first, *others)
+        others = (self.features, self.health, self.marks)
+        return Steps(self.posteriors[index], *(None if c is None else c[index] for c in others))
 
     def write(self, folder: Path) -> None:
         """Write the files that main.c reads."""

@@ -13,7 +13,7 @@ import tcuq
 from tcuq.decision import Trace
 from tcuq.demo import demo_profile, demo_stream
 from tcuq.monitor import Monitor
-from tcuq.profile.quantize import quantize
+from tcuq.profile.quantize import HEALTH_ONE, quantize
 from tcuq.profile.settings import ALPHA_BITS, RISK_LEVELS
 from tcuq.stages.inputs import device_health
 from tools.firmware.emulator import (
@@ -120,15 +120,14 @@ def synthetic_scenarios() -> list[Scenario]:
 def field_scenario(steps: int) -> Scenario:
     """Input health, a gap every 60 steps, steps without health, short epochs; then a fault."""
     profile = quiet_fit(synthetic_stream(20_000, 1), epoch_steps=300, steps_per_false_alarm=4096)
-    recorded = synthetic_stream(steps, 4)
-    assert recorded.health is not None
-    recorded.health[steps // 2 :, 3] += 3.0
     scenario = make_scenario(
-        "field_10", "in the field, 10 classes", profile, [recorded], whole=True
+        "field_10", "in the field", profile, [synthetic_stream(steps, 4)], whole=True
     )
+    health = np.array(scenario.steps.health)
+    health[steps // 2 :, 3] += 3 * HEALTH_ONE
     marks = recordings(steps, np.arange(0, steps, 60))
     marks[np.random.default_rng(5).random(steps) < 0.2] |= NO_HEALTH
-    return replace(scenario, steps=replace(scenario.steps, marks=marks))
+    return replace(scenario, steps=replace(scenario.steps, health=health, marks=marks))
 
 
 def synthetic_stream(steps: int, seed: int, *, shifted: bool = False) -> tcuq.Stream:
@@ -167,7 +166,8 @@ def make_scenario(
     parts = [monitor.quantize(s.posteriors, s.features) for s in streams]
     posteriors = np.concatenate([rows for rows, _ in parts])
     columns = [columns for _, columns in parts if columns is not None]
-    statistics = [device_health(s.health, profile.signals.health, len(s)) for s in streams]
+    reference = profile.signals.health if profile.alarm is not None else None  # its only reader
+    statistics = [device_health(s.health, reference, len(s)) for s in streams]
     health = [rows for rows in statistics if rows is not None]
     steps = Steps(
         posteriors,

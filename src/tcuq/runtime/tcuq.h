@@ -122,48 +122,50 @@ typedef struct {
 typedef struct {
     uint32_t format;
     uint32_t hash; /* the profile's name on the wire */
-    uint16_t classes;
-    uint16_t width;     /* features a step carries, 0: none */
-    uint8_t dimensions; /* features the signals see: width, or the projection's rows */
+    /* bytes first: what lies near the start takes shorter instructions */
     uint8_t lag_count;
-    uint8_t lags[TCUQ_MAX_LAGS];     /* ascending */
-    uint16_t blend_q15;
-    uint16_t mix_q15;
-    const uint16_t *lag_weights_q15; /* row k (of k = 1..lag_count entries): weights of the first k lags */
-    /* projection of wide features; null: none */
-    const int8_t *projection; /* dimensions x width */
-    const int32_t *projection_bias;
-    uint8_t projection_shift;
-    /* novelty; null: none */
-    uint8_t novelty_exponent;        /* a squared distance of 1 is 2^this */
-    uint16_t mean_count;             /* even: the last may stand twice */
-    const uint64_t *whitening;       /* lower triangular, docs/spec/arithmetic.md says how packed */
-    const uint8_t *whitening_shift;  /* of each row */
-    const int16_t *means;            /* whitened, dimensions filled up with zeros to whole fours;
-                                        TCUQ_WORD_ALIGNED */
-    const int32_t *mean_squares;     /* squared lengths of the means */
-    /* input health; count 0: none */
-    uint8_t health_count;              /* statistics a step carries, at most 16 */
-    const int16_t *health_means;       /* of calibration, Q10 */
-    const uint16_t *health_weights_q9; /* reciprocals of the standard deviations */
-    /* score: terms null: tcuq, else anchored */
-    const tcuq_term *terms;
+    uint8_t lags[TCUQ_MAX_LAGS]; /* ascending */
+    uint8_t dimensions;          /* features the signals see: width, or the projection's rows */
+    uint8_t channel_count;
     uint8_t term_count;
     uint8_t weight_shift;
-    int16_t weights[4];  /* divergence, instability, inconsistency, doubt, in 2^-weight_shift */
-    int32_t bias_q16;
-    /* threshold and budget */
+    uint8_t health_count;     /* statistics a step carries, at most 16; 0: none */
+    uint8_t novelty_exponent; /* a squared distance of 1 is 2^this */
+    uint8_t projection_shift;
     uint8_t adaptive; /* 0: guarded */
+    uint16_t classes;
+    uint16_t width; /* features a step carries, 0: none */
+    uint16_t blend_q15;
+    uint16_t mix_q15;
+    uint16_t mean_count; /* even: the last may stand twice */
+    /* threshold */
     uint16_t alpha_q16;
     uint16_t step;
     uint16_t start;
     uint16_t anchor;
+    int16_t weights[4]; /* divergence, instability, inconsistency, doubt, in 2^-weight_shift */
+    const uint16_t *lag_weights_q15; /* row k (of k = 1..lag_count entries): weights of the first k lags */
+    /* projection of wide features; null: none */
+    const int8_t *projection; /* dimensions x width */
+    const int32_t *projection_bias;
+    /* novelty; null: none */
+    const uint64_t *whitening;      /* lower triangular, docs/spec/arithmetic.md says how packed */
+    const uint8_t *whitening_shift; /* of each row */
+    const int16_t *means;           /* whitened, dimensions filled up with zeros to whole fours;
+                                       TCUQ_WORD_ALIGNED */
+    const int32_t *mean_squares;    /* squared lengths of the means */
+    /* input health */
+    const int16_t *health_means;       /* of calibration, Q10 */
+    const uint16_t *health_weights_q9; /* reciprocals of the standard deviations */
+    /* score: terms null: tcuq, else anchored */
+    const tcuq_term *terms;
+    int32_t bias_q16;
+    /* threshold and budget */
     uint32_t warmup;
     uint32_t rate_q16;
     uint32_t burst_q16;
     /* alarm; null: none */
     const tcuq_channel *channels;
-    uint8_t channel_count;
     uint32_t alarm_limit; /* channels x mean number of steps between false alarms */
     uint32_t epoch_steps;
 } tcuq_profile;

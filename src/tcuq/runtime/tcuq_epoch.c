@@ -66,7 +66,7 @@ int16_t tcuq_epoch_evidence(const tcuq_monitor *monitor)
         loop invariant 2 * TCUQ_LOG_ZERO <= total <= 0x8000 + 512 + 256 * i;
         loop assigns i, total;
         loop variant profile->channel_count - i; */
-    for (uint8_t i = 0u; i < profile->channel_count; i++) {
+    for (uint32_t i = 0u; i < profile->channel_count; i++) {
         const tcuq_channel_state *state = &monitor->channels[i];
         const uint32_t blocks = steps / profile->channels[i].block + 1u;
         const int32_t places = tcuq_log2_up_q8(blocks);
@@ -83,7 +83,7 @@ void tcuq_epoch_start(const tcuq_monitor *monitor)
     /*@ loop invariant i <= monitor->profile->channel_count;
         loop assigns i, TCUQ_CHANNELS.onset_q8, TCUQ_CHANNELS.span_q8;
         loop variant monitor->profile->channel_count - i; */
-    for (uint8_t i = 0u; i < monitor->profile->channel_count; i++) {
+    for (uint32_t i = 0u; i < monitor->profile->channel_count; i++) {
         monitor->channels[i].onset_q8 = TCUQ_LOG_ZERO;
         monitor->channels[i].span_q8 = TCUQ_LOG_ZERO;
     }
