@@ -153,44 +153,52 @@ static void tcuq_take_block(const tcuq_channel *channel, tcuq_channel_state *sta
 {
     const bool after = (state->taken & TCUQ_PASSED) != 0u;
     const uint32_t stake = state->evidence_q4 + 16u * (uint32_t)channel->block;
-    const uint64_t evidence = ((uint64_t)stake * tcuq_bet_q16(state->counts, after, passed)) >> 16;
-    state->evidence_q4 = (evidence < TCUQ_EVIDENCE_MAX) ? (uint32_t)evidence : TCUQ_EVIDENCE_MAX;
-    state->taken = (passed != 0u) ? (uint16_t)TCUQ_PASSED : 0u;
+    const uint32_t bet_q16 = tcuq_bet_q16(state->counts, after, passed);
+    if (passed == 0u) {
+        state->evidence_q4 = stake >> 1; /* the reserve is a half */
+        state->taken = 0u;
+    } else {
+        const uint64_t evidence = ((uint64_t)stake * bet_q16) >> 16;
+        state->evidence_q4 = (evidence < TCUQ_EVIDENCE_MAX) ? (uint32_t)evidence : TCUQ_EVIDENCE_MAX;
+        state->taken = (uint16_t)TCUQ_PASSED;
+    }
     tcuq_epoch_bet(state, channel->gains_q8[passed]);
 }
 
 uint8_t tcuq_alarm_blocks(const tcuq_monitor *monitor, const uint8_t *passed)
 {
     const tcuq_profile *profile = monitor->profile;
+    const tcuq_channel *channels = profile->channels;
+    tcuq_channel_state *states = monitor->channels;
+    const uint32_t count = profile->channel_count;
     tcuq_core *core = monitor->core;
     const bool young = core->age <= TCUQ_BOOT_STEPS;
     uint32_t left = profile->alarm_limit << 4; /* of the evidence that alarms */
     uint32_t most = 0u;
-    uint32_t flag = profile->channels[0].flag; /* of the channel with the most evidence */
+    uint32_t flag = channels[0].flag; /* of the channel with the most evidence */
     uint32_t since_boot = 0u;
-    for (uint32_t i = 0u; i < profile->channel_count; i++) {
-        const tcuq_channel *channel = &profile->channels[i];
-        tcuq_channel_state *state = &monitor->channels[i];
+    for (uint32_t i = 0u; i < count; i++) {
         if (passed[i] != TCUQ_UNFINISHED) {
-            tcuq_take_block(channel, state, passed[i]);
-            if (young && (state->onset_q8 >= (int32_t)channel->boot_limit_q8)) {
+            tcuq_take_block(&channels[i], &states[i], passed[i]);
+            if (young && (states[i].onset_q8 >= (int32_t)channels[i].boot_limit_q8)) {
                 since_boot = TCUQ_ALARM_SINCE_BOOT;
             }
         }
-        left -= (state->evidence_q4 < left) ? state->evidence_q4 : left;
-        if (state->evidence_q4 > most) {
-            most = state->evidence_q4;
-            flag = channel->flag;
+        const uint32_t evidence = states[i].evidence_q4;
+        left -= (evidence < left) ? evidence : left;
+        if (evidence > most) {
+            most = evidence;
+            flag = channels[i].flag;
         }
     }
     if ((left != 0u) && (since_boot == 0u)) {
         return 0u;
     }
     /* An alarm: evidence starts again, the counts stay. */
-    for (uint32_t i = 0u; i < profile->channel_count; i++) {
-        monitor->channels[i].evidence_q4 = 0u;
+    for (uint32_t i = 0u; i < count; i++) {
+        states[i].evidence_q4 = 0u;
         if (young) {
-            monitor->channels[i].onset_q8 = TCUQ_LOG_ZERO;
+            states[i].onset_q8 = TCUQ_LOG_ZERO;
         }
     }
     core->cause = (uint8_t)(32u - tcuq_leading_zeros(flag | 1u));
@@ -206,10 +214,11 @@ void tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tc
     tcuq_core *core = monitor->core;
     uint8_t passed[TCUQ_MAX_CHANNELS];
     int32_t values[TCUQ_HEALTH + 1];
+    const uint32_t count = profile->channel_count;
     bool finished = false;
     decision->alarm = 0u;
     decision->cause = 0u;
-    if (profile->channel_count == 0u) {
+    if (count == 0u) {
         return;
     }
     tcuq_channel_values(signals, decision->risk, values);
@@ -218,19 +227,21 @@ void tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tc
     if (signals->health_worst > core->worst) {
         core->worst = signals->health_worst;
     }
-    for (uint32_t i = 0u; i < profile->channel_count; i++) {
-        const tcuq_channel *channel = &profile->channels[i];
-        tcuq_channel_state *state = &monitor->channels[i];
+    const tcuq_channel *channel = profile->channels;
+    tcuq_channel_state *state = monitor->channels;
+    for (uint32_t i = 0u; i < count; i++, channel++, state++) {
         passed[i] = TCUQ_UNFINISHED;
         if (((counted >> channel->signal) & 1u) == 0u) {
             continue;
         }
-        state->sum += values[channel->signal];
-        state->taken++;
-        if ((state->taken & (TCUQ_PASSED - 1u)) != channel->block) {
+        const int32_t sum = state->sum + values[channel->signal];
+        const uint32_t taken = state->taken + 1u;
+        state->sum = sum;
+        state->taken = (uint16_t)taken;
+        if ((taken & (TCUQ_PASSED - 1u)) != channel->block) {
             continue;
         }
-        passed[i] = tcuq_edges_passed(channel, state->sum);
+        passed[i] = tcuq_edges_passed(channel, sum);
         finished = true;
         state->sum = 0;
         if (channel->signal == (uint8_t)TCUQ_HEALTH) {

@@ -15,6 +15,8 @@ int16_t tcuq_epoch_evidence(const tcuq_monitor *monitor)
 
 #else
 
+#define TCUQ_LOG_ADD_POINTS 64u /* of the table, 1/8 apart; beyond them nothing is added */
+
 /* 256 · log2 of the number of channels, rounded up. */
 static const int16_t tcuq_channels_q8[TCUQ_MAX_CHANNELS + 1u] = {0, 0, 256, 406, 512, 595};
 
@@ -26,16 +28,15 @@ static int32_t tcuq_log_add(int32_t left, int32_t right)
 {
     const int32_t high = (left > right) ? left : right;
     const uint32_t apart = (uint32_t)(high - ((left > right) ? right : left));
-    if (apart >= (8u * 256u)) {
+    const uint32_t index = apart >> 5;
+    if (index >= TCUQ_LOG_ADD_POINTS) {
         return high;
     }
-    const uint32_t index = apart >> 5;
     const uint32_t above = tcuq_log_add_q8[index];
     const uint32_t below = tcuq_log_add_q8[index + 1u];
     //@ assert above <= 255 && below <= 255;
-    const int32_t drop = ((int32_t)(above - below) * (int32_t)(apart & 31u) + 31) / 32;
-    const int32_t more = (int32_t)above - drop;
-    return high + ((more > 0) ? more : 0);
+    //@ assert below <= above;
+    return high + (int32_t)(above - (((above - below) * (apart & 31u) + 31u) >> 5));
 }
 
 /* 256 · log2, rounded up. */
