@@ -11,7 +11,7 @@ enum { LARGE = 1, FEATURES = 2, PROJECTED = 4, NOVEL = 8, ANCHORED = 16, ALARMED
 
 /* Pointers that may be null, by number. */
 enum { P_NONE, P_PROFILE, P_WEIGHTS, P_PROJECTION, P_BIAS, P_WHITENING, P_SHIFTS, P_MEANS,
-       P_SQUARES, P_TERMS, P_POINTS, P_BITS, P_CHANNELS, M_CORE, M_SLOTS, M_POSTERIORS,
+       P_SQUARES, P_HEALTH_MEANS, P_HEALTH_WEIGHTS, P_TERMS, P_POINTS, P_BITS, P_CHANNELS, M_CORE, M_SLOTS, M_POSTERIORS,
        M_FEATURES, M_SMOOTHED, M_CHANNELS, M_TELEMETRY, M_MONITOR, POINTERS };
 
 /* What a bend names: members from 0, tables, members of terms and of channels from these on. */

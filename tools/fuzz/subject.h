@@ -35,6 +35,7 @@ typedef struct {
     bool sound; /* made to keep every rule */
     uint32_t classes;
     uint32_t width;
+    uint32_t health;
     uint32_t cost; /* of a step, in products */
     uint32_t hash;
     uint8_t flags; /* of all channels */
@@ -48,11 +49,10 @@ typedef struct {
 typedef struct {
     tcuq_status (*init)(const tcuq_monitor *monitor);
     void (*step)(const tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
-                 tcuq_decision *decision);
+                 const int16_t *health, tcuq_decision *decision);
     void (*reset)(const tcuq_monitor *monitor);
     void (*reset_history)(const tcuq_monitor *monitor);
     int16_t (*epoch_evidence)(const tcuq_monitor *monitor);
-    void (*end_epoch)(const tcuq_monitor *monitor);
     uint32_t (*snapshot_size)(const tcuq_monitor *monitor);
     tcuq_status (*snapshot)(const tcuq_monitor *monitor, uint8_t *buffer, uint32_t size);
     tcuq_status (*restore)(const tcuq_monitor *monitor, const uint8_t *buffer, uint32_t size);

@@ -216,6 +216,7 @@ void tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tc
     int32_t values[TCUQ_HEALTH + 1];
     const uint32_t count = profile->channel_count;
     bool finished = false;
+    bool healthy = false; /* a block of health ended */
     decision->alarm = 0u;
     decision->cause = 0u;
     if (count == 0u) {
@@ -244,10 +245,11 @@ void tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tc
         passed[i] = tcuq_edges_passed(channel, sum);
         finished = true;
         state->sum = 0;
-        if (channel->signal == (uint8_t)TCUQ_HEALTH) {
-            /* Older deviations count half: the alarm may come with another channel's block. */
-            core->worst = (uint16_t)(((core->worst >> 1) & 0xFFF0u) | (core->worst & 15u));
-        }
+        healthy = healthy || (channel->signal == (uint8_t)TCUQ_HEALTH);
+    }
+    if (healthy) {
+        /* Older deviations count half: the alarm may come with another channel's block. */
+        core->worst = (uint16_t)(((core->worst >> 1) & 0xFFF0u) | (core->worst & 15u));
     }
     if (finished) {
         decision->alarm = tcuq_alarm_blocks(monitor, passed);

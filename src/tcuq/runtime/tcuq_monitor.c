@@ -17,9 +17,8 @@ static const char tcuq_texts[] = "done\0"
 const char *tcuq_strerror(tcuq_status status)
 {
     const char *text = tcuq_texts;
-    const uint32_t last = 1u - (uint32_t)TCUQ_ERROR_FOREIGN;
-    uint32_t number = 0u - (uint32_t)status;
-    for (number = (number < last) ? number : last; number != 0u; number--) {
+    const bool known = (status <= TCUQ_OK) && (status >= TCUQ_ERROR_FOREIGN);
+    for (int32_t left = known ? -(int32_t)status : 1 - (int32_t)TCUQ_ERROR_FOREIGN; left != 0; left--) {
         while (*text != '\0') {
             text++;
         }
