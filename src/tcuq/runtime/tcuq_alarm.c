@@ -122,10 +122,10 @@ static uint8_t tcuq_edges_passed(const tcuq_channel *channel, int32_t sum)
     ensures TCUQ_RESERVE_Q16 <= \result <= 0x80000000; */
 static uint32_t tcuq_bet_q16(uint16_t *counts, bool after, uint32_t passed)
 {
-    uint16_t *passes = after ? &counts[1u + TCUQ_EDGES] : &counts[1];
+    uint16_t *passes = &counts[after ? 1u + TCUQ_EDGES : 1u];
     uint32_t chances = counts[0];
     uint32_t bet = TCUQ_RESERVE_Q16;
-    uint32_t most = 0u; /* bits of the counts: bit 16 if one is to be too large */
+    uint32_t most = 0u; /* of the counts that grow */
     if (after) {
         /* As many blocks came after one that passed as have passed; less two, of calibration's start
          * and of the one just before. */
@@ -133,22 +133,41 @@ static uint32_t tcuq_bet_q16(uint16_t *counts, bool after, uint32_t passed)
         chances += passes[0];
         chances = (chances > UINT16_MAX) ? UINT16_MAX : chances;
     } else {
-        counts[0] = (uint16_t)(chances + TCUQ_COUNT);
-        most = chances + 2u * TCUQ_COUNT;
+        most = chances + TCUQ_COUNT;
+        counts[0] = (uint16_t)most;
     }
+    /*@ loop invariant j <= passed && most <= 65535;
+        loop invariant TCUQ_RESERVE_Q16 <= bet <= TCUQ_RESERVE_Q16 + 730125435 * j;
+        loop invariant \forall integer k; 0 <= k < TCUQ_COUNTS ==> 1 <= counts[k] <= 65535;
+        loop invariant \forall integer k; 0 <= k < TCUQ_COUNTS ==> counts[k] <= TCUQ_COUNT_MAX || counts[k] <= most;
+        loop invariant \forall integer k; j <= k < TCUQ_EDGES ==> passes[k] <= TCUQ_COUNT_MAX;
+        loop assigns j, bet, most, passes[0 .. TCUQ_EDGES - 1];
+        loop variant passed - j; */
     for (uint32_t j = 0u; j < passed; j++) {
-        const uint32_t count = passes[j];
-        bet += (((j == 2u) ? TCUQ_LAST_STAKE_Q16 : TCUQ_STAKE_Q16) * chances) / count;
-        passes[j] = (uint16_t)(count + TCUQ_COUNT);
-        most |= count + 2u * TCUQ_COUNT;
+        const uint32_t stake = (j == 2u) ? TCUQ_LAST_STAKE_Q16 : TCUQ_STAKE_Q16;
+        const uint32_t count = passes[j] + TCUQ_COUNT;
+        //@ assert 0 <= stake * chances <= 730125435;
+        bet += (stake * chances) / passes[j];
+        passes[j] = (uint16_t)count;
+        most = (count > most) ? count : most;
     }
-    for (uint32_t k = 0u; ((most >> 16) != 0u) && (k < TCUQ_COUNTS); k++) {
+    /*@ loop invariant k <= TCUQ_COUNTS;
+        loop invariant \forall integer i; 0 <= i < TCUQ_COUNTS ==> 1 <= counts[i] <= 65535;
+        loop invariant most > TCUQ_COUNT_MAX ==> \forall integer i; 0 <= i < k ==> counts[i] <= TCUQ_COUNT_MAX;
+        loop invariant most <= TCUQ_COUNT_MAX ==> \forall integer i; 0 <= i < TCUQ_COUNTS ==> counts[i] <= TCUQ_COUNT_MAX;
+        loop assigns k, counts[0 .. TCUQ_COUNTS - 1];
+        loop variant TCUQ_COUNTS - k; */
+    for (uint32_t k = 0u; (most > TCUQ_COUNT_MAX) && (k < TCUQ_COUNTS); k++) {
         counts[k] = (uint16_t)((counts[k] + 1u) >> 1);
     }
     return (bet > 0x80000000u) ? 0x80000000u : bet;
 }
 
 /* Takes a finished block into both kinds of evidence. */
+/*@ requires \valid_read(channel) && \valid(state) && \separated(channel, state);
+    requires tcuq_channel_ok(channel) && passed <= TCUQ_EDGES && tcuq_block_ok(state, passed);
+    assigns *state;
+    ensures tcuq_channel_state_ok(channel, state); */
 static void tcuq_take_block(const tcuq_channel *channel, tcuq_channel_state *state, uint32_t passed)
 {
     const bool after = (state->taken & TCUQ_PASSED) != 0u;
@@ -158,6 +177,7 @@ static void tcuq_take_block(const tcuq_channel *channel, tcuq_channel_state *sta
         state->evidence_q4 = stake >> 1; /* the reserve is a half */
         state->taken = 0u;
     } else {
+        //@ assert 0 <= stake * bet_q16 <= 0xFFFFFFFF * 0x80000000;
         const uint64_t evidence = ((uint64_t)stake * bet_q16) >> 16;
         state->evidence_q4 = (evidence < TCUQ_EVIDENCE_MAX) ? (uint32_t)evidence : TCUQ_EVIDENCE_MAX;
         state->taken = (uint16_t)TCUQ_PASSED;
@@ -177,6 +197,12 @@ uint8_t tcuq_alarm_blocks(const tcuq_monitor *monitor, const uint8_t *passed)
     uint32_t most = 0u;
     uint32_t flag = channels[0].flag; /* of the channel with the most evidence */
     uint32_t since_boot = 0u;
+    /*@ loop invariant i <= count && flag <= 255 && (since_boot == 0 || since_boot == TCUQ_ALARM_SINCE_BOOT);
+        loop invariant \forall integer k; 0 <= k < i ==> tcuq_channel_state_ok(channels + k, states + k);
+        loop invariant \forall integer k; i <= k < count ==> tcuq_block_ok(states + k, passed[k]) &&
+          (passed[k] == TCUQ_UNFINISHED ==> tcuq_channel_state_ok(channels + k, states + k));
+        loop assigns i, left, most, flag, since_boot, states[0 .. count - 1];
+        loop variant count - i; */
     for (uint32_t i = 0u; i < count; i++) {
         if (passed[i] != TCUQ_UNFINISHED) {
             tcuq_take_block(&channels[i], &states[i], passed[i]);
@@ -195,6 +221,9 @@ uint8_t tcuq_alarm_blocks(const tcuq_monitor *monitor, const uint8_t *passed)
         return 0u;
     }
     /* An alarm: evidence starts again, the counts stay. */
+    /*@ loop invariant i <= count && tcuq_alarm_ok(monitor);
+        loop assigns i, states[0 .. count - 1];
+        loop variant count - i; */
     for (uint32_t i = 0u; i < count; i++) {
         states[i].evidence_q4 = 0u;
         if (young) {
@@ -228,9 +257,16 @@ void tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tc
     if (signals->health_worst > core->worst) {
         core->worst = signals->health_worst;
     }
-    const tcuq_channel *channel = profile->channels;
-    tcuq_channel_state *state = monitor->channels;
-    for (uint32_t i = 0u; i < count; i++, channel++, state++) {
+    /*@ loop invariant i <= count;
+        loop invariant \forall integer k; 0 <= k < i ==> tcuq_block_ok(monitor->channels + k, passed[k]) &&
+          (passed[k] == TCUQ_UNFINISHED ==> tcuq_channel_state_ok(profile->channels + k, monitor->channels + k));
+        loop invariant \forall integer k; i <= k < count ==>
+          tcuq_channel_state_ok(profile->channels + k, monitor->channels + k);
+        loop assigns i, finished, healthy, passed[0 .. TCUQ_MAX_CHANNELS - 1], TCUQ_CHANNELS;
+        loop variant count - i; */
+    for (uint32_t i = 0u; i < count; i++) {
+        const tcuq_channel *channel = &profile->channels[i];
+        tcuq_channel_state *state = &monitor->channels[i];
         passed[i] = TCUQ_UNFINISHED;
         if (((counted >> channel->signal) & 1u) == 0u) {
             continue;
@@ -273,6 +309,10 @@ void tcuq_alarm_reset(const tcuq_monitor *monitor)
         state->sum = 0;
         state->evidence_q4 = 0u;
         state->taken = 0u;
+        /*@ loop invariant k <= TCUQ_COUNTS;
+            loop invariant \forall integer j; 0 <= j < k ==> 1 <= state->counts[j] <= TCUQ_COUNT_MAX;
+            loop assigns k, state->counts[0 .. TCUQ_COUNTS - 1];
+            loop variant TCUQ_COUNTS - k; */
         for (uint32_t k = 0u; k < TCUQ_COUNTS; k++) {
             state->counts[k] = channel->counts[k];
         }
