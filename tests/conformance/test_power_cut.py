@@ -90,8 +90,8 @@ def test_record_matches_the_specification(stream: tcuq.Stream) -> None:
         [
             ("version", "u1"), ("cause", "u1"), ("device", "<u8"), ("profile", "<u4"),
             ("firmware", "<u4"), ("boot", "<u4"), ("sequence", "<u4"),
-            ("threshold", "<u2"), ("epoch", "<u2"), ("evidence", "i1"), ("closed", "i1"), ("steps", "<u4"),
-            ("abstained", "<u4"), ("denied", "<u4"), ("exceeded", "<u4"), ("alarms", "<u2"),
+            ("threshold", "<u2"), ("epoch", "<u2"), ("evidence", "i1"), ("closed", "i1"),
+            ("steps", "<u4"), ("abstained", "<u4"), ("denied", "<u4"), ("exceeded", "<u4"), ("alarms", "<u2"),
             ("shift", "u1"), ("histogram", "<u2", (16,)), ("crc", "<u4"),
         ]
     )  # fmt: skip

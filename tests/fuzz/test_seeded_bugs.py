@@ -96,7 +96,7 @@ BUGS = {
     ),
     "a gap drops unfinished blocks": (
         "tcuq_monitor.c", "    tcuq_signals_reset(monitor);\n",
-        "    tcuq_signals_reset(monitor);\n    if (monitor->channels) monitor->channels->taken = 0u;\n",
+        "    tcuq_signals_reset(monitor);\n    tcuq_alarm_reset(monitor);\n",
         "broken promise: (states == NULL) || (memcmp(before, states, size) == 0)",
     ),
     "a restored count of 0 is not refused": (

@@ -37,8 +37,12 @@ class Steps:
 
     def at(self, index: NDArray[np.int64] | slice) -> "Steps":
         """Return the steps at these places."""
-        others = (self.features, self.health, self.marks)
-        return Steps(self.posteriors[index], *(None if c is None else c[index] for c in others))
+        return Steps(
+            self.posteriors[index],
+            None if self.features is None else self.features[index],
+            None if self.health is None else self.health[index],
+            None if self.marks is None else self.marks[index],
+        )
 
     def write(self, folder: Path) -> None:
         """Write the files that main.c reads."""

@@ -80,8 +80,7 @@ def _states(folder: Path) -> Path:
 
 
 def _state(fields: dict[str, Any], state: dict[str, Any]) -> str:
-    names = ("firmware", "boot", "sequence")
-    identity = ", ".join(f".{name} = {fields[name]}u" for name in names)
+    identity = ", ".join(f".{name} = {fields[name]}u" for name in ("firmware", "boot", "sequence"))
     identity += f", .device = {fields['device']}ull"
     core = (
         f".ledger_q16 = {state['ledger_q16']}, .closed = {fields['closed']},"
