@@ -36,11 +36,12 @@ static uint8_t *visit(walk *on, uint8_t *at, uint32_t size, int64_t least, int64
 
 static uint8_t *visit_channel(walk *on, uint8_t *at, const tcuq_channel *channel)
 {
-    const uint8_t passed = at[9] & MEMORY;
-    at[9] = (uint8_t)(at[9] ^ passed);
+    const uint8_t memory = at[9] & MEMORY;
+    at[9] = (uint8_t)(at[9] ^ memory);
     (void)visit(on, &at[8], 2u, 0, channel->block - 1);
-    const int64_t most = (read_value(&at[8], 2u, false) & 0x7FFF) * 65536;
-    at[9] = (uint8_t)(at[9] | passed);
+    const int64_t most = (read_value(&at[8], 2u, false) & 0x3FFF) * 65536;
+    at[9] = (uint8_t)(at[9] | memory);
+    on->possible = on->possible && (memory != MEMORY);
     (void)visit(on, &at[0], 4u, -most, most);
     (void)visit(on, &at[4], 4u, 0, EVIDENCE_MAX);
     at = visit(on, &at[10], 2u, INT16_MIN, INT16_MAX);
