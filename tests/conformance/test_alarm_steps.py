@@ -4,6 +4,7 @@
 import warnings
 
 import numpy as np
+
 import tcuq
 from tcuq.calibrate.observe import observe
 from tcuq.demo import FAULTS, demo_stream
@@ -15,7 +16,7 @@ from tcuq.stages.score import risk_odds
 
 STREAMS = ("calibration", "test", *(f"fault_{fault}" for fault in FAULTS))
 # Logarithms are rounded down on the device: at 2^8 and 2^15 a few alarms come a block later.
-POWERS = (12, 14, 17, 20)
+POWERS = (10, 12, 14, 16, 18, 20)
 MIN_ALARMS = 200
 
 

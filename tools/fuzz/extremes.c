@@ -4,7 +4,7 @@
 #include "fuzz_case.h"
 
 #define MEMORY 0xC0u /* in the upper byte of a channel's taken steps: how long a pass is remembered */
-#define EVIDENCE_MAX ((int64_t)UINT32_MAX - 262144)
+#define EVIDENCE_MAX ((int64_t)UINT32_MAX - 65536)
 
 /* A walk over the values: with an input it changes them, without it only looks. */
 typedef struct {
