@@ -11,7 +11,7 @@ export NO_MKDOCS_2_WARNING = 1
 
 .PHONY: help tools setup data ci lint types imports test wheel statistical statistical-short bench-quick emulated \
 	check-c proof-short docs scorecard proof fuzz firmware keyword networks bench measure replay-long screenshots \
-	record audit clean
+	demo-streams audit clean
 
 help: ## Print every target with what it does; the default
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,11 +55,15 @@ test: ## Run unit, property, conformance and integration tests, and every exampl
 wheel: ## Install the wheel into a clean environment; check its dependencies and import time
 	$(RUN) tools.measurements.clean_install
 
-statistical: ## Check the alarm's false-alarm rate on a million steps and over many calibrations
+statistical: ## Check the alarm's false-alarm rate on millions of steps and over many calibrations
 	$(RUN) pytest tests/statistical
 
-statistical-short: ## Check the same on fewer steps, and in short the bounds, hashes and calibration
+statistical-short: ## Check the same on fewer steps, and in short the alarm's delays, the bounds, hashes and calibration
 	TCUQ_SHORT=1 $(RUN) pytest tests/statistical
+	$(RUN) tools.measurements.alarm_delay --short
+	$(RUN) tools.measurements.alarm_faults --short
+	$(RUN) tools.measurements.alarm_gaps --short
+	$(RUN) tools.measurements.alarm_peers --short
 	$(RUN) tools.measurements.bounds --short
 	$(RUN) tools.measurements.hashes --short
 	$(RUN) tools.measurements.calibration --short
@@ -117,7 +121,12 @@ measure: ## Measure again everything that the scorecard quotes and write results
 	$(RUN) tools.measurements.clean_install --write
 	$(RUN) tools.measurements.speed --write
 	$(RUN) tools.measurements.device --write
-	$(RUN) tools.measurements.alarm --write
+	$(RUN) tools.measurements.demo --write
+	$(RUN) tools.measurements.alarm_calm --write
+	$(RUN) tools.measurements.alarm_delay --write
+	$(RUN) tools.measurements.alarm_faults --write
+	$(RUN) tools.measurements.alarm_gaps --write
+	$(RUN) tools.measurements.alarm_peers --write
 	$(RUN) tools.measurements.properties --write
 	$(RUN) tools.measurements.calibration --write
 	$(RUN) tools.measurements.bounds --write
@@ -139,8 +148,8 @@ replay-long: ## Measure replay's rates, ratios, memory and faults; takes half an
 screenshots: ## Take the pictures of the report in README and docs
 	$(RUN) tools.measurements.screenshots
 
-record: ## Train the demo's network and record its streams again; needs torch and HAPT
-	$(PYTHON) examples/hapt/record.py
+demo-streams: ## Record the streams of `tcuq demo` again; needs AudioMNIST in $$TCUQ_DATA
+	PYTHONPATH=examples/keyword-spotting $(RUN) tools.demo_streams
 
 audit: ## Look up known vulnerabilities of the installed packages in a public database
 	$(BIN)/pip install --quiet pip-audit

@@ -35,7 +35,7 @@ from tests.fixtures.healthy_streams import ROUGH, health_profile, healthy_stream
 @pytest.fixture(scope="module")
 def view(profile: tcuq.Profile) -> View:
     """Return the view of the demo's profile on a fault that it misses."""
-    return views({"a": profile}, demo_stream("fault_noise"), window=100, rounds=0)[0]
+    return views({"a": profile}, demo_stream("fault_noise_low"), window=100, rounds=0)[0]
 
 
 def column(packed: str, dtype: str) -> np.ndarray:

@@ -78,7 +78,7 @@ def test_zoom_shows_the_decision_of_single_steps(
     browser: Browser, pages: Callable[[str], Path], profile: tcuq.Profile
 ) -> None:
     """The tooltip of a step has the device's decision."""
-    trace = Monitor(profile).run(demo_stream("fault_gain"))
+    trace = Monitor(profile).run(demo_stream("fault_clipping"))
     words = {Outcome.ACCEPT: "accepted", Outcome.ABSTAIN: "abstained", Outcome.DENIED: "denied"}
     with opened(browser, pages("shifted")) as tab:
         page = tab.page

@@ -38,7 +38,7 @@ def names(evaluation: Evaluation) -> set[str]:
 @pytest.fixture(scope="module")
 def faulty(profile: tcuq.Profile) -> Evaluation:
     """The recommended profile on a faulty stream."""
-    return evaluate(profile, demo_stream("fault_gain"), rounds=30)
+    return evaluate(profile, demo_stream("fault_clipping"), rounds=30)
 
 
 def test_everything_is_measured(faulty: Evaluation) -> None:
@@ -106,7 +106,7 @@ def test_values_are_the_trace_s(profile: tcuq.Profile, test_stream: tcuq.Stream)
     abstained = (evaluation.trace.outcome == tcuq.Outcome.ABSTAIN).mean()
     assert evaluation["abstentions"].value == pytest.approx(abstained)
     assert evaluation["false alarms per million"].value == 0
-    assert evaluation["false alarms per million"].note.startswith("0 in 3,031 steps")
+    assert evaluation["false alarms per million"].note.startswith("0 in 1,920 steps")
 
 
 def test_false_alarm_interval_is_poissons(faulty: Evaluation) -> None:
@@ -155,7 +155,7 @@ def test_profile_without_an_alarm_has_no_alarm_measures(synthetic: Synthetic) ->
 
 def test_same_seed_gives_the_same_measures(profile: tcuq.Profile) -> None:
     """The seed decides the intervals and the random baseline, and nothing else does."""
-    stream = demo_stream("fault_bias")
+    stream = demo_stream("fault_offset")
     first, again, other = (
         as_json(evaluate(profile, stream, rounds=5, seed=seed))["measures"] for seed in (1, 1, 2)
     )
@@ -165,7 +165,7 @@ def test_same_seed_gives_the_same_measures(profile: tcuq.Profile) -> None:
 
 def test_a_stream_is_run_once_without_resets(profile: tcuq.Profile) -> None:
     """The trace is that of one monitor over the whole stream, also after a shift has ended."""
-    stream = demo_stream("fault_bias")
+    stream = demo_stream("fault_offset")
     trace = evaluate(profile, stream, rounds=0).trace
     plain = tcuq.Monitor(profile).run(stream)
     for name in tcuq.Trace.__slots__:
@@ -219,7 +219,7 @@ def test_table_and_json_agree(faulty: Evaluation) -> None:
         assert (evaluation["interval"][0] is None) == bool(measure.interval.reason)
 
 
-@pytest.mark.parametrize("name", ["test", "fault_gain", "fault_noise"])
+@pytest.mark.parametrize("name", ["test", "fault_clipping", "fault_noise_low"])
 def test_table_is_at_most_80_columns_wide(profile: tcuq.Profile, name: str) -> None:
     """No line of the text is wider, and numbers do not run into each other."""
     rows = list(lines(evaluate(profile, demo_stream(name), rounds=10)))

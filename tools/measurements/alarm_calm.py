@@ -7,7 +7,7 @@ Intervals are bootstrapped over recordings; where a set has no recordings, over 
 
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +24,7 @@ from tools.measurements.alarm_cases import (
     Calm,
     Case,
     Figures,
+    Ints,
     calibration,
     calm,
     cases,
@@ -34,14 +35,15 @@ from tools.measurements.alarm_cases import (
     saved,
     trained,
 )
-from tools.measurements.alarm_hapt import with_health
+from tools.measurements.alarm_hapt import activity_pool, with_health
+from tools.measurements.alarm_hapt_network import SHORT_EPOCHS
 from tools.measurements.result import Row, report
 
-STEPS, SHORT_STEPS = 80_000, 20_000
-FEW_PEOPLE, FEW_SPLITS = 5, 8
+STEPS = 80_000  # after each calibration
+FEW_PEOPLE, FEW_SPLITS, SHORT_SPLITS = 5, 8, 4
 ROUNDS = 2_000
 UNLIKELY = 0.01
-Counts = Mapping[str, Figures]  # by case: steps and alarms by recording
+Counts = dict[str, Figures]  # by case: steps and alarms by recording
 
 
 def false_alarms(stream: tcuq.Stream, run: Calm) -> Figures:
@@ -66,38 +68,50 @@ def few_people(case: Case) -> tuple[tcuq.Stream, Calm]:
     chosen = rng.permutation(np.unique(pool.person))[:FEW_PEOPLE]
     known = np.flatnonzero(np.isin(pool.person, chosen))
     others = np.setdiff1d(np.arange(len(pool.person)), known)
+    return known_and_others(pool, known, others, case)
+
+
+def short_people(case: Case) -> tuple[tcuq.Stream, Calm]:
+    """Other people of HAPT than calibration's, with the network that trains in seconds."""
+    pool = activity_pool(SHORT_EPOCHS)
+    return known_and_others(pool, *pool.split("parts", case.number), case)
+
+
+def known_and_others(
+    pool: RecordingPool, known: Ints, others: Ints, case: Case
+) -> tuple[tcuq.Stream, Calm]:
+    """Recordings to calibrate on, and calm steps of others."""
     stream, run = pool.calibration(known, 0, 0), looped(pool, others, STEPS, case.number)
     return (with_health(stream, known), run.with_health()) if case.health else (stream, run)
 
 
 def measured(tasks: Sequence[str], *, short: bool) -> Counts:
     """False alarms of every case."""
-    steps = SHORT_STEPS if short else STEPS
     counts = {}
     for case in both_forms(cases(tasks, ("parts", "mixed"), short=short)):
         counts[case.name] = saved(
             "calm",
             case,
             lambda case=case: false_alarms(  # type: ignore[misc]
-                calibration(case), calm(case, steps, 2 * case.number + 1)
+                calibration(case), calm(case, STEPS, 2 * case.number + 1)
             ),
-            steps=steps,
         )
-    return counts
+    return counts | (measured_people(short_people, [0], SHORT_SPLITS) if short else {})
 
 
-def measured_few() -> Counts:
-    """False alarms of calibrations on five people."""
-    counts = {}
-    for network in trained("hapt"):
-        for turn in range(FEW_SPLITS):
-            for case in both_forms([Case("hapt", network, turn=turn)]):
-                counts[case.name] = saved(
-                    "few-people",
-                    case,
-                    lambda case=case: false_alarms(*few_people(case)),  # type: ignore[misc]
-                )
-    return counts
+def measured_people(
+    streams: Callable[[Case], tuple[tcuq.Stream, Calm]], networks: Sequence[int], splits: int
+) -> Counts:
+    """False alarms of calibrations on some of HAPT's people."""
+    every = [Case("hapt", network, turn=turn) for network in networks for turn in range(splits)]
+    return {
+        case.name: saved(
+            streams.__name__,
+            case,
+            lambda case=case: false_alarms(*streams(case)),  # type: ignore[misc]
+        )
+        for case in both_forms(every)
+    }
 
 
 def both_forms(every: Iterable[Case]) -> Iterator[Case]:
@@ -201,7 +215,7 @@ def main() -> None:
     counts = measured(tasks, short=args.short)
     rows = [*promise_rows(counts, ""), broken_row(counts), *set_rows(counts)]
     if not (args.short or args.confirm):
-        few = measured_few()
+        few = measured_people(few_people, trained("hapt"), FEW_SPLITS)
         rows += promise_rows(few, ", calibrated on five people only", factor=2.0)
         rows.append(broken_row(few, ", calibrated on five people only"))
     if args.before:

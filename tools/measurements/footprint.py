@@ -34,8 +34,8 @@ TABLE = ROOT / "src/tcuq/export/footprint.json"
 LINE_WIDTH = 160
 STEPS = 1000
 PROFILE_NAMES = {
-    "tcuq_7": "paper preset on the demo streams",
-    "full_7": "recommended preset on the demo streams",
+    "tcuq_keywords": "paper preset on the demo streams",
+    "full_keywords": "recommended preset on the demo streams",
     "tcuq_10": "paper preset on synthetic streams",
     "full_10": "recommended preset with two score terms on synthetic streams",
     "recommended_10": "recommended preset on synthetic streams",
@@ -77,9 +77,7 @@ def measure_instructions(
 ) -> dict[str, int]:
     """Instructions of one step of a standard profile: mean and worst."""
     elf = build(cpu, folder, scenario.monitor(), optimise=optimise, options=scenario.options)
-    counts, _ = count(
-        cpu, elf, plugin, scenario.posteriors, scenario.features, health=scenario.health
-    )
+    counts, _ = count(cpu, elf, plugin, scenario.steps)
     return {"mean": round(counts.mean), "worst": counts.whole.worst}
 
 
@@ -112,7 +110,7 @@ def measure(folder: Path) -> dict[str, Any]:
         }
         parts = list(required_parts(spec, telemetry=scenario.whole))
         table["standard_profiles"][PROFILE_NAMES[scenario.name]] = {
-            "measured": profile_shape(spec) | {"parts": parts, "steps": len(scenario.posteriors)},
+            "measured": profile_shape(spec) | {"parts": parts, "steps": len(scenario.steps)},
             "instructions": counts,
         }
     return table
