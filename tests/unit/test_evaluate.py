@@ -55,14 +55,19 @@ def test_every_measure_has_baselines(faulty: Evaluation) -> None:
 
 
 def test_every_interval_holds_its_value(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
-    """Where there is an interval it has a width, and most hold the value."""
+    """All but maxima and too few events have an interval, with a width; most hold the value."""
     measures = evaluate(profile, test_stream, rounds=30).measures
     whole = [measure for measure in measures if not measure.interval.reason]
-    assert len(whole) >= 14
+    assert all(
+        "maximum" in m.interval.reason or "only" in m.interval.reason
+        for m in measures
+        if m not in whole
+    )
+    assert len(whole) > 3 * (len(measures) - len(whole))
     assert all(measure.interval.low < measure.interval.high for measure in whole)
     assert (
         sum(measure.interval.low <= measure.value <= measure.interval.high for measure in whole)
-        >= 12
+        >= len(whole) - 2
     )
 
 
