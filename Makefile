@@ -11,7 +11,7 @@ export NO_MKDOCS_2_WARNING = 1
 
 .PHONY: help tools setup data ci lint types imports test wheel statistical statistical-short bench-quick emulated \
 	check-c proof-short docs scorecard proof fuzz firmware keyword networks bench measure replay-long screenshots \
-	record audit clean
+	demo-streams audit clean
 
 help: ## Print every target with what it does; the default
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -121,6 +121,7 @@ measure: ## Measure again everything that the scorecard quotes and write results
 	$(RUN) tools.measurements.clean_install --write
 	$(RUN) tools.measurements.speed --write
 	$(RUN) tools.measurements.device --write
+	$(RUN) tools.measurements.demo --write
 	$(RUN) tools.measurements.alarm_calm --write
 	$(RUN) tools.measurements.alarm_delay --write
 	$(RUN) tools.measurements.alarm_faults --write
@@ -147,8 +148,8 @@ replay-long: ## Measure replay's rates, ratios, memory and faults; takes half an
 screenshots: ## Take the pictures of the report in README and docs
 	$(RUN) tools.measurements.screenshots
 
-record: ## Train the demo's network and record its streams again; needs torch and HAPT
-	$(PYTHON) examples/hapt/record.py
+demo-streams: ## Record the streams of `tcuq demo` again; needs AudioMNIST in $$TCUQ_DATA
+	PYTHONPATH=examples/keyword-spotting $(RUN) tools.demo_streams
 
 audit: ## Look up known vulnerabilities of the installed packages in a public database
 	$(BIN)/pip install --quiet pip-audit

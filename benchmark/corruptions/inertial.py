@@ -2,7 +2,7 @@
 """Eight faults of an inertial sensor, on float32 (n, samples, 6): acc in g, gyro in rad/s.
 
 A batch is one sensor: its direction, axis or order of failing axes is drawn once per call. Faults
-at severity 3 are those of the bundled streams (examples/hapt); 1 to 5 are 0.5 to 1.5 times it.
+at severity 3 are those of tools/measurements/alarm_hapt.py; 1 to 5 are 0.5 to 1.5 times it.
 """
 
 from collections.abc import Callable

@@ -14,7 +14,6 @@ CLASSES = (
     "walking", "walking_upstairs", "walking_downstairs",
     "sitting", "standing", "laying", "transition",
 )  # fmt: skip
-# The users of each part are those of the bundled streams (examples/hapt).
 USERS: dict[Part, int] = {"train": 12, "development": 3, "calibration": 10, "test": 5}
 
 

@@ -84,7 +84,8 @@ def place_in_noise(sounds: Sounds, rng: Rng, floor_db: tuple[float, float] = FLO
     moved /= np.abs(moved).max(axis=1, keepdims=True)
     floor = 10 ** (rng.uniform(*floor_db, (len(sounds), 1)) / 20)
     faint = rng.standard_normal(moved.shape, np.float32)
-    return (moved + floor.astype(np.float32) * faint).astype(np.float32)
+    placed: Sounds = (moved + floor.astype(np.float32) * faint).astype(np.float32)
+    return placed
 
 
 def noisy(sounds: Sounds, snr_db: float, rng: Rng) -> Sounds:
@@ -93,7 +94,8 @@ def noisy(sounds: Sounds, snr_db: float, rng: Rng) -> Sounds:
     spectrum[:, 1:] /= np.sqrt(np.arange(1, spectrum.shape[1]))
     pink = np.fft.irfft(spectrum, CLIP)
     power = [np.sqrt(np.mean(x**2, axis=1, keepdims=True)) for x in (sounds, pink)]
-    return (sounds + pink * power[0] / power[1] * 10 ** (-snr_db / 20)).astype(np.float32)
+    louder: Sounds = (sounds + pink * power[0] / power[1] * 10 ** (-snr_db / 20)).astype(np.float32)
+    return louder
 
 
 def cepstra(sounds: Sounds) -> NDArray[np.float32]:
@@ -104,7 +106,8 @@ def cepstra(sounds: Sounds) -> NDArray[np.float32]:
     spectrum = np.abs(np.fft.rfft(frames * hann.astype(np.float32), BINS))
     k, n = np.arange(len(MEAN)), np.arange(MEL_BINS)[:, None]
     cosines = 2 * np.cos(np.pi * k * (2 * n + 1) / (2 * MEL_BINS)) / np.sqrt(2 * MEL_BINS)
-    return (np.log(spectrum @ mel_triangles() + 1e-6) @ cosines).astype(np.float32)
+    coefficients = np.log(spectrum @ mel_triangles() + 1e-6) @ cosines
+    return np.asarray(coefficients, np.float32)
 
 
 def mel_triangles() -> NDArray[np.float64]:
@@ -114,7 +117,7 @@ def mel_triangles() -> NDArray[np.float64]:
     edges = np.linspace(low, high, MEL_BINS + 2)
     rising = (mels[:, None] - edges[:-2]) / np.diff(edges)[:-1]
     falling = (edges[2:] - mels[:, None]) / np.diff(edges)[1:]
-    triangles = np.maximum(0, np.minimum(rising, falling))
+    triangles: NDArray[np.float64] = np.maximum(0, np.minimum(rising, falling))
     triangles[0] = 0
     return triangles
 
@@ -125,4 +128,4 @@ def inputs(sounds: Sounds) -> NDArray[np.int8]:
         [cepstra(sounds[at : at + 64]) for at in range(0, len(sounds), 64)]
     )
     codes = np.rint((coefficients - MEAN) / SPREAD * CODES)
-    return np.clip(codes, -127, 127).astype(np.int8)
+    return np.asarray(np.clip(codes, -127, 127), np.int8)

@@ -81,7 +81,7 @@ class Trace(_HealthNames):
     --------
     >>> from tcuq.demo import demo_profile, demo_stream
     >>> from tcuq.monitor import Monitor
-    >>> trace = Monitor(demo_profile()).run(demo_stream("fault_gain"))
+    >>> trace = Monitor(demo_profile()).run(demo_stream("fault_clipping"))
     >>> trace
     Trace(3,031 steps: 1,059 accept, 456 abstain, 1,516 denied; 5 alarms)
     >>> trace[:1000].alarms

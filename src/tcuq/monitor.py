@@ -261,7 +261,7 @@ def run_many(
     Examples
     --------
     >>> from tcuq.demo import demo_profile, demo_stream
-    >>> streams = [demo_stream("test"), demo_stream("fault_gain")]
+    >>> streams = [demo_stream("test"), demo_stream("fault_clipping")]
     >>> traces = run_many([Monitor(demo_profile()) for _ in streams], streams)
     >>> [len(trace) for trace in traces] == [len(stream) for stream in streams]
     True

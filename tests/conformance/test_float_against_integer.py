@@ -42,7 +42,7 @@ def test_signals_of_random_streams_are_within_the_stated_bounds(classes: int, wi
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("name", ["test", "fault_gain"])
+@pytest.mark.parametrize("name", ["test", "fault_clipping"])
 def test_stages_after_the_signals(preset: Preset, name: str) -> None:
     """Given the previous stage's output, each integer stage decides as the float stage."""
     differences = decision_differences(recorded_profile(preset), demo_stream(name))
@@ -59,7 +59,7 @@ def test_quality_equals_the_float_path(preset: Preset) -> None:
 
 def test_step_is_run() -> None:
     """The engine decides the same step by step and in bulk."""
-    stream = demo_stream("fault_gain")
+    stream = demo_stream("fault_clipping")
     assert stream.features is not None
     one, many = Monitor(recorded_profile()), Monitor(recorded_profile())
     trace = many.run(stream.posteriors[:500], stream.features[:500])
@@ -69,7 +69,7 @@ def test_step_is_run() -> None:
 
 def test_alarms_agree_with_the_reference() -> None:
     """On a detected fault, device and reference alarm in the same block."""
-    stream = demo_stream("fault_gain")
+    stream = demo_stream("fault_clipping")
     reference = tcuq.reference.Monitor(recorded_profile()).run(stream)
     device = Monitor(recorded_profile()).run(stream)
     assert reference.alarm.any()

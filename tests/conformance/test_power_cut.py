@@ -18,7 +18,7 @@ from tools.measurements.power_cut import refused_snapshots, survived_cuts
 @pytest.fixture(scope="module")
 def stream() -> tcuq.Stream:
     """Return a recorded stream with every outcome and alarms."""
-    return demo_stream("fault_gain")
+    return demo_stream("fault_clipping")
 
 
 def test_power_cut_changes_no_decision(stream: tcuq.Stream) -> None:

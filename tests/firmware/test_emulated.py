@@ -41,7 +41,7 @@ def _tools() -> None:
         )
 
 
-@pytest.mark.parametrize("name", ["tcuq_7", "full_7"])
+@pytest.mark.parametrize("name", ["tcuq_keywords", "full_keywords"])
 @pytest.mark.parametrize("cpu", CPUS, ids=lambda cpu: cpu.name)
 def test_decisions_are_the_hosts(cpu: Cpu, name: str, tmp_path: Path) -> None:
     """Every member of every decision is the same on the CPU and on the host."""
@@ -75,7 +75,7 @@ def test_without_features_and_with_wide_ones(
 
 def test_a_changed_step_changes_the_decisions(tmp_path: Path) -> None:
     """The comparison can fail: one other posterior is seen."""
-    scenario = scenarios()["full_7"]
+    scenario = scenarios()["full_keywords"]
     elf = build(M4, tmp_path, scenario.monitor())
     posteriors = scenario.posteriors.copy()
     posteriors[500] = posteriors[500][::-1]
@@ -87,7 +87,7 @@ def test_a_changed_step_changes_the_decisions(tmp_path: Path) -> None:
 
 def test_counts_repeat(tmp_path: Path) -> None:
     """Two runs take the same instructions, and the stages' add up to the step's."""
-    scenario, plugin = scenarios()["full_7"], build_plugin(tmp_path)
+    scenario, plugin = scenarios()["full_keywords"], build_plugin(tmp_path)
     elf = build(M4, tmp_path, scenario.monitor())
     first, decisions = count(M4, elf, plugin, scenario.posteriors, scenario.features)
     text = (tmp_path / "counts.txt").read_bytes()
@@ -104,7 +104,7 @@ def test_counts_repeat(tmp_path: Path) -> None:
 
 def test_state_is_what_the_engine_keeps(tmp_path: Path) -> None:
     """The exported memory is as large as the host's engine says a device's is."""
-    scenario = scenarios()["full_7"]
+    scenario = scenarios()["full_keywords"]
     elf = build(M4, tmp_path, scenario.monitor())
     engine = Monitor(scenario.profile)._engine  # noqa: SLF001 - the device's own figure
     assert sum(ram(M4, elf).values()) == engine.storage_bytes
@@ -113,7 +113,7 @@ def test_state_is_what_the_engine_keeps(tmp_path: Path) -> None:
 
 def test_export_is_the_same_each_time() -> None:
     """The same profile gives the same text; telemetry is the caller's choice."""
-    scenario = scenarios()["full_7"]
+    scenario = scenarios()["full_keywords"]
     spec = quantize(scenario.profile)
     assert write_c(spec, telemetry=True) == scenario.monitor()
     assert "state_telemetry" in scenario.monitor()
@@ -122,7 +122,7 @@ def test_export_is_the_same_each_time() -> None:
 
 def test_a_profile_the_build_cannot_run_is_refused(tmp_path: Path) -> None:
     """Novelty in a build without it ends the firmware with the code for a refused profile."""
-    full, alone = scenarios()["full_7"], scenarios()["tcuq_7"]
+    full, alone = scenarios()["full_keywords"], scenarios()["tcuq_keywords"]
     elf = build(M4, tmp_path, full.monitor(), options=alone.options)
     with pytest.raises(ToolError, match="exit code 1: qemu-system-arm"):
         decide(M4, elf, full.posteriors, full.features)
@@ -130,7 +130,7 @@ def test_a_profile_the_build_cannot_run_is_refused(tmp_path: Path) -> None:
 
 def test_a_cut_off_file_is_refused(tmp_path: Path) -> None:
     """Half a step at the end is an error, not a decision."""
-    scenario = scenarios()["full_7"]
+    scenario = scenarios()["full_keywords"]
     elf = build(M4, tmp_path, scenario.monitor())
     with pytest.raises(ToolError, match="exit code 3: qemu-system-arm"):
         decide(M4, elf, scenario.posteriors[:10, :-1], scenario.first(10).features)

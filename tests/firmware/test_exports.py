@@ -126,7 +126,7 @@ def test_self_test_passes_on_the_cpu(target: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("cpu", CPUS, ids=lambda cpu: cpu.name)
 def test_self_test_passes_on_every_cpu(cpu: Cpu, tmp_path: Path) -> None:
     """The same sources of the C export on each emulated CPU, with steps of a recorded stream."""
-    export(demo_profile(), tmp_path / "out", "c", stream=demo_stream("fault_gain"))
+    export(demo_profile(), tmp_path / "out", "c", stream=demo_stream("fault_clipping"))
     emulated(Build(cpu, PLAIN, "main.c"), tmp_path / "out", tmp_path / "objects")
 
 

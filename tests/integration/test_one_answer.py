@@ -27,7 +27,7 @@ from tools.firmware.emulator import decide
 from tools.firmware.export import write_c
 from tools.firmware.toolchain import CPUS, build
 
-STREAMS = ("test", "fault_gain", "fault_noise", "rough_input", "rough_since_boot")
+STREAMS = ("test", "fault_clipping", "fault_noise_low", "rough_input", "rough_since_boot")
 
 Command = Callable[..., str]
 

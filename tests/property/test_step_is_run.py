@@ -51,7 +51,7 @@ PROFILES = [
     fitted(steps_per_false_alarm=256),
     fitted(terms=SMOOTHED, steps_per_false_alarm=1024, mode="adaptive"),
 ]
-REAL = [demo_stream(name) for name in ("test", "fault_gain", "fault_dropout", "fault_noise")]
+REAL = [demo_stream(name) for name in ("test", "fault_clipping", "fault_dropout", "fault_noise_low")]
 
 
 @st.composite

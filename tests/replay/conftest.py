@@ -15,7 +15,7 @@ from tcuq.demo import demo_profile, demo_stream
 from tcuq.replay import pack, writing
 from tests.fixtures.replay_bytes import decision_bytes
 
-BOX = Path(tcuq.__file__).parent / "data/hapt"
+BOX = Path(tcuq.__file__).parent / "data/keywords"
 KEY = [("stream", "ascending"), ("profile", "ascending")]
 
 

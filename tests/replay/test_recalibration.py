@@ -21,7 +21,7 @@ from tcuq.stages.columns import concatenate
 from tcuq.stages.score import risk_odds
 from tests.fixtures.healthy_streams import health_profile, healthy_stream, without_health
 
-BOX = Path(tcuq.__file__).parent / "data/hapt"
+BOX = Path(tcuq.__file__).parent / "data/keywords"
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +161,7 @@ def test_invalid_recalibrations_are_refused(
     """A profile without alarm, too few blocks and a damaged file are named."""
     with pytest.raises(FitError, match="without an alarm"):
         recalibrate(profiles["paper"], [usual])
-    pack([BOX / "fault_gain.npz"], tmp_path / "few.parquet", profile=profiles["present"])
+    pack([BOX / "fault_clipping.npz"], tmp_path / "few.parquet", profile=profiles["present"])
     with pytest.raises(FitError, match=r"blocks of|free of alarms"):
         recalibrate(profiles["present"], [tmp_path / "few.parquet"])
     raw = bytearray(usual.read_bytes())

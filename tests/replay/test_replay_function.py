@@ -42,7 +42,7 @@ def test_float_streams_are_decided_alike(
     tmp_path: Path, profiles: Mapping[str, tcuq.Profile], expected: Expected
 ) -> None:
     """Without a profile `pack` stores numbers unchanged, and each profile quantises them."""
-    box = sorted((Path(tcuq.__file__).parent / "data/hapt").glob("*.npz"))
+    box = sorted((Path(tcuq.__file__).parent / "data/keywords").glob("*.npz"))
     pack(box, tmp_path / "floats.parquet")
     with parquet.ParquetFile(tmp_path / "floats.parquet") as file:
         layout = layout_of(file.schema_arrow)

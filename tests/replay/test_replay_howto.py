@@ -11,7 +11,7 @@ import tcuq
 from tcuq.cli import main
 
 PAGE = Path(__file__).parents[2] / "docs/howto/replay.md"
-BOX = Path(tcuq.__file__).parent / "data/hapt"
+BOX = Path(tcuq.__file__).parent / "data/keywords"
 
 
 def test_how_to_alone_leads_to_a_comparison_of_three_profiles(

@@ -31,7 +31,7 @@ def table_of(streams: Mapping[str, tcuq.Stream]) -> Any:
 
 def test_npz_csv_and_tables_give_the_same_chunks(tmp_path: Path) -> None:
     """Every source format gives the same chunks."""
-    names = ("fault_gain", "test")
+    names = ("fault_clipping", "test")
     streams = {name: demo_stream(name) for name in names}
     for name, stream in streams.items():
         stream.save(tmp_path / f"{name}.npz")

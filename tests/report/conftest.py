@@ -11,6 +11,7 @@ import pytest
 import tcuq
 from tcuq.demo import demo_stream
 from tcuq.report import report
+from tests.fixtures.healthy_streams import health_profile, healthy_stream
 
 HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>&amp;\u202e\udcff</title>.npz"
 
@@ -40,7 +41,7 @@ def pages(
 ) -> Callable[[str], Path]:
     """Write the page of each kind of stream once."""
     folder = tmp_path_factory.mktemp("pages")
-    fault, test = demo_stream("fault_gain"), demo_stream("test")
+    fault, test = demo_stream("fault_clipping"), demo_stream("test")
     assert test.features is not None
     sure, calm = np.tile([9.0, 0, 0, 0, 0, 0, 0], (300, 1)), np.tile(test.features[0], (300, 1))
     with warnings.catch_warnings():
@@ -51,8 +52,8 @@ def pages(
         return tcuq.Stream(test.posteriors, test.features, kind="logits", starts=test.starts)
 
     makers: dict[str, Callable[[], str]] = {
-        "shifted": lambda: report({"a": profile}, fault, "fault_gain.npz", rounds=10),
-        "missed": lambda: report({"a": profile}, demo_stream("fault_noise"), "noise", rounds=0),
+        "shifted": lambda: report({"a": profile}, fault, "fault_clipping.npz", rounds=10),
+        "missed": lambda: report({"a": profile}, demo_stream("fault_noise_low"), "noise", rounds=0),
         "unlabelled": lambda: report({"a": profile}, unlabelled(), "field", rounds=0),
         "featureless": lambda: report({"a": plain_profile}, synthetic(width=0), "x", rounds=0),
         "calm": lambda: report(
@@ -60,9 +61,12 @@ def pages(
             tcuq.Stream(sure, calm, kind="logits"),
             rounds=0,
         ),
+        "health": lambda: report(
+            {"a": health_profile()}, healthy_stream(3000, seed=2, rough_from=1500), rounds=0
+        ),
         "one step": lambda: report({"a": profile}, test[ : 1], rounds=0),
         "compared": lambda: report(
-            {"a.json": profile, "b.json": strict}, fault, "fault_gain.npz", rounds=0
+            {"a.json": profile, "b.json": strict}, fault, "fault_clipping.npz", rounds=0
         ),
         "hostile": lambda: report(
             {HOSTILE: profile, "</script><script>alert(3)</script>": strict}, test, HOSTILE,

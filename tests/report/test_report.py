@@ -29,12 +29,13 @@ from tcuq.report.missed import (
 from tcuq.report.promises import promises
 from tcuq.report.view import MAX_PROFILES, View, views
 from tcuq.stages.budget import Outcome
+from tests.fixtures.healthy_streams import ROUGH, health_profile, healthy_stream
 
 
 @pytest.fixture(scope="module")
 def view(profile: tcuq.Profile) -> View:
     """Return the view of the demo's profile on a fault that it misses."""
-    return views({"a": profile}, demo_stream("fault_noise"), window=100, rounds=0)[0]
+    return views({"a": profile}, demo_stream("fault_noise_low"), window=100, rounds=0)[0]
 
 
 def column(packed: str, dtype: str) -> np.ndarray:
@@ -175,6 +176,29 @@ def test_missing_labels_are_reported(profile: tcuq.Profile, test_stream: tcuq.St
     page = report({"a": profile}, stream, rounds=0)
     assert "Unknown: the stream has no labels." in page
     assert "does not mark its shifted steps" in page
+
+
+def test_alarms_are_shown_with_their_cause(pages: Callable[[str], Path]) -> None:
+    """Tiles, the list under the timeline, its data and the measures name the statistic."""
+    page = pages("health").read_text("utf-8")
+    alarms = Monitor(health_profile()).run(healthy_stream(3000, seed=2, rough_from=1500)).alarms
+    first = next(iter(alarms))
+    assert set(alarms.values()) == {ROUGH}
+    assert f"first at step {first:,}: {ROUGH}<" in page
+    assert f"▲ {first:,}</button> {ROUGH}<" in page
+    assert f'"causes": {{"{ROUGH}": [{first}, ' in page
+    assert f"alarms during shifts: {ROUGH} ({len(alarms)})" in page
+
+
+def test_input_health_is_shown_beside_calibrations(pages: Callable[[str], Path]) -> None:
+    """A stream with input health has its tail and each statistic; others have neither."""
+    page, reference = pages("health").read_text("utf-8"), health_profile().signals.health
+    assert reference is not None
+    assert "2 statistics of input health" in page
+    assert "Tail of input health" in page
+    for name, mean, scale in zip(reference.names, reference.means, reference.scales, strict=True):
+        assert f"<td>{name}</td><td>{mean:.2f} ± {scale:.2f}</td>" in page
+    assert "input health" not in pages("calm").read_text("utf-8")
 
 
 def test_ram_is_the_engines(profile: tcuq.Profile) -> None:

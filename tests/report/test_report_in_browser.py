@@ -15,10 +15,12 @@ from tcuq.demo import demo_stream
 from tcuq.monitor import Monitor
 from tcuq.report import report
 from tcuq.stages.budget import Outcome
+from tests.fixtures.healthy_streams import ROUGH
 from tools.measurements.browser import DESK, PHONE, axe_faults, load_seconds, opened
 
 KINDS = (
-    "shifted", "missed", "unlabelled", "featureless", "calm", "one step", "compared", "hostile"
+    "shifted", "missed", "unlabelled", "featureless", "calm", "health", "one step", "compared",
+    "hostile",
 )  # fmt: skip
 LOAD_SECONDS = 2.0
 MOST_BYTES = 2_000_000
@@ -76,7 +78,7 @@ def test_zoom_shows_the_decision_of_single_steps(
     browser: Browser, pages: Callable[[str], Path], profile: tcuq.Profile
 ) -> None:
     """The tooltip of a step has the device's decision."""
-    trace = Monitor(profile).run(demo_stream("fault_gain"))
+    trace = Monitor(profile).run(demo_stream("fault_clipping"))
     words = {Outcome.ACCEPT: "accepted", Outcome.ABSTAIN: "abstained", Outcome.DENIED: "denied"}
     with opened(browser, pages("shifted")) as tab:
         page = tab.page
@@ -95,6 +97,23 @@ def test_zoom_shows_the_decision_of_single_steps(
             assert float(match[2]) == pytest.approx(trace.risk[step], abs=6e-4)
             assert float(match[3]) == pytest.approx(trace.threshold[step], abs=6e-4)
             assert match[4] == words[Outcome(int(trace.outcome[step]))]
+        assert tab.complaints == []
+
+
+def test_tooltip_names_the_cause_of_an_alarm(
+    browser: Browser, pages: Callable[[str], Path]
+) -> None:
+    """The middle of an alarm's span is its step, and the tooltip has the statistic."""
+    with opened(browser, pages("health")) as tab:
+        page = tab.page
+        page.locator(".chips button.go").first.click()
+        page.locator("#span", has_text="every step").wait_for()
+        x, y = middle_of(page)
+        texts = []
+        for offset in range(20, 60, 4):  # the plot lies to the right of its labels
+            page.mouse.move(x + offset, y)
+            texts.append(str(page.text_content("#readout")))
+        assert any(f"· alarm: {ROUGH}" in text for text in texts), texts
         assert tab.complaints == []
 
 

@@ -53,8 +53,9 @@ def test_false_alarms_over_many_calibrations(signal: str, time: float) -> None:
             block_factor=1,
             distinct_share=1.0,
         )
-        alarm = Alarm(AlarmSettings(1 << H, (fitted.channel,)))
-        alarms += int((alarm.run(columns(autoregressive(steps, time, rng))) > 0).sum())
+        alarm = Alarm(AlarmSettings(1 << H, 1 << 16, (fitted.channel,)))
+        values = autoregressive(steps, time, rng)
+        alarms += int((alarm.run(columns(values), values) > 0).sum())
     assert alarms <= calibrations * steps / 2**H
 
 
@@ -64,12 +65,13 @@ def test_epoch_evidence_is_an_e_value() -> None:
     fitted = fit_channel(
         "novelty", [rng.normal(size=20_000)], channels=1, block_factor=1, distinct_share=1.0
     )
-    alarm = Alarm(AlarmSettings(1 << 20, (fitted.channel,)))
+    alarm = Alarm(AlarmSettings(1 << 20, 256, (fitted.channel,)))
     epochs = 400 if SHORT else 4000
     evidence = []
     for _ in range(epochs):
-        alarm.run(columns(rng.normal(size=160)))
-        evidence.append(alarm.end_epoch() / 256)
+        values = rng.normal(size=256)
+        alarm.run(columns(values), values)
+        evidence.append(alarm.epoch.closed_bits)
     for bits in (1, 2, 4):
         share = np.mean(np.array(evidence) >= bits)
         assert share <= 2.0**-bits + 3 * np.sqrt(2.0**-bits / epochs)

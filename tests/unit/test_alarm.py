@@ -49,7 +49,7 @@ def columns(values: list[float], *, past: bool = True, health: bool = True) -> S
 def run(alarm: Alarm, values: list[float], *, past: bool = True, health: bool = True) -> list[int]:
     """Return the flags of each step whose signals all have these values."""
     flags = alarm.run(columns(values, past=past, health=health), np.array(values))
-    return flags.tolist()
+    return [int(flag) for flag in flags]
 
 
 @pytest.mark.parametrize(("mean", "passed"), [(0.9, 0), (1.0, 0), (1.1, 1), (3.0, 2), (3.1, 3)])

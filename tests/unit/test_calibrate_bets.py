@@ -7,9 +7,7 @@ from scipy.stats import binom
 
 from tcuq.calibrate.bets import (
     CONFIDENCE_LOST,
-    RESERVE,
     SHARES_ABOVE,
-    STAKES,
     block_counts,
     block_means,
     block_steps,
@@ -18,6 +16,7 @@ from tcuq.calibrate.bets import (
     neighbour_correlation,
 )
 from tcuq.profile.settings import COUNT, MAX_BLOCK, MAX_COUNT, MIN_BLOCK
+from tcuq.stages.alarm import RESERVE, STAKES
 
 
 def bound(blocks: int, above: int, channels: int) -> float:

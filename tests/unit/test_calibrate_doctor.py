@@ -67,7 +67,7 @@ def of_digits() -> Columns:
 def of_the_demo() -> Columns:
     """Return the demo's calibration stream."""
     stream = demo_stream("calibration")
-    names = ("posteriors", "features", "labels", "starts", "kind")
+    names = ("posteriors", "features", "labels", "health", "starts", "kind")
     return {name: getattr(stream, name) for name in names}
 
 
@@ -87,11 +87,16 @@ def probabilities(columns: Columns) -> NDArray[Any]:
     return softmax(rows) if columns["kind"] == "logits" else rows
 
 
+def taken(columns: Columns, steps: Any) -> Columns:
+    """Return some steps of the columns that have one row per step."""
+    per_step = [name for name in columns if name not in ("kind", "starts")]
+    return {name: np.asarray(columns[name])[steps] for name in per_step}
+
+
 def shuffled(columns: Columns, seed: int = 0) -> Columns:
     """Return the steps in random order."""
     order = np.random.default_rng(seed).permutation(len(columns["posteriors"]))
-    mixed = {n: np.asarray(columns[n])[order] for n in ("posteriors", "features", "labels")}
-    return {**mixed, "kind": columns["kind"]}
+    return {**taken(columns, order), "kind": columns["kind"]}
 
 
 def sure(columns: Columns) -> Columns:
@@ -126,8 +131,7 @@ def one_class(columns: Columns) -> Columns:
     most = np.bincount(label).argmax()
     selected = np.flatnonzero((label == most) | (np.arange(len(label)) % 50 == 0))
     selected = np.sort(np.concatenate([selected, np.repeat(selected[label[selected] == most], 3)]))
-    part = {n: np.asarray(columns[n])[selected] for n in ("posteriors", "features", "labels")}
-    return {**part, "kind": columns["kind"], "starts": [0, len(selected) // 2]}
+    return {**taken(columns, selected), "kind": columns["kind"], "starts": [0, len(selected) // 2]}
 
 
 WRONG: dict[str, Callable[[Columns], Columns]] = {
@@ -139,7 +143,7 @@ WRONG: dict[str, Callable[[Columns], Columns]] = {
     "one_class": one_class,
     "one_recording": lambda c: {**c, "starts": None},
     "too_short": lambda c: {
-        **{n: np.asarray(c[n])[:300] for n in ("posteriors", "features", "labels")},
+        **taken(c, slice(300)),
         "starts": [0, 150],
         "kind": c["kind"],
     },

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -8,8 +9,10 @@ import numpy as np
 import pytest
 
 import tcuq
+from tcuq import demo
 from tcuq.cli import main
 from tcuq.decision import joined_traces
+from tcuq.demo import FAULTS
 from tcuq.reference import CHUNK_STEPS
 from tests.fixtures.healthy_streams import (
     NAMES,
@@ -19,9 +22,9 @@ from tests.fixtures.healthy_streams import (
     without_health,
 )
 
-BOX = Path(tcuq.__file__).parent / "data/hapt"
+BOX = Path(tcuq.__file__).parent / "data/keywords"
 CALIBRATION, DEVELOPMENT = str(BOX / "calibration.npz"), str(BOX / "development.npz")
-TEST, FAULT = str(BOX / "test.npz"), str(BOX / "fault_gain.npz")
+TEST, FAULT = str(BOX / "test.npz"), str(BOX / "fault_clipping.npz")
 
 Said = Callable[..., str]
 
@@ -59,13 +62,15 @@ def read(text: str) -> dict[str, Any]:
 
 
 def test_demo_shows_every_fault(output_of: Said) -> None:
-    """The demo opens with the comparison, then its profile, a row for each fault and a picture."""
+    """The demo has the comparison, a row for each fault, ADWIN and a picture, on one screen."""
     text = output_of("demo")
-    assert text.startswith("The monitor withheld 15.7% of predictions")
-    assert "a softmax threshold would have withheld" in text.replace("\n", " ")
-    for name in ("noise", "gain", "bias", "rotation", "dropout", "stuck"):
+    lines = text.splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+    for part in ("The monitor withheld ", "a softmax threshold would have withheld", "ADWIN"):
+        assert part in " ".join(lines)
+    for name in FAULTS:
         assert f"\n{name} " in text
-    assert "one false alarm in 1,048,576 steps" in text
     assert all(f"\n{row}  " in text for row in ("risk ", "fault", "held ", "alarm"))
 
 
@@ -73,8 +78,32 @@ def test_demo_as_json(output_of: Said, profile: tcuq.Profile) -> None:
     """The same as JSON: the profile's hash and every fault's figures."""
     found = read(output_of("demo", "--json"))
     assert found["profile"] == profile.sha256
-    assert [fault["fault"] for fault in found["faults"]][:2] == ["noise", "gain"]
+    assert [fault["fault"] for fault in found["faults"]] == list(FAULTS)
+    for fault in found["faults"]:
+        for onset in fault["onsets"]:
+            assert onset["delay_seconds"] == onset["delay_steps"] * found["seconds_per_step"]
+            assert onset["cause"]
     assert found["false_alarms"] == 0
+
+
+def test_demo_names_what_goes_unseen(output_of: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault without an alarm is called unseen, in its row and below the table."""
+    monkeypatch.setattr(demo, "detection_delays", lambda _alarm, _shifted: np.full(2, np.inf))
+    text = output_of("demo")
+    assert re.search(r"^hum .*unseen, unseen$", text, re.MULTILINE)
+    assert "Unseen: noise_low (2 of 2)" in text
+
+
+def test_last_commands_of_the_demo_work(
+    output_of: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The three commands at the demo's end run as they stand, one after the other."""
+    monkeypatch.chdir(tmp_path)
+    commands = [line.split()[1:] for line in output_of("demo").splitlines()[-3:]]
+    assert [command[0] for command in commands] == ["demo", "fit", "report"]
+    for command in commands:
+        output_of(*command)
+    assert (tmp_path / "report.html").stat().st_size > 10_000
 
 
 def test_fit_writes_the_profile_of_the_library(
@@ -117,10 +146,10 @@ def test_fit_takes_every_option(output_of: Said, tmp_path: Path) -> None:
 def test_run_counts_outcomes(output_of: Said, saved: Path) -> None:
     """Every step has one outcome; alarms name their cause and step."""
     found = read(output_of("run", saved, FAULT, "--json"))
-    assert sum(found["outcomes"].values()) == found["steps"] == 3031
+    assert sum(found["outcomes"].values()) == found["steps"] == 1920
     assert sum(map(len, found["alarms"].values())) > 0
     text = output_of("run", saved, FAULT)
-    assert "3,031 steps, mean risk " in text
+    assert "1,920 steps, mean risk " in text
     cause, steps = next(iter(found["alarms"].items()))
     assert f"alarm    {cause} at step {steps[0]:,}" in text
 
@@ -204,19 +233,21 @@ def test_inspect_a_profile(output_of: Said, saved: Path, profile: tcuq.Profile) 
 def test_inspect_a_stream(output_of: Said, test_stream: tcuq.Stream) -> None:
     """The output has the stream's sizes and its hash."""
     found = read(output_of("inspect", TEST, "--json"))
-    assert (found["steps"], found["recordings"], found["kind"]) == (3031, 11, "logits")
-    assert (found["classes"], found["features"], found["shifted"]) == (7, 32, 0)
+    assert (found["steps"], found["recordings"], found["kind"]) == (1920, 2, "probabilities")
+    assert (found["classes"], found["features"], found["shifted"]) == (10, 32, 0)
     assert (found["labelled"], found["sha256"]) == (2132, test_stream.sha256)
     text = output_of("inspect", TEST)
     assert [line.split()[0] for line in text.splitlines()] == [n for n in found if n != "findings"]
     assert found["findings"] == []
 
 
-def test_inspect_a_stream_with_health(output_of: Said, tmp_path: Path) -> None:
-    """The statistics of input health are named."""
+def test_inspect_names_health(output_of: Said, tmp_path: Path) -> None:
+    """The statistics of input health are named, of a stream and of a profile."""
     healthy_stream(2000, seed=2).save(tmp_path / "s.npz")
     assert read(output_of("inspect", tmp_path / "s.npz", "--json"))["health"] == list(NAMES)
-    assert f"health     {', '.join(NAMES)}\n" in output_of("inspect", tmp_path / "s.npz")
+    health_profile().save(tmp_path / "p.json")
+    for file in ("s.npz", "p.json"):
+        assert f"health     {', '.join(NAMES)}\n" in output_of("inspect", tmp_path / file)
 
 
 def test_recordings_shorter_than_a_block_are_named(

@@ -13,7 +13,7 @@ import pytest
 import tcuq
 from tcuq.cli import main
 
-BOX = Path(tcuq.__file__).parent / "data/hapt"
+BOX = Path(tcuq.__file__).parent / "data/keywords"
 CALIBRATION, TEST = str(BOX / "calibration.npz"), str(BOX / "test.npz")
 # A job started in the background ignores Ctrl-C, and so would its children.
 READY = (
@@ -28,7 +28,7 @@ RUN = "sys.exit(main(sys.argv[1:]))"
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder commands run in; it holds a stream of two classes."""
     monkeypatch.chdir(tmp_path)
-    tcuq.Stream([[0.5, 0.5]] * 9, kind="logits").save("narrow.npz")
+    tcuq.Stream([[0.5, 0.5]] * 9).save("narrow.npz")
     return tmp_path
 
 
@@ -76,7 +76,7 @@ def test_version_and_help_are_0(capsys: pytest.CaptureFixture[str], option: str)
         (["run", TEST, TEST], "test.npz: not a JSON document"),
         (["run", "PROFILE", "none.npz"], "none.npz: No such file"),
         (["run", "PROFILE", TEST, "-o", "t.csv"], "'t.csv': the output's name must end in .npz"),
-        (["run", "PROFILE", "narrow.npz"], "posteriors must have 7 classes"),
+        (["run", "PROFILE", "narrow.npz"], "posteriors must have 10 classes"),
         (["evaluate", "PROFILE", TEST, "--window", "0"], "window must be at least 1"),
         (["evaluate", "PROFILE", TEST, "--rounds", "-1"], "rounds must be at least 0"),
         (["inspect", "none.json"], "none.json: No such file"),

@@ -177,20 +177,25 @@ def test_changelog_has_the_version() -> None:
 
 def test_bundled_streams_fit_in_a_megabyte() -> None:
     """The bundled streams are at most 1 MB in all, with their attribution."""
-    box = ROOT / "src/tcuq/data/hapt"
+    box = ROOT / "src/tcuq/data/keywords"
     assert sum(path.stat().st_size for path in box.iterdir()) <= 1_000_000
-    assert "CC BY 4.0" in (box / "README.md").read_text("utf-8")
+    assert "MIT licence" in (box / "README.md").read_text("utf-8")
+    assert "Permission is hereby granted" in (box / "LICENSE-AudioMNIST").read_text("utf-8")
 
 
 def test_accuracies_beside_the_streams_are_true() -> None:
     """The table in the streams' README matches the files."""
-    box = ROOT / "src/tcuq/data/hapt"
+    box = ROOT / "src/tcuq/data/keywords"
     table = (box / "README.md").read_text("utf-8")
     rows = re.findall(
-        r"^\| (\w+)(?:: [^|]*)? \| (\d+) \| (\d+) \| ([^|]*)\| ([^|]*)\|", table, re.MULTILINE
+        r"^\| (\w+)(?:: [^|]*)? \| (\d+) \| (\d+) \| ([^|]*)\| ([^|]*)\| ([^|]*)\|",
+        table,
+        re.MULTILINE,
     )
-    assert len(rows) == 9
-    for name, recordings, steps, clean, faulted in rows:
+    assert len(rows) == 10
+    with np.load(box / "test.npz") as file:
+        right_without = file["posteriors"].argmax(axis=1) == file["labels"]
+    for name, recordings, steps, clean, faulted, cost in rows:
         with np.load(box / f"{name}.npz") as file:
             labels, shifted = file["labels"], file["shifted"]
             right = file["posteriors"].argmax(axis=1) == labels
@@ -199,3 +204,6 @@ def test_accuracies_beside_the_streams_are_true() -> None:
             known = at & (labels >= 0)
             expected = f"{100 * right[known].mean():.1f} % of {known.sum()}" if known.any() else ""
             assert cell.strip() == expected, name
+        if name.startswith("fault_"):
+            lost = right_without[shifted].mean() - right[shifted].mean()
+            assert cost.strip() == f"{100 * lost:.1f}", name

@@ -15,7 +15,7 @@ from tcuq.profile.settings import AlarmFlag
 @pytest.fixture(scope="module")
 def trace(profile: tcuq.Profile) -> Trace:
     """Run the monitor over the demo's failing sensor."""
-    return tcuq.Monitor(profile).run(demo_stream("fault_gain"))
+    return tcuq.Monitor(profile).run(demo_stream("fault_clipping"))
 
 
 def same(one: Trace, other: Trace) -> bool:
@@ -71,7 +71,12 @@ def test_flags_print_as_words() -> None:
 
 def test_repr_is_one_short_line(trace: Trace) -> None:
     """It counts outcomes and alarms."""
-    assert repr(trace) == "Trace(3,031 steps: 1,059 accept, 456 abstain, 1,516 denied; 5 alarms)"
+    accept, abstain, denied = np.bincount(trace.outcome)
+    assert min(accept, abstain, denied) > 0
+    assert repr(trace) == (
+        f"Trace(1,920 steps: {accept} accept, {abstain} abstain, {denied} denied;"
+        f" {len(trace.alarms)} alarms)"
+    )
     assert repr(trace[:0]) == "Trace(0 steps: 0 accept, 0 abstain, 0 denied; 0 alarms)"
 
 
@@ -104,11 +109,8 @@ def test_as_a_data_frame(trace: Trace) -> None:
     assert frame.index.name == "step"
     assert list(frame.columns) == list(Trace.__slots__)
     assert frame.risk.to_numpy().tolist() == trace.risk.tolist()
-    assert frame.outcome.value_counts().to_dict() == {
-        "denied": 1516,
-        "accept": 1059,
-        "abstain": 456,
-    }
+    counts = dict(zip(("accept", "abstain", "denied"), np.bincount(trace.outcome), strict=True))
+    assert frame.outcome.value_counts().to_dict() == counts
     assert frame.index[frame.alarm != "none"].tolist() == list(trace.alarms)
 
 

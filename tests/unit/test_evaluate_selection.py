@@ -55,7 +55,7 @@ def test_comparison_is_of_the_same_steps(profile: tcuq.Profile, test_stream: tcu
 
 def test_some_steps_are_compared_alone(profile: tcuq.Profile) -> None:
     """With a mask, only its steps count."""
-    stream = demo_stream("fault_gain")
+    stream = demo_stream("fault_clipping")
     assert stream.shifted is not None
     trace = tcuq.Monitor(profile).run(stream)
     withheld = trace.outcome != tcuq.Outcome.ACCEPT
@@ -85,12 +85,10 @@ def test_sentence_with_and_without_labels(profile: tcuq.Profile, test_stream: tc
         compare(profile, test_stream, tcuq.Monitor(profile).run(test_stream)),
         monitor=Selection(1.0, float("nan")),
     )
-    assert bare.sentence.startswith("The monitor withheld 100.0% of predictions (4.")
+    assert bare.sentence.startswith("The monitor withheld 100.0% of predictions (5.")
     beyond = Comparison(Selection(0.3, 0.1), None, labelled=True, denied=0.15).sentence
     assert beyond.startswith("The monitor withheld 30.0% of predictions (15.0% beyond its budget),")
-    stream = tcuq.Stream(
-        test_stream.posteriors, test_stream.features, kind="logits", starts=test_stream.starts
-    )
+    stream = tcuq.Stream(test_stream.posteriors, test_stream.features, starts=test_stream.starts)
     unlabelled = evaluate(profile, stream, rounds=0).comparison.sentence
     assert "unknown: the stream has no labels" in unlabelled
     assert "wrong;" not in unlabelled

@@ -3,6 +3,7 @@
 
 import math
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
@@ -45,12 +46,21 @@ def cosine(left: list[float], right: list[float]) -> float:
     return product / (math.hypot(*left) * math.hypot(*right))
 
 
+@cache
+def logits_of(name: str) -> tcuq.Stream:
+    """Return a bundled stream as a network without a softmax would give it."""
+    stream = demo_stream(name)
+    logits = np.log(np.maximum(stream.posteriors, 2**-10)).astype(np.float16)
+    columns = logits, stream.features, stream.labels
+    return tcuq.Stream(*columns, kind="logits", starts=stream.starts, shifted=stream.shifted)
+
+
 @pytest.fixture(scope="module")
 def paper() -> tcuq.Profile:
     """Fit the paper's system on the bundled streams."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
-        return tcuq.fit(demo_stream("calibration"), demo_stream("development"), preset="paper")
+        return tcuq.fit(logits_of("calibration"), logits_of("development"), preset="paper")
 
 
 @pytest.fixture(scope="module")
@@ -58,12 +68,15 @@ def expected(paper: tcuq.Profile) -> list[dict[str, float]]:
     """Compute every quantity of equations 1 to 4 on the start of the test stream."""
     score = paper.score
     assert isinstance(score, TcuqScoreSettings)
-    stream = demo_stream("test")
+    stream = logits_of("test")
     assert stream.features is not None
     scale = paper.inputs.feature_scale
     assert scale is not None
     posteriors = [in_bytes(softmax([float(v) for v in row])) for row in stream.posteriors[:STEPS]]
-    features = [[float(round(float(v) / scale)) for v in row] for row in stream.features[:STEPS]]
+    features = [
+        [float(max(-127, min(127, round(float(v) / scale)))) for v in row]
+        for row in stream.features[:STEPS]
+    ]
     begins = set(stream.starts.tolist())
     rows, begin = [], 0
     for t, p in enumerate(posteriors):
@@ -114,7 +127,7 @@ def test_equations_1_to_4(paper: tcuq.Profile, expected: list[dict[str, float]])
     from tcuq.stages.signals import Signals
 
     inputs, signals, parts = Inputs(paper.inputs), Signals(paper.signals, paper.inputs), []
-    for part in demo_stream("test").recordings():
+    for part in logits_of("test").recordings():
         signals.reset_history()
         parts.append(signals.run(*inputs.run(part.posteriors, part.features)))
     columns = concatenate(parts)
@@ -136,7 +149,7 @@ def test_threshold_and_budget(paper: tcuq.Profile, expected: list[dict[str, floa
     """The quantile tracker, the warm-up and the rate controller decide as written out here."""
     from fractions import Fraction
 
-    stream = demo_stream("test")
+    stream = logits_of("test")
     assert stream.features is not None
     trace = tcuq.reference.Monitor(paper).run(
         stream.posteriors[:STEPS],
@@ -168,7 +181,7 @@ def test_combiner_is_the_balanced_logistic_optimum(paper: tcuq.Profile) -> None:
     from tcuq.calibrate.observe import observe
     from tcuq.stages.columns import concatenate
 
-    development = demo_stream("development")
+    development = logits_of("development")
     columns = concatenate(observe(development, paper.inputs, paper.signals))
     score = paper.score
     assert isinstance(score, TcuqScoreSettings)

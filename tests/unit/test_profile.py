@@ -92,7 +92,7 @@ def test_saved_profile_decides_the_same(tmp_path: Path, preset: Any) -> None:
     second = tcuq.Profile.load(tmp_path / "p.json")
     assert second == first
     assert second.sha256 == first.sha256
-    faulty = demo_stream("fault_gain")
+    faulty = demo_stream("fault_clipping")
     traces = [tcuq.Monitor(p).run(faulty.posteriors, faulty.features) for p in (first, second)]
     for name in tcuq.Trace.__slots__:
         assert getattr(traces[0], name).tobytes() == getattr(traces[1], name).tobytes()

@@ -26,7 +26,7 @@ def test_decision_names_are_the_traces(monitor: tcuq.reference.Monitor) -> None:
 
 def test_a_request_is_risk_at_or_above_the_threshold(monitor: tcuq.reference.Monitor) -> None:
     """Outcome is ACCEPT exactly where risk is below the trace's threshold."""
-    stream = demo_stream("fault_gain")
+    stream = demo_stream("fault_clipping")
     trace = monitor.run(stream.posteriors, stream.features)
     requested = trace.risk >= trace.threshold
     assert ((trace.outcome != tcuq.Outcome.ACCEPT) == requested).all()
@@ -67,7 +67,7 @@ def test_starts_reset_history(monitor: tcuq.reference.Monitor) -> None:
 
 def test_reset_is_a_new_monitor(monitor: tcuq.reference.Monitor) -> None:
     """After reset the state is a new monitor's."""
-    stream = demo_stream("fault_gain")
+    stream = demo_stream("fault_clipping")
     first = monitor.run(stream)
     monitor.reset()
     again = monitor.run(stream)
@@ -76,9 +76,9 @@ def test_reset_is_a_new_monitor(monitor: tcuq.reference.Monitor) -> None:
 
 
 def test_epoch_evidence_grows_under_a_fault(monitor: tcuq.reference.Monitor) -> None:
-    """In distribution the epoch's evidence is small; under a gain fault it is large."""
+    """In distribution the epoch's evidence is small; under a fault it is large."""
     monitor.run(demo_stream("test"))
     assert monitor.epoch_evidence_bits < 8
     assert (monitor.epoch, monitor.closed_evidence_bits) == (0, None)
-    monitor.run(demo_stream("fault_gain"))
+    monitor.run(demo_stream("fault_clipping"))
     assert monitor.epoch_evidence_bits > 20

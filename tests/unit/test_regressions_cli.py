@@ -11,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import tcuq
@@ -19,7 +18,7 @@ from tcuq._progress import Progress
 from tcuq.cli import main
 from tcuq.evaluate import evaluate
 
-BOX = Path(tcuq.__file__).parent / "data/hapt"
+BOX = Path(tcuq.__file__).parent / "data/keywords"
 CALIBRATION, TEST = str(BOX / "calibration.npz"), str(BOX / "test.npz")
 RAW = ("\ud800\x1b[2J", "\x1b[2J", "\ud800", "\x9b2J", "a\nb", "a\n", "\0")
 
@@ -57,10 +56,9 @@ def idle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def test_run_refuses_a_stream_of_the_other_kind(
     tmp_path: Path, saved: str, test_stream: tcuq.Stream, refusal: Refusal
 ) -> None:
-    """Probabilities given to a profile of logits are refused, never read as logits."""
-    odds = np.exp(test_stream.posteriors.astype(np.float64))
-    soft = odds / odds.sum(axis=1, keepdims=True)
-    stream = tcuq.Stream(soft, test_stream.features, test_stream.labels, starts=test_stream.starts)
+    """Logits given to a profile of probabilities are refused, never read as probabilities."""
+    columns = test_stream.posteriors, test_stream.features, test_stream.labels
+    stream = tcuq.Stream(*columns, kind="logits", starts=test_stream.starts)
     stream.save(tmp_path / "s.npz")
     assert "kind" in refusal("run", saved, tmp_path / "s.npz")
 

@@ -31,10 +31,9 @@ def test_profile_without_features_restores_its_own_snapshot(synthetic: Synthetic
 def test_evaluate_refuses_a_stream_of_the_other_kind(
     profile: tcuq.Profile, test_stream: tcuq.Stream
 ) -> None:
-    """Probabilities given to a profile of logits are refused, never read as logits."""
-    odds = np.exp(test_stream.posteriors.astype(np.float64))
-    soft = odds / odds.sum(axis=1, keepdims=True)
-    stream = tcuq.Stream(soft, test_stream.features, test_stream.labels, starts=test_stream.starts)
+    """Logits given to a profile of probabilities are refused, never read as probabilities."""
+    columns = test_stream.posteriors, test_stream.features, test_stream.labels
+    stream = tcuq.Stream(*columns, kind="logits", starts=test_stream.starts)
     with pytest.raises(tcuq.InputError, match="kind"):
         evaluate(profile, stream, rounds=0)
 

@@ -68,4 +68,4 @@ def test_right_options_check_and_wrong_ones_are_named(tmp_path: Path) -> None:
 def test_a_profile_is_short_on_screen(profile: tcuq.Profile) -> None:
     """A profile holds thousands of numbers; its repr is a line."""
     assert len(repr(profile)) <= 600
-    assert repr(profile).startswith(f"<Profile {profile.sha256[:8]}: 7 classes, 32 features")
+    assert repr(profile).startswith(f"<Profile {profile.sha256[:8]}: 10 classes, 32 features")

@@ -24,7 +24,7 @@ from tcuq.profile.quantize import health_integers
 from tcuq.watch import Screen, Step, Tally, panel, parse_step, recorded_steps
 from tests.fixtures.healthy_streams import ROUGH, health_profile, healthy_stream
 
-FAULT = str(Path(tcuq.__file__).parent / "data/hapt/fault_gain.npz")
+FAULT = str(Path(tcuq.__file__).parent / "data/keywords/fault_clipping.npz")
 FIRST = 300
 
 
@@ -80,7 +80,7 @@ def test_the_panel_fits_80_columns(profile: tcuq.Profile, test_stream: tcuq.Stre
 def test_the_panel_of_the_readme_is_the_demos() -> None:
     """The block that the README shows is what a person sees at the end of the failing sensor."""
     tally = Tally(demo_profile())
-    for step in recorded_steps(demo_stream("fault_gain"), None):
+    for step in recorded_steps(demo_stream("fault_clipping"), None):
         tally.update(step)
     readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
     assert "```text\n" + "\n".join(panel(tally, "field.npz")) + "\n```" in readme
@@ -103,7 +103,7 @@ def test_budget_left_is_the_devices(profile: tcuq.Profile) -> None:
     from tcuq.demo import demo_stream
 
     tally = Tally(profile)
-    for step in recorded_steps(demo_stream("fault_gain"), None):
+    for step in recorded_steps(demo_stream("fault_clipping"), None):
         before = tally.tokens + profile.budget.rate_q16 / 65536
         decision = tally.update(step)
         if decision is not None and decision.outcome == tcuq.Outcome.DENIED:

@@ -78,12 +78,12 @@ class Scenario:
 
 
 def box_scenarios() -> list[Scenario]:
-    """The streams in the box: 7 classes, 32 features."""
-    streams = [demo_stream("fault_gain"), demo_stream("test")]  # the fault first: it alarms
+    """The bundled streams: 10 classes, 32 features, input health."""
+    streams = [demo_stream("fault_clipping"), demo_stream("test")]  # the fault first: it alarms
     paper = quiet_fit(demo_stream("calibration"), demo_stream("development"), preset="paper")
     return [
-        make_scenario("tcuq_7", "tcuq, 7 classes", paper, streams, whole=False),
-        make_scenario("full_7", "everything, 7 classes", demo_profile(), streams, whole=True),
+        make_scenario("tcuq_keywords", "tcuq, keywords", paper, streams, whole=False),
+        make_scenario("full_keywords", "everything, keywords", demo_profile(), streams, whole=True),
     ]
 
 

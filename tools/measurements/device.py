@@ -265,7 +265,7 @@ def _worst(
 
 def power_rows(cuts: int, damages: int) -> Iterator[Row]:
     """What happens to the state when the power does."""
-    recorded = demo_stream("fault_gain")
+    recorded = demo_stream("fault_clipping")
     survived = survived_cuts(demo_profile(), recorded, cuts, seed=0)
     yield Row(
         f"power cuts at {cuts:,} random steps after which all decisions are as without them",

@@ -34,8 +34,8 @@ TABLE = ROOT / "src/tcuq/export/footprint.json"
 LINE_WIDTH = 160
 STEPS = 1000
 PROFILE_NAMES = {
-    "tcuq_7": "paper preset on the demo streams",
-    "full_7": "recommended preset on the demo streams",
+    "tcuq_keywords": "paper preset on the demo streams",
+    "full_keywords": "recommended preset on the demo streams",
     "tcuq_10": "paper preset on synthetic streams",
     "full_10": "recommended preset with two score terms on synthetic streams",
     "recommended_10": "recommended preset on synthetic streams",

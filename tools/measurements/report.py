@@ -107,7 +107,7 @@ def main() -> None:
         if not args.short:
             longer = written(folder, "longer", profile, noisy(LONGER, 2))
             rows.append(size_row(longer, f"{LONGER:,} steps of noise"))
-        labelled = written(folder, "fault_gain", demo_profile(), demo_stream("fault_gain"))
+        labelled = written(folder, "fault_clipping", demo_profile(), demo_stream("fault_clipping"))
         rows.append(size_row(labelled, "the demo's stream with a fault"))
         unlabelled = written(folder, "unlabelled", demo_profile(), bare)
         rows += time_rows(browser, long, 3 if args.short else 9)

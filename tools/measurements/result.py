@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results"
-DATA = ROOT / "src/tcuq/data/hapt"
+DATA = ROOT / "src/tcuq/data/keywords"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,9 @@ def main() -> None:
     """Take each picture from the top of the page of the demo's failing sensor."""
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         path = Path(folder) / "report.html"
-        page = report({"monitor.json": demo_profile()}, demo_stream("fault_gain"), "fault_gain.npz")
+        page = report(
+            {"monitor.json": demo_profile()}, demo_stream("fault_clipping"), "fault_clipping.npz"
+        )
         path.write_text(page, "utf-8")
         for name, (width, scheme, height) in PICTURES.items():
             target = ROOT / "docs" / name

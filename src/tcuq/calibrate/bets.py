@@ -82,8 +82,8 @@ def block_counts(
     Repeated steps count by the share of distinct ones. One block that passes every edge is added
     to each kind, so that no bet pays without bound.
     """
-    recent = np.convolve(passed > 0, [0, *[1] * MEMORY])  # passes among the blocks before
-    after = recent[: len(passed)] > 0 if len(passed) else np.empty(0, np.bool_)
+    before = np.concatenate([np.zeros(MEMORY, np.int64), passed])  # passed by the blocks before
+    after = np.any([before[i : i + len(passed)] > 0 for i in range(MEMORY)], axis=0)
     kinds = (passed[~after], passed[after])
     unit = COUNT * min(distinct_share, (MAX_COUNT / COUNT - 1) / max(1, len(kinds[0])))
 
@@ -129,7 +129,8 @@ def neighbour_correlation(heights: Floats) -> float:
 
 def block_means(values: Floats, block: int) -> Floats:
     """Return means over whole blocks; a block may span recordings, as on the device."""
-    return values[: len(values) // block * block].reshape(-1, block).mean(axis=1)
+    means: Floats = values[: len(values) // block * block].reshape(-1, block).mean(axis=1)
+    return means
 
 
 def gains_q8(blocks: int, channels: int) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from tcuq.profile.settings import (
 )
 from tcuq.stages.columns import SignalColumns, concatenate
 from tcuq.stages.inputs import posterior_bytes, probabilities
-from tcuq.stream import Stream
+from tcuq.stream import SUM_TOLERANCE, Stream
 
 Floats = NDArray[np.float64]
 
@@ -156,7 +156,7 @@ def _are_probabilities(stream: Stream) -> bool:
     rows = stream.posteriors.astype(np.float64)
     if stream.classes == 2 and not rows[:, 0].any():  # one output, stacked as 0 and z
         return bool(rows[:, 1].min() >= 0 and rows[:, 1].max() <= 1)
-    return bool(rows.min() >= 0 and np.abs(rows.sum(axis=1) - 1).max() < 1e-3)
+    return bool(rows.min() >= 0 and np.abs(rows.sum(axis=1) - 1).max() <= SUM_TOLERANCE)
 
 
 def _has_memory(stream: Stream, columns: SignalColumns, lengths: Sequence[int]) -> bool:
@@ -173,6 +173,8 @@ def _has_memory(stream: Stream, columns: SignalColumns, lengths: Sequence[int]) 
         series.append(columns.novelty)
     if stream.features is not None:
         series += list(stream.features[:, :MOST_SERIES].T.astype(np.float64))
+    if stream.health is not None:
+        series += list(stream.health.T.astype(np.float64))
     return any(_correlation(values, later) * np.sqrt(len(later)) > MEMORY for values in series)
 
 

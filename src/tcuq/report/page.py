@@ -47,7 +47,7 @@ def report(
     Examples
     --------
     >>> from tcuq.demo import demo_profile, demo_stream
-    >>> page = report({"monitor": demo_profile()}, demo_stream("fault_gain"), rounds=0)
+    >>> page = report({"monitor": demo_profile()}, demo_stream("fault_clipping"), rounds=0)
     >>> page.startswith("<!DOCTYPE html>") and len(page) < 2_000_000
     True
     """

@@ -3,6 +3,10 @@
 #include "tcuq_health.h"
 #include "tcuq_internal.h"
 
+#ifdef __FRAMAC__
+#include "tcuq_acsl_samples.h"
+#endif
+
 #if TCUQ_WITH_HEALTH
 
 /* From this many frames on, squares of sums are in 1/64: those of 64 channels then fit in 64 bits. */
@@ -16,7 +20,7 @@
 #define TCUQ_ONE_REGISTER(pointer)
 #endif
 
-/* A product of 64 bits is a call on a CPU without it: there the magnitude, at most 65535, is squared in 32. */
+/* Squares -65535..65535. A product of 64 bits is a call on a CPU without it: there 32 bits are enough. */
 static inline uint64_t tcuq_health_square(int32_t value)
 {
 #if defined(__ARM_ARCH_ISA_THUMB) && (__ARM_ARCH_ISA_THUMB == 1)
@@ -29,14 +33,23 @@ static inline uint64_t tcuq_health_square(int32_t value)
 
 static void tcuq_health_begin(tcuq_health *health)
 {
+    /*@ loop invariant 0 <= g <= health->group_count;
+        loop invariant tcuq_group_sums_ok(health->groups, 0, g, 0);
+        loop assigns g, TCUQ_GROUP_SUMS;
+        loop variant health->group_count - g; */
     for (uint32_t g = 0u; g < health->group_count; g++) {
         health->groups[g].differences = 0u;
         health->groups[g].squares = 0u;
     }
-    for (uint32_t c = 0u; c < health->width; c++) {
-        health->channels[c].sum = 0;
-        health->channels[c].last = 0;
-        health->channels[c].repeats = 0u;
+    tcuq_health_channel *channels = health->channels;
+    const uint32_t width = health->width;
+    /*@ loop invariant 0 <= c <= width;
+        loop invariant tcuq_channel_sums_ok(channels, 0, c, 0);
+        loop assigns c, channels[0 .. width - 1];
+        loop variant width - c; */
+    for (uint32_t c = 0u; c < width; c++) {
+        channels[c].sum = 0;
+        channels[c].repeats = 0u;
     }
     health->frames = 0u;
 }
@@ -48,6 +61,9 @@ tcuq_status tcuq_health_init(tcuq_health *health)
     }
     uint32_t statistics = 0u;
     uint32_t width = 0u;
+    /*@ loop invariant 0 <= g <= health->group_count && width <= 64 * g && statistics <= 4 * g;
+        loop assigns g, width, statistics;
+        loop variant health->group_count - g; */
     for (uint32_t g = 0u; g < health->group_count; g++) {
         const tcuq_health_group *group = &health->groups[g];
         if ((group->channels == 0u) || (group->channels > TCUQ_HEALTH_MAX_CHANNELS)) {
@@ -67,6 +83,9 @@ tcuq_status tcuq_health_init(tcuq_health *health)
 /* The first frame of a window follows itself: no difference, and a repeat that tcuq_health_finish takes off. */
 static void tcuq_health_first(const tcuq_health *health, const int16_t *frame)
 {
+    /*@ loop invariant 0 <= c <= health->width;
+        loop assigns c, health->channels[0 .. health->width - 1].last;
+        loop variant health->width - c; */
     for (uint32_t c = 0u; c < health->width; c++) {
         health->channels[c].last = frame[c];
     }
@@ -85,10 +104,27 @@ void tcuq_health_fold(tcuq_health *health, const int16_t *frame)
     tcuq_health_channel *channel = health->channels;
     tcuq_health_group *group = health->groups;
     uint32_t groups = health->group_count;
+    /*@ loop invariant 1 <= groups <= TCUQ_GROUPS;
+        loop invariant group == health->groups + (TCUQ_GROUPS - groups);
+        loop invariant channel == health->channels + TCUQ_PLACE && at == frame + TCUQ_PLACE;
+        loop invariant tcuq_channel_sums_ok(health->channels, 0, TCUQ_PLACE, TCUQ_FRAMES + 1);
+        loop invariant tcuq_channel_sums_ok(health->channels, TCUQ_PLACE, TCUQ_WIDTH, TCUQ_FRAMES);
+        loop invariant tcuq_group_sums_ok(health->groups, 0, TCUQ_GROUPS - groups, TCUQ_FRAMES + 1);
+        loop invariant tcuq_group_sums_ok(health->groups, TCUQ_GROUPS - groups, TCUQ_GROUPS, TCUQ_FRAMES);
+        loop assigns groups, group, channel, at, TCUQ_SAMPLE_SUMS;
+        loop variant groups; */
     do {
         uint64_t differences = group->differences;
         uint64_t squares = group->squares;
         uint32_t channels = group->channels;
+        /*@ loop invariant 1 <= channels <= group->channels;
+            loop invariant channel == health->channels + TCUQ_INSIDE && at == frame + TCUQ_INSIDE;
+            loop invariant differences <= 0x4000000000 * TCUQ_FRAMES + 0x100000000 * (group->channels - channels);
+            loop invariant squares <= 0x1000000000 * TCUQ_FRAMES + 0x40000000 * (group->channels - channels);
+            loop invariant tcuq_channel_sums_ok(health->channels, 0, TCUQ_INSIDE, TCUQ_FRAMES + 1);
+            loop invariant tcuq_channel_sums_ok(health->channels, TCUQ_INSIDE, TCUQ_WIDTH, TCUQ_FRAMES);
+            loop assigns channels, channel, at, differences, squares, health->channels[0 .. TCUQ_WIDTH - 1];
+            loop variant channels; */
         do {
             const int32_t sample = *at;
             const int32_t difference = sample - channel->last;
@@ -120,10 +156,17 @@ static TCUQ_OWN_FRAME void tcuq_health_add(tcuq_health_group *group, tcuq_health
     uint64_t squares = group->squares;
     int32_t sum = channel->sum;
     int32_t last = channel->last;
-    const int16_t *at = samples;
+    uint32_t at = 0u;
     uint32_t left = count;
+    /*@ loop invariant 1 <= left <= count && at == tcuq_cells(count - left, width) <= 1024 * (count - left);
+        loop invariant -32768 <= last <= 32767 && channel->repeats + left <= 65535;
+        loop invariant -32768 * (65535 - left) <= sum <= 32767 * (65535 - left);
+        loop invariant differences <= 0x40000000000000 + 0x100000000 * (count - left);
+        loop invariant squares <= 0x10000000000000 + 0x40000000 * (count - left);
+        loop assigns left, at, sum, last, differences, squares, channel->repeats;
+        loop variant left; */
     do {
-        const int32_t sample = *at;
+        const int32_t sample = samples[at];
         const int32_t difference = sample - last;
         differences += tcuq_health_square(difference);
         squares += tcuq_health_square(sample);
@@ -132,7 +175,7 @@ static TCUQ_OWN_FRAME void tcuq_health_add(tcuq_health_group *group, tcuq_health
         if (difference == 0) {
             channel->repeats++;
         }
-        at = &at[width];
+        at += width;
         left--;
     } while (left != 0u);
     channel->sum = sum;
@@ -152,7 +195,14 @@ void tcuq_health_fold_frames(tcuq_health *health, const int16_t *frames, uint32_
         tcuq_health_first(health, frames);
     }
     uint32_t c = 0u;
+    /*@ loop invariant 0 <= g <= health->group_count && c == tcuq_before(health->groups, g);
+        loop assigns g, c, TCUQ_SAMPLE_SUMS;
+        loop variant health->group_count - g; */
     for (uint32_t g = 0u; g < health->group_count; g++) {
+        /*@ loop invariant 0 <= left <= health->groups[g].channels;
+            loop invariant c == tcuq_before(health->groups, g) + health->groups[g].channels - left;
+            loop assigns left, c, TCUQ_SAMPLE_SUMS;
+            loop variant left; */
         for (uint32_t left = health->groups[g].channels; left != 0u; left--) {
             tcuq_health_add(&health->groups[g], &health->channels[c], &frames[c], health->width, taken);
             c++;
@@ -183,6 +233,9 @@ static int16_t tcuq_health_half_log2(uint64_t part, uint32_t unit)
 static uint64_t tcuq_health_length(const tcuq_health_channel *channels, uint32_t count, uint32_t shift)
 {
     uint64_t length = 0u;
+    /*@ loop invariant 0 <= c <= count && length <= 0x100000000000000 * c;
+        loop assigns c, length;
+        loop variant count - c; */
     for (uint32_t c = 0u; c < count; c++) {
         const int64_t sum = channels[c].sum;
         length += (uint64_t)(sum * sum) >> shift;
@@ -194,6 +247,9 @@ static uint64_t tcuq_health_length(const tcuq_health_channel *channels, uint32_t
 static int16_t tcuq_health_share(const tcuq_health_channel *channels, uint32_t count, uint32_t pairs)
 {
     uint32_t most = 1u; /* the first sample's */
+    /*@ loop invariant 0 <= c <= count && 1 <= most <= pairs + 1;
+        loop assigns c, most;
+        loop variant count - c; */
     for (uint32_t c = 0u; c < count; c++) {
         const uint32_t repeats = channels[c].repeats;
         most = (repeats > most) ? repeats : most;
@@ -205,7 +261,7 @@ static int16_t tcuq_health_share(const tcuq_health_channel *channels, uint32_t c
 static void tcuq_health_write(const tcuq_health_group *group, const tcuq_health_channel *channels,
                               uint32_t frames, int16_t *statistics)
 {
-    const uint32_t shift = (frames < TCUQ_HEALTH_LONG) ? 0u : TCUQ_HEALTH_SHIFT;
+    const uint32_t shift = (frames < TCUQ_HEALTH_LONG) ? (uint32_t)0u : (uint32_t)TCUQ_HEALTH_SHIFT;
     const uint32_t pairs = (frames == 1u) ? 1u : (frames - 1u);
     const uint32_t unit = (frames * frames) >> shift;
     const uint64_t length = tcuq_health_length(channels, group->channels, shift);
@@ -226,6 +282,11 @@ bool tcuq_health_finish(tcuq_health *health, int16_t *statistics)
     const uint32_t frames = given ? health->frames : 1u;
     const tcuq_health_channel *channels = health->channels;
     int16_t *at = statistics;
+    /*@ loop invariant 0 <= g <= health->group_count;
+        loop invariant channels == health->channels + tcuq_before(health->groups, g);
+        loop invariant statistics <= at <= statistics + 4 * g;
+        loop assigns g, channels, at, statistics[0 .. TCUQ_MAX_HEALTH - 1];
+        loop variant health->group_count - g; */
     for (uint32_t g = 0u; g < health->group_count; g++) {
         const tcuq_health_group *group = &health->groups[g];
         tcuq_health_write(group, channels, frames, at);

@@ -69,7 +69,7 @@ class Bets:
             # remembered add one at least; less four, of the counts' start and of the latest.
             chances = max(0, 2 * self._passes[0, 0] - 4 * COUNT) + passes[0]
         paid = zip(STAKES[:passed], passes[:passed], strict=True)
-        return RESERVE + sum(stake * chances / count for stake, count in paid)
+        return RESERVE + sum(float(stake * chances / count) for stake, count in paid)
 
 
 class Alarm:

@@ -17,14 +17,15 @@ from tcuq.stages.columns import SignalColumns
 Floats = NDArray[np.float64]
 
 # The device's own table: risks that tie on the device tie here.
-RISK_ODDS = np.frombuffer(risk_odds_q10, np.int16) * (np.log(2) / 1024)
+RISK_ODDS: Floats = np.frombuffer(risk_odds_q10, np.int16) * (np.log(2) / 1024)
 
 COMBINED = ("divergence", "instability", "inconsistency", "doubt")
 
 
 def risk_odds(levels: NDArray[np.int64]) -> Floats:
     """Return the log-odds of risks in 0..16384, as the alarm takes them."""
-    return RISK_ODDS[levels]
+    odds: Floats = RISK_ODDS[levels]
+    return odds
 
 
 class TcuqScore:

@@ -33,14 +33,16 @@ if TYPE_CHECKING:
 
 LOCK = 0x6A756467  # advisory lock: one judge at a time
 
-# One scan of the devices gives all counts.
+# One scan of the devices gives all counts. Grouping by columns alone is faster than by a CASE.
 COUNT: LiteralString = """
 SELECT profile, firmware, site,
-    CASE WHEN last_seen < %(since)s THEN %(silent)s::integer
-        WHEN judged_q8 IS NULL THEN %(young)s::integer
-        ELSE greatest(judged_q8, 0) END,
-    count(*)
-FROM devices GROUP BY 1, 2, 3, 4
+    CASE WHEN judged_q8 IS NULL THEN %(young)s::integer ELSE greatest(judged_q8, 0) END,
+    devices - silent, silent
+FROM (
+    SELECT profile, firmware, site, judged_q8, count(*) AS devices,
+        count(*) FILTER (WHERE last_seen < %(since)s) AS silent
+    FROM devices GROUP BY profile, firmware, site, judged_q8
+) AS counted
 """
 
 
@@ -118,8 +120,11 @@ def judge(
 def count_evidence(connection: "Connection[Any]", since: datetime) -> EvidenceCounts:
     """Count the fleet's devices; a device that was last seen before `since` is silent."""
     with connection.cursor(binary=True) as cursor:
-        rows = cursor.execute(COUNT, {"since": since, "silent": SILENT, "young": YOUNG}).fetchall()
-    return EvidenceCounts(np.array(rows, np.int64).reshape(-1, 5))
+        rows = cursor.execute(COUNT, {"since": since, "young": YOUNG}).fetchall()
+    counted = np.array(rows, np.int64).reshape(-1, 6)
+    silent = counted[counted[:, 5] > 0][:, [0, 1, 2, 3, 5]]
+    silent[:, 3] = SILENT
+    return EvidenceCounts(np.concatenate([counted[counted[:, 4] > 0][:, :5], silent]))
 
 
 def _judge_snapshot(connection: "Connection[Any]", rules: Rules) -> Judgement:
