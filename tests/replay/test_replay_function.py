@@ -60,12 +60,13 @@ def test_features_in_another_scale_are_quantised_again(
         layout = replace(layout_of(file.schema_arrow), feature_scale=0.01)
         table = file.read()
     table = table.filter(pc.equal(table["stream"], "test"))
-    raw = [b"".join(table[name].to_pylist()) for name in ("posteriors", "features")]
+    raw = [b"".join(table[name].to_pylist()) for name in ("posteriors", "features", "health")]
     rows = np.frombuffer(raw[0], np.uint8).reshape(-1, layout.classes)
     wide = np.frombuffer(raw[1], np.int8).reshape(-1, layout.width) * 0.01
     _, features = monitor.quantize(rows / rows.sum(axis=1, keepdims=True, dtype=float), wide)
     starts = np.cumsum(table["steps"].to_numpy()) - table["steps"].to_numpy()
-    monitor.run(rows, features, starts=starts[table["first_step"].to_numpy() == 0])
+    health = np.frombuffer(raw[2], np.int16).reshape(len(rows), -1)
+    monitor.run(rows, features, health, starts=starts[table["first_step"].to_numpy() == 0])
     replay = Replay({"p": profiles["present"]}, layout, decisions=True)
     assert run(replay, table.to_batches())["test", "p"][1] == monitor.snapshot()
 
