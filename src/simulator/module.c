@@ -65,7 +65,7 @@ static int check_plan(const plan *plan)
         return 0;
     }
     PyErr_SetString(PyExc_ValueError, "steps, block, epoch_steps and resend_s must be at least 1, on_hours in 1..24,"
-                                      " block at most 16384, longest_s at least resend_s, slots at least 2,"
+                                      " block at most 8192, longest_s at least resend_s, slots at least 2,"
                                       " hours below 1193046");
     return -1;
 }
