@@ -58,7 +58,7 @@ def test_a_pipe_is_quiet(saved: str, capsys: pytest.CaptureFixture[str]) -> None
     """Where nobody watches, a line for each alarm and one at the end."""
     assert main(["watch", saved, FAULT]) == 0
     *alarms, last = capsys.readouterr().out.splitlines()
-    assert last.startswith("steps 3031 accept ")
+    assert last.startswith("steps 1920 accept ")
     assert alarms
     assert all(line.startswith("step ") and " alarm " in line for line in alarms)
 
@@ -217,9 +217,9 @@ def test_refusals(
     synthetic: Callable[..., tcuq.Stream],
 ) -> None:
     """A stream of another kind, a port that is not there, a rate that is none, other health."""
-    synthetic(20, classes=7, width=32).save(tmp_path / "s.npz")
+    synthetic(20, classes=10, width=32, kind="logits").save(tmp_path / "s.npz")
     assert main(["watch", saved, str(tmp_path / "s.npz")]) == 1
-    assert "kind must be 'logits'" in capsys.readouterr().err
+    assert "kind must be 'probabilities'" in capsys.readouterr().err
     assert main(["watch", saved, "serial:/dev/no-such-port"]) == 1
     assert "/dev/no-such-port" in capsys.readouterr().err
     assert main(["watch", saved, FAULT, "--rate", "-1"]) == 1
