@@ -62,9 +62,11 @@ def test_features_in_another_scale_are_quantised_again(
     raw = [b"".join(table[name].to_pylist()) for name in ("posteriors", "features")]
     rows = np.frombuffer(raw[0], np.uint8).reshape(-1, layout.classes)
     wide = np.frombuffer(raw[1], np.int8).reshape(-1, layout.width) * 0.01
-    _, features = monitor.quantize(rows.astype(float), wide)
+    _, features = monitor.quantize(rows / 256, wide)
     starts = np.cumsum(table["steps"].to_numpy()) - table["steps"].to_numpy()
-    monitor.run(rows, features, starts=starts[table["first_step"].to_numpy() == 0])
+    health = np.frombuffer(b"".join(table["health"].to_pylist()), np.int16)
+    begins = starts[table["first_step"].to_numpy() == 0]
+    monitor.run(rows, features, health.reshape(len(rows), -1) / 1024, starts=begins)
     replay = Replay({"p": profiles["present"]}, layout, decisions=True)
     assert run(replay, table.to_batches())["test", "p"][1] == monitor.snapshot()
 
@@ -225,4 +227,4 @@ def test_profiles_of_other_streams_are_refused(profiles: Mapping[str, tcuq.Profi
     inputs = profiles["present"].inputs
     other = {"posteriors": ("<f8", inputs.classes), "features": ("<f8", inputs.width)}
     with pytest.raises(InputError, match="kind must be"):
-        Replay(profiles, Layout("probabilities", other))
+        Replay(profiles, Layout("logits", other))
