@@ -55,11 +55,15 @@ test: ## Run unit, property, conformance and integration tests, and every exampl
 wheel: ## Install the wheel into a clean environment; check its dependencies and import time
 	$(RUN) tools.measurements.clean_install
 
-statistical: ## Check the alarm's false-alarm rate on a million steps and over many calibrations
+statistical: ## Check the alarm's false-alarm rate on millions of steps and over many calibrations
 	$(RUN) pytest tests/statistical
 
-statistical-short: ## Check the same on fewer steps, and in short the bounds, hashes and calibration
+statistical-short: ## Check the same on fewer steps, and in short the alarm's delays, the bounds, hashes and calibration
 	TCUQ_SHORT=1 $(RUN) pytest tests/statistical
+	$(RUN) tools.measurements.alarm_delay --short
+	$(RUN) tools.measurements.alarm_faults --short
+	$(RUN) tools.measurements.alarm_gaps --short
+	$(RUN) tools.measurements.alarm_peers --short
 	$(RUN) tools.measurements.bounds --short
 	$(RUN) tools.measurements.hashes --short
 	$(RUN) tools.measurements.calibration --short
@@ -118,6 +122,11 @@ measure: ## Measure again everything that the scorecard quotes and write results
 	$(RUN) tools.measurements.speed --write
 	$(RUN) tools.measurements.device --write
 	$(RUN) tools.measurements.demo --write
+	$(RUN) tools.measurements.alarm_calm --write
+	$(RUN) tools.measurements.alarm_delay --write
+	$(RUN) tools.measurements.alarm_faults --write
+	$(RUN) tools.measurements.alarm_gaps --write
+	$(RUN) tools.measurements.alarm_peers --write
 	$(RUN) tools.measurements.properties --write
 	$(RUN) tools.measurements.calibration --write
 	$(RUN) tools.measurements.bounds --write

@@ -162,11 +162,19 @@ static PyModuleDef_Slot module_slots[] = {
     {0, NULL},
 };
 
+static PyMethodDef functions[] = {
+    {"epoch_evidence", epoch_evidence, METH_VARARGS,
+     "epoch_evidence(gains_q8, blocks, channels, passed, evidence_q8, /)\n--\n\n"
+     "Run epochs of blocks that passed so many edges; write the evidence of each, in 1/256 bit."},
+    {NULL, NULL, 0, NULL},
+};
+
 static PyModuleDef module = {
     PyModuleDef_HEAD_INIT,
     .m_name = "tcuq.fleet.simulate._simulator",
     .m_doc = "Simulated devices that run the device's own code.",
     .m_size = 0,
+    .m_methods = functions,
     .m_slots = module_slots,
 };
 

@@ -30,6 +30,8 @@ def test_no_sum_leaves_its_type() -> None:
         ("TCUQ_MAX_DIMENSIONS", 2, "squared distance under the whitening"),
         ("TCUQ_MAX_BLOCK", 4, "a block's sum"),
         ("TCUQ_MAX_TERMS", 4, "surprise of all terms"),
+        ("TCUQ_HEALTH_MAX_FRAMES", 2, "a channel's samples"),
+        ("TCUQ_HEALTH_MAX_CHANNELS", 4, "squared sums of a group in a long window, and the unit"),
     ],
 )
 def test_a_limit_its_accumulator_cannot_hold_breaks_a_lemma(

@@ -12,7 +12,8 @@ from tcuq.calibrate.bets import fit_channel
 from tcuq.profile.settings import AlarmSettings
 from tcuq.stages.alarm import Alarm
 from tcuq.stages.columns import SignalColumns
-from tools.measurements.demo import promise_rows
+from tools.measurements.alarm_calm import broken_row, measured, promise_rows
+from tools.measurements.alarm_cases import DEVELOPMENT
 
 SHORT = "TCUQ_SHORT" in os.environ
 H = 12
@@ -52,8 +53,9 @@ def test_false_alarms_over_many_calibrations(signal: str, time: float) -> None:
             block_factor=1,
             distinct_share=1.0,
         )
-        alarm = Alarm(AlarmSettings(1 << H, (fitted.channel,)))
-        alarms += int((alarm.run(columns(autoregressive(steps, time, rng))) > 0).sum())
+        alarm = Alarm(AlarmSettings(1 << H, 1 << 16, (fitted.channel,)))
+        values = autoregressive(steps, time, rng)
+        alarms += int((alarm.run(columns(values), values) > 0).sum())
     assert alarms <= calibrations * steps / 2**H
 
 
@@ -63,18 +65,20 @@ def test_epoch_evidence_is_an_e_value() -> None:
     fitted = fit_channel(
         "novelty", [rng.normal(size=20_000)], channels=1, block_factor=1, distinct_share=1.0
     )
-    alarm = Alarm(AlarmSettings(1 << 20, (fitted.channel,)))
+    alarm = Alarm(AlarmSettings(1 << 20, 256, (fitted.channel,)))
     epochs = 400 if SHORT else 4000
     evidence = []
     for _ in range(epochs):
-        alarm.run(columns(rng.normal(size=160)))
-        evidence.append(alarm.end_epoch() / 256)
+        values = rng.normal(size=256)
+        alarm.run(columns(values), values)
+        evidence.append(alarm.epoch.closed_bits)
     for bits in (1, 2, 4):
         share = np.mean(np.array(evidence) >= bits)
         assert share <= 2.0**-bits + 3 * np.sqrt(2.0**-bits / epochs)
 
 
-def test_promise_on_recorded_people() -> None:
-    """On people absent from training and calibration, looped with noise, it holds at each h."""
-    for row in promise_rows(120_000 if SHORT else 1_100_000):
+def test_promise_on_recorded_streams() -> None:
+    """On samples and people absent from training and calibration it holds at each h."""
+    counts = measured(DEVELOPMENT, short=SHORT)
+    for row in [*promise_rows(counts, ""), broken_row(counts)]:
         assert row.passed, row

@@ -235,17 +235,19 @@ def test_inspect_a_stream(output_of: Said, test_stream: tcuq.Stream) -> None:
     found = read(output_of("inspect", TEST, "--json"))
     assert (found["steps"], found["recordings"], found["kind"]) == (1920, 2, "probabilities")
     assert (found["classes"], found["features"], found["shifted"]) == (10, 32, 0)
-    assert (found["labelled"], found["sha256"]) == (2132, test_stream.sha256)
+    assert (found["labelled"], found["sha256"]) == (1920, test_stream.sha256)
     text = output_of("inspect", TEST)
     assert [line.split()[0] for line in text.splitlines()] == [n for n in found if n != "findings"]
     assert found["findings"] == []
 
 
-def test_inspect_a_stream_with_health(output_of: Said, tmp_path: Path) -> None:
-    """The statistics of input health are named."""
+def test_inspect_names_health(output_of: Said, tmp_path: Path) -> None:
+    """The statistics of input health are named, of a stream and of a profile."""
     healthy_stream(2000, seed=2).save(tmp_path / "s.npz")
     assert read(output_of("inspect", tmp_path / "s.npz", "--json"))["health"] == list(NAMES)
-    assert f"health     {', '.join(NAMES)}\n" in output_of("inspect", tmp_path / "s.npz")
+    health_profile().save(tmp_path / "p.json")
+    for file in ("s.npz", "p.json"):
+        assert f"health     {', '.join(NAMES)}\n" in output_of("inspect", tmp_path / file)
 
 
 def test_recordings_shorter_than_a_block_are_named(

@@ -14,7 +14,17 @@ from hypothesis import strategies as st
 
 import tcuq
 from tcuq.errors import InputError
-from tcuq.telemetry import CHECKED, PLAIN, RECORD, SIGNED, Keys, Reason, decode, to_arrow
+from tcuq.telemetry import (
+    CHECKED,
+    PLAIN,
+    RECORD,
+    SIGNED,
+    Keys,
+    Reason,
+    cause_text,
+    decode,
+    to_arrow,
+)
 
 MASTER = bytes(range(32))
 KEYS = Keys({3: MASTER})
@@ -50,6 +60,18 @@ def test_what_the_device_encodes_is_decoded(true_record: bytes) -> None:
     (one,) = decoded.records
     assert (one["device"], one["boot"], one["sequence"], one["epoch"]) == (2**63 + 5, 7, 9, 0)
     assert (one["firmware"], one["steps"], one["histogram"].sum()) == (0x01080000, 500, 500)
+
+
+@pytest.mark.parametrize(
+    ("cause", "text"),
+    [
+        (0x00, ""), (0x01, "risk"), (0x02, "novelty"), (0x03, "divergence"), (0x04, "instability"),
+        (0x05, "input health: level"), (0xF5, "input health: statistic 16"), (0x09, "channel 9"),
+    ],
+)  # fmt: skip
+def test_a_cause_is_said_in_words(cause: int, text: str) -> None:
+    """Every channel has its name, and a statistic without a name its number."""
+    assert cause_text(cause, ["level"]) == text
 
 
 def test_identity_must_fit_its_fields(profile: tcuq.Profile) -> None:

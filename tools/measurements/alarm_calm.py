@@ -7,7 +7,7 @@ Intervals are bootstrapped over recordings; where a set has no recordings, over 
 
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +24,7 @@ from tools.measurements.alarm_cases import (
     Calm,
     Case,
     Figures,
+    Ints,
     calibration,
     calm,
     cases,
@@ -34,14 +35,21 @@ from tools.measurements.alarm_cases import (
     saved,
     trained,
 )
-from tools.measurements.alarm_hapt import with_health
+from tools.measurements.alarm_hapt import activity_pool, with_health
+from tools.measurements.alarm_hapt_network import SHORT_EPOCHS
 from tools.measurements.result import Row, report
 
-STEPS, SHORT_STEPS = 80_000, 20_000
-FEW_PEOPLE, FEW_SPLITS = 5, 8
+STEPS = 80_000  # after each calibration
+FEW_PEOPLE, FEW_SPLITS, SHORT_SPLITS = 5, 8, 4
 ROUNDS = 2_000
 UNLIKELY = 0.01
-Counts = Mapping[str, Figures]  # by case: steps and alarms by recording
+FEW = ", calibrated on five people only"
+BROKEN = "calibrations that break the promise (p < 0.01 at any h)"
+REASONS = {
+    BROKEN + FEW: "twice the allowance is asked of so few people, not the promise; of the six that"
+    " break it five have input health, whose alarms nearly all come from one recording session",
+}
+Counts = dict[str, Figures]  # by case: steps and alarms by recording
 
 
 def false_alarms(stream: tcuq.Stream, run: Calm) -> Figures:
@@ -66,38 +74,50 @@ def few_people(case: Case) -> tuple[tcuq.Stream, Calm]:
     chosen = rng.permutation(np.unique(pool.person))[:FEW_PEOPLE]
     known = np.flatnonzero(np.isin(pool.person, chosen))
     others = np.setdiff1d(np.arange(len(pool.person)), known)
+    return known_and_others(pool, known, others, case)
+
+
+def short_people(case: Case) -> tuple[tcuq.Stream, Calm]:
+    """Other people of HAPT than calibration's, with the network that trains in seconds."""
+    pool = activity_pool(SHORT_EPOCHS)
+    return known_and_others(pool, *pool.split("parts", case.number), case)
+
+
+def known_and_others(
+    pool: RecordingPool, known: Ints, others: Ints, case: Case
+) -> tuple[tcuq.Stream, Calm]:
+    """Recordings to calibrate on, and calm steps of others."""
     stream, run = pool.calibration(known, 0, 0), looped(pool, others, STEPS, case.number)
     return (with_health(stream, known), run.with_health()) if case.health else (stream, run)
 
 
 def measured(tasks: Sequence[str], *, short: bool) -> Counts:
     """False alarms of every case."""
-    steps = SHORT_STEPS if short else STEPS
     counts = {}
     for case in both_forms(cases(tasks, ("parts", "mixed"), short=short)):
         counts[case.name] = saved(
             "calm",
             case,
             lambda case=case: false_alarms(  # type: ignore[misc]
-                calibration(case), calm(case, steps, 2 * case.number + 1)
+                calibration(case), calm(case, STEPS, 2 * case.number + 1)
             ),
-            steps=steps,
         )
-    return counts
+    return counts | (measured_people(short_people, [0], SHORT_SPLITS) if short else {})
 
 
-def measured_few() -> Counts:
-    """False alarms of calibrations on five people."""
-    counts = {}
-    for network in trained("hapt"):
-        for turn in range(FEW_SPLITS):
-            for case in both_forms([Case("hapt", network, turn=turn)]):
-                counts[case.name] = saved(
-                    "few-people",
-                    case,
-                    lambda case=case: false_alarms(*few_people(case)),  # type: ignore[misc]
-                )
-    return counts
+def measured_people(
+    streams: Callable[[Case], tuple[tcuq.Stream, Calm]], networks: Sequence[int], splits: int
+) -> Counts:
+    """False alarms of calibrations on some of HAPT's people."""
+    every = [Case("hapt", network, turn=turn) for network in networks for turn in range(splits)]
+    return {
+        case.name: saved(
+            streams.__name__,
+            case,
+            lambda case=case: false_alarms(*streams(case)),  # type: ignore[misc]
+        )
+        for case in both_forms(every)
+    }
 
 
 def both_forms(every: Iterable[Case]) -> Iterator[Case]:
@@ -144,7 +164,7 @@ def broken(counts: Counts) -> int:
     for figures in counts.values():
         steps, *alarms = totals([figures])
         tails = [poisson.sf(k - 1, steps / 2**h) for k, h in zip(alarms, LEVELS, strict=True)]
-        count += min(tails) < UNLIKELY
+        count += bool(min(tails) < UNLIKELY)
     return count
 
 
@@ -171,7 +191,7 @@ def broken_row(counts: Counts, title: str = "") -> Row:
     """The share of calibrations that break the promise."""
     share = broken(counts) / len(counts)
     return Row(
-        f"calibrations that break the promise (p < 0.01 at any h){title}",
+        f"{BROKEN}{title}",
         "≤ 5 %",
         f"{100 * share:.1f} % ({broken(counts)} of {len(counts)})",
         share <= 0.05,
@@ -201,14 +221,15 @@ def main() -> None:
     counts = measured(tasks, short=args.short)
     rows = [*promise_rows(counts, ""), broken_row(counts), *set_rows(counts)]
     if not (args.short or args.confirm):
-        few = measured_few()
-        rows += promise_rows(few, ", calibrated on five people only", factor=2.0)
-        rows.append(broken_row(few, ", calibrated on five people only"))
+        few = measured_people(few_people, trained("hapt"), FEW_SPLITS)
+        rows += [*promise_rows(few, FEW, factor=2.0), broken_row(few, FEW)]
     if args.before:
         keep_before("alarm_calm", {row.what: [row.must, row.measured] for row in rows})
     name = "alarm_confirm" if args.confirm else "alarm_calm"
     command = "python -m tools.measurements.alarm_calm" + " --confirm" * args.confirm
-    more = provenance(tasks) if args.write else {}
+    failed = {row.what for row in rows if row.passed is False}
+    more: Figures = {"not_reached": {w: why for w, why in REASONS.items() if w in failed}}
+    more |= provenance(tasks) if args.write else {}
     sys.exit(report(name, rows, LIBRARIES, write=args.write, command=command, more=more))
 
 

@@ -7,7 +7,7 @@ fault. Before its second form the alarm had no input health: `--before` runs wit
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 
@@ -148,8 +148,9 @@ def main() -> None:
     settings = Settings(health=not args.before, epochs=SHORT_EPOCHS if args.short else EPOCHS)
     six = measured(FAULTS, [0], 1.0, settings)
     if args.short:
-        rows = [quiet_row(sum(six.early), settings)]
-        rows += [Row(row.what, "–", row.measured, None) for row in published_rows(six, None)]
+        # So short a training leaves 23 % errors on the test people, 8 % on calibration's: a shift.
+        quiet = replace(quiet_row(sum(six.early), settings), must="–", passed=None)
+        rows = [*published_rows(six, None), quiet]
         sys.exit(report("alarm_faults", rows, LIBRARIES, write=False))
     full = measured(FAULTS, NEW_DRAWS, 1.0, settings)
     half = measured(HALF_FAULTS, NEW_DRAWS, 0.5, settings)

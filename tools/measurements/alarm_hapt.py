@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 import tcuq
 from benchmark.data import hapt
 from benchmark.data.samples import Array, Ints, Part, Recording
+from benchmark.detectors.recording_pool import RecordingPool
 from benchmark.outputs import cached, key
 from benchmark.recordings import Windows, windows
 from tools.measurements.alarm_hapt_network import EPOCHS, outputs, weights_sha256
@@ -101,6 +102,26 @@ def feature_scale(epochs: int = EPOCHS) -> float:
 def clean_stream(part: Part, *, health: bool, epochs: int = EPOCHS) -> tcuq.Stream:
     """The recordings of one part without a fault."""
     return stream_of(windows(hapt.load()[part], hapt.CLASSES), health=health, epochs=epochs)
+
+
+def activity_pool(epochs: int = EPOCHS) -> RecordingPool:
+    """The recordings of calibration and test without a fault, as the benchmark numbers them."""
+    parts = hapt.load()
+    calibration, test = parts["calibration"], parts["test"]
+    streams = (
+        clean_stream("calibration", health=False, epochs=epochs),
+        clean_stream("test", health=False, epochs=epochs),
+    )
+    return RecordingPool(
+        np.array([one.person for one in (*calibration, *test)]),
+        np.repeat([0, 1], [len(calibration), len(test)]),
+        [
+            {"logits": one.posteriors.astype(np.float64), "features": np.asarray(one.features)}
+            for stream in streams
+            for one in stream.recordings()
+        ],
+        {},
+    )
 
 
 def fault_stream(

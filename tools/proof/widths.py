@@ -28,6 +28,7 @@ from tools.proof.lemma import (
     sum_fits,
     within,
 )
+from tools.proof.sample_widths import sample_lemmas
 
 Limits = Mapping[str, int]
 LOG_BITS = 10  # of a logarithm's fraction
@@ -46,6 +47,7 @@ def lemmas(limits: Limits | None = None) -> Iterator[Statement]:
     yield from decision_lemmas(limits)
     yield from alarm_lemmas(limits)
     yield from product_lemmas()
+    yield from sample_lemmas(limits)
 
 
 def signal_lemmas(limits: Limits) -> Iterator[Statement]:

@@ -34,6 +34,9 @@ def summary_lines(profile: MonitorSettings, origin: Provenance, sha256: str) -> 
     )
     lags = ", ".join(map(str, profile.signals.lags))
     yield f"signals    lags {lags}" + (f"; absent: {', '.join(absent)}" if absent else "")
+    if profile.signals.health is not None:
+        listed = ", ".join(profile.signals.health_names)
+        yield from wrap(listed, 100, initial_indent="health     ", subsequent_indent=" " * 11)
     yield from _score_lines(profile.score)
     threshold = profile.threshold
     yield (
@@ -58,8 +61,8 @@ def summary_lines(profile: MonitorSettings, origin: Provenance, sha256: str) -> 
     )
     if profile.alarm is not None:
         yield (
-            f"newcomers  about one in {calibration.recordings + 1} unlike these recordings may alarm"
-            " at first, and is then learned"
+            f"newcomers  about one recording in {calibration.recordings + 1} may alarm at first,"
+            " and is then learned"
         )
     for finding in origin.findings[:MOST_FINDINGS]:
         yield from wrap(

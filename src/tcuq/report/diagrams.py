@@ -109,7 +109,7 @@ def of_signals(view: View, *, alone: bool) -> Iterator[Element]:
             curves.insert(0, ("calibration", *calibrated[signal]))
             entries.append(("calibration", "calibration"))
         chart = _tail_chart(NAMES[signal], f"Tail of {NAMES[signal]}", curves)
-        cards.append(_card(signal.replace("_", " ").capitalize(), chart, entries, ""))
+        cards.append(_card(NAMES[signal].partition(",")[0].capitalize(), chart, entries, ""))
     yield element("div", *cards, class_="grid small")
     if view.signals.health is not None:
         yield health_table(view, groups)

@@ -45,9 +45,9 @@
 #define TCUQ_PLACE tcuq_before(health->groups, TCUQ_GROUPS - groups)
 #define TCUQ_INSIDE (TCUQ_PLACE + group->channels - channels)
 
-#define TCUQ_SAMPLE_SUMS \
-    health->channels[0 .. health->width - 1], health->groups[0 .. health->group_count - 1].differences, \
-        health->groups[0 .. health->group_count - 1].squares
+#define TCUQ_GROUP_SUMS \
+    health->groups[0 .. health->group_count - 1].differences, health->groups[0 .. health->group_count - 1].squares
+#define TCUQ_SAMPLE_SUMS health->channels[0 .. health->width - 1], TCUQ_GROUP_SUMS
 
 /*@ requires tcuq_health_layout(health) && tcuq_health_sums_ok(health);
     requires \valid_read(frame + (0 .. health->width - 1));
@@ -57,5 +57,87 @@
     assigns health->frames, TCUQ_SAMPLE_SUMS;
     ensures tcuq_health_sums_ok(health); */
 void tcuq_health_fold(tcuq_health *health, const int16_t *frame);
+
+/*@ requires health != \null ==> \valid(health);
+    requires health != \null && health->groups != \null ==>
+      \valid(health->groups + (0 .. health->group_count - 1));
+    requires health != \null && health->groups != \null && health->channels != \null ==>
+      \valid(health->channels + (0 .. tcuq_before(health->groups, health->group_count) - 1));
+    assigns *health, health->groups[0 .. 254], health->channels[0 .. 1023];
+    ensures \result == TCUQ_OK ==> health->frames == 0; */
+tcuq_status tcuq_health_init(tcuq_health *health);
+
+/*@ requires tcuq_health_layout(health) && tcuq_health_sums_ok(health);
+    requires health->width == tcuq_before(health->groups, health->group_count) && health->width <= 1024;
+    requires \valid_read(frames + (0 .. tcuq_cells(count, health->width) - 1));
+    requires \separated(frames + (0 .. tcuq_cells(count, health->width) - 1), health,
+      health->channels + (0 .. health->width - 1), health->groups + (0 .. health->group_count - 1));
+    assigns health->frames, TCUQ_SAMPLE_SUMS; */
+void tcuq_health_fold_frames(tcuq_health *health, const int16_t *frames, uint32_t count);
+
+/*@ requires tcuq_health_layout(health) && tcuq_health_sums_ok(health);
+    requires \valid(statistics + (0 .. TCUQ_MAX_HEALTH - 1));
+    requires \separated(statistics + (0 .. TCUQ_MAX_HEALTH - 1), health,
+      health->channels + (0 .. health->width - 1), health->groups + (0 .. health->group_count - 1));
+    assigns health->frames, TCUQ_SAMPLE_SUMS, statistics[0 .. TCUQ_MAX_HEALTH - 1];
+    ensures health->frames == 0 && tcuq_health_sums_ok(health);
+    ensures \result == (\old(health->frames) != 0); */
+bool tcuq_health_finish(tcuq_health *health, int16_t *statistics);
+
+/*@ requires -65535 <= value <= 65535;
+    assigns \nothing;
+    ensures \result == value * value && 0 <= \result <= 0xFFFE0001;
+    ensures -32768 <= value <= 32767 ==> \result <= 0x40000000; */
+static inline uint64_t tcuq_health_square(int32_t value);
+
+/*@ requires tcuq_health_memory(health);
+    assigns health->frames, TCUQ_SAMPLE_SUMS;
+    ensures health->frames == 0 && tcuq_health_sums_ok(health); */
+static void tcuq_health_begin(tcuq_health *health);
+
+/*@ requires tcuq_health_memory(health) && \valid_read(frame + (0 .. health->width - 1));
+    requires \separated(frame + (0 .. health->width - 1), health,
+      health->channels + (0 .. health->width - 1));
+    assigns health->channels[0 .. health->width - 1].last; */
+static void tcuq_health_first(const tcuq_health *health, const int16_t *frame);
+
+/*@ requires \valid(group) && \valid(channel) && 1 <= count <= 65535 && width <= 1024;
+    requires \forall integer k; 0 <= k < count ==> \valid_read(samples + tcuq_cells(k, width));
+    requires \separated(group, channel);
+    requires -32768 * (65535 - count) <= channel->sum <= 32767 * (65535 - count);
+    requires channel->repeats + count <= 65535;
+    requires group->differences <= 0x40000000000000 && group->squares <= 0x10000000000000;
+    assigns group->differences, group->squares, *channel; */
+static void tcuq_health_add(tcuq_health_group *group, tcuq_health_channel *channel, const int16_t *samples,
+                            uint32_t width, uint32_t count);
+
+/*@ requires value > 0; assigns \nothing; ensures \result <= 65535; */
+static uint32_t tcuq_health_log2(uint64_t value);
+
+/*@ requires 1 <= unit && part <= 0x7FFFFFFFFFFFFFFF; assigns \nothing; ensures 0 <= \result; */
+static int16_t tcuq_health_half_log2(uint64_t part, uint32_t unit);
+
+/*@ requires \valid_read(channels + (0 .. count - 1)) && count <= 64 && (shift == 0 || shift == 6);
+    requires \forall integer k; 0 <= k < count ==>
+      (shift == 0 ? -0x10000000 <= channels[k].sum <= 0x10000000 : -0x80000000 <= channels[k].sum);
+    assigns \nothing;
+    ensures 0 <= \result <= 0x4000000000000000; */
+static uint64_t tcuq_health_length(const tcuq_health_channel *channels, uint32_t count, uint32_t shift);
+
+/*@ requires \valid_read(channels + (0 .. count - 1)) && count <= 64 && 1 <= pairs <= 65534;
+    requires \forall integer k; 0 <= k < count ==> channels[k].repeats <= pairs + 1;
+    assigns \nothing;
+    ensures 0 <= \result <= 1024; */
+static int16_t tcuq_health_share(const tcuq_health_channel *channels, uint32_t count, uint32_t pairs);
+
+/*@ requires \valid_read(group) && 1 <= group->channels <= 64 && 1 <= frames <= 65535;
+    requires \valid_read(channels + (0 .. group->channels - 1));
+    requires tcuq_channel_sums_ok(channels, 0, group->channels, frames);
+    requires tcuq_group_sums_ok(group, 0, 1, frames);
+    requires \valid(statistics + (0 .. (group->spread ? 3 : 2)));
+    requires \separated(statistics + (0 .. 3), group, channels + (0 .. group->channels - 1));
+    assigns statistics[0 .. (group->spread ? 3 : 2)]; */
+static void tcuq_health_write(const tcuq_health_group *group, const tcuq_health_channel *channels,
+                              uint32_t frames, int16_t *statistics);
 
 #endif

@@ -21,9 +21,6 @@
 #endif
 
 /* Squares -65535..65535. A product of 64 bits is a call on a CPU without it: there 32 bits are enough. */
-/*@ requires -65535 <= value <= 65535;
-    assigns \nothing;
-    ensures \result == value * value && 0 <= \result <= 0xFFFE0001; */
 static inline uint64_t tcuq_health_square(int32_t value)
 {
 #if defined(__ARM_ARCH_ISA_THUMB) && (__ARM_ARCH_ISA_THUMB == 1)
@@ -34,16 +31,11 @@ static inline uint64_t tcuq_health_square(int32_t value)
 #endif
 }
 
-/*@ requires tcuq_health_memory(health);
-    assigns health->frames, TCUQ_SAMPLE_SUMS;
-    ensures health->frames == 0 && tcuq_health_sums_ok(health); */
 static void tcuq_health_begin(tcuq_health *health)
 {
     /*@ loop invariant 0 <= g <= health->group_count;
-        loop invariant \forall integer k; 0 <= k < g ==>
-          health->groups[k].differences == 0 && health->groups[k].squares == 0;
-        loop assigns g, health->groups[0 .. health->group_count - 1].differences,
-          health->groups[0 .. health->group_count - 1].squares;
+        loop invariant tcuq_group_sums_ok(health->groups, 0, g, 0);
+        loop assigns g, TCUQ_GROUP_SUMS;
         loop variant health->group_count - g; */
     for (uint32_t g = 0u; g < health->group_count; g++) {
         health->groups[g].differences = 0u;
@@ -52,12 +44,11 @@ static void tcuq_health_begin(tcuq_health *health)
     tcuq_health_channel *channels = health->channels;
     const uint32_t width = health->width;
     /*@ loop invariant 0 <= c <= width;
-        loop invariant \forall integer k; 0 <= k < c ==> channels[k].sum == 0 && channels[k].repeats == 0;
+        loop invariant tcuq_channel_sums_ok(channels, 0, c, 0);
         loop assigns c, channels[0 .. width - 1];
         loop variant width - c; */
     for (uint32_t c = 0u; c < width; c++) {
         channels[c].sum = 0;
-        channels[c].last = 0;
         channels[c].repeats = 0u;
     }
     health->frames = 0u;
@@ -70,6 +61,9 @@ tcuq_status tcuq_health_init(tcuq_health *health)
     }
     uint32_t statistics = 0u;
     uint32_t width = 0u;
+    /*@ loop invariant 0 <= g <= health->group_count && width <= 64 * g && statistics <= 4 * g;
+        loop assigns g, width, statistics;
+        loop variant health->group_count - g; */
     for (uint32_t g = 0u; g < health->group_count; g++) {
         const tcuq_health_group *group = &health->groups[g];
         if ((group->channels == 0u) || (group->channels > TCUQ_HEALTH_MAX_CHANNELS)) {
@@ -87,10 +81,6 @@ tcuq_status tcuq_health_init(tcuq_health *health)
 }
 
 /* The first frame of a window follows itself: no difference, and a repeat that tcuq_health_finish takes off. */
-/*@ requires tcuq_health_memory(health) && \valid_read(frame + (0 .. health->width - 1));
-    requires \separated(frame + (0 .. health->width - 1), health,
-      health->channels + (0 .. health->width - 1));
-    assigns health->channels[0 .. health->width - 1].last; */
 static void tcuq_health_first(const tcuq_health *health, const int16_t *frame)
 {
     /*@ loop invariant 0 <= c <= health->width;
@@ -166,10 +156,17 @@ static TCUQ_OWN_FRAME void tcuq_health_add(tcuq_health_group *group, tcuq_health
     uint64_t squares = group->squares;
     int32_t sum = channel->sum;
     int32_t last = channel->last;
-    const int16_t *at = samples;
+    uint32_t at = 0u;
     uint32_t left = count;
+    /*@ loop invariant 1 <= left <= count && at == tcuq_cells(count - left, width) <= 1024 * (count - left);
+        loop invariant -32768 <= last <= 32767 && channel->repeats + left <= 65535;
+        loop invariant -32768 * (65535 - left) <= sum <= 32767 * (65535 - left);
+        loop invariant differences <= 0x40000000000000 + 0x100000000 * (count - left);
+        loop invariant squares <= 0x10000000000000 + 0x40000000 * (count - left);
+        loop assigns left, at, sum, last, differences, squares, channel->repeats;
+        loop variant left; */
     do {
-        const int32_t sample = *at;
+        const int32_t sample = samples[at];
         const int32_t difference = sample - last;
         differences += tcuq_health_square(difference);
         squares += tcuq_health_square(sample);
@@ -178,7 +175,7 @@ static TCUQ_OWN_FRAME void tcuq_health_add(tcuq_health_group *group, tcuq_health
         if (difference == 0) {
             channel->repeats++;
         }
-        at = &at[width];
+        at += width;
         left--;
     } while (left != 0u);
     channel->sum = sum;
@@ -198,7 +195,14 @@ void tcuq_health_fold_frames(tcuq_health *health, const int16_t *frames, uint32_
         tcuq_health_first(health, frames);
     }
     uint32_t c = 0u;
+    /*@ loop invariant 0 <= g <= health->group_count && c == tcuq_before(health->groups, g);
+        loop assigns g, c, TCUQ_SAMPLE_SUMS;
+        loop variant health->group_count - g; */
     for (uint32_t g = 0u; g < health->group_count; g++) {
+        /*@ loop invariant 0 <= left <= health->groups[g].channels;
+            loop invariant c == tcuq_before(health->groups, g) + health->groups[g].channels - left;
+            loop assigns left, c, TCUQ_SAMPLE_SUMS;
+            loop variant left; */
         for (uint32_t left = health->groups[g].channels; left != 0u; left--) {
             tcuq_health_add(&health->groups[g], &health->channels[c], &frames[c], health->width, taken);
             c++;
@@ -229,6 +233,9 @@ static int16_t tcuq_health_half_log2(uint64_t part, uint32_t unit)
 static uint64_t tcuq_health_length(const tcuq_health_channel *channels, uint32_t count, uint32_t shift)
 {
     uint64_t length = 0u;
+    /*@ loop invariant 0 <= c <= count && length <= 0x100000000000000 * c;
+        loop assigns c, length;
+        loop variant count - c; */
     for (uint32_t c = 0u; c < count; c++) {
         const int64_t sum = channels[c].sum;
         length += (uint64_t)(sum * sum) >> shift;
@@ -240,6 +247,9 @@ static uint64_t tcuq_health_length(const tcuq_health_channel *channels, uint32_t
 static int16_t tcuq_health_share(const tcuq_health_channel *channels, uint32_t count, uint32_t pairs)
 {
     uint32_t most = 1u; /* the first sample's */
+    /*@ loop invariant 0 <= c <= count && 1 <= most <= pairs + 1;
+        loop assigns c, most;
+        loop variant count - c; */
     for (uint32_t c = 0u; c < count; c++) {
         const uint32_t repeats = channels[c].repeats;
         most = (repeats > most) ? repeats : most;
@@ -251,7 +261,7 @@ static int16_t tcuq_health_share(const tcuq_health_channel *channels, uint32_t c
 static void tcuq_health_write(const tcuq_health_group *group, const tcuq_health_channel *channels,
                               uint32_t frames, int16_t *statistics)
 {
-    const uint32_t shift = (frames < TCUQ_HEALTH_LONG) ? 0u : TCUQ_HEALTH_SHIFT;
+    const uint32_t shift = (frames < TCUQ_HEALTH_LONG) ? (uint32_t)0u : (uint32_t)TCUQ_HEALTH_SHIFT;
     const uint32_t pairs = (frames == 1u) ? 1u : (frames - 1u);
     const uint32_t unit = (frames * frames) >> shift;
     const uint64_t length = tcuq_health_length(channels, group->channels, shift);
@@ -272,6 +282,11 @@ bool tcuq_health_finish(tcuq_health *health, int16_t *statistics)
     const uint32_t frames = given ? health->frames : 1u;
     const tcuq_health_channel *channels = health->channels;
     int16_t *at = statistics;
+    /*@ loop invariant 0 <= g <= health->group_count;
+        loop invariant channels == health->channels + tcuq_before(health->groups, g);
+        loop invariant statistics <= at <= statistics + 4 * g;
+        loop assigns g, channels, at, statistics[0 .. TCUQ_MAX_HEALTH - 1];
+        loop variant health->group_count - g; */
     for (uint32_t g = 0u; g < health->group_count; g++) {
         const tcuq_health_group *group = &health->groups[g];
         tcuq_health_write(group, channels, frames, at);
