@@ -43,22 +43,23 @@ def pages(
     folder = tmp_path_factory.mktemp("pages")
     fault, test = demo_stream("fault_clipping"), demo_stream("test")
     assert test.features is not None
-    sure, calm = (np.tile(rows[0], (300, 1)) for rows in (test.posteriors, test.features))
+    sure = np.tile(np.r_[0.991, np.full(9, 0.001)], (300, 1))
+    calm = np.tile(test.features[0], (300, 1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
         strict = tcuq.fit(demo_stream("calibration"), budget=0.05, steps_per_false_alarm=1 << 14)
 
     def unlabelled() -> tcuq.Stream:
-        return tcuq.Stream(test.posteriors, test.features, kind=test.kind, starts=test.starts)
+        return tcuq.Stream(test.posteriors, test.features, starts=test.starts)
 
     makers: dict[str, Callable[[], str]] = {
         "shifted": lambda: report({"a": profile}, fault, "fault_clipping.npz", rounds=10),
-        "missed": lambda: report({"a": profile}, demo_stream("fault_noise_low"), "noise", rounds=0),
+        "missed": lambda: report({"a": profile}, demo_stream("fault_microphone"), "x", rounds=0),
         "unlabelled": lambda: report({"a": profile}, unlabelled(), "field", rounds=0),
         "featureless": lambda: report({"a": plain_profile}, synthetic(width=0), "x", rounds=0),
         "calm": lambda: report(
             {"a": profile},
-            tcuq.Stream(sure, calm, kind=test.kind),
+            tcuq.Stream(sure, calm),
             rounds=0,
         ),
         "health": lambda: report(

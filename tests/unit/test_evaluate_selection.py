@@ -81,11 +81,12 @@ def test_sentence_with_and_without_labels(profile: tcuq.Profile, test_stream: tc
         "The monitor withheld 15.6% of predictions, and 4.1% of the accepted ones are wrong;"
         " a softmax threshold would have withheld 10.0%, with 5.0% of its accepted ones wrong."
     )
-    bare = dataclasses.replace(
-        compare(profile, test_stream, tcuq.Monitor(profile).run(test_stream)),
-        monitor=Selection(1.0, float("nan")),
+    compared = compare(profile, test_stream, tcuq.Monitor(profile).run(test_stream))
+    bare = dataclasses.replace(compared, monitor=Selection(1.0, float("nan")))
+    assert compared.denied > 0
+    assert bare.sentence.startswith(
+        f"The monitor withheld 100.0% of predictions ({compared.denied:.1%} beyond its budget);"
     )
-    assert bare.sentence.startswith("The monitor withheld 100.0% of predictions (5.")
     beyond = Comparison(Selection(0.3, 0.1), None, labelled=True, denied=0.15).sentence
     assert beyond.startswith("The monitor withheld 30.0% of predictions (15.0% beyond its budget),")
     stream = tcuq.Stream(test_stream.posteriors, test_stream.features, starts=test_stream.starts)

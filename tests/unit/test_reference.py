@@ -35,7 +35,7 @@ def test_a_request_is_risk_at_or_above_the_threshold(monitor: tcuq.reference.Mon
 
 def test_no_steps_give_an_empty_trace(monitor: tcuq.reference.Monitor) -> None:
     """Zero steps are not an error."""
-    assert len(monitor.run(np.empty((0, 7)), np.empty((0, 32)))) == 0
+    assert len(monitor.run(np.empty((0, 10)), np.empty((0, 32)))) == 0
 
 
 def test_bad_step_changes_nothing(monitor: tcuq.reference.Monitor) -> None:

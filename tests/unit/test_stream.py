@@ -204,9 +204,9 @@ def test_empty_slices_are_refused() -> None:
 
 def test_repr_is_one_short_line(test_stream: tcuq.Stream) -> None:
     """The repr has the sizes, never the values."""
-    assert (
-        repr(test_stream)
-        == "Stream(3,031 steps, 7 classes, 32 features, 11 recordings, 70.34% labelled)"
+    assert repr(test_stream) == (
+        "Stream(1,920 steps, 10 classes, 32 features, 2 recordings, 100% labelled,"
+        " 4 health statistics)"
     )
     assert repr(tcuq.Stream(HALVES[:1])) == (
         "Stream(1 step, 2 classes, no features, 1 recording, no labels)"

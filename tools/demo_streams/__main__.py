@@ -23,7 +23,8 @@ from tools.demo_streams.sessions import EXAMPLE, ROOT, Speech, joined, session, 
 OUT = ROOT / "src/tcuq/data/keywords"
 SECONDS_PER_STEP = 1.0
 FEATURES = 32  # of 64: as many as a monitor reads without a projection
-SESSIONS = 2  # of every group of speakers
+SESSIONS = 2  # of the calibration and of the test speakers
+DEVELOPMENT_SESSIONS = 3  # clean, and as many with faults
 FAULT_STEPS = slice(400, 800)  # of each test session
 SEGMENT_STEPS = (45, 76)  # length of a clean or faulted segment in the development mix
 SEVERITY = (0.5, 1.5)  # range of the severity in the development mix
@@ -40,7 +41,7 @@ def fault_stream(test: Speech, name: str, seed: int) -> Speech:
 
 
 def development_stream(clean: Speech, again: Speech, rng: Rng) -> Speech:
-    """Return a session as it is, then others with faulted segments between clean ones."""
+    """Return sessions as they are, then others with faulted segments between clean ones."""
     mixed, at, deck = again, 0, list[str]()
     while at < len(mixed):
         at += int(rng.integers(*SEGMENT_STEPS))
@@ -57,8 +58,10 @@ def development_stream(clean: Speech, again: Speech, rng: Rng) -> Speech:
 def clean_streams(parts: dict[str, clips.Clips], seed: int) -> dict[str, Speech]:
     """Return the streams without a fault of their own: calibration, development and test."""
     rngs = [np.random.default_rng([seed, 2, part]) for part in range(len(parts))]
-    clean = session(parts["development"], rngs[1])
-    again = joined([session(parts["development"], rngs[1]) for _ in range(SESSIONS)])
+    clean, again = (
+        joined([session(parts["development"], rngs[1]) for _ in range(DEVELOPMENT_SESSIONS)])
+        for _ in range(2)
+    )
     return {
         "calibration": joined([session(parts["calibration"], rngs[0]) for _ in range(SESSIONS)]),
         "development": development_stream(clean, again, rngs[1]),
