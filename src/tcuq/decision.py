@@ -83,9 +83,9 @@ class Trace(_HealthNames):
     >>> from tcuq.monitor import Monitor
     >>> trace = Monitor(demo_profile()).run(demo_stream("fault_clipping"))
     >>> trace
-    Trace(3,031 steps: 1,059 accept, 456 abstain, 1,516 denied; 5 alarms)
-    >>> trace[:1000].alarms
-    {600: 'novelty'}
+    Trace(1,920 steps: 960 accept, 297 abstain, 663 denied; 5 alarms)
+    >>> trace[:500].alarms
+    {479: 'input health: microphone level'}
     """
 
     label: NDArray[np.int32]

@@ -6,58 +6,11 @@
 #include <string.h>
 
 #include "must.h"
+#include "ranges.h"
 
 #define BOOT_STEPS 1024u
 #define CHORD_Q8 2.0     /* a logarithm of a sum is rounded down by at most this */
 #define EVIDENCE_Q8 24.0 /* and an epoch's evidence */
-
-/* A logarithm in 1/256 bit that the runtime may give, from lowest to highest. */
-typedef struct {
-    double low;
-    double high;
-} range;
-
-/* The lowest logarithm stands for 0, which a sum may take for 2^-128. */
-static double least_of(range log_q8)
-{
-    return (log_q8.low <= -32768.0) ? 0.0 : exp2(log_q8.low / 256.0);
-}
-
-static double most_of(range log_q8)
-{
-    return exp2(log_q8.high / 256.0);
-}
-
-static double log_of(double value)
-{
-    return (value <= 0.0) ? -32768.0 : fmin(32767.0, fmax(-32768.0, 256.0 * log2(value)));
-}
-
-static bool holds(range of, double value)
-{
-    return (of.low - 1.0 <= value) && (value <= of.high + 1e-6);
-}
-
-/* log2 of a sum of powers, rounded down by at most the slack. */
-static range sum_of(range left, range right, double slack)
-{
-    const range sum = {log_of(least_of(left) + least_of(right)) - slack,
-                       log_of(most_of(left) + most_of(right))};
-    return sum;
-}
-
-static range plus(range of, double more)
-{
-    const range moved = {fmin(32767.0, fmax(-32768.0, of.low + more)),
-                         fmin(32767.0, fmax(-32768.0, of.high + more))};
-    return moved;
-}
-
-static range exactly(double value)
-{
-    const range only = {value, value};
-    return only;
-}
 
 void model_start(alarm_model *model, const subject *of)
 {
@@ -220,8 +173,8 @@ typedef struct {
     range spans[TCUQ_MAX_CHANNELS];
     bool young;     /* soon after a boot */
     bool finished;  /* a block ended */
-    bool boot_may;  /* calibration's own bets may alarm, or must */
-    bool boot_must;
+    uint8_t boot_may; /* flags of the channels whose own bets of calibration may alarm */
+    bool boot_must;   /* and whether one must */
 } outcome;
 
 static void take_all(const alarm_model *model, const tcuq_profile *p, uint16_t risk, outcome *to)
@@ -237,7 +190,7 @@ static void take_all(const alarm_model *model, const tcuq_profile *p, uint16_t r
             healthy = healthy || (channel->signal == TCUQ_HEALTH);
             to->onsets[i] = plus(sum_of(to->onsets[i], exactly(0.0), CHORD_Q8), channel->gains_q8[passed]);
             to->spans[i] = sum_of(to->spans[i], to->onsets[i], CHORD_Q8);
-            to->boot_may = to->boot_may || (to->onsets[i].high >= channel->boot_limit_q8);
+            to->boot_may |= (to->onsets[i].high >= channel->boot_limit_q8) ? channel->flag : 0u;
             to->boot_must = to->boot_must || (to->onsets[i].low - 1.0 >= channel->boot_limit_q8);
         }
     }
@@ -255,16 +208,15 @@ static void check_alarm(const tcuq_profile *p, const tcuq_decision *decision, ou
         total += to->states[i].evidence_q3;
         largest = (to->states[i].evidence_q3 > to->states[largest].evidence_q3) ? i : largest;
     }
-    const uint8_t flag = p->channels[largest].flag;
+    uint8_t flag = p->channels[largest].flag;
     const bool learned = to->finished && (total >= (uint64_t)p->alarm_limit * 8u);
     if (learned) {
         MUST(decision->alarm == flag);
-    } else if (to->young && to->boot_must) {
-        MUST(decision->alarm == (flag | TCUQ_ALARM_SINCE_BOOT));
-    } else if (!to->young || !to->boot_may) {
-        MUST(decision->alarm == 0u);
+    } else if (decision->alarm != 0u) {
+        flag = decision->alarm & (uint8_t)~TCUQ_ALARM_SINCE_BOOT;
+        MUST(to->young && ((decision->alarm & TCUQ_ALARM_SINCE_BOOT) != 0u) && ((flag & to->boot_may) != 0u));
     } else {
-        MUST((decision->alarm == 0u) || (decision->alarm == (flag | TCUQ_ALARM_SINCE_BOOT)));
+        MUST(!(to->young && to->boot_must));
     }
     if (decision->alarm == 0u) {
         MUST(decision->cause == 0u);

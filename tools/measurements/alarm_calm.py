@@ -43,6 +43,12 @@ STEPS = 80_000  # after each calibration
 FEW_PEOPLE, FEW_SPLITS, SHORT_SPLITS = 5, 8, 4
 ROUNDS = 2_000
 UNLIKELY = 0.01
+FEW = ", calibrated on five people only"
+BROKEN = "calibrations that break the promise (p < 0.01 at any h)"
+REASONS = {
+    BROKEN + FEW: "twice the allowance is asked of so few people, not the promise; of the six that"
+    " break it five have input health, whose alarms nearly all come from one recording session",
+}
 Counts = dict[str, Figures]  # by case: steps and alarms by recording
 
 
@@ -158,7 +164,7 @@ def broken(counts: Counts) -> int:
     for figures in counts.values():
         steps, *alarms = totals([figures])
         tails = [poisson.sf(k - 1, steps / 2**h) for k, h in zip(alarms, LEVELS, strict=True)]
-        count += min(tails) < UNLIKELY
+        count += bool(min(tails) < UNLIKELY)
     return count
 
 
@@ -185,7 +191,7 @@ def broken_row(counts: Counts, title: str = "") -> Row:
     """The share of calibrations that break the promise."""
     share = broken(counts) / len(counts)
     return Row(
-        f"calibrations that break the promise (p < 0.01 at any h){title}",
+        f"{BROKEN}{title}",
         "≤ 5 %",
         f"{100 * share:.1f} % ({broken(counts)} of {len(counts)})",
         share <= 0.05,
@@ -216,13 +222,14 @@ def main() -> None:
     rows = [*promise_rows(counts, ""), broken_row(counts), *set_rows(counts)]
     if not (args.short or args.confirm):
         few = measured_people(few_people, trained("hapt"), FEW_SPLITS)
-        rows += promise_rows(few, ", calibrated on five people only", factor=2.0)
-        rows.append(broken_row(few, ", calibrated on five people only"))
+        rows += [*promise_rows(few, FEW, factor=2.0), broken_row(few, FEW)]
     if args.before:
         keep_before("alarm_calm", {row.what: [row.must, row.measured] for row in rows})
     name = "alarm_confirm" if args.confirm else "alarm_calm"
     command = "python -m tools.measurements.alarm_calm" + " --confirm" * args.confirm
-    more = provenance(tasks) if args.write else {}
+    failed = {row.what for row in rows if row.passed is False}
+    more: Figures = {"not_reached": {w: why for w, why in REASONS.items() if w in failed}}
+    more |= provenance(tasks) if args.write else {}
     sys.exit(report(name, rows, LIBRARIES, write=args.write, command=command, more=more))
 
 

@@ -196,8 +196,8 @@ uint8_t tcuq_alarm_blocks(const tcuq_monitor *monitor, const uint8_t *passed)
     uint32_t left = profile->alarm_limit << 3; /* of the evidence that alarms */
     uint32_t most = 0u;
     uint32_t flag = channels[0].flag; /* of the channel with the most evidence */
-    uint32_t since_boot = 0u;
-    /*@ loop invariant i <= count && flag <= 255 && (since_boot == 0 || since_boot == TCUQ_ALARM_SINCE_BOOT);
+    uint32_t since_boot = 0u; /* the flags of a channel that alarms by calibration's own bets */
+    /*@ loop invariant i <= count && flag <= 255 && since_boot <= 255;
         loop invariant \forall integer k; 0 <= k < i ==> tcuq_channel_state_ok(channels + k, states + k);
         loop invariant \forall integer k; i <= k < count ==> tcuq_block_ok(states + k, passed[k]) &&
           (passed[k] == TCUQ_UNFINISHED ==> tcuq_channel_state_ok(channels + k, states + k));
@@ -207,7 +207,7 @@ uint8_t tcuq_alarm_blocks(const tcuq_monitor *monitor, const uint8_t *passed)
         if (passed[i] != TCUQ_UNFINISHED) {
             tcuq_take_block(&channels[i], &states[i], passed[i]);
             if (young && (states[i].onset_q8 >= (int32_t)channels[i].boot_limit_q8)) {
-                since_boot = TCUQ_ALARM_SINCE_BOOT;
+                since_boot = TCUQ_ALARM_SINCE_BOOT | channels[i].flag;
             }
         }
         const uint32_t evidence = states[i].evidence_q3;
@@ -217,8 +217,11 @@ uint8_t tcuq_alarm_blocks(const tcuq_monitor *monitor, const uint8_t *passed)
             flag = channels[i].flag;
         }
     }
-    if ((left != 0u) && (since_boot == 0u)) {
-        return 0u;
+    if (left != 0u) {
+        if (since_boot == 0u) {
+            return 0u;
+        }
+        flag = since_boot & ~TCUQ_ALARM_SINCE_BOOT;
     }
     /* An alarm: evidence starts again, the counts stay. */
     /*@ loop invariant i <= count && tcuq_alarm_ok(monitor);

@@ -119,14 +119,15 @@ class Alarm:
         channels = self.settings.channels
         evidence = [bets.evidence for bets in self.bets]
         learned = sum(evidence) >= self.settings.limit
-        if not learned and not (since_boot and any(map(self._above_boot_limit, blocks))):
+        above = [i for i, _ in blocks if since_boot and self._above_boot_limit(i)]
+        if not learned and not above:
             return 0
-        largest = AlarmFlag.of(channels[int(np.argmax(evidence))].signal)
         self._restart(since_boot=since_boot)
-        return int(largest if learned else largest | AlarmFlag.SINCE_BOOT)
+        if learned:
+            return int(AlarmFlag.of(channels[int(np.argmax(evidence))].signal))
+        return int(AlarmFlag.of(channels[above[-1]].signal) | AlarmFlag.SINCE_BOOT)
 
-    def _above_boot_limit(self, block: tuple[int, int]) -> bool:
-        index, _ = block
+    def _above_boot_limit(self, index: int) -> bool:
         limit_q8 = self.settings.boot_limit_q8(self.settings.channels[index])
         return bool(self.epoch.onset[index] >= 2 ** (limit_q8 / 256))
 
