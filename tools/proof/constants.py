@@ -13,7 +13,8 @@ DEFINE = re.compile(r"^#define (TCUQ_\w+) (.+?)(?: */\*.*)?$", re.MULTILINE)
 TABLE = re.compile(r"^const \w+ (tcuq_\w+)\[\d+\] = \{(.*?)\};", re.MULTILINE | re.DOTALL)
 AXIOM = re.compile(r"axiom (\w+): (.*?);\n", re.DOTALL)
 NUMBER = re.compile(r"\b(0x[0-9A-Fa-f]+|\d+)[uU]?\b")
-LIMITS = {"INT32_MAX": 2**31 - 1, "INT32_MIN": -(2**31), "UINT32_MAX": 2**32 - 1}
+LIMITS = {"UINT16_MAX": 2**16 - 1, "INT32_MAX": 2**31 - 1, "INT32_MIN": -(2**31),
+          "UINT32_MAX": 2**32 - 1}  # fmt: skip
 BINARY = {ast.LShift: operator.lshift, ast.FloorDiv: operator.floordiv, ast.Mult: operator.mul,
           ast.Add: operator.add, ast.Sub: operator.sub}  # fmt: skip
 

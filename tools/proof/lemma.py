@@ -12,6 +12,7 @@ INT16 = (-(2**15), 2**15 - 1)
 UINT16 = (0, 2**16 - 1)
 INT32 = (-(2**31), 2**31 - 1)
 UINT32 = (0, 2**32 - 1)
+UINT64 = (0, 2**64 - 1)
 
 Range = tuple[int, int]
 Case = tuple[z3.BoolRef, z3.BoolRef]  # given, claimed

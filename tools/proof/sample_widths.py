@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping
 
 import z3
 
-from tools.proof.lemma import INT16, INT32, UINT32, Statement, lemma, sum_fits, within
+from tools.proof.lemma import INT16, INT32, UINT32, UINT64, Statement, lemma, sum_fits, within
 
-UINT64 = (0, 2**64 - 1)
 APART = 2**16 - 1  # between two samples, at most
 LOG_MOST = 63 << 10  # a logarithm of 63 bits, as all these sums have, is below this in Q10
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import z3
 
+from tools.proof.alarm_widths import alarm_lemmas
 from tools.proof.axioms import axiom_lemmas
 from tools.proof.constants import defines, tables
 from tools.proof.lemma import (
@@ -250,25 +251,6 @@ def product_lemmas() -> Iterator[Statement]:
     yield lemma("cells_portion", given, z3.And(x * share >= 0, x * share <= m))
     claim = z3.And(2 * x * (x + 1) >= 0, 2 * x * (x + 1) + 4 * (x + 1) <= 2 * n * (n + 1))
     yield lemma("triangle_within", z3.And(x >= 0, x < n), claim)
-
-
-def alarm_lemmas(limits: Limits) -> Iterator[Statement]:
-    """Block sums, their distance from the centre, and evidence."""
-    block = limits["TCUQ_MAX_BLOCK"]
-    value: Range = (INT16[0], UINT16[1])  # Q15 of 16 bits, or a logarithm
-    yield sum_fits("a block's sum", value, block, (0, 0), INT32)
-    total, taken, added, centre = z3.Ints("total taken added centre")
-    given = z3.And(within(taken, (0, block - 1)), total >= -65536 * taken, total <= 65536 * taken,
-                   within(added, value), within(centre, (-(2**30), 2**30)))  # fmt: skip
-    after = total + added
-    claim = z3.And(after >= -65536 * (taken + 1), after <= 65536 * (taken + 1),
-                   within(after - centre, INT32), within(centre - after, INT32))  # fmt: skip
-    yield lemma("a block's sum, restored or not, from its centre", given, claim)
-    epoch, gain, cusum = z3.Ints("epoch gain cusum")
-    most = limits["TCUQ_EPOCH_MAX"]
-    given = z3.And(within(epoch, (-most, most)), within(gain, INT16), within(cusum, (0, 32767)))
-    claim = z3.And(within(epoch + gain, INT32), within(cusum + gain, INT32))
-    yield lemma("evidence and a gain", given, claim)
 
 
 def main() -> None:

@@ -24,8 +24,9 @@
       axiom left_16: \forall integer x; x << 16 == 65536 * x;
       axiom mask: \forall integer x, m; 0 <= m ==> 0 <= (x & m) <= m;
       axiom mask_left: \forall integer x, m; 0 <= m ==> 0 <= (m & x) <= m;
-      axiom low_15: \forall integer x; 0 <= x <= 0x3FFF ==> (x & 0x3FFF) == x;
-      axiom low_15_of_16: \forall integer x; 0x8000 <= x <= 0xFFFF ==> (x & 0x3FFF) == x - 0x8000;
+      axiom low_14: \forall integer x; 0 <= x <= 0x3FFF ==> (x & 0x3FFF) == x;
+      axiom low_14_of_1: \forall integer x; 0x4000 <= x <= 0x7FFF ==> (x & 0x3FFF) == x - 0x4000;
+      axiom low_14_of_2: \forall integer x; 0x8000 <= x <= 0xBFFF ==> (x & 0x3FFF) == x - 0x8000;
       axiom byte_left: \forall integer x, k; 0 <= x <= 255 && 0 <= k <= 24 ==> 0 <= (x << k) <= 0xFF000000;
       axiom one_left: \forall integer k; 0 <= k <= 31 ==> 1 <= (1 << k) <= 0x80000000;
       axiom clear_16: \forall uint32_t x; (x & 0xFFFF0000) == 0 <==> x < 0x10000;
@@ -98,7 +99,8 @@
       \forall integer i; 0 <= i < tcuq_smoothed(m) ==> -0x800000 <= m->smoothed_q8[i] < 0x800000;
 
     predicate tcuq_channel_state_ok(tcuq_channel *c, tcuq_channel_state *s) =
-      (s->taken >> 14) <= 2 && (s->taken & 0x3FFF) < c->block && -65536 * (s->taken & 0x3FFF) <= s->sum <= 65536 * (s->taken & 0x3FFF) &&
+      s->taken < 0xC000 && (s->taken & 0x3FFF) < c->block &&
+      -65536 * (s->taken & 0x3FFF) <= s->sum <= 65536 * (s->taken & 0x3FFF) &&
       s->evidence_q3 <= TCUQ_EVIDENCE_MAX && tcuq_counts_ok(&s->counts[0]);
 
     predicate tcuq_epoch_ok(tcuq_monitor *m) =

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lemmas on the alarm and the epoch: no sum, bet, evidence or logarithm leaves its C type."""
+
+from collections.abc import Iterator, Mapping
+
+import z3
+
+from tools.proof.lemma import (
+    INT16,
+    INT32,
+    UINT16,
+    UINT32,
+    UINT64,
+    Range,
+    Statement,
+    lemma,
+    sum_fits,
+    within,
+)
+
+ONE_Q8 = 256  # a bit of a logarithm; two equal powers add one
+
+
+def alarm_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:
+    """In the order in which a block takes them."""
+    yield from _block_lemmas(limits)
+    yield from _bet_lemmas(limits)
+    yield from _evidence_lemmas(limits)
+    yield from _epoch_lemmas(limits)
+
+
+def _block_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:
+    block = limits["TCUQ_MAX_BLOCK"]
+    value: Range = (INT16[0], UINT16[1])  # Q15 of 16 bits, or a logarithm
+    yield sum_fits("a block's sum", value, block, (0, 0), INT32)
+    total, taken, added, centre = z3.Ints("total taken added centre")
+    given = z3.And(within(taken, (0, block - 1)), total >= -65536 * taken, total <= 65536 * taken,
+                   within(added, value), within(centre, (-(2**30), 2**30)))  # fmt: skip
+    after = total + added
+    claim = z3.And(after >= -65536 * (taken + 1), after <= 65536 * (taken + 1),
+                   within(after - centre, INT32), within(centre - after, INT32))  # fmt: skip
+    yield lemma("a block's sum, restored or not, from its centre", given, claim)
+    memory = z3.Int("memory")
+    shift = 1 << limits["TCUQ_MEMORY_SHIFT"]
+    given = z3.And(within(memory, (0, limits["TCUQ_MEMORY"])), within(taken, (0, block - 1)))
+    claim = z3.And(taken + 1 < shift, within(memory * shift + taken + 1, UINT16))
+    yield lemma("a block's steps beside the memory of a pass", given, claim)
+
+
+def _bet_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:
+    stakes = (limits["TCUQ_STAKE_Q16"], limits["TCUQ_STAKE_Q16"], limits["TCUQ_LAST_STAKE_Q16"])
+    most = limits["TCUQ_COUNT_MAX"]
+    chances, passes, count = z3.Ints("chances passes count")
+    given = within(chances, UINT16)
+    claim = z3.And(*(within(stake * chances, UINT32) for stake in stakes))
+    yield lemma("a stake times the chances", given, claim)
+    parts = z3.Ints("first second third")
+    given = z3.And(within(chances, UINT16), *(within(part, (0, stake * UINT16[1]))
+                   for part, stake in zip(parts, stakes, strict=True)))  # fmt: skip
+    bet = limits["TCUQ_RESERVE_Q16"] + z3.Sum(parts)
+    yield lemma("a bet on all edges", given, within(bet, UINT32))
+    given = z3.And(within(count, (1, most)), within(passes, (1, most)))
+    after = z3.If(count > 32, 2 * (count - 32), 0) + passes
+    grown = z3.And(within(count + limits["TCUQ_COUNT"], UINT16), (count + 16 + 1) / 2 <= most)
+    yield lemma("the chances after a pass", given, within(after, UINT32))
+    yield lemma("a count that grows, and its half", given, grown)
+
+
+def _evidence_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:
+    evidence, block, bet = z3.Ints("evidence block bet")
+    most = limits["TCUQ_EVIDENCE_MAX"]
+    given = z3.And(within(evidence, (0, most)), within(block, (16, limits["TCUQ_MAX_BLOCK"])))
+    stake = evidence + 8 * block
+    yield lemma("evidence and a block", given, z3.And(within(stake, UINT32), stake / 2 <= most))
+    given = z3.And(within(evidence, UINT32), within(bet, (0, 2**31)))
+    yield lemma("evidence times a bet", given, within(evidence * bet, UINT64))
+    limit = z3.Int("limit")
+    given = within(limit, (1, limits["TCUQ_MAX_ALARM_LIMIT"]))
+    claim = z3.And(within(8 * limit, UINT32), 8 * limit <= most)
+    yield lemma("the evidence that alarms", given, claim)
+
+
+def _epoch_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:
+    onset, gain, added = z3.Ints("onset gain added")
+    given = z3.And(within(onset, INT16), within(gain, INT16), within(added, (0, ONE_Q8)))
+    start = z3.If(onset > 0, onset, 0) + added + gain
+    yield lemma("an onset and a gain", given, within(start, INT32))
+    channels, places = limits["TCUQ_MAX_CHANNELS"], 16385  # tcuq_log2_up_q8
+    total, i, blocks, steps, span = z3.Ints("total i blocks steps span")
+    given = z3.And(within(onset, INT16), within(span, INT16), within(blocks, (0, places)))
+    terms = (onset - blocks - ONE_Q8, span - 2 * blocks)
+    claim = z3.And(*(within(term, (-(2**20), 2**15 - 1)) for term in terms))
+    yield lemma("logarithms of a channel's two sums", given, claim)
+    top = 2**15 + 2 * ONE_Q8
+    given = z3.And(
+        within(i, (0, channels - 1)), within(total, (-(2**16), top + ONE_Q8 * i)),
+        within(span, (-(2**20), 2**15 + ONE_Q8)), within(added, (0, ONE_Q8)),
+    )  # fmt: skip
+    larger = z3.If(total > span, total, span) + added
+    claim = z3.And(larger <= top + ONE_Q8 * (i + 1), within(larger, (-(2**16), 2**20)))
+    yield lemma("logarithms summed over channels", given, claim)
+    given = z3.And(within(steps, (0, INT32[1])), within(blocks, (16, limits["TCUQ_MAX_BLOCK"])))
+    yield lemma("blocks of an epoch", given, within(steps / blocks + 2, UINT32))
