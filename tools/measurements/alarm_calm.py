@@ -37,7 +37,7 @@ from tools.measurements.alarm_cases import (
 )
 from tools.measurements.alarm_hapt import activity_pool, with_health
 from tools.measurements.alarm_hapt_network import SHORT_EPOCHS
-from tools.measurements.result import Row, report
+from tools.measurements.result import Row, not_reached, report
 
 STEPS = 80_000  # after each calibration
 FEW_PEOPLE, FEW_SPLITS, SHORT_SPLITS = 5, 8, 4
@@ -227,9 +227,7 @@ def main() -> None:
         keep_before("alarm_calm", {row.what: [row.must, row.measured] for row in rows})
     name = "alarm_confirm" if args.confirm else "alarm_calm"
     command = "python -m tools.measurements.alarm_calm" + " --confirm" * args.confirm
-    failed = {row.what for row in rows if row.passed is False}
-    more: Figures = {"not_reached": {w: why for w, why in REASONS.items() if w in failed}}
-    more |= provenance(tasks) if args.write else {}
+    more: Figures = {**not_reached(rows, REASONS), **(provenance(tasks) if args.write else {})}
     sys.exit(report(name, rows, LIBRARIES, write=args.write, command=command, more=more))
 
 
