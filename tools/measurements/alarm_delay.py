@@ -40,8 +40,8 @@ SEGMENT = 20  # steps of a ramp that have the same severity
 H = LEVELS[-1]
 MOST_RATIO, MOST_BOOT_RATIO = 0.6, 1.1
 REASONS = {
-    "delay after": "the alarm's limit is four times what independent blocks need; with that limit"
-    " the ratio would be 0.58, but more calibrations would break the promise",
+    "delay after": "the alarm's limit is four times what independent blocks need, for fewer false"
+    " alarms; at the lower limit the ratio is 0.58",
     "shift from boot": "on speech, where the bets of calibration for the first steps need 9 blocks"
     " at the least; on the four other sets the ratio is below 1",
     "slow ramps": "one in 147, spatter over 40,000 steps: one calibration in six now catches it,"
