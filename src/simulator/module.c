@@ -65,7 +65,7 @@ static int check_plan(const plan *plan)
         return 0;
     }
     PyErr_SetString(PyExc_ValueError, "steps, block, epoch_steps and resend_s must be at least 1, on_hours in 1..24,"
-                                      " block at most 16384, longest_s at least resend_s, slots at least 2,"
+                                      " block at most 8192, longest_s at least resend_s, slots at least 2,"
                                       " hours below 1193046");
     return -1;
 }
@@ -162,11 +162,19 @@ static PyModuleDef_Slot module_slots[] = {
     {0, NULL},
 };
 
+static PyMethodDef functions[] = {
+    {"epoch_evidence", epoch_evidence, METH_VARARGS,
+     "epoch_evidence(gains_q8, blocks, channels, passed, evidence_q8, /)\n--\n\n"
+     "Run epochs of blocks that passed so many edges; write the evidence of each, in 1/256 bit."},
+    {NULL, NULL, 0, NULL},
+};
+
 static PyModuleDef module = {
     PyModuleDef_HEAD_INIT,
     .m_name = "tcuq.fleet.simulate._simulator",
     .m_doc = "Simulated devices that run the device's own code.",
     .m_size = 0,
+    .m_methods = functions,
     .m_slots = module_slots,
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Simulator type: declarations that its files share. */
+/* The simulator's module: declarations that its files share. */
 #ifndef MODULE_H
 #define MODULE_H
 
@@ -33,5 +33,8 @@ void release_arrays(Py_buffer *views, int count);
 PyObject *simulator_advance(PyObject *object, PyObject *args);
 PyObject *simulator_acknowledge(PyObject *object, PyObject *args);
 PyObject *simulator_truth(PyObject *object, PyObject *args);
+
+/* epochs.c */
+PyObject *epoch_evidence(PyObject *module, PyObject *args);
 
 #endif

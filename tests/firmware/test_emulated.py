@@ -3,6 +3,7 @@
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -10,11 +11,19 @@ import numpy as np
 import pytest
 
 import tcuq
+from tcuq.export.header import number
 from tcuq.monitor import Monitor
 from tcuq.profile.quantize import quantize
+from tcuq.profile.settings import AlarmFlag
 from tools.firmware.emulator import STAGES, build_plugin, count, decide, state
 from tools.firmware.export import write_c
-from tools.firmware.scenarios import Scenario, box_scenarios, make_scenario, quiet_fit
+from tools.firmware.scenarios import (
+    Scenario,
+    box_scenarios,
+    field_scenario,
+    make_scenario,
+    quiet_fit,
+)
 from tools.firmware.sizes import ram, stack
 from tools.firmware.toolchain import CPUS, M4, Cpu, ToolError, build, run
 
@@ -27,6 +36,12 @@ TOOLS = ("gcc", "arm-none-eabi-gcc", "qemu-system-arm", "riscv64-unknown-elf-gcc
 def scenarios() -> dict[str, Scenario]:
     """The profiles of the box and the first steps of its streams."""
     return {scenario.name: scenario.first(STEPS) for scenario in box_scenarios()}
+
+
+@cache
+def in_the_field() -> Scenario:
+    """Steps with input health, gaps and short epochs."""
+    return field_scenario(2 * STEPS)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -47,7 +62,7 @@ def test_decisions_are_the_hosts(cpu: Cpu, name: str, tmp_path: Path) -> None:
     """Every member of every decision is the same on the CPU and on the host."""
     scenario = scenarios()[name]
     elf = build(cpu, tmp_path, scenario.monitor(), options=scenario.options)
-    decisions = decide(cpu, elf, scenario.posteriors, scenario.features)
+    decisions = decide(cpu, elf, scenario.steps)
     assert len(decisions) == STEPS
     np.testing.assert_array_equal(decisions, scenario.expected())
     # The comparison is of something: what the fault brings, all outcomes and an alarm.
@@ -56,6 +71,20 @@ def test_decisions_are_the_hosts(cpu: Cpu, name: str, tmp_path: Path) -> None:
     assert decisions["alarm"].any() == scenario.whole
     if scenario.whole:  # the host's engine always counts: only this build keeps the same state
         assert state(elf) == scenario.expected_state()
+
+
+@pytest.mark.parametrize("cpu", CPUS, ids=lambda cpu: cpu.name)
+def test_health_gaps_and_epochs_are_the_hosts(cpu: Cpu, tmp_path: Path) -> None:
+    """Input health that some steps lack, gaps, closed epochs and an alarm's cause, bit for bit."""
+    scenario = in_the_field()
+    elf = build(cpu, tmp_path, scenario.monitor())
+    decisions = decide(cpu, elf, scenario.steps)
+    np.testing.assert_array_equal(decisions, scenario.expected())
+    assert state(elf) == scenario.expected_state()
+    alarms = decisions[decisions["alarm"] & AlarmFlag.HEALTH.value != 0]
+    assert 3 in alarms["cause"]  # the statistic that is at fault
+    record = state(elf)[-number("TCUQ_RECORD_BYTES") - len(Monitor(scenario.profile).snapshot()) :]
+    assert int.from_bytes(record[28:30], "little") == 2 * STEPS // 300
 
 
 @pytest.mark.parametrize("width", [0, 48])
@@ -69,7 +98,7 @@ def test_without_features_and_with_wide_ones(
     scenario = make_scenario("wide", "wide", profile, [recorded], whole=True)
     assert (quantize(profile)["projection"] is not None) == (width > 32)
     elf = build(cpu, tmp_path, scenario.monitor())
-    decisions = decide(cpu, elf, scenario.posteriors, scenario.features)
+    decisions = decide(cpu, elf, scenario.steps)
     np.testing.assert_array_equal(decisions, scenario.expected())
 
 
@@ -77,9 +106,9 @@ def test_a_changed_step_changes_the_decisions(tmp_path: Path) -> None:
     """The comparison can fail: one other posterior is seen."""
     scenario = scenarios()["full_keywords"]
     elf = build(M4, tmp_path, scenario.monitor())
-    posteriors = scenario.posteriors.copy()
+    posteriors = scenario.steps.posteriors.copy()
     posteriors[500] = posteriors[500][::-1]
-    decisions = decide(M4, elf, posteriors, scenario.features)
+    decisions = decide(M4, elf, replace(scenario.steps, posteriors=posteriors))
     expected = scenario.expected()
     np.testing.assert_array_equal(decisions[:500], expected[:500])
     assert decisions[500] != expected[500]
@@ -87,16 +116,16 @@ def test_a_changed_step_changes_the_decisions(tmp_path: Path) -> None:
 
 def test_counts_repeat(tmp_path: Path) -> None:
     """Two runs take the same instructions, and the stages' add up to the step's."""
-    scenario, plugin = scenarios()["full_keywords"], build_plugin(tmp_path)
+    scenario, plugin = in_the_field(), build_plugin(tmp_path)
     elf = build(M4, tmp_path, scenario.monitor())
-    first, decisions = count(M4, elf, plugin, scenario.posteriors, scenario.features)
+    first, decisions = count(M4, elf, plugin, scenario.steps)
     text = (tmp_path / "counts.txt").read_bytes()
-    again, _ = count(M4, elf, plugin, scenario.posteriors, scenario.features)
+    again, _ = count(M4, elf, plugin, scenario.steps)
     assert first == again
     assert (tmp_path / "counts.txt").read_bytes() == text
-    assert first.steps == len(decisions) == STEPS
+    assert first.steps == len(decisions) == len(scenario.steps)
     assert set(first.stages) == {"tcuq_step", *STAGES}
-    assert all(stage.total >= STEPS for stage in first.stages.values())
+    assert all(stage.total >= first.steps for stage in first.stages.values())
     assert sum(stage.total for stage in first.stages.values()) == first.whole.total
     assert sum(first.functions.values()) == first.whole.total
     assert first.least <= first.mean <= first.whole.worst
@@ -125,15 +154,17 @@ def test_a_profile_the_build_cannot_run_is_refused(tmp_path: Path) -> None:
     full, alone = scenarios()["full_keywords"], scenarios()["tcuq_keywords"]
     elf = build(M4, tmp_path, full.monitor(), options=alone.options)
     with pytest.raises(ToolError, match="exit code 1: qemu-system-arm"):
-        decide(M4, elf, full.posteriors, full.features)
+        decide(M4, elf, full.steps)
 
 
 def test_a_cut_off_file_is_refused(tmp_path: Path) -> None:
     """Half a step at the end is an error, not a decision."""
     scenario = scenarios()["full_keywords"]
     elf = build(M4, tmp_path, scenario.monitor())
+    steps = scenario.first(10).steps
+    half = replace(steps, posteriors=steps.posteriors[:, :-1])
     with pytest.raises(ToolError, match="exit code 3: qemu-system-arm"):
-        decide(M4, elf, scenario.posteriors[:10, :-1], scenario.first(10).features)
+        decide(M4, elf, half)
 
 
 def test_a_missing_tool_is_named() -> None:

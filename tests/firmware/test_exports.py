@@ -13,6 +13,7 @@ import pytest
 import tcuq
 from tcuq.demo import demo_profile, demo_stream
 from tcuq.export import TARGETS, export
+from tools.firmware.scenarios import field_scenario
 from tools.firmware.toolchain import CPUS, HERE, M4, Cpu, ToolError, run
 
 RV32 = CPUS[-1]
@@ -139,6 +140,16 @@ def test_the_papers_profile_without_telemetry(tmp_path: Path, paper: tcuq.Profil
     emulated(BUILDS["c"], tmp_path / "out", tmp_path / "objects")
 
 
+def test_input_health(tmp_path: Path) -> None:
+    """A profile that reads input health: its self-test holds statistics, its README names them."""
+    scenario = field_scenario(100)
+    export(scenario.profile, tmp_path / "out", "c")
+    emulated(BUILDS["c"], tmp_path / "out", tmp_path / "objects")
+    readme = (tmp_path / "out/README.md").read_text("utf-8")
+    assert "tcuq_step(&tcuq_device, posterior, features, health, &decision);" in readme
+    assert "3 statistic 4" in readme
+
+
 @pytest.mark.parametrize("width", [0, 48])
 def test_without_features_and_with_wide_ones(
     width: int, synthetic: Callable[..., tcuq.Stream], tmp_path: Path
@@ -179,7 +190,7 @@ def test_the_self_test_sees_state(tmp_path: Path) -> None:
     [
         ("tcuq_build.h", "DIGEST 0x", "DIGEST 0x1", "exported with another runtime"),
         ("tcuq.h", '#include "tcuq_build.h"', "", "exported with another runtime"),
-        ("tcuq.h", "TCUQ_PROFILE_FORMAT 1u", "TCUQ_PROFILE_FORMAT 2u", "has format 1"),
+        ("tcuq.h", "TCUQ_PROFILE_FORMAT 2u", "TCUQ_PROFILE_FORMAT 3u", "has format 2"),
         ("tcuq.h", "    int32_t ledger_q16;\n", "    int32_t ledger_q16, more;\n",
          "tcuq_device_storage_is_exact"),
     ],

@@ -25,6 +25,7 @@ from tcuq.fleet.wire import SHARED_FILTERS, parse_topic, stored_topic
 from tcuq.telemetry import COUNTERS
 from tests.fixtures.fleet.certificate_authority import CertificateAuthority
 from tests.fixtures.fleet.reference_store import ReferenceStore
+from tests.fixtures.fleet.sender import wait_for
 
 RECORD_BYTES = 87
 COMMAND = (sys.executable, "-m", "tcuq.cli", "fleet", "simulate")
@@ -163,7 +164,8 @@ def test_the_command_stops_on_sigterm(broker: Broker, tmp_path: Path) -> None:
          "--broker", f"mqtt://127.0.0.1:{broker.port}"],
         stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
-    time.sleep(4)
+    with MqttClient(BrokerAddress("127.0.0.1", broker.port), ["tcuq/+/+/record"]) as link:
+        wait_for(lambda: link.receive(0.5), 60)
     command.send_signal(signal.SIGTERM)
     output, _ = command.communicate(timeout=30)
     assert command.returncode == 0

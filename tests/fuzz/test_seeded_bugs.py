@@ -74,6 +74,60 @@ BUGS = {
         "tcuq_health.h", "MAX_CHANNELS 64u", "MAX_CHANNELS 65u",
         "broken promise: tcuq_health_init(&first.health) == expected",
     ),
+    "an alarm keeps the evidence that raised it": (
+        "tcuq_alarm.c", "        states[i].evidence_q3 = 0u;\n", "",
+        "broken promise: state->evidence_q3 == to.states[i].evidence_q3",
+    ),
+    "full counts are not halved": (
+        "tcuq_alarm.c", "(most > TCUQ_COUNT_MAX) &&", "(most > UINT16_MAX) &&",
+        "broken promise: memcmp(state->counts, to.states[i].counts",
+    ),
+    "the block before is forgotten": (
+        "tcuq_alarm.c", "TCUQ_MEMORY << TCUQ_MEMORY_SHIFT", "0u",
+        "broken promise: (state->sum == to.states[i].sum) && (state->taken == to.states[i].taken)",
+    ),
+    "the limit after a boot is ignored": (
+        "tcuq_alarm.c", "(states[i].onset_q8 >= (int32_t)channels[i].boot_limit_q8)", "false",
+        "broken promise: decision->alarm == (flag | TCUQ_ALARM_SINCE_BOOT)",
+    ),
+    "an epoch is one step too long": (
+        "tcuq_epoch.c", "if (steps < left)", "if (steps <= left)",
+        "broken promise: (core->epoch == to.core.epoch)",
+    ),
+    "epochs are numbered from 0 again": (
+        "tcuq_epoch.c", "(core->epoch == UINT16_MAX) ? 1u", "(core->epoch == UINT16_MAX) ? 0u",
+        "broken promise: (core->epoch == to.core.epoch)",
+    ),
+    "drift that ended leaves no evidence": (
+        "tcuq_epoch.c", "tcuq_saturate_16(tcuq_log_add(state->span_q8, onset))", "state->span_q8",
+        "broken promise: holds(to.spans[i], state->span_q8)",
+    ),
+    "an epoch's e-value is a sum over channels": (
+        "tcuq_epoch.c", "total - tcuq_channels_q8[profile->channel_count]", "total",
+        "broken promise: ",
+    ),
+    "another health statistic is named as the cause": (
+        "tcuq_health_signal.c", "((score >> 1) << 4) | j", "((score >> 1) << 4) | (j ^ 1u)",
+        "broken promise: signals->health_worst == worst",
+    ),
+    "a step without health counts for its channel": (
+        "tcuq_alarm.c", "(signals->health_given ? (1u << TCUQ_HEALTH) : 0u)", "(1u << TCUQ_HEALTH)",
+        "broken promise: (state->sum == to.states[i].sum)",
+    ),
+    "a gap drops unfinished blocks": (
+        "tcuq_monitor.c", "    tcuq_signals_reset(monitor);\n",
+        "    tcuq_signals_reset(monitor);\n    tcuq_alarm_reset(monitor);\n",
+        "broken promise: (states == NULL) || (memcmp(before, states, size) == 0)",
+    ),
+    "a restored count of 0 is not refused": (
+        "tcuq_restore.c", " &&\n           tcuq_counts_sound(state->counts)", "",
+        "broken promise: (status != TCUQ_OK) || possible",
+    ),
+    "a restored epoch may have ended": (
+        "tcuq_restore.c", "(core->epoch_steps >= profile->epoch_steps)",
+        "(core->epoch_steps > profile->epoch_steps)",
+        "broken promise: (status != TCUQ_OK) || possible",
+    ),
 }  # fmt: skip
 
 DSP_BUGS = {
@@ -207,5 +261,5 @@ def test_the_list_of_deviations_is_held_to_account() -> None:
 
 def test_an_overflow_is_found_by_cppcheck(runtime: Path) -> None:
     """A read past a table's end is seen without running anything."""
-    seed_bug(runtime, "tcuq_alarm.c", "profile->channel_count];", "TCUQ_MAX_CHANNELS + 1u];")
+    seed_bug(runtime, "tcuq_epoch.c", "profile->channel_count];", "TCUQ_MAX_CHANNELS + 1u];")
     assert "arrayIndexOutOfBounds" in plain_findings(runtime)

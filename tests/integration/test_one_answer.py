@@ -23,7 +23,7 @@ from tcuq.report.cells import Flag
 from tcuq.stages.inputs import device_health
 from tests.fixtures.healthy_streams import ROUGH, health_profile, healthy_stream
 from tests.fixtures.replay_bytes import decision_bytes
-from tools.firmware.emulator import decide
+from tools.firmware.emulator import Steps, decide, recordings
 from tools.firmware.export import write_c
 from tools.firmware.toolchain import CPUS, build
 
@@ -195,9 +195,10 @@ def test_emulated_cortex_m4(answer: Answer, tmp_path: Path) -> None:
     profile = answer.fitted
     cpu = next(cpu for cpu in CPUS if cpu.name == "m4")
     elf = build(cpu, tmp_path, write_c(quantize(profile), telemetry=True))
-    steps = tcuq.Monitor(profile).quantize(answer.stream.posteriors, answer.stream.features)
+    rows = tcuq.Monitor(profile).quantize(answer.stream.posteriors, answer.stream.features)
     health = device_health(answer.stream.health, profile.signals.health, len(answer.stream))
-    decisions = decide(cpu, elf, *steps, health=health, starts=answer.stream.starts)
+    marks = recordings(len(answer.stream), answer.stream.starts)
+    decisions = decide(cpu, elf, Steps(*rows, health, marks))
     trace = answer.trace
     assert len(decisions) == len(trace)
     for name in ("label", "exceeded", "outcome", "alarm", "cause"):

@@ -51,7 +51,9 @@ PROFILES = [
     fitted(steps_per_false_alarm=256),
     fitted(terms=SMOOTHED, steps_per_false_alarm=1024, mode="adaptive"),
 ]
-REAL = [demo_stream(name) for name in ("test", "fault_clipping", "fault_dropout", "fault_noise_low")]
+REAL = [
+    demo_stream(name) for name in ("test", "fault_clipping", "fault_dropout", "fault_noise_low")
+]
 
 
 @st.composite

@@ -16,6 +16,7 @@ from tcuq.errors import InputError, StreamError
 from tcuq.monitor import Monitor
 from tcuq.profile.settings import ChannelSignal
 from tcuq.replay import Layout, Replay, layout_of, pack
+from tcuq.stream import KINDS
 from tests.fixtures.healthy_streams import health_profile, healthy_stream, without_health
 from tests.fixtures.replay_bytes import decision_bytes
 
@@ -59,12 +60,13 @@ def test_features_in_another_scale_are_quantised_again(
         layout = replace(layout_of(file.schema_arrow), feature_scale=0.01)
         table = file.read()
     table = table.filter(pc.equal(table["stream"], "test"))
-    raw = [b"".join(table[name].to_pylist()) for name in ("posteriors", "features")]
+    raw = [b"".join(table[name].to_pylist()) for name in ("posteriors", "features", "health")]
     rows = np.frombuffer(raw[0], np.uint8).reshape(-1, layout.classes)
     wide = np.frombuffer(raw[1], np.int8).reshape(-1, layout.width) * 0.01
-    _, features = monitor.quantize(rows.astype(float), wide)
+    _, features = monitor.quantize(rows / rows.sum(axis=1, keepdims=True, dtype=float), wide)
     starts = np.cumsum(table["steps"].to_numpy()) - table["steps"].to_numpy()
-    monitor.run(rows, features, starts=starts[table["first_step"].to_numpy() == 0])
+    health = np.frombuffer(raw[2], np.int16).reshape(len(rows), -1)
+    monitor.run(rows, features, health, starts=starts[table["first_step"].to_numpy() == 0])
     replay = Replay({"p": profiles["present"]}, layout, decisions=True)
     assert run(replay, table.to_batches())["test", "p"][1] == monitor.snapshot()
 
@@ -224,5 +226,6 @@ def test_profiles_of_other_streams_are_refused(profiles: Mapping[str, tcuq.Profi
         Replay({}, layout)
     inputs = profiles["present"].inputs
     other = {"posteriors": ("<f8", inputs.classes), "features": ("<f8", inputs.width)}
+    (kind,) = set(KINDS) - {inputs.kind}
     with pytest.raises(InputError, match="kind must be"):
-        Replay(profiles, Layout("probabilities", other))
+        Replay(profiles, Layout(kind, other))

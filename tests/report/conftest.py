@@ -43,13 +43,13 @@ def pages(
     folder = tmp_path_factory.mktemp("pages")
     fault, test = demo_stream("fault_clipping"), demo_stream("test")
     assert test.features is not None
-    sure, calm = np.tile([9.0, 0, 0, 0, 0, 0, 0], (300, 1)), np.tile(test.features[0], (300, 1))
+    sure, calm = (np.tile(rows[0], (300, 1)) for rows in (test.posteriors, test.features))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
         strict = tcuq.fit(demo_stream("calibration"), budget=0.05, steps_per_false_alarm=1 << 14)
 
     def unlabelled() -> tcuq.Stream:
-        return tcuq.Stream(test.posteriors, test.features, kind="logits", starts=test.starts)
+        return tcuq.Stream(test.posteriors, test.features, kind=test.kind, starts=test.starts)
 
     makers: dict[str, Callable[[], str]] = {
         "shifted": lambda: report({"a": profile}, fault, "fault_clipping.npz", rounds=10),
@@ -58,7 +58,7 @@ def pages(
         "featureless": lambda: report({"a": plain_profile}, synthetic(width=0), "x", rounds=0),
         "calm": lambda: report(
             {"a": profile},
-            tcuq.Stream(sure, calm, kind="logits"),
+            tcuq.Stream(sure, calm, kind=test.kind),
             rounds=0,
         ),
         "health": lambda: report(

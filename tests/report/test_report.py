@@ -171,7 +171,10 @@ def test_every_window_is_checked_at_once(view: View) -> None:
 def test_missing_labels_are_reported(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
     """Without labels the report has no statement on errors."""
     stream = tcuq.Stream(
-        test_stream.posteriors, test_stream.features, kind="logits", starts=test_stream.starts
+        test_stream.posteriors,
+        test_stream.features,
+        kind=test_stream.kind,
+        starts=test_stream.starts,
     )
     page = report({"a": profile}, stream, rounds=0)
     assert "Unknown: the stream has no labels." in page

@@ -67,9 +67,9 @@ def test_a_bet_pays_by_how_seldom_blocks_passed() -> None:
     """100 chances and 10, 2, 1 passes pay 0.5 + 1.7 + 8.5 + 16; evidence multiplies by it."""
     bets = Bets(channel())
     bets.take(3)
-    assert bets.evidence == pytest.approx(0.5 + 1.7 + 8.5 + 16)
+    assert bets.evidence == pytest.approx(16 * (0.5 + 1.7 + 8.5 + 16), abs=1 / 8)
     bets.take(0)
-    assert bets.evidence == pytest.approx((26.7 + 1) * 0.5)
+    assert bets.evidence == pytest.approx(16 * (26.7 + 1) * 0.5, abs=1 / 8)
 
 
 @pytest.mark.parametrize("between", [[], [0]])
@@ -81,7 +81,7 @@ def test_soon_after_a_block_that_passed_another_pays_less(between: list[int]) ->
     bets.evidence = 0.0
     bets.take(1)
     # 160 + 16 passes after none and 32 after some: 2 · 176 - 64 + 32 sixteenths of chances.
-    assert bets.evidence == pytest.approx(0.5 + 0.17 * 320 / 32)
+    assert bets.evidence == pytest.approx(16 * (0.5 + 0.17 * 320 / 32), abs=1 / 8)
 
 
 def test_a_pass_is_forgotten_after_two_blocks() -> None:
@@ -91,7 +91,7 @@ def test_a_pass_is_forgotten_after_two_blocks() -> None:
         bets.take(passed)
     bets.evidence = 0.0
     bets.take(1)
-    assert bets.evidence == pytest.approx(0.5 + 0.17 * (1600 + 16) / 176)
+    assert bets.evidence == pytest.approx(16 * (0.5 + 0.17 * (1600 + 16) / 176), abs=1 / 8)
 
 
 def test_bets_learn_what_this_device_shows() -> None:
@@ -102,7 +102,7 @@ def test_bets_learn_what_this_device_shows() -> None:
         bets.take(3)
         payoffs.append(bets.evidence)
     assert payoffs[1:] == sorted(payoffs[1:], reverse=True)
-    assert payoffs[-1] < 1.1
+    assert payoffs[-1] < 16 * 1.1
 
 
 def test_counts_are_halved_before_they_overflow() -> None:

@@ -55,14 +55,19 @@ def test_every_measure_has_baselines(faulty: Evaluation) -> None:
 
 
 def test_every_interval_holds_its_value(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
-    """Where there is an interval it has a width, and most hold the value."""
+    """All but maxima and too few events have an interval, with a width; most hold the value."""
     measures = evaluate(profile, test_stream, rounds=30).measures
     whole = [measure for measure in measures if not measure.interval.reason]
-    assert len(whole) >= 14
+    assert all(
+        "maximum" in m.interval.reason or "only" in m.interval.reason
+        for m in measures
+        if m not in whole
+    )
+    assert len(whole) > 3 * (len(measures) - len(whole))
     assert all(measure.interval.low < measure.interval.high for measure in whole)
     assert (
         sum(measure.interval.low <= measure.value <= measure.interval.high for measure in whole)
-        >= 12
+        >= len(whole) - 2
     )
 
 
@@ -178,11 +183,12 @@ def test_alarms_right_after_a_shift_are_late_not_false(synthetic: Synthetic) -> 
     assert profile.alarm is not None
     block = max(channel.block for channel in profile.alarm.channels)
     calm, odd = synthetic(1500, seed=1), synthetic(1500, seed=2)
-    assert calm.features is not None
 
     def shifted_until(end: int) -> tcuq.Stream:
         shifted = (np.arange(1500) >= 300) & (np.arange(1500) < end)
-        features = np.where(shifted[:, None], 40 + 40 * np.asarray(odd.features), calm.features)
+        features = np.where(
+            shifted[:, None], 40 + 40 * np.asarray(odd.features), np.asarray(calm.features)
+        )
         return tcuq.Stream(calm.posteriors, features, calm.labels, shifted=shifted)
 
     first = int(np.flatnonzero(tcuq.Monitor(profile).run(shifted_until(900)).alarm[300:])[0]) + 300

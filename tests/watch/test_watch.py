@@ -21,6 +21,7 @@ from tcuq.decision import steps_by_cause
 from tcuq.demo import demo_profile, demo_stream
 from tcuq.monitor import Monitor
 from tcuq.profile.quantize import health_integers
+from tcuq.stream import KINDS
 from tcuq.watch import Screen, Step, Tally, panel, parse_step, recorded_steps
 from tests.fixtures.healthy_streams import ROUGH, health_profile, healthy_stream
 
@@ -58,7 +59,7 @@ def test_a_pipe_is_quiet(saved: str, capsys: pytest.CaptureFixture[str]) -> None
     """Where nobody watches, a line for each alarm and one at the end."""
     assert main(["watch", saved, FAULT]) == 0
     *alarms, last = capsys.readouterr().out.splitlines()
-    assert last.startswith("steps 3031 accept ")
+    assert last.startswith(f"steps {len(tcuq.Stream.load(FAULT))} accept ")
     assert alarms
     assert all(line.startswith("step ") and " alarm " in line for line in alarms)
 
@@ -212,14 +213,18 @@ def test_a_serial_port(
 
 def test_refusals(
     saved: str,
+    profile: tcuq.Profile,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     synthetic: Callable[..., tcuq.Stream],
 ) -> None:
-    """A stream of another kind, a port that is not there, a rate that is none, other health."""
-    synthetic(20, classes=7, width=32).save(tmp_path / "s.npz")
-    assert main(["watch", saved, str(tmp_path / "s.npz")]) == 1
-    assert "kind must be 'logits'" in capsys.readouterr().err
+    """Streams of another kind or shape, a port that is not there, a rate that is none."""
+    (kind,) = set(KINDS) - {profile.inputs.kind}
+    synthetic(20, classes=profile.inputs.classes, kind=kind).save(tmp_path / "kind.npz")
+    synthetic(20, classes=profile.inputs.classes + 1).save(tmp_path / "classes.npz")
+    for name, rule in (("kind", "the stream's kind must be"), ("classes", "posteriors must have")):
+        assert main(["watch", saved, str(tmp_path / f"{name}.npz")]) == 1
+        assert rule in capsys.readouterr().err
     assert main(["watch", saved, "serial:/dev/no-such-port"]) == 1
     assert "/dev/no-such-port" in capsys.readouterr().err
     assert main(["watch", saved, FAULT, "--rate", "-1"]) == 1

@@ -51,9 +51,7 @@ def _cost(
     options, roots, _ = BUILDS[build_name]
     fast, small = folder / cpu.name / build_name / "O2", folder / cpu.name / build_name / "Os"
     elf = build(cpu, fast, scenario.monitor(), options=options)
-    counts, _ = count(
-        cpu, elf, plugin, scenario.posteriors, scenario.features, health=scenario.health
-    )
+    counts, _ = count(cpu, elf, plugin, scenario.steps)
     whole, _ = flash(cpu, small, options, roots)
     return {
         "instructions": round(counts.mean),

@@ -3,10 +3,9 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tools.firmware.toolchain import HERE, Cpu, run, symbols
 
@@ -19,7 +18,45 @@ STAGES = (
     "tcuq_threshold_run", "tcuq_budget_run", "tcuq_alarm_run", "tcuq_telemetry_count",
 )  # fmt: skip
 
+RECORDING_BEGINS, NO_HEALTH = 1, 2  # bits of a step's mark
+
 Decisions = NDArray[np.void]
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Quantised steps as the firmware reads them; marks say what differs at a step."""
+
+    posteriors: NDArray[np.uint8]
+    features: NDArray[np.int8] | None = None
+    health: NDArray[np.int16] | None = None
+    marks: NDArray[np.uint8] | None = None
+
+    def __len__(self) -> int:
+        return len(self.posteriors)
+
+    def at(self, index: NDArray[np.int64] | slice) -> "Steps":
+        """Return the steps at these places."""
+        return Steps(
+            self.posteriors[index],
+            None if self.features is None else self.features[index],
+            None if self.health is None else self.health[index],
+            None if self.marks is None else self.marks[index],
+        )
+
+    def write(self, folder: Path) -> None:
+        """Write the files that main.c reads."""
+        parts = [part for part in (self.posteriors, self.features, self.health) if part is not None]
+        rows = [np.ascontiguousarray(part).view(np.uint8) for part in parts]
+        np.hstack(rows).tofile(folder / "steps.bin")
+        (folder / "marks.bin").unlink(missing_ok=True)
+        if self.marks is not None:
+            self.marks.tofile(folder / "marks.bin")
+
+
+def recordings(count: int, starts: ArrayLike) -> NDArray[np.uint8]:
+    """Return the marks of this many steps, of which recordings begin at some."""
+    return np.where(np.isin(np.arange(count), starts), RECORDING_BEGINS, 0).astype(np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +93,9 @@ def build_plugin(folder: Path) -> Path:
     return plugin
 
 
-def decide(
-    cpu: Cpu,
-    elf: Path,
-    posteriors: NDArray[np.uint8],
-    features: NDArray[np.int8] | None,
-    *,
-    health: NDArray[np.int16] | None = None,
-    starts: NDArray[np.int64] | None = None,
-) -> Decisions:
-    """The firmware's decisions on these steps; recordings begin at `starts`."""
-    marks = elf.parent / "starts.bin"
-    marks.unlink(missing_ok=True)
-    if starts is not None:
-        np.isin(np.arange(len(posteriors)), starts).astype(np.uint8).tofile(marks)
-    _emulate(cpu, elf, (posteriors, features, health), [])
+def decide(cpu: Cpu, elf: Path, steps: Steps) -> Decisions:
+    """The firmware's decisions on these steps."""
+    _emulate(cpu, elf, steps, [])
     return np.fromfile(elf.parent / "decisions.bin", DECISION)
 
 
@@ -79,33 +104,19 @@ def state(elf: Path) -> bytes:
     return (elf.parent / "state.bin").read_bytes()
 
 
-def count(
-    cpu: Cpu,
-    elf: Path,
-    plugin: Path,
-    posteriors: NDArray[np.uint8],
-    features: NDArray[np.int8] | None,
-    *,
-    health: NDArray[np.int16] | None = None,
-) -> tuple[Counts, Decisions]:
+def count(cpu: Cpu, elf: Path, plugin: Path, steps: Steps) -> tuple[Counts, Decisions]:
     """The firmware's decisions on these steps, and their instructions."""
     known, out = symbols(cpu, elf), elf.parent / "counts.txt"
     out.unlink(missing_ok=True)
     stages = [f"stage={name}:{known[name][0] & ~1:#x}" for name in STAGES if name in known]
     marks = ",".join([f"out={out}", f"step={known['tcuq_step'][0] & ~1:#x}", *stages])
-    _emulate(cpu, elf, (posteriors, features, health), ["-plugin", f"{plugin},{marks}"])
+    _emulate(cpu, elf, steps, ["-plugin", f"{plugin},{marks}"])
     counts = read_counts(out, {n: (a & ~1, s) for n, (a, s, kind) in known.items() if kind in "tT"})
     return counts, np.fromfile(elf.parent / "decisions.bin", DECISION)
 
 
-def _emulate(
-    cpu: Cpu,
-    elf: Path,
-    columns: tuple[NDArray[Any] | None, ...],
-    options: list[str],
-) -> None:
-    given = [np.ascontiguousarray(column) for column in columns if column is not None]
-    np.hstack([column.view(np.uint8) for column in given]).tofile(elf.parent / "steps.bin")
+def _emulate(cpu: Cpu, elf: Path, steps: Steps, options: list[str]) -> None:
+    steps.write(elf.parent)
     (elf.parent / "decisions.bin").unlink(missing_ok=True)
     run(
         [*cpu.emulator, "-nographic", "-monitor", "none", "-serial", "none",

@@ -80,18 +80,26 @@ def _states(folder: Path) -> Path:
 
 
 def _state(fields: dict[str, Any], state: dict[str, Any]) -> str:
-    numbers = ", ".join(f".{name} = {fields[name]}u" for name in ("firmware", "boot", "sequence"))
-    core = ", ".join(f".{name} = {fields[name]}" for name in ("cause", "epoch", "closed"))
+    identity = ", ".join(f".{name} = {fields[name]}u" for name in ("firmware", "boot", "sequence"))
+    identity += f", .device = {fields['device']}ull"
+    core = (
+        f".ledger_q16 = {state['ledger_q16']}, .closed = {fields['closed']},"
+        f" .cause = {fields['cause']}u, .epoch = {fields['epoch']}u,"
+        f" .epoch_steps = {state['epoch_steps']}u"
+    )
     names = ("steps", "abstained", "denied", "exceeded", "alarms", "histogram_shift")
     counters = ", ".join(f".{name} = {fields[name]}u" for name in names)
     bins = ", ".join(f"{count}u" for count in fields["histogram"])
-    onset, span = (", ".join(map(str, state[name])) or "0" for name in ("onset_q8", "span_q8"))
+    channels = state["channels"] or [{"block": 0, "onset_q8": 0, "span_q8": 0}]
+    blocks = ", ".join(f"{{.block = {channel['block']}u}}" for channel in channels)
+    evidence = ", ".join(
+        f"{{.onset_q8 = {channel['onset_q8']}, .span_q8 = {channel['span_q8']}}}"
+        for channel in channels
+    )
     return (
-        f"{{.identity = {{{numbers}, .device = {fields['device']}ull}},"
-        f" .profile = {fields['profile']}u, .core = {{{core},"
-        f" .ledger_q16 = {state['ledger_q16']}, .epoch_steps = {state['epoch_steps']}u}},"
-        f" .onset_q8 = {{{onset}}}, .span_q8 = {{{span}}},"
-        f" .channel_count = {len(state['onset_q8'])}u,"
+        f"{{.identity = {{{identity}}}, .profile = {fields['profile']}u, .core = {{{core}}},"
+        f" .blocks = {{{blocks}}}, .channels = {{{evidence}}},"
+        f" .channel_count = {len(state['channels'])}u,"
         f" .telemetry = {{{counters}, .histogram = {{{bins}}}}}}}"
     )
 

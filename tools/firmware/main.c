@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the monitor over steps.bin (posterior, features and health of a step, step after step) and writes a
- * tcuq_decision a step to decisions.bin: 12 bytes, little-endian as the CPU is. starts.bin, if it exists, has a
- * byte per step; where it is not 0 a recording begins and history is forgotten. Every 128 steps the power
- * is cut: the state goes through a snapshot, a reset and a restore, which must not show. At the end
- * state.bin gets the snapshot, the telemetry record, and the snapshot after the past is forgotten. */
+/* Runs the monitor over steps.bin (posterior, features and input health of a step, step after step) and
+ * writes a tcuq_decision a step to decisions.bin: 12 bytes, little-endian as the CPU is. marks.bin, if it
+ * exists, has a byte per step: bit 0, a recording begins and history is forgotten; bit 1, the step carries
+ * no health. Every 128 steps the power is cut: the state goes through a snapshot, a reset and a restore,
+ * which must not show. At the end state.bin gets the snapshot, the telemetry record, and the snapshot after
+ * the past is forgotten. */
 #include "monitor.h"
 #include "semihosting.h"
 
 #define BLOCK_BYTES 4096u
 #define BLOCK_STEPS 128u
 #define SNAPSHOT_BYTES 1024u
+#define RECORDING_BEGINS 1u
+#define NO_HEALTH 2u
 
 _Static_assert(sizeof(tcuq_decision) == 12u, "a decision is 12 bytes on the wire");
 _Static_assert(offsetof(tcuq_decision, threshold_q16) == 4u, "threshold after label and risk");
 _Static_assert(offsetof(tcuq_decision, alarm) == 10u, "alarm after exceeded and outcome");
 
 static uint8_t block[BLOCK_BYTES];
-static uint8_t starts[BLOCK_STEPS];
+static uint8_t marks[BLOCK_STEPS];
 static uint8_t snapshot[SNAPSHOT_BYTES];
 static tcuq_decision decisions[BLOCK_STEPS];
 
@@ -42,7 +45,7 @@ static bool write_state(void)
     bool written = (to >= 0) && write_snapshot(to);
 #if TCUQ_WITH_TELEMETRY
     const tcuq_identity identity = {
-        .device = 0x1122334455667788u, .firmware = 7u, .boot = 3u, .sequence = 9u, .epoch = 5u, .flags = 1u};
+        .device = 0x1122334455667788u, .firmware = 7u, .boot = 3u, .sequence = 9u};
     uint8_t record[TCUQ_RECORD_BYTES];
     written = written &&
               (tcuq_record(&firmware_monitor, &identity, record, sizeof record) == TCUQ_OK) &&
@@ -52,14 +55,21 @@ static bool write_state(void)
     return written && write_snapshot(to) && (semihosting_close(to) == 0);
 }
 
-/* Health follows the bytes before it, where an int16 may not be aligned. */
-static const int16_t *read_health(const uint8_t *at, uint32_t count)
+/* One step from its bytes. */
+static void take_step(const uint8_t *at, uint8_t mark, tcuq_decision *decision)
 {
-    static int16_t health[TCUQ_MAX_HEALTH];
-    for (uint32_t i = 0u; i < count; i++) {
-        health[i] = (int16_t)(uint16_t)(at[2u * i] | ((uint32_t)at[2u * i + 1u] << 8));
+    const tcuq_profile *profile = firmware_monitor.profile;
+    const int8_t *features = (const int8_t *)&at[profile->classes];
+    const uint8_t *statistics = &at[(uint32_t)profile->classes + profile->width];
+    int16_t health[TCUQ_MAX_HEALTH];
+    for (uint32_t j = 0u; j < profile->health_count; j++) {
+        health[j] = (int16_t)(statistics[2u * j] | (statistics[2u * j + 1u] << 8));
     }
-    return (count != 0u) ? health : NULL;
+    if ((mark & RECORDING_BEGINS) != 0u) {
+        tcuq_reset_history(&firmware_monitor);
+    }
+    tcuq_step(&firmware_monitor, at, (profile->width != 0u) ? features : NULL,
+              ((mark & NO_HEALTH) != 0u) ? NULL : health, decision);
 }
 
 int main(void)
@@ -73,7 +83,7 @@ int main(void)
     }
     const int32_t from = semihosting_open("steps.bin", FILE_READ);
     const int32_t to = semihosting_open("decisions.bin", FILE_WRITE);
-    const int32_t marks = semihosting_open("starts.bin", FILE_READ);
+    const int32_t marked = semihosting_open("marks.bin", FILE_READ);
     if ((from < 0) || (to < 0)) {
         return EXIT_FILE;
     }
@@ -84,20 +94,11 @@ int main(void)
         if ((most == 0u) || (size % step != 0u)) {
             return EXIT_STEP;
         }
-        if ((marks >= 0) && (semihosting_read(marks, starts, steps) != steps)) {
+        if ((marked >= 0) && (semihosting_read(marked, marks, steps) != steps)) {
             return EXIT_FILE;
         }
-        const uint8_t *at = block;
         for (uint32_t i = 0u; i < steps; i++) {
-            if (starts[i] != 0u) {
-                tcuq_reset_history(&firmware_monitor);
-            }
-            const int8_t *features = (const int8_t *)&at[profile->classes];
-            const int16_t *health =
-                read_health(&at[profile->classes + profile->width], profile->health_count);
-            tcuq_step(&firmware_monitor, at, (profile->width != 0u) ? features : NULL, health,
-                      &decisions[i]);
-            at += step;
+            take_step(&block[i * step], marks[i], &decisions[i]);
         }
         if (semihosting_write(to, decisions, steps * (uint32_t)sizeof decisions[0]) != 0) {
             return EXIT_FILE;

@@ -5,7 +5,6 @@
 #include "records.h"
 #include "semihosting.h"
 
-#define BLOCK 64u /* of every channel */
 #define INFO_BYTES 20u /* "tcuq record", the device, 1 */
 
 /* HKDF-SHA-256 (RFC 5869), no salt, one block. */
@@ -35,18 +34,15 @@ static bool write_record(int32_t to, const golden_state *golden)
 {
     tcuq_core core = golden->core;
     tcuq_telemetry telemetry = golden->telemetry;
-    tcuq_channel channels[TCUQ_MAX_CHANNELS] = {{0}};
-    tcuq_channel_state states[TCUQ_MAX_CHANNELS] = {{0}};
+    tcuq_channel_state channels[TCUQ_MAX_CHANNELS];
     const tcuq_profile profile = {
-        .hash = golden->profile, .channels = channels, .channel_count = golden->channel_count};
+        .hash = golden->profile, .channels = golden->blocks, .channel_count = golden->channel_count};
     const tcuq_monitor monitor = {
-        .profile = &profile, .core = &core, .channels = states, .telemetry = &telemetry};
+        .profile = &profile, .core = &core, .channels = channels, .telemetry = &telemetry};
     uint8_t record[TCUQ_SIGNED_BYTES];
     uint8_t key[HMAC_SHA256_BYTES];
     for (uint32_t i = 0u; i < TCUQ_MAX_CHANNELS; i++) {
-        channels[i].block = BLOCK;
-        states[i].onset_q8 = golden->onset_q8[i];
-        states[i].span_q8 = golden->span_q8[i];
+        channels[i] = golden->channels[i];
     }
     derive_key(golden->identity.device, key);
     return (tcuq_record(&monitor, &golden->identity, record, TCUQ_RECORD_BYTES) == TCUQ_OK) &&

@@ -9,8 +9,8 @@ typedef struct {
     tcuq_identity identity;
     uint32_t profile;
     tcuq_core core;
-    int16_t onset_q8[TCUQ_MAX_CHANNELS];
-    int16_t span_q8[TCUQ_MAX_CHANNELS];
+    tcuq_channel blocks[TCUQ_MAX_CHANNELS];
+    tcuq_channel_state channels[TCUQ_MAX_CHANNELS];
     uint8_t channel_count;
     tcuq_telemetry telemetry;
 } golden_state;

@@ -2,21 +2,32 @@
 """Profiles and recorded steps the firmware is measured with."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 import tcuq
+from tcuq.decision import Trace
 from tcuq.demo import demo_profile, demo_stream
 from tcuq.monitor import Monitor
-from tcuq.profile.quantize import quantize
+from tcuq.profile.quantize import HEALTH_ONE, quantize
 from tcuq.profile.settings import ALPHA_BITS, RISK_LEVELS
-from tools.firmware.emulator import DECISION, Decisions
+from tcuq.stages.inputs import device_health
+from tools.firmware.emulator import (
+    DECISION,
+    NO_HEALTH,
+    RECORDING_BEGINS,
+    Decisions,
+    Steps,
+    recordings,
+)
 from tools.firmware.export import write_c
 from tools.firmware.toolchain import ALONE
+
+HEALTH_STATISTICS = 6  # as of an accelerometer and a gyroscope
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +37,8 @@ class Scenario:
     name: str
     title: str
     profile: tcuq.Profile
-    posteriors: NDArray[np.uint8]
-    features: NDArray[np.int8] | None
+    steps: Steps
     whole: bool  # novelty, health, alarm and telemetry are built in
-    health: NDArray[np.int16] | None = None
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -42,39 +51,43 @@ class Scenario:
 
     def first(self, steps: int) -> "Scenario":
         """The same with this many steps, the recorded ones again and again."""
-        at = np.arange(steps) % len(self.posteriors)
-        return replace(
-            self,
-            posteriors=self.posteriors[at],
-            features=None if self.features is None else self.features[at],
-            health=None if self.health is None else self.health[at],
-        )
+        return replace(self, steps=self.steps.at(np.arange(steps) % len(self.steps)))
 
-    @property
-    def steps(
-        self,
-    ) -> tuple[NDArray[np.uint8], NDArray[np.int8] | None, NDArray[np.int16] | None]:
-        """Posteriors, features and health, as the firmware takes them."""
-        return self.posteriors, self.features, self.health
+    def _run(self, monitor: Monitor) -> Iterator[Trace]:
+        """Run the host's engine, which takes health for all steps of a call or for none."""
+        marks = self.steps.marks
+        if marks is None:
+            marks = np.zeros(len(self.steps), np.uint8)
+        cuts = np.flatnonzero((marks & RECORDING_BEGINS != 0) | (np.diff(marks, prepend=0) != 0))
+        for begin, end in pairwise([*sorted({0, *cuts.tolist()}), len(marks)]):
+            part = self.steps.at(slice(begin, end))
+            if marks[begin] & RECORDING_BEGINS:
+                monitor.reset_history()
+            health = None if marks[begin] & NO_HEALTH else part.health
+            yield monitor.run(part.posteriors, part.features, health)
 
     def expected(self) -> Decisions:
         """What the host's engine decides on the same steps."""
-        trace = Monitor(self.profile).run(*self.steps)
-        decisions = np.zeros(len(trace), DECISION)
-        decisions["risk"] = trace.risk * RISK_LEVELS
-        decisions["threshold_q16"] = trace.threshold * (RISK_LEVELS << ALPHA_BITS)
-        for name in ("label", "exceeded", "outcome", "alarm", "cause"):
-            decisions[name] = getattr(trace, name)
-        return decisions
+        return np.concatenate([_decisions(trace) for trace in self._run(Monitor(self.profile))])
 
     def expected_state(self) -> bytes:
         """What main.c writes then: snapshot, record, snapshot after the past is forgotten."""
         monitor = Monitor(self.profile)
-        monitor.run(*self.steps)
-        engine = monitor._engine  # noqa: SLF001 - records are the fleet's, not yet the monitor's
-        parts = [engine.snapshot(), engine.record(0x1122334455667788, 7, 3, 9, 5, 1)]
-        engine.reset_history()
-        return b"".join([*parts, engine.snapshot()])
+        for _ in self._run(monitor):
+            pass
+        record = monitor.record(device=0x1122334455667788, firmware=7, boot=3, sequence=9)
+        parts = [monitor.snapshot(), record]
+        monitor.reset_history()
+        return b"".join([*parts, monitor.snapshot()])
+
+
+def _decisions(trace: Trace) -> Decisions:
+    decisions = np.zeros(len(trace), DECISION)
+    decisions["risk"] = trace.risk * RISK_LEVELS
+    decisions["threshold_q16"] = trace.threshold * (RISK_LEVELS << ALPHA_BITS)
+    for name in ("label", "exceeded", "outcome", "alarm", "cause"):
+        decisions[name] = getattr(trace, name)
+    return decisions
 
 
 def box_scenarios() -> list[Scenario]:
@@ -104,8 +117,21 @@ def synthetic_scenarios() -> list[Scenario]:
     ]
 
 
+def field_scenario(steps: int) -> Scenario:
+    """Input health, a gap every 60 steps, steps without health, short epochs; then a fault."""
+    profile = quiet_fit(synthetic_stream(20_000, 1), epoch_steps=300, steps_per_false_alarm=4096)
+    scenario = make_scenario(
+        "field_10", "in the field", profile, [synthetic_stream(steps, 4)], whole=True
+    )
+    health = np.array(scenario.steps.health)
+    health[steps // 2 :, 3] += 3 * HEALTH_ONE
+    marks = recordings(steps, np.arange(0, steps, 60))
+    marks[np.random.default_rng(5).random(steps) < 0.2] |= NO_HEALTH
+    return replace(scenario, steps=replace(scenario.steps, health=health, marks=marks))
+
+
 def synthetic_stream(steps: int, seed: int, *, shifted: bool = False) -> tcuq.Stream:
-    """Ten classes of dwell 20 and 32 features, as tools/measurements/speed.py makes them."""
+    """Ten classes of dwell 20, 32 features and six statistics of input health."""
     rng = np.random.default_rng(seed)
     means = np.random.default_rng(0).normal(size=(10, 32)) * 2
     labels = np.repeat(rng.integers(0, 10, steps // 20 + 1), 20)[:steps]
@@ -115,7 +141,8 @@ def synthetic_stream(steps: int, seed: int, *, shifted: bool = False) -> tcuq.St
         features[late] = 0.4 * features[late] + 2 * rng.normal(size=(int(late.sum()), 32))
     logits = 0.15 * features @ means.T
     marks = late if shifted else None
-    return tcuq.Stream(logits, features, labels, shifted=marks, kind="logits")
+    health = rng.normal(size=(steps, HEALTH_STATISTICS))
+    return tcuq.Stream(logits, features, labels, shifted=marks, kind="logits", health=health)
 
 
 def quiet_fit(
@@ -139,5 +166,12 @@ def make_scenario(
     parts = [monitor.quantize(s.posteriors, s.features) for s in streams]
     posteriors = np.concatenate([rows for rows, _ in parts])
     columns = [columns for _, columns in parts if columns is not None]
-    features = np.concatenate(columns) if columns else None
-    return Scenario(name, title, profile, posteriors, features, whole)
+    reference = profile.signals.health if profile.alarm is not None else None  # its only reader
+    statistics = [device_health(s.health, reference, len(s)) for s in streams]
+    health = [rows for rows in statistics if rows is not None]
+    steps = Steps(
+        posteriors,
+        np.concatenate(columns) if columns else None,
+        np.concatenate(health) if health else None,
+    )
+    return Scenario(name, title, profile, steps, whole)

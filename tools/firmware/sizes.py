@@ -10,7 +10,7 @@ from tools.firmware.toolchain import HERE, Cpu, compile_runtime, run, symbols
 
 STEP_API = ("tcuq_init", "tcuq_step")
 WHOLE_API = (
-    *STEP_API, "tcuq_reset", "tcuq_reset_history", "tcuq_epoch_evidence", "tcuq_end_epoch",
+    *STEP_API, "tcuq_reset", "tcuq_reset_history", "tcuq_epoch_evidence",
     "tcuq_snapshot_size", "tcuq_snapshot", "tcuq_restore", "tcuq_record", "tcuq_strerror",
 )  # fmt: skip
 PLACED = re.compile(

@@ -62,6 +62,8 @@ static void bend_profile(tcuq_profile *p, const bend *by)
         BEND(19, p->burst_q16, uint32_t);
         BEND(20, p->channel_count, uint8_t);
         BEND(21, p->health_count, uint8_t);
+        BEND(22, p->alarm_limit, uint32_t);
+        BEND(23, p->epoch_steps, uint32_t);
     default:
         break;
     }
@@ -93,6 +95,7 @@ static void take_inputs(subject *made, bytes *in)
         p->mean_count = (uint16_t)(2 * take_in(in, 1, large ? 4096 : 6));
         p->novelty_exponent = (uint8_t)(take8(in) % 25u);
     }
+    p->health_count = (uint8_t)(take8(in) % (TCUQ_MAX_HEALTH + 1u));
 }
 
 static void take_decisions(subject *made, bytes *in)
@@ -113,8 +116,11 @@ static void take_decisions(subject *made, bytes *in)
     p->rate_q16 = (uint32_t)take_in(in, 0, (int32_t)TCUQ_TOKEN);
     p->burst_q16 = (uint32_t)take_in(in, 0, INT32_MAX);
     p->term_count = (made->shape & ANCHORED) ? (uint8_t)(1u + take8(in) % TCUQ_MAX_TERMS) : 0u;
-    p->health_count = (uint8_t)(take8(in) % (TCUQ_MAX_HEALTH + 1u));
-    p->channel_count = (made->shape & ALARMED) ? (uint8_t)(1u + take8(in) % TCUQ_MAX_CHANNELS) : 0u;
+    if (made->shape & ALARMED) {
+        p->channel_count = (uint8_t)(1u + take8(in) % TCUQ_MAX_CHANNELS);
+        p->alarm_limit = (uint32_t)take_in(in, 1, (int32_t)TCUQ_MAX_ALARM_LIMIT);
+        p->epoch_steps = (uint32_t)take_in(in, 1, INT32_MAX);
+    }
 }
 
 /* Rows of weights, each with a sum of at most 2^15. */
@@ -192,9 +198,9 @@ static void make_tables(subject *made, bytes *in)
         make_novelty(made, in);
     }
     if (p->health_count != 0u) {
-        p->health_means = table(made, P_HEALTH_MEANS, TABLES + 7, p->health_count,
-                                sizeof *p->health_means, take_series(in, INT16_MIN, INT16_MAX));
-        p->health_weights_q9 = table(made, P_HEALTH_WEIGHTS, TABLES + 8, p->health_count,
+        p->health_means = table(made, P_HEALTH_MEANS, -1, p->health_count, sizeof *p->health_means,
+                                take_series(in, INT16_MIN, INT16_MAX));
+        p->health_weights_q9 = table(made, P_HEALTH_WEIGHTS, -1, p->health_count,
                                      sizeof *p->health_weights_q9, take_series(in, 0, UINT16_MAX));
     }
 }
@@ -241,7 +247,7 @@ void make_subject(subject *made, bytes *in)
     made->classes = p->classes;
     made->width = p->width;
     made->health = p->health_count;
-    made->cost = 64u + p->classes * (p->lag_count + 1u) + (uint32_t)p->mean_count * p->dimensions;
+    made->cost = 64u + p->health_count + p->classes * (p->lag_count + 1u) + (uint32_t)p->mean_count * p->dimensions;
     made->cost += (uint32_t)p->dimensions * (p->dimensions + p->lag_count + (p->projection ? p->width : 0u));
     made->hash = p->hash;
     made->rate_q16 = p->rate_q16;

@@ -25,20 +25,22 @@ static void bend_channel(tcuq_channel *c, const bend *by)
     switch (by->which) {
         BEND(CHANNELS, c->signal, uint8_t);
         BEND(CHANNELS + 1, c->block, uint16_t);
-        BEND(CHANNELS + 2, c->limit_q8, uint16_t);
+        BEND(CHANNELS + 2, c->boot_limit_q8, uint16_t);
         BEND(CHANNELS + 3, c->centre, int32_t);
         BEND(CHANNELS + 4, c->edges[by->index % 3u], int32_t);
+        BEND(CHANNELS + 5, c->counts[by->index % TCUQ_COUNTS], uint16_t);
     default:
         break;
     }
 }
 
-/* A signal the profile gives. */
-static uint8_t take_signal(const subject *made, bytes *in)
+/* One of the first signals that the profile gives. */
+static uint8_t take_signal(const subject *made, bytes *in, uint32_t of)
 {
-    const uint8_t signal = (uint8_t)(take8(in) % (uint32_t)TCUQ_SIGNALS);
+    const uint8_t signal = (uint8_t)(take8(in) % of);
     const bool given = (signal == (uint8_t)TCUQ_NOVELTY)       ? (made->shape & NOVEL) != 0
                        : (signal == (uint8_t)TCUQ_INSTABILITY) ? (made->shape & FEATURES) != 0
+                       : (signal == (uint8_t)TCUQ_HEALTH)      ? made->profile.health_count != 0u
                                                                : true;
     return given ? signal : (uint8_t)TCUQ_LOW_CONFIDENCE;
 }
@@ -84,7 +86,7 @@ void make_terms(subject *made, bytes *in)
             *t = terms[0]; /* too many, but sound */
             continue;
         }
-        t->signal = take_signal(made, in);
+        t->signal = take_signal(made, in, TCUQ_SIGNALS);
         t->lower = take8(in);
         t->ewma = (uint8_t)(take8(in) % 11u);
         t->point_count = (uint8_t)(1u + take8(in) % TCUQ_MAX_POINTS);
@@ -114,11 +116,11 @@ void make_channels(subject *made, bytes *in)
             *c = channels[0];
             continue;
         }
-        c->signal = take_signal(made, in);
-        c->flag = take8(in);
+        c->signal = take_signal(made, in, (uint32_t)TCUQ_HEALTH + 1u);
+        c->flag = (uint8_t)(1u << (take8(in) % TCUQ_MAX_CHANNELS));
         c->two_sided = take8(in);
-        c->block = (uint16_t)(16u << (take8(in) % 11u));
-        c->limit_q8 = (uint16_t)take_in(in, 1, 32767);
+        c->block = (uint16_t)(16u << (take8(in) % 10u));
+        c->boot_limit_q8 = (uint16_t)take_in(in, 1, 32767);
         c->centre = take_in(in, -(1 << 30), 1 << 30);
         for (uint32_t edge = 0u; edge < 3u; edge++) {
             c->edges[edge] = take_in(in, INT32_MIN, INT32_MAX);
@@ -128,6 +130,9 @@ void make_channels(subject *made, bytes *in)
         }
         for (uint32_t gain = 0u; gain < 4u; gain++) {
             c->gains_q8[gain] = (int16_t)take_in(in, INT16_MIN, INT16_MAX);
+        }
+        for (uint32_t k = 0u; k < TCUQ_COUNTS; k++) {
+            c->counts[k] = (uint16_t)take_in(in, 1, 65519);
         }
         for (uint8_t b = 0u; b < made->bend_count; b++) {
             const uint32_t index = made->bends[b].index;

@@ -3,7 +3,8 @@
  * come nearest to overflow, or one beyond. The layout is that of docs/spec/arithmetic.md. */
 #include "fuzz_case.h"
 
-#define EPOCH_MAX (INT32_MAX / 2)
+#define MEMORY 0xC0u /* in the upper byte of a channel's taken steps: how long a pass is remembered */
+#define EVIDENCE_MAX ((int64_t)UINT32_MAX - 65536)
 
 /* A walk over the values: with an input it changes them, without it only looks. */
 typedef struct {
@@ -35,11 +36,20 @@ static uint8_t *visit(walk *on, uint8_t *at, uint32_t size, int64_t least, int64
 
 static uint8_t *visit_channel(walk *on, uint8_t *at, const tcuq_channel *channel)
 {
+    const uint8_t memory = at[9] & MEMORY;
+    at[9] = (uint8_t)(at[9] ^ memory);
     (void)visit(on, &at[8], 2u, 0, channel->block - 1);
-    const int64_t most = read_value(&at[8], 2u, false) * 65536;
+    const int64_t most = (read_value(&at[8], 2u, false) & 0x3FFF) * 65536;
+    at[9] = (uint8_t)(at[9] | memory);
+    on->possible = on->possible && (memory != MEMORY);
     (void)visit(on, &at[0], 4u, -most, most);
-    (void)visit(on, &at[4], 4u, -EPOCH_MAX, EPOCH_MAX);
-    return visit(on, &at[10], 2u, 0, channel->limit_q8 - 1);
+    (void)visit(on, &at[4], 4u, 0, EVIDENCE_MAX);
+    at = visit(on, &at[10], 2u, INT16_MIN, INT16_MAX);
+    at = visit(on, at, 2u, INT16_MIN, INT16_MAX);
+    for (uint32_t k = 0u; k < TCUQ_COUNTS; k++) {
+        at = visit(on, at, 2u, 1, 65519);
+    }
+    return at;
 }
 
 static void visit_telemetry(walk *on, uint8_t *at)
@@ -68,10 +78,15 @@ static void visit_all(walk *on, const fuzz_case *of, uint8_t *snapshot)
     const int64_t step = (int64_t)p->step << 16;
     uint8_t *at = &snapshot[12];
     at = visit(on, at, 4u, -step, ((int64_t)TCUQ_RISK_LEVELS << 16) + step);
-    at = visit(on, at, 4u, 0, p->warmup);
+    at = visit(on, at, 4u, 0, UINT32_MAX);
     at = visit(on, at, 4u, 0, p->burst_q16);
     at = visit(on, at, 1u, 0, slots - 1u);
     at = visit(on, at, 1u, 0, slots);
+    at = visit(on, at, 1u, INT8_MIN, INT8_MAX); /* the closed epoch's evidence */
+    at = visit(on, at, 1u, 0, UINT8_MAX);       /* the cause */
+    at = visit(on, at, 4u, 0, (p->channel_count != 0u) ? (int64_t)p->epoch_steps - 1 : UINT32_MAX);
+    at = visit(on, at, 2u, 0, UINT16_MAX);
+    at = visit(on, at, 2u, 0, UINT16_MAX);
     at += past_bytes(of);
     for (uint32_t i = 0u; (m->smoothed_q8 != NULL) && (i < p->term_count); i++) {
         at = visit(on, at, 4u, -(1 << 23), (1 << 23) - 1);

@@ -3,18 +3,8 @@
 #ifndef FUZZ_CASE_H
 #define FUZZ_CASE_H
 
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "subject.h"
-
-#define MUST(what)                                                   \
-    do {                                                             \
-        if (!(what)) {                                               \
-            (void)fprintf(stderr, "broken promise: %s, line %d\n", #what, __LINE__); \
-            abort();                                                 \
-        }                                                            \
-    } while (0)
+#include "alarm_model.h"
+#include "must.h"
 
 typedef struct {
     subject of;
@@ -22,8 +12,8 @@ typedef struct {
     memory second;
     uint8_t *posterior;
     int8_t *features;
-    int16_t *health;
-    bool health_given;
+    int16_t *health; /* null: none of the profile's steps carries any */
+    alarm_model model;
     uint32_t work;
     uint64_t steps;
     uint64_t abstained;
@@ -43,7 +33,7 @@ bool is_possible(const fuzz_case *on, uint8_t *snapshot);
 bool is_in_order(const fuzz_case *on, const uint8_t *snapshot);
 
 /* Bytes of a snapshot before its past steps, and of those. */
-#define HEAD_BYTES 26u
+#define HEAD_BYTES 36u
 uint32_t past_bytes(const fuzz_case *on);
 
 /* Whether the input may cost this much more; if not, it may cost nothing more. */

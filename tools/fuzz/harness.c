@@ -21,23 +21,23 @@ static void check_decision(fuzz_case *on, const tcuq_decision *is)
     MUST(is->outcome <= TCUQ_DENIED);
     MUST(is->exceeded <= 1u);
     MUST((is->outcome == TCUQ_ACCEPT) == (risk_q16 < is->threshold_q16));
-    MUST((is->alarm & ~(uint32_t)on->of.flags) == 0u);
-    MUST(is->cause <= TCUQ_MAX_HEALTH);
+    MUST((is->alarm & ~((uint32_t)on->of.flags | TCUQ_ALARM_SINCE_BOOT)) == 0u);
     on->steps++;
     on->abstained += (is->outcome == TCUQ_ABSTAIN) ? 1u : 0u;
     MUST(on->abstained * TCUQ_TOKEN <= on->of.burst_q16 + on->of.rate_q16 * on->steps);
 }
 
-static void step(fuzz_case *on)
+static void step(fuzz_case *on, const int16_t *health)
 {
     tcuq_decision one;
     tcuq_decision other;
     memset(&one, 0x11, sizeof one);
     memset(&other, 0x22, sizeof other);
-    const int16_t *health = on->health_given ? on->health : NULL;
+    model_before(&on->model, &on->first, on->posterior, on->features, health);
     first_build.step(&on->first.monitor, on->posterior, on->features, health, &one);
     second_build.step(&on->second.monitor, on->posterior, on->features, health, &other);
     check_decision(on, &one);
+    model_after(&on->model, &on->first, &one);
     MUST(memcmp(&one, &other, sizeof one) == 0);
 }
 
@@ -68,14 +68,14 @@ static void op_steps(fuzz_case *on, bytes *in, uint32_t count)
     series posterior = take_series(in, 0, 255);
     series features = take_series(in, -128, 127);
     series health = take_series(in, INT16_MIN, INT16_MAX);
-    on->health_given = (take8(in) & 3u) != 0u;
-    const uint32_t cost = 2u * on->of.cost + on->of.classes + on->of.width + on->of.health;
+    const uint8_t lacking = take8(in); /* which of eight steps carry no health */
+    const uint32_t cost = 3u * on->of.cost + on->of.classes + on->of.width;
     for (uint32_t i = 0u; (i < count) && afford(on, cost); i++) {
         vary(on, (i == 0u) ? FRESH : how, &posterior, &features);
-        for (uint32_t j = 0u; j < on->of.health; j++) {
+        for (uint32_t j = 0u; ((i == 0u) || (how != KEPT)) && (j < on->of.health); j++) {
             on->health[j] = (int16_t)next_of(&health);
         }
-        step(on);
+        step(on, (((lacking >> (i % 8u)) & 1u) != 0u) ? NULL : on->health);
     }
 }
 
@@ -111,15 +111,25 @@ static void op_record(fuzz_case *on, bytes *in)
 #endif
 }
 
-static void op_epoch(fuzz_case *on, bool end)
+/* A gap: the past is forgotten, unfinished blocks and evidence are not. */
+static void op_gap(fuzz_case *on)
 {
-    if (end) {
-        first_build.end_epoch(&on->first.monitor);
-        second_build.end_epoch(&on->second.monitor);
-        MUST(first_build.epoch_evidence(&on->first.monitor) <= 0);
+    const tcuq_channel_state *states = on->first.monitor.channels;
+    const size_t size = on->of.profile.channel_count * sizeof *states;
+    tcuq_channel_state before[TCUQ_MAX_CHANNELS];
+    if (states != NULL) {
+        memcpy(before, states, size);
     }
-    MUST(first_build.epoch_evidence(&on->first.monitor) ==
-         second_build.epoch_evidence(&on->second.monitor));
+    first_build.reset_history(&on->first.monitor);
+    second_build.reset_history(&on->second.monitor);
+    MUST((states == NULL) || (memcmp(before, states, size) == 0));
+}
+
+static void op_epoch(const fuzz_case *on)
+{
+    const int16_t evidence = first_build.epoch_evidence(&on->first.monitor);
+    MUST(evidence == second_build.epoch_evidence(&on->second.monitor));
+    model_evidence(&on->first, evidence);
 }
 
 /* From the start again: by tcuq_init or by tcuq_reset, which must be the same. */
@@ -161,11 +171,10 @@ static void operate(fuzz_case *on, bytes *in)
         op_record(on, in);
         break;
     case 8:
-        first_build.reset_history(&on->first.monitor);
-        second_build.reset_history(&on->second.monitor);
+        op_gap(on);
         break;
     case 9:
-        op_epoch(on, what >= 128u);
+        op_epoch(on);
         break;
     case 10:
         op_restart(on);
@@ -207,10 +216,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (start(&on)) {
         on.posterior = malloc(on.of.classes);
         on.features = (on.of.width != 0u) ? malloc(on.of.width) : NULL;
-        on.health = (on.of.health != 0u) ? calloc(on.of.health, sizeof *on.health) : NULL;
+        on.health = (on.of.health != 0u) ? malloc(on.of.health * sizeof *on.health) : NULL;
+        model_start(&on.model, &on.of);
         while ((in.left != 0u) && afford(&on, 64u)) {
             operate(&on, &in);
         }
+        model_end(&on.model);
         free(on.health);
         free(on.features);
         free(on.posterior);

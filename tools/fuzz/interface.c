@@ -5,8 +5,8 @@
 #define INTERFACE(prefix)                                                                    \
     {                                                                                        \
         prefix##tcuq_init, prefix##tcuq_step, prefix##tcuq_reset, prefix##tcuq_reset_history, \
-            prefix##tcuq_epoch_evidence, prefix##tcuq_end_epoch, prefix##tcuq_snapshot_size,  \
-            prefix##tcuq_snapshot, prefix##tcuq_restore                                       \
+            prefix##tcuq_epoch_evidence, prefix##tcuq_snapshot_size, prefix##tcuq_snapshot,   \
+            prefix##tcuq_restore                                                              \
     }
 
 const interface first_build = INTERFACE();
@@ -19,7 +19,6 @@ void dsp_tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const 
 void dsp_tcuq_reset(const tcuq_monitor *monitor);
 void dsp_tcuq_reset_history(const tcuq_monitor *monitor);
 int16_t dsp_tcuq_epoch_evidence(const tcuq_monitor *monitor);
-void dsp_tcuq_end_epoch(const tcuq_monitor *monitor);
 uint32_t dsp_tcuq_snapshot_size(const tcuq_monitor *monitor);
 tcuq_status dsp_tcuq_snapshot(const tcuq_monitor *monitor, uint8_t *buffer, uint32_t size);
 tcuq_status dsp_tcuq_restore(const tcuq_monitor *monitor, const uint8_t *buffer, uint32_t size);

@@ -38,12 +38,6 @@ static bool lags_valid(const tcuq_profile *p)
     return valid;
 }
 
-static bool health_valid(const tcuq_profile *p)
-{
-    return (p->health_count == 0u) || !TCUQ_WITH_HEALTH ||
-           (in(p->health_count, 1, 16) && (p->health_means != NULL) && (p->health_weights_q9 != NULL));
-}
-
 static bool novelty_valid(const tcuq_profile *p)
 {
     const uint32_t rows = (p->dimensions + 3u) / 4u * 4u;
@@ -105,6 +99,27 @@ static bool score_valid(const tcuq_profile *p)
     return valid;
 }
 
+static bool health_valid(const tcuq_profile *p)
+{
+    return !TCUQ_WITH_HEALTH || (p->health_count == 0u) ||
+           (in(p->health_count, 1, 16) && (p->health_means != NULL) && (p->health_weights_q9 != NULL));
+}
+
+static bool channel_valid(const tcuq_profile *p, const tcuq_channel *c)
+{
+    bool valid = signal_is_given(p, c->signal) || (c->signal == TCUQ_RISK) ||
+                 ((c->signal == TCUQ_HEALTH) && (p->health_count != 0u));
+    bool power = false;
+    for (uint32_t block = 16u; block <= 8192u; block *= 2u) {
+        power = power || (c->block == block);
+    }
+    for (uint32_t k = 0u; k < 7u; k++) {
+        valid = valid && in(c->counts[k], 1, 65519);
+    }
+    return valid && power && in(c->boot_limit_q8, 1, 32767) && in(c->centre, -(1 << 30), 1 << 30) &&
+           (c->edges[0] <= c->edges[1]) && (c->edges[1] <= c->edges[2]);
+}
+
 static bool alarm_valid(const tcuq_profile *p)
 {
     if (!TCUQ_WITH_ALARM) {
@@ -113,16 +128,10 @@ static bool alarm_valid(const tcuq_profile *p)
     if (p->channels == NULL) {
         return p->channel_count == 0u;
     }
-    bool valid = in(p->channel_count, 1, 4);
+    bool valid = in(p->channel_count, 1, 5) && in(p->alarm_limit, 1, (int64_t)20 << 24) &&
+                 in(p->epoch_steps, 1, INT32_MAX);
     for (uint32_t i = 0u; valid && (i < p->channel_count); i++) {
-        const tcuq_channel *c = &p->channels[i];
-        bool power = false;
-        for (uint32_t block = 16u; block <= 16384u; block *= 2u) {
-            power = power || (c->block == block);
-        }
-        valid = signal_is_given(p, c->signal) && power && in(c->limit_q8, 1, 32767) &&
-               in(c->centre, -(1 << 30), 1 << 30) && (c->edges[0] <= c->edges[1]) &&
-               (c->edges[1] <= c->edges[2]);
+        valid = channel_valid(p, &p->channels[i]);
     }
     return valid;
 }
@@ -142,10 +151,11 @@ tcuq_status expected_of(const tcuq_monitor *m)
         return TCUQ_ERROR_NULL;
     }
     const tcuq_profile *p = m->profile;
-    if (p->format != 1u) {
+    if (p->format != 2u) {
         return TCUQ_ERROR_FORMAT;
     }
-    if (!inputs_valid(p) || !lags_valid(p) || !novelty_valid(p) || !health_valid(p) || !score_valid(p) || !alarm_valid(p) ||
+    if (!inputs_valid(p) || !lags_valid(p) || !novelty_valid(p) || !score_valid(p) ||
+        !health_valid(p) || !alarm_valid(p) ||
         (p->alpha_q16 == 0u) || !in(p->step, 1, 8192) || !in(p->start, 0, 16384) ||
         !in(p->anchor, 0, 16384) || !in(p->rate_q16, 0, 65536) || !in(p->burst_q16, 0, INT32_MAX)) {
         return TCUQ_ERROR_PROFILE;

@@ -16,7 +16,8 @@ NEAR_ZERO, LOW, HIGH, EITHER_END, ANY, SPARSE = range(6)  # how a table is fille
 KEPT, TURNED, NEGATED, FRESH = range(4)  # how a step follows from the one before
 LEAST, MOST, ABOVE, BELOW = range(1, 5)  # what an extreme snapshot holds
 POINTERS = 22  # that may be null, one at a time
-MEMBERS, TABLES = (*range(22), *range(60, 65), *range(70, 75)), range(40, 49)
+MEMBERS, TABLES = (*range(24), *range(60, 65), *range(70, 76)), range(40, 47)
+EXTREME_VALUES = 112  # of a snapshot, at most
 ONE, EVERY = 1, 0xFFFF  # elements of a table that are bent
 ENDS = (("ordinary", None), ("least", False), ("most", True))  # of all numbers of a profile at once
 
@@ -72,12 +73,13 @@ class Channel:
     power: int = 0
 
     def encode(self, numbers: Numbers) -> bytes:
-        """Gains that alarm soon."""
-        head = struct.pack("<4B", self.signal, 1 << (self.signal & 3), self.two_sided, self.power)
-        wide, gain = (-(2**31), 2**31 - 1), (-32768, 32767)
+        """Gains and counts that alarm soon."""
+        head = struct.pack("<4B", self.signal, self.signal % 5, self.two_sided, self.power)
+        wide, gain, count = (-(2**31), 2**31 - 1), (-32768, 32767), (1, 65519)
         head += numbers((900, 1, 32767), (0, -(2**30), 2**30))
         head += numbers((0, *wide), (1 << 12, *wide), (1 << 18, *wide))
-        return head + numbers((-120, *gain), (40, *gain), (200, *gain), (700, *gain))
+        head += numbers((-120, *gain), (40, *gain), (200, *gain), (700, *gain))
+        return head + numbers(*((k, *count) for k in (9000, 900, 180, 16, 120, 32, 16)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +92,11 @@ class Model:
     width: int = 1
     lags: tuple[int, ...] = (1,)
     means: int = 2
-    health: int = 0
     terms: tuple[Term, ...] = ()
     channels: tuple[Channel, ...] = ()
+    health: int = 0
+    alarm_limit: int = 5 << 14
+    epoch_steps: int = 40
     filled: int = ANY
 
     def encode(
@@ -116,31 +120,41 @@ class Model:
             struct.pack("<9B", len(self.lags) - 1, *gaps, *[0] * (8 - len(gaps))),
             numbers((16384, *q15)) + struct.pack("<B", 8),
             means if self.shape & NOVEL else b"",
+            struct.pack("<B", self.health),
             numbers((26214, *q15)) + struct.pack("<B", 0),
             numbers(*((w, *weight) for w in (8000, 8000, 4000, 12000))),
             numbers((-(1 << 17), -(2**29), 2**29)) + struct.pack("<B", 1),
             numbers((6553, 1, 65535), (80, 1, 8192), (9000, *level), (12000, *level)),
             struct.pack("<I", 20) + numbers((9000, 0, 65536), (4 << 16, 0, 2**31 - 1)),
             struct.pack("<B", len(self.terms) - 1) if self.terms else b"",
-            struct.pack("<B", self.health),
-            struct.pack("<B", len(self.channels) - 1) if self.channels else b"",
+            self._alarm(numbers) if self.channels else b"",
             series(ANY, 7),  # weights of lags
             series(self.filled, 11) + series(self.filled, 13) if self.shape & PROJECTED else b"",
             b"".join(series(self.filled, s) for s in (17, 1, 23)) if self.shape & NOVEL else b"",
-            series(self.filled, 31) + series(self.filled, 37) if self.health else b"",
+            series(self.filled, 27) + series(self.filled, 31) if self.health else b"",
             *(term.encode(numbers) for term in self.terms),
             *(channel.encode(numbers) for channel in self.channels),
         ]
         return b"".join(parts)
 
+    def _alarm(self, numbers: Numbers) -> bytes:
+        head = struct.pack("<B", len(self.channels) - 1)
+        return head + numbers((self.alarm_limit, 1, 20 << 24), (self.epoch_steps, 1, 2**31 - 1))
+
 
 def steps(
-    count: int, posterior: int = ANY, features: int = ANY, seed: int = 29, how: int = FRESH
+    count: int,
+    posterior: int = ANY,
+    features: int = ANY,
+    *,
+    how: int = FRESH,
+    health: int = ANY,
+    lacking: int = 0,
 ) -> bytes:
-    """As many steps."""
+    """As many steps; `lacking` has a bit for each of eight that carries no input health."""
     head = struct.pack("<B", 0) if count == 1 else struct.pack("<BH", 2, count - 1)
-    rows = (series(posterior, seed), series(features, seed + 2), series(ANY, seed + 4))
-    return head + struct.pack("<B", how) + b"".join(rows) + struct.pack("<B", seed)
+    tables = series(posterior, 29) + series(features, 31) + series(health, 37)
+    return head + struct.pack("<B", how) + tables + struct.pack("<B", lacking)
 
 
 def damaged(*edits: tuple[int, int]) -> bytes:
@@ -155,7 +169,8 @@ def forged(*edits: tuple[int, int]) -> bytes:
 
 def extreme(*choices: int) -> bytes:
     """A restore of extreme values in the order of extremes.c; the last goes for all that follow."""
-    return struct.pack("<3B", 6, 0, 0) + bytes(choices) + bytes([choices[-1]] * (64 - len(choices)))
+    rest = [choices[-1]] * (EXTREME_VALUES - len(choices))
+    return struct.pack("<3B", 6, 0, 0) + bytes(choices) + bytes(rest)
 
 
 def _edits(edits: Sequence[tuple[int, int]]) -> bytes:
@@ -163,7 +178,7 @@ def _edits(edits: Sequence[tuple[int, int]]) -> bytes:
 
 
 POWER_CUT, RECORD, RESET_HISTORY = b"\x03", b"\x07\x01", b"\x08"
-EVIDENCE, END_EPOCH, RESTART = b"\x09", b"\x8b", b"\x0a"
+EVIDENCE, RESTART = b"\x09", b"\x0a"
 SHORT_BUFFER, UNKNOWN_STATUS = b"\x0b\x05\x00" + bytes(4), b"\x0b\x00\x00" + b"\x00\x00\x00\x80"
 SHORT_SNAPSHOT, NO_SNAPSHOT = b"\x04\x00\xf0\x09\x00", b"\x04\x00\xef"
 SMALL_RECORD, NO_IDENTITY, NO_RECORD = b"\x07\x90", b"\x07\x7f", b"\x07\x7e"
@@ -175,9 +190,15 @@ EVERYTHING = Model(
     width=32,
     lags=(1, 2, 4),
     means=10,
-    health=16,
     terms=(Term(4), Term(5, ewma=3), Term(0, points=64), Term(2, points=1), Term(3, lower=1)),
-    channels=(Channel(4), Channel(5, two_sided=1), Channel(0, 1), Channel(1, 1, power=10)),
+    channels=(
+        Channel(6),
+        Channel(5, two_sided=1),
+        Channel(0, 1),
+        Channel(1, 1, power=9),
+        Channel(7),
+    ),
+    health=6,
 )
 MODELS = {
     "small": Model(0),
@@ -197,9 +218,9 @@ BENT = {
     "projected": Model(FEATURES | PROJECTED, dimensions=3, width=9),
     "blind": Model(ANCHORED | ALARMED, terms=(Term(4),) * 2, channels=(Channel(4),) * 2),
 }
-EXTREMES = 5 + 5 + 4 * 4 + 8  # values of EVERYTHING's snapshot, up to the first of the histogram
+EXTREMES = 10 + 5 + 5 * 12 + 8  # values of EVERYTHING's snapshot, up to the first of the histogram
 MIXED = (
-    steps(1), steps(12), POWER_CUT, steps(3, HIGH), steps(3, LOW), RECORD, END_EPOCH, steps(20),
+    steps(1), steps(12), POWER_CUT, steps(3, HIGH), steps(3, LOW), RECORD, EVIDENCE, steps(20),
     damaged((20, 1)), damaged((0, 1)), SHORT_SNAPSHOT, NO_SNAPSHOT, steps(2), RESET_HISTORY,
     steps(9), EVIDENCE, POWER_CUT, steps(9), RESTART, steps(9), forged((1, 1)),
     forged((4, 1)), forged((8, 1)), forged(), steps(9),

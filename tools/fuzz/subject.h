@@ -53,7 +53,6 @@ typedef struct {
     void (*reset)(const tcuq_monitor *monitor);
     void (*reset_history)(const tcuq_monitor *monitor);
     int16_t (*epoch_evidence)(const tcuq_monitor *monitor);
-    void (*end_epoch)(const tcuq_monitor *monitor);
     uint32_t (*snapshot_size)(const tcuq_monitor *monitor);
     tcuq_status (*snapshot)(const tcuq_monitor *monitor, uint8_t *buffer, uint32_t size);
     tcuq_status (*restore)(const tcuq_monitor *monitor, const uint8_t *buffer, uint32_t size);

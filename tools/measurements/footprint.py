@@ -77,9 +77,7 @@ def measure_instructions(
 ) -> dict[str, int]:
     """Instructions of one step of a standard profile: mean and worst."""
     elf = build(cpu, folder, scenario.monitor(), optimise=optimise, options=scenario.options)
-    counts, _ = count(
-        cpu, elf, plugin, scenario.posteriors, scenario.features, health=scenario.health
-    )
+    counts, _ = count(cpu, elf, plugin, scenario.steps)
     return {"mean": round(counts.mean), "worst": counts.whole.worst}
 
 
@@ -112,7 +110,7 @@ def measure(folder: Path) -> dict[str, Any]:
         }
         parts = list(required_parts(spec, telemetry=scenario.whole))
         table["standard_profiles"][PROFILE_NAMES[scenario.name]] = {
-            "measured": profile_shape(spec) | {"parts": parts, "steps": len(scenario.posteriors)},
+            "measured": profile_shape(spec) | {"parts": parts, "steps": len(scenario.steps)},
             "instructions": counts,
         }
     return table

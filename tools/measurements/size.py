@@ -61,12 +61,13 @@ def input_effect(plugin: Path, folder: Path) -> list[float]:
     ratios = []
     for scenario, optimise in itertools.product(standard_profiles(), OPTIMISATIONS):
         rng = np.random.default_rng(0)
-        logits = rng.normal(size=scenario.posteriors.shape)
+        logits = rng.normal(size=scenario.steps.posteriors.shape)
         labels = np.repeat(rng.integers(0, logits.shape[1], len(logits) // 10 + 1), 10)
         logits[np.arange(len(logits)), labels[: len(logits)]] += 3
         features = np.zeros((len(logits), scenario.profile.inputs.width))
         posteriors, _ = Monitor(scenario.profile).quantize(logits, features)
-        other = dataclasses.replace(scenario, posteriors=posteriors)
+        steps = dataclasses.replace(scenario.steps, posteriors=posteriors)
+        other = dataclasses.replace(scenario, steps=steps)
         place = folder / f"{scenario.name}{optimise}"
         own, changed = (
             measure_instructions(M4, optimise, s, plugin, place)["mean"] for s in (scenario, other)

@@ -103,7 +103,7 @@ def fastest_alarm_steps(alarm: AlarmSettings, channel: Channel, *, longer: int =
     bets = Bets(replace(channel, passes=passes, chances=longer * channel.chances))
     for blocks in range(1, SLOWEST_BLOCKS):
         bets.take(len(STAKES))
-        if bets.evidence * channel.block >= alarm.limit:
+        if bets.evidence >= alarm.limit:
             return float(blocks * channel.block)
     return 0.0
 

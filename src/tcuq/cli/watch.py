@@ -9,7 +9,7 @@ from tcuq.cli._output import Commands, print_result
 from tcuq.decision import steps_by_cause
 from tcuq.errors import InputError
 from tcuq.profile import Profile
-from tcuq.stages.inputs import device_health
+from tcuq.stages.inputs import Inputs, device_health
 from tcuq.stream import Stream
 
 if TYPE_CHECKING:
@@ -86,7 +86,8 @@ def _steps(args: argparse.Namespace, profile: Profile) -> "Iterator[Step]":
         yield from steps_from(mqtt_lines(args.source), profile, quantised=args.quantised)
     else:
         stream = Stream.load(args.source)
-        if stream.kind != profile.inputs.kind:
-            raise InputError(f"kind must be {profile.inputs.kind!r}, got a stream of {stream.kind}")
-        device_health(stream.health, profile.signals.health, len(stream))  # refuses other counts
+        inputs = Inputs(profile.inputs)
+        posteriors, features, health, _ = inputs.unpack(stream, None, None, ())
+        inputs.check(posteriors, features)
+        device_health(health, profile.signals.health, len(stream))
         yield from recorded_steps(stream, args.rate)

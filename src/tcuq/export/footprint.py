@@ -23,7 +23,7 @@ Interface = Literal["step", "whole"]
 OPTIMISATIONS = ("-Os", "-O2")
 STEP_FUNCTIONS = ("tcuq_init", "tcuq_step")
 WHOLE_FUNCTIONS = (
-    *STEP_FUNCTIONS, "tcuq_reset", "tcuq_reset_history", "tcuq_epoch_evidence", "tcuq_end_epoch",
+    *STEP_FUNCTIONS, "tcuq_reset", "tcuq_reset_history", "tcuq_epoch_evidence",
     "tcuq_snapshot_size", "tcuq_snapshot", "tcuq_restore", "tcuq_strerror",
 )  # fmt: skip
 FLASH_ERROR = 0.005  # bound of the table against the linker; tools/measurements/size.py checks it

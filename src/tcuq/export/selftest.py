@@ -6,7 +6,7 @@ shortest alarm blocks end and the budget is used, in less than a kilobyte.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ DWELL = 3
 STEPS_BEYOND_LAGS = 64
 CONFIDENCES = (250, 200, 160, 128, 96, 230, 64, 180)  # of 256
 NOISE, OUTLIER_NOISE = 8, 127
-FAR = 20.0  # standard deviations
+DECIDED = ("label", "exceeded", "outcome", "alarm", "cause")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +57,13 @@ def vectors(profile: Profile, stream: Stream | None = None) -> Vectors:
         posteriors, features = monitor.quantize(stream.posteriors[at], columns)
         statistics = None if stream.health is None else stream.health[at]
         health = device_health(statistics, profile.signals.health, ROWS)
-    if not monitor.reads_health:
-        health = None
     order = np.arange(max(profile.signals.lags) + STEPS_BEYOND_LAGS) // DWELL % ROWS
-    columns = (None if rows is None else rows[order] for rows in (features, health))
-    trace = monitor.run(posteriors[order], *columns)
+    columns, statistics = (None if part is None else part[order] for part in (features, health))
+    trace = monitor.run(posteriors[order], columns, statistics)
     decisions: dict[str, NDArray[Any]] = {
         "risk": trace.risk * RISK_LEVELS,
         "threshold_q16": trace.threshold * (RISK_LEVELS << ALPHA_BITS),
-        **{
-            name: getattr(trace, name)
-            for name in ("label", "exceeded", "outcome", "alarm", "cause")
-        },
+        **{name: getattr(trace, name) for name in DECIDED},
     }
     integers = {name: column.astype(np.int64) for name, column in decisions.items()}
     return Vectors(posteriors, features, health, integers, monitor.snapshot()[-4:])
@@ -101,14 +96,14 @@ def _synthetic_rows(profile: Profile) -> tuple[NDArray[np.uint8], NDArray[np.int
 
 
 def _synthetic_health(profile: Profile) -> NDArray[np.int16] | None:
-    """Return rows up to two standard deviations from the mean, the last one far away."""
-    health = profile.signals.health
-    if health is None:
+    """Statistics around calibration's means, in the last rows far from them."""
+    if profile.signals.health is None or profile.alarm is None:  # only the alarm reads it
         return None
-    noise = _noise(int(profile.sha256[:8], 16))
-    scores = [[next(noise) / 16384 - 2 for _ in health.names] for _ in range(ROWS - 1)]
-    scores.append([FAR for _ in health.names])
-    return health_integers(np.array(health.means) + np.array(scores) * np.array(health.scales))
+    means, scales = (np.array(part) for part in astuple(profile.signals.health)[1:])
+    noise = _noise(int(profile.sha256[8:16], 16))
+    sizes = np.where(np.arange(ROWS) < ROWS - 2, 1.0, 8.0)  # the last two rows are outliers
+    scores = np.array([[next(noise) / 32768 - 1 for _ in means] for _ in range(ROWS)])
+    return health_integers(means + sizes[:, None] * scores * scales)
 
 
 def _centre(profile: Profile, label: int) -> NDArray[np.int64]:

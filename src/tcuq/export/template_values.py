@@ -27,7 +27,6 @@ def render_template(name: str, values: Mapping[str, str]) -> str:
 def profile_values(profile: Profile, parts: tuple[str, ...]) -> Values:
     """Names, sizes and input formats of a profile in a build with these parts."""
     inputs, scale = profile.inputs, profile.inputs.feature_scale
-    health = profile.signals.health_names if "health" in parts else ()
     engine = Monitor(profile)._engine  # noqa: SLF001 - the device's own figures
     sizes = engine.storage_bytes, len(engine.snapshot())
     storage, snapshot = sizes if "telemetry" in parts else _without_telemetry(*sizes)
@@ -52,20 +51,26 @@ def profile_values(profile: Profile, parts: tuple[str, ...]) -> Values:
         "FEATURES_ARGUMENT": "features" if inputs.width else "NULL",
         "FEATURES_ROW": "&features[row * TCUQ_DEVICE_WIDTH]" if inputs.width else "NULL",
         "FEATURE_TABLE": "",
-        **_health_values(health),
+        **_health_values(profile.signals.health_names if "health" in parts else ()),
     }
 
 
 def _health_values(names: tuple[str, ...]) -> Values:
-    count = len(names)
-    listed = f"round(v · 1024): {', '.join(names)}; `NULL` at a step without them"
+    """Sizes and formats of the statistics of input health; none where the profile reads none."""
+    numbered = ", ".join(f"{number} {name}" for number, name in enumerate(names))
+    result = (
+        "| `decision.alarm & TCUQ_ALARM_HEALTH` |"
+        f" `decision.cause` is the statistic farthest from calibration: {numbered} |\n"
+    )
+    form = f"round(statistic · 1024), clipped: {', '.join(names)}; `NULL` if a step carries none"
     return {
-        "HEALTH_COUNT": str(count),
-        "HEALTH_VALUES": str(max(count, 1)),
-        "HEALTH_TYPE": f"`int16_t[{count}]`" if count else "none",
-        "HEALTH_FORMAT": listed if count else "pass `NULL`",
-        "HEALTH_ARGUMENT": "health" if count else "NULL",
-        "HEALTH_ROW": "&health[row * TCUQ_DEVICE_HEALTH]" if count else "NULL",
+        "HEALTH_COUNT": str(len(names)),
+        "HEALTH_VALUES": str(max(len(names), 1)),
+        "HEALTH_TYPE": f"`int16_t[{len(names)}]`" if names else "none",
+        "HEALTH_FORMAT": form if names else "pass `NULL`",
+        "HEALTH_ARGUMENT": "health" if names else "NULL",
+        "HEALTH_ROW": "&health[row * TCUQ_DEVICE_HEALTH]" if names else "NULL",
+        "HEALTH_RESULT": result if names else "",
     }
 
 

@@ -61,8 +61,8 @@ def summary_lines(profile: MonitorSettings, origin: Provenance, sha256: str) -> 
     )
     if profile.alarm is not None:
         yield (
-            f"newcomers  about one in {calibration.recordings + 1} unlike these recordings may alarm"
-            " at first, and is then learned"
+            f"newcomers  about one recording in {calibration.recordings + 1} may alarm at first,"
+            " and is then learned"
         )
     for finding in origin.findings[:MOST_FINDINGS]:
         yield from wrap(

@@ -20,8 +20,9 @@
 #define TCUQ_MAX_POINTS 64u
 #define TCUQ_MAX_CHANNELS 5u
 #define TCUQ_EDGES 3u
+#define TCUQ_GAINS 4u
 #define TCUQ_COUNTS 7u
-#define TCUQ_MAX_BLOCK 16384u
+#define TCUQ_MAX_BLOCK 8192u
 #define TCUQ_MAX_ALARM_LIMIT (20u << 24)
 #define TCUQ_BOOT_STEPS 1024u /* after a boot the alarm also bets on calibration alone for so long */
 #define TCUQ_MAX_STEP 8192u
@@ -109,11 +110,11 @@ typedef struct {
     uint8_t flag;        /* TCUQ_ALARM_... */
     uint8_t two_sided;   /* 1: |block sum - centre| is compared with the edges */
     uint8_t reserved;
-    uint16_t block;         /* steps, a power of two, 16..16384 */
+    uint16_t block;         /* steps, a power of two, 16..8192 */
     uint16_t boot_limit_q8; /* bits at which calibration's own bets alarm after a boot */
     int32_t centre;         /* of the block sum */
     int32_t edges[TCUQ_EDGES]; /* of the block sum or of its distance from the centre */
-    int16_t gains_q8[TCUQ_EDGES + 1u]; /* of calibration's own bets: bits, by edges passed */
+    int16_t gains_q8[TCUQ_GAINS]; /* of calibration's own bets: bits, by edges passed */
     uint16_t counts[TCUQ_COUNTS]; /* of calibration's blocks, in 1/16: those that came after two that
                                      passed no edge, how many of them passed each edge, and how many
                                      of the others did */
@@ -122,48 +123,50 @@ typedef struct {
 typedef struct {
     uint32_t format;
     uint32_t hash; /* the profile's name on the wire */
-    uint16_t classes;
-    uint16_t width;     /* features a step carries, 0: none */
-    uint8_t dimensions; /* features the signals see: width, or the projection's rows */
+    /* bytes first: what lies near the start takes shorter instructions */
     uint8_t lag_count;
-    uint8_t lags[TCUQ_MAX_LAGS];     /* ascending */
-    uint16_t blend_q15;
-    uint16_t mix_q15;
-    const uint16_t *lag_weights_q15; /* row k (of k = 1..lag_count entries): weights of the first k lags */
-    /* projection of wide features; null: none */
-    const int8_t *projection; /* dimensions x width */
-    const int32_t *projection_bias;
-    uint8_t projection_shift;
-    /* novelty; null: none */
-    uint8_t novelty_exponent;        /* a squared distance of 1 is 2^this */
-    uint16_t mean_count;             /* even: the last may stand twice */
-    const uint64_t *whitening;       /* lower triangular, docs/spec/arithmetic.md says how packed */
-    const uint8_t *whitening_shift;  /* of each row */
-    const int16_t *means;            /* whitened, dimensions filled up with zeros to whole fours;
-                                        TCUQ_WORD_ALIGNED */
-    const int32_t *mean_squares;     /* squared lengths of the means */
-    /* input health; count 0: none */
-    uint8_t health_count;              /* statistics a step carries, at most 16 */
-    const int16_t *health_means;       /* of calibration, Q10 */
-    const uint16_t *health_weights_q9; /* reciprocals of the standard deviations */
-    /* score: terms null: tcuq, else anchored */
-    const tcuq_term *terms;
+    uint8_t lags[TCUQ_MAX_LAGS]; /* ascending */
+    uint8_t dimensions;          /* features the signals see: width, or the projection's rows */
+    uint8_t channel_count;
     uint8_t term_count;
     uint8_t weight_shift;
-    int16_t weights[4];  /* divergence, instability, inconsistency, doubt, in 2^-weight_shift */
-    int32_t bias_q16;
-    /* threshold and budget */
+    uint8_t health_count;     /* statistics a step carries, at most 16; 0: none */
+    uint8_t novelty_exponent; /* a squared distance of 1 is 2^this */
+    uint8_t projection_shift;
     uint8_t adaptive; /* 0: guarded */
+    uint16_t classes;
+    uint16_t width; /* features a step carries, 0: none */
+    uint16_t blend_q15;
+    uint16_t mix_q15;
+    uint16_t mean_count; /* even: the last may stand twice */
+    /* threshold */
     uint16_t alpha_q16;
     uint16_t step;
     uint16_t start;
     uint16_t anchor;
+    int16_t weights[4]; /* divergence, instability, inconsistency, doubt, in 2^-weight_shift */
+    const uint16_t *lag_weights_q15; /* row k (of k = 1..lag_count entries): weights of the first k lags */
+    /* projection of wide features; null: none */
+    const int8_t *projection; /* dimensions x width */
+    const int32_t *projection_bias;
+    /* novelty; null: none */
+    const uint64_t *whitening;      /* lower triangular, docs/spec/arithmetic.md says how packed */
+    const uint8_t *whitening_shift; /* of each row */
+    const int16_t *means;           /* whitened, dimensions filled up with zeros to whole fours;
+                                       TCUQ_WORD_ALIGNED */
+    const int32_t *mean_squares;    /* squared lengths of the means */
+    /* input health */
+    const int16_t *health_means;       /* of calibration, Q10 */
+    const uint16_t *health_weights_q9; /* reciprocals of the standard deviations */
+    /* score: terms null: tcuq, else anchored */
+    const tcuq_term *terms;
+    int32_t bias_q16;
+    /* threshold and budget */
     uint32_t warmup;
     uint32_t rate_q16;
     uint32_t burst_q16;
     /* alarm; null: none */
     const tcuq_channel *channels;
-    uint8_t channel_count;
     uint32_t alarm_limit; /* of the evidence of all channels together */
     uint32_t epoch_steps;
 } tcuq_profile;
@@ -178,11 +181,9 @@ typedef struct {
     uint8_t filled; /* slots that hold a past step */
     int8_t closed;  /* log2 of the last closed epoch's e-value, in half bits */
     uint8_t cause;  /* of the last alarm, as in a record */
-#if TCUQ_WITH_ALARM
     uint32_t epoch_steps; /* of the running epoch */
     uint16_t epoch;       /* its number; 0: none has closed */
     uint16_t worst;       /* the largest health deviation lately: size, and in the last four bits which */
-#endif
 } tcuq_core;
 
 typedef struct {

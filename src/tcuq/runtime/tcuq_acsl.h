@@ -7,6 +7,7 @@
 /* C's shifts, which WP knows no numbers of. tools/proof/widths.py proves each over all 32 bits. */
 /*@ axiomatic tcuq_shifts {
       axiom right_1: \forall integer x; 2 * (x >> 1) <= x < 2 * (x >> 1) + 2;
+      axiom right_7: \forall integer x; 128 * (x >> 7) <= x < 128 * (x >> 7) + 128;
       axiom right_10: \forall integer x; 1024 * (x >> 10) <= x < 1024 * (x >> 10) + 1024;
       axiom right_11: \forall integer x; 2048 * (x >> 11) <= x < 2048 * (x >> 11) + 2048;
       axiom right_14: \forall integer x; 16384 * (x >> 14) <= x < 16384 * (x >> 14) + 16384;
@@ -23,6 +24,8 @@
       axiom left_16: \forall integer x; x << 16 == 65536 * x;
       axiom mask: \forall integer x, m; 0 <= m ==> 0 <= (x & m) <= m;
       axiom mask_left: \forall integer x, m; 0 <= m ==> 0 <= (m & x) <= m;
+      axiom low_15: \forall integer x; 0 <= x <= 0x3FFF ==> (x & 0x3FFF) == x;
+      axiom low_15_of_16: \forall integer x; 0x8000 <= x <= 0xFFFF ==> (x & 0x3FFF) == x - 0x8000;
       axiom byte_left: \forall integer x, k; 0 <= x <= 255 && 0 <= k <= 24 ==> 0 <= (x << k) <= 0xFF000000;
       axiom one_left: \forall integer k; 0 <= k <= 31 ==> 1 <= (1 << k) <= 0x80000000;
       axiom clear_16: \forall uint32_t x; (x & 0xFFFF0000) == 0 <==> x < 0x10000;
@@ -67,12 +70,16 @@
 
     predicate tcuq_decisions_ok(tcuq_profile *p) = tcuq_threshold_ok(p) && tcuq_budget_ok(p);
 
+    predicate tcuq_counts_ok(uint16_t *counts) =
+      \forall integer k; 0 <= k < TCUQ_COUNTS ==> 1 <= counts[k] <= TCUQ_COUNT_MAX;
+
     predicate tcuq_channel_ok(tcuq_channel *c) =
-      16 <= c->block <= TCUQ_MAX_BLOCK && 1 <= c->limit_q8 <= 32767 &&
-      -0x40000000 <= c->centre <= 0x40000000;
+      16 <= c->block <= TCUQ_MAX_BLOCK && 1 <= c->boot_limit_q8 <= 32767 && c->signal <= TCUQ_HEALTH &&
+      -0x40000000 <= c->centre <= 0x40000000 && tcuq_counts_ok(&c->counts[0]);
 
     predicate tcuq_channels_ok(tcuq_profile *p) =
       p->channel_count <= TCUQ_MAX_CHANNELS &&
+      (p->channel_count != 0 ==> p->alarm_limit <= TCUQ_MAX_ALARM_LIMIT && 1 <= p->epoch_steps <= INT32_MAX) &&
       \forall integer i; 0 <= i < p->channel_count ==> tcuq_channel_ok(p->channels + i); */
 
 /*@ predicate tcuq_limits_ok(tcuq_profile *p) =
@@ -83,8 +90,7 @@
       m->core->next < tcuq_slots(m->profile) && m->core->filled <= tcuq_slots(m->profile);
 
     predicate tcuq_ledger_ok(tcuq_monitor *m) =
-      -65536 * m->profile->step <= m->core->ledger_q16 <= 65536 * (TCUQ_RISK_LEVELS + m->profile->step) &&
-      m->core->warmup_left <= m->profile->warmup;
+      -65536 * m->profile->step <= m->core->ledger_q16 <= 65536 * (TCUQ_RISK_LEVELS + m->profile->step);
 
     predicate tcuq_tokens_ok(tcuq_monitor *m) = m->core->tokens_q16 <= m->profile->burst_q16;
 
@@ -92,19 +98,26 @@
       \forall integer i; 0 <= i < tcuq_smoothed(m) ==> -0x800000 <= m->smoothed_q8[i] < 0x800000;
 
     predicate tcuq_channel_state_ok(tcuq_channel *c, tcuq_channel_state *s) =
-      s->taken < c->block && -65536 * s->taken <= s->sum <= 65536 * s->taken &&
-      -TCUQ_EPOCH_MAX <= s->epoch_q8 <= TCUQ_EPOCH_MAX && s->cusum_q8 < c->limit_q8;
+      (s->taken >> 14) <= 2 && (s->taken & 0x3FFF) < c->block && -65536 * (s->taken & 0x3FFF) <= s->sum <= 65536 * (s->taken & 0x3FFF) &&
+      s->evidence_q3 <= TCUQ_EVIDENCE_MAX && tcuq_counts_ok(&s->counts[0]);
+
+    predicate tcuq_epoch_ok(tcuq_monitor *m) =
+      m->profile->channel_count != 0 ==> m->core->epoch_steps < m->profile->epoch_steps;
 
     predicate tcuq_alarm_ok(tcuq_monitor *m) =
       \forall integer i; 0 <= i < m->profile->channel_count ==>
         tcuq_channel_state_ok(m->profile->channels + i, m->channels + i);
+
+    predicate tcuq_block_ok(tcuq_channel_state *s, integer passed) =
+      (passed <= TCUQ_EDGES && s->sum == 0 && s->evidence_q3 <= TCUQ_EVIDENCE_MAX && tcuq_counts_ok(&s->counts[0])) ||
+      passed == TCUQ_UNFINISHED;
 
     predicate tcuq_histogram_ok(tcuq_monitor *m) =
       m->telemetry != \null ==> m->telemetry->histogram_shift < 32;
 
     predicate tcuq_state_ok(tcuq_monitor *m) =
       tcuq_ring_ok(m) && tcuq_ledger_ok(m) && tcuq_tokens_ok(m) && tcuq_smoothed_ok(m) &&
-      tcuq_alarm_ok(m) && tcuq_histogram_ok(m); */
+      tcuq_epoch_ok(m) && tcuq_alarm_ok(m) && tcuq_histogram_ok(m); */
 
 /*@ requires value > 0; assigns \nothing; ensures \result <= 32768; */
 uint16_t tcuq_log2_q10(uint32_t value);
@@ -189,12 +202,12 @@ bool tcuq_budget_sound(const tcuq_profile *profile);
 /*@ requires tcuq_core_given(monitor) && \valid(decision);
     requires \separated(decision, monitor, monitor->profile, monitor->core);
     requires tcuq_threshold_ok(monitor->profile) && tcuq_ledger_ok(monitor) && risk <= TCUQ_RISK_LEVELS;
-    assigns monitor->core->ledger_q16, monitor->core->warmup_left, decision->exceeded, decision->threshold_q16;
+    assigns monitor->core->ledger_q16, monitor->core->age, decision->exceeded, decision->threshold_q16;
     ensures tcuq_ledger_ok(monitor) && decision->exceeded <= 1; */
 bool tcuq_threshold_run(const tcuq_monitor *monitor, uint16_t risk, tcuq_decision *decision);
 
 /*@ requires tcuq_core_given(monitor) && tcuq_threshold_ok(monitor->profile);
-    assigns monitor->core->ledger_q16, monitor->core->warmup_left;
+    assigns monitor->core->ledger_q16, monitor->core->age;
     ensures tcuq_ledger_ok(monitor); */
 void tcuq_threshold_reset(const tcuq_monitor *monitor);
 
@@ -216,8 +229,14 @@ void tcuq_budget_reset(const tcuq_monitor *monitor);
     ensures \result ==> tcuq_channels_ok(profile) && (profile->channels == \null <==> profile->channel_count == 0); */
 bool tcuq_alarm_sound(const tcuq_profile *profile);
 
+/*@ requires \valid_read(counts + (0 .. TCUQ_COUNTS - 1));
+    assigns \nothing;
+    ensures \result ==> tcuq_counts_ok(counts); */
+bool tcuq_counts_sound(const uint16_t *counts);
+
 /*@ requires \valid_read(profile);
-    assigns \nothing; */
+    assigns \nothing;
+    ensures \result ==> signal < TCUQ_SIGNALS; */
 bool tcuq_signal_given(const tcuq_profile *profile, uint8_t signal);
 
 /*@ requires \valid_read(signals);
@@ -226,30 +245,57 @@ int16_t tcuq_signal_value(const tcuq_signals *signals, uint8_t signal);
 
 #define TCUQ_CHANNELS monitor->channels[0 .. monitor->profile->channel_count - 1]
 
-/*@ requires tcuq_channels_given(monitor) && \valid_read(signals);
-    requires \separated(signals, monitor->channels + (0 .. monitor->profile->channel_count - 1));
-    requires tcuq_channels_ok(monitor->profile) && tcuq_alarm_ok(monitor);
-    assigns TCUQ_CHANNELS;
-    ensures tcuq_alarm_ok(monitor); */
-uint8_t tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals);
+/* What the alarm reads and writes besides the step's own. */
+/*@ predicate tcuq_alarm_given(tcuq_monitor *m) =
+      tcuq_core_given(m) && tcuq_channels_given(m) && tcuq_channels_ok(m->profile) &&
+      \separated(m->core, m->channels + (0 .. m->profile->channel_count - 1),
+        m->profile->channels + (0 .. m->profile->channel_count - 1)); */
 
-/*@ requires tcuq_channels_given(monitor) && tcuq_channels_ok(monitor->profile);
-    assigns TCUQ_CHANNELS;
+/*@ requires risk <= TCUQ_RISK_LEVELS;
+    assigns \nothing;
+    ensures -32768 <= \result <= 32767; */
+int16_t tcuq_risk_odds_q10(uint16_t risk);
+
+/*@ requires tcuq_alarm_given(monitor) && tcuq_alarm_ok(monitor) && tcuq_epoch_ok(monitor);
+    requires \valid_read(signals) && \valid(decision) && decision->risk <= TCUQ_RISK_LEVELS;
+    requires \separated(decision, signals, TCUQ_PROFILE, monitor->core, TCUQ_CHANNEL_STATES);
+    requires \separated(signals, monitor->core, TCUQ_CHANNEL_STATES);
+    assigns decision->alarm, decision->cause, *monitor->core, TCUQ_CHANNELS;
+    ensures tcuq_alarm_ok(monitor) && tcuq_epoch_ok(monitor); */
+void tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tcuq_decision *decision);
+
+/*@ requires tcuq_alarm_given(monitor) && 1 <= monitor->profile->channel_count;
+    requires \forall integer i; 0 <= i < monitor->profile->channel_count ==>
+      tcuq_block_ok(monitor->channels + i, passed[i]) &&
+      (passed[i] == TCUQ_UNFINISHED ==> tcuq_channel_state_ok(monitor->profile->channels + i, monitor->channels + i));
+    requires \valid_read(passed + (0 .. monitor->profile->channel_count - 1));
+    requires \separated(passed + (0 .. monitor->profile->channel_count - 1), monitor->core, TCUQ_CHANNEL_STATES);
+    assigns monitor->core->cause, TCUQ_CHANNELS;
     ensures tcuq_alarm_ok(monitor); */
+uint8_t tcuq_alarm_blocks(const tcuq_monitor *monitor, const uint8_t *passed);
+
+/*@ requires tcuq_alarm_given(monitor);
+    assigns monitor->core->epoch_steps, TCUQ_CHANNELS;
+    ensures tcuq_alarm_ok(monitor) && tcuq_epoch_ok(monitor); */
 void tcuq_alarm_reset(const tcuq_monitor *monitor);
 
-/*@ requires tcuq_channels_given(monitor) && tcuq_channels_ok(monitor->profile);
-    assigns TCUQ_CHANNELS.sum, TCUQ_CHANNELS.taken;
-    ensures \forall integer i; 0 <= i < monitor->profile->channel_count ==>
-      monitor->channels[i].sum == 0 && monitor->channels[i].taken == 0; */
-void tcuq_alarm_reset_history(const tcuq_monitor *monitor);
+/*@ requires \valid(state);
+    assigns state->onset_q8, state->span_q8; */
+void tcuq_epoch_bet(tcuq_channel_state *state, int32_t gain_q8);
 
-/*@ requires tcuq_channels_given(monitor);
-    assigns TCUQ_CHANNELS.epoch_q8;
-    ensures \forall integer i; 0 <= i < monitor->profile->channel_count ==> monitor->channels[i].epoch_q8 == 0; */
-void tcuq_end_epoch(const tcuq_monitor *monitor);
+/*@ requires tcuq_alarm_given(monitor);
+    assigns monitor->core->epoch_steps, TCUQ_CHANNELS.onset_q8, TCUQ_CHANNELS.span_q8;
+    ensures monitor->core->epoch_steps == 0; */
+void tcuq_epoch_start(const tcuq_monitor *monitor);
 
-/*@ requires tcuq_channels_given(monitor) && tcuq_channels_ok(monitor->profile) && tcuq_alarm_ok(monitor);
+/*@ requires tcuq_alarm_given(monitor) && 1 <= monitor->profile->channel_count && tcuq_epoch_ok(monitor);
+    requires steps <= INT32_MAX;
+    assigns *monitor->core, TCUQ_CHANNELS.onset_q8, TCUQ_CHANNELS.span_q8;
+    ensures tcuq_epoch_ok(monitor);
+    ensures monitor->core->ledger_q16 == \old(monitor->core->ledger_q16); */
+void tcuq_epoch_count(const tcuq_monitor *monitor, uint32_t steps);
+
+/*@ requires tcuq_core_given(monitor) && tcuq_channels_given(monitor) && tcuq_channels_ok(monitor->profile);
     assigns \nothing; */
 int16_t tcuq_epoch_evidence(const tcuq_monitor *monitor);
 
@@ -266,9 +312,10 @@ void tcuq_telemetry_count(const tcuq_monitor *monitor, const tcuq_decision *deci
     ensures tcuq_histogram_ok(monitor); */
 void tcuq_telemetry_reset(const tcuq_monitor *monitor);
 
-/*@ requires \valid_read(telemetry) && \valid(at + (0 .. 50)) && \separated(telemetry, at + (0 .. 50));
+/*@ requires \valid_read(monitor) && \valid_read(monitor->telemetry) && \valid(at + (0 .. 50));
+    requires \separated(at + (0 .. 50), monitor, monitor->telemetry);
     assigns at[0 .. 50]; */
-void tcuq_put_counters(const tcuq_telemetry *telemetry, uint8_t *at);
+void tcuq_put_counters(const tcuq_monitor *monitor, uint8_t *at);
 
 /*@ requires \valid_read(bytes + (0 .. size - 1));
     assigns \nothing; */
@@ -279,7 +326,7 @@ uint32_t tcuq_crc32(const uint8_t *bytes, uint32_t size);
       tcuq_cells(tcuq_slots(m->profile), m->profile->classes) + tcuq_cells(tcuq_slots(m->profile), m->profile->dimensions) +
       4 * tcuq_smoothed(m);
     logic integer tcuq_snapshot_bytes(tcuq_monitor *m) =
-      30 + tcuq_past_bytes(m) + 12 * m->profile->channel_count + 51 * tcuq_counters(m); */
+      40 + tcuq_past_bytes(m) + 28 * m->profile->channel_count + 51 * tcuq_counters(m); */
 
 /*@ requires \valid_read(monitor) && \valid_read(monitor->profile) && tcuq_sizes_ok(monitor->profile);
     assigns \nothing;

@@ -83,7 +83,7 @@ void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8
                const int16_t *health, tcuq_decision *decision);
 
 /*@ requires tcuq_held(monitor) && (monitor->profile->term_count != 0 ==> tcuq_terms_given(monitor));
-    assigns monitor->core->next, monitor->core->filled, *TCUQ_SMOOTHED, *TCUQ_CHANNEL_STATES;
+    assigns monitor->core->next, monitor->core->filled, *TCUQ_SMOOTHED;
     ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor) && tcuq_smoothed_ok(monitor); */
 void tcuq_reset_history(const tcuq_monitor *monitor);
 

@@ -9,9 +9,14 @@
 
 #if TCUQ_WITH_ALARM
 
-static const uint16_t tcuq_stakes_q16[TCUQ_EDGES] = {11141u, 11141u, 10485u};
-
+/* Of a bet: what is kept, what is staked on each of the first two edges and on the last. */
 #define TCUQ_RESERVE_Q16 32768u
+#define TCUQ_STAKE_Q16 11141u
+#define TCUQ_LAST_STAKE_Q16 10485u
+
+/* Signals that count at every step, and those that count if every lag had a past. */
+#define TCUQ_ANY_STEP 0x3Cu
+#define TCUQ_WHOLE_PAST 0x43u
 
 bool tcuq_counts_sound(const uint16_t *counts)
 {
@@ -20,7 +25,7 @@ bool tcuq_counts_sound(const uint16_t *counts)
         loop invariant sound ==> \forall integer j; 0 <= j < k ==> 1 <= counts[j] <= TCUQ_COUNT_MAX;
         loop assigns k, sound;
         loop variant TCUQ_COUNTS - k; */
-    for (uint8_t k = 0u; k < TCUQ_COUNTS; k++) {
+    for (uint32_t k = 0u; k < TCUQ_COUNTS; k++) {
         sound = sound && (counts[k] >= 1u) && (counts[k] <= TCUQ_COUNT_MAX);
     }
     return sound;
@@ -53,7 +58,7 @@ bool tcuq_alarm_sound(const tcuq_profile *profile)
         loop invariant sound ==> \forall integer k; 0 <= k < i ==> tcuq_channel_ok(profile->channels + k);
         loop assigns i, sound;
         loop variant profile->channel_count - i; */
-    for (uint8_t i = 0u; sound && (i < profile->channel_count); i++) {
+    for (uint32_t i = 0u; sound && (i < profile->channel_count); i++) {
         sound = tcuq_channel_sound(profile, &profile->channels[i]);
     }
     return sound;
@@ -67,28 +72,24 @@ int16_t tcuq_risk_odds_q10(uint16_t risk)
                      (int32_t)tcuq_log2_q10(2u * (TCUQ_RISK_LEVELS - level) + 1u));
 }
 
-/* The value a channel sums: Q15 of the signals that look back, Q10 of the logarithms. False: this step
- * does not count, because it lacks its past or its health. */
-/*@ requires \valid_read(signals) && \valid(value) && \separated(signals, value);
-    assigns *value;
-    ensures -32768 <= *value <= 65535; */
-static bool tcuq_channel_value(const tcuq_signals *signals, uint16_t risk, uint8_t signal, int32_t *value)
+/* The values that channels sum, by signal: Q15 of the signals that look back, Q10 of the logarithms. */
+/*@ requires \valid_read(signals) && \valid(values + (0 .. TCUQ_HEALTH));
+    requires \separated(signals, values + (0 .. TCUQ_HEALTH));
+    assigns values[0 .. TCUQ_HEALTH];
+    ensures \forall integer k; 0 <= k <= TCUQ_HEALTH ==> -32768 <= values[k] <= 65535; */
+static void tcuq_channel_values(const tcuq_signals *signals, uint16_t risk, int32_t *values)
 {
-    switch (signal) {
-    case TCUQ_RISK:
-        *value = tcuq_risk_odds_q10(risk);
-        return signals->whole_past;
-    case TCUQ_HEALTH:
-        *value = signals->health_q10;
-        return signals->health_given;
-    case TCUQ_DIVERGENCE:
-    case TCUQ_INSTABILITY:
-        *value = signals->values_q15[signal];
-        return signals->whole_past;
-    default:
-        *value = tcuq_signal_value(signals, signal);
-        return true;
+    values[TCUQ_DIVERGENCE] = signals->values_q15[TCUQ_DIVERGENCE];
+    values[TCUQ_INSTABILITY] = signals->values_q15[TCUQ_INSTABILITY];
+    /*@ loop invariant 2 <= signal <= TCUQ_RISK;
+        loop invariant \forall integer k; 0 <= k < signal ==> -32768 <= values[k] <= 65535;
+        loop assigns signal, values[2 .. TCUQ_RISK - 1];
+        loop variant TCUQ_RISK - signal; */
+    for (uint8_t signal = TCUQ_INCONSISTENCY; signal < (uint8_t)TCUQ_RISK; signal++) {
+        values[signal] = tcuq_signal_value(signals, signal);
     }
+    values[TCUQ_RISK] = tcuq_risk_odds_q10(risk);
+    values[TCUQ_HEALTH] = signals->health_q10;
 }
 
 /* The number of edges that a block's sum lies strictly above. */
@@ -112,150 +113,131 @@ static uint8_t tcuq_edges_passed(const tcuq_channel *channel, int32_t sum)
     return passed;
 }
 
-/* One step into a channel's block; the edges passed if it ends the block. */
-/*@ requires \valid_read(channel) && \valid(state) && \separated(channel, state);
-    requires tcuq_channel_ok(channel) && tcuq_channel_state_ok(channel, state) && -32768 <= value <= 65535;
-    assigns state->sum, state->taken;
-    ensures tcuq_channel_state_ok(channel, state);
-    ensures \result <= TCUQ_EDGES || \result == TCUQ_UNFINISHED; */
-static uint8_t tcuq_channel_step(const tcuq_channel *channel, tcuq_channel_state *state, int32_t value)
-{
-    const int32_t sum = state->sum + value;
-    if ((state->taken & TCUQ_TAKEN_MASK) + 1u < channel->block) {
-        state->sum = sum;
-        state->taken++;
-        return TCUQ_UNFINISHED;
-    }
-    state->sum = 0;
-    state->taken = (uint16_t)(state->taken & ~TCUQ_TAKEN_MASK);
-    return tcuq_edges_passed(channel, sum);
-}
-
-/* What a block pays that passes the first edges, by the counts so far. */
-/*@ requires \valid_read(counts + (0 .. TCUQ_COUNTS - 1)) && tcuq_counts_ok(counts);
+/* What a block pays that passes the first edges, by the counts so far; then the block is counted too, and all
+ * counts are halved before one overflows. */
+/*@ requires \valid(counts + (0 .. TCUQ_COUNTS - 1)) && tcuq_counts_ok(counts);
     requires passed <= TCUQ_EDGES;
-    assigns \nothing;
+    assigns counts[0 .. TCUQ_COUNTS - 1];
+    ensures tcuq_counts_ok(counts);
     ensures TCUQ_RESERVE_Q16 <= \result <= 0x80000000; */
-static uint32_t tcuq_bet_q16(const uint16_t *counts, bool after, uint8_t passed)
+static uint32_t tcuq_bet_q16(uint16_t *counts, bool after, uint32_t passed)
 {
-    const uint16_t *passes = after ? &counts[1u + TCUQ_EDGES] : &counts[1];
+    uint16_t *passes = &counts[after ? 1u + TCUQ_EDGES : 1u];
     uint32_t chances = counts[0];
+    uint32_t bet = TCUQ_RESERVE_Q16;
+    uint32_t most = 0u; /* of the counts that grow */
     if (after) {
         /* Each block that passed is remembered for two more, and those that passed while one was
          * remembered add one at least; less four, of the counts' start and of the latest. */
-        chances = (counts[1] > (2u * TCUQ_COUNT)) ? 2u * counts[1] - 4u * TCUQ_COUNT : 0u;
+        chances = (counts[1] > (2u * TCUQ_COUNT)) ? 2u * (counts[1] - 2u * TCUQ_COUNT) : 0u;
         chances += passes[0];
         chances = (chances > UINT16_MAX) ? UINT16_MAX : chances;
+    } else {
+        most = chances + TCUQ_COUNT;
+        counts[0] = (uint16_t)most;
     }
-    uint32_t bet = TCUQ_RESERVE_Q16;
-    /*@ loop invariant j <= passed;
-        loop invariant TCUQ_RESERVE_Q16 <= bet <= TCUQ_RESERVE_Q16 + 11141 * 65535 * j;
-        loop assigns j, bet;
+    /*@ loop invariant j <= passed && most <= 65535;
+        loop invariant TCUQ_RESERVE_Q16 <= bet <= TCUQ_RESERVE_Q16 + 730125435 * j;
+        loop invariant \forall integer k; 0 <= k < TCUQ_COUNTS ==> 1 <= counts[k] <= 65535;
+        loop invariant \forall integer k; 0 <= k < TCUQ_COUNTS ==> counts[k] <= TCUQ_COUNT_MAX || counts[k] <= most;
+        loop invariant \forall integer k; j <= k < TCUQ_EDGES ==> passes[k] <= TCUQ_COUNT_MAX;
+        loop assigns j, bet, most, passes[0 .. TCUQ_EDGES - 1];
         loop variant passed - j; */
-    for (uint8_t j = 0u; j < passed; j++) {
-        bet += (tcuq_stakes_q16[j] * chances) / passes[j];
+    for (uint32_t j = 0u; j < passed; j++) {
+        const uint32_t stake = (j == 2u) ? TCUQ_LAST_STAKE_Q16 : TCUQ_STAKE_Q16;
+        const uint32_t count = passes[j] + TCUQ_COUNT;
+        //@ assert 0 <= stake * chances <= 730125435;
+        bet += (stake * chances) / passes[j];
+        passes[j] = (uint16_t)count;
+        most = (count > most) ? count : most;
+    }
+    /*@ loop invariant k <= TCUQ_COUNTS;
+        loop invariant \forall integer i; 0 <= i < TCUQ_COUNTS ==> 1 <= counts[i] <= 65535;
+        loop invariant most > TCUQ_COUNT_MAX ==> \forall integer i; 0 <= i < k ==> counts[i] <= TCUQ_COUNT_MAX;
+        loop invariant most <= TCUQ_COUNT_MAX ==> \forall integer i; 0 <= i < TCUQ_COUNTS ==> counts[i] <= TCUQ_COUNT_MAX;
+        loop assigns k, counts[0 .. TCUQ_COUNTS - 1];
+        loop variant TCUQ_COUNTS - k; */
+    for (uint32_t k = 0u; (most > TCUQ_COUNT_MAX) && (k < TCUQ_COUNTS); k++) {
+        counts[k] = (uint16_t)((counts[k] + 1u) >> 1);
     }
     return (bet > 0x80000000u) ? 0x80000000u : bet;
 }
 
-/* Counts a block, and halves all counts before one overflows. */
-/*@ requires \valid(counts + (0 .. TCUQ_COUNTS - 1)) && tcuq_counts_ok(counts);
-    requires passed <= TCUQ_EDGES;
-    assigns counts[0 .. TCUQ_COUNTS - 1];
-    ensures tcuq_counts_ok(counts); */
-static void tcuq_learn(uint16_t *counts, bool after, uint8_t passed)
-{
-    const uint8_t first = after ? (uint8_t)(1u + TCUQ_EDGES) : 0u;
-    const uint8_t end = (uint8_t)((after ? first : 1u) + passed);
-    bool full = false;
-    /*@ loop invariant first <= k <= end <= TCUQ_COUNTS;
-        loop assigns k, full, counts[first .. end - 1];
-        loop variant end - k; */
-    for (uint8_t k = first; k < end; k++) {
-        counts[k] = (uint16_t)(counts[k] + TCUQ_COUNT);
-        full = full || (counts[k] > TCUQ_COUNT_MAX);
-    }
-    /*@ loop invariant k <= TCUQ_COUNTS;
-        loop assigns k, counts[0 .. TCUQ_COUNTS - 1];
-        loop variant TCUQ_COUNTS - k; */
-    for (uint8_t k = 0u; full && (k < TCUQ_COUNTS); k++) {
-        counts[k] = (uint16_t)((counts[k] + 1u) >> 1);
-    }
-}
-
 /* Takes a finished block into both kinds of evidence. */
 /*@ requires \valid_read(channel) && \valid(state) && \separated(channel, state);
-    requires tcuq_channel_ok(channel) && tcuq_channel_state_ok(channel, state) && passed <= TCUQ_EDGES;
+    requires tcuq_channel_ok(channel) && passed <= TCUQ_EDGES && tcuq_block_ok(state, passed);
     assigns *state;
     ensures tcuq_channel_state_ok(channel, state); */
-static void tcuq_take_block(const tcuq_channel *channel, tcuq_channel_state *state, uint8_t passed)
+static void tcuq_take_block(const tcuq_channel *channel, tcuq_channel_state *state, uint32_t passed)
 {
-    const uint16_t memory = (uint16_t)(state->taken >> TCUQ_MEMORY_SHIFT);
-    const bool after = memory != 0u;
+    const uint32_t memory = (uint32_t)state->taken >> TCUQ_MEMORY_SHIFT;
     const uint32_t stake = state->evidence_q3 + 8u * (uint32_t)channel->block;
-    const uint64_t evidence = ((uint64_t)stake * tcuq_bet_q16(state->counts, after, passed)) >> 16;
-    state->evidence_q3 = (evidence < TCUQ_EVIDENCE_MAX) ? (uint32_t)evidence : TCUQ_EVIDENCE_MAX;
-    tcuq_learn(state->counts, after, passed);
-    const uint32_t next = (passed != 0u) ? TCUQ_MEMORY : (after ? memory - 1u : 0u);
-    state->taken = (uint16_t)((state->taken & TCUQ_TAKEN_MASK) | (next << TCUQ_MEMORY_SHIFT));
+    const uint32_t bet_q16 = tcuq_bet_q16(state->counts, memory != 0u, passed);
+    if (passed == 0u) {
+        state->evidence_q3 = stake >> 1; /* the reserve is a half */
+        state->taken = (memory != 0u) ? (uint16_t)((memory - 1u) << TCUQ_MEMORY_SHIFT) : 0u;
+    } else {
+        //@ assert 0 <= stake * bet_q16 <= 0xFFFFFFFF * 0x80000000;
+        const uint64_t evidence = ((uint64_t)stake * bet_q16) >> 16;
+        state->evidence_q3 = (evidence < TCUQ_EVIDENCE_MAX) ? (uint32_t)evidence : TCUQ_EVIDENCE_MAX;
+        state->taken = (uint16_t)(TCUQ_MEMORY << TCUQ_MEMORY_SHIFT);
+    }
     tcuq_epoch_bet(state, channel->gains_q8[passed]);
-}
-
-/* An alarm: evidence starts again, the counts stay. */
-/*@ requires tcuq_alarm_ok(monitor) && at < monitor->profile->channel_count;
-    assigns *monitor->core, TCUQ_CHANNELS;
-    ensures tcuq_alarm_ok(monitor); */
-static void tcuq_raise(const tcuq_monitor *monitor, uint8_t at)
-{
-    tcuq_core *core = monitor->core;
-    const uint8_t flag = monitor->profile->channels[at].flag;
-    uint8_t number = 1u;
-    while ((number < TCUQ_MAX_CHANNELS) && ((flag >> number) != 0u)) {
-        number++;
-    }
-    core->cause = (uint8_t)(number | ((flag == TCUQ_ALARM_HEALTH) ? (core->worst & 15u) << 4 : 0u));
-    for (uint8_t i = 0u; i < monitor->profile->channel_count; i++) {
-        monitor->channels[i].evidence_q3 = 0u;
-        if (core->age <= TCUQ_BOOT_STEPS) {
-            monitor->channels[i].onset_q8 = TCUQ_LOG_ZERO;
-        }
-    }
 }
 
 uint8_t tcuq_alarm_blocks(const tcuq_monitor *monitor, const uint8_t *passed)
 {
     const tcuq_profile *profile = monitor->profile;
+    const tcuq_channel *channels = profile->channels;
+    tcuq_channel_state *states = monitor->channels;
+    const uint32_t count = profile->channel_count;
+    tcuq_core *core = monitor->core;
+    const bool young = core->age <= TCUQ_BOOT_STEPS;
     uint32_t left = profile->alarm_limit << 3; /* of the evidence that alarms */
     uint32_t most = 0u;
-    uint8_t largest = 0u;
-    uint8_t flags = 0u;
-    /*@ loop invariant i <= profile->channel_count && tcuq_alarm_ok(monitor);
-        loop invariant largest < profile->channel_count;
-        loop assigns i, left, most, largest, flags, TCUQ_CHANNELS;
-        loop variant profile->channel_count - i; */
-    for (uint8_t i = 0u; i < profile->channel_count; i++) {
-        const tcuq_channel *channel = &profile->channels[i];
-        tcuq_channel_state *state = &monitor->channels[i];
+    uint32_t flag = channels[0].flag; /* of the channel with the most evidence */
+    uint32_t since_boot = 0u; /* the flags of a channel that alarms by calibration's own bets */
+    /*@ loop invariant i <= count && flag <= 255 && since_boot <= 255;
+        loop invariant \forall integer k; 0 <= k < i ==> tcuq_channel_state_ok(channels + k, states + k);
+        loop invariant \forall integer k; i <= k < count ==> tcuq_block_ok(states + k, passed[k]) &&
+          (passed[k] == TCUQ_UNFINISHED ==> tcuq_channel_state_ok(channels + k, states + k));
+        loop assigns i, left, most, flag, since_boot, states[0 .. count - 1];
+        loop variant count - i; */
+    for (uint32_t i = 0u; i < count; i++) {
         if (passed[i] != TCUQ_UNFINISHED) {
-            tcuq_take_block(channel, state, passed[i]);
-            if ((monitor->core->age <= TCUQ_BOOT_STEPS) &&
-                (state->onset_q8 >= (int32_t)channel->boot_limit_q8)) {
-                flags = TCUQ_ALARM_SINCE_BOOT;
+            tcuq_take_block(&channels[i], &states[i], passed[i]);
+            if (young && (states[i].onset_q8 >= (int32_t)channels[i].boot_limit_q8)) {
+                since_boot = TCUQ_ALARM_SINCE_BOOT | channels[i].flag;
             }
         }
-        left -= (state->evidence_q3 < left) ? state->evidence_q3 : left;
-        if (state->evidence_q3 > most) {
-            most = state->evidence_q3;
-            largest = i;
+        const uint32_t evidence = states[i].evidence_q3;
+        left -= (evidence < left) ? evidence : left;
+        if (evidence > most) {
+            most = evidence;
+            flag = channels[i].flag;
         }
     }
-    if (left == 0u) {
-        flags = 0u; /* not since boot alone */
-    } else if (flags == 0u) {
-        return 0u;
+    if (left != 0u) {
+        if (since_boot == 0u) {
+            return 0u;
+        }
+        flag = since_boot & ~TCUQ_ALARM_SINCE_BOOT;
     }
-    tcuq_raise(monitor, largest);
-    return (uint8_t)(flags | profile->channels[largest].flag);
+    /* An alarm: evidence starts again, the counts stay. */
+    /*@ loop invariant i <= count && tcuq_alarm_ok(monitor);
+        loop assigns i, states[0 .. count - 1];
+        loop variant count - i; */
+    for (uint32_t i = 0u; i < count; i++) {
+        states[i].evidence_q3 = 0u;
+        if (young) {
+            states[i].onset_q8 = TCUQ_LOG_ZERO;
+        }
+    }
+    core->cause = (uint8_t)(32u - tcuq_leading_zeros(flag | 1u));
+    if (flag == TCUQ_ALARM_HEALTH) {
+        core->cause = (uint8_t)(core->cause | (core->worst << 4));
+    }
+    return (uint8_t)(flag | ((left != 0u) ? since_boot : 0u));
 }
 
 void tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tcuq_decision *decision)
@@ -263,60 +245,78 @@ void tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tc
     const tcuq_profile *profile = monitor->profile;
     tcuq_core *core = monitor->core;
     uint8_t passed[TCUQ_MAX_CHANNELS];
+    int32_t values[TCUQ_HEALTH + 1];
+    const uint32_t count = profile->channel_count;
     bool finished = false;
     bool healthy = false; /* a block of health ended */
     decision->alarm = 0u;
     decision->cause = 0u;
-    if (profile->channel_count == 0u) {
+    if (count == 0u) {
         return;
     }
-    if (signals->health_given && (signals->health_worst > core->worst)) {
+    tcuq_channel_values(signals, decision->risk, values);
+    const uint32_t counted = TCUQ_ANY_STEP | (signals->whole_past ? TCUQ_WHOLE_PAST : 0u) |
+                             (signals->health_given ? (1u << TCUQ_HEALTH) : 0u);
+    if (signals->health_worst > core->worst) {
         core->worst = signals->health_worst;
     }
-    /*@ loop invariant i <= profile->channel_count && tcuq_alarm_ok(monitor);
-        loop invariant \forall integer k; 0 <= k < i ==> passed[k] <= TCUQ_EDGES || passed[k] == TCUQ_UNFINISHED;
+    /*@ loop invariant i <= count;
+        loop invariant \forall integer k; 0 <= k < i ==> tcuq_block_ok(monitor->channels + k, passed[k]) &&
+          (passed[k] == TCUQ_UNFINISHED ==> tcuq_channel_state_ok(profile->channels + k, monitor->channels + k));
+        loop invariant \forall integer k; i <= k < count ==>
+          tcuq_channel_state_ok(profile->channels + k, monitor->channels + k);
         loop assigns i, finished, healthy, passed[0 .. TCUQ_MAX_CHANNELS - 1], TCUQ_CHANNELS;
-        loop variant profile->channel_count - i; */
-    for (uint8_t i = 0u; i < profile->channel_count; i++) {
+        loop variant count - i; */
+    for (uint32_t i = 0u; i < count; i++) {
         const tcuq_channel *channel = &profile->channels[i];
-        int32_t value;
+        tcuq_channel_state *state = &monitor->channels[i];
         passed[i] = TCUQ_UNFINISHED;
-        if (tcuq_channel_value(signals, decision->risk, channel->signal, &value)) {
-            passed[i] = tcuq_channel_step(channel, &monitor->channels[i], value);
+        if (((counted >> channel->signal) & 1u) == 0u) {
+            continue;
         }
-        if (passed[i] != TCUQ_UNFINISHED) {
-            finished = true;
-            healthy = healthy || (channel->signal == (uint8_t)TCUQ_HEALTH);
+        const int32_t sum = state->sum + values[channel->signal];
+        const uint32_t taken = state->taken + 1u;
+        state->sum = sum;
+        state->taken = (uint16_t)taken;
+        if ((taken & TCUQ_TAKEN_MASK) != channel->block) {
+            continue;
         }
-    }
-    if (finished) {
-        decision->alarm = tcuq_alarm_blocks(monitor, passed);
-        decision->cause = (decision->alarm != 0u) ? (uint8_t)(core->cause >> 4) : 0u;
+        passed[i] = tcuq_edges_passed(channel, sum);
+        finished = true;
+        state->sum = 0;
+        healthy = healthy || (channel->signal == (uint8_t)TCUQ_HEALTH);
     }
     if (healthy) {
         /* Older deviations count half: the alarm may come with another channel's block. */
         core->worst = (uint16_t)(((core->worst >> 1) & 0xFFF0u) | (core->worst & 15u));
+    }
+    if (finished) {
+        decision->alarm = tcuq_alarm_blocks(monitor, passed);
+        if (decision->alarm != 0u) {
+            decision->cause = (uint8_t)(core->cause >> 4);
+        }
     }
     tcuq_epoch_count(monitor, 1u);
 }
 
 void tcuq_alarm_reset(const tcuq_monitor *monitor)
 {
-    tcuq_core *core = monitor->core;
-    core->epoch = 0u;
-    core->worst = 0u;
     /*@ loop invariant i <= monitor->profile->channel_count;
         loop invariant \forall integer k; 0 <= k < i ==>
           tcuq_channel_state_ok(monitor->profile->channels + k, monitor->channels + k);
         loop assigns i, TCUQ_CHANNELS;
         loop variant monitor->profile->channel_count - i; */
-    for (uint8_t i = 0u; i < monitor->profile->channel_count; i++) {
+    for (uint32_t i = 0u; i < monitor->profile->channel_count; i++) {
         const tcuq_channel *channel = &monitor->profile->channels[i];
         tcuq_channel_state *state = &monitor->channels[i];
         state->sum = 0;
         state->evidence_q3 = 0u;
         state->taken = 0u;
-        for (uint8_t k = 0u; k < TCUQ_COUNTS; k++) {
+        /*@ loop invariant k <= TCUQ_COUNTS;
+            loop invariant \forall integer j; 0 <= j < k ==> 1 <= state->counts[j] <= TCUQ_COUNT_MAX;
+            loop assigns k, state->counts[0 .. TCUQ_COUNTS - 1];
+            loop variant TCUQ_COUNTS - k; */
+        for (uint32_t k = 0u; k < TCUQ_COUNTS; k++) {
             state->counts[k] = channel->counts[k];
         }
     }

@@ -14,6 +14,14 @@
 #define TCUQ_WIRE static inline
 #endif
 
+/* Where the state's bytes in memory are those of a snapshot: structs without gaps, little-endian. */
+#if defined(__GNUC__) && (defined(__arm__) || defined(__riscv)) && \
+    (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) && !defined(__FRAMAC__)
+#define TCUQ_STATE_AS_WIRE 1
+#else
+#define TCUQ_STATE_AS_WIRE 0
+#endif
+
 /*@ requires \valid(at + (0 .. 1));
     assigns at[0 .. 1]; */
 TCUQ_WIRE void tcuq_put_16(uint8_t *at, uint16_t value)

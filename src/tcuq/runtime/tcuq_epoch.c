@@ -15,6 +15,8 @@ int16_t tcuq_epoch_evidence(const tcuq_monitor *monitor)
 
 #else
 
+#define TCUQ_LOG_ADD_POINTS 64u /* of the table, 1/8 apart; beyond them nothing is added */
+
 /* 256 · log2 of the number of channels, rounded up. */
 static const int16_t tcuq_channels_q8[TCUQ_MAX_CHANNELS + 1u] = {0, 0, 256, 406, 512, 595};
 
@@ -26,16 +28,15 @@ static int32_t tcuq_log_add(int32_t left, int32_t right)
 {
     const int32_t high = (left > right) ? left : right;
     const uint32_t apart = (uint32_t)(high - ((left > right) ? right : left));
-    if (apart >= (8u * 256u)) {
+    const uint32_t index = apart >> 5;
+    if (index >= TCUQ_LOG_ADD_POINTS) {
         return high;
     }
-    const uint32_t index = apart >> 5;
     const uint32_t above = tcuq_log_add_q8[index];
     const uint32_t below = tcuq_log_add_q8[index + 1u];
     //@ assert above <= 255 && below <= 255;
-    const int32_t drop = ((int32_t)(above - below) * (int32_t)(apart & 31u) + 31) / 32;
-    const int32_t more = (int32_t)above - drop;
-    return high + ((more > 0) ? more : 0);
+    //@ assert below <= above;
+    return high + (int32_t)(above - (((above - below) * (apart & 31u) + 31u) >> 5));
 }
 
 /* 256 · log2, rounded up. */
@@ -66,7 +67,7 @@ int16_t tcuq_epoch_evidence(const tcuq_monitor *monitor)
         loop invariant 2 * TCUQ_LOG_ZERO <= total <= 0x8000 + 512 + 256 * i;
         loop assigns i, total;
         loop variant profile->channel_count - i; */
-    for (uint8_t i = 0u; i < profile->channel_count; i++) {
+    for (uint32_t i = 0u; i < profile->channel_count; i++) {
         const tcuq_channel_state *state = &monitor->channels[i];
         const uint32_t blocks = steps / profile->channels[i].block + 1u;
         const int32_t places = tcuq_log2_up_q8(blocks);
@@ -83,7 +84,7 @@ void tcuq_epoch_start(const tcuq_monitor *monitor)
     /*@ loop invariant i <= monitor->profile->channel_count;
         loop assigns i, TCUQ_CHANNELS.onset_q8, TCUQ_CHANNELS.span_q8;
         loop variant monitor->profile->channel_count - i; */
-    for (uint8_t i = 0u; i < monitor->profile->channel_count; i++) {
+    for (uint32_t i = 0u; i < monitor->profile->channel_count; i++) {
         monitor->channels[i].onset_q8 = TCUQ_LOG_ZERO;
         monitor->channels[i].span_q8 = TCUQ_LOG_ZERO;
     }

@@ -89,7 +89,16 @@ uint16_t tcuq_log2_q10(uint32_t value);
 uint16_t tcuq_rsqrt_q14(uint32_t normalised);
 uint32_t tcuq_sigmoid(int32_t logit_q16);
 uint32_t tcuq_crc32(const uint8_t *bytes, uint32_t size);
-void tcuq_put_counters(const tcuq_telemetry *telemetry, uint8_t *at);
+void tcuq_put_counters(const tcuq_monitor *monitor, uint8_t *at);
+
+/* A place in a snapshot: where the state goes to or, if that is null, comes from. */
+typedef struct {
+    uint8_t *to;
+    const uint8_t *from;
+} tcuq_place;
+
+void tcuq_move_state(const tcuq_monitor *monitor, tcuq_place *at);
+void tcuq_move_counters(tcuq_place *at, tcuq_telemetry *telemetry);
 
 typedef struct {
     uint32_t sum;

@@ -2,22 +2,29 @@
 /* Monitor: checks a profile once, stage by stage, then composes the stages. */
 #include "tcuq_internal.h"
 
-static const char *const tcuq_texts[] = {
-    [0] = "done",
-    [-TCUQ_ERROR_NULL] = "null pointer",
-    [-TCUQ_ERROR_FORMAT] = "profile of another format",
-    [-TCUQ_ERROR_PROFILE] = "profile out of range",
-    [-TCUQ_ERROR_BUILD] = "part left out",
-    [-TCUQ_ERROR_MEMORY] = "memory not given",
-    [-TCUQ_ERROR_BUFFER] = "buffer too small",
-    [-TCUQ_ERROR_SNAPSHOT] = "snapshot damaged",
-    [-TCUQ_ERROR_FOREIGN] = "snapshot of another profile",
-};
+/* One text after another, from TCUQ_OK down; the last is of every other status. */
+static const char tcuq_texts[] = "done\0"
+                                 "null pointer\0"
+                                 "profile of another format\0"
+                                 "profile out of range\0"
+                                 "part left out\0"
+                                 "memory not given\0"
+                                 "buffer too small\0"
+                                 "snapshot damaged\0"
+                                 "snapshot of another profile\0"
+                                 "unknown";
 
 const char *tcuq_strerror(tcuq_status status)
 {
-    const int32_t count = (int32_t)(sizeof tcuq_texts / sizeof tcuq_texts[0]);
-    return ((status <= 0) && ((int32_t)status > -count)) ? tcuq_texts[-(int32_t)status] : "unknown";
+    const char *text = tcuq_texts;
+    const bool known = (status <= TCUQ_OK) && (status >= TCUQ_ERROR_FOREIGN);
+    for (int32_t left = known ? -(int32_t)status : 1 - (int32_t)TCUQ_ERROR_FOREIGN; left != 0; left--) {
+        while (*text != '\0') {
+            text++;
+        }
+        text++;
+    }
+    return text;
 }
 
 static bool tcuq_profile_sound(const tcuq_profile *profile)
@@ -107,6 +114,9 @@ void tcuq_reset(const tcuq_monitor *monitor)
     tcuq_reset_history(monitor);
     monitor->core->closed = INT8_MIN;
     monitor->core->cause = 0u;
+    monitor->core->epoch_steps = 0u;
+    monitor->core->epoch = 0u;
+    monitor->core->worst = 0u;
     tcuq_threshold_reset(monitor);
     tcuq_budget_reset(monitor);
 #if TCUQ_WITH_ALARM

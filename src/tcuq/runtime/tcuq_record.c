@@ -10,8 +10,7 @@
 tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identity, uint8_t *buffer,
                         uint32_t size)
 {
-    const tcuq_telemetry *telemetry = monitor->telemetry;
-    if ((identity == NULL) || (telemetry == NULL)) {
+    if ((identity == NULL) || (monitor->telemetry == NULL)) {
         return TCUQ_ERROR_NULL;
     }
     if ((buffer == NULL) || (size < TCUQ_RECORD_BYTES)) {
@@ -27,14 +26,10 @@ tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identi
     tcuq_put_32(&buffer[18], identity->boot);
     tcuq_put_32(&buffer[22], identity->sequence);
     tcuq_put_16(&buffer[26], (uint16_t)((uint32_t)((ledger_q16 < 0) ? 0 : ledger_q16) >> 16));
-#if TCUQ_WITH_ALARM
     tcuq_put_16(&buffer[28], monitor->core->epoch);
-#else
-    tcuq_put_16(&buffer[28], 0u);
-#endif
     buffer[30] = (uint8_t)tcuq_half_bits(tcuq_epoch_evidence(monitor));
     buffer[31] = (uint8_t)monitor->core->closed;
-    tcuq_put_counters(telemetry, &buffer[32]);
+    tcuq_put_counters(monitor, &buffer[32]);
     tcuq_put_32(&buffer[TCUQ_RECORD_BYTES - 4u], tcuq_crc32(buffer, TCUQ_RECORD_BYTES - 4u));
     return TCUQ_OK;
 }

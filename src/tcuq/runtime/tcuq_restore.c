@@ -5,6 +5,16 @@
 #include "tcuq_bytes.h"
 #include "tcuq_internal.h"
 
+#if TCUQ_STATE_AS_WIRE
+
+static void tcuq_get_state(const tcuq_monitor *monitor, const uint8_t *at)
+{
+    tcuq_place place = {.to = NULL, .from = at};
+    tcuq_move_state(monitor, &place);
+}
+
+#else
+
 /*@ assigns \nothing;
     ensures -128 <= \result <= 127; */
 static int8_t tcuq_signed_byte(uint8_t byte)
@@ -34,11 +44,9 @@ static void tcuq_get_core(const tcuq_monitor *monitor, const uint8_t *at)
     core->filled = at[13];
     core->closed = tcuq_signed_byte(at[14]);
     core->cause = at[15];
-#if TCUQ_WITH_ALARM
     core->epoch_steps = tcuq_get_32(&at[16]);
     core->epoch = tcuq_get_16(&at[20]);
     core->worst = tcuq_get_16(&at[22]);
-#endif
 }
 
 /* Posteriors, features and smoothed terms. */
@@ -95,14 +103,14 @@ static const uint8_t *tcuq_get_channels(const tcuq_monitor *monitor, const uint8
     /*@ loop invariant i <= monitor->profile->channel_count && at == \at(at, Pre) + 28 * i;
         loop assigns i, at, *TCUQ_CHANNEL_STATES;
         loop variant monitor->profile->channel_count - i; */
-    for (uint8_t i = 0u; i < monitor->profile->channel_count; i++) {
+    for (uint32_t i = 0u; i < monitor->profile->channel_count; i++) {
         tcuq_channel_state *state = &monitor->channels[i];
         state->sum = tcuq_get_signed(at);
         state->evidence_q3 = tcuq_get_32(&at[4]);
         state->taken = tcuq_get_16(&at[8]);
         state->onset_q8 = tcuq_get_signed_16(&at[10]);
         state->span_q8 = tcuq_get_signed_16(&at[12]);
-        for (uint8_t k = 0u; k < TCUQ_COUNTS; k++) {
+        for (uint32_t k = 0u; k < TCUQ_COUNTS; k++) {
             state->counts[k] = tcuq_get_16(&at[14u + 2u * k]);
         }
         at += TCUQ_SNAPSHOT_CHANNEL;
@@ -140,6 +148,17 @@ static void tcuq_get_telemetry(const tcuq_monitor *monitor, const uint8_t *at)
         tcuq_get_counters(monitor->telemetry, at);
     }
 }
+
+/* Everything between a snapshot's head and its checksum. */
+static void tcuq_get_state(const tcuq_monitor *monitor, const uint8_t *at)
+{
+    tcuq_get_core(monitor, at);
+    at = tcuq_get_past(monitor, &at[TCUQ_SNAPSHOT_CORE]);
+    at = tcuq_get_channels(monitor, at);
+    tcuq_get_telemetry(monitor, at);
+}
+
+#endif
 
 /*@ requires tcuq_core_given(monitor) && tcuq_sizes_ok(monitor->profile) && tcuq_decisions_ok(monitor->profile);
     assigns \nothing;
@@ -192,7 +211,7 @@ static bool tcuq_state_possible(const tcuq_monitor *monitor)
           -0x800000 <= monitor->smoothed_q8[k] < 0x800000;
         loop assigns i;
         loop variant profile->term_count - i; */
-    for (uint8_t i = 0u; (monitor->smoothed_q8 != NULL) && (i < profile->term_count); i++) {
+    for (uint32_t i = 0u; (monitor->smoothed_q8 != NULL) && (i < profile->term_count); i++) {
         const int32_t value = monitor->smoothed_q8[i];
         if ((value >= (1 << 23)) || (value < -(1 << 23))) {
             return false;
@@ -204,7 +223,7 @@ static bool tcuq_state_possible(const tcuq_monitor *monitor)
           tcuq_channel_state_ok(profile->channels + k, monitor->channels + k);
         loop assigns i;
         loop variant profile->channel_count - i; */
-    for (uint8_t i = 0u; i < profile->channel_count; i++) {
+    for (uint32_t i = 0u; i < profile->channel_count; i++) {
         if (!tcuq_channel_possible(&profile->channels[i], &monitor->channels[i])) {
             return false;
         }
@@ -227,11 +246,7 @@ tcuq_status tcuq_restore(const tcuq_monitor *monitor, const uint8_t *buffer, uin
     if (tcuq_get_32(&buffer[4]) != monitor->profile->hash) {
         return TCUQ_ERROR_FOREIGN;
     }
-    tcuq_get_core(monitor, &buffer[TCUQ_SNAPSHOT_HEAD]);
-    const uint8_t *at = tcuq_get_past(monitor, &buffer[TCUQ_SNAPSHOT_HEAD + TCUQ_SNAPSHOT_CORE]);
-    //@ assert at == buffer + 36 + tcuq_past_bytes(monitor);
-    at = tcuq_get_channels(monitor, at);
-    tcuq_get_telemetry(monitor, at);
+    tcuq_get_state(monitor, &buffer[TCUQ_SNAPSHOT_HEAD]);
     tcuq_signals_refresh(monitor);
     if (!tcuq_state_possible(monitor)) {
         tcuq_reset(monitor); /* a true CRC over impossible values: start anew rather than go on */

@@ -82,7 +82,7 @@ static uint16_t tcuq_score_anchored(const tcuq_monitor *monitor, const tcuq_sign
         loop invariant tcuq_smoothed_ok(monitor);
         loop assigns i, total_q18, *TCUQ_SMOOTHED;
         loop variant profile->term_count - i; */
-    for (uint8_t i = 0u; i < profile->term_count; i++) {
+    for (uint32_t i = 0u; i < profile->term_count; i++) {
         const tcuq_term *term = &profile->terms[i];
         int32_t value = tcuq_signal_value(signals, term->signal);
         if (term->ewma != 0u) {

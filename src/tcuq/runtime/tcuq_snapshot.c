@@ -19,30 +19,36 @@ uint32_t tcuq_snapshot_size(const tcuq_monitor *monitor)
     return size + ((monitor->telemetry != NULL) ? TCUQ_SNAPSHOT_TELEMETRY : 0u);
 }
 
-/*@ requires tcuq_core_given(monitor) && \valid(at + (0 .. 35));
-    requires \separated(at + (0 .. 35), monitor, monitor->profile, monitor->core);
-    assigns at[0 .. 35]; */
-static void tcuq_put_core(const tcuq_monitor *monitor, uint32_t whole, uint8_t *at)
+#if TCUQ_STATE_AS_WIRE
+
+void tcuq_put_counters(const tcuq_monitor *monitor, uint8_t *at)
 {
-    const tcuq_core *core = monitor->core;
-    tcuq_put_32(at, TCUQ_SNAPSHOT_MAGIC);
-    tcuq_put_32(&at[4], monitor->profile->hash);
-    tcuq_put_32(&at[8], whole);
-    tcuq_put_32(&at[12], (uint32_t)core->ledger_q16);
-    tcuq_put_32(&at[16], core->age);
-    tcuq_put_32(&at[20], core->tokens_q16);
-    at[24] = core->next;
-    at[25] = core->filled;
-    at[26] = (uint8_t)core->closed;
-    at[27] = core->cause;
-#if TCUQ_WITH_ALARM
-    tcuq_put_32(&at[28], core->epoch_steps);
-    tcuq_put_16(&at[32], core->epoch);
-    tcuq_put_16(&at[34], core->worst);
+    tcuq_place place = {.to = at, .from = NULL};
+    tcuq_move_counters(&place, monitor->telemetry);
+}
+
+static void tcuq_put_state(const tcuq_monitor *monitor, uint8_t *at)
+{
+    tcuq_place place = {.to = at, .from = NULL};
+    tcuq_move_state(monitor, &place);
+}
+
 #else
-    tcuq_put_32(&at[28], 0u);
-    tcuq_put_32(&at[32], 0u);
-#endif
+
+/*@ requires \valid_read(core) && \valid(at + (0 .. 23)) && \separated(at + (0 .. 23), core);
+    assigns at[0 .. 23]; */
+static void tcuq_put_core(const tcuq_core *core, uint8_t *at)
+{
+    tcuq_put_32(at, (uint32_t)core->ledger_q16);
+    tcuq_put_32(&at[4], core->age);
+    tcuq_put_32(&at[8], core->tokens_q16);
+    at[12] = core->next;
+    at[13] = core->filled;
+    at[14] = (uint8_t)core->closed;
+    at[15] = core->cause;
+    tcuq_put_32(&at[16], core->epoch_steps);
+    tcuq_put_16(&at[20], core->epoch);
+    tcuq_put_16(&at[22], core->worst);
 }
 
 /*@ requires tcuq_past_given(monitor) && tcuq_sizes_ok(monitor->profile);
@@ -110,8 +116,9 @@ static uint8_t *tcuq_put_channels(const tcuq_monitor *monitor, uint8_t *at)
 }
 
 /* Also a part of the record. */
-void tcuq_put_counters(const tcuq_telemetry *telemetry, uint8_t *at)
+void tcuq_put_counters(const tcuq_monitor *monitor, uint8_t *at)
 {
+    const tcuq_telemetry *telemetry = monitor->telemetry;
     tcuq_put_32(at, telemetry->steps);
     tcuq_put_32(&at[4], telemetry->abstained);
     tcuq_put_32(&at[8], telemetry->denied);
@@ -126,20 +133,34 @@ void tcuq_put_counters(const tcuq_telemetry *telemetry, uint8_t *at)
     }
 }
 
+/* Everything between a snapshot's head and its checksum. */
+/*@ requires tcuq_held(monitor);
+    requires \valid(at + (0 .. tcuq_snapshot_bytes(monitor) - 17));
+    assigns at[0 .. tcuq_snapshot_bytes(monitor) - 17]; */
+static void tcuq_put_state(const tcuq_monitor *monitor, uint8_t *at)
+{
+    tcuq_put_core(monitor->core, at);
+    //@ assert tcuq_sizes_kept{Pre, Here}(monitor->profile);
+    at = tcuq_put_past(monitor, &at[TCUQ_SNAPSHOT_CORE]);
+    //@ assert tcuq_sizes_kept{Pre, Here}(monitor->profile);
+    at = tcuq_put_channels(monitor, at);
+    if (monitor->telemetry != NULL) {
+        tcuq_put_counters(monitor, at);
+    }
+}
+
+#endif
+
 tcuq_status tcuq_snapshot(const tcuq_monitor *monitor, uint8_t *buffer, uint32_t size)
 {
     const uint32_t whole = tcuq_snapshot_size(monitor);
     if ((buffer == NULL) || (size < whole)) {
         return TCUQ_ERROR_BUFFER;
     }
-    tcuq_put_core(monitor, whole, buffer);
-    //@ assert tcuq_sizes_kept{Pre, Here}(monitor->profile);
-    uint8_t *at = tcuq_put_past(monitor, &buffer[TCUQ_SNAPSHOT_HEAD + TCUQ_SNAPSHOT_CORE]);
-    //@ assert tcuq_sizes_kept{Pre, Here}(monitor->profile);
-    at = tcuq_put_channels(monitor, at);
-    if (monitor->telemetry != NULL) {
-        tcuq_put_counters(monitor->telemetry, at);
-    }
+    tcuq_put_32(buffer, TCUQ_SNAPSHOT_MAGIC);
+    tcuq_put_32(&buffer[4], monitor->profile->hash);
+    tcuq_put_32(&buffer[8], whole);
+    tcuq_put_state(monitor, &buffer[TCUQ_SNAPSHOT_HEAD]);
     tcuq_put_32(&buffer[whole - TCUQ_SNAPSHOT_CRC], tcuq_crc32(buffer, whole - TCUQ_SNAPSHOT_CRC));
     return TCUQ_OK;
 }

@@ -9,6 +9,7 @@ false alarm in 2^h steps; the limit is four times that. For the first steps afte
 calibration's own bets, which do not learn, alarm too.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -39,6 +40,8 @@ NEEDS_PAST: frozenset[ChannelSignal] = frozenset({"risk", "divergence", "instabi
 class Bets:
     """One channel's counts of blocks and of edges passed, and the evidence of its bets.
 
+    Evidence is weighted by the block's length and kept in eighths, rounded down.
+
     Parameters
     ----------
     channel
@@ -47,13 +50,14 @@ class Bets:
 
     def __init__(self, channel: Channel) -> None:
         self.evidence = 0.0
+        self._block = channel.block
         self._passes = np.array(channel.passes, np.float64)
         self._chances = float(channel.chances)
         self._memory = 0  # blocks for which the last that passed an edge still counts
 
     def take(self, passed: int) -> None:
         """Bet on a block that passed this many edges, then learn from it."""
-        self.evidence = (self.evidence + 1) * self._payoff(passed)
+        self.evidence = math.floor(8 * (self.evidence + self._block) * self._payoff(passed)) / 8
         if self._memory == 0:
             self._chances += COUNT
         self._passes[int(self._memory > 0), :passed] += COUNT
@@ -113,16 +117,17 @@ class Alarm:
             self.bets[index].take(passed)
             self.epoch.bet(index, passed)
         channels = self.settings.channels
-        weighted = [c.block * b.evidence for c, b in zip(channels, self.bets, strict=True)]
-        learned = sum(weighted) >= self.settings.limit
-        if not learned and not (since_boot and any(map(self._above_boot_limit, blocks))):
+        evidence = [bets.evidence for bets in self.bets]
+        learned = sum(evidence) >= self.settings.limit
+        above = [i for i, _ in blocks if since_boot and self._above_boot_limit(i)]
+        if not learned and not above:
             return 0
-        largest = AlarmFlag.of(channels[int(np.argmax(weighted))].signal)
         self._restart(since_boot=since_boot)
-        return int(largest if learned else largest | AlarmFlag.SINCE_BOOT)
+        if learned:
+            return int(AlarmFlag.of(channels[int(np.argmax(evidence))].signal))
+        return int(AlarmFlag.of(channels[above[-1]].signal) | AlarmFlag.SINCE_BOOT)
 
-    def _above_boot_limit(self, block: tuple[int, int]) -> bool:
-        index, _ = block
+    def _above_boot_limit(self, index: int) -> bool:
         limit_q8 = self.settings.boot_limit_q8(self.settings.channels[index])
         return bool(self.epoch.onset[index] >= 2 ** (limit_q8 / 256))
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from typing import TextIO
 
+from tcuq._notebook import counted
 from tcuq.decision import Decision
 from tcuq.profile.settings import TOKEN
 from tcuq.stages.budget import Outcome
@@ -28,8 +29,8 @@ def panel(tally: Tally, source: str, columns: int = COLUMNS) -> list[str]:
     lines = [
         f"tcuq       profile {tally.profile.sha256[:8]}, {source}",
         f"steps      {tally.steps:,}"
-        + (f", {tally.gaps:,} gaps" if tally.gaps else "")
-        + (f", {tally.refused:,} invalid lines" if tally.refused else "")
+        + (f", {counted(tally.gaps, 'gap')}" if tally.gaps else "")
+        + (f", {counted(tally.refused, 'invalid line')}" if tally.refused else "")
         + (f", {tally.without_health:,} without health" if tally.without_health else ""),
         f"risk       {_strip(shown)}" + (f" {shown[-1].risk:6.4f}" if shown else ""),
         f"threshold  {_threshold(shown)}",

@@ -27,8 +27,8 @@ extern "C" {
 #define TCUQ_DEVICE_CLASSES @CLASSES@u
 #define TCUQ_DEVICE_WIDTH @WIDTH@u            /* features a step carries */
 #define TCUQ_DEVICE_FEATURE_BYTES @FEATURE_BYTES@u    /* room for them, at least 1 */
-#define TCUQ_DEVICE_HEALTH @HEALTH_COUNT@u            /* statistics of input health a step carries */
-#define TCUQ_DEVICE_HEALTH_VALUES @HEALTH_VALUES@u     /* room for them, at least 1 */
+#define TCUQ_DEVICE_HEALTH @HEALTH_COUNT@u           /* statistics of input health a step carries */
+#define TCUQ_DEVICE_HEALTH_VALUES @HEALTH_VALUES@u    /* room for them, at least 1 */
 #define TCUQ_DEVICE_STORAGE_BYTES @STORAGE@u    /* RAM of all state, exact: checked by the compiler */
 #define TCUQ_DEVICE_SNAPSHOT_BYTES @SNAPSHOT@u   /* of tcuq_snapshot */
 @FEATURE_SCALE@

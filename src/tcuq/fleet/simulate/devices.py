@@ -73,7 +73,7 @@ class Plan:
     def __post_init__(self) -> None:
         """Refuse values out of bounds."""
         for name, limit in (("devices", MAX_DEVICES), ("hours", 1_000_000), ("sites", 10_000),
-                           ("on_hours", 24), ("steps", 10**6), ("block", 16384),
+                           ("on_hours", 24), ("steps", 10**6), ("block", 8192),
                            ("resend_s", self.longest_s), ("longest_s", MAX_WAIT_S)):  # fmt: skip
             value = getattr(self, name)
             if not 1 <= value <= limit:

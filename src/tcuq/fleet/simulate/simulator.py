@@ -4,4 +4,6 @@
 from importlib import import_module
 
 # Imported by name, because import checkers do not see compiled modules; types are in simulator.pyi.
-Simulator = import_module("tcuq.fleet.simulate._simulator").Simulator
+_simulator = import_module("tcuq.fleet.simulate._simulator")
+Simulator = _simulator.Simulator
+epoch_evidence = _simulator.epoch_evidence

@@ -36,3 +36,12 @@ class Simulator:
         waiting: Buffer,
         /,
     ) -> None: ...
+
+def epoch_evidence(
+    gains_q8: tuple[int, int, int, int],
+    blocks: int,
+    channels: int,
+    passed: Buffer,
+    evidence_q8: Buffer,
+    /,
+) -> None: ...

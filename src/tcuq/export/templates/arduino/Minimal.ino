@@ -26,6 +26,6 @@ void loop() {
     Serial.println(decision.outcome == TCUQ_ABSTAIN ? "abstain" : "abstention budget spent");
   }
   if (decision.alarm != 0) {
-    Serial.println("alarm: the stream differs from the calibration stream");
+    Serial.println("alarm: the stream is no longer the one known so far");
   }
 }

@@ -19,7 +19,7 @@ int main(void)
             not_accepted++; /* TCUQ_ABSTAIN: do not use the output; TCUQ_DENIED: the abstention budget is spent */
         }
         if (decision.alarm != 0u) {
-            break; /* the stream differs from the calibration stream */
+            break; /* the stream is no longer the one known so far */
         }
     }
     return (not_accepted == 0u) ? 0 : 2;

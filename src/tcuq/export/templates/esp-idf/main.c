@@ -19,7 +19,7 @@ void app_main(void)
             ESP_LOGW(TAG, "%s", (decision.outcome == TCUQ_ABSTAIN) ? "abstain" : "abstention budget spent");
         }
         if (decision.alarm != 0u) {
-            ESP_LOGE(TAG, "alarm: the stream differs from the calibration stream");
+            ESP_LOGE(TAG, "alarm: the stream is no longer the one known so far");
         }
     }
 }

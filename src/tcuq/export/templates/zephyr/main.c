@@ -19,7 +19,7 @@ int main(void)
             printk("%s\n", (decision.outcome == TCUQ_ABSTAIN) ? "abstain" : "abstention budget spent");
         }
         if (decision.alarm != 0u) {
-            printk("alarm: the stream differs from the calibration stream\n");
+            printk("alarm: the stream is no longer the one known so far\n");
         }
     }
     return (int)fault;

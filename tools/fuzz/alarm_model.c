@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The model of alarm_model.h: each step's sums, counts, evidence, alarm, cause and epoch. */
+#include "alarm_model.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "must.h"
+#include "ranges.h"
+
+#define BOOT_STEPS 1024u
+#define CHORD_Q8 2.0     /* a logarithm of a sum is rounded down by at most this */
+#define EVIDENCE_Q8 24.0 /* and an epoch's evidence */
+
+void model_start(alarm_model *model, const subject *of)
+{
+    memset(model, 0, sizeof *model);
+    model->runs = of->profile.channel_count != 0u;
+    if (model->runs) {
+        make_memory(&model->copy, of, &first_build, 0u);
+    }
+}
+
+void model_end(alarm_model *model)
+{
+    if (model->runs) {
+        free_memory(&model->copy);
+    }
+}
+
+/* Standard scores of the statistics, their squares' sum and the farthest. */
+static void check_health(const tcuq_profile *p, const int16_t *health, const tcuq_signals *signals)
+{
+    const bool given = (health != NULL) && (p->health_count != 0u);
+    int64_t total = 4096;
+    int64_t worst = 0;
+    for (uint32_t j = 0u; given && (j < p->health_count); j++) {
+        int64_t apart = llabs((int64_t)health[j] - p->health_means[j]);
+        apart = (apart > 32767) ? 32767 : apart;
+        int64_t score = apart * p->health_weights_q9[j] / 8192;
+        score = (score > 8191) ? 8191 : score;
+        const int64_t ranked = score / 2 * 16 + j;
+        total += score * score;
+        worst = (ranked > worst) ? ranked : worst;
+    }
+    MUST(signals->health_given == given);
+    MUST(signals->health_worst == worst);
+    MUST(fabs(signals->health_q10 - 1024.0 * log2((double)total / 4096.0)) <= 3.0);
+}
+
+void model_before(alarm_model *model, const memory *of, const uint8_t *posterior, const int8_t *features,
+                  const int16_t *health)
+{
+    if (!model->runs) {
+        return;
+    }
+    for (uint32_t i = 0u; i < MEMORY_PARTS; i++) {
+        memcpy(model->copy.parts[i], of->parts[i], of->sizes[i]);
+    }
+    model->core = *of->monitor.core;
+    memcpy(model->channels, of->monitor.channels, of->monitor.profile->channel_count * sizeof model->channels[0]);
+    tcuq_signals_all(&model->copy.monitor, posterior, features, health, &model->signals);
+    check_health(of->monitor.profile, health, &model->signals);
+}
+
+/* The value a channel sums, and whether this step counts. */
+static bool value_of(const tcuq_signals *signals, uint16_t risk, uint8_t signal, int64_t *value)
+{
+    const int64_t odds = (int64_t)tcuq_log2_q10(2u * risk + 1u) - tcuq_log2_q10(2u * (16384u - risk) + 1u);
+    const int64_t values[] = {signals->values_q15[0],      signals->values_q15[1],
+                              signals->values_q15[2] / 2,  signals->values_q15[3] / 2,
+                              signals->low_confidence_q10, signals->novelty_q10,
+                              odds,                        signals->health_q10};
+    *value = values[signal];
+    if (signal == TCUQ_HEALTH) {
+        return signals->health_given;
+    }
+    return signals->whole_past || ((signal != TCUQ_RISK) && (signal > TCUQ_INSTABILITY));
+}
+
+/* A finished block into counts and evidence. */
+static void bet(const tcuq_channel *channel, tcuq_channel_state *state, uint32_t passed)
+{
+    static const uint64_t stakes[] = {11141u, 11141u, 10485u};
+    const uint32_t memory = (uint32_t)state->taken >> 14;
+    const bool after = memory != 0u;
+    uint16_t *passes = after ? &state->counts[4] : &state->counts[1];
+    int64_t chances = state->counts[0];
+    if (after) {
+        chances = 2 * (int64_t)state->counts[1] + passes[0] - 64;
+        chances = (chances < passes[0]) ? passes[0] : chances;
+        chances = (chances > 65535) ? 65535 : chances;
+    }
+    uint64_t pays = 32768u;
+    for (uint32_t j = 0u; j < passed; j++) {
+        pays += stakes[j] * (uint64_t)chances / passes[j];
+    }
+    pays = (pays > 0x80000000u) ? 0x80000000u : pays;
+    const uint64_t most = UINT32_MAX - ((uint64_t)1 << 16);
+    const uint64_t evidence = (((uint64_t)state->evidence_q3 + 8u * (uint64_t)channel->block) * pays) >> 16;
+    state->evidence_q3 = (uint32_t)((evidence > most) ? most : evidence);
+    state->counts[0] = (uint16_t)(state->counts[0] + (after ? 0u : 16u));
+    bool full = state->counts[0] > 65519u;
+    for (uint32_t j = 0u; j < passed; j++) {
+        passes[j] = (uint16_t)(passes[j] + 16u);
+        full = full || (passes[j] > 65519u);
+    }
+    for (uint32_t k = 0u; full && (k < 7u); k++) {
+        state->counts[k] = (uint16_t)((state->counts[k] + 1u) / 2u);
+    }
+    state->taken = (uint16_t)(((passed != 0u) ? 2u : (after ? memory - 1u : 0u)) << 14);
+}
+
+/* One step into a channel; the number of edges passed if its block ends, else -1. */
+static int take(const alarm_model *model, const tcuq_channel *channel, tcuq_channel_state *state, uint16_t risk)
+{
+    int64_t value;
+    if (!value_of(&model->signals, risk, channel->signal, &value)) {
+        return -1;
+    }
+    const int64_t sum = state->sum + value;
+    state->sum = (int32_t)sum;
+    state->taken++;
+    if ((state->taken & 0x3FFFu) != channel->block) {
+        return -1;
+    }
+    const int64_t height = (channel->two_sided != 0u) ? llabs(sum - channel->centre) : sum;
+    int passed = 0;
+    for (uint32_t edge = 0u; edge < 3u; edge++) {
+        passed += (height > channel->edges[edge]) ? 1 : 0;
+    }
+    state->sum = 0;
+    bet(channel, state, (uint32_t)passed);
+    return passed;
+}
+
+/* An epoch's evidence, by the channels' onsets and spans after so many steps. */
+static range evidence_of(const tcuq_profile *p, const range *onsets, const range *spans, uint32_t steps)
+{
+    range total = exactly(-32768.0);
+    for (uint32_t i = 0u; i < p->channel_count; i++) {
+        const double blocks = floor((double)steps / p->channels[i].block) + 1.0;
+        const double lasts = 2.0 * blocks;
+        const double ended = blocks * (blocks + 1.0);
+        const range own = {log_of(least_of(onsets[i]) / lasts + least_of(spans[i]) / ended),
+                           log_of(most_of(onsets[i]) / lasts + most_of(spans[i]) / ended)};
+        total = sum_of(total, own, 0.0);
+    }
+    range mean = plus(total, -256.0 * log2((double)p->channel_count));
+    mean.low -= EVIDENCE_Q8;
+    return mean;
+}
+
+void model_evidence(const memory *of, int16_t evidence_q8)
+{
+    const tcuq_profile *p = of->monitor.profile;
+    range onsets[TCUQ_MAX_CHANNELS];
+    range spans[TCUQ_MAX_CHANNELS];
+    for (uint32_t i = 0u; i < p->channel_count; i++) {
+        onsets[i] = exactly(of->monitor.channels[i].onset_q8);
+        spans[i] = exactly(of->monitor.channels[i].span_q8);
+    }
+    MUST((p->channel_count != 0u)
+             ? holds(evidence_of(p, onsets, spans, of->monitor.core->epoch_steps), evidence_q8)
+             : evidence_q8 == 0);
+}
+
+/* What a step must leave. */
+typedef struct {
+    tcuq_core core;
+    tcuq_channel_state states[TCUQ_MAX_CHANNELS];
+    range onsets[TCUQ_MAX_CHANNELS];
+    range spans[TCUQ_MAX_CHANNELS];
+    bool young;     /* soon after a boot */
+    bool finished;  /* a block ended */
+    uint8_t boot_may; /* flags of the channels whose own bets of calibration may alarm */
+    bool boot_must;   /* and whether one must */
+} outcome;
+
+static void take_all(const alarm_model *model, const tcuq_profile *p, uint16_t risk, outcome *to)
+{
+    bool healthy = false;
+    for (uint32_t i = 0u; i < p->channel_count; i++) {
+        const tcuq_channel *channel = &p->channels[i];
+        to->onsets[i] = exactly(to->states[i].onset_q8);
+        to->spans[i] = exactly(to->states[i].span_q8);
+        const int passed = take(model, channel, &to->states[i], risk);
+        if (passed >= 0) {
+            to->finished = true;
+            healthy = healthy || (channel->signal == TCUQ_HEALTH);
+            to->onsets[i] = plus(sum_of(to->onsets[i], exactly(0.0), CHORD_Q8), channel->gains_q8[passed]);
+            to->spans[i] = sum_of(to->spans[i], to->onsets[i], CHORD_Q8);
+            to->boot_may |= (to->onsets[i].high >= channel->boot_limit_q8) ? channel->flag : 0u;
+            to->boot_must = to->boot_must || (to->onsets[i].low - 1.0 >= channel->boot_limit_q8);
+        }
+    }
+    if (healthy) {
+        to->core.worst = (uint16_t)((to->core.worst / 32u * 16u) | (to->core.worst & 15u));
+    }
+}
+
+/* The alarm that the decision must show, and what it leaves. */
+static void check_alarm(const tcuq_profile *p, const tcuq_decision *decision, outcome *to)
+{
+    uint64_t total = 0u;
+    uint32_t largest = 0u;
+    for (uint32_t i = 0u; i < p->channel_count; i++) {
+        total += to->states[i].evidence_q3;
+        largest = (to->states[i].evidence_q3 > to->states[largest].evidence_q3) ? i : largest;
+    }
+    uint8_t flag = p->channels[largest].flag;
+    const bool learned = to->finished && (total >= (uint64_t)p->alarm_limit * 8u);
+    if (learned) {
+        MUST(decision->alarm == flag);
+    } else if (decision->alarm != 0u) {
+        flag = decision->alarm & (uint8_t)~TCUQ_ALARM_SINCE_BOOT;
+        MUST(to->young && ((decision->alarm & TCUQ_ALARM_SINCE_BOOT) != 0u) && ((flag & to->boot_may) != 0u));
+    } else {
+        MUST(!(to->young && to->boot_must));
+    }
+    if (decision->alarm == 0u) {
+        MUST(decision->cause == 0u);
+        return;
+    }
+    uint8_t number = 1u;
+    while ((flag >> number) != 0u) {
+        number++;
+    }
+    to->core.cause = (uint8_t)(number | ((flag == TCUQ_ALARM_HEALTH) ? (to->core.worst & 15u) << 4 : 0u));
+    MUST(decision->cause == to->core.cause >> 4);
+    for (uint32_t i = 0u; i < p->channel_count; i++) {
+        to->states[i].evidence_q3 = 0u;
+        to->onsets[i] = to->young ? exactly(-32768.0) : to->onsets[i];
+    }
+}
+
+static void count_epoch(const tcuq_profile *p, int8_t closed, outcome *to)
+{
+    to->core.epoch_steps++;
+    if (to->core.epoch_steps < p->epoch_steps) {
+        MUST(closed == to->core.closed);
+        return;
+    }
+    const range evidence = evidence_of(p, to->onsets, to->spans, to->core.epoch_steps);
+    const double low = fmax(-128.0, fmin(127.0, floor((evidence.low - 1.0) / 128.0)));
+    MUST((low <= closed) && (closed <= fmax(-128.0, floor((evidence.high + 1e-6) / 128.0))));
+    to->core.closed = closed;
+    to->core.epoch_steps = 0u;
+    to->core.epoch = (to->core.epoch == UINT16_MAX) ? 1u : (uint16_t)(to->core.epoch + 1u);
+    for (uint32_t i = 0u; i < p->channel_count; i++) {
+        to->onsets[i] = exactly(-32768.0);
+        to->spans[i] = exactly(-32768.0);
+    }
+}
+
+void model_after(alarm_model *model, const memory *of, const tcuq_decision *decision)
+{
+    const tcuq_profile *p = of->monitor.profile;
+    const tcuq_core *core = of->monitor.core;
+    outcome to = {.core = model->core};
+    if (!model->runs) {
+        return;
+    }
+    memcpy(to.states, model->channels, sizeof to.states);
+    to.core.age += (to.core.age != UINT32_MAX) ? 1u : 0u;
+    to.young = to.core.age <= BOOT_STEPS;
+    if (model->signals.health_given && (model->signals.health_worst > to.core.worst)) {
+        to.core.worst = model->signals.health_worst;
+    }
+    take_all(model, p, decision->risk, &to);
+    check_alarm(p, decision, &to);
+    count_epoch(p, core->closed, &to);
+    MUST((core->age == to.core.age) && (core->worst == to.core.worst) && (core->cause == to.core.cause));
+    MUST((core->epoch == to.core.epoch) && (core->epoch_steps == to.core.epoch_steps));
+    for (uint32_t i = 0u; i < p->channel_count; i++) {
+        const tcuq_channel_state *state = &of->monitor.channels[i];
+        MUST((state->sum == to.states[i].sum) && (state->taken == to.states[i].taken));
+        MUST(state->evidence_q3 == to.states[i].evidence_q3);
+        MUST(memcmp(state->counts, to.states[i].counts, sizeof state->counts) == 0);
+        MUST(holds(to.onsets[i], state->onset_q8));
+        MUST(holds(to.spans[i], state->span_q8));
+    }
+}
