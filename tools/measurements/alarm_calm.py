@@ -37,7 +37,7 @@ from tools.measurements.alarm_cases import (
 )
 from tools.measurements.alarm_hapt import activity_pool, with_health
 from tools.measurements.alarm_hapt_network import SHORT_EPOCHS
-from tools.measurements.result import Row, report
+from tools.measurements.result import Row, not_reached, report
 
 STEPS = 80_000  # after each calibration
 FEW_PEOPLE, FEW_SPLITS, SHORT_SPLITS = 5, 8, 4
@@ -45,8 +45,9 @@ ROUNDS = 2_000
 UNLIKELY = 0.01
 FEW = ", calibrated on five people only"
 BROKEN = "calibrations that break the promise (p < 0.01 at any h)"
+BROKEN_FEW = f"of five people only, {BROKEN}"
 REASONS = {
-    BROKEN + FEW: "twice the allowance is asked of so few people, not the promise; of the six that"
+    BROKEN_FEW: "twice the allowance is asked of so few people, not the promise; of the six that"
     " break it five have input health, whose alarms nearly all come from one recording session",
 }
 Counts = dict[str, Figures]  # by case: steps and alarms by recording
@@ -187,11 +188,11 @@ def promise_rows(counts: Counts, title: str, factor: float = 1.0) -> list[Row]:
     return rows
 
 
-def broken_row(counts: Counts, title: str = "") -> Row:
+def broken_row(counts: Counts, what: str = BROKEN) -> Row:
     """The share of calibrations that break the promise."""
     share = broken(counts) / len(counts)
     return Row(
-        f"{BROKEN}{title}",
+        what,
         "≤ 5 %",
         f"{100 * share:.1f} % ({broken(counts)} of {len(counts)})",
         share <= 0.05,
@@ -222,14 +223,12 @@ def main() -> None:
     rows = [*promise_rows(counts, ""), broken_row(counts), *set_rows(counts)]
     if not (args.short or args.confirm):
         few = measured_people(few_people, trained("hapt"), FEW_SPLITS)
-        rows += [*promise_rows(few, FEW, factor=2.0), broken_row(few, FEW)]
+        rows += [*promise_rows(few, FEW, factor=2.0), broken_row(few, BROKEN_FEW)]
     if args.before:
         keep_before("alarm_calm", {row.what: [row.must, row.measured] for row in rows})
     name = "alarm_confirm" if args.confirm else "alarm_calm"
     command = "python -m tools.measurements.alarm_calm" + " --confirm" * args.confirm
-    failed = {row.what for row in rows if row.passed is False}
-    more: Figures = {"not_reached": {w: why for w, why in REASONS.items() if w in failed}}
-    more |= provenance(tasks) if args.write else {}
+    more: Figures = {**not_reached(rows, REASONS), **(provenance(tasks) if args.write else {})}
     sys.exit(report(name, rows, LIBRARIES, write=args.write, command=command, more=more))
 
 

@@ -71,6 +71,15 @@ def report(
     return 0 if all(row.passed is not False for row in rows) else 1
 
 
+def not_reached(rows: Iterable[Row], reasons: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """The member of a result that says why rows fail; `reasons` has their first words."""
+    failed = [row.what for row in rows if row.passed is False]
+    pairs = [
+        (what, why) for what in failed for start, why in reasons.items() if what.startswith(start)
+    ]
+    return {"not_reached": dict(pairs)}
+
+
 def mark(passed: bool | None) -> str:
     """How a row stands, in a word of fixed width."""
     return "  –  " if passed is None else "holds" if passed else "FAILS"
