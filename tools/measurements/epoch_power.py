@@ -165,7 +165,7 @@ def calm_rows(count: int, channels: int, rng: np.random.Generator) -> Iterator[R
     limit = Evidence.joined([run(worst, CALM, blocks, rng) for _ in batches])
     yield mean_row(f"{title}, edges passed as often as calibration's bounds permit", limit)
     payoffs = np.exp2(np.array(gains_q8(blocks, channels)) / 256)
-    exact = exact_mean(payoffs[0] + float(worst[0, 0] @ np.diff(payoffs)))
+    exact = exact_mean(float(payoffs[0] + worst[0, 0] @ np.diff(payoffs)))
     yield Row(
         f"the same, {channels} channels: mean e-value by its equations, without simulation",
         "≤ 1",
