@@ -58,7 +58,7 @@ wheel: ## Install the wheel into a clean environment; check its dependencies and
 statistical: ## Check the alarm's false-alarm rate on millions of steps and over many calibrations
 	$(RUN) pytest tests/statistical
 
-statistical-short: ## Check the same on fewer steps, and in short the alarm's delays, the bounds, hashes and calibration
+statistical-short: ## Check the same on fewer steps, and in short the alarm's delays, the bounds, hashes, calibration and epochs
 	TCUQ_SHORT=1 $(RUN) pytest tests/statistical
 	$(RUN) tools.measurements.alarm_delay --short
 	$(RUN) tools.measurements.alarm_faults --short
