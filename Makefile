@@ -58,7 +58,7 @@ wheel: ## Install the wheel into a clean environment; check its dependencies and
 statistical: ## Check the alarm's false-alarm rate on millions of steps and over many calibrations
 	$(RUN) pytest tests/statistical
 
-statistical-short: ## Check the same on fewer steps, and in short the alarm's delays, the bounds, hashes and calibration
+statistical-short: ## Check the same on fewer steps, and in short the alarm's delays, the bounds, hashes, calibration and epochs
 	TCUQ_SHORT=1 $(RUN) pytest tests/statistical
 	$(RUN) tools.measurements.alarm_delay --short
 	$(RUN) tools.measurements.alarm_faults --short
@@ -67,6 +67,7 @@ statistical-short: ## Check the same on fewer steps, and in short the alarm's de
 	$(RUN) tools.measurements.bounds --short
 	$(RUN) tools.measurements.hashes --short
 	$(RUN) tools.measurements.calibration --short
+	$(RUN) tools.measurements.epoch_power --short
 
 bench-quick: ## Train and score one task, compare it with the committed result, check the benchmark's pages
 	$(RUN) benchmark.quick
@@ -137,6 +138,8 @@ measure: ## Measure again everything that the scorecard quotes and write results
 	$(RUN) tools.measurements.fleet_ingest --write
 	$(RUN) tools.measurements.fleet_untrusted --write
 	$(RUN) tools.measurements.fleet_faults --write
+	$(RUN) tools.measurements.epoch_power --write
+	$(RUN) tools.measurements.fleet_sessions --write
 	$(RUN) tools.measurements.fleet_discovery --write
 	$(RUN) tools.measurements.fleet_late_drift --write
 	$(RUN) tools.measurements.fleet_short_days --write
