@@ -2,7 +2,7 @@
 """False alarms on millions of calm steps over many calibrations, beside the number allowed.
 
 Intervals are bootstrapped over recordings; where a set has no recordings, over calibrations.
-`--confirm` runs the two sets that no choice was made on.
+`--confirm` runs one of the two sets that no choice was made on.
 """
 
 import sys
@@ -216,9 +216,9 @@ def set_rows(counts: Counts) -> list[Row]:
 def main() -> None:
     """Measure and report."""
     options = parser(__doc__)
-    options.add_argument("--confirm", action="store_true", help="the two sets kept for the end")
+    options.add_argument("--confirm", choices=CONFIRMATION, help="a set kept for the end")
     args = options.parse_args()
-    tasks: Sequence[str] = CONFIRMATION if args.confirm else DEVELOPMENT
+    tasks: Sequence[str] = [args.confirm] if args.confirm else DEVELOPMENT
     counts = measured(tasks, short=args.short)
     rows = [*promise_rows(counts, ""), broken_row(counts), *set_rows(counts)]
     if not (args.short or args.confirm):
@@ -226,8 +226,9 @@ def main() -> None:
         rows += [*promise_rows(few, FEW, factor=2.0), broken_row(few, BROKEN_FEW)]
     if args.before:
         keep_before("alarm_calm", {row.what: [row.must, row.measured] for row in rows})
-    name = "alarm_confirm" if args.confirm else "alarm_calm"
-    command = "python -m tools.measurements.alarm_calm" + " --confirm" * args.confirm
+    name = f"alarm_confirm_{args.confirm}" if args.confirm else "alarm_calm"
+    command = "python -m tools.measurements.alarm_calm"
+    command += f" --confirm {args.confirm}" if args.confirm else ""
     more: Figures = {**not_reached(rows, REASONS), **(provenance(tasks) if args.write else {})}
     sys.exit(report(name, rows, LIBRARIES, write=args.write, command=command, more=more))
 
