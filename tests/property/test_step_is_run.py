@@ -25,7 +25,7 @@ from tcuq.profile.settings import (
 from tcuq.stages.alarm import Alarm
 from tcuq.stages.budget import Budget
 from tcuq.stages.columns import SignalColumns
-from tcuq.stages.inputs import Inputs
+from tcuq.stages.inputs import Inputs, probabilities
 from tcuq.stages.score import make_score
 from tcuq.stages.signals import Signals
 from tcuq.stages.threshold import Threshold
@@ -68,10 +68,11 @@ def posteriors_and_features(draw: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         begin = int(rng.integers(0, len(stream) - steps))
         assert stream.features is not None
         return stream.posteriors[begin : begin + steps], stream.features[begin : begin + steps]
-    logits = rng.normal(size=(steps, 7)) * {"random": 2.0, "sharp": 60.0, "tied": 0.0}[kind]
+    logits = rng.normal(size=(steps, 10)) * {"random": 2.0, "sharp": 60.0, "tied": 0.0}[kind]
+    rows = probabilities(logits, "logits")
     features = rng.normal(size=(steps, 32)) * rng.choice([0.0, 1.0, 1e4])
     repeated = rng.integers(0, steps, steps)
-    return (logits[repeated], features[repeated]) if seed % 2 else (logits, features)
+    return (rows[repeated], features[repeated]) if seed % 2 else (rows, features)
 
 
 streams = posteriors_and_features()
@@ -137,8 +138,9 @@ def test_inputs(inputs: tuple[NDArray[Any], NDArray[Any]], sizes: list[int]) -> 
     """Softmax and projection of a row do not depend on the rows beside it."""
     rng = np.random.default_rng(0)
     matrix = tuple(map(tuple, rng.normal(size=(8, 64)).tolist()))
-    wide = InputSettings("logits", 7, 64, Projection("pca", (0.5,) * 64, matrix), 0.1)
-    check(lambda: Inputs(wide), (inputs[0], np.hstack([inputs[1], inputs[1]])), sizes)
+    wide = InputSettings("logits", 10, 64, Projection("pca", (0.5,) * 64, matrix), 0.1)
+    logits = np.log(inputs[0] + 1e-60)
+    check(lambda: Inputs(wide), (logits, np.hstack([inputs[1], inputs[1]])), sizes)
 
 
 @given(streams, cuts, st.sampled_from([(1,), (1, 2, 4), (3, 7)]))

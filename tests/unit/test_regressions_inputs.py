@@ -15,7 +15,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
 Synthetic = Callable[..., tcuq.Stream]
 HALVES = [[0.5, 0.5]] * 2
 RAGGED = [[1], [1, 2]]
-ROW, FEATURES = [0] * 7, [0] * 32  # of the bundled streams
+ROW, FEATURES = [1] + [0] * 9, [0] * 32  # of the bundled streams
 
 
 def test_profile_without_features_restores_its_own_snapshot(synthetic: Synthetic) -> None:

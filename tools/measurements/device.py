@@ -211,7 +211,7 @@ def memory_row(profile: tcuq.Profile, recorded: tcuq.Stream, late_steps: int) ->
 def quality_rows() -> Iterator[Row]:
     """The risk's worth on the recorded stream: float and integers, of the same bytes."""
     for preset in PRESETS:
-        found = qualities(recorded_profile(preset), demo_stream("test"))
+        found = qualities(recorded_profile(preset), demo_stream("development"))
         for name, (reference, device) in found.items():
             apart = abs(device - reference)
             yield Row(
