@@ -88,7 +88,12 @@ BUGS = {
     ),
     "the limit after a boot is ignored": (
         "tcuq_alarm.c", "(states[i].onset_q8 >= (int32_t)channels[i].boot_limit_q8)", "false",
-        "broken promise: decision->alarm == (flag | TCUQ_ALARM_SINCE_BOOT)",
+        "broken promise: !(to->young && to->boot_must)",
+    ),
+    "since boot, the first channel is named instead of the one that alarms": (
+        "tcuq_alarm.c", "TCUQ_ALARM_SINCE_BOOT | channels[i].flag",
+        "TCUQ_ALARM_SINCE_BOOT | channels[0].flag",
+        "broken promise: to->young && ((decision->alarm & TCUQ_ALARM_SINCE_BOOT) != 0u)",
     ),
     "an epoch is one step too long": (
         "tcuq_epoch.c", "if (steps < left)", "if (steps <= left)",
