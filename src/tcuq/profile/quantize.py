@@ -218,7 +218,7 @@ def _novelty(novelty: NoveltySettings | None, inputs: InputSettings) -> dict[str
         raise ProfileError(f"{name} must be lower triangular on a device")
     # Means go through the quantised matrix, less the half that rounding down takes from a step.
     whitened = (means / scale) @ (quantised / powers).T
-    centres = np.clip(np.rint(whitened - 0.5), -WHITENED_MAX, WHITENED_MAX)
+    centres = np.clip(_whole(whitened - 0.5), -WHITENED_MAX, WHITENED_MAX)
     centres = np.pad(centres, ((0, len(centres) % 2), (0, -len(whitening) % 4)), "edge")
     centres[:, len(whitening) :] = 0
     return {
@@ -246,6 +246,12 @@ def health_integers(values: Floats) -> NDArray[np.int16]:
     return np.clip(np.rint(values * HEALTH_ONE), -32768, 32767).astype(np.int16)
 
 
+def _whole(values: Floats) -> Floats:
+    """Round to integers; what one CPU's library puts below a half and another's above is a half."""
+    integers: Floats = np.rint(np.round(values, 9))
+    return integers
+
+
 def _rounded(weights: Floats, whitening: Floats) -> Floats:
     """Round to integers, carrying each column's error into the columns it correlates with."""
     rounded, left = np.zeros_like(weights), weights.copy()
@@ -255,7 +261,7 @@ def _rounded(weights: Floats, whitening: Floats) -> Floats:
             deviations = np.linalg.inv(np.tril(whitening))  # the covariance's lower triangular root
             carried = np.nan_to_num(deviations / np.diag(deviations), posinf=0, neginf=0)
     for column in reversed(range(len(weights))):
-        rounded[:, column] = np.clip(np.rint(left[:, column]), -MAX_WEIGHT, MAX_WEIGHT)
+        rounded[:, column] = np.clip(_whole(left[:, column]), -MAX_WEIGHT, MAX_WEIGHT)
         error = weights[:, column] - rounded[:, column]
         left[:, :column] += np.outer(error, carried[column, :column])
     return np.tril(rounded)
