@@ -43,9 +43,10 @@ SEVERE = (4, 0)  # severity 0 is a natural drift
 PEERS: dict[str, Callable[[str], River]] = {"ADWIN": adwin, "Page-Hinkley": page_hinkley}
 MOST_RATIO = 0.7
 REASONS = {
-    "delay over": "the baselines' limits are chosen in hindsight on the very streams they are judged"
-    " on, and ADWIN's window has no blocks to wait for; ours keeps its rate on streams that it never"
-    " saw, waits for blocks of 16 to 32 steps, and has learned only 3,000 steps of this device",
+    "delay over": "the baselines' limits are chosen in hindsight on the very streams they are"
+    " judged on, and ADWIN's window has no blocks to wait for; ours keeps its rate on streams that"
+    " it never saw, waits for blocks of 16 to 32 steps, and has learned only 3,000 steps of this"
+    " device",
 }
 
 
