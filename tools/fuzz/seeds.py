@@ -227,7 +227,7 @@ MIXED = (
     SHORT_BUFFER, UNKNOWN_STATUS, SMALL_RECORD, NO_IDENTITY, NO_RECORD,
 )  # fmt: skip
 # Numbers just inside and outside of bounds; from 128 on a bend takes 2^low byte + second byte.
-RAW = (0, 1, 4, 24, 31, 0x7F, 0x7000, 0x8000, 0xFFFF, 0x7FFFFFFF, 0xBFFFFFFF, 0xFFFFFFFF)
+RAW = (0, 1, 4, 24, 31, 0x7F, 0x4000, 0x7000, 0x8000, 0xFFFF, 0x7FFFFFFF, 0xBFFFFFFF, 0xFFFFFFFF)
 NEAR_POWERS = tuple(power | delta << 8 for power in range(32) for delta in (0, 1, 0xFF))
 
 
