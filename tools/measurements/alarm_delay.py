@@ -42,10 +42,10 @@ MOST_RATIO, MOST_BOOT_RATIO = 0.6, 1.1
 REASONS = {
     "delay after": "the alarm's limit is four times what independent blocks need, for fewer false"
     " alarms; at the lower limit the ratio is 0.58",
-    "shift from boot": "on speech, where the bets of calibration for the first steps need 9 blocks"
-    " at the least; on the four other sets the ratio is below 1",
+    "shift from boot": "on speech, where calibration's bets took 9 blocks of 16 at the least in"
+    " the two calibrations looked at; on the four other sets the ratio is below 1",
     "slow ramps": "one in 147, spatter over 40,000 steps: one calibration in six now catches it,"
-    " four did before; a ramp this slow is learned while it grows",
+    " four did before; perhaps learned while it grows",
 }
 
 
