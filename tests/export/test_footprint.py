@@ -57,7 +57,7 @@ def test_every_figure_names_its_source(saved: str, capsys: pytest.CaptureFixture
     assert "flash from the measured table, error on 10 random profiles < 0.5%" in text
     assert NOTE in text
     assert "recommended preset on the demo streams" in text
-    assert "7 classes, 32 features, 3 lags, 6 score terms" in text
+    assert "10 classes, 32 features, 3 lags, 6 score terms" in text
     assert "-mcpu=cortex-m4 -mthumb -mfloat-abi=soft -Os" in text
 
 
@@ -81,7 +81,7 @@ def test_nearest_standard_profile(profile: tcuq.Profile, test_stream: tcuq.Strea
     """The same parts count first, then classes, features, lags and score terms."""
     assert nearest_instructions(profile).profile == "recommended preset on the demo streams"
     bare = nearest_instructions(profile, telemetry=False)
-    assert bare.parts == ("anchored", "novelty", "alarm", "telemetry")
+    assert bare.parts == ("anchored", "novelty", "health", "alarm", "telemetry")
     paper = tcuq.fit(test_stream, test_stream, preset="paper", signs="monotone")
     nearest = nearest_instructions(paper, telemetry=False)
     assert (nearest.profile, nearest.parts) == ("paper preset on the demo streams", ())

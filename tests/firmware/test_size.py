@@ -36,7 +36,7 @@ def test_the_table_is_current() -> None:
 
 def test_the_table_is_short() -> None:
     """Every measured build has one line."""
-    assert len(TABLE.read_text("utf-8").splitlines()) <= 150
+    assert len(TABLE.read_text("utf-8").splitlines()) <= 230
 
 
 def test_random_profiles_differ() -> None:
