@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tcuq
-from tools.firmware.emulator import decide
+from tools.firmware.emulator import Steps, decide
 from tools.firmware.scenarios import Scenario
 from tools.firmware.toolchain import HERE, M4, ROOT, build
 
@@ -98,9 +98,10 @@ def test_monitor_decides_the_whole_story_as_the_host_does(example: Path, tmp_pat
     profile = tcuq.Profile.load(example / "build/monitor.json")
     with np.load(example / "build/outputs.npz") as outputs:
         posteriors, features = outputs["posteriors"], outputs["features"]
-    scenario = Scenario("keyword", "the keyword story", profile, posteriors, features, whole=True)
+    steps = Steps(posteriors, features)
+    scenario = Scenario("keyword", "the keyword story", profile, steps, whole=True)
     elf = build(M4, tmp_path, scenario.monitor())
-    decisions = decide(M4, elf, posteriors, features)
+    decisions = decide(M4, elf, steps)
     assert len(decisions) >= 2_000
     np.testing.assert_array_equal(decisions, scenario.expected())
     assert set(decisions["outcome"].tolist()) == {0, 1, 2}

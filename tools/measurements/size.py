@@ -14,13 +14,18 @@ from tcuq import Profile
 from tcuq.demo import demo_profile
 from tcuq.export.compiler import compiled_footprint, gcc, zig
 from tcuq.export.cpus import CPUS
-from tcuq.export.footprint import FLASH_ERROR, OPTIMISATIONS, footprint
-from tcuq.export.instructions import nearest_instructions
+from tcuq.export.footprint import FLASH_ERROR, OPTIMISATIONS, footprint, measured_table
 from tcuq.monitor import Monitor
 from tools.firmware.emulator import build_plugin
 from tools.firmware.sizes import stack
 from tools.firmware.toolchain import M4, compile_runtime, compiler_version, run
-from tools.measurements.footprint import cpu_key, measure_instructions, options, standard_profiles
+from tools.measurements.footprint import (
+    PROFILE_NAMES,
+    cpu_key,
+    measure_instructions,
+    options,
+    standard_profiles,
+)
 from tools.measurements.footprint_profiles import random_profile
 from tools.measurements.result import Row, arguments, report
 
@@ -49,10 +54,8 @@ def repeated_counts(plugin: Path, folder: Path) -> list[bool]:
     for scenario, optimise in itertools.product(standard_profiles(), OPTIMISATIONS):
         place = folder / f"{scenario.name}{optimise}"
         counts = measure_instructions(M4, optimise, scenario, plugin, place)
-        table = nearest_instructions(
-            scenario.profile, cpu_key(M4), optimise=optimise, telemetry=scenario.whole
-        )
-        equal.append(counts == {"mean": table.mean, "worst": table.worst})
+        table = measured_table()["standard_profiles"][PROFILE_NAMES[scenario.name]]
+        equal.append(counts == table["instructions"][cpu_key(M4)][optimise])
     return equal
 
 
