@@ -104,7 +104,7 @@ def test_vectors_cover_outcomes(profile: tcuq.Profile, test_stream: tcuq.Stream)
     assert set(synthetic.decisions["outcome"].tolist()) == {0, 1, 2}
     assert (synthetic.posteriors.sum(axis=1) == 256).all()
     recorded = vectors(profile, test_stream)
-    assert recorded.posteriors.shape == (ROWS, 7)
+    assert recorded.posteriors.shape == (ROWS, 10)
     assert len(set(recorded.decisions["risk"].tolist())) > ROWS // 2
     assert synthetic.state != recorded.state
 
@@ -116,8 +116,7 @@ def test_feature_codes_are_the_engines_rounding(profile: tcuq.Profile, tmp_path:
     text = (tmp_path / "src/tcuq_device.c").read_text("utf-8")
     table = text.split("tcuq_device_features[256] = {")[1].split("}")[0]
     real = np.resize((np.arange(-128, 128) - zero_point) * scale, (8, 32))
-    posteriors = np.full((8, 7), 1 / 7)
-    _, expected = Monitor(profile).quantize(np.log(posteriors), real)
+    _, expected = Monitor(profile).quantize(np.full((8, 10), 1 / 10), real)
     assert expected is not None
     assert [int(word) for word in table.replace(",", " ").split()] == expected.ravel().tolist()
     with pytest.raises(ExportError, match=r"zero point of -128\.\.127, got"):

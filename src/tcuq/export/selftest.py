@@ -25,7 +25,7 @@ ROWS = 8
 DWELL = 3
 STEPS_BEYOND_LAGS = 64
 CONFIDENCES = (250, 200, 160, 128, 96, 230, 64, 180)  # of 256
-NOISE, OUTLIER_NOISE = 8, 127
+NOISE, OUTLIER_NOISE = 3, 127  # of the features, in codes
 DECIDED = ("label", "exceeded", "outcome", "alarm", "cause")
 
 
