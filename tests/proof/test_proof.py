@@ -35,7 +35,7 @@ def test_no_sum_leaves_its_type() -> None:
         ("TCUQ_MAX_ALARM_LIMIT", 2, "the evidence that alarms"),
         ("TCUQ_MAX_TERMS", 4, "surprise of all terms"),
         ("TCUQ_HEALTH_MAX_FRAMES", 2, "a channel's samples"),
-        ("TCUQ_HEALTH_MAX_CHANNELS", 4, "squared sums of a group in a long window, and the unit"),
+        ("TCUQ_HEALTH_MAX_CHANNELS", 8, "squared sums of a group in a long window, and the unit"),
     ],
 )
 def test_a_limit_its_accumulator_cannot_hold_breaks_a_lemma(

@@ -19,6 +19,7 @@ from tcuq.monitor import Monitor
 from tools.firmware.emulator import build_plugin
 from tools.firmware.sizes import stack
 from tools.firmware.toolchain import M4, compile_runtime, compiler_version, run
+from tools.measurements.conformance import probabilities_of
 from tools.measurements.footprint import (
     PROFILE_NAMES,
     cpu_key,
@@ -68,7 +69,9 @@ def input_effect(plugin: Path, folder: Path) -> list[float]:
         labels = np.repeat(rng.integers(0, logits.shape[1], len(logits) // 10 + 1), 10)
         logits[np.arange(len(logits)), labels[: len(logits)]] += 3
         features = np.zeros((len(logits), scenario.profile.inputs.width))
-        posteriors, _ = Monitor(scenario.profile).quantize(logits, features)
+        kind = scenario.profile.inputs.kind
+        rows = logits if kind == "logits" else probabilities_of(logits)
+        posteriors, _ = Monitor(scenario.profile).quantize(rows, features)
         steps = dataclasses.replace(scenario.steps, posteriors=posteriors)
         other = dataclasses.replace(scenario, steps=steps)
         place = folder / f"{scenario.name}{optimise}"
