@@ -119,7 +119,7 @@ def test_a_damaged_row_group_is_named_and_the_rest_is_done(
     with parquet.ParquetFile(archive) as file:
         names = file.metadata.schema.names
         column = file.metadata.row_group(2).column(names.index("features"))
-        rows = file.metadata.row_group(2).num_rows
+        before = sum(file.metadata.row_group(number).num_rows for number in range(2))
     raw[column.data_page_offset + column.total_compressed_size // 2] ^= 0xFF
     hurt = tmp_path / "hurt.parquet"
     hurt.write_bytes(raw)
@@ -128,7 +128,7 @@ def test_a_damaged_row_group_is_named_and_the_rest_is_done(
     damaged = json.loads((tmp_path / "run/summary.json").read_text("utf-8"))["damaged"]
     assert len(damaged) == 1
     assert damaged[0]["file"] == str(hurt)
-    assert damaged[0]["first_row"] <= 2 * rows <= damaged[0]["first_row"] + damaged[0]["rows"]
+    assert damaged[0]["first_row"] <= before < damaged[0]["first_row"] + damaged[0]["rows"]
     assert f"damaged: {hurt} rows {damaged[0]['first_row']}.." in output.out
     assert "could not be read; the rest is done" in output.err
     whole = replay_files(profiles, [archive], tmp_path / "whole").facts()["profiles"]["present"]
