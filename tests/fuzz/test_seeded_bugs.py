@@ -266,5 +266,10 @@ def test_the_list_of_deviations_is_held_to_account() -> None:
 
 def test_an_overflow_is_found_by_cppcheck(runtime: Path) -> None:
     """A read past a table's end is seen without running anything."""
-    seed_bug(runtime, "tcuq_epoch.c", "profile->channel_count];", "TCUQ_MAX_CHANNELS + 1u];")
+    seed_bug(
+        runtime,
+        "tcuq_epoch.c",
+        "- tcuq_channels_q8[profile->channel_count]",
+        "- tcuq_channels_q8[6]",
+    )
     assert "arrayIndexOutOfBounds" in plain_findings(runtime)
