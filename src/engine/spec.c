@@ -43,6 +43,7 @@ static const field term_fields[] = {
     TERM(dead_q10, U16),
     TERM(cap_q10, U16),
     TERM(weight_q8, U16),
+    TERM(novelty_q8, U16),
     TERM(slope_q8, U16),
     TERM(start, I16),
     END,
