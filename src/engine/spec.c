@@ -151,7 +151,7 @@ static int read_arrays(engine *self, const place *at)
             return -1;
         }
     }
-    copy = read_array(self, at, "weights", exactly(4u, sizeof(int16_t), profile->terms == NULL), &count);
+    copy = read_array(self, at, "weights", exactly(4u, sizeof(int16_t), profile->weight_shift != 0u), &count);
     if (copy != NULL) {
         memcpy(profile->weights, copy, sizeof profile->weights);
     }

@@ -79,9 +79,9 @@ class Trace(_HealthNames):
     """The decisions on a stream: one array per field of Decision.
 
     ``trace[3]`` is a Decision and ``trace[10:20]`` a Trace. ``risk`` is in 1/16384,
-    ``novelty`` in bits; a step would abstain where ``risk >= threshold``; ``exceeded`` is what the ledger counts, at the rate
-    alpha; ``alarm`` holds AlarmFlag bits, ``cause`` the statistic of input health that alarmed,
-    ``alarms`` the alarms' steps and causes in words.
+    ``novelty`` in bits; a step would abstain where ``risk >= threshold``; ``exceeded`` is what the
+    ledger counts, at the rate alpha; ``alarm`` holds AlarmFlag bits, ``cause`` the statistic of
+    input health that alarmed, ``alarms`` the alarms' steps and causes in words.
 
     Examples
     --------
@@ -147,6 +147,7 @@ class Trace(_HealthNames):
         return Decision(
             label=int(self.label[at]),
             risk=float(self.risk[at]),
+            novelty=float(self.novelty[at]),
             threshold=float(self.threshold[at]),
             exceeded=bool(self.exceeded[at]),
             outcome=Outcome(int(self.outcome[at])),

@@ -129,7 +129,7 @@ def quantize_signals(inputs: InputSettings, signals: SignalSettings) -> dict[str
 
 
 def _uses_novelty(settings: MonitorSettings) -> bool:
-    """Tell whether a term, the decision's novelty or a channel reads novelty: else the device need not compute it."""
+    """Tell whether anything reads the signal novelty: else the device need not compute it."""
     readers: list[Term | NoveltyTerm | Channel] = [*settings.novelty]
     if not isinstance(settings.score, TcuqScoreSettings):
         readers += settings.score.terms

@@ -37,32 +37,32 @@ static uint16_t tcuq_score_combined(const tcuq_profile *profile, const tcuq_sign
     assigns \nothing; */
 static uint32_t tcuq_surprise_q10(const tcuq_term *term, int32_t value)
 {
-    const uint8_t last = (uint8_t)(term->point_count - 1u);
-    if (value <= term->points[0]) {
+    const int16_t *points = term->points;
+    uint32_t count = term->point_count - 1u;
+    if (value <= points[0]) {
         return term->bits_q10[0];
     }
-    if (value >= term->points[last]) {
-        const uint32_t beyond = (uint32_t)(value - term->points[last]);
+    if (value >= points[count]) {
+        const uint32_t beyond = (uint32_t)(value - points[count]);
         //@ assert 0 <= beyond <= 65536 && 0 <= term->slope_q8 <= 65535;
         //@ assert 0 <= beyond * term->slope_q8 <= 65536 * 65535;
-        return term->bits_q10[last] + ((beyond * term->slope_q8) >> 8);
+        return term->bits_q10[count] + ((beyond * term->slope_q8) >> 8);
     }
-    uint8_t low = 0u;
-    uint8_t high = last; /* points[low] <= value < points[high] */
-    /*@ loop invariant 0 <= low < high <= last && term->points[low] <= value < term->points[high];
-        loop assigns low, high;
-        loop variant high - low; */
-    while ((high - low) > 1) {
-        const uint8_t middle = (uint8_t)((low + high) / 2u);
-        if (term->points[middle] <= value) {
-            low = middle;
-        } else {
-            high = middle;
-        }
+    uint32_t low = 0u;
+    /*@ loop invariant 1 <= count && low + count <= term->point_count - 1;
+        loop invariant points[low] <= value < points[low + count];
+        loop assigns low, count;
+        loop variant count; */
+    while (count > 1u) {
+        const uint32_t half = count >> 1;
+        //@ assert points[low + half] <= value ==> value < points[low + half + (count - half)];
+        //@ assert value < points[low + half] ==> value < points[low + (count - half)];
+        low += (points[low + half] <= value) ? half : 0u;
+        count -= half;
     }
-    const uint32_t width = (uint32_t)((int32_t)term->points[high] - term->points[low]);
-    const uint32_t along = (uint32_t)(value - term->points[low]);
-    const uint32_t rise = (uint32_t)term->bits_q10[high] - term->bits_q10[low];
+    const uint32_t width = (uint32_t)((int32_t)points[low + 1u] - points[low]);
+    const uint32_t along = (uint32_t)(value - points[low]);
+    const uint32_t rise = (uint32_t)term->bits_q10[low + 1u] - term->bits_q10[low];
     //@ assert 0 <= rise * along <= 65535 * 65535;
     //@ assert 0 <= (rise * along) / width <= rise * along;
     return term->bits_q10[low] + (rise * along) / width;
@@ -115,12 +115,12 @@ static uint32_t tcuq_terms_run(const tcuq_monitor *monitor, const tcuq_signals *
 /*@ requires \valid(core) && surprise_q18 <= TCUQ_RECENT_MAX && core->recent_q18 <= TCUQ_RECENT_MAX;
     assigns core->recent_q18;
     ensures core->recent_q18 <= TCUQ_RECENT_MAX && \result <= TCUQ_MAX_TERMS * TCUQ_MAX_BITS_Q10; */
-static uint32_t tcuq_novelty_q10(tcuq_core *core, uint32_t surprise_q18)
+static inline uint32_t tcuq_novelty_q10(tcuq_core *core, uint32_t surprise_q18)
 {
-    const int32_t before = (int32_t)core->recent_q18;
-    const int32_t moved = tcuq_floor_shift((int32_t)surprise_q18 - before, TCUQ_RECENT_EWMA);
-    core->recent_q18 = (uint32_t)(before + moved);
-    return (surprise_q18 + core->recent_q18) >> 9;
+    const uint32_t before = core->recent_q18;
+    const uint32_t recent_q18 = before - (before >> TCUQ_RECENT_EWMA) + (surprise_q18 >> TCUQ_RECENT_EWMA);
+    core->recent_q18 = recent_q18;
+    return (surprise_q18 + recent_q18) >> 9;
 }
 
 /*@ requires \valid_read(profile) && \valid_read(term) && tcuq_term_given(term);
@@ -181,7 +181,6 @@ bool tcuq_score_sound(const tcuq_profile *profile)
 uint16_t tcuq_score_run(const tcuq_monitor *monitor, const tcuq_signals *signals, uint32_t *novelty_q10)
 {
     const tcuq_profile *profile = monitor->profile;
-    *novelty_q10 = 0u;
 #if TCUQ_WITH_ANCHORED
     if (profile->terms != NULL) {
         uint32_t surprise_q18;
@@ -191,7 +190,11 @@ uint16_t tcuq_score_run(const tcuq_monitor *monitor, const tcuq_signals *signals
             /* Ten terms at most: a quarter of the sum and the bias are within 2^30 each. */
             return (uint16_t)(tcuq_sigmoid((int32_t)(total_q18 >> 2) + profile->bias_q16) >> 2);
         }
+    } else {
+        *novelty_q10 = 0u;
     }
+#else
+    *novelty_q10 = 0u;
 #endif
     return tcuq_score_combined(profile, signals);
 }
