@@ -42,6 +42,10 @@ BUGS = {
         "tcuq_restore.c", "(tcuq_get_32(&buffer[body]) != tcuq_crc32(buffer, body))", "false",
         "broken promise: status == TCUQ_ERROR_SNAPSHOT",
     ),
+    "a restored mean of the surprise is not checked": (
+        "tcuq_restore.c", "(core->recent_q18 <= TCUQ_RECENT_MAX)", "true",
+        "broken promise: (status != TCUQ_OK) || possible",
+    ),
     "a restored place in the ring is not checked": (
         "tcuq_restore.c", "(core->next < slots)", "true",
         "broken promise: (status != TCUQ_OK) || possible",

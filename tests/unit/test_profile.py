@@ -16,8 +16,8 @@ BIG = 10**12 + 1
 
 # Path, new value (`...` removes it), and the expected message. The hash is recomputed.
 DAMAGED: list[tuple[str, object, str]] = [
-    ("format", "tcuq.profile/3", "format must be tcuq.profile/4, got tcuq.profile/3, of another"),
-    ("format", "csv", "format must be 'tcuq.profile/4', got 'csv'"),
+    ("format", "tcuq.profile/4", "format must be tcuq.profile/5, got tcuq.profile/4, of another"),
+    ("format", "csv", "format must be 'tcuq.profile/5', got 'csv'"),
     ("checksum", "0" * 64, "(edited by hand? fit again, or save through tcuq)"),
     ("checksum", ..., "checksum is missing"),
     ("sha256", "0" * 64, "for this content, got 0000"),
@@ -49,6 +49,10 @@ DAMAGED: list[tuple[str, object, str]] = [
     ("score.terms.0.points", [0.0], "score.terms[0].bits must be as many as points, 1, got"),
     ("score.terms.0.points.5", 1e8, "score.terms[0].points must ascend strictly"),
     ("score.terms.1.bits.5", 64, "score.terms[1].bits must not descend"),
+    ("novelty.0.share", 0.5, "novelty's shares must add up to 1, got 0.75"),
+    ("novelty.1.signal", "novelty", "novelty must each have a signal of their own, got novelty"),
+    ("novelty.0.signal", "doubt", "novelty[0].signal must be one of low_confidence, novelty"),
+    ("novelty.0.points", [0.0], "novelty[0].bits must be as many as points, 1, got"),
     ("score.terms.0.slope", 10**400, "score.terms[0].slope must lie in"),
     ("threshold.alpha_q16", 65536, "threshold.alpha_q16 must lie in 1..65535, got 65536"),
     ("threshold.anchor", -1, "threshold.anchor must lie in 0..16384, got -1"),
@@ -101,7 +105,7 @@ def test_saved_profile_decides_the_same(tmp_path: Path, preset: Any) -> None:
 def test_file_names_its_format_and_hash(profile: tcuq.Profile) -> None:
     """The document has its format and hash; the hash does not depend on its formatting."""
     document = json.loads(profile.to_json())
-    assert (document["format"], document["sha256"]) == ("tcuq.profile/4", profile.sha256)
+    assert (document["format"], document["sha256"]) == ("tcuq.profile/5", profile.sha256)
     tight = json.dumps(dict(reversed(document.items())), separators=(",", ":"))
     assert tcuq.Profile.from_json(tight) == profile
     assert tcuq.Profile.from_json(tight.encode("utf-16")) == profile

@@ -38,7 +38,7 @@ static uint16_t tcuq_score_combined(const tcuq_profile *profile, const tcuq_sign
 static uint32_t tcuq_surprise_q10(const tcuq_term *term, int32_t value)
 {
     const int16_t *points = term->points;
-    uint32_t count = term->point_count - 1u;
+    uint32_t count = (uint32_t)(term->point_count - 1u);
     if (value <= points[0]) {
         return term->bits_q10[0];
     }
