@@ -11,8 +11,8 @@ from tcuq.errors import CalibrationWarning
 from tcuq.stream import Stream
 
 OPTIONS = (
-    "alpha", "budget", "burst", "score", "signs", "mix", "blend", "mode", "warmup", "lags", "alarm",
-    "steps_per_false_alarm", "epoch_steps", "block_factor", "projection", "seed",
+    "alpha", "budget", "burst", "score", "signs", "mix", "blend", "mode", "warmup", "lags", "novelty",
+    "alarm", "steps_per_false_alarm", "epoch_steps", "block_factor", "projection", "seed",
 )  # fmt: skip
 
 
@@ -49,6 +49,11 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         "--warmup", type=int, help="steps for which an adaptive threshold is guarded"
     )
     parser.add_argument("--lags", type=parse_lags, help="comma-separated, default 1,2,4")
+    parser.add_argument(
+        "--novelty",
+        action=argparse.BooleanOptionalAction,
+        help="give decisions a surprise in bits; the preset's choice by default",
+    )
     parser.add_argument(
         "--alarm",
         action=argparse.BooleanOptionalAction,
