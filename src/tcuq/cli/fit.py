@@ -11,8 +11,8 @@ from tcuq.errors import CalibrationWarning
 from tcuq.stream import Stream
 
 OPTIONS = (
-    "alpha", "budget", "burst", "score", "signs", "mix", "blend", "mode", "warmup", "lags", "novelty",
-    "alarm", "steps_per_false_alarm", "epoch_steps", "block_factor", "projection", "seed",
+    "alpha", "budget", "burst", "score", "signs", "mix", "blend", "mode", "warmup", "lags",
+    "novelty", "alarm", "steps_per_false_alarm", "epoch_steps", "block_factor", "projection", "seed",
 )  # fmt: skip
 
 
