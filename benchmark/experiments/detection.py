@@ -16,7 +16,11 @@ from benchmark.scenarios.tasks import WITHOUT_OOD
 from benchmark.scores.score import Score
 from benchmark.scores.table import SCORES, Entry
 
-SEVERITIES_OF = {"cifar10": (1, 2, 3, 4, 5), "speech": (1, 2, 3, 4, 5)}
+SEVERITIES_OF = {
+    "cifar10": (1, 2, 3, 4, 5),
+    "speech": (1, 2, 3, 4, 5),
+    "tinyimagenet": (1, 2, 3, 4, 5),
+}
 SCENARIOS: tuple[Name, ...] = ("calibration", "development", "in_distribution", "drop", "ood")
 TEST_SCENARIOS = SCENARIOS[2:]
 # Networks whose scores learn nothing from calibration, so they are not run on it.
