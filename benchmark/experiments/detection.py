@@ -89,6 +89,9 @@ def all_measures(task: str, entry: Entry, runs: Mapping[Name, ScenarioRun]) -> d
         "failure AUROC": measures.failure_auroc(runs["in_distribution"], in_distribution),
         "shifted failure AUROC": measures.failure_auroc(runs["drop"], drop),
         "risk-coverage area": measures.risk_coverage_area(runs["drop"], drop),
+        "delay": measures.detection_delay(
+            runs["drop"], drop, (runs["in_distribution"], in_distribution), reference
+        ),
     }
     if "ood" in runs:
         row["OOD AUROC"] = measures.ood_auroc(runs["ood"], score.predict(runs["ood"]))
