@@ -6,7 +6,7 @@
 int decisions_read(engine *self, PyObject *type, PyObject *outcomes, PyObject *alarms, PyObject *cause)
 {
     static const char *const names[DECISION_MEMBERS] = {
-        "label", "risk", "threshold", "exceeded", "outcome", "alarm", "cause",
+        "label", "risk", "novelty", "threshold", "exceeded", "outcome", "alarm", "cause",
     };
     PyObject *objects = PyTuple_New(4 + DECISION_MEMBERS);
     if (objects == NULL) {
@@ -52,6 +52,7 @@ PyObject *decision_of(const engine *self, const tcuq_decision *d)
     PyObject *values[DECISION_MEMBERS] = {
         PyLong_FromLong(d->label),
         PyFloat_FromDouble(d->risk / LEVELS),
+        PyFloat_FromDouble(d->novelty_q10 / BIT_Q10),
         PyFloat_FromDouble(d->threshold_q16 / LEVELS_Q16),
         PyBool_FromLong(d->exceeded),
         Py_XNewRef(outcome),

@@ -15,10 +15,11 @@
 
 /* Eleven arrays, terms and two arrays each, channels, seven parts of the monitor's memory, scratch. */
 #define ENGINE_BLOCKS (11 + 1 + 2 * (int)TCUQ_MAX_TERMS + 1 + 7 + 1)
-#define DECISION_MEMBERS 7
+#define DECISION_MEMBERS 8
 
 #define LEVELS ((double)TCUQ_RISK_LEVELS)
 #define LEVELS_Q16 (LEVELS * 65536.0)
+#define BIT_Q10 1024.0
 
 /* How a step's numbers become the device's bytes. */
 typedef struct {

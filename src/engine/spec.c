@@ -43,6 +43,7 @@ static const field term_fields[] = {
     TERM(dead_q10, U16),
     TERM(cap_q10, U16),
     TERM(weight_q8, U16),
+    TERM(novelty_q8, U16),
     TERM(slope_q8, U16),
     TERM(start, I16),
     END,
@@ -150,7 +151,7 @@ static int read_arrays(engine *self, const place *at)
             return -1;
         }
     }
-    copy = read_array(self, at, "weights", exactly(4u, sizeof(int16_t), profile->terms == NULL), &count);
+    copy = read_array(self, at, "weights", exactly(4u, sizeof(int16_t), profile->weight_shift != 0u), &count);
     if (copy != NULL) {
         memcpy(profile->weights, copy, sizeof profile->weights);
     }

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tcuq.calibrate.bets import ChannelFit, fastest_alarm_steps, fit_channel
 from tcuq.calibrate.doctor import diagnose_fit, diagnose_stream, refuse_lost_labels
+from tcuq.calibrate.novelty import fit_novelty_terms
 from tcuq.calibrate.observe import Parts, observe, observe_calibration, risk_levels
 from tcuq.calibrate.presets import Options, Preset, TermPlan, options_from
 from tcuq.calibrate.projection import fit_projection, int8_step
@@ -57,6 +58,7 @@ def fit(
     blend: float | None = None,
     lags: Iterable[int] | None = None,
     terms: Iterable[TermPlan] | None = None,
+    novelty: bool | None = None,
     mode: Literal["guarded", "adaptive"] | None = None,
     warmup: int | None = None,
     alarm: bool | None = None,
@@ -99,6 +101,8 @@ def fit(
         Steps looked back over; 1, 2, 4.
     terms
         Terms of the anchored score.
+    novelty
+        Whether a decision carries novelty, a surprise in bits; True ("paper": False).
     mode
         "guarded": the threshold never rises above the calibrated one ("paper": "adaptive").
     warmup
@@ -144,6 +148,7 @@ def fit(
             "blend": blend,
             "lags": lags,
             "terms": terms,
+            "novelty": novelty,
             "mode": mode,
             "warmup": warmup,
             "alarm": alarm,
@@ -210,6 +215,7 @@ def _fit(
         inputs,
         signals,
         score,
+        fit_novelty_terms(parts) if options.novelty else (),
         threshold,
         # Rounded down: the guarantee must hold for the user's number.
         BudgetSettings(math.floor(options.budget * TOKEN), math.floor(options.burst * TOKEN)),

@@ -77,6 +77,8 @@ class Options:
         Steps looked back over.
     terms
         Terms of the anchored score; a development stream's labels set their weights.
+    novelty
+        Whether a decision carries novelty, a surprise in bits.
     mode, warmup
         "guarded" or "adaptive"; adaptive is guarded for its first `warmup` steps.
     alarm, steps_per_false_alarm
@@ -100,6 +102,7 @@ class Options:
     blend: float = 0.5
     lags: tuple[int, ...] = (1, 2, 4)
     terms: tuple[TermPlan, ...] = TERMS
+    novelty: bool = True
     mode: Literal["guarded", "adaptive"] = "guarded"
     warmup: int = 0
     alarm: bool = True
@@ -121,8 +124,9 @@ class Options:
             "steps_per_false_alarm", self.steps_per_false_alarm, 256, MAX_STEPS_PER_FALSE_ALARM
         )
         _check_integer("epoch_steps", self.epoch_steps, 256, 2**31 - 1)
-        if not isinstance(self.alarm, bool):
-            raise InputError(f"alarm must be True or False, got {self.alarm!r}")
+        for name, switch in (("alarm", self.alarm), ("novelty", self.novelty)):
+            if not isinstance(switch, bool):
+                raise InputError(f"{name} must be True or False, got {switch!r}")
         for name, value, choices in (
             ("score", self.score, ("anchored", "tcuq")),
             ("signs", self.signs, ("free", "monotone")),
@@ -184,7 +188,9 @@ def _check_term(term: TermPlan) -> None:
 
 
 # W = 16 in the paper; its warm-up is "multiples of W".
-PAPER = Options(score="tcuq", signs="free", mode="adaptive", warmup=4 * 16, alarm=False)
+PAPER = Options(
+    score="tcuq", signs="free", mode="adaptive", warmup=4 * 16, novelty=False, alarm=False
+)
 RECOMMENDED = Options()
 PRESETS: Mapping[str, Options] = MappingProxyType({"paper": PAPER, "recommended": RECOMMENDED})
 

@@ -130,17 +130,17 @@ class EvaluatedRun:
         return Measure(name, statistic(at), interval, baselines)
 
     def ranking(
-        self, name: str, event: Bools, at: Indices, words: tuple[str, str]
+        self, name: str, event: Bools, at: Indices, words: tuple[str, str], by: Floats
     ) -> Iterator[Measure]:
-        """AUROC and AUPRC of the risk for an event among the steps `at`.
+        """AUROC and AUPRC of a score, `by`, for an event among the steps `at`.
 
         A monitor that withholds always or never ranks all steps equal.
         """
-        share, risk = float(event[at].mean()), self.trace.risk
+        share = float(event[at].mean())
         events = {words[0]: int(event[at].sum()), words[1]: int((~event[at]).sum())}
 
-        def score(kind: Callable[[Bools, Floats], float], risk: Floats) -> Callable[..., float]:
-            return lambda chosen: kind(event[chosen], risk[chosen])
+        def score(kind: Callable[[Bools, Floats], float], by: Floats) -> Callable[..., float]:
+            return lambda chosen: kind(event[chosen], by[chosen])
 
         for word, kind, equal in (("AUROC", m.auroc, 0.5), ("AUPRC", m.auprc, share)):
             baselines = {
@@ -149,4 +149,4 @@ class EvaluatedRun:
                 "never": equal,
                 "random": score(kind, self.guess)(at),
             }
-            yield self.measure(f"{name} {word}", at, score(kind, risk), baselines, events)
+            yield self.measure(f"{name} {word}", at, score(kind, by), baselines, events)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules between members of a profile, which the schema cannot express."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import astuple
 
@@ -36,6 +37,7 @@ def inconsistencies(settings: MonitorSettings) -> Iterator[str]:
         case AnchoredScoreSettings(terms=terms):
             for index, term in enumerate(terms):
                 yield from _term_inconsistencies(f"score.terms[{index}]", term, present)
+    yield from _novelty_inconsistencies(settings)
     if settings.alarm is not None:
         yield from _alarm_inconsistencies(settings.alarm, settings.present_channels)
 
@@ -82,6 +84,19 @@ def _term_inconsistencies(place: str, term: Term, present: tuple[Signal, ...]) -
         yield f"{place}.points must ascend strictly"
     if any(a > b for a, b in zip(term.bits, term.bits[1:], strict=False)):
         yield f"{place}.bits must not descend"
+
+
+def _novelty_inconsistencies(settings: MonitorSettings) -> Iterator[str]:
+    terms = settings.novelty
+    for index, term in enumerate(terms):
+        yield from _term_inconsistencies(
+            f"novelty[{index}]", term.as_term(), settings.present_signals
+        )
+    if len({term.signal for term in terms}) < len(terms):
+        yield f"novelty must each have a signal of their own, got {terms[0].signal} twice"
+    total = sum(term.share for term in terms)
+    if terms and not math.isclose(total, 1):
+        yield f"novelty's shares must add up to 1, got {total}"
 
 
 def _alarm_inconsistencies(

@@ -11,6 +11,7 @@ from tcuq.stream import Kind
 
 MAX_DIMENSIONS = 32
 MAX_TERM_WEIGHT = 64
+MAX_NOVELTY = 16.0  # bits
 RISK_LEVELS = 1 << 14
 ALPHA_BITS = 16
 TOKEN = 1 << 16
@@ -164,6 +165,33 @@ ScoreSettings = TcuqScoreSettings | AnchoredScoreSettings
 
 
 @dataclass(frozen=True, slots=True)
+class NoveltyTerm:
+    """One signal's surprise in the decision's novelty: its share, and its table of bits."""
+
+    signal: Signal
+    share: float
+    points: Row
+    bits: Row
+    slope: float
+
+    def as_term(self) -> Term:
+        """Return it as a term that adds nothing to the risk."""
+        return Term(
+            self.signal,
+            tail="upper",
+            scale="surprise",
+            ewma=None,
+            start=0.0,
+            dead=0.0,
+            cap=MAX_NOVELTY,
+            weight=0.0,
+            points=self.points,
+            bits=self.bits,
+            slope=self.slope,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class ThresholdSettings:
     """The ledger: alpha in 1/65536, the rest in risk levels of 0..16384."""
 
@@ -225,6 +253,7 @@ class MonitorSettings:
     inputs: InputSettings
     signals: SignalSettings
     score: ScoreSettings
+    novelty: tuple[NoveltyTerm, ...]  # of the decision; empty: none
     threshold: ThresholdSettings
     budget: BudgetSettings
     alarm: AlarmSettings | None

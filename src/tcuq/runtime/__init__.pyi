@@ -35,6 +35,7 @@ class Engine:
         health: Buffer | None,
         label: Buffer,
         risk: Buffer,
+        novelty: Buffer,
         threshold: Buffer,
         exceeded: Buffer,
         outcome: Buffer,
