@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 
 LOWEST_BIAS = -8.0  # where the device's sigmoid ends
 # Shares of the loss of the labelled fit, docs/decisions/0024.
-AS_RECORDED, GROUPED, IN_DISTRIBUTION = 0.5, 0.25, 0.25
+AS_RECORDED, GROUPED, IN_DISTRIBUTION = 0.65, 0.25, 0.1
 TRUST = 0.5  # of the label-free weights, in the weights that the labelled fit begins from
 FEWEST_ERRORS = 16  # of calibration, to take part in the labelled fit
 
