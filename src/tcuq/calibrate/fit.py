@@ -9,6 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from tcuq._labels import OUT_OF_DISTRIBUTION, UNKNOWN
 from tcuq.calibrate.bets import ChannelFit, fastest_alarm_steps, fit_channel
 from tcuq.calibrate.doctor import diagnose_fit, diagnose_stream, refuse_lost_labels
 from tcuq.calibrate.novelty import fit_novelty_terms
@@ -205,7 +206,7 @@ def _fit(
     inputs = _fit_inputs(calibration, options)
     signals, parts = observe_calibration(calibration, inputs, options.lags, options.blend)
     refuse_lost_labels(calibration, np.concatenate([part.label for part in parts]))
-    score = _fit_score(parts, development, inputs, signals, options)
+    score = _fit_score((calibration, parts), development, inputs, signals, options)
     levels = risk_levels(parts, inputs, signals, score)
     threshold = _fit_threshold(levels, options)
     info = _stream_info(calibration)
@@ -241,6 +242,12 @@ def _check_streams(calibration: Stream, development: Stream | None, options: Opt
     require_stream(calibration, "calibration")
     if development is not None:
         require_stream(development, "development")
+    if calibration.labels is not None and (calibration.labels == OUT_OF_DISTRIBUTION).any():
+        step = int(np.argmax(calibration.labels == OUT_OF_DISTRIBUTION))
+        raise FitError(
+            f"calibration must be in distribution, got a step labelled {OUT_OF_DISTRIBUTION}"
+            f" (out of distribution), {step}: move such steps to development"
+        )
     if len(calibration) < FEWEST_STEPS:
         raise FitError(
             f"calibration must have at least {FEWEST_STEPS} steps, got {len(calibration)}"
@@ -265,21 +272,19 @@ def _check_streams(calibration: Stream, development: Stream | None, options: Opt
 
 
 def _fit_score(
-    parts: Parts,
+    calibration: tuple[Stream, Parts],
     development: Stream | None,
     inputs: InputSettings,
     signals: SignalSettings,
     options: Options,
 ) -> ScoreSettings:
-    observed = None if development is None else observe(development, inputs, signals)
     if options.score == "tcuq":
         assert development is not None  # noqa: S101 - checked; for the type checker
-        assert observed is not None  # noqa: S101
-        return fit_tcuq(development, observed, options)
-    score = fit_anchored(parts, options.terms, inputs, signals)
-    if development is None or observed is None:
+        return fit_tcuq(development, observe(development, inputs, signals), options)
+    score = fit_anchored(calibration[1], options.terms, inputs, signals)
+    if development is None:
         return score
-    return fit_anchored_weights(score, development, observed, inputs, signals)
+    return fit_anchored_weights(score, development, calibration, inputs, signals)
 
 
 def _fit_threshold(levels: NDArray[np.int64], options: Options) -> ThresholdSettings:
@@ -321,7 +326,7 @@ def _stream_info(stream: Stream) -> StreamInfo:
         steps=len(stream),
         recordings=len(stream.starts),
         distinct=stream.distinct,
-        labelled=0 if stream.labels is None else int((stream.labels >= 0).sum()),
+        labelled=0 if stream.labels is None else int((stream.labels != UNKNOWN).sum()),
     )
 
 
