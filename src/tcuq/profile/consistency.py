@@ -11,6 +11,7 @@ from tcuq.profile.settings import (
     ChannelSignal,
     HealthSettings,
     MonitorSettings,
+    PromiseSettings,
     Signal,
     TcuqScoreSettings,
     Term,
@@ -38,6 +39,11 @@ def inconsistencies(settings: MonitorSettings) -> Iterator[str]:
                 yield from _term_inconsistencies(f"score.terms[{index}]", term, present)
     if settings.alarm is not None:
         yield from _alarm_inconsistencies(settings.alarm, settings.present_channels)
+    threshold = settings.threshold
+    if threshold.step == 0 and threshold.start != threshold.anchor:
+        yield f"threshold.start must be the anchor, {threshold.anchor}, when step is 0"
+    if settings.promise is not None:
+        yield from _promise_inconsistencies(settings, settings.promise)
 
 
 def _input_inconsistencies(settings: MonitorSettings) -> Iterator[str]:
@@ -103,3 +109,27 @@ def _alarm_inconsistencies(
         for row in channel.passes:
             if list(row) != sorted(row, reverse=True):
                 yield f"{place}.passes must not ascend with the edge, got {list(row)}"
+
+
+def _promise_inconsistencies(
+    settings: MonitorSettings, promise: PromiseSettings
+) -> Iterator[str]:
+    if settings.threshold.step != 0:
+        yield f"threshold.step must be 0 with a promise, got {settings.threshold.step}"
+    if settings.alarm is None:
+        yield "alarm must be given with a promise, which is void from an alarm on"
+    if promise.independent > promise.labelled:
+        yield (
+            f"promise.independent must be at most promise.labelled, {promise.labelled},"
+            f" got {promise.independent}"
+        )
+    if promise.errors > promise.accepted_error * promise.labelled:
+        yield (
+            f"promise.errors must be at most {promise.accepted_error:g} of promise.labelled,"
+            f" {promise.labelled}, got {promise.errors}"
+        )
+    if promise.coverage + promise.denied > 1:
+        yield (
+            "promise.coverage and promise.denied must be at most 1 together,"
+            f" got {promise.coverage + promise.denied:g}"
+        )
