@@ -68,6 +68,7 @@ def fit(
     seed: int | None = None,
     accepted_error: float | None = None,
     confidence: float | None = None,
+    independent: Literal["recordings", "steps"] | None = None,
     verbose: bool = False,
 ) -> Profile:
     """Calibrate a monitor, in the arithmetic that the device runs.
@@ -123,6 +124,10 @@ def fit(
         Promise that at most this share of the accepted predictions is wrong, with this confidence
         (0.95), until an alarm. Chooses a fixed threshold in place of alpha, by the labels of
         calibration, which then serve nothing else; refused where they are too few.
+    independent
+        What counts as independent for that promise: "recordings", so that it holds for new people
+        and devices, or "steps", thinned by their autocorrelation, for those recorded alone;
+        recordings if there are several.
     verbose
         Print the profile's summary.
 
@@ -161,6 +166,7 @@ def fit(
             "seed": seed,
             "accepted_error": accepted_error,
             "confidence": confidence,
+            "independent": independent,
         },
     )
     profile = _fit(calibration, development, preset, options)

@@ -1,21 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many independent steps the labelled ones are worth: Kish's effective sample size.
+"""Tests of the accepted error, by what is independent: the recordings, or steps far apart.
 
-The design effect is the variance of the accepted error over that of independent steps: by the
-autocorrelation within recordings, or by the spread between recordings if that is larger, and by
-repeated steps. Few recordings estimate it poorly, which Student's t corrects.
-
-References
-----------
-E. Korn and B. Graubard, Confidence intervals for proportions with small expected number of positive
-counts estimated from survey data, Survey Methodology 24, 1998.
+Recordings are tested by betting (Waudby-Smith and Ramdas, 2024): exact for independent recordings,
+however their steps depend on each other. Steps are tested by the exact binomial, their number
+divided by the design effect: the autocorrelation time of the errors, and their repetitions.
 """
 
+import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm, t
+from scipy.special import betainc
 
 from tcuq._autocorrelation import autocorrelation_time
 from tcuq.stream import Stream
@@ -23,6 +20,7 @@ from tcuq.stream import Stream
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+Unit = Literal["recordings", "steps"]
 
 ENOUGH_ERRORS = 20  # fewer do not show how errors cluster
 
@@ -39,27 +37,32 @@ class LabelledSteps:
     doubt: Floats
     recording: Ints
     row: Ints  # equal for equal steps
-    confidence: float
+    levels: Ints  # of risk
 
-    def independent(self, levels: Ints, level: int) -> int:
-        """Return how many independent steps those below a risk level are worth."""
-        accepted = levels < level
-        steps = int(accepted.sum())
-        if steps == 0:
-            return 0
-        return int(steps / self._design_effect(levels, level) * self._few_recordings(accepted))
+    def independent(self, unit: Unit, level: int) -> int:
+        """Return how many independent units accept below a risk level."""
+        accepted = self.levels < level
+        if unit == "recordings":
+            return len(np.unique(self.recording[accepted]))
+        return int(accepted.sum() / self._design_effect(level))
 
-    def _design_effect(self, levels: Ints, level: int) -> float:
+    def error_by_recording(self, level: int) -> Floats:
+        """Return the accepted error of each recording that accepts any step."""
+        accepted = self.levels < level
+        counts = np.bincount(self.recording[accepted])
+        errors = np.bincount(self.recording[accepted], self.wrong[accepted])
+        shares: Floats = errors[counts > 0] / counts[counts > 0]
+        return shares
+
+    def _design_effect(self, level: int) -> float:
         """Return the design effect below the level, or below the first with enough errors."""
-        errors = np.sort(levels[self.wrong])
+        errors = np.sort(self.levels[self.wrong])
         if len(errors) >= ENOUGH_ERRORS:
-            accepted = levels < max(level, int(errors[ENOUGH_ERRORS - 1]) + 1)
+            accepted = self.levels < max(level, int(errors[ENOUGH_ERRORS - 1]) + 1)
             return self._inflation(accepted, self.wrong.astype(np.float64))
-        every = np.ones(len(levels), np.bool_)
-        return max(
-            self._inflation(every, self.doubt),
-            self._inflation(every, self.wrong.astype(np.float64)),
-        )
+        every = np.ones(len(self.levels), np.bool_)
+        values = (self.doubt, self.wrong.astype(np.float64))
+        return max(self._inflation(every, one) for one in values)
 
     def _inflation(self, accepted: Bools, values: Floats) -> float:
         """Return the variance of the mean of the accepted values over that of independent ones."""
@@ -68,41 +71,47 @@ class LabelledSteps:
         if spread <= 0:
             return 1.0
         cuts = np.flatnonzero(np.diff(self.recording)) + 1
-        effect = autocorrelation_time(np.split(residuals, cuts))
-        count = len(np.unique(self.recording[accepted]))
-        if count > 1:
-            between = _squared_sums(residuals, self.recording) / spread
-            effect = max(effect, between * count / (count - 1))
-        return effect + max(_squared_sums(residuals, self.row) / spread - 1, 0.0)
-
-    def _few_recordings(self, accepted: Bools) -> float:
-        count = len(np.unique(self.recording[accepted]))
-        if count == 1:
-            return 1.0
-        known, estimated = norm.ppf(self.confidence), t.ppf(self.confidence, count - 1)
-        return float((known / estimated) ** 2)
+        by_row = np.bincount(self.row, residuals)
+        repeated = float(by_row @ by_row) / spread
+        return autocorrelation_time(np.split(residuals, cuts)) + max(repeated - 1, 0.0)
 
 
 def labelled_steps(
-    stream: Stream, predicted: NDArray[np.int32], doubt: Floats, confidence: float
-) -> tuple[LabelledSteps, Bools]:
-    """Return a stream's labelled steps, and a mask of them."""
+    stream: Stream, predicted: NDArray[np.int32], doubt: Floats, levels: Ints
+) -> LabelledSteps:
+    """Return a stream's labelled steps."""
     assert stream.labels is not None  # noqa: S101 - checked; for the type checker
     known = stream.labels >= 0
-    columns = [stream.posteriors] if stream.features is None else [stream.posteriors, stream.features]
+    columns = [c for c in (stream.posteriors, stream.features) if c is not None]
     joint = np.hstack([column[known].astype(np.float64) for column in columns])
     rows = np.ascontiguousarray(joint).view(f"V{joint.shape[1] * 8}").ravel()
-    steps = LabelledSteps(
+    recording = np.searchsorted(stream.starts, np.arange(len(stream)), side="right") - 1
+    return LabelledSteps(
         wrong=(predicted != stream.labels)[known],
         doubt=doubt[known],
-        recording=(np.searchsorted(stream.starts, np.arange(len(stream)), side="right") - 1)[known],
+        recording=recording[known],
         row=np.unique(rows, return_inverse=True)[1].ravel(),
-        confidence=confidence,
+        levels=levels[known],
     )
-    return steps, known
 
 
-def _squared_sums(values: Floats, group: Ints) -> float:
-    """Return the sum over groups of the squared sum of their values."""
-    sums = np.bincount(group, values)
-    return float(sums @ sums)
+def binomial_p_value(errors: float, steps: int, share: float) -> float:
+    """Return P(at most so many errors), rounded up, if each step errs with this probability."""
+    count = math.ceil(errors - 1e-9)
+    return 1.0 if count >= steps else float(betainc(steps - count, count + 1, 1 - share))
+
+
+def betting_p_value(shares: Floats, share: float, miss: float) -> float:
+    """Return 1 over the largest capital of bets that the mean is below `share`.
+
+    `shares` lie in 0..1 and are independent. Each bet is chosen by the recordings before it, so
+    that the capital is a martingale, or falls, if the mean is `share` or more (Ville's inequality).
+    """
+    count = np.arange(1, len(shares) + 1)
+    mean = np.cumsum(shares) / count
+    prior = share * (1 - share)
+    spread = (prior + np.cumsum((shares - mean) ** 2)) / (count + 1)
+    before = np.concatenate([[prior], spread[:-1]])
+    bets = np.minimum(np.sqrt(-2 * math.log(miss) / (len(shares) * before)), 1 / (1 - share))
+    capital = np.cumsum(np.log(np.maximum(1 + bets * (share - shares), 1e-300)))
+    return float(min(1.0, math.exp(-capital.max())))

@@ -92,6 +92,9 @@ class Options:
     accepted_error, confidence
         Largest share of wrong predictions among the accepted, and the probability that it holds;
         None: not promised.
+    independent
+        What the labels behind the promise count: "recordings", "steps", or None for recordings
+        where there are several.
     """
 
     alpha: float = 0.1
@@ -113,6 +116,7 @@ class Options:
     seed: int = 0
     accepted_error: float | None = None
     confidence: float = 0.95
+    independent: Literal["recordings", "steps"] | None = None
 
     def __post_init__(self) -> None:
         _check_range("alpha", self.alpha, 2**-16, 1 - 2**-16)
@@ -156,6 +160,10 @@ class Options:
 def _check_promise(options: Options) -> None:
     assert options.accepted_error is not None  # noqa: S101 - checked; for the type checker
     _check_range("accepted_error", options.accepted_error, 1e-4, 0.5)
+    if options.independent not in (None, "recordings", "steps"):
+        raise InputError(
+            f"independent must be one of recordings, steps, got {options.independent!r}"
+        )
     if options.mode != "guarded":
         raise InputError(
             f'accepted_error needs a fixed threshold, mode="guarded", got {options.mode!r}'
@@ -221,10 +229,9 @@ def options_from(preset: str, changes: Mapping[str, Any]) -> Options:
             "alpha and accepted_error both choose the threshold: give one of them, got"
             f" alpha={changes['alpha']!r} and accepted_error={changes['accepted_error']!r}"
         )
-    if "confidence" in changes and "accepted_error" not in changes:
-        raise InputError(
-            f"confidence needs accepted_error, got confidence={changes['confidence']!r} alone"
-        )
+    for name in ("confidence", "independent"):
+        if name in changes and "accepted_error" not in changes:
+            raise InputError(f"{name} needs accepted_error, got {name}={changes[name]!r} alone")
     if "steps_per_false_alarm" in changes:
         changes = {"alarm": True, **changes}
     if preset not in get_args(Preset):

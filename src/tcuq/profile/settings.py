@@ -222,16 +222,17 @@ class AlarmSettings:
 class PromiseSettings:
     """A bound on the share of wrong predictions among the accepted, and the labels behind it.
 
-    Of ``labelled`` accepted calibration steps ``errors`` were wrong; they are worth
-    ``independent`` independent ones. ``coverage`` and ``denied`` are the shares of calibration
+    Of ``labelled`` accepted calibration steps ``errors`` were wrong; they count as ``independent``
+    recordings or steps, as ``unit`` says. ``coverage`` and ``denied`` are the shares of calibration
     steps that would be accepted, and denied by the budget.
     """
 
     accepted_error: float
     confidence: float
+    unit: Literal["recordings", "steps"]
+    independent: int
     labelled: int
     errors: int
-    independent: int
     coverage: float
     denied: float
 

@@ -110,8 +110,8 @@ def _alarm_lines(alarm: AlarmSettings, figures: Mapping[str, float]) -> Iterator
 
 def _promise_lines(promise: PromiseSettings) -> Iterator[str]:
     labels = (
-        f"{promise.errors:,} of {promise.labelled:,} accepted labelled steps were wrong, worth"
-        f" {promise.independent:,} independent ones; accepts {promise.coverage:.1%} of calibration,"
+        f"{promise.errors:,} of {promise.labelled:,} accepted labelled steps were wrong, which count"
+        f" as {promise.independent:,} independent {promise.unit}; accepts {promise.coverage:.1%} of calibration,"
         f" and the budget would deny {promise.denied:.1%}, which the promise does not cover"
     )
     yield from wrap(
