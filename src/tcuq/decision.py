@@ -50,7 +50,10 @@ def steps_by_cause(alarms: Iterable[tuple[int, str]]) -> dict[str, list[int]]:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The monitor's result for one step; ``cause`` says in words why there is an alarm."""
+    """The monitor's result for one step; ``cause`` says in words why there is an alarm.
+
+    ``promised``: the step is accepted, and the profile's bound on the accepted error stands.
+    """
 
     label: int
     risk: float
@@ -59,6 +62,7 @@ class Decision:
     outcome: Outcome
     alarm: AlarmFlag
     cause: str = ""
+    promised: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -75,7 +79,8 @@ class Trace(_HealthNames):
     ``trace[3]`` is a Decision and ``trace[10:20]`` a Trace. ``risk`` is in 1/16384; a step would
     abstain where ``risk >= threshold``; ``exceeded`` is what the ledger counts, at the rate
     alpha; ``alarm`` holds AlarmFlag bits, ``cause`` the statistic of input health that alarmed,
-    ``alarms`` the alarms' steps and causes in words.
+    ``alarms`` the alarms' steps and causes in words; ``promised`` the accepted steps that the
+    profile's bound on the accepted error covers, none from an alarm on.
 
     Examples
     --------
@@ -95,6 +100,7 @@ class Trace(_HealthNames):
     outcome: NDArray[np.uint8]
     alarm: NDArray[np.uint8]
     cause: NDArray[np.uint8]
+    promised: NDArray[np.bool_]
 
     @classmethod
     def empty(cls, steps: int, health_names: tuple[str, ...] = ()) -> "Trace":
@@ -107,6 +113,7 @@ class Trace(_HealthNames):
             outcome=np.zeros(steps, np.uint8),
             alarm=np.zeros(steps, np.uint8),
             cause=np.zeros(steps, np.uint8),
+            promised=np.zeros(steps, np.bool_),
             health_names=health_names,
         )
 
@@ -144,6 +151,7 @@ class Trace(_HealthNames):
             outcome=Outcome(int(self.outcome[at])),
             alarm=AlarmFlag(int(self.alarm[at])),
             cause=self._cause_at(at),
+            promised=bool(self.promised[at]),
         )
 
     def _cause_at(self, step: int) -> str:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labelled streams of disjoint units, on which a bound on the accepted error is measured.
+"""Labelled streams of disjoint rows, on which the bound on the accepted error is measured.
 
-A unit is what is drawn at random into calibration or held out: an image, a row of gas data, a
-speaker or a person. A stream shows each of its units about once; people are its recordings.
+A row is what a split draws: an image, a row of gas data, a spoken clip, or a person's session. A
+stream shows each of its rows about once; where rows belong to people, each person is a recording.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,32 +27,31 @@ from benchmark.scenarios.scenario import make_plan
 from benchmark.scenarios.tasks import FACTORIES
 from benchmark.streams import Episode, by_speaker
 
-IMAGES = ("mnist", "fashion_mnist", "cifar10")
 STEPS_PER_IMAGE = 5  # a visit takes about 7 steps, so that few images come twice
 
 
 class Source(Protocol):
-    """The units of a set and their streams."""
+    """The rows of a set, whom they belong to, and their streams."""
 
-    part: Ints  # of each unit: 0 for calibration's, 1 for test's
+    person: Ints  # of each row
 
     @property
     def shifts(self) -> Sequence[Episode]:
         """The shifts that a stream can have."""
 
-    def stream(self, units: Ints, seed: int) -> tcuq.Stream:
-        """An in-distribution stream of these units."""
+    def stream(self, rows: Ints, seed: int) -> tcuq.Stream:
+        """An in-distribution stream of these rows."""
 
-    def shifted(self, shift: Episode, units: Ints, seed: int) -> tcuq.Stream:
-        """A shifted stream; of test's samples where the set has no people."""
+    def shifted(self, shift: Episode, rows: Ints, seed: int) -> tcuq.Stream:
+        """At most SPAN shifted steps; of test's samples where the set has no people."""
 
 
 @dataclass(frozen=True, eq=False)
 class SampleSource:
-    """Images or rows, in coherent streams."""
+    """Images or gas data in coherent streams."""
 
     pool: SamplePool
-    part: Ints
+    person: Ints
     shifted_labels: Mapping[Episode, Ints]
 
     @property
@@ -60,111 +59,90 @@ class SampleSource:
         """Corruptions, or later batches."""
         return self.pool.shifts
 
-    def stream(self, units: Ints, seed: int) -> tcuq.Stream:
-        """A coherent stream in which few units come twice."""
-        images = self.pool.positions > 1
-        steps = len(units) * (STEPS_PER_IMAGE if images else 1)
-        plan = make_plan(self.pool.samples.take(units), steps, "coherent", seed)
-        clean = self.pool.in_distribution(units, steps, seed)
-        return labelled(clean, self.pool.samples.y[units[plan.index]])
+    def stream(self, rows: Ints, seed: int) -> tcuq.Stream:
+        """A coherent stream in which few rows come twice."""
+        steps = len(rows) * (STEPS_PER_IMAGE if self.pool.positions > 1 else 1)
+        index = make_plan(self.pool.samples.take(rows), steps, "coherent", seed).index
+        clean = self.pool.in_distribution(rows, steps, seed)
+        return labelled(clean, self.pool.samples.y[rows[index]])
 
-    def shifted(self, shift: Episode, units: Ints, seed: int) -> tcuq.Stream:
+    def shifted(self, shift: Episode, rows: Ints, seed: int) -> tcuq.Stream:
         """The span of this shift."""
-        return labelled(self.pool.shifted(shift, units, seed), self.shifted_labels[shift])
+        return labelled(self.pool.shifted(shift, rows, seed), self.shifted_labels[shift])
 
 
-@dataclass(frozen=True, eq=False)
-class SpeakerSource:
-    """Speakers: each is a recording of all its clips, word by word."""
+class SpeakerSource(SampleSource):
+    """Spoken clips: a recording is a speaker's clips, word by word."""
 
-    pool: SamplePool
-    part: Ints
-    shifted_labels: Mapping[Episode, Ints]
-
-    @property
-    def shifts(self) -> Sequence[Episode]:
-        """Corruptions of the sound."""
-        return self.pool.shifts
-
-    def stream(self, units: Ints, seed: int) -> tcuq.Stream:
-        """Every clip of these speakers once."""
-        samples = self.pool.samples
-        speakers = np.unique(samples.group)[units]
-        rows = np.flatnonzero(np.isin(samples.group, speakers))
-        chosen = samples.take(rows)
-        index = by_speaker(chosen, seed).index
-        at = rows[index]
-        starts = np.flatnonzero(np.diff(samples.group[at], prepend=-1))
+    def stream(self, rows: Ints, seed: int) -> tcuq.Stream:
+        """Every clip once."""
+        at = rows[by_speaker(self.pool.samples.take(rows), seed).index]
         outputs = self.pool.outputs
         return tcuq.Stream(
             outputs["logits"][at],
             outputs["features"][at],
-            samples.y[at],
+            self.pool.samples.y[at],
             kind="logits",
-            starts=starts,
+            starts=np.flatnonzero(np.diff(self.person[at], prepend=-1)),
         )
-
-    def shifted(self, shift: Episode, units: Ints, seed: int) -> tcuq.Stream:
-        """The span of this shift."""
-        return labelled(self.pool.shifted(shift, units, seed), self.shifted_labels[shift])
 
 
 @dataclass(frozen=True, eq=False)
-class PeopleSource:
-    """People: each is a recording of all its sessions."""
+class SessionSource:
+    """Sessions of people: a recording is a person's sessions."""
 
     pool: RecordingPool
+    person: Ints
     labels: Sequence[Ints]  # of each session
-    part: Ints
 
     @property
     def shifts(self) -> Sequence[Episode]:
         """Sensor faults."""
         return self.pool.shifts
 
-    def stream(self, units: Ints, seed: int) -> tcuq.Stream:
-        """All sessions of these people."""
-        return self._stream(units, self.pool.clean, seed)
+    def stream(self, rows: Ints, seed: int) -> tcuq.Stream:
+        """All of these sessions, in a random order of the people."""
+        return self._stream(rows, self.pool.clean, seed)
 
-    def shifted(self, shift: Episode, units: Ints, seed: int) -> tcuq.Stream:
+    def shifted(self, shift: Episode, rows: Ints, seed: int) -> tcuq.Stream:
         """The same with a fault, up to SPAN steps."""
-        return self._stream(units, self.pool.faulty[shift], seed)[:SPAN]
+        stream = self._stream(rows, self.pool.faulty[shift], seed)
+        return stream[: min(SPAN, len(stream))]
 
-    def _stream(self, units: Ints, outputs: Sequence[dict[str, Array]], seed: int) -> tcuq.Stream:
-        people = np.unique(self.pool.person)[np.random.default_rng([seed, 13]).permutation(units)]
-        sessions = [np.flatnonzero(self.pool.person == person) for person in people]
-        joined = join_rows([outputs[i] for at in sessions for i in at])
-        lengths = [sum(len(self.labels[i]) for i in at) for at in sessions]
+    def _stream(self, rows: Ints, outputs: Sequence[dict[str, Array]], seed: int) -> tcuq.Stream:
+        people = np.random.default_rng([seed, 13]).permutation(np.unique(self.person[rows]))
+        order = np.concatenate([rows[self.person[rows] == person] for person in people])
+        joined = join_rows([outputs[i] for i in order])
+        begins = np.cumsum([0, *[len(self.labels[i]) for i in order[:-1]]])
         return tcuq.Stream(
             joined["logits"],
             joined["features"],
-            np.concatenate([self.labels[i] for at in sessions for i in at]),
+            np.concatenate([self.labels[i] for i in order]),
             kind="logits",
-            starts=np.cumsum([0, *lengths[:-1]]),
+            starts=begins[np.flatnonzero(np.diff(self.person[order], prepend=-1))],
         )
 
 
 @lru_cache(maxsize=1)
 def source_of(task: str, network: int) -> Source:
-    """The units of a set with one network's outputs."""
+    """The rows of a set with one network's outputs."""
     factory = FACTORIES[task]
     pool = make_pool(task, load_network(task, "base", network), network)
     if isinstance(factory, InertialScenarios):
         assert isinstance(pool, RecordingPool)  # noqa: S101 - for the type checker
         parts = factory.load()
         cut = windows([*parts["calibration"], *parts["test"]], factory.classes)
-        people, first = np.unique(pool.person, return_index=True)
-        labels = np.split(cut.samples.y, cut.starts[1:])
-        return PeopleSource(pool, labels, pool.part[first])
+        return SessionSource(pool, pool.person, np.split(cut.samples.y, cut.starts[1:]))
     assert isinstance(pool, SamplePool)  # noqa: S101 - for the type checker
+    if task == "speech":
+        assert isinstance(factory, CorruptionScenarios)  # noqa: S101 - for the type checker
+        labels = _span_labels(factory.load()["test"], pool.shifts, network)
+        return SpeakerSource(pool, pool.samples.group, labels)
+    every = np.arange(len(pool.samples))
     if isinstance(factory, CorruptionScenarios):
         labels = _span_labels(factory.load()["test"], pool.shifts, network)
-    else:
-        labels = _batch_labels(pool.shifts, network)
-    if task == "speech":
-        _, first = np.unique(pool.samples.group, return_index=True)
-        return SpeakerSource(pool, pool.part[first], labels)
-    return SampleSource(pool, pool.part, labels)
+        return SampleSource(pool, every, labels)
+    return SampleSource(pool, every, _batch_labels(pool.shifts, network))
 
 
 def labelled(stream: tcuq.Stream, labels: Ints) -> tcuq.Stream:
@@ -174,8 +152,22 @@ def labelled(stream: tcuq.Stream, labels: Ints) -> tcuq.Stream:
     )
 
 
+def split_rows(person: Ints, share: float, seed: int, *, new_people: bool) -> tuple[Ints, Ints]:
+    """Rows to calibrate on and rows held out: of other people, or of each person some."""
+    rng = np.random.default_rng([seed, 14])
+    people = rng.permutation(np.unique(person))
+    if new_people:
+        chosen = np.isin(person, people[: max(1, round(share * len(people)))])
+    else:
+        chosen = np.zeros(len(person), np.bool_)
+        for one in people:
+            at = rng.permutation(np.flatnonzero(person == one))
+            chosen[at[: max(1, round(share * len(at)))]] = True
+    return np.flatnonzero(chosen), np.flatnonzero(~chosen)
+
+
 def _span_labels(test: Samples, shifts: Sequence[Episode], seed: int) -> dict[Episode, Ints]:
-    """Labels of the spans of a pool, which are one after the other on one plan."""
+    """Labels of a pool's spans, which are one after the other on one plan."""
     index = make_plan(test, SPAN * len(shifts), "coherent", seed).index
     return dict(zip(shifts, test.y[index].reshape(len(shifts), SPAN), strict=True))
 

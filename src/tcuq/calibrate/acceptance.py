@@ -165,7 +165,7 @@ def _starts(candidates: list[Candidate], fewest: int) -> list[int]:
     """Return the places at which a sequence of tests begins."""
     steps = np.array([candidate.steps for candidate in candidates])
     units = np.maximum.accumulate([candidate.independent for candidate in candidates])
-    first = np.searchsorted(units, LEAST_START * fewest)
+    first = np.searchsorted(units, min(LEAST_START * fewest, units[-1]))
     places = [max(first, np.searchsorted(steps, share * steps[-1])) for share in STARTS]
     return [min(int(place), len(candidates) - 1) for place in places]
 
