@@ -33,7 +33,9 @@ STEPS_PER_IMAGE = 5  # a visit takes about 7 steps, so that few images come twic
 class Source(Protocol):
     """The rows of a set, whom they belong to, and their streams."""
 
-    person: Ints  # of each row
+    @property
+    def person(self) -> Ints:
+        """The person of each row; a row of its own where there are none."""
 
     @property
     def shifts(self) -> Sequence[Episode]:

@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 
 from tcuq.calibrate.acceptance import promised_threshold, without_labels
 from tcuq.calibrate.bets import ChannelFit, fastest_alarm_steps, fit_channel
-from tcuq.calibrate.doctor import diagnose_fit, diagnose_promise, diagnose_stream, refuse_lost_labels
+from tcuq.calibrate.doctor import (
+    diagnose_fit,
+    diagnose_promise,
+    diagnose_stream,
+    refuse_lost_labels,
+)
 from tcuq.calibrate.observe import Parts, observe, observe_calibration, risk_levels
 from tcuq.calibrate.presets import Options, Preset, TermPlan, options_from
 from tcuq.calibrate.projection import fit_projection, int8_step
@@ -212,7 +217,7 @@ def _fit(
     calibration: Stream, development: Stream | None, preset: Preset, options: Options
 ) -> Profile:
     _check_streams(calibration, development, options)
-    # Labels that choose the threshold serve nothing else: the test of each candidate needs them new.
+    # Labels that choose the threshold serve nothing else: its tests need them unused.
     source = calibration if options.accepted_error is None else without_labels(calibration)
     inputs = _fit_inputs(source, options)
     signals, parts = observe_calibration(source, inputs, options.lags, options.blend)

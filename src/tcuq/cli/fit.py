@@ -12,8 +12,8 @@ from tcuq.stream import Stream
 
 OPTIONS = (
     "alpha", "budget", "burst", "score", "signs", "mix", "blend", "mode", "warmup", "lags", "alarm",
-    "steps_per_false_alarm", "epoch_steps", "block_factor", "projection", "seed", "accepted_error", "confidence",
-    "independent",
+    "steps_per_false_alarm", "epoch_steps", "block_factor", "projection", "seed",
+    "accepted_error", "confidence", "independent",
 )  # fmt: skip
 
 
@@ -34,9 +34,7 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         type=float,
         help="promise that at most this share of accepted predictions is wrong; needs labels",
     )
-    parser.add_argument(
-        "--confidence", type=float, help="of that promise, default 0.95"
-    )
+    parser.add_argument("--confidence", type=float, help="of that promise, default 0.95")
     parser.add_argument(
         "--independent",
         choices=("recordings", "steps"),

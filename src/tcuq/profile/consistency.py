@@ -11,10 +11,10 @@ from tcuq.profile.settings import (
     ChannelSignal,
     HealthSettings,
     MonitorSettings,
-    PromiseSettings,
     Signal,
     TcuqScoreSettings,
     Term,
+    ThresholdSettings,
 )
 
 
@@ -39,11 +39,8 @@ def inconsistencies(settings: MonitorSettings) -> Iterator[str]:
                 yield from _term_inconsistencies(f"score.terms[{index}]", term, present)
     if settings.alarm is not None:
         yield from _alarm_inconsistencies(settings.alarm, settings.present_channels)
-    threshold = settings.threshold
-    if threshold.step == 0 and threshold.start != threshold.anchor:
-        yield f"threshold.start must be the anchor, {threshold.anchor}, when step is 0"
-    if settings.promise is not None:
-        yield from _promise_inconsistencies(settings, settings.promise)
+    yield from _threshold_inconsistencies(settings.threshold)
+    yield from _promise_inconsistencies(settings)
 
 
 def _input_inconsistencies(settings: MonitorSettings) -> Iterator[str]:
@@ -111,9 +108,18 @@ def _alarm_inconsistencies(
                 yield f"{place}.passes must not ascend with the edge, got {list(row)}"
 
 
-def _promise_inconsistencies(
-    settings: MonitorSettings, promise: PromiseSettings
-) -> Iterator[str]:
+def _threshold_inconsistencies(threshold: ThresholdSettings) -> Iterator[str]:
+    if threshold.step == 0 and threshold.start != threshold.anchor:
+        yield (
+            f"threshold.start must be the anchor, {threshold.anchor}, when step is 0,"
+            f" got {threshold.start}"
+        )
+
+
+def _promise_inconsistencies(settings: MonitorSettings) -> Iterator[str]:
+    promise = settings.promise
+    if promise is None:
+        return
     if settings.threshold.step != 0:
         yield f"threshold.step must be 0 with a promise, got {settings.threshold.step}"
     if settings.alarm is None:

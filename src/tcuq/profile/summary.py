@@ -42,7 +42,8 @@ def summary_lines(profile: MonitorSettings, origin: Provenance, sha256: str) -> 
     threshold = profile.threshold
     yield (
         f"threshold  {threshold.mode if threshold.step else 'fixed'}, alpha"
-        f" {threshold.alpha_q16 / (1 << ALPHA_BITS):.3g}, anchored at risk {threshold.anchor / RISK_LEVELS:.4f}"
+        f" {threshold.alpha_q16 / (1 << ALPHA_BITS):.3g}, anchored at risk"
+        f" {threshold.anchor / RISK_LEVELS:.4f}"
         + (f", warm-up {threshold.warmup} steps" if threshold.warmup else "")
     )
     budget = profile.budget
@@ -110,12 +111,16 @@ def _alarm_lines(alarm: AlarmSettings, figures: Mapping[str, float]) -> Iterator
 
 def _promise_lines(promise: PromiseSettings) -> Iterator[str]:
     labels = (
-        f"{promise.errors:,} of {promise.labelled:,} accepted labelled steps were wrong, which count"
-        f" as {promise.independent:,} independent {promise.unit}; accepts {promise.coverage:.1%} of calibration,"
-        f" and the budget would deny {promise.denied:.1%}, which the promise does not cover"
+        f"{promise.errors:,} of {promise.labelled:,} accepted labelled steps were wrong, counted as"
+        f" {promise.independent:,} independent {promise.unit}; accepts {promise.coverage:.1%} of"
+        f" calibration, and the budget would deny {promise.denied:.1%}, which the promise does not"
+        " cover"
     )
     yield from wrap(
-        f"{promise.sentence}: {labels}", 100, initial_indent="promise    ", subsequent_indent=" " * 11
+        f"{promise.sentence}: {labels}",
+        100,
+        initial_indent="promise    ",
+        subsequent_indent=" " * 11,
     )
 
 
