@@ -10,8 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcuq._labels import OUT_OF_DISTRIBUTION, UNKNOWN
+from tcuq.calibrate.acceptance import promised_threshold, without_labels
 from tcuq.calibrate.bets import ChannelFit, fastest_alarm_steps, fit_channel
-from tcuq.calibrate.doctor import diagnose_fit, diagnose_stream, refuse_lost_labels
+from tcuq.calibrate.doctor import (
+    diagnose_fit,
+    diagnose_promise,
+    diagnose_stream,
+    refuse_lost_labels,
+)
 from tcuq.calibrate.novelty import fit_novelty_terms
 from tcuq.calibrate.observe import Parts, observe, observe_calibration, risk_levels
 from tcuq.calibrate.presets import Options, Preset, TermPlan, options_from
@@ -68,6 +74,9 @@ def fit(
     block_factor: Literal[1, 2, 4] | None = None,
     projection: Literal["pca", "lda"] | None = None,
     seed: int | None = None,
+    accepted_error: float | None = None,
+    confidence: float | None = None,
+    independent: Literal["recordings", "steps"] | None = None,
     verbose: bool = False,
 ) -> Profile:
     """Calibrate a monitor, in the arithmetic that the device runs.
@@ -121,6 +130,14 @@ def fit(
         For features wider than 32: "pca" or "lda".
     seed
         Seed of all randomness in the fit; 0.
+    accepted_error, confidence
+        Promise that at most this share of the accepted predictions is wrong, with this confidence
+        (0.95), until an alarm. Chooses a fixed threshold in place of alpha, by the labels of
+        calibration, which then serve nothing else; refused where they are too few.
+    independent
+        What counts as independent for that promise: "recordings", so that it holds for new people
+        and devices, or "steps", thinned by their autocorrelation, for those recorded alone;
+        recordings if there are several.
     verbose
         Print the profile's summary.
 
@@ -158,6 +175,9 @@ def fit(
             "block_factor": block_factor,
             "projection": projection,
             "seed": seed,
+            "accepted_error": accepted_error,
+            "confidence": confidence,
+            "independent": independent,
         },
     )
     profile = _fit(calibration, development, preset, options)
@@ -203,12 +223,19 @@ def _fit(
     calibration: Stream, development: Stream | None, preset: Preset, options: Options
 ) -> Profile:
     _check_streams(calibration, development, options)
-    inputs = _fit_inputs(calibration, options)
-    signals, parts = observe_calibration(calibration, inputs, options.lags, options.blend)
+    # Labels that choose the threshold serve nothing else: its tests need them unused.
+    source = calibration if options.accepted_error is None else without_labels(calibration)
+    inputs = _fit_inputs(source, options)
+    signals, parts = observe_calibration(source, inputs, options.lags, options.blend)
     refuse_lost_labels(calibration, np.concatenate([part.label for part in parts]))
-    score = _fit_score((calibration, parts), development, inputs, signals, options)
+    score = _fit_score((source, parts), development, inputs, signals, options)
     levels = risk_levels(parts, inputs, signals, score)
-    threshold = _fit_threshold(levels, options)
+    # Rounded down: the guarantee must hold for the user's number.
+    budget = BudgetSettings(math.floor(options.budget * TOKEN), math.floor(options.burst * TOKEN))
+    if options.accepted_error is None:
+        threshold, promise = _fit_threshold(levels, options), None
+    else:
+        threshold, promise = promised_threshold(calibration, parts, levels, options, budget)
     info = _stream_info(calibration)
     fits = _fit_channels(parts, levels, info, options) if options.alarm else []
     alarm = _alarm_settings(fits, options) if options.alarm else None
@@ -218,9 +245,9 @@ def _fit(
         score,
         fit_novelty_terms(parts) if options.novelty else (),
         threshold,
-        # Rounded down: the guarantee must hold for the user's number.
-        BudgetSettings(math.floor(options.budget * TOKEN), math.floor(options.burst * TOKEN)),
+        budget,
         alarm,
+        promise,
         Provenance(
             library=__version__,
             preset=preset,
@@ -231,6 +258,7 @@ def _fit(
             findings=(
                 *diagnose_stream(calibration, parts),
                 *diagnose_fit(score, alarm, fits, info),
+                *diagnose_promise(promise, budget),
             ),
         ),
     )
