@@ -28,7 +28,7 @@ from tcuq.stream import Stream
 from tcuq.version import __version__
 
 if TYPE_CHECKING:
-    from tcuq.calibrate import TermPlan, fit
+    from tcuq.calibrate import TermPlan, fit, fit_temperature
 
 __all__ = [
     "AlarmFlag",
@@ -52,10 +52,11 @@ __all__ = [
     "Trace",
     "__version__",
     "fit",
+    "fit_temperature",
     "health",
 ]
 
-_NEED_SCIKIT_LEARN = frozenset({"TermPlan", "fit"})
+_NEED_SCIKIT_LEARN = frozenset({"TermPlan", "fit", "fit_temperature"})
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the module holds
