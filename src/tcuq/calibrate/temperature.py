@@ -16,13 +16,15 @@ from tcuq.errors import InputError
 from tcuq.stream import checked_posteriors
 
 LARGEST_LOG = 3.0  # temperatures from 1/20 to 20
+LARGEST_LOSS = -math.log(1e-12)  # of one step, as in tcuq.evaluate
 
 
 def fit_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
     """Return the temperature with the lowest negative log-likelihood of the labels.
 
     Above 1 the network was too confident, below 1 not confident enough. Use it in
-    ``tcuq.tap.record(..., temperature=...)``.
+    ``tcuq.tap.record(..., temperature=...)``. The loss of one step is bounded by 27.6 nats, so that
+    a few wrong labels do not set the temperature of a confident network.
 
     Parameters
     ----------
@@ -50,7 +52,8 @@ def fit_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
 
     def loss(log_temperature: float) -> float:
         logs = log_softmax(rows / math.exp(log_temperature), axis=1)
-        return float(-np.take_along_axis(logs, columns, axis=1).mean())
+        losses = -np.take_along_axis(logs, columns, axis=1)
+        return float(np.minimum(losses, LARGEST_LOSS).mean())
 
     optimum = minimize_scalar(loss, bounds=(-LARGEST_LOG, LARGEST_LOG), method="bounded")
     return math.exp(optimum.x)
