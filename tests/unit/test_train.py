@@ -54,6 +54,13 @@ def mlp() -> nn.Module:
     return nn.Sequential(*hidden, nn.ReLU(), nn.Linear(4, CLASSES))
 
 
+def images() -> nn.Module:
+    """Two convolutions over an image, flattened into a linear head."""
+    first = nn.Sequential(nn.Conv2d(1, 4, 3, 2), nn.BatchNorm2d(4), nn.ReLU())
+    second = nn.Sequential(nn.Conv2d(4, 3, 3), nn.ReLU(), nn.Dropout(0.1))
+    return nn.Sequential(first, second, nn.Flatten(), nn.Linear(3, CLASSES))
+
+
 def over_time() -> nn.Module:
     """Two convolutions over time and a convolution with a kernel of 1 as the head."""
     first = nn.Sequential(nn.Conv1d(2, 4, 5), nn.BatchNorm1d(4), nn.ReLU())
@@ -62,7 +69,8 @@ def over_time() -> nn.Module:
 
 
 NETWORKS: dict[str, tuple[Any, tuple[int, ...], list[str], str]] = {
-    "sequential": (mlp, (6,), ["2", "4"], "5"),
+    "mlp": (mlp, (6,), ["2", "4"], "5"),
+    "sequential": (images, (1, 8, 8), ["0", "1.0"], "3"),
     "residual": (Residual, (1, 8, 8), ["layer1", "layer2.first"], "fc"),
     "over time": (over_time, (2, 16), ["0"], "2"),
 }
