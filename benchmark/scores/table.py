@@ -55,6 +55,7 @@ OURS: Mapping[str, Entry] = {
     "tcuq": _monitor(labelled=True, score="tcuq"),
     "tcuq monotone": _monitor(labelled=True, score="tcuq", signs="monotone"),
     "tcuq assisted": _monitor("assisted", labelled=True, score="tcuq"),
+    "tcuq wide": _monitor("wide", labelled=True, score="tcuq"),
     "recommended": _monitor(),
     "recommended labelled": _monitor(labelled=True),
     "recommended assisted": _monitor("assisted"),
