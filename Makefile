@@ -130,6 +130,7 @@ measure: ## Measure again everything that the scorecard quotes and write results
 	$(RUN) tools.measurements.alarm_peers --write
 	$(RUN) tools.measurements.properties --write
 	$(RUN) tools.measurements.calibration --write
+	$(RUN) tools.measurements.train --write
 	$(RUN) tools.measurements.bounds --write
 	$(RUN) tools.measurements.hashes --write
 	$(RUN) tools.measurements.size --write

@@ -29,7 +29,7 @@ from tcuq.stream import Stream
 from tcuq.version import __version__
 
 if TYPE_CHECKING:
-    from tcuq.calibrate import TermPlan, fit
+    from tcuq.calibrate import TermPlan, fit, fit_temperature
 
 __all__ = [
     "OUT_OF_DISTRIBUTION",
@@ -54,10 +54,11 @@ __all__ = [
     "Trace",
     "__version__",
     "fit",
+    "fit_temperature",
     "health",
 ]
 
-_NEED_SCIKIT_LEARN = frozenset({"TermPlan", "fit"})
+_NEED_SCIKIT_LEARN = frozenset({"TermPlan", "fit", "fit_temperature"})
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the module holds

@@ -48,7 +48,6 @@ from tcuq.stream import Stream, require_stream
 from tcuq.version import __version__
 
 FEWEST_STEPS = 256
-LEDGER_STEP = RISK_LEVELS // 128
 
 
 def fit(
@@ -68,6 +67,7 @@ def fit(
     novelty: bool | None = None,
     mode: Literal["guarded", "adaptive"] | None = None,
     warmup: int | None = None,
+    ledger_step: float | None = None,
     alarm: bool | None = None,
     steps_per_false_alarm: int | None = None,
     epoch_steps: int | None = None,
@@ -117,6 +117,9 @@ def fit(
         "guarded": the threshold never rises above the calibrated one ("paper": "adaptive").
     warmup
         Steps for which an adaptive threshold is guarded; 0 ("paper": 64).
+    ledger_step
+        How fast the threshold follows the stream: it moves by ledger_step · (exceeded - alpha) per
+        step, in risk; 1/128.
     alarm
         Whether to watch for a changed stream; True ("paper": False).
     steps_per_false_alarm
@@ -169,6 +172,7 @@ def fit(
             "novelty": novelty,
             "mode": mode,
             "warmup": warmup,
+            "ledger_step": ledger_step,
             "alarm": alarm,
             "steps_per_false_alarm": steps_per_false_alarm,
             "epoch_steps": epoch_steps,
@@ -321,7 +325,8 @@ def _fit_threshold(levels: NDArray[np.int64], options: Options) -> ThresholdSett
     alpha_q16 = max(1, math.floor(options.alpha * (1 << ALPHA_BITS)))
     allowed = len(ordered) * alpha_q16 >> ALPHA_BITS
     anchor = int(min(ordered[len(ordered) - allowed - 1] + 1, RISK_LEVELS))
-    return ThresholdSettings(options.mode, alpha_q16, LEDGER_STEP, anchor, anchor, options.warmup)
+    step = round(options.ledger_step * RISK_LEVELS)
+    return ThresholdSettings(options.mode, alpha_q16, step, anchor, anchor, options.warmup)
 
 
 def _fit_channels(

@@ -10,7 +10,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from tcuq.errors import InputError
-from tcuq.profile.settings import MAX_STEPS_PER_FALSE_ALARM, MAX_TERM_WEIGHT, Signal
+from tcuq.profile.quantize import MAX_LEDGER_STEP
+from tcuq.profile.settings import (
+    MAX_STEPS_PER_FALSE_ALARM,
+    MAX_TERM_WEIGHT,
+    RISK_LEVELS,
+    Signal,
+)
 
 Preset = Literal["paper", "recommended"]
 
@@ -81,6 +87,8 @@ class Options:
         Whether a decision carries novelty, a surprise in bits.
     mode, warmup
         "guarded" or "adaptive"; adaptive is guarded for its first `warmup` steps.
+    ledger_step
+        The adaptive threshold moves by ledger_step · (exceeded - alpha) per step, in risk.
     alarm, steps_per_false_alarm
         Whether to watch for a changed stream, and the mean number of steps between false alarms.
     epoch_steps
@@ -111,6 +119,7 @@ class Options:
     novelty: bool = True
     mode: Literal["guarded", "adaptive"] = "guarded"
     warmup: int = 0
+    ledger_step: float = 1 / 128
     alarm: bool = True
     steps_per_false_alarm: int = 1 << 20
     epoch_steps: int = 1 << 16
@@ -131,6 +140,9 @@ class Options:
         if self.accepted_error is not None:
             _check_promise(self)
         _check_integer("warmup", self.warmup, 0, 2**31 - 1)
+        _check_range(
+            "ledger_step", self.ledger_step, 1 / RISK_LEVELS, MAX_LEDGER_STEP / RISK_LEVELS
+        )
         _check_integer("seed", self.seed, 0, 2**32 - 1)
         _check_integer(
             "steps_per_false_alarm", self.steps_per_false_alarm, 256, MAX_STEPS_PER_FALSE_ALARM

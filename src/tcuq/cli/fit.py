@@ -11,8 +11,8 @@ from tcuq.errors import CalibrationWarning
 from tcuq.stream import Stream
 
 OPTIONS = (
-    "alpha", "budget", "burst", "score", "signs", "mix", "blend", "mode", "warmup", "lags", "alarm",
-    "steps_per_false_alarm", "epoch_steps", "block_factor", "projection", "seed",
+    "alpha", "budget", "burst", "score", "signs", "mix", "blend", "mode", "warmup", "ledger_step",
+    "lags", "alarm", "steps_per_false_alarm", "epoch_steps", "block_factor", "projection", "seed",
     "accepted_error", "confidence", "independent",
 )  # fmt: skip
 
@@ -59,6 +59,9 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--warmup", type=int, help="steps for which an adaptive threshold is guarded"
+    )
+    parser.add_argument(
+        "--ledger-step", type=float, help="how fast the threshold moves, in risk, default 1/128"
     )
     parser.add_argument("--lags", type=parse_lags, help="comma-separated, default 1,2,4")
     parser.add_argument(

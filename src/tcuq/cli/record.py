@@ -38,6 +38,9 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         help="how features become one vector per step, default flatten",
     )
     parser.add_argument(
+        "--temperature", type=float, default=1.0, help="divides the logits, default 1"
+    )
+    parser.add_argument(
         "--reference-kernels", action="store_true", help="LiteRT: integers as on a device"
     )
     _add_health(parser)
@@ -92,6 +95,7 @@ def run(args: argparse.Namespace) -> None:
             **arrays,
             kind=args.kind,
             pool=args.pool,
+            temperature=args.temperature,
             health=health,
             progress=progress.advance,
         )

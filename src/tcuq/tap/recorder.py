@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Record a tap's outputs, unchanged, batch by batch, into a stream."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
@@ -53,6 +54,7 @@ def record(
     starts: ArrayLike | None = None,
     shifted: ArrayLike | None = None,
     pool: Pool = "flatten",
+    temperature: float = 1.0,
     health: InputHealth | Health | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> Stream:
@@ -75,6 +77,9 @@ def record(
     pool
         How a layer of several axes becomes one row per step: "flatten", "first" (the first entry
         of axis 1: a class token) or "mean" (over all axes between the first and the last).
+    temperature
+        Divides the logits, as ``tcuq.fit_temperature`` returns it. On the device, divide the
+        weights and the bias of the last layer by it.
     health
         ``InputHealth(...)`` computes the input health of each step from ``inputs``; a
         ``tcuq.Health``, such as of the audio behind a spectrum, is stored as it is.
@@ -89,12 +94,7 @@ def record(
     >>> record(open_tap(model), [[0.5], [2.5]], ["low", "high"])
     Stream(2 steps, 2 classes, no features, 1 recording, 100% labelled)
     """
-    if pool not in get_args(Pool):
-        raise InputError(f"pool must be one of {', '.join(get_args(Pool))}, got {pool!r}")
-    if not isinstance(tap, Tap):
-        raise InputError(
-            f"tap must be a tap, got {type(tap).__name__}: write  record(open_tap(model), inputs)"
-        )
+    _check(tap, pool, temperature)
     agreed, posteriors, features, beside = kind, [], [], []
     codes = getattr(tap, "input_quantisation", (0.0, 0))
     watched = HealthRecorder(health, codes) if isinstance(health, InputHealth) else None
@@ -112,10 +112,11 @@ def record(
             progress(batch.steps)
     if not posteriors or agreed is None:
         raise InputError(f"inputs must hold at least 1 batch, got an empty {type(inputs).__name__}")
+    rows = np.concatenate(posteriors)
     if labels is None and beside:
         labels = np.concatenate(beside)
     return Stream(
-        np.concatenate(posteriors),
+        rows if temperature == 1 else _scaled(rows, agreed, temperature),
         _concatenate(features, tap.layer) if features else None,
         None if labels is None else _columns(labels, tap.labels),
         classes=_names(tap.labels) if classes is None else classes,
@@ -124,6 +125,28 @@ def record(
         shifted=shifted,
         health=health if watched is None else watched.result(),
     )
+
+
+def _check(tap: Tap, pool: Pool, temperature: float) -> None:
+    if pool not in get_args(Pool):
+        raise InputError(f"pool must be one of {', '.join(get_args(Pool))}, got {pool!r}")
+    if not 0 < temperature < math.inf:
+        raise InputError(f"temperature must be a positive number, got {temperature!r}")
+    if not isinstance(tap, Tap):
+        raise InputError(
+            f"tap must be a tap, got {type(tap).__name__}: write  record(open_tap(model), inputs)"
+        )
+
+
+def _scaled(rows: Array, kind: Kind, temperature: float) -> Array:
+    """Divide logits by the temperature."""
+    if kind != "logits":
+        raise InputError(
+            f"temperature must be 1 where the model returns {kind}, got {temperature}: record its"
+            " logits"
+        )
+    scaled: Array = rows / temperature
+    return scaled
 
 
 def _rows(values: Array, steps: int, name: str) -> Array:
