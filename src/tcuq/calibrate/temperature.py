@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
-from tcuq._labels import UNKNOWN, checked_labels
+from tcuq._labels import checked_labels
 from tcuq.errors import InputError
 from tcuq.stream import checked_posteriors
 
@@ -31,7 +31,8 @@ def fit_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
     logits
         (steps, classes), in distribution, not used in training.
     labels
-        The true class of each step, a number; -1 where unknown.
+        The true class of each step, a number; steps below 0 (unknown, out of distribution) are left
+        out.
 
     Examples
     --------
@@ -45,7 +46,7 @@ def fit_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
     """
     rows = checked_posteriors(logits, "logits").astype(np.float64)
     known = checked_labels(labels, len(rows), rows.shape[1], None)
-    steps = np.flatnonzero(known != UNKNOWN)
+    steps = np.flatnonzero(() if known is None else known >= 0)
     if known is None or not len(steps):
         raise InputError("labels must be known at one step at least, got none")
     rows, columns = rows[steps], known[steps, np.newaxis]
