@@ -87,11 +87,15 @@ def fit(
     Parameters
     ----------
     calibration
-        In distribution, in recorded order, not used in training. Labels help novelty, but are not
-        needed.
+        In distribution, in recorded order, not used in training. Labels help novelty, and the
+        weights if there is a development stream, but are not needed.
     development
-        Labelled, mixing in-distribution and shifted steps. The tcuq score needs it; the anchored
-        score fits its weights on it if it is given.
+        Labelled, mixing in-distribution and shifted steps; steps labelled
+        ``tcuq.OUT_OF_DISTRIBUTION`` count as errors. The tcuq score needs it. The anchored score
+        needs no labels, but with them learns how much each term tells of this classifier's errors:
+        weights and bias by logistic regression, pulled towards the label-free weights, on the
+        steps as recorded and grouped by class, so that they also hold where the field dwells
+        longer on a class than the recording did.
     preset
         "recommended", or "paper" for the paper's system.
     alpha
