@@ -25,6 +25,7 @@ DATA = {
     "speech": ("audiomnist", "speech_commands"),
     "gas": ("gas_drift",),
     "watch": ("watch", "hapt"),
+    "tinyimagenet": ("tinyimagenet_50", "tinyimagenet", "frost"),
 }
 Row = dict[str, Any]
 

@@ -11,6 +11,7 @@ from benchmark.experiments.detection import detection
 from benchmark.experiments.result import Row, write_result
 from benchmark.experiments.streaming import streaming
 from benchmark.experiments.transfer import transfer
+from benchmark.experiments.tuned import tuned
 
 EXPERIMENTS: Mapping[str, Callable[[str], tuple[list[Row], dict[str, str]]]] = {
     "detection": detection,
@@ -19,6 +20,7 @@ EXPERIMENTS: Mapping[str, Callable[[str], tuple[list[Row], dict[str, str]]]] = {
     "streaming": streaming,
     "cost": cost,
     "alarm": alarm,
+    "tuned": tuned,
 }
 
 

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tcuq._conversion import as_numbers
+from tcuq._conversion import MAX_MAGNITUDE, as_numbers
 from tcuq.decision import Decision, Trace, cause_in_words
 from tcuq.errors import InputError, SnapshotError
 from tcuq.profile import Profile
@@ -19,7 +19,7 @@ from tcuq.profile.settings import AlarmFlag, InputSettings
 from tcuq.runtime import Engine
 from tcuq.stages.budget import Outcome
 from tcuq.stages.inputs import Inputs, device_health, is_quantised
-from tcuq.stream import MAX_MAGNITUDE, SUM_TOLERANCE, Stream, checked_steps
+from tcuq.stream import SUM_TOLERANCE, Stream, checked_steps
 
 Array = NDArray[Any]
 

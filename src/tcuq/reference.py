@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tcuq._conversion import as_numbers
+from tcuq._health_columns import HEALTH_ONE
 from tcuq.decision import Decision, Trace
 from tcuq.errors import InputError
 from tcuq.profile import Profile
-from tcuq.profile.quantize import HEALTH_ONE
 from tcuq.profile.settings import ALPHA_BITS, RISK_LEVELS
 from tcuq.stages.alarm import Alarm
 from tcuq.stages.budget import Budget

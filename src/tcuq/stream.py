@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tcuq._conversion import as_numbers
+from tcuq._conversion import as_numbers, refuse_extreme
 from tcuq._health_columns import checked_health
 from tcuq._labels import UNKNOWN, LabelsLike, checked_labels, checked_names
 from tcuq._notebook import counted, facts_table
@@ -22,7 +22,6 @@ KINDS: tuple[Kind, ...] = ("probabilities", "logits")
 MIN_CLASSES, MAX_CLASSES = 2, 1000
 MAX_FEATURES = 65_535  # a width is 16 bits on the device
 # Far beyond any feature or logit in use, and small enough that no square of it overflows.
-MAX_MAGNITUDE = 1e9
 # int8 softmax outputs sum to 252..260 of 256: a row this close to 1 is a probability vector.
 SUM_TOLERANCE = 0.02
 
@@ -253,7 +252,7 @@ def checked_posteriors(posteriors: ArrayLike, kind: Kind, classes: int | None = 
         raise InputError(
             f"posteriors must have {MIN_CLASSES} to {MAX_CLASSES} classes, got {columns}"
         )
-    _refuse_extreme(rows, "posteriors")
+    refuse_extreme(rows, "posteriors")
     if kind == "probabilities" and len(rows):
         if rows.min() < 0:
             step = int(np.argmax((rows < 0).any(axis=1)))
@@ -275,7 +274,7 @@ def checked_posteriors(posteriors: ArrayLike, kind: Kind, classes: int | None = 
 
 def _two_columns(column: Array, kind: Kind) -> Array:
     """Turn the one output of a two-class model into the posteriors of both classes."""
-    _refuse_extreme(column, "posteriors")
+    refuse_extreme(column, "posteriors")
     if kind == "logits":
         return np.hstack([np.zeros_like(column), column])
     if column.min() < 0 or column.max() > 1:
@@ -294,7 +293,7 @@ def checked_features(features: ArrayLike, steps: int) -> Array:
         raise InputError(f"features must have the shape ({steps}, width), got {rows.shape}")
     if not 1 <= rows.shape[1] <= MAX_FEATURES:
         raise InputError(f"features must be 1 to {MAX_FEATURES} wide, got {rows.shape[1]}")
-    _refuse_extreme(rows, "features")
+    refuse_extreme(rows, "features")
     return rows
 
 
@@ -309,17 +308,6 @@ def checked_steps(values: ArrayLike, name: str, steps: int) -> NDArray[np.int64]
     if array.min() < 0 or array.max() >= steps:
         raise InputError(f"{name} must lie in 0..{steps - 1}, got {array.min()}..{array.max()}")
     return array.astype(np.int64)
-
-
-def _refuse_extreme(rows: Array, name: str) -> None:
-    # By the extremes, without a temporary array the size of the stream; NaN compares as False.
-    if rows.size and not -MAX_MAGNITUDE <= float(rows.min()) <= float(rows.max()) <= MAX_MAGNITUDE:
-        tame = np.abs(rows, dtype=np.float64) <= MAX_MAGNITUDE
-        step, column = (int(i) for i in np.argwhere(~tame)[0])
-        raise InputError(
-            f"{name} must be finite and within ±{MAX_MAGNITUDE:g},"
-            f" got {rows[step, column]} at step {step}, column {column}"
-        )
 
 
 def _checked_starts(starts: ArrayLike | None, steps: int) -> NDArray[np.int64]:

@@ -8,11 +8,12 @@ import pytest
 
 import tcuq
 import tcuq.reference
+from tcuq._conversion import MAX_MAGNITUDE
 from tcuq.decision import Decision
 from tcuq.monitor import ALARMS, OUTCOMES, Monitor, run_many
 from tcuq.profile.quantize import quantize
 from tcuq.runtime import Engine
-from tcuq.stream import MAX_MAGNITUDE, SUM_TOLERANCE
+from tcuq.stream import SUM_TOLERANCE
 from tools.measurements.conformance import feature_bytes, posterior_bytes, probabilities_of
 
 

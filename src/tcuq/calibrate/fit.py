@@ -106,7 +106,7 @@ def fit(
     alarm
         Whether to watch for a changed stream; True ("paper": False).
     steps_per_false_alarm
-        Mean number of steps between false alarms, at most 2^25; 2^20. Implies ``alarm=True``.
+        Mean number of steps between false alarms, at most 2^24; 2^20. Implies ``alarm=True``.
     epoch_steps
         Steps after which the device closes an epoch and reports its evidence to the fleet; 2^16.
         Choose about a day's: 24 · 3600 / seconds per step.

@@ -11,10 +11,11 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from tcuq._health_columns import HEALTH_ONE
 from tcuq.errors import InputError, StreamError
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
-from tcuq.profile.quantize import HEALTH_ONE, quantize
+from tcuq.profile.quantize import quantize
 from tcuq.profile.settings import InputSettings
 from tcuq.replay.layout import Chunks, Layout, Span
 from tcuq.replay.results import WIDTH, Rows
