@@ -24,6 +24,7 @@ from benchmark.scores.table import MULTI_PASS, OURS, SCORES, SINGLE_PASS, TRIVIA
 
 SEVERITIES = (1, 2, 3, 4, 5)
 NOT_RUN = "Not run yet.\n"
+ASSISTED = {"tcuq assisted": "temporal assistance", "tcuq wide": "temporal assistance, wide"}
 GROUPS: Mapping[str, Sequence[str]] = {
     "single pass": tuple(SINGLE_PASS),
     "several passes, heads or networks": tuple(MULTI_PASS),
@@ -195,12 +196,11 @@ def _probabilities() -> list[str]:
     for task in TASKS:
         body = []
         kind = probability_kind(task)
-        for name in (*names, "tcuq assisted"):
+        for name in (*names, *ASSISTED):
             where = {"score": name, "kind": kind}
             cells = [values("detection", task, f"probabilities/{m}", **where) for m in measures]
             if all(cells):
-                title = "temporal assistance" if name == "tcuq assisted" else name
-                body.append([title, *map(mean_and_spread, cells)])
+                body.append([ASSISTED.get(name, name), *map(mean_and_spread, cells)])
         if body:
             parts += [f"{TITLES[task]}, {kind}:\n", table(["posterior of", *measures], body)]
     return parts

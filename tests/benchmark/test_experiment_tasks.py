@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Experiments over several processes."""
 
+import json
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmark.experiments.cost import BUILDS, FIRMWARE
 from benchmark.experiments.tasks import run_task
 
 ROOT = Path(__file__).parents[2]
@@ -23,3 +25,9 @@ def test_a_task_could_not_be_sent_to_another_process() -> None:
         pytest.raises(KeyError, match="no such experiment"),
     ):
         pool.submit(run_task, "no such experiment", "gas").result()
+
+
+def test_the_firmware_budget_of_the_cost_table_had_moved() -> None:
+    """The cost experiment reads the committed budget, which has the builds it names."""
+    budget = json.loads(FIRMWARE.read_text("utf-8"))["m4"]
+    assert set(BUILDS) <= set(budget)

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from benchmark.experiments.result import read_result
-from benchmark.report import results
+from benchmark.experiments.result import Row, read_result
+from benchmark.report import detection_claims, results
 from benchmark.report.claims import paper
 from benchmark.report.claims_page import all_claims, claims_page
 from benchmark.report.comparisons import Measure, compare
 from benchmark.report.line_chart import FRAME, line_chart
 from benchmark.report.results_page import results_page
+from benchmark.report.scorecard import scorecard_rows
 from benchmark.report.verdict import TESTED, fewest_seeds
 
 
@@ -70,6 +71,61 @@ def test_accuracy_drops_are_paired_by_condition() -> None:
         "detection", "mnist", "drop AUPRC", score="max_prob", kind="coherent"
     )
     assert {name for _, name in values} > {"fog"}
+
+
+def confirmation_rows(kind: str) -> list[Row]:
+    """Rows of the confirmation as its experiment writes them, in which TCUQ is always better."""
+    rows = []
+    for score, level in {
+        "tcuq assisted": 0.9,
+        "max_prob": 0.5,
+        "ensemble": 0.6,
+        "exits": 0.4,
+    }.items():
+        for seed in range(3):
+            value = level + 0.01 * seed * (score == "max_prob")
+            probabilities = {"F1": value, "NLL": 2 - value, "Brier / classes": 1 - value}
+            severities = dict.fromkeys("12345", value)
+            rows.append(
+                {"score": score, "kind": kind, "seed": seed, "probabilities": probabilities}
+                | {"drop AUPRC by severity": severities}
+            )
+    return rows
+
+
+@pytest.mark.parametrize("kind", ["iid", "coherent"])
+def test_the_page_reads_the_confirmation_when_it_was_run(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its rows get a verdict from the file, on the kind of streams that it has."""
+    committed = results.rows
+
+    def rows(experiment: str, task: str) -> list[Row]:
+        return confirmation_rows(kind) if task == "tinyimagenet" else committed(experiment, task)
+
+    for module in (results, detection_claims):
+        monkeypatch.setattr(module, "rows", rows)
+    found = {c.where: c.verdict for c in all_claims()}
+    title = detection_claims.STREAMS[kind]
+    assert found[f"figure of accuracy drops (c), {title}"] == "reproduced"
+    assert found["table of temporal assistance, TinyImageNet"] == "reproduced"
+
+
+def test_a_confirmation_that_was_not_run_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its rows say so, and the scorecard has a failing row that names them."""
+    committed = results.rows
+
+    def rows(experiment: str, task: str) -> list[Row]:
+        return [] if task == "tinyimagenet" else committed(experiment, task)
+
+    for module in (results, detection_claims):
+        monkeypatch.setattr(module, "rows", rows)
+    waiting = [c.where for c in all_claims() if c.verdict == "not run yet"]
+    assert "figure of accuracy drops (c), coherent streams" in waiting
+    assert "table of temporal assistance, TinyImageNet" in waiting
+    row = next(row for row in scorecard_rows() if row["what"] == "claims: rows not run yet")
+    assert row["passed"] is False
+    assert "TinyImageNet" in row["measured"]
 
 
 def test_the_committed_page_is_the_one_that_the_results_give() -> None:
