@@ -6,6 +6,7 @@ On the microcontroller, in one pass, without labels, in a few hundred bytes.
 
 from typing import TYPE_CHECKING, Any
 
+from tcuq._labels import OUT_OF_DISTRIBUTION
 from tcuq.decision import Decision, Trace
 from tcuq.errors import (
     CalibrationWarning,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from tcuq.calibrate import TermPlan, fit, fit_temperature
 
 __all__ = [
+    "OUT_OF_DISTRIBUTION",
     "AlarmFlag",
     "CalibrationWarning",
     "Decision",

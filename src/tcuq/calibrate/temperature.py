@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
-from tcuq._labels import UNKNOWN, checked_labels
+from tcuq._labels import checked_labels
 from tcuq.errors import InputError
 from tcuq.stream import checked_posteriors
 
@@ -31,7 +31,7 @@ def fit_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
     logits
         (steps, classes), in distribution, not used in training.
     labels
-        The true class of each step, a number; -1 where unknown.
+        The true class of each step, a number; steps of no class, -1 or -2, do not count.
 
     Examples
     --------
@@ -45,9 +45,9 @@ def fit_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
     """
     rows = checked_posteriors(logits, "logits").astype(np.float64)
     known = checked_labels(labels, len(rows), rows.shape[1], None)
-    steps = np.flatnonzero(known != UNKNOWN)
-    if known is None or not len(steps):
+    if known is None or known.max(initial=-1) < 0:
         raise InputError("labels must be known at one step at least, got none")
+    steps = known >= 0
     rows, columns = rows[steps], known[steps, np.newaxis]
 
     def loss(log_temperature: float) -> float:

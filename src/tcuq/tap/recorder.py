@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tcuq._conversion import as_array
-from tcuq._labels import UNKNOWN, LabelsLike
+from tcuq._labels import OUT_OF_DISTRIBUTION, UNKNOWN, LabelsLike
 from tcuq.errors import InputError
 from tcuq.health import Health
 from tcuq.stream import Kind, Stream
@@ -192,7 +192,7 @@ def _names(known: Array | None) -> list[str] | None:
 
 
 def _columns(labels: LabelsLike, known: Array | None) -> LabelsLike:
-    """Return labels as columns of the output; Stream converts names, and -1 stays unknown."""
+    """Return labels as columns of the output; Stream converts names, and -1 and -2 stay."""
     if known is None or known.dtype.kind in "UO":
         return labels
     values = as_array(labels, "labels")
@@ -201,10 +201,10 @@ def _columns(labels: LabelsLike, known: Array | None) -> LabelsLike:
     order = np.argsort(known)
     at = np.minimum(np.searchsorted(known[order], values), len(known) - 1)
     columns: Array = order[at]
-    unknown = values == UNKNOWN if values.dtype.kind in "iu" else np.zeros(values.shape, np.bool_)
-    foreign = (known[columns] != values) & ~unknown
+    other = np.isin(values, (UNKNOWN, OUT_OF_DISTRIBUTION)) & (values.dtype.kind in "iu")
+    foreign = (known[columns] != values) & ~other
     if foreign.any():
         raise InputError(
             f"labels must be among the model's {known.tolist()[:20]}, got {values[foreign][0]!r}"
         )
-    return np.where(unknown, UNKNOWN, columns)
+    return np.where(other, values, columns)
