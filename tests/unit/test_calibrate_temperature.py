@@ -29,12 +29,13 @@ def drawn(temperature: float) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.5])
 def test_the_temperature_of_the_labels_is_found(temperature: float) -> None:
-    """Labels drawn at a temperature give it back; unknown labels do not count."""
+    """Labels drawn at a temperature give it back; steps of no class do not count."""
     logits, labels = drawn(temperature)
     assert tcuq.fit_temperature(logits, labels) == pytest.approx(temperature, rel=0.03)
-    half = np.where(np.arange(len(labels)) % 2, labels, -1)
     odd = tcuq.fit_temperature(logits[1::2], labels[1::2])
-    assert tcuq.fit_temperature(logits, half) == odd
+    for none in (-1, -2):
+        half = np.where(np.arange(len(labels)) % 2, labels, none)
+        assert tcuq.fit_temperature(logits, half) == odd
 
 
 def test_recording_divides_logits() -> None:

@@ -31,8 +31,7 @@ def fit_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
     logits
         (steps, classes), in distribution, not used in training.
     labels
-        The true class of each step, a number; steps below 0 (unknown, out of distribution) are left
-        out.
+        The true class of each step, a number; steps of no class, -1 or -2, do not count.
 
     Examples
     --------
@@ -46,9 +45,9 @@ def fit_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
     """
     rows = checked_posteriors(logits, "logits").astype(np.float64)
     known = checked_labels(labels, len(rows), rows.shape[1], None)
-    steps = np.flatnonzero(() if known is None else known >= 0)
-    if known is None or not len(steps):
+    if known is None or known.max(initial=-1) < 0:
         raise InputError("labels must be known at one step at least, got none")
+    steps = known >= 0
     rows, columns = rows[steps], known[steps, np.newaxis]
 
     def loss(log_temperature: float) -> float:
