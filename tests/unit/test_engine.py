@@ -232,7 +232,7 @@ def test_resets_and_epochs() -> None:
 
 def test_storage_is_the_devices() -> None:
     """Core, two slots of posterior and features, smoothed terms, channels and telemetry."""
-    plain = 24 + 2 * (8 + 2 + 2) + 52
+    plain = 28 + 2 * (8 + 2 + 2) + 52
     assert make(spec()).storage_bytes == plain
     assert make(VARIANTS["anchored"]).storage_bytes == plain + 2 * 4
     assert make(VARIANTS["everything"]).storage_bytes == plain + 2 * 28
@@ -251,7 +251,7 @@ WRONG: list[tuple[dict[str, object], str]] = [
     *[(dict[str, object]({name: bytes(5)}), f"^{name}: 5 bytes") for name in ARRAYS],
     *[(dict.fromkeys([name]), f"^{name}: None") for name in ("lags", "weights")],
     ({"terms": []}, "^terms: 0 entries"),
-    ({"terms": [term()] * 9}, "^terms: 9 entries"),
+    ({"terms": [term()] * 11}, "^terms: 11 entries"),
     ({"terms": [term(), term(signal=256)]}, r"^terms\[1\]\.signal: not in"),
     ({"terms": [term(points=bytes(130))]}, r"^terms\[0\]\.points: 130 bytes"),
     ({"terms": [term(bits_q10=bytes(2))]}, r"^terms\[0\]\.bits_q10: 2 bytes"),
@@ -346,7 +346,7 @@ def test_wrong_arguments_are_refused() -> None:
         (engine.takes, [POSTERIOR], TypeError, "expected 3 arguments, got 1"),
         (engine.quantize, [POSTERIOR], TypeError, "expected 2 arguments, got 1"),
         (engine.quantize, [POSTERIOR, FEATURES], ValueError, "not arrays that takes"),
-        (engine.run, good[:-1], TypeError, "expected 10 arguments, got 9"),
+        (engine.run, good[:-1], TypeError, "expected 11 arguments, got 10"),
         (engine.run, [b"123", *good[1:]], ValueError, "not arrays that takes"),
         (engine.run, [*good[:3], np.zeros(2, np.int32), *good[4:]], ValueError, "^label: 8 bytes"),
         (engine.run, [*good[:4], odd, *good[5:]], ValueError, "^risk: 8 bytes.* aligned"),
