@@ -61,7 +61,7 @@ def test_independent_steps(
 def test_independent_recordings(
     worst: float, bad: float, accepted_error: float, recordings: int, seed: int
 ) -> None:
-    """With independent recordings it is too, although some people's predictions all fail at once."""
+    """With independent recordings it is too, although some recordings fail altogether."""
     length, broken = 10, 0
     for repetition in range(REPETITIONS):
         rng = np.random.default_rng([seed, repetition])

@@ -57,7 +57,7 @@ def _exceedances(view: View) -> Promise:
             "Exceedances: the threshold is fixed, and nothing is promised about their rate.",
             "nothing.",
             "not known",
-            f"{view.trace.exceeded.mean():.1%} of the steps reached it; {alpha:.1%} of calibration.",
+            f"{view.trace.exceeded.mean():.1%} of steps reached it, {alpha:.1%} in calibration.",
         )
     allowed = (RISK_LEVELS + threshold.step) / threshold.step
     surplus = _surplus(view.trace.exceeded, alpha)
