@@ -83,13 +83,6 @@ static PyObject *engine_reset_history(PyObject *object, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-static PyObject *engine_alarm_stands(PyObject *object, PyObject *unused)
-{
-    engine *self = (engine *)object;
-    (void)unused;
-    return engine_free_to_use(self) < 0 ? NULL : PyBool_FromLong(tcuq_alarm_stands(&self->monitor));
-}
-
 static PyObject *engine_epoch(PyObject *object, PyObject *unused)
 {
     engine *self = (engine *)object;
@@ -216,8 +209,6 @@ static PyMethodDef engine_methods[] = {
      "reset($self, /)\n--\n\nBack to the calibrated state."},
     {"reset_history", engine_reset_history, METH_NOARGS,
      "reset_history($self, /)\n--\n\nForgets the past, keeps threshold, budget and evidence."},
-    {"alarm_stands", engine_alarm_stands, METH_NOARGS,
-     "alarm_stands($self, /)\n--\n\nWhether an alarm was raised since the last reset."},
     {"epoch", engine_epoch, METH_NOARGS,
      "epoch($self, /)\n--\n\n"
      "The running epoch's number, log2 of its e-value in 1/256 bit, and log2 of the last closed\n"

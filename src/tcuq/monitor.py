@@ -198,7 +198,7 @@ class Monitor:
     @property
     def alarm_stands(self) -> bool:
         """Whether an alarm was raised since the last reset, also before a restore."""
-        return self._engine.alarm_stands()
+        return self._engine.record(0, 0, 0, 0)[1] != 0  # the cause of the last alarm
 
     @property
     def promise(self) -> str:

@@ -126,8 +126,9 @@ def choose_threshold(
     promise = f"accepted_error={accepted_error:g} at confidence {confidence:g}"
     candidates = _candidates(labelled, unit)
     fewest = units_without_error(accepted_error, confidence)
-    if candidates[-1].independent < fewest:
-        raise FitError(f"{promise} {_too_few(candidates[-1], unit, fewest)}")
+    most = max(candidates, key=lambda candidate: candidate.independent)
+    if most.independent < fewest:
+        raise FitError(f"{promise} {_too_few(most, unit, fewest)}")
     starts = _starts(candidates, fewest)
     passed, level = None, 0.0
     for place, candidate in enumerate(candidates):
@@ -170,17 +171,17 @@ def _starts(candidates: list[Candidate], fewest: int) -> list[int]:
     return [min(int(place), len(candidates) - 1) for place in places]
 
 
-def _too_few(everything: Candidate, unit: Unit, fewest: int) -> str:
+def _too_few(most: Candidate, unit: Unit, fewest: int) -> str:
     if unit == "recordings":
         return (
             f"needs at least {fewest:,} labelled recordings without an error; calibration has"
-            f' {everything.independent:,}: record more, or give independent="steps" for a promise'
+            f' {most.independent:,}: record more, or give independent="steps" for a promise'
             " on the same people and devices alone"
         )
-    needed = math.ceil(fewest * everything.steps / max(everything.independent, 1))
+    needed = math.ceil(fewest * most.steps / max(most.independent, 1))
     return (
         f"needs at least {fewest:,} independent labelled steps without an error; calibration has"
-        f" {everything.steps:,} labelled steps, worth {everything.independent:,} independent ones:"
+        f" {most.steps:,} labelled steps, worth {most.independent:,} independent ones:"
         f" label about {needed:,} or more"
     )
 
