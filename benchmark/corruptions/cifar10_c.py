@@ -186,3 +186,5 @@ SUITE: Suite = {
     "spatter": on_bytes(spatter),
     "saturate": on_bytes(saturate),
 }
+# The 15 that TinyImageNet-C has, with the constants of CIFAR-10-C for images of its size.
+TINYIMAGENET_SUITE: Suite = {name: SUITE[name] for name in tuple(SUITE)[:15]}

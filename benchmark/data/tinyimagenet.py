@@ -20,21 +20,21 @@ def load(side: int = 32) -> dict[Part, Samples]:
     Labels are the index of the WordNet id among the 200 sorted; grey-scale images become RGB.
     """
     (path,) = checked_files(manifest()[NAME]).values()
-    names, images = _images(path, side)
+    names, pixels = images(path, side)
     classes, y = np.unique([name.split("/")[0] for name in names], return_inverse=True)
     rows = np.arange(len(y))
-    everything = Samples(images, y.astype(np.int64), rows, rows, tuple(classes.tolist()))
+    everything = Samples(pixels, y.astype(np.int64), rows, rows, tuple(classes.tolist()))
     development, test = random_split(len(y), [len(y) // 2, len(y) - len(y) // 2])
     return {"development": everything.take(development), "test": everything.take(test)}
 
 
-def _images(
+def images(
     path: Path, side: int
 ) -> tuple[list[str], np.ndarray[tuple[int, ...], np.dtype[np.uint8]]]:
     """Every JPEG of the archive, resized with a box filter, in sorted order of names."""
     from PIL import Image
 
-    names, images = [], []
+    names, pixels = [], []
     with tarfile.open(path) as archive:
         for member in sorted(archive.getmembers(), key=lambda m: m.name):
             content = archive.extractfile(member)
@@ -42,6 +42,6 @@ def _images(
                 continue
             with Image.open(content, formats=["JPEG"]) as picture:
                 small = picture.convert("RGB").resize((side, side), Image.Resampling.BOX)
-                images.append(np.asarray(small))
+                pixels.append(np.asarray(small))
             names.append(member.name)
-    return names, np.stack(images)
+    return names, np.stack(pixels)

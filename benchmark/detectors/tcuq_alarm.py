@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from benchmark.detectors.detector import Bools, DetectorInput
 from tcuq import CalibrationWarning, Monitor, Profile, Stream, fit
 
-SMALLEST_H, DEFAULT_H, LARGEST_H = 8, 20, 40
+SMALLEST_H, DEFAULT_H, LARGEST_H = 8, 20, 24  # as the profile of any alarm allows
 
 
 def recommended_profile(stream: Stream) -> Profile:

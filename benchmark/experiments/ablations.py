@@ -3,42 +3,21 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
 from benchmark.experiments.detection import is_available, mean_drop_auprc, network_hashes
+from benchmark.experiments.measures import probabilities
 from benchmark.experiments.result import Row
 from benchmark.experiments.variants import run_scenario, trained_seeds
 from benchmark.scenario_run import ScenarioRun
 from benchmark.scores.monitors import MonitorScore
+from benchmark.scores.refitted import SIGNALS, FrozenScore, RefittedScore
 from benchmark.scores.score import Prediction
 from benchmark.scores.table import Entry
 from tcuq import Monitor, Outcome
 
-SIGNALS = ("divergence", "instability", "inconsistency", "doubt")
 TEMPORAL = SIGNALS[:3]
-
-
-@dataclass(slots=True)
-class ReweightedScore:
-    """The paper's score with some fitted weights replaced."""
-
-    weights: Mapping[str, float]
-    fitted_: MonitorScore = field(
-        default_factory=lambda: MonitorScore({"score": "tcuq"}, labelled=True), init=False
-    )
-
-    def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
-        """Fit, then replace the weights."""
-        self.fitted_.fit(calibration, development)
-        profile = self.fitted_.profile()
-        score: Any = profile.score
-        changed = replace(score, weights=replace(score.weights, **self.weights))
-        self.fitted_.profile_ = replace(profile, score=changed)
-
-    def predict(self, run: ScenarioRun) -> Prediction:
-        """Predict with the changed profile."""
-        return self.fitted_.predict(run)
+EXIT_COUNTS = (2, 4, 6, 8, 10)  # the paper's; `assisted` has one on most sets
 
 
 @dataclass(slots=True)
@@ -62,8 +41,9 @@ class AbstentionRequests:
         return Prediction(self.fitted_.predict(run).probabilities, requests)
 
 
-def _weighted(weight: float, *names: str) -> Entry:
-    return Entry(lambda: ReweightedScore(dict.fromkeys(names, weight)))
+def _refitted(*without: str) -> Entry:
+    names = tuple(name for name in SIGNALS if name not in without)
+    return Entry(lambda: RefittedScore(names))
 
 
 def _tcuq(network: str = "base", **options: object) -> Entry:
@@ -73,9 +53,9 @@ def _tcuq(network: str = "base", **options: object) -> Entry:
 
 ABLATIONS: Mapping[str, Entry] = {
     "tcuq": _tcuq(),
-    **{f"without {name}": _weighted(0.0, name) for name in SIGNALS},
-    "without any temporal signal": _weighted(0.0, *TEMPORAL),
-    "combiner frozen at equal weights": _weighted(1.0, *SIGNALS),
+    **{f"without {name}": _refitted(name) for name in SIGNALS},
+    "without any temporal signal": _refitted(*TEMPORAL),
+    "combiner frozen at equal weights": Entry(FrozenScore),
     **{f"mix {mix}": _tcuq(mix=mix) for mix in (0.0, 0.3, 0.5, 0.9, 1.0)},
     **{f"blend {blend}": _tcuq(blend=blend) for blend in (0.0, 1.0)},
     **{
@@ -85,9 +65,13 @@ ABLATIONS: Mapping[str, Entry] = {
     "abstention requests, adaptive threshold": Entry(lambda: AbstentionRequests("adaptive")),
     "abstention requests, frozen threshold": Entry(lambda: AbstentionRequests("guarded")),
     "temporal assistance": _tcuq("assisted"),
-    **{f"temporal assistance, {k} exits": _tcuq(f"assisted-k{k}") for k in (2, 4, 6, 8, 10)},
+    **{f"temporal assistance, {k} exits": _tcuq(f"assisted-k{k}") for k in EXIT_COUNTS},
     "temporal assistance, wide": _tcuq("wide"),
 }
+
+
+# Rows that also have accuracy and NLL in distribution: their networks differ.
+TRAINED = ("tcuq", *(name for name in ABLATIONS if name.startswith("temporal assistance")))
 
 
 def ablations(task: str) -> tuple[list[Row], dict[str, str]]:
@@ -98,14 +82,18 @@ def ablations(task: str) -> tuple[list[Row], dict[str, str]]:
             name: entry for name, entry in ABLATIONS.items() if is_available(task, entry, seed)
         }
         variants = sorted({network for entry in entries.values() for network in entry.networks})
-        calibration, development, drop = (
+        calibration, development, in_distribution, drop = (
             run_scenario(task, name, "coherent", seed, variants)
-            for name in ("calibration", "development", "drop")
+            for name in ("calibration", "development", "in_distribution", "drop")
         )
         for name, entry in entries.items():
             print(f"{task} seed {seed}: {name}", file=sys.stderr)
             score = entry.make()
             score.fit(calibration, development)
-            auprc = mean_drop_auprc(score, calibration, drop)
-            rows.append({"variant": name, "seed": seed, "drop AUPRC": auprc})
+            row: Row = {"variant": name, "seed": seed}
+            row["drop AUPRC"] = mean_drop_auprc(score, calibration, drop)
+            if name in TRAINED:
+                shares = probabilities(in_distribution, score.predict(in_distribution))
+                row |= {column: shares[column] for column in ("accuracy", "NLL")}
+            rows.append(row)
     return rows, network_hashes(task, ABLATIONS)

@@ -14,7 +14,7 @@ from benchmark.scenario_run import ScenarioRun
 from benchmark.scores.score import Score
 from benchmark.scores.table import SCORES
 
-FIRMWARE = Path(__file__).resolve().parents[2] / "firmware" / "budget.json"
+FIRMWARE = Path(__file__).resolve().parents[2] / "tools" / "firmware" / "budget.json"
 ROUNDS = 3
 BUILDS = ("tcuq", "recommended")  # scores that are measured as firmware
 

@@ -9,15 +9,20 @@ import numpy as np
 
 from benchmark.experiments import measures
 from benchmark.experiments.result import Row
-from benchmark.experiments.variants import load_variants, run_scenario, trained_seeds
+from benchmark.experiments.variants import SEEDS, load_variants, run_scenario, trained_seeds
 from benchmark.scenario_run import ScenarioRun
 from benchmark.scenarios.scenario import KINDS, Kind, Name
 from benchmark.scenarios.tasks import WITHOUT_OOD
 from benchmark.scores.score import Score
 from benchmark.scores.table import SCORES, Entry
 
-SEVERITIES_OF = {"cifar10": (1, 2, 3, 4, 5), "speech": (1, 2, 3, 4, 5)}
+SEVERITIES_OF = {
+    "cifar10": (1, 2, 3, 4, 5),
+    "speech": (1, 2, 3, 4, 5),
+    "tinyimagenet": (1, 2, 3, 4, 5),
+}
 SCENARIOS: tuple[Name, ...] = ("calibration", "development", "in_distribution", "drop", "ood")
+NOT_RUN = {"tinyimagenet": frozenset({"odin"})}  # docs/benchmark/protocol.md
 TEST_SCENARIOS = SCENARIOS[2:]
 # Networks whose scores learn nothing from calibration, so they are not run on it.
 TEST_ONLY = frozenset({"members", "exits", "exits-light", "hydra", "dropout", "postnet", "odin"})
@@ -34,6 +39,10 @@ def detection(task: str) -> tuple[list[Row], dict[str, str]]:
 
 def is_available(task: str, entry: Entry, seed: int) -> bool:
     """Whether the networks that a score needs are trained for this task and seed."""
+    if not set(entry.networks).isdisjoint(NOT_RUN.get(task, ())):
+        return False
+    if "members" in entry.networks and seed not in SEEDS:
+        return False
     try:
         load_variants(task, entry.networks, seed)
     except FileNotFoundError:
@@ -76,10 +85,13 @@ def all_measures(task: str, entry: Entry, runs: Mapping[Name, ScenarioRun]) -> d
     reference = measures.accuracy_reference(runs["calibration"])
     drops = measures.drop_auprc(runs["drop"], drop, reference)
     row: dict[str, Any] = {
-        "drop AUPRC": _mean(drops),
+        "drop AUPRC": mean_of(drops),
         "failure AUROC": measures.failure_auroc(runs["in_distribution"], in_distribution),
         "shifted failure AUROC": measures.failure_auroc(runs["drop"], drop),
         "risk-coverage area": measures.risk_coverage_area(runs["drop"], drop),
+        "delay": measures.detection_delay(
+            runs["drop"], drop, (runs["in_distribution"], in_distribution), reference
+        ),
     }
     if "ood" in runs:
         row["OOD AUROC"] = measures.ood_auroc(runs["ood"], score.predict(runs["ood"]))
@@ -87,7 +99,7 @@ def all_measures(task: str, entry: Entry, runs: Mapping[Name, ScenarioRun]) -> d
     row["drop AUPRC by condition"] = drops
     if task in SEVERITIES_OF:
         row["drop AUPRC by severity"] = {
-            str(level): _mean(measures.drop_auprc(runs["drop"], drop, reference, level))
+            str(level): mean_of(measures.drop_auprc(runs["drop"], drop, reference, level))
             for level in SEVERITIES_OF[task]
         }
     return row
@@ -96,10 +108,10 @@ def all_measures(task: str, entry: Entry, runs: Mapping[Name, ScenarioRun]) -> d
 def mean_drop_auprc(score: Score, calibration: ScenarioRun, drop: ScenarioRun) -> float:
     """Mean accuracy-drop AUPRC of a fitted score."""
     reference = measures.accuracy_reference(calibration)
-    return _mean(measures.drop_auprc(drop, score.predict(drop), reference))
+    return mean_of(measures.drop_auprc(drop, score.predict(drop), reference))
 
 
-def _mean(values: Mapping[str, float]) -> float:
+def mean_of(values: Mapping[str, float]) -> float:
     """Mean over the conditions in which accuracy dropped at all."""
     finite = [value for value in values.values() if np.isfinite(value)]
     return float(np.mean(finite)) if finite else float("nan")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures of a prediction: accuracy drops, failures, OOD samples, and its probabilities."""
+"""Measures of a prediction: accuracy drops, delays, failures, OOD samples, probabilities."""
 
 from dataclasses import dataclass
 
@@ -22,6 +22,7 @@ from tcuq.evaluate.measures import (
 Floats = NDArray[np.float64]
 WINDOW = 100  # the paper's m
 DEVIATIONS = 3
+FALSE_ALARMS = 0.01  # share of in-distribution windows above a delay's limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def drop_auprc(
     accuracy never dropped.
     """
     accuracy = _moving_accuracy(run, prediction)
-    risk = moving_mean(prediction.risk, np.ones(len(run), np.bool_), run.starts, WINDOW)
+    risk = _moving_risk(run, prediction, finite=False)
     counted = np.isfinite(accuracy) & np.isfinite(risk)
     if severity is not None:
         counted &= _window_of_severity(run, 0) | _window_of_severity(run, severity)
@@ -71,6 +72,31 @@ def drop_auprc(
         at = counted & (run.condition == number)
         values[name] = auprc(event[at], risk[at])
     return values
+
+
+def detection_delay(
+    run: ScenarioRun,
+    prediction: Prediction,
+    clean: tuple[ScenarioRun, Prediction],
+    reference: AccuracyReference,
+) -> dict[str, float]:
+    """Median steps from the begin of a shift to its detection, and how many were missed.
+
+    Detected: the moving risk is above the limit that FALSE_ALARMS of the in-distribution windows
+    pass, the same share for every method. Conditions in which the base network's accuracy drops
+    count; a missed one counts with its length.
+    """
+    limit = np.quantile(_moving_risk(*clean), 1 - FALSE_ALARMS)
+    risk = _moving_risk(run, prediction, finite=False)
+    base = Prediction(softmax(run.outputs["base"]["logits"]), prediction.risk)
+    dropped = (_moving_accuracy(run, base) < reference.floor) & run.shifted
+    delays, missed = [], 0
+    for number in np.unique(run.condition[dropped]):
+        above = (risk > limit)[run.shifted & (run.condition == number)]
+        missed += not above.any()
+        delays.append(float(above.argmax() + 1) if above.any() else float(len(above)))
+    median = float(np.median(delays)) if delays else float("nan")
+    return {"median": median, "missed": float(missed), "conditions": float(len(delays))}
 
 
 def failure_auroc(run: ScenarioRun, prediction: Prediction) -> float:
@@ -108,6 +134,12 @@ def probabilities(run: ScenarioRun, prediction: Prediction) -> dict[str, float]:
         "NLL": float(negative_log_likelihood(p, labels).mean()),
         "ECE": expected_calibration_error(p.max(axis=1), correct),
     }
+
+
+def _moving_risk(run: ScenarioRun, prediction: Prediction, *, finite: bool = True) -> Floats:
+    """Mean risk of each window; not finite before the first whole one."""
+    risk = moving_mean(prediction.risk, np.ones(len(run), np.bool_), run.starts, WINDOW)
+    return risk[np.isfinite(risk)] if finite else risk
 
 
 def _moving_accuracy(run: ScenarioRun, prediction: Prediction) -> Floats:

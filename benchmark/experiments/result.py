@@ -25,6 +25,7 @@ DATA = {
     "speech": ("audiomnist", "speech_commands"),
     "gas": ("gas_drift",),
     "watch": ("watch", "hapt"),
+    "tinyimagenet": ("tinyimagenet_50", "tinyimagenet", "frost"),
 }
 Row = dict[str, Any]
 
@@ -65,6 +66,12 @@ def read_result(name: str, task: str) -> dict[str, Any]:
         )
     document: dict[str, Any] = json.loads(path.read_text("utf-8"))
     return document
+
+
+def kept_rows(name: str, task: str) -> list[Row]:
+    """The rows of a committed result, each with the commit that ran it."""
+    document = read_result(name, task)
+    return [{"run by": document["code"], **row} for row in document["rows"]]
 
 
 def _code() -> str:

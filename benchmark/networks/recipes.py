@@ -18,7 +18,7 @@ class Recipe:
 
     `balance`: class weight = frequency ** -balance. `start`: the variant of the same seed whose
     weights it starts from. `places`: the stage behind which each extra head or dropout stands.
-    `transfer`: see `objectives.transfer`. `teachers`: seeds of the base networks distilled.
+    `transfer`: see `tcuq.train.Assisted`. `teachers`: seeds of the base networks distilled.
     """
 
     epochs: int
@@ -57,6 +57,8 @@ BASE = {
     "speech": Recipe(12, 64, 2e-3, precision="bfloat16"),
     "gas": Recipe(60, 32, 3e-3),
     "watch": MOTION,
+    # As for CIFAR-10; all its variants start from fresh weights and train for as long.
+    "tinyimagenet": Recipe(20, 128, 1e-2, precision="bfloat16"),
 }
 # Variants of CIFAR-10's network start from the base network of their seed, to save time.
 FURTHER: dict[str, Any] = {"epochs": 3, "learning_rate": 3e-3, "start": "base"}

@@ -1,14 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The seven tasks: data, backbone, front end, and where the paper puts its exits."""
+"""The tasks: data, backbone, front end, and where the paper puts its exits."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from torch import Tensor
 
 from benchmark import recordings
-from benchmark.data import audiomnist, cifar10, fashion_mnist, gas_drift, hapt, mnist, watch
+from benchmark.data import (
+    audiomnist,
+    cifar10,
+    fashion_mnist,
+    gas_drift,
+    hapt,
+    mnist,
+    tinyimagenet_50,
+    watch,
+)
 from benchmark.data.files import manifest
 from benchmark.data.samples import Array, Part, Recording, Samples
 from benchmark.networks import frontend
@@ -69,6 +78,7 @@ def _gas() -> Parts:
 
 GREY = Architecture("cnn", (1, 28, 28), (16, 32, 32, 32), 10)
 COLOUR = Architecture("resnet", (3, 32, 32), (16, 32, 64), 10)
+FIFTY = replace(COLOUR, classes=50)
 SOUND = Architecture("dscnn", (1, 49, 10), (64, 64, 64, 64), 10)
 MOTION = Architecture("cnn1d", (6, 128), (32, 48, 64, 32), 7)
 ROWS = Architecture("mlp", (128,), (64, 32), 6)
@@ -128,6 +138,16 @@ TASKS = {
             frontend.augment_motion,
             (0, 2),
             (2,),
+        ),
+        Task(
+            "tinyimagenet",
+            tinyimagenet_50.NAME,
+            tinyimagenet_50.load,
+            FIFTY,
+            IMAGES,
+            frontend.crop_and_flip,
+            (0, 2, 3),
+            (0, 1),
         ),
     )
 }

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmark.report.claims_page import claims_page
+from benchmark.report.confirmation_page import confirmation_page
 from benchmark.report.results_page import results_page
 from benchmark.report.scorecard import document
 
@@ -22,7 +23,8 @@ def main() -> None:
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
     stale = []
-    files = {DOCS / name: text for name, text in (results_page() | claims_page()).items()}
+    pages = results_page() | claims_page() | confirmation_page()
+    files = {DOCS / name: text for name, text in pages.items()}
     files[SCORECARD] = document(_date(check=check))
     for path, text in files.items():
         if check and (not path.is_file() or path.read_text("utf-8") != text):

@@ -9,11 +9,9 @@ One false alarm in 2^h steps is allowed; 12 calibrations, 80,000 steps after eac
 calibrated on the calibration part, run on the test part; HAPT: people split at random. *mixed*: a
 random split of all samples; HAPT: of each person's recordings.
 
-Counts above the allowed number break the promise. On HAPT it broke in 1 of 12 random splits of
-people and in 2 of 12 mixed splits. The unit that differs is the recording session, not the person:
-in all three, most alarms come from the same three sessions, and in the mixed splits other sessions
-of the same people were calibrated on. A calibration defect on gas (repeated rows in every fold) was
-found and fixed with these streams, so gas is not a clean holdout.
+Counts above the allowed number break the promise; *most* is the largest count after one of the
+calibrations. A calibration defect on gas (repeated rows in every fold) was found and fixed with
+these streams, so gas is not a clean holdout.
 
 Delays are medians over onsets at severity 4 (gas: later months), a dash where more than half were
 missed. Limits: *default*, by the detector's authors; *tuned*, the lowest without an alarm on the
@@ -27,7 +25,7 @@ def alarm_section() -> list[str]:
     tasks = [task for task in TASKS if rows("alarm", task)]
     promises = [
         [TITLES[task], row["split"], str(row["h"]), f"{row['steps']:,}", f"{row['allowed']:.1f}",
-         str(row["false alarms"])]
+         str(row["false alarms"]), str(max(row["by calibration"]))]
         for task in tasks
         for row in rows("alarm", task)
         if row["what"] == "promise"
@@ -44,7 +42,7 @@ def alarm_section() -> list[str]:
     return [
         command("alarm"),
         TEXT,
-        table(["set", "split", "h", "steps", "allowed", "false alarms"], promises),
+        table(["set", "split", "h", "steps", "allowed", "false alarms", "most"], promises),
         table(
             ["set", "detector", "signal", "limits", "false alarms per million", "delay", "missed"],
             delays,

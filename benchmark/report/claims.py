@@ -1,47 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paper's claims, table by table and figure by figure: what we measured, and the verdict."""
+"""A claim of the paper: what was measured, the comparisons that test it, and the verdict."""
 
-import math
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from benchmark.report.results import TITLES, by_seed, mean, mean_and_spread, table
+from benchmark.report.results import table
+from benchmark.report.verdict import Comparison, Groups, Verdict, fewest_seeds, verdict_of
 
-Verdict = Literal[
-    "reproduced", "partly", "refuted", "no effect possible", "not testable here", "not run yet"
-]
-Pair = tuple[dict[int, float], dict[int, float]]  # two results by seed
-METHODS = {
-    "BASE": "max_prob",
-    "MCD": "dropout",
-    "DEEP": "ensemble",
-    "EE-ens": "exits",
-    "G-ODIN": "odin",
-    "HYDRA": "hydra",
-    "TCUQ": "tcuq assisted",
-}
-CLOSE = 0.005  # differences up to this are ties
+Untested = Literal["no effect possible", "nothing to measure", "not testable here"]
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A row of the page."""
+    """A row of the page. Its basis is either comparisons, which give the verdict, or a reason."""
 
     where: str
     claim: str
-    measured: str
-    verdict: Verdict
+    basis: Groups | Untested
+    text: str = ""
     section: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict of the comparisons, or the reason that there are none."""
+        return self.basis if isinstance(self.basis, str) else verdict_of(self.basis)
+
+    @property
+    def measured(self) -> str:
+        """What was measured, group by group."""
+        if isinstance(self.basis, str):
+            return self.text
+        groups = "; ".join(describe(name, group) for name, group in self.basis.items())
+        return f"{groups}. {self.text}" if self.text else groups
 
     def cells(self) -> list[str]:
         """The cells of the table."""
         measured = f"[{self.measured}](index.md#{self.section})" if self.section else self.measured
-        return [self.where, self.claim, measured, f"**{self.verdict}**"]
+        verdict = f"**{self.verdict}**"
+        if self.verdict == "undecided" and not isinstance(self.basis, str):
+            seeds = fewest_seeds(self.basis)
+            verdict += f" with {seeds} seed{'s' if seeds > 1 else ''}"
+        return [self.where, self.claim, measured, verdict]
 
 
 @cache
@@ -50,95 +54,16 @@ def paper() -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name("paper.toml").read_text("utf-8"))
 
 
-def method_means(task: str, measure: str, kind: str) -> dict[str, float]:
-    """Means of the paper's methods that were run, by their names there, on TCUQ's seeds."""
-    ours = method_values(task, measure, METHODS["TCUQ"], kind)
-    means = {
-        name: mean(
-            [v for seed, v in method_values(task, measure, score, kind).items() if seed in ours]
-        )
-        for name, score in METHODS.items()
-    }
-    return {name: value for name, value in means.items() if not math.isnan(value)}
-
-
-def method_values(task: str, measure: str, score: str, kind: str) -> dict[int, float]:
-    """A score's values; for the paper's, the base network's if no assisted one was trained."""
-    by_score = by_seed("detection", task, measure, score=score, kind=kind)
-    if not by_score and score == METHODS["TCUQ"]:
-        return by_seed("detection", task, measure, score="tcuq", kind=kind)
-    return by_score
-
-
-def leads(task: str, measure: str, kind: str, close: float = CLOSE) -> bool:
-    """Whether TCUQ is the best of the paper's methods, or within `close` of the best."""
-    means = method_means(task, measure, kind)
-    return "TCUQ" in means and means["TCUQ"] >= max(means.values()) - close
-
-
-def ranking(task: str, measure: str, kind: str) -> str:
-    """TCUQ and the best of the others, as text."""
-    means = method_means(task, measure, kind)
-    others = {name: value for name, value in means.items() if name != "TCUQ"}
-    if "TCUQ" not in means or not others:
-        return f"{TITLES[task]} –"
-    best = max(others, key=lambda name: others[name])
-    return f"{TITLES[task]} {means['TCUQ']:.2f} (best other: {best} {others[best]:.2f})"
-
-
-def verdict_of(cases: Sequence[bool]) -> Verdict:
-    """Reproduced if the claim holds in all cases, refuted if in none."""
-    if not cases:
-        return "not run yet"
-    return "reproduced" if all(cases) else "partly" if any(cases) else "refuted"
-
-
-def lead_claim(
-    where: str,
-    claim: str,
-    tasks: Sequence[str],
-    measure: str,
-    section: str,
-    *,
-    close: float = CLOSE,
-) -> Claim:
-    """TCUQ is claimed to lead: i.i.d. and coherent streams of each task are the cases."""
-    cases = [
-        (task, kind)
-        for kind in ("iid", "coherent")
-        for task in tasks
-        if method_means(task, measure, kind)
-    ]
-    measured = "; ".join(
-        f"{kind}: " + ", ".join(ranking(task, measure, kind) for task in tasks)
-        for kind in ("iid", "coherent")
-    )
-    return Claim(
-        where, claim, measured, verdict_of([leads(t, measure, k, close) for t, k in cases]), section
-    )
-
-
-def comparison_claim(
-    where: str,
-    claim: str,
-    pairs: Mapping[str, Pair],
-    better: Callable[[float, float], bool],
-    section: str = "",
-) -> Claim:
-    """Two results in several cases, the first claimed to be better; on their common seeds."""
-    values = {}
-    for name, (one, other) in pairs.items():
-        shared = sorted(one.keys() & other.keys())
-        if shared:
-            values[name] = [one[seed] for seed in shared], [other[seed] for seed in shared]
-    if not values:
-        return Claim(where, claim, "not run", "not run yet", section)
-    measured = "; ".join(
-        f"{name} {mean_and_spread(a)} against {mean_and_spread(b)}"
-        for name, (a, b) in values.items()
-    )
-    cases = [better(mean(a), mean(b)) for a, b in values.values()]
-    return Claim(where, claim, measured, verdict_of(cases), section)
+def describe(name: str, group: Sequence[Comparison]) -> str:
+    """The comparison of a group that is worst for the claim, and what was not run."""
+    run = [one for one in group if one.differences]
+    absent = ", ".join(one.name for one in group if not one.differences)
+    if not run:
+        return f"{name}: not run"
+    worst = min(run, key=lambda one: (one.p_contradicted, one.interval().mean - one.least))
+    levels = "" if worst.levels is None else "{:.3g} against {:.3g}, ".format(*worst.levels)
+    rival = f" ({worst.name})" if worst.name else ""
+    return f"{name}{rival}: {levels}{worst.interval()}" + (f", {absent} not run" if absent else "")
 
 
 def page(claims: Sequence[Claim]) -> str:
@@ -158,15 +83,34 @@ For readers of the paper (Lamaakal et al., *TCUQ: Single-Pass Uncertainty Quanti
 Temporal Consistency with Streaming Conformal Calibration for TinyML*): each of its claims, what we
 measured, and a verdict. Generated by `python -m benchmark.report` from `benchmark/results`; do not
 edit. TCUQ is the paper's score on a network trained with temporal-assistance exits
-(`tcuq assisted`), fitted with free signs, as in the paper. *Reproduced*: the claim holds in every
-case shown; *partly*: in some; *refuted*: in none. Where TCUQ is claimed to lead, a difference up to
-0.005 is a tie. Values without ± are of one network, and their verdict is provisional.
+(`tcuq assisted`), fitted with free signs, as in the paper.
+
+**How a verdict is reached.** Differences are paired: same seed, same stream, same condition, and
+positive where the claim says so (NLL, Brier score and ECE are subtracted the other way round). A
+seed has its own network and streams; conditions of a seed are averaged first, because they share
+both. Numbers after a difference are the 95 % t interval over seeds (two degrees of freedom with
+three seeds; a bootstrap of three seeds would be too narrow). It covers new networks and streams of
+the same test samples, not other data sets. Of several rivals the worst for the claim is shown.
+
+- **reproduced**: every interval (each set, each rival) lies above the claim's margin. All must hold
+  at once, so no correction for several comparisons is needed.
+- **refuted**: at least one comparison contradicts the claim, at a level of 2.5 % for the whole row:
+  Bonferroni over the rivals on a set, Simes' test over sets or severities.
+- **undecided**: neither, with this many seeds.
+- **no effect possible**: the measure cannot depend on what the claim varies. **nothing to
+  measure**: a drawing. **not testable here**: reason given. **not run yet**: part of the row's
+  comparisons has no result.
+
+Margins: "best" and "better" mean above 0; "best or tied", at most 0.005 below (0.0005 for Brier and
+ECE, which the paper gives with three decimals); "within 0.02", at most 0.02 below. Rows on streams
+come twice, because the paper does not say whether its streams are shuffled or coherent. The
+ensemble and HYDRA's teachers are the same five networks for every seed, so only their streams
+differ between seeds.
 
 Differences from the paper's protocol: corruptions are regenerated with the published constants, not
 the published arrays; training is shorter (CIFAR-10: 20 epochs, its variants 3 more, instead of
 200); speech is AudioMNIST's ten digits by 60 speakers, because Speech Commands v2 is not available
-here; CIFAR-10's out-of-distribution set is TinyImageNet, because SVHN is not available; the
-CIFAR-10 ensemble has three members, not five. The paper does not state whether its streams are
-shuffled or coherent, so both are shown. The score is averaged over windows of 100 steps, as in its
-appendix.
+here; CIFAR-10's out-of-distribution set is TinyImageNet, because SVHN is not available; in
+TinyImageNet's own rows it is 50 of its 200 classes; the CIFAR-10 ensemble has three members, not
+five. The score is averaged over windows of 100 steps, as in its appendix.
 """

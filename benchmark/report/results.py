@@ -20,6 +20,7 @@ TITLES = {
     "speech": "speech",
     "gas": "gas",
     "watch": "watch",
+    "tinyimagenet": "TinyImageNet",  # the confirmation, which is in no mean over sets
 }
 # Sets whose test samples were used to choose the default's terms; see decision 0018.
 SELECTION_SETS = frozenset({"mnist", "fashion_mnist", "hapt"})
@@ -45,6 +46,24 @@ def by_seed(experiment: str, task: str, measure: str, **where: Any) -> dict[int,
             if value is not None:
                 by_seed[int(row["seed"])] = float(value)
     return by_seed
+
+
+def by_condition(
+    experiment: str,
+    task: str,
+    measure: str,
+    **where: Any,  # noqa: ANN401 - as above
+) -> dict[tuple[int, str], float]:
+    """The same by seed and condition; measures without conditions have one, "all"."""
+    found = {}
+    for row in rows(experiment, task):
+        if all(row.get(name) == value for name, value in where.items()):
+            split: dict[str, float | None] = row.get(f"{measure} by condition") or {}
+            for name, value in split.items():
+                if value is not None:
+                    found[int(row["seed"]), name] = value
+    whole = by_seed(experiment, task, measure, **where)
+    return found or {(seed, "all"): value for seed, value in whole.items()}
 
 
 def values(experiment: str, task: str, measure: str, **where: Any) -> list[float]:  # noqa: ANN401 - as above

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The seven tasks and their scenarios."""
+"""The seven tasks, that of the confirmation, and their scenarios."""
 
 from collections.abc import Callable, Mapping
 
@@ -12,6 +12,7 @@ from benchmark.data import (
     mnist,
     speech_commands,
     tinyimagenet,
+    tinyimagenet_50,
     watch,
 )
 from benchmark.data.samples import Samples
@@ -44,6 +45,12 @@ FACTORIES: Mapping[str, Callable[[Name, Kind, int], Scenario]] = {
     "speech": CorruptionScenarios(audiomnist.load, _other_words, audio.SUITE, {}),
     "gas": gas,
     "watch": InertialScenarios(watch.load, hapt.load, watch.CLASSES),
+    "tinyimagenet": CorruptionScenarios(
+        tinyimagenet_50.load,
+        lambda: tinyimagenet_50.other_classes()["test"],
+        cifar10_c.TINYIMAGENET_SUITE,
+        {},
+    ),
 }
 WITHOUT_OOD = frozenset({"gas"})
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.covariance import LedoitWolf
+from sklearn.covariance import LedoitWolf, ShrunkCovariance
 from sklearn.linear_model import Ridge
 
 from benchmark.scenario_run import ScenarioRun
@@ -21,6 +21,7 @@ class Mahalanobis:
     """
 
     network: str = "base"
+    shrinkage: float | None = None  # Ledoit and Wolf's if None
     means_: Floats = field(default_factory=lambda: np.empty(0), init=False)
     precision_: Floats = field(default_factory=lambda: np.empty(0), init=False)
 
@@ -31,7 +32,12 @@ class Mahalanobis:
         labels = calibration.labels[known]
         classes, position = np.unique(labels, return_inverse=True)
         self.means_ = np.stack([features[labels == c].mean(axis=0) for c in classes])
-        spread = LedoitWolf(assume_centered=True).fit(features - self.means_[position])
+        shrunk = (
+            LedoitWolf(assume_centered=True)
+            if self.shrinkage is None
+            else ShrunkCovariance(assume_centered=True, shrinkage=self.shrinkage)
+        )
+        spread = shrunk.fit(features - self.means_[position])
         self.precision_ = spread.precision_
 
     def predict(self, run: ScenarioRun) -> Prediction:
@@ -52,13 +58,14 @@ class NextActivation:
     """
 
     network: str = "base"
+    ridge: float = 1.0
     model_: Any = field(default=None, init=False)
     scale_: Floats = field(default_factory=lambda: np.empty(0), init=False)
 
     def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
         """Fit a ridge regression and the spread of its residuals."""
         outputs = calibration.outputs[self.network]
-        self.model_ = Ridge(1.0).fit(outputs["early"], outputs["features"])
+        self.model_ = Ridge(self.ridge).fit(outputs["early"], outputs["features"])
         residual = outputs["features"] - self.model_.predict(outputs["early"])
         self.scale_ = residual.std(axis=0) + 1e-6
 

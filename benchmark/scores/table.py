@@ -56,6 +56,7 @@ OURS: Mapping[str, Entry] = {
     "tcuq": _monitor(labelled=True, score="tcuq", novelty=False),
     "tcuq monotone": _monitor(labelled=True, score="tcuq", signs="monotone", novelty=False),
     "tcuq assisted": _monitor("assisted", labelled=True, score="tcuq", novelty=False),
+    "tcuq wide": _monitor("wide", labelled=True, score="tcuq", novelty=False),
     "recommended": _monitor(),
     "recommended labelled": _monitor(labelled=True),
     "recommended assisted": _monitor("assisted"),

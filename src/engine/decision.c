@@ -6,7 +6,7 @@
 int decisions_read(engine *self, PyObject *type, PyObject *outcomes, PyObject *alarms, PyObject *cause)
 {
     static const char *const names[DECISION_MEMBERS] = {
-        "label", "risk", "novelty", "threshold", "exceeded", "outcome", "alarm", "cause",
+        "label", "risk", "novelty", "threshold", "exceeded", "outcome", "alarm", "cause", "promised",
     };
     PyObject *objects = PyTuple_New(4 + DECISION_MEMBERS);
     if (objects == NULL) {
@@ -31,6 +31,13 @@ int decisions_read(engine *self, PyObject *type, PyObject *outcomes, PyObject *a
         }
     }
     return 0;
+}
+
+/* Whether a step is accepted and the profile's bound on the accepted error stands. */
+bool promised(const engine *self, const tcuq_decision *d)
+{
+    return (self->quantizer.promise != 0u) && (d->outcome == TCUQ_ACCEPT) &&
+           !tcuq_alarm_stands(&self->monitor);
 }
 
 /* The words for an alarm: rare, so Python finds them. */
@@ -58,6 +65,7 @@ PyObject *decision_of(const engine *self, const tcuq_decision *d)
         Py_XNewRef(outcome),
         Py_XNewRef(alarm),
         cause_of(decisions, d),
+        PyBool_FromLong(promised(self, d)),
     };
     for (int i = 0; i < DECISION_MEMBERS; i++) {
         PyObject *member = PyTuple_GetItem(decisions, 4 + i);

@@ -64,6 +64,7 @@ static const field channel_fields[] = {
 
 static const field quantizer_fields[] = {
     QUANTIZER(logits, U8),
+    QUANTIZER(promise, U8),
     QUANTIZER(feature_scale, F64),
     QUANTIZER(max_magnitude, F64),
     QUANTIZER(sum_tolerance, F64),

@@ -6,7 +6,7 @@
 
 #include "engine.h"
 
-#define OUTPUTS 8
+#define OUTPUTS 9
 
 /* ---- one step ---- */
 
@@ -89,6 +89,7 @@ static const struct {
     {"outcome", 1},
     {"alarm", 1},
     {"cause", 1},
+    {"promised", 1},
 };
 
 static void decide(const engine *self, device_rows at, Py_ssize_t begin, Py_ssize_t count,
@@ -102,6 +103,7 @@ static void decide(const engine *self, device_rows at, Py_ssize_t begin, Py_ssiz
     uint8_t *outcome = out[5];
     uint8_t *alarm = out[6];
     uint8_t *cause = out[7];
+    uint8_t *stands = out[8];
     for (Py_ssize_t i = begin; i < begin + count; i++) {
         tcuq_decision d;
         tcuq_step(&self->monitor, at.posterior, at.features, at.health, &d);
@@ -113,6 +115,7 @@ static void decide(const engine *self, device_rows at, Py_ssize_t begin, Py_ssiz
         outcome[i] = d.outcome;
         alarm[i] = d.alarm;
         cause[i] = d.cause;
+        stands[i] = promised(self, &d) ? 1u : 0u;
         rows_advance(&self->profile, 1u, &at);
     }
 }

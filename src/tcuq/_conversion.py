@@ -14,6 +14,7 @@ from tcuq.errors import InputError
 Array = NDArray[Any]
 NUMERIC = "fiu"
 NAMED_COLUMNS = 5  # at most, in a message
+MAX_MAGNITUDE = 1e9  # of a number in a stream
 
 
 def as_array(values: Any, name: str) -> Array:  # noqa: ANN401 - whatever holds numbers
@@ -37,6 +38,18 @@ def as_numbers(values: ArrayLike, name: str, kinds: str = "fiu") -> Array:
         wanted = {"iu": "integers", "b": "booleans"}.get(kinds, "real numbers")
         raise InputError(f"{name} must be {wanted}, got dtype {array.dtype}")
     return array
+
+
+def refuse_extreme(rows: Array, name: str) -> None:
+    """Refuse a number that is NaN or beyond any use."""
+    # By the extremes, without a temporary array the size of the stream; NaN compares as False.
+    if rows.size and not -MAX_MAGNITUDE <= float(rows.min()) <= float(rows.max()) <= MAX_MAGNITUDE:
+        tame = np.abs(rows, dtype=np.float64) <= MAX_MAGNITUDE
+        step, column = (int(i) for i in np.argwhere(~tame)[0])
+        raise InputError(
+            f"{name} must be finite and within ±{MAX_MAGNITUDE:g},"
+            f" got {rows[step, column]} at step {step}, column {column}"
+        )
 
 
 def _converted(values: Any, name: str) -> Array:  # noqa: ANN401 - as above

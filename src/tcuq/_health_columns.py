@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tcuq._conversion import as_array, as_numbers
+from tcuq._conversion import as_array, as_numbers, refuse_extreme
 from tcuq.errors import InputError
 
 MAX_STATISTICS = 16
 MAX_NAME = 64
-MAX_MAGNITUDE = 1e9
+HEALTH_ONE = 1024  # a statistic of 1 on the device
 
 
 def checked_health(
@@ -32,18 +32,8 @@ def checked_health(
             f"health must have the shape ({steps}, 1 to {MAX_STATISTICS} statistics),"
             f" got {rows.shape}"
         )
-    refuse_infinite(rows)
+    refuse_extreme(rows, "health")
     return rows.astype(np.float64), _checked_names(names, rows.shape[1])
-
-
-def refuse_infinite(rows: NDArray[Any]) -> None:
-    """Refuse a statistic that is NaN or beyond any use."""
-    if rows.size and not -MAX_MAGNITUDE <= float(rows.min()) <= float(rows.max()) <= MAX_MAGNITUDE:
-        step, column = np.argwhere(~(np.abs(rows.astype(np.float64)) <= MAX_MAGNITUDE))[0].tolist()
-        raise InputError(
-            f"health must be finite and within ±{MAX_MAGNITUDE:g},"
-            f" got {rows[step, column]} at step {step}, column {column}"
-        )
 
 
 def _checked_names(names: ArrayLike | None, count: int) -> tuple[str, ...]:

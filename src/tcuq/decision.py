@@ -55,6 +55,7 @@ class Decision:
     ``risk`` is that of an error. ``novelty`` says how unlike calibration this step and the last
     ones are, in bits of surprise, at most 16; 0 if the profile has none. ``cause`` says in words
     why there is an alarm.
+    ``promised``: the step is accepted, and the profile's bound on the accepted error stands.
     """
 
     label: int
@@ -65,6 +66,7 @@ class Decision:
     outcome: Outcome
     alarm: AlarmFlag
     cause: str = ""
+    promised: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -81,7 +83,8 @@ class Trace(_HealthNames):
     ``trace[3]`` is a Decision and ``trace[10:20]`` a Trace. ``risk`` is in 1/16384,
     ``novelty`` in bits; a step would abstain where ``risk >= threshold``; ``exceeded`` is what the
     ledger counts, at the rate alpha; ``alarm`` holds AlarmFlag bits, ``cause`` the statistic of
-    input health that alarmed, ``alarms`` the alarms' steps and causes in words.
+    input health that alarmed, ``alarms`` the alarms' steps and causes in words; ``promised`` the
+    accepted steps that the profile's bound on the accepted error covers, none from an alarm on.
 
     Examples
     --------
@@ -102,6 +105,7 @@ class Trace(_HealthNames):
     outcome: NDArray[np.uint8]
     alarm: NDArray[np.uint8]
     cause: NDArray[np.uint8]
+    promised: NDArray[np.bool_]
 
     @classmethod
     def empty(cls, steps: int, health_names: tuple[str, ...] = ()) -> "Trace":
@@ -115,6 +119,7 @@ class Trace(_HealthNames):
             outcome=np.zeros(steps, np.uint8),
             alarm=np.zeros(steps, np.uint8),
             cause=np.zeros(steps, np.uint8),
+            promised=np.zeros(steps, np.bool_),
             health_names=health_names,
         )
 
@@ -153,6 +158,7 @@ class Trace(_HealthNames):
             outcome=Outcome(int(self.outcome[at])),
             alarm=AlarmFlag(int(self.alarm[at])),
             cause=self._cause_at(at),
+            promised=bool(self.promised[at]),
         )
 
     def _cause_at(self, step: int) -> str:

@@ -15,13 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from tcuq import runtime
 from tcuq._conversion import as_numbers
+from tcuq._health_columns import HEALTH_ONE, MAX_STATISTICS
 from tcuq.errors import InputError
 
-MAX_STATISTICS = 16
 MAX_SAMPLES = 65_535  # of a window
 MAX_CHANNELS = 64  # of a group
 MOST_SATURATED = 0.5  # of the samples: more, and lsb is not the sensor's
-UNIT = 1024  # a statistic of 1 is this many of the device's units
 CHUNK = 1 << 20  # samples that are converted at once
 LOWEST, HIGHEST = -32_768, 32_767
 
@@ -153,7 +152,7 @@ def read_health(
         if order != list(range(rows.shape[2])):
             part = part[:, :, order]
         runtime.health(reader.read(part), rows.shape[1], layout, into[begin : begin + steps])
-    return Health(into / UNIT, titles)
+    return Health(into / HEALTH_ONE, titles)
 
 
 def _statistic_names(spreads: Sequence[bool], names: Sequence[str] | None) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tcuq._conversion import as_numbers
+from tcuq._conversion import MAX_MAGNITUDE, as_numbers
 from tcuq.decision import Decision, Trace, cause_in_words
 from tcuq.errors import InputError, SnapshotError
 from tcuq.profile import Profile
@@ -19,7 +19,7 @@ from tcuq.profile.settings import AlarmFlag, InputSettings
 from tcuq.runtime import Engine
 from tcuq.stages.budget import Outcome
 from tcuq.stages.inputs import Inputs, device_health, is_quantised
-from tcuq.stream import MAX_MAGNITUDE, SUM_TOLERANCE, Stream, checked_steps
+from tcuq.stream import SUM_TOLERANCE, Stream, checked_steps
 
 Array = NDArray[Any]
 
@@ -59,7 +59,10 @@ class Monitor:
         self._inputs = Inputs(self.profile.inputs)
         self._health = self.profile.signals.health
         self._engine = make_engine(
-            quantize(self.profile), self.profile.inputs, self.profile.signals.health_names
+            quantize(self.profile),
+            self.profile.inputs,
+            self.profile.signals.health_names,
+            promise=self.profile.promise is not None,
         )
 
     @classmethod
@@ -193,6 +196,19 @@ class Monitor:
         return half_bits / 2 if number else None
 
     @property
+    def alarm_stands(self) -> bool:
+        """Whether an alarm was raised since the last reset, also before a restore."""
+        return self._engine.record(0, 0, 0, 0)[1] != 0  # the cause of the last alarm
+
+    @property
+    def promise(self) -> str:
+        """The bound on the accepted error in words, or why there is none; void from an alarm on."""
+        if self.profile.promise is None:
+            return "none: the profile was fitted without accepted_error"
+        sentence = self.profile.promise.sentence
+        return f"void since an alarm: {sentence}" if self.alarm_stands else sentence
+
+    @property
     def reads_health(self) -> bool:
         """Whether the alarm watches input health."""
         return self._health is not None and self.profile.alarm is not None
@@ -278,11 +294,16 @@ def run_many(
 
 
 def make_engine(
-    spec: Mapping[str, Any], inputs: InputSettings, health_names: tuple[str, ...] = ()
+    spec: Mapping[str, Any],
+    inputs: InputSettings,
+    health_names: tuple[str, ...] = (),
+    *,
+    promise: bool = False,
 ) -> Engine:
     """Return the C runtime for a quantised profile, set to quantise its inputs."""
     quantizer = {
         "logits": int(inputs.kind == "logits"),
+        "promise": int(promise),
         "feature_scale": inputs.feature_scale or 1.0,
         "max_magnitude": MAX_MAGNITUDE,
         "sum_tolerance": SUM_TOLERANCE,

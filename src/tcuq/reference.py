@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tcuq._conversion import as_numbers
+from tcuq._health_columns import HEALTH_ONE
 from tcuq.decision import Decision, Trace
 from tcuq.errors import InputError
 from tcuq.profile import Profile
-from tcuq.profile.quantize import HEALTH_ONE
 from tcuq.profile.settings import ALPHA_BITS, RISK_LEVELS
 from tcuq.stages.alarm import Alarm
-from tcuq.stages.budget import Budget
+from tcuq.stages.budget import Budget, Outcome
 from tcuq.stages.inputs import Inputs, device_health
 from tcuq.stages.score import Novelty, make_score, risk_odds
 from tcuq.stages.signals import Signals
@@ -52,6 +52,7 @@ class Monitor:
         self._threshold = Threshold(profile.threshold)
         self._budget = Budget(profile.budget)
         self._alarm = None if profile.alarm is None else Alarm(profile.alarm)
+        self._alarm_stands = False
 
     def step(
         self,
@@ -109,12 +110,17 @@ class Monitor:
         trace.outcome[at] = self._budget.run(requested)
         if self._alarm is not None:
             trace.alarm[at] = self._alarm.run(signals, risk_odds(risk_levels))
+        if self.profile.promise is not None:
+            void = self._alarm_stands | np.logical_or.accumulate(trace.alarm[at] > 0)
+            trace.promised[at] = ~void & (trace.outcome[at] == Outcome.ACCEPT)
+            self._alarm_stands = bool(void[-1])
 
     def reset(self) -> None:
         """Return to the state of a new monitor."""
         self.reset_history()
         self._threshold.reset()
         self._budget.reset()
+        self._alarm_stands = False
         if self._alarm is not None:
             self._alarm.reset()
 

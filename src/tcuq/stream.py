@@ -10,9 +10,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tcuq._conversion import as_numbers
+from tcuq._conversion import as_numbers, refuse_extreme
 from tcuq._health_columns import checked_health
-from tcuq._labels import UNKNOWN, LabelsLike, checked_labels, checked_names
+from tcuq._labels import (
+    OUT_OF_DISTRIBUTION,
+    UNKNOWN,
+    LabelsLike,
+    checked_labels,
+    checked_names,
+)
 from tcuq._notebook import counted, facts_table
 from tcuq.errors import InputError
 from tcuq.recording import read_recording, write_recording
@@ -22,7 +28,6 @@ KINDS: tuple[Kind, ...] = ("probabilities", "logits")
 MIN_CLASSES, MAX_CLASSES = 2, 1000
 MAX_FEATURES = 65_535  # a width is 16 bits on the device
 # Far beyond any feature or logit in use, and small enough that no square of it overflows.
-MAX_MAGNITUDE = 1e9
 # int8 softmax outputs sum to 252..260 of 256: a row this close to 1 is a probability vector.
 SUM_TOLERANCE = 0.02
 
@@ -45,7 +50,8 @@ class Stream:
         (steps, width) of the layer the monitor looks at, or None.
     labels
         The true class of each step: its column, -1 where unknown; or its name in ``classes``, None
-        or NaN where unknown. None if there are no labels.
+        or NaN where unknown. ``tcuq.OUT_OF_DISTRIBUTION`` (-2) where no class is right, so that
+        every prediction is wrong. None if there are no labels.
     classes
         The names of the classes in the order of the columns; stored as ``class_names``.
     kind
@@ -53,7 +59,8 @@ class Stream:
     starts
         Steps at which a new recording begins: history does not reach across. Step 0 always is.
     shifted
-        True where a step is known to be out of distribution; for evaluation only.
+        True where a step is known to be out of distribution; for evaluation only. Steps labelled
+        out of distribution are marked, too.
     health
         Statistics of the sensor's samples, a ``tcuq.Health`` or (steps, 1 to 16) numbers, or None.
     health_names
@@ -98,13 +105,14 @@ class Stream:
         if steps == 0:
             raise InputError("a stream must have at least 1 step, got 0")
         names = checked_names(classes, columns)
+        numbers = checked_labels(labels, steps, columns, names)
         self._set_slots(
             posterior_rows,
             None if features is None else checked_features(features, steps),
-            checked_labels(labels, steps, columns, names),
+            numbers,
             kind,
             _checked_starts(starts, steps),
-            _checked_shifted(shifted, steps),
+            _checked_shifted(shifted, numbers, steps),
             names,
             *checked_health(health, health_names, steps),
         )
@@ -253,7 +261,7 @@ def checked_posteriors(posteriors: ArrayLike, kind: Kind, classes: int | None = 
         raise InputError(
             f"posteriors must have {MIN_CLASSES} to {MAX_CLASSES} classes, got {columns}"
         )
-    _refuse_extreme(rows, "posteriors")
+    refuse_extreme(rows, "posteriors")
     if kind == "probabilities" and len(rows):
         if rows.min() < 0:
             step = int(np.argmax((rows < 0).any(axis=1)))
@@ -275,7 +283,7 @@ def checked_posteriors(posteriors: ArrayLike, kind: Kind, classes: int | None = 
 
 def _two_columns(column: Array, kind: Kind) -> Array:
     """Turn the one output of a two-class model into the posteriors of both classes."""
-    _refuse_extreme(column, "posteriors")
+    refuse_extreme(column, "posteriors")
     if kind == "logits":
         return np.hstack([np.zeros_like(column), column])
     if column.min() < 0 or column.max() > 1:
@@ -294,7 +302,7 @@ def checked_features(features: ArrayLike, steps: int) -> Array:
         raise InputError(f"features must have the shape ({steps}, width), got {rows.shape}")
     if not 1 <= rows.shape[1] <= MAX_FEATURES:
         raise InputError(f"features must be 1 to {MAX_FEATURES} wide, got {rows.shape[1]}")
-    _refuse_extreme(rows, "features")
+    refuse_extreme(rows, "features")
     return rows
 
 
@@ -311,26 +319,18 @@ def checked_steps(values: ArrayLike, name: str, steps: int) -> NDArray[np.int64]
     return array.astype(np.int64)
 
 
-def _refuse_extreme(rows: Array, name: str) -> None:
-    # By the extremes, without a temporary array the size of the stream; NaN compares as False.
-    if rows.size and not -MAX_MAGNITUDE <= float(rows.min()) <= float(rows.max()) <= MAX_MAGNITUDE:
-        tame = np.abs(rows, dtype=np.float64) <= MAX_MAGNITUDE
-        step, column = (int(i) for i in np.argwhere(~tame)[0])
-        raise InputError(
-            f"{name} must be finite and within ±{MAX_MAGNITUDE:g},"
-            f" got {rows[step, column]} at step {step}, column {column}"
-        )
-
-
 def _checked_starts(starts: ArrayLike | None, steps: int) -> NDArray[np.int64]:
     begins = checked_steps(() if starts is None else starts, "starts", steps)
     return np.unique(np.concatenate([np.zeros(1, np.int64), begins]))
 
 
-def _checked_shifted(shifted: ArrayLike | None, steps: int) -> NDArray[np.bool_] | None:
+def _checked_shifted(
+    shifted: ArrayLike | None, labels: NDArray[np.int32] | None, steps: int
+) -> NDArray[np.bool_] | None:
+    outside = None if labels is None else labels == OUT_OF_DISTRIBUTION
     if shifted is None:
-        return None
+        return outside if outside is not None and outside.any() else None
     array = as_numbers(shifted, "shifted", "b")
     if array.shape != (steps,):
         raise InputError(f"shifted must have the shape ({steps},), got {array.shape}")
-    return array
+    return array if outside is None else array | outside

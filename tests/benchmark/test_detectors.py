@@ -13,7 +13,7 @@ from benchmark.detectors.detector import DetectorInput, at_most_alarms, detector
 from benchmark.detectors.pools import SPAN, SPLITS, Spans, Split, sample_pool
 from benchmark.detectors.recording_pool import RecordingPool
 from benchmark.detectors.table import BASELINES, OURS, DetectorEntry
-from benchmark.detectors.tcuq_alarm import recommended_profile
+from benchmark.detectors.tcuq_alarm import TcuqAlarm, recommended_profile
 from tcuq import Stream
 
 CLASSES, WIDTH = 4, 6
@@ -88,6 +88,12 @@ def test_fast_kswin_is_rivers() -> None:
         assert ours.p_value == pytest.approx(theirs.p_value)
         alarms += ours.drift_detected
     assert alarms
+
+
+def test_every_limit_of_the_alarm_is_one_that_a_profile_allows() -> None:
+    """The search for a limit may try the largest: the monitor accepts it."""
+    alarm = TcuqAlarm()
+    assert not alarm.alarms(calibration(), alarm.limits[-1]).all()
 
 
 def test_lowest_limit_is_infinite_if_none_is_accepted() -> None:

@@ -150,5 +150,5 @@ def test_command_lists_every_set(empty_folders: Path, capsys: pytest.CaptureFixt
     assert not (empty_folders / "cache").exists()
     assert main(["list"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 10
+    assert len(lines) == 11
     assert "python -m benchmark.data fetch mnist" in lines[5]

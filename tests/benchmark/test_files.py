@@ -78,7 +78,7 @@ def test_damaged_file_is_refused(empty_folders: Path, content: bytes, rule: str)
 
 def test_manifest_is_sound() -> None:
     """Names are plain, hashes whole, and every file of a package says where it is in it."""
-    assert len(manifest()) == 10
+    assert len(manifest()) == 11
     for source in manifest().values():
         assert source.licence
         for file in source.files:

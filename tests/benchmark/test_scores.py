@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
+from typing import Any
+
 import numpy as np
 import pytest
 
 from benchmark.experiments import measures
 from benchmark.scenario_run import ScenarioRun
+from benchmark.scores.monitors import MonitorScore
+from benchmark.scores.refitted import SIGNALS, RefittedScore
+from benchmark.scores.score import Prediction
 from benchmark.scores.table import SCORES
 
 CLASSES, WIDTH = 4, 6
@@ -31,6 +36,7 @@ def synthetic(steps: int, seed: int, spread: float = 0.5) -> ScenarioRun:
     names = (
         "base",
         "assisted",
+        "wide",
         "exits",
         "exits-light",
         "hydra",
@@ -90,3 +96,47 @@ def test_drops_are_measured_by_condition_against_calibration_accuracy() -> None:
     constant = SCORES["never"].make().predict(run)
     for name, value in measures.drop_auprc(run, prediction, reference).items():
         assert value > measures.drop_auprc(run, constant, reference)[name] + 0.2
+
+
+def test_delay_is_counted_from_the_shift_and_a_miss_is_the_shifts_length() -> None:
+    """A risk that jumps 30 steps after the shift is found late; a flat one is missed."""
+    run, clean = synthetic(4_000, 3), in_distribution(4_000, 4)
+    reference = measures.accuracy_reference(clean)
+    probabilities = SCORES["max_prob"].make().predict(run).probabilities
+    since = np.arange(len(run)) % 2_000 - 1_000
+    rng = np.random.default_rng(0)
+    calm = Prediction(np.ones((len(clean), 1)), rng.uniform(size=len(clean)))
+    jump = Prediction(probabilities, np.where(since >= 30, 100.0, 0.0))
+    late = measures.detection_delay(run, jump, (clean, calm), reference)
+    assert late == {"median": 31, "missed": 0, "conditions": 2}
+    flat = Prediction(probabilities, np.zeros(len(run)))
+    missed = measures.detection_delay(run, flat, (clean, calm), reference)
+    assert missed == {"median": 1_000, "missed": 2, "conditions": 2}
+
+
+def test_the_refit_is_the_librarys_regression() -> None:
+    """With all four signals the refitted weights are those of `tcuq.fit`."""
+    calibration, development = in_distribution(2_000, 0), synthetic(2_000, 1)
+    whole = MonitorScore({"score": "tcuq"}, labelled=True)
+    refitted = RefittedScore(SIGNALS)
+    for score in (whole, refitted):
+        score.fit(calibration, development)
+    ours, theirs = (vars_of(score) for score in (refitted.fitted_, whole))
+    np.testing.assert_allclose(ours, theirs, atol=0.05)
+
+
+def test_a_left_out_signal_changes_the_other_weights() -> None:
+    """The ablation fits again instead of setting a weight to zero."""
+    calibration, development = in_distribution(2_000, 0), synthetic(2_000, 1)
+    whole, without = RefittedScore(SIGNALS), RefittedScore(SIGNALS[:2] + SIGNALS[3:])
+    for score in (whole, without):
+        score.fit(calibration, development)
+    before, after = vars_of(whole.fitted_), vars_of(without.fitted_)
+    assert after[2] == 0
+    assert abs(after[0] - before[0]) > 0.1
+
+
+def vars_of(score: MonitorScore) -> list[float]:
+    """The combiner's weights and bias."""
+    settings: Any = score.profile().score
+    return [*(getattr(settings.weights, name) for name in SIGNALS), settings.bias]

@@ -66,7 +66,7 @@ def spec(**changes: object) -> dict[str, Any]:
         "weights": packed([1024, 1024, 1024, 1024], "<i2"), "bias_q16": -65536, "adaptive": 1,
         "alpha_q16": 6554, "step": 100, "start": 8192, "anchor": 8192, "warmup": 0,
         "rate_q16": 6554, "burst_q16": 131072, "channels": None, "alarm_limit": 512,
-        "epoch_steps": 30, "logits": 0,
+        "epoch_steps": 30, "logits": 0, "promise": 0,
         "feature_scale": 0.5, "max_magnitude": 1e9, "sum_tolerance": 0.02,
     }  # fmt: skip
     return {**plain, **changes}

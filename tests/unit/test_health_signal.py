@@ -10,10 +10,11 @@ import pytest
 
 import tcuq
 import tcuq.reference
+from tcuq._health_columns import HEALTH_ONE
 from tcuq.calibrate.observe import observe, observe_calibration
 from tcuq.decision import cause_in_words
 from tcuq.profile import Profile
-from tcuq.profile.quantize import HEALTH_ONE, quantize
+from tcuq.profile.quantize import quantize
 from tcuq.stages.inputs import device_health
 from tcuq.stages.signals import health_signal
 

@@ -8,11 +8,12 @@ import pytest
 
 import tcuq
 import tcuq.reference
+from tcuq._conversion import MAX_MAGNITUDE
 from tcuq.decision import Decision
 from tcuq.monitor import ALARMS, OUTCOMES, Monitor, run_many
 from tcuq.profile.quantize import quantize
 from tcuq.runtime import Engine
-from tcuq.stream import MAX_MAGNITUDE, SUM_TOLERANCE
+from tcuq.stream import SUM_TOLERANCE
 from tools.measurements.conformance import feature_bytes, posterior_bytes, probabilities_of
 
 
@@ -27,6 +28,7 @@ def engine_of(profile: tcuq.Profile, **changes: object) -> Engine:
     """Return the engine of a changed profile."""
     rules = {
         "logits": 0,
+        "promise": 0,
         "feature_scale": 0.05,
         "max_magnitude": MAX_MAGNITUDE,
         "sum_tolerance": SUM_TOLERANCE,

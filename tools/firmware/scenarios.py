@@ -10,10 +10,11 @@ from typing import Any, Literal
 import numpy as np
 
 import tcuq
+from tcuq._health_columns import HEALTH_ONE
 from tcuq.decision import Trace
 from tcuq.demo import demo_profile, demo_stream
 from tcuq.monitor import Monitor
-from tcuq.profile.quantize import HEALTH_ONE, quantize
+from tcuq.profile.quantize import quantize
 from tcuq.profile.settings import ALPHA_BITS, RISK_LEVELS
 from tcuq.stages.inputs import device_health
 from tools.firmware.emulator import (

@@ -137,17 +137,17 @@ static int take(const alarm_model *model, const tcuq_channel *channel, tcuq_chan
 /* An epoch's evidence, by the channels' onsets and spans after so many steps. */
 static range evidence_of(const tcuq_profile *p, const range *onsets, const range *spans, uint32_t steps)
 {
-    range total = exactly(-32768.0);
+    double least = 0.0;
+    double most = 0.0;
     for (uint32_t i = 0u; i < p->channel_count; i++) {
         const double blocks = floor((double)steps / p->channels[i].block) + 1.0;
         const double lasts = 2.0 * blocks;
         const double ended = blocks * (blocks + 1.0);
-        const range own = {log_of(least_of(onsets[i]) / lasts + least_of(spans[i]) / ended),
-                           log_of(most_of(onsets[i]) / lasts + most_of(spans[i]) / ended)};
-        total = sum_of(total, own, 0.0);
+        least += least_of(onsets[i]) / lasts + least_of(spans[i]) / ended;
+        most += most_of(onsets[i]) / lasts + most_of(spans[i]) / ended;
     }
-    range mean = plus(total, -256.0 * log2((double)p->channel_count));
-    mean.low -= EVIDENCE_Q8;
+    /* Only the mean is saturated: a sum of channels may exceed the largest logarithm. */
+    const range mean = {log_of(least / p->channel_count) - EVIDENCE_Q8, log_of(most / p->channel_count)};
     return mean;
 }
 

@@ -161,7 +161,7 @@ tcuq_status expected_of(const tcuq_monitor *m)
     }
     if (!inputs_valid(p) || !lags_valid(p) || !novelty_valid(p) || !score_valid(p) ||
         !health_valid(p) || !alarm_valid(p) ||
-        (p->alpha_q16 == 0u) || !in(p->step, 1, 8192) || !in(p->start, 0, 16384) ||
+        (p->alpha_q16 == 0u) || !in(p->step, 0, 8192) || !in(p->start, 0, 16384) ||
         !in(p->anchor, 0, 16384) || !in(p->rate_q16, 0, 65536) || !in(p->burst_q16, 0, INT32_MAX)) {
         return TCUQ_ERROR_PROFILE;
     }

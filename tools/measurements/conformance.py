@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 import tcuq
 import tcuq.reference
+from tcuq._health_columns import HEALTH_ONE
 from tcuq.demo import FAULTS, demo_stream
 from tcuq.monitor import Monitor
-from tcuq.profile.quantize import HEALTH_ONE, quantize
+from tcuq.profile.quantize import quantize
 from tcuq.profile.settings import ALPHA_BITS, RISK_LEVELS
 from tcuq.stages.alarm import Alarm
 from tcuq.stages.budget import Budget

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tcuq._health_columns import HEALTH_ONE
 from tcuq.calibrate.folds import folds, out_of_fold
 from tcuq.calibrate.health import fit_health
 from tcuq.calibrate.novelty import fit_novelty, novelty_out_of_fold
 from tcuq.monitor import make_engine
 from tcuq.profile.quantize import (
-    HEALTH_ONE,
     LOGARITHMS,
     NO_DECISION,
     SIGNALS,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcuq._autocorrelation import autocorrelation_time
+from tcuq._labels import UNKNOWN
 from tcuq.decision import Trace
 from tcuq.evaluate import measures as m
 from tcuq.evaluate.bootstrap import Indices, Interval, interval_of
@@ -78,7 +79,7 @@ class EvaluatedRun:
             profile=profile,
             trace=trace,
             starts=stream.starts,
-            labels=np.full(steps, -1, np.int32) if stream.labels is None else stream.labels,
+            labels=np.full(steps, UNKNOWN, np.int32) if stream.labels is None else stream.labels,
             shifted=np.zeros(steps, np.bool_) if stream.shifted is None else stream.shifted,
             probabilities=rows,
             guess=rng.random(steps),
@@ -92,7 +93,7 @@ class EvaluatedRun:
     @property
     def known(self) -> Bools:
         """Steps with a known label."""
-        known: Bools = self.labels >= 0
+        known: Bools = self.labels != UNKNOWN
         return known
 
     @property

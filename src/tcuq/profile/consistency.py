@@ -15,6 +15,7 @@ from tcuq.profile.settings import (
     Signal,
     TcuqScoreSettings,
     Term,
+    ThresholdSettings,
 )
 
 
@@ -40,6 +41,8 @@ def inconsistencies(settings: MonitorSettings) -> Iterator[str]:
     yield from _novelty_inconsistencies(settings)
     if settings.alarm is not None:
         yield from _alarm_inconsistencies(settings.alarm, settings.present_channels)
+    yield from _threshold_inconsistencies(settings.threshold)
+    yield from _promise_inconsistencies(settings)
 
 
 def _input_inconsistencies(settings: MonitorSettings) -> Iterator[str]:
@@ -118,3 +121,36 @@ def _alarm_inconsistencies(
         for row in channel.passes:
             if list(row) != sorted(row, reverse=True):
                 yield f"{place}.passes must not ascend with the edge, got {list(row)}"
+
+
+def _threshold_inconsistencies(threshold: ThresholdSettings) -> Iterator[str]:
+    if threshold.step == 0 and threshold.start != threshold.anchor:
+        yield (
+            f"threshold.start must be the anchor, {threshold.anchor}, when step is 0,"
+            f" got {threshold.start}"
+        )
+
+
+def _promise_inconsistencies(settings: MonitorSettings) -> Iterator[str]:
+    promise = settings.promise
+    if promise is None:
+        return
+    if settings.threshold.step != 0:
+        yield f"threshold.step must be 0 with a promise, got {settings.threshold.step}"
+    if settings.alarm is None:
+        yield "alarm must be given with a promise, which is void from an alarm on"
+    if promise.independent > promise.labelled:
+        yield (
+            f"promise.independent must be at most promise.labelled, {promise.labelled},"
+            f" got {promise.independent}"
+        )
+    if promise.errors > promise.accepted_error * promise.labelled:
+        yield (
+            f"promise.errors must be at most {promise.accepted_error:g} of promise.labelled,"
+            f" {promise.labelled}, got {promise.errors}"
+        )
+    if promise.coverage + promise.denied > 1:
+        yield (
+            "promise.coverage and promise.denied must be at most 1 together,"
+            f" got {promise.coverage + promise.denied:g}"
+        )

@@ -35,6 +35,7 @@ from tcuq.profile.settings import (
     NoveltySettings,
     NoveltyTerm,
     Projection,
+    PromiseSettings,
     Provenance,
     SignalSettings,
     StreamInfo,
@@ -250,6 +251,7 @@ def _build(content: Mapping[str, Any]) -> tuple[MonitorSettings, Provenance]:
         else _make(
             AlarmSettings, alarm, channels=tuple(_make(Channel, c) for c in alarm["channels"])
         ),
+        promise=_optional(PromiseSettings, content["promise"]),
     )
     provenance = _make(
         Provenance,

@@ -15,6 +15,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from tcuq._health_columns import HEALTH_ONE
 from tcuq.errors import ProfileError
 from tcuq.profile.settings import (
     MAX_NOVELTY,
@@ -42,7 +43,6 @@ MAX_LEDGER_STEP = 8192
 WHITENED_MAX = 4095
 MAX_WEIGHT, WEIGHT_OFFSET = 63, 64
 MAX_SLOPE_Q8 = 65_535
-HEALTH_ONE = 1024  # a statistic of 1 on the device
 
 # A paper's score of weight 0 and an open threshold: for an engine that computes signals alone.
 NO_DECISION: Mapping[str, Any] = MappingProxyType(

@@ -193,7 +193,7 @@ class NoveltyTerm:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdSettings:
-    """The ledger: alpha in 1/65536, the rest in risk levels of 0..16384."""
+    """The ledger: alpha in 1/65536, the rest in risk levels of 0..16384; step 0 keeps it fixed."""
 
     mode: Literal["guarded", "adaptive"]
     alpha_q16: int
@@ -247,6 +247,33 @@ class AlarmSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class PromiseSettings:
+    """A bound on the share of wrong predictions among the accepted, and the labels behind it.
+
+    Of ``labelled`` accepted calibration steps ``errors`` were wrong; they count as ``independent``
+    recordings or steps, as ``unit`` says. ``coverage`` and ``denied`` are the shares of calibration
+    steps that would be accepted, and denied by the budget.
+    """
+
+    accepted_error: float
+    confidence: float
+    unit: Literal["recordings", "steps"]
+    independent: int
+    labelled: int
+    errors: int
+    coverage: float
+    denied: float
+
+    @property
+    def sentence(self) -> str:
+        """The promise in words."""
+        return (
+            f"of what it accepts at most {100 * self.accepted_error:g} % is wrong, with"
+            f" {100 * self.confidence:g} % confidence, as long as no alarm stands"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class MonitorSettings:
     """The settings of all stages."""
 
@@ -257,6 +284,7 @@ class MonitorSettings:
     threshold: ThresholdSettings
     budget: BudgetSettings
     alarm: AlarmSettings | None
+    promise: PromiseSettings | None
 
     @property
     def present_signals(self) -> tuple[Signal, ...]:

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcuq._health_columns import HEALTH_ONE
 from tcuq._labels import UNKNOWN
 from tcuq.errors import InputError, StreamError
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
-from tcuq.profile.quantize import HEALTH_ONE, health_integers
+from tcuq.profile.quantize import health_integers
 from tcuq.replay.layout import POSTERIOR_SCALE, Layout
 from tcuq.replay.units import arrow
 from tcuq.replay.writing import ChunkWriter

@@ -41,6 +41,7 @@ class Engine:
         outcome: Buffer,
         alarm: Buffer,
         cause: Buffer,
+        promised: Buffer,
         /,
     ) -> int: ...
     def quantize(

@@ -142,7 +142,7 @@ typedef struct {
     uint16_t mean_count; /* even: the last may stand twice */
     /* threshold */
     uint16_t alpha_q16;
-    uint16_t step;
+    uint16_t step; /* 0: the threshold is fixed */
     uint16_t start;
     uint16_t anchor;
     int16_t weights[4]; /* divergence, instability, inconsistency, doubt, in 2^-weight_shift */
@@ -181,7 +181,7 @@ typedef struct {
     uint8_t next;   /* slot that is overwritten next: the oldest */
     uint8_t filled; /* slots that hold a past step */
     int8_t closed;  /* log2 of the last closed epoch's e-value, in half bits */
-    uint8_t cause;  /* of the last alarm, as in a record */
+    uint8_t cause;  /* of the last alarm, as in a record; 0: none */
     uint32_t epoch_steps; /* of the running epoch */
     uint16_t epoch;       /* its number; 0: none has closed */
     uint16_t worst;       /* the largest health deviation lately: size, and in the last four bits which */
@@ -265,6 +265,10 @@ void tcuq_reset(const tcuq_monitor *monitor);
 
 /* After a gap: forgets the past, keeps threshold, budget, evidence and unfinished blocks. */
 void tcuq_reset_history(const tcuq_monitor *monitor);
+
+/* Whether an alarm was raised since tcuq_init or tcuq_reset, also before a tcuq_restore: a profile's promise
+ * on the accepted error is void from then on. */
+bool tcuq_alarm_stands(const tcuq_monitor *monitor);
 
 /* log2 of the running epoch's e-value, in 1/256 bit; the lowest value means an e-value of 0. */
 int16_t tcuq_epoch_evidence(const tcuq_monitor *monitor);

@@ -64,7 +64,7 @@
       \at(tcuq_slots(p), A) == \at(tcuq_slots(p), B);
 
     predicate tcuq_threshold_ok(tcuq_profile *p) =
-      1 <= p->alpha_q16 && 1 <= p->step <= TCUQ_MAX_STEP && p->start <= TCUQ_RISK_LEVELS &&
+      1 <= p->alpha_q16 && p->step <= TCUQ_MAX_STEP && p->start <= TCUQ_RISK_LEVELS &&
       p->anchor <= TCUQ_RISK_LEVELS;
 
     predicate tcuq_budget_ok(tcuq_profile *p) = p->rate_q16 <= TCUQ_TOKEN && p->burst_q16 <= INT32_MAX;

@@ -82,6 +82,11 @@ static void tcuq_signals_all(const tcuq_monitor *monitor, const uint8_t *posteri
 void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
                const int16_t *health, tcuq_decision *decision);
 
+/*@ requires \valid_read(monitor) && \valid_read(monitor->core);
+    assigns \nothing;
+    ensures \result == (monitor->core->cause != 0); */
+bool tcuq_alarm_stands(const tcuq_monitor *monitor);
+
 /*@ requires tcuq_held(monitor) && (monitor->profile->term_count != 0 ==> tcuq_tables_ready(monitor));
     assigns monitor->core->next, monitor->core->filled, monitor->core->recent_q18, *TCUQ_SMOOTHED;
     ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor) && tcuq_smoothed_ok(monitor) && tcuq_recent_ok(monitor); */

@@ -101,6 +101,11 @@ void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8
 #endif
 }
 
+bool tcuq_alarm_stands(const tcuq_monitor *monitor)
+{
+    return monitor->core->cause != 0u;
+}
+
 void tcuq_reset_history(const tcuq_monitor *monitor)
 {
     tcuq_signals_reset(monitor);

@@ -33,6 +33,7 @@ from tcuq.stages.epoch import Epoch
 Floats = NDArray[np.float64]
 
 STAKES = (0.17, 0.17, 0.16)
+MAX_CHANCES = (1 << 16) - 1
 RESERVE = 0.5  # wealth that remains when no edge is passed
 NEEDS_PAST: frozenset[ChannelSignal] = frozenset({"risk", "divergence", "instability"})
 
@@ -72,6 +73,7 @@ class Bets:
             # Each block that passed is remembered for two more, and those that passed while one was
             # remembered add one at least; less four, of the counts' start and of the latest.
             chances = max(0, 2 * self._passes[0, 0] - 4 * COUNT) + passes[0]
+            chances = min(chances, MAX_CHANCES)
         paid = zip(STAKES[:passed], passes[:passed], strict=True)
         return RESERVE + sum(float(stake * chances / count) for stake, count in paid)
 

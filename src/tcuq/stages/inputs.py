@@ -10,8 +10,7 @@ import os
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tcuq._conversion import as_numbers
-from tcuq._health_columns import refuse_infinite
+from tcuq._conversion import as_numbers, refuse_extreme
 from tcuq.errors import InputError
 from tcuq.profile.quantize import health_integers
 from tcuq.profile.settings import HealthSettings, InputSettings
@@ -151,7 +150,7 @@ def device_health(
         )
     if rows.dtype == np.int16:
         return np.ascontiguousarray(rows)
-    refuse_infinite(rows)
+    refuse_extreme(rows, "health")
     return health_integers(rows.astype(np.float64))
 
 
