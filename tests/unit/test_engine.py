@@ -144,7 +144,7 @@ def test_first_step_by_hand() -> None:
     assert decision.risk == pytest.approx((1 / (1 + np.exp(1 - doubt)) + shortfall) / 2, abs=1e-3)
     assert decision == Decision(0, decision.risk, 0.5, False, OUTCOMES[0], ALARMS[0])
     kinds = [type(getattr(decision, name)) for name in Decision.__slots__]
-    assert kinds == [int, float, float, bool, Outcome, AlarmFlag, str]
+    assert kinds == [int, float, float, bool, Outcome, AlarmFlag, str, bool]
 
 
 def test_signals_by_hand() -> None:
@@ -324,11 +324,11 @@ def test_wrong_arguments_are_refused() -> None:
         (engine.takes, [POSTERIOR], TypeError, "expected 3 arguments, got 1"),
         (engine.quantize, [POSTERIOR], TypeError, "expected 2 arguments, got 1"),
         (engine.quantize, [POSTERIOR, FEATURES], ValueError, "not arrays that takes"),
-        (engine.run, good[:-1], TypeError, "expected 10 arguments, got 9"),
+        (engine.run, good[:-1], TypeError, "expected 11 arguments, got 10"),
         (engine.run, [b"123", *good[1:]], ValueError, "not arrays that takes"),
         (engine.run, [*good[:3], np.zeros(2, np.int32), *good[4:]], ValueError, "^label: 8 bytes"),
         (engine.run, [*good[:4], odd, *good[5:]], ValueError, "^risk: 8 bytes.* aligned"),
-        (engine.run, [*good[:-1], 3], TypeError, "^cause: not bytes-like"),
+        (engine.run, [*good[:-1], 3], TypeError, "^promised: not bytes-like"),
         (engine.run, [*good[:-1], b"1"], BufferError, "not writable"),
         (Engine, [[], Decision, OUTCOMES, ALARMS, cause], TypeError, "must be dict"),
         (Engine, [spec(), int, OUTCOMES, ALARMS, cause], AttributeError, "label"),
