@@ -145,7 +145,7 @@ def test_first_step_by_hand() -> None:
     assert decision.risk == pytest.approx((1 / (1 + np.exp(1 - doubt)) + shortfall) / 2, abs=1e-3)
     assert decision == Decision(0, decision.risk, 0.0, 0.5, False, OUTCOMES[0], ALARMS[0])
     kinds = [type(getattr(decision, name)) for name in Decision.__slots__]
-    assert kinds == [int, float, float, float, bool, Outcome, AlarmFlag, str]
+    assert kinds == [int, float, float, float, bool, Outcome, AlarmFlag, str, bool]
 
 
 def test_novelty_by_hand() -> None:
@@ -350,7 +350,7 @@ def test_wrong_arguments_are_refused() -> None:
         (engine.run, [b"123", *good[1:]], ValueError, "not arrays that takes"),
         (engine.run, [*good[:3], np.zeros(2, np.int32), *good[4:]], ValueError, "^label: 8 bytes"),
         (engine.run, [*good[:4], odd, *good[5:]], ValueError, "^risk: 8 bytes.* aligned"),
-        (engine.run, [*good[:-1], 3], TypeError, "^cause: not bytes-like"),
+        (engine.run, [*good[:-1], 3], TypeError, "^promised: not bytes-like"),
         (engine.run, [*good[:-1], b"1"], BufferError, "not writable"),
         (Engine, [[], Decision, OUTCOMES, ALARMS, cause], TypeError, "must be dict"),
         (Engine, [spec(), int, OUTCOMES, ALARMS, cause], AttributeError, "label"),

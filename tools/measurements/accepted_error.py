@@ -18,25 +18,22 @@ from tools.measurements.accepted_figures import Trial, shifts_of, splits_of
 from tools.measurements.alarm_cases import LIBRARIES, Figures, provenance
 from tools.measurements.result import Row, arguments, not_reached, report
 
-SPLITS, FEW_SPLITS, SHORT_SPLITS, SHIFT_SPLITS = 102, 12, 20, 2
+SPLITS, FEW_SPLITS, SHORT_SPLITS, SHIFT_SPLITS = 102, 12, 20, 1
 LEAST_COVERAGE, ENOUGH_STEPS = 0.9, 2000
 IMAGES = ("mnist", "fashion_mnist", "cifar10")
+PEOPLE = ("speech", "hapt", "watch")
 TRIALS = (
-    Trial("gas", 0.5),
-    Trial("gas", 0.75, accepted_error=0.01),
-    *(Trial(task, 2 / 3) for task in ("speech", "hapt", "watch")),
-    # What a dozen recordings can support.
-    *(Trial(task, 2 / 3, accepted_error=0.25, confidence=0.9) for task in ("speech", "hapt")),
-    *(
-        Trial(task, 0.5, new_people=False, independent="steps")
-        for task in ("speech", "hapt", "watch")
-    ),
-    *(Trial(task, 2 / 3, independent="steps", must=False) for task in ("speech", "hapt")),
     *(Trial(task, 0.1) for task in IMAGES),
     Trial("mnist", 0.1, accepted_error=0.01),
+    Trial("gas", 0.5),
+    *(Trial(task, 0.5, new_people=False, independent="steps") for task in PEOPLE),
+    Trial("speech", 2 / 3, accepted_error=0.25, confidence=0.9),  # what 16 recordings support
+    # Fewer than 59 people are always refused, and steps promise nothing for other people.
+    *(Trial(task, 2 / 3, must=False) for task in PEOPLE),
+    *(Trial(task, 2 / 3, independent="steps", must=False) for task in ("speech", "hapt")),
     *(Trial(task, 0.6, must=False) for task in ("fashion_mnist", "cifar10")),
     Trial("mnist", 0.6, accepted_error=0.01, must=False),
-    Trial("fashion_mnist", 0.1, image_recordings=True),
+    Trial("fashion_mnist", 0.1, image_recordings=True, must=False),
 )
 SHIFTED = (
     *(Trial(task, 0.6) for task in IMAGES),
