@@ -75,7 +75,7 @@ TRAINED = ("tcuq", *(name for name in ABLATIONS if name.startswith("temporal ass
 
 
 def ablations(task: str) -> tuple[list[Row], dict[str, str]]:
-    """Rows by variant and seed: coherent streams; probabilities on shuffled ones, as in detection."""
+    """Rows by variant and seed on coherent streams; probabilities are of shuffled ones."""
     rows: list[Row] = []
     for seed in trained_seeds(task):
         entries = {
