@@ -58,7 +58,7 @@ wheel: ## Install the wheel into a clean environment; check its dependencies and
 statistical: ## Check the alarm's false-alarm rate on millions of steps and over many calibrations
 	$(RUN) pytest tests/statistical
 
-statistical-short: ## Check the same on fewer steps, and in short the alarm's delays, the bounds, hashes, calibration and epochs
+statistical-short: ## Check the same on fewer steps, and in short the alarm's delays, the bounds, hashes, calibration, epochs and the accepted error
 	TCUQ_SHORT=1 $(RUN) pytest tests/statistical
 	$(RUN) tools.measurements.alarm_delay --short
 	$(RUN) tools.measurements.alarm_faults --short
@@ -68,6 +68,7 @@ statistical-short: ## Check the same on fewer steps, and in short the alarm's de
 	$(RUN) tools.measurements.hashes --short
 	$(RUN) tools.measurements.calibration --short
 	$(RUN) tools.measurements.epoch_power --short
+	$(RUN) tools.measurements.accepted_error --short
 
 bench-quick: ## Train and score one task, compare it with the committed result, check the benchmark's pages
 	$(RUN) benchmark.quick
@@ -130,6 +131,7 @@ measure: ## Measure again everything that the scorecard quotes and write results
 	$(RUN) tools.measurements.alarm_peers --write
 	$(RUN) tools.measurements.properties --write
 	$(RUN) tools.measurements.calibration --write
+	$(RUN) tools.measurements.train --write
 	$(RUN) tools.measurements.bounds --write
 	$(RUN) tools.measurements.hashes --write
 	$(RUN) tools.measurements.size --write

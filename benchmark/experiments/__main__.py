@@ -16,9 +16,12 @@ def main() -> None:
     parser.add_argument("experiment", choices=EXPERIMENTS)
     parser.add_argument("tasks", nargs="+", choices=[*FACTORIES, "all"])
     parser.add_argument("--processes", type=int, default=1, help="tasks to run in parallel")
+    parser.add_argument(
+        "--keep", action="store_true", help="keep committed rows whose networks are not trained"
+    )
     args = parser.parse_args()
     tasks = list(FACTORIES) if "all" in args.tasks else args.tasks
-    work = partial(run_task, args.experiment)
+    work = partial(run_task, args.experiment, keep=args.keep)
     if args.processes == 1:
         for path in map(work, tasks):
             print(path)

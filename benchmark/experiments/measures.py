@@ -116,7 +116,8 @@ def ood_auroc(run: ScenarioRun, prediction: Prediction) -> float:
     """AUROC for samples of another set against correctly predicted in-distribution ones."""
     correct = (run.labels >= 0) & (prediction.label == run.labels) & ~run.shifted
     counted = correct | run.shifted
-    return auroc(run.shifted[counted], prediction.risk[counted])
+    score = prediction.risk if prediction.novelty is None else prediction.novelty
+    return auroc(run.shifted[counted], score[counted])
 
 
 def probabilities(run: ScenarioRun, prediction: Prediction) -> dict[str, float]:

@@ -68,6 +68,12 @@ def read_result(name: str, task: str) -> dict[str, Any]:
     return document
 
 
+def kept_rows(name: str, task: str) -> list[Row]:
+    """The rows of a committed result, each with the commit that ran it."""
+    document = read_result(name, task)
+    return [{"run by": document["code"], **row} for row in document["rows"]]
+
+
 def _code() -> str:
     """The commit that ran, with a plus if code has uncommitted changes."""
     head = _git("rev-parse", "--short", "HEAD").stdout.strip()

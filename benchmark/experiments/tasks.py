@@ -8,7 +8,7 @@ from benchmark.experiments.ablations import ablations
 from benchmark.experiments.alarm import alarm
 from benchmark.experiments.cost import cost
 from benchmark.experiments.detection import detection
-from benchmark.experiments.result import Row, write_result
+from benchmark.experiments.result import Row, kept_rows, write_result
 from benchmark.experiments.streaming import streaming
 from benchmark.experiments.transfer import transfer
 from benchmark.experiments.tuned import tuned
@@ -24,8 +24,18 @@ EXPERIMENTS: Mapping[str, Callable[[str], tuple[list[Row], dict[str, str]]]] = {
 }
 
 
-def run_task(experiment: str, task: str) -> str:
-    """Run one task of an experiment and write its result; return the path."""
+def run_task(experiment: str, task: str, *, keep: bool = False) -> str:
+    """Run one task of an experiment and write its result; return the path.
+
+    With `keep`, committed rows whose networks are not trained here stay, each with its commit.
+    """
     begun = time.monotonic()
+    kept = kept_rows(experiment, task) if keep else []
     rows, networks = EXPERIMENTS[experiment](task)
+    again = {_identity(row) for row in rows}
+    rows += [row for row in kept if _identity(row) not in again]
     return str(write_result(experiment, task, rows, begun=begun, networks=networks))
+
+
+def _identity(row: Row) -> tuple[object, ...]:
+    return tuple(row.get(name) for name in ("score", "variant", "kind", "seed"))

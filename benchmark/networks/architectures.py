@@ -11,6 +11,8 @@ from typing import Literal
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tcuq.train.exits import dense, separable
+
 Kind = Literal["cnn", "resnet", "dscnn", "cnn1d", "mlp"]
 CNN_STRIDES = (2, 2, 1, 2)
 CNN1D_SIZES, CNN1D_STRIDES = (7, 5, 5, 3), (2, 2, 2, 1)
@@ -58,50 +60,16 @@ def stages(architecture: Architecture) -> nn.ModuleList:
     return nn.ModuleList(layers)
 
 
-def pooled(values: Tensor) -> Tensor:
-    """The mean over every axis past the channels."""
-    return values.flatten(2).mean(dim=2) if values.dim() > 2 else values
-
-
 def plain(inputs: int, outputs: int, size: int, stride: int) -> nn.Sequential:
     """Convolution over an image, batch normalisation, ReLU."""
     convolution = nn.Conv2d(inputs, outputs, size, stride, size // 2, bias=False)
     return nn.Sequential(convolution, nn.BatchNorm2d(outputs), nn.ReLU())
 
 
-def separable(inputs: int, outputs: int) -> nn.Sequential:
-    """A depthwise and a pointwise convolution, each normalised and rectified."""
-    return nn.Sequential(
-        nn.Conv2d(inputs, inputs, 3, 1, 1, groups=inputs, bias=False),
-        nn.BatchNorm2d(inputs),
-        nn.ReLU(),
-        nn.Conv2d(inputs, outputs, 1, bias=False),
-        nn.BatchNorm2d(outputs),
-        nn.ReLU(),
-    )
-
-
-def separable_over_time(inputs: int, outputs: int) -> nn.Sequential:
-    """The same over time."""
-    return nn.Sequential(
-        nn.Conv1d(inputs, inputs, 3, 1, 1, groups=inputs, bias=False),
-        nn.BatchNorm1d(inputs),
-        nn.ReLU(),
-        nn.Conv1d(inputs, outputs, 1, bias=False),
-        nn.BatchNorm1d(outputs),
-        nn.ReLU(),
-    )
-
-
 def over_time(inputs: int, outputs: int, size: int, stride: int) -> nn.Sequential:
     """Convolution over a signal, batch normalisation, ReLU."""
     convolution = nn.Conv1d(inputs, outputs, size, stride, size // 2, bias=False)
     return nn.Sequential(convolution, nn.BatchNorm1d(outputs), nn.ReLU())
-
-
-def dense(inputs: int, outputs: int) -> nn.Sequential:
-    """Fully connected, batch normalisation, ReLU."""
-    return nn.Sequential(nn.Linear(inputs, outputs, bias=False), nn.BatchNorm1d(outputs), nn.ReLU())
 
 
 class Residual(nn.Module):

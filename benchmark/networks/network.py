@@ -8,14 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from benchmark.networks.architectures import (
-    Architecture,
-    dense,
-    pooled,
-    separable,
-    separable_over_time,
-    stages,
-)
+from benchmark.networks.architectures import Architecture, stages
+from tcuq.train import Exit
+from tcuq.train.exits import pooled
 
 GRID = 2  # a full head reads 2 × 2 means of its stage's map, or 2 over time
 
@@ -32,21 +27,6 @@ class NetworkOutput:
     early: Tensor
     heads: Sequence[Tensor] = ()
     alpha: Tensor | None = None
-
-
-class LightHead(nn.Module):
-    """One separable convolution to the width of the final features, pooling, a classifier."""
-
-    def __init__(self, inputs: int, features: int, classes: int, axes: int) -> None:
-        super().__init__()
-        make = {0: dense, 1: separable_over_time, 2: separable}[axes]
-        self.body = make(inputs, features)
-        self.classifier = nn.Linear(features, classes)
-
-    def forward(self, values: Tensor) -> Tensor:
-        """Logits."""
-        logits: Tensor = self.classifier(pooled(self.body(values)))
-        return logits
 
 
 class FullHead(nn.Module):
@@ -69,7 +49,7 @@ class FullHead(nn.Module):
         return logits
 
 
-HEADS = {"light": LightHead, "full": FullHead}
+HEADS = {"light": Exit, "full": FullHead}
 
 
 class Network(nn.Module):

@@ -10,8 +10,9 @@ import math
 import torch
 from torch import Tensor, nn
 
-from benchmark.networks.architectures import Architecture, pooled
+from benchmark.networks.architectures import Architecture
 from benchmark.networks.network import Network, NetworkOutput
+from tcuq.train.exits import pooled
 
 LARGEST_LOG = 30.0  # of a density; e^30 counts are certainty, and float32 holds them
 

@@ -18,7 +18,7 @@ class Recipe:
 
     `balance`: class weight = frequency ** -balance. `start`: the variant of the same seed whose
     weights it starts from. `places`: the stage behind which each extra head or dropout stands.
-    `transfer`: see `objectives.transfer`. `teachers`: seeds of the base networks distilled.
+    `transfer`: see `tcuq.train.Assisted`. `teachers`: seeds of the base networks distilled.
     """
 
     epochs: int

@@ -14,14 +14,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from benchmark.atomic import atomic_write
 from benchmark.data.samples import Array, Samples
 from benchmark.networks import objectives
-from benchmark.networks.network import Network
+from benchmark.networks.network import Network, NetworkOutput
 from benchmark.networks.recipes import Recipe
 from benchmark.networks.tasks import Task
+from tcuq.train import Assisted
 
 CHUNK = 512  # samples a forward pass
 RISE, FLOOR = 0.25, 0.04  # the learning rate rises for a quarter of the steps, from 1/25
@@ -37,7 +38,8 @@ def rate_at(share: float) -> float:
 class Training:
     """One network in training: `network`, `epoch` (the number finished) and an optimiser.
 
-    `path` is the checkpoint's; training resumes from an existing one.
+    `path` is the checkpoint's; training resumes from an existing one. `assisted` holds the
+    network's exits, if it trains with assistance.
     """
 
     def __init__(
@@ -49,12 +51,14 @@ class Training:
         *,
         seed: int,
         path: Path,
+        assisted: Assisted | None = None,
         teachers: Sequence[Network] = (),
     ) -> None:
         self.task, self.recipe, self.network, self.samples = task, recipe, network, samples
-        self.seed, self.path, self.teachers = seed, path, teachers
+        self.seed, self.path, self.assisted, self.teachers = seed, path, assisted, teachers
+        self.learner: nn.Module = assisted or network
         self.optimiser = torch.optim.Adam(
-            network.parameters(), recipe.learning_rate, weight_decay=recipe.weight_decay
+            self.learner.parameters(), recipe.learning_rate, weight_decay=recipe.weight_decay
         )
         counts = np.bincount(samples.y, minlength=task.architecture.classes)
         weights = np.maximum(counts, 1) ** -recipe.balance
@@ -96,21 +100,30 @@ class Training:
             with torch.no_grad():
                 teachers = [teacher(inputs).logits for teacher in self.teachers]
             output = self.network(inputs, masks)
-            loss = objectives.loss(
-                self.recipe, output, labels, self.class_weights, done=done, teachers=teachers
-            )
+            loss = self._loss(output, labels, done, teachers)
         self.optimiser.zero_grad()
         torch.autograd.backward(loss)
         self.optimiser.step()
-        objectives.transfer(self.network, self.recipe.transfer)
+        if self.assisted is not None:
+            self.assisted.transfer()
         return float(loss.detach())
+
+    def _loss(
+        self, output: NetworkOutput, labels: Tensor, done: float, teachers: Sequence[Tensor]
+    ) -> Tensor:
+        if self.assisted is None:
+            return objectives.loss(
+                self.recipe, output, labels, self.class_weights, teachers=teachers
+            )
+        criterion = nn.CrossEntropyLoss(self.class_weights)
+        return self.assisted.loss(output.logits, labels, done=done, criterion=criterion)
 
     def _checkpoint(self) -> None:
         state = {
             "epoch": self.epoch,
             "wall_s": self.wall_s,
             "cpu_s": self.cpu_s,
-            "network": self.network.state_dict(),
+            "network": self.learner.state_dict(),
             "optimiser": self.optimiser.state_dict(),
         }
         with atomic_write(self.path) as file:
@@ -121,7 +134,7 @@ class Training:
             return
         try:
             state: dict[str, Any] = torch.load(self.path, weights_only=True)
-            self.network.load_state_dict(state["network"])
+            self.learner.load_state_dict(state["network"])
             self.optimiser.load_state_dict(state["optimiser"])
             self.epoch = state["epoch"]
             self.wall_s, self.cpu_s = state["wall_s"], state["cpu_s"]

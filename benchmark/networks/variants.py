@@ -12,24 +12,48 @@ from benchmark.networks.network import Network
 from benchmark.networks.posterior import PosteriorNetwork
 from benchmark.networks.recipes import Recipe, recipe_of
 from benchmark.networks.tasks import TASKS
+from tcuq.train import Assisted
 
 
 def network(task: str, variant: str, seed: int) -> Network:
     """A network with random weights from the seed and an identity normalisation."""
-    shape, recipe = architecture(task, variant), recipe_of(task, variant)
-    over = TASKS[task].over
-    sizes = [1 if axis + 1 in over else n for axis, n in enumerate(shape.shape)]
-    mean, std = torch.zeros(sizes), torch.ones(sizes)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        fresh = _build(shape, recipe, mean, std)
+        fresh = _fresh(task, variant)
     nn.utils.convert_conv2d_weight_memory_format(fresh, torch.channels_last)
     return fresh
+
+
+def assisted(task: str, variant: str, seed: int) -> tuple[Network, Assisted]:
+    """As `network`, with the assistance exits of its recipe attached to it."""
+    recipe = recipe_of(task, variant)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        fresh = _fresh(task, variant)
+        exits = Assisted(
+            fresh,
+            [f"stages.{place}" for place in recipe.places],
+            torch.zeros(1, *fresh.architecture.shape),
+            head="head",
+            weight_0=recipe.weight_0,
+            weight_step=recipe.weight_step,
+            transfer_rate=recipe.transfer,
+        )
+    nn.utils.convert_conv2d_weight_memory_format(exits, torch.channels_last)
+    return fresh, exits
+
+
+def _fresh(task: str, variant: str) -> Network:
+    shape, over = architecture(task, variant), TASKS[task].over
+    sizes = [1 if axis + 1 in over else n for axis, n in enumerate(shape.shape)]
+    return _build(shape, recipe_of(task, variant), torch.zeros(sizes), torch.ones(sizes))
 
 
 def _build(shape: Architecture, recipe: Recipe, mean: Tensor, std: Tensor) -> Network:
     if recipe.kind == "postnet":
         return PosteriorNetwork(shape, mean, std, latent=recipe.latent, flows=recipe.flows)
+    if recipe.kind == "assisted":  # its exits are for training only
+        return Network(shape, mean, std)
     return Network(
         shape,
         mean,
@@ -64,15 +88,10 @@ def architecture(task: str, variant: str) -> Architecture:
 
 def count(task: str, variant: str, shape: Architecture) -> int:
     """Parameters at inference of a variant with this backbone."""
-    recipe = recipe_of(task, variant)
-    return parameters(_build(shape, recipe, torch.zeros(()), torch.ones(())), recipe)
+    fresh = _build(shape, recipe_of(task, variant), torch.zeros(()), torch.ones(()))
+    return parameters(fresh)
 
 
-def parameters(network: Network, recipe: Recipe) -> int:
-    """Parameters that inference needs: without the exits that only assist training."""
-    dropped = {"exits"} if recipe.kind == "assisted" else set()
-    return sum(
-        values.numel()
-        for name, values in network.named_parameters()
-        if name.split(".")[0] not in dropped
-    )
+def parameters(network: nn.Module) -> int:
+    """The number of parameters."""
+    return sum(values.numel() for values in network.parameters())

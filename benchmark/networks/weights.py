@@ -28,8 +28,14 @@ def sha256(weights: Weights) -> str:
 
 
 def of(network: torch.nn.Module) -> Weights:
-    """The weights and buffers of a network."""
-    return {name: value.numpy().copy() for name, value in network.state_dict().items()}
+    """The weights and buffers of a network, and of its assistance exits as `exits.`."""
+    state: dict[str, Tensor] = network.state_dict()
+    return {name.removeprefix("network."): value.numpy().copy() for name, value in state.items()}
+
+
+def without_exits(weights: Weights) -> Weights:
+    """The weights that inference needs of an assisted network."""
+    return {name: array for name, array in weights.items() if not name.startswith("exits.")}
 
 
 def put(network: torch.nn.Module, weights: Weights) -> None:

@@ -36,7 +36,6 @@ class TrainedNetwork:
     seed: int
     sha256: str
     parameters: int
-    training_parameters: int
     network: Network = field(repr=False, compare=False)
 
     def run(self, x: Array, *, seed: int = 0) -> dict[str, Array]:
@@ -137,10 +136,11 @@ def load_network(task: str, variant: str, seed: int, *, train: bool = False) -> 
         train_network(task, variant, seed)
     values, metadata = weights.read(at)
     network = variants.network(task, variant, seed)
+    if recipe.kind == "assisted":
+        values = weights.without_exits(values)
     weights.put(network, values)
-    every = sum(one.numel() for one in network.parameters())
-    count = variants.parameters(network, recipe)
-    return TrainedNetwork(task, variant, seed, metadata["sha256"], count, every, network.eval())
+    count = variants.parameters(network)
+    return TrainedNetwork(task, variant, seed, metadata["sha256"], count, network.eval())
 
 
 def train_network(
@@ -151,13 +151,22 @@ def train_network(
     teachers = [load_network(task, "base", teacher).network for teacher in recipe.teachers]
     basis = weights.of(load_network(task, recipe.start, seed).network) if recipe.start else None
     parts = about.load()
-    network = variants.network(task, variant, seed)
+    network, assisted = variants.network(task, variant, seed), None
+    if recipe.kind == "assisted":
+        network, assisted = variants.assisted(task, variant, seed)
     normalise(network, about, parts["train"])
     if basis:
         weights.put_matching(network, basis)
     unfinished = at.with_suffix(".checkpoint")
     training = Training(
-        about, recipe, network, parts["train"], seed=seed, path=unfinished, teachers=teachers
+        about,
+        recipe,
+        network,
+        parts["train"],
+        seed=seed,
+        path=unfinished,
+        assisted=assisted,
+        teachers=teachers,
     )
 
     def report(epoch: int, mean_loss: float, left_s: float) -> None:
@@ -172,7 +181,7 @@ def train_network(
     metadata |= {"wall_s": round(training.wall_s, 1), "cpu_s": round(training.cpu_s, 1)}
     for part in ("calibration", "test"):
         metadata[f"{part}_accuracy"] = accuracy(network, about, parts[part])
-    weights.write(at, weights.of(network), metadata)
+    weights.write(at, weights.of(assisted or network), metadata)
     unfinished.unlink(missing_ok=True)
 
 

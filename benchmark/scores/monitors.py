@@ -13,7 +13,7 @@ from tcuq import CalibrationWarning, Monitor, Profile, fit
 
 @dataclass(slots=True)
 class MonitorScore:
-    """The library's risk. With `labelled`, weights are fitted on the development stream."""
+    """The library's risk and novelty; if `labelled`, its weights are fitted on development."""
 
     options: Mapping[str, Any]
     labelled: bool = False
@@ -38,5 +38,7 @@ class MonitorScore:
 
     def predict(self, run: ScenarioRun) -> Prediction:
         """Run a monitor over the stream."""
-        trace = Monitor(self.profile()).run(run.stream(self.network))
-        return Prediction(softmax(run.outputs[self.network]["logits"]), trace.risk.astype(float))
+        profile = self.profile()
+        trace = Monitor(profile).run(run.stream(self.network))
+        novelty = trace.novelty if profile.novelty else None
+        return Prediction(softmax(run.outputs[self.network]["logits"]), trace.risk, novelty)

@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from benchmark.scenario_run import ScenarioRun
 from benchmark.scores.score import Floats, Prediction, entropy, softmax
-from tcuq.evaluate.measures import negative_log_likelihood
+from tcuq import fit_temperature
 
 Rule = Literal["max_prob", "margin", "entropy", "energy"]
 
@@ -39,26 +38,15 @@ class Posterior:
 
 @dataclass(slots=True)
 class Temperature:
-    """1 - max p after one temperature, fitted by likelihood on labelled calibration steps.
-
-    C. Guo and others, On calibration of modern neural networks, 2017.
-    """
+    """1 - max p after one temperature, fitted by `tcuq.fit_temperature` on calibration steps."""
 
     network: str = "base"
     temperature_: float = field(default=1.0, init=False)
 
     def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
         """Find the temperature with the lowest negative log-likelihood."""
-        known = calibration.labels >= 0
-        logits = calibration.outputs[self.network]["logits"][known]
-        labels = calibration.labels[known]
-
-        def loss(log_temperature: float) -> float:
-            p = softmax(logits, np.exp(log_temperature))
-            return float(negative_log_likelihood(p, labels).mean())
-
-        optimum = minimize_scalar(loss, bounds=(-3, 3), method="bounded")
-        self.temperature_ = float(np.exp(optimum.x))
+        logits = calibration.outputs[self.network]["logits"]
+        self.temperature_ = fit_temperature(logits, calibration.labels)
 
     def predict(self, run: ScenarioRun) -> Prediction:
         """Predict with scaled probabilities."""

@@ -15,10 +15,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prediction:
-    """A method's class probabilities and risk for each step."""
+    """A method's class probabilities, risk and novelty for each step.
+
+    Novelty ranks out-of-distribution samples; a method without one ranks them by its risk.
+    """
 
     probabilities: Floats
     risk: Floats
+    novelty: Floats | None = None
 
     @property
     def label(self) -> Ints:

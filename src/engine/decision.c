@@ -6,7 +6,7 @@
 int decisions_read(engine *self, PyObject *type, PyObject *outcomes, PyObject *alarms, PyObject *cause)
 {
     static const char *const names[DECISION_MEMBERS] = {
-        "label", "risk", "threshold", "exceeded", "outcome", "alarm", "cause",
+        "label", "risk", "novelty", "threshold", "exceeded", "outcome", "alarm", "cause", "promised",
     };
     PyObject *objects = PyTuple_New(4 + DECISION_MEMBERS);
     if (objects == NULL) {
@@ -33,6 +33,13 @@ int decisions_read(engine *self, PyObject *type, PyObject *outcomes, PyObject *a
     return 0;
 }
 
+/* Whether a step is accepted and the profile's bound on the accepted error stands. */
+bool promised(const engine *self, const tcuq_decision *d)
+{
+    return (self->quantizer.promise != 0u) && (d->outcome == TCUQ_ACCEPT) &&
+           !tcuq_alarm_stands(&self->monitor);
+}
+
 /* The words for an alarm: rare, so Python finds them. */
 static PyObject *cause_of(PyObject *decisions, const tcuq_decision *d)
 {
@@ -52,11 +59,13 @@ PyObject *decision_of(const engine *self, const tcuq_decision *d)
     PyObject *values[DECISION_MEMBERS] = {
         PyLong_FromLong(d->label),
         PyFloat_FromDouble(d->risk / LEVELS),
+        PyFloat_FromDouble(d->novelty_q10 / BIT_Q10),
         PyFloat_FromDouble(d->threshold_q16 / LEVELS_Q16),
         PyBool_FromLong(d->exceeded),
         Py_XNewRef(outcome),
         Py_XNewRef(alarm),
         cause_of(decisions, d),
+        PyBool_FromLong(promised(self, d)),
     };
     for (int i = 0; i < DECISION_MEMBERS; i++) {
         PyObject *member = PyTuple_GetItem(decisions, 4 + i);

@@ -184,7 +184,7 @@ static PyMethodDef engine_methods[] = {
      "Whether these are arrays of many steps that run takes as they are."},
     {"run", FAST(engine_run), METH_FASTCALL,
      "run($self, posteriors, features, health, label, risk, threshold, exceeded, outcome, alarm,"
-     " cause, /)\n--\n\nMany steps, without the GIL, into the seven last arguments. How many were run: fewer\n"
+     " cause, promised, /)\n--\n\nMany steps, without the GIL, into the eight last arguments. How many were run: fewer\n"
      "than given if a step breaks a rule; the state is then of no use."},
     {"quantize", FAST(engine_quantize), METH_FASTCALL,
      "quantize($self, posteriors, features, /)\n--\n\n"

@@ -15,14 +15,16 @@
 
 /* Eleven arrays, terms and two arrays each, channels, seven parts of the monitor's memory, scratch. */
 #define ENGINE_BLOCKS (11 + 1 + 2 * (int)TCUQ_MAX_TERMS + 1 + 7 + 1)
-#define DECISION_MEMBERS 7
+#define DECISION_MEMBERS 9
 
 #define LEVELS ((double)TCUQ_RISK_LEVELS)
 #define LEVELS_Q16 (LEVELS * 65536.0)
+#define BIT_Q10 1024.0
 
 /* How a step's numbers become the device's bytes. */
 typedef struct {
-    uint8_t logits; /* 1: posteriors come as logits */
+    uint8_t logits;  /* 1: posteriors come as logits */
+    uint8_t promise; /* 1: the profile bounds the accepted error until an alarm */
     double feature_scale;
     double max_magnitude; /* of any number */
     double sum_tolerance; /* of a row of probabilities */
@@ -123,6 +125,7 @@ static inline void rows_advance(const tcuq_profile *profile, size_t steps, devic
 /* decision.c: stores the types of a Decision's members; -1 with an error set. */
 int decisions_read(engine *self, PyObject *type, PyObject *outcomes, PyObject *alarms, PyObject *cause);
 PyObject *decision_of(const engine *self, const tcuq_decision *d);
+bool promised(const engine *self, const tcuq_decision *d);
 
 /* Processes the device's bytes of steps from `begin` on; `out` belongs to the consumer. */
 typedef void (*consumer)(const engine *self, device_rows at, Py_ssize_t begin, Py_ssize_t count,

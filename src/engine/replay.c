@@ -135,7 +135,7 @@ static void decide(member *one, const member *all, const int16_t *health, tcuq_s
         tcuq_signals_health(monitor->profile, health, step);
         health = (health == NULL) ? NULL : health + monitor->profile->health_count;
         d.label = step->label;
-        d.risk = tcuq_score_run(monitor, step);
+        d.risk = tcuq_score_run(monitor, step, &d.novelty_q10);
         d.outcome = tcuq_budget_run(monitor, tcuq_threshold_run(monitor, d.risk, &d));
         tcuq_alarm_run(monitor, step, &d);
         tcuq_telemetry_count(monitor, &d);

@@ -14,7 +14,8 @@ static void score(const engine *self, const int32_t *from, Py_ssize_t steps, uin
         s.low_confidence_q10 = (int16_t)from[TCUQ_LOW_CONFIDENCE];
         s.novelty_q10 = (int16_t)from[TCUQ_NOVELTY];
         s.confidence_q16 = (uint32_t)from[TCUQ_SIGNALS];
-        risk[i] = tcuq_score_run(&self->monitor, &s);
+        uint32_t novelty_q10;
+        risk[i] = tcuq_score_run(&self->monitor, &s, &novelty_q10);
         for (uint8_t k = 0u; (self->monitor.smoothed_q8 != NULL) && (k < terms); k++) {
             smoothed[k] = (int16_t)tcuq_floor_shift(self->monitor.smoothed_q8[k], 8u);
         }

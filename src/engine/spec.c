@@ -43,6 +43,7 @@ static const field term_fields[] = {
     TERM(dead_q10, U16),
     TERM(cap_q10, U16),
     TERM(weight_q8, U16),
+    TERM(novelty_q8, U16),
     TERM(slope_q8, U16),
     TERM(start, I16),
     END,
@@ -63,6 +64,7 @@ static const field channel_fields[] = {
 
 static const field quantizer_fields[] = {
     QUANTIZER(logits, U8),
+    QUANTIZER(promise, U8),
     QUANTIZER(feature_scale, F64),
     QUANTIZER(max_magnitude, F64),
     QUANTIZER(sum_tolerance, F64),
@@ -150,7 +152,7 @@ static int read_arrays(engine *self, const place *at)
             return -1;
         }
     }
-    copy = read_array(self, at, "weights", exactly(4u, sizeof(int16_t), profile->terms == NULL), &count);
+    copy = read_array(self, at, "weights", exactly(4u, sizeof(int16_t), profile->weight_shift != 0u), &count);
     if (copy != NULL) {
         memcpy(profile->weights, copy, sizeof profile->weights);
     }

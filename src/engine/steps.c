@@ -6,7 +6,7 @@
 
 #include "engine.h"
 
-#define OUTPUTS 7
+#define OUTPUTS 9
 
 /* ---- one step ---- */
 
@@ -83,11 +83,13 @@ static const struct {
 } outputs[OUTPUTS] = {
     {"label", sizeof(int32_t)},
     {"risk", sizeof(double)},
+    {"novelty", sizeof(double)},
     {"threshold", sizeof(double)},
     {"exceeded", 1},
     {"outcome", 1},
     {"alarm", 1},
     {"cause", 1},
+    {"promised", 1},
 };
 
 static void decide(const engine *self, device_rows at, Py_ssize_t begin, Py_ssize_t count,
@@ -95,21 +97,25 @@ static void decide(const engine *self, device_rows at, Py_ssize_t begin, Py_ssiz
 {
     int32_t *label = out[0];
     double *risk = out[1];
-    double *threshold = out[2];
-    uint8_t *exceeded = out[3];
-    uint8_t *outcome = out[4];
-    uint8_t *alarm = out[5];
-    uint8_t *cause = out[6];
+    double *novelty = out[2];
+    double *threshold = out[3];
+    uint8_t *exceeded = out[4];
+    uint8_t *outcome = out[5];
+    uint8_t *alarm = out[6];
+    uint8_t *cause = out[7];
+    uint8_t *stands = out[8];
     for (Py_ssize_t i = begin; i < begin + count; i++) {
         tcuq_decision d;
         tcuq_step(&self->monitor, at.posterior, at.features, at.health, &d);
         label[i] = d.label;
         risk[i] = d.risk / LEVELS;
+        novelty[i] = d.novelty_q10 / BIT_Q10;
         threshold[i] = d.threshold_q16 / LEVELS_Q16;
         exceeded[i] = d.exceeded;
         outcome[i] = d.outcome;
         alarm[i] = d.alarm;
         cause[i] = d.cause;
+        stands[i] = promised(self, &d) ? 1u : 0u;
         rows_advance(&self->profile, 1u, &at);
     }
 }

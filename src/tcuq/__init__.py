@@ -6,6 +6,7 @@ On the microcontroller, in one pass, without labels, in a few hundred bytes.
 
 from typing import TYPE_CHECKING, Any
 
+from tcuq._labels import OUT_OF_DISTRIBUTION
 from tcuq.decision import Decision, Trace
 from tcuq.errors import (
     CalibrationWarning,
@@ -28,9 +29,10 @@ from tcuq.stream import Stream
 from tcuq.version import __version__
 
 if TYPE_CHECKING:
-    from tcuq.calibrate import TermPlan, fit
+    from tcuq.calibrate import TermPlan, fit, fit_temperature
 
 __all__ = [
+    "OUT_OF_DISTRIBUTION",
     "AlarmFlag",
     "CalibrationWarning",
     "Decision",
@@ -52,10 +54,11 @@ __all__ = [
     "Trace",
     "__version__",
     "fit",
+    "fit_temperature",
     "health",
 ]
 
-_NEED_SCIKIT_LEARN = frozenset({"TermPlan", "fit"})
+_NEED_SCIKIT_LEARN = frozenset({"TermPlan", "fit", "fit_temperature"})
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the module holds

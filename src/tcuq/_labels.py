@@ -10,6 +10,7 @@ from tcuq._conversion import as_array, as_numbers
 from tcuq.errors import InputError
 
 UNKNOWN = -1
+OUT_OF_DISTRIBUTION = -2  # no class is right: every prediction is wrong
 LabelsLike = ArrayLike | Sequence[str | None]
 
 
@@ -31,7 +32,7 @@ def checked_names(classes: ArrayLike | None, columns: int) -> tuple[str, ...] | 
 def checked_labels(
     labels: LabelsLike | None, steps: int, columns: int, names: tuple[str, ...] | None
 ) -> NDArray[np.int32] | None:
-    """Return the column of each step's true class, -1 where unknown, or None."""
+    """Return the column of each step's true class, -1 or -2 where there is none, or None."""
     if labels is None:
         return None
     if isinstance(labels, list | tuple) and any(isinstance(label, str) for label in labels):
@@ -43,17 +44,18 @@ def checked_labels(
     array = as_numbers(values, "labels", "iu")
     if array.shape != (steps,):
         raise InputError(f"labels must have the shape ({steps},), got {array.shape}")
-    outside = (array < UNKNOWN) | (array >= columns)
+    outside = (array < OUT_OF_DISTRIBUTION) | (array >= columns)
     if outside.any():
         step = int(np.argmax(outside))
         raise InputError(
-            f"labels must lie in {UNKNOWN}..{columns - 1}, got {array[step]} at step {step}"
+            f"labels must lie in 0..{columns - 1}, or be {UNKNOWN} (unknown) or"
+            f" {OUT_OF_DISTRIBUTION} (out of distribution), got {array[step]} at step {step}"
         )
     return array.astype(np.int32)
 
 
 def _named_labels(labels: list[object], names: tuple[str, ...] | None) -> NDArray[np.int64]:
-    """Return the column of each name; None, NaN and NA are unknown."""
+    """Return the column of each name; None, NaN and NA are unknown, -2 is out of distribution."""
     if names is None:
         listed = sorted({label for label in labels if isinstance(label, str)})
         raise InputError(
@@ -61,6 +63,7 @@ def _named_labels(labels: list[object], names: tuple[str, ...] | None) -> NDArra
             f" columns, classes={str(listed)[:200]}"
         )
     columns: dict[object, int] = {name: column for column, name in enumerate(names)}
+    columns[OUT_OF_DISTRIBUTION] = OUT_OF_DISTRIBUTION
     numbers = [UNKNOWN if _is_missing(label) else columns.get(label) for label in labels]
     if None in numbers:
         unknown = dict.fromkeys(

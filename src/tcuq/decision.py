@@ -50,15 +50,23 @@ def steps_by_cause(alarms: Iterable[tuple[int, str]]) -> dict[str, list[int]]:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The monitor's result for one step; ``cause`` says in words why there is an alarm."""
+    """The monitor's result for one step.
+
+    ``risk`` is that of an error. ``novelty`` says how unlike calibration this step and the last
+    ones are, in bits of surprise, at most 16; 0 if the profile has none. ``cause`` says in words
+    why there is an alarm.
+    ``promised``: the step is accepted, and the profile's bound on the accepted error stands.
+    """
 
     label: int
     risk: float
+    novelty: float
     threshold: float
     exceeded: bool
     outcome: Outcome
     alarm: AlarmFlag
     cause: str = ""
+    promised: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -72,10 +80,11 @@ class _HealthNames:
 class Trace(_HealthNames):
     """The decisions on a stream: one array per field of Decision.
 
-    ``trace[3]`` is a Decision and ``trace[10:20]`` a Trace. ``risk`` is in 1/16384; a step would
-    abstain where ``risk >= threshold``; ``exceeded`` is what the ledger counts, at the rate
-    alpha; ``alarm`` holds AlarmFlag bits, ``cause`` the statistic of input health that alarmed,
-    ``alarms`` the alarms' steps and causes in words.
+    ``trace[3]`` is a Decision and ``trace[10:20]`` a Trace. ``risk`` is in 1/16384,
+    ``novelty`` in bits; a step would abstain where ``risk >= threshold``; ``exceeded`` is what the
+    ledger counts, at the rate alpha; ``alarm`` holds AlarmFlag bits, ``cause`` the statistic of
+    input health that alarmed, ``alarms`` the alarms' steps and causes in words; ``promised`` the
+    accepted steps that the profile's bound on the accepted error covers, none from an alarm on.
 
     Examples
     --------
@@ -90,11 +99,13 @@ class Trace(_HealthNames):
 
     label: NDArray[np.int32]
     risk: NDArray[np.float64]
+    novelty: NDArray[np.float64]
     threshold: NDArray[np.float64]
     exceeded: NDArray[np.bool_]
     outcome: NDArray[np.uint8]
     alarm: NDArray[np.uint8]
     cause: NDArray[np.uint8]
+    promised: NDArray[np.bool_]
 
     @classmethod
     def empty(cls, steps: int, health_names: tuple[str, ...] = ()) -> "Trace":
@@ -102,11 +113,13 @@ class Trace(_HealthNames):
         return cls(
             label=np.zeros(steps, np.int32),
             risk=np.zeros(steps),
+            novelty=np.zeros(steps),
             threshold=np.zeros(steps),
             exceeded=np.zeros(steps, np.bool_),
             outcome=np.zeros(steps, np.uint8),
             alarm=np.zeros(steps, np.uint8),
             cause=np.zeros(steps, np.uint8),
+            promised=np.zeros(steps, np.bool_),
             health_names=health_names,
         )
 
@@ -139,11 +152,13 @@ class Trace(_HealthNames):
         return Decision(
             label=int(self.label[at]),
             risk=float(self.risk[at]),
+            novelty=float(self.novelty[at]),
             threshold=float(self.threshold[at]),
             exceeded=bool(self.exceeded[at]),
             outcome=Outcome(int(self.outcome[at])),
             alarm=AlarmFlag(int(self.alarm[at])),
             cause=self._cause_at(at),
+            promised=bool(self.promised[at]),
         )
 
     def _cause_at(self, step: int) -> str:

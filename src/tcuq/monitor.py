@@ -59,7 +59,10 @@ class Monitor:
         self._inputs = Inputs(self.profile.inputs)
         self._health = self.profile.signals.health
         self._engine = make_engine(
-            quantize(self.profile), self.profile.inputs, self.profile.signals.health_names
+            quantize(self.profile),
+            self.profile.inputs,
+            self.profile.signals.health_names,
+            promise=self.profile.promise is not None,
         )
 
     @classmethod
@@ -193,6 +196,19 @@ class Monitor:
         return half_bits / 2 if number else None
 
     @property
+    def alarm_stands(self) -> bool:
+        """Whether an alarm was raised since the last reset, also before a restore."""
+        return self._engine.record(0, 0, 0, 0)[1] != 0  # the cause of the last alarm
+
+    @property
+    def promise(self) -> str:
+        """The bound on the accepted error in words, or why there is none; void from an alarm on."""
+        if self.profile.promise is None:
+            return "none: the profile was fitted without accepted_error"
+        sentence = self.profile.promise.sentence
+        return f"void since an alarm: {sentence}" if self.alarm_stands else sentence
+
+    @property
     def reads_health(self) -> bool:
         """Whether the alarm watches input health."""
         return self._health is not None and self.profile.alarm is not None
@@ -278,11 +294,16 @@ def run_many(
 
 
 def make_engine(
-    spec: Mapping[str, Any], inputs: InputSettings, health_names: tuple[str, ...] = ()
+    spec: Mapping[str, Any],
+    inputs: InputSettings,
+    health_names: tuple[str, ...] = (),
+    *,
+    promise: bool = False,
 ) -> Engine:
     """Return the C runtime for a quantised profile, set to quantise its inputs."""
     quantizer = {
         "logits": int(inputs.kind == "logits"),
+        "promise": int(promise),
         "feature_scale": inputs.feature_scale or 1.0,
         "max_magnitude": MAX_MAGNITUDE,
         "sum_tolerance": SUM_TOLERANCE,

@@ -17,9 +17,9 @@ from tcuq.errors import InputError
 from tcuq.profile import Profile
 from tcuq.profile.settings import ALPHA_BITS, RISK_LEVELS
 from tcuq.stages.alarm import Alarm
-from tcuq.stages.budget import Budget
+from tcuq.stages.budget import Budget, Outcome
 from tcuq.stages.inputs import Inputs, device_health
-from tcuq.stages.score import make_score, risk_odds
+from tcuq.stages.score import Novelty, make_score, risk_odds
 from tcuq.stages.signals import Signals
 from tcuq.stages.threshold import Threshold
 from tcuq.stream import Stream, checked_steps
@@ -48,9 +48,11 @@ class Monitor:
         self._inputs = Inputs(profile.inputs)
         self._signals = Signals(profile.signals, profile.inputs)
         self._score = make_score(profile.score)
+        self._novelty = Novelty(profile.novelty)
         self._threshold = Threshold(profile.threshold)
         self._budget = Budget(profile.budget)
         self._alarm = None if profile.alarm is None else Alarm(profile.alarm)
+        self._alarm_stands = False
 
     def step(
         self,
@@ -102,17 +104,23 @@ class Monitor:
         requested, exceeded, levels_q16 = self._threshold.run(risk_levels)
         trace.label[at] = signals.label
         trace.risk[at] = risk_levels / RISK_LEVELS
+        trace.novelty[at] = self._novelty.run(signals)
         trace.threshold[at] = levels_q16 / (RISK_LEVELS << ALPHA_BITS)
         trace.exceeded[at] = exceeded
         trace.outcome[at] = self._budget.run(requested)
         if self._alarm is not None:
             trace.alarm[at] = self._alarm.run(signals, risk_odds(risk_levels))
+        if self.profile.promise is not None:
+            void = self._alarm_stands | np.logical_or.accumulate(trace.alarm[at] > 0)
+            trace.promised[at] = ~void & (trace.outcome[at] == Outcome.ACCEPT)
+            self._alarm_stands = bool(void[-1])
 
     def reset(self) -> None:
         """Return to the state of a new monitor."""
         self.reset_history()
         self._threshold.reset()
         self._budget.reset()
+        self._alarm_stands = False
         if self._alarm is not None:
             self._alarm.reset()
 
@@ -120,6 +128,7 @@ class Monitor:
         """After a gap in the stream: forget the past, keep threshold, budget and evidence."""
         self._signals.reset_history()
         self._score.reset_history()
+        self._novelty.reset_history()
 
     @property
     def epoch(self) -> int:

@@ -12,7 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from tcuq._conversion import as_numbers, refuse_extreme
 from tcuq._health_columns import checked_health
-from tcuq._labels import UNKNOWN, LabelsLike, checked_labels, checked_names
+from tcuq._labels import (
+    OUT_OF_DISTRIBUTION,
+    UNKNOWN,
+    LabelsLike,
+    checked_labels,
+    checked_names,
+)
 from tcuq._notebook import counted, facts_table
 from tcuq.errors import InputError
 from tcuq.recording import read_recording, write_recording
@@ -44,7 +50,8 @@ class Stream:
         (steps, width) of the layer the monitor looks at, or None.
     labels
         The true class of each step: its column, -1 where unknown; or its name in ``classes``, None
-        or NaN where unknown. None if there are no labels.
+        or NaN where unknown. ``tcuq.OUT_OF_DISTRIBUTION`` (-2) where no class is right, so that
+        every prediction is wrong. None if there are no labels.
     classes
         The names of the classes in the order of the columns; stored as ``class_names``.
     kind
@@ -52,7 +59,8 @@ class Stream:
     starts
         Steps at which a new recording begins: history does not reach across. Step 0 always is.
     shifted
-        True where a step is known to be out of distribution; for evaluation only.
+        True where a step is known to be out of distribution; for evaluation only. Steps labelled
+        out of distribution are marked, too.
     health
         Statistics of the sensor's samples, a ``tcuq.Health`` or (steps, 1 to 16) numbers, or None.
     health_names
@@ -97,13 +105,14 @@ class Stream:
         if steps == 0:
             raise InputError("a stream must have at least 1 step, got 0")
         names = checked_names(classes, columns)
+        numbers = checked_labels(labels, steps, columns, names)
         self._set_slots(
             posterior_rows,
             None if features is None else checked_features(features, steps),
-            checked_labels(labels, steps, columns, names),
+            numbers,
             kind,
             _checked_starts(starts, steps),
-            _checked_shifted(shifted, steps),
+            _checked_shifted(shifted, numbers, steps),
             names,
             *checked_health(health, health_names, steps),
         )
@@ -315,10 +324,13 @@ def _checked_starts(starts: ArrayLike | None, steps: int) -> NDArray[np.int64]:
     return np.unique(np.concatenate([np.zeros(1, np.int64), begins]))
 
 
-def _checked_shifted(shifted: ArrayLike | None, steps: int) -> NDArray[np.bool_] | None:
+def _checked_shifted(
+    shifted: ArrayLike | None, labels: NDArray[np.int32] | None, steps: int
+) -> NDArray[np.bool_] | None:
+    outside = None if labels is None else labels == OUT_OF_DISTRIBUTION
     if shifted is None:
-        return None
+        return outside if outside is not None and outside.any() else None
     array = as_numbers(shifted, "shifted", "b")
     if array.shape != (steps,):
         raise InputError(f"shifted must have the shape ({steps},), got {array.shape}")
-    return array
+    return array if outside is None else array | outside

@@ -77,6 +77,15 @@ class Decoded:
     records: Array
     refused: list[tuple[Reason, bytes]]
 
+    @property
+    def promise_void(self) -> NDArray[np.bool_]:
+        """Of each record: whether an alarm voids a promise that its profile makes.
+
+        A device's promise on the accepted error is void from its first alarm until it is reset.
+        """
+        void: NDArray[np.bool_] = self.records["cause"] != 0
+        return void
+
 
 class Keys:
     """Master keys by id, from which each device's key is derived (HKDF-SHA-256, RFC 5869).

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmark.experiments import result, tasks
 from benchmark.experiments.cost import BUILDS, FIRMWARE
 from benchmark.experiments.tasks import run_task
 
@@ -31,3 +32,17 @@ def test_the_firmware_budget_of_the_cost_table_had_moved() -> None:
     """The cost experiment reads the committed budget, which has the builds it names."""
     budget = json.loads(FIRMWARE.read_text("utf-8"))["m4"]
     assert set(BUILDS) <= set(budget)
+
+
+def test_kept_rows_stay_beside_those_that_ran_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row that ran again replaces the committed one; another stays and names its commit."""
+    old = {"code": "abc", "rows": [{"score": "a", "seed": 0, "x": 1}, {"score": "b", "seed": 0}]}
+    written: list[result.Row] = []
+    monkeypatch.setattr(result, "read_result", lambda *_: old)
+    monkeypatch.setattr(
+        tasks, "write_result", lambda _name, _task, rows, **_: written.extend(rows) or "path"
+    )
+    fresh = [{"score": "a", "seed": 0, "x": 2}]
+    monkeypatch.setattr(tasks, "EXPERIMENTS", {"detection": lambda _task: (list(fresh), {})})
+    tasks.run_task("detection", "gas", keep=True)
+    assert written == [*fresh, {"run by": "abc", "score": "b", "seed": 0}]

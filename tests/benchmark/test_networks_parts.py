@@ -10,8 +10,8 @@ from benchmark.data.samples import Array
 
 torch = pytest.importorskip("torch")
 
-from benchmark.networks import frontend, objectives, recipes, variants, weights  # noqa: E402
-from benchmark.networks.network import NetworkOutput, mean_posterior  # noqa: E402
+from benchmark.networks import frontend, objectives, variants, weights  # noqa: E402
+from benchmark.networks.network import mean_posterior  # noqa: E402
 from benchmark.networks.posterior import RadialFlows, expected_loss  # noqa: E402
 
 Augment = Callable[[Array, np.random.Generator], Array]
@@ -89,28 +89,16 @@ def test_expected_loss_falls_as_evidence_for_the_label_grows() -> None:
     torch.testing.assert_close(with_entropy, entropy[0])
 
 
-def test_assistance_weighs_exits_as_the_paper_says() -> None:
-    """Exit k counts 3 + 0.5 k: half of it at the start, all of it after a tenth of training."""
-    recipe = recipes.recipe_of("cifar10", "assisted")
-    labels = torch.tensor([1, 0])
-    logits = [torch.tensor([[0.0, s], [s, 0.0]]) for s in (3.0, 2.0, 1.0)]
-    final, first, second = (torch.nn.functional.cross_entropy(one, labels) for one in logits)
-    output = NetworkOutput(logits[0], logits[0], logits[0], logits[1:])
-    for done, ramp in ((0.0, 0.5), (0.05, 0.75), (0.1, 1.0), (0.9, 1.0)):
-        result = objectives.loss(recipe, output, labels, torch.ones(2), done=done)
-        torch.testing.assert_close(result, final + ramp * (3.5 * first + 4.0 * second))
-
-
-def test_transfer_moves_the_final_head_towards_the_exits() -> None:
-    """It moves by `rate` towards their mean, and not at all at rate 0."""
-    network = variants.network("cifar10", "assisted", 0)
-    before = weights.of(network)
-    theirs = [before[f"exits.{number}.classifier.weight"] for number in range(2)]
-    objectives.transfer(network, 0.0)
-    np.testing.assert_array_equal(weights.of(network)["head.weight"], before["head.weight"])
-    objectives.transfer(network, 0.25)
-    expected = 0.75 * before["head.weight"] + 0.25 * np.mean(theirs, axis=0)
-    np.testing.assert_allclose(weights.of(network)["head.weight"], expected, rtol=1e-5)
+def test_assistance_follows_the_recipe() -> None:
+    """Exits stand after the recipe's stages with its weights; the network has the base's parts."""
+    network, assisted = variants.assisted("cifar10", "assisted", 0)
+    assert (assisted.at, assisted.head) == (("stages.0", "stages.1"), "head")
+    assert (assisted.weights, assisted.transfer_rate) == ([3.5, 4.0], 1e-3)
+    base = weights.of(variants.network("cifar10", "base", 0))
+    stripped = weights.without_exits(weights.of(assisted))
+    assert stripped.keys() == base.keys() == weights.of(network).keys()
+    for name, values in base.items():
+        np.testing.assert_array_equal(stripped[name], values)
 
 
 def test_distillation_loss_is_zero_when_heads_match_teachers() -> None:

@@ -168,6 +168,18 @@ def chunks(**changes: Any) -> Any:
     return pa.RecordBatch.from_pydict(columns | changes).replace_schema_metadata(schema)
 
 
+def test_steps_out_of_distribution_are_counted_as_wrong(synthetic: Any) -> None:
+    """Label -2 is counted as labelled and wrong, -1 is not counted."""
+    with pytest.warns(tcuq.CalibrationWarning):
+        profile = tcuq.fit(synthetic(classes=2, width=0))
+    labels = [np.array(pair, "<i4").tobytes() for pair in ([0, 0], [-2, -1], [-1, 1])]
+    layout = Layout("probabilities", {"posteriors": ("<f8", 2), "labels": ("<i4", 0)})
+    batch = chunks(labels=labels).replace_schema_metadata(layout.metadata())
+    first, second = pa.Table.from_batches(Replay({"p": profile}, layout)([batch])).to_pylist()
+    assert (first["labelled"], first["wrong"]) == (3, 1)
+    assert (second["labelled"], second["wrong"]) == (1, 1)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

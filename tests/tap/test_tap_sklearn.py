@@ -57,11 +57,11 @@ def test_labels_become_columns(pipeline: Pipeline) -> None:
 
 
 def test_numbered_labels_and_unknown_ones() -> None:
-    """Classes 1..5 are columns 0..4, and -1 stays unknown."""
+    """Classes 1..5 are columns 0..4; -1 stays unknown and -2 out of distribution."""
     model = LogisticRegression(max_iter=1000).fit(INPUTS, np.repeat(np.arange(1, 6), 100))
-    stream = record(open_tap(model), INPUTS[[0, 450, 3]], [1, 5, -1])
+    stream = record(open_tap(model), INPUTS[[0, 450, 3, 4]], [1, 5, -1, -2])
     assert stream.labels is not None
-    assert stream.labels.tolist() == [0, 4, -1]
+    assert stream.labels.tolist() == [0, 4, -1, -2]
     assert stream.class_names == ("1", "2", "3", "4", "5")
     assert stream.features is None
     with pytest.raises(InputError, match="labels must be among the model's"):

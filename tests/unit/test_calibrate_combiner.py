@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tcuq.calibrate.combiner import fit_logistic
+from tcuq.calibrate.combiner import Sample, fit_logistic, fit_near
 from tcuq.errors import FitError
 
 Floats = NDArray[np.float64]
@@ -70,3 +70,38 @@ def test_one_kind_of_outcome_is_refused(signs: str, wrong: bool) -> None:
     """Weights need both right and wrong predictions, and the message counts them."""
     with pytest.raises(FitError, match=f"got {50 * wrong} wrong of 50"):
         fit_logistic(np.zeros((50, 1)), np.full(50, wrong), signs)  # type: ignore[arg-type]
+
+
+def test_without_evidence_the_prior_weights_stay() -> None:
+    """Signals that are always 0 leave the weights at the prior ones."""
+    prior = np.array([1.0, 0.25])
+    sample = Sample(np.zeros((1000, 2)), np.arange(1000) < 50, 1.0)
+    weights, bias = fit_near([sample], prior)
+    assert weights == pytest.approx(prior, abs=1e-6)
+    assert bias == pytest.approx(0, abs=1e-4)
+
+
+def test_evidence_moves_weights_from_the_prior_but_not_below_zero() -> None:
+    """A signal that goes with errors gains weight; one that goes against them ends at 0."""
+    signals, wrong = observed([2.0, -2.0])
+    weights, _ = fit_near([Sample(signals, wrong, 1.0)], np.array([0.5, 0.5]))
+    assert weights[0] > 0.6
+    assert weights[1] == 0
+
+
+def test_a_sample_counts_by_its_share_and_not_by_its_length() -> None:
+    """Repeating a sample's steps changes nothing; a larger share moves the weights towards it."""
+    first, second = observed([2.0, 0.0]), observed([0.0, 2.0], seed=1)
+    long = tuple(np.concatenate([column] * 3) for column in second)
+    prior = np.zeros(2)
+    once, _ = fit_near([Sample(*first, 0.5), Sample(*second, 0.5)], prior)
+    thrice, _ = fit_near([Sample(*first, 0.5), Sample(*long, 0.5)], prior)  # type: ignore[arg-type]
+    assert thrice == pytest.approx(once, abs=1e-4)
+    more, _ = fit_near([Sample(*first, 0.2), Sample(*second, 0.8)], prior)
+    assert more[1] > once[1] + 0.05
+
+
+def test_every_sample_needs_right_and_wrong_predictions() -> None:
+    """A sample without errors is refused, and the message counts them."""
+    with pytest.raises(FitError, match="got 0 wrong of 50"):
+        fit_near([Sample(np.zeros((50, 1)), np.zeros(50, np.bool_), 1.0)], np.ones(1))

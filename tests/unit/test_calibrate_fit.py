@@ -112,6 +112,35 @@ def test_development_sets_the_weights(synthetic: Synthetic) -> None:
 
 
 @quietly
+def test_steps_out_of_distribution_count_as_errors(synthetic: Synthetic) -> None:
+    """In development, label -2 is an error whatever the prediction; calibration refuses it."""
+    development = synthetic(2000, seed=1)
+    labels = np.asarray(development.labels).copy()
+    labels[1000:] = tcuq.OUT_OF_DISTRIBUTION
+    outside = tcuq.Stream(development.posteriors, development.features, labels)
+    profile = tcuq.fit(synthetic(), outside)
+    assert profile.provenance.development is not None
+    assert profile.provenance.development.labelled == 2000
+    unknown = np.where(labels < 0, -1, labels)
+    skipped = tcuq.Stream(development.posteriors, development.features, unknown)
+    assert tcuq.fit(synthetic(), skipped).score != profile.score
+    with pytest.raises(tcuq.FitError, match="calibration must be in distribution"):
+        tcuq.fit(outside)
+
+
+@quietly
+def test_labels_of_calibration_take_part(synthetic: Synthetic) -> None:
+    """With labels in both streams, calibration's errors move the weights, too."""
+    calibration, development = synthetic(), synthetic(seed=1)
+    blank = tcuq.Stream(calibration.posteriors, calibration.features)
+    weights = [
+        [term.weight for term in profile.score.terms]  # type: ignore[union-attr]
+        for profile in (tcuq.fit(calibration, development), tcuq.fit(blank, development))
+    ]
+    assert weights[0] != weights[1]
+
+
+@quietly
 def test_a_step_as_rare_as_the_expected_error_has_risk_one_half(synthetic: Synthetic) -> None:
     """Without odds among the terms the bias is log2 of the mean doubt of the calibration stream."""
     stream = synthetic()

@@ -126,7 +126,7 @@ def test_fit_takes_every_option(output_of: Said, tmp_path: Path) -> None:
     """Each option of the command line reaches the profile."""
     options = (
         "--alpha 0.05 --budget 0.25 --burst 8 --score tcuq --signs monotone --mode adaptive"
-        " --blend 0.25 --warmup 9 --alarm"
+        " --blend 0.25 --warmup 9 --ledger-step 0.0625 --alarm"
         " --lags 1,3 --steps-per-false-alarm 4096 --block-factor 2 --projection lda --seed 5"
         " --preset paper"
     )
@@ -135,7 +135,7 @@ def test_fit_takes_every_option(output_of: Said, tmp_path: Path) -> None:
     assert found["threshold"]["alpha_q16"] == int(0.05 * 65536)
     assert found["budget"] == {"rate_q16": 65536 // 4, "burst_q16": 8 * 65536}
     assert (found["score"]["kind"], found["score"]["signs"]) == ("tcuq", "monotone")
-    assert found["threshold"]["mode"] == "adaptive"
+    assert (found["threshold"]["mode"], found["threshold"]["step"]) == ("adaptive", 1024)
     assert found["signals"]["lags"] == [1, 3]
     assert found["alarm"]["steps_per_false_alarm"] == 4096
     assert (found["signals"]["blend"], found["threshold"]["warmup"]) == (0.25, 9)

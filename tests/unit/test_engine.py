@@ -38,7 +38,7 @@ def term(**changes: object) -> dict[str, object]:
     """A term of the anchored score on low confidence."""
     plain: dict[str, object] = {
         "signal": 4, "lower": 0, "ewma": 0, "dead_q10": 0, "cap_q10": 8192, "weight_q8": 256,
-        "slope_q8": 256, "start": 0, "points": packed([-4096, 0], "<i2"),
+        "novelty_q8": 256, "slope_q8": 256, "start": 0, "points": packed([-4096, 0], "<i2"),
         "bits_q10": packed([0, 8192], "<u2"),
     }  # fmt: skip
     return {**plain, **changes}
@@ -66,7 +66,7 @@ def spec(**changes: object) -> dict[str, Any]:
         "weights": packed([1024, 1024, 1024, 1024], "<i2"), "bias_q16": -65536, "adaptive": 1,
         "alpha_q16": 6554, "step": 100, "start": 8192, "anchor": 8192, "warmup": 0,
         "rate_q16": 6554, "burst_q16": 131072, "channels": None, "alarm_limit": 512,
-        "epoch_steps": 30, "logits": 0,
+        "epoch_steps": 30, "logits": 0, "promise": 0,
         "feature_scale": 0.5, "max_magnitude": 1e9, "sum_tolerance": 0.02,
     }  # fmt: skip
     return {**plain, **changes}
@@ -91,11 +91,12 @@ VARIANTS = {
     "combined": spec(),
     "bare": spec(width=0, dimensions=0),
     "projected": spec(**PROJECTION),
-    "anchored": spec(terms=[term(ewma=3), term(signal=0, lower=1)], weights=None),
+    "anchored": spec(terms=[term(ewma=3), term(signal=0, lower=1)], weight_shift=0, weights=None),
+    "combined with novelty": spec(terms=[term()]),
 }
 TWO = [channel(), channel(signal=1)]
 VARIANTS["everything"] = spec(
-    **PROJECTION, **NOVELTY, **HEALTH, terms=[term(signal=5)], channels=TWO
+    **PROJECTION, **NOVELTY, **HEALTH, terms=[term(signal=5)], weight_shift=0, channels=TWO
 )
 
 
@@ -142,9 +143,30 @@ def test_first_step_by_hand() -> None:
     decision = make(spec()).step(POSTERIOR, FEATURES, None)
     assert decision is not None
     assert decision.risk == pytest.approx((1 / (1 + np.exp(1 - doubt)) + shortfall) / 2, abs=1e-3)
-    assert decision == Decision(0, decision.risk, 0.5, False, OUTCOMES[0], ALARMS[0])
+    assert decision == Decision(0, decision.risk, 0.0, 0.5, False, OUTCOMES[0], ALARMS[0])
     kinds = [type(getattr(decision, name)) for name in Decision.__slots__]
-    assert kinds == [int, float, float, bool, Outcome, AlarmFlag, str]
+    assert kinds == [int, float, float, float, bool, Outcome, AlarmFlag, str]
+
+
+def test_novelty_by_hand() -> None:
+    """Novelty is half of this step's surprise and half of a mean that starts at log2(e) bits."""
+    engine = make(spec(terms=[term()]))
+    low_confidence = np.log2(1 - 200 / 256 + 1e-5)
+    surprise, recent = 2 * (low_confidence + 4), np.log2(np.e)  # 8 bits in 4 of log2
+    for _ in range(3):
+        decision = engine.step(POSTERIOR, FEATURES, None)
+        assert decision is not None
+        recent += (surprise - recent) / 32
+        assert decision.novelty == pytest.approx((surprise + recent) / 2, abs=5e-3)
+    assert decision.risk == make(spec()).step(POSTERIOR, FEATURES, None).risk
+
+
+def test_novelty_counts_at_most_16_bits() -> None:
+    """A surprise beyond the table counts 16 bits."""
+    engine = make(spec(terms=[term(bits_q10=packed([65_535] * 2, "<u2"))]))
+    novelties = [engine.step(POSTERIOR, FEATURES, None).novelty for _ in range(2000)]
+    assert novelties == sorted(novelties)
+    assert novelties[-1] == pytest.approx(16, abs=1e-3)
 
 
 def test_signals_by_hand() -> None:
@@ -210,7 +232,7 @@ def test_resets_and_epochs() -> None:
 
 def test_storage_is_the_devices() -> None:
     """Core, two slots of posterior and features, smoothed terms, channels and telemetry."""
-    plain = 24 + 2 * (8 + 2 + 2) + 52
+    plain = 28 + 2 * (8 + 2 + 2) + 52
     assert make(spec()).storage_bytes == plain
     assert make(VARIANTS["anchored"]).storage_bytes == plain + 2 * 4
     assert make(VARIANTS["everything"]).storage_bytes == plain + 2 * 28
@@ -229,7 +251,7 @@ WRONG: list[tuple[dict[str, object], str]] = [
     *[(dict[str, object]({name: bytes(5)}), f"^{name}: 5 bytes") for name in ARRAYS],
     *[(dict.fromkeys([name]), f"^{name}: None") for name in ("lags", "weights")],
     ({"terms": []}, "^terms: 0 entries"),
-    ({"terms": [term()] * 9}, "^terms: 9 entries"),
+    ({"terms": [term()] * 11}, "^terms: 11 entries"),
     ({"terms": [term(), term(signal=256)]}, r"^terms\[1\]\.signal: not in"),
     ({"terms": [term(points=bytes(130))]}, r"^terms\[0\]\.points: 130 bytes"),
     ({"terms": [term(bits_q10=bytes(2))]}, r"^terms\[0\]\.bits_q10: 2 bytes"),
@@ -324,7 +346,7 @@ def test_wrong_arguments_are_refused() -> None:
         (engine.takes, [POSTERIOR], TypeError, "expected 3 arguments, got 1"),
         (engine.quantize, [POSTERIOR], TypeError, "expected 2 arguments, got 1"),
         (engine.quantize, [POSTERIOR, FEATURES], ValueError, "not arrays that takes"),
-        (engine.run, good[:-1], TypeError, "expected 10 arguments, got 9"),
+        (engine.run, good[:-1], TypeError, "expected 11 arguments, got 10"),
         (engine.run, [b"123", *good[1:]], ValueError, "not arrays that takes"),
         (engine.run, [*good[:3], np.zeros(2, np.int32), *good[4:]], ValueError, "^label: 8 bytes"),
         (engine.run, [*good[:4], odd, *good[5:]], ValueError, "^risk: 8 bytes.* aligned"),

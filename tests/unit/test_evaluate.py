@@ -149,6 +149,23 @@ def test_unknown_labels_are_no_labels(synthetic: Synthetic) -> None:
     assert names(evaluate(profile, stream, rounds=0)) == OF_ALL | OF_STREAMS
 
 
+def test_steps_out_of_distribution_are_errors_and_shifted(synthetic: Synthetic) -> None:
+    """Label -2 makes every prediction wrong, and the classifier's own measures leave it out."""
+    profile = tcuq.fit(synthetic())
+    stream = synthetic(1000, seed=1)
+    labels = np.asarray(stream.labels).copy()
+    labels[500:] = tcuq.OUT_OF_DISTRIBUTION
+    outside = tcuq.Stream(stream.posteriors, stream.features, labels)
+    found = evaluate(profile, outside, rounds=0)
+    accepted = found.trace.outcome == tcuq.Outcome.ACCEPT
+    wrong = found.trace.label != labels
+    assert wrong[500:].all()
+    assert found["error among accepted"].value == pytest.approx(wrong[accepted].mean())
+    assert "shift AUROC" in names(found)
+    first = evaluate(profile, outside[:500], rounds=0)
+    assert found["NLL"].value == pytest.approx(first["NLL"].value)
+
+
 def test_profile_without_an_alarm_has_no_alarm_measures(synthetic: Synthetic) -> None:
     """A profile without an alarm has no delays and no false alarms."""
     profile = tcuq.fit(synthetic(), alarm=False)

@@ -85,6 +85,20 @@ def test_numbers_stay_columns_where_classes_are_named() -> None:
     assert stream.labels.tolist() == [2, 0, -1, 1]
 
 
+@pytest.mark.parametrize("ending", [".npz", ".parquet"])
+def test_steps_out_of_distribution_are_labelled_and_shifted(tmp_path: Path, ending: str) -> None:
+    """Label -2 is known, marks the step as shifted, and comes back from a file."""
+    labels = ["sit", None, tcuq.OUT_OF_DISTRIBUTION, "lie"]
+    stream = tcuq.Stream(THIRDS, labels=labels, classes=CLASSES, shifted=[True] + [False] * 3)
+    stream.save(tmp_path / f"s{ending}")
+    for found in (stream, tcuq.Stream.load(tmp_path / f"s{ending}")):
+        assert found.labels is not None
+        assert found.shifted is not None
+        assert found.labels.tolist() == [1, -1, -2, 2]
+        assert found.shifted.tolist() == [True, False, True, False]
+        assert found.labelled == 0.75
+
+
 @pytest.mark.parametrize("case", BAD)
 def test_bad_names_are_refused(case: str) -> None:
     """The message is one line that says which name, or which rule, is broken."""

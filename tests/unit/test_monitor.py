@@ -28,6 +28,7 @@ def engine_of(profile: tcuq.Profile, **changes: object) -> Engine:
     """Return the engine of a changed profile."""
     rules = {
         "logits": 0,
+        "promise": 0,
         "feature_scale": 0.05,
         "max_magnitude": MAX_MAGNITUDE,
         "sum_tolerance": SUM_TOLERANCE,

@@ -5,12 +5,22 @@ import pytest
 from tcuq.profile.settings import (
     AnchoredScoreSettings,
     CombinerWeights,
+    NoveltyTerm,
     Signal,
     TcuqScoreSettings,
     Term,
 )
 from tcuq.stages.columns import SignalColumns
-from tcuq.stages.score import AnchoredScore, TcuqScore, ewma, make_score, sigmoid, surprise
+from tcuq.stages.score import (
+    MEAN_BITS,
+    AnchoredScore,
+    Novelty,
+    TcuqScore,
+    ewma,
+    make_score,
+    sigmoid,
+    surprise,
+)
 
 
 def columns(**signals: list[float]) -> SignalColumns:
@@ -112,3 +122,31 @@ def test_make_score_follows_the_profile() -> None:
     weights = CombinerWeights(0.0, 0.0, 0.0, 0.0)
     assert isinstance(make_score(TcuqScoreSettings("free", weights, 0, 0.7)), TcuqScore)
     assert isinstance(make_score(AnchoredScoreSettings((term(),), 0.0)), AnchoredScore)
+
+
+def novelty_term(signal: Signal, share: float) -> NoveltyTerm:
+    """Return a term of novelty whose surprise is its signal."""
+    return NoveltyTerm(signal, share, points=(0.0, 8.0), bits=(0.0, 8.0), slope=1.0)
+
+
+def test_novelty_is_half_now_and_half_lately() -> None:
+    """Shares weigh the surprises; their mean starts at that of calibration, smoothed by 2^-5."""
+    novelty = Novelty((novelty_term("novelty", 0.75), novelty_term("low_confidence", 0.25)))
+    signals = columns(novelty=[8.0, 0.0], low_confidence=[4.0, 0.0])
+    first = MEAN_BITS + (7 - MEAN_BITS) / 32
+    expected = [(7 + first) / 2, first * 31 / 32 / 2]
+    assert novelty.run(signals) == pytest.approx(expected)
+    novelty.reset_history()
+    assert novelty.run(signals) == pytest.approx(expected)
+
+
+def test_novelty_without_terms_is_0() -> None:
+    """A profile without novelty's tables gives 0."""
+    assert Novelty(()).run(columns(novelty=[9.0])).tolist() == [0]
+
+
+def test_novelty_counts_at_most_16_bits_of_a_step() -> None:
+    """One outlier raises the mean over the last steps by half a bit at most."""
+    novelty = Novelty((novelty_term("novelty", 1.0),))
+    after = novelty.run(columns(novelty=[1e6, 0.0]))[1]
+    assert after <= (MEAN_BITS + 0.5) / 2

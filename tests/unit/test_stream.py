@@ -34,8 +34,8 @@ BAD_POSTERIORS: dict[str, tuple[Any, str]] = {
 }
 
 BAD_COLUMNS: dict[str, tuple[dict[str, Any], str]] = {
-    "label too large": ({"labels": [0, 1, 2]}, "labels must lie in -1..1, got 2 at step 2"),
-    "label below -1": ({"labels": [0, -2, 1]}, "labels must lie in -1..1, got -2 at step 1"),
+    "label too large": ({"labels": [0, 1, 2]}, "labels must lie in 0..1, or be -1"),
+    "label below -2": ({"labels": [0, -3, 1]}, "(out of distribution), got -3 at step 1"),
     "label float": ({"labels": [0.0, 1.0, 1.0]}, "labels must be integers, got dtype float64"),
     "label boolean": ({"labels": [True, False, True]}, "labels must be integers, got dtype bool"),
     "labels short": ({"labels": [0, 1]}, "labels must have the shape (3,), got (2,)"),

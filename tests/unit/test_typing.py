@@ -17,8 +17,8 @@ def make(stream: tcuq.Stream) -> tcuq.Profile:
     return tcuq.fit(
         stream, stream, preset="paper", alpha=0.1, budget=0.2, burst=8, score="tcuq",
         signs="monotone", mix=0.7, blend=0.5, lags=[1, 2], terms=[tcuq.TermPlan("novelty")],
-        mode="guarded", warmup=3, alarm=True, steps_per_false_alarm=1 << 14, block_factor=2,
-        projection="lda", seed=1, verbose=True,
+        mode="guarded", warmup=3, ledger_step=0.01, alarm=True, steps_per_false_alarm=1 << 14,
+        block_factor=2, projection="lda", seed=1, verbose=True,
     )
 
 def decide(path: str, stream: tcuq.Stream) -> list[int]:

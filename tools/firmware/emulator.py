@@ -11,7 +11,7 @@ from tools.firmware.toolchain import HERE, Cpu, run, symbols
 
 DECISION = np.dtype(
     [("label", "<u2"), ("risk", "<u2"), ("threshold_q16", "<i4"), ("exceeded", "u1"),
-     ("outcome", "u1"), ("alarm", "u1"), ("cause", "u1")]
+     ("outcome", "u1"), ("alarm", "u1"), ("cause", "u1"), ("novelty_q10", "<u4")]
 )  # fmt: skip
 STAGES = (
     "tcuq_signals_run", "tcuq_novelty_run", "tcuq_health_run", "tcuq_score_run",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs the monitor over steps.bin (posterior, features and input health of a step, step after step) and
- * writes a tcuq_decision a step to decisions.bin: 12 bytes, little-endian as the CPU is. marks.bin, if it
+ * writes a tcuq_decision a step to decisions.bin: 16 bytes, little-endian as the CPU is. marks.bin, if it
  * exists, has a byte per step: bit 0, a recording begins and history is forgotten; bit 1, the step carries
  * no health. Every 128 steps the power is cut: the state goes through a snapshot, a reset and a restore,
  * which must not show. At the end state.bin gets the snapshot, the telemetry record, and the snapshot after
@@ -14,9 +14,10 @@
 #define RECORDING_BEGINS 1u
 #define NO_HEALTH 2u
 
-_Static_assert(sizeof(tcuq_decision) == 12u, "a decision is 12 bytes on the wire");
+_Static_assert(sizeof(tcuq_decision) == 16u, "a decision is 16 bytes on the wire");
 _Static_assert(offsetof(tcuq_decision, threshold_q16) == 4u, "threshold after label and risk");
 _Static_assert(offsetof(tcuq_decision, alarm) == 10u, "alarm after exceeded and outcome");
+_Static_assert(offsetof(tcuq_decision, novelty_q10) == 12u, "novelty last");
 
 static uint8_t block[BLOCK_BYTES];
 static uint8_t marks[BLOCK_STEPS];

@@ -85,6 +85,7 @@ class Scenario:
 def _decisions(trace: Trace) -> Decisions:
     decisions = np.zeros(len(trace), DECISION)
     decisions["risk"] = trace.risk * RISK_LEVELS
+    decisions["novelty_q10"] = trace.novelty * 1024
     decisions["threshold_q16"] = trace.threshold * (RISK_LEVELS << ALPHA_BITS)
     for name in ("label", "exceeded", "outcome", "alarm", "cause"):
         decisions[name] = getattr(trace, name)

@@ -102,7 +102,8 @@ static void take_decisions(subject *made, bytes *in)
 {
     tcuq_profile *p = &made->profile;
     p->mix_q15 = (uint16_t)take_in(in, 0, 32768);
-    p->weight_shift = (uint8_t)(5u + take8(in) % 12u);
+    const uint32_t shift = take8(in) % 13u;
+    p->weight_shift = (uint8_t)((shift != 12u) ? 5u + shift : (made->shape & ANCHORED) ? 0u : 5u);
     for (uint32_t i = 0u; i < 4u; i++) {
         p->weights[i] = (int16_t)take_in(in, INT16_MIN, INT16_MAX);
     }

@@ -14,6 +14,7 @@ static void bend_term(tcuq_term *t, const bend *by)
         BEND(TERMS + 2, t->point_count, uint8_t);
         BEND(TERMS + 3, t->cap_q10, uint16_t);
         BEND(TERMS + 4, t->weight_q8, uint16_t);
+        BEND(TERMS + 5, t->novelty_q8, uint16_t);
     default:
         break;
     }
@@ -93,6 +94,7 @@ void make_terms(subject *made, bytes *in)
         t->dead_q10 = (uint16_t)take_in(in, 0, 65535);
         t->cap_q10 = (uint16_t)take_in(in, 0, 16384);
         t->weight_q8 = (uint16_t)take_in(in, 0, 16384);
+        t->novelty_q8 = (uint16_t)take_in(in, 0, 256);
         t->slope_q8 = (uint16_t)take_in(in, 0, 65535);
         t->start = (int16_t)take_in(in, INT16_MIN, INT16_MAX);
         for (uint8_t b = 0u; b < made->bend_count; b++) {

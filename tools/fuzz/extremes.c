@@ -4,6 +4,7 @@
 #include "fuzz_case.h"
 
 #define MEMORY 0xC0u /* in the upper byte of a channel's taken steps: how long a pass is remembered */
+#define RECENT_MAX ((int64_t)10 * 16 << 18) /* ten terms of 16 bits */
 #define EVIDENCE_MAX ((int64_t)UINT32_MAX - 65536)
 
 /* A walk over the values: with an input it changes them, without it only looks. */
@@ -87,6 +88,7 @@ static void visit_all(walk *on, const fuzz_case *of, uint8_t *snapshot)
     at = visit(on, at, 4u, 0, (p->channel_count != 0u) ? (int64_t)p->epoch_steps - 1 : UINT32_MAX);
     at = visit(on, at, 2u, 0, UINT16_MAX);
     at = visit(on, at, 2u, 0, UINT16_MAX);
+    at = visit(on, at, 4u, 0, RECENT_MAX);
     at += past_bytes(of);
     for (uint32_t i = 0u; (m->smoothed_q8 != NULL) && (i < p->term_count); i++) {
         at = visit(on, at, 4u, -(1 << 23), (1 << 23) - 1);

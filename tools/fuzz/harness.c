@@ -9,6 +9,7 @@
 
 #include "fuzz_case.h"
 
+#define MOST_BITS_Q10 16384u /* of one term's surprise */
 #define WORK 150000u /* products an input may cost, so that none is slow */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -18,6 +19,7 @@ static void check_decision(fuzz_case *on, const tcuq_decision *is)
     const int64_t risk_q16 = (int64_t)is->risk << 16;
     MUST(is->label < on->of.classes);
     MUST(is->risk <= TCUQ_RISK_LEVELS);
+    MUST(is->novelty_q10 <= TCUQ_MAX_TERMS * MOST_BITS_Q10);
     MUST(is->outcome <= TCUQ_DENIED);
     MUST(is->exceeded <= 1u);
     MUST((is->outcome == TCUQ_ACCEPT) == (risk_q16 < is->threshold_q16));

@@ -74,11 +74,16 @@ static bool term_valid(const tcuq_profile *p, const tcuq_term *t)
 {
     bool valid = signal_is_given(p, t->signal) && in(t->point_count, 1, 64) && (t->points != NULL) &&
                 (t->bits_q10 != NULL) && in(t->ewma, 0, 10) && in(t->cap_q10, 0, 16384) &&
-                in(t->weight_q8, 0, 16384);
+                in(t->weight_q8, 0, 16384) && in(t->novelty_q8, 0, 256);
     for (uint32_t i = 1u; valid && (i < t->point_count); i++) {
         valid = (t->points[i] > t->points[i - 1u]) && (t->bits_q10[i] >= t->bits_q10[i - 1u]);
     }
     return valid;
+}
+
+static bool weights_valid(const tcuq_profile *p)
+{
+    return in(p->mix_q15, 0, 32768) && in(p->weight_shift, 5, 16);
 }
 
 static bool score_valid(const tcuq_profile *p)
@@ -87,12 +92,12 @@ static bool score_valid(const tcuq_profile *p)
         return false;
     }
     if (p->terms == NULL) {
-        return (p->term_count == 0u) && in(p->mix_q15, 0, 32768) && in(p->weight_shift, 5, 16);
+        return (p->term_count == 0u) && weights_valid(p);
     }
     if (!TCUQ_WITH_ANCHORED) {
         return true;
     }
-    bool valid = in(p->term_count, 1, 8);
+    bool valid = in(p->term_count, 1, 10) && ((p->weight_shift == 0u) || weights_valid(p));
     for (uint32_t i = 0u; valid && (i < p->term_count); i++) {
         valid = term_valid(p, &p->terms[i]);
     }
@@ -151,12 +156,12 @@ tcuq_status expected_of(const tcuq_monitor *m)
         return TCUQ_ERROR_NULL;
     }
     const tcuq_profile *p = m->profile;
-    if (p->format != 2u) {
+    if (p->format != 3u) {
         return TCUQ_ERROR_FORMAT;
     }
     if (!inputs_valid(p) || !lags_valid(p) || !novelty_valid(p) || !score_valid(p) ||
         !health_valid(p) || !alarm_valid(p) ||
-        (p->alpha_q16 == 0u) || !in(p->step, 1, 8192) || !in(p->start, 0, 16384) ||
+        (p->alpha_q16 == 0u) || !in(p->step, 0, 8192) || !in(p->start, 0, 16384) ||
         !in(p->anchor, 0, 16384) || !in(p->rate_q16, 0, 65536) || !in(p->burst_q16, 0, INT32_MAX)) {
         return TCUQ_ERROR_PROFILE;
     }

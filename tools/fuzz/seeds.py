@@ -16,8 +16,9 @@ NEAR_ZERO, LOW, HIGH, EITHER_END, ANY, SPARSE = range(6)  # how a table is fille
 KEPT, TURNED, NEGATED, FRESH = range(4)  # how a step follows from the one before
 LEAST, MOST, ABOVE, BELOW = range(1, 5)  # what an extreme snapshot holds
 POINTERS = 22  # that may be null, one at a time
-MEMBERS, TABLES = (*range(24), *range(60, 65), *range(70, 76)), range(40, 47)
-EXTREME_VALUES = 112  # of a snapshot, at most
+MEMBERS, TABLES = (*range(24), *range(60, 66), *range(70, 76)), range(40, 47)
+EXTREME_VALUES = 115  # of a snapshot, at most
+ANCHORED_SCORE = 12  # the byte of weight_shift that makes it 0
 ONE, EVERY = 1, 0xFFFF  # elements of a table that are bent
 ENDS = (("ordinary", None), ("least", False), ("most", True))  # of all numbers of a profile at once
 
@@ -55,12 +56,14 @@ class Term:
     ewma: int = 0
     points: int = 16
     filled: int = NEAR_ZERO
+    share: int = 0  # of novelty, in 1/256
 
     def encode(self, numbers: Numbers) -> bytes:
         """Weight 1, no dead zone, capped at 8 bits; points from the middle up."""
         head = struct.pack("<4B", self.signal, self.lower, self.ewma, self.points - 1)
         q10, full = (0, 16384), (0, 65535)
-        head += numbers((0, *full), (8 << 10, *q10), (256, *q10), (64, *full), (3, -32768, 32767))
+        head += numbers((0, *full), (8 << 10, *q10), (256, *q10), (self.share, 0, 256))
+        head += numbers((64, *full), (3, -32768, 32767))
         return head + series(self.filled, 3) + series(self.filled, 5) + struct.pack("<H", 32768)
 
 
@@ -98,6 +101,7 @@ class Model:
     alarm_limit: int = 5 << 14
     epoch_steps: int = 40
     filled: int = ANY
+    anchored: bool = True  # else terms serve novelty alone
 
     def encode(
         self,
@@ -121,7 +125,7 @@ class Model:
             numbers((16384, *q15)) + struct.pack("<B", 8),
             means if self.shape & NOVEL else b"",
             struct.pack("<B", self.health),
-            numbers((26214, *q15)) + struct.pack("<B", 0),
+            numbers((26214, *q15)) + struct.pack("<B", ANCHORED_SCORE if self.anchored else 0),
             numbers(*((w, *weight) for w in (8000, 8000, 4000, 12000))),
             numbers((-(1 << 17), -(2**29), 2**29)) + struct.pack("<B", 1),
             numbers((6553, 1, 65535), (80, 1, 8192), (9000, *level), (12000, *level)),
@@ -190,7 +194,14 @@ EVERYTHING = Model(
     width=32,
     lags=(1, 2, 4),
     means=10,
-    terms=(Term(4), Term(5, ewma=3), Term(0, points=64), Term(2, points=1), Term(3, lower=1)),
+    terms=(
+        Term(4, share=64),
+        Term(5, share=192),
+        Term(5, ewma=3),
+        Term(0, points=64),
+        Term(2, points=1),
+        Term(3, lower=1),
+    ),
     channels=(
         Channel(6),
         Channel(5, two_sided=1),
@@ -210,7 +221,8 @@ MODELS = {
     "longest": Model(
         ALARMED | SPARE, classes=3, lags=(1, 2, 3, 5, 8, 13, 21, 255), channels=(Channel(0),)
     ),
-    "eight": replace(EVERYTHING, terms=(Term(4, filled=HIGH),) * 8, filled=LOW),
+    "ten": replace(EVERYTHING, terms=(Term(4, filled=HIGH, share=256),) * 10, filled=LOW),
+    "novelty": Model(ANCHORED, classes=3, terms=(Term(4, share=256),), anchored=False),
 }
 BENT = {
     "whole": replace(EVERYTHING, shape=EVERYTHING.shape | PROJECTED, width=40),
@@ -218,7 +230,7 @@ BENT = {
     "projected": Model(FEATURES | PROJECTED, dimensions=3, width=9),
     "blind": Model(ANCHORED | ALARMED, terms=(Term(4),) * 2, channels=(Channel(4),) * 2),
 }
-EXTREMES = 10 + 5 + 5 * 12 + 8  # values of EVERYTHING's snapshot, up to the first of the histogram
+EXTREMES = 11 + 6 + 5 * 12 + 8  # values of EVERYTHING's snapshot, up to the first of the histogram
 MIXED = (
     steps(1), steps(12), POWER_CUT, steps(3, HIGH), steps(3, LOW), RECORD, EVIDENCE, steps(20),
     damaged((20, 1)), damaged((0, 1)), SHORT_SNAPSHOT, NO_SNAPSHOT, steps(2), RESET_HISTORY,

@@ -21,7 +21,7 @@ from tcuq.stages.alarm import Alarm
 from tcuq.stages.budget import Budget
 from tcuq.stages.columns import SignalColumns
 from tcuq.stages.inputs import Inputs, device_health
-from tcuq.stages.score import make_score, risk_odds
+from tcuq.stages.score import Novelty, make_score, risk_odds
 from tcuq.stages.signals import Signals
 from tcuq.stages.threshold import Threshold
 from tcuq.stream import Stream
@@ -145,7 +145,7 @@ def _reads_novelty(profile: tcuq.Profile) -> bool:
 def decision_differences(profile: tcuq.Profile, stream: Stream) -> dict[str, float]:
     """Every later stage, each in float on what the device's stage before it said.
 
-    The largest difference of the risk; of the others, how many steps differ.
+    The largest difference of the risk and of novelty; of the others, how many steps differ.
     """
     columns = device_signals(profile, stream)
     device = Monitor(profile).run(stream.posteriors, stream.features, stream.health)
@@ -154,6 +154,7 @@ def decision_differences(profile: tcuq.Profile, stream: Stream) -> dict[str, flo
     threshold = levels_q16 / (RISK_LEVELS << ALPHA_BITS)
     differences = {
         "score": float(np.abs(make_score(profile.score).run(columns) - device.risk).max()),
+        "novelty": float(np.abs(Novelty(profile.novelty).run(columns) - device.novelty).max()),
         "threshold": int(((threshold != device.threshold) | (exceeded != device.exceeded)).sum()),
         "budget": int((Budget(profile.budget).run(requested) != device.outcome).sum()),
     }

@@ -207,6 +207,12 @@ def score_lemmas(limits: Limits) -> Iterator[Statement]:
     total = z3.Int("total")
     given = z3.And(within(total, (0, full * terms)), within(a, (-bias, bias)))
     yield lemma("a quarter of it and the bias", given, within(total / 4 + a, INT32))
+    most = 16384 * 256 * terms  # TCUQ_MAX_BITS_Q10 times novelty_q8, as tcuq_init admits it
+    recent, surprise = z3.Ints("recent surprise")
+    given = z3.And(within(recent, (0, most)), within(surprise, (0, most)))
+    mean_after = recent - recent / 32 + surprise / 32
+    claim = z3.And(within(mean_after, (0, most)), within(surprise + most, UINT32))
+    yield lemma("a step's surprise and its mean lately", given, claim)
     mean, now, part, half = z3.Ints("mean now part half")
     gap = now * 256 - mean
     toward = z3.And(z3.Implies(gap >= 0, z3.And(part >= 0, part <= gap)),

@@ -10,5 +10,6 @@ if find_spec("sklearn") is None:
 
 from tcuq.calibrate.fit import diagnose, fit
 from tcuq.calibrate.presets import TermPlan
+from tcuq.calibrate.temperature import fit_temperature
 
-__all__ = ["TermPlan", "diagnose", "fit"]
+__all__ = ["TermPlan", "diagnose", "fit", "fit_temperature"]

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weights from labels: class-balanced, L2-regularised logistic regression on "was it wrong?"."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -14,42 +16,82 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 STRENGTH = 1.0  # the inverse of the L2 penalty, as scikit-learn's C
+PULL = 0.1  # L2 penalty on the distance from the prior weights, per mean loss of a step
 MAX_ITERATIONS = 1000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """Signals of labelled steps, which of them were wrong, and their share of the loss."""
+
+    signals: Floats
+    wrong: Bools
+    share: float
 
 
 def fit_logistic(
     signals: Floats, wrong: Bools, signs: Literal["free", "monotone"]
 ) -> tuple[Floats, float]:
     """Return weights and bias; `monotone` keeps the weights at least 0 (the bias stays free)."""
-    if wrong.all() or not wrong.any():
-        raise FitError(
-            "development must hold both right and wrong labelled predictions,"
-            f" got {int(wrong.sum())} wrong of {len(wrong)}"
-        )
+    _require_both(wrong)
     if signs == "free":
         model = LogisticRegression(
             C=STRENGTH, class_weight="balanced", max_iter=MAX_ITERATIONS, tol=1e-8
         ).fit(signals, wrong)
         return model.coef_[0], float(model.intercept_[0])
-    return _fit_bounded(signals, wrong)
+    steps = STRENGTH * len(wrong) * _balanced(wrong)
+    return _fit_bounded(signals, wrong, steps, np.zeros(signals.shape[1]), 1.0)
 
 
-def _fit_bounded(signals: Floats, wrong: Bools) -> tuple[Floats, float]:
-    """Fit the same objective under bounds, which scikit-learn does not offer."""
+def fit_near(samples: Sequence[Sample], prior: Floats) -> tuple[Floats, float]:
+    """Return weights of at least 0 near the prior ones, and a bias.
+
+    Each sample is balanced on its own: half of its share of the loss is its wrong steps'.
+    """
+    for sample in samples:
+        _require_both(sample.wrong)
+    total = sum(sample.share for sample in samples)
+    steps = [sample.share / total * _balanced(sample.wrong) for sample in samples]
+    return _fit_bounded(
+        np.concatenate([sample.signals for sample in samples]),
+        np.concatenate([sample.wrong for sample in samples]),
+        np.concatenate(steps),
+        prior,
+        PULL,
+    )
+
+
+def _require_both(wrong: Bools) -> None:
+    if wrong.all() or not wrong.any():
+        raise FitError(
+            "development must hold both right and wrong labelled predictions,"
+            f" got {int(wrong.sum())} wrong of {len(wrong)}"
+        )
+
+
+def _balanced(wrong: Bools) -> Floats:
+    """Return weights of the steps that sum to 1, half of them for the wrong ones."""
+    weights: Floats = 0.5 / np.where(wrong, wrong.sum(), (~wrong).sum())
+    return weights
+
+
+def _fit_bounded(
+    signals: Floats, wrong: Bools, steps: Floats, prior: Floats, penalty: float
+) -> tuple[Floats, float]:
+    """Minimise the weighted loss under bounds, which scikit-learn does not offer."""
     target = np.where(wrong, 1.0, -1.0)
-    balance = len(wrong) / (2 * np.where(wrong, wrong.sum(), (~wrong).sum()))
 
     def objective(parameters: Floats) -> tuple[float, Floats]:
         weights, bias = parameters[:-1], parameters[-1]
-        margin = target * (signals @ weights + bias)
-        loss = STRENGTH * (balance * np.logaddexp(0, -margin)).sum() + weights @ weights / 2
-        pull = -STRENGTH * balance * target / (1 + np.exp(np.minimum(margin, 700)))
-        return float(loss), np.append(pull @ signals + weights, pull.sum())
+        margin, away = target * (signals @ weights + bias), weights - prior
+        loss = (steps * np.logaddexp(0, -margin)).sum() + penalty * away @ away / 2
+        pull = -steps * target / (1 + np.exp(np.minimum(margin, 700)))
+        return float(loss), np.append(pull @ signals + penalty * away, pull.sum())
 
     count = signals.shape[1]
     result = minimize(
         objective,
-        np.zeros(count + 1),
+        np.append(prior, 0.0),
         jac=True,
         method="L-BFGS-B",
         bounds=[(0, None)] * count + [(None, None)],

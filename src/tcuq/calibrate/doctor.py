@@ -10,8 +10,11 @@ from tcuq._autocorrelation import autocorrelation_time
 from tcuq.calibrate.bets import ChannelFit, block_steps, fastest_alarm_steps
 from tcuq.errors import FitError
 from tcuq.profile.settings import (
+    TOKEN,
     AlarmSettings,
+    BudgetSettings,
     Finding,
+    PromiseSettings,
     ScoreSettings,
     StreamInfo,
     TcuqScoreSettings,
@@ -132,6 +135,20 @@ def diagnose_fit(
             f"Blocks of {_names(dependent)} still depend on each other (neighbours correlate by up"
             f" to {worst:.2f}), so false alarms may come more often than promised. Double the"
             " blocks with block_factor=2.",
+        )
+
+
+def diagnose_promise(promise: PromiseSettings | None, budget: BudgetSettings) -> Iterator[Finding]:
+    """Yield that the budget denies abstentions which the promise needs."""
+    rate = budget.rate_q16 / TOKEN
+    if promise is not None and promise.coverage < 1 - rate:
+        withheld = 1 - promise.coverage
+        yield Finding(
+            "denied",
+            f"The promise withholds {100 * withheld:.1f} % of the steps and the budget allows"
+            f" {100 * rate:.1f} %: about {100 * promise.denied:.1f} % will be DENIED, which are not"
+            f" accepted and not covered. Give budget={np.ceil(100 * withheld) / 100:g}, or a larger"
+            " accepted_error.",
         )
 
 

@@ -9,8 +9,16 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from tcuq._labels import OUT_OF_DISTRIBUTION, UNKNOWN
+from tcuq.calibrate.acceptance import promised_threshold, without_labels
 from tcuq.calibrate.bets import ChannelFit, fastest_alarm_steps, fit_channel
-from tcuq.calibrate.doctor import diagnose_fit, diagnose_stream, refuse_lost_labels
+from tcuq.calibrate.doctor import (
+    diagnose_fit,
+    diagnose_promise,
+    diagnose_stream,
+    refuse_lost_labels,
+)
+from tcuq.calibrate.novelty import fit_novelty_terms
 from tcuq.calibrate.observe import Parts, observe, observe_calibration, risk_levels
 from tcuq.calibrate.presets import Options, Preset, TermPlan, options_from
 from tcuq.calibrate.projection import fit_projection, int8_step
@@ -40,7 +48,6 @@ from tcuq.stream import Stream, require_stream
 from tcuq.version import __version__
 
 FEWEST_STEPS = 256
-LEDGER_STEP = RISK_LEVELS // 128
 
 
 def fit(
@@ -57,14 +64,19 @@ def fit(
     blend: float | None = None,
     lags: Iterable[int] | None = None,
     terms: Iterable[TermPlan] | None = None,
+    novelty: bool | None = None,
     mode: Literal["guarded", "adaptive"] | None = None,
     warmup: int | None = None,
+    ledger_step: float | None = None,
     alarm: bool | None = None,
     steps_per_false_alarm: int | None = None,
     epoch_steps: int | None = None,
     block_factor: Literal[1, 2, 4] | None = None,
     projection: Literal["pca", "lda"] | None = None,
     seed: int | None = None,
+    accepted_error: float | None = None,
+    confidence: float | None = None,
+    independent: Literal["recordings", "steps"] | None = None,
     verbose: bool = False,
 ) -> Profile:
     """Calibrate a monitor, in the arithmetic that the device runs.
@@ -75,11 +87,15 @@ def fit(
     Parameters
     ----------
     calibration
-        In distribution, in recorded order, not used in training. Labels help novelty, but are not
-        needed.
+        In distribution, in recorded order, not used in training. Labels help novelty, and the
+        weights if there is a development stream, but are not needed.
     development
-        Labelled, mixing in-distribution and shifted steps. The tcuq score needs it; the anchored
-        score fits its weights on it if it is given.
+        Labelled, mixing in-distribution and shifted steps; steps labelled
+        ``tcuq.OUT_OF_DISTRIBUTION`` count as errors. The tcuq score needs it. The anchored score
+        needs no labels, but with them learns how much each term tells of this classifier's errors:
+        weights and bias by logistic regression, pulled towards the label-free weights, on the
+        steps as recorded and grouped by class, so that they also hold where the field dwells
+        longer on a class than the recording did.
     preset
         "recommended", or "paper" for the paper's system.
     alpha
@@ -99,10 +115,15 @@ def fit(
         Steps looked back over; 1, 2, 4.
     terms
         Terms of the anchored score.
+    novelty
+        Whether a decision carries novelty, a surprise in bits; True ("paper": False).
     mode
         "guarded": the threshold never rises above the calibrated one ("paper": "adaptive").
     warmup
         Steps for which an adaptive threshold is guarded; 0 ("paper": 64).
+    ledger_step
+        How fast the threshold follows the stream: it moves by ledger_step · (exceeded - alpha) per
+        step, in risk; 1/128.
     alarm
         Whether to watch for a changed stream; True ("paper": False).
     steps_per_false_alarm
@@ -116,6 +137,14 @@ def fit(
         For features wider than 32: "pca" or "lda".
     seed
         Seed of all randomness in the fit; 0.
+    accepted_error, confidence
+        Promise that at most this share of the accepted predictions is wrong, with this confidence
+        (0.95), until an alarm. Chooses a fixed threshold in place of alpha, by the labels of
+        calibration, which then serve nothing else; refused where they are too few.
+    independent
+        What counts as independent for that promise: "recordings", so that it holds for new people
+        and devices, or "steps", thinned by their autocorrelation, for those recorded alone;
+        recordings if there are several.
     verbose
         Print the profile's summary.
 
@@ -144,14 +173,19 @@ def fit(
             "blend": blend,
             "lags": lags,
             "terms": terms,
+            "novelty": novelty,
             "mode": mode,
             "warmup": warmup,
+            "ledger_step": ledger_step,
             "alarm": alarm,
             "steps_per_false_alarm": steps_per_false_alarm,
             "epoch_steps": epoch_steps,
             "block_factor": block_factor,
             "projection": projection,
             "seed": seed,
+            "accepted_error": accepted_error,
+            "confidence": confidence,
+            "independent": independent,
         },
     )
     profile = _fit(calibration, development, preset, options)
@@ -197,12 +231,19 @@ def _fit(
     calibration: Stream, development: Stream | None, preset: Preset, options: Options
 ) -> Profile:
     _check_streams(calibration, development, options)
-    inputs = _fit_inputs(calibration, options)
-    signals, parts = observe_calibration(calibration, inputs, options.lags, options.blend)
+    # Labels that choose the threshold serve nothing else: its tests need them unused.
+    source = calibration if options.accepted_error is None else without_labels(calibration)
+    inputs = _fit_inputs(source, options)
+    signals, parts = observe_calibration(source, inputs, options.lags, options.blend)
     refuse_lost_labels(calibration, np.concatenate([part.label for part in parts]))
-    score = _fit_score(parts, development, inputs, signals, options)
+    score = _fit_score((source, parts), development, inputs, signals, options)
     levels = risk_levels(parts, inputs, signals, score)
-    threshold = _fit_threshold(levels, options)
+    # Rounded down: the guarantee must hold for the user's number.
+    budget = BudgetSettings(math.floor(options.budget * TOKEN), math.floor(options.burst * TOKEN))
+    if options.accepted_error is None:
+        threshold, promise = _fit_threshold(levels, options), None
+    else:
+        threshold, promise = promised_threshold(calibration, parts, levels, options, budget)
     info = _stream_info(calibration)
     fits = _fit_channels(parts, levels, info, options) if options.alarm else []
     alarm = _alarm_settings(fits, options) if options.alarm else None
@@ -210,10 +251,11 @@ def _fit(
         inputs,
         signals,
         score,
+        fit_novelty_terms(parts) if options.novelty else (),
         threshold,
-        # Rounded down: the guarantee must hold for the user's number.
-        BudgetSettings(math.floor(options.budget * TOKEN), math.floor(options.burst * TOKEN)),
+        budget,
         alarm,
+        promise,
         Provenance(
             library=__version__,
             preset=preset,
@@ -224,6 +266,7 @@ def _fit(
             findings=(
                 *diagnose_stream(calibration, parts),
                 *diagnose_fit(score, alarm, fits, info),
+                *diagnose_promise(promise, budget),
             ),
         ),
     )
@@ -235,6 +278,12 @@ def _check_streams(calibration: Stream, development: Stream | None, options: Opt
     require_stream(calibration, "calibration")
     if development is not None:
         require_stream(development, "development")
+    if calibration.labels is not None and (calibration.labels == OUT_OF_DISTRIBUTION).any():
+        step = int(np.argmax(calibration.labels == OUT_OF_DISTRIBUTION))
+        raise FitError(
+            f"calibration must be in distribution, got a step labelled {OUT_OF_DISTRIBUTION}"
+            f" (out of distribution), {step}: move such steps to development"
+        )
     if len(calibration) < FEWEST_STEPS:
         raise FitError(
             f"calibration must have at least {FEWEST_STEPS} steps, got {len(calibration)}"
@@ -259,21 +308,19 @@ def _check_streams(calibration: Stream, development: Stream | None, options: Opt
 
 
 def _fit_score(
-    parts: Parts,
+    calibration: tuple[Stream, Parts],
     development: Stream | None,
     inputs: InputSettings,
     signals: SignalSettings,
     options: Options,
 ) -> ScoreSettings:
-    observed = None if development is None else observe(development, inputs, signals)
     if options.score == "tcuq":
         assert development is not None  # noqa: S101 - checked; for the type checker
-        assert observed is not None  # noqa: S101
-        return fit_tcuq(development, observed, options)
-    score = fit_anchored(parts, options.terms, inputs, signals)
-    if development is None or observed is None:
+        return fit_tcuq(development, observe(development, inputs, signals), options)
+    score = fit_anchored(calibration[1], options.terms, inputs, signals)
+    if development is None:
         return score
-    return fit_anchored_weights(score, development, observed, inputs, signals)
+    return fit_anchored_weights(score, development, calibration, inputs, signals)
 
 
 def _fit_threshold(levels: NDArray[np.int64], options: Options) -> ThresholdSettings:
@@ -282,7 +329,8 @@ def _fit_threshold(levels: NDArray[np.int64], options: Options) -> ThresholdSett
     alpha_q16 = max(1, math.floor(options.alpha * (1 << ALPHA_BITS)))
     allowed = len(ordered) * alpha_q16 >> ALPHA_BITS
     anchor = int(min(ordered[len(ordered) - allowed - 1] + 1, RISK_LEVELS))
-    return ThresholdSettings(options.mode, alpha_q16, LEDGER_STEP, anchor, anchor, options.warmup)
+    step = round(options.ledger_step * RISK_LEVELS)
+    return ThresholdSettings(options.mode, alpha_q16, step, anchor, anchor, options.warmup)
 
 
 def _fit_channels(
@@ -315,7 +363,7 @@ def _stream_info(stream: Stream) -> StreamInfo:
         steps=len(stream),
         recordings=len(stream.starts),
         distinct=stream.distinct,
-        labelled=0 if stream.labels is None else int((stream.labels >= 0).sum()),
+        labelled=0 if stream.labels is None else int((stream.labels != UNKNOWN).sum()),
     )
 
 

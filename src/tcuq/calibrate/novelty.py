@@ -1,17 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Novelty's reference: class means and the whitening of one shrunk covariance."""
+"""Novelty: class means, the whitening of one shrunk covariance, and tables of surprise."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.covariance import LedoitWolf
 
 from tcuq.calibrate.folds import folds, out_of_fold
-from tcuq.profile.settings import NoveltySettings
+from tcuq.calibrate.tails import survival_table
+from tcuq.profile.quantize import steepest_slope
+from tcuq.profile.settings import NoveltySettings, NoveltyTerm, Signal
+from tcuq.stages.columns import SignalColumns, concatenate
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
+
+# Low confidence alone sees inputs whose features look familiar. Chosen on development data,
+# docs/decisions/0023.
+SHARES: Mapping[Signal, float] = MappingProxyType({"novelty": 0.75, "low_confidence": 0.25})
+WITHOUT_FEATURES: Mapping[Signal, float] = MappingProxyType({"low_confidence": 1.0})
 
 
 def fit_novelty(features: Floats, labels: Ints) -> NoveltySettings:
@@ -20,6 +29,18 @@ def fit_novelty(features: Floats, labels: Ints) -> NoveltySettings:
     return NoveltySettings(
         means=tuple(map(tuple, means.tolist())), whitening=tuple(map(tuple, whitening.tolist()))
     )
+
+
+def fit_novelty_terms(calibration: Sequence[SignalColumns]) -> tuple[NoveltyTerm, ...]:
+    """Fit the tables of the decision's novelty: low confidence alone without features."""
+    columns = concatenate(calibration)
+    shares = WITHOUT_FEATURES if columns.novelty is None else SHARES
+    terms = []
+    for signal, share in shares.items():
+        values, counts = np.unique(columns.named(signal), return_counts=True)
+        table = survival_table(values, counts, steepest_slope(signal))
+        terms.append(NoveltyTerm(signal, share, table.points, table.bits, table.slope))
+    return tuple(terms)
 
 
 def novelty_out_of_fold(

@@ -10,7 +10,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from tcuq.errors import InputError
-from tcuq.profile.settings import MAX_STEPS_PER_FALSE_ALARM, MAX_TERM_WEIGHT, Signal
+from tcuq.profile.quantize import MAX_LEDGER_STEP
+from tcuq.profile.settings import (
+    MAX_STEPS_PER_FALSE_ALARM,
+    MAX_TERM_WEIGHT,
+    RISK_LEVELS,
+    Signal,
+)
 
 Preset = Literal["paper", "recommended"]
 
@@ -77,8 +83,12 @@ class Options:
         Steps looked back over.
     terms
         Terms of the anchored score; a development stream's labels set their weights.
+    novelty
+        Whether a decision carries novelty, a surprise in bits.
     mode, warmup
         "guarded" or "adaptive"; adaptive is guarded for its first `warmup` steps.
+    ledger_step
+        The adaptive threshold moves by ledger_step · (exceeded - alpha) per step, in risk.
     alarm, steps_per_false_alarm
         Whether to watch for a changed stream, and the mean number of steps between false alarms.
     epoch_steps
@@ -89,6 +99,12 @@ class Options:
         For features wider than 32: "pca" or "lda".
     seed
         Seed of all randomness in the fit.
+    accepted_error, confidence
+        Largest share of wrong predictions among the accepted, and the probability that it holds;
+        None: not promised.
+    independent
+        What the labels behind the promise count: "recordings", "steps", or None for recordings
+        where there are several.
     """
 
     alpha: float = 0.1
@@ -100,14 +116,19 @@ class Options:
     blend: float = 0.5
     lags: tuple[int, ...] = (1, 2, 4)
     terms: tuple[TermPlan, ...] = TERMS
+    novelty: bool = True
     mode: Literal["guarded", "adaptive"] = "guarded"
     warmup: int = 0
+    ledger_step: float = 1 / 128
     alarm: bool = True
     steps_per_false_alarm: int = 1 << 20
     epoch_steps: int = 1 << 16
     block_factor: int = 1
     projection: Literal["pca", "lda"] = "pca"
     seed: int = 0
+    accepted_error: float | None = None
+    confidence: float = 0.95
+    independent: Literal["recordings", "steps"] | None = None
 
     def __post_init__(self) -> None:
         _check_range("alpha", self.alpha, 2**-16, 1 - 2**-16)
@@ -115,14 +136,21 @@ class Options:
         _check_range("burst", self.burst, 1, 32_767)
         _check_range("mix", self.mix, 0, 1)
         _check_range("blend", self.blend, 0, 1)
+        _check_range("confidence", self.confidence, 0.6, 0.9999)
+        if self.accepted_error is not None:
+            _check_promise(self)
         _check_integer("warmup", self.warmup, 0, 2**31 - 1)
+        _check_range(
+            "ledger_step", self.ledger_step, 1 / RISK_LEVELS, MAX_LEDGER_STEP / RISK_LEVELS
+        )
         _check_integer("seed", self.seed, 0, 2**32 - 1)
         _check_integer(
             "steps_per_false_alarm", self.steps_per_false_alarm, 256, MAX_STEPS_PER_FALSE_ALARM
         )
         _check_integer("epoch_steps", self.epoch_steps, 256, 2**31 - 1)
-        if not isinstance(self.alarm, bool):
-            raise InputError(f"alarm must be True or False, got {self.alarm!r}")
+        for name, switch in (("alarm", self.alarm), ("novelty", self.novelty)):
+            if not isinstance(switch, bool):
+                raise InputError(f"{name} must be True or False, got {switch!r}")
         for name, value, choices in (
             ("score", self.score, ("anchored", "tcuq")),
             ("signs", self.signs, ("free", "monotone")),
@@ -133,16 +161,40 @@ class Options:
             if value not in choices:
                 listed = ", ".join(map(str, choices))
                 raise InputError(f"{name} must be one of {listed}, got {value!r}")
-        if not 1 <= len(self.lags) <= 8:
-            raise InputError(f"lags must be 1 to 8, got {len(self.lags)}")
-        for lag in self.lags:
-            _check_integer("lags", lag, 1, 255)
-        if list(self.lags) != sorted(set(self.lags)):
-            raise InputError(f"lags must ascend, got {self.lags}")
+        _check_lags(self.lags)
         if not 1 <= len(self.terms) <= 8:
             raise InputError(f"terms must be 1 to 8, got {len(self.terms)}")
         for term in self.terms:
             _check_term(term)
+
+
+def _check_lags(lags: tuple[int, ...]) -> None:
+    if not 1 <= len(lags) <= 8:
+        raise InputError(f"lags must be 1 to 8, got {len(lags)}")
+    for lag in lags:
+        _check_integer("lags", lag, 1, 255)
+    if list(lags) != sorted(set(lags)):
+        raise InputError(f"lags must ascend, got {lags}")
+
+
+def _check_promise(options: Options) -> None:
+    assert options.accepted_error is not None  # noqa: S101 - checked; for the type checker
+    _check_range("accepted_error", options.accepted_error, 1e-4, 0.5)
+    if options.independent not in (None, "recordings", "steps"):
+        raise InputError(
+            f"independent must be one of recordings, steps, got {options.independent!r}"
+        )
+    if options.mode != "guarded":
+        raise InputError(
+            f'accepted_error needs a fixed threshold, mode="guarded", got {options.mode!r}'
+        )
+    if options.projection != "pca":
+        raise InputError(
+            'accepted_error needs projection="pca": labels that fit a projection cannot choose the'
+            f" threshold too, got {options.projection!r}"
+        )
+    if not options.alarm:
+        raise InputError("accepted_error is promised until an alarm, and needs alarm=True")
 
 
 def _check_range(name: str, value: float, low: float, high: float) -> None:
@@ -184,7 +236,9 @@ def _check_term(term: TermPlan) -> None:
 
 
 # W = 16 in the paper; its warm-up is "multiples of W".
-PAPER = Options(score="tcuq", signs="free", mode="adaptive", warmup=4 * 16, alarm=False)
+PAPER = Options(
+    score="tcuq", signs="free", mode="adaptive", warmup=4 * 16, novelty=False, alarm=False
+)
 RECOMMENDED = Options()
 PRESETS: Mapping[str, Options] = MappingProxyType({"paper": PAPER, "recommended": RECOMMENDED})
 
@@ -192,6 +246,14 @@ PRESETS: Mapping[str, Options] = MappingProxyType({"paper": PAPER, "recommended"
 def options_from(preset: str, changes: Mapping[str, Any]) -> Options:
     """Return the preset's options, replaced by those changes that are not None."""
     changes = {name: value for name, value in changes.items() if value is not None}
+    if "alpha" in changes and "accepted_error" in changes:
+        raise InputError(
+            "alpha and accepted_error both choose the threshold: give one of them, got"
+            f" alpha={changes['alpha']!r} and accepted_error={changes['accepted_error']!r}"
+        )
+    for name in ("confidence", "independent"):
+        if name in changes and "accepted_error" not in changes:
+            raise InputError(f"{name} needs accepted_error, got {name}={changes[name]!r} alone")
     if "steps_per_false_alarm" in changes:
         changes = {"alarm": True, **changes}
     if preset not in get_args(Preset):

@@ -8,8 +8,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.calibrate.combiner import fit_logistic
-from tcuq.calibrate.observe import Parts, term_values
+from tcuq._labels import UNKNOWN
+from tcuq.calibrate.combiner import Sample, fit_logistic, fit_near
+from tcuq.calibrate.observe import Parts, observe, term_values
+from tcuq.calibrate.orders import grouped_by_class
 from tcuq.calibrate.presets import Options, TermPlan
 from tcuq.calibrate.tails import LOWEST_ODDS, TermTable, odds_table, survival_table
 from tcuq.errors import FitError
@@ -31,6 +33,10 @@ from tcuq.stream import Stream
 Floats = NDArray[np.float64]
 
 LOWEST_BIAS = -8.0  # where the device's sigmoid ends
+# Shares of the loss of the labelled fit, docs/decisions/0024.
+AS_RECORDED, GROUPED, IN_DISTRIBUTION = 0.65, 0.25, 0.1
+TRUST = 0.5  # of the label-free weights, in the weights that the labelled fit begins from
+FEWEST_ERRORS = 16  # of calibration, to take part in the labelled fit
 
 
 def fit_tcuq(development: Stream, parts: Parts, options: Options) -> TcuqScoreSettings:
@@ -73,35 +79,61 @@ def fit_anchored(
 def fit_anchored_weights(
     settings: AnchoredScoreSettings,
     development: Stream,
-    parts: Parts,
+    calibration: tuple[Stream, Parts],
     inputs: InputSettings,
     signals: SignalSettings,
 ) -> AnchoredScoreSettings:
-    """Fit non-negative weights and a bias by logistic regression on the terms."""
+    """Fit weights and a bias on labelled steps.
+
+    They are pulled towards half the label-free weights of the terms beside the classifier's own
+    odds, so that few labels change little. The steps are development's as recorded, the same
+    grouped by class, and calibration's if it has labels and errors enough.
+    """
     terms = settings.terms
-    values = term_values(parts, inputs, signals, terms)
-    known, wrong = outcomes(development, concatenate(parts))
-    bits = map(_bits, terms, values)
-    table = np.column_stack([column[known] for column in bits])
-    weights, bias = fit_logistic(table, wrong, "monotone")
+
+    def sample(stream: Stream, parts: Parts, share: float) -> Sample:
+        known, wrong = outcomes(stream, concatenate(parts))
+        bits = map(_bits, terms, term_values(parts, inputs, signals, terms))
+        return Sample(np.column_stack([column[known] for column in bits]), wrong, share)
+
+    labels = known_labels(development)
+    samples = [
+        sample(stream, observe(stream, inputs, signals), share)
+        for stream, share in (
+            (development, AS_RECORDED),
+            (grouped_by_class(development, labels), GROUPED),
+        )
+    ]
+    if calibration[0].labelled > 0:
+        samples.append(sample(*calibration, IN_DISTRIBUTION))
+        if samples[-1].wrong.sum() < FEWEST_ERRORS:
+            samples.pop()
+    prior = [term.weight * (1.0 if term.scale == "odds" else TRUST) for term in terms]
+    weights, bias = fit_near(samples, np.array(prior))
     if weights.max() <= 0:
         raise FitError(
             "no term's surprise rises with the errors of the development stream, so no weight can"
             " be fitted; leave development out to keep the label-free weights"
         )
     weighed = tuple(
-        replace(t, weight=min(float(w), MAX_TERM_WEIGHT))
-        for t, w in zip(terms, weights, strict=True)
+        replace(term, weight=min(_coarse(weight), MAX_TERM_WEIGHT))
+        for term, weight in zip(terms, weights, strict=True)
     )
-    return AnchoredScoreSettings(weighed, bias)
+    return AnchoredScoreSettings(weighed, _coarse(bias))
+
+
+def known_labels(stream: Stream) -> NDArray[np.int32]:
+    """Return the labels of a stream that has some."""
+    if stream.labels is None or stream.labelled == 0:
+        raise FitError("development needs labels: give Stream(..., labels=...)")
+    return stream.labels
 
 
 def outcomes(stream: Stream, columns: SignalColumns) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the steps with a known label, and whether the classifier was wrong there."""
-    if stream.labels is None or not (stream.labels >= 0).any():
-        raise FitError("development needs labels: give Stream(..., labels=...)")
-    known = np.flatnonzero(stream.labels >= 0)
-    return known, columns.label[known] != stream.labels[known]
+    labels = known_labels(stream)
+    known = np.flatnonzero(labels != UNKNOWN)
+    return known, columns.label[known] != labels[known]
 
 
 def _term_without_table(plan: TermPlan, start: float) -> Term:
@@ -131,6 +163,11 @@ def _fit_table(term: Term, values: Floats) -> Term:
 def with_table(term: Term, table: TermTable) -> Term:
     """Return the term with this table."""
     return replace(term, points=table.points, bits=table.bits, slope=table.slope)
+
+
+def _coarse(value: float) -> float:
+    """Return a fitted number in 1/256: no other linear algebra moves it."""
+    return round(256 * float(value)) / 256
 
 
 def _bits(term: Term, values: Floats) -> Floats:

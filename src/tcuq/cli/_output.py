@@ -40,6 +40,7 @@ def trace_facts(trace: Trace) -> dict[str, Any]:
         "exceeded": int(trace.exceeded.sum()),
         "mean_risk": float(trace.risk.mean()),
         "alarms": steps_by_cause(trace.alarms.items()),
+        "promised": int(trace.promised.sum()),
     }
 
 
@@ -52,4 +53,8 @@ def alarm_lines(profile: Profile, stream: Stream, trace: Trace) -> list[str]:
     ] or ["no alarm" if profile.alarm is not None else "no alarm: this profile has none"]
     if profile.alarm is not None and profile.signals.health is not None and stream.health is None:
         lines.append("note     the stream has no input health, so that channel cannot alarm")
+    if profile.promise is not None:
+        void = f"; void since step {next(iter(trace.alarms)):,}" if trace.alarms else ""
+        lines.append(f"promise  {profile.promise.sentence}")
+        lines.append(f"         covers {int(trace.promised.sum()):,} accepted steps{void}")
     return lines

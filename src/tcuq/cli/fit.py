@@ -11,8 +11,9 @@ from tcuq.errors import CalibrationWarning
 from tcuq.stream import Stream
 
 OPTIONS = (
-    "alpha", "budget", "burst", "score", "signs", "mix", "blend", "mode", "warmup", "lags", "alarm",
-    "steps_per_false_alarm", "epoch_steps", "block_factor", "projection", "seed",
+    "alpha", "budget", "burst", "score", "signs", "mix", "blend", "mode", "warmup", "ledger_step",
+    "lags", "alarm", "steps_per_false_alarm", "epoch_steps", "block_factor", "projection", "seed",
+    "accepted_error", "confidence", "independent",
 )  # fmt: skip
 
 
@@ -28,6 +29,17 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
     parser.add_argument("-o", "--output", required=True, help="profile to write, .json")
     parser.add_argument("--preset", choices=("recommended", "paper"), default="recommended")
     parser.add_argument("--alpha", type=float, help="rate of exceedances, default 0.1")
+    parser.add_argument(
+        "--accepted-error",
+        type=float,
+        help="promise that at most this share of accepted predictions is wrong; needs labels",
+    )
+    parser.add_argument("--confidence", type=float, help="of that promise, default 0.95")
+    parser.add_argument(
+        "--independent",
+        choices=("recordings", "steps"),
+        help="what counts as independent for it; recordings if there are several",
+    )
     parser.add_argument(
         "--budget", type=float, help="share of steps that may abstain, default 0.15"
     )
@@ -47,6 +59,9 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--warmup", type=int, help="steps for which an adaptive threshold is guarded"
+    )
+    parser.add_argument(
+        "--ledger-step", type=float, help="how fast the threshold moves, in risk, default 1/128"
     )
     parser.add_argument("--lags", type=parse_lags, help="comma-separated, default 1,2,4")
     parser.add_argument(

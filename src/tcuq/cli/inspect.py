@@ -8,6 +8,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
+from tcuq._labels import UNKNOWN
 from tcuq.cli._output import Commands, print_result
 from tcuq.errors import MissingExtraError
 from tcuq.profile import Profile
@@ -43,7 +44,7 @@ def run(args: argparse.Namespace) -> None:
         "features": stream.width,
         "health": list(stream.health_names),
         "distinct": stream.distinct,
-        "labelled": 0 if stream.labels is None else int((stream.labels >= 0).sum()),
+        "labelled": 0 if stream.labels is None else int((stream.labels != UNKNOWN).sum()),
         "shifted": None if stream.shifted is None else int(stream.shifted.sum()),
         "sha256": stream.sha256,
     }

@@ -4,6 +4,7 @@
 import argparse
 from typing import Any
 
+from tcuq._labels import UNKNOWN
 from tcuq._progress import Progress
 from tcuq.cli._arguments import parse_groups
 from tcuq.cli._output import Commands, check_output, print_result
@@ -35,6 +36,9 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         choices=("flatten", "first", "mean"),
         default="flatten",
         help="how features become one vector per step, default flatten",
+    )
+    parser.add_argument(
+        "--temperature", type=float, default=1.0, help="divides the logits, default 1"
     )
     parser.add_argument(
         "--reference-kernels", action="store_true", help="LiteRT: integers as on a device"
@@ -91,6 +95,7 @@ def run(args: argparse.Namespace) -> None:
             **arrays,
             kind=args.kind,
             pool=args.pool,
+            temperature=args.temperature,
             health=health,
             progress=progress.advance,
         )
@@ -102,7 +107,7 @@ def run(args: argparse.Namespace) -> None:
         "features": stream.width,
         "layer": tap.layer,
         "health": ", ".join(stream.health_names) or "none",
-        "labelled": 0 if stream.labels is None else int((stream.labels >= 0).sum()),
+        "labelled": 0 if stream.labels is None else int((stream.labels != UNKNOWN).sum()),
         "sha256": stream.sha256,
     }
     scale, zero_point = getattr(tap, "quantisation", (0.0, 0))

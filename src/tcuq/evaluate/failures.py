@@ -59,8 +59,8 @@ def failure_measures(run: EvaluatedRun) -> Iterator[Measure]:
         },
         {"errors among accepted": errors},
     )
-    yield from run.ranking("failure", wrong, at, ("errors", "correct predictions"))
     risk, uncertainty, guess = run.trace.risk, run.uncertainty, run.guess
+    yield from run.ranking("failure", wrong, at, ("errors", "correct predictions"), risk)
     yield run.measure(
         "area under risk-coverage",
         at,

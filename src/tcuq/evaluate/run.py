@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcuq._autocorrelation import autocorrelation_time
+from tcuq._labels import UNKNOWN
 from tcuq.decision import Trace
 from tcuq.evaluate import measures as m
 from tcuq.evaluate.bootstrap import Indices, Interval, interval_of
@@ -78,7 +79,7 @@ class EvaluatedRun:
             profile=profile,
             trace=trace,
             starts=stream.starts,
-            labels=np.full(steps, -1, np.int32) if stream.labels is None else stream.labels,
+            labels=np.full(steps, UNKNOWN, np.int32) if stream.labels is None else stream.labels,
             shifted=np.zeros(steps, np.bool_) if stream.shifted is None else stream.shifted,
             probabilities=rows,
             guess=rng.random(steps),
@@ -92,7 +93,7 @@ class EvaluatedRun:
     @property
     def known(self) -> Bools:
         """Steps with a known label."""
-        known: Bools = self.labels >= 0
+        known: Bools = self.labels != UNKNOWN
         return known
 
     @property
@@ -130,17 +131,17 @@ class EvaluatedRun:
         return Measure(name, statistic(at), interval, baselines)
 
     def ranking(
-        self, name: str, event: Bools, at: Indices, words: tuple[str, str]
+        self, name: str, event: Bools, at: Indices, words: tuple[str, str], by: Floats
     ) -> Iterator[Measure]:
-        """AUROC and AUPRC of the risk for an event among the steps `at`.
+        """AUROC and AUPRC of a score, `by`, for an event among the steps `at`.
 
         A monitor that withholds always or never ranks all steps equal.
         """
-        share, risk = float(event[at].mean()), self.trace.risk
+        share = float(event[at].mean())
         events = {words[0]: int(event[at].sum()), words[1]: int((~event[at]).sum())}
 
-        def score(kind: Callable[[Bools, Floats], float], risk: Floats) -> Callable[..., float]:
-            return lambda chosen: kind(event[chosen], risk[chosen])
+        def score(kind: Callable[[Bools, Floats], float], by: Floats) -> Callable[..., float]:
+            return lambda chosen: kind(event[chosen], by[chosen])
 
         for word, kind, equal in (("AUROC", m.auroc, 0.5), ("AUPRC", m.auprc, share)):
             baselines = {
@@ -149,4 +150,4 @@ class EvaluatedRun:
                 "never": equal,
                 "random": score(kind, self.guess)(at),
             }
-            yield self.measure(f"{name} {word}", at, score(kind, risk), baselines, events)
+            yield self.measure(f"{name} {word}", at, score(kind, by), baselines, events)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tcuq._labels import UNKNOWN
 from tcuq.decision import Trace
 from tcuq.profile import Profile
 from tcuq.stages.budget import Outcome
@@ -84,8 +85,8 @@ def selection(accepted: Bools, wrong: Bools, known: Bools) -> Selection:
 def compare(profile: Profile, stream: Stream, trace: Trace, at: Bools | None = None) -> Comparison:
     """Compare a monitor's trace of a stream with the softmax threshold, at some steps or all."""
     at = np.ones(len(stream), np.bool_) if at is None else at
-    labels = stream.labels if stream.labels is not None else np.full(len(stream), -1, np.int32)
-    known, wrong = labels >= 0, trace.label != labels
+    labels = stream.labels if stream.labels is not None else np.full(len(stream), UNKNOWN, np.int32)
+    known, wrong = labels != UNKNOWN, trace.label != labels
     confidence = probabilities(stream.posteriors, stream.kind).max(axis=1)
     softmax = softmax_accepts(profile, confidence)
     accepted: Bools = trace.outcome == Outcome.ACCEPT

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures of marked shifts: ranking by risk, detection delay, late and false alarms."""
+"""Measures of marked shifts: ranking by novelty, detection delay, late and false alarms."""
 
 import math
 from collections import Counter
@@ -15,12 +15,13 @@ MILLION = 1e6
 
 
 def shift_measures(run: EvaluatedRun) -> Iterator[Measure]:
-    """Whether shifted steps have a higher risk, and how soon the alarm is raised."""
+    """Whether shifted steps have a higher novelty, and how soon the alarm is raised."""
     right = run.known & ~run.wrong & ~run.shifted
     if right.any():
         at = np.flatnonzero(right | run.shifted)
         words = ("shifted steps", "unshifted steps with a correct prediction")
-        yield from run.ranking("shift", run.shifted, at, words)
+        by = run.trace.novelty if run.profile.novelty else run.trace.risk
+        yield from run.ranking("shift", run.shifted, at, words, by)
     if run.profile.alarm is None:
         return
     delays = m.detection_delays(run.trace.alarm > 0, run.shifted)

@@ -62,6 +62,7 @@ def vectors(profile: Profile, stream: Stream | None = None) -> Vectors:
     trace = monitor.run(posteriors[order], columns, statistics)
     decisions: dict[str, NDArray[Any]] = {
         "risk": trace.risk * RISK_LEVELS,
+        "novelty_q10": trace.novelty * 1024,
         "threshold_q16": trace.threshold * (RISK_LEVELS << ALPHA_BITS),
         **{name: getattr(trace, name) for name in DECIDED},
     }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules between members of a profile, which the schema cannot express."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import astuple
 
@@ -14,6 +15,7 @@ from tcuq.profile.settings import (
     Signal,
     TcuqScoreSettings,
     Term,
+    ThresholdSettings,
 )
 
 
@@ -36,8 +38,11 @@ def inconsistencies(settings: MonitorSettings) -> Iterator[str]:
         case AnchoredScoreSettings(terms=terms):
             for index, term in enumerate(terms):
                 yield from _term_inconsistencies(f"score.terms[{index}]", term, present)
+    yield from _novelty_inconsistencies(settings)
     if settings.alarm is not None:
         yield from _alarm_inconsistencies(settings.alarm, settings.present_channels)
+    yield from _threshold_inconsistencies(settings.threshold)
+    yield from _promise_inconsistencies(settings)
 
 
 def _input_inconsistencies(settings: MonitorSettings) -> Iterator[str]:
@@ -84,6 +89,19 @@ def _term_inconsistencies(place: str, term: Term, present: tuple[Signal, ...]) -
         yield f"{place}.bits must not descend"
 
 
+def _novelty_inconsistencies(settings: MonitorSettings) -> Iterator[str]:
+    terms = settings.novelty
+    for index, term in enumerate(terms):
+        yield from _term_inconsistencies(
+            f"novelty[{index}]", term.as_term(), settings.present_signals
+        )
+    if len({term.signal for term in terms}) < len(terms):
+        yield f"novelty must each have a signal of their own, got {terms[0].signal} twice"
+    total = sum(term.share for term in terms)
+    if terms and not math.isclose(total, 1):
+        yield f"novelty's shares must add up to 1, got {total}"
+
+
 def _alarm_inconsistencies(
     alarm: AlarmSettings, present: tuple[ChannelSignal, ...]
 ) -> Iterator[str]:
@@ -103,3 +121,36 @@ def _alarm_inconsistencies(
         for row in channel.passes:
             if list(row) != sorted(row, reverse=True):
                 yield f"{place}.passes must not ascend with the edge, got {list(row)}"
+
+
+def _threshold_inconsistencies(threshold: ThresholdSettings) -> Iterator[str]:
+    if threshold.step == 0 and threshold.start != threshold.anchor:
+        yield (
+            f"threshold.start must be the anchor, {threshold.anchor}, when step is 0,"
+            f" got {threshold.start}"
+        )
+
+
+def _promise_inconsistencies(settings: MonitorSettings) -> Iterator[str]:
+    promise = settings.promise
+    if promise is None:
+        return
+    if settings.threshold.step != 0:
+        yield f"threshold.step must be 0 with a promise, got {settings.threshold.step}"
+    if settings.alarm is None:
+        yield "alarm must be given with a promise, which is void from an alarm on"
+    if promise.independent > promise.labelled:
+        yield (
+            f"promise.independent must be at most promise.labelled, {promise.labelled},"
+            f" got {promise.independent}"
+        )
+    if promise.errors > promise.accepted_error * promise.labelled:
+        yield (
+            f"promise.errors must be at most {promise.accepted_error:g} of promise.labelled,"
+            f" {promise.labelled}, got {promise.errors}"
+        )
+    if promise.coverage + promise.denied > 1:
+        yield (
+            "promise.coverage and promise.denied must be at most 1 together,"
+            f" got {promise.coverage + promise.denied:g}"
+        )

@@ -33,7 +33,9 @@ from tcuq.profile.settings import (
     InputSettings,
     MonitorSettings,
     NoveltySettings,
+    NoveltyTerm,
     Projection,
+    PromiseSettings,
     Provenance,
     SignalSettings,
     StreamInfo,
@@ -46,7 +48,7 @@ from tcuq.profile.summary import summary_lines
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FORMAT = "tcuq.profile/4"
+FORMAT = "tcuq.profile/5"
 MAX_FILE_BYTES = 64 << 20
 
 T = TypeVar("T")
@@ -241,6 +243,7 @@ def _build(content: Mapping[str, Any]) -> tuple[MonitorSettings, Provenance]:
                 terms=tuple(_make(Term, term) for term in score["terms"]),
             )
         ),
+        novelty=tuple(_make(NoveltyTerm, term) for term in content["novelty"]),
         threshold=_make(ThresholdSettings, content["threshold"]),
         budget=_make(BudgetSettings, content["budget"]),
         alarm=None
@@ -248,6 +251,7 @@ def _build(content: Mapping[str, Any]) -> tuple[MonitorSettings, Provenance]:
         else _make(
             AlarmSettings, alarm, channels=tuple(_make(Channel, c) for c in alarm["channels"])
         ),
+        promise=_optional(PromiseSettings, content["promise"]),
     )
     provenance = _make(
         Provenance,

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tcuq._health_columns import HEALTH_ONE
 from tcuq.errors import ProfileError
 from tcuq.profile.settings import (
+    MAX_NOVELTY,
     AlarmFlag,
     AlarmSettings,
     Channel,
@@ -26,6 +27,7 @@ from tcuq.profile.settings import (
     InputSettings,
     MonitorSettings,
     NoveltySettings,
+    NoveltyTerm,
     ScoreSettings,
     Signal,
     SignalSettings,
@@ -98,7 +100,7 @@ def _device_form(settings: MonitorSettings) -> dict[str, Any]:
         signals = replace(signals, health=None)
     return {
         **quantize_signals(settings.inputs, signals),
-        **quantize_score(settings.score),
+        **_score_and_novelty(settings),
         "adaptive": int(threshold.mode == "adaptive"),
         "alpha_q16": threshold.alpha_q16,
         "step": threshold.step,
@@ -127,8 +129,8 @@ def quantize_signals(inputs: InputSettings, signals: SignalSettings) -> dict[str
 
 
 def _uses_novelty(settings: MonitorSettings) -> bool:
-    """Tell whether a term or a channel reads novelty: else the device need not compute it."""
-    readers: list[Term | Channel] = []
+    """Tell whether anything reads the signal novelty: else the device need not compute it."""
+    readers: list[Term | NoveltyTerm | Channel] = [*settings.novelty]
     if not isinstance(settings.score, TcuqScoreSettings):
         readers += settings.score.terms
     if settings.alarm is not None:
@@ -297,7 +299,7 @@ def quantize_score(score: ScoreSettings) -> dict[str, Any]:
         return {
             "terms": [_term(term) for term in score.terms],
             "weights": _bytes([0] * 4, "<i2"),
-            "weight_shift": 5,
+            "weight_shift": 0,
             "bias_q16": _bias_q16(score.bias),
             "mix_q15": 0,
         }
@@ -310,6 +312,36 @@ def quantize_score(score: ScoreSettings) -> dict[str, Any]:
         "bias_q16": _bias_q16(score.bias),
         "mix_q15": round(score.mix * 32768),
     }
+
+
+def _score_and_novelty(settings: MonitorSettings) -> dict[str, Any]:
+    """Return the score's members; its terms, and those that novelty needs besides."""
+    form = quantize_score(settings.score)
+    terms: list[dict[str, Any]] = form["terms"] or []
+    for novelty in settings.novelty:
+        whole = _term(novelty.as_term())
+        table = {name: whole[name] for name in ("points", "point_count", "bits_q10", "slope_q8")}
+        place = _place_of_table(settings.score, novelty, table)
+        if place is None:
+            terms.append(whole)
+            place = -1
+        terms[place] |= {**table, "novelty_q8": round(novelty.share * 256)}
+    return {**form, "terms": terms or None}
+
+
+def _place_of_table(
+    score: ScoreSettings, novelty: NoveltyTerm, table: Mapping[str, Any]
+) -> int | None:
+    """Return the term of the score with the same table, which the device then reads once."""
+    if isinstance(score, TcuqScoreSettings):
+        return None
+    for place, term in enumerate(score.terms):
+        if (term.signal, term.tail, term.ewma) == (novelty.signal, "upper", None):
+            cap = max(MAX_NOVELTY, term.dead + term.cap)
+            same = _term(replace(term, dead=0.0, cap=cap))
+            if all(same[name] == value for name, value in table.items()):
+                return place
+    return None
 
 
 def _bias_q16(bias: float) -> int:
@@ -336,6 +368,7 @@ def _term(term: Term) -> dict[str, Any]:
         "dead_q10": dead,
         "cap_q10": cap,
         "weight_q8": round(term.weight * 256),
+        "novelty_q8": 0,
         "slope_q8": min(MAX_SLOPE_Q8, round(term.slope / scale * 1024 * 256)),
         "start": round(min(max(term.start * scale, -32768), 32767)),
         "points": _bytes(points, "<i2"),

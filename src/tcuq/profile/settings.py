@@ -11,6 +11,7 @@ from tcuq.stream import Kind
 
 MAX_DIMENSIONS = 32
 MAX_TERM_WEIGHT = 64
+MAX_NOVELTY = 16.0  # bits
 RISK_LEVELS = 1 << 14
 ALPHA_BITS = 16
 TOKEN = 1 << 16
@@ -164,8 +165,35 @@ ScoreSettings = TcuqScoreSettings | AnchoredScoreSettings
 
 
 @dataclass(frozen=True, slots=True)
+class NoveltyTerm:
+    """One signal's surprise in the decision's novelty: its share, and its table of bits."""
+
+    signal: Signal
+    share: float
+    points: Row
+    bits: Row
+    slope: float
+
+    def as_term(self) -> Term:
+        """Return it as a term that adds nothing to the risk."""
+        return Term(
+            self.signal,
+            tail="upper",
+            scale="surprise",
+            ewma=None,
+            start=0.0,
+            dead=0.0,
+            cap=MAX_NOVELTY,
+            weight=0.0,
+            points=self.points,
+            bits=self.bits,
+            slope=self.slope,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class ThresholdSettings:
-    """The ledger: alpha in 1/65536, the rest in risk levels of 0..16384."""
+    """The ledger: alpha in 1/65536, the rest in risk levels of 0..16384; step 0 keeps it fixed."""
 
     mode: Literal["guarded", "adaptive"]
     alpha_q16: int
@@ -219,15 +247,44 @@ class AlarmSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class PromiseSettings:
+    """A bound on the share of wrong predictions among the accepted, and the labels behind it.
+
+    Of ``labelled`` accepted calibration steps ``errors`` were wrong; they count as ``independent``
+    recordings or steps, as ``unit`` says. ``coverage`` and ``denied`` are the shares of calibration
+    steps that would be accepted, and denied by the budget.
+    """
+
+    accepted_error: float
+    confidence: float
+    unit: Literal["recordings", "steps"]
+    independent: int
+    labelled: int
+    errors: int
+    coverage: float
+    denied: float
+
+    @property
+    def sentence(self) -> str:
+        """The promise in words."""
+        return (
+            f"of what it accepts at most {100 * self.accepted_error:g} % is wrong, with"
+            f" {100 * self.confidence:g} % confidence, as long as no alarm stands"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class MonitorSettings:
     """The settings of all stages."""
 
     inputs: InputSettings
     signals: SignalSettings
     score: ScoreSettings
+    novelty: tuple[NoveltyTerm, ...]  # of the decision; empty: none
     threshold: ThresholdSettings
     budget: BudgetSettings
     alarm: AlarmSettings | None
+    promise: PromiseSettings | None
 
     @property
     def present_signals(self) -> tuple[Signal, ...]:

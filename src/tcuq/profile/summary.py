@@ -12,6 +12,7 @@ from tcuq.profile.settings import (
     AlarmSettings,
     AnchoredScoreSettings,
     MonitorSettings,
+    PromiseSettings,
     Provenance,
     Signal,
     TcuqScoreSettings,
@@ -40,8 +41,9 @@ def summary_lines(profile: MonitorSettings, origin: Provenance, sha256: str) -> 
     yield from _score_lines(profile.score)
     threshold = profile.threshold
     yield (
-        f"threshold  {threshold.mode}, alpha {threshold.alpha_q16 / (1 << ALPHA_BITS):.3g},"
-        f" anchored at risk {threshold.anchor / RISK_LEVELS:.4f}"
+        f"threshold  {threshold.mode if threshold.step else 'fixed'}, alpha"
+        f" {threshold.alpha_q16 / (1 << ALPHA_BITS):.3g}, anchored at risk"
+        f" {threshold.anchor / RISK_LEVELS:.4f}"
         + (f", warm-up {threshold.warmup} steps" if threshold.warmup else "")
     )
     budget = profile.budget
@@ -49,6 +51,8 @@ def summary_lines(profile: MonitorSettings, origin: Provenance, sha256: str) -> 
         f"budget     at most {budget.burst_q16 / TOKEN:g} + {budget.rate_q16 / TOKEN:.3g} · n"
         " abstentions in any n steps"
     )
+    if profile.promise is not None:
+        yield from _promise_lines(profile.promise)
     if profile.alarm is None:
         yield "alarm      none"
     else:
@@ -103,6 +107,21 @@ def _alarm_lines(alarm: AlarmSettings, figures: Mapping[str, float]) -> Iterator
             f" {_steps(figure('fastest_alarm_steps'))}"
             f" (4× data: {_steps(figure('fastest_alarm_steps_if_4_times_longer'))})"
         )
+
+
+def _promise_lines(promise: PromiseSettings) -> Iterator[str]:
+    labels = (
+        f"{promise.errors:,} of {promise.labelled:,} accepted labelled steps were wrong, counted as"
+        f" {promise.independent:,} independent {promise.unit}; accepts {promise.coverage:.1%} of"
+        f" calibration, and the budget would deny {promise.denied:.1%}, which the promise does not"
+        " cover"
+    )
+    yield from wrap(
+        f"{promise.sentence}: {labels}",
+        100,
+        initial_indent="promise    ",
+        subsequent_indent=" " * 11,
+    )
 
 
 def _steps(count: float) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcuq._health_columns import HEALTH_ONE
+from tcuq._labels import OUT_OF_DISTRIBUTION
 from tcuq.errors import InputError, StreamError
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
@@ -169,7 +170,8 @@ class _Group:
         self._names = list(profiles)
         self._monitors = [Monitor(profile) for profile in profiles.values()]
         self._engines = [monitor.engine for monitor in self._monitors]
-        self._convert = Steps(next(iter(profiles.values())), layout)
+        first = next(iter(profiles.values()))
+        self._convert, self._classes = Steps(first, layout), first.inputs.classes
         self.clear()
 
     def clear(self) -> None:
@@ -187,7 +189,9 @@ class _Group:
         posteriors, features, health = self._convert(span)
         labels = span.columns.get("labels")
         if labels is not None:
-            labels = np.ascontiguousarray(labels, np.int32)
+            # The engine skips negative labels; no prediction equals the number of classes.
+            outside = labels == OUT_OF_DISTRIBUTION
+            labels = np.where(outside, self._classes, labels).astype(np.int32)
         output = np.zeros((len(self._engines), span.steps), np.uint8) if decisions else None
         first, *others = self._engines
         done = first.replay(

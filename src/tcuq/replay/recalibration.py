@@ -193,7 +193,9 @@ def _with_channels(profile: Profile, reference: Reference) -> Profile:
         for channel in profile.alarm.channels
     )
     threshold = _threshold(profile.threshold, reference.levels)
-    return replace(profile, threshold=threshold, alarm=replace(profile.alarm, channels=channels))
+    # No label says what is wrong under the new tables and threshold: there is no promise on it.
+    alarm = replace(profile.alarm, channels=channels)
+    return replace(profile, threshold=threshold, alarm=alarm, promise=None)
 
 
 def _term(term: Term, counts: Counts, mean: float) -> Term:
@@ -251,7 +253,13 @@ def _with_origin(profile: Profile, old: Profile, reference: Reference, alarmed: 
         "recalibrated",
         f"Recalibrated from the field; it was fitted as profile {old.sha256[:8]}.",
     )
-    findings = (origin, *old.provenance.findings)
+    dropped = Finding(
+        "promise_dropped",
+        "The old profile's promise on the accepted error does not hold for this one: fit again"
+        " with accepted_error= and labels.",
+    )
+    lost = () if old.promise is None else (dropped,)
+    findings = (origin, *lost, *old.provenance.findings)
     provenance = replace(old.provenance, figures=figures, findings=findings)
     return Profile.from_json(replace(profile, provenance=provenance).to_json())
 

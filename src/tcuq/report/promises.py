@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tcuq.evaluate.measures import poisson_interval, steps_after_shift
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
-from tcuq.profile.settings import ALPHA_BITS, RISK_LEVELS, TOKEN
+from tcuq.profile.settings import ALPHA_BITS, RISK_LEVELS, TOKEN, PromiseSettings
 from tcuq.report.view import View
 from tcuq.stages.budget import Outcome
 
@@ -42,6 +42,8 @@ def promises(view: View) -> Iterator[Promise]:
     yield _exceedances(view)
     yield _abstentions(view)
     yield _alarm(view)
+    if view.profile.promise is not None:
+        yield _accepted_error(view, view.profile.promise)
     yield _step_is_run(view)
     yield _device()
     yield _checked(view.profile)
@@ -50,6 +52,13 @@ def promises(view: View) -> Iterator[Promise]:
 def _exceedances(view: View) -> Promise:
     threshold = view.profile.threshold
     alpha = threshold.alpha_q16 / (1 << ALPHA_BITS)
+    if threshold.step == 0:
+        return Promise(
+            "Exceedances: the threshold is fixed, and nothing is promised about their rate.",
+            "nothing.",
+            "not known",
+            f"{view.trace.exceeded.mean():.1%} of steps reached it, {alpha:.1%} in calibration.",
+        )
     allowed = (RISK_LEVELS + threshold.step) / threshold.step
     surplus = _surplus(view.trace.exceeded, alpha)
     furthest = float(surplus.max() - surplus.min())
@@ -107,6 +116,29 @@ def _alarm(view: View) -> Promise:
         evidence += " So few steps can break this promise, but not prove it."
     verdict = _verdict(poisson_interval(count)[0] <= allowed) if steps else "not known"
     return Promise(promise, assumption, verdict, evidence)
+
+
+def _accepted_error(view: View, promise: PromiseSettings) -> Promise:
+    trace = view.trace
+    covered = trace.promised & view.known
+    count, wrong = int(covered.sum()), int((covered & view.wrong).sum())
+    denied = int((trace.outcome == Outcome.DENIED).sum())
+    evidence = (
+        f"{wrong:,} of {count:,} covered steps with a label were wrong"
+        + (f" ({wrong / count:.1%})." if count else ".")
+        + f" {denied:,} DENIED steps ({denied / len(trace):.1%}) are not accepted and not covered;"
+        f" {promise.denied:.1%} were expected."
+    )
+    if trace.alarms:
+        evidence += f" Void since the alarm at step {next(iter(trace.alarms)):,}."
+    newcomers = "recordings" if promise.unit == "recordings" else "more data of the same people"
+    return Promise(
+        f"Accepted error: {promise.sentence}.",
+        f"{newcomers} like calibration's, whose labels count as {promise.independent:,} independent"
+        f" {promise.unit}.",
+        _verdict(wrong <= promise.accepted_error * count) if count else "not known",
+        evidence,
+    )
 
 
 def _step_is_run(view: View) -> Promise:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tcuq._labels import UNKNOWN
 from tcuq.calibrate.observe import observe
 from tcuq.decision import Trace
 from tcuq.errors import InputError
@@ -67,8 +68,8 @@ def views(
     if not 1 <= len(profiles) <= MAX_PROFILES:
         raise InputError(f"a report must have 1 to {MAX_PROFILES} profiles, got {len(profiles)}")
     steps = len(stream)
-    labels = stream.labels if stream.labels is not None else np.full(steps, -1, np.int32)
-    known = labels >= 0
+    labels = stream.labels if stream.labels is not None else np.full(steps, UNKNOWN, np.int32)
+    known = labels != UNKNOWN
     shifted = stream.shifted if stream.shifted is not None else np.zeros(steps, np.bool_)
     shown = []
     for name, profile in profiles.items():

@@ -35,11 +35,13 @@ class Engine:
         health: Buffer | None,
         label: Buffer,
         risk: Buffer,
+        novelty: Buffer,
         threshold: Buffer,
         exceeded: Buffer,
         outcome: Buffer,
         alarm: Buffer,
         cause: Buffer,
+        promised: Buffer,
         /,
     ) -> int: ...
     def quantize(

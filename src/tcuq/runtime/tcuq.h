@@ -10,13 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TCUQ_PROFILE_FORMAT 2u
+#define TCUQ_PROFILE_FORMAT 3u
 #define TCUQ_MAX_CLASSES 1000u
 #define TCUQ_MAX_WIDTH 65535u
 #define TCUQ_MAX_DIMENSIONS 32u
 #define TCUQ_MAX_LAGS 8u
 #define TCUQ_MAX_LAG 255u
-#define TCUQ_MAX_TERMS 8u
+#define TCUQ_MAX_TERMS 10u
 #define TCUQ_MAX_POINTS 64u
 #define TCUQ_MAX_CHANNELS 5u
 #define TCUQ_EDGES 3u
@@ -32,7 +32,7 @@
 #define TCUQ_MAX_HEALTH 16u
 
 /* What a build leaves out costs no flash: define as 0. */
-#ifndef TCUQ_WITH_ANCHORED /* the anchored score: terms */
+#ifndef TCUQ_WITH_ANCHORED /* terms: the anchored score and the decision's novelty */
 #define TCUQ_WITH_ANCHORED 1
 #endif
 #ifndef TCUQ_WITH_NOVELTY
@@ -98,7 +98,8 @@ typedef struct {
     uint8_t point_count;   /* 1..64 */
     uint16_t dead_q10;     /* bits */
     uint16_t cap_q10;      /* bits */
-    uint16_t weight_q8;
+    uint16_t weight_q8;    /* in the risk */
+    uint16_t novelty_q8;   /* share of the decision's novelty, at most 256; the exporter's add up to 256 */
     uint16_t slope_q8;     /* bits_q10 per unit of the signal beyond the last point */
     int16_t start;         /* where smoothing starts, in the signal's unit */
     const int16_t *points; /* ascending, in the signal's unit (negated if lower) */
@@ -129,7 +130,7 @@ typedef struct {
     uint8_t dimensions;          /* features the signals see: width, or the projection's rows */
     uint8_t channel_count;
     uint8_t term_count;
-    uint8_t weight_shift;
+    uint8_t weight_shift; /* 0: the score is anchored, else tcuq */
     uint8_t health_count;     /* statistics a step carries, at most 16; 0: none */
     uint8_t novelty_exponent; /* a squared distance of 1 is 2^this */
     uint8_t projection_shift;
@@ -141,7 +142,7 @@ typedef struct {
     uint16_t mean_count; /* even: the last may stand twice */
     /* threshold */
     uint16_t alpha_q16;
-    uint16_t step;
+    uint16_t step; /* 0: the threshold is fixed */
     uint16_t start;
     uint16_t anchor;
     int16_t weights[4]; /* divergence, instability, inconsistency, doubt, in 2^-weight_shift */
@@ -158,7 +159,7 @@ typedef struct {
     /* input health */
     const int16_t *health_means;       /* of calibration, Q10 */
     const uint16_t *health_weights_q9; /* reciprocals of the standard deviations */
-    /* score: terms null: tcuq, else anchored */
+    /* score; terms null: none, and a decision's novelty is 0 */
     const tcuq_term *terms;
     int32_t bias_q16;
     /* threshold and budget */
@@ -180,10 +181,11 @@ typedef struct {
     uint8_t next;   /* slot that is overwritten next: the oldest */
     uint8_t filled; /* slots that hold a past step */
     int8_t closed;  /* log2 of the last closed epoch's e-value, in half bits */
-    uint8_t cause;  /* of the last alarm, as in a record */
+    uint8_t cause;  /* of the last alarm, as in a record; 0: none */
     uint32_t epoch_steps; /* of the running epoch */
     uint16_t epoch;       /* its number; 0: none has closed */
     uint16_t worst;       /* the largest health deviation lately: size, and in the last four bits which */
+    uint32_t recent_q18;  /* mean surprise lately, in bits */
 } tcuq_core;
 
 typedef struct {
@@ -247,6 +249,7 @@ typedef struct {
     uint8_t outcome; /* tcuq_outcome */
     uint8_t alarm;   /* TCUQ_ALARM_... */
     uint8_t cause;   /* with an alarm of input health: the statistic farthest from calibration */
+    uint32_t novelty_q10; /* bits of surprise against calibration, 0..16384 if shares add up to 256 */
 } tcuq_decision;
 
 /* Checks everything once and starts from the calibrated state; tcuq_step then needs no checks. */
@@ -262,6 +265,10 @@ void tcuq_reset(const tcuq_monitor *monitor);
 
 /* After a gap: forgets the past, keeps threshold, budget, evidence and unfinished blocks. */
 void tcuq_reset_history(const tcuq_monitor *monitor);
+
+/* Whether an alarm was raised since tcuq_init or tcuq_reset, also before a tcuq_restore: a profile's promise
+ * on the accepted error is void from then on. */
+bool tcuq_alarm_stands(const tcuq_monitor *monitor);
 
 /* log2 of the running epoch's e-value, in 1/256 bit; the lowest value means an e-value of 0. */
 int16_t tcuq_epoch_evidence(const tcuq_monitor *monitor);

@@ -64,7 +64,7 @@
       \at(tcuq_slots(p), A) == \at(tcuq_slots(p), B);
 
     predicate tcuq_threshold_ok(tcuq_profile *p) =
-      1 <= p->alpha_q16 && 1 <= p->step <= TCUQ_MAX_STEP && p->start <= TCUQ_RISK_LEVELS &&
+      1 <= p->alpha_q16 && p->step <= TCUQ_MAX_STEP && p->start <= TCUQ_RISK_LEVELS &&
       p->anchor <= TCUQ_RISK_LEVELS;
 
     predicate tcuq_budget_ok(tcuq_profile *p) = p->rate_q16 <= TCUQ_TOKEN && p->burst_q16 <= INT32_MAX;
@@ -98,6 +98,8 @@
     predicate tcuq_smoothed_ok(tcuq_monitor *m) =
       \forall integer i; 0 <= i < tcuq_smoothed(m) ==> -0x800000 <= m->smoothed_q8[i] < 0x800000;
 
+    predicate tcuq_recent_ok(tcuq_monitor *m) = m->core->recent_q18 <= TCUQ_RECENT_MAX;
+
     predicate tcuq_channel_state_ok(tcuq_channel *c, tcuq_channel_state *s) =
       s->taken < 0xC000 && (s->taken & 0x3FFF) < c->block &&
       -65536 * (s->taken & 0x3FFF) <= s->sum <= 65536 * (s->taken & 0x3FFF) &&
@@ -119,7 +121,7 @@
 
     predicate tcuq_state_ok(tcuq_monitor *m) =
       tcuq_ring_ok(m) && tcuq_ledger_ok(m) && tcuq_tokens_ok(m) && tcuq_smoothed_ok(m) &&
-      tcuq_epoch_ok(m) && tcuq_alarm_ok(m) && tcuq_histogram_ok(m); */
+      tcuq_recent_ok(m) && tcuq_epoch_ok(m) && tcuq_alarm_ok(m) && tcuq_histogram_ok(m); */
 
 /*@ requires value > 0; assigns \nothing; ensures \result <= 32768; */
 uint16_t tcuq_log2_q10(uint32_t value);
@@ -328,7 +330,7 @@ uint32_t tcuq_crc32(const uint8_t *bytes, uint32_t size);
       tcuq_cells(tcuq_slots(m->profile), m->profile->classes) + tcuq_cells(tcuq_slots(m->profile), m->profile->dimensions) +
       4 * tcuq_smoothed(m);
     logic integer tcuq_snapshot_bytes(tcuq_monitor *m) =
-      40 + tcuq_past_bytes(m) + 28 * m->profile->channel_count + 51 * tcuq_counters(m); */
+      44 + tcuq_past_bytes(m) + 28 * m->profile->channel_count + 51 * tcuq_counters(m); */
 
 /*@ requires \valid_read(monitor) && \valid_read(monitor->profile) && tcuq_sizes_ok(monitor->profile);
     assigns \nothing;

@@ -82,18 +82,23 @@ static void tcuq_signals_all(const tcuq_monitor *monitor, const uint8_t *posteri
 void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
                const int16_t *health, tcuq_decision *decision);
 
-/*@ requires tcuq_held(monitor) && (monitor->profile->term_count != 0 ==> tcuq_terms_given(monitor));
-    assigns monitor->core->next, monitor->core->filled, *TCUQ_SMOOTHED;
-    ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor) && tcuq_smoothed_ok(monitor); */
+/*@ requires \valid_read(monitor) && \valid_read(monitor->core);
+    assigns \nothing;
+    ensures \result == (monitor->core->cause != 0); */
+bool tcuq_alarm_stands(const tcuq_monitor *monitor);
+
+/*@ requires tcuq_held(monitor) && (monitor->profile->term_count != 0 ==> tcuq_tables_ready(monitor));
+    assigns monitor->core->next, monitor->core->filled, monitor->core->recent_q18, *TCUQ_SMOOTHED;
+    ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor) && tcuq_smoothed_ok(monitor) && tcuq_recent_ok(monitor); */
 void tcuq_reset_history(const tcuq_monitor *monitor);
 
-/*@ requires tcuq_held(monitor) && (monitor->profile->term_count != 0 ==> tcuq_terms_given(monitor));
+/*@ requires tcuq_held(monitor) && (monitor->profile->term_count != 0 ==> tcuq_tables_ready(monitor));
     assigns TCUQ_STATE;
     ensures tcuq_state_ok(monitor); */
 void tcuq_reset(const tcuq_monitor *monitor);
 
 /*@ requires tcuq_held(monitor) && tcuq_state_ok(monitor);
-    requires monitor->profile->term_count != 0 ==> tcuq_terms_given(monitor);
+    requires monitor->profile->term_count != 0 ==> tcuq_tables_ready(monitor);
     requires buffer == \null || \valid_read(buffer + (0 .. size - 1));
     requires \separated(buffer + (0 .. size - 1), monitor->core, TCUQ_POSTERIORS, TCUQ_FEATURES,
       TCUQ_SMOOTHED, TCUQ_CHANNEL_STATES, TCUQ_COUNTERS);

@@ -15,7 +15,7 @@
 
     predicate tcuq_term_fields_ok(tcuq_term *t) =
       t->signal < TCUQ_SIGNALS && 1 <= t->point_count <= TCUQ_MAX_POINTS && t->points != \null &&
-      t->bits_q10 != \null && t->ewma <= 10 && t->cap_q10 <= 16384 && t->weight_q8 <= 16384;
+      t->bits_q10 != \null && t->ewma <= 10 && t->cap_q10 <= 16384 && t->weight_q8 <= 16384 && t->novelty_q8 <= 256;
 
     predicate tcuq_ascending(tcuq_term *t, integer n) =
       \forall integer i, j; 0 <= i < j < n ==> t->points[i] < t->points[j] && t->bits_q10[i] <= t->bits_q10[j];
@@ -26,7 +26,8 @@
       \forall integer i; 0 <= i < n ==> tcuq_term_ok(p->terms + i);
 
     predicate tcuq_score_ok(tcuq_profile *p) =
-      p->term_count <= TCUQ_MAX_TERMS && tcuq_bias_ok(p) && (p->terms == \null ==> p->term_count == 0 && tcuq_weights_ok(p)) &&
+      p->term_count <= TCUQ_MAX_TERMS && tcuq_bias_ok(p) && (p->terms == \null ==> p->term_count == 0 && p->weight_shift != 0) &&
+      (p->weight_shift != 0 ==> tcuq_weights_ok(p)) &&
       tcuq_terms_ok(p, p->term_count); */
 
 /* Tables are where their pointers say; a table that is not given has no entries. */
@@ -49,6 +50,9 @@
           m->profile->terms[i].points + (0 .. m->profile->terms[i].point_count - 1),
           m->profile->terms[i].bits_q10 + (0 .. m->profile->terms[i].point_count - 1)); */
 
+/*@ predicate tcuq_tables_ready(tcuq_monitor *m) =
+      tcuq_terms_given(m) && tcuq_terms_ok(m->profile, m->profile->term_count); */
+
 /*@ requires \valid_read(profile);
     assigns \nothing;
     ensures \result ==> signal < TCUQ_SIGNALS; */
@@ -64,18 +68,21 @@ bool tcuq_score_sound(const tcuq_profile *profile);
     ensures !\result ==> \forall integer i; 0 <= i < profile->term_count ==> profile->terms[i].ewma == 0; */
 bool tcuq_score_smooths(const tcuq_profile *profile);
 
-/*@ requires \valid_read(monitor) && \valid_read(monitor->profile) && \valid_read(signals);
+/*@ requires tcuq_core_given(monitor) && \valid_read(signals) && \valid(novelty_q10);
     requires tcuq_score_ok(monitor->profile) && signals->confidence_q16 <= 65536;
     requires monitor->profile->terms != \null ==> tcuq_terms_given(monitor);
-    requires \separated(signals, TCUQ_SMOOTHED) && tcuq_smoothed_ok(monitor);
-    assigns *TCUQ_SMOOTHED;
-    ensures tcuq_smoothed_ok(monitor) && \result <= TCUQ_RISK_LEVELS; */
-uint16_t tcuq_score_run(const tcuq_monitor *monitor, const tcuq_signals *signals);
+    requires \separated(signals, TCUQ_SMOOTHED) && tcuq_smoothed_ok(monitor) && tcuq_recent_ok(monitor);
+    requires \separated(monitor->core, signals, TCUQ_SMOOTHED);
+    requires \separated(novelty_q10, signals, monitor->core, TCUQ_SMOOTHED, TCUQ_PROFILE);
+    assigns *TCUQ_SMOOTHED, monitor->core->recent_q18, *novelty_q10;
+    ensures tcuq_smoothed_ok(monitor) && tcuq_recent_ok(monitor) && \result <= TCUQ_RISK_LEVELS; */
+uint16_t tcuq_score_run(const tcuq_monitor *monitor, const tcuq_signals *signals, uint32_t *novelty_q10);
 
-/*@ requires \valid_read(monitor) && \valid_read(monitor->profile);
-    requires monitor->profile->term_count != 0 ==> tcuq_terms_given(monitor);
-    assigns *TCUQ_SMOOTHED;
-    ensures tcuq_smoothed_ok(monitor); */
+/*@ requires tcuq_core_given(monitor) && monitor->profile->term_count <= TCUQ_MAX_TERMS;
+    requires monitor->profile->term_count != 0 ==> tcuq_tables_ready(monitor);
+    requires \separated(monitor->core, TCUQ_SMOOTHED);
+    assigns *TCUQ_SMOOTHED, monitor->core->recent_q18;
+    ensures tcuq_smoothed_ok(monitor) && tcuq_recent_ok(monitor); */
 void tcuq_score_reset(const tcuq_monitor *monitor);
 
 #endif

@@ -43,6 +43,13 @@ extern const uint8_t tcuq_log_add_q8[65];
 
 #define TCUQ_MAX_BIAS (1 << 29)
 
+/* Novelty: a step's surprise counts up to 16 bits; on calibration its mean is log2(e) bits; and the mean
+ * over past steps is smoothed by 2^-5. */
+#define TCUQ_MAX_BITS_Q10 16384u
+#define TCUQ_MEAN_BITS_Q10 1477u
+#define TCUQ_RECENT_EWMA 5u
+#define TCUQ_RECENT_MAX (TCUQ_MAX_TERMS * TCUQ_MAX_BITS_Q10 * 256u)
+
 /* log2 of no evidence at all. */
 #define TCUQ_LOG_ZERO INT16_MIN
 
@@ -61,7 +68,7 @@ extern const uint8_t tcuq_log_add_q8[65];
 /* Of a snapshot: its first four bytes, and the sizes of its first and its last parts. */
 #define TCUQ_SNAPSHOT_MAGIC 0x51554354u /* "TCUQ" */
 #define TCUQ_SNAPSHOT_HEAD 12u
-#define TCUQ_SNAPSHOT_CORE 24u
+#define TCUQ_SNAPSHOT_CORE 28u
 #define TCUQ_SNAPSHOT_CHANNEL 28u
 #define TCUQ_SNAPSHOT_TELEMETRY 51u
 #define TCUQ_SNAPSHOT_CRC 4u
@@ -139,7 +146,7 @@ void tcuq_signals_reset(const tcuq_monitor *monitor);
 void tcuq_signals_refresh(const tcuq_monitor *monitor);
 bool tcuq_signal_given(const tcuq_profile *profile, uint8_t signal);
 
-uint16_t tcuq_score_run(const tcuq_monitor *monitor, const tcuq_signals *signals);
+uint16_t tcuq_score_run(const tcuq_monitor *monitor, const tcuq_signals *signals, uint32_t *novelty_q10);
 bool tcuq_score_sound(const tcuq_profile *profile);
 #if TCUQ_WITH_ANCHORED
 bool tcuq_score_smooths(const tcuq_profile *profile);

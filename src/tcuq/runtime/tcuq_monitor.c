@@ -85,7 +85,7 @@ void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8
     tcuq_signals signals;
     tcuq_signals_all(monitor, posterior, features, health, &signals);
     decision->label = signals.label;
-    decision->risk = tcuq_score_run(monitor, &signals);
+    decision->risk = tcuq_score_run(monitor, &signals, &decision->novelty_q10);
     decision->outcome =
         tcuq_budget_run(monitor, tcuq_threshold_run(monitor, decision->risk, decision));
 #if TCUQ_WITH_ALARM
@@ -101,11 +101,18 @@ void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8
 #endif
 }
 
+bool tcuq_alarm_stands(const tcuq_monitor *monitor)
+{
+    return monitor->core->cause != 0u;
+}
+
 void tcuq_reset_history(const tcuq_monitor *monitor)
 {
     tcuq_signals_reset(monitor);
 #if TCUQ_WITH_ANCHORED
     tcuq_score_reset(monitor);
+#else
+    monitor->core->recent_q18 = 0u;
 #endif
 }
 

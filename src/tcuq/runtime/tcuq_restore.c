@@ -30,8 +30,8 @@ static int16_t tcuq_get_signed_16(const uint8_t *at)
     return (int16_t)((value < 32768) ? value : value - 65536);
 }
 
-/*@ requires tcuq_core_given(monitor) && tcuq_limits_ok(monitor->profile) && \valid_read(at + (0 .. 23));
-    requires \separated(monitor->core, at + (0 .. 23)) && \separated(monitor->core, TCUQ_PROFILE);
+/*@ requires tcuq_core_given(monitor) && tcuq_limits_ok(monitor->profile) && \valid_read(at + (0 .. 27));
+    requires \separated(monitor->core, at + (0 .. 27)) && \separated(monitor->core, TCUQ_PROFILE);
     assigns *monitor->core;
     TCUQ_KEPT */
 static void tcuq_get_core(const tcuq_monitor *monitor, const uint8_t *at)
@@ -47,6 +47,7 @@ static void tcuq_get_core(const tcuq_monitor *monitor, const uint8_t *at)
     core->epoch_steps = tcuq_get_32(&at[16]);
     core->epoch = tcuq_get_16(&at[20]);
     core->worst = tcuq_get_16(&at[22]);
+    core->recent_q18 = tcuq_get_32(&at[24]);
 }
 
 /* Posteriors, features and smoothed terms. */
@@ -162,7 +163,7 @@ static void tcuq_get_state(const tcuq_monitor *monitor, const uint8_t *at)
 
 /*@ requires tcuq_core_given(monitor) && tcuq_sizes_ok(monitor->profile) && tcuq_decisions_ok(monitor->profile);
     assigns \nothing;
-    ensures \result ==> tcuq_ring_ok(monitor) && tcuq_ledger_ok(monitor) && tcuq_tokens_ok(monitor); */
+    ensures \result ==> tcuq_ring_ok(monitor) && tcuq_ledger_ok(monitor) && tcuq_tokens_ok(monitor) && tcuq_recent_ok(monitor); */
 static bool tcuq_core_possible(const tcuq_monitor *monitor)
 {
     const tcuq_profile *profile = monitor->profile;
@@ -174,7 +175,8 @@ static bool tcuq_core_possible(const tcuq_monitor *monitor)
         return false;
     }
 #endif
-    return (core->next < slots) && (core->filled <= slots) && (core->tokens_q16 <= profile->burst_q16) && (core->ledger_q16 >= -slack) &&
+    return (core->next < slots) && (core->filled <= slots) && (core->tokens_q16 <= profile->burst_q16) &&
+           (core->recent_q18 <= TCUQ_RECENT_MAX) && (core->ledger_q16 >= -slack) &&
            (core->ledger_q16 <= (int32_t)(TCUQ_RISK_LEVELS << 16) + slack);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Score: signals to one risk in 0..16384. */
+/* Score: signals to one risk in 0..16384, and to novelty in bits. */
 #include "tcuq_internal.h"
 
 /* The paper's: mix · sigmoid(weights · signals + bias) + (1 - mix) · (1 - confidence). */
@@ -37,50 +37,56 @@ static uint16_t tcuq_score_combined(const tcuq_profile *profile, const tcuq_sign
     assigns \nothing; */
 static uint32_t tcuq_surprise_q10(const tcuq_term *term, int32_t value)
 {
-    const uint8_t last = (uint8_t)(term->point_count - 1u);
-    if (value <= term->points[0]) {
+    const int16_t *points = term->points;
+    uint32_t count = term->point_count - 1u;
+    if (value <= points[0]) {
         return term->bits_q10[0];
     }
-    if (value >= term->points[last]) {
-        const uint32_t beyond = (uint32_t)(value - term->points[last]);
+    if (value >= points[count]) {
+        const uint32_t beyond = (uint32_t)(value - points[count]);
         //@ assert 0 <= beyond <= 65536 && 0 <= term->slope_q8 <= 65535;
         //@ assert 0 <= beyond * term->slope_q8 <= 65536 * 65535;
-        return term->bits_q10[last] + ((beyond * term->slope_q8) >> 8);
+        return term->bits_q10[count] + ((beyond * term->slope_q8) >> 8);
     }
-    uint8_t low = 0u;
-    uint8_t high = last; /* points[low] <= value < points[high] */
-    /*@ loop invariant 0 <= low < high <= last && term->points[low] <= value < term->points[high];
-        loop assigns low, high;
-        loop variant high - low; */
-    while ((high - low) > 1) {
-        const uint8_t middle = (uint8_t)((low + high) / 2u);
-        if (term->points[middle] <= value) {
-            low = middle;
-        } else {
-            high = middle;
-        }
+    uint32_t low = 0u;
+    /*@ loop invariant 1 <= count && low + count <= term->point_count - 1;
+        loop invariant points[low] <= value < points[low + count];
+        loop assigns low, count;
+        loop variant count; */
+    while (count > 1u) {
+        const uint32_t half = count >> 1;
+        //@ assert points[low + half] <= value ==> value < points[low + half + (count - half)];
+        //@ assert value < points[low + half] ==> value < points[low + (count - half)];
+        low += (points[low + half] <= value) ? half : 0u;
+        count -= half;
     }
-    const uint32_t width = (uint32_t)((int32_t)term->points[high] - term->points[low]);
-    const uint32_t along = (uint32_t)(value - term->points[low]);
-    const uint32_t rise = (uint32_t)term->bits_q10[high] - term->bits_q10[low];
+    const uint32_t width = (uint32_t)((int32_t)points[low + 1u] - points[low]);
+    const uint32_t along = (uint32_t)(value - points[low]);
+    const uint32_t rise = (uint32_t)term->bits_q10[low + 1u] - term->bits_q10[low];
     //@ assert 0 <= rise * along <= 65535 * 65535;
     //@ assert 0 <= (rise * along) / width <= rise * along;
     return term->bits_q10[low] + (rise * along) / width;
 }
 
-/* Ours: sigmoid(bias + the sum over terms of weight · clip(bits - dead, 0, cap)). */
+/* The sums over terms of weight · clip(bits - dead, 0, cap), for the risk, and of share · min(bits, 16),
+ * for novelty. */
 /*@ requires tcuq_terms_given(monitor) && tcuq_terms_ok(monitor->profile, monitor->profile->term_count);
-    requires monitor->profile->term_count <= TCUQ_MAX_TERMS && tcuq_bias_ok(monitor->profile);
+    requires monitor->profile->term_count <= TCUQ_MAX_TERMS;
     requires \valid_read(signals) && \separated(signals, TCUQ_SMOOTHED) && tcuq_smoothed_ok(monitor);
-    assigns *TCUQ_SMOOTHED;
-    ensures tcuq_smoothed_ok(monitor) && \result <= TCUQ_RISK_LEVELS; */
-static uint16_t tcuq_score_anchored(const tcuq_monitor *monitor, const tcuq_signals *signals)
+    requires \valid(surprise_q18) && \separated(surprise_q18, signals, TCUQ_SMOOTHED, TCUQ_PROFILE, monitor);
+    assigns *TCUQ_SMOOTHED, *surprise_q18;
+    ensures tcuq_smoothed_ok(monitor) && \result <= 0x10000000 * TCUQ_MAX_TERMS;
+    ensures *surprise_q18 <= TCUQ_RECENT_MAX; */
+static uint32_t tcuq_terms_run(const tcuq_monitor *monitor, const tcuq_signals *signals,
+                               uint32_t *surprise_q18)
 {
     const tcuq_profile *profile = monitor->profile;
     uint32_t total_q18 = 0u;
+    uint32_t now_q18 = 0u;
     /*@ loop invariant 0 <= i <= profile->term_count && total_q18 <= 0x10000000 * i;
+        loop invariant now_q18 <= 0x400000 * i;
         loop invariant tcuq_smoothed_ok(monitor);
-        loop assigns i, total_q18, *TCUQ_SMOOTHED;
+        loop assigns i, total_q18, now_q18, *TCUQ_SMOOTHED;
         loop variant profile->term_count - i; */
     for (uint32_t i = 0u; i < profile->term_count; i++) {
         const tcuq_term *term = &profile->terms[i];
@@ -96,9 +102,25 @@ static uint16_t tcuq_score_anchored(const tcuq_monitor *monitor, const tcuq_sign
         //@ assert 0 <= over <= 16384 && 0 <= term->weight_q8 <= 16384;
         //@ assert 0 <= over * term->weight_q8 <= 16384 * 16384;
         total_q18 += over * term->weight_q8;
+        const uint32_t counted = (bits > TCUQ_MAX_BITS_Q10) ? TCUQ_MAX_BITS_Q10 : bits;
+        //@ assert 0 <= counted <= 16384 && 0 <= term->novelty_q8 <= 256;
+        //@ assert 0 <= counted * term->novelty_q8 <= 16384 * 256;
+        now_q18 += counted * term->novelty_q8;
     }
-    /* Eight terms at most: the sum is within 2^31, a quarter of it and the bias within 2^29 each. */
-    return (uint16_t)(tcuq_sigmoid((int32_t)(total_q18 >> 2) + profile->bias_q16) >> 2);
+    *surprise_q18 = now_q18;
+    return total_q18;
+}
+
+/* (Q18, Q10) half this step's surprise, half its mean lately. */
+/*@ requires \valid(core) && surprise_q18 <= TCUQ_RECENT_MAX && core->recent_q18 <= TCUQ_RECENT_MAX;
+    assigns core->recent_q18;
+    ensures core->recent_q18 <= TCUQ_RECENT_MAX && \result <= TCUQ_MAX_TERMS * TCUQ_MAX_BITS_Q10; */
+static inline uint32_t tcuq_novelty_q10(tcuq_core *core, uint32_t surprise_q18)
+{
+    const uint32_t before = core->recent_q18;
+    const uint32_t recent_q18 = before - (before >> TCUQ_RECENT_EWMA) + (surprise_q18 >> TCUQ_RECENT_EWMA);
+    core->recent_q18 = recent_q18;
+    return (surprise_q18 + recent_q18) >> 9;
 }
 
 /*@ requires \valid_read(profile) && \valid_read(term) && tcuq_term_given(term);
@@ -109,7 +131,7 @@ static bool tcuq_term_sound(const tcuq_profile *profile, const tcuq_term *term)
     bool sound = tcuq_signal_given(profile, term->signal) && (term->point_count >= 1u) &&
                  (term->point_count <= TCUQ_MAX_POINTS) && (term->points != NULL) &&
                  (term->bits_q10 != NULL) && (term->ewma <= 10u) && (term->cap_q10 <= 16384u) &&
-                 (term->weight_q8 <= 16384u);
+                 (term->weight_q8 <= 16384u) && (term->novelty_q8 <= 256u);
     /*@ loop invariant 1 <= i && (sound ==> tcuq_term_fields_ok(term) && i <= term->point_count);
         loop invariant sound ==> tcuq_ascending(term, i);
         loop assigns i, sound;
@@ -123,19 +145,28 @@ static bool tcuq_term_sound(const tcuq_profile *profile, const tcuq_term *term)
 
 #endif
 
+/*@ requires \valid_read(profile);
+    assigns \nothing;
+    ensures \result && tcuq_bias_ok(profile) ==> tcuq_weights_ok(profile); */
+static bool tcuq_weights_sound(const tcuq_profile *profile)
+{
+    return (profile->mix_q15 <= 32768u) && (profile->weight_shift >= 5u) && (profile->weight_shift <= 16u);
+}
+
 bool tcuq_score_sound(const tcuq_profile *profile)
 {
     if ((profile->bias_q16 > TCUQ_MAX_BIAS) || (profile->bias_q16 < -TCUQ_MAX_BIAS)) {
         return false;
     }
     if (profile->terms == NULL) {
-        return (profile->term_count == 0u) && (profile->mix_q15 <= 32768u) &&
-               (profile->weight_shift >= 5u) && (profile->weight_shift <= 16u);
+        return (profile->term_count == 0u) && tcuq_weights_sound(profile);
     }
 #if TCUQ_WITH_ANCHORED
-    bool sound = (profile->term_count >= 1u) && (profile->term_count <= TCUQ_MAX_TERMS);
+    bool sound = (profile->term_count >= 1u) && (profile->term_count <= TCUQ_MAX_TERMS) &&
+                 ((profile->weight_shift == 0u) || tcuq_weights_sound(profile));
     /*@ loop invariant 0 <= i <= profile->term_count && (sound ==> tcuq_terms_ok(profile, i));
         loop invariant sound ==> profile->term_count <= TCUQ_MAX_TERMS;
+        loop invariant sound && profile->weight_shift != 0 ==> tcuq_weights_ok(profile);
         loop assigns i, sound;
         loop variant profile->term_count - i; */
     for (uint32_t i = 0u; sound && (i < profile->term_count); i++) {
@@ -147,14 +178,25 @@ bool tcuq_score_sound(const tcuq_profile *profile)
 #endif
 }
 
-uint16_t tcuq_score_run(const tcuq_monitor *monitor, const tcuq_signals *signals)
+uint16_t tcuq_score_run(const tcuq_monitor *monitor, const tcuq_signals *signals, uint32_t *novelty_q10)
 {
+    const tcuq_profile *profile = monitor->profile;
 #if TCUQ_WITH_ANCHORED
-    if (monitor->profile->terms != NULL) {
-        return tcuq_score_anchored(monitor, signals);
+    if (profile->terms != NULL) {
+        uint32_t surprise_q18;
+        const uint32_t total_q18 = tcuq_terms_run(monitor, signals, &surprise_q18);
+        *novelty_q10 = tcuq_novelty_q10(monitor->core, surprise_q18);
+        if (profile->weight_shift == 0u) {
+            /* Ten terms at most: a quarter of the sum and the bias are within 2^30 each. */
+            return (uint16_t)(tcuq_sigmoid((int32_t)(total_q18 >> 2) + profile->bias_q16) >> 2);
+        }
+    } else {
+        *novelty_q10 = 0u;
     }
+#else
+    *novelty_q10 = 0u;
 #endif
-    return tcuq_score_combined(monitor->profile, signals);
+    return tcuq_score_combined(profile, signals);
 }
 
 #if TCUQ_WITH_ANCHORED
@@ -172,18 +214,23 @@ bool tcuq_score_smooths(const tcuq_profile *profile)
     return smooths;
 }
 
-/* Every one, also of a term that does not smooth: the snapshot keeps them all. */
+/* Every mean, also of a term that does not smooth: the snapshot keeps them all. */
 void tcuq_score_reset(const tcuq_monitor *monitor)
 {
     const tcuq_profile *profile = monitor->profile;
-    /*@ loop invariant 0 <= i <= profile->term_count;
+    uint32_t shares = 0u;
+    /*@ loop invariant 0 <= i <= profile->term_count && shares <= 256 * i;
         loop invariant \forall integer k; 0 <= k < i && k < tcuq_smoothed(monitor) ==>
           -0x800000 <= monitor->smoothed_q8[k] < 0x800000;
-        loop assigns i, *TCUQ_SMOOTHED;
+        loop assigns i, shares, *TCUQ_SMOOTHED;
         loop variant profile->term_count - i; */
-    for (uint32_t i = 0u; (monitor->smoothed_q8 != NULL) && (i < profile->term_count); i++) {
-        monitor->smoothed_q8[i] = (int32_t)profile->terms[i].start * 256;
+    for (uint32_t i = 0u; i < profile->term_count; i++) {
+        shares += profile->terms[i].novelty_q8;
+        if (monitor->smoothed_q8 != NULL) {
+            monitor->smoothed_q8[i] = (int32_t)profile->terms[i].start * 256;
+        }
     }
+    monitor->core->recent_q18 = TCUQ_MEAN_BITS_Q10 * shares;
 }
 
 #endif

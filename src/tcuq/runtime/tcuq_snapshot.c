@@ -35,8 +35,8 @@ static void tcuq_put_state(const tcuq_monitor *monitor, uint8_t *at)
 
 #else
 
-/*@ requires \valid_read(core) && \valid(at + (0 .. 23)) && \separated(at + (0 .. 23), core);
-    assigns at[0 .. 23]; */
+/*@ requires \valid_read(core) && \valid(at + (0 .. 27)) && \separated(at + (0 .. 27), core);
+    assigns at[0 .. 27]; */
 static void tcuq_put_core(const tcuq_core *core, uint8_t *at)
 {
     tcuq_put_32(at, (uint32_t)core->ledger_q16);
@@ -49,6 +49,7 @@ static void tcuq_put_core(const tcuq_core *core, uint8_t *at)
     tcuq_put_32(&at[16], core->epoch_steps);
     tcuq_put_16(&at[20], core->epoch);
     tcuq_put_16(&at[22], core->worst);
+    tcuq_put_32(&at[24], core->recent_q18);
 }
 
 /*@ requires tcuq_past_given(monitor) && tcuq_sizes_ok(monitor->profile);

@@ -4,7 +4,7 @@
 
 bool tcuq_threshold_sound(const tcuq_profile *profile)
 {
-    return (profile->alpha_q16 != 0u) && (profile->step != 0u) && (profile->step <= TCUQ_MAX_STEP) &&
+    return (profile->alpha_q16 != 0u) && (profile->step <= TCUQ_MAX_STEP) &&
            (profile->start <= TCUQ_RISK_LEVELS) && (profile->anchor <= TCUQ_RISK_LEVELS);
 }
 

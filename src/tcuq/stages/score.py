@@ -1,16 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Score: signals to one risk in [0, 1].
+"""Score: signals to one risk in [0, 1], and to novelty in bits.
 
 tcuq, the paper's: U = sigmoid(w · [divergence, instability, inconsistency, doubt] + bias),
 risk = mix · U + (1 - mix) · (1 - confidence). anchored, ours: risk = sigmoid(sum + bias), the sum
 over terms of weight · clip(bits - dead, 0, cap), bits the surprise of a signal against the
-calibration stream, or the log-odds of an error by the classifier's own confidence.
+calibration stream, or the log-odds of an error by the classifier's own confidence. novelty is the
+mean of two surprises, weighed by shares: half this step's, half their mean over the last steps.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.profile.settings import AnchoredScoreSettings, ScoreSettings, TcuqScoreSettings, Term
+from tcuq.profile.settings import (
+    MAX_NOVELTY,
+    AnchoredScoreSettings,
+    NoveltyTerm,
+    ScoreSettings,
+    TcuqScoreSettings,
+    Term,
+)
 from tcuq.runtime import risk_odds_q10
 from tcuq.stages.columns import SignalColumns
 
@@ -18,6 +26,9 @@ Floats = NDArray[np.float64]
 
 # The device's own table: risks that tie on the device tie here.
 RISK_ODDS: Floats = np.frombuffer(risk_odds_q10, np.int16) * (np.log(2) / 1024)
+
+# The mean of -log2 of a uniform number, and the smoothing of novelty by 2^-5 per step.
+MEAN_BITS, RECENT_EWMA = float(np.log2(np.e)), 5
 
 COMBINED = ("divergence", "instability", "inconsistency", "doubt")
 
@@ -94,6 +105,43 @@ class AnchoredScore:
                 np.maximum(surprise(values, term) - term.dead, 0), term.cap
             )
         return sigmoid(total)
+
+
+class Novelty:
+    """Surprise of the features and of the confidence, in bits, now and lately.
+
+    P(surprise >= b) is at most 2^-b on calibration. A weighted geometric mean of such
+    probabilities, times e, is one again, so P(novelty >= b + log2(e)) is at most 2^-b.
+
+    Parameters
+    ----------
+    terms
+        Signals, their shares and tables; without any, novelty is 0.
+
+    References
+    ----------
+    V. Vovk and R. Wang, Combining p-values via averaging, 2020.
+    """
+
+    def __init__(self, terms: tuple[NoveltyTerm, ...]) -> None:
+        self.terms = terms
+        self.reset_history()
+
+    def reset_history(self) -> None:
+        """Restart the mean over the last steps from that of calibration."""
+        self._recent = MEAN_BITS * sum(term.share for term in self.terms)
+
+    def run(self, columns: SignalColumns) -> Floats:
+        """Return the novelty of each step."""
+        now = np.zeros(len(columns.label))
+        for term in self.terms:
+            bits = surprise(columns.named(term.signal), term.as_term())
+            now += term.share * np.minimum(bits, MAX_NOVELTY)
+        recent = ewma(now, self._recent, RECENT_EWMA)
+        if len(recent):
+            self._recent = float(recent[-1])
+        novelty: Floats = (now + recent) / 2
+        return novelty
 
 
 def make_score(settings: ScoreSettings) -> TcuqScore | AnchoredScore:

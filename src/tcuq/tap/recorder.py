@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Record a tap's outputs, unchanged, batch by batch, into a stream."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
@@ -8,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tcuq._conversion import as_array
-from tcuq._labels import UNKNOWN, LabelsLike
+from tcuq._labels import OUT_OF_DISTRIBUTION, UNKNOWN, LabelsLike
 from tcuq.errors import InputError
 from tcuq.health import Health
 from tcuq.stream import Kind, Stream
@@ -53,6 +54,7 @@ def record(
     starts: ArrayLike | None = None,
     shifted: ArrayLike | None = None,
     pool: Pool = "flatten",
+    temperature: float = 1.0,
     health: InputHealth | Health | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> Stream:
@@ -75,6 +77,9 @@ def record(
     pool
         How a layer of several axes becomes one row per step: "flatten", "first" (the first entry
         of axis 1: a class token) or "mean" (over all axes between the first and the last).
+    temperature
+        Divides the logits, as ``tcuq.fit_temperature`` returns it. On the device, divide the
+        weights and the bias of the last layer by it.
     health
         ``InputHealth(...)`` computes the input health of each step from ``inputs``; a
         ``tcuq.Health``, such as of the audio behind a spectrum, is stored as it is.
@@ -89,12 +94,7 @@ def record(
     >>> record(open_tap(model), [[0.5], [2.5]], ["low", "high"])
     Stream(2 steps, 2 classes, no features, 1 recording, 100% labelled)
     """
-    if pool not in get_args(Pool):
-        raise InputError(f"pool must be one of {', '.join(get_args(Pool))}, got {pool!r}")
-    if not isinstance(tap, Tap):
-        raise InputError(
-            f"tap must be a tap, got {type(tap).__name__}: write  record(open_tap(model), inputs)"
-        )
+    _check(tap, pool, temperature)
     agreed, posteriors, features, beside = kind, [], [], []
     codes = getattr(tap, "input_quantisation", (0.0, 0))
     watched = HealthRecorder(health, codes) if isinstance(health, InputHealth) else None
@@ -112,10 +112,11 @@ def record(
             progress(batch.steps)
     if not posteriors or agreed is None:
         raise InputError(f"inputs must hold at least 1 batch, got an empty {type(inputs).__name__}")
+    rows = np.concatenate(posteriors)
     if labels is None and beside:
         labels = np.concatenate(beside)
     return Stream(
-        np.concatenate(posteriors),
+        rows if temperature == 1 else _scaled(rows, agreed, temperature),
         _concatenate(features, tap.layer) if features else None,
         None if labels is None else _columns(labels, tap.labels),
         classes=_names(tap.labels) if classes is None else classes,
@@ -124,6 +125,28 @@ def record(
         shifted=shifted,
         health=health if watched is None else watched.result(),
     )
+
+
+def _check(tap: Tap, pool: Pool, temperature: float) -> None:
+    if pool not in get_args(Pool):
+        raise InputError(f"pool must be one of {', '.join(get_args(Pool))}, got {pool!r}")
+    if not 0 < temperature < math.inf:
+        raise InputError(f"temperature must be a positive number, got {temperature!r}")
+    if not isinstance(tap, Tap):
+        raise InputError(
+            f"tap must be a tap, got {type(tap).__name__}: write  record(open_tap(model), inputs)"
+        )
+
+
+def _scaled(rows: Array, kind: Kind, temperature: float) -> Array:
+    """Divide logits by the temperature."""
+    if kind != "logits":
+        raise InputError(
+            f"temperature must be 1 where the model returns {kind}, got {temperature}: record its"
+            " logits"
+        )
+    scaled: Array = rows / temperature
+    return scaled
 
 
 def _rows(values: Array, steps: int, name: str) -> Array:
@@ -169,7 +192,7 @@ def _names(known: Array | None) -> list[str] | None:
 
 
 def _columns(labels: LabelsLike, known: Array | None) -> LabelsLike:
-    """Return labels as columns of the output; Stream converts names, and -1 stays unknown."""
+    """Return labels as columns of the output; Stream converts names, and -1 and -2 stay."""
     if known is None or known.dtype.kind in "UO":
         return labels
     values = as_array(labels, "labels")
@@ -178,10 +201,10 @@ def _columns(labels: LabelsLike, known: Array | None) -> LabelsLike:
     order = np.argsort(known)
     at = np.minimum(np.searchsorted(known[order], values), len(known) - 1)
     columns: Array = order[at]
-    unknown = values == UNKNOWN if values.dtype.kind in "iu" else np.zeros(values.shape, np.bool_)
-    foreign = (known[columns] != values) & ~unknown
+    other = np.isin(values, (UNKNOWN, OUT_OF_DISTRIBUTION)) & (values.dtype.kind in "iu")
+    foreign = (known[columns] != values) & ~other
     if foreign.any():
         raise InputError(
             f"labels must be among the model's {known.tolist()[:20]}, got {values[foreign][0]!r}"
         )
-    return np.where(unknown, UNKNOWN, columns)
+    return np.where(other, values, columns)

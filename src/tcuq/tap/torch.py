@@ -67,7 +67,8 @@ class TorchTap:
     def run(self, inputs: Any) -> tuple[Array, Array | None]:  # noqa: ANN401 - array or dictionary
         """Return the posteriors and the layer of a batch; named inputs are keyword arguments."""
         captured: list[tuple[str, Any]] = []
-        with ExitStack() as hooks, self._evaluation_mode(), input_errors_of("the module"):
+        with ExitStack() as hooks, evaluation_mode(self._module), input_errors_of("the module"):
+            hooks.enter_context(self._torch.inference_mode())
             for handle in self._hooks(captured):
                 hooks.callback(handle.remove)
             if isinstance(inputs, Mapping):
@@ -101,17 +102,6 @@ class TorchTap:
     def _first(output: Any) -> Any:  # noqa: ANN401 - whatever a submodule returns
         members = list(output.values()) if isinstance(output, Mapping) else output
         return members[0] if isinstance(members, list | tuple) and members else output
-
-    @contextmanager
-    def _evaluation_mode(self) -> Iterator[None]:
-        modes = {part: part.training for part in self._module.modules()}
-        self._module.eval()
-        try:
-            with self._torch.inference_mode():
-                yield
-        finally:
-            for part, training in modes.items():
-                part.training = training
 
     def _tensor(self, inputs: Array) -> Any:  # noqa: ANN401 - a tensor
         tensor = self._torch.as_tensor(np.ascontiguousarray(inputs))
@@ -147,3 +137,15 @@ class TorchTap:
                 f"{name} must be a tensor, got {type(tensor).__name__} (name its member by output)"
             )
         return as_array(tensor, name)
+
+
+@contextmanager
+def evaluation_mode(module: Any) -> Iterator[None]:  # noqa: ANN401 - a torch.nn.Module
+    """Put a module in evaluation mode for a while; restore the mode of each of its parts."""
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    try:
+        yield
+    finally:
+        for part, training in modes.items():
+            part.training = training

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcuq._labels import UNKNOWN
 from tcuq.calibrate import fit
 from tcuq.errors import CalibrationWarning, FitError
 from tcuq.evaluate import Evaluation, evaluate
@@ -36,7 +37,7 @@ class TrialRunner:
     def labelled(self) -> bool:
         """Whether both parts have labels."""
         return all(
-            part.labels is not None and bool((part.labels >= 0).any())
+            part.labels is not None and bool((part.labels != UNKNOWN).any())
             for part in (self.training, self.validation)
         )
 
@@ -76,7 +77,7 @@ class TrialRunner:
         """The trial with the measures that need labels."""
         labels = self.validation.labels
         assert labels is not None  # noqa: S101 - labelled; for the type checker
-        known = labels >= 0
+        known = labels != UNKNOWN
         abstained = (evaluation.trace.outcome == Outcome.ABSTAIN)[known]
         wrong = (evaluation.trace.label != labels)[known]
         auroc = evaluation["failure AUROC"].value

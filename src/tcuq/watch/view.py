@@ -39,6 +39,8 @@ def panel(tally: Tally, source: str, columns: int = COLUMNS) -> list[str]:
         f"budget     {_bar(tally.tokens / burst, 20)} {tally.tokens:.1f} of {burst:g} left",
         f"alarm      {_alarm(tally)}",
     ]
+    if tally.profile.promise is not None:
+        lines.append(f"promise    {tally.monitor.promise}")
     return [line[:columns] for line in lines]
 
 
@@ -80,7 +82,8 @@ def _alarm(tally: Tally) -> str:
 def events(tally: Tally, decision: Decision) -> Iterator[str]:
     """Describe a step that alarmed; yield nothing for any other step."""
     if decision.alarm:
-        yield f"step {tally.steps - 1} alarm {decision.cause}"
+        void = ", promise void" if tally.profile.promise is not None else ""
+        yield f"step {tally.steps - 1} alarm {decision.cause}{void}"
 
 
 class Screen:

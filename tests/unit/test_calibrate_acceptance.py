@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The threshold of a promised accepted error: chosen by labels, refused without enough of them."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import tcuq
+from tcuq.calibrate.acceptance import choose_threshold, units_without_error, without_labels
+from tcuq.calibrate.independence import LabelledSteps, betting_p_value, binomial_p_value
+from tcuq.demo import demo_stream
+from tcuq.errors import FitError, InputError, ProfileError
+
+STEPS = 1000
+
+
+@cache
+def promised() -> tcuq.Profile:
+    """Return a profile of the demo's calibration that promises 5 %."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        return tcuq.fit(demo_stream("calibration"), accepted_error=0.05, independent="steps")
+
+
+def labelled(wrong: np.ndarray, **columns: Any) -> LabelledSteps:
+    """Return steps of one recording whose risk rises with their number."""
+    steps = len(wrong)
+    usual = {
+        "doubt": np.random.default_rng(0).random(steps),
+        "recording": np.zeros(steps, np.int64),
+        "row": np.arange(steps),
+        "levels": np.arange(steps) * 16,
+    }
+    return LabelledSteps(wrong=wrong, **{**usual, **columns})
+
+
+def test_fewest_units() -> None:
+    """Without an error 59 units prove 5 % at 95 %, in both tests, and 58 do not."""
+    assert units_without_error(0.05, 0.95) == 59
+    for test in (
+        lambda n: binomial_p_value(0, n, 0.05),
+        lambda n: betting_p_value(np.zeros(n), 0.05, 0.05),
+    ):
+        assert test(59) <= 0.05 < test(58)
+
+
+def test_binomial_p_value_is_exact() -> None:
+    """The p-value is the binomial distribution's; errors that are no whole number round up."""
+    assert binomial_p_value(7, 200, 0.05) == pytest.approx(binom.cdf(7, 200, 0.05))
+    assert binomial_p_value(6.2, 200, 0.05) == binomial_p_value(7, 200, 0.05)
+    assert binomial_p_value(200, 200, 0.05) == 1
+
+
+def test_an_entirely_wrong_recording_ends_the_bets() -> None:
+    """With the largest bets, a recording that is all wrong leaves no capital to win back."""
+    shares = np.append(np.zeros(30), 1.0)
+    assert betting_p_value(np.append(shares, np.zeros(25)), 0.05, 0.05) > 0.05
+
+
+def test_threshold_separates_errors() -> None:
+    """Errors above a risk are left out, and nearly everything below it is accepted."""
+    rng = np.random.default_rng(1)
+    rank = rng.permutation(STEPS)
+    wrong = (rank >= 600) & (rng.random(STEPS) < 0.5)
+    chosen = choose_threshold(labelled(wrong, levels=16 * rank), "steps", 0.05, 0.95)
+    assert 600 <= chosen.steps <= 660
+    assert chosen.errors <= 0.05 * chosen.steps
+
+
+def test_clustered_and_repeated_errors_count_less() -> None:
+    """Errors in runs, and steps that are repeated, are worth fewer independent steps."""
+    rng = np.random.default_rng(2)
+    levels = rng.permutation(STEPS) * 16
+    single = rng.random(STEPS) < 0.1
+    runs = np.repeat(rng.random(STEPS // 10) < 0.1, 10)
+    top = 16 * STEPS
+    assert labelled(single, levels=levels).independent("steps", top) > 0.7 * STEPS
+    assert labelled(runs, levels=levels).independent("steps", top) < 0.2 * STEPS
+    shuffled = rng.permutation(STEPS)
+    repeated = labelled(runs[shuffled], levels=levels, row=shuffled // 10)
+    assert repeated.independent("steps", top) < 0.2 * STEPS
+
+
+def test_few_errors_cluster_as_the_doubts_do() -> None:
+    """Where errors are too few to show it, the classifier's own doubts say how they cluster."""
+    doubt = np.repeat(np.random.default_rng(3).random(STEPS // 20), 20)
+    steps = labelled(np.zeros(STEPS, np.bool_), doubt=doubt)
+    assert steps.independent("steps", 16 * STEPS) < STEPS / 5
+
+
+def test_recordings_are_counted_once() -> None:
+    """Where recordings are the units, their length does not matter."""
+    steps = labelled(np.zeros(STEPS, np.bool_), recording=np.arange(STEPS) // 50)
+    assert steps.independent("recordings", 16 * STEPS) == STEPS // 50
+    with pytest.raises(FitError, match=r"at least 59 labelled recordings .* calibration has 20"):
+        choose_threshold(steps, "recordings", 0.05, 0.95)
+
+
+def test_too_few_steps_are_refused() -> None:
+    """The message says how many independent steps are needed, and how many there are."""
+    message = (
+        r"accepted_error=0\.05 at confidence 0\.95 needs at least 59 independent labelled steps"
+        r" without an error; calibration has 50 labelled steps, worth \d+ independent ones"
+    )
+    with pytest.raises(FitError, match=message):
+        choose_threshold(labelled(np.zeros(50, np.bool_)), "steps", 0.05, 0.95)
+
+
+def test_too_many_errors_are_refused() -> None:
+    """The message names the smallest accepted error that the labels support."""
+    wrong = np.random.default_rng(4).random(STEPS) < 0.3
+    with pytest.raises(FitError, match=r"cannot be kept at any threshold.*accepted_error=0\.2"):
+        choose_threshold(labelled(wrong), "steps", 0.05, 0.95)
+
+
+def test_almost_enough_labels_say_how_many_more() -> None:
+    """Where the errors are rare enough, the message says how many labels would do."""
+    wrong = np.zeros(200, np.bool_)
+    wrong[::40] = True
+    with pytest.raises(FitError, match=r"label about [\d,]+ such steps, or give"):
+        choose_threshold(labelled(wrong), "steps", 0.04, 0.95)
+
+
+def test_profile_holds_the_promise() -> None:
+    """The profile states the promise, survives a file, and its threshold is fixed."""
+    profile = promised()
+    promise = profile.promise
+    assert promise is not None
+    assert (promise.accepted_error, promise.confidence, promise.unit) == (0.05, 0.95, "steps")
+    assert promise.errors <= 0.05 * promise.labelled
+    assert tcuq.Profile.from_json(profile.to_json()) == profile
+    assert "at most 5 % is wrong, with 95 % confidence" in " ".join(profile.summary().split())
+    trace = tcuq.Monitor(profile).run(demo_stream("calibration"))
+    assert np.unique(trace.threshold).tolist() == [profile.threshold.anchor / 16384]
+
+
+def test_labels_serve_the_threshold_alone() -> None:
+    """All tables equal those of a fit without labels, because the tests need unused ones."""
+    profile = promised()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        plain = tcuq.fit(without_labels(demo_stream("calibration")))
+    assert (profile.signals, profile.score) == (plain.signals, plain.score)
+
+
+def test_recordings_are_the_default_of_several() -> None:
+    """Two recordings cannot promise anything for a third."""
+    with pytest.raises(FitError, match=r'calibration has 2: record more, or give independent="st'):
+        tcuq.fit(demo_stream("calibration"), accepted_error=0.05)
+
+
+def test_no_labels_are_refused(synthetic: Callable[..., tcuq.Stream]) -> None:
+    """Without labels the message says where they go."""
+    with pytest.raises(FitError, match=r"needs labels on the calibration stream.*Stream\(labels="):
+        tcuq.fit(synthetic(labels=None), accepted_error=0.05)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"accepted_error": 0}, "accepted_error must lie in"),
+        ({"accepted_error": 0.05, "confidence": 1.0}, "confidence must lie in"),
+        ({"accepted_error": 0.05, "alpha": 0.1}, "both choose the threshold"),
+        ({"confidence": 0.9}, "confidence needs accepted_error"),
+        ({"independent": "steps"}, "independent needs accepted_error"),
+        ({"accepted_error": 0.05, "independent": "people"}, "independent must be one of"),
+        ({"accepted_error": 0.05, "mode": "adaptive"}, "needs a fixed threshold"),
+        ({"accepted_error": 0.05, "projection": "lda"}, 'needs projection="pca"'),
+        ({"accepted_error": 0.05, "alarm": False}, "needs alarm=True"),
+    ],
+)
+def test_options_that_contradict_are_refused(
+    synthetic: Callable[..., tcuq.Stream], options: dict[str, Any], message: str
+) -> None:
+    """Options that cannot keep a promise are refused before anything is fitted."""
+    with pytest.raises(InputError, match=message):
+        tcuq.fit(synthetic(), **options)
+
+
+def test_a_small_budget_is_named() -> None:
+    """If more must be withheld than the budget allows, the fit warns of DENIED steps."""
+    with pytest.warns(tcuq.CalibrationWarning, match="will be DENIED, which are not accepted"):
+        profile = tcuq.fit(
+            demo_stream("calibration"),
+            accepted_error=0.01,
+            independent="steps",
+            budget=0.001,
+            burst=1,
+        )
+    assert profile.promise is not None
+    assert profile.promise.denied > 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"independent": 10**6}, "promise.independent must be at most promise.labelled"),
+        ({"errors": 3000}, "promise.errors must be at most 0.05 of promise.labelled"),
+        ({"denied": 0.9}, "promise.coverage and promise.denied must be at most 1 together"),
+    ],
+)
+def test_impossible_promises_are_refused(changes: dict[str, Any], message: str) -> None:
+    """A profile whose promise contradicts its own numbers is not loaded."""
+    profile = promised()
+    assert profile.promise is not None
+    changed = replace(profile, promise=replace(profile.promise, **changes))
+    with pytest.raises(ProfileError, match=message):
+        tcuq.Profile.from_json(changed.to_json())
+
+
+def test_a_promise_needs_a_fixed_threshold_and_an_alarm() -> None:
+    """A moving threshold, a start beside the anchor, or no alarm is refused with a promise."""
+    profile = promised()
+    moving = replace(profile, threshold=replace(profile.threshold, step=128))
+    beside = replace(profile, threshold=replace(profile.threshold, start=1))
+    for changed, message in (
+        (moving, "threshold.step must be 0 with a promise, got 128"),
+        (beside, "threshold.start must be the anchor"),
+        (replace(profile, alarm=None), "alarm must be given with a promise"),
+    ):
+        with pytest.raises(ProfileError, match=message):
+            tcuq.Profile.from_json(changed.to_json())
