@@ -38,10 +38,13 @@ def test_kept_rows_stay_beside_those_that_ran_again(monkeypatch: pytest.MonkeyPa
     """A row that ran again replaces the committed one; another stays and names its commit."""
     old = {"code": "abc", "rows": [{"score": "a", "seed": 0, "x": 1}, {"score": "b", "seed": 0}]}
     written: list[result.Row] = []
+
+    def write(_name: str, _task: str, rows: list[result.Row], **_: object) -> str:
+        written.extend(rows)
+        return "path"
+
     monkeypatch.setattr(result, "read_result", lambda *_: old)
-    monkeypatch.setattr(
-        tasks, "write_result", lambda _name, _task, rows, **_: written.extend(rows) or "path"
-    )
+    monkeypatch.setattr(tasks, "write_result", write)
     fresh = [{"score": "a", "seed": 0, "x": 2}]
     monkeypatch.setattr(tasks, "EXPERIMENTS", {"detection": lambda _task: (list(fresh), {})})
     tasks.run_task("detection", "gas", keep=True)
