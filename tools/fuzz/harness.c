@@ -41,6 +41,8 @@ static void step(fuzz_case *on, const int16_t *health)
     check_decision(on, &one);
     model_after(&on->model, &on->first, &one);
     MUST(memcmp(&one, &other, sizeof one) == 0);
+    MUST(tcuq_alarm_stands(&on->first.monitor) == (on->first.monitor.core->cause != 0u));
+    MUST((one.alarm == 0u) || tcuq_alarm_stands(&on->first.monitor));
 }
 
 enum { KEPT, TURNED, NEGATED, FRESH };
