@@ -129,6 +129,7 @@ measure: ## Measure again everything that the scorecard quotes and write results
 	$(RUN) tools.measurements.alarm_faults --write
 	$(RUN) tools.measurements.alarm_gaps --write
 	$(RUN) tools.measurements.alarm_peers --write
+	$(RUN) tools.measurements.accepted_error --write
 	$(RUN) tools.measurements.properties --write
 	$(RUN) tools.measurements.calibration --write
 	$(RUN) tools.measurements.train --write

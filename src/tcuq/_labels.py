@@ -11,7 +11,7 @@ from tcuq.errors import InputError
 
 UNKNOWN = -1
 OUT_OF_DISTRIBUTION = -2  # no class is right: every prediction is wrong
-LabelsLike = ArrayLike | Sequence[str | None]
+LabelsLike = ArrayLike | Sequence[str | int | None]
 
 
 def checked_names(classes: ArrayLike | None, columns: int) -> tuple[str, ...] | None:

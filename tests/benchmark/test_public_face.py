@@ -7,6 +7,8 @@ import pytest
 import tcuq
 import tcuq.evaluate
 import tcuq.evaluate.measures
+import tcuq.train
+import tcuq.train.exits
 from tcuq import _charts
 
 ROOT = Path(__file__).parents[2]
@@ -15,6 +17,8 @@ FACES = {
     "tcuq._charts": _charts,  # draws the pages; no part of what is measured
     "tcuq.evaluate": tcuq.evaluate,
     "tcuq.evaluate.measures": tcuq.evaluate.measures,
+    "tcuq.train": tcuq.train,
+    "tcuq.train.exits": tcuq.train.exits,
 }
 SOURCES = sorted((ROOT / "benchmark").rglob("*.py"))
 

@@ -92,10 +92,10 @@ def test_evidence_moves_weights_from_the_prior_but_not_below_zero() -> None:
 def test_a_sample_counts_by_its_share_and_not_by_its_length() -> None:
     """Repeating a sample's steps changes nothing; a larger share moves the weights towards it."""
     first, second = observed([2.0, 0.0]), observed([0.0, 2.0], seed=1)
-    long = tuple(np.concatenate([column] * 3) for column in second)
+    long = np.concatenate([second[0]] * 3), np.concatenate([second[1]] * 3)
     prior = np.zeros(2)
     once, _ = fit_near([Sample(*first, 0.5), Sample(*second, 0.5)], prior)
-    thrice, _ = fit_near([Sample(*first, 0.5), Sample(*long, 0.5)], prior)  # type: ignore[arg-type]
+    thrice, _ = fit_near([Sample(*first, 0.5), Sample(*long, 0.5)], prior)
     assert thrice == pytest.approx(once, abs=1e-4)
     more, _ = fit_near([Sample(*first, 0.2), Sample(*second, 0.8)], prior)
     assert more[1] > once[1] + 0.05

@@ -148,27 +148,6 @@ def test_first_step_by_hand() -> None:
     assert kinds == [int, float, float, float, bool, Outcome, AlarmFlag, str, bool]
 
 
-def test_novelty_by_hand() -> None:
-    """Novelty is half of this step's surprise and half of a mean that starts at log2(e) bits."""
-    engine = make(spec(terms=[term()]))
-    low_confidence = np.log2(1 - 200 / 256 + 1e-5)
-    surprise, recent = 2 * (low_confidence + 4), np.log2(np.e)  # 8 bits in 4 of log2
-    for _ in range(3):
-        decision = engine.step(POSTERIOR, FEATURES, None)
-        assert decision is not None
-        recent += (surprise - recent) / 32
-        assert decision.novelty == pytest.approx((surprise + recent) / 2, abs=5e-3)
-    assert decision.risk == make(spec()).step(POSTERIOR, FEATURES, None).risk
-
-
-def test_novelty_counts_at_most_16_bits() -> None:
-    """A surprise beyond the table counts 16 bits."""
-    engine = make(spec(terms=[term(bits_q10=packed([65_535] * 2, "<u2"))]))
-    novelties = [engine.step(POSTERIOR, FEATURES, None).novelty for _ in range(2000)]
-    assert novelties == sorted(novelties)
-    assert novelties[-1] == pytest.approx(16, abs=1e-3)
-
-
 def test_signals_by_hand() -> None:
     """A step turned upside down differs from its past in every signal that looks back."""
     engine = make(spec(**NOVELTY))

@@ -33,7 +33,30 @@ MOST_TRANSFER_LOSS = 0.03
 ROUNDS = 300
 BLOCK_TIMES = 4
 LIBRARIES = ("scikit-learn", "scipy")
-REASONS: Mapping[str, str] = {}
+UNDECIDED = "Undecided: the interval holds both −.01 and 0."
+REASONS: Mapping[str, str] = {
+    "labelled minus recommended, coherent": (
+        "Undecided: the interval holds 0. Gains on held-out corruptions of development and on"
+        " corrupted calibration samples (+.02) did not carry over to Fashion-MNIST and watch."
+    ),
+    "labelled minus the better of both, coherent": (
+        "Watch has 400 development steps per fault and its interval is ±.16; CIFAR-10 has two"
+        " networks; on Fashion-MNIST one of three networks loses .039, the others at most .009."
+    ),
+    "labelled minus the better of both, iid": (
+        "The paper's weights of free sign gain on shuffled streams through negative ones (monotone"
+        " .891, free .917 on Fashion-MNIST) and lose .05 of it on coherent streams; ours are ≥ 0."
+    ),
+    "failure AUROC in distribution, recommended, coherent": UNDECIDED,
+    "failure AUROC in distribution, recommended labelled, coherent": UNDECIDED,
+    "failure AUROC in distribution, recommended, iid": (
+        "On shuffled streams changes of label and smoothed novelty tell little of errors; without"
+        " labels their weights stay. Labels mend all but HAPT."
+    ),
+    "failure AUROC in distribution, recommended labelled, iid": (
+        "Weights pulled towards the label-free ones keep part of the default's loss (−.031)."
+    ),
+}
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -180,9 +203,9 @@ def failure_rows(figures: Figures, tasks: Sequence[str], kind: Kind, name: str) 
         rows.append(
             Row(
                 f"failure AUROC in distribution, {name}, {kind}, {task}: minus {best}",
-                f"≥ −{MOST_LOSS}, and not below by interval",
+                f"lower 95 % limit ≥ −{MOST_LOSS}",
                 _text((centre, low, high)),
-                centre >= -MOST_LOSS,
+                low >= -MOST_LOSS,
             )
         )
     return rows

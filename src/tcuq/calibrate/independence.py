@@ -7,6 +7,7 @@ divided by the design effect: the autocorrelation time of the errors, and their 
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -39,12 +40,13 @@ class LabelledSteps:
     row: Ints  # equal for equal steps
     levels: Ints  # of risk
 
-    def independent(self, unit: Unit, level: int) -> int:
-        """Return how many independent units accept below a risk level."""
-        accepted = self.levels < level
+    def independent(self, unit: Unit, levels: Sequence[int]) -> list[int]:
+        """Return how many independent units accept below each risk level."""
+        accepted = [self.levels < level for level in levels]
         if unit == "recordings":
-            return len(np.unique(self.recording[accepted]))
-        return int(accepted.sum() / self._design_effect(level))
+            return [len(np.unique(self.recording[below])) for below in accepted]
+        effects = self._design_effects(levels)
+        return [int(below.sum() / effect) for below, effect in zip(accepted, effects, strict=True)]
 
     def error_by_recording(self, level: int) -> Floats:
         """Return the accepted error of each recording that accepts any step."""
@@ -54,15 +56,17 @@ class LabelledSteps:
         shares: Floats = errors[counts > 0] / counts[counts > 0]
         return shares
 
-    def _design_effect(self, level: int) -> float:
-        """Return the design effect below the level, or below the first with enough errors."""
+    def _design_effects(self, levels: Sequence[int]) -> list[float]:
+        """Return the design effect below each level, or below the first with enough errors."""
+        wrong = self.wrong.astype(np.float64)
         errors = np.sort(self.levels[self.wrong])
-        if len(errors) >= ENOUGH_ERRORS:
-            accepted = self.levels < max(level, int(errors[ENOUGH_ERRORS - 1]) + 1)
-            return self._inflation(accepted, self.wrong.astype(np.float64))
-        every = np.ones(len(self.levels), np.bool_)
-        values = (self.doubt, self.wrong.astype(np.float64))
-        return max(self._inflation(every, one) for one in values)
+        if len(errors) < ENOUGH_ERRORS:
+            every = np.ones(len(self.levels), np.bool_)
+            effect = max(self._inflation(every, values) for values in (self.doubt, wrong))
+            return [effect] * len(levels)
+        reached = [max(level, int(errors[ENOUGH_ERRORS - 1]) + 1) for level in levels]
+        effects = {level: self._inflation(self.levels < level, wrong) for level in set(reached)}
+        return [effects[level] for level in reached]
 
     def _inflation(self, accepted: Bools, values: Floats) -> float:
         """Return the variance of the mean of the accepted values over that of independent ones."""

@@ -143,8 +143,8 @@ def term_values(
 def term_inputs(
     observed: NDArray[np.int32], smoothed: NDArray[np.int16], terms: tuple[Term, ...]
 ) -> list[Floats]:
-    """Return the same from the engine's signals and smoothed values."""
-    means = smoothed.reshape(len(observed), len(terms))
+    """Return the same from the engine's signals and smoothed values, whose terms come first."""
+    means = smoothed.reshape(len(observed), -1)
     values = []
     for number, term in enumerate(terms):
         column = observed[:, SIGNALS.index(term.signal)]

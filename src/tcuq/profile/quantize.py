@@ -324,8 +324,7 @@ def _score_and_novelty(settings: MonitorSettings) -> dict[str, Any]:
         place = _place_of_table(settings.score, novelty, table)
         if place is None:
             terms.append(whole)
-            place = -1
-        terms[place] |= {**table, "novelty_q8": round(novelty.share * 256)}
+        terms[-1 if place is None else place] |= {**table, "novelty_q8": round(novelty.share * 256)}
     return {**form, "terms": terms or None}
 
 
@@ -337,8 +336,7 @@ def _place_of_table(
         return None
     for place, term in enumerate(score.terms):
         if (term.signal, term.tail, term.ewma) == (novelty.signal, "upper", None):
-            cap = max(MAX_NOVELTY, term.dead + term.cap)
-            same = _term(replace(term, dead=0.0, cap=cap))
+            same = _term(replace(term, dead=0.0, cap=max(MAX_NOVELTY, term.dead + term.cap)))
             if all(same[name] == value for name, value in table.items()):
                 return place
     return None

@@ -174,14 +174,19 @@ def _is_absent(channel: Channel, reference: Reference) -> bool:
 
 
 def _with_terms(profile: Profile, reference: Reference) -> Profile:
-    """Refit the score's tables on the field's signals."""
-    score = profile.score
-    if not isinstance(score, AnchoredScoreSettings):
-        return profile
-    means, terms = reference.means(), list(score.terms)
+    """Refit the tables of score and novelty on the field's signals."""
+    means, terms = reference.means(), list(reference.terms)
     for number, counts in reference.surprises.items():
         terms[number] = _term(terms[number], counts, means[terms[number].signal])
-    return replace(profile, score=replace(score, terms=tuple(terms)))
+    own = len(terms) - len(profile.novelty)
+    novelty = tuple(
+        replace(mine, points=term.points, bits=term.bits, slope=term.slope)
+        for mine, term in zip(profile.novelty, terms[own:], strict=True)
+    )
+    score = profile.score
+    if isinstance(score, AnchoredScoreSettings):
+        score = replace(score, terms=tuple(terms[:own]))
+    return replace(profile, score=score, novelty=novelty)
 
 
 def _with_channels(profile: Profile, reference: Reference) -> Profile:

@@ -170,6 +170,7 @@ def _counts_at(signal: str, table: NDArray[np.int32]) -> NDArray[np.bool_]:
 
 
 def _terms_of(profile: Profile) -> tuple[Term, ...]:
-    """Return the anchored score's terms; the tcuq score has none."""
+    """Return the anchored score's terms (the tcuq score has none), then those of novelty."""
     score = profile.score
-    return score.terms if isinstance(score, AnchoredScoreSettings) else ()
+    terms = score.terms if isinstance(score, AnchoredScoreSettings) else ()
+    return (*terms, *(term.as_term() for term in profile.novelty))

@@ -3,6 +3,8 @@
 
 from torch import Tensor, nn
 
+__all__ = ["Exit", "dense", "pooled", "separable", "separable_over_time"]
+
 
 class Exit(nn.Module):
     """One separable convolution to the width of the final features, pooling, a classifier.
