@@ -133,6 +133,7 @@ static void op_epoch(const fuzz_case *on)
 {
     const int16_t evidence = first_build.epoch_evidence(&on->first.monitor);
     MUST(evidence == second_build.epoch_evidence(&on->second.monitor));
+    MUST(tcuq_alarm_stands(&on->first.monitor) == tcuq_alarm_stands(&on->second.monitor));
     model_evidence(&on->first, evidence);
 }
 
