@@ -100,6 +100,19 @@ def test_recordings_are_counted_once() -> None:
         choose_threshold(steps, "recordings", 0.05, 0.95)
 
 
+def test_one_long_bad_recording_gave_a_profile_that_was_refused() -> None:
+    """The mean recording is fine, the accepted steps together are not: no such promise is made."""
+    lengths = [40] * 200 + [4_000]
+    wrong = np.zeros(sum(lengths), np.bool_)
+    wrong[-4_000:][::3] = True
+    levels = np.random.default_rng(0).integers(0, 16_384, len(wrong))
+    recording = np.repeat(np.arange(len(lengths)), lengths)
+    steps = labelled(wrong, recording=recording, levels=levels)
+    with pytest.raises(FitError, match=r"cannot be kept .* give accepted_error=0\.1\d? or more"):
+        choose_threshold(steps, "recordings", 0.05, 0.95)
+    assert choose_threshold(steps, "recordings", 0.15, 0.95).errors == wrong.sum()
+
+
 def test_too_few_steps_are_refused() -> None:
     """The message says how many independent steps are needed, and how many there are."""
     message = (

@@ -50,7 +50,12 @@ class Candidate:
     shares: NDArray[np.float64] | None  # accepted error by recording, where recordings are units
 
     def p_value(self, accepted_error: float, miss: float) -> float:
-        """Return the p-value of an accepted error as large as this or larger."""
+        """Return the p-value of an accepted error as large as this or larger.
+
+        Recordings count alike, however long, so their steps together must show no more errors.
+        """
+        if self.errors > accepted_error * self.steps:
+            return 1.0
         if self.shares is not None:
             return betting_p_value(self.shares, accepted_error, miss)
         errors = self.errors * self.independent / max(self.steps, 1)
