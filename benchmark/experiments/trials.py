@@ -12,7 +12,7 @@ from itertools import product
 
 import numpy as np
 
-from benchmark.experiments import measures
+from benchmark.experiments.detection import mean_drop_auprc
 from benchmark.scenario_run import ScenarioRun
 from benchmark.scores.distance import Mahalanobis, NextActivation
 from benchmark.scores.ensembles import LOGITS, MeanPosterior
@@ -42,14 +42,11 @@ class Tuned:
 
     def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
         """Fit every candidate and keep the best; the first of equals."""
-        reference = measures.accuracy_reference(calibration)
         best = -1.0
         for name, make in self.candidates.items():
             score = make()
             score.fit(calibration, development)
-            drops = measures.drop_auprc(development, score.predict(development), reference)
-            finite = [value for value in drops.values() if np.isfinite(value)]
-            reached = float(np.mean(finite)) if finite else 0.0
+            reached = float(np.nan_to_num(mean_drop_auprc(score, calibration, development)))
             if reached > best:
                 best, self.chosen_, self.score_ = reached, name, score
 
@@ -103,28 +100,6 @@ class TimesTemperature:
         return self.score.predict(run)
 
 
-@dataclass(slots=True)
-class ChangedTerms:
-    """The library's score with the terms of its default changed."""
-
-    change: Callable[[TermPlan], TermPlan]
-    labelled: bool = False
-    lags: tuple[int, ...] = LAGS[0]
-    score_: MonitorScore | None = field(default=None, init=False)
-
-    def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
-        """Fit with the changed terms."""
-        terms = [self.change(term) for term in default_terms()]
-        self.score_ = MonitorScore({"terms": terms, "lags": self.lags}, labelled=self.labelled)
-        self.score_.fit(calibration, development)
-
-    def predict(self, run: ScenarioRun) -> Prediction:
-        """Predict with the changed terms."""
-        if self.score_ is None:
-            raise ValueError("a score must be fitted before it predicts: call fit")
-        return self.score_.predict(run)
-
-
 @cache
 def default_terms() -> tuple[TermPlan, ...]:
     """The terms of the library's default score, read from a profile fitted on noise."""
@@ -142,14 +117,20 @@ def default_terms() -> tuple[TermPlan, ...]:
 
 def _weighed(novelty: float, inconsistency: float) -> Callable[[], Score]:
     factors = {"novelty": novelty, "inconsistency": inconsistency}
-    return lambda: ChangedTerms(lambda t: replace(t, weight=t.weight * factors.get(t.signal, 1.0)))
+
+    def make() -> Score:
+        weighed = [replace(t, weight=t.weight * factors.get(t.signal, 1)) for t in default_terms()]
+        return MonitorScore({"terms": weighed})
+
+    return make
 
 
 def _smoothed(ewma: int, lags: tuple[int, ...]) -> Callable[[], Score]:
-    def change(term: TermPlan) -> TermPlan:
-        return term if term.ewma is None else replace(term, ewma=ewma)
+    def make() -> Score:
+        smoothed = [t if t.ewma is None else replace(t, ewma=ewma) for t in default_terms()]
+        return MonitorScore({"terms": smoothed, "lags": lags}, labelled=True)
 
-    return lambda: ChangedTerms(change, labelled=True, lags=lags)
+    return make
 
 
 def _tcuq(network: str) -> Candidates:

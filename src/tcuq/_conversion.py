@@ -14,7 +14,8 @@ from tcuq.errors import InputError
 Array = NDArray[Any]
 NUMERIC = "fiu"
 NAMED_COLUMNS = 5  # at most, in a message
-MAX_MAGNITUDE = 1e9  # of a number in a stream
+# Far beyond any feature or logit in use, and small enough that no square of it overflows.
+MAX_MAGNITUDE = 1e9
 
 
 def as_array(values: Any, name: str) -> Array:  # noqa: ANN401 - whatever holds numbers

@@ -27,7 +27,6 @@ Kind = Literal["probabilities", "logits"]
 KINDS: tuple[Kind, ...] = ("probabilities", "logits")
 MIN_CLASSES, MAX_CLASSES = 2, 1000
 MAX_FEATURES = 65_535  # a width is 16 bits on the device
-# Far beyond any feature or logit in use, and small enough that no square of it overflows.
 # int8 softmax outputs sum to 252..260 of 256: a row this close to 1 is a probability vector.
 SUM_TOLERANCE = 0.02
 

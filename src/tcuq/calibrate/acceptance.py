@@ -79,7 +79,7 @@ def promised_threshold(
 ) -> tuple[ThresholdSettings, PromiseSettings]:
     """Return the fixed threshold that keeps the accepted error, and the promise it supports."""
     assert options.accepted_error is not None  # noqa: S101 - checked; for the type checker
-    if calibration.labels is None or not (calibration.labels >= 0).any():
+    if calibration.labelled == 0:
         raise FitError(
             f"accepted_error={options.accepted_error:g} needs labels on the calibration stream,"
             " got none: give Stream(labels=...)"

@@ -41,24 +41,26 @@ def pooled(values: Tensor) -> Tensor:
 
 def separable(inputs: int, outputs: int) -> nn.Sequential:
     """Return a depthwise and a pointwise convolution, each normalised and rectified."""
-    return nn.Sequential(
-        nn.Conv2d(inputs, inputs, 3, 1, 1, groups=inputs, bias=False),
-        nn.BatchNorm2d(inputs),
-        nn.ReLU(),
-        nn.Conv2d(inputs, outputs, 1, bias=False),
-        nn.BatchNorm2d(outputs),
-        nn.ReLU(),
-    )
+    return _separable(nn.Conv2d, nn.BatchNorm2d, inputs, outputs)
 
 
 def separable_over_time(inputs: int, outputs: int) -> nn.Sequential:
     """Return the same over time."""
+    return _separable(nn.Conv1d, nn.BatchNorm1d, inputs, outputs)
+
+
+def _separable(
+    convolution: type[nn.Conv1d | nn.Conv2d],
+    normalisation: type[nn.BatchNorm1d | nn.BatchNorm2d],
+    inputs: int,
+    outputs: int,
+) -> nn.Sequential:
     return nn.Sequential(
-        nn.Conv1d(inputs, inputs, 3, 1, 1, groups=inputs, bias=False),
-        nn.BatchNorm1d(inputs),
+        convolution(inputs, inputs, 3, 1, 1, groups=inputs, bias=False),
+        normalisation(inputs),
         nn.ReLU(),
-        nn.Conv1d(inputs, outputs, 1, bias=False),
-        nn.BatchNorm1d(outputs),
+        convolution(inputs, outputs, 1, bias=False),
+        normalisation(outputs),
         nn.ReLU(),
     )
 

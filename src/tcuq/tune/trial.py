@@ -36,10 +36,7 @@ class TrialRunner:
     @property
     def labelled(self) -> bool:
         """Whether both parts have labels."""
-        return all(
-            part.labels is not None and bool((part.labels != UNKNOWN).any())
-            for part in (self.training, self.validation)
-        )
+        return all(part.labelled > 0 for part in (self.training, self.validation))
 
     def run(self, candidate: Candidate) -> "Trial":
         """Fit and evaluate one candidate; if it cannot be fitted, the trial holds the error."""
