@@ -63,12 +63,16 @@ def confirmation_page() -> dict[str, str]:
 
 def _provenance() -> str:
     detection = read_result("detection", TASK)
-    limits = {row["kind"]: row["limit of accuracy"] for row in rows("tuned", TASK)}
-    drops = "; ".join(f"{KINDS[kind]} {limit:.2f}" for kind, limit in limits.items())
     return (
-        f"Run on {detection['date']} with commit `{detection['code']}`. A window of 100 steps has"
-        f" dropped below this accuracy (seed by seed, the last shown): {drops}.\n"
+        f"Run on {detection['date']} with commit `{detection['code']}`. The accuracy below which a"
+        f" window of 100 steps counts as a drop: {_limits('iid')} in shuffled and"
+        f" {_limits('coherent')} in coherent streams, where below 0 means never.\n"
     )
+
+
+def _limits(kind: str) -> str:
+    limits = values("tuned", TASK, "limit of accuracy", kind=kind, score="max_prob")
+    return f"{min(limits):.2f} to {max(limits):.2f}"
 
 
 def _endpoints() -> list[list[str]]:
