@@ -2,7 +2,7 @@
 """False alarms on millions of calm steps over many calibrations, beside the number allowed.
 
 Intervals are bootstrapped over recordings; where a set has no recordings, over calibrations.
-`--confirm` runs one of the two sets that no choice was made on.
+`--confirm` runs one of the sets that no choice about the alarm was made on.
 """
 
 import sys
