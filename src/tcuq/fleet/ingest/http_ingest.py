@@ -8,7 +8,8 @@ acknowledgement over MQTT would hold.
 import hashlib
 import hmac
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tcuq.errors import FleetError, InputError, MissingExtraError
@@ -16,8 +17,9 @@ from tcuq.fleet.ingest.metrics import IngestMetrics
 from tcuq.fleet.ingest.validation import ValidationResult, Validator
 from tcuq.fleet.mqtt import Message
 from tcuq.fleet.store.reconnecting import ReconnectingStore
+from tcuq.fleet.store.sites import Claims
 from tcuq.fleet.wire import ACK, MAX_RECORDS, NAME, records_topic
-from tcuq.telemetry import SIGNED, Keys
+from tcuq.telemetry import SIGNED, Reason
 from tcuq.version import __version__
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 MAX_CONNECTIONS = 200
 MAX_BODY_BYTES = MAX_RECORDS * SIGNED.itemsize
+AWAY = "the database is away: send it again later"
 OCTETS = "application/octet-stream"
 NAME_PATTERN = f"^{NAME}$"
 REQUEST_BODY = {
@@ -48,41 +51,49 @@ class HttpIngest:
     ----------
     database
         As `Store` takes it.
-    tokens
-        Gateway's name to the SHA-256 of its token, in hexadecimal digits.
+    validator
+        Checks messages before the store does.
+    claims
+        Which devices and sites may be new.
     """
 
     def __init__(
         self,
         database: str,
-        tokens: Mapping[str, str],
-        *,
-        keys: Keys | None = None,
-        quota: int = 120,
+        validator: Validator | None = None,
+        claims: Claims = Claims(),  # noqa: B008 - frozen
     ) -> None:
-        self._tokens = dict(tokens)
         self._lock = threading.Lock()
-        self._store = ReconnectingStore(database)
-        self._validator = Validator(self._tokens, keys, quota)
+        self._store = ReconnectingStore(database, claims)
+        self._validator = validator or Validator()
 
     def is_authenticated(self, gateway: str, token: str) -> bool:
         """Return whether the token is the gateway's, in a time that does not reveal its name."""
-        digest = self._tokens.get(gateway, "0" * 64)
-        return hmac.compare_digest(hashlib.sha256(token.encode()).hexdigest(), digest)
+        with self._connected() as store:
+            known = store.gateway(gateway)
+        digest = known.token_sha256 if known else None
+        right = hmac.compare_digest(hashlib.sha256(token.encode()).digest(), digest or bytes(32))
+        return right and digest is not None
 
     def put(self, site: str, gateway: str, body: bytes) -> tuple[ValidationResult, bytes]:
         """Store a gateway's records; return the validation's result and the acknowledgements."""
+        message = Message(records_topic(site, gateway).encode(), body, 0)
+        with self._connected() as store:
+            result = self._validator.validate([message])
+            batch, acks = store.put(result.parts, result.dead_letters)
+        result.count(batch.reasons[batch.rows])
+        return result, acks[batch.reasons == Reason.FINE].tobytes()
+
+    @contextmanager
+    def _connected(self) -> Iterator[ReconnectingStore]:
         import psycopg
 
-        message = Message(records_topic(site, gateway).encode(), body, 0)
         with self._lock:
             try:
-                result = self._validator.validate([message])
-                _, acks = self._store.put(result.parts, result.dead_letters)
+                yield self._store
             except psycopg.OperationalError as error:
                 self._store.close()
                 raise FleetError(f"the database: {error}") from None
-        return result, acks.tobytes()
 
 
 def create_app(ingest: HttpIngest, metrics: IngestMetrics) -> "FastAPI":
@@ -108,7 +119,12 @@ def create_app(ingest: HttpIngest, metrics: IngestMetrics) -> "FastAPI":
         gateway: Annotated[str, Query(pattern=NAME_PATTERN)],
         authorization: Annotated[str, Header(max_length=512)] = "",
     ) -> Response:
-        if not ingest.is_authenticated(gateway, authorization.removeprefix("Bearer ")):
+        token = authorization.removeprefix("Bearer ")
+        try:
+            authenticated = await run_in_threadpool(ingest.is_authenticated, gateway, token)
+        except FleetError:
+            raise HTTPException(503, AWAY) from None
+        if not authenticated:
             raise HTTPException(401, "not a gateway, or not its token")
         body = await _read_body(request)
         if body is None:
@@ -118,7 +134,7 @@ def create_app(ingest: HttpIngest, metrics: IngestMetrics) -> "FastAPI":
         except InputError as error:
             raise HTTPException(400, str(error)) from None
         except FleetError:
-            raise HTTPException(503, "the database is away: send it again later") from None
+            raise HTTPException(503, AWAY) from None
         refused = metrics.count(result, len(acks) // ACK.itemsize)
         if refused and not acks:
             raise HTTPException(400, {"refused": refused})

@@ -6,25 +6,31 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.fleet.store.batch import Array, Batch
+from tcuq.fleet.store.batch import Batch, Part
+from tcuq.fleet.store.dead_letters import DeadLetter
+from tcuq.fleet.store.gateways import Gateway
 from tcuq.fleet.store.migrate import migrate
-from tcuq.fleet.store.store import DeadLetter, Store
+from tcuq.fleet.store.sites import Claims
+from tcuq.fleet.store.store import Store
 
 
 class ReconnectingStore:
     """Opens a `Store` at the first `put`, and a new one after `close`."""
 
-    def __init__(self, database: str) -> None:
+    def __init__(self, database: str, claims: Claims = Claims()) -> None:  # noqa: B008 - frozen
         self._database = database
+        self._claims = claims
         self._store: Store | None = None
 
     def put(
-        self, parts: Sequence[tuple[Array, str]], dead_letters: Iterable[DeadLetter]
+        self, parts: Sequence[Part], dead_letters: Iterable[DeadLetter]
     ) -> tuple[Batch, NDArray[np.void]]:
-        """Store records with their sites' names and dead letters; return the batch and its acks."""
-        store = self._connect()
-        batch = Batch.of([(records, store.site(name)) for records, name in parts])
-        return batch, store.put(batch, dead_letters)
+        """Store parts and dead letters; return the batch and its acks."""
+        return self._connect().put_parts(parts, dead_letters)
+
+    def gateway(self, name: str) -> Gateway | None:
+        """Return a gateway's token and sites, at most a few seconds old."""
+        return self._connect().gateway(name)
 
     def close(self) -> None:
         """Close the connection, if there is one."""
@@ -34,6 +40,6 @@ class ReconnectingStore:
 
     def _connect(self) -> Store:
         if self._store is None:
-            self._store = Store(self._database)
+            self._store = Store(self._database, self._claims)
             migrate(self._store.connection)
         return self._store
