@@ -87,6 +87,11 @@ FROM (
         greatest(0, 60 - h) AS late) AS at
 ) AS made
 """
+TOTALS: LiteralString = """
+INSERT INTO hours SELECT hour, coalesce(owner, 0), profile, firmware, sum(records), sum(steps),
+    sum(abstained), sum(denied), sum(exceeded), sum(alarms)
+FROM cohorts JOIN sites USING (site) GROUP BY 1, 2, 3, 4
+"""
 # One epoch of everybody, and a past of some, who reboot once in it.
 EPOCHS: LiteralString = """
 WITH shape AS MATERIALIZED (
@@ -166,6 +171,7 @@ def seed(
         values = {"devices": devices, "tromso": TROMSO, "sites": sites}
         connection.execute(DEVICES, values)
         connection.execute(COHORTS, {"hours": hours})
+        connection.execute(TOTALS)
         connection.execute(EPOCHS)
         connection.execute(PAST, {"few": max(1, 2_000_000 // devices)})
         if judged:

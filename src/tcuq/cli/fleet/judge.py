@@ -13,7 +13,7 @@ from tcuq.errors import FleetError, InputError
 if TYPE_CHECKING:
     from tcuq.fleet.judge.judge import Judgement, Rules
     from tcuq.fleet.judge.notify import Receiver
-    from tcuq.fleet.judge.persistence import Retention
+    from tcuq.fleet.judge.retention import Retention
 
 RETENTION_KINDS = ("judgements", "alarms", "epochs", "cohorts", "dead_letters")
 LASTING_INTERVALS = 3  # after which Alertmanager drops an alert that is not repeated
@@ -30,6 +30,12 @@ def add_parser(parsers: Commands) -> argparse.ArgumentParser:
     add_level(parser)
     parser.add_argument(
         "--silent-after", type=float, default=10_800, help="seconds without a record, default 10800"
+    )
+    parser.add_argument(
+        "--gone-after",
+        type=float,
+        default=30 * 86_400,
+        help="seconds without a record after which nobody is alerted any more, default 30 days",
     )
     parser.add_argument(
         "--group-interval",
@@ -57,7 +63,7 @@ def _judge(args: argparse.Namespace) -> None:
 
     if not args.every > 0:
         raise InputError(f"every must be above 0 seconds, got {args.every}")
-    rules = Rules(args.level, args.share, args.silent_after, args.group_interval)
+    rules = Rules(args.level, args.share, args.silent_after, args.gone_after, args.group_interval)
     retention = _retention(args.keep)
     receivers = [webhook(url) for url in args.webhook]
     receivers += [alertmanager(url, LASTING_INTERVALS * args.every) for url in args.alertmanager]
@@ -103,6 +109,7 @@ def _print(args: argparse.Namespace, judgement: "Judgement") -> None:
         "judged": judgement.judged.isoformat(),
         "devices": judgement.devices,
         "silent": judgement.silent,
+        "gone": judgement.gone,
         "judgeable": judgement.judgeable,
         "discovered": judgement.discovered,
         "groups": judgement.groups,
@@ -120,7 +127,7 @@ def _print(args: argparse.Namespace, judgement: "Judgement") -> None:
 
 
 def _retention(options: list[str]) -> "Retention":
-    from tcuq.fleet.judge.persistence import Retention
+    from tcuq.fleet.judge.retention import Retention
 
     days: dict[str, int] = {}
     for option in options:

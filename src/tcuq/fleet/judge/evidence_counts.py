@@ -39,12 +39,16 @@ class EvidenceCounts:
         self.cohorts, self.cohort = distinct(rows[:, :3])  # cohort: the index of each row's
         self.groups: list[GroupKey] = []
         self.inside = np.empty((len(KINDS), len(self.cohorts)), np.intp)  # each cohort's groups
+        sizes: list[int] = []
         for kind, columns in enumerate(KINDS):
             keys, where = distinct(self.cohorts[:, columns])
             self.inside[kind] = where + len(self.groups)
-            for key in keys.tolist():
-                values = dict(zip(columns, key, strict=True))
-                self.groups.append((values.get(0), values.get(1), values.get(2)))
+            values: list[list[int | None]] = [[None] * len(keys)] * 3
+            for position, column in enumerate(columns):
+                values[column] = keys[:, position].tolist()
+            self.groups += zip(*values, strict=True)
+            sizes.append(len(keys))
+        self.kinds = np.repeat(np.arange(len(KINDS)), sizes)  # of each group, by index
         self.judgeable = int(self.devices[self.evidence_q8 >= 0].sum())
 
     def by_cohort(self, rows: Flags) -> Array:
@@ -114,14 +118,15 @@ class SelectedGroups:
 
 def distinct(rows: Array) -> tuple[Array, Array]:
     """Return the distinct rows in order, and for each row the index of its distinct row."""
-    code = np.zeros(len(rows), np.int64)
+    code, size = np.zeros(len(rows), np.int64), 1
     for column in rows.T:
         values, where = np.unique(column, return_inverse=True)
-        code = code * len(values) + where.reshape(-1)
-        # Renumbered after each column, so that codes stay below rows times values.
-        code = np.unique(code, return_inverse=True)[1].reshape(-1)
-    _, first = np.unique(code, return_index=True)
-    return rows[first], code
+        if size * len(values) >= 1 << 62:
+            code = np.unique(code, return_inverse=True)[1].reshape(-1)
+            size = len(rows)
+        code, size = code * len(values) + where.reshape(-1), size * len(values)
+    _, first, code = np.unique(code, return_index=True, return_inverse=True)
+    return rows[first], code.reshape(-1)
 
 
 def _sums(where: Array, values: Array, length: int) -> Array:

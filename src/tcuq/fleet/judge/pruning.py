@@ -9,27 +9,21 @@ ones. A fleet of 50,000 sites writes about as many groups as one of 1,000.
 
 import numpy as np
 
-from tcuq.fleet.judge.evidence_counts import Array, Flags, GroupKey
+from tcuq.fleet.judge.evidence_counts import KINDS, Array, Flags, GroupKey
 from tcuq.fleet.judge.groups import GroupJudgements
 
 MAX_WRITTEN = 1000  # of a kind, by evidence and again by size
 
 
-def notable(groups: GroupJudgements, active: frozenset[GroupKey]) -> Flags:
-    """Return which groups are written."""
+def notable(groups: GroupJudgements, kinds: Array, active: frozenset[GroupKey]) -> Flags:
+    """Return which groups are written; `kinds` has each group's kind, `active` have alarms."""
     has_alarm = np.array([key in active for key in groups.keys], np.bool_)
-    kinds = np.array([_kind(key) for key in groups.keys], np.int64)
     chosen = groups.named | groups.outages | has_alarm
-    for kind in np.unique(kinds):
+    for kind in range(len(KINDS)):
         of_kind = kinds == kind
         chosen |= _largest(np.where(groups.drifted, groups.bits, 0.0), of_kind & groups.drifted)
         chosen |= _largest(groups.devices, of_kind)
     return chosen
-
-
-def _kind(key: GroupKey) -> int:
-    profile, firmware, site = (value is not None for value in key)
-    return profile + 2 * firmware + 4 * site
 
 
 def _largest(values: Array, among: Flags) -> Flags:

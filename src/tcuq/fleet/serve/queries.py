@@ -30,6 +30,8 @@ class JudgementRow:
     judgeable: int
     discovered: int
     cutoff_q8: int | None
+    gone: int = 0
+    all_groups: bool = True  # whether every group is stored, not only the notable ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,7 @@ _IN_GROUP: LiteralString = """
     AND (%(site)s::text IS NULL OR sites.name = %(site)s)
 """
 _JUDGEMENTS: LiteralString = """
-SELECT judgement, judged, level, devices, silent, judgeable, discovered, cutoff_q8
+SELECT judgement, judged, level, devices, silent, judgeable, discovered, cutoff_q8, gone, all_groups
 FROM judgements ORDER BY judgement DESC LIMIT %(limit)s
 """
 _EVIDENCE: LiteralString = """
@@ -176,6 +178,11 @@ WHERE judgement = %(judgement)s AND profile IS NOT NULL AND firmware IS NOT NULL
 """
     + _IN_GROUP
 )
+_SITE_COUNTS: LiteralString = """
+SELECT NULL::integer AS profile, NULL::integer AS firmware, name AS site, devices, silent,
+    judgeable, discovered, NULL::double precision AS evidence, false AS drifted, false AS named
+FROM site_counts JOIN sites USING (site) WHERE name = %(site)s
+"""
 _SINGLE_GROUPS: LiteralString = (
     _GROUPS
     + " AND num_nonnulls(profile, firmware, groups.site) = 1"
@@ -185,7 +192,7 @@ _COHORTS: LiteralString = (
     _GROUPS
     + " AND num_nonnulls(profile, firmware, groups.site) = 3"
     + _IN_GROUP
-    + " ORDER BY named DESC, drifted DESC, evidence DESC LIMIT %(limit)s"
+    + " ORDER BY named DESC, drifted DESC, evidence DESC, discovered DESC LIMIT %(limit)s"
 )
 _NAMED_GROUPS: LiteralString = """
 SELECT count(*) AS groups FROM groups WHERE judgement = %(judgement)s AND named
@@ -207,15 +214,26 @@ WHERE judgement = %(judgement)s AND evidence_q8 >= %(cutoff_q8)s
     + _IN_GROUP
     + "ORDER BY evidence_q8 DESC, device LIMIT %(limit)s OFFSET %(offset)s"
 )
+# Sums over all sites are rows of their own; a site's are summed over its cohorts.
 _HOURS: LiteralString = """
+SELECT hour, sum(records)::bigint AS records, sum(steps)::bigint AS steps,
+    sum(abstained)::bigint AS abstained, sum(denied)::bigint AS denied,
+    sum(alarms)::bigint AS alarms
+FROM hours
+WHERE hour > now() - %(hours)s * interval '1 hour'
+    AND (%(profile)s::integer IS NULL OR profile = %(profile)s)
+    AND (%(firmware)s::integer IS NULL OR firmware = %(firmware)s)
+GROUP BY hour ORDER BY hour
+"""
+_SITE_HOURS: LiteralString = """
 SELECT hour, sum(records)::bigint AS records, sum(steps)::bigint AS steps,
     sum(abstained)::bigint AS abstained, sum(denied)::bigint AS denied,
     sum(alarms)::bigint AS alarms
 FROM cohorts
 WHERE hour > now() - %(hours)s * interval '1 hour'
+    AND site = (SELECT site FROM sites WHERE name = %(site)s)
     AND (%(profile)s::integer IS NULL OR profile = %(profile)s)
     AND (%(firmware)s::integer IS NULL OR firmware = %(firmware)s)
-    AND (%(site)s::text IS NULL OR site = (SELECT site FROM sites WHERE name = %(site)s))
 GROUP BY hour ORDER BY hour
 """
 _ALARMS: LiteralString = """
@@ -272,13 +290,18 @@ def evidence(session: Session, judgement: int) -> tuple[NDArray[np.int64], NDArr
     return session.cached(("evidence", judgement), query)
 
 
-def judged_group(session: Session, judgement: int, group: Group) -> GroupRow | None:
-    """Return a judged group; for a group of two identifiers, the sum over its cohorts."""
-    values = {"judgement": judgement, **group.numbers}
+def judged_group(session: Session, judgement: JudgementRow, group: Group) -> GroupRow | None:
+    """Return a group's row: as judged, as its site was counted, or summed over its cohorts."""
+    values = {"judgement": judgement.judgement, **group.numbers}
     if len(group.parts) == 2:
+        if not judgement.all_groups:
+            return None
         row = session.row(GroupRow, "group", _SUMMED_GROUP, values)
         return row if row is not None and row.devices else None
-    return session.row(GroupRow, "group", _JUDGED_GROUP, values)
+    row = session.row(GroupRow, "group", _JUDGED_GROUP, values)
+    if row is None and group.parts.keys() == {"site"}:
+        row = session.row(GroupRow, "site_counts", _SITE_COUNTS, values)
+    return row
 
 
 def single_groups(session: Session, judgement: int) -> list[GroupRow]:
@@ -332,7 +355,10 @@ def suspects(
 
 def hours(session: Session, group: Group, count: int) -> list[Hour]:
     """Return the last hours, including the current one."""
-    return session.rows(Hour, "hours", _HOURS, {"hours": count, **group.numbers})
+    values = {"hours": count, **group.numbers}
+    if group.site is not None:
+        return session.rows(Hour, "site_hours", _SITE_HOURS, values)
+    return session.rows(Hour, "hours", _HOURS, values)
 
 
 def alarm_counts(session: Session) -> list[AlarmCount]:
