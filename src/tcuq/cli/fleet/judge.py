@@ -5,6 +5,7 @@ import argparse
 import sys
 import threading
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from tcuq.cli._output import Commands, print_result
 from tcuq.cli.fleet.options import add_database, add_level, stop_on_signal
@@ -46,6 +47,9 @@ def add_parser(parsers: Commands) -> argparse.ArgumentParser:
     parser.add_argument("--webhook", action="append", default=[], metavar="URL")
     parser.add_argument("--alertmanager", action="append", default=[], metavar="URL")
     parser.add_argument(
+        "--dashboard-url", metavar="URL", help="the dashboard's public URL, for links in alerts"
+    )
+    parser.add_argument(
         "--keep",
         action="append",
         default=[],
@@ -63,10 +67,13 @@ def _judge(args: argparse.Namespace) -> None:
 
     if not args.every > 0:
         raise InputError(f"every must be above 0 seconds, got {args.every}")
+    if args.dashboard_url and urlsplit(args.dashboard_url).scheme not in ("http", "https"):
+        raise InputError(f"dashboard-url must be http:// or https://, got {args.dashboard_url!r}")
     rules = Rules(args.level, args.share, args.silent_after, args.gone_after, args.group_interval)
     retention = _retention(args.keep)
-    receivers = [webhook(url) for url in args.webhook]
-    receivers += [alertmanager(url, LASTING_INTERVALS * args.every) for url in args.alertmanager]
+    lasting_s, dashboard = LASTING_INTERVALS * args.every, args.dashboard_url
+    receivers = [webhook(url, dashboard) for url in args.webhook]
+    receivers += [alertmanager(url, lasting_s, dashboard) for url in args.alertmanager]
     if args.once:
         _judge_once(args, rules, retention, receivers)
         return

@@ -30,7 +30,7 @@ def judge_now(
             migrate(connection)
             judgement = judge(connection, rules, unless_within_s)
             retention.apply(connection)
-    except psycopg.OperationalError as error:
+    except (psycopg.OperationalError, psycopg.errors.ReadOnlySqlTransaction) as error:
         raise FleetError(f"the database: {str(error).strip()}") from None
     return judgement
 

@@ -131,6 +131,11 @@ class _GroupCount:
 
 
 @dataclass(frozen=True, slots=True)
+class _DeviceCount:
+    devices: int
+
+
+@dataclass(frozen=True, slots=True)
 class _DiscoveredRow:
     profile: int | None
     firmware: int | None
@@ -197,14 +202,29 @@ _COHORTS: LiteralString = (
 _NAMED_GROUPS: LiteralString = """
 SELECT count(*) AS groups FROM groups WHERE judgement = %(judgement)s AND named
 """
+# Only of stored groups: a fleet of many sites has more cohorts than a page can list. A number above
+# all others stands for "any", because a join by IS NOT DISTINCT FROM compares all pairs.
 _DISCOVERED: LiteralString = """
-SELECT profile, firmware, (SELECT name FROM sites WHERE sites.site = suspect.site) AS site, devices
-FROM (
-    SELECT profile, firmware, site, count(*) AS devices FROM suspects
-    WHERE judgement = %(judgement)s AND evidence_q8 >= %(cutoff_q8)s
+WITH counted AS (
+    SELECT coalesce(profile, 1::bigint << 40) AS profile, coalesce(firmware, 1::bigint << 40)
+        AS firmware, coalesce(site, 1::bigint << 40) AS site, count(*) AS devices
+    FROM suspects WHERE judgement = %(judgement)s AND evidence_q8 >= %(cutoff_q8)s
     GROUP BY GROUPING SETS ((profile), (firmware), (site), (profile, firmware, site))
-) AS suspect
+)
+SELECT g.profile, g.firmware, sites.name AS site, counted.devices
+FROM groups AS g JOIN counted ON counted.profile = coalesce(g.profile, 1::bigint << 40)
+    AND counted.firmware = coalesce(g.firmware, 1::bigint << 40)
+    AND counted.site = coalesce(g.site, 1::bigint << 40)
+    LEFT JOIN sites ON sites.site = g.site
+WHERE judgement = %(judgement)s
 """
+_SUSPECT_COUNT: LiteralString = (
+    """
+SELECT count(*) AS devices FROM suspects JOIN sites USING (site)
+WHERE judgement = %(judgement)s AND evidence_q8 >= %(cutoff_q8)s
+"""
+    + _IN_GROUP
+)
 _SUSPECTS: LiteralString = (
     """
 SELECT device, profile, firmware, sites.name AS site, evidence_q8
@@ -329,7 +349,7 @@ def cohorts(session: Session, judgement: int, group: Group, limit: int = 10) -> 
 
 
 def discovered_by_group(session: Session, judgement: int, cutoff_q8: int) -> dict[Group, int]:
-    """Return how many suspects of each group have at least this evidence."""
+    """Return how many suspects of each stored group have at least this evidence."""
 
     def query() -> dict[Group, int]:
         values = {"judgement": judgement, "cutoff_q8": cutoff_q8}
@@ -337,6 +357,13 @@ def discovered_by_group(session: Session, judgement: int, cutoff_q8: int) -> dic
         return {Group.of(row.profile, row.firmware, row.site): row.devices for row in rows}
 
     return session.cached(("discovered", judgement, cutoff_q8), query)
+
+
+def count_suspects(session: Session, judgement: int, cutoff_q8: int, group: Group) -> int:
+    """Return how many suspects of a group have at least this evidence."""
+    values = {"judgement": judgement, "cutoff_q8": cutoff_q8, **group.numbers}
+    row = session.row(_DeviceCount, "suspect_count", _SUSPECT_COUNT, values)
+    return 0 if row is None else row.devices
 
 
 def suspects(
