@@ -17,7 +17,7 @@ from tcuq.fleet.ingest.metrics import IngestMetrics
 from tcuq.fleet.ingest.validation import ValidationResult, Validator
 from tcuq.fleet.mqtt import Message
 from tcuq.fleet.store.reconnecting import ReconnectingStore
-from tcuq.fleet.wire import ACK, MAX_RECORDS, NAME, records_topic
+from tcuq.fleet.wire import MAX_RECORDS, NAME, records_topic
 from tcuq.telemetry import SIGNED, Keys
 from tcuq.version import __version__
 
@@ -32,7 +32,7 @@ REQUEST_BODY = {
     "content": {OCTETS: {"schema": {"type": "string", "format": "binary"}}},
 }
 RESPONSES: dict[int | str, dict[str, Any]] = {
-    200: {"content": {OCTETS: {}}, "description": "Stored: device, boot, sequence of each."},
+    200: {"content": {OCTETS: {}}, "description": "Stored: an acknowledgement of each device."},
     400: {"description": "The body holds no record that may be stored."},
     401: {"description": "Not a gateway, or not its token."},
     413: {"description": f"More than {MAX_BODY_BYTES} bytes."},
@@ -75,7 +75,7 @@ class HttpIngest:
         with self._lock:
             result = self._validator.validate([message])
             _, acks = self._store.put(result.parts, result.dead_letters)
-        return result, acks.tobytes()
+        return result, result.sign(acks).tobytes()
 
 
 def create_app(ingest: HttpIngest, metrics: IngestMetrics) -> "FastAPI":
@@ -112,7 +112,7 @@ def create_app(ingest: HttpIngest, metrics: IngestMetrics) -> "FastAPI":
             raise HTTPException(400, str(error)) from None
         except FleetError:
             raise HTTPException(503, "the database is away: send it again later") from None
-        refused = metrics.count(result, len(acks) // ACK.itemsize)
+        refused = metrics.count(result, len(acks) // result.ack_bytes)
         if refused and not acks:
             raise HTTPException(400, {"refused": refused})
         summary = ", ".join(f"{reason}={count}" for reason, count in refused.items())

@@ -16,8 +16,16 @@ from numpy.typing import NDArray
 
 from tcuq.errors import InputError
 from tcuq.fleet.mqtt import Message, encode_publish
-from tcuq.fleet.wire import ACK, MAX_RECORDS, Topic, parse_topic, stored_topic
-from tcuq.telemetry import CHECKED, RECORD, SIZES, Keys, Reason, checked
+from tcuq.fleet.wire import (
+    ACK,
+    MAX_RECORDS,
+    SIGNED_ACK,
+    Topic,
+    parse_topic,
+    sign_acks,
+    stored_topic,
+)
+from tcuq.telemetry import CHECKED, RECORD, SIGNED, SIZES, Keys, Reason, checked
 
 Array = NDArray[Any]
 
@@ -63,6 +71,17 @@ class ValidationResult:
     refused: Counter[Reason] = field(default_factory=Counter)
     # Where acknowledgements go: per part one topic per record, or the one of its gateway.
     topics: list[list[str] | str] = field(default_factory=list)
+    keys: Keys | None = None  # if records must be signed
+    key_ids: dict[int, int] = field(default_factory=dict)  # by device
+
+    @property
+    def ack_bytes(self) -> int:
+        """Size of one acknowledgement."""
+        return (SIGNED_ACK if self.keys else ACK).itemsize
+
+    def sign(self, acks: Array) -> Array:
+        """Return acknowledgements as devices expect them: authenticated if records are signed."""
+        return sign_acks(acks, self.key_ids, self.keys) if self.keys else acks
 
     def refuse(self, reason: Reason, topic: bytes, payload: bytes) -> None:
         """Count a refusal and add a dead letter; records above the quota are only counted."""
@@ -77,9 +96,10 @@ class ValidationResult:
             rows = acks[at : at + len(records)]
             at += len(records)
             if isinstance(topics, str):
-                publications.append(encode_publish(topics, np.unique(rows).tobytes()))
+                payload = self.sign(np.unique(rows)).tobytes()
+                publications.append(encode_publish(topics, payload))
             else:
-                payloads, size = rows.tobytes(), ACK.itemsize
+                payloads, size = self.sign(rows).tobytes(), self.ack_bytes
                 publications += [
                     encode_publish(topic, payloads[size * i : size * (i + 1)])
                     for i, topic in enumerate(topics)
@@ -114,7 +134,7 @@ class Validator:
 
     def validate(self, messages: Iterable[Message]) -> ValidationResult:
         """Validate messages; invalid ones are refused, never raised."""
-        result = ValidationResult()
+        result = ValidationResult(keys=self._keys)
         singles: dict[tuple[str, int], list[tuple[Topic, Message]]] = {}
         for message in messages:
             try:
@@ -144,6 +164,7 @@ class Validator:
         reasons = checked(rows, self._keys)
         reasons[(reasons == Reason.FINE) & (sender != records["device"])] = Reason.DEVICE
         valid = self._select(result, records, reasons, lambda i: group[i][1])
+        _note_keys(result, rows[valid])
         result.parts.append((records[valid], site))
         result.topics.append([stored_topic(site, group[i][0].name) for i in valid])
 
@@ -166,6 +187,7 @@ class Validator:
             valid = self._select(
                 result, records, reasons, lambda i: Message(message.topic, rows[i].tobytes(), 0)
             )
+            _note_keys(result, rows[valid])
             result.parts.append((records[valid], topic.site))
             result.topics.append(stored_topic(topic.site, topic.name))
 
@@ -184,3 +206,10 @@ class Validator:
             message = message_at(int(i))
             result.refuse(Reason(int(reasons[i])), message.topic, message.payload)
         return fine[~over]
+
+
+def _note_keys(result: ValidationResult, rows: Array) -> None:
+    """Note with which key each device signs, to sign its acknowledgements with the same."""
+    if result.keys:
+        signed = np.ascontiguousarray(rows).view(SIGNED)[:, 0]
+        result.key_ids |= zip(signed["device"].tolist(), signed["key"].tolist(), strict=True)
