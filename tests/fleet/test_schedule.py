@@ -35,13 +35,13 @@ def test_a_read_only_standby_gives_one_line_and_no_traceback(
     store.connection.execute("ALTER DATABASE one SET default_transaction_read_only = on")
     try:
         assert main(["fleet", "judge", "--once", "--database", database]) == 1
-        with pytest.raises(FleetError, match="read-only transaction"):
+        with pytest.raises(FleetError, match="read-only"):
             judge_now(database, Rules(), Retention())
     finally:
         store.connection.execute("SET default_transaction_read_only = off")
         store.connection.execute("ALTER DATABASE one RESET default_transaction_read_only")
     error = capsys.readouterr().err
-    assert "read-only transaction" in error
+    assert "read-only" in error
     assert error.count("\n") == 1
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tcuq.errors import FleetError, InputError, MissingExtraError
+from tcuq.fleet.http_server import add_monitoring
 from tcuq.fleet.ingest.metrics import IngestMetrics
 from tcuq.fleet.ingest.validation import ValidationResult, Validator
 from tcuq.fleet.mqtt import Message
@@ -22,9 +23,7 @@ from tcuq.version import __version__
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
-    from uvicorn import Server
 
-MAX_CONNECTIONS = 200
 MAX_BODY_BYTES = MAX_RECORDS * SIGNED.itemsize
 OCTETS = "application/octet-stream"
 NAME_PATTERN = f"^{NAME}$"
@@ -72,16 +71,10 @@ class HttpIngest:
 
     def put(self, site: str, gateway: str, body: bytes) -> tuple[ValidationResult, bytes]:
         """Store a gateway's records; return the validation's result and the acknowledgements."""
-        import psycopg
-
         message = Message(records_topic(site, gateway).encode(), body, 0)
         with self._lock:
-            try:
-                result = self._validator.validate([message])
-                _, acks = self._store.put(result.parts, result.dead_letters)
-            except psycopg.OperationalError as error:
-                self._store.close()
-                raise FleetError(f"the database: {error}") from None
+            result = self._validator.validate([message])
+            _, acks = self._store.put(result.parts, result.dead_letters)
         return result, result.sign(acks).tobytes()
 
 
@@ -125,47 +118,8 @@ def create_app(ingest: HttpIngest, metrics: IngestMetrics) -> "FastAPI":
         summary = ", ".join(f"{reason}={count}" for reason, count in refused.items())
         return Response(acks, media_type=OCTETS, headers={"x-refused": summary})
 
-    _add_health_and_metrics(app, metrics)
+    add_monitoring(app, metrics.registry, lambda: metrics.alive, lambda: metrics.ready)
     return app
-
-
-def create_server(
-    app: "FastAPI", host: str, port: int, certificate: str | None = None, key: str | None = None
-) -> "Server":
-    """Create a server for the application; idle connections are closed after five seconds."""
-    import uvicorn
-
-    return uvicorn.Server(
-        uvicorn.Config(
-            app,
-            host=host,
-            port=port,
-            ssl_certfile=certificate,
-            ssl_keyfile=key,
-            limit_concurrency=MAX_CONNECTIONS,
-            timeout_keep_alive=5,
-            log_level="warning",
-            access_log=False,
-        )
-    )
-
-
-def _add_health_and_metrics(app: "FastAPI", metrics: IngestMetrics) -> None:
-    from fastapi import Response
-    from prometheus_client.openmetrics import exposition
-
-    @app.get("/healthz", summary="Liveness: the worker's loop runs", responses={503: {}})
-    def healthz() -> Response:
-        return Response(status_code=200 if metrics.alive else 503)
-
-    @app.get("/readyz", summary="Readiness: a message would be stored now", responses={503: {}})
-    def readyz() -> Response:
-        return Response(status_code=200 if metrics.ready else 503)
-
-    @app.get("/metrics", summary="Metrics for Prometheus, as OpenMetrics")
-    def openmetrics() -> Response:
-        text = exposition.generate_latest(metrics.registry)  # type: ignore[no-untyped-call]
-        return Response(text, media_type=exposition.CONTENT_TYPE_LATEST)
 
 
 async def _read_body(request: Any) -> bytes | None:  # noqa: ANN401 - FastAPI's, an extra

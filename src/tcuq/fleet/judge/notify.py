@@ -20,6 +20,13 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from tcuq.errors import InputError
 from tcuq.fleet.judge.alerts import AlarmNotice, alertmanager_alerts, webhook_message
+from tcuq.fleet.store.connection import (
+    NOTIFY,
+    DatabaseUnavailableError,
+    connect,
+    database_errors,
+    time_limit,
+)
 
 TIMEOUT_S = 10.0
 FIRST_BACKOFF_S, MAX_BACKOFF_S = 1.0, 300.0
@@ -91,13 +98,16 @@ def alertmanager(server: str, lasting_s: float, dashboard: str | None = None) ->
 def deliver(database: str, receiver: Receiver) -> bool:
     """Deliver what is new to a receiver; return whether there was anything.
 
-    Raises OSError, HTTPException or a psycopg error on failure; the next call delivers it again.
+    Raises OSError, HTTPException or `DatabaseUnavailableError`; the next call delivers it again.
     """
-    import psycopg
     from psycopg.rows import class_row
 
     values: dict[str, Any] = {"receiver": receiver.name}
-    with psycopg.connect(database, autocommit=True) as connection:
+    with (
+        connect(database, NOTIFY) as connection,
+        database_errors(),
+        time_limit(connection, NOTIFY.limit_s),
+    ):
         with connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             ((judged,),) = connection.execute("SELECT max(judged) FROM judgements").fetchall()
@@ -157,11 +167,9 @@ class Notifier(threading.Thread):
 
 def attempt(database: str, receiver: Receiver) -> bool:
     """Deliver once; log a failure and return False."""
-    from psycopg import Error
-
     try:
         deliver(database, receiver)
-    except (OSError, HTTPException, Error) as error:
+    except (OSError, HTTPException, DatabaseUnavailableError) as error:
         log.warning("alarms could not be delivered to %s yet: %s", receiver.host, error)
         return False
     return True

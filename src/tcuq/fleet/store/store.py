@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, LiteralString, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.errors import MissingExtraError
 from tcuq.fleet.store.batch import COLUMNS, Batch
+from tcuq.fleet.store.connection import INGEST, connect
 from tcuq.fleet.wire import ACK
 from tcuq.telemetry import Reason
 
@@ -146,11 +146,7 @@ class Store:
     """
 
     def __init__(self, database: str) -> None:
-        try:
-            import psycopg
-        except ImportError:
-            raise MissingExtraError("psycopg", "fleet") from None
-        self.connection: Connection[Any] = psycopg.connect(database, autocommit=True)
+        self.connection: Connection[Any] = connect(database, INGEST)
         self._sites: dict[str, int] = {}
 
     def __enter__(self) -> Self:
