@@ -8,8 +8,13 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from tcuq.fleet.ingest.validation import Validator
+from tcuq.fleet.mqtt import Message
+from tcuq.fleet.store.batch import Batch
+from tcuq.fleet.wire import ACK, SIGNED_ACK, record_topic
 from tcuq.telemetry import Keys, decode
 from tools.firmware.golden import encoded_on_host, golden
 
@@ -57,6 +62,27 @@ def test_the_host_encodes_the_same_bytes(tmp_path: Path) -> None:
     encoded = encoded_on_host(tmp_path)
     assert [record.version_1.hex() for record in encoded] == [r["version_1"] for r in RECORDS]
     assert [record.version_2.hex() for record in encoded] == [r["version_2"] for r in RECORDS]
+    assert [record.signed_ack.hex() for record in encoded] == [r["signed_ack"] for r in RECORDS]
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record["name"])
+def test_the_ingest_signs_the_acknowledgement_that_the_device_expects(
+    record: dict[str, Any],
+) -> None:
+    """The specification, the ingest and the device's C agree on all 29 bytes."""
+    fields, key = record["fields"], golden()["key_id"]
+    head = struct.pack("<QIIB", fields["device"], fields["boot"], fields["sequence"], key)
+    tag = hmac.digest(device_key(fields["device"]), head, hashlib.sha256)[:12]
+    assert bytes.fromhex(record["signed_ack"]) == head + tag
+    message = Message(
+        record_topic("berlin", fields["device"]).encode(), bytes.fromhex(record["version_2"]), 0
+    )
+    keys = Keys({key: bytes.fromhex(golden()["master_key"])})
+    result = Validator(keys=keys).validate([message])
+    acks = np.array([(fields["device"], fields["boot"], fields["sequence"])], ACK)
+    batch = Batch.of([(result.parts[0].records, 1)])
+    assert result.encode_acks(batch, acks).endswith(head + tag)
+    assert len(head + tag) == SIGNED_ACK.itemsize == 29
 
 
 @pytest.mark.parametrize("record", golden()["records"], ids=lambda r: r["name"])

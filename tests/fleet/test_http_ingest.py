@@ -17,7 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import content_type_conformance, status_code_conformance
 
-from tcuq.fleet.ingest.http_ingest import MAX_BODY_BYTES, HttpIngest, create_app, create_server
+from tcuq.fleet.http_server import create_server
+from tcuq.fleet.ingest.http_ingest import MAX_BODY_BYTES, HttpIngest, create_app
 from tcuq.fleet.ingest.metrics import IngestMetrics
 from tcuq.fleet.servers import Postgres, free_port
 from tcuq.fleet.store.store import Store

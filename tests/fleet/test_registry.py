@@ -13,6 +13,7 @@ from tcuq.errors import InputError
 from tcuq.fleet.servers import Postgres
 from tcuq.fleet.store import dead_letters
 from tcuq.fleet.store.batch import GATEWAY_ONLY, MAX_BOOTS, OWN_CERTIFICATE, SIGNATURE, Part
+from tcuq.fleet.store.gateways import Gateway
 from tcuq.fleet.store.migrate import migrate, migrations
 from tcuq.fleet.store.registry import Enrolment, Registry
 from tcuq.fleet.store.sites import Claims
@@ -190,7 +191,7 @@ def test_gateways_are_added_changed_and_removed(store: Store) -> None:
     registry.add_gateway("gate-1", ["berlin"])
     gateway = store.gateway("gate-1")
     assert gateway is not None
-    assert (gateway.sites, gateway.token_sha256) == ({"berlin"}, bytes(32))
+    assert gateway == Gateway(bytes(32), frozenset(["berlin"]))
     with pytest.raises(InputError, match="site berlin belongs to 'acme'"):
         registry.add_gateway("gate-2", ["berlin"], owner="rival")
     registry.remove_gateway("gate-1")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Golden records: states of a monitor, encoded by the runtime on a host or an emulated CPU.
+"""Golden records and acknowledgements, encoded by the device's code on a host or an emulated CPU.
 
 `tests/fleet/golden_records.json` holds fields and bytes; `--write` encodes the bytes again.
 """
@@ -8,22 +8,24 @@ import argparse
 import json
 import tempfile
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tools.firmware.toolchain import FLAGS, HERE, ROOT, RUNTIME, UPLINK, Cpu, compile_runtime, run
 
 GOLDEN = ROOT / "tests/fleet/golden_records.json"
-SIZES = (87, 96)
+SIZES = (87, 96, 29)
 HOST_FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror")
 SOURCES = (HERE / "records.c", HERE / "hmac_sha256.c", *sorted(UPLINK.glob("*.c")))
 
 
 class Encoded(NamedTuple):
-    """A record in both versions."""
+    """A record in both versions, and its signed acknowledgement."""
 
     version_1: bytes
     version_2: bytes
+    signed_ack: bytes
 
 
 def golden() -> dict[str, Any]:
@@ -106,10 +108,10 @@ def _state(fields: dict[str, Any], state: dict[str, Any]) -> str:
 
 def _read(folder: Path) -> list[Encoded]:
     text = (folder / "records.bin").read_bytes()
-    both = sum(SIZES)
+    ends = tuple(accumulate(SIZES))
     return [
-        Encoded(text[at : at + SIZES[0]], text[at + SIZES[0] : at + both])
-        for at in range(0, len(text), both)
+        Encoded(*(text[at + end - size : at + end] for size, end in zip(SIZES, ends, strict=True)))
+        for at in range(0, len(text), ends[-1])
     ]
 
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes to records.bin the record of each golden state, in version 1 and then in version 2. A real device
- * holds its own key alone; here it is derived from the master key, as the fleet does. */
+/* Writes to records.bin the record of each golden state, in version 1 and in version 2, and its signed
+ * acknowledgement. A real device holds its own key alone; here it is derived from the master key, as the fleet
+ * does. */
 #include "hmac_sha256.h"
 #include "records.h"
 #include "semihosting.h"
@@ -30,6 +31,20 @@ static void sign(void *context, const uint8_t *bytes, uint32_t size, uint8_t *ta
     }
 }
 
+/* The store's answer to a record of version 2, which the device must take for authentic. */
+static bool write_ack(int32_t to, const uint8_t *record, uint8_t *key)
+{
+    uint8_t ack[TCUQ_SIGNED_ACK_BYTES];
+    for (uint32_t i = 0u; i < 8u; i++) {
+        ack[i] = record[2u + i];
+        ack[8u + i] = record[18u + i];
+    }
+    ack[TCUQ_ACK_BYTES] = golden_key;
+    sign(key, ack, TCUQ_ACK_BYTES + 1u, &ack[TCUQ_ACK_BYTES + 1u]);
+    return tcuq_ack_is_authentic(ack, golden_key, sign, key) &&
+           (semihosting_write(to, ack, TCUQ_SIGNED_ACK_BYTES) == 0);
+}
+
 static bool write_record(int32_t to, const golden_state *golden)
 {
     tcuq_core core = golden->core;
@@ -48,7 +63,7 @@ static bool write_record(int32_t to, const golden_state *golden)
     return (tcuq_record(&monitor, &golden->identity, record, TCUQ_RECORD_BYTES) == TCUQ_OK) &&
            (semihosting_write(to, record, TCUQ_RECORD_BYTES) == 0) &&
            (tcuq_sign_record(record, golden_key, sign, key, record, sizeof record) == TCUQ_UPLINK_OK) &&
-           (semihosting_write(to, record, TCUQ_SIGNED_BYTES) == 0);
+           (semihosting_write(to, record, TCUQ_SIGNED_BYTES) == 0) && write_ack(to, record, key);
 }
 
 int main(void)

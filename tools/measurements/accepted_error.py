@@ -4,7 +4,7 @@
 Each split draws rows at random, fits with `accepted_error` on one part and runs the monitor on the
 other. A promise is broken if more of the accepted held-out steps are wrong than promised, although
 held-out data have a sampling error of their own. On shifted streams accepted steps count from the
-onset to the first alarm.
+onset to the first alarm. `--confirm` runs the set of the confirmation's protocol instead.
 """
 
 import sys
@@ -16,7 +16,7 @@ from scipy.stats import beta
 from benchmark.networks.zoo import load_network
 from tools.measurements.accepted_figures import Trial, shifts_of, splits_of
 from tools.measurements.alarm_cases import LIBRARIES, Figures, provenance
-from tools.measurements.result import Row, arguments, not_reached, report
+from tools.measurements.result import Row, not_reached, parser, report
 
 SPLITS, FEW_SPLITS, SHORT_SPLITS, SHIFT_SPLITS = 102, 12, 20, 1
 LEAST_COVERAGE, ENOUGH_STEPS = 0.9, 2000
@@ -41,6 +41,11 @@ SHIFTED = (
     Trial("speech", 2 / 3, independent="steps"),
     Trial("hapt", 2 / 3, independent="steps", accepted_error=0.1),
 )
+CONFIRM = Trial("tinyimagenet", 0.1, accepted_error=0.25)
+REASONS = {
+    "tinyimagenet": "5.9 % is no more than chance allows at 5 % (lower 95 % limit 2.6 %); held-out"
+    " images have a sampling error of their own, and half of the splits are refused",
+}
 SHORT = (Trial("gas", 0.5), Trial("gas", 0.75, accepted_error=0.01))
 
 
@@ -107,13 +112,19 @@ def short_rows() -> Iterator[Row]:
 
 def main() -> None:
     """Measure and report."""
-    args = arguments()
+    options = parser()
+    options.add_argument("--confirm", action="store_true", help="only the confirmation's set")
+    args = options.parse_args()
     if args.short:
         sys.exit(report("accepted_error", list(short_rows()), LIBRARIES, write=False))
-    rows = list(long_rows())
-    tasks = sorted({trial.task for trial in TRIALS})
-    more = {**provenance(tasks), **not_reached(rows, {})}
-    sys.exit(report("accepted_error", rows, LIBRARIES, write=args.write, more=more))
+    if args.confirm:
+        rows, tasks = list(held_out_rows(CONFIRM, splits_of(CONFIRM, SPLITS))), [CONFIRM.task]
+    else:
+        rows, tasks = list(long_rows()), sorted({trial.task for trial in TRIALS})
+    name, option = ("accepted_confirm", " --confirm") if args.confirm else ("accepted_error", "")
+    command = f"python -m tools.measurements.accepted_error{option}"
+    more = {**provenance(tasks), **not_reached(rows, REASONS)}
+    sys.exit(report(name, rows, LIBRARIES, write=args.write, command=command, more=more))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tools.measurements import result
 from tools.measurements.result import ROOT
 
 PATH = Path(__file__).with_name("alarm_before.json")
@@ -17,9 +18,7 @@ LIST = re.compile(r"\[[^][{}]*\]")  # without a list or an object in it: written
 
 def parser(description: str | None) -> argparse.ArgumentParser:
     """The options that all measurements of the alarm share."""
-    options = argparse.ArgumentParser(description=description)
-    options.add_argument("--write", action="store_true", help="keep the result in results/")
-    options.add_argument("--short", action="store_true", help="a short form of the same")
+    options = result.parser(description)
     options.add_argument("--before", action="store_true", help="keep as figures to compare with")
     return options
 

@@ -38,7 +38,7 @@ Ints = NDArray[np.int64]
 Figures = dict[str, Any]
 
 DEVELOPMENT = ("mnist", "fashion_mnist", "hapt", "speech", "gas")
-CONFIRMATION = ("cifar10", "watch")  # run once, when everything is frozen
+CONFIRMATION = ("cifar10", "watch", "tinyimagenet")  # run once, when everything is frozen
 NETWORKS = (0, 1, 2)
 LEVELS = (14, 17, 20)  # one false alarm in 2^h steps
 LIBRARIES = ("scikit-learn", "scipy", "torch")

@@ -19,7 +19,19 @@ from tools.firmware.toolchain import ALONE, CPUS, M4, Cpu, build, compiler_versi
 from tools.measurements.result import Row, report
 
 # Limits that are not reached, and why: shown beside them, and to go when they hold.
-NOT_REACHED: dict[str, str] = {}
+NOVELTY = (
+    "the limit is older than novelty, which adds 90 to 127 instructions and 4 to 8 bytes of RAM"
+)
+NOT_REACHED: dict[str, str] = {
+    "instructions a step, Cortex-M0, everything, 10 classes: mean": NOVELTY,
+    "instructions a step, Cortex-M4, everything, 10 classes: mean": NOVELTY,
+    "instructions a step, Cortex-M7, tcuq, 10 classes: mean": NOVELTY,
+    "RAM bytes of state, everything, 10 classes": NOVELTY,
+    "instructions of a worst step over the mean, Cortex-M4 (everything, keywords)": (
+        "the blocks of all five channels may end at the same step, each with up to three divisions,"
+        " once in some thousand steps"
+    ),
+}
 STEPS = {"m4": 10_000}
 OTHER_STEPS = 1000
 MOST_MEAN = {

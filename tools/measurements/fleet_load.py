@@ -27,8 +27,15 @@ def hour_of(devices: int, hour: int, first: int = 0) -> Array:
     Devices send at the moment that a hash of their name gives, every hour anew: they come in the
     same order, but for jitter, and their names are in none.
     """
-    number = np.arange(first, first + devices, dtype=np.uint64)
-    records = np.zeros(devices, PLAIN)
+    records = records_of(np.arange(first, first + devices), hour)
+    send_time = np.arange(devices) + np.random.default_rng(hour).random(devices) * JITTER * devices
+    return records[np.argsort(send_time)]
+
+
+def records_of(numbers: Array, hour: int) -> Array:
+    """The records of some devices for an hour, in the order of their numbers."""
+    number = numbers.astype(np.uint64)
+    records = np.zeros(len(number), PLAIN)
     records["version"], records["device"], records["boot"], records["sequence"] = (
         1,
         number * MIXING,
@@ -42,8 +49,7 @@ def hour_of(devices: int, hour: int, first: int = 0) -> Array:
     records["evidence"] = records["closed"] = half_bits
     records["histogram"][:, 2] = records["steps"] % 65536
     records["histogram_shift"] = np.where(records["steps"] < 65536, 0, 1)
-    send_time = np.arange(devices) + np.random.default_rng(hour).random(devices) * JITTER * devices
-    return sealed(records)[np.argsort(send_time)]
+    return sealed(records)
 
 
 def sealed(records: Array) -> Array:

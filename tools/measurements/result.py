@@ -31,12 +31,17 @@ class Row:
     passed: bool | None
 
 
-def arguments() -> argparse.Namespace:
+def parser(description: str | None = None) -> argparse.ArgumentParser:
     """--write keeps the result for documents to quote; --short is what CI has time for."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--write", action="store_true", help="keep the result in results/")
-    parser.add_argument("--short", action="store_true", help="a short form of the same")
-    return parser.parse_args()
+    options = argparse.ArgumentParser(description=description)
+    options.add_argument("--write", action="store_true", help="keep the result in results/")
+    options.add_argument("--short", action="store_true", help="a short form of the same")
+    return options
+
+
+def arguments() -> argparse.Namespace:
+    """The parsed options of a measurement that has no others."""
+    return parser().parse_args()
 
 
 def report(

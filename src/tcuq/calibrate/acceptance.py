@@ -124,8 +124,8 @@ def choose_threshold(
 ) -> Candidate:
     """Return the highest threshold that the tests pass, or refuse.
 
-    Exact for independent units if accepting more does not lower an accepted error that is above
-    the promised one.
+    For independent units the chance that a passed threshold breaks the promise is at most
+    1 - confidence, whatever the accepted errors of the candidates are.
     """
     miss = 1 - confidence
     promise = f"accepted_error={accepted_error:g} at confidence {confidence:g}"

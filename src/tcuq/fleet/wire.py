@@ -6,13 +6,19 @@
 """
 
 import re
+from collections.abc import Mapping
 from typing import Literal, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tcuq.errors import InputError
+from tcuq.telemetry import Keys
 
-ACK = np.dtype([("device", "<u8"), ("boot", "<u4"), ("sequence", "<u4")])
+_ACK = [("device", "<u8"), ("boot", "<u4"), ("sequence", "<u4")]
+ACK = np.dtype(_ACK)
+SIGNED_ACK = np.dtype([*_ACK, ("key", "u1"), ("tag", "u1", (12,))])
+TAGGED = 17  # bytes of a signed acknowledgement that its tag covers
 MAX_RECORDS = 1000  # in one message of a gateway
 SHARED_FILTERS = ("$share/ingest/tcuq/+/+/record", "$share/ingest/tcuq/+/+/records")  # of workers
 STORED_FILTER = "tcuq/+/+/stored"
@@ -132,6 +138,24 @@ def parse_topic(topic: str) -> Topic:
         )
     site, device, sent, gateway, kind = match.groups()
     return Topic(site, device or gateway, cast("Kind", sent or kind))
+
+
+def sign_acks(acks: NDArray[np.void], key_ids: Mapping[int, int], keys: Keys) -> NDArray[np.void]:
+    """Authenticate acknowledgements with their devices' keys; `key_ids` has each device's key id.
+
+    Examples
+    --------
+    >>> acks = np.array([(7, 1, 2)], ACK)
+    >>> sign_acks(acks, {7: 3}, Keys({3: bytes(32)})).tobytes().hex()
+    '070000000000000001000000020000000330328678b57bd6cba233e1c1'
+    """
+    signed = np.zeros(len(acks), SIGNED_ACK)
+    for name in ACK.names or ():
+        signed[name] = acks[name]
+    signed["key"] = [key_ids[device] for device in acks["device"].tolist()]
+    tags = [keys.tag(int(row["key"]), int(row["device"]), row.tobytes()[:TAGGED]) for row in signed]
+    signed["tag"] = np.frombuffer(b"".join(tags), np.uint8).reshape(-1, 12)
+    return signed
 
 
 def _check_site(site: str) -> str:

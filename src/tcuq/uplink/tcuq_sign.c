@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Version 2 of the record: the number of a key and a truncated HMAC in place of the CRC. */
+/* Version 2 of the record, and the signed acknowledgement: the number of a key, then a truncated HMAC. */
 #include "tcuq_sign.h"
 
 #include <stddef.h>
@@ -24,4 +24,15 @@ tcuq_uplink_status tcuq_sign_record(const uint8_t *record, uint8_t key, tcuq_mac
     to[TCUQ_RECORD_COMMON] = key;
     mac(context, to, TCUQ_RECORD_COMMON + 1u, &to[TCUQ_RECORD_COMMON + 1u]);
     return TCUQ_UPLINK_OK;
+}
+
+bool tcuq_ack_is_authentic(const uint8_t *ack, uint8_t key, tcuq_mac mac, void *context)
+{
+    uint8_t tag[TCUQ_TAG_BYTES];
+    uint32_t wrong = (uint32_t)ack[TCUQ_ACK_BYTES] ^ key;
+    mac(context, ack, TCUQ_ACK_BYTES + 1u, tag);
+    for (uint32_t i = 0u; i < TCUQ_TAG_BYTES; i++) {
+        wrong |= (uint32_t)tag[i] ^ ack[TCUQ_ACK_BYTES + 1u + i];
+    }
+    return wrong == 0u;
 }

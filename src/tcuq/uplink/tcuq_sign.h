@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Version 2 of the record: a record of version 1, authenticated by the device's key. */
+/* Records and acknowledgements, authenticated by the device's key (docs/spec/record.md). */
 #ifndef TCUQ_SIGN_H
 #define TCUQ_SIGN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "tcuq_uplink_status.h"
@@ -13,6 +14,8 @@ extern "C" {
 
 #define TCUQ_SIGNED_BYTES 96u
 #define TCUQ_TAG_BYTES 12u
+#define TCUQ_ACK_BYTES 16u
+#define TCUQ_SIGNED_ACK_BYTES 29u
 
 /* Writes the first TCUQ_TAG_BYTES of HMAC-SHA-256(the device's key, bytes). */
 typedef void (*tcuq_mac)(void *context, const uint8_t *bytes, uint32_t size, uint8_t *tag);
@@ -20,6 +23,10 @@ typedef void (*tcuq_mac)(void *context, const uint8_t *bytes, uint32_t size, uin
 /* A record of version 1 as one of version 2; `to` may be `record`. */
 tcuq_uplink_status tcuq_sign_record(const uint8_t *record, uint8_t key, tcuq_mac mac, void *context,
                                     uint8_t *to, uint32_t size);
+
+/* Whether an acknowledgement of TCUQ_SIGNED_ACK_BYTES carries the tag of this key. It takes equally long
+ * wherever the tag is wrong. */
+bool tcuq_ack_is_authentic(const uint8_t *ack, uint8_t key, tcuq_mac mac, void *context);
 
 #ifdef __cplusplus
 }

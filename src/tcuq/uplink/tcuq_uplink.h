@@ -22,7 +22,6 @@ extern "C" {
 #error "the uplink sends records: build the runtime with TCUQ_WITH_TELEMETRY 1"
 #endif
 
-#define TCUQ_ACK_BYTES 16u
 #define TCUQ_UPLINK_MIN_SLOTS 2u
 #define TCUQ_UPLINK_HEAD_BYTES 30u
 #define TCUQ_UPLINK_IDLE UINT32_MAX

@@ -9,6 +9,7 @@ from tcuq.cli._output import Commands, print_result
 from tcuq.cli.fleet.options import (
     add_broker,
     add_database,
+    add_http_certificate,
     add_keys,
     broker_address,
     read_keys,
@@ -55,8 +56,7 @@ def add_parser(parsers: Commands) -> argparse.ArgumentParser:
     parser.add_argument("--batch", type=int, default=20_000, help="records per transaction")
     parser.add_argument("--http", type=int, metavar="PORT", help="records, health and metrics")
     parser.add_argument("--http-host", default="127.0.0.1")
-    parser.add_argument("--http-certificate", help="PEM file, for HTTPS")
-    parser.add_argument("--http-key", help="PEM file of its key")
+    add_http_certificate(parser)
     parser.set_defaults(command=_ingest)
     return parser
 
@@ -108,7 +108,8 @@ def _start_http(
     args: argparse.Namespace, worker: "Worker", keys: "Keys | None", claims: "Claims"
 ) -> "Server":
     """Start HTTP ingest in its own thread; return its server."""
-    from tcuq.fleet.ingest.http_ingest import HttpIngest, create_app, create_server
+    from tcuq.fleet.http_server import create_server
+    from tcuq.fleet.ingest.http_ingest import HttpIngest, create_app
 
     ingest = HttpIngest(args.database, _validator(args, keys, authenticated=False), claims)
     server = create_server(

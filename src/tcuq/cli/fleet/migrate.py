@@ -5,7 +5,6 @@ import argparse
 
 from tcuq.cli._output import Commands, print_result
 from tcuq.cli.fleet.options import add_database
-from tcuq.errors import InputError
 
 
 def add_parser(parsers: Commands) -> argparse.ArgumentParser:
@@ -23,20 +22,16 @@ def add_parser(parsers: Commands) -> argparse.ArgumentParser:
 
 
 def _migrate(args: argparse.Namespace) -> None:
-    import psycopg
-
+    from tcuq.fleet.store.connection import MIGRATE, connect, database_errors
     from tcuq.fleet.store.migrate import migrate
     from tcuq.fleet.store.profiles import register_profile
     from tcuq.profile.profile import Profile
 
     profiles = [Profile.load(path) for path in args.profile]
-    try:
-        with psycopg.connect(args.database, autocommit=True) as connection:
-            version = migrate(connection)
-            for profile in profiles:
-                health = profile.signals.health
-                names = () if health is None else health.names
-                register_profile(connection, int(profile.sha256[:8], 16), names)
-    except psycopg.OperationalError as error:
-        raise InputError(f"the database: {str(error).strip()}") from None
+    with connect(args.database, MIGRATE) as connection, database_errors():
+        version = migrate(connection)
+        for profile in profiles:
+            health = profile.signals.health
+            names = () if health is None else health.names
+            register_profile(connection, int(profile.sha256[:8], 16), names)
     print_result(args, {"schema": version}, f"the database has schema {version}")

@@ -38,6 +38,12 @@ def add_broker(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--key", help="PEM file of its key")
 
 
+def add_http_certificate(parser: argparse.ArgumentParser) -> None:
+    """Add the options for HTTPS."""
+    parser.add_argument("--http-certificate", help="PEM file: HTTPS, for other machines as well")
+    parser.add_argument("--http-key", help="PEM file of its key")
+
+
 def add_keys(parser: argparse.ArgumentParser) -> None:
     """Add the option for the file of master keys."""
     parser.add_argument("--keys", help='JSON: {"1": "hex digits"}; then records must be signed')
@@ -105,7 +111,8 @@ def read_document(path: str) -> dict[str, Any]:
 
 
 def stop_on_signal(stop: Callable[[], None]) -> None:
-    """Set up logging, and call `stop` on SIGTERM and on Ctrl-C."""
+    """Set up logging, and call `stop` on SIGTERM, on Ctrl-C and when the terminal is closed."""
     logging.basicConfig(format="tcuq: %(message)s", level=logging.INFO)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop())
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup's
+            signal.signal(number, lambda *_: stop())

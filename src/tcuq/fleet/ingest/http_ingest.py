@@ -8,25 +8,23 @@ acknowledgement over MQTT would hold.
 import hashlib
 import hmac
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tcuq.errors import FleetError, InputError, MissingExtraError
+from tcuq.fleet.http_server import add_monitoring
 from tcuq.fleet.ingest.metrics import IngestMetrics
 from tcuq.fleet.ingest.validation import ValidationResult, Validator
 from tcuq.fleet.mqtt import Message
+from tcuq.fleet.store.batch import Array
 from tcuq.fleet.store.reconnecting import ReconnectingStore
 from tcuq.fleet.store.sites import Claims
-from tcuq.fleet.wire import ACK, MAX_RECORDS, NAME, records_topic
+from tcuq.fleet.wire import MAX_RECORDS, NAME, records_topic
 from tcuq.telemetry import SIGNED, Reason
 from tcuq.version import __version__
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
-    from uvicorn import Server
 
-MAX_CONNECTIONS = 200
 MAX_BODY_BYTES = MAX_RECORDS * SIGNED.itemsize
 AWAY = "the database is away: send it again later"
 OCTETS = "application/octet-stream"
@@ -36,7 +34,7 @@ REQUEST_BODY = {
     "content": {OCTETS: {"schema": {"type": "string", "format": "binary"}}},
 }
 RESPONSES: dict[int | str, dict[str, Any]] = {
-    200: {"content": {OCTETS: {}}, "description": "Stored: device, boot, sequence of each."},
+    200: {"content": {OCTETS: {}}, "description": "Stored: an acknowledgement of each device."},
     400: {"description": "The body holds no record that may be stored."},
     401: {"description": "Not a gateway, or not its token."},
     413: {"description": f"More than {MAX_BODY_BYTES} bytes."},
@@ -69,31 +67,21 @@ class HttpIngest:
 
     def is_authenticated(self, gateway: str, token: str) -> bool:
         """Return whether the token is the gateway's, in a time that does not reveal its name."""
-        with self._connected() as store:
-            known = store.gateway(gateway)
+        with self._lock:
+            known = self._store.gateway(gateway)
         digest = known.token_sha256 if known else None
         right = hmac.compare_digest(hashlib.sha256(token.encode()).digest(), digest or bytes(32))
         return right and digest is not None
 
-    def put(self, site: str, gateway: str, body: bytes) -> tuple[ValidationResult, bytes]:
+    def put(self, site: str, gateway: str, body: bytes) -> tuple[ValidationResult, Array]:
         """Store a gateway's records; return the validation's result and the acknowledgements."""
         message = Message(records_topic(site, gateway).encode(), body, 0)
-        with self._connected() as store:
-            result = self._validator.validate([message])
-            batch, acks = store.put(result.parts, result.dead_letters)
-        result.count(batch.reasons[batch.rows])
-        return result, acks[batch.reasons == Reason.FINE].tobytes()
-
-    @contextmanager
-    def _connected(self) -> Iterator[ReconnectingStore]:
-        import psycopg
-
         with self._lock:
-            try:
-                yield self._store
-            except psycopg.OperationalError as error:
-                self._store.close()
-                raise FleetError(f"the database: {error}") from None
+            result = self._validator.validate([message])
+            batch, acks = self._store.put(result.parts, result.dead_letters)
+        result.count(batch.reasons[batch.rows])
+        stored = acks[batch.reasons == Reason.FINE]
+        return result, result.sign(result.parts[0], stored) if result.parts else stored
 
 
 def create_app(ingest: HttpIngest, metrics: IngestMetrics) -> "FastAPI":
@@ -135,53 +123,14 @@ def create_app(ingest: HttpIngest, metrics: IngestMetrics) -> "FastAPI":
             raise HTTPException(400, str(error)) from None
         except FleetError:
             raise HTTPException(503, AWAY) from None
-        refused = metrics.count(result, len(acks) // ACK.itemsize)
-        if refused and not acks:
+        refused = metrics.count(result, len(acks))
+        if refused and not len(acks):
             raise HTTPException(400, {"refused": refused})
         summary = ", ".join(f"{reason}={count}" for reason, count in refused.items())
-        return Response(acks, media_type=OCTETS, headers={"x-refused": summary})
+        return Response(acks.tobytes(), media_type=OCTETS, headers={"x-refused": summary})
 
-    _add_health_and_metrics(app, metrics)
+    add_monitoring(app, metrics.registry, lambda: metrics.alive, lambda: metrics.ready)
     return app
-
-
-def create_server(
-    app: "FastAPI", host: str, port: int, certificate: str | None = None, key: str | None = None
-) -> "Server":
-    """Create a server for the application; idle connections are closed after five seconds."""
-    import uvicorn
-
-    return uvicorn.Server(
-        uvicorn.Config(
-            app,
-            host=host,
-            port=port,
-            ssl_certfile=certificate,
-            ssl_keyfile=key,
-            limit_concurrency=MAX_CONNECTIONS,
-            timeout_keep_alive=5,
-            log_level="warning",
-            access_log=False,
-        )
-    )
-
-
-def _add_health_and_metrics(app: "FastAPI", metrics: IngestMetrics) -> None:
-    from fastapi import Response
-    from prometheus_client.openmetrics import exposition
-
-    @app.get("/healthz", summary="Liveness: the worker's loop runs", responses={503: {}})
-    def healthz() -> Response:
-        return Response(status_code=200 if metrics.alive else 503)
-
-    @app.get("/readyz", summary="Readiness: a message would be stored now", responses={503: {}})
-    def readyz() -> Response:
-        return Response(status_code=200 if metrics.ready else 503)
-
-    @app.get("/metrics", summary="Metrics for Prometheus, as OpenMetrics")
-    def openmetrics() -> Response:
-        text = exposition.generate_latest(metrics.registry)  # type: ignore[no-untyped-call]
-        return Response(text, media_type=exposition.CONTENT_TYPE_LATEST)
 
 
 async def _read_body(request: Any) -> bytes | None:  # noqa: ANN401 - FastAPI's, an extra

@@ -20,7 +20,7 @@ from tcuq.errors import InputError
 from tcuq.fleet.mqtt import Message, encode_publish
 from tcuq.fleet.store.batch import GATEWAY_ONLY, OWN_CERTIFICATE, SIGNATURE, Batch, Part
 from tcuq.fleet.store.dead_letters import MAX_PER_BATCH, DeadLetter
-from tcuq.fleet.wire import ACK, MAX_RECORDS, Topic, parse_topic
+from tcuq.fleet.wire import MAX_RECORDS, Topic, parse_topic, sign_acks
 from tcuq.telemetry import CHECKED, RECORD, SIGNED, SIZES, Keys, Reason, checked
 
 Array = NDArray[Any]
@@ -65,6 +65,14 @@ class ValidationResult:
     parts: list[Part] = field(default_factory=list)
     dead_letters: list[DeadLetter] = field(default_factory=list)
     refused: Counter[Reason] = field(default_factory=Counter)
+    keys: Keys | None = None
+
+    def sign(self, part: Part, acks: Array) -> Array:
+        """Return a part's acks as its devices expect them: signed if the records were."""
+        if self.keys is None or part.key_ids is None:
+            return acks
+        key_ids = zip(part.records["device"].tolist(), part.key_ids.tolist(), strict=True)
+        return sign_acks(acks, dict(key_ids), self.keys)
 
     def refuse(self, reason: Reason, message: Message) -> None:
         """Count a refused message and keep it as a dead letter."""
@@ -87,7 +95,7 @@ class ValidationResult:
         """Count what the store refused, and encode the publications that acknowledge the rest."""
         reasons, acks = batch.reasons[batch.rows], acks[batch.rows]
         self.count(reasons)
-        publications, at, size = [], 0, ACK.itemsize
+        publications, at = [], 0
         for part in self.parts:
             stored = np.flatnonzero(reasons[at : at + len(part.records)] == Reason.FINE)
             rows = acks[at : at + len(part.records)][stored]
@@ -95,9 +103,11 @@ class ValidationResult:
             if isinstance(part.site, str):
                 topic = f"tcuq/{part.site}/{part.sender}/stored"
                 if stored.size:
-                    publications.append(encode_publish(topic, np.unique(rows).tobytes()))
+                    payload = self.sign(part, np.unique(rows)).tobytes()
+                    publications.append(encode_publish(topic, payload))
                 continue
-            payloads = rows.tobytes()
+            signed = self.sign(part, rows)
+            payloads, size = signed.tobytes(), signed.itemsize
             publications += [
                 encode_publish(
                     f"tcuq/{part.site[index]}/{part.sender[index]}/stored",
@@ -143,7 +153,7 @@ class Validator:
 
     def validate(self, messages: Sequence[Message]) -> ValidationResult:
         """Validate messages; invalid ones are refused, never raised."""
-        result = ValidationResult()
+        result = ValidationResult(keys=self._keys)
         singles: dict[int, list[tuple[Topic, Message]]] = {}
         for message in self._within_quota(result, messages):
             try:
@@ -201,7 +211,8 @@ class Validator:
                 records[valid],
                 [topic.site for topic in topics],
                 [topic.name for topic in topics],
-                max(self._trust(size), self._own),
+                max(_trust(size), self._own),
+                _key_ids(rows[valid]),
             )
         )
 
@@ -226,14 +237,13 @@ class Validator:
             valid = self._select(
                 result, reasons, lambda i: Message(message.topic, rows[i].tobytes(), 0)
             )
-            result.parts.append(Part(records[valid], topic.site, topic.name, self._trust(size)))
+            result.parts.append(
+                Part(records[valid], topic.site, topic.name, _trust(size), _key_ids(rows[valid]))
+            )
 
     def _check(self, rows: Array) -> NDArray[np.uint8]:
         unsigned = rows.shape[1] != SIGNED.itemsize
         return checked(rows, None if unsigned and self._accept_unsigned else self._keys)
-
-    def _trust(self, size: int) -> int:
-        return SIGNATURE if size == SIGNED.itemsize else GATEWAY_ONLY
 
     def _select(
         self,
@@ -246,3 +256,12 @@ class Validator:
         for i in np.flatnonzero(reasons)[:MAX_PER_BATCH].tolist():
             result.keep(Reason(int(reasons[i])), message_at(i))
         return np.flatnonzero(reasons == Reason.FINE)
+
+
+def _trust(size: int) -> int:
+    return SIGNATURE if size == SIGNED.itemsize else GATEWAY_ONLY
+
+
+def _key_ids(rows: Array) -> NDArray[np.uint8] | None:
+    """Return the keys by which rows are signed, to sign their acknowledgements by the same."""
+    return rows[:, CHECKED].copy() if rows.shape[1] == SIGNED.itemsize else None

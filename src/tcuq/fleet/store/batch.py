@@ -62,6 +62,7 @@ class Part(NamedTuple):
     site: str | Sequence[str]  # of the gateway's topic, or one per record
     sender: str | Sequence[str]  # the gateway's name, or the device's for each record
     trust: int
+    key_ids: NDArray[np.uint8] | None = None  # by which the records are signed
 
     def address(self, index: int) -> tuple[str, str]:
         """Return site and sender of a record."""

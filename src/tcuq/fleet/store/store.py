@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, LiteralString, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.errors import MissingExtraError
 from tcuq.fleet.store.batch import COLUMNS, FORBIDDEN, Batch, Part
+from tcuq.fleet.store.connection import INGEST, connect
 from tcuq.fleet.store.dead_letters import MAX_PER_BATCH, DeadLetter, DeadLetters
 from tcuq.fleet.store.gateways import Gateway, Gateways
 from tcuq.fleet.store.sites import Claims, Sites
@@ -119,6 +119,17 @@ WITH changed AS (
         records = sum.records + excluded.records, steps = sum.steps + excluded.steps,
         abstained = sum.abstained + excluded.abstained, denied = sum.denied + excluded.denied,
         exceeded = sum.exceeded + excluded.exceeded, alarms = sum.alarms + excluded.alarms
+), totals AS (
+    INSERT INTO hours AS sum (owner, profile, firmware, hour,
+        records, steps, abstained, denied, exceeded, alarms)
+    SELECT coalesce(owner, 0), profile, firmware, date_trunc('hour', now()),
+        count(*), sum(steps_added), sum(abstained_added), sum(denied_added), sum(exceeded_added),
+        sum(alarms_added)
+    FROM changed LEFT JOIN sites USING (site) GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+    ON CONFLICT (hour, owner, profile, firmware) DO UPDATE SET
+        records = sum.records + excluded.records, steps = sum.steps + excluded.steps,
+        abstained = sum.abstained + excluded.abstained, denied = sum.denied + excluded.denied,
+        exceeded = sum.exceeded + excluded.exceeded, alarms = sum.alarms + excluded.alarms
 )
 SELECT count(*) FROM changed
 """
@@ -168,11 +179,7 @@ class Store:
     """
 
     def __init__(self, database: str, claims: Claims = Claims()) -> None:  # noqa: B008 - frozen
-        try:
-            import psycopg
-        except ImportError:
-            raise MissingExtraError("psycopg", "fleet") from None
-        self.connection: Connection[Any] = psycopg.connect(database, autocommit=True)
+        self.connection: Connection[Any] = connect(database, INGEST)
         self._sites = Sites(claims)
         self._gateways = Gateways()
         self._dead_letters = DeadLetters()
