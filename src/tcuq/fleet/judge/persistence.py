@@ -42,14 +42,17 @@ class Retention:
         statements: tuple[tuple[LiteralString, int], ...] = (
             ("DELETE FROM judgements WHERE judged < now() - %s", self.judgements),
             ("DELETE FROM alarms WHERE state = 'closed' AND changed < now() - %s", self.alarms),
-            ("DELETE FROM epochs WHERE stored < now() - %s", self.epochs),
-            ("DELETE FROM cohorts WHERE hour < now() - %s", self.cohorts),
             ("DELETE FROM dead_letters WHERE stored < now() - %s", self.dead_letters),
         )
-        return sum(
+        deleted = sum(
             connection.execute(statement, [timedelta(days=days)]).rowcount
             for statement, days in statements
         )
+        ((dropped,),) = connection.execute(
+            "SELECT maintain_partitions(%s, %s)",
+            [timedelta(days=self.epochs), timedelta(days=self.cohorts)],
+        ).fetchall()
+        return deleted + int(dropped)
 
 
 def write_evidence(connection: "Connection[Any]", judgement: int, counts: EvidenceCounts) -> None:
