@@ -9,7 +9,7 @@ from threading import Event
 from tcuq.errors import FleetError
 from tcuq.fleet.judge.judge import Judgement, Rules, judge
 from tcuq.fleet.judge.notify import Notifier, Receiver
-from tcuq.fleet.judge.persistence import Retention
+from tcuq.fleet.judge.retention import Retention
 from tcuq.fleet.store.connection import JUDGE, connect, database_errors, time_limit
 from tcuq.fleet.store.migrate import check_schema
 

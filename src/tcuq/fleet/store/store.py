@@ -108,6 +108,17 @@ WITH changed AS (
         records = sum.records + excluded.records, steps = sum.steps + excluded.steps,
         abstained = sum.abstained + excluded.abstained, denied = sum.denied + excluded.denied,
         exceeded = sum.exceeded + excluded.exceeded, alarms = sum.alarms + excluded.alarms
+), totals AS (
+    INSERT INTO hours AS sum (owner, profile, firmware, hour,
+        records, steps, abstained, denied, exceeded, alarms)
+    SELECT coalesce(owner, 0), profile, firmware, date_trunc('hour', now()),
+        count(*), sum(steps_added), sum(abstained_added), sum(denied_added), sum(exceeded_added),
+        sum(alarms_added)
+    FROM changed LEFT JOIN sites USING (site) GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+    ON CONFLICT (hour, owner, profile, firmware) DO UPDATE SET
+        records = sum.records + excluded.records, steps = sum.steps + excluded.steps,
+        abstained = sum.abstained + excluded.abstained, denied = sum.denied + excluded.denied,
+        exceeded = sum.exceeded + excluded.exceeded, alarms = sum.alarms + excluded.alarms
 )
 SELECT count(*) FROM changed
 """
