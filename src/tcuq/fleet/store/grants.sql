@@ -12,7 +12,6 @@ GRANT DELETE ON quarantine TO tcuq_ingest;
 GRANT INSERT, UPDATE, DELETE ON judgements, evidence, groups, site_counts, owner_counts, suspects, alarms, deliveries,
     site_days TO tcuq_judge;
 GRANT DELETE ON dead_letters, cohorts, hours TO tcuq_judge;
-GRANT TRUNCATE ON suspects, site_counts TO tcuq_judge;
 GRANT EXECUTE ON FUNCTION maintain_partitions TO tcuq_judge;
 
 GRANT INSERT, UPDATE ON registry TO tcuq_serve;
