@@ -167,6 +167,71 @@ def test_a_mass_outage_is_one_alarm_and_ends(
     assert sorted(device for _, _, device, *_ in fleet.alarms()[1:]) == list(devices[40:])
 
 
+def test_a_device_gone_for_400_days_raises_no_alert_for_ever(fleet: StoredFleet) -> None:
+    """Alarms of a device silent for 30 days end, of drift and of silence."""
+    fleet.add(100)
+    (device,) = lone = fleet.add(1, bits=40)
+    fleet.judge()
+    fleet.silence(lone)
+    fleet.judge()
+    assert fleet.alarms() == [
+        ("device", "open", device, *NONE),
+        ("silent", "open", device, *NONE),
+    ]
+    fleet.silence(lone, hours=400 * 24)
+    judgement = fleet.judge()
+    assert (judgement.devices, judgement.silent, judgement.gone) == (device - 1, 0, 1)
+    assert judgement.alarms.closed == 2
+    fleet.judge()
+    assert {state for _, state, *_ in fleet.alarms()} == {"closed"}
+    fleet.silence(lone, hours=0)
+    assert fleet.judge().alarms.opened == 1
+
+
+def test_a_site_gone_for_400_days_raises_no_alert_for_ever(fleet: StoredFleet) -> None:
+    """A silent site's alarm closes when its devices are gone."""
+    fleet.add(100)
+    fleet.silence(fleet.add(50, site=2))
+    fleet.judge()
+    assert [row[:2] for row in fleet.alarms()] == [("silent", "open")]
+    fleet.connection.execute(
+        "UPDATE devices SET last_seen = now() - interval '400 d' WHERE site = 2"
+    )
+    fleet.judge()
+    fleet.judge()
+    assert [row[:2] for row in fleet.alarms()] == [("silent", "closed")]
+
+
+def test_a_retired_device_is_not_judged_and_its_alarms_close(fleet: StoredFleet) -> None:
+    """A retired device is in no count and on no list."""
+    fleet.add(100)
+    (device,) = fleet.add(1, bits=40)
+    fleet.judge()
+    assert fleet.alarms() == [("device", "open", device, *NONE)]
+    fleet.connection.execute(
+        "INSERT INTO registry (device, state) VALUES (%s, 'retired')", [device]
+    )
+    judgement = fleet.judge()
+    assert (judgement.devices, judgement.discovered, judgement.alarms.closed) == (device - 1, 0, 1)
+    assert fleet.rows("SELECT * FROM suspects") == []
+    assert fleet.alarms() == [("device", "closed", device, *NONE)]
+
+
+def test_an_acknowledgement_ends_when_the_alarm_escalates(fleet: StoredFleet) -> None:
+    """An acknowledged alarm stays so until it becomes critical."""
+    fleet.add(100)
+    devices = fleet.add(3, bits=20)
+    fleet.judge()
+    fleet.connection.execute("UPDATE alarms SET acknowledged = now(), acknowledged_by = 'ada'")
+    fleet.close_epoch(devices, bits=20)
+    fleet.judge()
+    acknowledged = "SELECT DISTINCT state::text, acknowledged IS NOT NULL FROM alarms"
+    assert fleet.rows(acknowledged) == [("open", True)]
+    fleet.close_epoch(devices, bits=20)
+    fleet.judge()
+    assert fleet.rows(acknowledged) == [("escalated", False)]
+
+
 def test_device_alarms_have_a_limit(fleet: StoredFleet, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the limit only the strongest new alarm opens, and active alarms stay."""
     monkeypatch.setattr(alarms, "MAX_DEVICE_ALARMS", 3)

@@ -8,10 +8,11 @@ import psycopg
 import pytest
 
 from tcuq.errors import InputError
+from tcuq.fleet.judge import pruning
 from tcuq.fleet.judge.ebh import discover
 from tcuq.fleet.judge.groups import cutoff_or_unreachable
 from tcuq.fleet.judge.judge import LOCK, Rules, judge
-from tcuq.fleet.judge.persistence import Retention
+from tcuq.fleet.judge.retention import Retention
 from tcuq.fleet.store.store import Store
 from tests.fixtures.fleet.stored_fleet import StoredFleet
 
@@ -89,6 +90,42 @@ def test_groups_are_written_with_their_counts(fleet: StoredFleet) -> None:
     assert (None, None, 1, 100, 100, 50, True, False) in rows
     assert (1, 7, 2, 50, 50, 0, False, False) in rows
     assert judgement.groups == 1
+
+
+def test_of_many_sites_only_notable_groups_are_written(
+    fleet: StoredFleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The largest, the drifting and the silent groups are written; every site is counted."""
+    monkeypatch.setattr(pruning, "MAX_WRITTEN", 3)
+    for site in range(1, 31):
+        fleet.add(20 + site, site=site)
+    fleet.add(30, bits=30, site=40)
+    fleet.silence(fleet.add(25, site=41))
+    fleet.judge()
+    written = [site for (site,) in fleet.rows("SELECT site FROM groups WHERE profile IS NULL AND"
+        " site IS NOT NULL ORDER BY site")]  # fmt: skip
+    assert written == [28, 29, 30, 40, 41]
+    assert fleet.rows("SELECT all_groups FROM judgements") == [(False,)]
+    counted = fleet.rows(
+        "SELECT count(*), sum(devices), sum(silent), sum(discovered) FROM site_counts"
+    )
+    assert counted == [(32, 30 * 20 + 465 + 55, 25, 30)]
+    assert fleet.rows("SELECT owner, devices, silent, judgeable, discovered FROM owner_counts") == [
+        (0, 30 * 20 + 465 + 55, 25, 30 * 20 + 465 + 30, 30)
+    ]
+
+
+def test_pruning_does_not_change_which_groups_drift(
+    fleet: StoredFleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The family holds every group of twenty devices, written or not."""
+    for site in range(1, 61):
+        fleet.add(20, bits=9 if site == 60 else 0, site=site)
+    drifted = "SELECT profile, firmware, site, evidence FROM groups WHERE judgement = {} AND named"
+    first = fleet.judge().judgement
+    monkeypatch.setattr(pruning, "MAX_WRITTEN", 1)
+    second = fleet.judge().judgement
+    assert fleet.rows(drifted.format(first)) == fleet.rows(drifted.format(second))
 
 
 def test_two_judges_take_turns(fleet: StoredFleet, database: str) -> None:

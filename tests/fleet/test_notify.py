@@ -84,7 +84,7 @@ def test_a_webhook_receives_each_change_once(fleet: StoredFleet, database: str, 
     (message,) = hook.received
     (alarm,) = message["alarms"]
     assert (alarm["kind"], alarm["state"], alarm["firmware"]) == ("group", "open", "1.8.0")
-    assert message["text"] == "[open] firmware 1.8.0: drifted, 20 bits of evidence"
+    assert message["text"] == "[warning] firmware 1.8.0: drifted, 20 bits of evidence"
     fleet.judge()
     assert not deliver(database, receiver)
     fleet.close_epoch(range(301, 341), bits=0)
@@ -109,6 +109,54 @@ def test_a_devices_alarm_names_its_cause(fleet: StoredFleet, database: str, hook
     ]
     assert causes == ["input health: statistic 2", "input health: accelerometer roughness"]
     assert hook.received[1]["text"].endswith(f"last alarm of its own: {causes[1]}")
+
+
+def test_alerts_carry_site_owner_firmware_and_link(
+    fleet: StoredFleet, database: str, hook: Hook
+) -> None:
+    """A device's alarm names where it is, whose it is, what it runs and its page."""
+    fleet.connection.execute("INSERT INTO owners (name) VALUES ('north')")
+    fleet.connection.execute("UPDATE sites SET owner = 1")
+    (device,) = lone = fleet.add(1, firmware=0x1020003)
+    fleet.connection.execute("INSERT INTO registry (device, name) VALUES (%s, 'pump 7')", [device])
+    fleet.silence(lone)
+    fleet.judge()
+    dashboard = "https://fleet.example.com/"
+    deliver(database, webhook(hook.url, dashboard))
+    (alarm,) = (alarm for alarm in hook.received[0]["alarms"] if alarm["kind"] == "silent")
+    link = f"https://fleet.example.com/device/{device:016x}"
+    keys = ("site", "owner", "name", "runs_firmware", "severity", "link")
+    assert [alarm[key] for key in keys] == ["berlin", "north", "pump 7", "1.2.3", "warning", link]
+    assert link in hook.received[0]["text"]
+    assert "https://fleet.example.com/group?firmware=1.8.0" in hook.received[0]["text"]
+    manager = Receiver(hook.url + "/m", alertmanager("http://host", 60, dashboard).body)
+    deliver(database, manager)
+    (alert,) = (a for a in hook.received[1] if a["labels"]["alertname"] == "TcuqSilent")
+    assert (alert["labels"]["owner"], alert["labels"]["site"]) == ("north", "berlin")
+    assert alert["generatorURL"] == alert["annotations"]["link"] == link
+    assert alert["annotations"]["runs_firmware"] == "1.2.3"
+
+
+def test_muted_and_acknowledged_alarms_are_not_sent(
+    fleet: StoredFleet, database: str, hook: Hook
+) -> None:
+    """A muted alarm waits for the end of the mute, an acknowledged one for its escalation."""
+    (device,) = lone = fleet.add(1)
+    fleet.silence(lone)
+    fleet.connection.execute(
+        "INSERT INTO registry (device, muted_until) VALUES (%s, now() + interval '1 h')", [device]
+    )
+    fleet.judge()
+    fleet.connection.execute("UPDATE alarms SET acknowledged = now() WHERE kind = 'group'")
+    assert not deliver(database, webhook(hook.url))
+    fleet.connection.execute("UPDATE registry SET muted_until = now()")
+    for _ in range(2):
+        fleet.close_epoch(range(301, 341), bits=20)
+        fleet.judge()
+        deliver(database, webhook(hook.url))
+    kinds = [[alarm["kind"] for alarm in message["alarms"]] for message in hook.received]
+    assert kinds == [["silent"], ["group", "silent"]]
+    assert [a["severity"] for a in hook.received[1]["alarms"]] == ["critical"] * 2
 
 
 def test_groups_come_first_and_many_devices_are_counted(
@@ -225,11 +273,13 @@ def test_alertmanager_shows_active_alarms(fleet: StoredFleet, database: str, man
         fleet.judge()
         assert deliver(database, receiver)
         history.append(active_alerts(manager))
-    silent = {("TcuqSilent", severity, f"{device:016x}") for severity in ("warning", "critical")}
+    silent = {
+        ("TcuqSilent", severity, f"{device:016x}", "berlin") for severity in ("warning", "critical")
+    }
     assert history[0] - silent == {("TcuqDrift", "warning", "1.8.0")}
     assert history[2] - silent == {("TcuqDrift", "critical", "1.8.0")}
     assert history[3] - silent == {("TcuqDrift", "critical", "1.8.0")}
-    assert history[4] == {("TcuqSilent", "critical", f"{device:016x}")}
+    assert history[4] == {("TcuqSilent", "critical", f"{device:016x}", "berlin")}
 
 
 def test_an_alert_expires_without_a_judge(fleet: StoredFleet, database: str, manager: str) -> None:

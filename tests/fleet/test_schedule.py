@@ -9,6 +9,10 @@ import time
 import pytest
 
 from tcuq.cli import main
+from tcuq.errors import FleetError
+from tcuq.fleet.judge.judge import Rules
+from tcuq.fleet.judge.retention import Retention
+from tcuq.fleet.judge.schedule import judge_now
 from tcuq.fleet.store.store import Store
 
 
@@ -22,6 +26,23 @@ def test_the_command_judges_once(database: str, capsys: pytest.CaptureFixture[st
     assert "the database:" in capsys.readouterr().err
     assert main(["fleet", "judge", "--once", "--keep", "alarms=0"]) == 1
     assert "keep must be one of judgements, alarms," in capsys.readouterr().err
+
+
+def test_a_read_only_standby_gives_one_line_and_no_traceback(
+    database: str, store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A database that cannot be written to is an error of one line, which a judge retries."""
+    store.connection.execute("ALTER DATABASE one SET default_transaction_read_only = on")
+    try:
+        assert main(["fleet", "judge", "--once", "--database", database]) == 1
+        with pytest.raises(FleetError, match="read-only"):
+            judge_now(database, Rules(), Retention())
+    finally:
+        store.connection.execute("SET default_transaction_read_only = off")
+        store.connection.execute("ALTER DATABASE one RESET default_transaction_read_only")
+    error = capsys.readouterr().err
+    assert "read-only" in error
+    assert error.count("\n") == 1
 
 
 def test_the_command_judges_until_it_is_stopped(database: str, store: Store) -> None:

@@ -2,9 +2,11 @@
 """`fleet up` as the documents start it, and a database restored from a dump."""
 
 import json
+import os
 import re
 import shlex
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -17,7 +19,7 @@ import psycopg
 import pytest
 
 from tcuq.cli import main
-from tcuq.fleet.servers import Postgres, free_port, postgresql_program
+from tcuq.fleet.servers import Broker, Postgres, free_port, is_listening, postgresql_program
 from tcuq.fleet.store.batch import Batch
 from tcuq.fleet.store.store import Store
 from tests.fixtures.fleet.sender import records_of, wait_for
@@ -70,7 +72,7 @@ def devices_shown(dashboard: str) -> int:
 
 def test_up_shows_simulated_devices_and_continues_after_a_stop() -> None:
     """The documents' commands show simulated devices, also after a restart."""
-    names = ("broker", "database", "ingest", "dashboard")
+    names = ("broker", "ingest", "dashboard")
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)
         ports = {name: free_port() for name in names}
@@ -89,11 +91,11 @@ def test_up_shows_simulated_devices_and_continues_after_a_stop() -> None:
             wait_for(lambda: devices_shown(dashboard) == 50)
 
 
-def test_a_port_in_use_is_named(postgres: Postgres, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_port_in_use_is_named(broker: Broker, capsys: pytest.CaptureFixture[str]) -> None:
     """A port in use is an error before anything is started."""
     with tempfile.TemporaryDirectory() as name:
-        assert main(["fleet", "up", "--folder", name, "--dashboard-port", str(postgres.port)]) == 1
-    assert f"port {postgres.port} is in use: choose another by --" in capsys.readouterr().err
+        assert main(["fleet", "up", "--folder", name, "--dashboard-port", str(broker.port)]) == 1
+    assert f"port {broker.port} is in use: choose another by --" in capsys.readouterr().err
 
 
 def test_the_next_records_complete_a_restored_dump(
@@ -115,3 +117,103 @@ def test_the_next_records_complete_a_restored_dump(
         other.put(Batch.of([(newest, other.site("berlin"))]))
         row = other.connection.execute("SELECT sum(steps), count(*) FROM cohorts").fetchone()
     assert row == (100 * 300, 1)
+
+
+PORTS = ("broker", "ingest", "dashboard")
+
+
+@contextmanager
+def fleet_up(folder: Path, ports: dict[str, int]) -> Iterator["subprocess.Popen[str]"]:
+    """Run `tcuq fleet up` in its own session, as a terminal does; kill what is left of it."""
+    options = [f"--{name}-port={port}" for name, port in ports.items()]
+    process = subprocess.Popen(
+        [*COMMAND, "up", "--folder", str(folder), "--json", *options],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    try:
+        json.loads(process.stdout.readline())
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def running_in(folder: Path) -> list[int]:
+    """Return the processes whose command line names the folder or that run in it."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and int(entry.name) != os.getpid():
+            try:
+                line = (entry / "cmdline").read_bytes().replace(b"%2F", b"/")
+            except OSError:
+                continue
+            if bytes(folder) in line:
+                found.append(int(entry.name))
+    return found
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Return a folder with a short path that every account can enter."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGKILL])
+def test_a_closed_terminal_left_five_processes_behind(folder: Path, number: int) -> None:
+    """A closed terminal (SIGHUP) or a killed parent leaves no process, and its ports are free."""
+    ports = {name: free_port() for name in PORTS}
+    with fleet_up(folder, ports) as process:
+        wait_for(lambda: len(running_in(folder)) >= 5)
+        process.send_signal(number)
+        wait_for(lambda: not running_in(folder))
+        wait_for(lambda: not any(is_listening(port) for port in ports.values()))
+
+
+def test_a_killed_broker_stayed_dead_in_silence(folder: Path) -> None:
+    """Killed servers are restarted, and standard error says so."""
+    ports = {name: free_port() for name in PORTS}
+    with fleet_up(folder, ports) as process:
+        wait_for(lambda: readiness(ports["ingest"]) == 200)
+        (broker,) = [
+            pid for pid in running_in(folder)
+            if b"mosquitto.conf" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]  # fmt: skip
+        postmaster = int((folder / "postgresql/postmaster.pid").read_text("utf-8").split()[0])
+        os.kill(broker, signal.SIGKILL)
+        wait_for(lambda: not is_listening(ports["broker"]))
+        wait_for(lambda: is_listening(ports["broker"]))
+        os.kill(postmaster, signal.SIGKILL)
+        wait_for(lambda: readiness(ports["ingest"]) == 503)
+        wait_for(lambda: readiness(ports["ingest"]) == 200)
+        process.send_signal(signal.SIGTERM)
+        _, error = process.communicate()
+    assert "the broker exited" in error
+    assert "PostgreSQL exited" in error
+
+
+def readiness(port: int) -> int:
+    """Return the status of a worker's readiness, 0 while it does not listen."""
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=10).status_code
+    except httpx.HTTPError:
+        return 0
+
+
+def test_another_local_user_was_a_superuser_without_a_password(
+    postgres: Postgres, folder: Path
+) -> None:
+    """PostgreSQL has no TCP port, and another account cannot reach its socket."""
+    with psycopg.connect(postgres.url) as connection:
+        assert connection.execute("SHOW listen_addresses").fetchone() == ("",)
+    assert stat.S_IMODE(postgres.data.stat().st_mode) == 0o700
+    if os.geteuid() != 0:
+        return  # only root can become another user
+    psql = [postgresql_program("psql"), "-h", str(postgres.data), "-U", "tcuq", "-c", "SELECT 1"]
+    result = subprocess.run(
+        [*psql, "fleet"], user="nobody", cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert result.returncode != 0
+    assert "Permission denied" in result.stderr

@@ -159,7 +159,7 @@ def _ask(session: Session, group: Group, level: float | None, hours: int) -> Non
     queries.alarms(session, None, 1)
     queries.named_groups(session, judged.judgement)
     if group.parts:
-        own = queries.judged_group(session, judged.judgement, group)
+        own = queries.judged_group(session, judged, group)
         levels.count_discoveries(session, judged, finding, [own] if own else [])
         queries.cohorts(session, judged.judgement, group)
         queries.alarms_of_group(session, group)

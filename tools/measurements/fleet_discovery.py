@@ -16,11 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
+from tcuq.fleet.judge.counting import count_evidence
 from tcuq.fleet.judge.ebh import discover
 from tcuq.fleet.judge.evidence import judged_q8
 from tcuq.fleet.judge.evidence_counts import EvidenceCounts
 from tcuq.fleet.judge.groups import cutoff_or_unreachable, judge_groups
-from tcuq.fleet.judge.judge import Rules, count_evidence, judge
+from tcuq.fleet.judge.judge import Rules, judge
 from tcuq.fleet.servers import Postgres
 from tcuq.fleet.store.batch import Batch
 from tcuq.fleet.store.migrate import migrate
@@ -233,7 +234,7 @@ def time_rows(store: Store, devices: int) -> Iterator[Row]:
         ((since,),) = store.connection.execute("SELECT now() - interval '3 hours'").fetchall()
         for _ in range(ROUNDS):
             start = time.perf_counter()
-            count_evidence(store.connection, since).discovery(LEVELS[0])
+            count_evidence(store.connection, since, since)[0].discovery(LEVELS[0])
             ebh.append(time.perf_counter() - start)
     for _ in range(ROUNDS):
         start = time.perf_counter()

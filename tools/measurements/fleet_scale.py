@@ -17,7 +17,8 @@ from typing import LiteralString
 import numpy as np
 import psycopg
 
-from tcuq.fleet.judge.judge import Rules, count_evidence, judge
+from tcuq.fleet.judge.counting import count_evidence
+from tcuq.fleet.judge.judge import Rules, judge
 from tcuq.fleet.servers import Postgres
 from tcuq.fleet.store.batch import Batch
 from tcuq.fleet.store.migrate import migrate
@@ -91,7 +92,8 @@ def judging_rows(fleet: Fleet) -> Iterator[Row]:
     times = []
     for _ in range(3):
         began = time.perf_counter()
-        counts = count_evidence(connection, datetime.now(UTC) - timedelta(hours=3))
+        since = datetime.now(UTC) - timedelta(hours=3)
+        counts, _ = count_evidence(connection, since, since - timedelta(days=30))
         counts.discovery(0.1)
         times.append(time.perf_counter() - began)
     took = statistics.median(times)

@@ -48,19 +48,22 @@ SELECT device, 3, 680, 28.4 * 86400, 28.4 * 2900 + late * late * 160, 28.4 * 130
     (ARRAY[1067064327, -1205984556, 206956970])[1 + i %% 3],
     CASE i %% 16 WHEN 0 THEN 17301504 WHEN 1 THEN 33554432 WHEN 2 THEN 17170434
         ELSE 17235969 - i %% 2 END,
-    1 + (i / 48) %% 40, late / 3, 0, 13100 + (chance * 900)::integer,
+    site, late / 3, 0, 13100 + (chance * 900)::integer,
     130, CASE WHEN i %% 97 <> 0 THEN 129 END, 2 * bits, CASE WHEN i %% 97 <> 0 THEN 2 * bits END,
     CASE WHEN late > 0 THEN (ARRAY[1, 2, 37])[1 + i %% 3] ELSE 0 END, i %% 97 = 0, false,
     6, CASE WHEN late > 0 THEN odd ELSE calm END
 FROM (
-    SELECT i, device, chance, late,
+    SELECT i, device, chance, late, site,
         CASE WHEN late > 0 THEN 12 + 44 * another ELSE -3 - 1.2 * ln(1 - another) END AS bits
     FROM (
         SELECT i, ('x' || substr(md5(i::text), 1, 16))::bit(64)::bigint AS device,
             random() AS chance, random() AS another,
-            CASE WHEN i %% 16 = 0 AND random() < 0.22 OR 1 + (i / 48) %% 40 = %(tromso)s
-                AND random() < 0.04 OR random() < 0.002 THEN 13.4 ELSE 0 END AS late
-        FROM generate_series(1, %(devices)s) AS i
+            CASE WHEN i %% 16 = 0 AND random() < 0.22 OR site = %(tromso)s
+                AND random() < 0.04 OR random() < 0.002 THEN 13.4 ELSE 0 END AS late, site
+        FROM generate_series(1, %(devices)s) AS i, LATERAL (
+            SELECT CASE WHEN %(sites)s <= 40 THEN 1 + (i / 48) %% %(sites)s
+                ELSE 1 + abs(hashint4(i)::bigint) %% %(sites)s END AS site
+        ) AS place
     ) AS drawn
 ) AS made, shape
 """
@@ -83,6 +86,11 @@ FROM (
     LATERAL (SELECT date_trunc('hour', now()) - h * interval '1 hour' AS hour,
         greatest(0, 60 - h) AS late) AS at
 ) AS made
+"""
+TOTALS: LiteralString = """
+INSERT INTO hours SELECT hour, coalesce(owner, 0), profile, firmware, sum(records), sum(steps),
+    sum(abstained), sum(denied), sum(exceeded), sum(alarms)
+FROM cohorts JOIN sites USING (site) GROUP BY 1, 2, 3, 4
 """
 # One epoch of everybody, and a past of some, who reboot once in it.
 EPOCHS: LiteralString = """
@@ -145,17 +153,25 @@ ORDER BY device LIMIT 100000
 """
 
 
-def seed(database: str, devices: int, *, judged: bool = True) -> None:
-    """Fill a fresh database; the same fleet each time."""
+def seed(
+    database: str,
+    devices: int,
+    *,
+    judged: bool = True,
+    sites: int = len(SITES),
+    hours: int = HOURS,
+) -> None:
+    """Fill a fresh database; the same fleet each time. Sites beyond the named have numbers."""
     with psycopg.connect(database, autocommit=True) as connection:
         migrate(connection)
         connection.execute("SELECT setseed(0.5)")
         connection.execute(HISTOGRAM)
-        connection.cursor().executemany(
-            "INSERT INTO sites (name) VALUES (%s)", [[name] for name in SITES]
-        )
-        connection.execute(DEVICES, {"devices": devices, "tromso": TROMSO})
-        connection.execute(COHORTS, {"hours": HOURS})
+        names = [*SITES, *(f"site-{number}" for number in range(len(SITES) + 1, sites + 1))]
+        connection.execute("INSERT INTO sites (name) SELECT unnest(%s::text[])", [names])
+        values = {"devices": devices, "tromso": TROMSO, "sites": sites}
+        connection.execute(DEVICES, values)
+        connection.execute(COHORTS, {"hours": hours})
+        connection.execute(TOTALS)
         connection.execute(EPOCHS)
         connection.execute(PAST, {"few": max(1, 2_000_000 // devices)})
         if judged:

@@ -18,7 +18,7 @@ import psycopg
 
 from tcuq.fleet.judge.groups import cutoff_or_unreachable
 from tcuq.fleet.judge.judge import Rules
-from tcuq.fleet.judge.persistence import Retention
+from tcuq.fleet.judge.retention import Retention
 from tcuq.fleet.judge.schedule import judge_now
 from tcuq.fleet.servers import Broker, Postgres
 from tools.measurements.result import Row, arguments, report

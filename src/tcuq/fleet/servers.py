@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run PostgreSQL and mosquitto on loopback ports of this machine; stop them by pid."""
+"""Run private PostgreSQL and mosquitto servers; they end with the process that started them."""
 
 import os
 import pwd
@@ -11,16 +11,18 @@ import time
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from urllib.parse import quote
 
 from tcuq.errors import FleetError
+from tcuq.fleet.child import start_child
 
 START_TIMEOUT_S = 60
+MAX_SOCKET_FOLDER_BYTES = 107 - len("/.s.PGSQL.5432")
 DEBIAN_POSTGRESQL = "/usr/lib/postgresql"
 # fsync stays on: an acknowledgement promises a durable commit. A small WAL keeps recovery short.
 POSTGRESQL_CONF = """
-listen_addresses = '127.0.0.1'
-port = {port}
-unix_socket_directories = ''
+listen_addresses = ''
+unix_socket_directories = '{folder}'
 shared_buffers = {memory}
 max_wal_size = 2GB
 checkpoint_timeout = 15min
@@ -60,50 +62,93 @@ def free_port() -> int:
 class Postgres:
     """A private PostgreSQL server whose data stay in a folder.
 
+    It listens only on a Unix socket in its data folder, which nobody but its own account and root
+    can enter: other users of this machine cannot connect, and nobody can over the network.
+
     Parameters
     ----------
     folder
         Created if it does not exist.
-    port
-        Default: a free one.
     memory
         PostgreSQL's shared buffers; best large enough for all of `devices`, 300 bytes per row.
+    settings
+        Further lines of its configuration.
     """
 
-    def __init__(self, folder: Path, port: int | None = None, memory: str = "512MB") -> None:
-        self.folder, self._memory = folder, memory
-        self.port = free_port() if port is None else port
-        self.url = f"postgresql://tcuq@127.0.0.1:{self.port}/fleet"
-        self._data = folder / "postgresql"
+    def __init__(self, folder: Path, memory: str = "512MB", settings: str = "") -> None:
+        self.folder = folder.resolve()
+        self.data = self.folder / "postgresql"
+        if len(bytes(self.data)) > MAX_SOCKET_FOLDER_BYTES:
+            raise FleetError(
+                f"the folder's path must have at most {MAX_SOCKET_FOLDER_BYTES - 11} bytes for a"
+                f" Unix socket, got {self.folder}: choose a shorter one"
+            )
+        self.url = self.url_of("tcuq")
+        self.memory, self.settings = memory, settings
         self._account = "postgres" if os.geteuid() == 0 else None  # it refuses to run as root
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def url_of(self, role: str) -> str:
+        """Return the URL by which a role connects."""
+        return f"postgresql://{role}@{quote(str(self.data), safe='')}/fleet"
 
     def start(self) -> None:
         """Start the server; create the database the first time."""
-        fresh = not self._data.exists()
+        fresh = not self.data.exists()
         if fresh:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._data.mkdir(mode=0o700)
+            self.data.mkdir(mode=0o700)
             if self._account:
-                shutil.chown(self._data, self._account, self._account)
-            self._run("initdb", "-A", "trust", "-U", "tcuq", "-E", "UTF8", "--no-sync")
-        # Rewritten at each start, because port and memory may change.
-        settings = self._data / "postgresql.auto.conf"
-        settings.write_text(POSTGRESQL_CONF.format(port=self.port, memory=self._memory), "utf-8")
-        self._run(
-            "pg_ctl", "-w", "-t", str(START_TIMEOUT_S), "-l", str(self._data / "log"), "start"
-        )
+                shutil.chown(self.data, self._account, self._account)
+            self.run("initdb", "--auth-local=trust", "--auth-host=reject", "-U", "tcuq",
+                     "-E", "UTF8", "--no-sync")  # fmt: skip
+        self.launch()
         if fresh:
-            self._run("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", "tcuq", "fleet")
+            self.run("createdb", "-h", str(self.data), "-U", "tcuq", "fleet")
+
+    def launch(self) -> None:
+        """Start the server on existing data and wait until it answers."""
+        # Rewritten at each start, because folder and memory may change.
+        settings = POSTGRESQL_CONF.format(folder=self.data, memory=self.memory) + self.settings
+        (self.data / "postgresql.auto.conf").write_text(settings, "utf-8")
+        with (self.data / "log").open("ab") as log:
+            self._process = start_child(
+                [postgresql_program("postgres"), "-D", str(self.data)],
+                log,
+                death_signal=signal.SIGINT,  # its fast shutdown
+                account=self._account,
+                folder=self.data,
+            )
+        end = time.monotonic() + START_TIMEOUT_S
+        while not self._answers():
+            if self.has_exited() or time.monotonic() > end:
+                raise FleetError(f"PostgreSQL did not start: see {self.data / 'log'}")
+            time.sleep(0.05)
+
+    def has_exited(self) -> bool:
+        """Return whether the server ended without being stopped."""
+        return self._process is not None and self._process.poll() is not None
 
     def stop(self, mode: str = "fast") -> None:
         """Stop the server: `fast` ends connections, `immediate` simulates a crash."""
-        self._run("pg_ctl", "-w", "-m", mode, "stop")
+        if self._process is not None:
+            self._process.send_signal(signal.SIGINT if mode == "fast" else signal.SIGQUIT)
+            self._process.wait()
+            self._process = None
 
-    def _run(self, name: str, *arguments: str) -> None:
+    def _answers(self) -> bool:
+        try:
+            self.run("pg_isready", "-q", "-h", str(self.data), "-U", "tcuq", "-d", "postgres")
+        except FleetError:
+            return False
+        return True
+
+    def run(self, name: str, *arguments: str) -> None:
+        """Run one of PostgreSQL's programs on this server's data, as its account."""
         account = pwd.getpwnam(self._account) if self._account else None
         result = subprocess.run(
             [postgresql_program(name), *arguments],
-            env={**os.environ, "PGDATA": str(self._data)},
+            env={**os.environ, "PGDATA": str(self.data)},
             user=account.pw_uid if account else None,
             group=account.pw_gid if account else None,
             stdin=subprocess.DEVNULL,
@@ -112,7 +157,7 @@ class Postgres:
             check=False,
         )
         if result.returncode:
-            raise FleetError(f"{name} failed in {self._data}: see the log there")
+            raise FleetError(f"{name} failed in {self.data}: see the log there")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,17 +197,18 @@ class Broker:
         config = self.folder / "mosquitto.conf"
         config.write_text(self._configuration(), "utf-8")
         with (self.folder / "mosquitto.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [_find_program("mosquitto", ["/usr/sbin"]), "-c", str(config)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
+            self._process = start_child(
+                [_find_program("mosquitto", ["/usr/sbin"]), "-c", str(config)], log
             )
         end = time.monotonic() + START_TIMEOUT_S
         while not is_listening(self.port):
-            if self._process.poll() is not None or time.monotonic() > end:
+            if self.has_exited() or time.monotonic() > end:
                 raise FleetError(f"mosquitto did not start: see {self.folder / 'mosquitto.log'}")
             time.sleep(0.05)
+
+    def has_exited(self) -> bool:
+        """Return whether the broker ended without being stopped."""
+        return self._process is not None and self._process.poll() is not None
 
     def _configuration(self) -> str:
         listener = MOSQUITTO_CONF.format(port=self.port, host="127.0.0.1", user=_account())

@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Up: run the whole fleet on one machine: servers, a worker, the judge and the dashboard.
 
-The data stay in the folder and are used by the next start. A child process that exits is restarted.
+The data stay in the folder and are used by the next start. A server or process that exits is
+restarted; all of them end with this process, also when it is killed.
 """
 
 import logging
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
 from tcuq.errors import FleetError
+from tcuq.fleet.child import start_child
 from tcuq.fleet.servers import Broker, Postgres, is_listening
+from tcuq.fleet.store.connection import MIGRATE, connect, database_errors
+from tcuq.fleet.store.migrate import create_roles, migrate
 
 log = logging.getLogger("tcuq.fleet.up")
 
@@ -25,10 +27,9 @@ STOP_TIMEOUT_S = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """The loopback ports of the servers and of the processes."""
+    """The loopback ports of the broker and of the processes."""
 
     broker: int = 1883
-    database: int = 5433
     ingest: int = 8049
     dashboard: int = 8050
 
@@ -53,54 +54,70 @@ class Supervisor:
     broker: str | None = None
     every_s: float = 15.0
     stopping: Event = field(default_factory=Event)
-    _stop_servers: list[Callable[[], None]] = field(default_factory=list)
+    _servers: dict[str, Postgres | Broker] = field(default_factory=dict)
     _processes: dict[str, tuple[list[str], "subprocess.Popen[bytes]"]] = field(default_factory=dict)
 
     def start(self) -> None:
         """Start the servers that are not given, then worker, judge and dashboard."""
-        for name in ("broker", "database", "ingest", "dashboard"):
-            url = getattr(self, name, None)
+        for name in ("broker", "ingest", "dashboard"):
             port = getattr(self.ports, name)
-            if url is None and is_listening(port):
+            if getattr(self, name, None) is None and is_listening(port):
                 raise FleetError(f"port {port} is in use: choose another by --{name}-port")
         self.folder.mkdir(parents=True, exist_ok=True)
         database = self.database or self._start_database()
         broker = self.broker or self._start_broker()
-        self._run("ingest", "--database", database, "--broker", broker, "--quota", "60000",
-                  "--http", str(self.ports.ingest))  # fmt: skip
-        self._run("judge", "--database", database, "--every", str(self.every_s))
-        self._run("serve", "--database", database, "--port", str(self.ports.dashboard))
+        with connect(database, MIGRATE) as connection, database_errors():
+            if self.database is None:
+                create_roles(connection, {})
+            migrate(connection)
+        self._run("ingest", "--database", self._url("tcuq_ingest"), "--broker", broker,
+                  "--quota", "60000", "--http", str(self.ports.ingest))  # fmt: skip
+        self._run("judge", "--database", self._url("tcuq_judge"), "--every", str(self.every_s))
+        self._run("serve", "--database", self._url("tcuq_serve"),
+                  "--port", str(self.ports.dashboard))  # fmt: skip
+
+    def _url(self, role: str) -> str:
+        """Return the URL for a process: with its own role in the private server."""
+        server = self._servers.get("PostgreSQL")
+        return server.url_of(role) if isinstance(server, Postgres) else str(self.database)
 
     def _start_database(self) -> str:
-        server = Postgres(self.folder, self.ports.database)
+        server = Postgres(self.folder)
+        self._servers["PostgreSQL"] = server
         server.start()
-        self._stop_servers.append(server.stop)
         return server.url
 
     def _start_broker(self) -> str:
         server = Broker(self.folder, self.ports.broker)
+        self._servers["the broker"] = server
         server.start()
-        self._stop_servers.append(server.stop)
         return f"mqtt://127.0.0.1:{server.port}"
 
     def _run(self, command: str, *arguments: str) -> None:
         line = [sys.executable, "-m", "tcuq.cli", "fleet", command, *arguments]
-        self._processes[command] = (line, self._start_process(command, line))
-
-    def _start_process(self, command: str, line: Sequence[str]) -> "subprocess.Popen[bytes]":
         with (self.folder / f"{command}.log").open("ab") as out:
-            return subprocess.Popen(
-                line, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
-            )
+            self._processes[command] = (line, start_child(line, out))
 
     def watch(self) -> None:
-        """Restart every process that exits, until `stopping` is set."""
+        """Restart every server and process that exits, until `stopping` is set."""
         while not self.stopping.wait(POLL_S):
-            for command, (line, process) in self._processes.items():
+            for name, server in self._servers.items():
+                if server.has_exited():
+                    log.warning("%s exited: see its log in %s; restarting it", name, self.folder)
+                    self.stopping.wait(RESTART_DELAY_S)
+                    self._restart(name, server)
+            for command, (line, process) in list(self._processes.items()):
                 if process.poll() is not None:
                     log.warning("%s exited: see %s.log; restarting it", command, command)
-                    time.sleep(RESTART_DELAY_S)
-                    self._processes[command] = (line, self._start_process(command, line))
+                    self.stopping.wait(RESTART_DELAY_S)
+                    self._run(command, *line[5:])
+
+    @staticmethod
+    def _restart(name: str, server: Postgres | Broker) -> None:
+        try:
+            server.start()
+        except FleetError as error:
+            log.warning("%s: %s; trying again", name, error)
 
     def stop(self) -> None:
         """Stop the processes first, then the servers, so that received records are stored."""
@@ -111,5 +128,5 @@ class Supervisor:
                 process.wait(STOP_TIMEOUT_S)
             except subprocess.TimeoutExpired:
                 process.kill()
-        for stop in reversed(self._stop_servers):
-            stop()
+        for server in reversed(self._servers.values()):
+            server.stop()

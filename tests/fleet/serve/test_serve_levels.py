@@ -78,7 +78,7 @@ def test_a_groups_discoveries_are_its_devices(
 ) -> None:
     """A group of one, two or three identifiers has its devices' discoveries at any level."""
     finding = levels.finding_at(session, judgement, level)
-    row = queries.judged_group(session, judgement.judgement, group)
+    row = queries.judged_group(session, judgement, group)
     assert row is not None
     assert finding.cutoff_q8 is not None
     (ranked,) = levels.count_discoveries(session, judgement, finding, [row])

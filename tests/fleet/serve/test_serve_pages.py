@@ -100,7 +100,7 @@ def test_an_empty_database_says_what_to_do_next(create_database: Callable[[str],
     with live(database) as address:
         assert get(f"{address}/readyz").status == 503
         response = get(address)
-        assert (response.status, "start a worker" in text_of(response.text)) == (503, True)
+        assert (response.status, "tcuq fleet migrate" in text_of(response.text)) == (503, True)
         with psycopg.connect(database, autocommit=True) as connection:
             migrate(connection)
         assert get(f"{address}/readyz").status == 200

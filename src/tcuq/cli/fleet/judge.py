@@ -5,6 +5,7 @@ import argparse
 import sys
 import threading
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from tcuq.cli._output import Commands, print_result
 from tcuq.cli.fleet.options import add_database, add_level, stop_on_signal
@@ -13,7 +14,7 @@ from tcuq.errors import FleetError, InputError
 if TYPE_CHECKING:
     from tcuq.fleet.judge.judge import Judgement, Rules
     from tcuq.fleet.judge.notify import Receiver
-    from tcuq.fleet.judge.persistence import Retention
+    from tcuq.fleet.judge.retention import Retention
 
 RETENTION_KINDS = ("judgements", "alarms", "epochs", "cohorts", "dead_letters")
 LASTING_INTERVALS = 3  # after which Alertmanager drops an alert that is not repeated
@@ -32,6 +33,12 @@ def add_parser(parsers: Commands) -> argparse.ArgumentParser:
         "--silent-after", type=float, default=10_800, help="seconds without a record, default 10800"
     )
     parser.add_argument(
+        "--gone-after",
+        type=float,
+        default=30 * 86_400,
+        help="seconds without a record after which nobody is alerted any more, default 30 days",
+    )
+    parser.add_argument(
         "--group-interval",
         type=float,
         default=86_400,
@@ -39,6 +46,9 @@ def add_parser(parsers: Commands) -> argparse.ArgumentParser:
     )
     parser.add_argument("--webhook", action="append", default=[], metavar="URL")
     parser.add_argument("--alertmanager", action="append", default=[], metavar="URL")
+    parser.add_argument(
+        "--dashboard-url", metavar="URL", help="the dashboard's public URL, for links in alerts"
+    )
     parser.add_argument(
         "--keep",
         action="append",
@@ -57,10 +67,13 @@ def _judge(args: argparse.Namespace) -> None:
 
     if not args.every > 0:
         raise InputError(f"every must be above 0 seconds, got {args.every}")
-    rules = Rules(args.level, args.share, args.silent_after, args.group_interval)
+    if args.dashboard_url and urlsplit(args.dashboard_url).scheme not in ("http", "https"):
+        raise InputError(f"dashboard-url must be http:// or https://, got {args.dashboard_url!r}")
+    rules = Rules(args.level, args.share, args.silent_after, args.gone_after, args.group_interval)
     retention = _retention(args.keep)
-    receivers = [webhook(url) for url in args.webhook]
-    receivers += [alertmanager(url, LASTING_INTERVALS * args.every) for url in args.alertmanager]
+    lasting_s, dashboard = LASTING_INTERVALS * args.every, args.dashboard_url
+    receivers = [webhook(url, dashboard) for url in args.webhook]
+    receivers += [alertmanager(url, lasting_s, dashboard) for url in args.alertmanager]
     if args.once:
         _judge_once(args, rules, retention, receivers)
         return
@@ -103,6 +116,7 @@ def _print(args: argparse.Namespace, judgement: "Judgement") -> None:
         "judged": judgement.judged.isoformat(),
         "devices": judgement.devices,
         "silent": judgement.silent,
+        "gone": judgement.gone,
         "judgeable": judgement.judgeable,
         "discovered": judgement.discovered,
         "groups": judgement.groups,
@@ -120,7 +134,7 @@ def _print(args: argparse.Namespace, judgement: "Judgement") -> None:
 
 
 def _retention(options: list[str]) -> "Retention":
-    from tcuq.fleet.judge.persistence import Retention
+    from tcuq.fleet.judge.retention import Retention
 
     days: dict[str, int] = {}
     for option in options:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 DATABASE = "postgresql://localhost/tcuq"
 BROKER = "mqtt://127.0.0.1"
 MAX_FILE_BYTES = 1 << 20
+MAX_SECRET_CHARACTERS = 1024
 
 
 def add_database(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +37,12 @@ def add_broker(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ca", help="PEM file of the CA that signed the broker's certificate")
     parser.add_argument("--certificate", help="PEM file of the client's certificate")
     parser.add_argument("--key", help="PEM file of its key")
+
+
+def add_http_certificate(parser: argparse.ArgumentParser) -> None:
+    """Add the options for HTTPS."""
+    parser.add_argument("--http-certificate", help="PEM file: HTTPS, for other machines as well")
+    parser.add_argument("--http-key", help="PEM file of its key")
 
 
 def add_keys(parser: argparse.ArgumentParser) -> None:
@@ -104,8 +111,22 @@ def read_document(path: str) -> dict[str, Any]:
     return document
 
 
+def read_secret(path: str) -> str:
+    """Read a secret of one line; refuse a file that every user of this machine can read."""
+    file = Path(path)
+    if file.stat().st_mode & 0o004:
+        raise InputError(f"{path} must not be readable by every user: run  chmod 600 {path}")
+    text = file.read_bytes()[: MAX_FILE_BYTES + 1].decode(errors="replace").strip()
+    if not text or len(text) > MAX_SECRET_CHARACTERS or not text.isprintable():
+        raise InputError(
+            f"{path} must hold one line of 1..{MAX_SECRET_CHARACTERS} printable characters"
+        )
+    return text
+
+
 def stop_on_signal(stop: Callable[[], None]) -> None:
-    """Set up logging, and call `stop` on SIGTERM and on Ctrl-C."""
+    """Set up logging, and call `stop` on SIGTERM, on Ctrl-C and when the terminal is closed."""
     logging.basicConfig(format="tcuq: %(message)s", level=logging.INFO)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop())
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup's
+            signal.signal(number, lambda *_: stop())

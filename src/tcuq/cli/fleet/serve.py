@@ -5,7 +5,7 @@ import argparse
 import contextlib
 
 from tcuq.cli._output import Commands
-from tcuq.cli.fleet.options import add_database
+from tcuq.cli.fleet.options import add_database, add_http_certificate
 from tcuq.errors import InputError, MissingExtraError
 
 
@@ -27,6 +27,7 @@ def add_parser(parsers: Commands) -> argparse.ArgumentParser:
         metavar="ADDRESS",
         help="proxy whose header is believed, repeatable; default: 127.0.0.1 and ::1",
     )
+    add_http_certificate(parser)
     parser.set_defaults(command=_serve)
     return parser
 
@@ -44,4 +45,12 @@ def _serve(args: argparse.Namespace) -> None:
         print(f"tcuq fleet: http://{args.host}:{args.port}  (Ctrl-C stops it)", flush=True)
     trusted = args.trusted_proxy or LOOPBACK
     with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C stops it
-        serve(args.database, args.host, args.port, args.user_header, trusted)
+        serve(
+            args.database,
+            host=args.host,
+            port=args.port,
+            user_header=args.user_header,
+            trusted=trusted,
+            certificate=args.http_certificate,
+            key=args.http_key,
+        )

@@ -20,7 +20,6 @@ def add_parser(parsers: Commands) -> argparse.ArgumentParser:
     parser.add_argument("--database", help="use this PostgreSQL instead: postgresql://...")
     parser.add_argument("--broker", help="use this broker instead: mqtt://host[:port]")
     parser.add_argument("--broker-port", type=int, default=1883)
-    parser.add_argument("--database-port", type=int, default=5433)
     parser.add_argument("--ingest-port", type=int, default=8049)
     parser.add_argument("--dashboard-port", type=int, default=8050)
     parser.add_argument("--every", type=float, default=15, help="seconds between two judgements")
@@ -33,7 +32,7 @@ def _up(args: argparse.Namespace) -> None:
         import_extra(library, "fleet")  # else its children fail one by one, in their logs
     from tcuq.fleet.up import Ports, Supervisor
 
-    ports = Ports(args.broker_port, args.database_port, args.ingest_port, args.dashboard_port)
+    ports = Ports(args.broker_port, args.ingest_port, args.dashboard_port)
     supervisor = Supervisor(
         Path(args.folder).resolve(), ports, args.database, args.broker, args.every
     )

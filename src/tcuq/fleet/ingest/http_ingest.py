@@ -8,24 +8,25 @@ acknowledgement over MQTT would hold.
 import hashlib
 import hmac
 import threading
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tcuq.errors import FleetError, InputError, MissingExtraError
+from tcuq.fleet.http_server import add_monitoring
 from tcuq.fleet.ingest.metrics import IngestMetrics
 from tcuq.fleet.ingest.validation import ValidationResult, Validator
 from tcuq.fleet.mqtt import Message
+from tcuq.fleet.store.batch import Array
 from tcuq.fleet.store.reconnecting import ReconnectingStore
+from tcuq.fleet.store.sites import Claims
 from tcuq.fleet.wire import MAX_RECORDS, NAME, records_topic
-from tcuq.telemetry import SIGNED, Keys
+from tcuq.telemetry import SIGNED, Reason
 from tcuq.version import __version__
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
-    from uvicorn import Server
 
-MAX_CONNECTIONS = 200
 MAX_BODY_BYTES = MAX_RECORDS * SIGNED.itemsize
+AWAY = "the database is away: send it again later"
 OCTETS = "application/octet-stream"
 NAME_PATTERN = f"^{NAME}$"
 REQUEST_BODY = {
@@ -48,41 +49,39 @@ class HttpIngest:
     ----------
     database
         As `Store` takes it.
-    tokens
-        Gateway's name to the SHA-256 of its token, in hexadecimal digits.
+    validator
+        Checks messages before the store does.
+    claims
+        Which devices and sites may be new.
     """
 
     def __init__(
         self,
         database: str,
-        tokens: Mapping[str, str],
-        *,
-        keys: Keys | None = None,
-        quota: int = 120,
+        validator: Validator | None = None,
+        claims: Claims = Claims(),  # noqa: B008 - frozen
     ) -> None:
-        self._tokens = dict(tokens)
         self._lock = threading.Lock()
-        self._store = ReconnectingStore(database)
-        self._validator = Validator(self._tokens, keys, quota)
+        self._store = ReconnectingStore(database, claims)
+        self._validator = validator or Validator()
 
     def is_authenticated(self, gateway: str, token: str) -> bool:
         """Return whether the token is the gateway's, in a time that does not reveal its name."""
-        digest = self._tokens.get(gateway, "0" * 64)
-        return hmac.compare_digest(hashlib.sha256(token.encode()).hexdigest(), digest)
+        with self._lock:
+            known = self._store.gateway(gateway)
+        digest = known.token_sha256 if known else None
+        right = hmac.compare_digest(hashlib.sha256(token.encode()).digest(), digest or bytes(32))
+        return right and digest is not None
 
-    def put(self, site: str, gateway: str, body: bytes) -> tuple[ValidationResult, bytes]:
+    def put(self, site: str, gateway: str, body: bytes) -> tuple[ValidationResult, Array]:
         """Store a gateway's records; return the validation's result and the acknowledgements."""
-        import psycopg
-
         message = Message(records_topic(site, gateway).encode(), body, 0)
         with self._lock:
-            try:
-                result = self._validator.validate([message])
-                _, acks = self._store.put(result.parts, result.dead_letters)
-            except psycopg.OperationalError as error:
-                self._store.close()
-                raise FleetError(f"the database: {error}") from None
-        return result, result.sign(acks).tobytes()
+            result = self._validator.validate([message])
+            batch, acks = self._store.put(result.parts, result.dead_letters)
+        result.count(batch.reasons[batch.rows])
+        stored = acks[batch.reasons == Reason.FINE]
+        return result, result.sign(result.parts[0], stored) if result.parts else stored
 
 
 def create_app(ingest: HttpIngest, metrics: IngestMetrics) -> "FastAPI":
@@ -108,7 +107,12 @@ def create_app(ingest: HttpIngest, metrics: IngestMetrics) -> "FastAPI":
         gateway: Annotated[str, Query(pattern=NAME_PATTERN)],
         authorization: Annotated[str, Header(max_length=512)] = "",
     ) -> Response:
-        if not ingest.is_authenticated(gateway, authorization.removeprefix("Bearer ")):
+        token = authorization.removeprefix("Bearer ")
+        try:
+            authenticated = await run_in_threadpool(ingest.is_authenticated, gateway, token)
+        except FleetError:
+            raise HTTPException(503, AWAY) from None
+        if not authenticated:
             raise HTTPException(401, "not a gateway, or not its token")
         body = await _read_body(request)
         if body is None:
@@ -118,54 +122,15 @@ def create_app(ingest: HttpIngest, metrics: IngestMetrics) -> "FastAPI":
         except InputError as error:
             raise HTTPException(400, str(error)) from None
         except FleetError:
-            raise HTTPException(503, "the database is away: send it again later") from None
-        refused = metrics.count(result, len(acks) // result.ack_bytes)
-        if refused and not acks:
+            raise HTTPException(503, AWAY) from None
+        refused = metrics.count(result, len(acks))
+        if refused and not len(acks):
             raise HTTPException(400, {"refused": refused})
         summary = ", ".join(f"{reason}={count}" for reason, count in refused.items())
-        return Response(acks, media_type=OCTETS, headers={"x-refused": summary})
+        return Response(acks.tobytes(), media_type=OCTETS, headers={"x-refused": summary})
 
-    _add_health_and_metrics(app, metrics)
+    add_monitoring(app, metrics.registry, lambda: metrics.alive, lambda: metrics.ready)
     return app
-
-
-def create_server(
-    app: "FastAPI", host: str, port: int, certificate: str | None = None, key: str | None = None
-) -> "Server":
-    """Create a server for the application; idle connections are closed after five seconds."""
-    import uvicorn
-
-    return uvicorn.Server(
-        uvicorn.Config(
-            app,
-            host=host,
-            port=port,
-            ssl_certfile=certificate,
-            ssl_keyfile=key,
-            limit_concurrency=MAX_CONNECTIONS,
-            timeout_keep_alive=5,
-            log_level="warning",
-            access_log=False,
-        )
-    )
-
-
-def _add_health_and_metrics(app: "FastAPI", metrics: IngestMetrics) -> None:
-    from fastapi import Response
-    from prometheus_client.openmetrics import exposition
-
-    @app.get("/healthz", summary="Liveness: the worker's loop runs", responses={503: {}})
-    def healthz() -> Response:
-        return Response(status_code=200 if metrics.alive else 503)
-
-    @app.get("/readyz", summary="Readiness: a message would be stored now", responses={503: {}})
-    def readyz() -> Response:
-        return Response(status_code=200 if metrics.ready else 503)
-
-    @app.get("/metrics", summary="Metrics for Prometheus, as OpenMetrics")
-    def openmetrics() -> Response:
-        text = exposition.generate_latest(metrics.registry)  # type: ignore[no-untyped-call]
-        return Response(text, media_type=exposition.CONTENT_TYPE_LATEST)
 
 
 async def _read_body(request: Any) -> bytes | None:  # noqa: ANN401 - FastAPI's, an extra

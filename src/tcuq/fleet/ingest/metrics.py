@@ -7,7 +7,8 @@ from tcuq.errors import MissingExtraError
 from tcuq.fleet.ingest.validation import ValidationResult
 from tcuq.telemetry import Reason
 
-ALIVE_S = 60.0  # a worker whose loop has not run for this long is considered hung
+ALIVE_S = 120.0  # a worker whose loop has not run for this long is considered hung
+OVERDUE_S = 10.0  # a batch that waits longer makes the worker unready
 
 
 class IngestMetrics:
@@ -39,9 +40,10 @@ class IngestMetrics:
         )
         self.lag = Gauge(
             "tcuq_ingest_lag_seconds",
-            "Age of the last batch's oldest message when it was stored.",
+            "Age of the oldest message that is not stored yet; without one, of the last batch.",
             registry=own,
         )
+        self.lag.set_function(lambda: self.lag_s)
         self.failures = Counter(
             "tcuq_ingest_failures", "Lost connections, by server.", ["server"], registry=own
         )
@@ -49,9 +51,13 @@ class IngestMetrics:
             "tcuq_ingest_broker_connected", "1 while the broker is connected.", registry=own
         )
         self.database = Gauge(
-            "tcuq_ingest_database_connected", "1 while the database is connected.", registry=own
+            "tcuq_ingest_database_connected",
+            "1 while the database answers and has the tables of this version.",
+            registry=own,
         )
         self._heartbeat = time.monotonic()
+        self.oldest: float | None = None  # arrival of the oldest unstored message
+        self._last_lag_s = 0.0
 
     def count(self, result: ValidationResult, records: int) -> dict[str, int]:
         """Count stored records and refusals; return the refusals by reason."""
@@ -61,9 +67,20 @@ class IngestMetrics:
         self.records.inc(records)
         return refused
 
-    def beat(self) -> None:
-        """Note that the worker's loop runs."""
+    def beat(self, oldest: float | None = None) -> None:
+        """Note that the worker's loop runs, and when its oldest unstored message arrived."""
         self._heartbeat = time.monotonic()
+        self.oldest = oldest
+
+    def stored(self, started: float) -> None:
+        """Note that a batch whose first message arrived at `started` is stored."""
+        self.oldest, self._last_lag_s = None, time.monotonic() - started
+
+    @property
+    def lag_s(self) -> float:
+        """Seconds that the oldest unstored message waits; without one, that the last batch took."""
+        oldest = self.oldest
+        return self._last_lag_s if oldest is None else time.monotonic() - oldest
 
     @property
     def alive(self) -> bool:
@@ -75,5 +92,7 @@ class IngestMetrics:
         """Readiness: whether a message that arrives now would be stored."""
         value = self.registry.get_sample_value
         return bool(
-            value("tcuq_ingest_broker_connected") and value("tcuq_ingest_database_connected")
+            value("tcuq_ingest_broker_connected")
+            and value("tcuq_ingest_database_connected")
+            and self.lag_s < OVERDUE_S
         )

@@ -19,11 +19,14 @@ from numpy.typing import NDArray
 
 from tcuq.errors import FleetError
 from tcuq.fleet.ingest.metrics import IngestMetrics
+from tcuq.fleet.ingest.probe import DatabaseProbe
 from tcuq.fleet.ingest.validation import ValidationResult, Validator
 from tcuq.fleet.mqtt import Message, MqttClient
 from tcuq.fleet.store.batch import Batch
+from tcuq.fleet.store.connection import DatabaseUnavailableError
 from tcuq.fleet.store.reconnecting import ReconnectingStore
-from tcuq.telemetry import PLAIN, Keys
+from tcuq.fleet.store.sites import Claims
+from tcuq.telemetry import PLAIN, Reason
 
 log = logging.getLogger("tcuq.fleet.ingest")
 
@@ -46,7 +49,7 @@ class Limits:
     """
 
     records: int = 20_000
-    age_s: float = 1.0
+    age_s: float = 0.25
     payload_bytes: int = 16 << 20
 
 
@@ -85,8 +88,10 @@ class Worker:
         As `Store` takes it.
     connect
         Connects to the broker; called again whenever the connection is lost.
-    gateways, keys, quota
-        As `Validator` takes them.
+    validator
+        Checks messages before the store does.
+    claims
+        Which devices and sites may be new.
     """
 
     def __init__(
@@ -94,23 +99,23 @@ class Worker:
         database: str,
         connect: Callable[[], MqttClient],
         *,
-        gateways: frozenset[str] = frozenset(),
-        keys: Keys | None = None,
-        quota: int = 120,
+        validator: Validator | None = None,
+        claims: Claims = Claims(),  # noqa: B008 - frozen
         limits: Limits = Limits(),  # noqa: B008 - frozen
     ) -> None:
         self.metrics = IngestMetrics()
         self.stopping = Event()
         self._connect = connect
         self._limits = limits
-        self._store = ReconnectingStore(database)
-        self._validator = Validator(gateways, keys, quota)
+        self._database, self._store = database, ReconnectingStore(database, claims)
+        self._validator = validator or Validator()
 
     def run(self) -> None:
         """Work until `stopping` is set; store and acknowledge what was received by then."""
         delay_s = 0.0
-        with ThreadPoolExecutor(1) as executor:
+        with DatabaseProbe(self._database, self.metrics), ThreadPoolExecutor(1) as executor:
             while not self.stopping.wait(delay_s):
+                self.metrics.beat()
                 try:
                     with self._connect() as client:
                         self.metrics.broker.set(1)
@@ -121,14 +126,16 @@ class Worker:
                     self.metrics.failures.labels("broker").inc()
                     delay_s = next_backoff_s(delay_s)
                     log.warning("%s; retrying in %.1f s", error, delay_s)
+                    self.metrics.beat()
         self._store.close()
 
     def _work(self, client: MqttClient, executor: ThreadPoolExecutor) -> None:
         """Collect a batch while the previous one is stored; acknowledge each after its COMMIT."""
         pending = PendingBatch()
         commit: Commit | None = None
+        oldest: float | None = None
         while not self.stopping.is_set():
-            self.metrics.beat()
+            self.metrics.beat(oldest)
             messages = client.receive(IDLE_S if pending.messages or commit else 1.0)
             pending.add(messages)
             full = pending.reaches(self._limits)
@@ -136,8 +143,10 @@ class Worker:
                 self._acknowledge(commit, client)
                 commit = None
             if commit is None and pending.messages and (full or not messages):
-                commit = executor.submit(self._store_batch, pending)
+                commit, oldest = executor.submit(self._store_batch, pending), pending.started
                 pending = PendingBatch()
+            elif commit is None:
+                oldest = pending.started if pending.messages else None
         if commit is not None:
             self._acknowledge(commit, client)
         if pending.messages:
@@ -146,11 +155,11 @@ class Worker:
     def _acknowledge(self, commit: Commit, client: MqttClient) -> None:
         """Wait for a batch's COMMIT, keep the broker connection alive, then acknowledge it."""
         while not wait([commit], timeout=1.0).done:
-            self.metrics.beat()
+            self.metrics.beat(self.metrics.oldest)
             client.ping()
         batch, acks = commit.result()
         client.acknowledge(batch.messages, acks)
-        self.metrics.lag.set(time.monotonic() - batch.started)
+        self.metrics.stored(batch.started)
 
     def _store_batch(self, pending: PendingBatch) -> tuple[PendingBatch, bytes]:
         """Store messages, however long the database is away; return the acknowledgements."""
@@ -159,23 +168,21 @@ class Worker:
         batch, acks = self._put(result)
         self.metrics.commit.observe(time.monotonic() - began)
         self.metrics.batch.observe(len(batch.records))
-        self.metrics.count(result, len(batch.rows))
-        return pending, result.encode_acks(acks[batch.rows])
+        publications = result.encode_acks(batch, acks)
+        self.metrics.count(result, int((batch.reasons[batch.rows] == Reason.FINE).sum()))
+        return pending, publications
 
     def _put(self, result: ValidationResult) -> tuple[Batch, NDArray[np.void]]:
         """Put records and dead letters into the store, retrying while the database is away."""
-        import psycopg
-
         delay_s = 0.0
         while True:
             try:
                 batch, acks = self._store.put(result.parts, result.dead_letters)
-            except psycopg.OperationalError as error:
-                self._store.close()
+            except DatabaseUnavailableError as error:
                 self.metrics.database.set(0)
                 self.metrics.failures.labels("database").inc()
                 delay_s = next_backoff_s(delay_s)
-                log.warning("the database: %s; retrying in %.1f s", _first_line(error), delay_s)
+                log.warning("%s; retrying in %.1f s", error, delay_s)
                 if self.stopping.wait(delay_s):
                     raise FleetError("stopped while the database was away") from None
             else:
@@ -186,7 +193,3 @@ class Worker:
 def next_backoff_s(delay_s: float) -> float:
     """Exponential backoff with jitter: return the wait that follows a wait of `delay_s`."""
     return min(MAX_BACKOFF_S, max(0.2, delay_s * 2)) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n")[0]

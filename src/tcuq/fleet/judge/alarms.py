@@ -3,7 +3,8 @@
 
 Epochs are counted, not judgements: a device that is judged hourly is counted once in each running
 epoch, by the first judgement in it. One fault is one alarm, so devices of a named group or of a
-silent group have no alarms of their own. An alarm is active until it is closed.
+silent group have no alarms of their own. An alarm is active until it is closed. Alarms of a retired
+device, and of one that is gone (silent for `gone_after_s`), are closed at once.
 """
 
 from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
@@ -21,6 +22,13 @@ CLOSED_AFTER = 2  # consecutive epochs that did not
 FAR_BITS = 32  # above the cut-off: a gross fault, escalated at once
 MAX_DEVICE_ALARMS = 10_000  # active at a time; those with the most evidence are opened first
 MAX_SILENT_ALARMS = 1_000  # with more silent devices outside silent groups, one alarm for all
+
+CLOSE_ENDED: LiteralString = """
+UPDATE alarms SET state = 'closed', changed = now()
+FROM devices LEFT JOIN registry USING (device)
+WHERE alarms.device = devices.device AND alarms.state <> 'closed'
+    AND (devices.last_seen < %(gone_since)s OR registry.state = 'retired')
+"""
 
 # Update each active alarm by this judgement. Alarms of devices that are silent or not judged yet
 # under a new firmware, and of groups with too few reporting devices, stay unchanged. A deleted
@@ -66,7 +74,9 @@ WITH observation AS (
     FROM counted
 )
 UPDATE alarms SET raised_epochs = t.raised_epochs, quiet_epochs = t.quiet_epochs, epoch = t.epoch,
-    state = t.state, evidence = CASE WHEN raised THEN t.evidence ELSE alarms.evidence END,
+    state = t.state, acknowledged = CASE WHEN t.state = 'escalated' AND old_state = 'open'
+        THEN NULL ELSE acknowledged END,
+    evidence = CASE WHEN raised THEN t.evidence ELSE alarms.evidence END,
     cause = CASE WHEN raised THEN t.cause ELSE alarms.cause END,
     changed = CASE WHEN t.state <> old_state THEN now() ELSE changed END
 FROM transition AS t WHERE alarms.alarm = t.alarm
@@ -82,14 +92,16 @@ ON CONFLICT DO NOTHING
 """
 
 OPEN_DEVICES: LiteralString = """
+WITH g AS MATERIALIZED (
+    SELECT profile, firmware, site FROM groups WHERE judgement = %(judgement)s AND named
+)
 INSERT INTO alarms (kind, state, device, evidence, epoch, cause)
 SELECT 'device',
     CASE WHEN s.evidence_q8 >= %(far_q8)s THEN 'escalated' ELSE 'open' END::alarm_state,
     device, s.evidence_q8 / 256.0, devices.epoch, devices.cause
 FROM suspects AS s JOIN devices USING (device)
 WHERE s.judgement = %(judgement)s AND s.evidence_q8 >= %(cutoff_q8)s
-    AND NOT EXISTS (SELECT FROM groups AS g WHERE g.judgement = %(judgement)s AND named
-        AND coalesce(g.profile, s.profile) = s.profile
+    AND NOT EXISTS (SELECT FROM g WHERE coalesce(g.profile, s.profile) = s.profile
         AND coalesce(g.firmware, s.firmware) = s.firmware AND coalesce(g.site, s.site) = s.site)
     AND NOT EXISTS (SELECT FROM alarms AS a
         WHERE kind = 'device' AND a.device = s.device AND state <> 'closed')
@@ -112,7 +124,8 @@ OPEN_SILENT_DEVICES: LiteralString = """
 INSERT INTO alarms (kind, device, evidence, epoch)
 SELECT 'silent', device, extract(epoch FROM now() - last_seen) / 3600, %(judgement)s
 FROM devices AS d
-WHERE last_seen < %(since)s
+WHERE last_seen < %(since)s AND last_seen >= %(gone_since)s
+    AND NOT EXISTS (SELECT FROM registry AS r WHERE r.device = d.device AND state = 'retired')
     AND NOT EXISTS (
         SELECT FROM unnest(%(profiles)s::integer[], %(firmwares)s::integer[], %(sites)s::integer[])
             AS o (profile, firmware, site)
@@ -133,6 +146,7 @@ class JudgementInput(NamedTuple):
 
     judgement: int
     since: "datetime"  # a device last seen before is silent
+    gone_since: "datetime"  # and before this time gone
     cutoff_q8: int
     groups: GroupJudgements
     interval: int  # number by the clock, which groups have in place of an epoch
@@ -157,13 +171,14 @@ def active_groups(connection: "Connection[Any]", kind: str) -> frozenset[GroupKe
 
 
 def update(connection: "Connection[Any]", judgement: JudgementInput) -> AlarmChanges:
-    """Update the active alarms, then open new ones."""
+    """Close and update active alarms, then open new ones."""
     groups = judgement.groups
     outages = [key for key, flag in zip(groups.keys, groups.outages, strict=True) if flag]
     silent_left = groups.silent_left
     values = {
         "judgement": judgement.judgement,
         "since": judgement.since,
+        "gone_since": judgement.gone_since,
         "cutoff_q8": judgement.cutoff_q8,
         "far_q8": judgement.cutoff_q8 + 256 * FAR_BITS,
         "group_far": groups.cutoff_q8 / 256 + FAR_BITS,
@@ -178,6 +193,7 @@ def update(connection: "Connection[Any]", judgement: JudgementInput) -> AlarmCha
         "firmwares": [key[1] for key in outages],
         "sites": [key[2] for key in outages],
     }
+    ended = connection.execute(CLOSE_ENDED, values).rowcount
     transitions = connection.execute(UPDATE_ACTIVE, values).fetchall()
     silence = OPEN_SILENT_FLEET if silent_left > MAX_SILENT_ALARMS else OPEN_SILENT_DEVICES
     statements = [OPEN_GROUPS, OPEN_DEVICES, *([OPEN_SILENT_GROUPS] if outages else ())]
@@ -188,5 +204,5 @@ def update(connection: "Connection[Any]", judgement: JudgementInput) -> AlarmCha
     return AlarmChanges(
         opened,
         sum(changed and state == "escalated" for state, changed in transitions),
-        sum(changed and state == "closed" for state, changed in transitions),
+        ended + sum(changed and state == "closed" for state, changed in transitions),
     )

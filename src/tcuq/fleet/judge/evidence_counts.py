@@ -7,7 +7,6 @@ of the smallest is at most that, under any dependence. With r = 1 it is the plai
 one device alone can raise without bound; with r a share of n it takes that share of the group.
 """
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,12 +39,16 @@ class EvidenceCounts:
         self.cohorts, self.cohort = distinct(rows[:, :3])  # cohort: the index of each row's
         self.groups: list[GroupKey] = []
         self.inside = np.empty((len(KINDS), len(self.cohorts)), np.intp)  # each cohort's groups
+        sizes: list[int] = []
         for kind, columns in enumerate(KINDS):
             keys, where = distinct(self.cohorts[:, columns])
             self.inside[kind] = where + len(self.groups)
-            for key in keys.tolist():
-                values = dict(zip(columns, key, strict=True))
-                self.groups.append((values.get(0), values.get(1), values.get(2)))
+            values: list[list[int | None]] = [[None] * len(keys)] * 3
+            for position, column in enumerate(columns):
+                values[column] = keys[:, position].tolist()
+            self.groups += zip(*values, strict=True)
+            sizes.append(len(keys))
+        self.kinds = np.repeat(np.arange(len(KINDS)), sizes)  # of each group, by index
         self.judgeable = int(self.devices[self.evidence_q8 >= 0].sum())
 
     def by_cohort(self, rows: Flags) -> Array:
@@ -62,51 +65,68 @@ class EvidenceCounts:
         above = self.evidence_q8 > 0
         return discover(self.evidence_q8[above], self.devices[above], self.judgeable, level)
 
+    def bits(self, share: float, alive: Flags) -> Array:
+        """Return log2 of every group's e-value; see `SelectedGroups.bits`."""
+        return self.select(np.ones(len(self.groups), np.bool_)).bits(share, alive)
+
+    def select(self, groups: Flags) -> "SelectedGroups":
+        """Return the evidence of some groups, for the statistics that need each device's."""
+        return SelectedGroups(self, groups)
+
+
+class SelectedGroups:
+    """Evidence of selected groups, sorted once; the other groups have none.
+
+    Most groups of a fleet with many sites are too small to be judged, so only the others' devices
+    are sorted.
+    """
+
+    def __init__(self, counts: EvidenceCounts, groups: Flags) -> None:
+        judgeable = np.flatnonzero(counts.evidence_q8 >= 0)
+        of_rows = counts.inside[:, counts.cohort[judgeable]]
+        kind, at = np.nonzero(groups[of_rows])
+        group, rows = of_rows[kind, at], judgeable[at]
+        order = np.lexsort((counts.evidence_q8[rows], group))
+        self._group, rows = group[order], rows[order]
+        self._evidence, self._devices = counts.evidence_q8[rows], counts.devices[rows]
+        self._cohort, self._length = counts.cohort[rows], len(counts.groups)
+
     def discoveries(self, level: float) -> list[Discovery]:
         """Apply e-BH to each group separately."""
-        group, evidence, devices, _ = self._sorted
-        tested = self.by_group(self.by_cohort(self.evidence_q8 >= 0))
-        above = evidence > 0
-        return discover_each(group[above], evidence[above], devices[above], tested, level)
+        tested = _sums(self._group, self._devices, self._length)
+        above = self._evidence > 0
+        part, evidence, devices = self._group[above], self._evidence[above], self._devices[above]
+        return discover_each(part, evidence, devices, tested, level)
 
     def bits(self, share: float, alive: Flags) -> Array:
         """Return log2 of each group's e-value against "fewer than this share drift".
 
         `alive` selects the cohorts that count. An e-value of 0 gives -inf.
         """
-        group, evidence, counts, cohort = self._sorted
-        devices = np.where(alive[cohort], counts, 0)
-        sizes = _sums(group, devices, len(self.groups))
+        group, evidence = self._group, self._evidence
+        devices = np.where(alive[self._cohort], self._devices, 0)
+        sizes = _sums(group, devices, self._length)
         drifting = np.maximum(np.ceil(share * sizes - 1e-9), 1)
         smallest = np.maximum(sizes - drifting + 1, 1)
         before = np.cumsum(devices) - devices - (np.cumsum(sizes) - sizes)[group]
         included = np.clip(smallest[group] - before, 0, devices)
         e_values = np.where(evidence > 0, np.exp2(evidence / 256), 0.0)
-        sums = _sums(group, included * e_values, len(self.groups))
+        sums = _sums(group, included * e_values, self._length)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log2(sums / smallest))
-
-    @cached_property
-    def _sorted(self) -> tuple[Array, Array, Array, Array]:
-        """Group, evidence, devices and cohort of judgeable rows, repeated per kind and sorted."""
-        rows = self.evidence_q8 >= 0
-        group = self.inside[:, self.cohort[rows]].reshape(-1)
-        columns = (self.evidence_q8[rows], self.devices[rows], self.cohort[rows])
-        evidence, devices, cohort = (np.tile(column, len(KINDS)) for column in columns)
-        order = np.lexsort((evidence, group))
-        return group[order], evidence[order], devices[order], cohort[order]
 
 
 def distinct(rows: Array) -> tuple[Array, Array]:
     """Return the distinct rows in order, and for each row the index of its distinct row."""
-    code = np.zeros(len(rows), np.int64)
+    code, size = np.zeros(len(rows), np.int64), 1
     for column in rows.T:
         values, where = np.unique(column, return_inverse=True)
-        code = code * len(values) + where.reshape(-1)
-        # Renumbered after each column, so that codes stay below rows times values.
-        code = np.unique(code, return_inverse=True)[1].reshape(-1)
-    _, first = np.unique(code, return_index=True)
-    return rows[first], code
+        if size * len(values) >= 1 << 62:
+            code = np.unique(code, return_inverse=True)[1].reshape(-1)
+            size = len(rows)
+        code, size = code * len(values) + where.reshape(-1), size * len(values)
+    _, first, code = np.unique(code, return_index=True, return_inverse=True)
+    return rows[first], code.reshape(-1)
 
 
 def _sums(where: Array, values: Array, length: int) -> Array:

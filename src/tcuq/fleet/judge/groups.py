@@ -29,7 +29,7 @@ class GroupJudgements:
     silent: Array
     judgeable: Array
     discovered: Array  # devices discovered in the whole fleet
-    own: list[Discovery]  # by e-BH within the group
+    own: list[Discovery]  # by e-BH within the group, if it is in the family
     bits: Array
     cutoff_q8: int  # of the e-BH over groups
     drifted: Flags
@@ -51,17 +51,20 @@ def judge_groups(
     total, silent = counts.by_cohort(codes >= SILENT), counts.by_cohort(codes == SILENT)
     judgeable = counts.by_cohort(codes >= 0)
     cutoff = cutoff_or_unreachable(counts.discovery(level).cutoff_q8)
-    bits = np.maximum(counts.bits(share, judgeable >= 0), 0)
+    # The family is fixed by the groups' sizes, before any evidence is looked at.
     enough = counts.by_group(judgeable) >= MIN_DEVICES
+    family = counts.select(enough)
+    bits = np.maximum(family.bits(share, judgeable >= 0), 0)
     discovery = discover(
         bits_q8(bits[enough]), np.ones(enough.sum(), int), int(enough.sum()), level
     )
     least = cutoff_or_unreachable(discovery.cutoff_q8)
     drifted = enough & (bits_q8(bits) >= least)
+    drifting = counts.select(drifted)
 
     def still_drifts(alive: Flags) -> Flags:
         left = counts.by_group(np.where(alive, judgeable, 0))
-        return drifted & (left >= MIN_DEVICES) & (bits_q8(counts.bits(share, alive)) >= least)
+        return drifted & (left >= MIN_DEVICES) & (bits_q8(drifting.bits(share, alive)) >= least)
 
     def still_silent(alive: Flags) -> Flags:
         left = counts.by_group(np.where(alive, total, 0))
@@ -77,7 +80,7 @@ def judge_groups(
         silent=counts.by_group(silent),
         judgeable=counts.by_group(judgeable),
         discovered=counts.by_group(counts.by_cohort(codes >= cutoff)),
-        own=counts.discoveries(level),
+        own=family.discoveries(level),
         bits=bits,
         cutoff_q8=least,
         drifted=drifted,

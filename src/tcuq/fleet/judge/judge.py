@@ -15,35 +15,24 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, LiteralString
 
-import numpy as np
-
 from tcuq.errors import InputError
 from tcuq.fleet.judge import alarms
-from tcuq.fleet.judge.evidence_counts import SILENT, YOUNG, EvidenceCounts
+from tcuq.fleet.judge.counting import count_evidence
+from tcuq.fleet.judge.evidence_counts import SILENT
 from tcuq.fleet.judge.groups import cutoff_or_unreachable, judge_groups
 from tcuq.fleet.judge.persistence import (
     LOOSEST_LEVEL,
     write_evidence,
     write_groups,
+    write_sites,
     write_suspects,
 )
+from tcuq.fleet.judge.pruning import notable
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
 LOCK = 0x6A756467  # advisory lock: one judge at a time
-
-# One scan of the devices gives all counts. Grouping by columns alone is faster than by a CASE.
-COUNT: LiteralString = """
-SELECT profile, firmware, site,
-    CASE WHEN judged_q8 IS NULL THEN %(young)s::integer ELSE greatest(judged_q8, 0) END,
-    devices - silent, silent
-FROM (
-    SELECT profile, firmware, site, judged_q8, count(*) AS devices,
-        count(*) FILTER (WHERE last_seen < %(since)s) AS silent
-    FROM devices GROUP BY profile, firmware, site, judged_q8
-) AS counted
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +47,9 @@ class Rules:
         Share of a group's devices that must drift before the group does; 0: the plain average.
     silent_after_s
         Seconds without a record after which a device is silent.
+    gone_after_s
+        Seconds without a record after which a device is gone: it is counted, but neither judged nor
+        alerted about, until it reports again.
     group_interval_s
         A group has no epochs of its own: its alarm counts evidence once per so many seconds, which
         should be about the length of its devices' epochs.
@@ -66,6 +58,7 @@ class Rules:
     level: float = 0.1
     share: float = 0.1
     silent_after_s: float = 10_800
+    gone_after_s: float = 30 * 86_400
     group_interval_s: float = 86_400
 
     def __post_init__(self) -> None:
@@ -76,6 +69,11 @@ class Rules:
         for name in ("silent_after_s", "group_interval_s"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name} must be above 0, got {getattr(self, name)}")
+        if not self.gone_after_s > self.silent_after_s:
+            raise InputError(
+                f"gone_after_s must be above silent_after_s, got {self.gone_after_s} and"
+                f" {self.silent_after_s}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +84,7 @@ class Judgement:
     judged: datetime
     devices: int
     silent: int
+    gone: int
     judgeable: int
     discovered: int
     cutoff_q8: int | None
@@ -112,47 +111,40 @@ def judge(
             # All statements see one snapshot of the fleet, while workers go on storing records.
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             connection.execute("SET LOCAL jit = off")  # compiling takes longer than it saves
+            connection.execute("SET LOCAL work_mem = '256MB'")  # else many cohorts spill to disk
             return _judge_snapshot(connection, rules)
     finally:
         connection.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
 
 
-def count_evidence(connection: "Connection[Any]", since: datetime) -> EvidenceCounts:
-    """Count the fleet's devices; a device that was last seen before `since` is silent."""
-    with connection.cursor(binary=True) as cursor:
-        rows = cursor.execute(COUNT, {"since": since, "young": YOUNG}).fetchall()
-    counted = np.array(rows, np.int64).reshape(-1, 6)
-    silent = counted[counted[:, 5] > 0][:, [0, 1, 2, 3, 5]]
-    silent[:, 3] = SILENT
-    return EvidenceCounts(np.concatenate([counted[counted[:, 4] > 0][:, :5], silent]))
-
-
 def _judge_snapshot(connection: "Connection[Any]", rules: Rules) -> Judgement:
     since = _value(connection, "SELECT now() - %s * interval '1 s'", rules.silent_after_s)
-    counts = count_evidence(connection, since)
+    gone_since = _value(connection, "SELECT now() - %s * interval '1 s'", rules.gone_after_s)
+    counts, gone = count_evidence(connection, since, gone_since)
     discovery = counts.discovery(rules.level)
+    active = alarms.active_groups(connection, "group")
+    active_silent = alarms.active_groups(connection, "silent")
     groups = judge_groups(
-        counts,
-        rules.level,
-        rules.share,
-        active=alarms.active_groups(connection, "group"),
-        active_silent=alarms.active_groups(connection, "silent"),
+        counts, rules.level, rules.share, active=active, active_silent=active_silent
     )
+    written = notable(groups, counts.kinds, active | active_silent)
     devices = int(counts.devices.sum())
     silent = int(counts.devices[counts.evidence_q8 == SILENT].sum())
-    figures = (devices, silent, counts.judgeable, discovery.count, discovery.cutoff_q8)
+    figures = (devices, silent, gone, counts.judgeable, discovery.count, discovery.cutoff_q8)
     ((judgement, judged),) = connection.execute(
-        "INSERT INTO judgements (level, devices, silent, judgeable, discovered, cutoff_q8)"
-        " VALUES (%s, %s, %s, %s, %s, %s) RETURNING judgement, judged",
-        [rules.level, *figures],
+        "INSERT INTO judgements (level, devices, silent, gone, judgeable, discovered, cutoff_q8,"
+        " all_groups) VALUES (%s, %s, %s, %s, %s, %s, %s, %s) RETURNING judgement, judged",
+        [rules.level, *figures, bool(written.all())],
     ).fetchall()
+    cutoff_q8 = cutoff_or_unreachable(discovery.cutoff_q8)
     write_evidence(connection, judgement, counts)
-    write_groups(connection, judgement, groups)
+    write_groups(connection, judgement, groups, written)
+    write_sites(connection, judgement, counts, cutoff_q8)
     write_suspects(connection, judgement, counts, groups, since)
     interval = int(judged.timestamp() // rules.group_interval_s)
-    cutoff_q8 = cutoff_or_unreachable(discovery.cutoff_q8)
     changes = alarms.update(
-        connection, alarms.JudgementInput(judgement, since, cutoff_q8, groups, interval)
+        connection,
+        alarms.JudgementInput(judgement, since, gone_since, cutoff_q8, groups, interval),
     )
     named = int(groups.named.sum())
     return Judgement(judgement, judged, *figures, named, changes)

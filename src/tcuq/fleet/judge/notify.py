@@ -20,19 +20,31 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from tcuq.errors import InputError
 from tcuq.fleet.judge.alerts import AlarmNotice, alertmanager_alerts, webhook_message
+from tcuq.fleet.store.connection import (
+    NOTIFY,
+    DatabaseUnavailableError,
+    connect,
+    database_errors,
+    time_limit,
+)
 
 TIMEOUT_S = 10.0
 FIRST_BACKOFF_S, MAX_BACKOFF_S = 1.0, 300.0
 
+# Alarms of muted devices and acknowledged ones are left out. A mute that ended makes an alarm new.
 UNDELIVERED: LiteralString = """
-SELECT kind::text, state::text, device, profile, firmware, sites.name AS site, opened, changed,
-    evidence, cause,
-    (SELECT health_names FROM devices JOIN profiles USING (profile)
-     WHERE devices.device = alarms.device) AS health_names,
-    changed > coalesce(deliveries.judged, '-infinity') AS new
-FROM alarms LEFT JOIN sites USING (site) LEFT JOIN deliveries ON receiver = %(receiver)s
-WHERE state <> 'closed' OR changed > deliveries.judged
-ORDER BY state = 'escalated' DESC, alarm
+SELECT kind::text, alarms.state::text, alarms.device, alarms.profile, alarms.firmware,
+    sites.name AS site, opened, alarms.changed, alarms.evidence, alarms.cause,
+    (SELECT health_names FROM profiles WHERE profiles.profile = devices.profile) AS health_names,
+    owners.name AS owner, registry.name, devices.firmware AS runs,
+    greatest(alarms.changed, muted_until) > coalesce(deliveries.judged, '-infinity') AS new
+FROM alarms LEFT JOIN devices USING (device) LEFT JOIN registry USING (device)
+    LEFT JOIN sites ON sites.site = coalesce(alarms.site, devices.site)
+    LEFT JOIN owners USING (owner) LEFT JOIN deliveries ON receiver = %(receiver)s
+WHERE (alarms.state <> 'closed' AND acknowledged IS NULL
+        OR alarms.state = 'closed' AND alarms.changed > deliveries.judged)
+    AND coalesce(muted_until, '-infinity') <= now()
+ORDER BY alarms.state = 'escalated' DESC, alarm
 """
 
 DELIVERED: LiteralString = """
@@ -65,32 +77,37 @@ class Receiver:
         return str(urlsplit(self.url).hostname)
 
 
-def webhook(url: str) -> Receiver:
-    """Create a receiver of the alarms that changed, as JSON."""
+def webhook(url: str, dashboard: str | None = None) -> Receiver:
+    """Create a receiver of the alarms that changed, as JSON; `dashboard` is the URL for links."""
     return Receiver(
         url,
-        lambda alarms, judged: webhook_message([alarm for alarm in alarms if alarm.new], judged),
+        lambda alarms, judged: webhook_message(
+            [alarm for alarm in alarms if alarm.new], judged, dashboard
+        ),
     )
 
 
-def alertmanager(server: str, lasting_s: float) -> Receiver:
+def alertmanager(server: str, lasting_s: float, dashboard: str | None = None) -> Receiver:
     """Create a receiver of all active alarms each time; an alert that is not repeated expires."""
     return Receiver(
         server.rstrip("/") + "/api/v2/alerts",
-        lambda alarms, _: alertmanager_alerts(alarms, datetime.now(UTC), lasting_s),
+        lambda alarms, _: alertmanager_alerts(alarms, datetime.now(UTC), lasting_s, dashboard),
     )
 
 
 def deliver(database: str, receiver: Receiver) -> bool:
     """Deliver what is new to a receiver; return whether there was anything.
 
-    Raises OSError, HTTPException or a psycopg error on failure; the next call delivers it again.
+    Raises OSError, HTTPException or `DatabaseUnavailableError`; the next call delivers it again.
     """
-    import psycopg
     from psycopg.rows import class_row
 
     values: dict[str, Any] = {"receiver": receiver.name}
-    with psycopg.connect(database, autocommit=True) as connection:
+    with (
+        connect(database, NOTIFY) as connection,
+        database_errors(),
+        time_limit(connection, NOTIFY.limit_s),
+    ):
         with connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             ((judged,),) = connection.execute("SELECT max(judged) FROM judgements").fetchall()
@@ -150,11 +167,9 @@ class Notifier(threading.Thread):
 
 def attempt(database: str, receiver: Receiver) -> bool:
     """Deliver once; log a failure and return False."""
-    from psycopg import Error
-
     try:
         deliver(database, receiver)
-    except (OSError, HTTPException, Error) as error:
+    except (OSError, HTTPException, DatabaseUnavailableError) as error:
         log.warning("alarms could not be delivered to %s yet: %s", receiver.host, error)
         return False
     return True

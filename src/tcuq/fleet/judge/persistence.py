@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Persistence: write a judgement to the store, and delete rows past their retention."""
+"""Persistence: write a judgement to the store."""
 
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, LiteralString
 
 import numpy as np
 
-from tcuq.fleet.judge.evidence_counts import EvidenceCounts
+from tcuq.fleet.judge.evidence_counts import SILENT, EvidenceCounts, Flags
 from tcuq.fleet.judge.groups import UNREACHABLE_Q8, GroupJudgements, cutoff_or_unreachable
 
 if TYPE_CHECKING:
@@ -16,40 +15,25 @@ if TYPE_CHECKING:
 LOOSEST_LEVEL = 0.5  # of the lists of devices
 MAX_SUSPECTS = 100_000
 
+# Devices at the loosest level, and those of cohorts in which a lower cut-off discovers some.
 SUSPECTS: LiteralString = """
 INSERT INTO suspects (judgement, device, profile, firmware, site, evidence_q8)
 SELECT %(judgement)s, device, profile, firmware, site, judged_q8
-FROM devices JOIN unnest(%(profiles)s::integer[], %(firmwares)s::integer[], %(sites)s::integer[],
-    %(cutoffs)s::integer[]) AS lowest (profile, firmware, site, cutoff_q8)
+FROM devices LEFT JOIN unnest(%(profiles)s::integer[], %(firmwares)s::integer[],
+    %(sites)s::integer[], %(cutoffs)s::integer[]) AS lowest (profile, firmware, site, cutoff_q8)
     USING (profile, firmware, site)
-WHERE judged_q8 >= %(least)s AND judged_q8 >= cutoff_q8 AND last_seen >= %(since)s
+WHERE judged_q8 >= %(least)s AND judged_q8 >= coalesce(cutoff_q8, %(loosest)s)
+    AND last_seen >= %(since)s
+    AND NOT EXISTS (
+        SELECT FROM registry WHERE registry.device = devices.device AND state = 'retired')
 ORDER BY judged_q8 DESC LIMIT %(limit)s
 """
 
-
-@dataclass(frozen=True, slots=True)
-class Retention:
-    """Days after which judgements, closed alarms, epochs, cohorts and dead letters are deleted."""
-
-    judgements: int = 30
-    alarms: int = 365
-    epochs: int = 365
-    cohorts: int = 365
-    dead_letters: int = 30
-
-    def apply(self, connection: "Connection[Any]") -> int:
-        """Delete older rows; return their number."""
-        statements: tuple[tuple[LiteralString, int], ...] = (
-            ("DELETE FROM judgements WHERE judged < now() - %s", self.judgements),
-            ("DELETE FROM alarms WHERE state = 'closed' AND changed < now() - %s", self.alarms),
-            ("DELETE FROM epochs WHERE stored < now() - %s", self.epochs),
-            ("DELETE FROM cohorts WHERE hour < now() - %s", self.cohorts),
-            ("DELETE FROM dead_letters WHERE stored < now() - %s", self.dead_letters),
-        )
-        return sum(
-            connection.execute(statement, [timedelta(days=days)]).rowcount
-            for statement, days in statements
-        )
+OWNERS: LiteralString = """
+INSERT INTO owner_counts (judgement, owner, devices, silent, judgeable, discovered)
+SELECT %s, coalesce(owner, 0), sum(devices), sum(silent), sum(judgeable), sum(discovered)
+FROM site_counts LEFT JOIN sites USING (site) GROUP BY coalesce(owner, 0)
+"""
 
 
 def write_evidence(connection: "Connection[Any]", judgement: int, counts: EvidenceCounts) -> None:
@@ -65,10 +49,11 @@ def write_evidence(connection: "Connection[Any]", judgement: int, counts: Eviden
             copy.write_row((judgement, value, count))
 
 
-def write_groups(connection: "Connection[Any]", judgement: int, groups: GroupJudgements) -> None:
-    """Write one row per group."""
+def write_groups(
+    connection: "Connection[Any]", judgement: int, groups: GroupJudgements, written: Flags
+) -> None:
+    """Write one row per group of `written`."""
     columns = (groups.devices, groups.silent, groups.judgeable, groups.discovered)
-    device_counts = np.stack(columns, axis=1).tolist()
     with (
         connection.cursor() as cursor,
         cursor.copy(
@@ -76,10 +61,29 @@ def write_groups(connection: "Connection[Any]", judgement: int, groups: GroupJud
             " discovered, own_discovered, own_cutoff_q8, evidence, drifted, named) FROM STDIN"
         ) as copy,
     ):
-        for i, key in enumerate(groups.keys):
+        for i in np.flatnonzero(written).tolist():
             own = groups.own[i]
+            figures = (int(column[i]) for column in columns)
             drift = (float(groups.bits[i]), bool(groups.drifted[i]), bool(groups.named[i]))
-            copy.write_row((judgement, *key, *device_counts[i], own.count, own.cutoff_q8, *drift))
+            row = (judgement, *groups.keys[i], *figures, own.count, own.cutoff_q8, *drift)
+            copy.write_row(row)
+
+
+def write_sites(
+    connection: "Connection[Any]", judgement: int, counts: EvidenceCounts, cutoff_q8: int
+) -> None:
+    """Replace every site's counts, and write the sums over each owner's sites."""
+    codes = counts.evidence_q8
+    sites, where = np.unique(counts.cohorts[:, 2], return_inverse=True)
+    columns = [
+        np.bincount(where, counts.by_cohort(rows), len(sites)).astype(np.int64)
+        for rows in (codes >= SILENT, codes == SILENT, codes >= 0, codes >= cutoff_q8)
+    ]
+    connection.execute("DELETE FROM site_counts")
+    with connection.cursor() as cursor, cursor.copy("COPY site_counts FROM STDIN") as copy:
+        for row in np.stack([sites, *columns], axis=1).tolist():
+            copy.write_row(row)
+    connection.execute(OWNERS, [judgement])
 
 
 def write_suspects(
@@ -91,12 +95,13 @@ def write_suspects(
 ) -> None:
     """Replace the suspects: devices discovered at the loosest level or within a group of theirs."""
     connection.execute("DELETE FROM suspects")
-    own = np.array(
-        [cutoff_or_unreachable(discovery.cutoff_q8) for discovery in groups.own], np.int64
-    )
+    own = np.array([cutoff_or_unreachable(each.cutoff_q8) for each in groups.own], np.int64)
     loosest = cutoff_or_unreachable(counts.discovery(LOOSEST_LEVEL).cutoff_q8)
-    cutoffs = np.minimum(own[counts.inside].min(axis=0), loosest)
-    if cutoffs.min(initial=UNREACHABLE_Q8) == UNREACHABLE_Q8:
+    cutoffs = own[counts.inside].min(axis=0)
+    codes, cohort = counts.evidence_q8, counts.cohort
+    lower = np.unique(cohort[(codes >= cutoffs[cohort]) & (codes < loosest)])
+    least = int(cutoffs[lower].min(initial=loosest))
+    if least == UNREACHABLE_Q8:
         return
     connection.execute(
         SUSPECTS,
@@ -104,10 +109,11 @@ def write_suspects(
             "judgement": judgement,
             "since": since,
             "limit": MAX_SUSPECTS,
-            "least": int(cutoffs.min()),
-            "profiles": counts.cohorts[:, 0].tolist(),
-            "firmwares": counts.cohorts[:, 1].tolist(),
-            "sites": counts.cohorts[:, 2].tolist(),
-            "cutoffs": cutoffs.tolist(),
+            "least": least,
+            "loosest": loosest,
+            "profiles": counts.cohorts[lower, 0].tolist(),
+            "firmwares": counts.cohorts[lower, 1].tolist(),
+            "sites": counts.cohorts[lower, 2].tolist(),
+            "cutoffs": cutoffs[lower].tolist(),
         },
     )

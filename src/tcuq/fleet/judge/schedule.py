@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Sequence
 from threading import Event
 
-from tcuq.errors import FleetError, MissingExtraError
+from tcuq.errors import FleetError
 from tcuq.fleet.judge.judge import Judgement, Rules, judge
 from tcuq.fleet.judge.notify import Notifier, Receiver
-from tcuq.fleet.judge.persistence import Retention
-from tcuq.fleet.store.migrate import migrate
+from tcuq.fleet.judge.retention import Retention
+from tcuq.fleet.store.connection import JUDGE, connect, database_errors, time_limit
+from tcuq.fleet.store.migrate import check_schema
 
 RETRY_S = 5.0  # while the database is away
 
@@ -21,17 +22,14 @@ def judge_now(
     database: str, rules: Rules, retention: Retention, unless_within_s: float = 0
 ) -> Judgement | None:
     """Judge once and delete old rows; None if another judge was faster."""
-    try:
-        import psycopg
-    except ImportError:
-        raise MissingExtraError("psycopg", "fleet") from None
-    try:
-        with psycopg.connect(database, autocommit=True) as connection:
-            migrate(connection)
-            judgement = judge(connection, rules, unless_within_s)
-            retention.apply(connection)
-    except psycopg.OperationalError as error:
-        raise FleetError(f"the database: {str(error).strip()}") from None
+    with (
+        connect(database, JUDGE) as connection,
+        database_errors(),
+        time_limit(connection, JUDGE.limit_s),
+    ):
+        check_schema(connection)
+        judgement = judge(connection, rules, unless_within_s)
+        retention.apply(connection)
     return judgement
 
 

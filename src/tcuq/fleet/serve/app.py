@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
-from ipaddress import ip_address
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -18,6 +17,7 @@ from psycopg_pool import PoolTimeout, TooManyRequests
 from starlette.exceptions import HTTPException
 
 from tcuq.errors import InputError
+from tcuq.fleet.http_server import create_server, is_loopback
 from tcuq.fleet.serve import api, pages
 from tcuq.fleet.serve.access_control import AccessControl, networks
 from tcuq.fleet.serve.database import Reader
@@ -26,7 +26,7 @@ from tcuq.fleet.store.migrate import migrations
 from tcuq.version import __version__
 
 LOOPBACK = ("127.0.0.1", "::1")
-NO_TABLES = "The database holds no fleet yet: start a worker, which creates its tables."
+NO_TABLES = "The database holds no fleet yet: run  tcuq fleet migrate, which creates its tables."
 AWAY = "The database does not answer. This page tries again by itself."
 SLOW = "The database took too long to answer. Look at fewer hours, or at a smaller group."
 
@@ -83,36 +83,27 @@ def create_app(
 
 def serve(
     database: str,
+    *,
     host: str = "127.0.0.1",
     port: int = 8050,
     user_header: str | None = None,
     trusted: Sequence[str] = LOOPBACK,
+    certificate: str | None = None,
+    key: str | None = None,
 ) -> None:
     """Serve until interrupted; other machines need a proxy that authenticates users."""
-    import uvicorn
-
     check_host(host, user_header)
     app = create_app(database, user_header, trusted)
-    # X-Forwarded-For is not trusted: the client is the peer of the connection.
-    uvicorn.run(
-        app, host=host, port=port, log_level="warning", proxy_headers=False, server_header=False
-    )
+    create_server(app, host, port, certificate, key).run()
 
 
 def check_host(host: str, user_header: str | None) -> None:
     """Refuse to listen beyond this machine without a proxy that names users."""
-    if user_header is None and host != "localhost" and not _is_loopback(host):
+    if user_header is None and not is_loopback(host):
         raise InputError(
             f"host must be this machine alone (127.0.0.1) unless a proxy names users, got {host}:"
             " add --user-header, and --trusted-proxy with the proxy's address"
         )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def explain(request: Request, error: Exception) -> Response:
@@ -139,8 +130,8 @@ def _explanation(error: Exception) -> tuple[int, str]:
     return 503, SLOW if isinstance(error, errors.QueryCanceled) else AWAY
 
 
-def healthz() -> Response:
-    """Liveness: the process answers."""
+async def healthz() -> Response:
+    """Liveness: the process answers, whatever its threads wait for."""
     return PlainTextResponse("alive\n")
 
 

@@ -9,6 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, LiteralString, TypeVar, cast
 
 from tcuq.errors import MissingExtraError
+from tcuq.fleet.store.connection import SERVE, parameters, time_limit
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -17,8 +18,8 @@ T = TypeVar("T")
 Observer = Callable[[str, float], None]
 
 CONNECTIONS = 4
-STATEMENT_MS = 3000
 POOL_TIMEOUT_S = 1.5
+CHECK_S = 1.0
 CACHE_SIZE = 64
 
 
@@ -67,20 +68,17 @@ class Reader:
             from psycopg_pool import ConnectionPool
         except ImportError:
             raise MissingExtraError("psycopg", "fleet") from None
-        options = (
-            f"-c default_transaction_read_only=on -c statement_timeout={STATEMENT_MS}"
-            " -c jit=off"  # compiling takes longer than it saves
-        )
+        # Compiling a query takes longer than it saves.
+        settings = parameters(database, SERVE, "default_transaction_read_only=on", "jit=off")
         self.observe = observe
         self._pool: ConnectionPool[Connection[Any]] = ConnectionPool(
-            database,
-            kwargs={"options": options, "connect_timeout": 5},
+            kwargs=settings,
             min_size=1,
             max_size=CONNECTIONS,
             max_waiting=32,
             timeout=POOL_TIMEOUT_S,
             configure=_configure,
-            check=ConnectionPool.check_connection,
+            check=_check,
             open=False,
         )
         self._cache: OrderedDict[Hashable, object] = OrderedDict()
@@ -97,7 +95,7 @@ class Reader:
     @contextmanager
     def session(self) -> Iterator[Session]:
         """Open a session on one snapshot, until the context ends."""
-        with self._pool.connection() as connection:
+        with self._pool.connection() as connection, time_limit(connection, SERVE.limit_s):
             yield Session(connection, self)
 
     def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
@@ -112,6 +110,14 @@ class Reader:
             while len(self._cache) > CACHE_SIZE:
                 self._cache.popitem(last=False)
         return value
+
+
+def _check(connection: "Connection[Any]") -> None:
+    """Raise if a pooled connection does not answer; the pool then opens another one."""
+    from psycopg_pool import ConnectionPool
+
+    with time_limit(connection, CHECK_S):
+        ConnectionPool.check_connection(connection)
 
 
 def _configure(connection: "Connection[Any]") -> None:

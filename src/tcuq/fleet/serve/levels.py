@@ -10,6 +10,7 @@ from tcuq.fleet.serve.queries import (
     GroupRow,
     JudgementRow,
     cohorts,
+    count_suspects,
     discovered_by_group,
     evidence,
     single_groups,
@@ -65,29 +66,20 @@ def count_discoveries(
         return [RankedGroup(row, row.discovered) for row in rows]
     if finding.cutoff_q8 is None:
         return [RankedGroup(row, 0) for row in rows]
+    if len(rows) == 1:
+        group = rows[0].group
+        count = count_suspects(session, judgement.judgement, finding.cutoff_q8, group)
+        return [RankedGroup(rows[0], count)]
     counts = discovered_by_group(session, judgement.judgement, finding.cutoff_q8)
-    return [
-        RankedGroup(
-            row,
-            counts.get(row.group, 0)
-            if len(row.group.parts) != 2
-            else sum(n for group, n in counts.items() if _within(group.parts, row.group.parts)),
-        )
-        for row in rows
-    ]
+    return [RankedGroup(row, counts.get(row.group, 0)) for row in rows]
 
 
 def truncated_to(session: Session, judgement: JudgementRow, finding: Finding) -> int:
     """Return how many suspects are listed if more are discovered, else 0."""
     if finding.cutoff_q8 in (None, judgement.cutoff_q8):
         return 0
-    counts = discovered_by_group(session, judgement.judgement, finding.cutoff_q8 or 0)
-    listed = sum(count for group, count in counts.items() if group.parts.keys() == {"profile"})
+    listed = count_suspects(session, judgement.judgement, finding.cutoff_q8 or 0, ALL_DEVICES)
     return listed if listed < finding.discovered else 0
-
-
-def _within(cohort: dict[str, str], group: dict[str, str]) -> bool:
-    return len(cohort) == 3 and group.items() <= cohort.items()
 
 
 def drifting(session: Session, judgement: JudgementRow, finding: Finding) -> list[RankedGroup]:

@@ -155,7 +155,7 @@ class Overview:
         """Return the group's own figures."""
         if self.judged is None or self.finding is None:
             return None
-        row = queries.judged_group(self.session, self.judged.judgement, group)
+        row = queries.judged_group(self.session, self.judged, group)
         if row is None:
             return None
         return levels.count_discoveries(self.session, self.judged, self.finding, [row])[0]

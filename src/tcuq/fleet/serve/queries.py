@@ -30,6 +30,8 @@ class JudgementRow:
     judgeable: int
     discovered: int
     cutoff_q8: int | None
+    gone: int = 0
+    all_groups: bool = True  # whether every group is stored, not only the notable ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,11 @@ class _GroupCount:
 
 
 @dataclass(frozen=True, slots=True)
+class _DeviceCount:
+    devices: int
+
+
+@dataclass(frozen=True, slots=True)
 class _DiscoveredRow:
     profile: int | None
     firmware: int | None
@@ -142,7 +149,7 @@ _IN_GROUP: LiteralString = """
     AND (%(site)s::text IS NULL OR sites.name = %(site)s)
 """
 _JUDGEMENTS: LiteralString = """
-SELECT judgement, judged, level, devices, silent, judgeable, discovered, cutoff_q8
+SELECT judgement, judged, level, devices, silent, judgeable, discovered, cutoff_q8, gone, all_groups
 FROM judgements ORDER BY judgement DESC LIMIT %(limit)s
 """
 _EVIDENCE: LiteralString = """
@@ -176,6 +183,11 @@ WHERE judgement = %(judgement)s AND profile IS NOT NULL AND firmware IS NOT NULL
 """
     + _IN_GROUP
 )
+_SITE_COUNTS: LiteralString = """
+SELECT NULL::integer AS profile, NULL::integer AS firmware, name AS site, devices, silent,
+    judgeable, discovered, NULL::double precision AS evidence, false AS drifted, false AS named
+FROM site_counts JOIN sites USING (site) WHERE name = %(site)s
+"""
 _SINGLE_GROUPS: LiteralString = (
     _GROUPS
     + " AND num_nonnulls(profile, firmware, groups.site) = 1"
@@ -185,19 +197,34 @@ _COHORTS: LiteralString = (
     _GROUPS
     + " AND num_nonnulls(profile, firmware, groups.site) = 3"
     + _IN_GROUP
-    + " ORDER BY named DESC, drifted DESC, evidence DESC LIMIT %(limit)s"
+    + " ORDER BY named DESC, drifted DESC, evidence DESC, discovered DESC LIMIT %(limit)s"
 )
 _NAMED_GROUPS: LiteralString = """
 SELECT count(*) AS groups FROM groups WHERE judgement = %(judgement)s AND named
 """
+# Only of stored groups: a fleet of many sites has more cohorts than a page can list. A number above
+# all others stands for "any", because a join by IS NOT DISTINCT FROM compares all pairs.
 _DISCOVERED: LiteralString = """
-SELECT profile, firmware, (SELECT name FROM sites WHERE sites.site = suspect.site) AS site, devices
-FROM (
-    SELECT profile, firmware, site, count(*) AS devices FROM suspects
-    WHERE judgement = %(judgement)s AND evidence_q8 >= %(cutoff_q8)s
+WITH counted AS (
+    SELECT coalesce(profile, 1::bigint << 40) AS profile, coalesce(firmware, 1::bigint << 40)
+        AS firmware, coalesce(site, 1::bigint << 40) AS site, count(*) AS devices
+    FROM suspects WHERE judgement = %(judgement)s AND evidence_q8 >= %(cutoff_q8)s
     GROUP BY GROUPING SETS ((profile), (firmware), (site), (profile, firmware, site))
-) AS suspect
+)
+SELECT g.profile, g.firmware, sites.name AS site, counted.devices
+FROM groups AS g JOIN counted ON counted.profile = coalesce(g.profile, 1::bigint << 40)
+    AND counted.firmware = coalesce(g.firmware, 1::bigint << 40)
+    AND counted.site = coalesce(g.site, 1::bigint << 40)
+    LEFT JOIN sites ON sites.site = g.site
+WHERE judgement = %(judgement)s
 """
+_SUSPECT_COUNT: LiteralString = (
+    """
+SELECT count(*) AS devices FROM suspects JOIN sites USING (site)
+WHERE judgement = %(judgement)s AND evidence_q8 >= %(cutoff_q8)s
+"""
+    + _IN_GROUP
+)
 _SUSPECTS: LiteralString = (
     """
 SELECT device, profile, firmware, sites.name AS site, evidence_q8
@@ -207,15 +234,26 @@ WHERE judgement = %(judgement)s AND evidence_q8 >= %(cutoff_q8)s
     + _IN_GROUP
     + "ORDER BY evidence_q8 DESC, device LIMIT %(limit)s OFFSET %(offset)s"
 )
+# Sums over all sites are rows of their own; a site's are summed over its cohorts.
 _HOURS: LiteralString = """
+SELECT hour, sum(records)::bigint AS records, sum(steps)::bigint AS steps,
+    sum(abstained)::bigint AS abstained, sum(denied)::bigint AS denied,
+    sum(alarms)::bigint AS alarms
+FROM hours
+WHERE hour > now() - %(hours)s * interval '1 hour'
+    AND (%(profile)s::integer IS NULL OR profile = %(profile)s)
+    AND (%(firmware)s::integer IS NULL OR firmware = %(firmware)s)
+GROUP BY hour ORDER BY hour
+"""
+_SITE_HOURS: LiteralString = """
 SELECT hour, sum(records)::bigint AS records, sum(steps)::bigint AS steps,
     sum(abstained)::bigint AS abstained, sum(denied)::bigint AS denied,
     sum(alarms)::bigint AS alarms
 FROM cohorts
 WHERE hour > now() - %(hours)s * interval '1 hour'
+    AND site = (SELECT site FROM sites WHERE name = %(site)s)
     AND (%(profile)s::integer IS NULL OR profile = %(profile)s)
     AND (%(firmware)s::integer IS NULL OR firmware = %(firmware)s)
-    AND (%(site)s::text IS NULL OR site = (SELECT site FROM sites WHERE name = %(site)s))
 GROUP BY hour ORDER BY hour
 """
 _ALARMS: LiteralString = """
@@ -272,13 +310,18 @@ def evidence(session: Session, judgement: int) -> tuple[NDArray[np.int64], NDArr
     return session.cached(("evidence", judgement), query)
 
 
-def judged_group(session: Session, judgement: int, group: Group) -> GroupRow | None:
-    """Return a judged group; for a group of two identifiers, the sum over its cohorts."""
-    values = {"judgement": judgement, **group.numbers}
+def judged_group(session: Session, judgement: JudgementRow, group: Group) -> GroupRow | None:
+    """Return a group's row: as judged, as its site was counted, or summed over its cohorts."""
+    values = {"judgement": judgement.judgement, **group.numbers}
     if len(group.parts) == 2:
+        if not judgement.all_groups:
+            return None
         row = session.row(GroupRow, "group", _SUMMED_GROUP, values)
         return row if row is not None and row.devices else None
-    return session.row(GroupRow, "group", _JUDGED_GROUP, values)
+    row = session.row(GroupRow, "group", _JUDGED_GROUP, values)
+    if row is None and group.parts.keys() == {"site"}:
+        row = session.row(GroupRow, "site_counts", _SITE_COUNTS, values)
+    return row
 
 
 def single_groups(session: Session, judgement: int) -> list[GroupRow]:
@@ -306,7 +349,7 @@ def cohorts(session: Session, judgement: int, group: Group, limit: int = 10) -> 
 
 
 def discovered_by_group(session: Session, judgement: int, cutoff_q8: int) -> dict[Group, int]:
-    """Return how many suspects of each group have at least this evidence."""
+    """Return how many suspects of each stored group have at least this evidence."""
 
     def query() -> dict[Group, int]:
         values = {"judgement": judgement, "cutoff_q8": cutoff_q8}
@@ -314,6 +357,13 @@ def discovered_by_group(session: Session, judgement: int, cutoff_q8: int) -> dic
         return {Group.of(row.profile, row.firmware, row.site): row.devices for row in rows}
 
     return session.cached(("discovered", judgement, cutoff_q8), query)
+
+
+def count_suspects(session: Session, judgement: int, cutoff_q8: int, group: Group) -> int:
+    """Return how many suspects of a group have at least this evidence."""
+    values = {"judgement": judgement, "cutoff_q8": cutoff_q8, **group.numbers}
+    row = session.row(_DeviceCount, "suspect_count", _SUSPECT_COUNT, values)
+    return 0 if row is None else row.devices
 
 
 def suspects(
@@ -332,7 +382,10 @@ def suspects(
 
 def hours(session: Session, group: Group, count: int) -> list[Hour]:
     """Return the last hours, including the current one."""
-    return session.rows(Hour, "hours", _HOURS, {"hours": count, **group.numbers})
+    values = {"hours": count, **group.numbers}
+    if group.site is not None:
+        return session.rows(Hour, "site_hours", _SITE_HOURS, values)
+    return session.rows(Hour, "hours", _HOURS, values)
 
 
 def alarm_counts(session: Session) -> list[AlarmCount]:
