@@ -39,7 +39,7 @@ tcuq_uplink_status tcuq_uplink_begin(const tcuq_uplink *uplink, const tcuq_monit
         state->sequence = 0u;
     }
     state->sent = 0u;
-    if (state->phase == (uint8_t)TCUQ_RUNNING) { /* the monitor was reset: the interval goes on */
+    if (state->phase == TCUQ_RUNNING) { /* the monitor was reset: the interval goes on */
         tcuq_time_pass(uplink, now_s);
         state->turn_steps -= monitor->telemetry->steps; /* and so does the count of steps in it */
     } else {
@@ -61,7 +61,7 @@ static tcuq_uplink_status tcuq_uplink_make(const tcuq_uplink *uplink, const tcuq
     uint32_t sequence;
     const uint32_t slot = tcuq_row_place(uplink, monitor->core->epoch, &sequence);
     if (slot >= uplink->slots) {
-        state->due = (uint8_t)TCUQ_DUE_NO_SLOT;
+        state->due = TCUQ_DUE_NO_SLOT;
         return TCUQ_UPLINK_ERROR_FULL;
     }
     if (sequence == UINT32_MAX) {
@@ -82,8 +82,8 @@ static tcuq_uplink_status tcuq_uplink_make(const tcuq_uplink *uplink, const tcuq
     }
     state->count = (uint8_t)((slot == state->count) ? slot + 1u : state->count);
     state->sequence = sequence + 1u;
-    state->unsaved = (uint8_t)TCUQ_UNSAVED;
-    state->due = (uint8_t)TCUQ_LATER;
+    state->unsaved = TCUQ_UNSAVED;
+    state->due = TCUQ_LATER;
     return TCUQ_UPLINK_OK;
 }
 
@@ -94,12 +94,12 @@ tcuq_uplink_status tcuq_uplink_record(const tcuq_uplink *uplink, const tcuq_moni
     if ((monitor == NULL) || (identity == NULL) || (monitor->telemetry == NULL)) {
         return TCUQ_UPLINK_ERROR_RECORD;
     }
-    if (state->phase != (uint8_t)TCUQ_RUNNING) {
+    if (state->phase != TCUQ_RUNNING) {
         return TCUQ_UPLINK_ERROR_CONFIG;
     }
     tcuq_time_pass(uplink, now_s);
     tcuq_time_turn(uplink, monitor->telemetry->steps);
-    return (state->due == (uint8_t)TCUQ_LATER) ? TCUQ_UPLINK_NOT_DUE
+    return (state->due == TCUQ_LATER) ? TCUQ_UPLINK_NOT_DUE
                                                : tcuq_uplink_make(uplink, monitor, identity);
 }
 
@@ -107,7 +107,7 @@ tcuq_uplink_status tcuq_uplink_run(const tcuq_uplink *uplink, uint32_t now_s)
 {
     tcuq_uplink_state *state = uplink->state;
     tcuq_time_pass(uplink, now_s);
-    if (state->unsaved != (uint8_t)TCUQ_SAVED) {
+    if (state->unsaved != TCUQ_SAVED) {
         return TCUQ_UPLINK_ERROR_UNSAVED;
     }
     if ((state->count == 0u) || (state->wait_s != 0u)) {

@@ -7,9 +7,17 @@
 #include "tcuq_internal.h"
 #include "tcuq_uplink.h"
 
-enum { TCUQ_SAVED = 0, TCUQ_UNSAVED = 1, TCUQ_TAKEN = 2 };     /* unsaved */
-enum { TCUQ_LATER = 0, TCUQ_DUE = 1, TCUQ_DUE_NO_SLOT = 2 };   /* due */
-enum { TCUQ_NEW = 0, TCUQ_RESTORED = 1, TCUQ_RUNNING = 2 };    /* phase */
+/* unsaved */
+#define TCUQ_SAVED 0u
+#define TCUQ_UNSAVED 1u
+#define TCUQ_TAKEN 2u
+/* due */
+#define TCUQ_LATER 0u
+#define TCUQ_DUE 1u
+#define TCUQ_DUE_NO_SLOT 2u
+/* phase; 0 after init */
+#define TCUQ_RESTORED 1u
+#define TCUQ_RUNNING 2u
 
 #define TCUQ_CLOCK_BACK 0x80000000u /* a difference from here on is of a clock that was set back */
 

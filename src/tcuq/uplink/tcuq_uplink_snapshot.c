@@ -48,11 +48,11 @@ tcuq_uplink_status tcuq_uplink_snapshot(const tcuq_uplink *uplink, uint8_t *buff
     if ((buffer == NULL) || (size < tcuq_uplink_size(uplink))) {
         return TCUQ_UPLINK_ERROR_BUFFER;
     }
-    if ((state->unsaved == (uint8_t)TCUQ_SAVED) || (state->writes == 0u)) {
+    if ((state->unsaved == TCUQ_SAVED) || (state->writes == 0u)) {
         return TCUQ_UPLINK_NOT_DUE;
     }
     state->writes--;
-    state->unsaved = (uint8_t)TCUQ_TAKEN;
+    state->unsaved = TCUQ_TAKEN;
     tcuq_uplink_encode(uplink, buffer);
     return TCUQ_UPLINK_OK;
 }
@@ -60,10 +60,10 @@ tcuq_uplink_status tcuq_uplink_snapshot(const tcuq_uplink *uplink, uint8_t *buff
 tcuq_uplink_status tcuq_uplink_saved(const tcuq_uplink *uplink)
 {
     tcuq_uplink_state *state = uplink->state;
-    if (state->unsaved != (uint8_t)TCUQ_TAKEN) {
+    if (state->unsaved != TCUQ_TAKEN) {
         return TCUQ_UPLINK_ERROR_UNSAVED;
     }
-    state->unsaved = (uint8_t)TCUQ_SAVED;
+    state->unsaved = TCUQ_SAVED;
     state->page = tcuq_uplink_page(uplink);
     state->saves++;
     return TCUQ_UPLINK_OK;
@@ -126,7 +126,7 @@ tcuq_uplink_status tcuq_uplink_restore(const tcuq_uplink *uplink, uint8_t page, 
                                        uint32_t size)
 {
     tcuq_uplink_state *state = uplink->state;
-    if ((page >= uplink->pages) || (state->phase == (uint8_t)TCUQ_RUNNING)) {
+    if ((page >= uplink->pages) || (state->phase == TCUQ_RUNNING)) {
         return TCUQ_UPLINK_ERROR_CONFIG;
     }
     const tcuq_uplink_status status = tcuq_snapshot_sound(uplink, bytes, size);
@@ -134,7 +134,7 @@ tcuq_uplink_status tcuq_uplink_restore(const tcuq_uplink *uplink, uint8_t page, 
         return status;
     }
     const uint32_t later = tcuq_get_32(&bytes[8]) - state->saves; /* the number may have wrapped */
-    if ((state->phase == (uint8_t)TCUQ_RESTORED) && ((later == 0u) || (later >= 0x80000000u))) {
+    if ((state->phase == TCUQ_RESTORED) && ((later == 0u) || (later >= 0x80000000u))) {
         return TCUQ_UPLINK_OLDER;
     }
     state->saves = tcuq_get_32(&bytes[8]);
@@ -144,7 +144,7 @@ tcuq_uplink_status tcuq_uplink_restore(const tcuq_uplink *uplink, uint8_t page, 
     state->clock_s = tcuq_get_32(&bytes[28]);
     state->page = page;
     state->count = bytes[33];
-    state->phase = (uint8_t)TCUQ_RESTORED;
+    state->phase = TCUQ_RESTORED;
     tcuq_copy_bytes(uplink->records, &bytes[TCUQ_UPLINK_HEAD_BYTES],
                     (uint32_t)state->count * uplink->record_bytes);
     return TCUQ_UPLINK_OK;

@@ -19,8 +19,8 @@ static void tcuq_uplink_clear(const tcuq_uplink *uplink, uint32_t boot, uint32_t
     if (gone != 0u) {
         tcuq_row_remove(uplink, 0u, gone);
         tcuq_send_now(state);
-        if (state->due == (uint8_t)TCUQ_DUE_NO_SLOT) {
-            state->due = (uint8_t)TCUQ_DUE;
+        if (state->due == TCUQ_DUE_NO_SLOT) {
+            state->due = TCUQ_DUE;
         }
     }
 }
@@ -44,7 +44,7 @@ static tcuq_uplink_status tcuq_uplink_move_on(const tcuq_uplink *uplink, uint32_
     state->sent = 0u;
     state->count = 0u;
     state->stepped = 1u;
-    state->due = (uint8_t)TCUQ_DUE;
+    state->due = TCUQ_DUE;
     return TCUQ_UPLINK_NEW_BOOT;
 }
 
@@ -52,8 +52,8 @@ tcuq_uplink_status tcuq_uplink_stored(const tcuq_uplink *uplink, const uint8_t *
                                       uint32_t now_s)
 {
     const tcuq_uplink_state *state = uplink->state;
-    const uint32_t whole = (uplink->mac != NULL) ? TCUQ_SIGNED_ACK_BYTES : TCUQ_ACK_BYTES;
-    if ((ack == NULL) || (size != whole)) {
+    const bool plain = uplink->mac == NULL;
+    if ((ack == NULL) || (size != (plain ? TCUQ_ACK_BYTES : TCUQ_SIGNED_ACK_BYTES))) {
         return TCUQ_UPLINK_ERROR_BUFFER;
     }
     const uint32_t boot = tcuq_get_32(&ack[8]);
@@ -62,8 +62,7 @@ tcuq_uplink_status tcuq_uplink_stored(const tcuq_uplink *uplink, const uint8_t *
         (tcuq_get_32(&ack[4]) != (uint32_t)(uplink->device >> 32))) {
         return TCUQ_UPLINK_ERROR_FOREIGN;
     }
-    if ((uplink->mac != NULL) &&
-        !tcuq_ack_is_authentic(ack, uplink->key, uplink->mac, uplink->mac_context)) {
+    if (!plain && !tcuq_ack_is_authentic(ack, uplink->key, uplink->mac, uplink->mac_context)) {
         return TCUQ_UPLINK_ERROR_FORGED;
     }
     tcuq_time_pass(uplink, now_s);

@@ -36,7 +36,7 @@ void tcuq_time_begin(const tcuq_uplink *uplink, uint32_t now_s)
     const uint32_t half_s = (uint32_t)uplink->first_s / 2u;
     const uint32_t since_s = now_s - state->clock_s; /* the last snapshot */
     uint32_t turn_s = half_s + 1u + tcuq_place_s(uplink, (uint32_t)uplink->first_s - half_s);
-    if ((state->phase == (uint8_t)TCUQ_RESTORED) && (since_s < uplink->interval_s)) {
+    if ((state->phase == TCUQ_RESTORED) && (since_s < uplink->interval_s)) {
         const uint32_t rest_s = uplink->interval_s - since_s;
         turn_s = (rest_s > turn_s) ? rest_s : turn_s;
     }
@@ -46,8 +46,8 @@ void tcuq_time_begin(const tcuq_uplink *uplink, uint32_t now_s)
     state->tries = 0u;
     state->writes = 0u;
     state->first = 1u;
-    state->due = (uint8_t)TCUQ_LATER;
-    state->phase = (uint8_t)TCUQ_RUNNING;
+    state->due = TCUQ_LATER;
+    state->phase = TCUQ_RUNNING;
 }
 
 void tcuq_time_pass(const tcuq_uplink *uplink, uint32_t now_s)
@@ -87,7 +87,7 @@ void tcuq_time_turn(const tcuq_uplink *uplink, uint32_t steps)
         state->turn_steps = steps;
         state->first = 0u;
         state->stepped = 0u;
-        state->due = (uint8_t)TCUQ_DUE;
+        state->due = TCUQ_DUE;
         state->writes = (uint8_t)((writes < TCUQ_UPLINK_MAX_WRITES) ? writes : TCUQ_UPLINK_MAX_WRITES);
     }
 }
@@ -115,15 +115,15 @@ uint32_t tcuq_uplink_wait_s(const tcuq_uplink *uplink, uint32_t now_s)
     const tcuq_uplink_state *state = uplink->state;
     const uint32_t since_s = now_s - state->clock_s;
     const uint32_t passed_s = (since_s < TCUQ_CLOCK_BACK) ? since_s : 0u;
-    const bool writes = (state->unsaved != (uint8_t)TCUQ_SAVED) && (state->writes != 0u);
-    if ((state->due == (uint8_t)TCUQ_DUE) || writes) {
+    const bool writes = (state->unsaved != TCUQ_SAVED) && (state->writes != 0u);
+    if ((state->due == TCUQ_DUE) || writes) {
         return 0u;
     }
     uint32_t left_s = tcuq_left(state->turn_s, passed_s);
     if (left_s == 0u) {
         left_s = (state->turn_s == 0u) ? uplink->resend_s : 0u; /* 0 before: too few steps were counted */
     }
-    if ((state->count != 0u) && (state->unsaved == (uint8_t)TCUQ_SAVED)) {
+    if ((state->count != 0u) && (state->unsaved == TCUQ_SAVED)) {
         const uint32_t send_s = tcuq_left(state->wait_s, passed_s);
         left_s = (send_s < left_s) ? send_s : left_s;
     }
