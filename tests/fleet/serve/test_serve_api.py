@@ -20,7 +20,7 @@ def test_responses_follow_the_description(address: str) -> None:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stdout + result.stderr
-    assert "Tested: 4" in result.stdout
+    assert "Tested: 10" in result.stdout
 
 
 def test_figures_agree_with_the_pages(address: str, suspect: str) -> None:
