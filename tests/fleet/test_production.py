@@ -33,7 +33,7 @@ def running(database: str, broker_port: int) -> Iterator[tuple[Worker, str]]:
         database, lambda: MqttClient(BrokerAddress("127.0.0.1", broker_port), SHARED_FILTERS)
     )
     port = free_port()
-    server = create_server(create_app(HttpIngest(database, {}), worker.metrics), "127.0.0.1", port)
+    server = create_server(create_app(HttpIngest(database), worker.metrics), "127.0.0.1", port)
     threads = [threading.Thread(target=worker.run), threading.Thread(target=server.run)]
     for thread in threads:
         thread.start()
@@ -98,7 +98,7 @@ def test_a_hanging_backend_held_the_worker_for_ever(
     database: str, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The worker leaves a connection whose server process is stopped, and stores on a new one."""
-    monkeypatch.setattr(reconnecting, "INGEST", Use("tcuq-ingest", 0.0))
+    monkeypatch.setattr(reconnecting, "INGEST", Use("tcuq-ingest", 5))
     with running(database, broker.port), Sender(broker.port) as sender:
         sender.send(records_of([1]))
         wait_for(lambda: len(sender.acknowledged) == 1)
@@ -111,7 +111,7 @@ def test_a_hanging_database_left_the_worker_ready_and_its_lag_at_rest(
     database: str, postgres: Postgres, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While the whole database hangs the lag rises, readiness is lost and liveness is not."""
-    monkeypatch.setattr(reconnecting, "INGEST", Use("tcuq-ingest", 0.0))
+    monkeypatch.setattr(reconnecting, "INGEST", Use("tcuq-ingest", 5))
     with running(database, broker.port) as (_, url), Sender(broker.port) as sender:
         sender.send(records_of([1]))
         wait_for(lambda: len(sender.acknowledged) == 1)

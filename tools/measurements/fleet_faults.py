@@ -18,6 +18,7 @@ import numpy as np
 import psycopg
 
 from tcuq.fleet.servers import Broker, Postgres
+from tcuq.fleet.store.migrate import migrate
 from tcuq.telemetry import COUNTERS
 from tools.measurements.result import Row, arguments, report
 
@@ -26,18 +27,25 @@ WORKERS = 2
 
 
 class Scene:
-    """Servers, two workers and a simulated fleet."""
+    """Servers, two workers and a simulated fleet; `database` is the URL of running servers."""
 
-    def __init__(self, folder: Path, devices: int, hours: int, hour_s: float) -> None:
+    def __init__(
+        self, folder: Path, devices: int, hours: int, hour_s: float, database: str | None = None
+    ) -> None:
+        folder.mkdir(exist_ok=True)
         folder.chmod(0o755)
         self.folder, self.truth = folder, folder / "truth.npz"
         self.postgres, self.broker = Postgres(folder), Broker(folder / "broker")
-        self.postgres.start()
+        if database is None:
+            self.postgres.start()
+        self.database = database or self.postgres.url
+        with psycopg.connect(self.database, autocommit=True) as connection:
+            migrate(connection)
         self.broker.start()
         self.killed = dict.fromkeys(("worker", "database", "broker"), 0)
         broker = f"mqtt://127.0.0.1:{self.broker.port}"
         self._ingest = [
-            *COMMAND, "ingest", "--database", self.postgres.url, "--broker", broker,
+            *COMMAND, "ingest", "--database", self.database, "--broker", broker,
             "--quota", "60000", "--batch", "2000",
         ]  # fmt: skip
         self.workers = [self._worker() for _ in range(WORKERS)]

@@ -16,7 +16,7 @@ from tcuq.errors import FleetError
 from tcuq.fleet.child import start_child
 from tcuq.fleet.servers import Broker, Postgres, is_listening
 from tcuq.fleet.store.connection import MIGRATE, connect, database_errors
-from tcuq.fleet.store.migrate import migrate
+from tcuq.fleet.store.migrate import create_roles, migrate
 
 log = logging.getLogger("tcuq.fleet.up")
 
@@ -67,11 +67,19 @@ class Supervisor:
         database = self.database or self._start_database()
         broker = self.broker or self._start_broker()
         with connect(database, MIGRATE) as connection, database_errors():
+            if self.database is None:
+                create_roles(connection, {})
             migrate(connection)
-        self._run("ingest", "--database", database, "--broker", broker, "--quota", "60000",
-                  "--http", str(self.ports.ingest))  # fmt: skip
-        self._run("judge", "--database", database, "--every", str(self.every_s))
-        self._run("serve", "--database", database, "--port", str(self.ports.dashboard))
+        self._run("ingest", "--database", self._url("tcuq_ingest"), "--broker", broker,
+                  "--quota", "60000", "--http", str(self.ports.ingest))  # fmt: skip
+        self._run("judge", "--database", self._url("tcuq_judge"), "--every", str(self.every_s))
+        self._run("serve", "--database", self._url("tcuq_serve"),
+                  "--port", str(self.ports.dashboard))  # fmt: skip
+
+    def _url(self, role: str) -> str:
+        """Return the URL for a process: with its own role in the private server."""
+        server = self._servers.get("PostgreSQL")
+        return server.url_of(role) if isinstance(server, Postgres) else str(self.database)
 
     def _start_database(self) -> str:
         server = Postgres(self.folder)

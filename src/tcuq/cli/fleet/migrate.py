@@ -2,9 +2,10 @@
 """`fleet migrate`: bring the database's tables up to date, and name a profile's statistics."""
 
 import argparse
+from pathlib import Path
 
 from tcuq.cli._output import Commands, print_result
-from tcuq.cli.fleet.options import add_database
+from tcuq.cli.fleet.options import add_database, read_secret
 
 
 def add_parser(parsers: Commands) -> argparse.ArgumentParser:
@@ -17,21 +18,40 @@ def add_parser(parsers: Commands) -> argparse.ArgumentParser:
         "--profile", action="append", default=[], metavar="PROFILE.json",
         help="store its names of input health, so that alarms name their cause",
     )  # fmt: skip
+    parser.add_argument(
+        "--roles", action="store_true",
+        help="as a superuser, once: create the roles of owner, ingest, judge and serve",
+    )  # fmt: skip
+    parser.add_argument(
+        "--passwords", metavar="FOLDER",
+        help="with --roles: set passwords from files named after the roles, such as tcuq_ingest",
+    )  # fmt: skip
     parser.set_defaults(command=_migrate)
     return parser
 
 
 def _migrate(args: argparse.Namespace) -> None:
     from tcuq.fleet.store.connection import MIGRATE, connect, database_errors
-    from tcuq.fleet.store.migrate import migrate
+    from tcuq.fleet.store.migrate import create_roles, migrate
     from tcuq.fleet.store.profiles import register_profile
     from tcuq.profile.profile import Profile
 
     profiles = [Profile.load(path) for path in args.profile]
+    passwords = _passwords(args.passwords) if args.passwords else {}
     with connect(args.database, MIGRATE) as connection, database_errors():
+        if args.roles:
+            create_roles(connection, passwords)
         version = migrate(connection)
         for profile in profiles:
             health = profile.signals.health
             names = () if health is None else health.names
             register_profile(connection, int(profile.sha256[:8], 16), names)
     print_result(args, {"schema": version}, f"the database has schema {version}")
+
+
+def _passwords(folder: str) -> dict[str, str]:
+    """Read the roles' passwords from files; a role without a file gets none."""
+    from tcuq.fleet.store.migrate import ROLES
+
+    files = {role: Path(folder) / role for role in ROLES}
+    return {role: read_secret(str(file)) for role, file in files.items() if file.exists()}

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 DATABASE = "postgresql://localhost/tcuq"
 BROKER = "mqtt://127.0.0.1"
 MAX_FILE_BYTES = 1 << 20
+MAX_SECRET_CHARACTERS = 1024
 
 
 def add_database(parser: argparse.ArgumentParser) -> None:
@@ -108,6 +109,19 @@ def read_document(path: str) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise InputError(f"{path} must hold a JSON object of at most {MAX_FILE_BYTES} bytes")
     return document
+
+
+def read_secret(path: str) -> str:
+    """Read a secret of one line; refuse a file that every user of this machine can read."""
+    file = Path(path)
+    if file.stat().st_mode & 0o004:
+        raise InputError(f"{path} must not be readable by every user: run  chmod 600 {path}")
+    text = file.read_bytes()[: MAX_FILE_BYTES + 1].decode(errors="replace").strip()
+    if not text or len(text) > MAX_SECRET_CHARACTERS or not text.isprintable():
+        raise InputError(
+            f"{path} must hold one line of 1..{MAX_SECRET_CHARACTERS} printable characters"
+        )
+    return text
 
 
 def stop_on_signal(stop: Callable[[], None]) -> None:

@@ -45,20 +45,27 @@ class Retention:
     dead_letters: int = 30
 
     def apply(self, connection: "Connection[Any]") -> int:
-        """Delete older rows; return their number. Sum cohorts' old hours into days."""
+        """Delete older rows; return their number. Sum cohorts' old hours into days.
+
+        Whole weeks of epochs and of cohorts leave as partitions, which cohorts have left by then.
+        """
         compact(connection)
         statements: tuple[tuple[LiteralString, int], ...] = (
             ("DELETE FROM judgements WHERE judged < now() - %s", self.judgements),
             ("DELETE FROM alarms WHERE state = 'closed' AND changed < now() - %s", self.alarms),
-            ("DELETE FROM epochs WHERE stored < now() - %s", self.epochs),
             ("DELETE FROM hours WHERE hour < now() - %s", self.cohorts),
             ("DELETE FROM site_days WHERE day < now() - %s", self.cohorts),
             ("DELETE FROM dead_letters WHERE stored < now() - %s", self.dead_letters),
         )
-        return sum(
+        deleted = sum(
             connection.execute(statement, [timedelta(days=days)]).rowcount
             for statement, days in statements
         )
+        ((dropped,),) = connection.execute(
+            "SELECT maintain_partitions(%s, %s)",
+            [timedelta(days=self.epochs), timedelta(hours=COHORT_HOURS, days=1)],
+        ).fetchall()
+        return deleted + int(dropped)
 
 
 def compact(connection: "Connection[Any]") -> int:

@@ -3,7 +3,8 @@
 
 Three limits guard a statement, because each misses a case: `statement_timeout` is the server's own;
 keepalives and `tcp_user_timeout` notice a dead host or network; `time_limit` ends the connection
-from this side when the server's process hangs.
+from this side when the server's process hangs. Workers have no `statement_timeout`: it would end
+COMMIT's wait for a synchronous standby with a success (docs/decisions/0031-connections.md).
 """
 
 import os
@@ -27,7 +28,6 @@ KEEPALIVES = {
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
 }
-GRACE_S = 5.0  # what the server's own timeout gets before the connection is ended from this side
 
 
 class DatabaseUnavailableError(FleetError):
@@ -42,28 +42,26 @@ class Use:
     ----------
     name
         Shown as `application_name` in `pg_stat_activity`.
+    limit_s
+        Seconds after which this side ends the connection.
     statement_s
-        Seconds that one statement may take; 0: any number.
+        Seconds after which the server ends a statement; 0: never.
     writes
         Whether a read-only standby is refused, so that the next host of the URL is tried.
     """
 
     name: str
-    statement_s: float
+    limit_s: float
+    statement_s: float = 0
     writes: bool = True
-
-    @property
-    def limit_s(self) -> float:
-        """Seconds after which this side ends the connection."""
-        return self.statement_s + GRACE_S
 
 
 INGEST = Use("tcuq-ingest", 20)
-JUDGE = Use("tcuq-judge", 1800)
-NOTIFY = Use("tcuq-notify", 30)
-PROBE = Use("tcuq-probe", CONNECT_S)
-SERVE = Use("tcuq-serve", 3, writes=False)
-MIGRATE = Use("tcuq-migrate", 0)
+JUDGE = Use("tcuq-judge", 1805, 1800)
+NOTIFY = Use("tcuq-notify", 35, 30)
+PROBE = Use("tcuq-probe", 5)
+SERVE = Use("tcuq-serve", 8, 3, writes=False)
+MIGRATE = Use("tcuq-migrate", float("inf"))
 
 
 def parameters(database: str, use: Use, *settings: str) -> dict[str, Any]:
@@ -83,6 +81,7 @@ def parameters(database: str, use: Use, *settings: str) -> dict[str, Any]:
     session = [
         f"statement_timeout={int(1000 * use.statement_s)}",
         "idle_in_transaction_session_timeout=60000",
+        "client_connection_check_interval=5000",  # else a statement outlives its client
         *settings,
     ]
     options = " ".join(f"-c {setting}" for setting in session)

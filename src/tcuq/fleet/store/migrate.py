@@ -6,6 +6,7 @@ Only the owner of the tables migrates, as a step of its own; other processes che
 This is written by hand because Alembic would add an object-relational mapper that nothing uses.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from tcuq.fleet.store.connection import DatabaseUnavailableError
 if TYPE_CHECKING:
     from psycopg import Connection
 
+ROLES = ("tcuq_owner", "tcuq_ingest", "tcuq_judge", "tcuq_serve")
 LOCK = 0x74637571  # advisory lock: of two migrations that start together one waits
 
 
@@ -46,7 +48,32 @@ def migrate(connection: "Connection[Any]") -> int:
             raise FleetError(
                 f"the database has schema {current}, this tcuq knows {newest}: upgrade tcuq first"
             )
+        row = connection.execute("SELECT to_regrole('tcuq_ingest') IS NOT NULL").fetchone()
+        if row is not None and row[0]:
+            connection.execute(_statements("grants.sql"))
     return newest
+
+
+def create_roles(connection: "Connection[Any]", passwords: Mapping[str, str]) -> None:
+    """Create the roles as a superuser, set passwords, and act as the owner from then on.
+
+    The server receives only verifiers of the passwords (SCRAM), so that no log can show them.
+    """
+    from psycopg import sql
+
+    with connection.transaction():
+        connection.execute(_statements("roles.sql"))
+        for role, password in passwords.items():
+            verifier = connection.pgconn.encrypt_password(
+                password.encode(), role.encode(), b"scram-sha-256"
+            )
+            statement = sql.SQL("ALTER ROLE {} PASSWORD {}")
+            connection.execute(statement.format(sql.Identifier(role), verifier.decode()))
+    connection.execute("SET ROLE tcuq_owner")
+
+
+def _statements(name: str) -> bytes:
+    return (files("tcuq.fleet.store") / name).read_bytes()
 
 
 def version(connection: "Connection[Any]") -> int:

@@ -1,0 +1,18 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What each process may do; run by the owner after every migration, if the roles exist.
+
+GRANT SELECT ON ALL TABLES IN SCHEMA public TO tcuq_judge, tcuq_serve;
+
+GRANT SELECT ON schema_version, owners, sites, registry, gateways, gateway_sites TO tcuq_ingest;
+GRANT SELECT, INSERT, UPDATE ON devices, cohorts, hours, quarantine TO tcuq_ingest;
+GRANT SELECT, INSERT ON epochs, dead_letters TO tcuq_ingest;
+GRANT INSERT ON sites TO tcuq_ingest;
+GRANT DELETE ON quarantine TO tcuq_ingest;
+
+GRANT INSERT, UPDATE, DELETE ON judgements, evidence, groups, site_counts, owner_counts, suspects, alarms, deliveries,
+    site_days TO tcuq_judge;
+GRANT DELETE ON dead_letters, cohorts, hours TO tcuq_judge;
+GRANT EXECUTE ON FUNCTION maintain_partitions TO tcuq_judge;
+
+GRANT INSERT, UPDATE ON registry TO tcuq_serve;
+GRANT UPDATE (acknowledged, acknowledged_by) ON alarms TO tcuq_serve;

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Least privilege: each process runs with its own role, and that role can do no more."""
+
+import threading
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tcuq.cli import main
+from tcuq.fleet.ingest.worker import Worker
+from tcuq.fleet.mqtt import BrokerAddress, MqttClient
+from tcuq.fleet.servers import Broker, Postgres
+from tcuq.fleet.wire import SHARED_FILTERS
+from tests.fixtures.fleet.sender import Sender, records_of, wait_for
+from tools.measurements.dashboard_server import get, live
+
+
+@pytest.fixture
+def with_roles(postgres: Postgres) -> Iterator[str]:
+    """Create a database with roles by the documented command; return its URL."""
+    with psycopg.connect(postgres.url, autocommit=True) as maintenance:
+        maintenance.execute("DROP DATABASE IF EXISTS roles WITH (FORCE)")
+        maintenance.execute("CREATE DATABASE roles")
+    url = postgres.url.removesuffix("fleet") + "roles"
+    assert main(["fleet", "migrate", "--roles", "--database", url]) == 0
+    yield url
+    with psycopg.connect(url, autocommit=True) as connection:
+        for role in ("tcuq_ingest", "tcuq_judge", "tcuq_serve", "tcuq_owner"):
+            connection.execute(f"DROP OWNED BY {role} CASCADE")
+
+
+def as_role(url: str, role: str) -> str:
+    """Return the URL of a role."""
+    return url.replace("//tcuq@", f"//{role}@")
+
+
+def test_every_process_runs_with_its_own_role(with_roles: str, broker: Broker) -> None:
+    """Ingest stores, the judge judges and deletes, the dashboard shows, each with its role."""
+    worker = Worker(
+        as_role(with_roles, "tcuq_ingest"),
+        lambda: MqttClient(BrokerAddress("127.0.0.1", broker.port), SHARED_FILTERS),
+    )
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    try:
+        with Sender(broker.port) as sender:
+            wait_for(lambda: worker.metrics.ready)
+            sender.send(records_of(range(20)))
+            sender.send(records_of([1], sequence=1))
+            sender.client.publish("tcuq/berlin/0000000000000001/record", b"damaged", qos=1)
+            wait_for(lambda: sender.acknowledged.get((1, 1)) == 1)
+            wait_for(lambda: len(sender.acknowledged) == 20)
+    finally:
+        worker.stopping.set()
+        thread.join()
+    judge = ["fleet", "judge", "--once", "--keep", "epochs=2", "--database"]
+    assert main([*judge, as_role(with_roles, "tcuq_judge")]) == 0
+    with live(as_role(with_roles, "tcuq_serve")) as address:
+        assert get(f"{address}/readyz").status == 200
+        assert get(address).status == 200
+        assert "tcuq_fleet_database_up 1.0" in get(f"{address}/metrics").text
+
+
+FORBIDDEN = {
+    "tcuq_ingest": ("DELETE FROM devices", "UPDATE alarms SET evidence = 0", "DROP TABLE devices",
+                    "UPDATE registry SET state = 'active'", "DELETE FROM cohorts",
+                    "SELECT maintain_partitions('1 day', '1 day')"),
+    "tcuq_judge": ("DELETE FROM devices", "UPDATE devices SET boot = 0", "DELETE FROM epochs",
+                   "INSERT INTO registry (device) VALUES (1)", "CREATE TABLE mine ()"),
+    "tcuq_serve": ("DELETE FROM devices", "DELETE FROM alarms", "DELETE FROM registry",
+                   "INSERT INTO judgements DEFAULT VALUES", "CREATE TABLE mine ()"),
+    "tcuq_owner": ("CREATE ROLE other", "COPY schema_version FROM PROGRAM 'id'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("role", FORBIDDEN)
+def test_a_role_can_do_nothing_else(with_roles: str, role: str) -> None:
+    """Statements outside a role's duty are refused."""
+    with psycopg.connect(as_role(with_roles, role), autocommit=True) as connection:
+        for statement in FORBIDDEN[role]:
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(statement.encode())
+
+
+def test_the_owner_migrates_without_being_superuser(with_roles: str) -> None:
+    """Later migrations run with the owner's role."""
+    assert main(["fleet", "migrate", "--database", as_role(with_roles, "tcuq_owner")]) == 0
