@@ -117,6 +117,15 @@ def test_another_sites_page_cannot_act(
     assert fleet.rows("SELECT * FROM registry") == []
 
 
+def test_a_large_body_is_refused_unread(address: str, fleet: StoredFleet) -> None:
+    """A note has a limit, and a body of megabytes is not read."""
+    url = f"{address}/api/devices/{DEVICE}/retire"
+    headers = OPERATOR | {"Content-Type": "application/json"}
+    assert post(url, headers, b'{"note": "' + b"x" * 501 + b'"}').status == 422
+    assert post(url, headers, b'{"note": "' + b"x" * 20_000 + b'"}').status == 413
+    assert fleet.rows("SELECT * FROM registry") == []
+
+
 def test_a_name_stands_beside_the_id_and_is_found(address: str, fleet: StoredFleet) -> None:
     """Lists show the registry's name, and the search finds it."""
     fleet.connection.execute("INSERT INTO registry (device, name) VALUES (101, 'Pump 7')")

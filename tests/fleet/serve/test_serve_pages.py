@@ -31,7 +31,7 @@ def text_of(page: str) -> str:
         ("/?hours=168", "Records an hour"),
         ("/", "half are found within 2 h"),
         ("/", "Firmware in use"),
-        ("/registry", "Nobody has decided anything yet"),
+        ("/registry", "Devices that somebody enrolled"),
         ("/group?firmware=1.8.0", "The group drifts as a whole"),
         ("/group?firmware=1.8.0&site=tromso", "Firmware 1.8.0, site tromso"),
         ("/group?site=lyon", "Site lyon"),

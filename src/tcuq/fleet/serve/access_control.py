@@ -23,6 +23,7 @@ HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
 )
 CACHE_FOREVER = b"public, max-age=31536000, immutable"  # static URLs hold a digest
+MAX_BODY_BYTES = 16_384
 PUBLIC = ("/healthz", "/readyz")  # they reveal nothing about the fleet
 PROXIES_ONLY = "/metrics"  # a scraper has no user, but connects from a trusted address
 # Hosts that are answered without a proxy; others may be DNS rebinding by an untrusted page.
@@ -74,7 +75,7 @@ class AccessControl:
                 ]
             await send(message)
 
-        refusal = self._refusal(scope)
+        refusal = _refuse_body(scope["headers"]) or self._refusal(scope)
         if refusal is None:
             await self._app(scope, receive, send_with_headers)
             return
@@ -118,3 +119,13 @@ class AccessControl:
         except ValueError:
             return False
         return any(address in network for network in self._trusted)
+
+
+def _refuse_body(headers: list[tuple[bytes, bytes]]) -> tuple[int, str] | None:
+    """Return why a request's body is refused, or None: its length must be known and small."""
+    if any(name == b"transfer-encoding" for name, _ in headers):
+        return 411, "Send the length of the body in Content-Length.\n"
+    lengths = [value for name, value in headers if name == b"content-length"]
+    if any(not value.isdigit() or int(value) > MAX_BODY_BYTES for value in lengths):
+        return 413, f"A body must have at most {MAX_BODY_BYTES} bytes.\n"
+    return None

@@ -70,11 +70,11 @@ class Operator:
         """Send no alerts about a device for so many hours; 0 ends a mute."""
         until = datetime.now(UTC) + timedelta(hours=hours)
         act = "mute" if hours else "unmute"
-        return self._decide(device, act, lambda r, n: r.mute(n, until, note and note.note))
+        return self._decide(device, act, lambda r, n: r.mute(n, until, _text(note)))
 
     def retire(self, device: str, note: Note | None = None) -> Decision:
         """Store and judge no further records of a device."""
-        return self._decide(device, "retire", lambda r, n: r.retire(n, note and note.note))
+        return self._decide(device, "retire", lambda r, n: r.retire(n, _text(note)))
 
     def release(self, device: str) -> Decision:
         """Accept the boot of a device's quarantined record."""
@@ -132,7 +132,7 @@ def operator(request: Request, session: OpenSession) -> Operator:
 
 AnOperator = Annotated[Operator, Depends(operator)]
 refusals: dict[int | str, dict[str, Any]] = {
-    code: {"model": Problem} for code in (403, 404, 409, 422, 503)
+    code: {"model": Problem} for code in (400, 403, 404, 409, 411, 413, 422, 503)
 }
 router = APIRouter(include_in_schema=False)
 api_router = APIRouter(prefix="/api", responses=refusals)
@@ -188,6 +188,10 @@ def release(by: AnOperator, device: DevicePath) -> Decision:
 def acknowledge(by: AnOperator, alarm: AlarmPath) -> Decision:
     """Send an alarm to nobody any more, unless it becomes critical."""
     return by.acknowledge(alarm)
+
+
+def _text(note: Note | None) -> str | None:
+    return None if note is None else note.note
 
 
 def _to_device(device: str) -> Response:

@@ -138,7 +138,7 @@ def adoption(rows: Sequence[FirmwareHour], count: int, now: datetime) -> tuple[C
         totals[row.firmware] += row.records
         by_hour.setdefault(row.hour, Counter())[row.firmware] += row.records
     shown = [firmware for firmware, _ in totals.most_common(MAX_VERSIONS)]
-    title = "Share of records by firmware, by the hour"
+    title = "Share of records by version, by the hour"
     chart = Chart(title, _hour_axis(count, now), _share_axis(1.0), FRAME)
     middles = [hour.timestamp() + HOUR_S / 2 for hour in by_hour]
     shares = [
