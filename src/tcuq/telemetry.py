@@ -66,8 +66,11 @@ class Reason(IntEnum):
     COUNTERS = 7
     TOPIC = 8
     DEVICE = 9
-    GATEWAY = 10
-    QUOTA = 11
+    GATEWAY = 10  # not a gateway, or not for this site
+    QUOTA = 11  # the sender's messages or the device's records of this hour are used up
+    SITE = 12  # an unknown site, a device of another site, or one that is not enrolled
+    RETIRED = 13
+    QUARANTINE = 14  # a boot too far beyond the stored one, waiting for its release
 
 
 @dataclass(frozen=True, slots=True)

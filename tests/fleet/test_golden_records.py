@@ -13,7 +13,8 @@ import pytest
 
 from tcuq.fleet.ingest.validation import Validator
 from tcuq.fleet.mqtt import Message
-from tcuq.fleet.wire import ACK, record_topic
+from tcuq.fleet.store.batch import Batch
+from tcuq.fleet.wire import ACK, SIGNED_ACK, record_topic
 from tcuq.telemetry import Keys, decode
 from tools.firmware.golden import encoded_on_host, golden
 
@@ -79,8 +80,9 @@ def test_the_ingest_signs_the_acknowledgement_that_the_device_expects(
     keys = Keys({key: bytes.fromhex(golden()["master_key"])})
     result = Validator(keys=keys).validate([message])
     acks = np.array([(fields["device"], fields["boot"], fields["sequence"])], ACK)
-    assert result.encode_acks(acks).endswith(head + tag)
-    assert result.ack_bytes == len(head + tag) == 29
+    batch = Batch.of([(result.parts[0].records, 1)])
+    assert result.encode_acks(batch, acks).endswith(head + tag)
+    assert len(head + tag) == SIGNED_ACK.itemsize == 29
 
 
 @pytest.mark.parametrize("record", golden()["records"], ids=lambda r: r["name"])

@@ -24,10 +24,10 @@ from tcuq.fleet.servers import Postgres, free_port
 from tcuq.fleet.store.store import Store
 from tcuq.fleet.wire import ACK
 from tests.fixtures.fleet.sender import records_of, wait_for
+from tests.fixtures.fleet.stored_records import add_gateway
 from tools.measurements.fleet_load import stored_part
 
 TOKEN = secrets.token_hex()
-TOKENS = {"gate-1": hashlib.sha256(TOKEN.encode()).hexdigest()}
 QUERY = {"site": "berlin", "gateway": "gate-1"}
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance]
 HEADERS = {"authorization": f"Bearer {TOKEN}"}
@@ -37,7 +37,8 @@ HEADERS = {"authorization": f"Bearer {TOKEN}"}
 def url(database: str) -> Iterator[str]:
     """Start HTTP ingest; return its URL."""
     port = free_port()
-    app = create_app(HttpIngest(database, TOKENS), IngestMetrics())
+    add_gateway(database, hashlib.sha256(TOKEN.encode()).digest())
+    app = create_app(HttpIngest(database), IngestMetrics())
     server = create_server(app, "127.0.0.1", port)
     thread = threading.Thread(target=server.run)
     thread.start()

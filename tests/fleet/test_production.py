@@ -33,7 +33,7 @@ def running(database: str, broker_port: int) -> Iterator[tuple[Worker, str]]:
         database, lambda: MqttClient(BrokerAddress("127.0.0.1", broker_port), SHARED_FILTERS)
     )
     port = free_port()
-    server = create_server(create_app(HttpIngest(database, {}), worker.metrics), "127.0.0.1", port)
+    server = create_server(create_app(HttpIngest(database), worker.metrics), "127.0.0.1", port)
     threads = [threading.Thread(target=worker.run), threading.Thread(target=server.run)]
     for thread in threads:
         thread.start()

@@ -23,6 +23,7 @@ from tcuq.fleet.store.store import Store
 from tcuq.fleet.wire import ACK, SHARED_FILTERS, record_topic, records_topic, stored_topic
 from tests.fixtures.fleet.certificate_authority import CertificateAuthority
 from tests.fixtures.fleet.sender import records_of, wait_for
+from tests.fixtures.fleet.stored_records import add_gateway
 from tools.measurements.fleet_untrusted import DEVICES, send_untrusted
 
 DEVICE, OTHER = 0xA1, 0xB2
@@ -46,11 +47,11 @@ def tls_broker(tmp_path: Path, authority: CertificateAuthority) -> Iterator[Brok
 @pytest.fixture
 def worker(database: str, tls_broker: Broker, authority: CertificateAuthority) -> Iterator[Worker]:
     """Run a worker with its own certificate."""
+    add_gateway(database)
     address = authority.broker_address(tls_broker.port, "ingest")
     ingest = Worker(
         database,
         lambda: MqttClient(address, SHARED_FILTERS),
-        gateways=frozenset(["gate-1"]),
     )
     thread = threading.Thread(target=ingest.run)
     thread.start()

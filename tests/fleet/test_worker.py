@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 import psycopg
 import pytest
 
+from tcuq.fleet.ingest.validation import Validator
 from tcuq.fleet.ingest.worker import Worker
 from tcuq.fleet.mqtt import BrokerAddress, MqttClient
 from tcuq.fleet.servers import Broker, Postgres
@@ -15,6 +16,7 @@ from tcuq.fleet.store.store import Store
 from tcuq.fleet.wire import SHARED_FILTERS
 from tcuq.telemetry import Reason
 from tests.fixtures.fleet.sender import Sender, records_of, wait_for
+from tests.fixtures.fleet.stored_records import add_gateway
 from tools.measurements.fleet_load import sealed
 
 RunWorker = Callable[..., AbstractContextManager[Worker]]
@@ -23,6 +25,7 @@ RunWorker = Callable[..., AbstractContextManager[Worker]]
 @pytest.fixture
 def run_worker(database: str, broker: Broker) -> RunWorker:
     """Return a context manager that runs a worker in a thread."""
+    add_gateway(database)
 
     @contextmanager
     def run(quota: int = 1000) -> Iterator[Worker]:
@@ -30,8 +33,7 @@ def run_worker(database: str, broker: Broker) -> RunWorker:
         worker = Worker(
             database,
             lambda: MqttClient(address, SHARED_FILTERS),
-            gateways=frozenset(["gate-1"]),
-            quota=quota,
+            validator=Validator(quota=quota),
         )
         thread = threading.Thread(target=worker.run)
         thread.start()

@@ -4,7 +4,6 @@
 Broker, load, workers and PostgreSQL (fsync on) share this machine's cores.
 """
 
-import json
 import statistics
 import subprocess
 import sys
@@ -24,7 +23,9 @@ from tcuq.fleet.judge.counting import count_evidence
 from tcuq.fleet.servers import Broker, Postgres
 from tcuq.fleet.store.batch import Batch
 from tcuq.fleet.store.migrate import migrate
-from tcuq.fleet.store.store import APPLY, COPY, STAGE, Store
+from tcuq.fleet.store.registry import Registry
+from tcuq.fleet.store.sites import Claims
+from tcuq.fleet.store.store import APPLY, COPY, STAGE, Store, apply_parameters
 from tcuq.telemetry import decode
 from tools.measurements.fleet_load import Array, answered, hour_of, stored_part
 from tools.measurements.result import ROOT, Row, arguments, report
@@ -55,12 +56,11 @@ class Bench:
         self.broker.start()
         with psycopg.connect(self.postgres.url, autocommit=True) as connection:
             migrate(connection)
-        permits = folder / "gateways.json"
-        permits.write_text(json.dumps({"gate-1": "0" * 64}), "utf-8")
+            Registry(connection).add_gateway("gate-1", ["berlin"])
         self.command = [
             sys.executable, "-m", "tcuq.cli", "fleet", "ingest", "--database", self.postgres.url,
-            "--broker", f"mqtt://127.0.0.1:{self.broker.port}", "--gateways", str(permits),
-            "--quota", "60000",
+            "--broker", f"mqtt://127.0.0.1:{self.broker.port}", "--quota", "60000",
+            "--gateway-quota", "60000",
         ]  # fmt: skip
 
     def close(self) -> None:
@@ -108,7 +108,7 @@ class Bench:
                     cursor.execute(STAGE)
                     with cursor.copy(COPY) as copy:
                         copy.write(rows)
-                    cursor.execute(APPLY, {"round": 0})
+                    cursor.execute(APPLY, {"round": 0, **apply_parameters(Claims())})
 
     @contextmanager
     def workers(self, count: int, command: list[str] | None = None) -> Iterator[None]:

@@ -11,6 +11,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
+from tcuq.fleet.ingest.validation import Validator
 from tcuq.fleet.ingest.worker import Worker
 from tcuq.fleet.mqtt import Message, MqttClient, PacketParser, parse_publish
 from tcuq.fleet.wire import SHARED_FILTERS
@@ -70,7 +71,11 @@ class PahoLink:
 def main() -> None:
     """A worker: DATABASE PORT."""
     database, port = sys.argv[1], int(sys.argv[2])
-    worker = Worker(database, lambda: cast("MqttClient", PahoLink(port)), quota=60_000)
+    worker = Worker(
+        database,
+        lambda: cast("MqttClient", PahoLink(port)),
+        validator=Validator(quota=60_000),
+    )
     signal.signal(signal.SIGTERM, lambda *_: worker.stopping.set())
     worker.run()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import psycopg
 
+from tcuq.fleet.ingest.validation import Validator
 from tcuq.fleet.ingest.worker import Worker
 from tcuq.fleet.mqtt import BrokerAddress, MqttClient, encode_packet, encode_string
 from tcuq.fleet.servers import Broker, Postgres
@@ -44,7 +45,9 @@ def damaged_messages(true: Array, count: int, rng: np.random.Generator) -> list[
 def send_untrusted(database: str, port: int, count: int) -> tuple[dict[str, int], float]:
     """Send a worker valid records, then damaged ones; counts of the outcome, and the rate."""
     address = BrokerAddress("127.0.0.1", port)
-    worker = Worker(database, lambda: MqttClient(address, SHARED_FILTERS), quota=60_000)
+    worker = Worker(
+        database, lambda: MqttClient(address, SHARED_FILTERS), validator=Validator(quota=60_000)
+    )
     thread = threading.Thread(target=worker.run)
     thread.start()
     true = hour_of(DEVICES, 1)

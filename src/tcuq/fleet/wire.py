@@ -28,6 +28,10 @@ Kind = Literal["record", "records", "stored"]
 NAME = "[a-z0-9-]{1,32}"  # pattern of a site's or a gateway's name
 _NAME = re.compile(NAME)
 _DEVICE = re.compile(r"[0-9a-f]{16}")
+_TOPIC = re.compile(
+    f"tcuq/({NAME})/(?:([0-9a-f]{{16}})/(record|stored)"
+    f"|(?![0-9a-f]{{16}}/)({NAME})/(records|stored))"
+)
 _FIRMWARE = re.compile(r"(\d{1,3})\.(\d{1,3})(?:\.(\d{1,5}))?")
 
 
@@ -126,19 +130,14 @@ def parse_topic(topic: str) -> Topic:
     >>> parse_topic("tcuq/plant-7/000000000000beef/record")
     Topic(site='plant-7', name='000000000000beef', kind='record')
     """
-    parts = topic.split("/")
-    if len(parts) != 4 or parts[0] != "tcuq" or parts[3] not in ("record", "records", "stored"):
+    match = _TOPIC.fullmatch(topic)
+    if match is None:
         raise InputError(
-            f"a topic is tcuq/<site>/<name>/record, records or stored, got {topic[:200]!r}"
+            "a topic is tcuq/<site>/<device>/record or tcuq/<site>/<gateway>/records, or ends in"
+            f" stored; names are 1 to 32 of a-z, 0-9 and -, got {topic[:200]!r}"
         )
-    _, site, name, kind = parts
-    _check_site(site)
-    is_device = _DEVICE.fullmatch(name) is not None
-    if kind == "record" and not is_device:
-        raise InputError(f"a device is 16 lowercase hexadecimal digits, got {name[:64]!r}")
-    if not is_device or kind == "records":
-        _check_gateway(name)
-    return Topic(site, name, cast("Kind", kind))
+    site, device, sent, gateway, kind = match.groups()
+    return Topic(site, device or gateway, cast("Kind", sent or kind))
 
 
 def sign_acks(acks: NDArray[np.void], key_ids: Mapping[int, int], keys: Keys) -> NDArray[np.void]:

@@ -5,7 +5,7 @@ import argparse
 from collections.abc import Iterator
 
 from tcuq.cli._output import Commands
-from tcuq.cli.fleet import ingest, judge, migrate, report, serve, simulate, up
+from tcuq.cli.fleet import ingest, judge, migrate, registry, report, serve, simulate, up
 from tcuq.cli.fleet.configuration import ConfiguredParser
 
 
@@ -18,3 +18,4 @@ def commands(parsers: Commands) -> Iterator[argparse.ArgumentParser]:
     )
     for command in (up, ingest, migrate, judge, report, serve, simulate):
         yield command.add_parser(subparsers)
+    yield from registry.add_parsers(subparsers)

@@ -36,7 +36,7 @@ class ConfiguredParser(argparse.ArgumentParser):
     @property
     def section(self) -> str:
         """The command's name, which is its table's in the file."""
-        return self.prog.split()[-1]
+        return self.prog.split()[2]  # "tcuq fleet registry retire" is of the table [registry]
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -46,14 +46,16 @@ class ConfiguredParser(argparse.ArgumentParser):
         first.add_argument("--config", default=os.environ.get(PREFIX + "CONFIG"))
         path = first.parse_known_args(args)[0].config
         if path is not None:
-            known = {one.section: [key for key, _ in one.options()] for one in self.commands}
+            known: dict[str, set[str]] = {}
+            for one in self.commands:
+                known.setdefault(one.section, set()).update(key for key, _ in one.options())
             self._set(read_file(path, self.section, known), f"{path}: ")
         names = {key: variable(key) for key, _ in self.options()}
         given = {key: os.environ[name] for key, name in names.items() if name in os.environ}
         self._set(given, f"{PREFIX}... ")
         parsed, rest = super().parse_known_args(args, namespace)
         set_up_logging(parsed.log_format, parsed.log_level)
-        if getattr(parsed, "database", None) is not None:
+        if "database" in dict(self.options()) and parsed.database is not None:
             check_no_password(parsed.database)
             if parsed.database_password_file and self.section != "up":  # it tells its children
                 parsed.database = with_password(parsed.database, parsed.database_password_file)

@@ -11,7 +11,6 @@ from tcuq.cli.fleet.options import (
     add_http,
     add_keys,
     broker_address,
-    read_document,
     read_keys,
     start_http,
     stop_on_signal,
@@ -21,7 +20,9 @@ from tcuq.errors import InputError
 if TYPE_CHECKING:
     from uvicorn import Server
 
+    from tcuq.fleet.ingest.validation import Validator
     from tcuq.fleet.ingest.worker import Worker
+    from tcuq.fleet.store.sites import Claims
     from tcuq.telemetry import Keys
 
 
@@ -32,9 +33,26 @@ def add_parser(parsers: Commands) -> argparse.ArgumentParser:
     )
     add_database(parser)
     add_broker(parser)
-    parser.add_argument("--gateways", help='JSON: {"name": "SHA-256 of its token", ...}')
     add_keys(parser)
-    parser.add_argument("--quota", type=int, default=120, help="records a device may send per hour")
+    parser.add_argument(
+        "--accept-unsigned", action="store_true",
+        help="with --keys: accept devices that never signed, while the fleet moves to signatures",
+    )  # fmt: skip
+    parser.add_argument("--quota", type=int, default=120, help="messages per device and hour")
+    parser.add_argument(
+        "--gateway-quota", type=int, default=20_000, help="messages per gateway and hour"
+    )
+    parser.add_argument(
+        "--claim", choices=("open", "sites", "enrolled"), default="open",
+        help="an unknown device claims any site, an existing site, or only what was enrolled",
+    )  # fmt: skip
+    parser.add_argument(
+        "--sites-per-hour", type=int, default=1_000, help="sites that devices may create per hour"
+    )
+    parser.add_argument("--max-sites", type=int, default=100_000, help="and up to this many")
+    parser.add_argument(
+        "--boot-jump", type=int, default=10_000, help="a boot further ahead is quarantined"
+    )
     parser.add_argument("--batch", type=int, default=20_000, help="records per transaction")
     add_http(parser)
     parser.set_defaults(command=_ingest)
@@ -44,24 +62,25 @@ def add_parser(parsers: Commands) -> argparse.ArgumentParser:
 def _ingest(args: argparse.Namespace) -> None:
     from tcuq.fleet.ingest.worker import Limits, Worker
     from tcuq.fleet.mqtt import MqttClient
+    from tcuq.fleet.store.sites import Claims
     from tcuq.fleet.wire import SHARED_FILTERS
 
-    if not 1 <= args.quota <= 60_000:
-        raise InputError(f"quota must lie in 1..60000 records per hour, got {args.quota}")
-    if not 1 <= args.batch <= 60_000:
-        raise InputError(f"batch must lie in 1..60000 records, got {args.batch}")
+    for name in ("quota", "gateway_quota", "batch"):
+        if not 1 <= (value := getattr(args, name)) <= 60_000:
+            raise InputError(f"{name} must lie in 1..60000, got {value}")
     address, keys = broker_address(args), read_keys(args.keys)
-    gateways = read_document(args.gateways) if args.gateways else {}
+    if args.accept_unsigned and keys is None:
+        raise InputError("--accept-unsigned needs --keys: without keys no record may be signed")
+    claims = Claims(args.claim, args.sites_per_hour, args.max_sites, args.boot_jump)
     worker = Worker(
         args.database,
         lambda: MqttClient(address, SHARED_FILTERS),
-        gateways=frozenset(gateways),
-        keys=keys,
-        quota=args.quota,
+        validator=_validator(args, keys, authenticated=address.certificate is not None),
+        claims=claims,
         limits=Limits(records=args.batch),
     )
     stop_on_signal(worker.stopping.set)
-    server = _start_http(args, worker, gateways, keys) if args.http is not None else None
+    server = _start_http(args, worker, keys, claims) if args.http is not None else None
     worker.run()
     if server is not None:
         server.should_exit = True
@@ -69,11 +88,25 @@ def _ingest(args: argparse.Namespace) -> None:
     print_result(args, {"records": records}, f"stopped after {records:,} records")
 
 
+def _validator(
+    args: argparse.Namespace, keys: "Keys | None", *, authenticated: bool
+) -> "Validator":
+    from tcuq.fleet.ingest.validation import Validator
+
+    return Validator(
+        keys,
+        args.quota,
+        args.gateway_quota,
+        accept_unsigned=args.accept_unsigned,
+        authenticated=authenticated,
+    )
+
+
 def _start_http(
-    args: argparse.Namespace, worker: "Worker", gateways: dict[str, str], keys: "Keys | None"
+    args: argparse.Namespace, worker: "Worker", keys: "Keys | None", claims: "Claims"
 ) -> "Server":
     """Start HTTP ingest in its own thread; return its server."""
     from tcuq.fleet.ingest.http_ingest import HttpIngest, create_app
 
-    ingest = HttpIngest(args.database, gateways, keys=keys, quota=args.quota)
+    ingest = HttpIngest(args.database, _validator(args, keys, authenticated=False), claims)
     return start_http(args, create_app(ingest, worker.metrics))

@@ -8,7 +8,6 @@ acknowledgement over MQTT would hold.
 import hashlib
 import hmac
 import threading
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tcuq.errors import FleetError, InputError, MissingExtraError
@@ -16,15 +15,18 @@ from tcuq.fleet.http_server import add_monitoring
 from tcuq.fleet.ingest.metrics import IngestMetrics
 from tcuq.fleet.ingest.validation import ValidationResult, Validator
 from tcuq.fleet.mqtt import Message
+from tcuq.fleet.store.batch import Array
 from tcuq.fleet.store.reconnecting import ReconnectingStore
+from tcuq.fleet.store.sites import Claims
 from tcuq.fleet.wire import MAX_RECORDS, NAME, records_topic
-from tcuq.telemetry import SIGNED, Keys
+from tcuq.telemetry import SIGNED, Reason
 from tcuq.version import __version__
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
 MAX_BODY_BYTES = MAX_RECORDS * SIGNED.itemsize
+AWAY = "the database is away: send it again later"
 OCTETS = "application/octet-stream"
 NAME_PATTERN = f"^{NAME}$"
 REQUEST_BODY = {
@@ -47,35 +49,39 @@ class HttpIngest:
     ----------
     database
         As `Store` takes it.
-    tokens
-        Gateway's name to the SHA-256 of its token, in hexadecimal digits.
+    validator
+        Checks messages before the store does.
+    claims
+        Which devices and sites may be new.
     """
 
     def __init__(
         self,
         database: str,
-        tokens: Mapping[str, str],
-        *,
-        keys: Keys | None = None,
-        quota: int = 120,
+        validator: Validator | None = None,
+        claims: Claims = Claims(),  # noqa: B008 - frozen
     ) -> None:
-        self._tokens = dict(tokens)
         self._lock = threading.Lock()
-        self._store = ReconnectingStore(database)
-        self._validator = Validator(self._tokens, keys, quota)
+        self._store = ReconnectingStore(database, claims)
+        self._validator = validator or Validator()
 
     def is_authenticated(self, gateway: str, token: str) -> bool:
         """Return whether the token is the gateway's, in a time that does not reveal its name."""
-        digest = self._tokens.get(gateway, "0" * 64)
-        return hmac.compare_digest(hashlib.sha256(token.encode()).hexdigest(), digest)
+        with self._lock:
+            known = self._store.gateway(gateway)
+        digest = known.token_sha256 if known else None
+        right = hmac.compare_digest(hashlib.sha256(token.encode()).digest(), digest or bytes(32))
+        return right and digest is not None
 
-    def put(self, site: str, gateway: str, body: bytes) -> tuple[ValidationResult, bytes]:
+    def put(self, site: str, gateway: str, body: bytes) -> tuple[ValidationResult, Array]:
         """Store a gateway's records; return the validation's result and the acknowledgements."""
         message = Message(records_topic(site, gateway).encode(), body, 0)
         with self._lock:
             result = self._validator.validate([message])
-            _, acks = self._store.put(result.parts, result.dead_letters)
-        return result, result.sign(acks).tobytes()
+            batch, acks = self._store.put(result.parts, result.dead_letters)
+        result.count(batch.reasons[batch.rows])
+        stored = acks[batch.reasons == Reason.FINE]
+        return result, result.sign(result.parts[0], stored) if result.parts else stored
 
 
 def create_app(ingest: HttpIngest, metrics: IngestMetrics) -> "FastAPI":
@@ -101,7 +107,12 @@ def create_app(ingest: HttpIngest, metrics: IngestMetrics) -> "FastAPI":
         gateway: Annotated[str, Query(pattern=NAME_PATTERN)],
         authorization: Annotated[str, Header(max_length=512)] = "",
     ) -> Response:
-        if not ingest.is_authenticated(gateway, authorization.removeprefix("Bearer ")):
+        token = authorization.removeprefix("Bearer ")
+        try:
+            authenticated = await run_in_threadpool(ingest.is_authenticated, gateway, token)
+        except FleetError:
+            raise HTTPException(503, AWAY) from None
+        if not authenticated:
             raise HTTPException(401, "not a gateway, or not its token")
         body = await _read_body(request)
         if body is None:
@@ -111,12 +122,12 @@ def create_app(ingest: HttpIngest, metrics: IngestMetrics) -> "FastAPI":
         except InputError as error:
             raise HTTPException(400, str(error)) from None
         except FleetError:
-            raise HTTPException(503, "the database is away: send it again later") from None
-        refused = metrics.count(result, len(acks) // result.ack_bytes)
-        if refused and not acks:
+            raise HTTPException(503, AWAY) from None
+        refused = metrics.count(result, len(acks))
+        if refused and not len(acks):
             raise HTTPException(400, {"refused": refused})
         summary = ", ".join(f"{reason}={count}" for reason, count in refused.items())
-        return Response(acks, media_type=OCTETS, headers={"x-refused": summary})
+        return Response(acks.tobytes(), media_type=OCTETS, headers={"x-refused": summary})
 
     add_monitoring(app, metrics.registry, lambda: metrics.alive, lambda: metrics.ready)
     return app

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Validation: untrusted messages in; valid records, dead letters and acknowledgements out.
 
-It checks topics, record bytes, that a device sends only its own records, that a gateway is
-permitted, and each device's quota; many messages at a time.
+It checks each sender's quota, topics, record bytes and that a device sends only its own records;
+many messages at a time. The store checks what depends on its rows: sites, gateways and boots.
 """
 
+import re
+import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,94 +18,103 @@ from numpy.typing import NDArray
 
 from tcuq.errors import InputError
 from tcuq.fleet.mqtt import Message, encode_publish
-from tcuq.fleet.wire import (
-    ACK,
-    MAX_RECORDS,
-    SIGNED_ACK,
-    Topic,
-    parse_topic,
-    sign_acks,
-    stored_topic,
-)
+from tcuq.fleet.store.batch import GATEWAY_ONLY, OWN_CERTIFICATE, SIGNATURE, Batch, Part
+from tcuq.fleet.store.dead_letters import MAX_PER_BATCH, DeadLetter
+from tcuq.fleet.wire import MAX_RECORDS, Topic, parse_topic, sign_acks
 from tcuq.telemetry import CHECKED, RECORD, SIGNED, SIZES, Keys, Reason, checked
 
 Array = NDArray[Any]
 
 HOUR_S = 3600
 SLOTS = 1 << 20
-_HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+DEVICE_NAME = re.compile(rb"[0-9a-f]{16}")
 
 
 class Quota:
-    """Limits how many records a device sends per hour, in two megabytes for any number of devices.
+    """Limits how much a sender sends per hour, in two megabytes for any number of senders.
 
-    Devices share counters by a hash of their id: with a million of them, a device that floods
-    reaches a quota of 100, and none that sends a few records per hour does.
+    Senders share counters by a hash that differs in every process: with a million senders, one that
+    floods reaches a quota of 100, and none that sends a few messages per hour does.
     """
 
-    def __init__(self, per_hour: int) -> None:
-        self.per_hour = per_hour
+    def __init__(self) -> None:
         self._counts = np.zeros(SLOTS, np.uint16)
         self._hour = 0
+        self._factor = np.uint64(secrets.randbits(63) << 1 | 1)
 
-    def exceeds(self, devices: Array, now_s: float) -> NDArray[np.bool_]:
-        """Count one record of each device given; return which of them are above the quota."""
+    def exceeds(self, senders: Array, per_hour: int, now_s: float) -> NDArray[np.bool_]:
+        """Count one message of each sender given; return which of them are above the quota."""
         hour = int(now_s // HOUR_S)
         if hour != self._hour:
             self._counts[:] = 0
             self._hour = hour
-        slots = (devices * _HASH_FACTOR) >> np.uint64(44)
+        slots = (senders * self._factor) >> np.uint64(44)
         before = self._counts[slots].astype(np.int64)
         order = np.argsort(slots, kind="stable")
         rank = np.empty(len(slots), np.int64)
         rank[order] = np.arange(len(slots)) - np.searchsorted(slots[order], slots[order])
         after = np.minimum(before + rank + 1, np.iinfo(np.uint16).max)
         np.maximum.at(self._counts, slots, after.astype(np.uint16))
-        return np.asarray(before + rank >= self.per_hour, np.bool_)
+        return np.asarray(before + rank >= per_hour, np.bool_)
 
 
 @dataclass(slots=True)
 class ValidationResult:
     """The valid records of some messages, and what was refused."""
 
-    parts: list[tuple[Array, str]] = field(default_factory=list)  # records and their site
-    dead_letters: list[tuple[Reason, str, bytes]] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
+    dead_letters: list[DeadLetter] = field(default_factory=list)
     refused: Counter[Reason] = field(default_factory=Counter)
-    # Where acknowledgements go: per part one topic per record, or the one of its gateway.
-    topics: list[list[str] | str] = field(default_factory=list)
-    keys: Keys | None = None  # if records must be signed
-    key_ids: dict[int, int] = field(default_factory=dict)  # by device
+    keys: Keys | None = None
 
-    @property
-    def ack_bytes(self) -> int:
-        """Size of one acknowledgement."""
-        return (SIGNED_ACK if self.keys else ACK).itemsize
+    def sign(self, part: Part, acks: Array) -> Array:
+        """Return a part's acks as its devices expect them: signed if the records were."""
+        if self.keys is None or part.key_ids is None:
+            return acks
+        key_ids = zip(part.records["device"].tolist(), part.key_ids.tolist(), strict=True)
+        return sign_acks(acks, dict(key_ids), self.keys)
 
-    def sign(self, acks: Array) -> Array:
-        """Return acknowledgements as devices expect them: authenticated if records are signed."""
-        return sign_acks(acks, self.key_ids, self.keys) if self.keys else acks
-
-    def refuse(self, reason: Reason, topic: bytes, payload: bytes) -> None:
-        """Count a refusal and add a dead letter; records above the quota are only counted."""
+    def refuse(self, reason: Reason, message: Message) -> None:
+        """Count a refused message and keep it as a dead letter."""
         self.refused[reason] += 1
-        if reason != Reason.QUOTA:
-            self.dead_letters.append((reason, topic.decode("utf-8", "replace"), payload))
+        self.keep(reason, message)
 
-    def encode_acks(self, acks: Array) -> bytes:
-        """Encode the publications that acknowledge the valid records, one ack per record."""
+    def keep(self, reason: Reason, message: Message) -> None:
+        """Keep a dead letter, if few are kept yet; those above a quota tell nothing."""
+        if reason != Reason.QUOTA and len(self.dead_letters) < MAX_PER_BATCH:
+            self.dead_letters.append(
+                (reason, message.topic.decode("utf-8", "replace"), message.payload)
+            )
+
+    def count(self, reasons: NDArray[np.uint8]) -> None:
+        """Count refused records by reason."""
+        counts = np.bincount(reasons[reasons != Reason.FINE])
+        self.refused.update({Reason(int(i)): int(counts[i]) for i in np.flatnonzero(counts)})
+
+    def encode_acks(self, batch: Batch, acks: Array) -> bytes:
+        """Count what the store refused, and encode the publications that acknowledge the rest."""
+        reasons, acks = batch.reasons[batch.rows], acks[batch.rows]
+        self.count(reasons)
         publications, at = [], 0
-        for (records, _), topics in zip(self.parts, self.topics, strict=True):
-            rows = acks[at : at + len(records)]
-            at += len(records)
-            if isinstance(topics, str):
-                payload = self.sign(np.unique(rows)).tobytes()
-                publications.append(encode_publish(topics, payload))
-            else:
-                payloads, size = self.sign(rows).tobytes(), self.ack_bytes
-                publications += [
-                    encode_publish(topic, payloads[size * i : size * (i + 1)])
-                    for i, topic in enumerate(topics)
-                ]
+        for part in self.parts:
+            stored = np.flatnonzero(reasons[at : at + len(part.records)] == Reason.FINE)
+            rows = acks[at : at + len(part.records)][stored]
+            at += len(part.records)
+            if isinstance(part.site, str):
+                topic = f"tcuq/{part.site}/{part.sender}/stored"
+                if stored.size:
+                    payload = self.sign(part, np.unique(rows)).tobytes()
+                    publications.append(encode_publish(topic, payload))
+                continue
+            signed = self.sign(part, rows)
+            payloads, size = signed.tobytes(), signed.itemsize
+            publications += [
+                encode_publish(
+                    f"tcuq/{part.site[index]}/{part.sender[index]}/stored",
+                    payloads[size * i : size * (i + 1)],
+                )
+                for i, index in enumerate(stored.tolist())
+            ]
         return b"".join(publications)
 
 
@@ -112,104 +123,145 @@ class Validator:
 
     Parameters
     ----------
-    gateways
-        Names that may send for other devices.
     keys
-        If given, only signed records are valid.
-    quota
-        Records a device may send per hour.
+        If given, records must be signed.
+    quota, gateway_quota
+        Messages that a device and a gateway may send per hour, valid or not. A gateway may also
+        send `quota` records of each device.
+    accept_unsigned
+        Accept unsigned records beside signed ones, while a fleet moves to signatures.
+    authenticated
+        The broker checks that a device publishes under its own name only (mutual TLS).
     """
 
     def __init__(
         self,
-        gateways: Collection[str] = (),
         keys: Keys | None = None,
         quota: int = 120,
+        gateway_quota: int = 20_000,
+        *,
+        accept_unsigned: bool = False,
+        authenticated: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._gateways = frozenset(gateways)
         self._keys = keys
-        self._quota = Quota(quota)
+        self._limits = quota, gateway_quota
+        self._accept_unsigned = accept_unsigned
+        self._own = OWN_CERTIFICATE if authenticated else GATEWAY_ONLY
+        self._messages, self._records = Quota(), Quota()
         self._clock = clock
 
-    def validate(self, messages: Iterable[Message]) -> ValidationResult:
+    def validate(self, messages: Sequence[Message]) -> ValidationResult:
         """Validate messages; invalid ones are refused, never raised."""
         result = ValidationResult(keys=self._keys)
-        singles: dict[tuple[str, int], list[tuple[Topic, Message]]] = {}
-        for message in messages:
+        singles: dict[int, list[tuple[Topic, Message]]] = {}
+        for message in self._within_quota(result, messages):
             try:
                 topic = parse_topic(message.topic.decode())
             except (InputError, UnicodeDecodeError):
-                result.refuse(Reason.TOPIC, message.topic, message.payload)
+                result.refuse(Reason.TOPIC, message)
                 continue
             if topic.kind == "record":
-                singles.setdefault((topic.site, len(message.payload)), []).append((topic, message))
+                singles.setdefault(len(message.payload), []).append((topic, message))
             else:
                 self._validate_gateway(result, topic, message)
-        for (site, size), group in singles.items():
-            self._validate_singles(result, site, size, group)
+        for size, group in singles.items():
+            self._validate_singles(result, size, group)
         return result
 
+    def _within_quota(
+        self, result: ValidationResult, messages: Sequence[Message]
+    ) -> Iterable[Message]:
+        """Count every message of a sender, before anything else of it is looked at."""
+        names = [b"".join(message.topic.split(b"/", 3)[2:3]) for message in messages]
+        hashes = np.array([hash(name) for name in names], np.int64)
+        gateway = np.array(
+            [
+                message.topic.endswith(b"s") and not DEVICE_NAME.fullmatch(name)
+                for message, name in zip(messages, names, strict=True)
+            ],
+            np.bool_,
+        )
+        over = np.empty(len(messages), np.bool_)
+        for kind, per_hour in zip((~gateway, gateway), self._limits, strict=True):
+            senders = hashes[kind].view(np.uint64)
+            over[kind] = self._messages.exceeds(senders, per_hour, self._clock())
+        if over.any():
+            result.refused[Reason.QUOTA] += int(over.sum())
+            return [message for message, above in zip(messages, over, strict=True) if not above]
+        return messages
+
     def _validate_singles(
-        self, result: ValidationResult, site: str, size: int, group: Sequence[tuple[Topic, Message]]
+        self, result: ValidationResult, size: int, group: Sequence[tuple[Topic, Message]]
     ) -> None:
-        """Validate messages of one record each, from one site and of one size."""
+        """Validate messages of one record each, all of one size."""
         if size not in SIZES.values():
             for _, message in group:
-                result.refuse(Reason.SIZE, message.topic, message.payload)
+                result.refuse(Reason.SIZE, message)
             return
         rows = np.frombuffer(b"".join(m.payload for _, m in group), np.uint8).reshape(-1, size)
         sender = np.array([topic.device for topic, _ in group], np.uint64)
         records = rows[:, :CHECKED].view(RECORD)[:, 0]
-        reasons = checked(rows, self._keys)
+        reasons = self._check(rows)
         reasons[(reasons == Reason.FINE) & (sender != records["device"])] = Reason.DEVICE
-        valid = self._select(result, records, reasons, lambda i: group[i][1])
-        _note_keys(result, rows[valid])
-        result.parts.append((records[valid], site))
-        result.topics.append([stored_topic(site, group[i][0].name) for i in valid])
+        valid = self._select(result, reasons, lambda i: group[i][1])
+        topics = [group[i][0] for i in valid]
+        result.parts.append(
+            Part(
+                records[valid],
+                [topic.site for topic in topics],
+                [topic.name for topic in topics],
+                max(_trust(size), self._own),
+                _key_ids(rows[valid]),
+            )
+        )
 
     def _validate_gateway(self, result: ValidationResult, topic: Topic, message: Message) -> None:
         """Validate a gateway's message of many records."""
         payload = message.payload
         size = SIZES.get(payload[0], 0) if payload else 1
         if topic.kind != "records":
-            result.refuse(Reason.TOPIC, message.topic, payload)
-        elif topic.name not in self._gateways:
-            result.refuse(Reason.GATEWAY, message.topic, payload)
+            result.refuse(Reason.TOPIC, message)
         elif size == 0:
-            result.refuse(Reason.VERSION, message.topic, payload)
+            result.refuse(Reason.VERSION, message)
         elif not payload or len(payload) % size or len(payload) > MAX_RECORDS * size:
-            result.refuse(Reason.SIZE, message.topic, payload)
+            result.refuse(Reason.SIZE, message)
         else:
             rows = np.frombuffer(payload, np.uint8).reshape(-1, size)
             records = rows[:, :CHECKED].view(RECORD)[:, 0]
-            reasons = checked(rows, self._keys)
+            reasons = self._check(rows)
+            # Counted per gateway, so that none can use up the quota of devices that are not its.
+            counted = records["device"] ^ np.uint64(hash(topic.name) % 2**64)
+            over = self._records.exceeds(counted, self._limits[0], self._clock())
+            reasons[(reasons == Reason.FINE) & over] = Reason.QUOTA
             valid = self._select(
-                result, records, reasons, lambda i: Message(message.topic, rows[i].tobytes(), 0)
+                result, reasons, lambda i: Message(message.topic, rows[i].tobytes(), 0)
             )
-            _note_keys(result, rows[valid])
-            result.parts.append((records[valid], topic.site))
-            result.topics.append(stored_topic(topic.site, topic.name))
+            result.parts.append(
+                Part(records[valid], topic.site, topic.name, _trust(size), _key_ids(rows[valid]))
+            )
+
+    def _check(self, rows: Array) -> NDArray[np.uint8]:
+        unsigned = rows.shape[1] != SIGNED.itemsize
+        return checked(rows, None if unsigned and self._accept_unsigned else self._keys)
 
     def _select(
         self,
         result: ValidationResult,
-        records: Array,
         reasons: NDArray[np.uint8],
         message_at: Callable[[int], Message],
     ) -> NDArray[np.intp]:
-        """Apply the quota, refuse invalid records, and return the indices of valid ones."""
-        fine = np.flatnonzero(reasons == Reason.FINE)
-        over = self._quota.exceeds(records["device"][fine], self._clock())
-        reasons[fine[over]] = Reason.QUOTA
-        for i in np.flatnonzero(reasons):
-            message = message_at(int(i))
-            result.refuse(Reason(int(reasons[i])), message.topic, message.payload)
-        return fine[~over]
+        """Refuse invalid records, and return the indices of valid ones."""
+        result.count(reasons)
+        for i in np.flatnonzero(reasons)[:MAX_PER_BATCH].tolist():
+            result.keep(Reason(int(reasons[i])), message_at(i))
+        return np.flatnonzero(reasons == Reason.FINE)
 
 
-def _note_keys(result: ValidationResult, rows: Array) -> None:
-    """Note with which key each device signs, to sign its acknowledgements with the same."""
-    if result.keys:
-        signed = np.ascontiguousarray(rows).view(SIGNED)[:, 0]
-        result.key_ids |= zip(signed["device"].tolist(), signed["key"].tolist(), strict=True)
+def _trust(size: int) -> int:
+    return SIGNATURE if size == SIGNED.itemsize else GATEWAY_ONLY
+
+
+def _key_ids(rows: Array) -> NDArray[np.uint8] | None:
+    """Return the keys by which rows are signed, to sign their acknowledgements by the same."""
+    return rows[:, CHECKED].copy() if rows.shape[1] == SIGNED.itemsize else None

@@ -25,7 +25,8 @@ from tcuq.fleet.mqtt import Message, MqttClient
 from tcuq.fleet.store.batch import Batch
 from tcuq.fleet.store.connection import DatabaseUnavailableError
 from tcuq.fleet.store.reconnecting import ReconnectingStore
-from tcuq.telemetry import PLAIN, Keys
+from tcuq.fleet.store.sites import Claims
+from tcuq.telemetry import PLAIN, Reason
 
 log = logging.getLogger("tcuq.fleet.ingest")
 
@@ -48,7 +49,7 @@ class Limits:
     """
 
     records: int = 20_000
-    age_s: float = 1.0
+    age_s: float = 0.25
     payload_bytes: int = 16 << 20
 
 
@@ -87,8 +88,10 @@ class Worker:
         As `Store` takes it.
     connect
         Connects to the broker; called again whenever the connection is lost.
-    gateways, keys, quota
-        As `Validator` takes them.
+    validator
+        Checks messages before the store does.
+    claims
+        Which devices and sites may be new.
     """
 
     def __init__(
@@ -96,17 +99,16 @@ class Worker:
         database: str,
         connect: Callable[[], MqttClient],
         *,
-        gateways: frozenset[str] = frozenset(),
-        keys: Keys | None = None,
-        quota: int = 120,
+        validator: Validator | None = None,
+        claims: Claims = Claims(),  # noqa: B008 - frozen
         limits: Limits = Limits(),  # noqa: B008 - frozen
     ) -> None:
         self.metrics = IngestMetrics()
         self.stopping = Event()
         self._connect = connect
         self._limits = limits
-        self._database, self._store = database, ReconnectingStore(database)
-        self._validator = Validator(gateways, keys, quota)
+        self._database, self._store = database, ReconnectingStore(database, claims)
+        self._validator = validator or Validator()
 
     def run(self) -> None:
         """Work until `stopping` is set; store and acknowledge what was received by then."""
@@ -166,8 +168,9 @@ class Worker:
         batch, acks = self._put(result)
         self.metrics.commit.observe(time.monotonic() - began)
         self.metrics.batch.observe(len(batch.records))
-        self.metrics.count(result, len(batch.rows))
-        return pending, result.encode_acks(acks[batch.rows])
+        publications = result.encode_acks(batch, acks)
+        self.metrics.count(result, int((batch.reasons[batch.rows] == Reason.FINE).sum()))
+        return pending, publications
 
     def _put(self, result: ValidationResult) -> tuple[Batch, NDArray[np.void]]:
         """Put records and dead letters into the store, retrying while the database is away."""

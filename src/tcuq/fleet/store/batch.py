@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batch: the newest record per device and boot, in rounds that hold each device at most once."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.telemetry import RECORD
+from tcuq.telemetry import RECORD, Reason
 
 Array = NDArray[Any]
+
+UNKNOWN, FORBIDDEN = 0, -1  # in place of a site's number
+GATEWAY_ONLY, OWN_CERTIFICATE, SIGNATURE = 0, 1, 2  # trust: what authenticates a record
+MAX_BOOTS = 8  # of one device in a batch
 
 _SMALL, _WHOLE, _BIG = ">i2", ">i4", ">i8"
 # The stage table's columns in order; binary COPY writes each after its length.
@@ -33,6 +37,7 @@ COLUMNS: tuple[tuple[str, str], ...] = (
     ("closed", _SMALL),
     ("cause", _SMALL),
     ("histogram_shift", _SMALL),
+    ("trust", _SMALL),
 )
 _ROW = np.dtype(
     [
@@ -50,51 +55,112 @@ for _name in (*(name for name, _ in COLUMNS), "histogram"):
     _EMPTY_ROW[f"{_name}_bytes"] = _ROW[_name].itemsize
 
 
-@dataclass(frozen=True, slots=True)
+class Part(NamedTuple):
+    """Records that arrived together: one message of a gateway, or single records of devices."""
+
+    records: Array
+    site: str | Sequence[str]  # of the gateway's topic, or one per record
+    sender: str | Sequence[str]  # the gateway's name, or the device's for each record
+    trust: int
+    key_ids: NDArray[np.uint8] | None = None  # by which the records are signed
+
+    def address(self, index: int) -> tuple[str, str]:
+        """Return site and sender of a record."""
+        if isinstance(self.site, str):
+            return self.site, str(self.sender)
+        return self.site[index], self.sender[index]
+
+
+@dataclass(slots=True)
 class Batch:
-    """The newest record of each boot of each device, sorted; a device's nth boot is in round n."""
+    """The newest record of each device, boot and site, sorted; some of them may be refused."""
 
     records: Array
     sites: NDArray[np.int32]
-    rounds: NDArray[np.int16]
+    trust: NDArray[np.int16]
+    reasons: NDArray[np.uint8]  # why a record is refused, or FINE
     rows: NDArray[np.intp]  # for each input record, the index of its boot's newest record
 
     @classmethod
-    def of(cls, parts: Sequence[tuple[Array, int]]) -> "Batch":
+    def of(
+        cls, parts: Sequence[tuple[Array, int | NDArray[np.int32]]], trust: Sequence[int] = ()
+    ) -> "Batch":
         """Build a batch from records and their sites, in any order and with repetitions."""
         if not parts:
-            empty = np.empty(0, np.intp)
-            return cls(np.empty(0, RECORD), empty.astype(np.int32), _rounds(empty), empty)
+            empty = np.empty(0, np.int32)
+            no_reasons = empty.astype(np.uint8)
+            return cls(
+                np.empty(0, RECORD), empty, empty.astype(np.int16), no_reasons, np.empty(0, np.intp)
+            )
+        sizes = [len(records) for records, _ in parts]
         records = np.concatenate([records for records, _ in parts])
-        sites = np.repeat(
-            np.array([site for _, site in parts], np.int32), [len(records) for records, _ in parts]
+        sites = np.concatenate(
+            [np.broadcast_to(np.asarray(site, np.int32), len(some)) for some, site in parts]
         )
-        device, boot = records["device"].copy(), records["boot"].copy()
-        order = np.lexsort((records["sequence"], boot, device))
-        device, boot = device[order], boot[order]
+        trusted = np.repeat(np.asarray(trust or [0] * len(parts), np.int16), sizes)
+        device, boot = records["device"].copy().view(np.int64), records["boot"].copy()
+        order = np.lexsort((records["sequence"], sites, boot, device))
+        device, boot, site = device[order], boot[order], sites[order]
         last = np.ones(len(order), np.bool_)
-        last[:-1] = (device[1:] != device[:-1]) | (boot[1:] != boot[:-1])
+        last[:-1] = (device[1:] != device[:-1]) | (boot[1:] != boot[:-1]) | (site[1:] != site[:-1])
         newest = order[last]
         rows = np.empty(len(order), np.intp)
         rows[order] = np.cumsum(last) - last
-        return cls(records[newest], sites[newest], _rounds(device[last]), rows)
+        sites = sites[newest]
+        reasons = np.select(
+            [sites == UNKNOWN, sites == FORBIDDEN], [Reason.SITE, Reason.GATEWAY], 0
+        )
+        return cls(records[newest], sites, trusted[newest], reasons.astype(np.uint8), rows)
+
+    def devices_of_several_sites(self) -> list[int]:
+        """Return the devices whose records name more than one site."""
+        fine = np.flatnonzero(self.reasons == Reason.FINE)
+        device, site = self.records["device"][fine], self.sites[fine]
+        differs = (device[1:] == device[:-1]) & (site[1:] != site[:-1])
+        return np.unique(device[1:][differs]).tolist()  # type: ignore[no-any-return]
+
+    def keep_sites(self, sites: Mapping[int, int]) -> None:
+        """Refuse these devices' records of other sites; the first site of an unknown device."""
+        site_of = dict(sites)
+        named = np.isin(self.records["device"], np.array(list(site_of), np.uint64))
+        for row in np.flatnonzero(named & (self.reasons == Reason.FINE)):
+            device, site = int(self.records["device"][row]), int(self.sites[row])
+            if device in site_of and (site_of[device] or site) != site:
+                self.reasons[row] = Reason.SITE
+            elif device in site_of:
+                site_of[device] = site
+
+    def rounds(self) -> tuple[NDArray[np.intp], NDArray[np.int16]]:
+        """Return the rows to store and the round of each; a round holds a device at most once.
+
+        A device's boots are in ascending rounds. Boots beyond the first few are refused: a device
+        sends the next boot only after the last one is acknowledged.
+        """
+        rows = np.flatnonzero(self.reasons == Reason.FINE)
+        numbers = _count_within(self.records["device"][rows])
+        self.reasons[rows[numbers >= MAX_BOOTS]] = Reason.QUOTA
+        kept = numbers < MAX_BOOTS
+        return rows[kept], numbers[kept].astype(np.int16)
 
     def to_copy_binary(self) -> bytes:
-        """Encode the rows for PostgreSQL's COPY in binary format."""
-        rows = np.full(len(self.records), _EMPTY_ROW, _ROW)
-        rows["round"], rows["site"] = self.rounds, self.sites
+        """Encode the rows to store for PostgreSQL's COPY in binary format."""
+        staged, rounds = self.rounds()
+        rows = np.full(len(staged), _EMPTY_ROW, _ROW)
+        rows["round"], rows["site"] = rounds, self.sites[staged]
+        rows["trust"] = self.trust[staged]
+        records = self.records if len(staged) == len(self.records) else self.records[staged]
         for name, kind in COLUMNS:
             if name in (RECORD.names or ()):
-                column = self.records[name]
+                column = records[name]
                 signed = column.dtype.kind == "i" or column.dtype.itemsize < int(kind[-1])
                 rows[name] = column if signed else column.view(f"<{kind[1:]}")
-        rows["histogram"] = self.records["histogram"].copy().view(np.uint8).reshape(-1, 32)
+        rows["histogram"] = records["histogram"].copy().view(np.uint8).reshape(-1, 32)
         return _HEAD + rows.tobytes() + _TAIL
 
 
-def _rounds(sorted_devices: Array) -> NDArray[np.int16]:
+def _count_within(sorted_devices: Array) -> NDArray[np.intp]:
     """Number each device's rows: 0 for its first, 1 for its second, ..."""
     first = np.ones(len(sorted_devices), np.bool_)
     first[1:] = sorted_devices[1:] != sorted_devices[:-1]
     at = np.arange(len(sorted_devices))
-    return (at - np.maximum.accumulate(np.where(first, at, 0))).astype(np.int16)
+    return at - np.maximum.accumulate(np.where(first, at, 0))

@@ -1,45 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reconnecting store: a store that connects when needed, and again after a lost connection."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.fleet.store.batch import Array, Batch
+from tcuq.fleet.store.batch import Batch, Part
 from tcuq.fleet.store.connection import (
     INGEST,
     DatabaseUnavailableError,
     database_errors,
     time_limit,
 )
+from tcuq.fleet.store.dead_letters import DeadLetter
+from tcuq.fleet.store.gateways import Gateway
 from tcuq.fleet.store.migrate import check_schema
-from tcuq.fleet.store.store import DeadLetter, Store
+from tcuq.fleet.store.sites import Claims
+from tcuq.fleet.store.store import Store
 
 
 class ReconnectingStore:
     """Opens a `Store` at the first `put`, and a new one after `close`."""
 
-    def __init__(self, database: str) -> None:
+    def __init__(self, database: str, claims: Claims = Claims()) -> None:  # noqa: B008 - frozen
         self._database = database
+        self._claims = claims
         self._store: Store | None = None
 
     def put(
-        self, parts: Sequence[tuple[Array, str]], dead_letters: Iterable[DeadLetter]
+        self, parts: Sequence[Part], dead_letters: Iterable[DeadLetter]
     ) -> tuple[Batch, NDArray[np.void]]:
-        """Store records with their sites' names and dead letters; return the batch and its acks.
+        """Store parts and dead letters; return the batch and its acks.
 
         Raises `DatabaseUnavailableError`; the next call connects again.
         """
-        try:
-            with database_errors():
-                store = self._connect()
-                with time_limit(store.connection, INGEST.limit_s):
-                    batch = Batch.of([(records, store.site(name)) for records, name in parts])
-                    return batch, store.put(batch, dead_letters)
-        except DatabaseUnavailableError:
-            self.close()
-            raise
+        with self._connected() as store:
+            return store.put_parts(parts, dead_letters)
+
+    def gateway(self, name: str) -> Gateway | None:
+        """Return a gateway's token and sites, at most a few seconds old."""
+        with self._connected() as store:
+            return store.gateway(name)
 
     def close(self) -> None:
         """Close the connection, if there is one."""
@@ -47,9 +50,20 @@ class ReconnectingStore:
             self._store.connection.close()
             self._store = None
 
+    @contextmanager
+    def _connected(self) -> Iterator[Store]:
+        try:
+            with database_errors():
+                store = self._connect()
+                with time_limit(store.connection, INGEST.limit_s):
+                    yield store
+        except DatabaseUnavailableError:
+            self.close()
+            raise
+
     def _connect(self) -> Store:
         if self._store is None:
-            self._store = Store(self._database)
+            self._store = Store(self._database, self._claims)
             with time_limit(self._store.connection, INGEST.limit_s):
                 check_schema(self._store.connection)
         return self._store

@@ -3,32 +3,31 @@
 
 Counters are cumulative per boot. One statement locks a device's row, takes the difference between
 the record and the stored state, and adds it to the sums: a record that is repeated, late, out of
-order or stored by another worker is never counted twice.
+order or stored by another worker is never counted twice. The same lock decides whether the record
+may change the row: by its site, by a jump of its boot, and by its signature.
 """
 
-import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, LiteralString, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.fleet.store.batch import COLUMNS, Batch
+from tcuq.fleet.store.batch import COLUMNS, FORBIDDEN, Batch, Part
 from tcuq.fleet.store.connection import INGEST, connect
+from tcuq.fleet.store.dead_letters import MAX_PER_BATCH, DeadLetter, DeadLetters
+from tcuq.fleet.store.gateways import Gateway, Gateways
+from tcuq.fleet.store.sites import Claims, Sites
 from tcuq.fleet.wire import ACK
 from tcuq.telemetry import Reason
 
 if TYPE_CHECKING:
-    from psycopg import Connection
-
-MAX_PAYLOAD_BYTES = 1024  # stored of a dead letter's payload
-MAX_TOPIC_CHARACTERS = 256
-
-DeadLetter = tuple[Reason, str, bytes]  # topic and payload
+    from psycopg import Connection, Cursor
 
 _TYPES = {">i2": "smallint", ">i4": "integer", ">i8": "bigint"}
+# A batch comes sorted: with memory for its sort PostgreSQL only checks the order.
 STAGE = (
-    "CREATE TEMPORARY TABLE IF NOT EXISTS stage ("
+    "SET LOCAL work_mem = '64MB'; CREATE TEMPORARY TABLE IF NOT EXISTS stage ("
     + ", ".join(f"{name} {_TYPES[kind]} NOT NULL" for name, kind in COLUMNS)
     + ", histogram bytea NOT NULL) ON COMMIT DELETE ROWS"
 )
@@ -41,19 +40,29 @@ COPY: LiteralString = "COPY stage FROM STDIN (FORMAT BINARY)"
 # before, to which an older snapshot leads back after a power cut. A device that lost its flash
 # starts at epoch 0: what is stored stays until it closes an epoch. A new profile starts at epoch 0
 # as well, without a closed epoch; under a new firmware only epochs that began with it count.
+#
+# OFFSET 0 makes the subquery on the registry a lookup by index, whatever the statistics suggest;
+# CASE keeps the planner from expecting few rows, which would join row by row below.
 APPLY: LiteralString = """
 WITH changed AS (
     INSERT INTO devices AS old (
         device, boot, sequence, steps, abstained, denied, exceeded,
         steps_added, abstained_added, denied_added, exceeded_added, last_seen,
         profile, firmware, site, alarms, alarms_added, threshold, epoch, closed_epoch, evidence,
-        closed_evidence, cause, histogram_shift, closing, histogram)
+        closed_evidence, cause, histogram_shift, closing, histogram, trust)
     SELECT device, boot, sequence, steps, abstained, denied, exceeded,
         steps, abstained, denied, exceeded, now(),
         profile, firmware, site, alarms, alarms, threshold, epoch,
         CASE WHEN epoch > 0 THEN epoch - 1 END, evidence, CASE WHEN epoch > 0 THEN closed END,
-        cause, histogram_shift, epoch > 0, histogram
-    FROM stage WHERE round = %(round)s ORDER BY device
+        cause, histogram_shift, epoch > 0, histogram,
+        CASE WHEN boot <= boot_released THEN greatest(trust, 1::smallint) ELSE trust END
+    FROM stage LEFT JOIN LATERAL (
+        SELECT site AS registered, state, boot_released
+        FROM registry WHERE registry.device = stage.device OFFSET 0) AS entry ON true
+    WHERE round = %(round)s AND CASE WHEN state = 'retired' OR registered <> site THEN false
+        WHEN state IS NULL AND %(enrolled)s
+        THEN EXISTS (SELECT FROM devices WHERE devices.device = stage.device) ELSE true END
+    ORDER BY device
     ON CONFLICT (device) DO UPDATE SET
         boot = excluded.boot, sequence = excluded.sequence, steps = excluded.steps,
         abstained = excluded.abstained, denied = excluded.denied, exceeded = excluded.exceeded,
@@ -66,7 +75,7 @@ WITH changed AS (
         exceeded_added = CASE WHEN old.boot = excluded.boot
             THEN (excluded.exceeded - old.exceeded) & 4294967295 ELSE excluded.exceeded END,
         last_seen = excluded.last_seen, profile = excluded.profile, firmware = excluded.firmware,
-        site = excluded.site, alarms = excluded.alarms,
+        alarms = excluded.alarms,
         alarms_added = CASE WHEN old.boot = excluded.boot
             THEN greatest(excluded.alarms - old.alarms, 0) ELSE excluded.alarms END,
         threshold = excluded.threshold, epoch = excluded.epoch,
@@ -86,8 +95,10 @@ WITH changed AS (
             OR old.mixed AND old.epoch = excluded.epoch),
         closing = CASE WHEN old.profile <> excluded.profile THEN excluded.epoch > 0
             ELSE excluded.epoch > 0 AND excluded.epoch NOT IN (old.epoch, old.epoch - 1) END,
-        histogram = excluded.histogram
+        histogram = excluded.histogram, trust = excluded.trust
     WHERE (excluded.boot, excluded.sequence) > (old.boot, old.sequence)
+        AND old.site = excluded.site AND (old.trust < 2 OR excluded.trust = 2)
+        AND (excluded.boot - old.boot <= %(jump)s OR excluded.trust > 0)
     RETURNING device, profile, firmware, site, steps_added, abstained_added, denied_added,
         exceeded_added, alarms_added, closing
 ), history AS (
@@ -123,16 +134,36 @@ WITH changed AS (
 SELECT count(*) FROM changed
 """
 
-# The stored state of devices whose record was not newer. It goes into their acknowledgement, so
-# that a device that lost its boot counter takes a new one.
-NEWER_STATE: LiteralString = """
-SELECT device, old.boot, old.sequence FROM stage JOIN devices AS old USING (device)
-WHERE stage.round = %(round)s AND (old.boot, old.sequence) <> (stage.boot, stage.sequence)
+# Why records of a round changed no row: refused, or not newer than the stored state. That state
+# goes into the acknowledgement, so that a device that lost its boot counter takes a new one. APPLY
+# has locked the rows, so nothing has changed since.
+UNCHANGED: LiteralString = """
+SELECT stage.device, coalesce(old.boot, stage.boot), coalesce(old.sequence, stage.sequence),
+    CASE WHEN state = 'retired' THEN %(retired)s
+        WHEN old.device IS NULL OR old.site <> stage.site
+            OR entry.site <> stage.site THEN %(site)s
+        WHEN old.trust = 2 AND stage.trust < 2 THEN %(unsigned)s
+        WHEN stage.boot - old.boot > %(jump)s THEN %(quarantine)s ELSE 0 END AS reason
+FROM stage LEFT JOIN LATERAL (
+    SELECT * FROM devices WHERE devices.device = stage.device OFFSET 0) AS old ON true
+LEFT JOIN LATERAL (
+    SELECT site, state FROM registry WHERE registry.device = stage.device OFFSET 0) AS entry ON true
+WHERE round = %(round)s AND (old.device IS NULL OR state = 'retired' OR old.site <> stage.site
+    OR old.trust > stage.trust OR (old.boot, old.sequence) <> (stage.boot, stage.sequence))
 """
 
-INSERT_DEAD_LETTER: LiteralString = """
-INSERT INTO dead_letters (digest, reason, topic, payload) VALUES (%s, %s, %s, %s)
-ON CONFLICT DO NOTHING
+SITES_OF: LiteralString = """
+SELECT device, coalesce(devices.site, registry.site, 0)
+FROM unnest(%s::bigint[]) AS named (device)
+LEFT JOIN devices USING (device) LEFT JOIN registry USING (device)
+"""
+
+QUARANTINE: LiteralString = """
+INSERT INTO quarantine AS old (device, site, boot, record)
+SELECT * FROM unnest(%s::bigint[], %s::integer[], %s::bigint[], %s::bytea[]) AS late (device)
+ORDER BY device
+ON CONFLICT (device) DO UPDATE SET site = excluded.site, boot = excluded.boot,
+    record = excluded.record, count = old.count + 1, last = now()
 """
 
 
@@ -143,11 +174,16 @@ class Store:
     ----------
     database
         A libpq connection string, `postgresql://user@host/name` or `host=... dbname=...`.
+    claims
+        Which devices and sites may be new.
     """
 
-    def __init__(self, database: str) -> None:
+    def __init__(self, database: str, claims: Claims = Claims()) -> None:  # noqa: B008 - frozen
         self.connection: Connection[Any] = connect(database, INGEST)
-        self._sites: dict[str, int] = {}
+        self._sites = Sites(claims)
+        self._gateways = Gateways()
+        self._dead_letters = DeadLetters()
+        self._parameters = apply_parameters(claims)
 
     def __enter__(self) -> Self:
         return self
@@ -156,49 +192,123 @@ class Store:
         self.connection.close()
 
     def site(self, name: str) -> int:
-        """Return a site's number; a new site gets one."""
-        if name not in self._sites:
-            self.connection.execute(
-                "INSERT INTO sites (name) VALUES (%s) ON CONFLICT DO NOTHING", [name]
-            )
-            row = self.connection.execute(
-                "SELECT site FROM sites WHERE name = %s", [name]
-            ).fetchone()
-            if row is not None:
-                self._sites[name] = int(row[0])
-        return self._sites[name]
+        """Return a site's number; a new site gets one, as an operator would create it."""
+        self.connection.execute(
+            "INSERT INTO sites (name) VALUES (%s) ON CONFLICT DO NOTHING", [name]
+        )
+        row = self.connection.execute("SELECT site FROM sites WHERE name = %s", [name]).fetchone()
+        return int(row[0]) if row else 0
+
+    def gateway(self, name: str) -> Gateway | None:
+        """Return a gateway's token and sites, at most a few seconds old."""
+        with self.connection.cursor() as cursor:
+            return self._gateways.get(cursor, name)
+
+    def put_parts(
+        self, parts: Sequence[Part], dead_letters: Iterable[DeadLetter] = ()
+    ) -> tuple[Batch, NDArray[np.void]]:
+        """Store parts of messages as `put` does; return the batch with its refusals, and its acks.
+
+        Gateways send only for their sites, and unknown sites are created within the limits.
+        """
+        try:
+            with self.connection.transaction(), self.connection.cursor() as cursor:
+                numbers = self._sites.numbers(cursor, parts)
+                batch = Batch.of(
+                    [(part.records, self._site_numbers(cursor, part, numbers)) for part in parts],
+                    [part.trust for part in parts],
+                )
+                acks = self._apply(cursor, batch)
+                self._dead_letters.insert(cursor, [*dead_letters, *_refused(batch, parts)])
+        except BaseException:
+            self._sites.forget()  # a number that was not committed
+            raise
+        return batch, acks
 
     def put(self, batch: Batch, dead_letters: Iterable[DeadLetter] = ()) -> NDArray[np.void]:
         """Store a batch and dead letters in one transaction; return one ack per row of the batch.
 
-        An ack says "the state of this boot is stored through this sequence".
+        An ack says "the state of this boot is stored through this sequence". `batch.reasons` says
+        which rows are refused: their acks must not be sent.
         """
-        refused = [_dead_letter_row(*letter) for letter in dead_letters]
         with self.connection.transaction(), self.connection.cursor() as cursor:
-            if refused:
-                cursor.executemany(INSERT_DEAD_LETTER, refused)
-            return self._apply(cursor, batch)
+            acks = self._apply(cursor, batch)
+            self._dead_letters.insert(cursor, dead_letters)
+            return acks
 
-    def _apply(self, cursor: Any, batch: Batch) -> NDArray[np.void]:  # noqa: ANN401 - psycopg's, an extra
+    def _site_numbers(
+        self, cursor: "Cursor[Any]", part: Part, numbers: Mapping[str, int]
+    ) -> int | NDArray[np.int32]:
+        if not isinstance(part.site, str):
+            return np.array([numbers[name] for name in part.site], np.int32)
+        gateway = self._gateways.get(cursor, str(part.sender))
+        return numbers[part.site] if gateway and part.site in gateway.sites else FORBIDDEN
+
+    def _apply(self, cursor: "Cursor[Any]", batch: Batch) -> NDArray[np.void]:
         acks = np.empty(len(batch.records), ACK)
         for name in ACK.names or ():
             acks[name] = batch.records[name]
-        if not len(batch.records):
+        if devices := batch.devices_of_several_sites():
+            signed = np.array(devices, np.uint64).view(np.int64).tolist()
+            rows = cursor.execute(SITES_OF, [signed]).fetchall()
+            batch.keep_sites({device % 2**64: site for device, site in rows})
+        staged, rounds = batch.rounds()
+        if not staged.size:
             return acks
         cursor.execute(STAGE)
         with cursor.copy(COPY) as copy:
             copy.write(batch.to_copy_binary())
-        for number in range(int(batch.rounds.max()) + 1):
-            rows = np.flatnonzero(batch.rounds == number)
-            changed = cursor.execute(APPLY, {"round": number}).fetchone()[0]
+        for number in range(int(rounds.max()) + 1):
+            rows = staged[rounds == number]
+            parameters = {"round": number, **self._parameters}
+            (changed,) = cursor.execute(APPLY, parameters).fetchone() or (0,)
             if changed < len(rows):
                 index = {int(batch.records["device"][i]): i for i in rows}
-                for device, boot, sequence in cursor.execute(NEWER_STATE, {"round": number}):
-                    acks[index[device % 2**64]] = (device % 2**64, boot, sequence)
+                for device, *state, reason in cursor.execute(UNCHANGED, parameters):
+                    row = index[device % 2**64]
+                    acks[row] = (device % 2**64, *state)
+                    batch.reasons[row] = reason
+        _quarantine(cursor, batch)
         return acks
 
 
-def _dead_letter_row(reason: Reason, topic: str, payload: bytes) -> tuple[bytes, int, str, bytes]:
-    topic = topic.replace("\x00", "")[:MAX_TOPIC_CHARACTERS]
-    digest = hashlib.sha256(b"%d %s\n%s" % (reason, topic.encode(), payload)).digest()[:16]
-    return digest, int(reason), topic, payload[:MAX_PAYLOAD_BYTES]
+def apply_parameters(claims: Claims) -> dict[str, Any]:
+    """Return the parameters of `APPLY` and `UNCHANGED` that do not depend on the round."""
+    return {
+        "enrolled": claims.mode == "enrolled", "jump": claims.boot_jump,
+        "retired": int(Reason.RETIRED), "site": int(Reason.SITE),
+        "unsigned": int(Reason.UNSIGNED), "quarantine": int(Reason.QUARANTINE),
+    }  # fmt: skip
+
+
+def _quarantine(cursor: "Cursor[Any]", batch: Batch) -> None:
+    """Keep the last record per device of those whose boot is too far ahead."""
+    rows = {
+        int(batch.records["device"][row].view(np.int64)): row
+        for row in np.flatnonzero(batch.reasons == Reason.QUARANTINE)
+    }
+    if rows:
+        columns = [
+            (int(batch.sites[row]), int(batch.records["boot"][row]), batch.records[row].tobytes())
+            for row in rows.values()
+        ]
+        cursor.execute(QUARANTINE, [list(rows), *map(list, zip(*columns, strict=True))])
+
+
+def _refused(batch: Batch, parts: Sequence[Part]) -> list[DeadLetter]:
+    """Return dead letters of some records that the store refused; quarantined ones have a table."""
+    listed = np.isin(batch.reasons, [Reason.SITE, Reason.GATEWAY, Reason.RETIRED, Reason.UNSIGNED])
+    refused = np.flatnonzero(listed)[:MAX_PER_BATCH]
+    if not refused.size:
+        return []
+    first = np.unique(batch.rows, return_index=True)[1][refused]
+    ends = np.cumsum([len(part.records) for part in parts])
+    letters = []
+    for row, at in zip(refused.tolist(), first.tolist(), strict=True):
+        number = int(np.searchsorted(ends, at, "right"))
+        part = parts[number]
+        site, sender = part.address(at - (int(ends[number]) - len(part.records)))
+        kind = "records" if isinstance(part.site, str) else "record"
+        payload = batch.records[row].tobytes()
+        letters.append((Reason(int(batch.reasons[row])), f"tcuq/{site}/{sender}/{kind}", payload))
+    return letters
