@@ -15,8 +15,10 @@ def add_parser(parsers: Commands) -> argparse.ArgumentParser:
         "serve", help="the fleet's dashboard, in a browser"
     )
     add_database(parser)
-    parser.add_argument("--host", default="127.0.0.1", help="default: this machine alone")
-    parser.add_argument("--port", type=int, default=8050)
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="its address; others than this machine's need TLS"
+    )
+    parser.add_argument("--port", type=int, default=8050, help="its port")
     parser.add_argument(
         "--user-header",
         help="header in which a reverse proxy names the user, e.g. X-Forwarded-User",
