@@ -175,6 +175,18 @@ def decode(buffer: bytes | bytearray | memoryview | Array, keys: Keys | None = N
     return Decoded(records[reasons == Reason.FINE], refused)
 
 
+def encode(records: Array) -> bytes:
+    """Encode records as unsigned ones, with their checksums; the inverse of `decode`."""
+    plain = np.zeros(len(records), PLAIN)
+    for name in RECORD.names or ():
+        plain[name] = records[name]
+    plain["version"] = 1
+    crcs = np.empty(len(plain), np.uint32)
+    checksums(plain.view(np.uint8).reshape(len(plain), -1), PLAIN.itemsize, CHECKED, crcs)
+    plain["checksum"] = crcs
+    return plain.tobytes()
+
+
 def checked(rows: Array, keys: Keys | None = None) -> NDArray[np.uint8]:
     """Return, for each row of 87 or 96 bytes, the Reason to refuse it, or FINE."""
     version = 1 if rows.shape[1] == PLAIN.itemsize else 2

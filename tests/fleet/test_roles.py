@@ -13,7 +13,7 @@ from tcuq.fleet.mqtt import BrokerAddress, MqttClient
 from tcuq.fleet.servers import Broker, Postgres
 from tcuq.fleet.wire import SHARED_FILTERS
 from tests.fixtures.fleet.sender import Sender, records_of, wait_for
-from tools.measurements.dashboard_server import get, live
+from tools.measurements.dashboard_server import get, live, post
 
 
 @pytest.fixture
@@ -60,6 +60,17 @@ def test_every_process_runs_with_its_own_role(with_roles: str, broker: Broker) -
         assert get(f"{address}/readyz").status == 200
         assert get(address).status == 200
         assert "tcuq_fleet_database_up 1.0" in get(f"{address}/metrics").text
+        device = f"{address}/api/devices/{1:016x}"
+        with psycopg.connect(with_roles, autocommit=True) as connection:
+            connection.execute(
+                "INSERT INTO alarms (kind, device, evidence) VALUES ('silent', 1, 1)"
+            )
+            connection.execute(
+                "INSERT INTO quarantine (device, site, boot, record) VALUES (1, 1, 99999, '')"
+            )
+        assert post(f"{device}/release").status == 200
+        assert post(f"{device}/mute?hours=1").status == post(f"{device}/retire").status == 200
+        assert post(f"{address}/api/alarms/1/acknowledge").status == 200
 
 
 FORBIDDEN = {

@@ -14,6 +14,8 @@ from types import MappingProxyType
 import uvicorn
 
 from tcuq.fleet.serve import create_app
+from tcuq.fleet.serve.app import NO_PROXY
+from tcuq.fleet.serve.viewer import ProxyHeaders
 
 START_S = 30
 
@@ -28,9 +30,9 @@ class Answer:
 
 
 @contextmanager
-def live(database: str, user_header: str | None = None, *trusted: str) -> Iterator[str]:
+def live(database: str, headers: ProxyHeaders = NO_PROXY, *trusted: str) -> Iterator[str]:
     """Its address while it is served."""
-    app = create_app(database, user_header, trusted or ("127.0.0.1",))
+    app = create_app(database, headers, trusted or ("127.0.0.1",))
     settings = uvicorn.Config(app, port=0, log_level="critical", proxy_headers=False)
     server = uvicorn.Server(settings)
     thread = threading.Thread(target=server.run)
@@ -49,8 +51,17 @@ def live(database: str, user_header: str | None = None, *trusted: str) -> Iterat
 
 
 def get(url: str, headers: Mapping[str, str] = MappingProxyType({})) -> Answer:
-    """One request; a refusal is an answer, too."""
-    request = urllib.request.Request(url, headers=dict(headers))  # noqa: S310 - loopback
+    """One GET request; a refusal is an answer, too."""
+    return _answer(urllib.request.Request(url, headers=dict(headers)))  # noqa: S310 - loopback
+
+
+def post(url: str, headers: Mapping[str, str] = MappingProxyType({}), body: bytes = b"") -> Answer:
+    """One POST request; its answer is that of the page to which it redirects."""
+    request = urllib.request.Request(url, body, dict(headers))  # noqa: S310 - loopback
+    return _answer(request)
+
+
+def _answer(request: urllib.request.Request) -> Answer:
     try:
         with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310 - loopback
             return Answer(answer.status, _named(answer.headers), answer.read().decode())

@@ -16,8 +16,8 @@ from pathlib import Path
 import psycopg
 from playwright.sync_api import Browser
 
+from tcuq.fleet.serve import alarm_queries, levels, queries
 from tcuq.fleet.serve import device as devices
-from tcuq.fleet.serve import levels, queries
 from tcuq.fleet.serve.database import Reader, Session
 from tcuq.fleet.serve.identifiers import ALL_DEVICES, Group, device_text
 from tcuq.fleet.serve.view import HOURS
@@ -135,7 +135,7 @@ def _query_times(database: str, numbers: list[int]) -> list[tuple[str, float]]:
             state = devices.state(session, number, judged.judgement if judged else None)
             if state is not None:
                 devices.history(session, state)
-            queries.alarms_of_device(session, number)
+            alarm_queries.alarms_of_device(session, number)
     return taken
 
 
@@ -154,15 +154,15 @@ def _ask(session: Session, group: Group, level: float | None, hours: int) -> Non
     levels.findings(session, judged, finding)
     levels.drifting(session, judged, finding)
     queries.hours(session, group, hours)
-    queries.alarm_counts(session)
-    queries.alarms(session, "device", queries.MAX_PAGE)
-    queries.alarms(session, None, 1)
+    alarm_queries.alarm_counts(session)
+    alarm_queries.alarms(session, "device", queries.MAX_PAGE)
+    alarm_queries.alarms(session, None, 1)
     queries.named_groups(session, judged.judgement)
     if group.parts:
         own = queries.judged_group(session, judged, group)
         levels.count_discoveries(session, judged, finding, [own] if own else [])
         queries.cohorts(session, judged.judgement, group)
-        queries.alarms_of_group(session, group)
+        alarm_queries.alarms_of_group(session, group)
     if finding.cutoff_q8 is not None:
         for page in (1, queries.MAX_PAGE):
             queries.suspects(session, judged.judgement, finding.cutoff_q8, group, page=page)

@@ -146,11 +146,11 @@ def measured(server: Postgres, sizes: tuple[int, int], records: int, rounds: int
 
 
 def main() -> None:
-    """Measure; --short: a two-hundredth of it."""
+    """Measure; --short: a small part of it."""
     args = arguments()
     sizes, records, rounds, memory = (SMALL, LARGE), RECORDS, ROUNDS, MEMORY
     if args.short:
-        sizes, records, rounds, memory = (20_000, 100_000), 20_000, 2, "512MB"
+        sizes, records, rounds, memory = (20_000, 300_000), 20_000, 2, "512MB"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)

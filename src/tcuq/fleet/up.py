@@ -44,6 +44,8 @@ class Supervisor:
         For the database and logs; created if it does not exist.
     database, broker
         URLs of existing servers to use instead of private ones.
+    password_file
+        Of that database.
     every_s
         Seconds between two judgements.
     """
@@ -51,6 +53,7 @@ class Supervisor:
     folder: Path
     ports: Ports
     database: str | None = None
+    password_file: str | None = None
     broker: str | None = None
     every_s: float = 15.0
     stopping: Event = field(default_factory=Event)
@@ -66,10 +69,12 @@ class Supervisor:
         self.folder.mkdir(parents=True, exist_ok=True)
         database = self.database or self._start_database()
         broker = self.broker or self._start_broker()
-        with connect(database, MIGRATE) as connection, database_errors():
-            if self.database is None:
+        if self.database is None:
+            with connect(database, MIGRATE) as connection, database_errors():
                 create_roles(connection, {})
-            migrate(connection)
+                migrate(connection)
+        elif subprocess.run(self._line("migrate", "--database", database), check=False).returncode:
+            raise FleetError("the database could not be migrated: its message is above")
         self._run("ingest", "--database", self._url("tcuq_ingest"), "--broker", broker,
                   "--quota", "60000", "--http", str(self.ports.ingest))  # fmt: skip
         self._run("judge", "--database", self._url("tcuq_judge"), "--every", str(self.every_s))
@@ -93,8 +98,16 @@ class Supervisor:
         server.start()
         return f"mqtt://127.0.0.1:{server.port}"
 
-    def _run(self, command: str, *arguments: str) -> None:
+    def _line(self, command: str, *arguments: str) -> list[str]:
         line = [sys.executable, "-m", "tcuq.cli", "fleet", command, *arguments]
+        if self.password_file is not None:
+            line += ["--database-password-file", self.password_file]
+        return line
+
+    def _run(self, command: str, *arguments: str) -> None:
+        self._start(command, self._line(command, *arguments))
+
+    def _start(self, command: str, line: list[str]) -> None:
         with (self.folder / f"{command}.log").open("ab") as out:
             self._processes[command] = (line, start_child(line, out))
 
@@ -110,7 +123,7 @@ class Supervisor:
                 if process.poll() is not None:
                     log.warning("%s exited: see %s.log; restarting it", command, command)
                     self.stopping.wait(RESTART_DELAY_S)
-                    self._run(command, *line[5:])
+                    self._start(command, line)
 
     @staticmethod
     def _restart(name: str, server: Postgres | Broker) -> None:

@@ -6,13 +6,14 @@ import pytest
 from tcuq.cli import main
 from tcuq.errors import InputError
 from tcuq.fleet.serve import create_app, serve
+from tcuq.fleet.serve.viewer import ProxyHeaders
 from tools.measurements.dashboard_server import get, live
 
 
 def test_only_a_trusted_proxy_names_users(seeded: str) -> None:
     """A missing, empty or long user header and an untrusted address give 401; health is public."""
     header = "X-Forwarded-User"
-    with live(seeded, header) as address:
+    with live(seeded, ProxyHeaders(header)) as address:
         assert get(address).status == 401
         assert get(address, {header: ""}).status == 401
         assert get(address, {header: "x" * 300}).status == 401
@@ -23,7 +24,7 @@ def test_only_a_trusted_proxy_names_users(seeded: str) -> None:
         assert response.status == 200
         assert "ada &lt;b&gt;" in response.text
         assert get(f"{address}/healthz").status == get(f"{address}/metrics").status == 200
-    with live(seeded, header, "192.0.2.7") as address:
+    with live(seeded, ProxyHeaders(header), "192.0.2.7") as address:
         assert get(address, {header: "ada"}).status == 401
         assert get(address, {header: "ada", "X-Forwarded-For": "192.0.2.7"}).status == 401
         assert get(f"{address}/metrics").status == 401
@@ -41,7 +42,9 @@ def test_other_machines_need_a_proxy(capsys: pytest.CaptureFixture[str]) -> None
     with pytest.raises(InputError, match="add --user-header"):
         serve("dbname=x", host="0.0.0.0")  # noqa: S104 - refused
     with pytest.raises(InputError, match="trusted proxy must be"):
-        create_app("dbname=x", "X-User", ["proxy.example"])
+        create_app("dbname=x", ProxyHeaders("X-User"), ["proxy.example"])
+    with pytest.raises(InputError, match="--groups-header needs --user-header"):
+        ProxyHeaders(groups="X-Groups")
     assert main(["fleet", "serve", "--database", "dbname=x", "--host", "::"]) == 1
     assert "host must be this machine alone" in capsys.readouterr().err
     assert main(["fleet", "serve", "--database", "dbname=x", "--port", "0"]) == 1

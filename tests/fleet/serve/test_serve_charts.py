@@ -28,7 +28,9 @@ def hours(count: int) -> list[Hour]:
 def judgements(count: int, minutes: int) -> list[JudgementRow]:
     """The newest first, so many minutes apart."""
     return [
-        JudgementRow(i, NOW - timedelta(minutes=minutes * i), 0.05, 2000, 1, 1900, 10 * i, 900)
+        JudgementRow(
+            i, NOW - timedelta(minutes=minutes * i), 0.05, 2000, 1, 1900, 10 * i, 900, 0, True, 1900
+        )
         for i in range(count)
     ]
 
@@ -81,7 +83,7 @@ def test_charts_of_epochs_mark_reboots_and_limits() -> None:
         assert [m.get("x1") for m in chart.marks if m.get("class") == "boot"] == [
             str(chart.x_of(1))
         ]
-        assert chart.x.label == "epoch"
+        assert chart.x.label == "epochs 0 to 8, by time stored, UTC"
         assert len(chart.tooltips) == 9
     limits = [m.text for m in charts.risk(epochs(2), 8192).marks if m.tag == "text"]
     assert limits == ["threshold now"]

@@ -66,9 +66,7 @@ def test_walk_from_the_fleet_to_a_shared_link(browser: Browser, address: str) ->
         page.get_by_role("link", name=name).click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Firmware 1.8.0")
         page.get_by_role("region", name="Suspects").get_by_role("link").first.click()
-        expect(
-            page.get_by_text("bits are asked for at level 0.01: it is discovered")
-        ).to_be_visible()
+        expect(page.get_by_text("bits are needed at level 0.01: it is discovered")).to_be_visible()
         device = page.get_by_role("heading", level=1).text_content()
         page.get_by_role("button", name="Copy link").click()
         expect(page.get_by_role("button", name="Copied")).to_be_visible()

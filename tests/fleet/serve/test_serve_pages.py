@@ -8,9 +8,11 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
+from tcuq.fleet.serve import wording
 from tcuq.fleet.servers import free_port
 from tcuq.fleet.store.migrate import migrate
 from tools.measurements.dashboard_server import get, live
+from tools.measurements.fleet_power import TARGET, power
 from tools.measurements.fleet_seed import seed
 
 
@@ -27,6 +29,9 @@ def text_of(page: str) -> str:
         ("/", r"Firmware 1\.8\.0: \d+ of 1,250 devices drifted"),
         ("/?level=0.001", r"0\.05 \d+ judged at"),
         ("/?hours=168", "Records an hour"),
+        ("/", "half are found within 2 h"),
+        ("/", "Firmware in use"),
+        ("/registry", "Devices that somebody enrolled"),
         ("/group?firmware=1.8.0", "The group drifts as a whole"),
         ("/group?firmware=1.8.0&site=tromso", "Firmware 1.8.0, site tromso"),
         ("/group?site=lyon", "Site lyon"),
@@ -58,6 +63,7 @@ def test_a_device_is_found_by_any_notation_of_its_id(address: str, suspect: str)
     [
         ("/device/00000000000000ff", 404, "No record of device 00000000000000ff was stored"),
         ("/search?q=tomato", 404, "16 digits of 0-9 and a-f"),
+        ("/search?q=%00", 422, "q"),
         ("/group?firmware=9.9.9", 404, "There is no device of firmware 9.9.9"),
         ("/group?firmware=1.8", 422, "firmware"),
         ("/group?site=%3Cscript%3E", 422, "site"),
@@ -112,6 +118,14 @@ def test_an_empty_database_says_what_to_do_next(create_database: Callable[[str],
         assert "Not judged yet" in words
         assert "tcuq fleet judge" in words
         assert get(f"{address}/group?firmware=1.8.0").status == 200
+
+
+def test_the_stated_delays_are_the_measured_ones() -> None:
+    """The page's figures on detection delay are those of the committed results."""
+    assert TARGET.read_text("utf-8") == power()
+    assert "half are found within 6 h" in wording.power(400, 1)
+    assert "half are found within 2 h" in wording.power(3600, 1)
+    assert "was not measured" in wording.power(10, 1)
 
 
 def test_a_database_that_is_away_gives_503() -> None:

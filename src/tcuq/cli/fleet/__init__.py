@@ -6,12 +6,16 @@ from collections.abc import Iterator
 
 from tcuq.cli._output import Commands
 from tcuq.cli.fleet import ingest, judge, migrate, registry, report, serve, simulate, up
+from tcuq.cli.fleet.configuration import ConfiguredParser
 
 
 def commands(parsers: Commands) -> Iterator[argparse.ArgumentParser]:
     """Add the parsers of all `fleet` commands."""
     fleet = parsers.add_parser("fleet", help="store, judge and show the records of many devices")
-    subparsers = fleet.add_subparsers(required=True, metavar="COMMAND")
+    ConfiguredParser.commands.clear()
+    subparsers = fleet.add_subparsers(
+        required=True, metavar="COMMAND", parser_class=ConfiguredParser
+    )
     for command in (up, ingest, migrate, judge, report, serve, simulate):
         yield command.add_parser(subparsers)
     yield from registry.add_parsers(subparsers)

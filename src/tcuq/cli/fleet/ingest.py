@@ -2,17 +2,17 @@
 """`fleet ingest`: a worker from the broker to the store."""
 
 import argparse
-import threading
 from typing import TYPE_CHECKING
 
 from tcuq.cli._output import Commands, print_result
 from tcuq.cli.fleet.options import (
     add_broker,
     add_database,
-    add_http_certificate,
+    add_http,
     add_keys,
     broker_address,
     read_keys,
+    start_http,
     stop_on_signal,
 )
 from tcuq.errors import InputError
@@ -54,9 +54,7 @@ def add_parser(parsers: Commands) -> argparse.ArgumentParser:
         "--boot-jump", type=int, default=10_000, help="a boot further ahead is quarantined"
     )
     parser.add_argument("--batch", type=int, default=20_000, help="records per transaction")
-    parser.add_argument("--http", type=int, metavar="PORT", help="records, health and metrics")
-    parser.add_argument("--http-host", default="127.0.0.1")
-    add_http_certificate(parser)
+    add_http(parser)
     parser.set_defaults(command=_ingest)
     return parser
 
@@ -108,16 +106,7 @@ def _start_http(
     args: argparse.Namespace, worker: "Worker", keys: "Keys | None", claims: "Claims"
 ) -> "Server":
     """Start HTTP ingest in its own thread; return its server."""
-    from tcuq.fleet.http_server import create_server
     from tcuq.fleet.ingest.http_ingest import HttpIngest, create_app
 
     ingest = HttpIngest(args.database, _validator(args, keys, authenticated=False), claims)
-    server = create_server(
-        create_app(ingest, worker.metrics),
-        args.http_host,
-        args.http,
-        args.http_certificate,
-        args.http_key,
-    )
-    threading.Thread(target=server.run, daemon=True).start()
-    return server
+    return start_http(args, create_app(ingest, worker.metrics))

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from tcuq.cli._output import Commands, print_result
-from tcuq.cli.fleet.options import add_database, add_level, stop_on_signal
+from tcuq.cli.fleet.options import (
+    add_database,
+    add_http,
+    add_level,
+    start_http,
+    stop_on_signal,
+)
 from tcuq.errors import FleetError, InputError
 
 if TYPE_CHECKING:
@@ -44,8 +50,10 @@ def add_parser(parsers: Commands) -> argparse.ArgumentParser:
         default=86_400,
         help="seconds after which a group's evidence counts again, default 86400: about an epoch",
     )
-    parser.add_argument("--webhook", action="append", default=[], metavar="URL")
-    parser.add_argument("--alertmanager", action="append", default=[], metavar="URL")
+    parser.add_argument("--webhook", action="append", default=[], metavar="URL", help="gets JSON")
+    parser.add_argument(
+        "--alertmanager", action="append", default=[], metavar="URL", help="Alertmanager's URL"
+    )
     parser.add_argument(
         "--dashboard-url", metavar="URL", help="the dashboard's public URL, for links in alerts"
     )
@@ -56,12 +64,14 @@ def add_parser(parsers: Commands) -> argparse.ArgumentParser:
         metavar="WHAT=DAYS",
         help=f"days that {', '.join(RETENTION_KINDS)} are kept; defaults 30, 365, 365, 365, 30",
     )
+    add_http(parser)
     parser.set_defaults(command=_judge)
     return parser
 
 
 def _judge(args: argparse.Namespace) -> None:
     from tcuq.fleet.judge.judge import Rules
+    from tcuq.fleet.judge.metrics import JudgeMetrics, create_app
     from tcuq.fleet.judge.notify import alertmanager, webhook
     from tcuq.fleet.judge.schedule import judge_periodically
 
@@ -77,8 +87,10 @@ def _judge(args: argparse.Namespace) -> None:
     if args.once:
         _judge_once(args, rules, retention, receivers)
         return
-    stopping = threading.Event()
+    stopping, metrics = threading.Event(), JudgeMetrics()
     stop_on_signal(stopping.set)
+    if args.http is not None:
+        start_http(args, create_app(metrics))
     judge_periodically(
         args.database,
         rules,
@@ -87,6 +99,7 @@ def _judge(args: argparse.Namespace) -> None:
         every_s=args.every,
         stopping=stopping,
         on_judgement=lambda judgement: _print(args, judgement),
+        metrics=metrics,
     )
 
 

@@ -5,7 +5,8 @@ import argparse
 from pathlib import Path
 
 from tcuq.cli._output import Commands, print_result
-from tcuq.cli.fleet.options import add_database, read_secret
+from tcuq.cli.fleet.options import add_database
+from tcuq.cli.fleet.secrets import read_secret
 
 
 def add_parser(parsers: Commands) -> argparse.ArgumentParser:

@@ -3,8 +3,8 @@
 
 import argparse
 import json
-import logging
 import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,18 +13,25 @@ from urllib.parse import urlsplit
 from tcuq.errors import InputError
 
 if TYPE_CHECKING:
+    from fastapi import FastAPI
+    from uvicorn import Server
+
     from tcuq.fleet.mqtt import BrokerAddress
     from tcuq.telemetry import Keys
 
 DATABASE = "postgresql://localhost/tcuq"
 BROKER = "mqtt://127.0.0.1"
 MAX_FILE_BYTES = 1 << 20
-MAX_SECRET_CHARACTERS = 1024
 
 
 def add_database(parser: argparse.ArgumentParser) -> None:
     """Add the option for PostgreSQL's URL."""
-    parser.add_argument("--database", default=DATABASE, help=f"default: {DATABASE}")
+    parser.add_argument(
+        "--database", default=DATABASE, help=f"PostgreSQL's URL, default: {DATABASE}"
+    )
+    parser.add_argument(
+        "--database-password-file", metavar="FILE", help="its password, in a file of mode 0600"
+    )
 
 
 def add_broker(parser: argparse.ArgumentParser) -> None:
@@ -43,6 +50,26 @@ def add_http_certificate(parser: argparse.ArgumentParser) -> None:
     """Add the options for HTTPS."""
     parser.add_argument("--http-certificate", help="PEM file: HTTPS, for other machines as well")
     parser.add_argument("--http-key", help="PEM file of its key")
+
+
+def add_http(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a process's HTTP server."""
+    parser.add_argument(
+        "--http", type=int, metavar="PORT", help="port of health, metrics and a worker's records"
+    )
+    parser.add_argument(
+        "--http-host", default="127.0.0.1", help="its address; others than this machine's need TLS"
+    )
+    add_http_certificate(parser)
+
+
+def start_http(args: argparse.Namespace, app: "FastAPI") -> "Server":
+    """Serve an application in its own thread; return its server."""
+    from tcuq.fleet.http_server import create_server
+
+    server = create_server(app, args.http_host, args.http, args.http_certificate, args.http_key)
+    threading.Thread(target=server.run, daemon=True).start()
+    return server
 
 
 def add_keys(parser: argparse.ArgumentParser) -> None:
@@ -111,22 +138,8 @@ def read_document(path: str) -> dict[str, Any]:
     return document
 
 
-def read_secret(path: str) -> str:
-    """Read a secret of one line; refuse a file that every user of this machine can read."""
-    file = Path(path)
-    if file.stat().st_mode & 0o004:
-        raise InputError(f"{path} must not be readable by every user: run  chmod 600 {path}")
-    text = file.read_bytes()[: MAX_FILE_BYTES + 1].decode(errors="replace").strip()
-    if not text or len(text) > MAX_SECRET_CHARACTERS or not text.isprintable():
-        raise InputError(
-            f"{path} must hold one line of 1..{MAX_SECRET_CHARACTERS} printable characters"
-        )
-    return text
-
-
 def stop_on_signal(stop: Callable[[], None]) -> None:
-    """Set up logging, and call `stop` on SIGTERM, on Ctrl-C and when the terminal is closed."""
-    logging.basicConfig(format="tcuq: %(message)s", level=logging.INFO)
+    """Call `stop` on SIGTERM, on Ctrl-C and when the terminal is closed."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup's
             signal.signal(number, lambda *_: stop())

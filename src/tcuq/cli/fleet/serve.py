@@ -12,14 +12,28 @@ from tcuq.errors import InputError, MissingExtraError
 def add_parser(parsers: Commands) -> argparse.ArgumentParser:
     """Add the parser of `fleet serve`."""
     parser: argparse.ArgumentParser = parsers.add_parser(
-        "serve", help="the fleet's dashboard, read-only, in a browser"
+        "serve", help="the fleet's dashboard, in a browser"
     )
     add_database(parser)
-    parser.add_argument("--host", default="127.0.0.1", help="default: this machine alone")
-    parser.add_argument("--port", type=int, default=8050)
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="its address; others than this machine's need TLS"
+    )
+    parser.add_argument("--port", type=int, default=8050, help="its port")
     parser.add_argument(
         "--user-header",
         help="header in which a reverse proxy names the user, e.g. X-Forwarded-User",
+    )
+    parser.add_argument(
+        "--groups-header",
+        help="header in which it names the user's groups, e.g. X-Forwarded-Groups: a user sees the"
+        " sites of owners with these names",
+    )
+    parser.add_argument(
+        "--operators",
+        default="operators",
+        metavar="GROUP",
+        help="group that sees all sites and may acknowledge, mute, retire and release;"
+        " default: operators",
     )
     parser.add_argument(
         "--trusted-proxy",
@@ -36,11 +50,13 @@ def _serve(args: argparse.Namespace) -> None:
     try:
         from tcuq.fleet.serve import serve
         from tcuq.fleet.serve.app import LOOPBACK, check_host
+        from tcuq.fleet.serve.viewer import ProxyHeaders
     except ModuleNotFoundError as error:
         raise MissingExtraError(str(error.name), "fleet") from None
     if not 0 < args.port < 65536:
         raise InputError(f"port must lie in 1..65535, got {args.port}")
     check_host(args.host, args.user_header)
+    headers = ProxyHeaders(args.user_header, args.groups_header, args.operators)
     if not args.json:
         print(f"tcuq fleet: http://{args.host}:{args.port}  (Ctrl-C stops it)", flush=True)
     trusted = args.trusted_proxy or LOOPBACK
@@ -49,7 +65,7 @@ def _serve(args: argparse.Namespace) -> None:
             args.database,
             host=args.host,
             port=args.port,
-            user_header=args.user_header,
+            headers=headers,
             trusted=trusted,
             certificate=args.http_certificate,
             key=args.http_key,

@@ -18,10 +18,13 @@ def add_parser(parsers: Commands) -> argparse.ArgumentParser:
     )
     parser.add_argument("--folder", default=FOLDER, help=f"for its data, default ./{FOLDER}")
     parser.add_argument("--database", help="use this PostgreSQL instead: postgresql://...")
+    parser.add_argument(
+        "--database-password-file", metavar="FILE", help="its password, in a file of mode 0600"
+    )
     parser.add_argument("--broker", help="use this broker instead: mqtt://host[:port]")
-    parser.add_argument("--broker-port", type=int, default=1883)
-    parser.add_argument("--ingest-port", type=int, default=8049)
-    parser.add_argument("--dashboard-port", type=int, default=8050)
+    parser.add_argument("--broker-port", type=int, default=1883, help="the broker's")
+    parser.add_argument("--ingest-port", type=int, default=8049, help="the worker's HTTP")
+    parser.add_argument("--dashboard-port", type=int, default=8050, help="the dashboard's")
     parser.add_argument("--every", type=float, default=15, help="seconds between two judgements")
     parser.set_defaults(command=_up)
     return parser
@@ -34,7 +37,12 @@ def _up(args: argparse.Namespace) -> None:
 
     ports = Ports(args.broker_port, args.ingest_port, args.dashboard_port)
     supervisor = Supervisor(
-        Path(args.folder).resolve(), ports, args.database, args.broker, args.every
+        Path(args.folder).resolve(),
+        ports,
+        args.database,
+        args.database_password_file,
+        args.broker,
+        args.every,
     )
     stop_on_signal(supervisor.stopping.set)
     try:

@@ -16,7 +16,7 @@ from tcuq.fleet.ingest.metrics import IngestMetrics
 from tcuq.fleet.ingest.validation import ValidationResult, Validator
 from tcuq.fleet.mqtt import Message
 from tcuq.fleet.store.batch import Array
-from tcuq.fleet.store.reconnecting import ReconnectingStore
+from tcuq.fleet.store.interface import open_store
 from tcuq.fleet.store.sites import Claims
 from tcuq.fleet.wire import MAX_RECORDS, NAME, records_topic
 from tcuq.telemetry import SIGNED, Reason
@@ -48,7 +48,7 @@ class HttpIngest:
     Parameters
     ----------
     database
-        As `Store` takes it.
+        As `open_store` takes it.
     validator
         Checks messages before the store does.
     claims
@@ -62,7 +62,7 @@ class HttpIngest:
         claims: Claims = Claims(),  # noqa: B008 - frozen
     ) -> None:
         self._lock = threading.Lock()
-        self._store = ReconnectingStore(database, claims)
+        self._store = open_store(database, claims)
         self._validator = validator or Validator()
 
     def is_authenticated(self, gateway: str, token: str) -> bool:

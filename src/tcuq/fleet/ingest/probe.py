@@ -6,35 +6,19 @@ import threading
 from typing import Self
 
 from tcuq.fleet.ingest.metrics import IngestMetrics
-from tcuq.fleet.store.connection import (
-    PROBE,
-    DatabaseUnavailableError,
-    connect,
-    database_errors,
-    time_limit,
-)
-from tcuq.fleet.store.migrate import check_schema
+from tcuq.fleet.store.connection import DatabaseUnavailableError
+from tcuq.fleet.store.interface import RecordStore
 
 log = logging.getLogger("tcuq.fleet.ingest")
 
 EVERY_S = 5.0
 
 
-def probe(database: str) -> None:
-    """Connect anew as a writer and check the schema, or raise `DatabaseUnavailableError`."""
-    with (
-        connect(database, PROBE) as connection,
-        database_errors(),
-        time_limit(connection, PROBE.limit_s),
-    ):
-        check_schema(connection)
-
-
 class DatabaseProbe:
     """Sets a worker's database gauge every few seconds, in its own thread, until the block ends."""
 
-    def __init__(self, database: str, metrics: IngestMetrics) -> None:
-        self._database, self._metrics = database, metrics
+    def __init__(self, store: RecordStore, metrics: IngestMetrics) -> None:
+        self._store, self._metrics = store, metrics
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True, name="database probe")
 
@@ -49,7 +33,7 @@ class DatabaseProbe:
         answered = True
         while not self._stopping.is_set():
             try:
-                probe(self._database)
+                self._store.probe()
             except DatabaseUnavailableError as error:
                 self._metrics.database.set(0)
                 if answered:

@@ -24,7 +24,7 @@ from tcuq.fleet.ingest.validation import ValidationResult, Validator
 from tcuq.fleet.mqtt import Message, MqttClient
 from tcuq.fleet.store.batch import Batch
 from tcuq.fleet.store.connection import DatabaseUnavailableError
-from tcuq.fleet.store.reconnecting import ReconnectingStore
+from tcuq.fleet.store.interface import open_store
 from tcuq.fleet.store.sites import Claims
 from tcuq.telemetry import PLAIN, SIGNED, Reason
 
@@ -89,7 +89,7 @@ class Worker:
     Parameters
     ----------
     database
-        As `Store` takes it.
+        `postgresql://...` or `folder:PATH`, as `open_store` takes it.
     connect
         Connects to the broker; called again whenever the connection is lost.
     validator
@@ -111,13 +111,13 @@ class Worker:
         self.stopping = Event()
         self._connect = connect
         self._limits = limits
-        self._database, self._store = database, ReconnectingStore(database, claims)
+        self._store = open_store(database, claims)
         self._validator = validator or Validator()
 
     def run(self) -> None:
         """Work until `stopping` is set; store and acknowledge what was received by then."""
         delay_s = 0.0
-        with DatabaseProbe(self._database, self.metrics), ThreadPoolExecutor(1) as executor:
+        with DatabaseProbe(self._store, self.metrics), ThreadPoolExecutor(1) as executor:
             while not self.stopping.wait(delay_s):
                 self.metrics.beat()
                 try:

@@ -8,6 +8,7 @@ from threading import Event
 
 from tcuq.errors import FleetError
 from tcuq.fleet.judge.judge import Judgement, Rules, judge
+from tcuq.fleet.judge.metrics import JudgeMetrics
 from tcuq.fleet.judge.notify import Notifier, Receiver
 from tcuq.fleet.judge.retention import Retention
 from tcuq.fleet.store.connection import JUDGE, connect, database_errors, time_limit
@@ -42,18 +43,23 @@ def judge_periodically(
     every_s: float,
     stopping: Event,
     on_judgement: Callable[[Judgement], None],
+    metrics: JudgeMetrics | None = None,
 ) -> None:
     """Judge until `stopping` is set. Of two judges of one store, only one judges at a time."""
     notifiers = [Notifier(database, receiver) for receiver in receivers]
     for notifier in notifiers:
         notifier.start()
+    metrics = metrics or JudgeMetrics()
     while not stopping.is_set():
+        began = time.monotonic()
         try:
             judgement = judge_now(database, rules, retention, every_s / 2)
         except FleetError as error:
             log.warning("not judged yet: %s", error)
+            metrics.fail()
             stopping.wait(RETRY_S)
             continue
+        metrics.observe(judgement, time.monotonic() - began)
         if judgement is not None:
             on_judgement(judgement)
         for notifier in notifiers:

@@ -7,6 +7,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any
 
 from tcuq.errors import InputError
+from tcuq.fleet.serve.viewer import ProxyHeaders, Viewer
 
 Network = IPv4Network | IPv6Network
 
@@ -22,9 +23,9 @@ HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
 )
 CACHE_FOREVER = b"public, max-age=31536000, immutable"  # static URLs hold a digest
+MAX_BODY_BYTES = 16_384
 PUBLIC = ("/healthz", "/readyz")  # they reveal nothing about the fleet
 PROXIES_ONLY = "/metrics"  # a scraper has no user, but connects from a trusted address
-USER = re.compile(r"[\x21-\x7e][\x20-\x7e]{0,127}")
 # Hosts that are answered without a proxy; others may be DNS rebinding by an untrusted page.
 LOCAL_HOST = re.compile(rb"(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?")
 
@@ -46,15 +47,15 @@ class AccessControl:
     ----------
     app
         The application.
-    user_header
-        Header in which a proxy names the user; None: only requests to this machine's loopback.
+    headers
+        Headers in which a proxy names users; without one, only this machine is answered.
     trusted
-        Networks of the proxies whose header is believed.
+        Networks of the proxies whose headers are believed.
     """
 
-    def __init__(self, app: Any, user_header: str | None, trusted: tuple[Network, ...]) -> None:  # noqa: ANN401 - ASGI
+    def __init__(self, app: Any, headers: ProxyHeaders, trusted: tuple[Network, ...]) -> None:  # noqa: ANN401 - ASGI
         self._app = app
-        self._header = None if user_header is None else user_header.lower().encode()
+        self._headers = headers
         self._trusted = trusted
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI
@@ -74,7 +75,7 @@ class AccessControl:
                 ]
             await send(message)
 
-        refusal = self._refusal(scope)
+        refusal = _refuse_body(scope["headers"]) or self._refusal(scope)
         if refusal is None:
             await self._app(scope, receive, send_with_headers)
             return
@@ -85,9 +86,9 @@ class AccessControl:
         await send({"type": "http.response.body", "body": text.encode()})
 
     def _refusal(self, scope: Any) -> tuple[int, str] | None:  # noqa: ANN401 - ASGI
-        """Return why a request is refused, or None; put the user into the request's state."""
-        scope.setdefault("state", {})["user"] = None
-        if self._header is None:
+        """Return why a request is refused, or None; put the viewer into the request's state."""
+        scope.setdefault("state", {})["viewer"] = Viewer()
+        if self._headers.user is None:
             hosts = [value for name, value in scope["headers"] if name == b"host"]
             if len(hosts) == 1 and LOCAL_HOST.fullmatch(hosts[0]):
                 return None
@@ -96,14 +97,18 @@ class AccessControl:
             return None
         if not self._is_trusted(scope):
             return 401, "Open the dashboard through its proxy: this address is not trusted.\n"
-        return None if scope["path"] == PROXIES_ONLY else self._authenticate(scope)
+        named = any(name == self._headers.user.lower().encode() for name, _ in scope["headers"])
+        if scope["path"] == PROXIES_ONLY and not named:
+            return None
+        return self._authenticate(scope)
 
     def _authenticate(self, scope: Any) -> tuple[int, str] | None:  # noqa: ANN401 - ASGI
-        users = [value for name, value in scope["headers"] if name == self._header]
-        user = users[0].decode("latin-1") if len(users) == 1 else ""
-        if not USER.fullmatch(user):
+        viewer = self._headers.viewer(scope["headers"])
+        if viewer is None:
             return 401, "Sign in: the proxy did not say who you are.\n"
-        scope["state"]["user"] = user
+        scope["state"]["viewer"] = viewer
+        if scope["path"] == PROXIES_ONLY and not viewer.sees_all:
+            return 403, "Metrics count all devices: they are for operators and for scrapers.\n"
         return None
 
     def _is_trusted(self, scope: Any) -> bool:  # noqa: ANN401 - ASGI
@@ -114,3 +119,13 @@ class AccessControl:
         except ValueError:
             return False
         return any(address in network for network in self._trusted)
+
+
+def _refuse_body(headers: list[tuple[bytes, bytes]]) -> tuple[int, str] | None:
+    """Return why a request's body is refused, or None: its length must be known and small."""
+    if any(name == b"transfer-encoding" for name, _ in headers):
+        return 411, "Send the length of the body in Content-Length.\n"
+    lengths = [value for name, value in headers if name == b"content-length"]
+    if any(not value.isdigit() or int(value) > MAX_BODY_BYTES for value in lengths):
+        return 413, f"A body must have at most {MAX_BODY_BYTES} bytes.\n"
+    return None

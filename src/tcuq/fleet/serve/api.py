@@ -2,13 +2,13 @@
 """The dashboard's figures as JSON, described by /openapi.json."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, HTTPException, Path, Query
 from pydantic import BaseModel, ConfigDict
 
+from tcuq.fleet.serve import alarm_queries, levels, queries, registry_queries
 from tcuq.fleet.serve import device as devices
-from tcuq.fleet.serve import levels, queries
 from tcuq.fleet.serve.identifiers import (
     ALL_DEVICES,
     DEVICE,
@@ -22,6 +22,7 @@ from tcuq.fleet.serve.identifiers import (
 from tcuq.fleet.serve.pages import OpenSession
 from tcuq.fleet.serve.view import HOURS, Level, Page
 from tcuq.fleet.serve.wording import HALF_BITS, UNITS_PER_BIT
+from tcuq.fleet.wire import firmware_name
 
 
 class _Model(BaseModel):
@@ -73,6 +74,39 @@ class SuspectDevice(_Model):
     evidence_bits: float
 
 
+class ActiveAlarm(_Model):
+    """An active alarm; a group's identifiers that are null mean any."""
+
+    alarm: int
+    kind: Literal["device", "group", "silent"]
+    severity: Literal["warning", "critical"]
+    device: str | None
+    name: str | None
+    profile: str | None
+    firmware: str | None
+    site: str | None
+    owner: str | None
+    evidence: float
+    cause: str
+    opened: datetime
+    changed: datetime
+    acknowledged: datetime | None
+    acknowledged_by: str | None
+    muted_until: datetime | None
+
+
+class QuarantinedDevice(_Model):
+    """A device whose last record waits because its boot is far ahead of the stored one."""
+
+    device: str
+    name: str | None
+    site: str
+    boot: int
+    stored_boot: int
+    records: int
+    last: datetime
+
+
 class EpochIncrement(_Model):
     """What an epoch added to the counters; `closed` is false for the running epoch.
 
@@ -95,6 +129,11 @@ class DeviceDetail(_Model):
     """A device's latest state and its last epochs."""
 
     device: str
+    name: str | None
+    owner: str | None
+    state: Literal["active", "retired"]
+    muted_until: datetime | None
+    quarantined_boot: int | None
     profile: str
     firmware: str
     site: str
@@ -133,7 +172,7 @@ def fleet(
     """Return the fleet's health at a glance."""
     judged = queries.newest(session)
     counts: dict[str, int] = {}
-    for row in queries.alarm_counts(session):
+    for row in alarm_queries.alarm_counts(session):
         counts[row.kind] = counts.get(row.kind, 0) + row.alarms
     rows = queries.hours(session, ALL_DEVICES, hours)
     if judged is None:
@@ -196,6 +235,37 @@ def suspects(
     ]
 
 
+@router.get("/alarms")
+def alarms(session: OpenSession, page: Page = 1) -> list[ActiveAlarm]:
+    """Return active alarms, groups' and critical ones first."""
+    rows = alarm_queries.alarms(session, None, page)
+    return [
+        ActiveAlarm(
+            alarm=row.alarm, kind=row.kind, name=row.name,
+            severity="critical" if row.state == "escalated" else "warning",
+            device=None if row.device is None else device_text(row.device),
+            profile=row.group.profile, site=row.site or row.at, owner=row.owner,
+            firmware=row.group.firmware if row.runs is None else firmware_name(row.runs),
+            evidence=row.evidence, cause=row.cause_text, opened=row.opened, changed=row.changed,
+            acknowledged=row.acknowledged, acknowledged_by=row.acknowledged_by,
+            muted_until=row.muted_until,
+        )
+        for row in rows
+    ]  # fmt: skip
+
+
+@router.get("/quarantine")
+def quarantine(session: OpenSession) -> list[QuarantinedDevice]:
+    """Return devices with a record in quarantine, the latest first."""
+    return [
+        QuarantinedDevice(
+            device=device_text(row.device), name=row.name, site=row.site, boot=row.boot,
+            stored_boot=row.stored_boot, records=row.count, last=row.last,
+        )
+        for row in registry_queries.quarantined(session)
+    ]  # fmt: skip
+
+
 @router.get("/devices/{device}", responses={404: {"model": Problem}})
 def device(
     session: OpenSession, device: Annotated[str, Path(pattern=DEVICE)], level: Level = None
@@ -216,7 +286,9 @@ def device(
         for e in devices.history(session, state)
     ]  # fmt: skip
     return DeviceDetail(
-        device=device, last_seen=state.last_seen, boot=state.boot, sequence=state.sequence,
+        device=device, name=state.name, owner=state.owner, state=state.state,
+        muted_until=state.muted_until, quarantined_boot=state.quarantined_boot,
+        last_seen=state.last_seen, boot=state.boot, sequence=state.sequence,
         epoch=state.epoch, threshold=state.threshold / 16384, epochs=epochs,
         evidence_bits=_bits(state.judged_q8), discovered=state.is_discovered(cutoff),
         cause=state.cause_text,

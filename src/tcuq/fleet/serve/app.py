@@ -18,14 +18,17 @@ from starlette.exceptions import HTTPException
 
 from tcuq.errors import InputError
 from tcuq.fleet.http_server import create_server, is_loopback
-from tcuq.fleet.serve import api, pages
+from tcuq.fleet.serve import actions, api, pages
 from tcuq.fleet.serve.access_control import AccessControl, networks
 from tcuq.fleet.serve.database import Reader
 from tcuq.fleet.serve.metrics import FleetCollector, QueryTimer
+from tcuq.fleet.serve.viewer import ProxyHeaders
+from tcuq.fleet.store.connection import DatabaseUnavailableError
 from tcuq.fleet.store.migrate import migrations
 from tcuq.version import __version__
 
 LOOPBACK = ("127.0.0.1", "::1")
+NO_PROXY = ProxyHeaders()
 NO_TABLES = "The database holds no fleet yet: run  tcuq fleet migrate, which creates its tables."
 AWAY = "The database does not answer. This page tries again by itself."
 SLOW = "The database took too long to answer. Look at fewer hours, or at a smaller group."
@@ -37,18 +40,18 @@ class _Version:
 
 
 def create_app(
-    database: str, user_header: str | None = None, trusted: Sequence[str] = LOOPBACK
+    database: str, headers: ProxyHeaders = NO_PROXY, trusted: Sequence[str] = LOOPBACK
 ) -> FastAPI:
     """Create the application.
 
     Parameters
     ----------
     database
-        A libpq connection string; the database is only read.
-    user_header
-        Header in which a reverse proxy names the user; None: only for this machine.
+        A libpq connection string. Pages only read; acts write to the registry and to alarms.
+    headers
+        Headers in which a reverse proxy names users and groups; default: only for this machine.
     trusted
-        Addresses or networks of the proxies whose header is believed.
+        Addresses or networks of the proxies whose headers are believed.
     """
     registry = CollectorRegistry()
     reader = Reader(database, QueryTimer(registry).observe)
@@ -68,15 +71,20 @@ def create_app(
         docs_url=None,  # its viewer loads foreign scripts; the description is /openapi.json
         redoc_url=None,
     )
-    app.state.reader, app.state.registry = reader, registry
+    app.state.reader, app.state.registry, app.state.database = reader, registry, database
     app.include_router(pages.router)
+    app.include_router(actions.router)
+    app.include_router(actions.api_router)
     app.include_router(api.router)
     app.mount("/static", StaticFiles(packages=list(pages.STATIC)), "static")
-    app.add_middleware(AccessControl, user_header=user_header, trusted=networks(trusted))
+    app.add_middleware(AccessControl, headers=headers, trusted=networks(trusted))
     app.add_api_route("/healthz", healthz, include_in_schema=False)
     app.add_api_route("/readyz", readyz, include_in_schema=False)
     app.add_api_route("/metrics", metrics, include_in_schema=False)
-    for kind in (HTTPException, RequestValidationError, Error, PoolTimeout, TooManyRequests):
+    for kind in (
+        HTTPException, RequestValidationError, Error, PoolTimeout, TooManyRequests,
+        DatabaseUnavailableError,
+    ):  # fmt: skip
         app.add_exception_handler(kind, explain)
     return app
 
@@ -86,14 +94,14 @@ def serve(
     *,
     host: str = "127.0.0.1",
     port: int = 8050,
-    user_header: str | None = None,
+    headers: ProxyHeaders = NO_PROXY,
     trusted: Sequence[str] = LOOPBACK,
     certificate: str | None = None,
     key: str | None = None,
 ) -> None:
     """Serve until interrupted; other machines need a proxy that authenticates users."""
-    check_host(host, user_header)
-    app = create_app(database, user_header, trusted)
+    check_host(host, headers.user)
+    app = create_app(database, headers, trusted)
     create_server(app, host, port, certificate, key).run()
 
 
@@ -125,6 +133,8 @@ def _explanation(error: Exception) -> tuple[int, str]:
     if isinstance(error, RequestValidationError):
         first = error.errors()[0]
         return 422, f"{'.'.join(str(part) for part in first['loc'][1:])}: {first['msg']}"
+    if isinstance(error, DatabaseUnavailableError):
+        return 503, str(error)
     if isinstance(error, errors.UndefinedTable):
         return 503, NO_TABLES
     return 503, SLOW if isinstance(error, errors.QueryCanceled) else AWAY

@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Charts of the dashboard: a group by hour, the fleet by judgement, a device by epoch."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 from tcuq._charts import Axis, Chart, Frame, ceiling
 from tcuq.fleet.serve.device import BINS, Epoch
-from tcuq.fleet.serve.queries import Hour, JudgementRow
+from tcuq.fleet.serve.queries import FirmwareHour, Hour, JudgementRow
 from tcuq.fleet.serve.wording import HALF_BITS, UNITS_PER_BIT, percent, short, signed
+from tcuq.fleet.wire import firmware_name
+
+Legend = list[tuple[str, str]]  # class and text
 
 FRAME = Frame(340, 190, left=42, right=8, top=10, bottom=40)
 HOUR_S = 3600.0
 MIN_OPACITY = 0.03
+MAX_VERSIONS = 5  # of firmware in a chart, those with the most records
 
 
 def records(hours: Sequence[Hour], count: int, now: datetime) -> Chart:
@@ -81,7 +86,7 @@ def evidence(epochs: Sequence[Epoch], cutoff_q8: int | None, level: float | None
         kind = "discovered" if enough else ""
         chart.point(i + 0.5, value, kind if epoch.closed else "current")
         so_far = "" if epoch.closed else " so far"
-        chart.tooltip(i, i + 1, f"Epoch {epoch.epoch}: {signed(value)} bits{so_far}")
+        chart.tooltip(i, i + 1, f"{_epoch(epoch)}: {signed(value)} bits{so_far}")
     if cutoff_q8 is not None and level is not None:
         chart.horizontal(cutoff_q8 / UNITS_PER_BIT, f"discovered at level {level:g}")
     return chart
@@ -103,7 +108,7 @@ def decisions(epochs: Sequence[Epoch]) -> Chart:
             f"{epoch.steps:,} steps, {percent(epoch.abstained, epoch.steps)} abstained,"
             f" {percent(epoch.denied, epoch.steps)} denied, {epoch.alarms:,} alarms"
         )
-        chart.tooltip(i, i + 1, f"Epoch {epoch.epoch}: {text}")
+        chart.tooltip(i, i + 1, f"{_epoch(epoch)}: {text}")
     return chart
 
 
@@ -119,10 +124,34 @@ def risk(epochs: Sequence[Epoch], threshold: int) -> Chart:
                 chart.cell(i, i + 1, number / BINS, (number + 1) / BINS, opacity)
         high = int(epoch.histogram[BINS // 2 :].sum())
         text = f"{percent(high, total)} of steps at a risk of 0.5 and more"
-        chart.tooltip(i, i + 1, f"Epoch {epoch.epoch}: {text}")
+        chart.tooltip(i, i + 1, f"{_epoch(epoch)}: {text}")
     if threshold:
         chart.horizontal(threshold / 16384, "threshold now")
     return chart
+
+
+def adoption(rows: Sequence[FirmwareHour], count: int, now: datetime) -> tuple[Chart, Legend]:
+    """Draw each firmware version's share of the records by the hour, and return its legend."""
+    totals = Counter[int]()
+    by_hour: dict[datetime, Counter[int]] = {}
+    for row in rows:
+        totals[row.firmware] += row.records
+        by_hour.setdefault(row.hour, Counter())[row.firmware] += row.records
+    shown = [firmware for firmware, _ in totals.most_common(MAX_VERSIONS)]
+    title = "Share of records by version, by the hour"
+    chart = Chart(title, _hour_axis(count, now), _share_axis(1.0), FRAME)
+    middles = [hour.timestamp() + HOUR_S / 2 for hour in by_hour]
+    shares = [
+        {version: counts[version] / max(counts.total(), 1) for version in shown}
+        for counts in by_hour.values()
+    ]
+    for i, version in enumerate(shown):
+        chart.line(middles, [share[version] for share in shares], f"series{i}")
+    for hour, share in zip(by_hour, shares, strict=True):
+        text = ", ".join(f"{firmware_name(v)} {percent(s, 1)}" for v, s in share.items() if s)
+        begin = hour.timestamp()
+        chart.tooltip(begin, begin + HOUR_S, f"{_when(hour)}: {text}")
+    return chart, [(f"series{i}", firmware_name(v)) for i, v in enumerate(shown)]
 
 
 def _hour_bars(
@@ -164,12 +193,21 @@ def _share_axis(highest: float) -> Axis:
 
 def _epoch_chart(title: str, epochs: Sequence[Epoch], y: Axis) -> Chart:
     every = max(1, -(-len(epochs) // 8))
-    ticks = [(i + 0.5, str(epochs[i].epoch)) for i in range(0, len(epochs), every)]
-    chart = Chart(title, Axis(0, len(epochs), "epoch", ticks), y, FRAME)
+    days = len({epoch.stored.date() for epoch in epochs}) > len(epochs) // 2
+    ticks = [
+        (i + 0.5, f"{epochs[i].stored.astimezone(UTC):{'%-d %b' if days else '%H:%M'}}")
+        for i in range(0, len(epochs), every)
+    ]
+    label = f"epochs {epochs[0].epoch} to {epochs[-1].epoch}, by time stored, UTC"
+    chart = Chart(title, Axis(0, len(epochs), label, ticks), y, FRAME)
     for i, epoch in enumerate(epochs):
         if epoch.rebooted:
             chart.vertical(i, kind="boot")
     return chart
+
+
+def _epoch(epoch: Epoch) -> str:
+    return f"Epoch {epoch.epoch}, {_when(epoch.stored)}"
 
 
 def _when(when: datetime) -> str:

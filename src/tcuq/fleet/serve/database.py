@@ -24,10 +24,26 @@ CACHE_SIZE = 64
 
 
 class Session:
-    """One snapshot of the database, for one page."""
+    """One snapshot of the database, for one page.
 
-    def __init__(self, connection: "Connection[Any]", reader: "Reader") -> None:
+    Every query gets the parameter `owners`: the owners whose sites the viewer sees; None: all.
+    """
+
+    def __init__(
+        self, connection: "Connection[Any]", reader: "Reader", groups: frozenset[str] | None
+    ) -> None:
         self._connection, self._reader = connection, reader
+        self.owners: list[int] | None = None
+        if groups is not None:
+            names = connection.execute(
+                "SELECT owner FROM owners WHERE name = ANY(%s) ORDER BY owner", [sorted(groups)]
+            )
+            self.owners = [owner for (owner,) in names]
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether no site is hidden."""
+        return self.owners is None
 
     def rows(
         self, kind: type[T], name: str, query: LiteralString, values: Mapping[str, object]
@@ -37,7 +53,7 @@ class Session:
 
         started = time.perf_counter()
         with self._connection.cursor(row_factory=class_row(kind)) as cursor:
-            rows = cursor.execute(query, values).fetchall()
+            rows = cursor.execute(query, {**values, "owners": self.owners}).fetchall()
         self._reader.observe(name, time.perf_counter() - started)
         return rows
 
@@ -49,7 +65,8 @@ class Session:
 
     def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
         """Return the cached value of a key; a judgement's rows never change."""
-        return self._reader.cached(key, compute)
+        owners = None if self.owners is None else tuple(self.owners)
+        return self._reader.cached((owners, key), compute)
 
 
 class Reader:
@@ -93,10 +110,10 @@ class Reader:
         self._pool.close()
 
     @contextmanager
-    def session(self) -> Iterator[Session]:
-        """Open a session on one snapshot, until the context ends."""
+    def session(self, groups: frozenset[str] | None = None) -> Iterator[Session]:
+        """Open a session on one snapshot of these owners' sites (None: all)."""
         with self._pool.connection() as connection, time_limit(connection, SERVE.limit_s):
-            yield Session(connection, self)
+            yield Session(connection, self, groups)
 
     def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
         """Return the cached value of a key, and compute it if it is missing."""

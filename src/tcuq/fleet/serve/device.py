@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
-from typing import LiteralString
+from typing import Literal, LiteralString
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,13 @@ class DeviceState:
     histogram: bytes
     last_seen: datetime
     suspected_q8: int | None
+    name: str | None  # in the registry
+    state: Literal["active", "retired"]
+    muted_until: datetime | None  # in the future
+    note: str | None
+    changed_by: str | None  # of its entry in the registry
+    quarantined_boot: int | None  # of a record that is held back
+    owner: str | None
 
     @property
     def cause_text(self) -> str:
@@ -61,6 +68,11 @@ class DeviceState:
         if self.suspected_q8 is None or cutoff_q8 is None:
             return False
         return self.suspected_q8 >= cutoff_q8
+
+
+@dataclass(frozen=True, slots=True)
+class _DeviceNumber:
+    device: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +107,26 @@ class Epoch:
 
 
 _STATE: LiteralString = """
-SELECT device, boot, sequence, steps, abstained, denied, exceeded, alarms, devices.profile,
+SELECT devices.device, boot, sequence, steps, abstained, denied, exceeded, alarms, devices.profile,
     devices.firmware, sites.name AS site, threshold, epoch, evidence, closed_epoch,
     closed_evidence, judged_q8, cause,
     (SELECT health_names FROM profiles WHERE profiles.profile = devices.profile),
     histogram_shift, histogram, devices.last_seen,
     (SELECT suspects.evidence_q8 FROM suspects
-     WHERE judgement = %(judgement)s AND suspects.device = devices.device) AS suspected_q8
-FROM devices JOIN sites ON sites.site = devices.site WHERE device = %(device)s
+     WHERE judgement = %(judgement)s AND suspects.device = devices.device) AS suspected_q8,
+    registry.name, CASE WHEN state = 'retired' THEN 'retired' ELSE 'active' END AS state,
+    CASE WHEN muted_until > now() THEN muted_until END AS muted_until, note, changed_by,
+    (SELECT quarantined.boot FROM quarantined WHERE quarantined.device = devices.device)
+        AS quarantined_boot,
+    (SELECT owners.name FROM owners WHERE owners.owner = sites.owner) AS owner
+FROM devices JOIN sites ON sites.site = devices.site LEFT JOIN registry USING (device)
+WHERE device = %(device)s AND (%(owners)s::integer[] IS NULL OR sites.owner = ANY(%(owners)s))
+"""
+_NAMED: LiteralString = """
+SELECT device FROM registry JOIN devices USING (device) JOIN sites ON sites.site = devices.site
+WHERE lower(registry.name) = lower(%(name)s)
+    AND (%(owners)s::integer[] IS NULL OR sites.owner = ANY(%(owners)s))
+LIMIT 1
 """
 _EPOCHS: LiteralString = """
 SELECT boot, steps, abstained, denied, alarms, stored, epoch, evidence, histogram_shift, histogram
@@ -113,6 +137,12 @@ FROM epochs WHERE device = %(device)s ORDER BY boot DESC, epoch DESC LIMIT %(lim
 def state(session: Session, device: int, judgement: int | None) -> DeviceState | None:
     """Return the device's state, or None if no record of it is stored."""
     return session.row(DeviceState, "device", _STATE, {"device": device, "judgement": judgement})
+
+
+def by_name(session: Session, name: str) -> int | None:
+    """Return the device that the registry gives this name, or None."""
+    row = session.row(_DeviceNumber, "by_name", _NAMED, {"name": name})
+    return None if row is None else row.device
 
 
 def history(session: Session, now: DeviceState) -> list[Epoch]:

@@ -34,8 +34,11 @@ def finding_at(session: Session, judgement: JudgementRow, level: float | None) -
     """Return the finding at a level, by default the judge's."""
     if level is None or level == judgement.level:
         return Finding(judgement.level, judgement.discovered, judgement.cutoff_q8)
-    discovery = discover(*evidence(session, judgement.judgement), judgement.judgeable, level)
-    return Finding(level, discovery.count, discovery.cutoff_q8)
+    discovery = discover(*evidence(session, judgement.judgement), judgement.tested, level)
+    count, cutoff = discovery.count, discovery.cutoff_q8
+    if not session.sees_all and cutoff is not None:
+        count = count_suspects(session, judgement.judgement, cutoff, ALL_DEVICES)
+    return Finding(level, count, cutoff)
 
 
 def findings(session: Session, judgement: JudgementRow, chosen: Finding) -> list[Finding]:

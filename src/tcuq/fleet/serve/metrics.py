@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, LiteralString
 
-from tcuq.fleet.serve import queries
+from tcuq.fleet.judge.alerts import SEVERITIES
+from tcuq.fleet.serve import alarm_queries, queries
 from tcuq.fleet.serve.identifiers import ALL_DEVICES
 from tcuq.telemetry import Reason
 
@@ -94,11 +95,11 @@ def _judgement(session: "Session") -> Iterator[Any]:
         "Groups that drift as a whole and are not explained by another group",
         value=queries.named_groups(session, newest.judgement),
     )
-    alarms = GaugeMetricFamily("tcuq_fleet_alarms", "Active alarms", labels=["kind", "state"])
-    counts = {(row.kind, row.state): row.alarms for row in queries.alarm_counts(session)}
+    alarms = GaugeMetricFamily("tcuq_fleet_alarms", "Active alarms", labels=["kind", "severity"])
+    counts = {(row.kind, row.state): row.alarms for row in alarm_queries.alarm_counts(session)}
     for kind in ("device", "group", "silent"):
         for state in ("open", "escalated"):
-            alarms.add_metric([kind, state], counts.get((kind, state), 0))
+            alarms.add_metric([kind, SEVERITIES[state]], counts.get((kind, state), 0))
     yield alarms
 
 

@@ -14,7 +14,7 @@ from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.templating import Jinja2Templates
 
-from tcuq.fleet.serve import charts, levels, queries, wording
+from tcuq.fleet.serve import alarm_queries, charts, levels, queries, registry_queries, wording
 from tcuq.fleet.serve import device as devices
 from tcuq.fleet.serve.database import Session
 from tcuq.fleet.serve.identifiers import (
@@ -25,6 +25,7 @@ from tcuq.fleet.serve.identifiers import (
     device_text,
 )
 from tcuq.fleet.serve.view import HOURS, Page, View, parse_view
+from tcuq.fleet.serve.viewer import Viewer
 from tcuq.fleet.wire import firmware_name, profile_name
 from tcuq.version import __version__
 
@@ -38,7 +39,7 @@ QueryView = Annotated[View, Depends(parse_view)]
 
 def open_session(request: Request) -> Iterator[Session]:
     """Open a database session for one request."""
-    with request.app.state.reader.session() as session:
+    with request.app.state.reader.session(request.state.viewer.groups) as session:
         yield session
 
 
@@ -74,6 +75,7 @@ def templates() -> Jinja2Templates:
         "version": __version__,
         "refresh_s": REFRESH_S,
         "all_hours": HOURS,
+        "power_text": wording.power(wording.USUAL_STEPS, 1),
     }
     for name in environment.list_templates():
         environment.get_template(name)  # compiled now, not at the first view
@@ -94,7 +96,7 @@ def _page(request: Request, name: str, view: View, status: int = 200, **more: An
         "view": view,
         "link": view.link,
         "now": datetime.now(UTC),
-        "user": getattr(request.state, "user", None),
+        "viewer": getattr(request.state, "viewer", Viewer()),
         "path": request.url.path,
         **more,
     }
@@ -132,14 +134,15 @@ class Overview:
             "choices": [], "findings": [], "suspects": [], "meaning": "", "truncated_to": 0
         }  # fmt: skip
         if self.judged is not None and self.finding is not None:
-            more["choices"] = queries.single_groups(self.session, self.judged.judgement)
+            more["choices"] = queries.choices(self.session, self.judged.judgement)
             more["findings"] = levels.findings(self.session, self.judged, self.finding)
             more["suspects"] = self.suspects(1, SHOWN)
             more["truncated_to"] = levels.truncated_to(self.session, self.judged, self.finding)
             more["meaning"] = wording.level_meaning(self.finding.discovered, self.finding.level)
         return {
             "judged": self.judged, "finding": self.finding, "ranked": ranked, "rows": rows,
-            "last": whole[-1] if whole else None, "charts": hour_charts, **more,
+            "last": whole[-1] if whole else None, "charts": hour_charts,
+            "power": wording.power(whole[-1].steps, whole[-1].records) if whole else "", **more,
         }  # fmt: skip
 
     def suspects(self, page: int, limit: int) -> list[queries.Suspect]:
@@ -178,10 +181,13 @@ def fleet(request: Request, session: OpenSession, view: QueryView) -> Response:
         groups = levels.drifting(session, judged, overview.finding)
         fleet_charts = {"discoveries": charts.discoveries(overview.judgements)}
     context = overview.context(whole)
-    context["charts"] |= fleet_charts
+    versions = queries.adoption(session, view.hours)
+    adoption, adoption_legend = charts.adoption(versions, view.hours, datetime.now(UTC))
+    context["charts"] |= fleet_charts | {"adoption": adoption}
     return _page(
-        request, "fleet.html", view, groups=groups, alarm_counts=queries.alarm_counts(session),
-        alarms=queries.alarms(session, None, 1, SHOWN), **context,
+        request, "fleet.html", view, groups=groups, adoption_legend=adoption_legend,
+        alarm_counts=alarm_queries.alarm_counts(session),
+        alarms=alarm_queries.alarms(session, None, 1, SHOWN), **context,
     )  # fmt: skip
 
 
@@ -201,7 +207,7 @@ def group(request: Request, session: OpenSession, view: QueryView) -> Response:
         cohorts = levels.count_discoveries(session, judged, finding, rows)
     return _page(
         request, "group.html", view, cohorts=cohorts,
-        alarms=queries.alarms_of_group(session, view.group), **overview.context(ranked),
+        alarms=alarm_queries.alarms_of_group(session, view.group), **overview.context(ranked),
     )  # fmt: skip
 
 
@@ -224,10 +230,10 @@ def alarms(
     page: Page = 1,
 ) -> Response:
     """Return the list of active alarms."""
-    rows = queries.alarms(session, kind or None, page, queries.PAGE)
+    rows = alarm_queries.alarms(session, kind or None, page, queries.PAGE)
     return _page(
         request, "alarms.html", view, alarms=rows, kind=kind, page=page,
-        alarm_counts=queries.alarm_counts(session),
+        alarm_counts=alarm_queries.alarm_counts(session),
         more=len(rows) == queries.PAGE and page < queries.MAX_PAGE,
     )  # fmt: skip
 
@@ -253,13 +259,14 @@ def device(
             "Its running epoch began under another firmware: the next epoch is the first judged."
         )
     elif judged is not None and finding is not None:
-        meaning = wording.evidence(state.judged_q8, cutoff, judged.judgeable, finding.level)
+        among = judged.tested if session.sees_all else None
+        meaning = wording.evidence(state.judged_q8, cutoff, among, finding.level)
     return _page(
         request, "device.html", view, state=state, epochs=epochs, finding=finding, judged=judged,
-        meaning=meaning, alarms=queries.alarms_of_device(session, state.device),
+        meaning=meaning, alarms=alarm_queries.alarms_of_device(session, state.device),
         findings=[] if judged is None or finding is None
         else levels.findings(session, judged, finding),
-        discovered=state.is_discovered(cutoff),
+        discovered=state.is_discovered(cutoff), why=wording.why(state.cause_text, epochs),
         charts={
             "evidence": charts.evidence(epochs, cutoff, level),
             "risk": charts.risk(epochs, state.threshold),
@@ -268,10 +275,29 @@ def device(
     )  # fmt: skip
 
 
+@router.get("/registry")
+def registry(request: Request, session: OpenSession, view: QueryView) -> Response:
+    """Return the devices that operators named, muted, retired or must release."""
+    return _page(
+        request, "registry.html", view, entries=registry_queries.entries(session),
+        quarantined=registry_queries.quarantined(session),
+    )  # fmt: skip
+
+
 @router.get("/search")
-def search(view: QueryView, q: Annotated[str, Query(max_length=64)] = "") -> Response:
-    """Redirect to a device's page by its id in any usual notation."""
+def search(
+    session: OpenSession,
+    view: QueryView,
+    q: Annotated[str, Query(max_length=64, pattern=r"^[^\x00]*$")] = "",
+) -> Response:
+    """Redirect to a device's page by its name in the registry or its id in any usual notation."""
     device = re.sub(r"[\s:_-]|^0x", "", q.strip().lower())
     if not re.fullmatch("[0-9a-f]{16}", device):
-        raise HTTPException(404, "A device is named by 16 digits of 0-9 and a-f.")
+        number = devices.by_name(session, q.strip())
+        if number is None:
+            raise HTTPException(
+                404,
+                f"No device is named {q.strip()!r}. A device's id has 16 digits of 0-9 and a-f.",
+            )
+        device = device_text(number)
     return RedirectResponse(view.link(f"/device/{device}", ALL_DEVICES), 303)

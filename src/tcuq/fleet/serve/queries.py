@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from tcuq.fleet.serve.database import Session
 from tcuq.fleet.serve.identifiers import Group
-from tcuq.telemetry import cause_text
 
 PAGE = 50  # rows per page of a list
 MAX_PAGE = 200
@@ -30,8 +29,9 @@ class JudgementRow:
     judgeable: int
     discovered: int
     cutoff_q8: int | None
-    gone: int = 0
-    all_groups: bool = True  # whether every group is stored, not only the notable ones
+    gone: int
+    all_groups: bool  # whether every group is stored, not only the notable ones
+    tested: int  # devices of the whole fleet in the e-BH, whatever the viewer sees
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,15 @@ class Hour:
 
 
 @dataclass(frozen=True, slots=True)
+class FirmwareHour:
+    """Records of one firmware version in one hour."""
+
+    hour: datetime
+    firmware: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
 class Suspect:
     """A device on the judge's list of suspects."""
 
@@ -79,50 +88,19 @@ class Suspect:
     firmware: int
     site: str
     evidence_q8: int
-
-
-@dataclass(frozen=True, slots=True)
-class AlarmRow:
-    """A row of the table `alarms`, active or closed."""
-
-    alarm: int
-    kind: str
-    state: str
-    device: int | None
-    profile: int | None
-    firmware: int | None
-    site: str | None
-    opened: datetime
-    changed: datetime
-    raised_epochs: int
-    evidence: float
-    cause: int | None
-    health_names: list[str] | None
-
-    @property
-    def cause_text(self) -> str:
-        """The cause of the device's own last alarm in words, or ""."""
-        return cause_text(self.cause or 0, self.health_names or ())
-
-    @property
-    def group(self) -> Group:
-        """The group of a group's alarm."""
-        return Group.of(self.profile, self.firmware, self.site)
-
-
-@dataclass(frozen=True, slots=True)
-class AlarmCount:
-    """How many alarms of a kind and a state are active."""
-
-    kind: str
-    state: str
-    alarms: int
+    name: str | None  # in the registry
 
 
 @dataclass(frozen=True, slots=True)
 class _EvidenceCounts:
     evidence_q8: list[int]
     devices: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Release:
+    profile: int
+    firmware: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,14 +121,28 @@ class _DiscoveredRow:
     devices: int
 
 
+# Every query reads only sites of the viewer's owners; %(owners)s is null for one who sees all.
 _IN_GROUP: LiteralString = """
     AND (%(profile)s::integer IS NULL OR profile = %(profile)s)
     AND (%(firmware)s::integer IS NULL OR firmware = %(firmware)s)
     AND (%(site)s::text IS NULL OR sites.name = %(site)s)
+    AND (%(owners)s::integer[] IS NULL OR sites.owner = ANY(%(owners)s))
 """
 _JUDGEMENTS: LiteralString = """
-SELECT judgement, judged, level, devices, silent, judgeable, discovered, cutoff_q8, gone, all_groups
+SELECT judgement, judged, level, devices, silent, judgeable, discovered, cutoff_q8, gone,
+    all_groups, judgeable AS tested
 FROM judgements ORDER BY judgement DESC LIMIT %(limit)s
+"""
+_OWN_JUDGEMENTS: LiteralString = """
+SELECT judgement, judged, level, coalesce(sum(own.devices), 0)::bigint AS devices,
+    coalesce(sum(own.silent), 0)::bigint AS silent,
+    coalesce(sum(own.judgeable), 0)::bigint AS judgeable,
+    coalesce(sum(own.discovered), 0)::bigint AS discovered, cutoff_q8, 0::bigint AS gone,
+    all_groups, newest.judgeable AS tested
+FROM (SELECT * FROM judgements ORDER BY judgement DESC LIMIT %(limit)s) AS newest
+    LEFT JOIN (SELECT * FROM owner_counts WHERE owner = ANY(%(owners)s)) AS own USING (judgement)
+GROUP BY judgement, judged, level, cutoff_q8, all_groups, newest.judgeable
+ORDER BY judgement DESC
 """
 _EVIDENCE: LiteralString = """
 SELECT coalesce(array_agg(evidence_q8 ORDER BY evidence_q8), '{}') AS evidence_q8,
@@ -161,6 +153,7 @@ _GROUPS: LiteralString = """
 SELECT profile, firmware, sites.name AS site, devices, silent, judgeable, discovered, evidence,
     drifted, named
 FROM groups LEFT JOIN sites USING (site) WHERE judgement = %(judgement)s
+    AND (%(owners)s::integer[] IS NULL OR sites.owner = ANY(%(owners)s))
 """
 # A group that was judged as one, and one that is summed over its cohorts.
 _JUDGED_GROUP: LiteralString = (
@@ -187,6 +180,7 @@ _SITE_COUNTS: LiteralString = """
 SELECT NULL::integer AS profile, NULL::integer AS firmware, name AS site, devices, silent,
     judgeable, discovered, NULL::double precision AS evidence, false AS drifted, false AS named
 FROM site_counts JOIN sites USING (site) WHERE name = %(site)s
+    AND (%(owners)s::integer[] IS NULL OR sites.owner = ANY(%(owners)s))
 """
 _SINGLE_GROUPS: LiteralString = (
     _GROUPS
@@ -199,6 +193,17 @@ _COHORTS: LiteralString = (
     + _IN_GROUP
     + " ORDER BY named DESC, drifted DESC, evidence DESC, discovered DESC LIMIT %(limit)s"
 )
+_RELEASES: LiteralString = """
+SELECT DISTINCT profile, firmware FROM hours WHERE hour > now() - interval '7 days'
+    AND (%(owners)s::integer[] IS NULL OR owner = ANY(%(owners)s))
+ORDER BY profile, firmware LIMIT %(limit)s
+"""
+_ADOPTION: LiteralString = """
+SELECT hour, firmware, sum(records)::bigint AS records FROM hours
+WHERE hour > now() - %(hours)s * interval '1 hour'
+    AND (%(owners)s::integer[] IS NULL OR owner = ANY(%(owners)s))
+GROUP BY hour, firmware ORDER BY hour, firmware
+"""
 _NAMED_GROUPS: LiteralString = """
 SELECT count(*) AS groups FROM groups WHERE judgement = %(judgement)s AND named
 """
@@ -217,6 +222,7 @@ FROM groups AS g JOIN counted ON counted.profile = coalesce(g.profile, 1::bigint
     AND counted.site = coalesce(g.site, 1::bigint << 40)
     LEFT JOIN sites ON sites.site = g.site
 WHERE judgement = %(judgement)s
+    AND (%(owners)s::integer[] IS NULL OR sites.owner = ANY(%(owners)s))
 """
 _SUSPECT_COUNT: LiteralString = (
     """
@@ -227,8 +233,8 @@ WHERE judgement = %(judgement)s AND evidence_q8 >= %(cutoff_q8)s
 )
 _SUSPECTS: LiteralString = (
     """
-SELECT device, profile, firmware, sites.name AS site, evidence_q8
-FROM suspects JOIN sites USING (site)
+SELECT device, profile, firmware, sites.name AS site, evidence_q8, registry.name
+FROM suspects JOIN sites USING (site) LEFT JOIN registry USING (device)
 WHERE judgement = %(judgement)s AND evidence_q8 >= %(cutoff_q8)s
 """
     + _IN_GROUP
@@ -241,6 +247,7 @@ SELECT hour, sum(records)::bigint AS records, sum(steps)::bigint AS steps,
     sum(alarms)::bigint AS alarms
 FROM hours
 WHERE hour > now() - %(hours)s * interval '1 hour'
+    AND (%(owners)s::integer[] IS NULL OR owner = ANY(%(owners)s))
     AND (%(profile)s::integer IS NULL OR profile = %(profile)s)
     AND (%(firmware)s::integer IS NULL OR firmware = %(firmware)s)
 GROUP BY hour ORDER BY hour
@@ -251,53 +258,27 @@ SELECT hour, sum(records)::bigint AS records, sum(steps)::bigint AS steps,
     sum(alarms)::bigint AS alarms
 FROM cohorts
 WHERE hour > now() - %(hours)s * interval '1 hour'
-    AND site = (SELECT site FROM sites WHERE name = %(site)s)
+    AND site = (SELECT site FROM sites WHERE name = %(site)s
+        AND (%(owners)s::integer[] IS NULL OR owner = ANY(%(owners)s)))
     AND (%(profile)s::integer IS NULL OR profile = %(profile)s)
     AND (%(firmware)s::integer IS NULL OR firmware = %(firmware)s)
 GROUP BY hour ORDER BY hour
-"""
-_ALARMS: LiteralString = """
-SELECT alarm, kind::text, state::text, device, profile, firmware, sites.name AS site, opened,
-    changed, raised_epochs, evidence, cause,
-    (SELECT health_names FROM devices JOIN profiles USING (profile)
-     WHERE devices.device = alarms.device) AS health_names
-FROM alarms LEFT JOIN sites USING (site)
-"""
-_ACTIVE_ALARMS: LiteralString = (
-    _ALARMS
-    + """
-WHERE state <> 'closed' AND (%(kind)s::text IS NULL OR alarms.kind = %(kind)s::alarm_kind)
-ORDER BY alarms.kind = 'group' DESC, alarms.state DESC, alarms.kind, evidence DESC, alarm
-LIMIT %(limit)s OFFSET %(offset)s
-"""
-)
-_DEVICE_ALARMS: LiteralString = (
-    _ALARMS + "WHERE device = %(device)s ORDER BY alarm DESC LIMIT %(limit)s"
-)
-_GROUP_ALARMS: LiteralString = (
-    _ALARMS
-    + """
-WHERE state <> 'closed' AND kind = 'group'
-    AND profile IS NOT DISTINCT FROM %(profile)s::integer
-    AND firmware IS NOT DISTINCT FROM %(firmware)s::integer
-    AND sites.name IS NOT DISTINCT FROM %(site)s::text
-"""
-)
-_ALARM_COUNTS: LiteralString = """
-SELECT kind::text, state::text, count(*) AS alarms FROM alarms WHERE state <> 'closed'
-GROUP BY kind, state ORDER BY kind, state
 """
 
 
 def newest(session: Session) -> JudgementRow | None:
     """Return the last judgement, or None before the first."""
-    return session.row(JudgementRow, "newest", _JUDGEMENTS, {"limit": 1})
+    return next(iter(_judgements(session, "newest", 1)), None)
 
 
 def judgements(session: Session, hours: int) -> list[JudgementRow]:
     """Return the last judgements, the newest first: one per hour, for a fleet judged hourly."""
-    values = {"limit": max(hours, MIN_JUDGEMENTS)}
-    return session.rows(JudgementRow, "judgements", _JUDGEMENTS, values)
+    return _judgements(session, "judgements", max(hours, MIN_JUDGEMENTS))
+
+
+def _judgements(session: Session, name: str, limit: int) -> list[JudgementRow]:
+    query = _JUDGEMENTS if session.sees_all else _OWN_JUDGEMENTS
+    return session.rows(JudgementRow, name, query, {"limit": limit})
 
 
 def evidence(session: Session, judgement: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -313,7 +294,7 @@ def evidence(session: Session, judgement: int) -> tuple[NDArray[np.int64], NDArr
 def judged_group(session: Session, judgement: JudgementRow, group: Group) -> GroupRow | None:
     """Return a group's row: as judged, as its site was counted, or summed over its cohorts."""
     values = {"judgement": judgement.judgement, **group.numbers}
-    if len(group.parts) == 2:
+    if len(group.parts) == 2 or not (session.sees_all or group.site):
         if not judgement.all_groups:
             return None
         row = session.row(GroupRow, "group", _SUMMED_GROUP, values)
@@ -331,6 +312,16 @@ def single_groups(session: Session, judgement: int) -> list[GroupRow]:
         ("single_groups", judgement),
         lambda: session.rows(GroupRow, "single_groups", _SINGLE_GROUPS, values),
     )
+
+
+def choices(session: Session, judgement: int) -> list[Group]:
+    """Return what a filter offers: profiles, firmware versions and sites."""
+    sites = [row.group for row in single_groups(session, judgement) if row.site is not None]
+    values = {"limit": MAX_CHOICES}
+    releases = session.rows(_Release, "releases", _RELEASES, values)
+    profiles = dict.fromkeys(Group.of(row.profile, None, None) for row in releases)
+    firmwares = dict.fromkeys(Group.of(None, row.firmware, None) for row in releases)
+    return [*profiles, *firmwares, *sites]
 
 
 def named_groups(session: Session, judgement: int) -> int:
@@ -388,23 +379,6 @@ def hours(session: Session, group: Group, count: int) -> list[Hour]:
     return session.rows(Hour, "hours", _HOURS, values)
 
 
-def alarm_counts(session: Session) -> list[AlarmCount]:
-    """Return the number of active alarms by kind and state."""
-    return session.rows(AlarmCount, "alarm_counts", _ALARM_COUNTS, {})
-
-
-def alarms(session: Session, kind: str | None, page: int, limit: int = PAGE) -> list[AlarmRow]:
-    """Return active alarms, groups' and escalated ones first."""
-    values = {"kind": kind, "limit": limit, "offset": (page - 1) * limit}
-    return session.rows(AlarmRow, "alarms", _ACTIVE_ALARMS, values)
-
-
-def alarms_of_device(session: Session, device: int) -> list[AlarmRow]:
-    """Return a device's alarms, the newest first."""
-    values = {"device": device, "limit": 20}
-    return session.rows(AlarmRow, "alarms_of_device", _DEVICE_ALARMS, values)
-
-
-def alarms_of_group(session: Session, group: Group) -> list[AlarmRow]:
-    """Return the active alarms of exactly this group."""
-    return session.rows(AlarmRow, "alarms_of_group", _GROUP_ALARMS, group.numbers)
+def adoption(session: Session, count: int) -> list[FirmwareHour]:
+    """Return the records of each firmware version in the last hours."""
+    return session.rows(FirmwareHour, "adoption", _ADOPTION, {"hours": count})

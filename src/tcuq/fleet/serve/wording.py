@@ -1,12 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wording: sentences and short numbers that explain figures on the pages."""
 
+import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
+from tcuq.fleet.serve.device import Epoch
 from tcuq.fleet.serve.identifiers import Group
 
 UNITS_PER_BIT = 256  # a judged device's evidence counts 1/256 bit
 HALF_BITS = 2  # an epoch's evidence counts half bits
+USUAL_STEPS = 3600  # per hour, of a device that decides every second
+MIN_EPOCHS, MIN_ABSTENTIONS = 3, 20  # for a comparison with earlier epochs
 _THOUSANDS = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
 
 
@@ -20,8 +28,12 @@ def share(discovered: int, devices: int) -> str:
     return f"{discovered:,} of {devices:,} {'device' if devices == 1 else 'devices'} drifted"
 
 
-def evidence(q8: int, cutoff_q8: int | None, judgeable: int, level: float) -> str:
-    """Explain a device's evidence in its last two epochs, alone and among all judged devices."""
+def evidence(q8: int, cutoff_q8: int | None, judged: int | None, level: float) -> str:
+    """Explain a device's evidence in its last two epochs, alone and among all judged devices.
+
+    `judged` is their number; None does not tell it.
+    """
+    among = "Among all judged devices" if judged is None else f"Among {judged:,} devices"
     bits = q8 / UNITS_PER_BIT
     if bits <= 0:
         return f"{signed(bits)} bits: no sign of drift in its last closed and its running epoch."
@@ -30,11 +42,56 @@ def evidence(q8: int, cutoff_q8: int | None, judgeable: int, level: float) -> st
         f" drifted shows as much with a chance of at most 1 in {rounded(2.0**bits)}."
     )
     if cutoff_q8 is None:
-        return f"{alone} Among {judgeable:,} devices that is not enough at level {level:g}."
+        return f"{alone} {among} that is not enough at level {level:g}."
     cutoff = f"{cutoff_q8 / UNITS_PER_BIT:.1f} bits"
-    needed = f"Among {judgeable:,} devices {cutoff} are asked for at level {level:g}"
+    needed = f"{among} {cutoff} are needed at level {level:g}"
     conclusion = "it is discovered" if q8 >= cutoff_q8 else "it is not discovered"
     return f"{alone} {needed}: {conclusion}."
+
+
+def power(steps: int, records: int) -> str:
+    """Say how soon drift is found at this number of steps per record, as simulated.
+
+    Records are sent hourly, so steps per record are steps per hour of a device.
+    """
+    rate = steps / records if records else 0
+    known = [case for case in _power() if case["steps_per_hour"] <= rate]
+    if not known:
+        slowest = min(case["steps_per_hour"] for case in _power())
+        return (
+            f"Judged hourly. Devices here make fewer than {slowest} steps per hour, for which the"
+            " delay of detection was not measured: expect an epoch or more."
+        )
+    case = max(known, key=lambda known_case: known_case["steps_per_hour"])
+    after = case["found_percent"]
+    return (
+        f"Judged hourly. Of simulated devices that drift with {case['steps_per_hour']:,} steps per"
+        f" hour, half are found within {case['median_hours']} h"
+        f" ({', '.join(f'{share} % after {hours} h' for hours, share in after.items())})."
+    )
+
+
+@cache
+def _power() -> list[dict[str, Any]]:
+    """Return the measured delays, written by `tools.measurements.fleet_power`."""
+    text = (files("tcuq.fleet.serve") / "power.json").read_text("utf-8")
+    return list(json.loads(text)["delays"])
+
+
+def why(cause: str, epochs: Sequence[Epoch]) -> str:
+    """Say what points to drift: the channel of the device's own last alarm, and abstentions."""
+    parts = [f"Its own last alarm was raised by {cause}."] if cause else []
+    closed = [epoch for epoch in epochs if epoch.closed and epoch.steps]
+    if len(closed) >= MIN_EPOCHS:
+        last, earlier = closed[-1], closed[:-1]
+        now = last.abstained / last.steps
+        before = sum(e.abstained for e in earlier) / sum(e.steps for e in earlier)
+        if now > 2 * before and last.abstained > MIN_ABSTENTIONS:
+            parts.append(
+                f"It abstained in {percent(now, 1)} of steps in its last closed epoch, and in"
+                f" {percent(before, 1)} before."
+            )
+    return " ".join(parts)
 
 
 def level_meaning(discovered: int, level: float) -> str:

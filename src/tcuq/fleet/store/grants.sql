@@ -15,4 +15,5 @@ GRANT DELETE ON dead_letters, cohorts, hours TO tcuq_judge;
 GRANT EXECUTE ON FUNCTION maintain_partitions TO tcuq_judge;
 
 GRANT INSERT, UPDATE ON registry TO tcuq_serve;
+GRANT DELETE ON quarantine TO tcuq_serve;
 GRANT UPDATE (acknowledged, acknowledged_by) ON alarms TO tcuq_serve;

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from tcuq.fleet.store.batch import Batch, Part
 from tcuq.fleet.store.connection import (
     INGEST,
+    PROBE,
     DatabaseUnavailableError,
+    connect,
     database_errors,
     time_limit,
 )
@@ -43,6 +45,15 @@ class ReconnectingStore:
         """Return a gateway's token and sites, at most a few seconds old."""
         with self._connected() as store:
             return store.gateway(name)
+
+    def probe(self) -> None:
+        """Connect anew as a writer and check the schema, or raise `DatabaseUnavailableError`."""
+        with (
+            connect(self._database, PROBE) as connection,
+            database_errors(),
+            time_limit(connection, PROBE.limit_s),
+        ):
+            check_schema(connection)
 
     def close(self) -> None:
         """Close the connection, if there is one."""

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Viewer: who looks at the dashboard, which owners' sites they see, and whether they may act."""
+
+import re
+from dataclasses import dataclass
+
+from tcuq.errors import InputError
+
+USER = re.compile(r"[\x21-\x7e][\x20-\x7e]{0,127}")
+MAX_GROUPS, MAX_GROUPS_BYTES = 256, 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """A user as the proxy names them; without a proxy, whoever uses this machine.
+
+    Parameters
+    ----------
+    user
+        Name; None without a proxy.
+    groups
+        Names of the owners whose sites are visible; None: all sites.
+    may_act
+        Whether the viewer may acknowledge, mute, retire and release.
+    """
+
+    user: str | None = None
+    groups: frozenset[str] | None = None
+    may_act: bool = True
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether no site is hidden."""
+        return self.groups is None
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyHeaders:
+    """Headers in which a trusted proxy names users and their groups.
+
+    Parameters
+    ----------
+    user
+        Header with the user; None: no proxy, and only this machine is answered.
+    groups
+        Header with the user's groups, separated by commas; None: all users see everything and
+        nobody may act.
+    operators
+        Group whose members see all sites and may act. Any other group is an owner's name.
+    """
+
+    user: str | None = None
+    groups: str | None = None
+    operators: str = "operators"
+
+    def __post_init__(self) -> None:
+        if self.groups is not None and self.user is None:
+            raise InputError("--groups-header needs --user-header: groups are a user's")
+
+    def viewer(self, headers: list[tuple[bytes, bytes]]) -> Viewer | None:
+        """Return who sends these headers; None if they do not say."""
+        user = _single(headers, self.user)
+        if user is None or not USER.fullmatch(user):
+            return None
+        if self.groups is None:
+            return Viewer(user, None, may_act=False)
+        text = _single(headers, self.groups)
+        if text is None or len(text) > MAX_GROUPS_BYTES:
+            return None
+        groups = frozenset(name.strip() for name in text.split(",")) - {""}
+        if len(groups) > MAX_GROUPS:
+            return None
+        if self.operators in groups:
+            return Viewer(user, None, may_act=True)
+        return Viewer(user, groups, may_act=False)
+
+
+def _single(headers: list[tuple[bytes, bytes]], name: str | None) -> str | None:
+    """Return a header's value; "" if it is missing, None if it is repeated."""
+    values = [value for key, value in headers if name and key == name.lower().encode()]
+    if len(values) > 1:
+        return None
+    return values[0].decode("latin-1") if values else ""
