@@ -140,6 +140,7 @@ measure: ## Measure again everything that the scorecard quotes and write results
 	$(RUN) tools.measurements.fleet_dashboard --write
 	$(RUN) tools.measurements.fleet_ingest --write
 	$(RUN) tools.measurements.fleet_untrusted --write
+	$(RUN) tools.measurements.fleet_attacks --write
 	$(RUN) tools.measurements.fleet_faults --write
 	$(RUN) tools.measurements.epoch_power --write
 	$(RUN) tools.measurements.fleet_sessions --write

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tools.attacks.attacks import (
+from tools.measurements.attacks.attacks import (
     Attack,
     forged_boots,
     junk_batches,
@@ -15,7 +15,7 @@ from tools.attacks.attacks import (
     many_boots,
     retained_messages,
 )
-from tools.attacks.scene import Scene
+from tools.measurements.attacks.scene import Scene
 from tools.measurements.fleet_attacks import BROKER_BYTES, run_attack, victim_row
 
 

@@ -25,7 +25,7 @@ from tcuq.fleet.wire import SHARED_FILTERS, parse_topic, stored_topic
 from tcuq.telemetry import COUNTERS
 from tests.fixtures.fleet.reference_store import ReferenceStore
 from tests.fixtures.fleet.sender import wait_for
-from tools.attacks.certificate_authority import CertificateAuthority
+from tools.measurements.attacks.certificate_authority import CertificateAuthority
 
 RECORD_BYTES = 87
 COMMAND = (sys.executable, "-m", "tcuq.cli", "fleet", "simulate")

@@ -13,9 +13,9 @@ import numpy as np
 import psycopg
 
 from tcuq.fleet.store.dead_letters import MAX_PER_HOUR
-from tools.attacks.attacks import ATTACKS, Attack
-from tools.attacks.scene import HonestDevice, Scene, Witness
-from tools.attacks.target import VICTIM
+from tools.measurements.attacks.attacks import ATTACKS, Attack
+from tools.measurements.attacks.scene import HonestDevice, Scene, Witness
+from tools.measurements.attacks.target import VICTIM
 from tools.measurements.result import ROOT, Row, arguments, not_reached, report
 
 MUST_S = 1.0
@@ -61,7 +61,7 @@ def run_attack(scene: Scene, attack: Attack, count: int) -> Outcome:
         began = time.monotonic()
         subprocess.run(
             [
-                sys.executable, "-m", "tools.attacks", attack.__name__, str(count),
+                sys.executable, "-m", "tools.measurements.attacks", attack.__name__, str(count),
                 "--port", str(scene.target.port), "--certificates", str(scene.target.folder),
             ],
             cwd=ROOT, check=True,

@@ -10,7 +10,7 @@ import numpy as np
 from tcuq.errors import FleetError
 from tcuq.fleet.mqtt import MqttClient, encode_packet, encode_string
 from tcuq.fleet.wire import device_name
-from tools.attacks.target import ATTACKER, GATEWAY, VICTIM, Target, record_of
+from tools.measurements.attacks.target import ATTACKER, GATEWAY, VICTIM, Target, record_of
 from tools.measurements.fleet_load import hour_of, sealed
 
 CHUNK_BYTES = 1 << 18

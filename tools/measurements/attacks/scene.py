@@ -18,8 +18,8 @@ from tcuq.fleet.servers import Broker, Postgres
 from tcuq.fleet.store.migrate import migrate
 from tcuq.fleet.store.registry import Registry
 from tcuq.fleet.wire import ACK, device_name
-from tools.attacks.certificate_authority import CertificateAuthority
-from tools.attacks.target import ATTACKER, GATEWAY, VICTIM, Target, record_of
+from tools.measurements.attacks.certificate_authority import CertificateAuthority
+from tools.measurements.attacks.target import ATTACKER, GATEWAY, VICTIM, Target, record_of
 
 HONEST = 16  # devices of each witness
 MAX_SENDS = 100  # of a device, within its quota of 120 messages per hour

@@ -4,8 +4,8 @@
 import argparse
 from pathlib import Path
 
-from tools.attacks.attacks import ATTACKS
-from tools.attacks.target import Target
+from tools.measurements.attacks.attacks import ATTACKS
+from tools.measurements.attacks.target import Target
 
 
 def main() -> None:
