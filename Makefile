@@ -155,6 +155,8 @@ measure: ## Measure again everything that the scorecard quotes and write results
 	$(RUN) tools.measurements.fleet_sessions --write
 	$(RUN) tools.measurements.fleet_discovery --write
 	$(RUN) tools.measurements.fleet_late_drift --write
+	$(RUN) tools.measurements.fleet_power
+	$(RUN) tools.measurements.fleet_sites --write
 	$(RUN) tools.measurements.fleet_short_days --write
 	$(RUN) tools.measurements.replay --write
 	$(RUN) tools.measurements.uplink --write
