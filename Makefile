@@ -147,6 +147,7 @@ measure: ## Measure again everything that the scorecard quotes and write results
 	$(RUN) tools.measurements.fleet_dashboard --write
 	$(RUN) tools.measurements.fleet_ingest --write
 	$(RUN) tools.measurements.fleet_untrusted --write
+	$(RUN) tools.measurements.fleet_attacks --write
 	$(RUN) tools.measurements.fleet_faults --write
 	$(RUN) tools.measurements.fleet_failover --write
 	$(RUN) tools.measurements.fleet_restore --write
@@ -155,6 +156,8 @@ measure: ## Measure again everything that the scorecard quotes and write results
 	$(RUN) tools.measurements.fleet_sessions --write
 	$(RUN) tools.measurements.fleet_discovery --write
 	$(RUN) tools.measurements.fleet_late_drift --write
+	$(RUN) tools.measurements.fleet_power
+	$(RUN) tools.measurements.fleet_sites --write
 	$(RUN) tools.measurements.fleet_short_days --write
 	$(RUN) tools.measurements.replay --write
 	$(RUN) tools.measurements.uplink --write
