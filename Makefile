@@ -19,13 +19,13 @@ help: ## Print every target with what it does; the default
 tools: ## Install cross compilers, emulators, fuzzer, checkers and a browser from Debian's packages; needs root
 	tools=$$(command -v arm-none-eabi-gcc riscv64-unknown-elf-gcc qemu-system-arm qemu-system-riscv32 \
 	  clang llvm-cov cppcheck frama-c why3 z3 cvc4 mosquitto chromium prometheus prometheus-alertmanager \
-	  mmdebstrap systemd-analyze | wc -l); \
-	if [ "$$tools" -lt 17 ] || [ ! -d /usr/lib/postgresql ] || [ ! -d /usr/include/newlib/c++ ]; then \
+	  mmdebstrap systemd-analyze clang-19 llvm-cov-19 | wc -l); \
+	if [ "$$tools" -lt 19 ] || [ ! -d /usr/lib/postgresql ] || [ ! -d /usr/include/newlib/c++ ]; then \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
 	    gcc-arm-none-eabi gcc-riscv64-unknown-elf qemu-system-arm qemu-system-misc \
 	    g++ libnewlib-dev libstdc++-arm-none-eabi-dev \
-	    gcc clang llvm libclang-rt-dev cppcheck frama-c-base why3 z3 cvc4 mosquitto chromium \
-	    postgresql prometheus prometheus-alertmanager mmdebstrap systemd >/dev/null; fi
+	    gcc clang llvm libclang-rt-dev clang-19 llvm-19 libclang-rt-19-dev cppcheck frama-c-base why3 z3 cvc4 \
+	    mosquitto chromium postgresql prometheus prometheus-alertmanager mmdebstrap systemd >/dev/null; fi
 	command -v java >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends default-jre-headless >/dev/null; }
 	command -v npm >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends npm >/dev/null; }
 
@@ -78,10 +78,12 @@ bench-quick: ## Train and score one task, compare it with the committed result, 
 emulated: ## Run the firmware on every emulated CPU for 1,000 steps and compare it bit for bit with the host
 	$(RUN) pytest tests/firmware
 
-check-c: ## Check the C sources: compiler warnings, cppcheck, MISRA C:2012, one minute of fuzzing, seeded bugs
+check-c: ## Check the C sources: compiler warnings, cppcheck, MISRA C:2012, two minutes of fuzzing, seeded bugs, the uplink's coverage
 	$(RUN) tools.fuzz.compilers
 	$(RUN) tools.fuzz.cppcheck
 	$(RUN) tools.fuzz.run --seconds 60
+	$(RUN) tools.fuzz.uplink --seconds 60
+	$(RUN) tools.measurements.uplink --short
 	$(RUN) pytest tests/fuzz
 
 proof-short: ## Prove four C sources and the widths of sums; check that a broken bound is not proved
@@ -144,6 +146,7 @@ measure: ## Measure again everything that the scorecard quotes and write results
 	$(RUN) tools.measurements.fleet_dashboard --write
 	$(RUN) tools.measurements.fleet_ingest --write
 	$(RUN) tools.measurements.fleet_untrusted --write
+	$(RUN) tools.measurements.fleet_attacks --write
 	$(RUN) tools.measurements.fleet_faults --write
 	$(RUN) tools.measurements.fleet_failover --write
 	$(RUN) tools.measurements.fleet_restore --write
@@ -152,8 +155,11 @@ measure: ## Measure again everything that the scorecard quotes and write results
 	$(RUN) tools.measurements.fleet_sessions --write
 	$(RUN) tools.measurements.fleet_discovery --write
 	$(RUN) tools.measurements.fleet_late_drift --write
+	$(RUN) tools.measurements.fleet_power
+	$(RUN) tools.measurements.fleet_sites --write
 	$(RUN) tools.measurements.fleet_short_days --write
 	$(RUN) tools.measurements.replay --write
+	$(RUN) tools.measurements.uplink --write
 
 replay-long: ## Measure replay's rates, ratios, memory and faults; takes half an hour and reads 20 GB
 	$(RUN) tools.measurements.replay

@@ -32,11 +32,13 @@ static firmware firmware_of(simulation *sim, uint32_t index)
                     .telemetry = &dev->telemetry},
         .uplink = {.device = dev->info.id,
                    .interval_s = HOUR_S,
+                   .first_s = 2u, /* the simulator decides when records are made */
                    .resend_s = sim->plan.resend_s,
                    .longest_s = sim->plan.longest_s,
                    .send = send_record,
                    .send_context = &sim->outbox,
                    .slots = sim->plan.slots,
+                   .pages = TCUQ_UPLINK_MIN_PAGES,
                    .record_bytes = TCUQ_RECORD_BYTES,
                    .records = dev->records,
                    .state = &dev->uplink},
@@ -56,7 +58,7 @@ void start_device(simulation *sim, uint32_t index, const device_info *info)
     tcuq_reset(&fw.monitor);
     (void)tcuq_uplink_init(&fw.uplink);
     (void)tcuq_uplink_begin(&fw.uplink, &fw.monitor, 0u);
-    sim->due_s[index] = (sim->plan.hours == 0u) ? NEVER : tcuq_uplink_send_time_s(&fw.uplink, 0u);
+    sim->due_s[index] = (sim->plan.hours == 0u) ? NEVER : tcuq_place_s(&fw.uplink, HOUR_S);
     uint32_t bucket = (uint32_t)mix64(info->id) & sim->mask;
     while (sim->buckets[bucket] != NEVER) {
         bucket = (bucket + 1u) & sim->mask;
@@ -77,10 +79,10 @@ uint32_t find_device(const simulation *sim, uint64_t id)
 static void reboot_device(simulation *sim, device *dev, const firmware *fw, uint32_t now_s)
 {
     const uint32_t size = tcuq_uplink_size(&fw->uplink);
-    (void)tcuq_uplink_snapshot(&fw->uplink, sim->snapshot, size);
+    tcuq_uplink_encode(&fw->uplink, sim->snapshot);
     memset(dev->records, 0, (size_t)sim->plan.slots * TCUQ_RECORD_BYTES);
     (void)tcuq_uplink_init(&fw->uplink);
-    (void)tcuq_uplink_restore(&fw->uplink, sim->snapshot, NULL, size);
+    (void)tcuq_uplink_restore(&fw->uplink, 0u, sim->snapshot, size);
     const uint32_t monitor_size = tcuq_snapshot_size(&fw->monitor);
     (void)tcuq_snapshot(&fw->monitor, sim->snapshot, monitor_size);
     tcuq_reset(&fw->monitor);
@@ -95,11 +97,12 @@ static void reboot_device(simulation *sim, device *dev, const firmware *fw, uint
 static void make_record(device *dev, const firmware *fw, uint32_t now_s)
 {
     const tcuq_identity identity = {.firmware = dev->info.firmware};
+    dev->uplink.due = TCUQ_DUE;
     if (tcuq_uplink_record(&fw->uplink, &fw->monitor, &identity, now_s) != TCUQ_UPLINK_OK) {
         dev->refused++;
         return;
     }
-    tcuq_uplink_saved(&fw->uplink);
+    dev->uplink.unsaved = TCUQ_SAVED; /* flash is written at once */
     dev->last_boot = dev->uplink.boot;
     dev->last_sequence = dev->uplink.sequence - 1u;
     const tcuq_telemetry *counters = &dev->telemetry;
@@ -143,7 +146,7 @@ void run_device(simulation *sim, uint32_t index, uint32_t now_s)
 {
     device *dev = &sim->devices[index];
     const firmware fw = firmware_of(sim, index);
-    const uint32_t send_time_s = tcuq_uplink_send_time_s(&fw.uplink, 0u);
+    const uint32_t send_time_s = tcuq_place_s(&fw.uplink, HOUR_S);
     while ((dev->hour < sim->plan.hours) && ((dev->hour * HOUR_S + send_time_s) <= now_s)) {
         run_hour(sim, dev, &fw, dev->hour * HOUR_S + send_time_s);
     }
@@ -151,9 +154,10 @@ void run_device(simulation *sim, uint32_t index, uint32_t now_s)
     sim->outbox.device = index;
     if (on) {
         (void)tcuq_uplink_run(&fw.uplink, now_s);
+    } else {
+        tcuq_time_pass(&fw.uplink, now_s);
     }
-    const uint32_t wait_s = tcuq_uplink_wait_s(&fw.uplink, now_s);
-    uint32_t send_s = (wait_s == TCUQ_UPLINK_IDLE) ? NEVER : now_s + wait_s;
+    uint32_t send_s = (dev->uplink.count == 0u) ? NEVER : now_s + dev->uplink.wait_s;
     if (!on && (send_s != NEVER)) { /* perhaps in the next hour */
         const uint32_t next_s = (now_s / HOUR_S + 1u) * HOUR_S;
         send_s = (send_s > next_s) ? send_s : next_s;
@@ -171,9 +175,8 @@ tcuq_uplink_status acknowledge_device(simulation *sim, uint32_t index, const uin
     if (status == TCUQ_UPLINK_NEW_BOOT) { /* repeat the last record under the new boot id */
         make_record(dev, &fw, now_s);
     }
-    const uint32_t wait_s = tcuq_uplink_wait_s(&fw.uplink, now_s);
-    if ((wait_s != TCUQ_UPLINK_IDLE) && ((now_s + wait_s) < sim->due_s[index])) {
-        sim->due_s[index] = now_s + wait_s;
+    if ((dev->uplink.count != 0u) && ((now_s + dev->uplink.wait_s) < sim->due_s[index])) {
+        sim->due_s[index] = now_s + dev->uplink.wait_s;
     }
     return status;
 }

@@ -6,7 +6,7 @@
 #define SIMULATOR_H
 
 #include "tcuq_internal.h"
-#include "tcuq_uplink.h"
+#include "tcuq_uplink_internal.h"
 
 #define CHANNELS 4u
 #define CLASSES 2u

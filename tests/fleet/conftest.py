@@ -11,6 +11,20 @@ import pytest
 from tcuq.fleet.servers import Broker, Postgres
 from tcuq.fleet.store.migrate import migrate
 from tcuq.fleet.store.store import Store
+from tests.fixtures.fleet.uplink_device import compile_uplink
+from tests.fixtures.fleet.uplink_field import Field
+
+
+@pytest.fixture(scope="session")
+def uplink_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Compile the device under remote control, with sanitizers."""
+    return compile_uplink(tmp_path_factory.mktemp("uplink"), "uplink_device")
+
+
+@pytest.fixture(scope="session")
+def field(tmp_path_factory: pytest.TempPathFactory) -> Field:
+    """Compile the device in the field; without sanitizers, as it runs for millions of calls."""
+    return Field(compile_uplink(tmp_path_factory.mktemp("field"), "uplink_field", ("-O2",)))
 
 
 @pytest.fixture(scope="session")

@@ -8,19 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.fixtures.fleet.reference_store import ACK, HEAD, ReferenceStore
+from tests.fixtures.fleet.reference_store import HEAD, ReferenceStore
 from tests.fixtures.fleet.uplink_device import (
-    BUFFER,
-    FOREIGN,
+    CONFIG,
     FULL,
-    IDLE,
+    INTERVAL_S,
     NEW_BOOT,
+    NOT_DUE,
     OK,
-    SNAPSHOT,
+    RECORD,
     UNSAVED,
     Device,
     Uplink,
-    compile_device,
 )
 
 DEVICE = 0x1122334455667788
@@ -40,15 +39,9 @@ EVENTS = st.lists(
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Compile the uplink with sanitizers."""
-    return compile_device(tmp_path_factory.mktemp("uplink"))
-
-
-@pytest.fixture(scope="module")
-def uplink(program: Path) -> Iterator[Uplink]:
+def uplink(uplink_program: Path) -> Iterator[Uplink]:
     """Start a process for all tests that begin with init."""
-    process = Uplink(program, DEVICE)
+    process = Uplink(uplink_program, DEVICE)
     yield process
     process.stop()
 
@@ -75,8 +68,8 @@ class Network:
             device.now_s = value * 300_000 % 2**32
         elif event in ("reboot", "cut before flash", "torn flash"):
             if event != "reboot":
-                device.hour(value % 400, save=False, torn=value if event[0] == "t" else None)
-                assert not device.run(), "only what flash holds may be sent"
+                made = device.hour(value % 400, save=False, torn=value if event[0] == "t" else None)
+                assert made == FULL or not device.run(), "only what flash holds may be sent"
             device.start()
         elif self.records and event in ("deliver", "repeat", "lose"):
             at = value % len(self.records)
@@ -97,7 +90,7 @@ class Network:
             for ack in self.acks:
                 assert self.device.acknowledge(ack) == OK
             self.records, self.acks = [], []
-            if self.device.uplink("run", self.device.now_s).wait_s == IDLE:
+            if self.device.uplink("run", self.device.now_s).waiting == 0:
                 return
         pytest.fail("a record is never acknowledged")
 
@@ -205,7 +198,7 @@ def test_nothing_is_sent_before_it_is_saved(uplink: Uplink) -> None:
     for _ in range(2):
         answer = uplink("run", 5_000)
         assert (answer.status, answer.sent) == (UNSAVED, b"")
-    uplink("saved")
+    assert uplink("saved").status == OK
     assert uplink("run", 5_000).sent
 
 
@@ -216,7 +209,10 @@ def test_waits_follow_exponential_backoff_with_jitter(uplink: Uplink) -> None:
     device.hour(1)
     waits = []
     for _ in range(60):
-        waits.append(uplink("run", device.now_s).wait_s)
+        answer = uplink("run", device.now_s)
+        assert answer.sent
+        waits.append(answer.send_s)
+        assert uplink("run", device.now_s + waits[-1] - 1).status == NOT_DUE
         device.now_s += waits[-1]
     for tries, wait_s in enumerate(waits):
         base_s = min(30 * 2**tries, 3600)
@@ -224,83 +220,85 @@ def test_waits_follow_exponential_backoff_with_jitter(uplink: Uplink) -> None:
     assert len(set(waits[7:])) > 40
 
 
-def test_devices_are_spread_over_the_interval(program: Path) -> None:
-    """Consecutive ids send at unrelated times, which a restart does not change."""
-    send_times = []
+def test_devices_are_spread_over_the_interval(uplink_program: Path) -> None:
+    """Consecutive ids that start together make and send records at unrelated times."""
+    firsts, seconds, sends = [], [], []
     for device in range(40):
-        uplink = Uplink(program, device)
+        uplink = Uplink(uplink_program, device)
         uplink("init")
-        send_times.append(uplink("begin", 3600 * device).send_time_s)
-        assert uplink("begin", 3600 * device + 1).send_time_s == (send_times[-1] - 1) % 3600
+        begun = uplink("begin", 0)
+        firsts.append(begun.turn_s)
+        sends.append(begun.send_s)
+        now_s = 0
+        while uplink("record", now_s).status == NOT_DUE:
+            now_s += 1
+        assert now_s == firsts[-1]
+        seconds.append(uplink("saved").turn_s)
         uplink.stop()
-    assert min(send_times) < 300
-    assert max(send_times) > 3300
-    assert len({send_time // 360 for send_time in send_times}) >= 9
+    assert 450 < min(firsts) < 480
+    assert 870 < max(firsts) <= 900
+    assert min(sends) < 60
+    assert 840 < max(sends) < 900
+    assert 1800 <= min(seconds) < 2000
+    assert 5200 < max(seconds) < 5400
+    assert len({place // 360 for place in seconds}) >= 9
 
 
-def test_a_clock_that_jumps_back_does_not_block_sending(uplink: Uplink) -> None:
-    """After the clock is set back the next run sends."""
-    device = Device(uplink, now_s=10**9)
-    device.start()
-    device.hour(1)
-    assert device.run()
-    for jumped in (10**9 - 86_400, 5):
-        assert uplink("run", jumped).sent
-
-
-@pytest.mark.parametrize("damage", [0, 4, 8, 20, 29, 100, 377, 381])
-def test_a_damaged_snapshot_is_refused(uplink: Uplink, damage: int) -> None:
-    """A damaged copy is refused for the other one; two damaged copies change nothing."""
-    device = Device(uplink)
-    device.start()
-    device.hour(3)
-    device.hour(4)
-    older, newer = sorted(device.flash, key=lambda copy: copy[8])
-    damaged = bytearray(newer)
-    damaged[damage] ^= 0x40
+def test_a_missing_monitor_or_identity_is_refused(uplink: Uplink) -> None:
+    """Null pointers, a monitor that does not count and calls before begin are refused by name."""
     uplink("init")
-    answer = uplink("restore", 0, damaged.hex(), damaged.hex())
-    assert answer.status in (SNAPSHOT, FOREIGN)
-    assert (answer.boot, answer.sequence, answer.waiting) == (0, 0, 0)
-    assert uplink("restore", 0, damaged.hex(), older.hex()).status == OK
-    assert uplink("restore", 0, older.hex(), damaged.hex()).status == OK
-    for copies in ((older, newer), (newer, older)):
-        uplink("init")
-        assert uplink("restore", 0, *(copy.hex() for copy in copies)).status == OK
-        assert uplink.snapshot()[0] == newer[8] + 1
+    assert uplink("record", 0).status == CONFIG
+    assert uplink("begin", 0, "null").status == RECORD
+    assert uplink("begin", 0, "uncounted").status == RECORD
+    assert uplink("begin", 0).status == OK
+    for what in ("null", "uncounted", "nobody"):
+        assert uplink("record", INTERVAL_S, what).status == RECORD
 
 
-def test_a_foreign_snapshot_is_refused(program: Path, uplink: Uplink) -> None:
-    """A snapshot of another device or of another number of slots is refused."""
-    for other in (Uplink(program, DEVICE + 1), Uplink(program, DEVICE, slots=5)):
-        other("init")
-        other("begin")
-        other("record")
-        _, foreign = other.snapshot()
-        other.stop()
-        uplink("init")
-        assert uplink("restore", 0, foreign.hex(), "-").status in (FOREIGN, SNAPSHOT)
+def test_closed_epochs_wait_through_an_outage(uplink: Uplink) -> None:
+    """Each epoch that closes without a network keeps one record; full slots give up the oldest."""
+    network = Network(uplink)
+    for epoch in range(7):
+        uplink("epoch", epoch)
+        for _ in range(24):
+            network.apply("hour", 10)
+            network.apply("wait", 600)
+    assert uplink("run", network.device.now_s).waiting == 4
+    epochs = []
+    network.records.clear()
+    for _ in range(4):
+        network.device.now_s += 9_999
+        record = network.device.run()
+        epochs.append((HEAD.unpack_from(record)[6], HEAD.unpack_from(record)[8]))
+        assert network.device.acknowledge(network.store.put(record)) == OK
+    assert [epoch for _, epoch in epochs] == [0, 4, 5, 6]
+    assert epochs[0][0] == 0
+    assert network.store.rows[DEVICE].sums[0] == 7 * 24 * 10
+    uplink("epoch", 0)
 
 
-def test_foreign_and_malformed_acknowledgements_are_refused(uplink: Uplink) -> None:
-    """They change nothing, and neither does one that leaves no next boot id."""
-    device = Device(uplink)
-    device.start()
-    device.hour(1)
-    device.run()
-    good = ACK.pack(DEVICE, 0, 0)
-    assert uplink("ack", 0, good[:15].hex()).status == BUFFER
-    assert uplink("ack", 0, (good + b"\0").hex()).status == BUFFER
-    assert uplink("ack", 0, ACK.pack(DEVICE ^ 1, 0, 0).hex()).status == FOREIGN
-    assert uplink("ack", 0, ACK.pack(DEVICE ^ 1 << 63, 0, 0).hex()).status == FOREIGN
-    assert uplink("ack", 0, ACK.pack(DEVICE, 2**32 - 1, 0).hex()).status == -8
-    assert uplink("run", 0).waiting == 1
-    assert uplink("ack", 0, good.hex()).waiting == 0
+def test_a_new_boot_takes_the_slots_of_closed_epochs(uplink: Uplink) -> None:
+    """Counters go before epochs: a restart finds room while any boot has more than two records."""
+    network = Network(uplink)
+    for epoch in range(4):
+        uplink("epoch", epoch)
+        network.apply("hour", 10)
+        network.apply("wait", 9_999)
+    for boot in range(1, 4):
+        network.device.start()
+        assert network.device.hour(boot) == (OK if boot < 3 else FULL)
+    network.settle()
+    assert network.store.rows[DEVICE].sums[0] == 40 + 1 + 2
+    assert network.device.hour(1) == OK
+    network.settle()
+    assert network.store.rows[DEVICE].sums[0] == 40 + 1 + 2 + 4
 
 
-def test_a_signed_record_differs_only_in_version_key_and_tag(program: Path, uplink: Uplink) -> None:
+def test_a_signed_record_differs_only_in_version_key_and_tag(
+    uplink_program: Path, uplink: Uplink
+) -> None:
     """Bytes 1 to 82 equal the plain record's; version, key and tag are those of version 2."""
-    sent, signing = [], Uplink(program, DEVICE, slots=3, signs=True)
+    sent, signing = [], Uplink(uplink_program, DEVICE, slots=3, signs=True)
     for device in (Device(uplink), Device(signing)):
         device.start()
         device.hour(9)
@@ -314,9 +312,9 @@ def test_a_signed_record_differs_only_in_version_key_and_tag(program: Path, upli
     assert signed[84:] == bytes((signed[i] + signed[83 - i]) % 256 for i in range(12))
 
 
-@pytest.mark.parametrize("slots", [0, 1])
-def test_too_few_slots_are_refused(program: Path, slots: int) -> None:
-    """Fewer than two slots are refused."""
-    uplink = Uplink(program, slots=slots)
-    assert uplink("init").status == -1
+@pytest.mark.parametrize(("slots", "pages"), [(0, 2), (1, 2), (2, 0), (2, 1)])
+def test_too_few_slots_or_pages_are_refused(uplink_program: Path, slots: int, pages: int) -> None:
+    """Fewer than two slots or two pages are refused."""
+    uplink = Uplink(uplink_program, slots=slots, pages=pages)
+    assert uplink("init").status == CONFIG
     uplink.stop()

@@ -4,9 +4,16 @@
  *
  * Waiting records stand in one row, oldest first, and only the first of them is sent. What that keeps:
  * - nothing of a boot is sent before the last record of the boot before it is acknowledged;
- * - a boot's first record is sent until it is acknowledged, and then only the newest: a device that took a
- *   boot's number for the second time hears of it before its counters can be mixed with the first one's;
- * - nothing is sent that a power cut could make the device forget (tcuq_uplink_saved). */
+ * - a boot's first record is sent until it is acknowledged: a device that took a boot's number for the second
+ *   time learns of it before its counters can be mixed with the first one's;
+ * - of each closed epoch one record waits while there are slots, and of each boot the newest;
+ * - nothing is sent that a power cut could make the device forget (tcuq_uplink_saved).
+ *
+ * Time. Clocks are set forward and back, so that only differences between two calls count: forward as they
+ * are, back as nothing. One jump makes at most one record or sending early. If the clock cannot be trusted at
+ * all, least_steps bounds records by the monitor's own count of steps.
+ *
+ * None of the functions may run at the same time as another one of the same uplink. */
 #ifndef TCUQ_UPLINK_H
 #define TCUQ_UPLINK_H
 
@@ -23,8 +30,11 @@ extern "C" {
 #endif
 
 #define TCUQ_UPLINK_MIN_SLOTS 2u
-#define TCUQ_UPLINK_HEAD_BYTES 30u
-#define TCUQ_UPLINK_IDLE UINT32_MAX
+#define TCUQ_UPLINK_MIN_PAGES 2u
+#define TCUQ_UPLINK_HEAD_BYTES 34u
+#define TCUQ_UPLINK_MAX_WRITES 4u  /* snapshots at once; each interval allows one more, a boot's first two */
+#define TCUQ_UPLINK_MAX_STEP 4096u /* boots that an acknowledgement without a tag can move a device on */
+#define TCUQ_UPLINK_LATE 4u        /* a record is due after so many times least_steps, whatever the clock says */
 
 /* Bytes of a snapshot, for a caller's array. */
 #define TCUQ_UPLINK_BYTES(slots, record_bytes) \
@@ -34,30 +44,41 @@ extern "C" {
 typedef bool (*tcuq_send)(void *context, const uint8_t *record, uint32_t size);
 
 typedef struct {
-    uint32_t boot;     /* the present one */
-    uint32_t sequence; /* of its next record */
-    uint32_t sent;     /* sequences below this one may have been sent */
-    uint32_t saves;    /* snapshots taken */
+    uint32_t boot;       /* the present one */
+    uint32_t sequence;   /* of its next record */
+    uint32_t sent;       /* sequences below this one may have been sent */
+    uint32_t saves;      /* snapshots written */
     uint32_t random;
-    uint32_t since_s; /* the first record waits from here ... */
-    uint32_t wait_s;  /* ... for so long */
+    uint32_t clock_s;    /* the clock at the last call */
+    uint32_t wait_s;     /* left until the first record is sent */
+    uint32_t turn_s;     /* left until the next record is made */
+    uint32_t turn_steps; /* the monitor's count when the last one was */
     uint8_t tries;
     uint8_t count;   /* slots that hold a record */
-    uint8_t unsaved; /* 1: something is not in the caller's flash yet */
-    uint8_t reserved;
+    uint8_t page;    /* of the newest snapshot */
+    uint8_t writes;  /* snapshots that may be taken now */
+    uint8_t unsaved; /* 0: all is in flash, 1: something is not, 2: it is in a snapshot being written */
+    uint8_t due;     /* 0: no record is, 1: one is, 2: one is, but there is no slot for it */
+    uint8_t first;   /* not 0: no record was due since the restart, 2: and the clock has jumped */
+    uint8_t stepped; /* 1: an acknowledgement without a tag has moved the boot on in this interval */
+    uint8_t phase;   /* 0: after init, 1: restored, 2: begun */
+    uint8_t reserved[3];
 } tcuq_uplink_state;
 
 typedef struct {
     uint64_t device;
-    uint32_t interval_s; /* between two records */
-    uint16_t resend_s;   /* the first wait for an acknowledgement, 1.. ; doubles ... */
-    uint16_t longest_s;  /* ... up to this */
+    uint32_t interval_s;  /* between two records */
+    uint32_t least_steps; /* of the monitor between two records; 0: the clock alone decides */
+    uint16_t first_s;     /* a boot's first record is made when it has run for half to all of this, 2.. */
+    uint16_t resend_s;    /* the first wait for an acknowledgement, 1.. ; doubles ... */
+    uint16_t longest_s;   /* ... up to this */
     tcuq_send send;
     void *send_context;
-    tcuq_mac mac; /* null: records of version 1; else version 2 */
+    tcuq_mac mac; /* null: records of version 1; else version 2, and acknowledgements must carry its tag */
     void *mac_context;
     uint8_t key; /* its number, for version 2 */
     uint8_t slots;
+    uint8_t pages;        /* of flash, each for one snapshot; written in turn */
     uint8_t record_bytes; /* TCUQ_RECORD_BYTES, or TCUQ_SIGNED_BYTES with a mac */
     uint8_t *records;     /* slots x record_bytes */
     tcuq_uplink_state *state;
@@ -66,36 +87,39 @@ typedef struct {
 /* Checks everything once, and starts a device that never sent anything. */
 tcuq_uplink_status tcuq_uplink_init(const tcuq_uplink *uplink);
 
-/* After a restart: the newer of two snapshots that is whole; either may be null. What is refused changes
- * nothing. A device without a whole snapshot goes on as a new one, and finds its way by NEW_BOOT. */
-tcuq_uplink_status tcuq_uplink_restore(const tcuq_uplink *uplink, const uint8_t *first,
-                                       const uint8_t *second, uint32_t size);
+/* After a restart, for each page in any order: OK if its snapshot is whole and newer than what was restored
+ * before; then restore the monitor from the same page. What is refused changes nothing. A device without a
+ * whole snapshot goes on as a new one, and finds its boot id by NEW_BOOT. */
+tcuq_uplink_status tcuq_uplink_restore(const tcuq_uplink *uplink, uint8_t page, const uint8_t *bytes,
+                                       uint32_t size);
 
 /* Counters start at 0 here, so a new boot does: after each restart, and after tcuq_reset or tcuq_restore of
  * the monitor. Clears the monitor's counters. */
 tcuq_uplink_status tcuq_uplink_begin(const tcuq_uplink *uplink, const tcuq_monitor *monitor, uint32_t now_s);
 
-/* Seconds from now until this device's send time in the interval, by a hash of its id: make records then. */
-uint32_t tcuq_uplink_send_time_s(const tcuq_uplink *uplink, uint32_t now_s);
-
-/* Makes a record and keeps it. Device, boot and sequence of the identity are the uplink's, not read. */
+/* Makes a record if one is due, else NOT_DUE: call it as often as you like, at least when tcuq_uplink_wait_s
+ * has passed. Device, boot and sequence of the identity are the uplink's, not read. */
 tcuq_uplink_status tcuq_uplink_record(const tcuq_uplink *uplink, const tcuq_monitor *monitor,
                                       const tcuq_identity *identity, uint32_t now_s);
 
-/* The state as bytes: write them to copy (state->saves & 1) of two in flash, then say tcuq_uplink_saved. */
+/* The state as bytes, if there is something to save: write them to page tcuq_uplink_page, then say
+ * tcuq_uplink_saved. After a write that fails, do not: the next snapshot goes to the same page. NOT_DUE if
+ * nothing is to be saved, or as many snapshots were taken as this interval allows. */
 uint32_t tcuq_uplink_size(const tcuq_uplink *uplink);
 tcuq_uplink_status tcuq_uplink_snapshot(const tcuq_uplink *uplink, uint8_t *buffer, uint32_t size);
-void tcuq_uplink_saved(const tcuq_uplink *uplink);
+uint8_t tcuq_uplink_page(const tcuq_uplink *uplink);
 
-/* Sends the first record if its time has come. A clock that jumps sends one record early, or late by the
- * jump, never none. */
+/* The last snapshot is in flash. UNSAVED if there was none, or a record was made after it. */
+tcuq_uplink_status tcuq_uplink_saved(const tcuq_uplink *uplink);
+
+/* Sends the first record if its time has come. */
 tcuq_uplink_status tcuq_uplink_run(const tcuq_uplink *uplink, uint32_t now_s);
 
-/* Seconds until tcuq_uplink_run has something to send; TCUQ_UPLINK_IDLE if nothing waits. */
+/* Seconds to sleep until a record is to be made, saved or sent. */
 uint32_t tcuq_uplink_wait_s(const tcuq_uplink *uplink, uint32_t now_s);
 
-/* "State of this boot stored through sequence": device u64, boot u32, sequence u32. After NEW_BOOT the
- * counters go on: the next record brings all of them under the new id. */
+/* "State of this boot stored through sequence": TCUQ_ACK_BYTES, or TCUQ_SIGNED_ACK_BYTES with a mac. After
+ * NEW_BOOT the counters go on: the next record, which is due now, brings all of them under the new id. */
 tcuq_uplink_status tcuq_uplink_stored(const tcuq_uplink *uplink, const uint8_t *ack, uint32_t size,
                                       uint32_t now_s);
 

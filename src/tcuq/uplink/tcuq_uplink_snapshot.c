@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Snapshot of an uplink: its boot, its sequence and the records that wait, as bytes for flash.
+/* Snapshot of an uplink: its boot, its sequence and the records that wait, as bytes for a page of flash.
  *
- * Little-endian: "TCUL", size, saves, device, boot, sequence, record bytes, waiting records, all slots,
- * CRC-32 of all before it. Two copies written in turn survive a power cut in the middle of a write. */
-#include "tcuq_bytes.h"
+ * Little-endian: "TCUL", size, number of the snapshot, device, boot, sequence, clock, record bytes, waiting
+ * records, all slots, CRC-32 of all before it. Pages are written in turn, and the turn passes on only when a
+ * snapshot is said to be written: the newest whole one is never overwritten. */
 #include "tcuq_copy.h"
-#include "tcuq_internal.h"
-#include "tcuq_uplink.h"
+#include "tcuq_uplink_internal.h"
 
 #define TCUQ_UPLINK_MAGIC 0x4C554354u /* "TCUL" */
 
@@ -15,74 +14,138 @@ uint32_t tcuq_uplink_size(const tcuq_uplink *uplink)
     return TCUQ_UPLINK_BYTES(uplink->slots, uplink->record_bytes);
 }
 
-tcuq_uplink_status tcuq_uplink_snapshot(const tcuq_uplink *uplink, uint8_t *buffer, uint32_t size)
+void tcuq_uplink_encode(const tcuq_uplink *uplink, uint8_t *buffer)
 {
-    tcuq_uplink_state *state = uplink->state;
+    const tcuq_uplink_state *state = uplink->state;
     const uint32_t whole = tcuq_uplink_size(uplink);
     const uint32_t held = (uint32_t)state->count * uplink->record_bytes;
-    if ((buffer == NULL) || (size < whole)) {
-        return TCUQ_UPLINK_ERROR_BUFFER;
-    }
-    state->saves++;
     tcuq_put_32(buffer, TCUQ_UPLINK_MAGIC);
     tcuq_put_32(&buffer[4], whole);
-    tcuq_put_32(&buffer[8], state->saves);
+    tcuq_put_32(&buffer[8], state->saves + 1u);
     tcuq_put_32(&buffer[12], (uint32_t)uplink->device);
     tcuq_put_32(&buffer[16], (uint32_t)(uplink->device >> 32));
     tcuq_put_32(&buffer[20], state->boot);
     tcuq_put_32(&buffer[24], state->sequence);
-    buffer[28] = uplink->record_bytes;
-    buffer[29] = state->count;
+    tcuq_put_32(&buffer[28], state->clock_s);
+    buffer[32] = uplink->record_bytes;
+    buffer[33] = state->count;
     tcuq_copy_bytes(&buffer[TCUQ_UPLINK_HEAD_BYTES], uplink->records, held);
     for (uint32_t i = TCUQ_UPLINK_HEAD_BYTES + held; i < (whole - 4u); i++) {
         buffer[i] = 0u;
     }
     tcuq_put_32(&buffer[whole - 4u], tcuq_crc32(buffer, whole - 4u));
+}
+
+uint8_t tcuq_uplink_page(const tcuq_uplink *uplink)
+{
+    const uint32_t next = (uint32_t)uplink->state->page + 1u;
+    return (next >= uplink->pages) ? 0u : (uint8_t)next;
+}
+
+tcuq_uplink_status tcuq_uplink_snapshot(const tcuq_uplink *uplink, uint8_t *buffer, uint32_t size)
+{
+    tcuq_uplink_state *state = uplink->state;
+    if ((buffer == NULL) || (size < tcuq_uplink_size(uplink))) {
+        return TCUQ_UPLINK_ERROR_BUFFER;
+    }
+    if ((state->unsaved == TCUQ_SAVED) || (state->writes == 0u)) {
+        return TCUQ_UPLINK_NOT_DUE;
+    }
+    state->writes--;
+    state->unsaved = TCUQ_TAKEN;
+    tcuq_uplink_encode(uplink, buffer);
     return TCUQ_UPLINK_OK;
 }
 
-static tcuq_uplink_status tcuq_snapshot_sound(const tcuq_uplink *uplink, const uint8_t *buffer,
-                                              uint32_t size)
+tcuq_uplink_status tcuq_uplink_saved(const tcuq_uplink *uplink)
 {
-    const uint32_t whole = tcuq_uplink_size(uplink);
-    if ((buffer == NULL) || (size < whole) || (tcuq_get_32(buffer) != TCUQ_UPLINK_MAGIC)) {
-        return TCUQ_UPLINK_ERROR_SNAPSHOT;
+    tcuq_uplink_state *state = uplink->state;
+    if (state->unsaved != TCUQ_TAKEN) {
+        return TCUQ_UPLINK_ERROR_UNSAVED;
     }
-    if (tcuq_get_32(&buffer[4]) != whole) {
-        return TCUQ_UPLINK_ERROR_FOREIGN;
-    }
-    if (tcuq_get_32(&buffer[whole - 4u]) != tcuq_crc32(buffer, whole - 4u)) {
-        return TCUQ_UPLINK_ERROR_SNAPSHOT;
-    }
-    const bool own = (tcuq_get_32(&buffer[12]) == (uint32_t)uplink->device) &&
-                     (tcuq_get_32(&buffer[16]) == (uint32_t)(uplink->device >> 32)) &&
-                     (buffer[28] == uplink->record_bytes) && (buffer[29] <= uplink->slots);
-    return own ? TCUQ_UPLINK_OK : TCUQ_UPLINK_ERROR_FOREIGN;
+    state->unsaved = TCUQ_SAVED;
+    state->page = tcuq_uplink_page(uplink);
+    state->saves++;
+    return TCUQ_UPLINK_OK;
 }
 
-tcuq_uplink_status tcuq_uplink_restore(const tcuq_uplink *uplink, const uint8_t *first,
-                                       const uint8_t *second, uint32_t size)
+/* Whether the records of a snapshot can stand in the row of this device: its own, in order, none of a boot or
+ * sequence beyond the snapshot's, and nothing behind them. */
+static bool tcuq_row_consistent(const tcuq_uplink *uplink, const uint8_t *bytes)
 {
-    const tcuq_uplink_status one = tcuq_snapshot_sound(uplink, first, size);
-    const tcuq_uplink_status two = tcuq_snapshot_sound(uplink, second, size);
-    const uint8_t *newer = (one == TCUQ_UPLINK_OK) ? first : second;
-    if ((one != TCUQ_UPLINK_OK) && (two != TCUQ_UPLINK_OK)) {
-        return ((one == TCUQ_UPLINK_ERROR_FOREIGN) || (two == TCUQ_UPLINK_ERROR_FOREIGN))
-                   ? TCUQ_UPLINK_ERROR_FOREIGN
-                   : TCUQ_UPLINK_ERROR_SNAPSHOT;
+    const uint8_t version = (uplink->mac != NULL) ? 2u : 1u;
+    const uint32_t end = tcuq_uplink_size(uplink) - 4u;
+    const uint8_t *last = NULL;
+    uint32_t at = TCUQ_UPLINK_HEAD_BYTES;
+    for (uint32_t i = 0u; i < bytes[33]; i++) {
+        const uint8_t *slot = &bytes[at];
+        const uint32_t boot = tcuq_slot_boot(slot);
+        const uint32_t sequence = tcuq_slot_sequence(slot);
+        const bool own = (slot[0] == version) && (tcuq_get_32(&slot[2]) == (uint32_t)uplink->device) &&
+                         (tcuq_get_32(&slot[6]) == (uint32_t)(uplink->device >> 32));
+        const bool known = (boot < tcuq_get_32(&bytes[20])) ||
+                           ((boot == tcuq_get_32(&bytes[20])) && (sequence < tcuq_get_32(&bytes[24])));
+        const bool later = (last == NULL) || (boot > tcuq_slot_boot(last)) ||
+                           ((boot == tcuq_slot_boot(last)) && (sequence > tcuq_slot_sequence(last)));
+        if (!own || !known || !later) {
+            return false;
+        }
+        last = slot;
+        at += uplink->record_bytes;
     }
-    if ((one == TCUQ_UPLINK_OK) && (two == TCUQ_UPLINK_OK) &&
-        ((tcuq_get_32(&second[8]) - tcuq_get_32(&first[8])) < 0x80000000u)) {
-        newer = second; /* as many saves later, though the count may have wrapped */
+    uint32_t rest = 0u;
+    for (uint32_t i = at; i < end; i++) {
+        rest |= bytes[i];
     }
+    return rest == 0u;
+}
+
+static tcuq_uplink_status tcuq_snapshot_sound(const tcuq_uplink *uplink, const uint8_t *bytes, uint32_t size)
+{
+    const uint32_t whole = tcuq_uplink_size(uplink);
+    if ((bytes == NULL) || (size < whole) || (tcuq_get_32(bytes) != TCUQ_UPLINK_MAGIC)) {
+        return TCUQ_UPLINK_ERROR_SNAPSHOT;
+    }
+    if (tcuq_get_32(&bytes[4]) != whole) {
+        return TCUQ_UPLINK_ERROR_FOREIGN;
+    }
+    if (tcuq_get_32(&bytes[whole - 4u]) != tcuq_crc32(bytes, whole - 4u)) {
+        return TCUQ_UPLINK_ERROR_SNAPSHOT;
+    }
+    if ((tcuq_get_32(&bytes[12]) != (uint32_t)uplink->device) ||
+        (tcuq_get_32(&bytes[16]) != (uint32_t)(uplink->device >> 32)) ||
+        (bytes[32] != uplink->record_bytes)) {
+        return TCUQ_UPLINK_ERROR_FOREIGN;
+    }
+    return ((bytes[33] <= uplink->slots) && tcuq_row_consistent(uplink, bytes))
+               ? TCUQ_UPLINK_OK
+               : TCUQ_UPLINK_ERROR_INCONSISTENT;
+}
+
+tcuq_uplink_status tcuq_uplink_restore(const tcuq_uplink *uplink, uint8_t page, const uint8_t *bytes,
+                                       uint32_t size)
+{
     tcuq_uplink_state *state = uplink->state;
-    state->saves = tcuq_get_32(&newer[8]);
-    state->boot = tcuq_get_32(&newer[20]);
-    state->sequence = tcuq_get_32(&newer[24]);
+    if ((page >= uplink->pages) || (state->phase == TCUQ_RUNNING)) {
+        return TCUQ_UPLINK_ERROR_CONFIG;
+    }
+    const tcuq_uplink_status status = tcuq_snapshot_sound(uplink, bytes, size);
+    if (status != TCUQ_UPLINK_OK) {
+        return status;
+    }
+    const uint32_t later = tcuq_get_32(&bytes[8]) - state->saves; /* the number may have wrapped */
+    if ((state->phase == TCUQ_RESTORED) && ((later == 0u) || (later >= 0x80000000u))) {
+        return TCUQ_UPLINK_OLDER;
+    }
+    state->saves = tcuq_get_32(&bytes[8]);
+    state->boot = tcuq_get_32(&bytes[20]);
+    state->sequence = tcuq_get_32(&bytes[24]);
     state->sent = state->sequence; /* all of them may have been */
-    state->count = newer[29];
-    state->unsaved = 0u;
-    tcuq_copy_bytes(uplink->records, &newer[TCUQ_UPLINK_HEAD_BYTES],
+    state->clock_s = tcuq_get_32(&bytes[28]);
+    state->page = page;
+    state->count = bytes[33];
+    state->phase = TCUQ_RESTORED;
+    tcuq_copy_bytes(uplink->records, &bytes[TCUQ_UPLINK_HEAD_BYTES],
                     (uint32_t)state->count * uplink->record_bytes);
     return TCUQ_UPLINK_OK;
 }

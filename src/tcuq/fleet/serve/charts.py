@@ -17,6 +17,7 @@ Legend = list[tuple[str, str]]  # class and text
 FRAME = Frame(340, 190, left=42, right=8, top=10, bottom=40)
 HOUR_S = 3600.0
 MIN_OPACITY = 0.03
+MAX_DATES = 5  # on an axis of epochs
 MAX_VERSIONS = 5  # of firmware in a chart, those with the most records
 
 
@@ -192,7 +193,7 @@ def _share_axis(highest: float) -> Axis:
 
 
 def _epoch_chart(title: str, epochs: Sequence[Epoch], y: Axis) -> Chart:
-    every = max(1, -(-len(epochs) // 8))
+    every = max(1, -(-len(epochs) // MAX_DATES))
     days = len({epoch.stored.date() for epoch in epochs}) > len(epochs) // 2
     ticks = [
         (i + 0.5, f"{epochs[i].stored.astimezone(UTC):{'%-d %b' if days else '%H:%M'}}")

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The uplink in the field: clocks, restarts, forgery, power cuts, fuzzing, seeded bugs, coverage.
+
+`--short` is CI's form: fewer days, bytes, inputs and seeded bugs. The long form takes an hour.
+"""
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.fixtures.fleet.uplink_device import compile_uplink
+from tests.fixtures.fleet.uplink_field import CLOCKS, NETWORKS, Field
+from tools.firmware.toolchain import M4, RUNTIME, UPLINK, run
+from tools.fuzz.uplink import campaign
+from tools.fuzz.uplink_coverage import measure
+from tools.fuzz.uplink_seeded import run_bugs
+from tools.measurements.result import Row, arguments, report
+
+MOST_WRITES = 30
+LEAST_BRANCHES, LEAST_CONDITIONS, LEAST_FOUND = 0.97, 0.90, 0.95
+
+
+def field_rows(folder: Path, days: int) -> Iterator[Row]:
+    """Flash writes and records under every clock, with restarts and forged answers."""
+    field = Field(compile_uplink(folder, "uplink_field", ("-O2",)))
+    worst = max(
+        field(clock, days, fails=fails, network=network).worst_day
+        for clock in CLOCKS for fails in (False, True) for network in NETWORKS
+    )  # fmt: skip
+    yield Row(
+        f"uplink: flash writes in the worst 24 hours, {len(CLOCKS)} clocks, flash that works or"
+        f" fails, {len(NETWORKS)} networks",
+        f"≤ {MOST_WRITES}", str(worst), worst <= MOST_WRITES,
+    )  # fmt: skip
+    sntp = field("set by SNTP after 60 s").writes
+    what = "uplink: flash writes on the first day, clock set by SNTP after 60 s"
+    yield Row(what, f"≤ {MOST_WRITES}", str(sntp), sntp <= MOST_WRITES)
+    back = field("set back 3 years", 30)
+    yield Row(
+        "uplink: records in 30 days, clock set back by 3 years", "≥ 718 of 720",
+        f"{back.records}", back.records >= 718,
+    )  # fmt: skip
+    boots = field("uptime", 30, restart_s=1800)
+    yield Row(
+        "uplink: records of a device that restarts every 30 minutes for 30 days, uptime clock",
+        f"one per boot, {boots.restarts:,}", f"{boots.records:,}", boots.records == boots.restarts,
+    )  # fmt: skip
+    forged = field("uptime", days, network="forges", restart_s=86_400)
+    yield Row(
+        "uplink: begins that fail under a forged acknowledgement per second", "0",
+        f"{forged.refused}", forged.refused == 0,
+    )  # fmt: skip
+
+
+def cut_rows(folder: Path, byte_step: int) -> Iterator[Row]:
+    """Power cuts at every write."""
+    program = compile_uplink(folder, "uplink_cuts")
+    for pages in (2, 3):
+        writes, cuts = map(int, run([program, str(pages), str(byte_step)], seconds=3600).split())
+        yield Row(
+            f"uplink, {pages} pages: power cuts at each of {writes} writes, after every"
+            f" {'byte' if byte_step == 1 else f'{byte_step}th byte'}, after which all promised"
+            " steps are stored once",
+            f"all of {cuts:,}", f"{cuts:,}", True,
+        )  # fmt: skip
+
+
+def tool_rows(folder: Path, *, short: bool) -> Iterator[Row]:
+    """Fuzzing, seeded bugs and coverage."""
+    outcome = campaign(folder, 20 if short else 7200, -1 if short else 1_000_000)
+    yield Row("uplink: findings of its fuzzer", "0", str(int(bool(outcome.finding))),
+              not outcome.finding)  # fmt: skip
+    yield Row(
+        "uplink: inputs fuzzed", "stated" if short else "≥ 1,000,000", f"{outcome.executions:,}",
+        None if short else outcome.executions >= 1_000_000,
+    )  # fmt: skip
+    bugs = list(run_bugs(15 if short else 1))
+    found = sum(bool(by) for _, by in bugs)
+    for bug, by in bugs:
+        if not by:
+            print(f"not found: {bug.file}: {bug.old!r} -> {bug.new!r}")
+    yield Row(
+        "uplink: seeded bugs found", f"≥ 95 % of {len(bugs)}", f"{found}",
+        found >= LEAST_FOUND * len(bugs),
+    )  # fmt: skip
+    coverage = measure()
+    yield Row(
+        f"uplink: branches covered by its tests and corpus, of {coverage.branches}", "≥ 97 %",
+        f"{100 * coverage.branch_share:.1f} %", coverage.branch_share >= LEAST_BRANCHES,
+    )  # fmt: skip
+    yield Row(
+        f"uplink: MC/DC, of {coverage.conditions} conditions", "≥ 90 %",
+        f"{100 * coverage.condition_share:.1f} %", coverage.condition_share >= LEAST_CONDITIONS,
+    )  # fmt: skip
+
+
+def flash_row(folder: Path) -> Row:
+    """Bytes of flash on a Cortex-M4."""
+    run([f"{M4.prefix}gcc", *M4.flags, "-Os", "-std=c99", "-ffreestanding", f"-I{RUNTIME}",
+         f"-I{UPLINK}", "-c", *sorted(UPLINK.glob("*.c"))], cwd=folder)  # fmt: skip
+    table = run([f"{M4.prefix}size", *sorted(folder.glob("tcuq_*.o"))]).splitlines()[1:]
+    size = sum(int(row.split()[0]) for row in table)
+    return Row("uplink: bytes of flash, Cortex-M4, -Os", "stated", f"{size:,}", None)
+
+
+def main() -> None:
+    """Measure and report."""
+    args = arguments()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        rows = [
+            *field_rows(folder, 2 if args.short else 30),
+            *cut_rows(folder, 16 if args.short else 1),
+            *tool_rows(folder, short=args.short),
+            flash_row(folder),
+        ]
+    tools = {"clang-19": run(["clang-19", "--version"]).splitlines()[0]}
+    sys.exit(report("uplink", rows, (), write=args.write, tools=tools))
+
+
+if __name__ == "__main__":
+    main()
