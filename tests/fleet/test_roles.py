@@ -4,6 +4,7 @@
 import tempfile
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psycopg
@@ -12,8 +13,10 @@ import pytest
 from tcuq.cli import main
 from tcuq.fleet.ingest.worker import Worker
 from tcuq.fleet.mqtt import BrokerAddress, MqttClient
+from tcuq.fleet.serve.actions import ACKNOWLEDGE
 from tcuq.fleet.servers import Broker, Postgres, free_port
 from tcuq.fleet.store.migrate import ROLES
+from tcuq.fleet.store.registry import Registry
 from tcuq.fleet.wire import SHARED_FILTERS
 from tests.fixtures.fleet.sender import Sender, records_of, wait_for
 from tools.measurements.dashboard_server import get, live, post
@@ -95,6 +98,21 @@ def test_a_role_can_do_nothing_else(with_roles: str, role: str) -> None:
         for statement in FORBIDDEN[role]:
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(statement.encode())
+
+
+def test_the_dashboards_role_acts_for_operators(with_roles: str) -> None:
+    """Mute, retire, release and acknowledge need no more than the dashboard's role."""
+    with psycopg.connect(with_roles, autocommit=True) as owner:
+        owner.execute("INSERT INTO registry (device) VALUES (7)")
+        owner.execute("INSERT INTO quarantine (device, site, boot, record) VALUES (7, 1, 9, '')")
+        owner.execute("INSERT INTO alarms (kind, device, evidence) VALUES ('device', 7, 1)")
+    with psycopg.connect(as_role(with_roles, "tcuq_serve"), autocommit=True) as connection:
+        registry = Registry(connection, "operator")
+        registry.mute(7, datetime.now(UTC))
+        registry.release(7)
+        registry.retire(7)
+        values = {"by": "operator", "alarm": 1}
+        assert connection.execute(ACKNOWLEDGE, values).fetchone() == (1,)
 
 
 def listen_on_tcp(server: Postgres, port: int) -> None:
