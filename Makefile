@@ -84,6 +84,7 @@ check-c: ## Check the C sources: compiler warnings, cppcheck, MISRA C:2012, two 
 	$(RUN) tools.fuzz.run --seconds 60
 	$(RUN) tools.fuzz.uplink --seconds 60
 	$(RUN) tools.measurements.uplink --short
+	$(RUN) tools.measurements.uplink_seeded --short
 	$(RUN) pytest tests/fuzz
 
 proof-short: ## Prove four C sources and the widths of sums; check that a broken bound is not proved
@@ -146,6 +147,7 @@ measure: ## Measure again everything that the scorecard quotes and write results
 	$(RUN) tools.measurements.fleet_dashboard --write
 	$(RUN) tools.measurements.fleet_ingest --write
 	$(RUN) tools.measurements.fleet_untrusted --write
+	$(RUN) tools.measurements.fleet_attacks --write
 	$(RUN) tools.measurements.fleet_faults --write
 	$(RUN) tools.measurements.fleet_failover --write
 	$(RUN) tools.measurements.fleet_restore --write
@@ -159,6 +161,7 @@ measure: ## Measure again everything that the scorecard quotes and write results
 	$(RUN) tools.measurements.fleet_short_days --write
 	$(RUN) tools.measurements.replay --write
 	$(RUN) tools.measurements.uplink --write
+	$(RUN) tools.measurements.uplink_seeded --write
 
 replay-long: ## Measure replay's rates, ratios, memory and faults; takes half an hour and reads 20 GB
 	$(RUN) tools.measurements.replay

@@ -4,7 +4,6 @@
 The bytes are untrusted: a record that breaks a rule is refused with a reason, without an exception.
 """
 
-import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -50,6 +49,7 @@ SIZES = {1: PLAIN.itemsize, 2: SIGNED.itemsize}
 # With bins counting every 2^11th step or more often, the device has run fewer than 2^32 steps.
 MAX_SHIFT_UNWRAPPED = 11
 MIN_KEY_BYTES = 16
+TAG_BYTES = 12
 BLOCK = 8192  # records checked together: they stay in a core's cache
 
 
@@ -123,10 +123,12 @@ class Keys:
         self.device_key = lru_cache(maxsize=1 << 17)(self._device_key)
 
     def __repr__(self) -> str:
-        return f"Keys(ids={sorted(self._derive)})"
+        return f"Keys(ids={self.ids})"
 
-    def __contains__(self, key_id: object) -> bool:
-        return key_id in self._derive
+    @property
+    def ids(self) -> list[int]:
+        """The ids of the master keys."""
+        return sorted(self._derive)
 
     def _device_key(self, key_id: int, device: int) -> bytes:
         info = b"tcuq record" + device.to_bytes(8, "little")
@@ -134,7 +136,17 @@ class Keys:
 
     def tag(self, key_id: int, device: int, signed: bytes) -> bytes:
         """Return the 12-byte tag that authenticates these bytes as the device's."""
-        return hmac.digest(self.device_key(key_id, device), signed, hashlib.sha256)[:12]
+        return hmac.digest(self.device_key(key_id, device), signed, "sha256")[:TAG_BYTES]
+
+    def tags(self, key_ids: Array, devices: Array, rows: Array) -> Array:
+        """Return the tags of many rows of bytes, which need known keys; much faster than `tag`."""
+        data, size, key = rows.tobytes(), rows.shape[1], self.device_key
+        pairs = zip(key_ids.tolist(), devices.tolist(), range(0, len(data), size), strict=True)
+        tags = [
+            hmac.digest(key(key_id, device), data[at : at + size], "sha256")[:TAG_BYTES]
+            for key_id, device, at in pairs
+        ]
+        return np.frombuffer(b"".join(tags), np.uint8).reshape(-1, TAG_BYTES)
 
 
 def decode(buffer: bytes | bytearray | memoryview | Array, keys: Keys | None = None) -> Decoded:
@@ -195,20 +207,23 @@ def _reasons(rows: Array, records: Array, version: int, keys: Keys | None) -> ND
     elif version == 1:
         reasons[:] = Reason.UNSIGNED
     else:
-        for i, row in enumerate(rows):
-            reasons[i] = _signature(row, records[i], keys)
+        reasons[:] = _signatures(rows, records, keys)
     reasons[records["version"] != version] = Reason.VERSION
     fine = reasons == Reason.FINE
     reasons[fine & _impossible(records)] = Reason.COUNTERS
     return reasons
 
 
-def _signature(row: Array, record: Any, keys: Keys | None) -> Reason:  # noqa: ANN401 - a structured scalar
-    if keys is None or int(record["key"]) not in keys:
-        return Reason.KEY
-    signed = row[: CHECKED + 1].tobytes()
-    right = keys.tag(int(record["key"]), int(record["device"]), signed)
-    return Reason.FINE if hmac.compare_digest(right, record["tag"].tobytes()) else Reason.TAG
+def _signatures(rows: Array, records: Array, keys: Keys | None) -> NDArray[np.uint8]:
+    """Return KEY, TAG or FINE for each signed record; the time does not depend on the tags."""
+    reasons = np.full(len(rows), Reason.KEY, np.uint8)
+    if keys is not None:
+        known = np.flatnonzero(np.isin(records["key"], keys.ids))
+        some = records[known]
+        right = keys.tags(some["key"], some["device"], rows[known, : CHECKED + 1])
+        wrong = np.bitwise_or.reduce(right ^ some["tag"], axis=1) != 0
+        reasons[known] = np.where(wrong, Reason.TAG, Reason.FINE)
+    return reasons
 
 
 def _impossible(records: Array) -> NDArray[np.bool_]:

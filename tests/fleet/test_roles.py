@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Least privilege: each process runs with its own role, and that role can do no more."""
 
+import tempfile
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -10,7 +13,10 @@ import pytest
 from tcuq.cli import main
 from tcuq.fleet.ingest.worker import Worker
 from tcuq.fleet.mqtt import BrokerAddress, MqttClient
-from tcuq.fleet.servers import Broker, Postgres
+from tcuq.fleet.serve.actions import ACKNOWLEDGE
+from tcuq.fleet.servers import Broker, Postgres, free_port
+from tcuq.fleet.store.migrate import ROLES
+from tcuq.fleet.store.registry import Registry
 from tcuq.fleet.wire import SHARED_FILTERS
 from tests.fixtures.fleet.sender import Sender, records_of, wait_for
 from tools.measurements.dashboard_server import get, live, post
@@ -92,6 +98,60 @@ def test_a_role_can_do_nothing_else(with_roles: str, role: str) -> None:
         for statement in FORBIDDEN[role]:
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(statement.encode())
+
+
+def test_the_dashboards_role_acts_for_operators(with_roles: str) -> None:
+    """Mute, retire, release and acknowledge need no more than the dashboard's role."""
+    with psycopg.connect(with_roles, autocommit=True) as owner:
+        owner.execute("INSERT INTO registry (device) VALUES (7)")
+        owner.execute("INSERT INTO quarantine (device, site, boot, record) VALUES (7, 1, 9, '')")
+        owner.execute("INSERT INTO alarms (kind, device, evidence) VALUES ('device', 7, 1)")
+    with psycopg.connect(as_role(with_roles, "tcuq_serve"), autocommit=True) as connection:
+        registry = Registry(connection, "operator")
+        registry.mute(7, datetime.now(UTC))
+        registry.release(7)
+        registry.retire(7)
+        values = {"by": "operator", "alarm": 1}
+        assert connection.execute(ACKNOWLEDGE, values).fetchone() == (1,)
+
+
+def listen_on_tcp(server: Postgres, port: int) -> None:
+    """Restart a server so that it also listens on a loopback port, with passwords."""
+    hba = server.data / "pg_hba.conf"
+    rules = hba.read_text("utf-8")
+    hba.write_text(f"host all all 127.0.0.1/32 scram-sha-256\n{rules}", "utf-8")
+    server.stop()
+    server.settings = f"listen_addresses = '127.0.0.1'\nlog_statement = all\nport = {port}\n"
+    server.launch()
+
+
+def test_a_role_needs_the_password_of_its_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over TCP the judge's role connects with its password file alone; no log shows a password."""
+    for role in ROLES:
+        (tmp_path / role).write_text(f"password of {role}\n", "utf-8")
+        (tmp_path / role).chmod(0o600)
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        server = Postgres(Path(name), memory="64MB")
+        server.start()
+        try:
+            port = free_port()
+            monkeypatch.setenv("PGPORT", str(port))  # it names the socket as well
+            listen_on_tcp(server, port)
+            migrate = ["fleet", "migrate", "--roles", "--passwords", str(tmp_path)]
+            assert main([*migrate, "--database", server.url]) == 0
+            url = f"postgresql://tcuq_judge@127.0.0.1:{port}/fleet"
+            judge = ["fleet", "judge", "--once", "--database", url, "--database-password-file"]
+            assert main([*judge, str(tmp_path / "tcuq_judge")]) == 0
+            assert main([*judge, str(tmp_path / "tcuq_serve")]) == 1
+            log = (server.data / "log").read_text("utf-8")
+        finally:
+            server.stop("immediate")
+    assert "password authentication failed" in capsys.readouterr().err
+    assert "ALTER ROLE" in log
+    assert "password of" not in log
 
 
 def test_the_owner_migrates_without_being_superuser(with_roles: str) -> None:

@@ -23,9 +23,9 @@ from tcuq.fleet.simulate.run import SimulationResult, simulate, write_truth
 from tcuq.fleet.simulate.transport import TransportOptions
 from tcuq.fleet.wire import SHARED_FILTERS, parse_topic, stored_topic
 from tcuq.telemetry import COUNTERS
-from tests.fixtures.fleet.certificate_authority import CertificateAuthority
 from tests.fixtures.fleet.reference_store import ReferenceStore
 from tests.fixtures.fleet.sender import wait_for
+from tools.measurements.attacks.certificate_authority import CertificateAuthority
 
 RECORD_BYTES = 87
 COMMAND = (sys.executable, "-m", "tcuq.cli", "fleet", "simulate")

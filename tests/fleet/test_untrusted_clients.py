@@ -21,9 +21,9 @@ from tcuq.fleet.mqtt import (
 from tcuq.fleet.servers import Broker
 from tcuq.fleet.store.store import Store
 from tcuq.fleet.wire import ACK, SHARED_FILTERS, record_topic, records_topic, stored_topic
-from tests.fixtures.fleet.certificate_authority import CertificateAuthority
 from tests.fixtures.fleet.sender import records_of, wait_for
 from tests.fixtures.fleet.stored_records import add_gateway
+from tools.measurements.attacks.certificate_authority import CertificateAuthority
 from tools.measurements.fleet_untrusted import DEVICES, send_untrusted
 
 DEVICE, OTHER = 0xA1, 0xB2

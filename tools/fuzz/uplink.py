@@ -38,7 +38,7 @@ def includes(uplink: Path) -> list[str]:
 def compile_objects(folder: Path, sources: Sequence[Path], uplink: Path = UPLINK) -> None:
     """Compile sources for the fuzzer."""
     folder.mkdir(parents=True, exist_ok=True)
-    run(["clang", *PLAIN, *WATCHED, *includes(uplink), "-c", *sources], cwd=folder)
+    run(["clang", *PLAIN, "-O2", *WATCHED, *includes(uplink), "-c", *sources], cwd=folder)
 
 
 def link(folder: Path) -> Path:

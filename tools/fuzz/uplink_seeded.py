@@ -19,7 +19,7 @@ import pytest
 
 from tools.firmware.toolchain import ROOT, UPLINK, ToolError
 from tools.fuzz.run import replay
-from tools.fuzz.uplink import CORPUS, build, compile_objects, link
+from tools.fuzz.uplink import CORPUS, build, compile_objects, harness_sources, link
 
 BUGS = Path(__file__).with_name("uplink_bugs.toml")
 TESTS = ("test_uplink_acks.py", "test_uplink_flash.py", "test_uplink_time.py", "test_uplink.py")
@@ -51,14 +51,18 @@ def seed(bug: Bug, folder: Path) -> Path:
     return folder
 
 
-def found_by(bug: Bug, objects: Path, folder: Path) -> str:
-    """Return "corpus", the name of the test that fails, or "" if nothing finds the bug."""
+def corpus_finds(bug: Bug, objects: Path, folder: Path) -> bool:
+    """Return whether an input of the corpus shows the bug."""
     uplink = seed(bug, folder / "uplink")
     shutil.copytree(objects, folder / "build", ignore=shutil.ignore_patterns("fuzzer"))
     changed = sorted(uplink.glob("*.c")) if bug.file.endswith(".h") else [uplink / bug.file]
-    compile_objects(folder / "build", changed, uplink)
-    if replay(link(folder / "build"), [CORPUS]).finding:
-        return "corpus"
+    harness = harness_sources() if bug.file.endswith(".h") else []
+    compile_objects(folder / "build", [*changed, *harness], uplink)
+    return bool(replay(link(folder / "build"), [CORPUS]).finding)
+
+
+def failing_test(uplink: Path) -> str:
+    """Return the first test that fails with a copy of the uplink, or "" if all pass."""
     first = FirstFailure()
     os.environ["TCUQ_UPLINK"] = str(uplink)
     with contextlib.redirect_stdout(io.StringIO()):
@@ -84,13 +88,19 @@ class FirstFailure:
 
 
 def run_bugs(every: int = 1) -> Iterator[tuple[Bug, str]]:
-    """Yield every so manieth bug with what finds it."""
+    """Yield every so manieth bug with what finds it: "corpus", a test's name, or ""."""
     with tempfile.TemporaryDirectory() as name:
-        objects = Path(name) / "objects"
+        objects, left = Path(name) / "objects", []
         build(objects)
         for number, bug in enumerate(bugs()[::every]):
-            yield bug, found_by(bug, objects, Path(name) / str(number))
-            shutil.rmtree(Path(name) / str(number))
+            folder = Path(name) / str(number)
+            if corpus_finds(bug, objects, folder):
+                yield bug, "corpus"
+            else:
+                left.append((bug, folder / "uplink"))
+            shutil.rmtree(folder / "build")
+        for bug, uplink in left:
+            yield bug, failing_test(uplink)
 
 
 def main() -> None:

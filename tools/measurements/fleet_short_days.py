@@ -21,6 +21,7 @@ from tcuq.fleet.judge.judge import Rules
 from tcuq.fleet.judge.retention import Retention
 from tcuq.fleet.judge.schedule import judge_now
 from tcuq.fleet.servers import Broker, Postgres
+from tcuq.fleet.store.migrate import migrate
 from tools.measurements.result import Row, arguments, report
 
 COMMAND = [sys.executable, "-m", "tcuq.cli", "fleet"]
@@ -38,6 +39,8 @@ class Fleets:
         self.folder, self.hour_s = folder, hour_s
         self.postgres, self.broker = Postgres(folder), Broker(folder / "broker")
         self.postgres.start()
+        with psycopg.connect(self.postgres.url, autocommit=True) as connection:
+            migrate(connection)
         self.broker.start()
         broker = f"mqtt://127.0.0.1:{self.broker.port}"
         ingest = [*COMMAND, "ingest", "--database", self.postgres.url, "--broker", broker]

@@ -131,7 +131,9 @@ def parse_publish(first: int, body: bytes) -> Message:
     if properties == 0 or properties + length > size or first & 6 == 6:
         raise ProtocolError("the broker sends an incomplete or invalid PUBLISH packet")
     packet_id = int.from_bytes(body[topic_end:packet_id_end], "big")
-    return Message(body[2:topic_end], body[properties + length :], packet_id)
+    # A retained message was not sent now: it arrives empty, so that it is refused and acknowledged.
+    payload = b"" if first & 1 else body[properties + length :]
+    return Message(body[2:topic_end], payload, packet_id)
 
 
 def encode_string(value: bytes) -> bytes:
@@ -270,7 +272,19 @@ class MqttClient:
         if not data:
             raise FleetError("the broker is gone: it closed the connection")
         self._last_received = time.monotonic()
-        return self._parser.feed(data)
+        return self._parser.feed(data + self._read_further())
+
+    def _read_further(self) -> bytes:
+        """Read what else has arrived over TLS, where one `recv` returns one record."""
+        if not isinstance(self._socket, ssl.SSLSocket):
+            return b""
+        parts, size = [], 0
+        self._socket.settimeout(0.0)
+        with suppress(OSError):  # nothing more; the next call raises if the broker is gone
+            while size < READ_BYTES and (data := self._socket.recv(READ_BYTES)):
+                parts.append(data)
+                size += len(data)
+        return b"".join(parts)
 
     def acknowledge(self, messages: Sequence[Message], publications: bytes = b"") -> None:
         """Acknowledge messages, and send publications that are encoded already."""

@@ -30,13 +30,11 @@ wal_compression = lz4
 """
 # Workers limit unacknowledged messages by their receive maximum. Nothing persists over a restart:
 # devices resend what was not stored.
-MOSQUITTO_CONF = """
-max_inflight_messages 0
-max_queued_messages 100000
-max_packet_size 131072
+MOSQUITTO_CONF = """{limits}
 persistence false
 user {user}
 listener {port} {host}
+max_connections 10000
 """
 ALLOW_ANONYMOUS = "allow_anonymous true\n"
 # The certificate's common name is the user: a device's 16 digits, a gateway's name, or `ingest`.
@@ -210,8 +208,18 @@ class Broker:
         """Return whether the broker ended without being stopped."""
         return self._process is not None and self._process.poll() is not None
 
+    @property
+    def pid(self) -> int:
+        """The running broker's process id."""
+        if self._process is None:
+            raise FleetError("the broker does not run")
+        return self._process.pid
+
     def _configuration(self) -> str:
-        listener = MOSQUITTO_CONF.format(port=self.port, host="127.0.0.1", user=_account())
+        limits = (files("tcuq.fleet") / "broker_limits.conf").read_text("utf-8")
+        listener = MOSQUITTO_CONF.format(
+            limits=limits, port=self.port, host="127.0.0.1", user=_account()
+        )
         if self._certificates is None:
             return listener + ALLOW_ANONYMOUS
         acl = self.folder / "acl"

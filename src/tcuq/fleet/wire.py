@@ -153,8 +153,8 @@ def sign_acks(acks: NDArray[np.void], key_ids: Mapping[int, int], keys: Keys) ->
     for name in ACK.names or ():
         signed[name] = acks[name]
     signed["key"] = [key_ids[device] for device in acks["device"].tolist()]
-    tags = [keys.tag(int(row["key"]), int(row["device"]), row.tobytes()[:TAGGED]) for row in signed]
-    signed["tag"] = np.frombuffer(b"".join(tags), np.uint8).reshape(-1, 12)
+    rows = signed.view(np.uint8).reshape(len(signed), -1)
+    signed["tag"] = keys.tags(signed["key"], signed["device"], rows[:, :TAGGED])
     return signed
 
 

@@ -49,6 +49,8 @@ void check_wait(const fuzz_uplink *on)
     const tcuq_uplink_state before = *on->state;
     const uint32_t wait_s = tcuq_uplink_wait_s(&on->uplink, on->now_s);
     MUST(memcmp(&before, on->state, sizeof before) == 0);
+    MUST((before.clock_s != on->now_s) || (tcuq_uplink_wait_s(&on->uplink, on->now_s - 9u) == wait_s));
+    MUST(tcuq_uplink_wait_s(&on->uplink, on->now_s + 9u) <= wait_s);
     if ((wait_s != 0u) && (before.phase == 2u)) {
         MUST((before.due != 1u) && ((before.unsaved == 0u) || (before.writes == 0u)));
         MUST((before.count == 0u) || (before.unsaved != 0u) || (before.wait_s != 0u));

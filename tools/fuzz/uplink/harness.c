@@ -150,6 +150,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const bool expected = follows_rules(uplink);
     MUST((tcuq_uplink_init(uplink) == TCUQ_UPLINK_OK) == expected);
     if (expected) {
+        check_refusals(&on);
         for (uint32_t i = 0u; i < MAX_PAGES; i++) {
             on.pages[i] = malloc(on.size);
             memset(on.pages[i], 0xFF, on.size);

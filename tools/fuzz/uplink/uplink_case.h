@@ -47,6 +47,9 @@ void check_row(const fuzz_uplink *on);
 void check_sent(const fuzz_uplink *on);
 void check_wait(const fuzz_uplink *on);
 
+/* refusals.c: of an uplink that has not begun */
+void check_refusals(fuzz_uplink *on);
+
 /* model.c */
 tcuq_uplink_state model_pass(const fuzz_uplink *on, const tcuq_uplink_state *before);
 tcuq_uplink_state model_turn(const fuzz_uplink *on, const tcuq_uplink_state *before);

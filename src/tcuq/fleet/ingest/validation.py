@@ -155,6 +155,7 @@ class Validator:
         """Validate messages; invalid ones are refused, never raised."""
         result = ValidationResult(keys=self._keys)
         singles: dict[int, list[tuple[Topic, Message]]] = {}
+        batches: dict[int, list[tuple[Topic, Message]]] = {}
         for message in self._within_quota(result, messages):
             try:
                 topic = parse_topic(message.topic.decode())
@@ -163,10 +164,16 @@ class Validator:
                 continue
             if topic.kind == "record":
                 singles.setdefault(len(message.payload), []).append((topic, message))
+                continue
+            reason, size = _gateway_size(topic, message.payload)
+            if reason != Reason.FINE:
+                result.refuse(reason, message)
             else:
-                self._validate_gateway(result, topic, message)
+                batches.setdefault(size, []).append((topic, message))
         for size, group in singles.items():
             self._validate_singles(result, size, group)
+        for size, group in batches.items():
+            self._validate_gateways(result, size, group)
         return result
 
     def _within_quota(
@@ -216,30 +223,33 @@ class Validator:
             )
         )
 
-    def _validate_gateway(self, result: ValidationResult, topic: Topic, message: Message) -> None:
-        """Validate a gateway's message of many records."""
-        payload = message.payload
-        size = SIZES.get(payload[0], 0) if payload else 1
-        if topic.kind != "records":
-            result.refuse(Reason.TOPIC, message)
-        elif size == 0:
-            result.refuse(Reason.VERSION, message)
-        elif not payload or len(payload) % size or len(payload) > MAX_RECORDS * size:
-            result.refuse(Reason.SIZE, message)
-        else:
-            rows = np.frombuffer(payload, np.uint8).reshape(-1, size)
-            records = rows[:, :CHECKED].view(RECORD)[:, 0]
-            reasons = self._check(rows)
-            # Counted per gateway, so that none can use up the quota of devices that are not its.
-            counted = records["device"] ^ np.uint64(hash(topic.name) % 2**64)
-            over = self._records.exceeds(counted, self._limits[0], self._clock())
-            reasons[(reasons == Reason.FINE) & over] = Reason.QUOTA
-            valid = self._select(
-                result, reasons, lambda i: Message(message.topic, rows[i].tobytes(), 0)
-            )
-            result.parts.append(
-                Part(records[valid], topic.site, topic.name, _trust(size), _key_ids(rows[valid]))
-            )
+    def _validate_gateways(
+        self, result: ValidationResult, size: int, group: Sequence[tuple[Topic, Message]]
+    ) -> None:
+        """Validate messages of many records each, all records of one size."""
+        counts = [len(message.payload) // size for _, message in group]
+        rows = np.frombuffer(b"".join(m.payload for _, m in group), np.uint8).reshape(-1, size)
+        records = rows[:, :CHECKED].view(RECORD)[:, 0]
+        reasons = self._check(rows)
+        # Counted per gateway, so that none can use up the quota of devices that are not its.
+        gateways = np.array([hash(topic.name) for topic, _ in group], np.int64).view(np.uint64)
+        counted = records["device"] ^ np.repeat(gateways, counts)
+        over = self._records.exceeds(counted, self._limits[0], self._clock())
+        reasons[(reasons == Reason.FINE) & over] = Reason.QUOTA
+        ends = np.cumsum(counts)
+
+        def message_at(i: int) -> Message:
+            number = int(np.searchsorted(ends, i, "right"))
+            return Message(group[number][1].topic, rows[i].tobytes(), 0)
+
+        valid = self._select(result, reasons, message_at)
+        bounds = np.searchsorted(valid, [0, *ends]).tolist()
+        records, key_ids = records[valid], _key_ids(rows[valid])
+        for (topic, _), at, end in zip(group, bounds[:-1], bounds[1:], strict=True):
+            if end > at:
+                keys = None if key_ids is None else key_ids[at:end]
+                part = Part(records[at:end], topic.site, topic.name, _trust(size), keys)
+                result.parts.append(part)
 
     def _check(self, rows: Array) -> NDArray[np.uint8]:
         unsigned = rows.shape[1] != SIGNED.itemsize
@@ -265,3 +275,15 @@ def _trust(size: int) -> int:
 def _key_ids(rows: Array) -> NDArray[np.uint8] | None:
     """Return the keys by which rows are signed, to sign their acknowledgements by the same."""
     return rows[:, CHECKED].copy() if rows.shape[1] == SIGNED.itemsize else None
+
+
+def _gateway_size(topic: Topic, payload: bytes) -> tuple[Reason, int]:
+    """Return the size of the records in a gateway's message, or why it is refused."""
+    size = SIZES.get(payload[0], 0) if payload else 1
+    if topic.kind != "records":
+        return Reason.TOPIC, size
+    if size == 0:
+        return Reason.VERSION, size
+    if not payload or len(payload) % size or len(payload) > MAX_RECORDS * size:
+        return Reason.SIZE, size
+    return Reason.FINE, size

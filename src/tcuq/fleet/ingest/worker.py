@@ -26,10 +26,11 @@ from tcuq.fleet.store.batch import Batch
 from tcuq.fleet.store.connection import DatabaseUnavailableError
 from tcuq.fleet.store.interface import open_store
 from tcuq.fleet.store.sites import Claims
-from tcuq.telemetry import PLAIN, Reason
+from tcuq.telemetry import PLAIN, SIGNED, Reason
 
 log = logging.getLogger("tcuq.fleet.ingest")
 
+MAX_SINGLE = SIGNED.itemsize + 1  # kept of a single record's payload: more than any valid one
 IDLE_S = 0.05  # a pending batch is stored when no message arrives for this long
 MAX_BACKOFF_S = 30.0
 
@@ -65,8 +66,11 @@ class PendingBatch:
         """Append messages and note when the first arrived."""
         if messages and not self.messages:
             self.started = time.monotonic()
-        self.messages += messages
-        self.payload_bytes += sum(len(message.payload) for message in messages)
+        for message in messages:
+            if len(message.payload) > MAX_SINGLE and message.topic.endswith(b"/record"):
+                message = message._replace(payload=message.payload[:MAX_SINGLE])  # noqa: PLW2901
+            self.messages.append(message)
+            self.payload_bytes += len(message.payload)
 
     def reaches(self, limits: Limits) -> bool:
         """Return whether it is time to store the messages."""

@@ -6,7 +6,7 @@ Refusals beyond the budget are counted by the worker's metrics alone.
 
 import hashlib
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, LiteralString
 
 from tcuq.telemetry import Reason
@@ -46,13 +46,16 @@ class DeadLetters:
     def __init__(self) -> None:
         self._paused_until = 0.0
 
+    def accepts(self, letters: Sequence[DeadLetter]) -> bool:
+        """Return whether some of these may be inserted now."""
+        return bool(letters) and time.monotonic() >= self._paused_until
+
     def insert(self, cursor: "Cursor[Any]", letters: Iterable[DeadLetter]) -> None:
         """Insert dead letters; a repeated one is one row."""
-        if time.monotonic() < self._paused_until:
+        letters = list(letters)
+        if not self.accepts(letters):
             return
         rows = {row[0]: row for row in (_row(*letter) for letter in letters)}
-        if not rows:
-            return
         digests, reasons, topics, payloads = zip(*rows.values(), strict=True)
         budget = cursor.execute(
             INSERT,

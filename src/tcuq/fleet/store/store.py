@@ -211,6 +211,9 @@ class Store:
 
         Gateways send only for their sites, and unknown sites are created within the limits.
         """
+        letters = list(dead_letters)
+        if not parts and not self._dead_letters.accepts(letters):
+            return Batch.of([]), np.empty(0, ACK)
         try:
             with self.connection.transaction(), self.connection.cursor() as cursor:
                 numbers = self._sites.numbers(cursor, parts)
@@ -219,7 +222,7 @@ class Store:
                     [part.trust for part in parts],
                 )
                 acks = self._apply(cursor, batch)
-                self._dead_letters.insert(cursor, [*dead_letters, *_refused(batch, parts)])
+                self._dead_letters.insert(cursor, [*letters, *_refused(batch, parts)])
         except BaseException:
             self._sites.forget()  # a number that was not committed
             raise
