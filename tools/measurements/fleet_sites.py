@@ -45,7 +45,9 @@ SELECT sum(records)::text, sum(steps)::text, sum(abstained)::text, sum(denied)::
 FROM hours
 """
 SIZES: LiteralString = """
-SELECT name, pg_total_relation_size(name::regclass), rows FROM (VALUES
+SELECT name, coalesce((SELECT sum(pg_total_relation_size(relid))::bigint
+    FROM pg_partition_tree(name::regclass)), pg_total_relation_size(name::regclass)), rows
+FROM (VALUES
     ('cohorts', (SELECT count(*) FROM cohorts)), ('hours', (SELECT count(*) FROM hours)),
     ('site_days', (SELECT count(*) FROM site_days)),
     ('groups', (SELECT count(*) FROM groups)), ('evidence', (SELECT count(*) FROM evidence)),

@@ -62,14 +62,11 @@ def judge_groups(
     drifted = enough & (bits_q8(bits) >= least)
     drifting = counts.select(drifted)
 
-    def still_drifts(alive: Flags) -> Flags:
-        left = counts.by_group(np.where(alive, judgeable, 0))
-        return drifted & (left >= MIN_DEVICES) & (bits_q8(drifting.bits(share, alive)) >= least)
+    def still_drifts(alive: Flags, sizes: Array, _: Array) -> Flags:
+        return drifted & (sizes >= MIN_DEVICES) & (bits_q8(drifting.bits(share, alive)) >= least)
 
-    def still_silent(alive: Flags) -> Flags:
-        left = counts.by_group(np.where(alive, total, 0))
-        gone = counts.by_group(np.where(alive, silent, 0))
-        return np.asarray((left >= MIN_DEVICES) & (2 * gone >= left))
+    def still_silent(_: Flags, sizes: Array, hits: Array) -> Flags:
+        return np.asarray((sizes >= MIN_DEVICES) & (2 * hits >= sizes))
 
     # Devices at or above the lowest cut-off that e-BH can have, 1 / level.
     hits = counts.by_cohort(codes >= 256 * np.log2(1 / level))
@@ -94,28 +91,34 @@ def cover(
     counts: EvidenceCounts,
     hits: Array,
     sizes: Array,
-    holds: Callable[[Flags], Flags],
+    holds: Callable[[Flags, Array, Array], Flags],
     active: frozenset[GroupKey],
 ) -> Flags:
     """Select the few groups that explain the hits, by a greedy cover.
 
     Each step selects the group that overlaps most with the remaining hits (Dice's coefficient),
-    among those for which `holds` is true without the devices of earlier groups. A broken firmware
-    makes profiles, sites and cohorts drift as well; it alone is named.
+    among those for which `holds` is true without the devices of earlier groups; it gets the cohorts
+    that are left, and each group's devices and hits in them. A broken firmware makes profiles,
+    sites and cohorts drift as well; it alone is named.
     """
     named = np.zeros(len(counts.groups), np.bool_)
     alive = np.ones(len(counts.cohorts), np.bool_)
     priority = np.array([2.0 * (key in active) for key in counts.groups])
+    size, left = counts.by_group(sizes), counts.by_group(hits)
+    remaining = int(hits.sum())
     for _ in range(MAX_NAMED):
-        possible = holds(alive) & ~named
+        possible = holds(alive, size, left) & ~named
         if not possible.any():
             break
-        left = np.where(alive, hits, 0)
-        size = counts.by_group(np.where(alive, sizes, 0))
-        overlap = 2 * counts.by_group(left) / np.maximum(size + left.sum(), 1)
+        overlap = 2 * left / np.maximum(size + remaining, 1)
         best = int(np.argmax(np.where(possible, overlap + priority, -1)))
         named[best] = True
-        alive &= ~(counts.inside == best).any(axis=0)
+        removed = np.flatnonzero(alive & (counts.inside == best).any(axis=0))
+        alive[removed] = False
+        remaining -= int(hits[removed].sum())
+        for groups in counts.inside[:, removed]:
+            np.subtract.at(size, groups, sizes[removed])
+            np.subtract.at(left, groups, hits[removed])
     return named
 
 
