@@ -83,8 +83,8 @@ check-c: ## Check the C sources: compiler warnings, cppcheck, MISRA C:2012, two 
 	$(RUN) tools.fuzz.cppcheck
 	$(RUN) tools.fuzz.run --seconds 60
 	$(RUN) tools.fuzz.uplink --seconds 60
-	$(RUN) tools.measurements.uplink --short
-	$(RUN) tools.measurements.uplink_seeded --short
+	$(RUN) tools.fuzz.uplink_figures --short
+	$(RUN) tools.fuzz.uplink_seeded --short
 	$(RUN) pytest tests/fuzz
 
 proof-short: ## Prove four C sources and the widths of sums; check that a broken bound is not proved
@@ -160,8 +160,8 @@ measure: ## Measure again everything that the scorecard quotes and write results
 	$(RUN) tools.measurements.fleet_sites --write
 	$(RUN) tools.measurements.fleet_short_days --write
 	$(RUN) tools.measurements.replay --write
-	$(RUN) tools.measurements.uplink --write
-	$(RUN) tools.measurements.uplink_seeded --write
+	$(RUN) tools.fuzz.uplink_figures --write
+	$(RUN) tools.fuzz.uplink_seeded --write
 
 replay-long: ## Measure replay's rates, ratios, memory and faults; takes half an hour and reads 20 GB
 	$(RUN) tools.measurements.replay

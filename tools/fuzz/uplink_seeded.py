@@ -2,13 +2,14 @@
 """Puts each seeded bug into a copy of the uplink and says what finds it.
 
 First the inputs of the fuzzer's corpus, then the uplink's tests, until the first one fails.
+`--short` is CI's form: every 15th bug.
 """
 
-import argparse
 import contextlib
 import io
 import os
 import shutil
+import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator
@@ -20,7 +21,9 @@ import pytest
 from tools.firmware.toolchain import ROOT, UPLINK, ToolError
 from tools.fuzz.run import replay
 from tools.fuzz.uplink import CORPUS, build, compile_objects, harness_sources, link
+from tools.measurements.result import Row, arguments, report
 
+LEAST_FOUND, SHORT_EVERY = 0.95, 15
 BUGS = Path(__file__).with_name("uplink_bugs.toml")
 TESTS = ("test_uplink_acks.py", "test_uplink_flash.py", "test_uplink_time.py", "test_uplink.py")
 
@@ -104,18 +107,26 @@ def run_bugs(every: int = 1) -> Iterator[tuple[Bug, str]]:
 
 
 def main() -> None:
-    """Print each bug with what finds it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--every", type=int, default=1, help="only every so manieth bug")
-    found = 0
+    """Seed each bug, look for it, and report."""
+    args = arguments()
     outcomes = []
-    for bug, by in run_bugs(parser.parse_args().every):
-        outcomes.append(by)
-        found += bool(by)
-        print(
-            f"{by or 'NOT FOUND':60} {bug.file}: {bug.old[:50]!r} -> {bug.new[:50]!r}", flush=True
-        )
-    print(f"{found} of {len(outcomes)} found")
+    for bug, by in run_bugs(SHORT_EVERY if args.short else 1):
+        change = f"{bug.file}: {bug.old[:50]!r} -> {bug.new[:50]!r}"
+        outcomes.append((change, by))
+        print(f"{by or 'NOT FOUND':60} {change}", flush=True)
+    found = [by for _, by in outcomes if by]
+    rows = [
+        Row("uplink: seeded bugs found", f"≥ 95 % of {len(outcomes)}", f"{len(found)}",
+            len(found) >= LEAST_FOUND * len(outcomes)),
+        Row("uplink: of these found by the fuzzer's corpus alone", "stated",
+            f"{found.count('corpus')}", None),
+    ]  # fmt: skip
+    command, missed = (
+        "python -m tools.fuzz.uplink_seeded",
+        [text for text, by in outcomes if not by],
+    )
+    more = {"not_found": missed}
+    sys.exit(report("uplink_seeded", rows, (), write=args.write, command=command, more=more))
 
 
 if __name__ == "__main__":

@@ -106,7 +106,8 @@ def main() -> None:
             flash_row(folder),
         ]
     tools = {"clang-19": run(["clang-19", "--version"]).splitlines()[0]}
-    sys.exit(report("uplink", rows, (), write=args.write, tools=tools))
+    command = "python -m tools.fuzz.uplink_figures"
+    sys.exit(report("uplink", rows, (), write=args.write, command=command, tools=tools))
 
 
 if __name__ == "__main__":
