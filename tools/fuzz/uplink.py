@@ -59,7 +59,7 @@ def campaign(folder: Path, seconds: int, runs: int) -> Outcome:
     """Run the corpus, then new inputs, for so long or so many."""
     fresh = folder / "fresh"
     fresh.mkdir()
-    return fuzz(build(folder / "build"), [fresh, CORPUS], seconds, most=runs)
+    return fuzz(build(folder / "build"), [fresh, CORPUS], seconds, most=runs, longest=LONGEST)
 
 
 def main() -> None:

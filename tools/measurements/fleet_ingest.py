@@ -4,6 +4,7 @@
 Broker, load, workers and PostgreSQL (fsync on) share this machine's cores.
 """
 
+import json
 import statistics
 import subprocess
 import sys
@@ -26,8 +27,8 @@ from tcuq.fleet.store.migrate import migrate
 from tcuq.fleet.store.registry import Registry
 from tcuq.fleet.store.sites import Claims
 from tcuq.fleet.store.store import APPLY, COPY, STAGE, Store, apply_parameters
-from tcuq.telemetry import decode
-from tools.measurements.fleet_load import Array, answered, hour_of, stored_part
+from tcuq.telemetry import Keys, decode
+from tools.measurements.fleet_load import Array, answered, hour_of, signed, stored_part
 from tools.measurements.result import ROOT, Row, arguments, report
 
 BATCH = 20_000
@@ -114,7 +115,7 @@ class Bench:
     def workers(self, count: int, command: list[str] | None = None) -> Iterator[None]:
         """So many processes."""
         running = [subprocess.Popen(command or self.command, cwd=ROOT) for _ in range(count)]
-        time.sleep(3)
+        time.sleep(10)  # until all subscribe, on a busy machine too
         try:
             yield
         finally:
@@ -178,6 +179,26 @@ def gateway_rows(bench: Bench, records: int, pairs: int) -> Iterator[Row]:
             f"{ratio:.2f} ({min(ratios):.2f} to {max(ratios):.2f})",
             ratio >= 0.75,
         )
+
+
+def signed_rows(bench: Bench, records: int, pairs: int) -> Iterator[Row]:
+    """Signed records: the verification alone, and through two workers, which sign the acks."""
+    keys, file = Keys({1: bytes(range(32))}), bench.folder / "keys.json"
+    file.write_text(json.dumps({"1": bytes(range(32)).hex()}), "utf-8")
+    some = signed(bench.next_hour(min(records, 100_000)), keys)
+    began = time.process_time()
+    decode(some.tobytes(), Keys({1: bytes(range(32))}))
+    rate = len(some) / (time.process_time() - began)
+    yield Row("signatures verified, a second of one core", "stated", f"{rate:,.0f}", None)
+    rates = []
+    for _ in range(pairs):
+        batch = signed(bench.next_hour(records), keys)
+        with bench.workers(2, [*bench.command, "--keys", str(file)]):
+            answered(bench.broker.port, signed(bench.next_hour(2000), keys), 200, 2000)
+            rates.append(answered(bench.broker.port, batch, 200, 120_000))
+    rate = statistics.median(rates)
+    what = "2 workers, 200 signed records a message, records a second"
+    yield Row(what, "≥ 60,000", f"{rate:,.0f}", rate >= 60_000)
 
 
 def wal_row(bench: Bench, records: int) -> Row:
@@ -250,6 +271,8 @@ def main() -> None:
                 *single_rows(bench, records),
                 *gateway_rows(bench, records, pairs),
                 *large_rows(bench, records, 5 * devices, pairs),
+                # Last: a device that has signed must go on signing.
+                *signed_rows(bench, records, pairs),
             ]
             server = f"{bench.number('SHOW server_version_num') / 10_000:.4f}"
         finally:
