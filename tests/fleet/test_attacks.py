@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attacks by certified clients leave no rows and stay within the broker's memory."""
 
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -20,13 +22,13 @@ from tools.measurements.fleet_attacks import BROKER_BYTES, run_attack, victim_ro
 
 
 @pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    """Start a fleet to attack."""
-    folder = tmp_path_factory.mktemp("attacks")
-    for parent in (folder, folder.parent, folder.parent.parent):
-        parent.chmod(0o755)  # PostgreSQL's account must reach its folder
-    with Scene(folder) as scene:
-        yield scene
+def scene() -> Iterator[Scene]:
+    """Start a fleet to attack, in a folder that PostgreSQL's account can read."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        with Scene(folder) as scene:
+            yield scene
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -117,17 +118,13 @@ def test_a_broker_crash_loses_nothing(broker: Broker, address: BrokerAddress) ->
         Plan(devices=200, hours=4, reboot=0.2, steps=10, resend_s=1000, longest_s=3600)
     )
     worker = ReferenceWorker(address)
-
-    def kill_broker() -> None:
+    with ThreadPoolExecutor(1) as executor:  # the broker ends with the thread that started it
+        simulation = executor.submit(simulate, devices, options, threading.Event())
         time.sleep(1.5)
         broker.stop(signal.SIGKILL)
         time.sleep(0.5)
         broker.start()
-
-    thread = threading.Thread(target=kill_broker)
-    thread.start()
-    result = simulate(devices, options, threading.Event())
-    thread.join()
+        result = simulation.result()
     worker.stop()
     assert_stored(worker, devices, result)
 

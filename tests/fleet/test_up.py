@@ -127,7 +127,8 @@ def fleet_up(folder: Path, ports: dict[str, int]) -> Iterator["subprocess.Popen[
     """Run `tcuq fleet up` in its own session, as a terminal does; kill what is left of it."""
     options = [f"--{name}-port={port}" for name, port in ports.items()]
     process = subprocess.Popen(
-        [*COMMAND, "up", "--folder", str(folder), "--json", *options],
+        ["env", "--default-signal=HUP",  # the tests may run under nohup, which ignores it
+         *COMMAND, "up", "--folder", str(folder), "--json", *options],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     assert process.stdout is not None
