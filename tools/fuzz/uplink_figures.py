@@ -12,6 +12,7 @@ from pathlib import Path
 from tests.fixtures.fleet.uplink_device import compile_uplink
 from tests.fixtures.fleet.uplink_field import CLOCKS, NETWORKS, Field
 from tools.firmware.toolchain import M4, RUNTIME, UPLINK, run
+from tools.fuzz.run import save_findings
 from tools.fuzz.uplink import campaign
 from tools.fuzz.uplink_coverage import measure
 from tools.measurements.result import Row, arguments, report
@@ -68,6 +69,8 @@ def cut_rows(folder: Path, byte_step: int) -> Iterator[Row]:
 def tool_rows(folder: Path, *, short: bool) -> Iterator[Row]:
     """Fuzzing and coverage."""
     outcome = campaign(folder, 20 if short else 7200, -1 if short else 1_000_000)
+    if outcome.finding:
+        print(f"{outcome.finding}\nsaved {' '.join(map(str, save_findings(folder)))}")
     yield Row("uplink: findings of its fuzzer", "0", str(int(bool(outcome.finding))),
               not outcome.finding)  # fmt: skip
     yield Row(
