@@ -181,10 +181,16 @@ def encode(records: Array) -> bytes:
     for name in RECORD.names or ():
         plain[name] = records[name]
     plain["version"] = 1
+    return sealed(plain).tobytes()
+
+
+def sealed(plain: Array) -> Array:
+    """Write the checksums of unsigned records into them, and return them."""
+    rows = plain.view(np.uint8).reshape(len(plain), -1)
     crcs = np.empty(len(plain), np.uint32)
-    checksums(plain.view(np.uint8).reshape(len(plain), -1), PLAIN.itemsize, CHECKED, crcs)
+    checksums(rows, rows.shape[1], CHECKED, crcs)
     plain["checksum"] = crcs
-    return plain.tobytes()
+    return plain
 
 
 def checked(rows: Array, keys: Keys | None = None) -> NDArray[np.uint8]:

@@ -11,7 +11,7 @@ import pytest
 from tcuq.fleet.servers import Broker, Postgres
 from tcuq.fleet.store.migrate import migrate
 from tcuq.fleet.store.store import Store
-from tests.fixtures.fleet.uplink_device import compile_uplink
+from tests.fixtures.fleet.uplink_device import Uplink, compile_uplink
 from tests.fixtures.fleet.uplink_field import Field
 
 
@@ -19,6 +19,14 @@ from tests.fixtures.fleet.uplink_field import Field
 def uplink_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Compile the device under remote control, with sanitizers."""
     return compile_uplink(tmp_path_factory.mktemp("uplink"), "uplink_device")
+
+
+@pytest.fixture(scope="module")
+def uplink(uplink_program: Path) -> Iterator[Uplink]:
+    """Start a process for all tests that begin with init."""
+    process = Uplink(uplink_program)
+    yield process
+    process.stop()
 
 
 @pytest.fixture(scope="session")

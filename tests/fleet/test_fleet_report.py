@@ -16,8 +16,8 @@ from tcuq.fleet.report.folder import read_folder
 from tcuq.fleet.report.summary import report
 from tcuq.fleet.store.batch import Batch
 from tcuq.fleet.store.store import Store
-from tcuq.telemetry import COUNTERS, PLAIN, Reason
-from tools.measurements.fleet_load import sealed, stored_part
+from tcuq.telemetry import COUNTERS, PLAIN, Reason, sealed
+from tools.measurements.fleet_load import stored_part
 
 Array = NDArray[Any]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tcuq.errors import InputError
 from tcuq.fleet.ingest.validation import Validator
 from tcuq.fleet.ingest.worker import Worker
 from tcuq.fleet.mqtt import BrokerAddress, Message, MqttClient
@@ -18,10 +19,9 @@ from tcuq.fleet.store.interface import RecordStore, open_store
 from tcuq.fleet.store.sites import Claims
 from tcuq.fleet.store.store import Store
 from tcuq.fleet.wire import SHARED_FILTERS, record_topic, records_topic
-from tcuq.telemetry import COUNTERS, Reason
+from tcuq.telemetry import COUNTERS, Reason, sealed
 from tests.fixtures.fleet.sender import Sender, records_of, wait_for
 from tests.fleet.test_fleet_report import Array, history
-from tools.measurements.fleet_load import sealed
 
 Open = Callable[[], RecordStore]
 
@@ -137,3 +137,9 @@ def test_a_worker_stores_into_a_folder(broker: Broker, tmp_path: Path) -> None:
         worker.stopping.set()
         thread.join()
     assert len(read_folder(tmp_path).devices) == 50
+
+
+def test_a_folder_without_a_name_is_refused() -> None:
+    """`folder:` alone would have written into the working folder."""
+    with pytest.raises(InputError, match="must name a folder"):
+        open_store("folder:", Claims())

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The uplink over lossy, duplicating and reordering networks, power cuts and lost flash."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from tests.fixtures.fleet.reference_store import HEAD, ReferenceStore
 from tests.fixtures.fleet.uplink_device import (
     CONFIG,
+    DEVICE,
     FULL,
     INTERVAL_S,
     NEW_BOOT,
@@ -22,7 +22,6 @@ from tests.fixtures.fleet.uplink_device import (
     Uplink,
 )
 
-DEVICE = 0x1122334455667788
 EVENTS = st.lists(
     st.tuples(
         st.sampled_from(
@@ -36,14 +35,6 @@ EVENTS = st.lists(
     ),
     max_size=60,
 )
-
-
-@pytest.fixture(scope="module")
-def uplink(uplink_program: Path) -> Iterator[Uplink]:
-    """Start a process for all tests that begin with init."""
-    process = Uplink(uplink_program, DEVICE)
-    yield process
-    process.stop()
 
 
 class Network:

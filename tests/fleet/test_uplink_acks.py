@@ -9,6 +9,7 @@ import pytest
 from tests.fixtures.fleet.reference_store import ACK, HEAD, ReferenceStore
 from tests.fixtures.fleet.uplink_device import (
     BUFFER,
+    DEVICE,
     EXHAUSTED,
     FOREIGN,
     FORGED,
@@ -22,17 +23,8 @@ from tests.fixtures.fleet.uplink_device import (
     signed_ack,
 )
 
-DEVICE = 0x1122334455667788
 FAR = 0xFFFFFFFE
 MAX_STEP = 4096
-
-
-@pytest.fixture(scope="module")
-def uplink(uplink_program: Path) -> Iterator[Uplink]:
-    """Start a process for all tests that begin with init."""
-    process = Uplink(uplink_program, DEVICE)
-    yield process
-    process.stop()
 
 
 @pytest.fixture(scope="module")

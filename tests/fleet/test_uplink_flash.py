@@ -2,7 +2,6 @@
 """The uplink's flash: the good copy is never overwritten, and only whole snapshots are restored."""
 
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from tests.fixtures.fleet.uplink_device import (
     BUFFER,
     CONFIG,
+    DEVICE,
     FOREIGN,
     HEAD_BYTES,
     INCONSISTENT,
@@ -24,16 +24,7 @@ from tests.fixtures.fleet.uplink_device import (
 )
 from tools.firmware.toolchain import run
 
-DEVICE = 0x1122334455667788
 RECORD_BYTES = 87
-
-
-@pytest.fixture(scope="module")
-def uplink(uplink_program: Path) -> Iterator[Uplink]:
-    """Start a process for all tests that begin with init."""
-    process = Uplink(uplink_program, DEVICE)
-    yield process
-    process.stop()
 
 
 @pytest.fixture

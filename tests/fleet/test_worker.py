@@ -14,10 +14,9 @@ from tcuq.fleet.mqtt import BrokerAddress, MqttClient
 from tcuq.fleet.servers import Broker, Postgres
 from tcuq.fleet.store.store import Store
 from tcuq.fleet.wire import SHARED_FILTERS
-from tcuq.telemetry import Reason
+from tcuq.telemetry import Reason, sealed
 from tests.fixtures.fleet.sender import Sender, records_of, wait_for
 from tests.fixtures.fleet.stored_records import add_gateway
-from tools.measurements.fleet_load import sealed
 
 RunWorker = Callable[..., AbstractContextManager[Worker]]
 

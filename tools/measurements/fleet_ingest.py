@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import LiteralString
+from typing import Any, LiteralString
 
 import numpy as np
 import psycopg
@@ -215,21 +215,22 @@ def judging_row(bench: Bench, must_s: float) -> Row:
     with psycopg.connect(bench.postgres.url, autocommit=True) as connection:
         connection.execute("UPDATE devices SET closed_epoch = 0, closed_evidence = evidence")
         connection.execute("VACUUM FULL ANALYZE devices")  # as if they had been stored so
-        connection.execute("SET jit = off")  # as the judge does
-        times = []
-        for _ in range(5):
-            began = time.perf_counter()
-            since = datetime.now(UTC) - timedelta(hours=3)
-            tally, _ = count_evidence(connection, since, since - timedelta(days=30))
-            tally.discovery(0.1)
-            times.append(time.perf_counter() - began)
+        return discovery_row(connection, bench.devices, must_s)
+
+
+def discovery_row(connection: "psycopg.Connection[Any]", devices: int, must_s: float) -> Row:
+    """The median time of e-BH over all devices, as the judge runs it."""
+    connection.execute("SET jit = off")
+    times = []
+    for _ in range(5):
+        began = time.perf_counter()
+        since = datetime.now(UTC) - timedelta(hours=3)
+        counts, _ = count_evidence(connection, since, since - timedelta(days=30))
+        counts.discovery(0.1)
+        times.append(time.perf_counter() - began)
     took = statistics.median(times)
-    return Row(
-        f"e-BH over {bench.devices:,} devices, seconds",
-        f"≤ {must_s}",
-        f"{took:.2f}",
-        took <= must_s,
-    )
+    what = f"e-BH over {devices:,} devices, seconds"
+    return Row(what, f"≤ {must_s}", f"{took:.2f}", took <= must_s)
 
 
 def large_rows(bench: Bench, records: int, large: int, pairs: int) -> Iterator[Row]:

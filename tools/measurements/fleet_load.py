@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from tcuq.fleet.mqtt import BrokerAddress, MqttClient, encode_packet, encode_string
 from tcuq.fleet.wire import ACK, SIGNED_ACK, record_topic, records_topic
-from tcuq.runtime import checksums
-from tcuq.telemetry import CHECKED, PLAIN, RECORD, SIGNED, Keys
+from tcuq.telemetry import CHECKED, PLAIN, RECORD, SIGNED, Keys, sealed
 
 Array = NDArray[Any]
 MIXING = np.uint64(0x9E3779B97F4A7C15)
@@ -50,15 +49,6 @@ def records_of(numbers: Array, hour: int) -> Array:
     records["histogram"][:, 2] = records["steps"] % 65536
     records["histogram_shift"] = np.where(records["steps"] < 65536, 0, 1)
     return sealed(records)
-
-
-def sealed(records: Array) -> Array:
-    """With their checksums right."""
-    rows = records.view(np.uint8).reshape(len(records), -1)
-    crcs = np.empty(len(records), np.uint32)
-    checksums(rows, rows.shape[1], CHECKED, crcs)
-    records["checksum"] = crcs
-    return records
 
 
 def stored_part(records: Array) -> Array:

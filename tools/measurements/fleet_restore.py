@@ -5,14 +5,13 @@ The base backup is taken while devices send. The log is received synchronously, 
 acknowledged record is in it; nothing of the destroyed server is used.
 """
 
-import json
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 from tcuq.fleet.servers import Postgres
-from tools.measurements.fleet_faults import Scene, differences
+from tools.measurements.fleet_faults import Scene
+from tools.measurements.fleet_rehearsal import Outcome, measure, outcome_of
 from tools.measurements.fleet_replication import (
     SYNCHRONOUS,
     LogReceiver,
@@ -20,7 +19,6 @@ from tools.measurements.fleet_replication import (
     kill,
     restore,
 )
-from tools.measurements.result import Row, arguments, report
 
 
 class Archive:
@@ -61,7 +59,7 @@ class Archive:
         self.server.stop("immediate")
 
 
-def rehearse(devices: int, hours: int, hour_s: float, restores: int) -> dict[str, float]:
+def rehearse(devices: int, hours: int, hour_s: float, restores: int) -> Outcome:
     """Destroy and restore while the devices send; return what differs from the truth."""
     with tempfile.TemporaryDirectory() as name:
         archive = Archive(Path(name))
@@ -75,45 +73,16 @@ def rehearse(devices: int, hours: int, hour_s: float, restores: int) -> dict[str
                 time.sleep(pause_s / 3)
                 seconds.append(archive.destroy_and_restore(backup))
                 time.sleep(max(0.0, pause_s / 3 - seconds[-1]))
-            sending = scene.fleet.poll() is None
-            out, _ = scene.fleet.communicate()
-            outcome = differences(archive.server.url, scene.truth)
+            return outcome_of(scene, archive.server.url, seconds)
         finally:
             scene.close()
             archive.close()
-    summary = json.loads(out)
-    return outcome | {
-        "sent": int(summary["sent"]),
-        "sending": int(sending),
-        "longest_s": max(seconds),
-    }
-
-
-def main() -> None:
-    """Measure; --short: fewer devices, one restore."""
-    args = arguments()
-    devices, hours, hour_s, restores = (2_000, 8, 3.0, 1) if args.short else (20_000, 40, 5.0, 3)
-    outcome = rehearse(devices, hours, hour_s, restores)
-    exact = outcome["devices"] == outcome["cohorts"] == outcome["waiting"] == 0
-    rows = [
-        Row(
-            f"{devices:,} devices sending, database destroyed and restored {restores} times:"
-            " devices and cohorts that differ from the truth",
-            "0 and 0",
-            f"{outcome['devices']} and {outcome['cohorts']} of {outcome['cohorts_in_all']}"
-            f" ({outcome['steps']:,} steps, {outcome['sent']:,} records sent,"
-            f" {outcome['restarts']:,} restarts)",
-            exact and outcome["sending"] == 1,
-        ),
-        Row(
-            "seconds from the loss to a restored database, longest",
-            "stated",
-            f"{outcome['longest_s']:.1f}",
-            None,
-        ),
-    ]
-    sys.exit(report("fleet_restore", rows, ("psycopg", "paho-mqtt"), write=args.write))
 
 
 if __name__ == "__main__":
-    main()
+    measure(
+        "fleet_restore",
+        rehearse,
+        "database destroyed and restored",
+        "seconds from the loss to a restored database",
+    )

@@ -10,20 +10,19 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import LiteralString
 
 import numpy as np
 import psycopg
 
-from tcuq.fleet.judge.counting import count_evidence
 from tcuq.fleet.judge.judge import Rules, judge
 from tcuq.fleet.servers import Postgres
 from tcuq.fleet.store.batch import Batch
 from tcuq.fleet.store.migrate import migrate
 from tcuq.fleet.store.store import Store
 from tools.measurements.dashboard_server import get, live
+from tools.measurements.fleet_ingest import discovery_row
 from tools.measurements.fleet_load import records_of, stored_part
 from tools.measurements.result import Row, arguments, report
 
@@ -89,16 +88,7 @@ def rates(fleet: Fleet, records: int, rounds: int) -> tuple[float, float]:
 def judging_rows(fleet: Fleet) -> Iterator[Row]:
     """e-BH over all devices, and a whole judgement."""
     connection = fleet.store.connection
-    times = []
-    for _ in range(3):
-        began = time.perf_counter()
-        since = datetime.now(UTC) - timedelta(hours=3)
-        counts, _ = count_evidence(connection, since, since - timedelta(days=30))
-        counts.discovery(0.1)
-        times.append(time.perf_counter() - began)
-    took = statistics.median(times)
-    what = f"e-BH over {fleet.devices:,} devices, seconds"
-    yield Row(what, f"≤ {MOST_JUDGING_S:g}", f"{took:.2f}", took <= MOST_JUDGING_S)
+    yield discovery_row(connection, fleet.devices, MOST_JUDGING_S)
     began = time.perf_counter()
     judge(connection, Rules())
     whole = time.perf_counter() - began

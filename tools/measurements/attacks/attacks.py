@@ -10,8 +10,9 @@ import numpy as np
 from tcuq.errors import FleetError
 from tcuq.fleet.mqtt import MqttClient, encode_packet, encode_string
 from tcuq.fleet.wire import device_name
+from tcuq.telemetry import sealed
 from tools.measurements.attacks.target import ATTACKER, GATEWAY, VICTIM, Target, record_of
-from tools.measurements.fleet_load import hour_of, sealed
+from tools.measurements.fleet_load import hour_of
 
 CHUNK_BYTES = 1 << 18
 LARGE_BYTES = 100_000

@@ -8,7 +8,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from tcuq.fleet.mqtt import BrokerAddress
-from tools.measurements.fleet_load import hour_of, sealed
+from tcuq.telemetry import sealed
+from tools.measurements.fleet_load import hour_of
 
 ATTACKER, VICTIM = 0xA1, 0xB2  # devices of the sites home and away
 GATEWAY = "gate-1"  # of the site home

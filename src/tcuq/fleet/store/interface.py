@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tcuq.errors import InputError
 from tcuq.fleet.store.batch import Batch, Part
 from tcuq.fleet.store.dead_letters import DeadLetter
 from tcuq.fleet.store.folder import FolderStore
@@ -43,5 +44,7 @@ class RecordStore(Protocol):
 def open_store(database: str, claims: Claims) -> RecordStore:
     """Return the store that `postgresql://...` or `folder:PATH` names."""
     if database.startswith(FOLDER):
+        if database == FOLDER:
+            raise InputError("folder: must name a folder, such as folder:records, got none")
         return FolderStore(Path(database.removeprefix(FOLDER)))
     return ReconnectingStore(database, claims)
