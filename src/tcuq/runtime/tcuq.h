@@ -123,6 +123,7 @@ typedef struct {
     uint16_t counts[TCUQ_COUNTS]; /* of calibration's blocks, in 1/16: those that came after two that
                                      passed no edge, how many of them passed each edge, and how many
                                      of the others did */
+    uint16_t reserved_end;        /* the same size on CPUs that align less */
 } tcuq_channel;
 
 typedef struct {
