@@ -51,7 +51,7 @@ def test_the_example_prints_what_the_page_shows(tmp_path: Path, newer: tcuq.Prof
     [
         ("tcuq_blob", r"loader takes (\d+) bytes"),
         ("tcuq_blob_selftest", r"self-test (\d+) and"),
-        ("tcuq_slots", r"the slots (\d+)\."),
+        ("tcuq_slots", r"and the slots (\d+)\."),
         ("profile", r"profile takes\n(\d+) bytes"),
         ("term", r"and (\d+) for each term"),
         ("slots_state", r"state of the slots (\d+)\."),
