@@ -68,7 +68,8 @@ typedef enum {
     TCUQ_ERROR_MEMORY = -5,   /* memory the profile needs is not given */
     TCUQ_ERROR_BUFFER = -6,   /* the buffer is too small */
     TCUQ_ERROR_SNAPSHOT = -7, /* the snapshot is damaged */
-    TCUQ_ERROR_FOREIGN = -8   /* the snapshot belongs to another profile */
+    TCUQ_ERROR_FOREIGN = -8,  /* the snapshot belongs to another profile */
+    TCUQ_ERROR_VERSION = -9   /* the snapshot is of another version of the runtime's state */
 } tcuq_status;
 
 typedef enum { TCUQ_ACCEPT = 0, TCUQ_ABSTAIN = 1, TCUQ_DENIED = 2 } tcuq_outcome;
@@ -282,8 +283,8 @@ int16_t tcuq_epoch_evidence(const tcuq_monitor *monitor);
 uint32_t tcuq_snapshot_size(const tcuq_monitor *monitor);
 tcuq_status tcuq_snapshot(const tcuq_monitor *monitor, uint8_t *buffer, uint32_t size);
 
-/* Refuses a damaged or foreign snapshot and then changes nothing; one whose checksum is true but whose
- * values no step can leave resets the monitor. */
+/* Refuses a snapshot that is damaged, foreign or of another version and then changes nothing; one whose checksum
+ * is true but whose values no step can leave resets the monitor. */
 tcuq_status tcuq_restore(const tcuq_monitor *monitor, const uint8_t *buffer, uint32_t size);
 
 #if TCUQ_WITH_TELEMETRY
