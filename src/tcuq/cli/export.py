@@ -22,6 +22,11 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         default="c",
         help="c (default), arduino, zephyr, esp-idf, platformio",
     )
+    parser.add_argument(
+        "--name",
+        default="device",
+        help="of the model in C, tcuq_NAME (default device); a folder takes several",
+    )
     parser.add_argument("--check", action="store_true", help="only check that it is up to date")
     parser.add_argument("--without-telemetry", action="store_true", help="no counters, no record")
     parser.add_argument("--uplink", action="store_true", help="add the code that sends records")
@@ -41,6 +46,7 @@ def run(args: argparse.Namespace) -> None:
 
     profile = Profile.load(args.profile)
     options = {
+        "name": args.name,
         "telemetry": not args.without_telemetry,
         "uplink": args.uplink,
         "stream": None if args.vectors is None else Stream.load(args.vectors),

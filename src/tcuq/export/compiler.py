@@ -67,7 +67,7 @@ def best_footprint(profile: Profile, table: Footprint) -> Footprint:
 def compiled_footprint(profile: Profile, table: Footprint, compiler: Compiler) -> Footprint:
     """The table's footprint with the linker's code and RAM in place of the table's."""
     telemetry = "telemetry" in table.parts
-    sources, _ = shared_sources(profile, telemetry=telemetry)
+    sources, _, _ = shared_sources(profile, telemetry=telemetry)
     roots = (*interface_functions(table.interface, telemetry=telemetry), "tcuq_device")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

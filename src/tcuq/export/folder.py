@@ -4,12 +4,13 @@
 import hashlib
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Unpack
 
 from tcuq._atomic import atomic_write
 from tcuq.errors import ExportError
+from tcuq.export.models import DEFAULT_NAME, Model, parse_models, rename
 from tcuq.export.sources import Options, shared_sources
 from tcuq.export.targets import TARGETS
 from tcuq.export.template_values import render_template
@@ -27,6 +28,8 @@ class Export:
     target: str
     files: dict[str, str]
     user_files: frozenset[str]
+    other_files: frozenset[str] = frozenset()
+    """Files of the folder's other models, which stay as they are."""
 
 
 def export(
@@ -42,6 +45,9 @@ def export(
         New, empty, or an earlier export, which is updated.
     target
         "c", "arduino", "zephyr", "esp-idf" or "platformio".
+    name
+        Of the model in C: "kws" gives `tcuq_kws`, `tcuq_kws_selftest` and `tcuq_kws.h`. Export
+        several models under different names into one folder: they share one runtime.
     telemetry
         Whether the monitor counts for the telemetry record; True by default.
     uplink
@@ -61,10 +67,10 @@ def export(
     >>> sorted(result.user_files), "src/tcuq_device.h" in result.files
     (['main.c'], True)
     """
-    result = _render(profile, target, options)
     root = Path(folder)
-    earlier = _manifest_files(root)
-    for name in sorted(set(earlier) - set(result.files)):
+    earlier, models = _read_manifest(root)
+    result = _render(profile, target, options, earlier, models)
+    for name in sorted(set(earlier) - set(result.files) - result.other_files):
         path = root / name
         if path.is_file() and _sha256(path.read_bytes()) == earlier[name]:  # generated, unedited
             path.unlink()
@@ -82,12 +88,13 @@ def differences(
     profile: Profile, folder: str | os.PathLike[str], target: str, **options: Unpack[Options]
 ) -> list[str]:
     """What another export would change in a folder: an empty list if the folder is current."""
-    result = _render(profile, target, options)
     root = Path(folder)
+    earlier, models = _read_manifest(root)
+    result = _render(profile, target, options, earlier, models)
     changes = [
         f"{name} is not part of this export"
-        for name in _manifest_files(root)
-        if name not in result.files
+        for name in earlier
+        if name not in result.files and name not in result.other_files
     ]
     for name, text in result.files.items():
         path = root / name
@@ -98,48 +105,68 @@ def differences(
     return sorted(changes)
 
 
-def _render(profile: Profile, target: str, options: Options) -> Export:
+def _render(
+    profile: Profile,
+    target: str,
+    options: Options,
+    earlier: dict[str, str],
+    models: dict[str, Model],
+) -> Export:
     """Every file of an export, in memory."""
     if target not in TARGETS:
         raise ExportError(f"target must be one of {', '.join(TARGETS)}, got {target!r}")
     system = TARGETS[target]
-    sources, values = shared_sources(profile, **options)
+    model_name = options.get("name", DEFAULT_NAME)
+    others = {name: model for name, model in models.items() if name != model_name}
+    sources, values, model = shared_sources(profile, others, **options)
+    models = others | {model_name: model}
+    other_files = frozenset(path for other in others.values() for path in other.files)
     names = ", ".join(f"`{name}`" for name in sorted(system.user_files))
-    values |= {"TARGET": target, "USER_FILES": names, "BUILD": system.build}
+    values |= {"TARGET": target, "USER_FILES": names, "NAME_OPTION": ""}
+    values["HEADERS"] = ", ".join(f"tcuq_{name}.h" for name in sorted(models))
+    readme = "README.md"
+    if model_name != DEFAULT_NAME:
+        readme, values["NAME_OPTION"] = f"README-{model_name}.md", f" --name {model_name}"
     files = {f"src/{name}": text for name, text in sources.items()}
-    files |= system.render(sources, values)
-    files["README.md"] = render_template("README.md", values)
+    paths = [*files, *other_files]
+    files |= system.render([Path(path).name for path in paths], values, model_name)
+    text = rename(render_template("README.md", values), model_name)
+    files[readme] = text.replace("@BUILD@", system.build)
+    models[model_name] = replace(model, files=(*model.files, readme))
     generated = sorted(set(files) - system.user_files)
+    hashes = {name: _sha256(files[name].encode()) for name in generated}
+    hashes |= {name: earlier[name] for name in other_files}
     manifest = {
         "tcuq": __version__,
-        "profile": profile.sha256,
         "for": target,
-        "files": {name: _sha256(files[name].encode()) for name in generated},
+        "models": {name: models[name].as_json() for name in sorted(models)},
+        "files": dict(sorted(hashes.items())),
     }
     files[MANIFEST] = json.dumps(manifest, indent=1) + "\n"
-    return Export(target, files, system.user_files)
+    return Export(target, files, system.user_files, other_files)
 
 
-def _manifest_files(root: Path) -> dict[str, str]:
-    """The generated files and hashes of the export in a folder; none if it is new or empty."""
+def _read_manifest(root: Path) -> tuple[dict[str, str], dict[str, Model]]:
+    """Generated files with hashes, and models, of a folder; none if it is new or empty."""
     manifest = root / MANIFEST
     if not manifest.is_file():
         if root.is_dir() and any(root.iterdir()):
             raise ExportError(f"{root}: must be empty or an earlier export, which has {MANIFEST}")
         if root.exists() and not root.is_dir():
             raise ExportError(f"{root}: is not a folder")
-        return {}
+        return {}, {}
     try:
         with manifest.open("rb") as file:
             document = json.loads(file.read(MAX_MANIFEST_BYTES))
         files = {str(name): str(value) for name, value in document["files"].items()}
+        models = parse_models(document, files)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ExportError(f"{manifest}: is damaged; export into a new folder") from None
     for name in files:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\\" in name:
             raise ExportError(f"{manifest}: names a file outside the folder, {name[:80]!r}")
-    return files
+    return files, models
 
 
 def _sha256(content: bytes) -> str:

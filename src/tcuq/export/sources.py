@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The C files that every export has: the runtime, the profile and its self-test."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TypedDict, Unpack
 
 from tcuq.errors import ExportError
 from tcuq.export.header import structs
-from tcuq.export.profile_c import monitor_c, required_parts
+from tcuq.export.models import DEFAULT_NAME, Model, check_name, check_telemetry, rename
+from tcuq.export.profile_c import PARTS, monitor_c, required_parts
 from tcuq.export.runtime_files import runtime_digest, runtime_files, uplink_files
 from tcuq.export.selftest import selftest_c, vectors
 from tcuq.export.template_values import Values, feature_table, profile_values, render_template
@@ -15,29 +18,43 @@ from tcuq.stream import Stream
 
 GUARD = "#define TCUQ_H\n"
 BUILD_INCLUDE = '\n#include "tcuq_build.h" /* written by tcuq export */\n'
-DEVICE_FILES = ("tcuq_build.h", "tcuq_device.h", "tcuq_device.c", "tcuq_device_selftest.c")
+DEVICE_FILES = ("tcuq_device.h", "tcuq_device.c", "tcuq_device_selftest.c")
+ALONE: Mapping[str, Model] = MappingProxyType({})
 
 
 class Options(TypedDict, total=False):
     """Options of an export; ``tcuq.export.export`` documents them."""
 
+    name: str
     telemetry: bool
     uplink: bool
     stream: Stream | None
     feature_codes: tuple[float, int] | None
 
 
-def shared_sources(profile: Profile, **options: Unpack[Options]) -> tuple[dict[str, str], Values]:
-    """The files of the folder `src` by name, and the values for all templates."""
+def shared_sources(
+    profile: Profile, others: Mapping[str, Model] = ALONE, **options: Unpack[Options]
+) -> tuple[dict[str, str], Values, Model]:
+    """The files of the folder `src` by name, the values for all templates, and the model.
+
+    The runtime has the parts that this model and the other models of the folder need.
+    """
+    name = options.get("name", DEFAULT_NAME)
     telemetry, uplink = options.get("telemetry", True), options.get("uplink", False)
     if uplink and not telemetry:
         raise ExportError("the uplink sends the telemetry record: leave out one of the two options")
     spec = quantize(profile)
-    runtime = runtime_files(health=spec["health_count"] > 0)
+    parts = required_parts(spec, telemetry=telemetry)
+    check_telemetry(parts, others)
+    built = {*parts, *(part for model in others.values() for part in model.parts)}
+    runtime = runtime_files(health="health" in built)
+    if uplink or any(model.uplink for model in others.values()):
+        runtime |= uplink_files()
     steps = vectors(profile, options.get("stream"))
-    values = profile_values(profile, required_parts(spec, telemetry=telemetry))
+    values = profile_values(profile, parts)
+    values |= {part.upper(): str(int(part in built)) for part in PARTS}
     values |= {
-        "DIGEST": runtime_digest(runtime),
+        "DIGEST": runtime_digest(runtime_files()),
         "STEPS": str(steps.count),
         "MONITOR": monitor_c(spec, telemetry=telemetry),
         "VECTORS": selftest_c(steps),
@@ -52,5 +69,10 @@ def shared_sources(profile: Profile, **options: Unpack[Options]) -> tuple[dict[s
     if GUARD not in runtime["tcuq.h"]:
         raise ExportError("the runtime's header must have an include guard, TCUQ_H")
     runtime["tcuq.h"] = runtime["tcuq.h"].replace(GUARD, GUARD + BUILD_INCLUDE, 1)
-    device = {name: render_template(name, values) for name in DEVICE_FILES}
-    return runtime | (uplink_files() if uplink else {}) | device, values
+    runtime["tcuq_build.h"] = render_template("tcuq_build.h", values)
+    device = {file: render_template(file, values) for file in DEVICE_FILES}
+    taken = runtime_files() | uplink_files()
+    check_name(name, [*device, *device.values()], [*taken, *taken.values()])
+    device = {rename(file, name): rename(text, name) for file, text in device.items()}
+    model = Model(profile.sha256, parts, uplink, tuple(f"src/{file}" for file in device))
+    return runtime | device, values, model

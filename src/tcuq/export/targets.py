@@ -5,7 +5,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from tcuq.export.models import rename
 from tcuq.export.template_values import Values, render_template
+
+PROGRAMS = (".c", ".cpp", ".ino")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,13 +20,17 @@ class Target:
     build: str
     source_line: str = "{}"  # how its CMakeLists.txt names a source
 
-    def render(self, sources: Iterable[str], values: Values) -> dict[str, str]:
-        """The target's own files by path."""
+    def render(self, sources: Iterable[str], values: Values, name: str) -> dict[str, str]:
+        """The target's own files by path; programs use the model of this name."""
         names = sorted(name for name in sources if name.endswith(".c"))
         lines = "\n".join(self.source_line.format(f"src/{name}") for name in names)
         values = values | {"SOURCES": lines}
         _, _, values["INPUTS"] = render_template("inputs.c", values).rstrip().partition("\n")
-        return {path: render_template(name, values) for path, name in self.templates.items()}
+        files = {path: render_template(file, values) for path, file in self.templates.items()}
+        return {
+            path: rename(text, name) if path.endswith(PROGRAMS) else text
+            for path, text in files.items()
+        }
 
 
 C = Target(

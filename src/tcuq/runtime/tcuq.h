@@ -10,6 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define TCUQ_PROFILE_FORMAT 3u
 #define TCUQ_MAX_CLASSES 1000u
 #define TCUQ_MAX_WIDTH 65535u
@@ -289,5 +293,9 @@ tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identi
 
 /* A line for each tcuq_status. */
 const char *tcuq_strerror(tcuq_status status);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -6,6 +6,10 @@
 
 #include "tcuq.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define TCUQ_HEALTH_MAX_CHANNELS 64u  /* of a group */
 #define TCUQ_HEALTH_MAX_FRAMES 65535u /* of a window */
 
@@ -47,5 +51,9 @@ void tcuq_health_fold_frames(tcuq_health *health, const int16_t *frames, uint32_
 /* Writes the statistics of the window in Q10 and begins the next one. False, with every statistic 0, if the
  * window has no frame. */
 bool tcuq_health_finish(tcuq_health *health, int16_t *statistics);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

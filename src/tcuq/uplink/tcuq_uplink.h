@@ -17,13 +17,13 @@
 #ifndef TCUQ_UPLINK_H
 #define TCUQ_UPLINK_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #include "tcuq.h"
 #include "tcuq_sign.h"
 #include "tcuq_uplink_status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 #if !TCUQ_WITH_TELEMETRY
 #error "the uplink sends records: build the runtime with TCUQ_WITH_TELEMETRY 1"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The optional parts of the runtime that profile @HASH8@ needs. Included by tcuq.h. */
+/* The optional parts of the runtime that the profiles of this folder need. Included by tcuq.h. */
 #ifndef TCUQ_BUILD_H
 #define TCUQ_BUILD_H
 

@@ -7,11 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tcuq.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#include "tcuq.h"
 
 #define TCUQ_DEVICE_VERSION "@VERSION@"
 #define TCUQ_DEVICE_PROFILE_SHA256 "@SHA256@"

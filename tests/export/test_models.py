@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several models in one firmware, and C++: names that do not collide, headers that C++ takes."""
+
+import re
+import subprocess
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import tcuq
+from tcuq.cli import main
+from tcuq.errors import ExportError
+from tcuq.export import TARGETS, differences, export
+
+SOURCES = Path(tcuq.__file__).parent
+INTERNAL = re.compile(r"tcuq_(acsl.*|bytes|copy|internal|products|simd|uplink_internal)\.h")
+HEADERS = sorted(
+    path
+    for folder in ("runtime", "uplink")
+    for path in (SOURCES / folder).glob("*.h")
+    if not INTERNAL.fullmatch(path.name)
+)
+STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
+PROGRAM = """
+#include "tcuq_kws.h"
+#include "tcuq_gesture.h"
+
+int main()
+{
+    static const uint8_t posterior[TCUQ_KWS_CLASSES + TCUQ_GESTURE_CLASSES] = {255u};
+    static const int8_t features[TCUQ_KWS_FEATURE_BYTES] = {0};
+    tcuq_decision decision;
+    if ((tcuq_kws_selftest() != 0) || (tcuq_gesture_selftest() != 0)) {
+        return 1;
+    }
+    tcuq_step(&tcuq_kws, posterior, features, NULL, &decision);
+    tcuq_step(&tcuq_gesture, posterior, NULL, NULL, &decision);
+    return (tcuq_kws_profile.hash == tcuq_gesture_profile.hash) ? 2 : 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def narrow(synthetic: Callable[..., tcuq.Stream]) -> tcuq.Profile:
+    """A profile of two classes without features, which needs fewer parts of the runtime."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        return tcuq.fit(synthetic(classes=2, width=0))
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_no_extern_c(compiler: str, tmp_path: Path) -> None:
+    """Each public header compiles alone as C++ without a warning; its functions have C names."""
+    assert {"tcuq.h", "tcuq_health.h", "tcuq_uplink.h"} <= {path.name for path in HEADERS}
+    for header in HEADERS:
+        text = header.read_text("utf-8")
+        assert ('extern "C" {' in text) == (");\n" in text), f'{header.name} needs extern "C"'
+        program = tmp_path / f"{header.stem}.cpp"
+        program.write_text(f'#include "{header.name}"\nint main() {{ return 0; }}\n')
+        folders = [f"-I{SOURCES / name}" for name in ("runtime", "uplink")]
+        subprocess.run([compiler, *STRICT, *folders, "-fsyntax-only", program], check=True)
+
+
+@pytest.mark.parametrize("compiler", [("gcc", "-std=c99"), ("g++", "-x", "c++")])
+def test_symbols_of_two_profiles_collide(
+    compiler: tuple[str, ...], profile: tcuq.Profile, narrow: tcuq.Profile, tmp_path: Path
+) -> None:
+    """Two models exported into one folder link into one program, run and pass their self-tests."""
+    export(narrow, tmp_path, "c", name="gesture")
+    export(profile, tmp_path, "c", name="kws")
+    (tmp_path / "both.c").write_text(PROGRAM.replace("main()", "main(void)"))
+    build = tmp_path / "build"
+    build.mkdir()
+    sources = sorted((tmp_path / "src").glob("*.c"))
+    flags = (*STRICT, f"-I{tmp_path / 'src'}", "-c")
+    subprocess.run(["gcc", "-std=c99", *flags, *sources], cwd=build, check=True)
+    subprocess.run([*compiler, *flags, tmp_path / "both.c"], cwd=build, check=True)
+    program = tmp_path / "both"
+    subprocess.run([compiler[0], *build.glob("*.o"), "-o", program], check=True)
+    assert subprocess.run([program], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("target", list(TARGETS))
+def test_models_of_one_folder_keep_each_other(
+    target: str, profile: tcuq.Profile, narrow: tcuq.Profile, tmp_path: Path
+) -> None:
+    """Each export leaves the other model's files, and the runtime has the parts of both."""
+    export(profile, tmp_path, target, name="kws", uplink=True)
+    export(narrow, tmp_path, target, name="gesture")
+    assert (tmp_path / "src/tcuq_kws_selftest.c").is_file()
+    assert (tmp_path / "README-kws.md").is_file()
+    assert (tmp_path / "src/tcuq_uplink.c").is_file()
+    assert "TCUQ_WITH_NOVELTY 1" in (tmp_path / "src/tcuq_build.h").read_text()
+    assert differences(narrow, tmp_path, target, name="gesture") == []
+    assert "src/tcuq_gesture.h differs" in differences(profile, tmp_path, target, name="gesture")
+    assert not list(tmp_path.rglob("*tcuq_device*"))
+
+
+def test_an_export_of_an_earlier_version_is_updated(profile: tcuq.Profile, tmp_path: Path) -> None:
+    """A folder whose manifest names no models, as before there were any, is updated."""
+    export(profile, tmp_path, "c")
+    manifest = tmp_path / "tcuq-export.json"
+    manifest.write_text(manifest.read_text().replace('"models"', '"profile"'))
+    export(profile, tmp_path, "c")
+    assert differences(profile, tmp_path, "c") == []
+
+
+@pytest.mark.parametrize("name", ["score", "step", "health", "uplink", "monitor"])
+def test_a_name_of_the_runtime_is_refused(name: str, profile: tcuq.Profile, tmp_path: Path) -> None:
+    """A name whose symbols or files the runtime has is refused, and nothing is written."""
+    with pytest.raises(ExportError, match=rf"named '{name}': the runtime has (tcuq|TCUQ)_"):
+        export(profile, tmp_path / "out", "c", name=name)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["", "Kws", "9a", "a-b", "a/b", "x" * 25])
+def test_a_name_that_is_none_in_c_is_refused(
+    name: str, saved: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command states the rule and the name."""
+    assert main(["export", saved, "-o", str(tmp_path / "out"), "--name", name]) == 1
+    assert f"underscores, got {name!r}" in capsys.readouterr().err
+
+
+def test_models_with_and_without_telemetry_do_not_mix(
+    profile: tcuq.Profile, narrow: tcuq.Profile, tmp_path: Path
+) -> None:
+    """One runtime counts for all models or for none."""
+    export(profile, tmp_path, "c", name="kws", telemetry=False)
+    with pytest.raises(ExportError, match="'kws' was exported without it"):
+        export(narrow, tmp_path, "c", name="gesture")
