@@ -32,6 +32,7 @@ static firmware firmware_of(simulation *sim, uint32_t index)
                     .telemetry = &dev->telemetry},
         .uplink = {.device = dev->info.id,
                    .interval_s = HOUR_S,
+                   .least_steps = TCUQ_UPLINK_CLOCK_ALONE,
                    .first_s = 2u, /* the simulator decides when records are made */
                    .resend_s = sim->plan.resend_s,
                    .longest_s = sim->plan.longest_s,

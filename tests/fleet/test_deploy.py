@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files of deploy/: units, compose file and manifests, as far as they can be checked here."""
 
+import re
 import shlex
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import kubernetes_validate
 import pytest
 import yaml
+from paho.mqtt.client import Client
+from paho.mqtt.enums import CallbackAPIVersion
 
 from tcuq.cli.fleet.configuration import variable
+from tcuq.fleet.servers import free_port, is_listening
+from tests.fixtures.fleet.sender import wait_for
 from tools.configuration import parsers
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -107,3 +113,35 @@ def test_the_kustomization_names_every_manifest_and_its_configuration(
                 command, *arguments = container["args"]
                 arguments[1] = str(config)
                 parsers()[command].parse_args(arguments)
+
+
+def test_the_pages_certificates_open_the_pages_broker(tmp_path: Path) -> None:
+    """A worker with its certificate connects to mosquitto, both as the page types them."""
+    page = (DEPLOY.parent / "docs/fleet/operate.md").read_text("utf-8")
+    (typed,) = re.findall(r"^```console\n(# install.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (conf,) = re.findall(r"^```\n(listener.*?)^```", page, re.MULTILINE | re.DOTALL)
+    tmp_path.chmod(0o755)
+    commands = re.sub(r"^# ", "", typed, flags=re.MULTILINE)
+    commands = re.sub(r"chown \w+", "test -f", commands)
+    subprocess.run(
+        ["bash", "-euc", commands.replace("/etc/tcuq", str(tmp_path))],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    port, certificates = free_port(), tmp_path / "certificates"
+    (tmp_path / "acl").write_bytes((files("tcuq.fleet") / "acl").read_bytes())
+    (tmp_path / "conf").write_text(
+        conf.replace("/etc/tcuq", str(tmp_path)).replace("8883", f"{port} 127.0.0.1")
+        + "user root\n",
+        "utf-8",
+    )
+    with subprocess.Popen(["mosquitto", "-c", str(tmp_path / "conf")]) as broker:
+        try:
+            wait_for(lambda: is_listening(port))
+            client = Client(CallbackAPIVersion.VERSION2)
+            key = str(certificates / "ingest.key")
+            client.tls_set(str(certificates / "ca.pem"), str(certificates / "ingest.pem"), key)
+            client.connect("localhost", port)
+            wait_for(lambda: client.loop() == 0 and client.is_connected())
+            client.disconnect()
+        finally:
+            broker.terminate()

@@ -125,7 +125,7 @@ def test_alerts_carry_site_owner_firmware_and_link(
     deliver(database, webhook(hook.url, dashboard))
     (alarm,) = (alarm for alarm in hook.received[0]["alarms"] if alarm["kind"] == "silent")
     link = f"https://fleet.example.com/device/{device:016x}"
-    keys = ("site", "owner", "name", "runs_firmware", "severity", "link")
+    keys = ("site", "owner", "name", "firmware", "severity", "link")
     assert [alarm[key] for key in keys] == ["berlin", "north", "pump 7", "1.2.3", "warning", link]
     assert link in hook.received[0]["text"]
     assert "https://fleet.example.com/group?firmware=1.8.0" in hook.received[0]["text"]
@@ -134,7 +134,7 @@ def test_alerts_carry_site_owner_firmware_and_link(
     (alert,) = (a for a in hook.received[1] if a["labels"]["alertname"] == "TcuqSilent")
     assert (alert["labels"]["owner"], alert["labels"]["site"]) == ("north", "berlin")
     assert alert["generatorURL"] == alert["annotations"]["link"] == link
-    assert alert["annotations"]["runs_firmware"] == "1.2.3"
+    assert alert["annotations"]["firmware"] == "1.2.3"
 
 
 def test_muted_and_acknowledged_alarms_are_not_sent(

@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fixtures.fleet.uplink_device import (
+    CLOCK_ALONE,
+    CONFIG,
     FIRST_S,
     INTERVAL_S,
     NOT_DUE,
@@ -37,7 +39,7 @@ def test_a_clock_set_by_sntp_wrote_flash_86340_times_a_day(field: Field) -> None
     day = field("set by SNTP after 60 s")
     assert day.worst_day <= 25
     assert day.records == day.writes >= 23
-    assert field("set by SNTP after 60 s", least_steps=0) == day
+    assert field("set by SNTP after 60 s", least_steps=CLOCK_ALONE) == day
 
 
 def test_a_clock_set_back_stopped_records_for_30_days(field: Field) -> None:
@@ -45,7 +47,7 @@ def test_a_clock_set_back_stopped_records_for_30_days(field: Field) -> None:
     days = field("set back 3 years", days=30)
     assert days.records >= 30 * 24 - 2
     assert days.longest_silence_s <= 1.5 * INTERVAL_S
-    assert field("set back 3 years", days=30, least_steps=0) == days
+    assert field("set back 3 years", days=30, least_steps=CLOCK_ALONE) == days
 
 
 def test_1440_restarts_on_an_uptime_clock_sent_0_records(field: Field) -> None:
@@ -67,7 +69,7 @@ def test_a_device_in_a_restart_loop_writes_nothing(field: Field, clock: str) -> 
     """A device that never runs for seven minutes leaves its flash alone."""
     assert field(clock, restart_s=400).writes == 0
     if clock != "random":
-        assert field(clock, restart_s=120, least_steps=0).writes == 0
+        assert field(clock, restart_s=120, least_steps=CLOCK_ALONE).writes == 0
 
 
 @pytest.mark.parametrize("clock", CLOCKS)
@@ -86,10 +88,17 @@ def test_flash_writes_are_bounded_under_any_clock(
 
 @pytest.mark.parametrize("clock", [c for c in CLOCKS if c not in (*STUCK, *HOSTILE)])
 def test_a_clock_that_only_jumps_needs_no_count_of_steps(field: Field, clock: str) -> None:
-    """Without least_steps the bound holds for every clock that is set now and then."""
-    days = field(clock, days=3, least_steps=0)
+    """By the clock alone the bound holds for every clock that is set now and then."""
+    days = field(clock, days=3, least_steps=CLOCK_ALONE)
     assert days.worst_day <= MOST_WRITES
     assert days.longest_silence_s <= 1.5 * INTERVAL_S
+
+
+def test_least_steps_of_0_left_flash_writes_to_the_clock(uplink_program: Path) -> None:
+    """Without least_steps any clock could wear out the flash: such a configuration is refused."""
+    uplink = Uplink(uplink_program, least_steps=0)
+    assert uplink("init").status == CONFIG
+    uplink.stop()
 
 
 def test_wear_is_spread_over_all_pages(field: Field) -> None:

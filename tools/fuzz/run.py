@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.firmware.toolchain import ALONE, RUNTIME, run
+from tools.fuzz.conditions import Conditions, runtime_conditions
 from tools.fuzz.coverage import Coverage, line_coverage
 from tools.fuzz.fuzzers import build, build_pair
 from tools.fuzz.seeds import write
@@ -26,6 +27,7 @@ CORPUS = HERE / "corpus"
 FINDINGS = HERE / "findings"  # inputs that broke something, not in the repository
 LONGEST = 1024  # bytes of an input
 LONG_SECONDS = 600  # of CPU time, what the kept result must show
+LEAST_BRANCHES, LEAST_CONDITIONS = 0.97, 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,9 @@ def save_findings(folder: Path) -> list[Path]:
     return copies
 
 
-def rows(outcome: Outcome, coverage: Coverage, *, long: bool) -> Iterator[Row]:
+def rows(
+    outcome: Outcome, coverage: Coverage, conditions: Conditions, *, long: bool
+) -> Iterator[Row]:
     """What must hold, and what is stated beside it."""
     yield Row(
         "findings of the fuzzer under address, undefined and integer sanitizers",
@@ -114,6 +118,16 @@ def rows(outcome: Outcome, coverage: Coverage, *, long: bool) -> Iterator[Row]:
     covered = coverage.lines - len(coverage.missed)
     what = "lines of the runtime that the kept inputs reach"
     yield Row(what, f"all of {coverage.lines:,}", f"{covered:,}", not coverage.missed)
+    yield Row(
+        f"branches of the runtime that the kept inputs cover, of {conditions.branches:,}",
+        f"≥ {100 * LEAST_BRANCHES:.0f} %", f"{100 * conditions.branch_share:.1f} %",
+        conditions.branch_share >= LEAST_BRANCHES,
+    )  # fmt: skip
+    yield Row(
+        f"MC/DC of the runtime by the kept inputs, of {conditions.conditions:,} conditions",
+        f"≥ {100 * LEAST_CONDITIONS:.0f} %", f"{100 * conditions.condition_share:.1f} %",
+        conditions.condition_share >= LEAST_CONDITIONS,
+    )  # fmt: skip
 
 
 def campaign(folder: Path, runtime: Path, seconds: int, *, long: bool, keep: bool) -> Outcome:
@@ -152,10 +166,12 @@ def main() -> None:
         if outcome.finding:
             print(outcome.finding)
             sys.exit(f"fuzz: saved {' '.join(map(str, save_findings(folder)))}")
-        coverage = line_coverage(folder / "coverage", [folder / "seeds", CORPUS], runtime)
+        corpora = [folder / "seeds", CORPUS]
+        coverage = line_coverage(folder / "coverage", corpora, runtime)
+        conditions = runtime_conditions(corpora, runtime)
     for line in coverage.missed:
         print(f"not reached: {line}")
-    results = list(rows(outcome, coverage, long=args.write))
+    results = list(rows(outcome, coverage, conditions, long=args.write))
     clang = run(["clang", "--version"]).splitlines()[0]
     command = f"python -m tools.fuzz.run --seconds {args.seconds} --write"
     sys.exit(report("fuzz", results, (), write=args.write, command=command, tools={"clang": clang}))

@@ -12,9 +12,9 @@ from pathlib import Path
 from tests.fixtures.fleet.uplink_device import compile_uplink
 from tests.fixtures.fleet.uplink_field import CLOCKS, NETWORKS, Field
 from tools.firmware.toolchain import M4, RUNTIME, UPLINK, run
+from tools.fuzz.conditions import measure
 from tools.fuzz.run import save_findings
-from tools.fuzz.uplink import campaign
-from tools.fuzz.uplink_coverage import measure
+from tools.fuzz.uplink import CORPUS, campaign, harness_sources, includes
 from tools.measurements.result import Row, arguments, report
 
 MOST_WRITES = 30
@@ -77,7 +77,8 @@ def tool_rows(folder: Path, *, short: bool) -> Iterator[Row]:
         "uplink: inputs fuzzed", "stated" if short else "≥ 1,000,000", f"{outcome.executions:,}",
         None if short else outcome.executions >= 1_000_000,
     )  # fmt: skip
-    coverage = measure()
+    sources = sorted(UPLINK.glob("*.c"))
+    coverage = measure(sources, harness_sources(), includes(UPLINK), [CORPUS])
     yield Row(
         f"uplink: branches covered by its corpus, of {coverage.branches}", "≥ 97 %",
         f"{100 * coverage.branch_share:.1f} %", coverage.branch_share >= LEAST_BRANCHES,

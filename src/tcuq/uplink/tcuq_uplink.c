@@ -10,7 +10,7 @@ static bool tcuq_uplink_sound(const tcuq_uplink *uplink)
     const uint8_t bytes = (uplink->mac != NULL) ? TCUQ_SIGNED_BYTES : TCUQ_RECORD_BYTES;
     return (uplink->state != NULL) && (uplink->records != NULL) && (uplink->send != NULL) &&
            (uplink->slots >= TCUQ_UPLINK_MIN_SLOTS) && (uplink->pages >= TCUQ_UPLINK_MIN_PAGES) &&
-           (uplink->record_bytes == bytes) && (uplink->first_s >= 2u) &&
+           (uplink->record_bytes == bytes) && (uplink->first_s >= 2u) && (uplink->least_steps != 0u) &&
            (uplink->interval_s >= uplink->first_s) && (uplink->interval_s < TCUQ_CLOCK_BACK) &&
            (uplink->resend_s >= 1u) && (uplink->longest_s >= uplink->resend_s);
 }

@@ -10,8 +10,8 @@
  * - nothing is sent that a power cut could make the device forget (tcuq_uplink_saved).
  *
  * Time. Clocks are set forward and back, so that only differences between two calls count: forward as they
- * are, back as nothing. One jump makes at most one record or sending early. If the clock cannot be trusted at
- * all, least_steps bounds records by the monitor's own count of steps.
+ * are, back as nothing. One jump makes at most one record or sending early. Whatever the clock does, least_steps
+ * bounds records by the monitor's own count of steps.
  *
  * None of the functions may run at the same time as another one of the same uplink. */
 #ifndef TCUQ_UPLINK_H
@@ -34,6 +34,8 @@ extern "C" {
 #define TCUQ_UPLINK_HEAD_BYTES 34u
 #define TCUQ_UPLINK_MAX_WRITES 4u  /* snapshots at once; each interval allows one more, a boot's first two */
 #define TCUQ_UPLINK_MAX_STEP 4096u /* boots that an acknowledgement without a tag can move a device on */
+/* As least_steps: no count is needed, and a clock that jumps at every call brings a record at each. */
+#define TCUQ_UPLINK_CLOCK_ALONE UINT32_MAX
 #define TCUQ_UPLINK_LATE 4u        /* a record is due after so many times least_steps, whatever the clock says */
 
 /* Bytes of a snapshot, for a caller's array. */
@@ -68,7 +70,7 @@ typedef struct {
 typedef struct {
     uint64_t device;
     uint32_t interval_s;  /* between two records */
-    uint32_t least_steps; /* of the monitor between two records; 0: the clock alone decides */
+    uint32_t least_steps; /* of the monitor between two records, 1.. ; 15/16 of those in an interval */
     uint16_t first_s;     /* a boot's first record is made when it has run for half to all of this, 2.. */
     uint16_t resend_s;    /* the first wait for an acknowledgement, 1.. ; doubles ... */
     uint16_t longest_s;   /* ... up to this */

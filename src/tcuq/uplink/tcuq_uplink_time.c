@@ -73,9 +73,9 @@ void tcuq_time_turn(const tcuq_uplink *uplink, uint32_t steps)
     tcuq_uplink_state *state = uplink->state;
     const bool first = state->first != 0u;
     const uint32_t counted = steps - state->turn_steps;
-    const uint32_t least = first ? (uplink->least_steps / 8u) : uplink->least_steps;
-    const bool late =
-        (uplink->least_steps != 0u) && ((counted / TCUQ_UPLINK_LATE) >= uplink->least_steps);
+    const uint32_t asked = (uplink->least_steps == TCUQ_UPLINK_CLOCK_ALONE) ? 0u : uplink->least_steps;
+    const uint32_t least = first ? (asked / 8u) : asked;
+    const bool late = (counted / TCUQ_UPLINK_LATE) >= uplink->least_steps;
     if (late) {
         state->wait_s = 0u; /* the clock stands still: waiting for it would not end */
     }

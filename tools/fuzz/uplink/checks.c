@@ -8,7 +8,7 @@ bool follows_rules(const tcuq_uplink *of)
     const uint32_t bytes = (of->mac == NULL) ? 87u : 96u;
     return (of->slots > 1u) && (of->pages > 1u) && (of->record_bytes == bytes) && (of->first_s > 1u) &&
            (of->first_s <= of->interval_s) && (of->interval_s <= INT32_MAX) && (of->resend_s != 0u) &&
-           (of->resend_s <= of->longest_s);
+           (of->resend_s <= of->longest_s) && (of->least_steps != 0u);
 }
 
 /* The row stands in order, is of this device, and ends before the next record. */

@@ -134,7 +134,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uplink->slots = (uint8_t)(2u + ((flags >> 1) & 3u));
     uplink->pages = (uint8_t)(2u + ((flags >> 3) & 1u) + ((flags >> 4) & 1u));
     uplink->interval_s = 3600u;
-    uplink->least_steps = ((flags & 32u) != 0u) ? 1000u : 0u;
+    uplink->least_steps = ((flags & 32u) != 0u) ? 1000u : TCUQ_UPLINK_CLOCK_ALONE;
     uplink->first_s = 900u;
     uplink->resend_s = 30u;
     uplink->longest_s = 3600u;

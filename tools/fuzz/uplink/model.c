@@ -49,9 +49,10 @@ void model_begun(const fuzz_uplink *on, const tcuq_uplink_state *restored)
 tcuq_uplink_state model_turn(const fuzz_uplink *on, const tcuq_uplink_state *before)
 {
     tcuq_uplink_state to = model_pass(on, before);
-    const uint64_t least = on->uplink.least_steps;
+    const uint64_t asked = on->uplink.least_steps;
+    const uint64_t least = (asked == TCUQ_UPLINK_CLOCK_ALONE) ? 0u : asked;
     const uint64_t counted = (uint32_t)(on->telemetry.steps - before->turn_steps);
-    const bool late = (least != 0u) && (counted >= 4u * least);
+    const bool late = counted >= 4u * asked;
     to.wait_s = late ? 0u : to.wait_s;
     if (late || ((to.turn_s == 0u) && (counted >= ((before->first != 0u) ? least / 8u : least)))) {
         const uint32_t interval_s = on->uplink.interval_s;

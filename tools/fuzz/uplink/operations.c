@@ -12,6 +12,10 @@ void op_record(fuzz_uplink *on)
     memcpy(row, on->uplink.records, (size_t)on->uplink.slots * on->uplink.record_bytes);
     const tcuq_uplink_status status = tcuq_uplink_record(&on->uplink, &on->monitor, &identity, on->now_s);
     const tcuq_uplink_state *state = on->state;
+    if (before.phase != 2u) { /* no boot id was left to begin with */
+        MUST((status == TCUQ_UPLINK_ERROR_CONFIG) && (memcmp(&before, state, sizeof before) == 0));
+        return;
+    }
     tcuq_uplink_state to = model_turn(on, &before);
     if (status == TCUQ_UPLINK_OK) {
         const uint8_t *last = &on->uplink.records[(state->count - 1u) * on->uplink.record_bytes];
@@ -53,7 +57,7 @@ bool op_save(fuzz_uplink *on, bytes *in)
     on->snapshots++;
     model_snapshot(on, snapshot);
     MUST((page < on->uplink.pages) && (page != on->good));
-    MUST((on->uplink.least_steps == 0u) || (on->snapshots <= 2u + on->steps / on->uplink.least_steps));
+    MUST((on->uplink.least_steps == TCUQ_UPLINK_CLOCK_ALONE) || (on->snapshots <= 2u + on->steps / on->uplink.least_steps));
     memcpy(on->pages[page], snapshot, (way < 5u) ? on->size : torn);
     if (memcmp(on->pages[page], snapshot, on->size) == 0) {
         on->good = page;
@@ -142,7 +146,7 @@ void op_stored(fuzz_uplink *on, bytes *in)
         MUST((on->state->count == 0u) && (on->state->sequence == 0u) && (on->state->boot > before.boot));
         MUST(is_signed ? (on->state->boot == boot + 1u) : (moved <= 4096u));
         MUST(is_signed || (moved == 4096u) || (on->state->boot == boot + 1u));
-        MUST(is_signed || (on->uplink.least_steps == 0u) ||
+        MUST(is_signed || (on->uplink.least_steps == TCUQ_UPLINK_CLOCK_ALONE) ||
              (on->moves <= 2u + on->steps / on->uplink.least_steps));
     } else {
         MUST((status == TCUQ_UPLINK_NOT_DUE) || (status == TCUQ_UPLINK_ERROR_EXHAUSTED));

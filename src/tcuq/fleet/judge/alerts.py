@@ -51,7 +51,7 @@ class AlarmNotice:
     @property
     def details(self) -> dict[str, str]:
         """The device's name and firmware, which may change while the alarm is active."""
-        values = {"name": self.name, "runs_firmware": self.runs and firmware_name(self.runs)}
+        values = {"name": self.name, "firmware": self.runs and firmware_name(self.runs)}
         return {key: str(value) for key, value in values.items() if value is not None}
 
     @property
