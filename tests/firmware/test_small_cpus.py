@@ -87,7 +87,13 @@ def test_avr_decides_as_the_host(exported: Path, host_text: str, tmp_path: Path)
 
 def test_xtensa_decides_as_the_host(exported: Path, host_text: str, tmp_path: Path) -> None:
     """On the ESP8266's CPU 2,000 decisions and the last state are the host's."""
-    more = [BARE / "xtensa.c", HERE / "library.c", "-T", BARE / "xtensa.ld", "-lgcc"]
+    more: list[Path | str] = [
+        BARE / "xtensa.c",
+        HERE / "library.c",
+        "-T",
+        BARE / "xtensa.ld",
+        "-lgcc",
+    ]
     build(["xtensa-lx106-elf-gcc", *XTENSA], exported, more, tmp_path / "xtensa.elf")
     text = printed([*QEMU, tmp_path / "xtensa.elf"], LONG_RUN, tmp_path / "log")
     assert text == host_text.strip()
