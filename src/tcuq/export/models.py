@@ -55,8 +55,8 @@ def check_name(name: str, generated: Iterable[str], shared: Iterable[str]) -> No
             f" underscores, got {name!r}"
         )
     words = {word for text in generated for word in WORD.findall(text) if OWN_WORD.match(word)}
-    taken = {word for text in shared for word in WORD.findall(text)}
-    collisions = sorted({rename(word, name) for word in words} & taken)
+    reserved = {word for text in shared for word in WORD.findall(text)}
+    collisions = sorted({rename(word, name) for word in words} & reserved)
     if collisions:
         raise ExportError(
             f"a model must not be named {name!r}: the runtime has {collisions[0]} too;"

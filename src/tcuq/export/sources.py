@@ -81,8 +81,8 @@ def shared_sources(
     runtime["tcuq.h"] = runtime["tcuq.h"].replace(GUARD, GUARD + BUILD_INCLUDE, 1)
     runtime["tcuq_build.h"] = render_template("tcuq_build.h", values)
     device = {file: render_template(file, values) for file in DEVICE_FILES}
-    taken = runtime_files() | uplink_files() | ota_files()
-    check_name(name, [*device, *device.values()], [*taken, *taken.values()])
+    reserved = runtime_files() | uplink_files() | ota_files()
+    check_name(name, [*device, *device.values()], [*reserved, *reserved.values()])
     device = {rename(file, name): rename(text, name) for file, text in device.items()}
     model = Model(profile.sha256, parts, extras, tuple(f"src/{file}" for file in device))
     return runtime | device, values, model

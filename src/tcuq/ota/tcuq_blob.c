@@ -68,7 +68,7 @@ tcuq_blob_status tcuq_blob_verify(const tcuq_loader *loader, const uint8_t *byte
         return TCUQ_BLOB_ERROR_DAMAGED;
     }
     if ((tcuq_get_32(bytes) != TCUQ_BLOB_MAGIC) ||
-        (tcuq_get_32(&bytes[4]) != (TCUQ_BLOB_FORMAT | (TCUQ_PROFILE_FORMAT << 16)))) {
+        (tcuq_get_32(&bytes[4]) != (TCUQ_BLOB_FORMAT | ((uint32_t)TCUQ_PROFILE_FORMAT << 16)))) {
         return TCUQ_BLOB_ERROR_FORMAT;
     }
     const uint32_t whole = tcuq_get_32(&bytes[TCUQ_BLOB_SIZE]);

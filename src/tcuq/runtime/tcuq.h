@@ -27,7 +27,7 @@ extern "C" {
 #define TCUQ_GAINS 4u
 #define TCUQ_COUNTS 7u
 #define TCUQ_MAX_BLOCK 8192u
-#define TCUQ_MAX_ALARM_LIMIT (20u << 24)
+#define TCUQ_MAX_ALARM_LIMIT ((uint32_t)20u << 24)
 #define TCUQ_BOOT_STEPS 1024u /* after a boot the alarm also bets on calibration alone for so long */
 #define TCUQ_MAX_STEP 8192u
 #define TCUQ_RISK_LEVELS 16384u

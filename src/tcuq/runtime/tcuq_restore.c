@@ -177,7 +177,7 @@ static bool tcuq_core_possible(const tcuq_monitor *monitor)
 #endif
     return (core->next < slots) && (core->filled <= slots) && (core->tokens_q16 <= profile->burst_q16) &&
            (core->recent_q18 <= TCUQ_RECENT_MAX) && (core->ledger_q16 >= -slack) &&
-           (core->ledger_q16 <= (int32_t)(TCUQ_RISK_LEVELS << 16) + slack);
+           (core->ledger_q16 <= (int32_t)((uint32_t)TCUQ_RISK_LEVELS << 16) + slack);
 }
 
 #if TCUQ_WITH_ALARM
@@ -215,7 +215,7 @@ static bool tcuq_state_possible(const tcuq_monitor *monitor)
         loop variant profile->term_count - i; */
     for (uint32_t i = 0u; (monitor->smoothed_q8 != NULL) && (i < profile->term_count); i++) {
         const int32_t value = monitor->smoothed_q8[i];
-        if ((value >= (1 << 23)) || (value < -(1 << 23))) {
+        if ((value >= ((int32_t)1 << 23)) || (value < -((int32_t)1 << 23))) {
             return false;
         }
     }

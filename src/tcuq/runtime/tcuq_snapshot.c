@@ -160,7 +160,7 @@ tcuq_status tcuq_snapshot(const tcuq_monitor *monitor, uint8_t *buffer, uint32_t
     }
     tcuq_put_32(buffer, TCUQ_SNAPSHOT_MAGIC);
     tcuq_put_32(&buffer[4], monitor->profile->hash);
-    tcuq_put_32(&buffer[8], whole | (TCUQ_SNAPSHOT_VERSION << 24));
+    tcuq_put_32(&buffer[8], whole | ((uint32_t)TCUQ_SNAPSHOT_VERSION << 24));
     tcuq_put_state(monitor, &buffer[TCUQ_SNAPSHOT_HEAD]);
     tcuq_put_32(&buffer[whole - TCUQ_SNAPSHOT_CRC], tcuq_crc32(buffer, whole - TCUQ_SNAPSHOT_CRC));
     return TCUQ_OK;
