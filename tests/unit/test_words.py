@@ -29,7 +29,7 @@ PHRASES = {
 PARTICIPLES = {"said", "told", "found", "made", "kept", "held", "seen", "asked", "drawn"}
 PAGES = sorted(
     path
-    for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     if "decisions" not in path.parts
     and path.name != "protocol.md"  # fixed before the data were seen
 )
