@@ -19,11 +19,13 @@ help: ## Print every target with what it does; the default
 tools: ## Install cross compilers, emulators, fuzzer, checkers and a browser from Debian's packages; needs root
 	tools=$$(command -v arm-none-eabi-gcc riscv64-unknown-elf-gcc qemu-system-arm qemu-system-riscv32 \
 	  clang llvm-cov cppcheck frama-c why3 z3 cvc4 mosquitto chromium prometheus prometheus-alertmanager \
-	  mmdebstrap systemd-analyze clang-19 llvm-cov-19 | wc -l); \
-	if [ "$$tools" -lt 19 ] || [ ! -d /usr/lib/postgresql ] || [ ! -d /usr/include/newlib/c++ ]; then \
+	  mmdebstrap systemd-analyze clang-19 llvm-cov-19 \
+	  avr-gcc simavr arduino-builder xtensa-lx106-elf-gcc | wc -l); \
+	if [ "$$tools" -lt 23 ] || [ ! -d /usr/lib/postgresql ] || [ ! -d /usr/include/newlib/c++ ]; then \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
 	    gcc-arm-none-eabi gcc-riscv64-unknown-elf qemu-system-arm qemu-system-misc \
 	    g++ libnewlib-dev libstdc++-arm-none-eabi-dev \
+	    gcc-avr avr-libc simavr arduino-builder arduino-core-avr gcc-xtensa-lx106 \
 	    gcc clang llvm libclang-rt-dev clang-19 llvm-19 libclang-rt-19-dev cppcheck frama-c-base why3 z3 cvc4 \
 	    mosquitto chromium postgresql prometheus prometheus-alertmanager mmdebstrap systemd >/dev/null; fi
 	command -v java >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends default-jre-headless >/dev/null; }
@@ -174,9 +176,9 @@ screenshots: ## Take the pictures of the report in README and docs
 demo-streams: ## Record the streams of `tcuq demo` again; needs AudioMNIST in $$TCUQ_DATA
 	PYTHONPATH=examples/keyword-spotting $(RUN) tools.demo_streams
 
-audit: ## Look up known vulnerabilities of the installed packages in a public database
+audit: ## Look up known vulnerabilities of the installed packages; fail if none could be looked up
 	$(BIN)/pip install --quiet pip-audit
-	$(BIN)/pip-audit --skip-editable
+	$(BIN)/python -m tools.audit
 
 clean: ## Remove the virtual environment, builds and caches
 	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

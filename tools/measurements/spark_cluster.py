@@ -77,7 +77,7 @@ def _start(started: list[subprocess.Popen[bytes]], folder: Path, name: str, *opt
     return log
 
 
-def _wait_for(log: Path, pattern: str, seconds: float = 60) -> str:
+def _wait_for(log: Path, pattern: str, seconds: float = 180) -> str:
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         match = re.search(pattern, log.read_text("utf-8"))
@@ -87,10 +87,11 @@ def _wait_for(log: Path, pattern: str, seconds: float = 60) -> str:
     raise TimeoutError(f"{pattern} did not come:\n{log.read_text('utf-8')[-2000:]}")
 
 
-def kill_with_children(process: subprocess.Popen[bytes]) -> None:
-    """As the power goes: the worker and every executor and Python below it."""
+def kill_with_children(process: subprocess.Popen[bytes], *, children_only: bool = False) -> None:
+    """As the power goes: the worker and every executor and Python below it, or only those."""
     children = _below(process.pid)
-    process.kill()
+    if not children_only:
+        process.kill()
     for pid in children:
         os.kill(pid, 9)
 

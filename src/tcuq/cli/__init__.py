@@ -19,6 +19,7 @@ from tcuq.cli import (
     fleet,
     inspect,
     pack,
+    plan,
     recalibrate,
     record,
     replay,
@@ -33,7 +34,7 @@ from tcuq.version import __version__
 
 # In the order in which a user meets them; `tcuq --help` lists them so.
 COMMANDS = (
-    demo, record, fit, inspect, run, evaluate, report, watch, tune, size, export,
+    demo, record, plan, fit, inspect, run, evaluate, report, watch, tune, size, export,
     pack, replay, recalibrate,
 )  # fmt: skip
 

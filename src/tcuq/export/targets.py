@@ -47,7 +47,8 @@ ARDUINO = Target(
     },
     frozenset({"examples/Minimal/Minimal.ino"}),
     "Install this folder, or a .zip of it, as a library (`arduino-cli lib install --zip-path`)"
-    "\nand open the example *Minimal*.",
+    "\nand open the example *Minimal*. AVR boards keep constants in RAM: the profile must fit there"
+    "\nbeside the state, as it does on an ATmega2560 and not on an ATmega328P.",
 )
 ZEPHYR = Target(
     {

@@ -4,8 +4,9 @@
 from tcuq.replay.comparison import Comparison
 from tcuq.replay.function import Replay
 from tcuq.replay.layout import Layout, layout_of
-from tcuq.replay.local import Damage, replay_files
+from tcuq.replay.local import replay_files
 from tcuq.replay.packing import pack
+from tcuq.replay.row_groups import Damage
 from tcuq.replay.writing import ChunkWriter
 
 __all__ = [

@@ -76,15 +76,15 @@ class Runner:
     """
 
     def __init__(self, replay: Replay) -> None:
-        self._replay = replay
+        self.replay = replay
         self._groups = _groups(replay.profiles, replay.layout)
 
     def run(self, batches: Iterable[Any], *, name: str = "", first_row: int = 0) -> Iterator[Any]:
         """Yield results; `name` is for batches without stream names, errors count from a row."""
         for group in self._groups:
             group.clear()
-        decisions = self._replay.decisions
-        rows, chunks = Rows(decisions=decisions), Chunks(self._replay.layout, name, first_row)
+        decisions = self.replay.decisions
+        rows, chunks = Rows(decisions=decisions), Chunks(self.replay.layout, name, first_row)
         stream: str | None = None
         for batch in batches:
             for span in chunks.spans(batch):
@@ -102,7 +102,7 @@ class Runner:
     def _finish(self, stream: str | None, rows: Rows) -> None:
         if stream is not None:
             results = {name: row for group in self._groups for name, row in group.results()}
-            for name in self._replay.profiles:
+            for name in self.replay.profiles:
                 rows.add(stream, name, **results[name])
 
 

@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,22 +21,12 @@ from tcuq.profile import Profile
 from tcuq.replay.comparison import Comparison
 from tcuq.replay.function import Replay, Runner
 from tcuq.replay.results import schema_of
+from tcuq.replay.row_groups import Damage, replay_unit
 from tcuq.replay.units import Source, Unit, arrow, sources_of
 from tcuq.version import __version__
 
 FORMAT = "tcuq.replay/1"
-BATCH_ROWS = 64  # chunks at once: a few megabytes
 MERGED_BYTES = 16 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Damage:
-    """Row groups that could not be read, or whose rows break a rule."""
-
-    file: str
-    first_row: int
-    rows: int
-    reason: str
 
 
 def replay_files(
@@ -63,7 +53,7 @@ def replay_files(
         Whether to store one byte per step, too.
     """
     sources = sources_of(paths)
-    replays = _replays(profiles, sources, decisions=decisions)
+    replays = replays_of(profiles, sources, decisions=decisions)
     folder = Path(output)
     _begin(folder, _run_facts(profiles, sources, decisions=decisions))
     units = [unit for source in sources for unit in source.units]
@@ -71,7 +61,7 @@ def replay_files(
     return _finish(folder, units, damage, profiles, decisions=decisions)
 
 
-def _replays(
+def replays_of(
     profiles: Mapping[str, Profile], sources: Sequence[Source], *, decisions: bool
 ) -> list[Replay]:
     """Return one Replay per file; files of one layout share it."""
@@ -125,17 +115,17 @@ def _run_units(
         replay = replays[unit.number]
         runners: dict[int, Runner] = per_thread.__dict__.setdefault("runners", {})
         runner = runners.get(id(replay)) or runners.setdefault(id(replay), Runner(replay))
-        return _run_unit(unit, replay, runner, folder)
+        return _run_unit(unit, runner, folder)
 
     with (
-        Progress("steps", total=sum(unit.steps for unit in left)) as progress,
+        Progress("chunks", total=sum(unit.rows for unit in left)) as progress,
         ThreadPoolExecutor(threads) as pool,
     ):
         try:
             waiting = {pool.submit(run, unit): unit for unit in left}
             for done in as_completed(waiting):
                 outcomes.append(done.result())
-                progress.advance(waiting[done].steps)
+                progress.advance(waiting[done].rows)
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
@@ -143,24 +133,12 @@ def _run_units(
     return sorted(damage, key=lambda one: (one.file, one.first_row))
 
 
-def _run_unit(unit: Unit, replay: Replay, runner: Runner, folder: Path) -> Damage | None:
+def _run_unit(unit: Unit, runner: Runner, folder: Path) -> Damage | None:
     """Run one unit: write its results to a part, or return its damage."""
-    pa, parquet = arrow()
-    try:
-        with parquet.ParquetFile(unit.path, page_checksum_verification=True) as file:
-            schema = file.schema_arrow
-            columns = {"stream", "recording", "first_step", "steps", *replay.layout.columns}
-            batches = file.iter_batches(
-                BATCH_ROWS,
-                row_groups=list(unit.groups),
-                columns=sorted(columns & set(schema.names)),
-                use_threads=False,
-            )
-            tables = runner.run(batches, name=unit.path.stem, first_row=unit.first_row)
-            results = pa.Table.from_batches(tables, schema_of(decisions=replay.decisions))
-    except (StreamError, pa.ArrowException, OSError) as error:
-        reason = next(iter(str(error).splitlines()), type(error).__name__)[:300]
-        return Damage(str(unit.path), unit.first_row, unit.rows, reason)
+    pa, _ = arrow()
+    results = replay_unit(unit, runner)
+    if isinstance(results, Damage):
+        return results
     # Not synced to the disk, which would take longer than the work: a part torn by a power cut has
     # no footer, and is run again.
     part = folder / "parts" / unit.name

@@ -34,6 +34,7 @@ from tcuq.replay.comparison import Comparison
 from tcuq.replay.function import Replay, Runner
 from tcuq.replay.layout import Chunks
 from tcuq.replay.reference import Counts, Floats, Ints, Reference
+from tcuq.replay.row_groups import read_unit
 from tcuq.replay.units import Source, Unit, arrow, sources_of
 from tcuq.stages.alarm import departure
 
@@ -41,7 +42,6 @@ T = TypeVar("T")
 
 MARK = "recalibration.streams"
 MOST_BEYOND = 2.0  # times as many blocks beyond an old edge as calibration had: drift, not noise
-BATCH_ROWS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +102,12 @@ class _Archive:
         self._threads = threads
 
     def _map(self, work: Callable[[Unit, Source, Any], T]) -> Iterator[T]:
-        pa, parquet = arrow()
+        pa, _ = arrow()
 
         def run(unit: Unit) -> T:
-            groups = list(unit.groups)
+            source = self._sources[unit.number]
             try:
-                with parquet.ParquetFile(unit.path, page_checksum_verification=True) as file:
-                    batches = file.iter_batches(BATCH_ROWS, row_groups=groups, use_threads=False)
-                    return work(unit, self._sources[unit.number], batches)
+                return work(unit, source, read_unit(unit, source.layout))
             except (StreamError, pa.ArrowException, OSError) as error:
                 last = unit.first_row + unit.rows - 1
                 raise StreamError(f"{unit.path} rows {unit.first_row}..{last}: {error}") from None

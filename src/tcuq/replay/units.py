@@ -21,7 +21,6 @@ class Unit:
     groups: tuple[int, ...]
     first_row: int
     rows: int
-    steps: int
 
     @property
     def name(self) -> str:
@@ -49,12 +48,18 @@ def arrow() -> tuple[Any, Any]:
     return pa, parquet
 
 
-def sources_of(paths: Iterable[str | os.PathLike[str]]) -> list[Source]:
-    """Return the files, and those in folders sorted by name."""
+def files_of(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """Return these files, and those in folders sorted by name."""
     files: list[Path] = []
     for path in map(Path, paths):
         inside = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
         files += [file for file in inside if not file.name.startswith((".", "_"))]
+    return files
+
+
+def sources_of(paths: Iterable[str | os.PathLike[str]]) -> list[Source]:
+    """Return what the footers of these files, and of those in folders, describe."""
+    files = files_of(paths)
     if not files:
         raise StreamError("there must be at least 1 file of chunks, got 0")
     return [_source(path, number) for number, path in enumerate(files)]
@@ -90,19 +95,10 @@ def _units(file: Any, path: Path, number: int) -> Iterator[Unit]:  # noqa: ANN40
         # Without statistics streams cannot be told apart: then all groups are one unit.
         apart = groups and stats is not None and stats.has_min_max and stats.min != last
         if apart:
-            yield Unit(path, number, tuple(groups), first_row, rows, _steps(file, groups))
+            yield Unit(path, number, tuple(groups), first_row, rows)
             groups, first_row, rows = [], first_row + rows, 0
         groups.append(group)
         rows += described.num_rows
         last = stats.max if stats is not None and stats.has_min_max else None
     if groups:
-        yield Unit(path, number, tuple(groups), first_row, rows, _steps(file, groups))
-
-
-def _steps(file: Any, groups: list[int]) -> int:  # noqa: ANN401
-    """Return the number of steps in these groups, 0 if unreadable; only progress needs it."""
-    pa, _ = arrow()
-    try:
-        return int(sum(file.read_row_groups(groups, ["steps"])["steps"].to_pylist()))
-    except (pa.ArrowException, OSError, TypeError, KeyError):
-        return 0
+        yield Unit(path, number, tuple(groups), first_row, rows)

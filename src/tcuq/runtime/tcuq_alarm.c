@@ -41,8 +41,8 @@ static bool tcuq_channel_sound(const tcuq_profile *profile, const tcuq_channel *
                        ((channel->signal == (uint8_t)TCUQ_HEALTH) && (profile->health_count != 0u));
     return given && (channel->block >= 16u) && (channel->block <= TCUQ_MAX_BLOCK) &&
            ((channel->block & (channel->block - 1u)) == 0u) && (channel->boot_limit_q8 != 0u) &&
-           (channel->boot_limit_q8 <= 32767u) && (channel->centre <= (1 << 30)) &&
-           (channel->centre >= -(1 << 30)) && (channel->edges[0] <= channel->edges[1]) &&
+           (channel->boot_limit_q8 <= 32767u) && (channel->centre <= TCUQ_MAX_CENTRE) &&
+           (channel->centre >= -TCUQ_MAX_CENTRE) && (channel->edges[0] <= channel->edges[1]) &&
            (channel->edges[1] <= channel->edges[2]) && tcuq_counts_sound(channel->counts);
 }
 
@@ -129,7 +129,7 @@ static uint32_t tcuq_bet_q16(uint16_t *counts, bool after, uint32_t passed)
     if (after) {
         /* Each block that passed is remembered for two more, and those that passed while one was
          * remembered add one at least; less four, of the counts' start and of the latest. */
-        chances = (counts[1] > (2u * TCUQ_COUNT)) ? 2u * (counts[1] - 2u * TCUQ_COUNT) : 0u;
+        chances = (counts[1] > (2u * TCUQ_COUNT)) ? 2u * ((uint32_t)counts[1] - 2u * TCUQ_COUNT) : 0u;
         chances += passes[0];
         chances = (chances > UINT16_MAX) ? UINT16_MAX : chances;
     } else {
@@ -158,7 +158,7 @@ static uint32_t tcuq_bet_q16(uint16_t *counts, bool after, uint32_t passed)
         loop assigns k, counts[0 .. TCUQ_COUNTS - 1];
         loop variant TCUQ_COUNTS - k; */
     for (uint32_t k = 0u; (most > TCUQ_COUNT_MAX) && (k < TCUQ_COUNTS); k++) {
-        counts[k] = (uint16_t)((counts[k] + 1u) >> 1);
+        counts[k] = (uint16_t)(((uint32_t)counts[k] + 1u) >> 1);
     }
     return (bet > 0x80000000u) ? 0x80000000u : bet;
 }

@@ -62,7 +62,7 @@ int16_t tcuq_epoch_evidence(const tcuq_monitor *monitor)
     if (profile->channel_count == 0u) {
         return 0;
     }
-    int32_t total = 2 * TCUQ_LOG_ZERO;
+    int32_t total = 2 * (int32_t)TCUQ_LOG_ZERO;
     /*@ loop invariant i <= profile->channel_count;
         loop invariant 2 * TCUQ_LOG_ZERO <= total <= 0x8000 + 512 + 256 * i;
         loop assigns i, total;

@@ -41,14 +41,16 @@ extern const uint16_t tcuq_sigmoid_q16[34];
 extern const uint16_t tcuq_share_q15[9];
 extern const uint8_t tcuq_log_add_q8[65];
 
-#define TCUQ_MAX_BIAS (1 << 29)
+/* `int` may have 16 bits: what needs more says so. */
+#define TCUQ_MAX_BIAS ((int32_t)1 << 29)
+#define TCUQ_MAX_CENTRE ((int32_t)1 << 30) /* of a block's sum */
 
 /* Novelty: a step's surprise counts up to 16 bits; on calibration its mean is log2(e) bits; and the mean
  * over past steps is smoothed by 2^-5. */
 #define TCUQ_MAX_BITS_Q10 16384u
 #define TCUQ_MEAN_BITS_Q10 1477u
 #define TCUQ_RECENT_EWMA 5u
-#define TCUQ_RECENT_MAX (TCUQ_MAX_TERMS * TCUQ_MAX_BITS_Q10 * 256u)
+#define TCUQ_RECENT_MAX ((uint32_t)TCUQ_MAX_TERMS * TCUQ_MAX_BITS_Q10 * 256u)
 
 /* log2 of no evidence at all. */
 #define TCUQ_LOG_ZERO INT16_MIN
@@ -58,7 +60,7 @@ extern const uint8_t tcuq_log_add_q8[65];
 #define TCUQ_COUNT_MAX (UINT16_MAX - TCUQ_COUNT)
 
 /* A channel's evidence stops here: adding a block's length does not overflow, nor does an alarm need more. */
-#define TCUQ_EVIDENCE_MAX (UINT32_MAX - 8u * TCUQ_MAX_BLOCK)
+#define TCUQ_EVIDENCE_MAX (UINT32_MAX - (uint32_t)8u * TCUQ_MAX_BLOCK)
 
 #define TCUQ_TAKEN_MASK ((1u << TCUQ_MEMORY_SHIFT) - 1u)
 
@@ -67,6 +69,7 @@ extern const uint8_t tcuq_log_add_q8[65];
 
 /* Of a snapshot: its first four bytes, and the sizes of its first and its last parts. */
 #define TCUQ_SNAPSHOT_MAGIC 0x51554354u /* "TCUQ" */
+#define TCUQ_SNAPSHOT_VERSION 0u /* in the highest byte of the size; raised when the state changes */
 #define TCUQ_SNAPSHOT_HEAD 12u
 #define TCUQ_SNAPSHOT_CORE 28u
 #define TCUQ_SNAPSHOT_CHANNEL 28u

@@ -60,8 +60,8 @@ uint32_t tcuq_sigmoid(int32_t logit_q16)
 {
     const bool negative = logit_q16 < 0;
     uint32_t size = (uint32_t)(negative ? -logit_q16 : logit_q16);
-    if (size > (8u << 16)) {
-        size = 8u << 16;
+    if (size > ((uint32_t)8u << 16)) {
+        size = (uint32_t)8u << 16;
     }
     const uint32_t index = size >> 14;
     const uint32_t fraction = size & 16383u;

@@ -176,10 +176,10 @@ static inline void tcuq_two_products(const int16_t **one, const int16_t *end, co
         product0 = tcuq_multiply_quad(tcuq_next_four(&first), four, product0);
         product1 = tcuq_multiply_quad(tcuq_next_four(&second), four, product1);
 #else
-        product0 += vector[0] * first[0] + vector[1] * first[1] + vector[2] * first[2] +
-                    vector[3] * first[3];
-        product1 += vector[0] * second[0] + vector[1] * second[1] + vector[2] * second[2] +
-                    vector[3] * second[3];
+        product0 += (int32_t)vector[0] * first[0] + (int32_t)vector[1] * first[1] +
+                    (int32_t)vector[2] * first[2] + (int32_t)vector[3] * first[3];
+        product1 += (int32_t)vector[0] * second[0] + (int32_t)vector[1] * second[1] +
+                    (int32_t)vector[2] * second[2] + (int32_t)vector[3] * second[3];
         vector += 4;
         first += 4;
         second += 4;

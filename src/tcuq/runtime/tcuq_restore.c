@@ -185,7 +185,7 @@ static bool tcuq_core_possible(const tcuq_monitor *monitor)
 #endif
     return (core->next < slots) && (core->filled <= slots) && (core->tokens_q16 <= profile->burst_q16) &&
            (core->recent_q18 <= TCUQ_RECENT_MAX) && (core->ledger_q16 >= -slack) &&
-           (core->ledger_q16 <= (int32_t)(TCUQ_RISK_LEVELS << 16) + slack);
+           (core->ledger_q16 <= (int32_t)((uint32_t)TCUQ_RISK_LEVELS << 16) + slack);
 }
 
 #if TCUQ_WITH_ALARM
@@ -223,7 +223,7 @@ static bool tcuq_state_possible(const tcuq_monitor *monitor)
         loop variant profile->term_count - i; */
     for (uint32_t i = 0u; (monitor->smoothed_q8 != NULL) && (i < profile->term_count); i++) {
         const int32_t value = monitor->smoothed_q8[i];
-        if ((value >= (1 << 23)) || (value < -(1 << 23))) {
+        if ((value >= ((int32_t)1 << 23)) || (value < -((int32_t)1 << 23))) {
             return false;
         }
     }
@@ -244,17 +244,23 @@ static bool tcuq_state_possible(const tcuq_monitor *monitor)
 
 tcuq_status tcuq_restore(const tcuq_monitor *monitor, const uint8_t *buffer, uint32_t size)
 {
-    const uint32_t whole = tcuq_snapshot_size(monitor);
-    if ((buffer == NULL) || (size != whole)) {
+    if ((buffer == NULL) || (size < (TCUQ_SNAPSHOT_HEAD + TCUQ_SNAPSHOT_CRC))) {
         return TCUQ_ERROR_SNAPSHOT;
     }
-    const uint32_t body = whole - TCUQ_SNAPSHOT_CRC;
-    if ((tcuq_get_32(buffer) != TCUQ_SNAPSHOT_MAGIC) || (tcuq_get_32(&buffer[8]) != whole) ||
+    const uint32_t body = size - TCUQ_SNAPSHOT_CRC;
+    const uint32_t stated = tcuq_get_32(&buffer[8]);
+    if ((tcuq_get_32(buffer) != TCUQ_SNAPSHOT_MAGIC) || ((stated & 0xFFFFFFu) != size) ||
         (tcuq_get_32(&buffer[body]) != tcuq_crc32(buffer, body))) {
         return TCUQ_ERROR_SNAPSHOT;
     }
+    if ((stated >> 24) != TCUQ_SNAPSHOT_VERSION) {
+        return TCUQ_ERROR_VERSION;
+    }
     if (tcuq_get_32(&buffer[4]) != monitor->profile->hash) {
         return TCUQ_ERROR_FOREIGN;
+    }
+    if (size != tcuq_snapshot_size(monitor)) {
+        return TCUQ_ERROR_SNAPSHOT;
     }
     tcuq_get_state(monitor, &buffer[TCUQ_SNAPSHOT_HEAD]);
     tcuq_signals_refresh(monitor);

@@ -76,13 +76,24 @@ FROM alarms LEFT JOIN devices USING (device) LEFT JOIN registry USING (device)
     LEFT JOIN owners USING (owner)
 WHERE (%(owners)s::integer[] IS NULL OR sites.owner = ANY(%(owners)s))
 """
-_ACTIVE_ALARMS: LiteralString = (
-    _ALARMS
-    + """
-    AND alarms.state <> 'closed' AND (%(kind)s::text IS NULL OR alarms.kind = %(kind)s::alarm_kind)
-ORDER BY alarms.kind = 'group' DESC, alarms.state DESC, alarms.kind, alarms.evidence DESC, alarm
-LIMIT %(limit)s OFFSET %(offset)s
+_VISIBLE: LiteralString = """
+FROM alarms WHERE alarms.state <> 'closed' AND (%(owners)s::integer[] IS NULL OR (
+        SELECT owner FROM sites WHERE sites.site = coalesce(alarms.site, (
+            SELECT site FROM devices WHERE devices.device = alarms.device))) = ANY(%(owners)s))
 """
+_ORDER: LiteralString = """
+ORDER BY alarms.kind = 'group' DESC, alarms.state DESC, alarms.kind, alarms.evidence DESC, alarm
+"""
+# The page is chosen before the joins: a late page would join every row that it skips.
+_ACTIVE_ALARMS: LiteralString = (
+    "WITH page AS MATERIALIZED (SELECT alarm"
+    + _VISIBLE
+    + "AND (%(kind)s::text IS NULL OR alarms.kind = %(kind)s::alarm_kind)"
+    + _ORDER
+    + "LIMIT %(limit)s OFFSET %(offset)s)"
+    + _ALARMS
+    + "AND alarm IN (TABLE page)"
+    + _ORDER
 )
 _DEVICE_ALARMS: LiteralString = (
     _ALARMS + "AND alarms.device = %(device)s ORDER BY alarm DESC LIMIT %(limit)s"
@@ -96,13 +107,11 @@ _GROUP_ALARMS: LiteralString = (
     AND CASE WHEN alarms.site IS NOT NULL THEN sites.name END IS NOT DISTINCT FROM %(site)s::text
 """
 )
-_ALARM_COUNTS: LiteralString = """
-SELECT kind::text, state::text, count(*) AS alarms FROM alarms WHERE state <> 'closed'
-    AND (%(owners)s::integer[] IS NULL OR (
-        SELECT owner FROM sites WHERE sites.site = coalesce(alarms.site, (
-            SELECT site FROM devices WHERE devices.device = alarms.device))) = ANY(%(owners)s))
-GROUP BY kind, state ORDER BY kind, state
-"""
+_ALARM_COUNTS: LiteralString = (
+    "SELECT kind::text, state::text, count(*) AS alarms"
+    + _VISIBLE
+    + "GROUP BY kind, state ORDER BY kind, state"
+)
 
 
 def alarm_counts(session: Session) -> list[AlarmCount]:

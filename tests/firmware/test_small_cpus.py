@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CPUs beyond the measured ones decide alike, bit for bit: AVR, with int of 16 bits, and Xtensa."""
+
+import re
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tcuq.demo import demo_profile
+from tcuq.export import export
+from tools.firmware.toolchain import HERE, run
+
+BARE = Path(__file__).parent / "bare"
+WARNINGS = ("-std=gnu99", "-Wall", "-Wextra", "-Wconversion", "-Werror")
+SECTIONS = ("-Os", "-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections")
+AVR = ("-mmcu=atmega1284p", *SECTIONS)
+# The flags are those of the ESP8266 core's platform.txt.
+XTENSA = ("-mlongcalls", "-mtext-section-literals", "-falign-functions=4", "-ffreestanding",
+          "-nostdlib", "-Wl,--no-warn-rwx-segments", *SECTIONS)  # fmt: skip
+SIMAVR = ("simavr", "-m", "atmega1284p", "-f", "16000000")
+QEMU = ("qemu-system-xtensa", "-M", "sim", "-cpu", "lx106", "-nographic", "-monitor", "none",
+        "-semihosting", "-kernel")  # fmt: skip
+LONG_RUN = r"abstained \w{8} alarms \w{8} hash \w{8}"
+ARDUINO = (
+    "arduino-builder", "-compile", "-hardware", "/usr/share/arduino/hardware",
+    "-hardware", "/usr/share/arduino-builder", "-tools", "/usr/bin",
+    "-fqbn", "arduino:avr:mega:cpu=atmega2560",
+    # Debian's core needs a macro that its own compiler defines for C alone.
+    "-prefs=compiler.cpp.extra_flags=-DDECIMAL_DIG=__DECIMAL_DIG__",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the Arduino export of the demo's profile."""
+    folder = tmp_path_factory.mktemp("export") / "tcuq_device"
+    export(demo_profile(), folder, "arduino")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def host_text(exported: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return what the long run prints on the host."""
+    program = tmp_path_factory.mktemp("host") / "long_run"
+    build(["cc", "-O2"], exported, [BARE / "host.c"], program)
+    return subprocess.run([program], capture_output=True, text=True, check=True).stdout
+
+
+def build(compiler: Sequence[str], folder: Path, more: Sequence[Path | str], program: Path) -> None:
+    """Compile the export with the long run; a warning is an error."""
+    sources = [BARE / "long_run.c", *sorted((folder / "src").glob("*.c")), *more]
+    run([*compiler, *WARNINGS, f"-I{folder / 'src'}", *sources, "-o", program])
+
+
+def printed(command: Sequence[str | Path], pattern: str, log: Path, seconds: float = 120) -> str:
+    """Return the first output that matches; the emulator need not end by itself."""
+    with log.open("w") as file:
+        process = subprocess.Popen(command, stdout=file, stderr=file)
+    try:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and not re.search(pattern, log.read_text("utf-8")):
+            time.sleep(0.05)
+    finally:
+        process.kill()
+        process.wait()
+    match = re.search(pattern, log.read_text("utf-8"))
+    assert match is not None, log.read_text("utf-8")
+    return match[0]
+
+
+def test_the_long_run_abstains_and_alarms(host_text: str) -> None:
+    """The steps reach every part of the monitor, else equal text would say little."""
+    numbers = dict(zip(host_text.split()[::2], host_text.split()[1::2], strict=True))
+    assert int(numbers["abstained"], 16) > 100
+    assert int(numbers["alarms"], 16) > 0
+
+
+def test_avr_decides_as_the_host(exported: Path, host_text: str, tmp_path: Path) -> None:
+    """With int of 16 bits, 2,000 decisions and the last state are the host's."""
+    build(["avr-gcc", *AVR], exported, [BARE / "avr.c"], tmp_path / "avr.elf")
+    text = printed([*SIMAVR, tmp_path / "avr.elf"], LONG_RUN, tmp_path / "log")
+    assert text == host_text.strip()
+
+
+def test_xtensa_decides_as_the_host(exported: Path, host_text: str, tmp_path: Path) -> None:
+    """On the ESP8266's CPU 2,000 decisions and the last state are the host's."""
+    more: list[Path | str] = [
+        BARE / "xtensa.c",
+        HERE / "library.c",
+        "-T",
+        BARE / "xtensa.ld",
+        "-lgcc",
+    ]
+    build(["xtensa-lx106-elf-gcc", *XTENSA], exported, more, tmp_path / "xtensa.elf")
+    text = printed([*QEMU, tmp_path / "xtensa.elf"], LONG_RUN, tmp_path / "log")
+    assert text == host_text.strip()
+
+
+def test_the_self_test_returned_minus_3_on_avr(exported: Path, tmp_path: Path) -> None:
+    """The Arduino builder's own build for an ATmega2560 passes the self-test in an emulator."""
+    sketch = exported / "examples/Minimal/Minimal.ino"
+    out = tmp_path / "out"
+    out.mkdir()
+    libraries = ("-libraries", exported.parent, "-build-path", out)
+    run([*ARDUINO, *libraries, sketch], seconds=120)
+    text = printed(
+        ["simavr", "-m", "atmega2560", "-f", "16000000", out / "Minimal.ino.elf"],
+        r"self-test -?\d+\D",
+        tmp_path / "log",
+    )
+    assert text[:-1] == "self-test 0"
