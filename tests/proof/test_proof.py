@@ -32,3 +32,8 @@ def test_a_limit_its_accumulator_cannot_hold_breaks_a_lemma(
     """Widened limits are seen by the lemma of the sum they overflow."""
     wider = {**defines(), limit: defines()[limit] * factor}
     assert broken in [stated.name for stated in lemmas(wider) if not stated.holds()]
+
+
+def test_a_limit_with_a_cast_was_no_number() -> None:
+    """A #define with a cast, for CPUs whose int has 16 bits, is read as its number."""
+    assert defines()["TCUQ_MAX_BIAS"] == 2**29
