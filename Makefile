@@ -175,9 +175,9 @@ screenshots: ## Take the pictures of the report in README and docs
 demo-streams: ## Record the streams of `tcuq demo` again; needs AudioMNIST in $$TCUQ_DATA
 	PYTHONPATH=examples/keyword-spotting $(RUN) tools.demo_streams
 
-audit: ## Look up known vulnerabilities of the installed packages in a public database
+audit: ## Look up known vulnerabilities of the installed packages; fail if none could be looked up
 	$(BIN)/pip install --quiet pip-audit
-	$(BIN)/pip-audit --skip-editable
+	$(BIN)/python -m tools.audit
 
 clean: ## Remove the virtual environment, builds and caches
 	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -223,7 +223,7 @@ class Monitor:
         return self._engine.snapshot()
 
     def restore(self, snapshot: bytes) -> None:
-        """Continue from a snapshot; refuse a foreign or damaged one."""
+        """Continue from a snapshot; refuse one that is damaged, of another profile or version."""
         try:
             self._engine.restore(snapshot)
         except ValueError as error:

@@ -59,6 +59,29 @@ def test_foreign_snapshot_is_refused() -> None:
         Monitor(demo_profile()).restore(bytes(snapshot))
 
 
+def test_snapshot_of_another_size_was_called_damaged(stream: tcuq.Stream) -> None:
+    """A whole snapshot of a profile with other sizes is foreign, and changes nothing."""
+    monitor, other = Monitor(demo_profile()), Monitor(recorded_profile("paper"))
+    assert len(monitor.snapshot()) != len(other.snapshot())
+    monitor.run(stream.posteriors[:100], stream.features[:100])  # type: ignore[index]
+    before = monitor.snapshot()
+    with pytest.raises(tcuq.SnapshotError, match="snapshot of another profile"):
+        monitor.restore(other.snapshot())
+    assert monitor.snapshot() == before
+
+
+def test_snapshot_of_another_version_is_refused() -> None:
+    """Byte 11 is the version; a whole snapshot of a later one is refused as such."""
+    snapshot = bytearray(Monitor(demo_profile()).snapshot())
+    assert snapshot[11] == 0
+    snapshot[11] = 1
+    with pytest.raises(tcuq.SnapshotError, match="damaged"):
+        Monitor(demo_profile()).restore(bytes(snapshot))
+    snapshot[-4:] = zlib.crc32(snapshot[:-4]).to_bytes(4, "little")
+    with pytest.raises(tcuq.SnapshotError, match="snapshot of another version"):
+        Monitor(demo_profile()).restore(bytes(snapshot))
+
+
 def test_impossible_values_under_a_true_checksum_are_refused() -> None:
     """Restoring any bytes with a valid checksum is refused or leaves a working monitor."""
     stream = demo_stream("test")

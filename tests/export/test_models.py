@@ -15,10 +15,12 @@ from tcuq.errors import ExportError
 from tcuq.export import TARGETS, differences, export
 
 SOURCES = Path(tcuq.__file__).parent
-INTERNAL = re.compile(r"tcuq_(acsl.*|bytes|copy|internal|products|simd|uplink_internal)\.h")
+INTERNAL = re.compile(
+    r"tcuq_(acsl.*|blob_internal|bytes|copy|internal|products|simd|uplink_internal)\.h"
+)
 HEADERS = sorted(
     path
-    for folder in ("runtime", "uplink")
+    for folder in ("runtime", "uplink", "ota")
     for path in (SOURCES / folder).glob("*.h")
     if not INTERNAL.fullmatch(path.name)
 )
@@ -59,7 +61,7 @@ def test_no_extern_c(compiler: str, tmp_path: Path) -> None:
         assert ('extern "C" {' in text) == (");\n" in text), f'{header.name} needs extern "C"'
         program = tmp_path / f"{header.stem}.cpp"
         program.write_text(f'#include "{header.name}"\nint main() {{ return 0; }}\n')
-        folders = [f"-I{SOURCES / name}" for name in ("runtime", "uplink")]
+        folders = [f"-I{SOURCES / name}" for name in ("runtime", "uplink", "ota")]
         subprocess.run([compiler, *STRICT, *folders, "-fsyntax-only", program], check=True)
 
 

@@ -105,7 +105,9 @@ def test_drops_are_where_accuracy_is_low(view: View) -> None:
     ):
         trace.alarm[:] = 0
         trace.alarm[step] = 1
-        changed = dataclasses.replace(view, found=dataclasses.replace(view.found, trace=trace))
+        changed = dataclasses.replace(
+            view, evaluation=dataclasses.replace(view.evaluation, trace=trace)
+        )
         again = next(drop for drop in drops(changed) if drop.begin == first.begin)
         assert (again.nearest_alarm, again.caught) == (nearest, nearest == 0)
 
@@ -134,7 +136,7 @@ def test_sentence_about_confusions() -> None:
 def test_page_opens_with_the_comparison(view: View) -> None:
     """One sentence sets the monitor beside a softmax threshold; the measures name it too."""
     page = report({"a": view.profile}, view.stream, rounds=0)
-    sentence = view.found.comparison.sentence
+    sentence = view.evaluation.comparison.sentence
     assert page.index(sentence) < page.index("At a glance")
     assert "softmax threshold</td>" in page
     assert "softmax 0." in page
@@ -149,7 +151,9 @@ def test_broken_guarantees_are_reported(view: View) -> None:
         exceeded=np.ones_like(view.trace.exceeded),
         alarm=np.ones_like(view.trace.alarm),
     )
-    changed = dataclasses.replace(view, found=dataclasses.replace(view.found, trace=broken))
+    changed = dataclasses.replace(
+        view, evaluation=dataclasses.replace(view.evaluation, trace=broken)
+    )
     verdicts = [promise.verdict for promise in promises(changed)]
     assert verdicts[:4] == ["broken"] * 4
 

@@ -13,6 +13,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 RUNTIME = ROOT / "src/tcuq/runtime"
 UPLINK = ROOT / "src/tcuq/uplink"
+OTA = ROOT / "src/tcuq/ota"
 FLAGS = ("-std=gnu11", "-ffreestanding", "-ffunction-sections", "-fdata-sections", "-Wall",
          "-Wextra", "-Werror")  # fmt: skip
 ALONE = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every source of runtime and uplink, in every build, through every compiler: no warning."""
+"""Every source that an export copies, in every build, through every compiler: no warning."""
 
 import argparse
 import sys
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from pathlib import Path
 
-from tools.firmware.toolchain import ALONE, CPUS, RUNTIME, UPLINK, ToolError, run
+from tools.firmware.toolchain import ALONE, CPUS, OTA, RUNTIME, UPLINK, ToolError, run
 
 WARNINGS = (
     "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow",
@@ -39,10 +39,11 @@ def complaints(
     for compiler, build in product(compilers, builds):
         command, options = COMPILERS[compiler], BUILDS[build]
         counts = "-DTCUQ_WITH_TELEMETRY=0" not in options  # who does not count sends no records
-        sources = [*runtime.glob("tcuq*.c"), *(UPLINK.glob("*.c") if counts else ())]
+        sources = [*runtime.glob("tcuq*.c"), *OTA.glob("*.c")]
+        sources += UPLINK.glob("*.c") if counts else ()
         with tempfile.TemporaryDirectory() as folder:
             try:
-                options = (*options, f"-I{runtime}", "-c")
+                options = (*options, f"-I{runtime}", f"-I{UPLINK}", "-c")
                 run([*command, *WARNINGS, "-O2", *options, *sources], cwd=Path(folder))
             except ToolError as error:
                 yield f"{compiler}, {build}: {error}"

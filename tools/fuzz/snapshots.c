@@ -77,13 +77,19 @@ static void check_restore(fuzz_case *on, memory *of, uint8_t *snapshot, uint32_t
     const uint32_t whole = of->by->snapshot_size(&of->monitor);
     uint8_t *before = copy_memory(of);
     const tcuq_status status = of->by->restore(&of->monitor, snapshot, size);
-    if ((snapshot == NULL) || (size != whole) || (memcmp(snapshot, "TCUQ", 4) != 0) ||
-        (read32(&snapshot[8]) != whole) ||
-        (crc32_of(snapshot, whole - 4u) != read32(&snapshot[whole - 4u]))) {
+    if ((snapshot == NULL) || (size < 16u) || (memcmp(snapshot, "TCUQ", 4) != 0) ||
+        ((read32(&snapshot[8]) & 0xFFFFFFu) != size) ||
+        (crc32_of(snapshot, size - 4u) != read32(&snapshot[size - 4u]))) {
         MUST(status == TCUQ_ERROR_SNAPSHOT);
+        MUST(is_unchanged(of, before));
+    } else if (snapshot[11] != 0u) {
+        MUST(status == TCUQ_ERROR_VERSION);
         MUST(is_unchanged(of, before));
     } else if (read32(&snapshot[4]) != on->of.hash) {
         MUST(status == TCUQ_ERROR_FOREIGN);
+        MUST(is_unchanged(of, before));
+    } else if (size != whole) {
+        MUST(status == TCUQ_ERROR_SNAPSHOT);
         MUST(is_unchanged(of, before));
     } else {
         uint8_t *after = take_snapshot(of, whole);

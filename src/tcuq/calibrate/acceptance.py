@@ -159,13 +159,13 @@ def _candidates(labelled: LabelledSteps, unit: Unit) -> list[Candidate]:
     last = np.arange(1, CANDIDATES + 1) * len(ordered) // CANDIDATES - 1
     levels = np.unique(np.minimum(ordered[np.maximum(last, 0)] + 1, RISK_LEVELS))
     independent = labelled.independent(unit, levels.tolist())
-    found = []
+    candidates = []
     for level, units in zip(levels.tolist(), independent, strict=True):
         accepted = labelled.levels < level
         shares = labelled.error_by_recording(level) if unit == "recordings" else None
         errors = int(labelled.wrong[accepted].sum())
-        found.append(Candidate(level, int(accepted.sum()), errors, units, shares))
-    return found
+        candidates.append(Candidate(level, int(accepted.sum()), errors, units, shares))
+    return candidates
 
 
 def _starts(candidates: list[Candidate], fewest: int) -> list[int]:

@@ -191,8 +191,8 @@ def _columns(
     posteriors, features = _bytes(engine, part, inputs)
     rows = np.frombuffer(posteriors, np.uint8).reshape(len(part), inputs.classes)
     wide = np.frombuffer(features, np.int8).reshape(len(part), inputs.width) if features else None
-    given = None if signals.health is None else part.health
-    health = None if given is None else health_integers(given)
+    statistics = None if signals.health is None else part.health
+    health = None if statistics is None else health_integers(statistics)
     observed = engine.observe(rows, wide, health)
     assert observed is not None  # noqa: S101 - bytes break no rule; for the type checker
     table = np.frombuffer(observed, np.int32).reshape(len(part), OBSERVED)

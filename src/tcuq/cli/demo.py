@@ -132,16 +132,16 @@ def _missed(onsets: "Sequence[Onset]") -> int:
     return sum(onset.delay_steps is None for onset in onsets)
 
 
-def _adwin(found: "Baseline", effects: "Sequence[Effect]") -> str:
+def _adwin(adwin: "Baseline", effects: "Sequence[Effect]") -> str:
     """Set ADWIN beside the monitor: delays, false alarms, and what tuning costs."""
     delays = [onset.delay_steps for effect in effects for onset in effect.onsets]
     ours = float(np.median([np.inf if delay is None else delay for delay in delays]))
-    than = "sooner" if found.median_delay_steps < ours else "no sooner"
+    than = "sooner" if adwin.median_delay_steps < ours else "no sooner"
     return (
-        f"ADWIN on {found.signal} comes {than} here: with the best delta in hindsight it catches"
-        f" {found.caught} of {found.onsets} onsets, half of them within"
-        f" {found.median_delay_steps:.0f} s (tcuq {ours:.0f} s), at"
-        f" {found.false_alarms_per_million:.0f} false alarms in a million clean steps (tcuq"
-        f" {found.tcuq_false_alarms_per_million:.0f}). Tuned on calibration it has"
-        f" {found.false_alarms_per_million_tuned_on_calibration:.0f}. It names no cause."
+        f"ADWIN on {adwin.signal} comes {than} here: with the best delta in hindsight it catches"
+        f" {adwin.caught} of {adwin.onsets} onsets, half of them within"
+        f" {adwin.median_delay_steps:.0f} s (tcuq {ours:.0f} s), at"
+        f" {adwin.false_alarms_per_million:.0f} false alarms in a million clean steps (tcuq"
+        f" {adwin.tcuq_false_alarms_per_million:.0f}). Tuned on calibration it has"
+        f" {adwin.false_alarms_per_million_tuned_on_calibration:.0f}. It names no cause."
     )

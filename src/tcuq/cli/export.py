@@ -2,11 +2,15 @@
 """`tcuq export`: write a profile as C sources for a firmware project."""
 
 import argparse
+from pathlib import Path
 
+from tcuq._atomic import atomic_write
 from tcuq.cli._output import Commands, print_result
 from tcuq.errors import ExportError
 from tcuq.profile import Profile
 from tcuq.stream import Stream
+
+MAX_KEY_DIGITS = 1024
 
 
 def add_parser(commands: Commands) -> argparse.ArgumentParser:
@@ -15,7 +19,7 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         "export", help="write a profile as C for a firmware project"
     )
     parser.add_argument("profile", help="profile to export, .json")
-    parser.add_argument("-o", "--output", required=True, help="folder: new, or an earlier export")
+    parser.add_argument("-o", "--output", help="folder: new, or an earlier export")
     parser.add_argument(
         "--for",
         dest="target",
@@ -30,6 +34,14 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
     parser.add_argument("--check", action="store_true", help="only check that it is up to date")
     parser.add_argument("--without-telemetry", action="store_true", help="no counters, no record")
     parser.add_argument("--uplink", action="store_true", help="add the code that sends records")
+    parser.add_argument("--ota", action="store_true", help="add the code that loads blobs")
+    parser.add_argument(
+        "--blob", metavar="FILE", help="write the profile as a blob to send over the air"
+    )
+    parser.add_argument("--number", type=int, help="of the blob, higher than of any before")
+    parser.add_argument(
+        "--key", metavar="FILE", help="hexadecimal digits: the key that signs the blob"
+    )
     parser.add_argument("--vectors", metavar="STREAM", help="take the self-test's steps from it")
     parser.add_argument(
         "--feature-codes",
@@ -41,14 +53,21 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write the sources, or compare them with those in the folder."""
+    """Write the sources or compare them with those in the folder; write the blob."""
     from tcuq.export import differences, export
 
     profile = Profile.load(args.profile)
+    if args.output is None and args.blob is None:
+        raise ExportError("nothing to write: give a folder with -o or a file with --blob")
+    if args.blob is not None:
+        _write_blob(args, profile)
+    if args.output is None:
+        return
     options = {
         "name": args.name,
         "telemetry": not args.without_telemetry,
         "uplink": args.uplink,
+        "ota": args.ota,
         "stream": None if args.vectors is None else Stream.load(args.vectors),
         "feature_codes": args.feature_codes,
     }
@@ -71,6 +90,28 @@ def run(args: argparse.Namespace) -> None:
     }
     text = f"{len(folder.files)} files for {folder.target} in {args.output}"
     print_result(args, facts, f"{text}; yours to change: {', '.join(sorted(folder.user_files))}")
+
+
+def _write_blob(args: argparse.Namespace, profile: Profile) -> None:
+    from tcuq.export import profile_blob
+
+    if args.number is None or args.key is None:
+        raise ExportError("--blob needs --number and --key")
+    stream = None if args.vectors is None else Stream.load(args.vectors)
+    blob = profile_blob(profile, number=args.number, key=_read_key(args.key), stream=stream)
+    with atomic_write(Path(args.blob)) as file:
+        file.write(blob)
+    facts = {"profile": profile.sha256, "number": args.number, "bytes": len(blob)}
+    text = f"profile {profile.sha256[:8]}, number {args.number}, {len(blob):,} bytes in {args.blob}"
+    print_result(args, facts, text)
+
+
+def _read_key(path: str) -> bytes:
+    """Read a key from a file of hexadecimal digits; errors never show its content."""
+    try:
+        return bytes.fromhex(Path(path).read_text("ascii")[:MAX_KEY_DIGITS])
+    except ValueError:
+        raise ExportError(f"{path} must hold hexadecimal digits, at least 32") from None
 
 
 def _parse_codes(text: str) -> tuple[float, int]:

@@ -65,10 +65,10 @@ def alarm_measures(run: EvaluatedRun) -> Iterator[Measure]:
             {"always": float(after.sum()), "never": 0.0},
             f"within {block} steps, the longest block, after a shift ended; not false alarms",
         )
-    calm = ~run.shifted & ~after
-    if not calm.any():
+    unshifted = ~run.shifted & ~after
+    if not unshifted.any():
         return
-    count, steps = int((alarm & calm).sum()), int(calm.sum())
+    count, steps = int((alarm & unshifted).sum()), int(unshifted.sum())
     low, high = m.poisson_interval(count)
     promised = MILLION / settings.steps_per_false_alarm
     yield Measure(

@@ -5,7 +5,8 @@ An export holds the runtime, the profile as a constant, a self-test for boot, a 
 the manifest of one build system. The same profile gives the same bytes.
 """
 
+from tcuq.export.blob import profile_blob
 from tcuq.export.folder import Export, differences, export
 from tcuq.export.targets import TARGETS
 
-__all__ = ["TARGETS", "Export", "differences", "export"]
+__all__ = ["TARGETS", "Export", "differences", "export", "profile_blob"]

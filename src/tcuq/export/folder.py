@@ -52,6 +52,8 @@ def export(
         Whether the monitor counts for the telemetry record; True by default.
     uplink
         Whether to add the C code that sends the record to a fleet; False by default.
+    ota
+        Whether to add the C code that loads a profile from a blob; False by default.
     stream
         A recorded stream to take the self-test's steps from; synthetic steps if None.
     feature_codes

@@ -20,7 +20,7 @@ class Model:
 
     profile: str
     parts: tuple[str, ...]
-    uplink: bool
+    extras: tuple[str, ...]  # "uplink", "ota": code beside the runtime
     files: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def parse_models(document: Mapping[str, Any], files: Collection[str]) -> dict[st
         str(name): Model(
             str(entry["profile"]),
             tuple(map(str, entry["parts"])),
-            bool(entry["uplink"]),
+            tuple(map(str, entry["extras"])),
             tuple(path for path in entry["files"] if path in files),
         )
         for name, entry in document.get("models", {}).items()
@@ -48,15 +48,15 @@ def rename(text: str, name: str) -> str:
 
 
 def check_name(name: str, generated: Iterable[str], shared: Iterable[str]) -> None:
-    """Refuse a name that is none in C, or whose symbols the runtime or the uplink also has."""
+    """Refuse a name that is none in C, or whose symbols the code that all models share also has."""
     if not NAME.fullmatch(name):
         raise ExportError(
             "a model's name must be a lower-case letter and at most 23 letters, digits or"
             f" underscores, got {name!r}"
         )
     words = {word for text in generated for word in WORD.findall(text) if OWN_WORD.match(word)}
-    taken = {word for text in shared for word in WORD.findall(text)}
-    collisions = sorted({rename(word, name) for word in words} & taken)
+    reserved = {word for text in shared for word in WORD.findall(text)}
+    collisions = sorted({rename(word, name) for word in words} & reserved)
     if collisions:
         raise ExportError(
             f"a model must not be named {name!r}: the runtime has {collisions[0]} too;"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C files of the runtime and the uplink, and digests that tell one runtime from another."""
+"""The C files that an export copies, and digests that tell one runtime from another."""
 
 import hashlib
 import re
@@ -8,6 +8,7 @@ from importlib import resources
 
 PROOF_PREFIX = "tcuq_acsl"  # files for Frama-C, never compiled
 SAMPLE_FILES = ("tcuq_health.c", "tcuq_health.h")  # for profiles with input health
+SIGN_FILES = ("tcuq_sign.h", "tcuq_uplink_status.h")
 COMMENTS = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
 
@@ -20,6 +21,12 @@ def runtime_files(*, health: bool = True) -> dict[str, str]:
 def uplink_files() -> dict[str, str]:
     """The uplink's C files by name, unchanged."""
     return _c_files("uplink")
+
+
+def ota_files() -> dict[str, str]:
+    """The C files by name that load a profile from a blob, unchanged."""
+    sign = {name: text for name, text in uplink_files().items() if name in SIGN_FILES}
+    return _c_files("ota") | sign
 
 
 def _c_files(folder_name: str) -> dict[str, str]:

@@ -297,10 +297,10 @@ class MonitorSettings:
     @property
     def present_channels(self) -> tuple[ChannelSignal, ...]:
         """The channels that these inputs allow."""
-        given = {"risk", *self.present_signals}
+        available = {"risk", *self.present_signals}
         if self.signals.health is not None:
-            given.add("health")
-        return tuple(c for c in get_args(ChannelSignal) if c in given)
+            available.add("health")
+        return tuple(c for c in get_args(ChannelSignal) if c in available)
 
 
 @dataclass(frozen=True, slots=True)

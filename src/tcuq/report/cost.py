@@ -35,5 +35,5 @@ def costs(profile: Profile) -> dict[str, str]:
 
 def ram_parts(profile: Profile) -> list[tuple[str, int]]:
     """Where the bytes of state are, on a 32-bit CPU, telemetry included."""
-    held = size.ram_parts(quantize(profile), telemetry=True)
-    return [(PARTS[name], taken) for name, taken in held.items()]
+    parts = size.ram_parts(quantize(profile), telemetry=True)
+    return [(PARTS[name], count) for name, count in parts.items()]

@@ -45,7 +45,7 @@ def of_labels(views: Sequence[View]) -> Iterator[Element]:
 def _risk_coverage(views: Sequence[View]) -> Element:
     known, wrong = views[0].known, views[0].wrong
     error = float(wrong[known].mean())
-    curves = [tuple(zip(*view.found.risk_coverage, strict=True)) for view in views]
+    curves = [tuple(zip(*view.evaluation.risk_coverage, strict=True)) for view in views]
     top = min(1.0, max(0.05, 1.1 * max(error, *(max(y) for _, y in curves))))
     title = f"Error among the least risky steps by coverage; of all steps {error:.1%} are wrong"
     chart = _share_chart(title, "coverage", "error among covered", top)

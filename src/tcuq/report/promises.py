@@ -98,8 +98,8 @@ def _alarm(view: View) -> Promise:
     promise = f"Alarm: on average at most one false alarm in {alarm.steps_per_false_alarm:,} steps."
     block = max(channel.block for channel in alarm.channels)
     after = steps_after_shift(view.shifted, block)
-    calm = ~view.shifted & ~after
-    steps, count = int(calm.sum()), int((view.trace.alarm[calm] > 0).sum())
+    unshifted = ~view.shifted & ~after
+    steps, count = int(unshifted.sum()), int((view.trace.alarm[unshifted] > 0).sum())
     if view.stream.shifted is None:
         evidence = (
             f"{_alarms(count).capitalize()} in {steps:,} steps. Whether they are false is unknown:"
@@ -186,5 +186,5 @@ def _alarms(count: int) -> str:
     return "no alarm" if count == 0 else "1 alarm" if count == 1 else f"{count:,} alarms"
 
 
-def _verdict(held: bool) -> Verdict:
-    return "held" if held else "broken"
+def _verdict(holds: bool) -> Verdict:
+    return "held" if holds else "broken"

@@ -86,7 +86,7 @@ def _summaries(views: Views) -> Iterator[Element]:
     """What each monitor withheld, beside a softmax threshold, in one sentence."""
     for view in views:
         name = f"{view.name}: " if len(views) > 1 else ""
-        sentence = element("strong", view.found.comparison.sentence)
+        sentence = element("strong", view.evaluation.comparison.sentence)
         yield element("p", name, sentence, class_="lead")
 
 

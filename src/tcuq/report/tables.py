@@ -54,7 +54,7 @@ def selection_table(views: Sequence[View]) -> Element:
     alone = len(views) == 1
     rows: list[list[Child]] = []
     for view in views:
-        comparison = view.found.comparison
+        comparison = view.evaluation.comparison
         rows.append(_selection_row("monitor" if alone else view.name, comparison.monitor))
         if comparison.softmax is not None:
             name = "softmax threshold" if alone else f"softmax threshold of {view.name}"
@@ -74,15 +74,15 @@ def _selection_row(name: str, part: Selection) -> list[Child]:
 def measures_table(views: Sequence[View]) -> Iterator[Element]:
     """Every measure with its interval; with one profile also its baselines and notes."""
     alone = len(views) == 1
-    names = list(dict.fromkeys(m.name for view in views for m in view.found.measures))
+    names = list(dict.fromkeys(m.name for view in views for m in view.evaluation.measures))
     rows: list[list[Child]] = []
     for name in names:
         row: list[Child] = [name]
         for view in views:
-            measure = {m.name: m for m in view.found.measures}.get(name)
+            measure = {m.name: m for m in view.evaluation.measures}.get(name)
             row.append("–" if measure is None else _value(measure.value, measure.interval))
         if alone:
-            baselines = views[0].found[name].baselines
+            baselines = views[0].evaluation[name].baselines
             known = {word: v for word, v in baselines.items() if not math.isnan(v)}
             row.append(", ".join(f"{word} {short(v)}" for word, v in known.items()))
         rows.append(row)
@@ -90,7 +90,7 @@ def measures_table(views: Sequence[View]) -> Iterator[Element]:
         yield table("Measures by name", ["measure", *(view.name for view in views)], rows)
         return
     yield table("Measures by name", ["measure", "value", "baselines"], rows, "measures")
-    for note in notes(views[0].found):
+    for note in notes(views[0].evaluation):
         yield element("p", note, class_="note")
 
 

@@ -36,7 +36,7 @@ class View:
     profile: Profile
     stream: Stream
     window: int
-    found: Evaluation
+    evaluation: Evaluation
     signals: SignalColumns
     known: Bools
     wrong: Bools
@@ -47,7 +47,7 @@ class View:
     @property
     def trace(self) -> Trace:
         """The decision at every step."""
-        return self.found.trace
+        return self.evaluation.trace
 
     @property
     def accepted(self) -> Bools:
@@ -73,8 +73,8 @@ def views(
     shifted = stream.shifted if stream.shifted is not None else np.zeros(steps, np.bool_)
     shown = []
     for name, profile in profiles.items():
-        found = evaluate(profile, stream, window=window, rounds=rounds)
-        right = found.trace.label == labels
+        evaluation = evaluate(profile, stream, window=window, rounds=rounds)
+        right = evaluation.trace.label == labels
         accuracy, floor = accuracy_and_floor(right, known, shifted, stream.starts, window)
         shown.append(
             View(
@@ -82,7 +82,7 @@ def views(
                 profile=profile,
                 stream=stream,
                 window=window,
-                found=found,
+                evaluation=evaluation,
                 signals=concatenate(observe(stream, profile.inputs, profile.signals)),
                 known=known,
                 wrong=known & ~right,

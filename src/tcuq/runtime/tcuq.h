@@ -68,7 +68,8 @@ typedef enum {
     TCUQ_ERROR_MEMORY = -5,   /* memory the profile needs is not given */
     TCUQ_ERROR_BUFFER = -6,   /* the buffer is too small */
     TCUQ_ERROR_SNAPSHOT = -7, /* the snapshot is damaged */
-    TCUQ_ERROR_FOREIGN = -8   /* the snapshot belongs to another profile */
+    TCUQ_ERROR_FOREIGN = -8,  /* the snapshot belongs to another profile */
+    TCUQ_ERROR_VERSION = -9   /* the snapshot is of another version of the runtime's state */
 } tcuq_status;
 
 typedef enum { TCUQ_ACCEPT = 0, TCUQ_ABSTAIN = 1, TCUQ_DENIED = 2 } tcuq_outcome;
@@ -123,6 +124,7 @@ typedef struct {
     uint16_t counts[TCUQ_COUNTS]; /* of calibration's blocks, in 1/16: those that came after two that
                                      passed no edge, how many of them passed each edge, and how many
                                      of the others did */
+    uint16_t reserved_end;        /* the same size on CPUs that align less */
 } tcuq_channel;
 
 typedef struct {
@@ -281,8 +283,8 @@ int16_t tcuq_epoch_evidence(const tcuq_monitor *monitor);
 uint32_t tcuq_snapshot_size(const tcuq_monitor *monitor);
 tcuq_status tcuq_snapshot(const tcuq_monitor *monitor, uint8_t *buffer, uint32_t size);
 
-/* Refuses a damaged or foreign snapshot and then changes nothing; one whose checksum is true but whose
- * values no step can leave resets the monitor. */
+/* Refuses a snapshot that is damaged, foreign or of another version and then changes nothing; one whose checksum
+ * is true but whose values no step can leave resets the monitor. */
 tcuq_status tcuq_restore(const tcuq_monitor *monitor, const uint8_t *buffer, uint32_t size);
 
 #if TCUQ_WITH_TELEMETRY

@@ -69,6 +69,7 @@ extern const uint8_t tcuq_log_add_q8[65];
 
 /* Of a snapshot: its first four bytes, and the sizes of its first and its last parts. */
 #define TCUQ_SNAPSHOT_MAGIC 0x51554354u /* "TCUQ" */
+#define TCUQ_SNAPSHOT_VERSION 0u /* in the highest byte of the size; raised when the state changes */
 #define TCUQ_SNAPSHOT_HEAD 12u
 #define TCUQ_SNAPSHOT_CORE 28u
 #define TCUQ_SNAPSHOT_CHANNEL 28u

@@ -12,13 +12,14 @@ static const char tcuq_texts[] = "done\0"
                                  "buffer too small\0"
                                  "snapshot damaged\0"
                                  "snapshot of another profile\0"
+                                 "snapshot of another version\0"
                                  "unknown";
 
 const char *tcuq_strerror(tcuq_status status)
 {
     const char *text = tcuq_texts;
-    const bool known = (status <= TCUQ_OK) && (status >= TCUQ_ERROR_FOREIGN);
-    for (int32_t left = known ? -(int32_t)status : 1 - (int32_t)TCUQ_ERROR_FOREIGN; left != 0; left--) {
+    const bool known = (status <= TCUQ_OK) && (status >= TCUQ_ERROR_VERSION);
+    for (int32_t left = known ? -(int32_t)status : 1 - (int32_t)TCUQ_ERROR_VERSION; left != 0; left--) {
         while (*text != '\0') {
             text++;
         }

@@ -236,17 +236,23 @@ static bool tcuq_state_possible(const tcuq_monitor *monitor)
 
 tcuq_status tcuq_restore(const tcuq_monitor *monitor, const uint8_t *buffer, uint32_t size)
 {
-    const uint32_t whole = tcuq_snapshot_size(monitor);
-    if ((buffer == NULL) || (size != whole)) {
+    if ((buffer == NULL) || (size < (TCUQ_SNAPSHOT_HEAD + TCUQ_SNAPSHOT_CRC))) {
         return TCUQ_ERROR_SNAPSHOT;
     }
-    const uint32_t body = whole - TCUQ_SNAPSHOT_CRC;
-    if ((tcuq_get_32(buffer) != TCUQ_SNAPSHOT_MAGIC) || (tcuq_get_32(&buffer[8]) != whole) ||
+    const uint32_t body = size - TCUQ_SNAPSHOT_CRC;
+    const uint32_t stated = tcuq_get_32(&buffer[8]);
+    if ((tcuq_get_32(buffer) != TCUQ_SNAPSHOT_MAGIC) || ((stated & 0xFFFFFFu) != size) ||
         (tcuq_get_32(&buffer[body]) != tcuq_crc32(buffer, body))) {
         return TCUQ_ERROR_SNAPSHOT;
     }
+    if ((stated >> 24) != TCUQ_SNAPSHOT_VERSION) {
+        return TCUQ_ERROR_VERSION;
+    }
     if (tcuq_get_32(&buffer[4]) != monitor->profile->hash) {
         return TCUQ_ERROR_FOREIGN;
+    }
+    if (size != tcuq_snapshot_size(monitor)) {
+        return TCUQ_ERROR_SNAPSHOT;
     }
     tcuq_get_state(monitor, &buffer[TCUQ_SNAPSHOT_HEAD]);
     tcuq_signals_refresh(monitor);

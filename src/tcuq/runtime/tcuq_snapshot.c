@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Snapshot: a monitor's state as bytes that survive a power cut, the same on every CPU.
  *
- * Little-endian: "TCUQ", profile hash, size, core, past steps, smoothed terms, channels, telemetry,
+ * Little-endian: "TCUQ", profile hash, size and version, core, past steps, smoothed terms, channels, telemetry,
  * CRC-32 of all before it. What can be derived from the past steps is derived again. */
 #include "tcuq_bytes.h"
 #include "tcuq_internal.h"
@@ -160,7 +160,7 @@ tcuq_status tcuq_snapshot(const tcuq_monitor *monitor, uint8_t *buffer, uint32_t
     }
     tcuq_put_32(buffer, TCUQ_SNAPSHOT_MAGIC);
     tcuq_put_32(&buffer[4], monitor->profile->hash);
-    tcuq_put_32(&buffer[8], whole);
+    tcuq_put_32(&buffer[8], whole | ((uint32_t)TCUQ_SNAPSHOT_VERSION << 24));
     tcuq_put_state(monitor, &buffer[TCUQ_SNAPSHOT_HEAD]);
     tcuq_put_32(&buffer[whole - TCUQ_SNAPSHOT_CRC], tcuq_crc32(buffer, whole - TCUQ_SNAPSHOT_CRC));
     return TCUQ_OK;

@@ -159,7 +159,7 @@ def test_theme_is_the_systems_until_chosen(browser: Browser, address: str) -> No
 def test_charts_show_tooltips(browser: Browser, address: str) -> None:
     """Pointing at an hour shows its figures, and leaving it shows the note again."""
     with visited(browser, address, address) as visit:
-        chart = visit.page.locator("figure", has_text="Records an hour")
+        chart = visit.page.locator("figure", has_text="Records per hour")
         chart.locator(".tooltip").nth(5).hover()
         expect(chart.locator(".readout")).to_contain_text("records,")
         visit.page.mouse.move(5, 5)

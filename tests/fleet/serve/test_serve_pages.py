@@ -28,7 +28,7 @@ def text_of(page: str) -> str:
         ("/", "Firmware 1.8.0 drifts"),
         ("/", r"Firmware 1\.8\.0: \d+ of 1,250 devices drifted"),
         ("/?level=0.001", r"0\.05 \d+ judged at"),
-        ("/?hours=168", "Records an hour"),
+        ("/?hours=168", "Records per hour"),
         ("/", "half are found within 2 h"),
         ("/", "Firmware in use"),
         ("/registry", "Devices that somebody enrolled"),

@@ -51,8 +51,8 @@ class ConfiguredParser(argparse.ArgumentParser):
                 known.setdefault(one.section, set()).update(key for key, _ in one.options())
             self._set(read_file(path, self.section, known), f"{path}: ")
         names = {key: variable(key) for key, _ in self.options()}
-        given = {key: os.environ[name] for key, name in names.items() if name in os.environ}
-        self._set(given, f"{PREFIX}... ")
+        variables = {key: os.environ[name] for key, name in names.items() if name in os.environ}
+        self._set(variables, f"{PREFIX}... ")
         parsed, rest = super().parse_known_args(args, namespace)
         set_up_logging(parsed.log_format, parsed.log_level)
         if "database" in dict(self.options()) and parsed.database is not None:

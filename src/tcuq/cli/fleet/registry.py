@@ -134,8 +134,8 @@ def _list(args: argparse.Namespace, registry: "Registry") -> None:
     for entry in entries:
         muted = f"muted until {entry.muted_until:%Y-%m-%d %H:%M}" if entry.muted_until else ""
         boot = entry.quarantined_boot
-        held = "" if boot is None else f"boot {boot} in quarantine"
-        columns = (entry.device, entry.site or "", entry.state, entry.name or "", muted, held)
+        quarantine = "" if boot is None else f"boot {boot} in quarantine"
+        columns = (entry.device, entry.site or "", entry.state, entry.name or "", muted, quarantine)
         lines.append("  ".join(filter(None, columns)))
     result: list[dict[str, Any]] = [entry._asdict() for entry in entries]
     for row in result:

@@ -34,7 +34,7 @@ extern "C" {
 @FEATURE_SCALE@
 extern const tcuq_profile tcuq_device_profile;
 extern const tcuq_monitor tcuq_device;
-@FEATURE_TABLE@
+@FEATURE_TABLE@@OTA@
 /* An int8 softmax output (scale 1/256, zero point -128) as the byte that tcuq_step takes. */
 static inline uint8_t tcuq_device_posterior_of(int8_t code)
 {

@@ -139,8 +139,8 @@ class Batch:
         rows = np.flatnonzero(self.reasons == Reason.FINE)
         numbers = _count_within(self.records["device"][rows])
         self.reasons[rows[numbers >= MAX_BOOTS]] = Reason.QUOTA
-        kept = numbers < MAX_BOOTS
-        return rows[kept], numbers[kept].astype(np.int16)
+        valid = numbers < MAX_BOOTS
+        return rows[valid], numbers[valid].astype(np.int16)
 
     def to_copy_binary(self) -> bytes:
         """Encode the rows to store for PostgreSQL's COPY in binary format."""

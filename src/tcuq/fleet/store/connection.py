@@ -75,7 +75,7 @@ def parameters(database: str, use: Use, *settings: str) -> dict[str, Any]:
     except ImportError:
         raise MissingExtraError("psycopg", "fleet") from None
     try:
-        given: dict[str, Any] = dict(conninfo_to_dict(database))
+        parameters: dict[str, Any] = dict(conninfo_to_dict(database))
     except ProgrammingError as error:
         raise FleetError(f"the database's URL: {first_line(error)}") from None
     session = [
@@ -89,8 +89,8 @@ def parameters(database: str, use: Use, *settings: str) -> dict[str, Any]:
         **KEEPALIVES,
         "application_name": use.name,
         "target_session_attrs": "read-write" if use.writes else "any",
-        **given,
-        "options": f"{options} {given.get('options', '')}".strip(),
+        **parameters,
+        "options": f"{options} {parameters.get('options', '')}".strip(),
     }
 
 

@@ -78,12 +78,12 @@ class Sites:
             names.update([part.site] if isinstance(part.site, str) else part.site)
         unknown = names - self._numbers.keys()
         now = time.monotonic()
-        asked = [name for name in unknown if self._unknown_until.get(name, 0.0) <= now]
-        self._look_up(cursor, asked)
+        requested = [name for name in unknown if self._unknown_until.get(name, 0.0) <= now]
+        self._look_up(cursor, requested)
         unknown -= self._numbers.keys()
         if unknown and self._claims.mode == "open" and (wanted := self._wanted(parts, unknown)):
             self._create(cursor, wanted)
-        self._remember_unknown([name for name in asked if name not in self._numbers], now)
+        self._remember_unknown([name for name in requested if name not in self._numbers], now)
         return {name: self._numbers.get(name, UNKNOWN) for name in names}
 
     def forget(self) -> None:

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blob: a profile as authenticated bytes, sent over the air (docs/spec/blob.md). C99, integers only, no
+ * allocation, no globals; flash, memory and the key are the caller's (docs/howto/ota.md).
+ *
+ * No byte of a blob is trusted: its tag is checked first, in constant time; then its number, its inputs, what
+ * memory it needs and the place of every table. tcuq_init or tcuq_blob_selftest then checks every value. */
+#ifndef TCUQ_BLOB_H
+#define TCUQ_BLOB_H
+
+#include "tcuq.h"
+#include "tcuq_sign.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TCUQ_BLOB_FORMAT 1u
+#define TCUQ_BLOB_HEAD_BYTES 104u
+
+/* Whether tables are read in the blob: the CPU is known to be little-endian. Else they are copied; define
+ * TCUQ_BLOB_COPY to copy them on every CPU. */
+#if defined(__BYTE_ORDER__) && (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) && !defined(TCUQ_BLOB_COPY)
+#define TCUQ_BLOB_IN_PLACE 1
+#else
+#define TCUQ_BLOB_IN_PLACE 0
+#endif
+
+typedef enum {
+    TCUQ_BLOB_OK = 0,
+    TCUQ_BLOB_ERROR_NULL = -1,      /* a pointer that must not be null is */
+    TCUQ_BLOB_ERROR_ALIGNMENT = -2, /* the blob does not begin at a multiple of 8 */
+    TCUQ_BLOB_ERROR_FORMAT = -3,    /* not a blob, or one of a format that this firmware does not read */
+    TCUQ_BLOB_ERROR_DAMAGED = -4,   /* cut off, or its tables do not fill it exactly */
+    TCUQ_BLOB_ERROR_FORGED = -5,    /* without the tag of this firmware's key */
+    TCUQ_BLOB_ERROR_OLD = -6,       /* replayed or downgraded: its number was used, or is below one that was */
+    TCUQ_BLOB_ERROR_INPUTS = -7,    /* made for other inputs than this firmware gives to tcuq_step */
+    TCUQ_BLOB_ERROR_ROOM = -8,      /* needs more memory than this firmware has for a profile */
+    TCUQ_BLOB_ERROR_PROFILE = -9,   /* tcuq_init refuses a value of the profile */
+    TCUQ_BLOB_ERROR_SELFTEST = -10, /* decides otherwise than on the host */
+    TCUQ_BLOB_ERROR_FLASH = -11,    /* a page could not be written */
+    TCUQ_BLOB_ERROR_TRIAL = -12     /* a profile is on trial: confirm it, or restart until it is given up */
+} tcuq_blob_status;
+
+/* Where a profile goes, and what it may need at most: the memory that the monitor has. `tcuq export --ota`
+ * writes one. */
+typedef struct {
+    tcuq_profile *profile;
+    tcuq_term *terms;     /* term_count of them */
+    uint64_t *tables;     /* copy of all tables; null if TCUQ_BLOB_IN_PLACE */
+    uint32_t table_bytes; /* of that copy */
+    uint32_t inputs;      /* identifier of the inputs and how they are quantised */
+    uint16_t classes;
+    uint16_t width;
+    uint8_t health_count;
+    uint8_t past;       /* steps the monitor's slots, posteriors and features hold */
+    uint8_t dimensions; /* features of each */
+    uint8_t term_count;
+    uint8_t channel_count;
+} tcuq_room;
+
+typedef struct {
+    const tcuq_room *room;
+    tcuq_mac mac; /* of the key that profiles are signed with */
+    void *mac_context;
+} tcuq_loader;
+
+/* Reads a blob of at most `size` bytes, which begins at a multiple of 8 and stays where it is as long as the
+ * profile is used. Refuses a number below `least`. After an error of ROOM or later, and after a DAMAGED blob
+ * with a true tag, the room's profile is one that tcuq_init refuses; after any other error it is unchanged. */
+tcuq_blob_status tcuq_blob_load(const tcuq_loader *loader, const uint8_t *bytes, uint32_t size, uint32_t least);
+
+/* Everything that tcuq_blob_load checks before it changes the room's profile. */
+tcuq_blob_status tcuq_blob_verify(const tcuq_loader *loader, const uint8_t *bytes, uint32_t size, uint32_t least);
+
+/* The number of a blob that was loaded. */
+uint32_t tcuq_blob_number(const uint8_t *bytes);
+
+/* tcuq_init with the profile that was loaded from these bytes, then the blob's own steps, whose decisions must
+ * be the host's; then tcuq_reset. The monitor's profile is the room's. */
+tcuq_blob_status tcuq_blob_selftest(const tcuq_monitor *monitor, const uint8_t *bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

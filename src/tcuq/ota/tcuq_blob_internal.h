@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Places of a blob's fields, which docs/spec/blob.md lists; no part of its interface. */
+#ifndef TCUQ_BLOB_INTERNAL_H
+#define TCUQ_BLOB_INTERNAL_H
+
+#include "tcuq_blob.h"
+#include "tcuq_bytes.h"
+#include "tcuq_internal.h"
+
+#define TCUQ_BLOB_MAGIC 0x42554354u /* "TCUB" */
+#define TCUQ_BLOB_SIZE 8u
+#define TCUQ_BLOB_NUMBER 12u
+#define TCUQ_BLOB_HEALTH 37u
+#define TCUQ_BLOB_PROJECTED 41u
+#define TCUQ_BLOB_CLASSES 42u
+#define TCUQ_BLOB_WIDTH 44u
+#define TCUQ_BLOB_STEPS 92u
+#define TCUQ_BLOB_ROWS 94u
+#define TCUQ_BLOB_DWELL 95u
+#define TCUQ_BLOB_DECISIONS 96u
+#define TCUQ_BLOB_TERM_BYTES 16u
+
+/* Bytes of a table: it is filled up to whole words. */
+static inline uint32_t tcuq_blob_padded(uint32_t size)
+{
+    return (size + 3u) & ~3u;
+}
+
+/* Two's complement, on every CPU. */
+static inline int16_t tcuq_blob_signed_16(const uint8_t *at)
+{
+    const int32_t value = tcuq_get_16(at);
+    return (int16_t)((value < 32768) ? value : value - 65536);
+}
+
+#endif

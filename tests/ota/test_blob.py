@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Blobs: a loaded profile decides as on the host; broken, forged and old blobs are refused."""
+
+import ctypes
+import struct
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tcuq
+from tcuq.errors import ExportError
+from tcuq.export import profile_blob
+from tcuq.export.blob import HEAD, PROFILE_RUNS, inputs_id
+from tcuq.export.header import structs
+from tcuq.monitor import Monitor
+from tcuq.profile.quantize import quantize
+from tcuq.telemetry import decode
+from tests.ota.conftest import KEY
+from tools.fuzz.blob_damage import DAMAGES, HEAD_BYTES, TAG_BYTES, signed
+from tools.fuzz.blob_device import (
+    ALIGNMENT,
+    DAMAGED,
+    FORGED,
+    FORMAT,
+    INPUTS,
+    OK,
+    OLD,
+    PROFILE,
+    ROOM,
+    SELFTEST,
+    BlobDevice,
+)
+from tools.measurements.footprint_profiles import random_profile
+
+DECISION = struct.Struct("<HHiBBBBI")
+SHORT = 2000  # damaged blobs; tools.measurements.blob tries 100,000
+
+
+def changed(blob: bytes, at: int, value: bytes) -> bytes:
+    """A blob with some bytes replaced, and the true tag of that: as the holder of the key might."""
+    body = blob[:-TAG_BYTES]
+    return signed(body[:at] + value + body[at + len(value) :], KEY)
+
+
+def test_every_member_of_a_profile_is_in_the_blob(profile: tcuq.Profile) -> None:
+    """Members are in the head, in a run or in a table; a new member of the runtime fails here."""
+    names = [member.name for member in structs()["tcuq_profile"]]
+    runs = [
+        name
+        for first, last in PROFILE_RUNS
+        for name in names[names.index(first) : names.index(last) + 1]
+    ]
+    tables = [m.name for m in structs()["tcuq_profile"] if m.shape == "pointer"]
+    assert sorted([*runs, *tables, "format", "hash"]) == sorted(names)
+    blob = profile_blob(profile, number=9, key=KEY)
+    magic, form, _, total, number, name, inputs = HEAD.unpack_from(blob)
+    assert (magic, form, total, number) == (b"TCUB", 1, len(blob), 9)
+    assert (name, inputs) == (quantize(profile)["hash"], inputs_id(profile))
+    assert blob == profile_blob(profile, number=9, key=KEY)
+
+
+def test_a_loaded_profile_decides_as_the_host(
+    device: BlobDevice, newer: tcuq.Profile, test_stream: tcuq.Stream
+) -> None:
+    """1,000 steps on the loaded profile are the host's, bit for bit; the record has its name."""
+    assert device.install(profile_blob(newer, number=1, key=KEY)) == OK
+    monitor = Monitor(newer)
+    field = test_stream[:1000]
+    rows, features = monitor.quantize(field.posteriors, field.features)
+    trace = monitor.run(rows, features)
+    assert features is not None
+    buffer = ctypes.create_string_buffer(DECISION.size)
+    for step, (row, columns) in enumerate(zip(rows, features, strict=True)):
+        device.library.device_step(row.tobytes(), columns.tobytes(), None, buffer)
+        label, risk, *_, outcome, alarm, _, novelty = DECISION.unpack(buffer.raw)
+        expected = (trace.label[step], trace.risk[step], trace.outcome[step], trace.alarm[step])
+        assert (label, risk / 16384, outcome, alarm) == expected, step
+        assert novelty / 1024 == trace.novelty[step]
+    records = decode(device.record()).records
+    assert records["profile"].tolist() == [int(newer.sha256[:8], 16)]
+    assert records["steps"].tolist() == [1000]
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_profiles_of_every_shape_load(seed: int, tmp_path: Path) -> None:
+    """Random profiles pass their self-test on a device, read in the blob or from a copy."""
+    profile = random_profile(seed)
+    blob = profile_blob(profile, number=1, key=KEY)
+    for options in ((), ("-DTCUQ_BLOB_COPY",)):
+        device = BlobDevice(profile, tmp_path / str(len(options)), KEY, options)
+        assert device.load(blob) == OK
+        assert device.load(blob + bytes(64)) == OK  # a slot is larger than a blob
+
+
+def test_projection_and_input_health_load(
+    synthetic: Callable[..., tcuq.Stream], tmp_path: Path
+) -> None:
+    """Wide features, input health and a stream's own steps pass the self-test."""
+    plain = synthetic(3000, width=64)
+    health = np.random.default_rng(1).normal(size=(len(plain), 3))
+    stream = tcuq.Stream(plain.posteriors, plain.features, health=health)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        profile = tcuq.fit(stream)
+    device = BlobDevice(profile, tmp_path, KEY)
+    assert device.load(profile_blob(profile, number=1, key=KEY, stream=stream)) == OK
+    assert quantize(profile)["health_count"] == 3
+    assert quantize(profile)["projection"] is not None
+    with pytest.raises(ExportError, match="must have the profile's input health"):
+        profile_blob(profile, number=1, key=KEY, stream=plain)
+
+
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_broken_blobs_are_refused(kind: str, device: BlobDevice, newer: tcuq.Profile) -> None:
+    """Damaged, cut, forged, replayed and downgraded blobs are refused and change nothing."""
+    blob = profile_blob(newer, number=500, key=KEY)
+    assert device.install(blob) == OK
+    assert device.confirm() == OK
+    before, rng = device.state, np.random.default_rng(7)
+    damage, expected = DAMAGES[kind]
+    for _ in range(SHORT // len(DAMAGES)):
+        broken = damage(blob, 500, KEY, rng)
+        status = device.install(broken)
+        assert status in expected or (status == OLD and broken == blob), (kind, status)
+        assert device.state == before
+    assert device.start() == OK
+    assert device.state == before
+
+
+def test_every_cut_is_refused(device: BlobDevice, newer: tcuq.Profile) -> None:
+    """A blob that ends early, at any byte, is refused."""
+    blob = profile_blob(newer, number=1, key=KEY)
+    assert {device.load(blob[:end]) for end in range(len(blob))} <= {DAMAGED, FORMAT, FORGED}
+
+
+def test_a_true_tag_over_wrong_values(device: BlobDevice, newer: tcuq.Profile) -> None:
+    """The holder of the key too cannot load what the firmware cannot run."""
+    blob = profile_blob(newer, number=1, key=KEY)
+    longer = blob[:-TAG_BYTES] + bytes(4 + TAG_BYTES)
+    words = {
+        "lag_count 0": (changed(blob, 24, b"\0"), ROOM),
+        "lag_count 9": (changed(blob, 24, b"\x09"), ROOM),
+        "a longer lag": (changed(blob, 24 + blob[24], b"\xff"), ROOM),
+        "more dimensions": (changed(blob, 33, b"\xff"), ROOM),
+        "more channels": (changed(blob, 34, b"\x06"), ROOM),
+        "more terms": (changed(blob, 35, b"\x0b"), ROOM),
+        "fewer terms": (changed(blob, 35, bytes([blob[35] - 1])), DAMAGED),
+        "more means": (changed(blob, 50, b"\xff\xff"), DAMAGED),
+        "no rows": (changed(blob, 94, b"\0"), DAMAGED),
+        "no dwell": (changed(blob, 95, b"\0"), DAMAGED),
+        "one more word": (changed(longer, 8, len(longer).to_bytes(4, "little")), DAMAGED),
+        "classes": (changed(blob, 42, b"\x02\0"), INPUTS),
+        "inputs": (changed(blob, 20, b"\0\0\0\0"), INPUTS),
+        "blend": (changed(blob, 46, b"\xff\xff"), PROFILE),
+        "alpha": (changed(blob, 52, b"\0\0"), PROFILE),
+        "weights of lags": (changed(blob, 56, b"\xff\xff"), PROFILE),
+        "decisions": (changed(blob, 96, bytes(4)), SELFTEST),
+        "start": (changed(blob, 56, b"\0\0"), SELFTEST),
+        "format": (changed(blob, 4, b"\x02"), FORMAT),
+        "profile format": (changed(blob, 6, b"\xff"), FORMAT),
+        "size of 0": (changed(blob, 8, bytes(4)), DAMAGED),
+        "odd size": (changed(blob, 8, (len(blob) - 1).to_bytes(4, "little")), DAMAGED),
+    }  # fmt: skip
+    assert {name: device.load(bad) for name, (bad, _) in words.items()} == {
+        name: status for name, (_, status) in words.items()
+    }
+    assert device.load(blob) == OK
+    assert device.load(blob, least=2) == OLD
+    assert device.load(blob, offset=4) == ALIGNMENT
+    assert device.load(b"") == DAMAGED
+    assert HEAD_BYTES == 104
+
+
+def test_a_blob_for_other_inputs_is_refused(
+    device: BlobDevice, profile: tcuq.Profile, newer: tcuq.Profile
+) -> None:
+    """Features of another scale would be read wrongly: the firmware has its scale compiled in."""
+    scale = (profile.inputs.feature_scale or 0.0) * 2
+    other = replace(newer, inputs=replace(newer.inputs, feature_scale=scale))
+    assert device.load(profile_blob(other, number=1, key=KEY)) == INPUTS
+
+
+def test_number_and_key_are_checked(profile: tcuq.Profile) -> None:
+    """A number outside 32 bits, 0 and a short key are refused."""
+    for number in (0, -1, 1 << 32):
+        with pytest.raises(ExportError, match=r"must lie in 1\.\.4294967295, got"):
+            profile_blob(profile, number=number, key=KEY)
+    with pytest.raises(ExportError, match="at least 16 bytes, got 15"):
+        profile_blob(profile, number=1, key=bytes(15))
