@@ -71,8 +71,8 @@ def output(device: Path) -> tuple[list[tuple[int, int]], int]:
 
 def test_the_example_compiles_for_its_cpu(target: str, exported: Path, tmp_path: Path) -> None:
     """Every warning is an error, against the vendor's declarations."""
-    command = [*CPUS[target], *WARNINGS, *includes(target, exported), "-c", *sources(target)]
-    run(command, cwd=tmp_path)
+    command: list[str | Path] = [*CPUS[target], *WARNINGS, *includes(target, exported), "-c"]
+    run([*command, *sources(target)], cwd=tmp_path)
 
 
 def test_hourly_records_survive_restart_sleep_and_a_late_clock(target: str, device: Path) -> None:
