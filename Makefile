@@ -88,6 +88,7 @@ check-c: ## Check the C sources: compiler warnings, cppcheck, MISRA C:2012, two 
 	$(RUN) tools.fuzz.uplink --seconds 60
 	$(RUN) tools.fuzz.uplink_figures --short
 	$(RUN) tools.fuzz.uplink_seeded --short
+	$(RUN) tools.measurements.blob --short
 	$(RUN) pytest tests/fuzz
 
 proof-short: ## Prove four C sources and the widths of sums; check that a broken bound is not proved
@@ -163,6 +164,7 @@ measure: ## Measure again everything that the scorecard quotes and write results
 	$(RUN) tools.measurements.fleet_sites --write
 	$(RUN) tools.measurements.fleet_short_days --write
 	$(RUN) tools.measurements.replay --write
+	$(RUN) tools.measurements.blob --write
 	$(RUN) tools.fuzz.uplink_figures --write
 	$(RUN) tools.fuzz.uplink_seeded --write
 

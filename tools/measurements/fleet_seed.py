@@ -11,6 +11,7 @@ import psycopg
 
 from tcuq.fleet.judge.evidence_counts import SILENT, YOUNG, EvidenceCounts
 from tcuq.fleet.judge.groups import GroupJudgements, judge_groups
+from tcuq.fleet.judge.persistence import write_profiles
 from tcuq.fleet.store.migrate import migrate
 
 LEVEL, LOOSEST, SHARE = 0.05, 0.5, 0.1
@@ -199,6 +200,7 @@ def _judge(connection: "psycopg.Connection[Any]", devices: int) -> None:
     assert row is not None  # noqa: S101 - a row was returned
     judgement = int(row[0])
     _put_evidence(connection, judgement, tally)
+    write_profiles(connection, tally)
     _put_groups(connection, judgement, judge_groups(tally, LEVEL, SHARE))
     connection.execute(SUSPECTS, {"judgement": judgement, "cutoff": loosest.cutoff_q8 or 32767})
     connection.execute(ALARMS, {"cutoff": discovery.cutoff_q8 or 32767})

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tools.measurements.dashboard_server import get, live
 from tools.measurements.fleet_seed import seed
 
@@ -18,7 +20,7 @@ def test_responses_follow_the_description(create_database: Callable[[str], str])
     with live(database) as address:
         result = fuzz(address)
     assert result.returncode == 0, result.stdout + result.stderr
-    assert "Tested: 10" in result.stdout
+    assert "Tested: 11" in result.stdout
 
 
 def fuzz(address: str) -> "subprocess.CompletedProcess[str]":
@@ -38,6 +40,9 @@ def test_figures_agree_with_the_pages(address: str, suspect: str) -> None:
     fleet = json.loads(get(f"{address}/api/fleet?level=0.01").text)
     looser = json.loads(get(f"{address}/api/fleet").text)
     assert (fleet["devices"], fleet["level"], looser["level"]) == (20_000, 0.01, 0.05)
+    profiles = json.loads(get(f"{address}/api/profiles").text)
+    assert sum(profile["devices"] for profile in profiles) == 20_000
+    assert sum(profile["share"] for profile in profiles) == pytest.approx(1)
     assert 0 < fleet["discovered"] < looser["discovered"]
     assert fleet["alarms"]["group"] == 1
     assert len(fleet["hours"]) == 24

@@ -31,6 +31,7 @@ def text_of(page: str) -> str:
         ("/?hours=168", "Records per hour"),
         ("/", "half are found within 2 h"),
         ("/", "Firmware in use"),
+        ("/", r"Profiles in use .* Silent [0-9a-f]{8} [\d,]+ \d+\.\d %"),
         ("/registry", "Devices that somebody enrolled"),
         ("/group?firmware=1.8.0", "The group drifts as a whole"),
         ("/group?firmware=1.8.0&site=tromso", "Firmware 1.8.0, site tromso"),

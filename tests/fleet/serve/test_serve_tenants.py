@@ -29,6 +29,7 @@ ROUTES = {
     "/search": "/search?q={device}",
     "/api/fleet": "/api/fleet?level=0.5",
     "/api/groups": "/api/groups?level=0.5",
+    "/api/profiles": "/api/profiles",
     "/api/suspects": "/api/suspects?level=0.5",
     "/api/alarms": "/api/alarms",
     "/api/quarantine": "/api/quarantine",
@@ -167,3 +168,10 @@ def test_only_operators_act(tenants: Tenants) -> None:
     with live(tenants.database, ProxyHeaders("X-User")) as address:
         path = f"/api/devices/{device}/mute?hours=1"
         assert post(address + path, {"X-User": "ada"}).status == 403
+
+
+@pytest.mark.parametrize("own", ["north", "south"])
+def test_profiles_count_only_own_devices(tenants: Tenants, own: str) -> None:
+    """An owner's adoption adds up to the devices of the owner's own sites."""
+    profiles = json.loads(get(f"{tenants.address}/api/profiles", as_user(own)).text)
+    assert sum(profile["devices"] for profile in profiles) == tenants.counts[own]

@@ -24,6 +24,7 @@ from tcuq.fleet.judge.persistence import (
     LOOSEST_LEVEL,
     write_evidence,
     write_groups,
+    write_profiles,
     write_sites,
     write_suspects,
 )
@@ -140,6 +141,7 @@ def _judge_snapshot(connection: "Connection[Any]", rules: Rules) -> Judgement:
     write_evidence(connection, judgement, counts)
     write_groups(connection, judgement, groups, written)
     write_sites(connection, judgement, counts, cutoff_q8)
+    write_profiles(connection, counts)
     write_suspects(connection, judgement, counts, groups, since)
     interval = int(judged.timestamp() // rules.group_interval_s)
     changes = alarms.update(

@@ -86,6 +86,22 @@ def write_sites(
     connection.execute(OWNERS, [judgement])
 
 
+def write_profiles(connection: "Connection[Any]", counts: EvidenceCounts) -> None:
+    """Replace the number of devices by profile and by owner of their sites."""
+    owners = dict(connection.execute("SELECT site, coalesce(owner, 0) FROM sites").fetchall())
+    sums: dict[tuple[int, int], list[int]] = {}
+    codes = counts.evidence_q8
+    columns = (counts.by_cohort(codes >= SILENT), counts.by_cohort(codes == SILENT))
+    for i, (profile, _, site) in enumerate(counts.cohorts.tolist()):
+        row = sums.setdefault((profile, owners.get(site, 0)), [0, 0])
+        for at, column in enumerate(columns):
+            row[at] += int(column[i])
+    connection.execute("DELETE FROM profile_counts")
+    with connection.cursor() as cursor, cursor.copy("COPY profile_counts FROM STDIN") as copy:
+        for key, row in sums.items():
+            copy.write_row((*key, *row))
+
+
 def write_suspects(
     connection: "Connection[Any]",
     judgement: int,

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from tcuq.fleet.serve import alarm_queries, levels, queries, registry_queries
 from tcuq.fleet.serve import device as devices
+from tcuq.fleet.serve.adoption import profiles_in_use
 from tcuq.fleet.serve.identifiers import (
     ALL_DEVICES,
     DEVICE,
@@ -22,7 +23,7 @@ from tcuq.fleet.serve.identifiers import (
 from tcuq.fleet.serve.pages import OpenSession
 from tcuq.fleet.serve.view import HOURS, Level, Page
 from tcuq.fleet.serve.wording import HALF_BITS, UNITS_PER_BIT
-from tcuq.fleet.wire import firmware_name
+from tcuq.fleet.wire import firmware_name, profile_name
 
 
 class _Model(BaseModel):
@@ -62,6 +63,15 @@ class GroupDiscoveries(_Model):
     evidence_bits: float | None
     drifted: bool
     named: bool
+
+
+class ProfileAdoption(_Model):
+    """Devices whose newest record names one profile, and their share of all devices."""
+
+    profile: str
+    devices: int
+    silent: int
+    share: float
 
 
 class SuspectDevice(_Model):
@@ -213,6 +223,18 @@ def groups(session: OpenSession, level: Level = None) -> list[GroupDiscoveries]:
         )
         for ranked in levels.drifting(session, judged, finding)
     ]
+
+
+@router.get("/profiles")
+def profiles(session: OpenSession) -> list[ProfileAdoption]:
+    """Return how many devices run which profile, the most frequent first."""
+    return [
+        ProfileAdoption(
+            profile=profile_name(use.profile), devices=use.devices, silent=use.silent,
+            share=use.share,
+        )
+        for use in profiles_in_use(session)
+    ]  # fmt: skip
 
 
 @router.get("/suspects")

@@ -16,6 +16,7 @@ from fastapi.templating import Jinja2Templates
 
 from tcuq.fleet.serve import alarm_queries, charts, levels, queries, registry_queries, wording
 from tcuq.fleet.serve import device as devices
+from tcuq.fleet.serve.adoption import profiles_in_use
 from tcuq.fleet.serve.database import Session
 from tcuq.fleet.serve.identifiers import (
     ALL_DEVICES,
@@ -186,6 +187,7 @@ def fleet(request: Request, session: OpenSession, view: QueryView) -> Response:
     context["charts"] |= fleet_charts | {"adoption": adoption}
     return _page(
         request, "fleet.html", view, groups=groups, adoption_legend=adoption_legend,
+        profiles=profiles_in_use(session),
         alarm_counts=alarm_queries.alarm_counts(session),
         alarms=alarm_queries.alarms(session, None, 1, SHOWN), **context,
     )  # fmt: skip

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles over the air: broken blobs refused, power cuts survived, flash of the loader."""
+
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+import tcuq
+from tcuq.demo import demo_profile
+from tcuq.export import profile_blob
+from tools.firmware.toolchain import M4, OTA, RUNTIME, UPLINK, compiler_version, run
+from tools.fuzz.blob_damage import DAMAGES
+from tools.fuzz.blob_device import CUT, OK, TRIAL, UNITS, BlobDevice
+from tools.measurements.result import Row, arguments, report
+
+KEY = bytes(range(32))
+NUMBER = 1_000_000
+BLOBS, SHORT = 100_000, 4_000
+MAX_LOADER_BYTES = 900
+
+
+def newer_profile(profile: tcuq.Profile, start: int) -> tcuq.Profile:
+    """A profile of the same inputs with another starting threshold."""
+    return replace(profile, threshold=replace(profile.threshold, start=start))
+
+
+def refused(device: BlobDevice, blob: bytes, count: int) -> dict[str, int]:
+    """How many of `count` broken blobs of each kind are refused, with nothing changed."""
+    if device.install(blob) != OK or device.confirm() != OK:
+        raise RuntimeError("the device refuses a blob that is whole, authentic and new")
+    before, rng = device.state, np.random.default_rng(19)
+    refusals = dict.fromkeys(DAMAGES, 0)
+    for kind, (damage, expected) in DAMAGES.items():
+        for _ in range(count):
+            broken = damage(blob, NUMBER, KEY, rng)
+            refusals[kind] += device.install(broken) in expected and device.state == before
+    return refusals
+
+
+def survived_cuts(device: BlobDevice, blobs: tuple[bytes, bytes]) -> tuple[int, int]:
+    """Cuts at every erasure and byte of every write in the life of a switch; those survived."""
+    actions = (
+        (0, BlobDevice.activate), (1, BlobDevice.confirm),
+        *((restarts, BlobDevice.start) for restarts in (1, 2, 3, 4)),
+    )  # fmt: skip
+    names = {int.from_bytes(blob[16:20], "little") for blob in blobs}
+    cuts = survived = 0
+    for restarts, action in actions:
+        device.new()
+        device.power()
+        device.start()
+        device.install(blobs[0])
+        device.confirm()
+        device.library.device_write(blobs[1], len(blobs[1]))
+        for restart in range(restarts):
+            _ = device.activate() if restart == 0 else device.start()
+        flash = device.flash
+        for units in range(UNITS):
+            device.flash = flash
+            device.power()
+            if action is not BlobDevice.start:
+                device.start()
+            device.power(units)
+            ended = action(device)
+            device.power()
+            cuts += 1
+            survived += ended == CUT and device.start() in (OK, TRIAL) and (
+                device.state.profile in names
+            )  # fmt: skip
+    return cuts, survived
+
+
+def flash_bytes(folder: Path) -> dict[str, int]:
+    """Bytes of each source on a Cortex-M4 at -Os."""
+    folders = [f"-I{path}" for path in (RUNTIME, UPLINK, OTA)]
+    sources = sorted(OTA.glob("*.c"))
+    flags = ("-Os", "-std=c99", "-ffreestanding", *folders, "-c")
+    run([f"{M4.prefix}gcc", *M4.flags, *flags, *sources], cwd=folder)
+    table = run([f"{M4.prefix}size", *(folder / f"{path.stem}.o" for path in sources)])
+    sizes = [int(line.split()[0]) for line in table.splitlines()[1:]]
+    return {path.stem: size for path, size in zip(sources, sizes, strict=True)}
+
+
+def main() -> None:
+    """Measure all; the short form tries fewer blobs."""
+    args = arguments()
+    each = -(-(SHORT if args.short else BLOBS) // len(DAMAGES))
+    profile = demo_profile()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        device = BlobDevice(profile, folder / "device", KEY, ("-O2",))
+        device.start()
+        first, second = (
+            profile_blob(newer_profile(profile, start), number=NUMBER + start, key=KEY)
+            for start in (0, 1)
+        )
+        refusals = refused(device, first, each)
+        cuts, survived = survived_cuts(device, (first, second))
+        sizes = flash_bytes(folder)
+    offered, counted = each * len(DAMAGES), sum(refusals.values())
+    loader = sizes["tcuq_blob"]
+    rows = [
+        Row(
+            "blobs damaged, cut, forged, replayed or downgraded",
+            "at least 100,000 offered, all refused, nothing changed",
+            f"{counted:,} of {offered:,} refused ({each:,} of each of {len(DAMAGES)} kinds)",
+            counted == offered and (args.short or offered >= BLOBS),
+        ),
+        Row(
+            "power cut at every erasure and byte of every write of the switch",
+            "the old or the new profile runs",
+            f"{survived:,} of {cuts:,} cuts",
+            survived == cuts,
+        ),
+        Row(
+            "flash of the blob loader, Cortex-M4 at -Os",
+            f"at most {MAX_LOADER_BYTES} bytes",
+            f"{loader} bytes; self-test {sizes['tcuq_blob_selftest']}, slots {sizes['tcuq_slots']}",
+            loader <= MAX_LOADER_BYTES,
+        ),
+    ]
+    tools = {"arm-none-eabi-gcc": compiler_version(M4)}
+    more = {"blob_bytes": len(first)}
+    sys.exit(report("blob", rows, (), write=args.write, tools=tools, more=more))
+
+
+if __name__ == "__main__":
+    main()
