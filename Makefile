@@ -21,11 +21,12 @@ tools: ## Install cross compilers, emulators, fuzzer, checkers and a browser fro
 	  clang llvm-cov cppcheck frama-c why3 z3 cvc4 mosquitto chromium prometheus prometheus-alertmanager \
 	  mmdebstrap systemd-analyze clang-19 llvm-cov-19 \
 	  avr-gcc simavr arduino-builder xtensa-lx106-elf-gcc | wc -l); \
-	if [ "$$tools" -lt 23 ] || [ ! -d /usr/lib/postgresql ] || [ ! -d /usr/include/newlib/c++ ]; then \
+	if [ "$$tools" -lt 23 ] || [ ! -d /usr/lib/postgresql ] || [ ! -d /usr/lib/picolibc ] || [ ! -d /usr/include/newlib/c++ ]; then \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
 	    gcc-arm-none-eabi gcc-riscv64-unknown-elf qemu-system-arm qemu-system-misc \
 	    g++ libnewlib-dev libstdc++-arm-none-eabi-dev \
 	    gcc-avr avr-libc simavr arduino-builder arduino-core-avr gcc-xtensa-lx106 \
+	    picolibc-arm-none-eabi picolibc-riscv64-unknown-elf \
 	    gcc clang llvm libclang-rt-dev clang-19 llvm-19 libclang-rt-19-dev cppcheck frama-c-base why3 z3 cvc4 \
 	    mosquitto chromium postgresql prometheus prometheus-alertmanager mmdebstrap systemd >/dev/null; fi
 	command -v java >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends default-jre-headless >/dev/null; }
@@ -87,6 +88,7 @@ check-c: ## Check the C sources: compiler warnings, cppcheck, MISRA C:2012, two 
 	$(RUN) tools.fuzz.uplink --seconds 60
 	$(RUN) tools.fuzz.uplink_figures --short
 	$(RUN) tools.fuzz.uplink_seeded --short
+	$(RUN) tools.fuzz.blob --seconds 20
 	$(RUN) tools.measurements.blob --short
 	$(RUN) pytest tests/fuzz
 

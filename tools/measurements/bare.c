@@ -2,6 +2,8 @@
 /* The runtime alone: a loop over steps, as a C program would write it. */
 #include "monitor.h"
 
+const size_t bare_decision_bytes = sizeof(tcuq_decision);
+
 int bare_run(const uint8_t *posteriors, const int8_t *features, size_t steps, tcuq_decision *decisions)
 {
     const tcuq_profile *profile = firmware_monitor.profile;

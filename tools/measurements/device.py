@@ -44,7 +44,6 @@ STEPS = 20_000
 ONE_BY_ONE = 5_000
 THREADS = 2
 FLAGS = ("-std=c99", "-O3", "-DNDEBUG", "-fPIC", "-shared")  # as CMakeLists.txt builds the engine
-DECISION_BYTES = 12
 
 
 def best_seconds(calls: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
@@ -68,8 +67,9 @@ def bare_loop(
     subprocess.run(
         ["cc", *FLAGS, f"-I{RUNTIME}", f"-I{FIRMWARE}", *sources, "-o", library], check=True
     )
-    run = ctypes.CDLL(str(library)).bare_run
-    decisions = np.zeros(len(rows) * DECISION_BYTES, np.uint8)
+    loaded = ctypes.CDLL(str(library))
+    run, size = loaded.bare_run, ctypes.c_size_t.in_dll(loaded, "bare_decision_bytes").value
+    decisions = np.zeros(len(rows) * size, np.uint8)
     arrays = [ctypes.c_void_p(array.ctypes.data) for array in (rows, features, decisions)]
 
     def call() -> object:

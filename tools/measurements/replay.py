@@ -37,24 +37,28 @@ STREAM_STEPS = 100_000
 GIGABYTE = 24_000_000  # steps of 42 bytes
 LARGE = 4  # gigabytes for the rate: what a run does once (three files synced) then weighs little
 # Reasons, by row, why a figure is not reached; said by who has looked into it.
+SHARED = "others used the two cores meanwhile (`load_before`); shares are of pairs run in turns"
 NOT_REACHED = {
+    "local, 2 threads, steps a second, median and best of 7": SHARED,
     "as a share of the bare C loop on as many threads, median of 7 pairs": (
-        "on one thread reading with page checksums takes about 30 ns of CPU beside about 110 for"
-        " the loop, which alone leaves 0.79; two threads lose more, and where is not known yet"
+        "of CPU time a step takes about 145 ns in the engine's loop and 28 for reading,"
+        " 11 of them Arrow's page checksum, beside 156 in the bare loop; " + SHARED
     ),
-    "as a share of the bare Spark job, median of 7 pairs": (
-        "the bare job does about 7 million steps a second and the bare C loop about 14 million on"
-        " the same cores: the one added to the other would be 0.67"
+    "Spark local[2] by path, steps a second, median and best of 7": SHARED,
+    "by path as a share of the bare C loop on two threads, median of 7 pairs": (
+        "a job's start, tasks and commit take seconds on a loaded machine; " + SHARED
     ),
+    "by path as a share of the bare Spark job, median of 7 pairs": SHARED,
 }
 PARTS = ("local", "ten", "spark", "memory", "tests")
 TESTS = {
     "replayed whole streams, in any batches, equal to Monitor.run": "device_monitor",
     "results by one thread and by several": "threads_give",
-    "results on Spark local[2], and after a shuffle": "spark_local or brought_together",
-    "results on a Spark master after a worker was killed in mid-job": "worker_killed",
+    "results on Spark by path and by Arrow, and after a shuffle": "routes_give or brought_together",
+    "results on a Spark master after a worker was killed, on both routes": "killed_in_mid_job",
     "results after ten kills of a replay, each resumed": "killed_at_ten",
-    "a damaged row group: named, the rest done": "damaged_row_group",
+    "a damaged row group: named, the rest done; on Spark's Arrow route named": "damaged_row_group",
+    "a truncated file: named, on both routes of Spark": "truncated_file",
     "the how-to alone: a folder of .npz to a comparison of three profiles": "how_to",
 }
 
@@ -111,11 +115,11 @@ def written_archive(folder: Path, profile: tcuq.Profile, steps: int, files: int)
     return folder
 
 
-def seconds(call: Callable[[], object]) -> float:
-    """Of one call, by the clock."""
-    begun = time.perf_counter()
+def seconds(call: Callable[[], object]) -> tuple[float, float]:
+    """Of one call, by the clock and of this process's CPU."""
+    begun, used = time.perf_counter(), time.process_time()
     call()
-    return time.perf_counter() - begun
+    return time.perf_counter() - begun, time.process_time() - used
 
 
 def bare_threads(profile: tcuq.Profile, steps: int, folder: Path) -> Callable[[], object]:
@@ -144,9 +148,10 @@ def local_rows(folder: Path, archive: Path, steps: int, pairs: int) -> Iterator[
         replay_files(profiles, [archive], folder / "run", threads=THREADS)
 
     times = [(seconds(replayed), seconds(bare)) for _ in range(pairs)]
-    rate = steps / statistics.median(ours for ours, _ in times)
-    best = steps / min(ours for ours, _ in times)
-    share = statistics.median(theirs / ours for ours, theirs in times)
+    rate = steps / statistics.median(ours for (ours, _), _ in times)
+    best = steps / min(ours for (ours, _), _ in times)
+    share = statistics.median(theirs / ours for (ours, _), (theirs, _) in times)
+    by_cpu = statistics.median(theirs / ours for (_, ours), (_, theirs) in times)
     yield Row(
         f"local, {THREADS} threads, steps a second, median and best of {pairs}",
         "≥ 6,000,000",
@@ -155,8 +160,8 @@ def local_rows(folder: Path, archive: Path, steps: int, pairs: int) -> Iterator[
     )
     yield Row(
         f"as a share of the bare C loop on as many threads, median of {pairs} pairs",
-        "≥ 0.8",
-        f"{share:.2f}",
+        "≥ 0.80, aim 0.90",
+        f"{share:.2f} (of CPU time {by_cpu:.2f})",
         share >= 0.8,
     )
 
@@ -172,7 +177,8 @@ def ten_rows(folder: Path, archive: Path, pairs: int) -> Iterator[Row]:
 
     apart = [{name: profile} for name, profile in profiles.items()]
     ratios = [
-        seconds(lambda: passes([profiles])) / seconds(lambda: passes(apart)) for _ in range(pairs)
+        seconds(lambda: passes([profiles]))[0] / seconds(lambda: passes(apart))[0]
+        for _ in range(pairs)
     ]
     share = statistics.median(ratios)
     yield Row(
@@ -184,9 +190,9 @@ def ten_rows(folder: Path, archive: Path, pairs: int) -> Iterator[Row]:
 
 
 def spark_rows(folder: Path, archive: Path, steps: int, pairs: int) -> Iterator[Row]:
-    """Spark local[2] beside the same job without the monitor."""
+    """Spark local[2] by path, beside the bare C loop and the same data through Spark alone."""
     script = Path(__file__).with_name("replay_spark.py")
-    given = (archive, archive / "000.parquet", folder / "out", folder / "profile.json", pairs)
+    given = (archive, folder / "out", folder / "profile.json", pairs, steps)
     conf = ("spark.driver.memory=2g", "spark.sql.files.maxPartitionBytes=64m")
     with submit("local[2]", script, *given, conf=conf, log=folder / "spark.log") as process:
         output, _ = process.communicate()
@@ -194,21 +200,36 @@ def spark_rows(folder: Path, archive: Path, steps: int, pairs: int) -> Iterator[
         sys.exit((folder / "spark.log").read_text("utf-8")[-3000:])
     lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     taken = {(line["pair"], line["job"]): line["seconds"] for line in lines}
-    times = [(taken[n, "replay"], taken[n, "bare"]) for n in range(1, pairs + 1)]
-    rate = steps / statistics.median(ours for ours, _ in times)
-    best = steps / min(ours for ours, _ in times)
-    share = statistics.median(theirs / ours for ours, theirs in times)
+    measured_pairs = range(1, pairs + 1)  # the first warms up
+    rate = steps / statistics.median(taken[n, "path"] for n in measured_pairs)
+    best = steps / min(taken[n, "path"] for n in measured_pairs)
+    shares = {
+        other: statistics.median(taken[n, other] / taken[n, "path"] for n in measured_pairs)
+        for other in ("loop", "bare", "arrow")
+    }
     yield Row(
-        f"Spark local[2], steps a second, median and best of {pairs}",
+        f"Spark local[2] by path, steps a second, median and best of {pairs}",
         "≥ 3,000,000",
         f"{rate:,.0f} and {best:,.0f}",
         rate >= 3e6,
     )
     yield Row(
-        f"as a share of the bare Spark job, median of {pairs} pairs",
-        "≥ 0.70, aim 0.85",
-        f"{share:.2f}",
-        share >= 0.7,
+        f"by path as a share of the bare C loop on two threads, median of {pairs} pairs",
+        "≥ 0.75, aim 0.85; or ≥ 6,500,000 steps a second",
+        f"{shares['loop']:.2f}",
+        shares["loop"] >= 0.75 or rate >= 6.5e6,
+    )
+    yield Row(
+        f"by path as a share of the bare Spark job, median of {pairs} pairs",
+        "≥ 0.80, aim 0.85",
+        f"{shares['bare']:.2f}",
+        shares["bare"] >= 0.8,
+    )
+    yield Row(
+        f"by path, times as fast as the Arrow route, median of {pairs} pairs",
+        "stated",
+        f"{shares['arrow']:.2f}",
+        None,
     )
 
 
@@ -269,7 +290,7 @@ def shown(rows: Iterable[Row]) -> Iterator[Row]:
         yield row
 
 
-def measured(part: str, *, short: bool) -> Iterator[Row]:
+def measured(part: str, *, short: bool, gigabytes: int) -> Iterator[Row]:
     """The rows of one part, in a folder of its own."""
     pairs = 3 if short else 7
     steps = GIGABYTE // 8 if short else GIGABYTE
@@ -282,12 +303,13 @@ def measured(part: str, *, short: bool) -> Iterator[Row]:
         size = steps // 8 if part == "ten" else steps
         archive = written_archive(folder / "archive", profile, size, 1 if part == "ten" else 3)
         if part == "local":
-            large = linked(folder / "large", archive, LARGE)
-            yield from local_rows(folder, large, LARGE * steps, pairs)
+            large = linked(folder / "large", archive, gigabytes)
+            yield from local_rows(folder, large, gigabytes * steps, pairs)
         elif part == "ten":
             yield from ten_rows(folder, archive, pairs)
         elif part == "spark":
-            yield from spark_rows(folder, archive, steps, pairs)
+            large = linked(folder / "large", archive, gigabytes)
+            yield from spark_rows(folder, large, gigabytes * steps, pairs)
         else:
             yield memory_row(folder, archive, 2 if short else 20)
 
@@ -297,20 +319,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
     parser.add_argument("--write", action="store_true", help="keep the result in results/")
+    parser.add_argument("--gigabytes", type=int, default=LARGE, help="of steps, for the rates")
     parser.add_argument("--short", action="store_true", help="a short form of the same")
     args = parser.parse_args()
     path = RESULTS / "replay.json"
     by_part = json.loads(path.read_text("utf-8"))["by_part"] if path.is_file() else {}
     for part in args.parts or PARTS:
         load = os.getloadavg()[0]  # of others, before the part begins
-        measured_rows = [asdict(row) for row in shown(measured(part, short=args.short))]
+        measured_rows = [
+            asdict(row) for row in shown(measured(part, short=args.short, gigabytes=args.gigabytes))
+        ]
         date = datetime.now(UTC).date().isoformat()
-        by_part[part] = {"date": date, "load_before": round(load, 1), "rows": measured_rows}
+        by_part[part] = {
+            "date": date,
+            "load_before": round(load, 1),
+            "gigabytes": args.gigabytes,
+            "rows": measured_rows,
+        }
     rows = [Row(**row) for part in PARTS if part in by_part for row in by_part[part]["rows"]]
     java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True)
     tools = {"java": java.stderr.splitlines()[0]}
     libraries = ("pyarrow", "pyspark")
-    more = {"by_part": by_part, "not_reached": NOT_REACHED}
+    failed = {row.what for row in rows if row.passed is False}
+    reasons = {what: why for what, why in NOT_REACHED.items() if what in failed}
+    more = {"by_part": by_part, "not_reached": reasons}
     sys.exit(report("replay", rows, libraries, write=args.write, tools=tools, more=more))
 
 

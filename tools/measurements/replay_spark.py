@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One Spark driver, started by replay.py: the bare job and the replay in turns, as JSON lines."""
+"""One Spark driver, started by replay.py: both routes, the bare job, the bare C loop, in turns."""
 
 import json
 import sys
+import tempfile
 import time
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
-from pyarrow import parquet
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 import tcuq
-from tcuq.replay import layout_of
 from tcuq.replay.results import WIDTH, Rows, schema_of
-from tcuq.replay.spark import KEYS, replay_frame, write_run
+from tcuq.replay.spark import KEYS, replay_archive, write_run
+from tools.measurements.replay import bare_threads
 
 
 def bare(batches: Iterable[Any]) -> Iterator[Any]:
@@ -24,32 +25,39 @@ def bare(batches: Iterable[Any]) -> Iterator[Any]:
     for batch in batches:
         for stream in batch.column("stream").to_pylist():
             if stream != last:
-                rows.add(stream, "p", [0] * WIDTH, evidence_bits=0.0, snapshot=snapshot)
+                empty = {"epoch": 0, "evidence_bits": 0.0, "closed_evidence_bits": None}
+                rows.add(stream, "p", [0] * WIDTH, **empty, snapshot=snapshot)
                 last = stream
         if len(rows):
             yield rows.batch()
 
 
 def main() -> None:
-    """archive, one file of it, output, a profile, pairs."""
-    archive, one_file, output, profile, pairs = sys.argv[1:]
+    """archive, output, a profile, pairs, steps of the archive."""
+    archive, output, profile, pairs, steps = sys.argv[1:]
     spark = SparkSession.builder.getOrCreate()
-    layout = layout_of(parquet.read_schema(one_file))
     profiles = {"p": tcuq.Profile.load(profile)}
     schema = from_arrow_schema(schema_of(decisions=False))
-    for number in range(int(pairs) + 1):  # the first warms up
-        frame = spark.read.parquet(archive)
-        jobs = {
-            "replay": lambda frame=frame: replay_frame(frame, profiles, layout),
-            "bare": lambda frame=frame: frame.select(*KEYS, "steps", *layout.columns).mapInArrow(
-                bare, schema
-            ),
-        }
-        for name in sorted(jobs, reverse=bool(number % 2)):
-            begun = time.perf_counter()
-            write_run(jobs[name](), output, name)
-            seconds = time.perf_counter() - begun
-            print(json.dumps({"pair": number, "job": name, "seconds": seconds}), flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        loop = bare_threads(profiles["p"], int(steps), Path(folder))
+
+        def through_spark() -> None:
+            frame = spark.read.parquet(archive).select(*KEYS, "steps", "posteriors", "features")
+            write_run(frame.mapInArrow(bare, schema), output, "bare")
+
+        def by_path() -> None:
+            write_run(replay_archive(spark, [archive], profiles), output, "path")
+
+        def by_arrow() -> None:
+            write_run(replay_archive(spark, [archive], profiles, route="arrow"), output, "arrow")
+
+        jobs = {"path": by_path, "bare": through_spark, "loop": loop, "arrow": by_arrow}
+        for number in range(int(pairs) + 1):  # the first warms up
+            for name in sorted(jobs, reverse=bool(number % 2)):
+                begun = time.perf_counter()
+                jobs[name]()
+                seconds = time.perf_counter() - begun
+                print(json.dumps({"pair": number, "job": name, "seconds": seconds}), flush=True)
     spark.stop()
 
 

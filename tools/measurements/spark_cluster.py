@@ -21,7 +21,7 @@ SMALL = ("spark.ui.enabled=false", "spark.sql.shuffle.partitions=2", "spark.log.
 
 def environment() -> dict[str, str]:
     """Spark that is heard on loopback only and runs this Python."""
-    local = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "256m"}
+    local = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "256m", "PYTHONPATH": str(ROOT)}
     return {**os.environ, **local, "PYSPARK_PYTHON": sys.executable, "SPARK_HOME": str(HOME)}
 
 

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Declared as in ESP-IDF 5's header of this name: what the example uses. */
+#ifndef ESP_ERR_H
+#define ESP_ERR_H
+
+typedef int esp_err_t;
+
+#define ESP_OK 0
+#define ESP_FAIL -1
+
+const char *esp_err_to_name(esp_err_t code);
+
+#endif
