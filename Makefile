@@ -88,6 +88,7 @@ check-c: ## Check the C sources: compiler warnings, cppcheck, MISRA C:2012, two 
 	$(RUN) tools.fuzz.uplink --seconds 60
 	$(RUN) tools.fuzz.uplink_figures --short
 	$(RUN) tools.fuzz.uplink_seeded --short
+	$(RUN) tools.fuzz.blob --seconds 20
 	$(RUN) tools.measurements.blob --short
 	$(RUN) pytest tests/fuzz
 

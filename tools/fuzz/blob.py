@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The blob loader's fuzzer: any bytes behind a true tag or none, under sanitizers.
+
+Tables are read in the blob in one half of the time, and copied in the other. `--seconds 20` is
+CI's form; `--runs 1000000` the long one. A finding fails and its input is saved.
+"""
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from tcuq.demo import demo_profile
+from tcuq.export import profile_blob
+from tcuq.profile.quantize import quantize
+from tools.firmware.toolchain import OTA, RUNTIME, UPLINK, run
+from tools.fuzz.fuzzers import PLAIN
+from tools.fuzz.run import Outcome, fuzz, save_findings
+from tools.fuzz.uplink import WATCHED, link
+from tools.measurements.conformance import recorded_profile
+from tools.measurements.footprint_profiles import random_profile
+
+HERE = Path(__file__).resolve().parent
+LONGEST = 8192  # bytes of an input
+COPY = "-DTCUQ_BLOB_COPY"
+TRUE_LENGTH, TRUE_TAG = 1, 2
+
+
+def write_seeds(folder: Path) -> None:
+    """Write whole blobs of different profiles, each with a room that takes it."""
+    folder.mkdir()
+    for i, profile in enumerate((demo_profile(), recorded_profile("paper"), random_profile(1))):
+        spec = quantize(profile)
+        room = [max(spec["lags"]), spec["dimensions"], 10, 5, 0, 0, 0]
+        head = bytes([TRUE_LENGTH | TRUE_TAG, *room])
+        (folder / f"seed{i}").write_bytes(head + profile_blob(profile, number=1, key=bytes(16)))
+
+
+def build(folder: Path, option: str, ota: Path = OTA) -> Path:
+    """Build the fuzzer of a copy of the loader, with tables in place or copied."""
+    folder.mkdir()
+    sources = [
+        HERE / "blob/harness.c",
+        ota / "tcuq_blob.c",
+        ota / "tcuq_blob_selftest.c",
+        *sorted(RUNTIME.glob("tcuq*.c")),
+    ]
+    folders = [f"-I{path}" for path in (RUNTIME, UPLINK, ota, HERE)]
+    run(["clang", *PLAIN, "-O2", *WATCHED, option, *folders, "-c", *sources], cwd=folder)
+    return link(folder)
+
+
+def campaign(folder: Path, seconds: int, runs: int) -> Outcome:
+    """Run the seeds, then new inputs, for so long or so many in all."""
+    write_seeds(folder / "seeds")
+    whole = Outcome(0, 0, 0.0, "")
+    for name, option in (("place", f"-U{COPY[2:]}"), ("copy", COPY)):
+        fresh = folder / f"fresh-{name}"
+        fresh.mkdir()
+        fuzzer = build(folder / name, option)
+        half = -1 if runs < 0 else runs // 2
+        corpora = [fresh, folder / "seeds"]
+        whole = whole.then(fuzz(fuzzer, corpora, seconds // 2, most=half, longest=LONGEST))
+        if whole.finding:
+            break
+    return whole
+
+
+def main() -> None:
+    """Build, fuzz and report."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=int, default=20, help="how long to fuzz (20)")
+    parser.add_argument("--runs", type=int, default=-1, help="at most so many inputs")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        outcome = campaign(Path(name), args.seconds, args.runs)
+        if outcome.finding:
+            print(outcome.finding)
+            sys.exit(f"fuzz: saved {' '.join(map(str, save_findings(Path(name))))}")
+    print(f"{outcome.executions:,} inputs, {outcome.edges} edges, no finding")
+
+
+if __name__ == "__main__":
+    main()
