@@ -92,8 +92,9 @@ check-c: ## Check the C sources: compiler warnings, cppcheck, MISRA C:2012, two 
 	$(RUN) tools.measurements.blob --short
 	$(RUN) pytest tests/fuzz
 
-proof-short: ## Prove four C sources and the widths of sums; check that a broken bound is not proved
+proof-short: ## Prove four C sources and the widths of sums; check that seeded bugs are not proved
 	$(RUN) tools.proof.run tcuq_threshold.c tcuq_budget.c tcuq_telemetry.c tcuq_bytes.c
+	$(RUN) tools.proof.seeded --short
 	$(RUN) pytest tests/proof
 
 container: ## Build the container in a clean root; failover and restore run in `test`
@@ -107,6 +108,7 @@ scorecard: ## Print every committed result; fail if one is out of date or a docu
 
 proof: ## Prove all C sources of the runtime and write results/proof.json; takes minutes
 	$(RUN) tools.proof.run --write
+	$(RUN) tools.proof.seeded --write
 
 fuzz: ## Fuzz for at least ten minutes of CPU time and write results/fuzz.json
 	$(RUN) tools.fuzz.run --seconds 660 --write

@@ -6,16 +6,16 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from tools.firmware.toolchain import ROOT, RUNTIME
+from tools.firmware.toolchain import ROOT
 from tools.proof import wp
 
 FOLDER = ROOT / ".proof"
 
 
-def cached(source: str, seconds: int, prove: Callable[[], wp.Proof]) -> wp.Proof:
-    """The proof of a source; read if its text, contracts, tools and time are the same."""
+def cached(source: str, prove: Callable[[], wp.Proof]) -> wp.Proof:
+    """The proof of a source; read if its text, contracts and tools are the same."""
     path = FOLDER / f"{source}.json"
-    name = _name(source, seconds)
+    name = _name(source)
     if path.exists():
         stored = json.loads(path.read_text("utf-8"))
         if stored["of"] == name:
@@ -29,10 +29,10 @@ def cached(source: str, seconds: int, prove: Callable[[], wp.Proof]) -> wp.Proof
     return proof
 
 
-def _name(source: str, seconds: int) -> str:
-    paths = {*RUNTIME.glob("tcuq*.h"), RUNTIME / wp.HEADERS.get(source, source),
-             RUNTIME / "tcuq_tables.c", Path(wp.__file__)}  # fmt: skip
-    digest = hashlib.sha256(f"{source} {seconds} {wp.versions()}".encode())
+def _name(source: str) -> str:
+    paths = {*wp.PACKAGE.glob("*/tcuq*.h"), wp.locate(wp.HEADERS.get(source, source)),
+             wp.locate(wp.TABLES), Path(wp.__file__)}  # fmt: skip
+    digest = hashlib.sha256(f"{source} {wp.versions()}".encode())
     for path in sorted(paths):
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -12,6 +12,7 @@ from tools.firmware.toolchain import RUNTIME
 DEFINE = re.compile(r"^#define (TCUQ_\w+) (.+?)(?: */\*.*)?$", re.MULTILINE)
 TABLE = re.compile(r"^const \w+ (tcuq_\w+)\[\d+\] = \{(.*?)\};", re.MULTILINE | re.DOTALL)
 AXIOM = re.compile(r"axiom (\w+): (.*?);\n", re.DOTALL)
+CAST = re.compile(r"\(u?int\d+_t\)")
 NUMBER = re.compile(r"\b(0x[0-9A-Fa-f]+|\d+)[uU]?\b")
 LIMITS = {"UINT16_MAX": 2**16 - 1, "INT32_MAX": 2**31 - 1, "INT32_MIN": -(2**31),
           "UINT32_MAX": 2**32 - 1}  # fmt: skip
@@ -47,7 +48,8 @@ def axioms(runtime: Path = RUNTIME) -> dict[str, str]:
 
 def _value(text: str, known: Mapping[str, int]) -> int | None:
     try:
-        tree = ast.parse(NUMBER.sub(r"\1", text).replace("/", "//"), mode="eval")
+        plain = NUMBER.sub(r"\1", CAST.sub("", text))
+        tree = ast.parse(plain.replace("/", "//"), mode="eval")
         return _evaluate(tree.body, known)
     except (SyntaxError, KeyError, TypeError):
         return None

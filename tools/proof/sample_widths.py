@@ -5,7 +5,17 @@ from collections.abc import Iterator, Mapping
 
 import z3
 
-from tools.proof.lemma import INT16, INT32, UINT32, UINT64, Statement, lemma, sum_fits, within
+from tools.proof.lemma import (
+    INT16,
+    INT32,
+    UINT32,
+    UINT64,
+    Statement,
+    Tried,
+    lemma,
+    sum_fits,
+    within,
+)
 
 APART = 2**16 - 1  # between two samples, at most
 LOG_MOST = 63 << 10  # a logarithm of 63 bits, as all these sums have, is below this in Q10
@@ -18,6 +28,9 @@ def sample_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:
     value = z3.Int("value")
     squared = within(value * value, (0, APART * APART))
     yield lemma("a squared difference", within(value, (-APART, APART)), squared)
+    sizes = range(-APART, APART + 1)
+    same = all((abs(v) * abs(v)) % 2**32 == v * v for v in sizes)
+    yield Tried("a square by 32 bits, as on Cortex-M0, is that by 64", lambda: same)
     level = within(value * value, (0, 2**30))
     yield lemma("a squared sample", within(value, INT16), level)
     yield sum_fits("a channel's samples", INT16, frames, (0, 0), INT32)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frama-C's WP over one source of the runtime: which goals there are and which are proved.
+"""Frama-C's WP over one C source: which goals there are and which are proved.
 
 A goal is a contract, a loop invariant or variant, or the absence of one overflow or wild access.
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.firmware.toolchain import RUNTIME
+from tools.firmware.toolchain import ROOT, RUNTIME
 
 LEMMAS = "tcuq_acsl.h"
 UNIT = "tcuq_math.c"
@@ -21,6 +21,10 @@ HEADERS = {
     LEMMAS: UNIT, "tcuq_simd.h": UNIT, "tcuq_internal.h": "tcuq_monitor.c",
     "tcuq_bytes.h": "tcuq_restore.c", "tcuq_products.h": "tcuq_novelty.c",
 }  # fmt: skip
+PACKAGE = RUNTIME.parent  # has the folders of C sources
+FOLDERS = ("runtime", "uplink")
+UPLINK_SOURCES = ("tcuq_uplink_time.c",)  # the others have no contracts yet
+ANSWERS = ROOT / ".proof" / "goals"  # what the provers answered, by a goal's text
 TABLES = "tcuq_tables.c"  # no code, but values; they swamp the provers where they are not needed
 NEED_TABLES = (UNIT,)
 TOOLS = ("frama-c", "why3", "z3", "cvc4")
@@ -34,14 +38,24 @@ MEANT = {
         "lengths are normalised: the shifted product is below 2^30",
     ),
     "tcuq_signed": ("-warn-signed-downcast", "the same bits: gcc and clang define it"),
-}
+    "tcuq_device_hash": ("-warn-unsigned-overflow", "of a product the lower 32 bits are meant"),
+} | dict.fromkeys(
+    ("tcuq_time_begin", "tcuq_time_pass", "tcuq_time_turn", "tcuq_uplink_wait_s"),
+    ("-warn-unsigned-overflow", "differences of clocks and counts go on from 0 after 2^32 - 1"),
+)
 # 32-bit pointers and int, as the devices have.
-COMMAND = ("frama-c", "-machdep", "x86_32", "-wp", "-wp-rte", "-wp-prover", "z3,cvc4")
+SECONDS = 30  # for each goal and prover; a goal that is proved takes about one
+COMMAND = ("frama-c", "-machdep", "x86_32", "-wp", "-wp-rte", "-wp-prover", "cvc4,z3",
+           "-wp-par", "1", "-wp-timeout", str(SECONDS),
+           "-wp-cache", "update", "-wp-cache-dir", str(ANSWERS))  # fmt: skip
 
 
 FUNCTION = re.compile(r"^(?:[A-Za-z_]\w* )+\*?(tcuq_\w+)\([^;{]*\)\n\{", re.MULTILINE)
 # What only a CPU with more instructions sees.
-BY_CPU = re.compile(r"#if (?:TCUQ_DSP|TCUQ_FOURS|TCUQ_BY_HAND|defined\(__ARM_FEATURE_CLZ\))")
+BY_CPU = re.compile(
+    r"#if (?:TCUQ_DSP|TCUQ_FOURS|TCUQ_BY_HAND|TCUQ_AS_WIRE|TCUQ_STATE_AS_WIRE"
+    r"|defined\(__ARM_FEATURE_CLZ\)|defined\(__ARM_ARCH_ISA_THUMB\))"
+)
 OUTCOME = re.compile(r"^\[wp\] \[[^\]]+\] Goal (\S+)(?: \([^)]*\))?( : Valid)?", re.MULTILINE)
 COUNTS = re.compile(r"^\[wp\] Proved goals:\s+(\d+) / (\d+)", re.MULTILINE)
 # What would make a proof say less than it seems to.
@@ -86,9 +100,15 @@ def configure(folder: Path) -> dict[str, str]:
     return environment
 
 
-def sources(runtime: Path = RUNTIME) -> list[str]:
+def sources() -> list[str]:
     """All that has something to prove."""
-    return [*HEADERS, *sorted({p.name for p in runtime.glob("tcuq*.c")} - {TABLES})]
+    names = sorted({p.name for p in RUNTIME.glob("tcuq*.c")} - {TABLES})
+    return [*HEADERS, *names, *UPLINK_SOURCES]
+
+
+def locate(source: str, package: Path = PACKAGE) -> Path:
+    """The file of a source."""
+    return next(p for p in (package / folder / source for folder in FOLDERS) if p.exists())
 
 
 def functions(text: str) -> list[str]:
@@ -98,34 +118,46 @@ def functions(text: str) -> list[str]:
 
 def plain(text: str) -> str:
     """A source without what only a CPU with more instructions sees."""
-    lines, inside, depth = [], 0, 0  # `inside` is the depth of the part that is left out
+    return _divided(text)[0]
+
+
+def unread(text: str) -> list[str]:
+    """The conditions of the parts of a source that the prover does not read."""
+    return _divided(text)[1]
+
+
+def _divided(text: str) -> tuple[str, list[str]]:
+    lines, conditions = [], []
+    inside, depth, condition = 0, 0, ""  # `inside` is the depth of the part that is left out
     for line in text.splitlines(keepends=True):
         opens = line.startswith("#if")
         depth += opens
         if opens and not inside and BY_CPU.match(line):
-            inside = depth
+            inside, condition = depth, line.removeprefix("#if ").partition("/*")[0].strip()
         elif inside == depth and line.startswith(("#else", "#endif")):
             inside = 0
         elif not inside:
             lines.append(line)
+        elif not line.startswith("#") and condition not in conditions:  # code, not only macros
+            conditions.append(condition)
         depth -= line.startswith("#endif")
-    return "".join(lines)
+    return "".join(lines), conditions
 
 
 def prove(
     source: str,
     environment: dict[str, str],
     *,
-    runtime: Path = RUNTIME,
-    seconds: int = 10,
+    package: Path = PACKAGE,
     only: Sequence[str] = (),
 ) -> Proof:
-    """Every goal of a source (or of some of its functions), each tried for some seconds."""
-    text = (runtime / source).read_text("utf-8")
+    """Every goal of a source, or of some of its functions."""
+    text = locate(source, package).read_text("utf-8")
     unit = HEADERS.get(source, source)
-    given = f" -include {runtime / TABLES}" if unit in NEED_TABLES else ""
-    command = [*COMMAND, "-wp-timeout", str(seconds), "-wp-par", "1",
-               f"-cpp-extra-args=-I{runtime}{given}", str(runtime / unit)]  # fmt: skip
+    given = [f"-I{package / folder}" for folder in FOLDERS]
+    given += ["-include", str(package / "runtime" / TABLES)] if unit in NEED_TABLES else []
+    ANSWERS.mkdir(parents=True, exist_ok=True)
+    command = [*COMMAND, f"-cpp-extra-args={' '.join(given)}", str(locate(unit, package))]
     printed = [
         _run([*command, *options], environment=environment)
         for options in _runs(list(only) or functions(text), lemmas=source == LEMMAS)

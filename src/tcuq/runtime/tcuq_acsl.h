@@ -248,6 +248,7 @@ bool tcuq_signal_given(const tcuq_profile *profile, uint8_t signal);
 int16_t tcuq_signal_value(const tcuq_signals *signals, uint8_t signal);
 
 #define TCUQ_CHANNELS monitor->channels[0 .. monitor->profile->channel_count - 1]
+#define TCUQ_EPOCH_CORE monitor->core->epoch_steps, monitor->core->closed, monitor->core->epoch
 
 /* What the alarm reads and writes besides the step's own. */
 /*@ predicate tcuq_alarm_given(tcuq_monitor *m) =
@@ -264,7 +265,7 @@ int16_t tcuq_risk_odds_q10(uint16_t risk);
     requires \valid_read(signals) && \valid(decision) && decision->risk <= TCUQ_RISK_LEVELS;
     requires \separated(decision, signals, TCUQ_PROFILE, monitor->core, TCUQ_CHANNEL_STATES);
     requires \separated(signals, monitor->core, TCUQ_CHANNEL_STATES);
-    assigns decision->alarm, decision->cause, *monitor->core, TCUQ_CHANNELS;
+    assigns decision->alarm, decision->cause, TCUQ_EPOCH_CORE, monitor->core->worst, monitor->core->cause, TCUQ_CHANNELS;
     ensures tcuq_alarm_ok(monitor) && tcuq_epoch_ok(monitor); */
 void tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tcuq_decision *decision);
 
@@ -294,9 +295,8 @@ void tcuq_epoch_start(const tcuq_monitor *monitor);
 
 /*@ requires tcuq_alarm_given(monitor) && 1 <= monitor->profile->channel_count && tcuq_epoch_ok(monitor);
     requires steps <= INT32_MAX;
-    assigns *monitor->core, TCUQ_CHANNELS.onset_q8, TCUQ_CHANNELS.span_q8;
-    ensures tcuq_epoch_ok(monitor);
-    ensures monitor->core->ledger_q16 == \old(monitor->core->ledger_q16); */
+    assigns TCUQ_EPOCH_CORE, TCUQ_CHANNELS.onset_q8, TCUQ_CHANNELS.span_q8;
+    ensures tcuq_epoch_ok(monitor); */
 void tcuq_epoch_count(const tcuq_monitor *monitor, uint32_t steps);
 
 /*@ requires tcuq_core_given(monitor) && tcuq_channels_given(monitor) && tcuq_channels_ok(monitor->profile);
@@ -346,7 +346,9 @@ tcuq_status tcuq_snapshot(const tcuq_monitor *monitor, uint8_t *buffer, uint32_t
 /*@ requires tcuq_held(monitor) && tcuq_alarm_ok(monitor);
     requires identity == \null || \valid_read(identity);
     requires buffer == \null || \valid(buffer + (0 .. size - 1));
-    requires \separated(buffer + (0 .. size - 1), monitor, monitor->profile, TCUQ_COUNTERS, identity);
+    requires \separated(buffer + (0 .. size - 1), monitor, monitor->profile, monitor->core, TCUQ_COUNTERS, identity);
+    requires \separated(buffer + (0 .. size - 1), TCUQ_CHANNEL_STATES,
+      monitor->profile->channels + (0 .. monitor->profile->channel_count - 1));
     assigns buffer[0 .. size - 1]; */
 tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identity, uint8_t *buffer,
                         uint32_t size);

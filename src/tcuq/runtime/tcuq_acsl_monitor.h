@@ -53,12 +53,28 @@ tcuq_status tcuq_init(const tcuq_monitor *monitor);
     requires monitor->profile->projection != \null ==> \separated(TCUQ_PROJECTION, TCUQ_FEATURES); \
     requires monitor->profile->projection != \null ==> \separated(TCUQ_BIASES, TCUQ_FEATURES);
 
-/* The step's own memory is no part of the monitor's. */
+/* The step's own memory is no part of the monitor's, nor of the tables of input health. */
 #define TCUQ_STEP_APART(other) \
     requires \separated(posterior + (0 .. monitor->profile->classes - 1), TCUQ_PAST_OF); \
     requires \separated(features + (0 .. monitor->profile->width - 1), TCUQ_FEATURES); \
     requires \separated(other, posterior + (0 .. monitor->profile->classes - 1)); \
-    requires \separated(other, TCUQ_PAST_OF) && \separated(other, TCUQ_LAG_WEIGHTS);
+    requires \separated(other, TCUQ_PAST_OF) && \separated(other, TCUQ_LAG_WEIGHTS); \
+    requires health != \null ==> \valid_read(TCUQ_STATISTICS) && \separated(other, TCUQ_STATISTICS); \
+    requires monitor->profile->health_count != 0 ==> \separated(other, TCUQ_HEALTH_TABLES);
+
+#define TCUQ_STATISTICS (health + (0 .. monitor->profile->health_count - 1))
+#define TCUQ_HEALTH_TABLES \
+    monitor->profile->health_means + (0 .. monitor->profile->health_count - 1), \
+    monitor->profile->health_weights_q9 + (0 .. monitor->profile->health_count - 1)
+
+/*@ requires tcuq_health_given(profile) && tcuq_health_ok(profile) && \valid(signals) && \separated(signals, profile);
+    requires health != \null && profile->health_count != 0 ==>
+      \valid_read(health + (0 .. profile->health_count - 1)) &&
+      \separated(signals, health + (0 .. profile->health_count - 1), profile,
+        profile->health_means + (0 .. profile->health_count - 1),
+        profile->health_weights_q9 + (0 .. profile->health_count - 1));
+    assigns signals->health_given, signals->health_q10, signals->health_worst; */
+static void tcuq_signals_health(const tcuq_profile *profile, const int16_t *health, tcuq_signals *signals);
 
 /*@ requires tcuq_ready(monitor) && \valid(signals);
     requires \valid_read(posterior + (0 .. monitor->profile->classes - 1));

@@ -111,6 +111,9 @@ static const uint8_t *tcuq_get_channels(const tcuq_monitor *monitor, const uint8
         state->taken = tcuq_get_16(&at[8]);
         state->onset_q8 = tcuq_get_signed_16(&at[10]);
         state->span_q8 = tcuq_get_signed_16(&at[12]);
+        /*@ loop invariant k <= TCUQ_COUNTS;
+            loop assigns k, state->counts[0 .. TCUQ_COUNTS - 1];
+            loop variant TCUQ_COUNTS - k; */
         for (uint32_t k = 0u; k < TCUQ_COUNTS; k++) {
             state->counts[k] = tcuq_get_16(&at[14u + 2u * k]);
         }
@@ -151,6 +154,11 @@ static void tcuq_get_telemetry(const tcuq_monitor *monitor, const uint8_t *at)
 }
 
 /* Everything between a snapshot's head and its checksum. */
+/*@ requires tcuq_held(monitor) && \valid_read(at + (0 .. tcuq_snapshot_bytes(monitor) - 17));
+    requires \separated(at + (0 .. tcuq_snapshot_bytes(monitor) - 17), monitor->core, TCUQ_POSTERIORS, TCUQ_FEATURES,
+      TCUQ_SMOOTHED, TCUQ_CHANNEL_STATES, TCUQ_COUNTERS);
+    assigns *monitor->core, *TCUQ_POSTERIORS, *TCUQ_FEATURES, *TCUQ_SMOOTHED, *TCUQ_CHANNEL_STATES, *TCUQ_COUNTERS;
+    TCUQ_KEPT */
 static void tcuq_get_state(const tcuq_monitor *monitor, const uint8_t *at)
 {
     tcuq_get_core(monitor, at);

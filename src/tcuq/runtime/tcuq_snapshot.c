@@ -108,6 +108,9 @@ static uint8_t *tcuq_put_channels(const tcuq_monitor *monitor, uint8_t *at)
         tcuq_put_16(&at[8], state->taken);
         tcuq_put_16(&at[10], (uint16_t)state->onset_q8);
         tcuq_put_16(&at[12], (uint16_t)state->span_q8);
+        /*@ loop invariant k <= TCUQ_COUNTS;
+            loop assigns k, at[14 .. 27];
+            loop variant TCUQ_COUNTS - k; */
         for (uint8_t k = 0u; k < TCUQ_COUNTS; k++) {
             tcuq_put_16(&at[14u + 2u * k], state->counts[k]);
         }
@@ -137,6 +140,8 @@ void tcuq_put_counters(const tcuq_monitor *monitor, uint8_t *at)
 /* Everything between a snapshot's head and its checksum. */
 /*@ requires tcuq_held(monitor);
     requires \valid(at + (0 .. tcuq_snapshot_bytes(monitor) - 17));
+    requires \separated(at + (0 .. tcuq_snapshot_bytes(monitor) - 17), monitor, monitor->profile, monitor->core,
+      TCUQ_COUNTERS);
     assigns at[0 .. tcuq_snapshot_bytes(monitor) - 17]; */
 static void tcuq_put_state(const tcuq_monitor *monitor, uint8_t *at)
 {

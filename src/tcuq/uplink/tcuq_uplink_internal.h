@@ -42,4 +42,8 @@ void tcuq_back_off(const tcuq_uplink *uplink);
 /* tcuq_uplink_snapshot.c: the snapshot, without asking whether one is due. */
 void tcuq_uplink_encode(const tcuq_uplink *uplink, uint8_t *buffer);
 
+#ifdef __FRAMAC__
+#include "tcuq_acsl_uplink.h"
+#endif
+
 #endif

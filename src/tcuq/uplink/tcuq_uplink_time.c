@@ -3,6 +3,7 @@
 #include "tcuq_uplink_internal.h"
 
 /* A device's number, mixed: consecutive ids get unrelated times. */
+/*@ assigns \nothing; */
 static uint32_t tcuq_device_hash(uint64_t device)
 {
     uint32_t mixed = (uint32_t)device ^ ((uint32_t)(device >> 32) * 0x9E3779B1u);
@@ -16,6 +17,7 @@ uint32_t tcuq_place_s(const tcuq_uplink *uplink, uint32_t interval_s)
     return tcuq_device_hash(uplink->device) % interval_s;
 }
 
+/*@ assigns \nothing; ensures \result <= wait_s && (passed_s == 0 ==> \result == wait_s); */
 static uint32_t tcuq_left(uint32_t wait_s, uint32_t passed_s)
 {
     return (passed_s >= wait_s) ? 0u : wait_s - passed_s;

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts each seeded bug into a copy of the C sources and checks that the proof gate refuses it.
+
+The sound function must pass first. `--short` is CI's form.
+"""
+
+import shutil
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.measurements.result import Row, arguments, report
+from tools.proof.run import complaints, unproved_goals
+from tools.proof.wp import FOLDERS, PACKAGE, Proof, configure, locate, prove, versions
+
+BUGS = Path(__file__).with_name("seeded.toml")
+LEAST_BUGS = 20
+
+
+class SeedError(RuntimeError):
+    """A seeded bug does not fit the source any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bug:
+    """One change of one function."""
+
+    source: str
+    function: str
+    old: str
+    new: str
+    short: bool = False
+
+
+def bugs() -> list[Bug]:
+    """The list of seeded bugs."""
+    return [Bug(**entry) for entry in tomllib.loads(BUGS.read_text("utf-8"))["bugs"]]
+
+
+def seed(bug: Bug, folder: Path) -> Path:
+    """Copy the C sources with the bug in them."""
+    for name in FOLDERS:
+        shutil.copytree(PACKAGE / name, folder / name)
+    path = locate(bug.source, folder)
+    text = path.read_text("utf-8")
+    if text.count(bug.old) != 1:
+        raise SeedError(
+            f"{bug.source} no longer has {bug.old!r} once: bring seeded.toml up to date"
+        )
+    path.write_text(text.replace(bug.old, bug.new), "utf-8")
+    return folder
+
+
+def refusals(proof: Proof, function: str) -> list[str]:
+    """What the gate says against the proof of one function."""
+    listed = unproved_goals().get(proof.source, {})
+    own = {goal: why for goal, why in listed.items() if goal.startswith(f"typed_{function}_")}
+    return list(complaints(proof, own))
+
+
+def run_bugs(*, short: bool) -> Iterator[tuple[Bug, list[str]]]:
+    """Yield each bug with what the gate says against it."""
+    chosen = [bug for bug in bugs() if bug.short or not short]
+    sound: set[tuple[str, str]] = set()
+    with tempfile.TemporaryDirectory() as name:
+        environment = configure(Path(name))
+        for number, bug in enumerate(chosen):
+            only = (bug.function,)
+            if (bug.source, bug.function) not in sound:
+                against = refusals(prove(bug.source, environment, only=only), bug.function)
+                if against:
+                    raise SeedError(f"without a bug: {'; '.join(against)}")
+                sound.add((bug.source, bug.function))
+            package = seed(bug, Path(name) / str(number))
+            broken = prove(bug.source, environment, package=package, only=only)
+            yield bug, refusals(broken, bug.function)
+
+
+def main() -> None:
+    """Seed each bug, prove its function, and report."""
+    args = arguments()
+    outcomes = []
+    for bug, against in run_bugs(short=args.short):
+        change = f"{bug.source}, {bug.function}: {bug.old[-40:]!r} -> {bug.new[-40:]!r}"
+        print(f"{'refused' if against else 'ACCEPTED'}  {change}", flush=True)
+        outcomes.append((change, against))
+    refused = sum(bool(against) for _, against in outcomes)
+    least = 0 if args.short else LEAST_BUGS
+    rows = [
+        Row("proof: seeded bugs that the proof gate refuses", f"all of {len(outcomes)}",
+            str(refused), refused == len(outcomes) >= least),
+    ]  # fmt: skip
+    more = {"accepted": [change for change, against in outcomes if not against]}
+    command = "python -m tools.proof.seeded"
+    sys.exit(report("proof_seeded", rows, (), write=args.write, command=command,
+                    tools=versions(), more=more))  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
