@@ -66,13 +66,15 @@ typedef struct {
 
 /* Reads a blob of at most `size` bytes, which begins at a multiple of 8 and stays where it is as long as the
  * profile is used. Refuses a number below `least`. After an error of ROOM or later, and after a DAMAGED blob
- * with a true tag, the room's profile is one that tcuq_init refuses; after any other error it is unchanged. */
+ * with a true tag, the room's profile is one that tcuq_init refuses; after any other error it is unchanged.
+ * loader: room and mac, none of them null. bytes: any content. No other call may use the room meanwhile. */
 tcuq_blob_status tcuq_blob_load(const tcuq_loader *loader, const uint8_t *bytes, uint32_t size, uint32_t least);
 
-/* Everything that tcuq_blob_load checks before it changes the room's profile. */
+/* Everything that tcuq_blob_load checks before it changes the room's profile; loader, bytes, size and least are
+ * those of tcuq_blob_load. */
 tcuq_blob_status tcuq_blob_verify(const tcuq_loader *loader, const uint8_t *bytes, uint32_t size, uint32_t least);
 
-/* The number of a blob that was loaded. */
+/* The number of a blob that was loaded from these bytes. */
 uint32_t tcuq_blob_number(const uint8_t *bytes);
 
 /* tcuq_init with the profile that was loaded from these bytes, then the blob's own steps, whose decisions must

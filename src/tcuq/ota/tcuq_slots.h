@@ -48,18 +48,22 @@ typedef struct {
 
 /* After each restart: loads the active profile, after its self-test, or the one before it, or else the built-in one,
  * and starts the monitor, whose profile is the loader's room's. Returns OK, or why the active one does not run;
- * state->active says which does. */
+ * state->active says which does.
+ * slots: the caller's configuration. monitor: with memory for every profile that may come. One caller at a time, and
+ * no step of this monitor meanwhile. */
 tcuq_blob_status tcuq_slots_start(const tcuq_slots *slots, const tcuq_monitor *monitor);
 
-/* The slot that a new blob is to be written to; TCUQ_SLOTS_BUILT_IN while a profile is on trial: none is free. */
+/* The slot of these slots that a new blob is to be written to; TCUQ_SLOTS_BUILT_IN while a profile is on trial: none
+ * is free. */
 uint8_t tcuq_slots_spare(const tcuq_slots *slots);
 
 /* Checks the blob in the spare slot and switches to it. OK: the new profile runs from its calibrated state, on
  * trial. Else the old one runs; if the new one got as far as memory, from its calibrated state: take a snapshot
- * before, and restore it after an error. A blob without a true tag and a new number never gets so far. */
+ * before, and restore it after an error. A blob without a true tag and a new number never gets so far.
+ * slots, monitor: those of tcuq_slots_start. */
 tcuq_blob_status tcuq_slots_activate(const tcuq_slots *slots, const tcuq_monitor *monitor);
 
-/* The active profile works: it stays. */
+/* The active profile of these slots works: it stays. */
 tcuq_blob_status tcuq_slots_confirm(const tcuq_slots *slots);
 
 #ifdef __cplusplus

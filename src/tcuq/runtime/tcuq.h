@@ -258,42 +258,71 @@ typedef struct {
     uint32_t novelty_q10; /* bits of surprise against calibration, 0..16384 if shares add up to 256 */
 } tcuq_decision;
 
-/* Checks everything once and starts from the calibrated state; tcuq_step then needs no checks. */
+/* ---- the functions ----
+ *
+ * Threads: no globals, so that calls on different monitors may run at the same time; two calls on one monitor may
+ * not, readers included. Interrupts: a call may run in an interrupt if none on the same monitor was interrupted;
+ * tcuq_step takes thousands of cycles. Alignment: posterior, features and buffers need none; monitor, decision,
+ * health and what a monitor points at are aligned as their types, `means` of a profile to four bytes.
+ * Undefined: a null or dangling pointer where null is not allowed below, arrays shorter than stated, memory that
+ * overlaps another argument, and any call but tcuq_init and tcuq_strerror before tcuq_init returned TCUQ_OK.
+ * Profile and memory of a monitor stay valid, and the profile unchanged, as long as it is used. */
+
+/* Checks everything once and starts from the calibrated state; tcuq_step then needs no checks.
+ * monitor: its profile and the caller's memory; null or an unsound profile is refused, whatever it holds. */
 tcuq_status tcuq_init(const tcuq_monitor *monitor);
 
-/* One step: posterior in 1/256 (classes bytes), features (width bytes, null if width is 0), health
- * (health_count statistics in Q10; null: this step carries none). Total. */
+/* One step. It ends for every value of the inputs.
+ * monitor: after tcuq_init.
+ * posterior: `classes` bytes in 1/256; need not add up to 256.
+ * features: `width` bytes in the profile's scale; not read, and may be null, if width is 0.
+ * health: health_count statistics in Q10; null: this step carries none.
+ * decision: written whole. */
 void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
                const int16_t *health, tcuq_decision *decision);
 
-/* Back to the state tcuq_init left. */
+/* Back to the state tcuq_init left. monitor: after tcuq_init. */
 void tcuq_reset(const tcuq_monitor *monitor);
 
-/* After a gap: forgets the past, keeps threshold, budget, evidence and unfinished blocks. */
+/* After a gap: forgets the past, keeps threshold, budget, evidence and unfinished blocks. monitor: after
+ * tcuq_init. */
 void tcuq_reset_history(const tcuq_monitor *monitor);
 
 /* Whether an alarm was raised since tcuq_init or tcuq_reset, also before a tcuq_restore: a profile's promise
- * on the accepted error is void from then on. */
+ * on the accepted error is void from then on. monitor: after tcuq_init; only read. */
 bool tcuq_alarm_stands(const tcuq_monitor *monitor);
 
-/* log2 of the running epoch's e-value, in 1/256 bit; the lowest value means an e-value of 0. */
+/* log2 of the running epoch's e-value, in 1/256 bit; the lowest value means an e-value of 0. monitor: after
+ * tcuq_init; only read. */
 int16_t tcuq_epoch_evidence(const tcuq_monitor *monitor);
 
-/* The state as bytes, the same on every CPU; tcuq_snapshot_size says how many. */
+/* Bytes of a snapshot, the same on every CPU. monitor: after tcuq_init; only read. */
 uint32_t tcuq_snapshot_size(const tcuq_monitor *monitor);
+
+/* The state as bytes, the same on every CPU.
+ * monitor: after tcuq_init; only read.
+ * buffer: takes tcuq_snapshot_size bytes; null is refused. After an error it holds what it held.
+ * size: bytes that buffer has room for; too few are refused. */
 tcuq_status tcuq_snapshot(const tcuq_monitor *monitor, uint8_t *buffer, uint32_t size);
 
 /* Refuses a snapshot that is damaged, foreign or of another version and then changes nothing; one whose checksum
- * is true but whose values no step can leave resets the monitor. */
+ * is true but whose values no step can leave resets the monitor.
+ * monitor: after tcuq_init with the profile that the snapshot was taken with.
+ * buffer: any bytes; null is refused.
+ * size: as many as there are; other than tcuq_snapshot_size is refused. */
 tcuq_status tcuq_restore(const tcuq_monitor *monitor, const uint8_t *buffer, uint32_t size);
 
 #if TCUQ_WITH_TELEMETRY
-/* Fills the caller's buffer with a telemetry record (docs/spec/record.md). */
+/* Fills the caller's buffer with a telemetry record (docs/spec/record.md).
+ * monitor: after tcuq_init; only read. Without telemetry it is refused.
+ * identity: of device, firmware, boot and record; null is refused.
+ * buffer: takes TCUQ_RECORD_BYTES; null is refused.
+ * size: bytes that buffer has room for; too few are refused. */
 tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identity, uint8_t *buffer,
                         uint32_t size);
 #endif
 
-/* A line for each tcuq_status. */
+/* A line for each status; any other number is "unknown". The text is constant. */
 const char *tcuq_strerror(tcuq_status status);
 
 #ifdef __cplusplus

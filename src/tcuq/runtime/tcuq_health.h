@@ -38,18 +38,30 @@ typedef struct {
     uint8_t group_count;
 } tcuq_health;
 
-/* Checks everything once and begins a window; the functions below then need no checks. */
+/* Threads and interrupts: no globals; one health is used by one caller at a time, so that a sampling interrupt
+ * that folds must be held off while tcuq_health_finish runs. Undefined: calls before tcuq_health_init returned
+ * TCUQ_OK, null or shorter arrays than stated; arrays are aligned as their types. */
+
+/* Checks everything once and begins a window; the functions below then need no checks.
+ * health: groups, channels and group_count are the caller's; null and unsound ones are refused. */
 tcuq_status tcuq_health_init(tcuq_health *health);
 
 /* Adds a frame: one sample of every channel. Fit for a sampling interrupt. A window takes its first 65,535
- * frames; those after them are ignored. */
+ * frames; those after them are ignored.
+ * health: after tcuq_health_init.
+ * frame: `width` samples, in the order of the groups. */
 void tcuq_health_fold(tcuq_health *health, const int16_t *frame);
 
-/* Adds `count` frames that lie one after another, as in a DMA buffer: the same sums in fewer instructions. */
+/* Adds frames that lie one after another, as in a DMA buffer: the same sums in fewer instructions.
+ * health: after tcuq_health_init.
+ * frames: count times `width` samples; not read if count is 0.
+ * count: any number. */
 void tcuq_health_fold_frames(tcuq_health *health, const int16_t *frames, uint32_t count);
 
 /* Writes the statistics of the window in Q10 and begins the next one. False, with every statistic 0, if the
- * window has no frame. */
+ * window has no frame.
+ * health: after tcuq_health_init.
+ * statistics: takes three numbers for each group, four for one with spread. */
 bool tcuq_health_finish(tcuq_health *health, int16_t *statistics);
 
 #ifdef __cplusplus

@@ -20,12 +20,17 @@ extern "C" {
 /* Writes the first TCUQ_TAG_BYTES of HMAC-SHA-256(the device's key, bytes). */
 typedef void (*tcuq_mac)(void *context, const uint8_t *bytes, uint32_t size, uint8_t *tag);
 
-/* A record of version 1 as one of version 2; `to` may be `record`. */
+/* A record of version 1 as one of version 2.
+ * record: TCUQ_RECORD_BYTES of version 1; null and others are refused. key: the key's number.
+ * mac, context: the device's function and its first argument; a null mac is refused.
+ * to: takes the signed record, and may be record itself; null is refused.
+ * size: bytes that it has room for; fewer than TCUQ_SIGNED_BYTES are refused. */
 tcuq_uplink_status tcuq_sign_record(const uint8_t *record, uint8_t key, tcuq_mac mac, void *context,
                                     uint8_t *to, uint32_t size);
 
 /* Whether an acknowledgement of TCUQ_SIGNED_ACK_BYTES carries the tag of this key. It takes equally long
- * wherever the tag is wrong. */
+ * wherever the tag is wrong.
+ * ack: TCUQ_SIGNED_ACK_BYTES. key: the key's number. mac, context: the device's function and its argument. */
 bool tcuq_ack_is_authentic(const uint8_t *ack, uint8_t key, tcuq_mac mac, void *context);
 
 #ifdef __cplusplus

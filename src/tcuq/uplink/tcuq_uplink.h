@@ -13,7 +13,11 @@
  * are, back as nothing. One jump makes at most one record or sending early. Whatever the clock does, least_steps
  * bounds records by the monitor's own count of steps.
  *
- * None of the functions may run at the same time as another one of the same uplink. */
+ * None of the functions may run at the same time as another one of the same uplink, nor tcuq_step at the same time
+ * as one that is given its monitor; call none from an interrupt. send and mac are called from within tcuq_uplink_run,
+ * tcuq_uplink_record and tcuq_uplink_stored, and call none of them. Buffers need no alignment. Undefined: calls before
+ * tcuq_uplink_init returned OK, and null where it is not said to be refused. In every function
+ * `uplink` is the caller's configuration, which stays as it is, and `now_s` the caller's clock in seconds. */
 #ifndef TCUQ_UPLINK_H
 #define TCUQ_UPLINK_H
 
@@ -86,42 +90,58 @@ typedef struct {
     tcuq_uplink_state *state;
 } tcuq_uplink;
 
-/* Checks everything once, and starts a device that never sent anything. */
+/* Checks everything once, and starts a device that never sent anything. uplink: null is refused. */
 tcuq_uplink_status tcuq_uplink_init(const tcuq_uplink *uplink);
 
 /* After a restart, for each page in any order: OK if its snapshot is whole and newer than what was restored
  * before; then restore the monitor from the same page. What is refused changes nothing. A device without a
- * whole snapshot goes on as a new one, and finds its boot id by NEW_BOOT. */
+ * whole snapshot goes on as a new one, and finds its boot id by NEW_BOOT.
+ * uplink: after tcuq_uplink_init and before tcuq_uplink_begin, else refused.
+ * page: the number of the page that was read, below `pages`.
+ * bytes: what it held; null is refused. size: as many as there are; more than a snapshot has are allowed. */
 tcuq_uplink_status tcuq_uplink_restore(const tcuq_uplink *uplink, uint8_t page, const uint8_t *bytes,
                                        uint32_t size);
 
 /* Counters start at 0 here, so a new boot does: after each restart, and after tcuq_reset or tcuq_restore of
- * the monitor. Clears the monitor's counters. */
+ * the monitor. Clears the monitor's counters.
+ * uplink: after tcuq_uplink_init. monitor: after tcuq_init, with telemetry, else refused.
+ * now_s: the clock. */
 tcuq_uplink_status tcuq_uplink_begin(const tcuq_uplink *uplink, const tcuq_monitor *monitor, uint32_t now_s);
 
 /* Makes a record if one is due, else NOT_DUE: call it as often as you like, at least when tcuq_uplink_wait_s
- * has passed. Device, boot and sequence of the identity are the uplink's, not read. */
+ * has passed.
+ * uplink: after tcuq_uplink_begin. monitor: the one it was begun with; only read.
+ * identity: only its firmware is read; device, boot and sequence are the uplink's.
+ * now_s: the clock. */
 tcuq_uplink_status tcuq_uplink_record(const tcuq_uplink *uplink, const tcuq_monitor *monitor,
                                       const tcuq_identity *identity, uint32_t now_s);
 
+/* Bytes of a snapshot: TCUQ_UPLINK_BYTES of the uplink's slots and record_bytes. */
+uint32_t tcuq_uplink_size(const tcuq_uplink *uplink);
+
 /* The state as bytes, if there is something to save: write them to page tcuq_uplink_page, then say
  * tcuq_uplink_saved. After a write that fails, do not: the next snapshot goes to the same page. NOT_DUE if
- * nothing is to be saved, or as many snapshots were taken as this interval allows. */
-uint32_t tcuq_uplink_size(const tcuq_uplink *uplink);
+ * nothing is to be saved, or as many snapshots were taken as this interval allows.
+ * uplink: after tcuq_uplink_begin. buffer: takes tcuq_uplink_size bytes; null is refused.
+ * size: bytes that buffer has room for; too few are refused. */
 tcuq_uplink_status tcuq_uplink_snapshot(const tcuq_uplink *uplink, uint8_t *buffer, uint32_t size);
+
+/* The page of flash that the next snapshot is to be written to; uplink: only read. */
 uint8_t tcuq_uplink_page(const tcuq_uplink *uplink);
 
-/* The last snapshot is in flash. UNSAVED if there was none, or a record was made after it. */
+/* The last snapshot of this uplink is in flash. UNSAVED if there was none, or a record was made after it. */
 tcuq_uplink_status tcuq_uplink_saved(const tcuq_uplink *uplink);
 
-/* Sends the first record if its time has come. */
+/* Sends the first record if its time has come. uplink: after tcuq_uplink_begin. now_s: the clock. */
 tcuq_uplink_status tcuq_uplink_run(const tcuq_uplink *uplink, uint32_t now_s);
 
-/* Seconds to sleep until a record is to be made, saved or sent. */
+/* Seconds to sleep until a record is to be made, saved or sent. uplink: only read. now_s: the clock. */
 uint32_t tcuq_uplink_wait_s(const tcuq_uplink *uplink, uint32_t now_s);
 
 /* "State of this boot stored through sequence": TCUQ_ACK_BYTES, or TCUQ_SIGNED_ACK_BYTES with a mac. After
- * NEW_BOOT the counters go on: the next record, which is due now, brings all of them under the new id. */
+ * NEW_BOOT the counters go on: the next record, which is due now, brings all of them under the new id.
+ * uplink: after tcuq_uplink_begin. ack: any bytes from the network; null is refused.
+ * size: as many as came; another number is refused. now_s: the clock. */
 tcuq_uplink_status tcuq_uplink_stored(const tcuq_uplink *uplink, const uint8_t *ack, uint32_t size,
                                       uint32_t now_s);
 
