@@ -319,5 +319,6 @@ def test_a_signed_record_differs_only_in_version_key_and_tag(
 def test_too_few_slots_or_pages_are_refused(uplink_program: Path, slots: int, pages: int) -> None:
     """Fewer than two slots or two pages are refused."""
     uplink = Uplink(uplink_program, slots=slots, pages=pages)
-    assert uplink("init").status == CONFIG
+    status = uplink("init").status
     uplink.stop()
+    assert status == CONFIG

@@ -97,8 +97,9 @@ def test_a_clock_that_only_jumps_needs_no_count_of_steps(field: Field, clock: st
 def test_least_steps_of_0_left_flash_writes_to_the_clock(uplink_program: Path) -> None:
     """Without least_steps any clock could wear out the flash: such a configuration is refused."""
     uplink = Uplink(uplink_program, least_steps=0)
-    assert uplink("init").status == CONFIG
+    status = uplink("init").status
     uplink.stop()
+    assert status == CONFIG
 
 
 def test_wear_is_spread_over_all_pages(field: Field) -> None:

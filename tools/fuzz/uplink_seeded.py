@@ -5,18 +5,16 @@ First the inputs of the fuzzer's corpus, then the uplink's tests, until the firs
 `--short` is CI's form: every 15th bug.
 """
 
-import contextlib
-import io
 import os
+import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
-
-import pytest
 
 from tools.firmware.toolchain import ROOT, UPLINK, ToolError
 from tools.fuzz.run import replay
@@ -25,6 +23,7 @@ from tools.measurements.result import Row, arguments, report
 
 LEAST_FOUND, SHORT_EVERY = 0.95, 15
 BUGS = Path(__file__).with_name("uplink_bugs.toml")
+FAILURE = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 TESTS = ("test_uplink_acks.py", "test_uplink_flash.py", "test_uplink_time.py", "test_uplink.py")
 
 
@@ -66,28 +65,16 @@ def corpus_finds(bug: Bug, objects: Path, folder: Path) -> bool:
 
 def failing_test(uplink: Path) -> str:
     """Return the first test that fails with a copy of the uplink, or "" if all pass."""
-    first = FirstFailure()
-    os.environ["TCUQ_UPLINK"] = str(uplink)
-    with contextlib.redirect_stdout(io.StringIO()):
-        pytest.main(
-            ["-x", "-q", "-p", "no:cacheprovider", f"--rootdir={ROOT}",
-             *(str(ROOT / "tests/fleet" / name) for name in TESTS)],
-            plugins=[first],
-        )  # fmt: skip
-    del os.environ["TCUQ_UPLINK"]
-    return first.name
-
-
-class FirstFailure:
-    """A plugin that notes the first test that fails."""
-
-    def __init__(self) -> None:
-        self.name = ""
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note a failure in a test or in its preparation."""
-        if report.failed and not self.name:
-            self.name = report.nodeid
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider",
+         *(str(ROOT / "tests/fleet" / name) for name in TESTS)],
+        cwd=ROOT, env={**os.environ, "TCUQ_UPLINK": str(uplink)}, capture_output=True, text=True,
+        errors="replace", check=False,
+    )  # fmt: skip
+    first = FAILURE.search(done.stdout)
+    if done.returncode and first is None:
+        raise ToolError(f"pytest ends with {done.returncode}:\n{done.stdout[-2000:]}")
+    return first[1] if first else ""
 
 
 def run_bugs(every: int = 1) -> Iterator[tuple[Bug, str]]:
