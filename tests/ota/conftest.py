@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import tcuq
-from tools.fuzz.blob_device import BlobDevice
+from tools.firmware.blob_device import BlobDevice
 
 KEY = bytes(range(100, 132))
 

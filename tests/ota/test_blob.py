@@ -20,8 +20,8 @@ from tcuq.monitor import Monitor
 from tcuq.profile.quantize import quantize
 from tcuq.telemetry import decode
 from tests.ota.conftest import KEY
-from tools.fuzz.blob_damage import DAMAGES, HEAD_BYTES, TAG_BYTES, signed
-from tools.fuzz.blob_device import (
+from tools.firmware.blob_damage import DAMAGES, HEAD_BYTES, TAG_BYTES, signed
+from tools.firmware.blob_device import (
     ALIGNMENT,
     DAMAGED,
     FORGED,

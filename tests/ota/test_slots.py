@@ -9,8 +9,8 @@ import pytest
 import tcuq
 from tcuq.export import profile_blob
 from tests.ota.conftest import KEY
-from tools.fuzz.blob_damage import signed
-from tools.fuzz.blob_device import (
+from tools.firmware.blob_damage import signed
+from tools.firmware.blob_device import (
     BUILT_IN,
     CUT,
     FLASH,

@@ -11,9 +11,9 @@ import numpy as np
 import tcuq
 from tcuq.demo import demo_profile
 from tcuq.export import profile_blob
+from tools.firmware.blob_damage import DAMAGES
+from tools.firmware.blob_device import CUT, OK, TRIAL, UNITS, BlobDevice
 from tools.firmware.toolchain import M4, OTA, RUNTIME, UPLINK, compiler_version, run
-from tools.fuzz.blob_damage import DAMAGES
-from tools.fuzz.blob_device import CUT, OK, TRIAL, UNITS, BlobDevice
 from tools.measurements.result import Row, arguments, report
 
 KEY = bytes(range(32))

@@ -7,10 +7,8 @@ from pathlib import Path
 
 import tcuq
 from tcuq.export import export
-from tools.firmware.toolchain import HERE as FIRMWARE
-from tools.firmware.toolchain import run
+from tools.firmware.toolchain import HERE, run
 
-HERE = Path(__file__).resolve().parent
 OK, DAMAGED, FORMAT, FORGED, OLD, INPUTS, ROOM = 0, -4, -3, -5, -6, -7, -8
 ALIGNMENT, PROFILE, SELFTEST, FLASH, TRIAL, CUT = -2, -9, -10, -11, -12, -100
 BUILT_IN = 2
@@ -38,10 +36,10 @@ class BlobDevice:
     ) -> None:
         export(profile, folder / "export", "c", ota=True)
         library = folder / "device.so"
-        sources = [*sorted((folder / "export/src").glob("*.c")), FIRMWARE / "hmac_sha256.c"]
+        sources = [*sorted((folder / "export/src").glob("*.c")), HERE / "hmac_sha256.c"]
         run(
             ["gcc", "-std=c99", "-O0", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", *options,
-             f"-I{folder / 'export/src'}", f"-I{FIRMWARE}", *sources, HERE / "blob/device.c",
+             f"-I{folder / 'export/src'}", f"-I{HERE}", *sources, HERE / "blob_device.c",
              "-o", library]
         )  # fmt: skip
         self.library = ctypes.CDLL(str(library))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tools.fuzz.blob_device import DAMAGED, FORGED, FORMAT, OLD
+from tools.firmware.blob_device import DAMAGED, FORGED, FORMAT, OLD
 
 TAG_BYTES = 12
 HEAD_BYTES = 104
