@@ -97,6 +97,7 @@ def kill_with_children(process: subprocess.Popen[bytes], *, children_only: bool 
 
 
 def _below(pid: int) -> list[int]:
-    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text("utf-8")
-    direct = [int(child) for child in listed.split()]
+    # A child belongs to the thread that started it, in a JVM seldom the first.
+    listed = [path.read_text("utf-8") for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    direct = [int(child) for children in listed for child in children.split()]
     return direct + [deeper for child in direct for deeper in _below(child)]
