@@ -3,12 +3,14 @@
 
 import argparse
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tcuq.calibrate.presets import Options
 from tcuq.cli._output import Commands, print_result
 from tcuq.errors import InputError
 from tcuq.profile.settings import MAX_STEPS_PER_FALSE_ALARM
+
+if TYPE_CHECKING:
+    from tcuq.calibrate.presets import Options
 
 HOURS_PER_MONTH = 730
 MAX_EPOCH_STEPS = 2**31 - 1
@@ -73,8 +75,10 @@ def run(args: argparse.Namespace) -> None:
     print_result(args, facts, "\n".join(text))
 
 
-def planned(args: argparse.Namespace) -> Options:
+def planned(args: argparse.Namespace) -> "Options":
     """Return the options that keep the rates; refuse rates that no options keep."""
+    from tcuq.calibrate.presets import Options
+
     for name in ("steps_per_hour", "false_alarms_per_month", "devices"):
         value = getattr(args, name)
         if not (math.isfinite(value) and value > 0):
