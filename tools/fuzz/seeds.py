@@ -235,7 +235,7 @@ MIXED = (
     steps(1), steps(12), POWER_CUT, steps(3, HIGH), steps(3, LOW), RECORD, EVIDENCE, steps(20),
     damaged((20, 1)), damaged((0, 1)), SHORT_SNAPSHOT, NO_SNAPSHOT, steps(2), RESET_HISTORY,
     steps(9), EVIDENCE, POWER_CUT, steps(9), RESTART, steps(9), forged((1, 1)),
-    forged((4, 1)), forged((8, 1)), forged(), steps(9),
+    forged((4, 1)), forged((8, 1)), forged((11, 1)), forged(), steps(9),
     SHORT_BUFFER, UNKNOWN_STATUS, SMALL_RECORD, NO_IDENTITY, NO_RECORD,
 )  # fmt: skip
 # Numbers just inside and outside of bounds; from 128 on a bend takes 2^low byte + second byte.

@@ -139,6 +139,10 @@ void op_restore(fuzz_case *on, bytes *in, forgery kind)
     }
     uint8_t *offered = calloc(size, 1u);
     memcpy(offered, snapshot, (size < whole) ? size : whole);
+    if ((kind != DAMAGED) && (size != whole) && (size >= 16u)) { /* of another size, but consistent */
+        write32(&offered[8], (read32(&offered[8]) & 0xFF000000u) | size);
+        write32(&offered[size - 4u], crc32_of(offered, size - 4u));
+    }
     check_restore(on, &on->first, (odd == 0xEFu) ? NULL : offered, size);
     check_restore(on, &on->second, (odd == 0xEFu) ? NULL : offered, size);
     on->steps = 0u;
