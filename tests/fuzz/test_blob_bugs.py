@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.firmware.toolchain import OTA
+from tools.firmware.toolchain import OTA, replace_once
 from tools.fuzz.blob import COPY, LONGEST, build, write_seeds
 from tools.fuzz.run import fuzz
 
@@ -21,10 +21,7 @@ def test_the_fuzzer_finds_a_seeded_bug(bug: str, tmp_path: Path) -> None:
     """The sanitizers or a broken promise end the run."""
     right, wrong = BUGS[bug]
     ota = shutil.copytree(OTA, tmp_path / "ota")
-    source = ota / "tcuq_blob.c"
-    text = source.read_text("utf-8")
-    assert text.count(right) == 1
-    source.write_text(text.replace(right, wrong), "utf-8")
+    replace_once(ota / "tcuq_blob.c", right, wrong, Path(__file__).name)
     write_seeds(tmp_path / "seeds")
     (tmp_path / "fresh").mkdir()
     fuzzer = build(tmp_path / "build", f"-U{COPY[2:]}", ota)

@@ -15,14 +15,7 @@ import pytest
 import tcuq
 from tcuq.cli import main
 from tcuq.demo import demo_stream
-
-ROOT = Path(__file__).parents[2]
-
-
-def blocks(path: str, language: str) -> list[str]:
-    """The fenced blocks of a document."""
-    text = (ROOT / path).read_text("utf-8")
-    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+from tests.fixtures.pages import ROOT, blocks
 
 
 @pytest.mark.parametrize("path", ["README.md", "docs/quickstart.md"])

@@ -11,15 +11,9 @@ from pathlib import Path
 import pytest
 
 from tcuq.cli import main
+from tests.fixtures.pages import blocks
 
-ROOT = Path(__file__).parents[2]
 PAGES = ("record", "export", "size", "watch", "tune", "report")
-
-
-def blocks(page: str, language: str) -> list[str]:
-    """The fenced blocks of a page."""
-    text = (ROOT / f"docs/howto/{page}.md").read_text("utf-8")
-    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
 def test_from_a_tflite_to_compiled_firmware(
@@ -30,7 +24,7 @@ def test_from_a_tflite_to_compiled_firmware(
     monkeypatch.chdir(tmp_path)
     ran = 0
     for page in PAGES:
-        for line in "".join(blocks(page, "console")).splitlines():
+        for line in "".join(blocks(f"docs/howto/{page}.md", "console")).splitlines():
             words = shlex.split(line.removeprefix("$ "))
             if words[0] == "tcuq":
                 assert main(words[1:]) == 0, line
@@ -50,7 +44,7 @@ def test_from_a_tflite_to_compiled_firmware(
 def test_python_of_the_report_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It writes the page it speaks of."""
     monkeypatch.chdir(tmp_path)
-    for block in blocks("report", "python"):
+    for block in blocks("docs/howto/report.md", "python"):
         exec(compile(block, "report.md", "exec"), {})  # noqa: S102 - our own document
     page = Path("microphone.html").read_text("utf-8")
     assert re.search(r"\d+ of 227 errors were accepted", page)

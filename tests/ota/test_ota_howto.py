@@ -1,25 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The how-to on profiles over the air: its example runs, and its figures are correct."""
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import tcuq
 from tcuq.demo import demo_profile
+from tests.fixtures.pages import ROOT, blocks, check_console
 from tools.firmware.toolchain import HERE, M4, OTA, RUNTIME, UPLINK, run
 
-PAGE = (Path(__file__).parents[2] / "docs/howto/ota.md").read_text("utf-8")
-
-
-def blocks(language: str) -> list[str]:
-    """Return the page's fenced blocks in a language."""
-    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+PATH = "docs/howto/ota.md"
+PAGE = (ROOT / PATH).read_text("utf-8")
 
 
 def test_the_example_prints_what_the_page_shows(tmp_path: Path, newer: tcuq.Profile) -> None:
@@ -28,22 +22,9 @@ def test_the_example_prints_what_the_page_shows(tmp_path: Path, newer: tcuq.Prof
     newer.save(tmp_path / "newer.json")
     for name in ("hmac_sha256.c", "hmac_sha256.h"):
         shutil.copy(HERE / name, tmp_path)
-    (program,) = blocks("c")
+    (program,) = blocks(PATH, "c")
     (tmp_path / "ota.c").write_text(program, "utf-8")
-    tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    shown = [line for block in blocks("console") for line in block.splitlines()]
-    expected, output = [line for line in shown if not line.startswith("$ ")], ""
-    for line in shown:
-        if line.startswith("$ "):
-            result = subprocess.run(
-                ["bash", "-c", line.removeprefix("$ ")],
-                cwd=tmp_path, env={**os.environ, "PATH": tools},
-                capture_output=True, text=True, check=False,
-            )  # fmt: skip
-            assert result.returncode == 0, result.stderr
-            assert "warning" not in result.stderr
-            output += result.stdout if line.startswith("$ ./") else ""
-    assert output.splitlines() == expected
+    check_console(PATH, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,14 @@ class ToolError(RuntimeError):
     """A tool is missing or a command failed; the message says which and what to do."""
 
 
+def replace_once(path: Path, old: str, new: str, listed_in: str) -> None:
+    """Change a text that a file has once; ToolError names the list of changes if it does not."""
+    text = path.read_text("utf-8")
+    if text.count(old) != 1:
+        raise ToolError(f"{path.name} no longer has {old!r} once: bring {listed_in} up to date")
+    path.write_text(text.replace(old, new), "utf-8")
+
+
 @dataclass(frozen=True, slots=True)
 class Cpu:
     """A CPU, the machine that has it and the compiler for it."""

@@ -6,7 +6,6 @@ CI's form; `--runs 1000000` the long one. A finding fails and its input is saved
 """
 
 import argparse
-import sys
 import tempfile
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from tcuq.export import profile_blob
 from tcuq.profile.quantize import quantize
 from tools.firmware.toolchain import OTA, RUNTIME, UPLINK, run
 from tools.fuzz.fuzzers import PLAIN
-from tools.fuzz.run import Outcome, fuzz, save_findings
+from tools.fuzz.run import Outcome, finish, fuzz
 from tools.fuzz.uplink import WATCHED, link
 from tools.measurements.conformance import recorded_profile
 from tools.measurements.footprint_profiles import random_profile
@@ -74,10 +73,7 @@ def main() -> None:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         outcome = campaign(Path(name), args.seconds, args.runs)
-        if outcome.finding:
-            print(outcome.finding)
-            sys.exit(f"fuzz: saved {' '.join(map(str, save_findings(Path(name))))}")
-    print(f"{outcome.executions:,} inputs, {outcome.edges} edges, no finding")
+        finish(outcome, Path(name))
 
 
 if __name__ == "__main__":

@@ -99,6 +99,14 @@ def save_findings(folder: Path) -> list[Path]:
     return copies
 
 
+def finish(outcome: Outcome, folder: Path) -> None:
+    """Print what a campaign did; save its finding and exit with it if there is one."""
+    if outcome.finding:
+        print(outcome.finding)
+        sys.exit(f"fuzz: saved {' '.join(map(str, save_findings(folder)))}")
+    print(f"{outcome.executions:,} inputs, {outcome.edges} edges, no finding")
+
+
 def rows(
     outcome: Outcome, coverage: Coverage, conditions: Conditions, *, long: bool
 ) -> Iterator[Row]:

@@ -5,14 +5,13 @@
 """
 
 import argparse
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from tools.firmware.toolchain import RUNTIME, UPLINK, run
 from tools.fuzz.fuzzers import PLAIN, STRICT
-from tools.fuzz.run import Outcome, fuzz, merge, save_findings
+from tools.fuzz.run import Outcome, finish, fuzz, merge
 
 HERE = Path(__file__).resolve().parent
 CORPUS = HERE / "uplink" / "corpus"
@@ -79,10 +78,7 @@ def main() -> None:
                 path.rename(CORPUS / path.name)
             return
         outcome = campaign(folder, args.seconds, args.runs)
-        if outcome.finding:
-            print(outcome.finding)
-            sys.exit(f"fuzz: saved {' '.join(map(str, save_findings(folder)))}")
-    print(f"{outcome.executions:,} inputs, {outcome.edges} edges, no finding")
+        finish(outcome, folder)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tools.firmware.toolchain import ROOT, UPLINK, ToolError
+from tools.firmware.toolchain import ROOT, UPLINK, ToolError, replace_once
 from tools.fuzz.run import replay
 from tools.fuzz.uplink import CORPUS, build, compile_objects, harness_sources, link
 from tools.measurements.result import Row, arguments, report
@@ -43,13 +43,7 @@ def bugs() -> list[Bug]:
 def seed(bug: Bug, folder: Path) -> Path:
     """Copy the uplink with the bug in it; ToolError if the text to change is not there once."""
     shutil.copytree(UPLINK, folder)
-    path = folder / bug.file
-    text = path.read_text("utf-8")
-    if text.count(bug.old) != 1:
-        raise ToolError(
-            f"{bug.file} no longer has {bug.old!r} once: bring uplink_bugs.toml up to date"
-        )
-    path.write_text(text.replace(bug.old, bug.new), "utf-8")
+    replace_once(folder / bug.file, bug.old, bug.new, BUGS.name)
     return folder
 
 

@@ -12,16 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools.firmware.toolchain import ToolError, replace_once
 from tools.measurements.result import Row, arguments, report
 from tools.proof.run import complaints, unproved_goals
 from tools.proof.wp import FOLDERS, PACKAGE, Proof, configure, locate, prove, versions
 
 BUGS = Path(__file__).with_name("seeded.toml")
 LEAST_BUGS = 20
-
-
-class SeedError(RuntimeError):
-    """A seeded bug does not fit the source any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +41,7 @@ def seed(bug: Bug, folder: Path) -> Path:
     """Copy the C sources with the bug in them."""
     for name in FOLDERS:
         shutil.copytree(PACKAGE / name, folder / name)
-    path = locate(bug.source, folder)
-    text = path.read_text("utf-8")
-    if text.count(bug.old) != 1:
-        raise SeedError(
-            f"{bug.source} no longer has {bug.old!r} once: bring seeded.toml up to date"
-        )
-    path.write_text(text.replace(bug.old, bug.new), "utf-8")
+    replace_once(locate(bug.source, folder), bug.old, bug.new, BUGS.name)
     return folder
 
 
@@ -72,7 +63,7 @@ def run_bugs(*, short: bool) -> Iterator[tuple[Bug, list[str]]]:
             if (bug.source, bug.function) not in sound:
                 against = refusals(prove(bug.source, environment, only=only), bug.function)
                 if against:
-                    raise SeedError(f"without a bug: {'; '.join(against)}")
+                    raise ToolError(f"without a bug: {'; '.join(against)}")
                 sound.add((bug.source, bug.function))
             package = seed(bug, Path(name) / str(number))
             broken = prove(bug.source, environment, package=package, only=only)
