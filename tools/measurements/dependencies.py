@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tools.measurements.result import ROOT, Row, not_reached, parser, report
+from tools.measurements.result import ROOT, Row, parser, report
 from tools.packaging.pythons import VERSIONS, Interpreter, find, uv
 
 EXTRAS = ("fit", "pandas", "parquet", "litert", "onnx", "serial", "mqtt", "fleet", "replay", "plot")
@@ -20,13 +20,14 @@ TEST_TOOLS = (
     "playwright",
     "httpx",
 )
-RESOLUTIONS = {"lowest-direct": "lowest", "highest": "newest"}
+LOWEST, NEWEST = "lowest-direct", "highest"
+RESOLUTIONS = {LOWEST: "lowest", NEWEST: "newest"}
 TORCH = re.compile(r"^\s*(?:import torch|from torch|torch = )", re.MULTILINE)
 
 
 def install(interpreter: Interpreter, resolution: str, wheel: Path, site: Path) -> dict[str, str]:
     """Install the library, its extras and the test tools; return the resolved versions."""
-    requirements = site.with_suffix(".txt")
+    requirements = site.with_name(f"{site.name}.txt")
     version = ["--python-version", interpreter.version, "--only-binary", ":all:", "--quiet"]
     extras = [word for extra in EXTRAS for word in ("--extra", extra)]
     resolve = ["pip", "compile", "pyproject.toml", *extras, "--resolution", resolution]
@@ -61,7 +62,7 @@ def run_tests(
         if TORCH.search(path.read_text("utf-8"))
     ]
     words = ["-m", "pytest", "-q", "tests/unit", "-p", "no:cacheprovider", *with_torch]
-    if resolution != "highest":  # old libraries warn of newer ones beside them
+    if resolution == LOWEST:  # old libraries warn of newer ones beside them
         words += ["-o", "filterwarnings=default"]
     result = interpreter.run(words, checkout, site)
     lines = result.stdout.splitlines() or result.stderr.splitlines() or ["no output"]
@@ -72,8 +73,11 @@ def run_tests(
 
 
 def main() -> None:
-    """Run every environment and report; --short runs the lowest versions on the oldest Python."""
+    """Run the environments and report."""
     options = parser(__doc__)
+    options.add_argument(
+        "--runs", type=int, default=8, help="how many of the eight, the first ones"
+    )
     options.add_argument("--folder", type=Path, help="keep environments here to run again")
     args = options.parse_args()
     rows, resolved = [], {}
@@ -83,19 +87,20 @@ def main() -> None:
         build = [*uv(), "build", "--quiet", "--wheel", "--out-dir", folder / "dist", ROOT]
         subprocess.run(build, check=True)
         (wheel,) = (folder / "dist").glob("*.whl")
-        for version in VERSIONS[:1] if args.short else VERSIONS:
+        oldest, *later = VERSIONS
+        runs = [(oldest, LOWEST), *((version, NEWEST) for version in [*later[::-1], oldest])]
+        runs += [(version, LOWEST) for version in later]
+        for version, resolution in runs[: args.runs]:
             interpreter = find(version, folder)
-            for resolution in list(RESOLUTIONS)[: 1 if args.short else 2]:
-                if interpreter is None:
-                    what = f"unit tests, Python {version}, {RESOLUTIONS[resolution]} dependencies"
-                    rows.append(Row(what, "all pass", "no interpreter", passed=False))
-                    continue
-                row, versions = run_tests(interpreter, resolution, wheel, folder)
-                print(row.what, row.measured, flush=True)
-                rows.append(row)
-                resolved[f"{version} {RESOLUTIONS[resolution]}"] = versions
-    reasons = {"unit tests, Python": "see the command's output"}
-    more = {"resolved": resolved, **not_reached(rows, reasons)}
+            if interpreter is None:
+                what = f"unit tests, Python {version}, {RESOLUTIONS[resolution]} dependencies"
+                rows.append(Row(what, "all pass", "no interpreter", passed=False))
+                continue
+            row, versions = run_tests(interpreter, resolution, wheel, folder)
+            print(row.what, row.measured, flush=True)
+            rows.append(row)
+            resolved[f"{version} {RESOLUTIONS[resolution]}"] = versions
+    more = {"resolved": resolved}
     sys.exit(report("dependencies", rows, ("uv",), write=args.write, more=more))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python interpreters to test with: those that uv finds, and Debian's newest in a root of its own."""
+"""Python interpreters to test with: those that uv finds, and the newest in a Debian root."""
 
 import shutil
 import subprocess
@@ -22,7 +22,7 @@ class Interpreter:
     root: Path | None = None
 
     def run(self, words: list[str], folder: Path, site: Path) -> subprocess.CompletedProcess[str]:
-        """Run `python words` in a folder with the packages of `site`, at low priority."""
+        """Run `python words` in a folder with the packages of `site`."""
         command = [str(self.executable), *words]
         path = site
         if self.root is not None:
@@ -36,14 +36,14 @@ class Interpreter:
             path = Path("/") / site.relative_to(self.root)
         environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(path), "OMP_NUM_THREADS": "1"}
         return subprocess.run(
-            ["nice", "-n", "5", *command],
+            command,
             cwd=folder, env=environment, capture_output=True, text=True, check=False,
         )  # fmt: skip
 
 
 def find(version: str, folder: Path) -> Interpreter | None:
     """Find an interpreter of this version, or make a Debian root that has it."""
-    command = [*uv(), "python", "find", "--no-project", "--no-python-downloads", version]
+    command = [*uv(), "python", "find", "--system", "--no-python-downloads", version]
     result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     if result.returncode == 0:
         return Interpreter(version, Path(result.stdout.strip()))
