@@ -31,11 +31,11 @@ def install(interpreter: Interpreter, resolution: str, wheel: Path, site: Path) 
     version = ["--python-version", interpreter.version, "--only-binary", ":all:", "--quiet"]
     extras = [word for extra in EXTRAS for word in ("--extra", extra)]
     resolve = ["pip", "compile", "pyproject.toml", *extras, "--resolution", resolution]
-    plain = ["--no-annotate", "--no-header", "--output-file", requirements]
+    plain = ["--no-annotate", "--no-header", "--output-file", str(requirements)]
     subprocess.run([*uv(), *resolve, *version, *plain], cwd=ROOT, check=True, capture_output=True)
-    into = [*uv(), "pip", "install", "--target", site, *version]
-    subprocess.run([*into, "--no-deps", "-r", requirements, wheel], check=True)
-    subprocess.run([*into, "-c", requirements, *TEST_TOOLS], check=True)
+    into = [*uv(), "pip", "install", "--target", str(site), *version]
+    subprocess.run([*into, "--no-deps", "-r", str(requirements), str(wheel)], check=True)
+    subprocess.run([*into, "-c", str(requirements), *TEST_TOOLS], check=True)
     lines = requirements.read_text("utf-8").splitlines()
     return dict(line.split("==") for line in lines if "==" in line)
 

@@ -104,7 +104,7 @@ def emulated_row(folder: Path, work: Path) -> Row:
     demo_profile().save(profile)
     here = host_digest(folder / LINUX.tag, profile)
     there = arm_digest(folder / ARM.tag, profile, work)
-    digest, steps = here.split()
+    digest, steps, _ = here.split()
     measured = f"{int(steps):,} steps, hash {digest[:8]}"
     if here != there:
         measured += f", {there.split()[0][:8]} under qemu"

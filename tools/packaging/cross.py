@@ -7,6 +7,7 @@ import subprocess
 import sys
 import sysconfig
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,9 +96,7 @@ def compile_extensions(platform: Platform, headers: Path, folder: Path) -> dict[
 
 def _import_library(platform: Platform, folder: Path) -> Path:
     """Make an import library of python3.dll with the names that the built extensions use."""
-    from tcuq.runtime import _engine  # as built for this machine
-
-    built = Path(str(_engine.__file__)).parents[1]
+    built = Path(str(import_module("tcuq.runtime._engine").__file__)).parents[1]
     used = {
         name.decode()
         for path in built.rglob("_*.abi3.so")

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import tcuq
-from tcuq.fleet.simulate import _simulator  # noqa: F401 - it must load as well
+from tcuq.fleet.simulate.simulator import Simulator
 
 DATA = Path(tcuq.__file__).parent / "data/keywords"
 STREAMS = ("test", "fault_clipping", "fault_hum", "fault_dropout")
@@ -27,7 +27,7 @@ def main() -> None:
         for column in ("label", "risk", "novelty", "threshold", "outcome", "alarm"):
             digest.update(np.ascontiguousarray(getattr(trace, column)).tobytes())
         steps += len(stream)
-    print(digest.hexdigest(), steps)
+    print(digest.hexdigest(), steps, Simulator.__name__)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ DIGEST = Path(__file__).with_name("digest.py")
 def host_digest(library: Path, profile: Path) -> str:
     """Return the hash that an unpacked wheel of this machine gives."""
     environment = {**os.environ, "PYTHONPATH": str(library)}
-    command = [sys.executable, DIGEST, profile]
+    command = [sys.executable, str(DIGEST), str(profile)]
     return subprocess.check_output(command, env=environment, text=True).strip()
 
 
@@ -21,12 +21,12 @@ def arm_digest(library: Path, profile: Path, folder: Path) -> str:
     root, packages = folder / "arm64", folder / "arm64-packages"
     if not root.is_dir():
         make = ["mmdebstrap", "--quiet", "--variant=extract", "--architectures=arm64"]
-        subprocess.run([*make, "--include=python3,libstdc++6", "bookworm", root], check=True)
+        subprocess.run([*make, "--include=python3,libstdc++6", "bookworm", str(root)], check=True)
     if not packages.is_dir():
         install = ["pip", "install", "--quiet", "--no-deps", "--only-binary=:all:", "numpy"]
         platforms = ("manylinux2014_aarch64", "manylinux_2_27_aarch64", "manylinux_2_28_aarch64")
         named = [f"--platform={name}" for name in platforms]
-        where = ["--target", packages, "--python-version", "3.11"]
+        where = ["--target", str(packages), "--python-version", "3.11"]
         subprocess.run([sys.executable, "-m", *install, *named, *where], check=True)
     environment = {
         **os.environ,
@@ -35,5 +35,6 @@ def arm_digest(library: Path, profile: Path, folder: Path) -> str:
         "QEMU_LD_PREFIX": str(root),
         "LD_LIBRARY_PATH": "",
     }
-    command = ["qemu-aarch64", root / "usr/bin/python3.11", DIGEST, profile]
+    python = str(root / "usr/bin/python3.11")
+    command = ["qemu-aarch64", python, str(DIGEST), str(profile)]
     return subprocess.check_output(command, env=environment, text=True).strip()

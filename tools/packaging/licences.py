@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import tarfile
+import tempfile
 import zipfile
 from collections import Counter
 from pathlib import Path, PurePosixPath
@@ -59,3 +60,18 @@ def summary(licences: dict[str, tuple[str, ...]]) -> str:
     """Return the number of files under each licence."""
     counts = Counter(" AND ".join(sorted(set(expressions))) for expressions in licences.values())
     return ", ".join(f"{name}: {count}" for name, count in counts.most_common())
+
+
+def main() -> None:
+    """Build the source package, check it and print how many files each licence has."""
+    root = Path(__file__).resolve().parents[2]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        build = [sys.executable, "-m", "build", "--quiet", "--sdist", "--outdir", folder, root]
+        subprocess.run(build, check=True)
+        (sdist,) = folder.glob("*.tar.gz")
+        print(f"{sdist.name}: {summary(sdist_licences(sdist, folder / 'sdist'))}")
+
+
+if __name__ == "__main__":
+    main()

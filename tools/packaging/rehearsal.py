@@ -64,7 +64,7 @@ def write_sbom(folder: Path, wheel: Path) -> Path:
     clean, sbom = folder / "sbom", DIST / f"tcuq-{__version__}.cdx.json"
     subprocess.run([*uv(), "venv", "--quiet", "--python", sys.executable, clean], check=True)
     python = clean / "bin/python"
-    install = [*uv(), "pip", "install", "--quiet", "--python", python, f"{wheel}[all]"]
+    install = [*uv(), "pip", "install", "--quiet", "--python", str(python), f"{wheel}[all]"]
     subprocess.run(install, check=True)
     words = ("environment", python, "--output-reproducible", "--output-file", sbom)
     run("cyclonedx_py", *words)
