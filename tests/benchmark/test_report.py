@@ -105,10 +105,10 @@ def test_the_page_reads_the_confirmation_when_it_was_run(
 
     for module in (results, detection_claims):
         monkeypatch.setattr(module, "rows", rows)
-    found = {c.where: c.verdict for c in all_claims()}
+    verdicts = {c.where: c.verdict for c in all_claims()}
     title = detection_claims.STREAMS[kind]
-    assert found[f"figure of accuracy drops (c), {title}"] == "reproduced"
-    assert found["table of temporal assistance, TinyImageNet"] == "reproduced"
+    assert verdicts[f"figure of accuracy drops (c), {title}"] == "reproduced"
+    assert verdicts["table of temporal assistance, TinyImageNet"] == "reproduced"
 
 
 def test_a_confirmation_that_was_not_run_fails(monkeypatch: pytest.MonkeyPatch) -> None:
