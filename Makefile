@@ -10,7 +10,7 @@ export TCUQ_DATA
 export NO_MKDOCS_2_WARNING = 1
 
 .PHONY: help tools setup data ci lint types imports test wheel statistical statistical-short bench-quick emulated \
-	check-c proof-short container docs scorecard proof fuzz firmware keyword networks bench measure replay-long screenshots \
+	check-c proof-short container docs scorecard proof fuzz firmware keyword networks bench measure replay-long gallery screenshots \
 	demo-streams audit clean
 
 help: ## Print every target with what it does; the default
@@ -173,6 +173,9 @@ measure: ## Measure again everything that the scorecard quotes and write results
 
 replay-long: ## Measure replay's rates, ratios, memory and faults; takes half an hour and reads 20 GB
 	$(RUN) tools.measurements.replay
+
+gallery: ## Run the gallery's scripts; write their pages and figures
+	$(RUN) tools.site.gallery
 
 screenshots: ## Take the pictures of the report in README and docs
 	$(RUN) tools.measurements.screenshots
