@@ -49,7 +49,7 @@ def _default(action: argparse.Action) -> str:
 def _text(action: argparse.Action) -> str:
     text = re.sub(r"[;,]? ?(\()?default:? ([^,;()]*)(?(1)\))$", "", action.help or "")
     if action.choices:
-        text = f"one of {', '.join(action.choices)}"
+        text = f"{text}; one of {', '.join(action.choices)}"
     return text.replace("|", "\\|").replace("%(default)s", str(action.default))
 
 

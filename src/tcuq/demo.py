@@ -25,7 +25,7 @@ FAULTS = ("noise_low", "noise_high", "microphone", "clipping", "dropout", "offse
 STREAMS = ("calibration", "development", "test", *(f"fault_{name}" for name in FAULTS))
 FOLDER = resources.files("tcuq").joinpath("data/keywords")
 BARS = "▁▂▃▄▅▆▇█"
-PICTURE_COLUMNS = 72
+PICTURE_COLUMNS = 70
 PICTURE_SPAN = ("hum", slice(0, 960))
 
 
@@ -171,7 +171,7 @@ def _effect(fault: str, trace: Trace, clean: Trace) -> Effect:
 
 
 def picture(stream: Stream, trace: Trace, span: slice) -> list[str]:
-    """Draw a span of steps as text: mean risk, where the fault acts, requests and alarms."""
+    """Draw a span of steps as text: mean risk, the fault, withheld predictions and alarms."""
     edges = np.linspace(span.start, span.stop, PICTURE_COLUMNS + 1).astype(int)
     cells = [slice(a, b) for a, b in pairwise(edges)]
     risk = [trace.risk[cell].mean() for cell in cells]
@@ -180,6 +180,11 @@ def picture(stream: Stream, trace: Trace, span: slice) -> list[str]:
     strip = "".join(BARS[min(7, int(8 * value / top))] for value in risk)
     fault = "".join("═" if shifted[cell].any() else "·" for cell in cells)
     rates = [(trace.outcome[cell] != Outcome.ACCEPT).mean() for cell in cells]
-    requests = "".join(" ░▒▓█"[min(4, int(np.ceil(4 * rate)))] for rate in rates)
+    withheld = "".join(" ░▒▓█"[min(4, int(np.ceil(4 * rate)))] for rate in rates)
     alarm = "".join("▲" if trace.alarm[cell].any() else " " for cell in cells)
-    return [f"risk   {strip}", f"fault  {fault}", f"held   {requests}", f"alarm  {alarm}"]
+    return [
+        f"risk     {strip}",
+        f"fault    {fault}",
+        f"withheld {withheld}",
+        f"alarm    {alarm}",
+    ]

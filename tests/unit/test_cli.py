@@ -71,7 +71,7 @@ def test_demo_shows_every_fault(output_of: Said) -> None:
         assert part in " ".join(lines)
     for name in FAULTS:
         assert f"\n{name} " in text
-    assert all(f"\n{row}  " in text for row in ("risk ", "fault", "held ", "alarm"))
+    assert all(f"\n{row:<9}" in text for row in ("risk", "fault", "withheld", "alarm"))
 
 
 def test_demo_as_json(output_of: Said, profile: tcuq.Profile) -> None:

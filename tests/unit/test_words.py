@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plain technical English: phrases and names that puzzled readers do not come back."""
 
+import argparse
 import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tcuq import cli
 
 ROOT = Path(__file__).parents[2]
 # Each was once in a text for users; the second column is what to write instead.
@@ -65,3 +68,23 @@ def test_participles_are_no_names(path: Path) -> None:
     """A name says what a thing is, not what was done to it."""
     names = {name.strip("_").lower() for name in assigned_names(ast.parse(path.read_text("utf-8")))}
     assert not names & PARTICIPLES
+
+
+def help_texts(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str | None]]:
+    """Yield each option of a parser and of its subcommands, with its help text."""
+    for action in parser._actions:  # noqa: SLF001 - argparse has no other list of options
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            for subparser in action.choices.values():
+                yield from help_texts(subparser)
+        else:
+            yield f"{parser.prog} {action.option_strings or action.dest}", action.help
+
+
+def test_every_option_has_a_help_text_that_stands_alone() -> None:
+    """`--help` explains an option without the line before it: "of that promise" does not."""
+    fragments = {
+        option: text
+        for option, text in help_texts(cli._parser())  # noqa: SLF001
+        if text is None or re.match(r"(of|its|to|and|or|per|for|from|the) |default\b", text)
+    }
+    assert not fragments

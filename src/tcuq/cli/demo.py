@@ -34,7 +34,7 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         "demo", help="show the monitor at work on a recorded stream"
     )
     parser.add_argument(
-        "-o", "--out", metavar="FOLDER", help="write the recorded streams there, and stop"
+        "-o", "--out", metavar="FOLDER", help="write the recorded streams to this folder instead"
     )
     return parser
 

@@ -21,7 +21,7 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
     parser.add_argument(
         "--rounds", type=int, default=200, help="bootstrap rounds, default 200; 0: no intervals"
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the bootstrap, default 0")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the bootstrap, default 0")
     return parser
 
 

@@ -19,35 +19,51 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         "export", help="write a profile as C for a firmware project"
     )
     parser.add_argument("profile", help="profile to export, .json")
-    parser.add_argument("-o", "--output", help="folder: new, or an earlier export")
+    parser.add_argument("-o", "--output", help="folder to write: a new one, or an earlier export")
     parser.add_argument(
         "--for",
         dest="target",
         default="c",
-        help="c (default), arduino, zephyr, esp-idf, platformio",
+        help="build system: c (default), arduino, zephyr, esp-idf, platformio; profile: no runtime",
     )
     parser.add_argument(
         "--name",
         default="device",
-        help="of the model in C, tcuq_NAME (default device); a folder takes several",
+        help="name of the monitor in C, tcuq_NAME (default device); one folder holds several",
     )
-    parser.add_argument("--check", action="store_true", help="only check that it is up to date")
-    parser.add_argument("--without-telemetry", action="store_true", help="no counters, no record")
-    parser.add_argument("--uplink", action="store_true", help="add the code that sends records")
-    parser.add_argument("--ota", action="store_true", help="add the code that loads blobs")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="check that the folder is up to date, and write nothing",
+    )
+    parser.add_argument(
+        "--without-telemetry",
+        action="store_true",
+        help="leave out the telemetry record and its counters",
+    )
+    parser.add_argument(
+        "--uplink", action="store_true", help="add the code that sends telemetry records"
+    )
+    parser.add_argument(
+        "--ota", action="store_true", help="add the code that loads profiles over the air"
+    )
     parser.add_argument(
         "--blob", metavar="FILE", help="write the profile as a blob to send over the air"
     )
-    parser.add_argument("--number", type=int, help="of the blob, higher than of any before")
     parser.add_argument(
-        "--key", metavar="FILE", help="hexadecimal digits: the key that signs the blob"
+        "--number", type=int, help="number of the blob, higher than that of any earlier blob"
     )
-    parser.add_argument("--vectors", metavar="STREAM", help="take the self-test's steps from it")
+    parser.add_argument(
+        "--key", metavar="FILE", help="file with the key that signs the blob, in hexadecimal digits"
+    )
+    parser.add_argument(
+        "--vectors", metavar="STREAM", help="take the steps of the self-test from this stream"
+    )
     parser.add_argument(
         "--feature-codes",
         type=_parse_codes,
         metavar="SCALE,ZERO",
-        help="quantisation of the network's int8 features: add a table to the monitor's",
+        help="scale and zero point of the network's int8 features: add a table that converts them",
     )
     return parser
 
@@ -88,8 +104,9 @@ def run(args: argparse.Namespace) -> None:
         "files": sorted(folder.files),
         "user_files": sorted(folder.user_files),
     }
+    yours = ", ".join(sorted(folder.user_files))
     text = f"{len(folder.files)} files for {folder.target} in {args.output}"
-    print_result(args, facts, f"{text}; yours to change: {', '.join(sorted(folder.user_files))}")
+    print_result(args, facts, f"{text}; yours to change: {yours}" if yours else text)
 
 
 def _write_blob(args: argparse.Namespace, profile: Profile) -> None:

@@ -22,69 +22,103 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(
         "fit", help="calibrate a profile from recorded streams"
     )
-    parser.add_argument("calibration", help="in-distribution stream, .npz or .parquet")
+    parser.add_argument("calibration", help="stream of normal operation, .npz or .parquet")
     parser.add_argument(
-        "--development", help="labelled stream with shifts; the tcuq score needs it"
+        "--development",
+        help="labelled stream with shifts, to learn weights from; the tcuq score requires it",
     )
     parser.add_argument("-o", "--output", required=True, help="profile to write, .json")
-    parser.add_argument("--preset", choices=("recommended", "paper"), default="recommended")
-    parser.add_argument("--alpha", type=float, help="rate of exceedances, default 0.1")
+    parser.add_argument(
+        "--preset",
+        choices=("recommended", "paper"),
+        default="recommended",
+        help="defaults of all options below, default recommended",
+    )
+    parser.add_argument(
+        "--alpha",
+        type=float,
+        help="share of normal steps whose risk may reach the threshold, default 0.1",
+    )
     parser.add_argument(
         "--accepted-error",
         type=float,
-        help="promise that at most this share of accepted predictions is wrong; needs labels",
+        help="keep the share of wrong among accepted predictions at most this large; needs labels",
     )
-    parser.add_argument("--confidence", type=float, help="of that promise, default 0.95")
+    parser.add_argument(
+        "--confidence", type=float, help="confidence level of --accepted-error, default 0.95"
+    )
     parser.add_argument(
         "--independent",
         choices=("recordings", "steps"),
-        help="what counts as independent for it; recordings if there are several",
+        help="independent units of --accepted-error; default: recordings if there are several",
     )
     parser.add_argument(
-        "--budget", type=float, help="share of steps that may abstain, default 0.15"
+        "--budget",
+        type=float,
+        help="long-run share of predictions that may be withheld, default 0.15",
     )
-    parser.add_argument("--burst", type=float, help="abstentions beyond the budget, default 16")
-    parser.add_argument("--score", choices=("anchored", "tcuq"), help="how signals become a risk")
-    parser.add_argument("--signs", choices=("free", "monotone"), help="of the tcuq score's weights")
+    parser.add_argument(
+        "--burst",
+        type=float,
+        help="predictions that may be withheld beyond the budget at once, default 16",
+    )
+    parser.add_argument(
+        "--score",
+        choices=("anchored", "tcuq"),
+        help="score that combines the signals into a risk; default: the preset's",
+    )
+    parser.add_argument(
+        "--signs", choices=("free", "monotone"), help="signs of the tcuq score's weights"
+    )
     parser.add_argument(
         "--mix",
         type=float,
-        help="of the tcuq score: share of the signals against low confidence, default 0.7",
+        help="tcuq score: weight of the signals against low confidence, default 0.7",
     )
     parser.add_argument(
-        "--blend", type=float, help="of doubt: share of confidence against margin, default 0.5"
+        "--blend", type=float, help="signal doubt: weight of confidence against margin, default 0.5"
     )
     parser.add_argument(
-        "--mode", choices=("guarded", "adaptive"), help="how the threshold follows the stream"
+        "--mode",
+        choices=("guarded", "adaptive"),
+        help="threshold: limited by calibration (guarded) or following the stream (adaptive)",
     )
     parser.add_argument(
-        "--warmup", type=int, help="steps for which an adaptive threshold is guarded"
+        "--warmup", type=int, help="first steps in which an adaptive threshold is guarded"
     )
     parser.add_argument(
-        "--ledger-step", type=float, help="how fast the threshold moves, in risk, default 1/128"
+        "--ledger-step",
+        type=float,
+        help="largest change of the threshold per step, in risk, default 1/128",
     )
-    parser.add_argument("--lags", type=parse_lags, help="comma-separated, default 1,2,4")
+    parser.add_argument(
+        "--lags", type=parse_lags, help="past steps to compare with, comma-separated, default 1,2,4"
+    )
     parser.add_argument(
         "--novelty",
         action=argparse.BooleanOptionalAction,
-        help="give decisions a surprise in bits; the preset's choice by default",
+        help="compute the novelty of each decision; default: as in the preset",
     )
     parser.add_argument(
         "--alarm",
         action=argparse.BooleanOptionalAction,
-        help="watch for a changed stream; the preset's choice by default",
+        help="raise an alarm when the stream changes; default: as in the preset",
     )
     parser.add_argument(
-        "--steps-per-false-alarm", type=int, help="mean number of steps, default 1048576"
+        "--steps-per-false-alarm",
+        type=int,
+        help="least mean number of steps between false alarms, default 1048576",
     )
     parser.add_argument(
-        "--epoch-steps", type=int, help="steps of an epoch, about a day's, default 65536"
+        "--epoch-steps", type=int, help="steps per epoch, best about a day's, default 65536"
     )
     parser.add_argument(
         "--block-factor", type=int, choices=(1, 2, 4), help="multiply the alarm's block lengths"
     )
-    parser.add_argument("--projection", choices=("pca", "lda"), help="for features wider than 32")
-    parser.add_argument("--seed", type=int, help="of everything random in the fit")
+    parser.add_argument(
+        "--projection", choices=("pca", "lda"), help="method that reduces features wider than 32"
+    )
+    parser.add_argument("--seed", type=int, help="seed of the random numbers in the fit")
     return parser
 
 

@@ -14,14 +14,19 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         "pack", help="pack recorded streams into one file for replay"
     )
     parser.add_argument(
-        "sources", nargs="+", help=".npz, or .csv and .parquet with one row per step"
+        "sources",
+        nargs="+",
+        help="streams to pack: .npz, or .csv and .parquet with one row per step",
     )
     parser.add_argument("-o", "--output", required=True, help="file of chunks to write, .parquet")
     parser.add_argument(
         "--profile", help="store the quantised bytes that its device gets; the fastest to replay"
     )
     parser.add_argument(
-        "--kind", choices=KINDS, default="probabilities", help="of tables, default probabilities"
+        "--kind",
+        choices=KINDS,
+        default="probabilities",
+        help="kind of the posteriors in .csv and .parquet, default probabilities",
     )
     return parser
 

@@ -27,14 +27,17 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         "--steps-per-hour", type=float, required=True, help="predictions per hour of one device"
     )
     parser.add_argument(
-        "--false-alarms-per-month", type=float, default=1.0, help="of all devices, default 1"
+        "--false-alarms-per-month",
+        type=float,
+        default=1.0,
+        help="tolerated false alarms per month of all devices, default 1",
     )
-    parser.add_argument("--devices", type=int, default=1, help="default 1")
+    parser.add_argument("--devices", type=int, default=1, help="number of devices, default 1")
     parser.add_argument(
         "--withheld",
         type=float,
         default=0.1,
-        help="share of predictions you can do without on usual data, default 0.1",
+        help="share of predictions that may be withheld on normal data, default 0.1",
     )
     return parser
 

@@ -14,10 +14,14 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         "recalibrate", help="refresh a profile's reference from streams of the field"
     )
     parser.add_argument("profile", help="profile as it was fitted, .json")
-    parser.add_argument("archive", help="file of chunks, or a folder of them")
+    parser.add_argument("archive", help="archive that `tcuq pack` wrote, or a folder of them")
     parser.add_argument("-o", "--output", required=True, help="profile to write, .json")
-    parser.add_argument("--threads", type=int, help="row groups at once, default: all cores")
-    parser.add_argument("--accept", action="store_true", help="write it despite objections")
+    parser.add_argument(
+        "--threads", type=int, help="row groups to run in parallel, default: one per core"
+    )
+    parser.add_argument(
+        "--accept", action="store_true", help="write the profile despite objections"
+    )
     return parser
 
 

@@ -29,7 +29,9 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
     )
     parser.add_argument("--from-output", metavar="NAME", help="output to use, if there are several")
     parser.add_argument(
-        "--kind", choices=("probabilities", "logits"), help="of the output, if the model is silent"
+        "--kind",
+        choices=("probabilities", "logits"),
+        help="kind of the output, if the model does not tell",
     )
     parser.add_argument(
         "--pool",
@@ -38,10 +40,15 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         help="how features become one vector per step, default flatten",
     )
     parser.add_argument(
-        "--temperature", type=float, default=1.0, help="divides the logits, default 1"
+        "--temperature",
+        type=float,
+        default=1.0,
+        help="temperature that divides the logits, default 1",
     )
     parser.add_argument(
-        "--reference-kernels", action="store_true", help="LiteRT: integers as on a device"
+        "--reference-kernels",
+        action="store_true",
+        help="LiteRT: use the reference kernels, which give a device's integers",
     )
     _add_health(parser)
     return parser
@@ -60,13 +67,15 @@ def _add_health(parser: argparse.ArgumentParser) -> None:
         help="channels judged together, such as 0,1,2:3,4,5, default: all",
     )
     parser.add_argument(
-        "--health-names", metavar="NAMES", help="of the groups, such as accelerometer,gyroscope"
+        "--health-names",
+        metavar="NAMES",
+        help="names of the groups, such as accelerometer,gyroscope",
     )
     parser.add_argument(
         "--health-lsb",
         type=float,
         metavar="LSB",
-        help="the sensor's smallest step, in the inputs' unit; needed for real numbers",
+        help="smallest step of the sensor, in the inputs' unit; required for real numbers",
     )
     parser.add_argument(
         "--health-channels-first", action="store_true", help="inputs are (steps, channels, samples)"

@@ -17,14 +17,26 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         "replay", help="run profiles over many recorded streams and compare them"
     )
     parser.add_argument(
-        "profiles", nargs="+", metavar="profile", help="the first is the one in use today"
+        "profiles",
+        nargs="+",
+        metavar="profile",
+        help="profiles to compare, .json; the first is the present one",
     )
-    parser.add_argument("archive", help="file of chunks, or a folder of them")
+    parser.add_argument("archive", help="archive that `tcuq pack` wrote, or a folder of them")
     parser.add_argument(
-        "-o", "--output", required=True, help="folder of the run; an interrupted run resumes there"
+        "-o",
+        "--output",
+        required=True,
+        help="folder for the results; an interrupted run resumes there",
     )
-    parser.add_argument("--threads", type=int, help="row groups at once, default: all cores")
-    parser.add_argument("--decisions", action="store_true", help="also keep one byte per step")
+    parser.add_argument(
+        "--threads", type=int, help="row groups to run in parallel, default: one per core"
+    )
+    parser.add_argument(
+        "--decisions",
+        action="store_true",
+        help="also store the decision of every step, one byte each",
+    )
     return parser
 
 

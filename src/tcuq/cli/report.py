@@ -16,7 +16,12 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(
         "report", help="write one HTML page on profiles and a recorded stream"
     )
-    parser.add_argument("profiles", nargs="+", metavar="profile", help="several are compared")
+    parser.add_argument(
+        "profiles",
+        nargs="+",
+        metavar="profile",
+        help="profiles to report on, .json; several are compared",
+    )
     parser.add_argument("stream", help="recorded stream, .npz or .parquet")
     parser.add_argument("-o", "--output", required=True, help="page to write, .html")
     parser.add_argument(

@@ -22,30 +22,48 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
     )
     parser.add_argument("profile", help="profile, .json")
     parser.add_argument("--cpu", help="cortex-m0, -m3, -m4 (default), -m7 or rv32imc")
-    parser.add_argument("--optimise", choices=("size", "speed"), default="size", help="-Os or -O2")
+    parser.add_argument(
+        "--optimise",
+        choices=("size", "speed"),
+        default="size",
+        help="compile with -Os (default) or -O2",
+    )
     parser.add_argument(
         "--interface",
         choices=("whole", "step"),
         default="whole",
         help="functions that the firmware calls: all (default), or tcuq_step alone",
     )
-    parser.add_argument("--without-telemetry", action="store_true", help="no counters, no record")
     parser.add_argument(
-        "--record-minutes", type=int, default=60, help="between records, default 60"
+        "--without-telemetry",
+        action="store_true",
+        help="leave out the telemetry record and its counters",
     )
-    parser.add_argument("--table", action="store_true", help="use the table, do not compile")
-    parser.add_argument("--part", help="does it fit this part? STM32L432KC, nRF52840, ...")
     parser.add_argument(
-        "--flash", type=parse_bytes, help="or a part with this flash, such as 256K,"
+        "--record-minutes",
+        type=int,
+        default=60,
+        help="minutes between two telemetry records, default 60",
     )
-    parser.add_argument("--ram", type=parse_bytes, help="and this RAM, such as 64K")
+    parser.add_argument(
+        "--table",
+        action="store_true",
+        help="use the measured table even if a cross compiler is installed",
+    )
+    parser.add_argument("--part", help="check that it fits this part: STM32L432KC, nRF52840, ...")
+    parser.add_argument(
+        "--flash", type=parse_bytes, help="check that it fits this flash, such as 256K"
+    )
+    parser.add_argument("--ram", type=parse_bytes, help="check that it fits this RAM, such as 64K")
     parser.add_argument(
         "--model-flash",
         type=parse_bytes,
         default=0,
-        help="flash that is already used, such as 180K",
+        help="flash used by the model and the application, such as 180K",
     )
-    parser.add_argument("--model-ram", type=parse_bytes, default=0, help="RAM that is already used")
+    parser.add_argument(
+        "--model-ram", type=parse_bytes, default=0, help="RAM used by the model and the application"
+    )
     return parser
 
 

@@ -36,27 +36,46 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
     parser.add_argument("stream", help="development stream in recorded order; not the test stream")
     parser.add_argument("-o", "--output", required=True, help="profile to write, .json")
     parser.add_argument("--ram", type=parse_bytes, help="limit of the monitor's state, such as 1K")
-    parser.add_argument("--flash", type=parse_bytes, help="limit of its code and tables")
+    parser.add_argument(
+        "--flash", type=parse_bytes, help="limit of the monitor's code and tables, such as 16K"
+    )
     parser.add_argument(
         "--false-alarms",
         type=float,
         default=1.0,
-        help="limit per million steps, default 1",
+        help="limit of false alarms per million steps, default 1",
     )
     parser.add_argument(
-        "--price", type=float, default=0.2, help="of an abstention, in errors; default 0.2"
+        "--price",
+        type=float,
+        default=0.2,
+        help="cost of an abstention, where an error costs 1; default 0.2",
     )
-    parser.add_argument("--processes", type=int, default=1, help="candidates at once, default 1")
-    parser.add_argument("--cpu", default="cortex-m4", help="as for `tcuq size`, default cortex-m4")
-    parser.add_argument("--without-telemetry", action="store_true", help="no counters, no record")
-    parser.add_argument("--epoch-steps", type=int, help="as for `tcuq fit`, default 65536")
-    parser.add_argument("--lags", type=parse_lags, nargs="+", help="to try, such as 1 1,2 1,2,4")
+    parser.add_argument(
+        "--processes", type=int, default=1, help="candidates to fit in parallel, default 1"
+    )
+    parser.add_argument(
+        "--cpu",
+        default="cortex-m4",
+        help="CPU for RAM and flash, as for `tcuq size`, default cortex-m4",
+    )
+    parser.add_argument(
+        "--without-telemetry",
+        action="store_true",
+        help="leave out the telemetry record and its counters",
+    )
+    parser.add_argument(
+        "--epoch-steps", type=int, help="steps per epoch, as for `tcuq fit`, default 65536"
+    )
+    parser.add_argument(
+        "--lags", type=parse_lags, nargs="+", help="sets of lags to try, such as 1 1,2 1,2,4"
+    )
     parser.add_argument(
         "--block-factor", type=int, nargs="+", help="factors of the alarm's block lengths to try"
     )
-    parser.add_argument("--score", choices=("anchored", "tcuq"), nargs="+", help="to try")
+    parser.add_argument("--score", choices=("anchored", "tcuq"), nargs="+", help="scores to try")
     for name in ("mix", "alpha", "budget"):
-        parser.add_argument(f"--{name}", type=float, nargs="+", help="to try")
+        parser.add_argument(f"--{name}", type=float, nargs="+", help=f"values of {name} to try")
     return parser
 
 

@@ -28,16 +28,18 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
     parser.add_argument("profile", help="profile, .json")
     parser.add_argument(
         "source",
-        help="a stream's file, - for standard input, serial:/dev/ttyUSB0 or mqtt://host/topic",
+        help="stream file, - for standard input, serial:/dev/ttyUSB0 or mqtt://host/topic",
     )
     parser.add_argument(
-        "--rate", type=float, help="steps per second of a file, default: all at once"
+        "--rate",
+        type=float,
+        help="steps per second to read from a file, default: as fast as possible",
     )
     parser.add_argument(
-        "--baud", type=int, default=115_200, help="of a serial port, default 115200"
+        "--baud", type=int, default=115_200, help="baud rate of a serial port, default 115200"
     )
     parser.add_argument(
-        "--quantised", action="store_true", help="lines hold the bytes that tcuq_step takes"
+        "--quantised", action="store_true", help="lines hold the integers that tcuq_step takes"
     )
     return parser
 

@@ -16,6 +16,7 @@ from tcuq.profile.settings import (
     Provenance,
     Signal,
     TcuqScoreSettings,
+    ThresholdSettings,
 )
 
 MOST_FINDINGS = 5  # printed; the file has all
@@ -34,22 +35,17 @@ def summary_lines(profile: MonitorSettings, origin: Provenance, sha256: str) -> 
         + (f" {inputs.width} features{projected}" if inputs.width else " no features")
     )
     lags = ", ".join(map(str, profile.signals.lags))
-    yield f"signals    lags {lags}" + (f"; absent: {', '.join(absent)}" if absent else "")
-    if profile.signals.health is not None:
-        listed = ", ".join(profile.signals.health_names)
-        yield from wrap(listed, 100, initial_indent="health     ", subsequent_indent=" " * 11)
-    yield from _score_lines(profile.score)
-    threshold = profile.threshold
-    yield (
-        f"threshold  {threshold.mode if threshold.step else 'fixed'}, alpha"
-        f" {threshold.alpha_q16 / (1 << ALPHA_BITS):.3g}, anchored at risk"
-        f" {threshold.anchor / RISK_LEVELS:.4f}"
-        + (f", warm-up {threshold.warmup} steps" if threshold.warmup else "")
+    yield f"signals    compared over lags of {lags} steps" + (
+        f"; absent: {', '.join(absent)}" if absent else ""
     )
+    if profile.signals.health is not None:
+        yield from _paragraph("health", ", ".join(profile.signals.health_names))
+    yield from _score_lines(profile.score)
+    yield from _threshold_lines(profile.threshold)
     budget = profile.budget
     yield (
-        f"budget     at most {budget.burst_q16 / TOKEN:g} + {budget.rate_q16 / TOKEN:.3g} · n"
-        " abstentions in any n steps"
+        f"budget     in any n steps at most {budget.burst_q16 / TOKEN:g} +"
+        f" {budget.rate_q16 / TOKEN:.3g} · n predictions are withheld"
     )
     if profile.promise is not None:
         yield from _promise_lines(profile.promise)
@@ -65,13 +61,11 @@ def summary_lines(profile: MonitorSettings, origin: Provenance, sha256: str) -> 
     )
     if profile.alarm is not None:
         yield (
-            f"newcomers  about one recording in {calibration.recordings + 1} may alarm at first,"
-            " and is then learned"
+            f"new users  about one new recording in {calibration.recordings + 1} may raise an alarm"
+            " at first; then the alarm learns it"
         )
     for finding in origin.findings[:MOST_FINDINGS]:
-        yield from wrap(
-            finding.sentence, 100, initial_indent="warning    ", subsequent_indent=" " * 11
-        )
+        yield from _paragraph("warning", finding.sentence)
 
 
 def _score_lines(score: TcuqScoreSettings | AnchoredScoreSettings) -> Iterator[str]:
@@ -79,33 +73,52 @@ def _score_lines(score: TcuqScoreSettings | AnchoredScoreSettings) -> Iterator[s
         weights = score.weights
         named = [(n, getattr(weights, n)) for n in type(weights).__slots__]
         listed = ", ".join(f"{name} {value:+.3g}" for name, value in named if value is not None)
-        yield f"score      tcuq ({score.signs} signs), mix {score.mix:g}: {listed}"
+        yield from _paragraph("score", f"tcuq ({score.signs} signs), mix {score.mix:g}: {listed}")
         return
-    listed = " + ".join(
-        f"{term.weight:.3g}·{term.signal}"
-        + (" odds" if term.scale == "odds" else "")
-        + (f"(ewma 1/{1 << term.ewma})" if term.ewma else "")
-        + (" low" if term.tail == "lower" else "")
+    odds = [term for term in score.terms if term.scale == "odds"]
+    start = "constant odds"
+    if odds:
+        start = f"the classifier's own odds of an error, weight {odds[0].weight:.3g}"
+    listed = ", ".join(
+        f"{term.signal.replace('_', ' ')}"
+        + (f" over {1 << term.ewma} steps" if term.ewma else "")
+        + (" (unusually low)" if term.tail == "lower" else "")
+        + f" {term.weight:.3g}"
         for term in score.terms
+        if term.scale != "odds"
     )
-    odds = "odds and " if any(term.scale == "odds" for term in score.terms) else ""
-    text = f"anchored, sigmoid of {odds}bits of surprise: {listed} {score.bias:+.3g}"
-    yield from wrap(text, 100, initial_indent="score      ", subsequent_indent=" " * 11)
+    text = f"anchored: {start}, raised where signals are unusual, weights: {listed}"
+    yield from _paragraph("score", text)
+
+
+def _threshold_lines(threshold: ThresholdSettings) -> Iterator[str]:
+    anchor, alpha = threshold.anchor / RISK_LEVELS, threshold.alpha_q16 / (1 << ALPHA_BITS)
+    if not threshold.step:
+        text = f"fixed: withhold a prediction at a risk of {anchor:.4f} or above"
+    elif threshold.mode == "guarded":
+        text = f"withhold a prediction at a risk of {anchor:.4f} or above, or at less if fewer than"
+        text += f" {alpha:.3g} of the steps reach it (guarded)"
+    else:
+        text = f"adaptive: withhold the {alpha:.3g} of the steps with the highest risk, at first"
+        text += f" {anchor:.4f} or above"
+    if threshold.warmup:
+        text += f"; guarded for the first {threshold.warmup} steps"
+    yield from _paragraph("threshold", text)
 
 
 def _alarm_lines(alarm: AlarmSettings, figures: Mapping[str, float]) -> Iterator[str]:
-    yield f"alarm      one false alarm in {alarm.steps_per_false_alarm:,} steps, by block means of"
+    yield (
+        f"alarm      at most one false alarm in {alarm.steps_per_false_alarm:,} steps, by the means"
+        " of blocks of steps"
+    )
     for channel in alarm.channels:
-        name = channel.signal
-
-        def figure(what: str, name: str = name) -> float:
-            return figures.get(f"{name}.{what}", float("nan"))
-
+        soonest, longer = (
+            _steps(figures.get(f"{channel.signal}.{name}", float("nan")))
+            for name in ("fastest_alarm_steps", "fastest_alarm_steps_if_4_times_longer")
+        )
         yield (
-            f"           {name:<14} τ {figure('autocorrelation_time_steps'):5.1f} steps, block"
-            f" {channel.block:>4}, {figure('independent_blocks'):>4.0f} independent; fastest"
-            f" {_steps(figure('fastest_alarm_steps'))}"
-            f" (4× data: {_steps(figure('fastest_alarm_steps_if_4_times_longer'))})"
+            f"           {channel.signal:<11} blocks of {channel.block:>3} steps, fastest alarm"
+            f" {soonest} (with 4 times the data {longer})"
         )
 
 
@@ -116,13 +129,13 @@ def _promise_lines(promise: PromiseSettings) -> Iterator[str]:
         f" calibration, and the budget would deny {promise.denied:.1%}, which the promise does not"
         " cover"
     )
-    yield from wrap(
-        f"{promise.sentence}: {labels}",
-        100,
-        initial_indent="promise    ",
-        subsequent_indent=" " * 11,
-    )
+    yield from _paragraph("promise", f"{promise.sentence}: {labels}")
+
+
+def _paragraph(name: str, text: str) -> Iterator[str]:
+    """Wrap a text behind its name, at 100 columns."""
+    yield from wrap(text, 100, initial_indent=f"{name:<11}", subsequent_indent=" " * 11)
 
 
 def _steps(count: float) -> str:
-    return "never" if count == 0 else f"{count:.0f} steps"
+    return "∞ steps" if count == 0 else f"{count:.0f} steps"

@@ -30,8 +30,15 @@ class ConfiguredParser(argparse.ArgumentParser):
         super().__init__(*args, **kwargs)
         self.commands.append(self)
         self.add_argument("--config", metavar="FILE.toml", help="options from a file")
-        self.add_argument("--log-format", choices=FORMATS, default="text", help="default: text")
-        self.add_argument("--log-level", choices=LEVELS, default="info", help="default: info")
+        self.add_argument(
+            "--log-format", choices=FORMATS, default="text", help="format of the log, default: text"
+        )
+        self.add_argument(
+            "--log-level",
+            choices=LEVELS,
+            default="info",
+            help="least level that is logged, default: info",
+        )
 
     @property
     def section(self) -> str:

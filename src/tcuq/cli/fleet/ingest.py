@@ -29,31 +29,39 @@ if TYPE_CHECKING:
 def add_parser(parsers: Commands) -> argparse.ArgumentParser:
     """Add the parser of `fleet ingest`."""
     parser: argparse.ArgumentParser = parsers.add_parser(
-        "ingest", help="a worker: records from the broker into PostgreSQL"
+        "ingest", help="run a worker that stores records from the broker in PostgreSQL"
     )
     add_database(parser)
     add_broker(parser)
     add_keys(parser)
     parser.add_argument(
         "--accept-unsigned", action="store_true",
-        help="with --keys: accept devices that never signed, while the fleet moves to signatures",
+        help="with --keys: also accept records of devices that never signed one",
     )  # fmt: skip
-    parser.add_argument("--quota", type=int, default=120, help="messages per device and hour")
+    parser.add_argument("--quota", type=int, default=120, help="most messages per device and hour")
     parser.add_argument(
-        "--gateway-quota", type=int, default=20_000, help="messages per gateway and hour"
+        "--gateway-quota", type=int, default=20_000, help="most messages per gateway and hour"
     )
     parser.add_argument(
         "--claim", choices=("open", "sites", "enrolled"), default="open",
-        help="an unknown device claims any site, an existing site, or only what was enrolled",
+        help="sites that an unknown device may claim: any, existing ones, or none unless enrolled",
     )  # fmt: skip
     parser.add_argument(
-        "--sites-per-hour", type=int, default=1_000, help="sites that devices may create per hour"
+        "--sites-per-hour",
+        type=int,
+        default=1_000,
+        help="most sites that devices may create per hour",
     )
-    parser.add_argument("--max-sites", type=int, default=100_000, help="and up to this many")
     parser.add_argument(
-        "--boot-jump", type=int, default=10_000, help="a boot further ahead is quarantined"
+        "--max-sites", type=int, default=100_000, help="most sites that devices may create in all"
     )
-    parser.add_argument("--batch", type=int, default=20_000, help="records per transaction")
+    parser.add_argument(
+        "--boot-jump",
+        type=int,
+        default=10_000,
+        help="quarantine records whose boot is further ahead than this",
+    )
+    parser.add_argument("--batch", type=int, default=20_000, help="most records per transaction")
     add_http(parser)
     parser.set_defaults(command=_ingest)
     return parser

@@ -29,20 +29,25 @@ LASTING_INTERVALS = 3  # after which Alertmanager drops an alert that is not rep
 def add_parser(parsers: Commands) -> argparse.ArgumentParser:
     """Add the parser of `fleet judge`."""
     parser: argparse.ArgumentParser = parsers.add_parser(
-        "judge", help="say which devices and groups drift, every hour"
+        "judge", help="decide which devices and groups drift, every hour"
     )
     add_database(parser)
-    parser.add_argument("--every", type=float, default=3600, help="seconds, default 3600")
-    parser.add_argument("--once", action="store_true", help="judge now, and end")
+    parser.add_argument(
+        "--every", type=float, default=3600, help="seconds between two judgements, default 3600"
+    )
+    parser.add_argument("--once", action="store_true", help="judge once and exit")
     add_level(parser)
     parser.add_argument(
-        "--silent-after", type=float, default=10_800, help="seconds without a record, default 10800"
+        "--silent-after",
+        type=float,
+        default=10_800,
+        help="seconds without a record after which a device is silent, default 10800",
     )
     parser.add_argument(
         "--gone-after",
         type=float,
         default=30 * 86_400,
-        help="seconds without a record after which nobody is alerted any more, default 30 days",
+        help="seconds without a record after which a device's alarms close, default 30 days",
     )
     parser.add_argument(
         "--group-interval",
@@ -50,19 +55,29 @@ def add_parser(parsers: Commands) -> argparse.ArgumentParser:
         default=86_400,
         help="seconds after which a group's evidence counts again, default 86400: about an epoch",
     )
-    parser.add_argument("--webhook", action="append", default=[], metavar="URL", help="gets JSON")
     parser.add_argument(
-        "--alertmanager", action="append", default=[], metavar="URL", help="Alertmanager's URL"
+        "--webhook",
+        action="append",
+        default=[],
+        metavar="URL",
+        help="URL that gets each alarm as JSON, repeatable",
     )
     parser.add_argument(
-        "--dashboard-url", metavar="URL", help="the dashboard's public URL, for links in alerts"
+        "--alertmanager",
+        action="append",
+        default=[],
+        metavar="URL",
+        help="URL of an Alertmanager, repeatable",
+    )
+    parser.add_argument(
+        "--dashboard-url", metavar="URL", help="public URL of the dashboard, for links in alerts"
     )
     parser.add_argument(
         "--keep",
         action="append",
         default=[],
         metavar="WHAT=DAYS",
-        help=f"days that {', '.join(RETENTION_KINDS)} are kept; defaults 30, 365, 365, 365, 30",
+        help=f"retention in days of {', '.join(RETENTION_KINDS)}; defaults 30, 365, 365, 365, 30",
     )
     add_http(parser)
     parser.set_defaults(command=_judge)

@@ -17,11 +17,11 @@ def add_parser(parsers: Commands) -> argparse.ArgumentParser:
     add_database(parser)
     parser.add_argument(
         "--profile", action="append", default=[], metavar="PROFILE.json",
-        help="store its names of input health, so that alarms name their cause",
+        help="profile whose names of input health to store, so that alarms name their cause",
     )  # fmt: skip
     parser.add_argument(
         "--roles", action="store_true",
-        help="as a superuser, once: create the roles of owner, ingest, judge and serve",
+        help="create the roles of owner, ingest, judge and serve (once, as a superuser)",
     )  # fmt: skip
     parser.add_argument(
         "--passwords", metavar="FOLDER",

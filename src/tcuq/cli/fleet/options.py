@@ -27,10 +27,12 @@ MAX_FILE_BYTES = 1 << 20
 def add_database(parser: argparse.ArgumentParser) -> None:
     """Add the option for PostgreSQL's URL."""
     parser.add_argument(
-        "--database", default=DATABASE, help=f"PostgreSQL's URL, default: {DATABASE}"
+        "--database", default=DATABASE, help=f"URL of PostgreSQL, default: {DATABASE}"
     )
     parser.add_argument(
-        "--database-password-file", metavar="FILE", help="its password, in a file of mode 0600"
+        "--database-password-file",
+        metavar="FILE",
+        help="file of mode 0600 that holds the database's password",
     )
 
 
@@ -39,26 +41,33 @@ def add_broker(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--broker",
         default=BROKER,
-        help=f"mqtt://host[:port], or mqtts:// for TLS; default {BROKER}",
+        help=f"URL of the broker: mqtt://host[:port], or mqtts:// for TLS; default {BROKER}",
     )
     parser.add_argument("--ca", help="PEM file of the CA that signed the broker's certificate")
     parser.add_argument("--certificate", help="PEM file of the client's certificate")
-    parser.add_argument("--key", help="PEM file of its key")
+    parser.add_argument("--key", help="PEM file of the client's private key")
 
 
 def add_http_certificate(parser: argparse.ArgumentParser) -> None:
     """Add the options for HTTPS."""
-    parser.add_argument("--http-certificate", help="PEM file: HTTPS, for other machines as well")
-    parser.add_argument("--http-key", help="PEM file of its key")
+    parser.add_argument(
+        "--http-certificate", help="PEM file of the server's certificate: serve HTTPS"
+    )
+    parser.add_argument("--http-key", help="PEM file of the server's private key")
 
 
 def add_http(parser: argparse.ArgumentParser) -> None:
     """Add the options of a process's HTTP server."""
     parser.add_argument(
-        "--http", type=int, metavar="PORT", help="port of health, metrics and a worker's records"
+        "--http",
+        type=int,
+        metavar="PORT",
+        help="port of an HTTP server for health and metrics, and for records to a worker",
     )
     parser.add_argument(
-        "--http-host", default="127.0.0.1", help="its address; others than this machine's need TLS"
+        "--http-host",
+        default="127.0.0.1",
+        help="address to listen on; other machines are served over TLS only",
     )
     add_http_certificate(parser)
 
@@ -74,19 +83,21 @@ def start_http(args: argparse.Namespace, app: "FastAPI") -> "Server":
 
 def add_keys(parser: argparse.ArgumentParser) -> None:
     """Add the option for the file of master keys."""
-    parser.add_argument("--keys", help='JSON: {"1": "hex digits"}; then records must be signed')
+    parser.add_argument(
+        "--keys", help='JSON file of keys, {"1": "hex digits"}: records must be signed'
+    )
 
 
 def add_level(parser: argparse.ArgumentParser) -> None:
     """Add the options for the false-discovery level and a group's share."""
     parser.add_argument(
-        "--level", type=float, default=0.1, help="false-discovery rate, default 0.1"
+        "--level", type=float, default=0.1, help="false-discovery rate to keep, default 0.1"
     )
     parser.add_argument(
         "--share",
         type=float,
         default=0.1,
-        help="share of a group's devices that must drift before the group does, default 0.1",
+        help="least share of drifting devices in a drifting group, default 0.1",
     )
 
 

@@ -39,32 +39,46 @@ def add_parsers(parsers: Commands) -> list[argparse.ArgumentParser]:
         added.append(one)
         return one
 
-    act("enrol", _enrol, "devices of a CSV file").add_argument(
+    act("enrol", _enrol, "enrol the devices of a CSV file").add_argument(
         "file", help="CSV with the columns device,site and optionally name,owner"
     )
-    listed = act("list", _list, "devices that were decided about or are quarantined")
-    listed.add_argument("--site")
-    listed.add_argument("--limit", type=int, default=1000)
+    listed = act(
+        "list", _list, "list devices that are enrolled, named, muted, retired or quarantined"
+    )
+    listed.add_argument("--site", help="list the devices of this site only")
+    listed.add_argument("--limit", type=int, default=1000, help="most devices to list")
     for name, run, text in (
-        ("move", _move, "a device to another site"),
+        ("move", _move, "move a device to another site"),
         ("mute", _mute, "send no alerts about a device for some days"),
         ("retire", _retire, "store and judge no further records of a device"),
         ("release", _release, "accept the boot of a device's quarantined record"),
     ):
         one = act(name, run, text)
-        one.add_argument("device", help="16 hexadecimal digits")
+        one.add_argument("device", help="id of the device, 16 hexadecimal digits")
         if name == "move":
-            one.add_argument("site")
+            one.add_argument("site", help="site that the device belongs to from now on")
         if name == "mute":
-            one.add_argument("--days", type=float, default=7)
+            one.add_argument("--days", type=float, default=7, help="days without alerts, default 7")
         if name in ("mute", "retire"):
-            one.add_argument("--note")
-    add = act("add-gateway", _add_gateway, "or change it: it speaks for these sites only")
-    add.add_argument("gateway")
-    add.add_argument("--site", action="append", required=True, dest="sites")
-    add.add_argument("--owner", help="of the gateway and its sites")
-    add.add_argument("--token-sha256", help="of its token for HTTPS, 64 hexadecimal digits")
-    act("remove-gateway", _remove_gateway, "refuse its messages").add_argument("gateway")
+            one.add_argument("--note", help="reason, shown on the device's page")
+    add = act(
+        "add-gateway", _add_gateway, "add or change a gateway and the sites that it speaks for"
+    )
+    add.add_argument("gateway", help="common name of the gateway's certificate")
+    add.add_argument(
+        "--site",
+        action="append",
+        required=True,
+        dest="sites",
+        help="site that it speaks for, repeatable",
+    )
+    add.add_argument("--owner", help="owner of the gateway and its sites")
+    add.add_argument(
+        "--token-sha256", help="SHA-256 of the gateway's token for HTTPS, 64 hexadecimal digits"
+    )
+    act("remove-gateway", _remove_gateway, "refuse the messages of a gateway").add_argument(
+        "gateway", help="name of the gateway"
+    )
     return added
 
 

@@ -14,7 +14,7 @@ def add_parser(parsers: Commands) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = parsers.add_parser(
         "report", help="judge a folder of record files, without any server"
     )
-    parser.add_argument("folder", help="files of records; a folder in it is a site")
+    parser.add_argument("folder", help="folder of record files; each folder in it is one site")
     add_keys(parser)
     add_level(parser)
     parser.set_defaults(command=_report)

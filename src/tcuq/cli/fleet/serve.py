@@ -12,13 +12,15 @@ from tcuq.errors import InputError, MissingExtraError
 def add_parser(parsers: Commands) -> argparse.ArgumentParser:
     """Add the parser of `fleet serve`."""
     parser: argparse.ArgumentParser = parsers.add_parser(
-        "serve", help="the fleet's dashboard, in a browser"
+        "serve", help="serve the fleet's dashboard"
     )
     add_database(parser)
     parser.add_argument(
-        "--host", default="127.0.0.1", help="its address; others than this machine's need TLS"
+        "--host",
+        default="127.0.0.1",
+        help="address to listen on; others than this machine's need TLS and --user-header",
     )
-    parser.add_argument("--port", type=int, default=8050, help="its port")
+    parser.add_argument("--port", type=int, default=8050, help="port to listen on, default 8050")
     parser.add_argument(
         "--user-header",
         help="header in which a reverse proxy names the user, e.g. X-Forwarded-User",
@@ -39,7 +41,7 @@ def add_parser(parsers: Commands) -> argparse.ArgumentParser:
         "--trusted-proxy",
         action="append",
         metavar="ADDRESS",
-        help="proxy whose header is believed, repeatable; default: 127.0.0.1 and ::1",
+        help="address of a proxy whose headers are trusted, repeatable; default: 127.0.0.1 and ::1",
     )
     add_http_certificate(parser)
     parser.set_defaults(command=_serve)

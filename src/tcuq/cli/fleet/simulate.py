@@ -23,34 +23,56 @@ def share(text: str) -> float:
 def add_parser(parsers: Commands) -> argparse.ArgumentParser:
     """Add the parser of `fleet simulate`."""
     parser: argparse.ArgumentParser = parsers.add_parser(
-        "simulate", help="simulated devices with the real firmware code, sending through a broker"
+        "simulate", help="simulate devices that run the real firmware code"
     )
-    parser.add_argument("--devices", type=int, required=True)
-    parser.add_argument("--hours", type=int, default=24, help="simulated (default: %(default)s)")
+    parser.add_argument("--devices", type=int, required=True, help="number of devices")
+    parser.add_argument(
+        "--hours", type=int, default=24, help="hours to simulate (default: %(default)s)"
+    )
     parser.add_argument(
         "--hour-s", type=float, default=60, metavar="SECONDS",
         help="real seconds per simulated hour (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument("--drift", type=share, default=0.0, help="the share of devices that drift")
-    parser.add_argument("--drift-firmware", metavar="VERSION", help="all devices of it, instead")
-    parser.add_argument("--drift-from", type=int, default=0, metavar="HOUR")
-    parser.add_argument("--on-hours", type=int, default=24, help="per day that a device has power")
-    parser.add_argument("--reboot", type=share, default=0.0, help="probability of one, per hour")
-    parser.add_argument("--loss", type=share, default=0.0, help="share of messages, both ways")
     parser.add_argument(
-        "--duplication", type=share, default=0.0, help="share of messages, both ways"
+        "--drift", type=share, default=0.0, help="share of devices that drift, such as 5%%"
     )
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--steps", type=int, default=360, help="per hour (default: %(default)s)")
-    parser.add_argument("--sites", type=int, default=5)
-    parser.add_argument("--gateway", metavar="NAME", help="send batches of records through it")
-    parser.add_argument("--batch", type=int, default=200, help="records per batch")
-    parser.add_argument("--connections", type=int, default=4)
+    parser.add_argument(
+        "--drift-firmware",
+        metavar="VERSION",
+        help="let all devices with this firmware drift instead",
+    )
+    parser.add_argument(
+        "--drift-from", type=int, default=0, metavar="HOUR", help="hour at which drift begins"
+    )
+    parser.add_argument(
+        "--on-hours", type=int, default=24, help="hours per day that a device has power"
+    )
+    parser.add_argument(
+        "--reboot", type=share, default=0.0, help="probability that a device reboots, per hour"
+    )
+    parser.add_argument("--loss", type=share, default=0.0, help="share of messages to lose")
+    parser.add_argument(
+        "--duplication", type=share, default=0.0, help="share of messages to deliver twice"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random numbers")
+    parser.add_argument(
+        "--steps", type=int, default=360, help="steps per device and hour (default: %(default)s)"
+    )
+    parser.add_argument("--sites", type=int, default=5, help="number of sites")
+    parser.add_argument(
+        "--gateway", metavar="NAME", help="send batches of records through this gateway"
+    )
+    parser.add_argument("--batch", type=int, default=200, help="records per batch of a gateway")
+    parser.add_argument("--connections", type=int, default=4, help="connections to the broker")
     parser.add_argument(
         "--drain-s", type=float, default=300, metavar="SECONDS",
-        help="to wait after the last hour for the last acknowledgement (default: %(default)s)",
+        help="longest wait for acknowledgements after the last hour (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument("--truth", metavar="FILE.npz", help="what the store must hold in the end")
+    parser.add_argument(
+        "--truth",
+        metavar="FILE.npz",
+        help="file for the counters that the store must hold at the end",
+    )
     add_broker(parser)
     parser.set_defaults(command=_simulate)
     return parser

@@ -14,17 +14,21 @@ FOLDER = "tcuq-fleet"
 def add_parser(parsers: Commands) -> argparse.ArgumentParser:
     """Add the parser of `fleet up`."""
     parser: argparse.ArgumentParser = parsers.add_parser(
-        "up", help="servers, worker, judge and dashboard on this machine"
+        "up", help="run servers, worker, judge and dashboard on this machine"
     )
-    parser.add_argument("--folder", default=FOLDER, help=f"for its data, default ./{FOLDER}")
+    parser.add_argument("--folder", default=FOLDER, help=f"folder for the data, default ./{FOLDER}")
     parser.add_argument("--database", help="use this PostgreSQL instead: postgresql://...")
     parser.add_argument(
-        "--database-password-file", metavar="FILE", help="its password, in a file of mode 0600"
+        "--database-password-file",
+        metavar="FILE",
+        help="file of mode 0600 that holds the database's password",
     )
     parser.add_argument("--broker", help="use this broker instead: mqtt://host[:port]")
-    parser.add_argument("--broker-port", type=int, default=1883, help="the broker's")
-    parser.add_argument("--ingest-port", type=int, default=8049, help="the worker's HTTP")
-    parser.add_argument("--dashboard-port", type=int, default=8050, help="the dashboard's")
+    parser.add_argument("--broker-port", type=int, default=1883, help="port of the private broker")
+    parser.add_argument(
+        "--ingest-port", type=int, default=8049, help="port of the worker's health and metrics"
+    )
+    parser.add_argument("--dashboard-port", type=int, default=8050, help="port of the dashboard")
     parser.add_argument("--every", type=float, default=15, help="seconds between two judgements")
     parser.set_defaults(command=_up)
     return parser
