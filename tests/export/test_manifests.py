@@ -18,7 +18,7 @@ from platformio.package.manifest.schema import ManifestSchema
 
 import tcuq
 from tcuq.export import export
-from tests.fixtures.schemas import LIBRARY_PROPERTIES, MODULE_YML
+from tools.registries.schemas import LIBRARY_PROPERTIES, MODULE_YML
 
 UPLINK = Path(tcuq.__file__).parent / "uplink"
 

@@ -15,6 +15,7 @@ from tcuq.demo import demo_profile, demo_stream
 from tcuq.export import TARGETS, export
 from tools.firmware.scenarios import field_scenario
 from tools.firmware.toolchain import CPUS, HERE, M4, Cpu, ToolError, run
+from tools.registries.package import read_facts, write_package
 
 RV32 = CPUS[-1]
 STUBS = Path(__file__).parent / "stubs"
@@ -113,8 +114,20 @@ def paper() -> tcuq.Profile:
 
 
 def test_every_target_is_built() -> None:
-    """No target is left out below."""
-    assert set(BUILDS) == set(TARGETS)
+    """No target is left out below; the profile alone has a test of its own."""
+    assert {*BUILDS, "profile"} == set(TARGETS)
+
+
+def test_a_profile_beside_the_runtime_package(tmp_path: Path) -> None:
+    """A profile exported without the runtime decides as the host with the published runtime."""
+    out = tmp_path / "out"
+    write_package(out, read_facts(), tmp_path / "example")
+    export(demo_profile(), tmp_path / "profile", "profile")
+    assert not (tmp_path / "profile/src/tcuq.h").exists()
+    shutil.copytree(tmp_path / "profile/src", out / "src", dirs_exist_ok=True)
+    program = '#include "tcuq_device.h"\nint main(void)\n{\n    return tcuq_device_selftest();\n}\n'
+    (out / "main.c").write_text(program, "utf-8")
+    emulated(BUILDS["c"], out, tmp_path / "objects")
 
 
 @pytest.mark.parametrize("target", sorted(BUILDS))

@@ -12,6 +12,7 @@ import pytest
 from tcuq.demo import demo_profile
 from tcuq.export import export
 from tools.firmware.toolchain import HERE, run
+from tools.registries.package import read_facts, write_package
 
 BARE = Path(__file__).parent / "bare"
 WARNINGS = ("-std=gnu99", "-Wall", "-Wextra", "-Wconversion", "-Werror")
@@ -99,16 +100,26 @@ def test_xtensa_decides_as_the_host(exported: Path, host_text: str, tmp_path: Pa
     assert text == host_text.strip()
 
 
-def test_the_self_test_returned_minus_3_on_avr(exported: Path, tmp_path: Path) -> None:
-    """The Arduino builder's own build for an ATmega2560 passes the self-test in an emulator."""
-    sketch = exported / "examples/Minimal/Minimal.ino"
-    out = tmp_path / "out"
+def self_test_of_sketch(library: Path, folder: Path) -> str:
+    """Return what the example prints, built by the Arduino builder and run on an ATmega2560."""
+    out = folder / "out"
     out.mkdir()
-    libraries = ("-libraries", exported.parent, "-build-path", out)
-    run([*ARDUINO, *libraries, sketch], seconds=120)
+    libraries = ("-libraries", library.parent, "-build-path", out)
+    run([*ARDUINO, *libraries, library / "examples/Minimal/Minimal.ino"], seconds=120)
     text = printed(
         ["simavr", "-m", "atmega2560", "-f", "16000000", out / "Minimal.ino.elf"],
         r"self-test -?\d+\D",
-        tmp_path / "log",
+        folder / "log",
     )
-    assert text[:-1] == "self-test 0"
+    return text[:-1]
+
+
+def test_the_self_test_returned_minus_3_on_avr(exported: Path, tmp_path: Path) -> None:
+    """The Arduino builder's own build for an ATmega2560 passes the self-test in an emulator."""
+    assert self_test_of_sketch(exported, tmp_path) == "self-test 0"
+
+
+def test_the_published_library_passes_the_self_test(tmp_path: Path) -> None:
+    """The runtime package beside a profile in the sketch's folder passes it as well."""
+    write_package(tmp_path / "libraries/tcuq", read_facts(), tmp_path / "profile")
+    assert self_test_of_sketch(tmp_path / "libraries/tcuq", tmp_path) == "self-test 0"

@@ -24,7 +24,7 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         "--for",
         dest="target",
         default="c",
-        help="build system: c (default), arduino, zephyr, esp-idf, platformio",
+        help="build system: c (default), arduino, zephyr, esp-idf, platformio; profile: no runtime",
     )
     parser.add_argument(
         "--name",
@@ -104,8 +104,9 @@ def run(args: argparse.Namespace) -> None:
         "files": sorted(folder.files),
         "user_files": sorted(folder.user_files),
     }
+    yours = ", ".join(sorted(folder.user_files))
     text = f"{len(folder.files)} files for {folder.target} in {args.output}"
-    print_result(args, facts, f"{text}; yours to change: {', '.join(sorted(folder.user_files))}")
+    print_result(args, facts, f"{text}; yours to change: {yours}" if yours else text)
 
 
 def _write_blob(args: argparse.Namespace, profile: Profile) -> None:

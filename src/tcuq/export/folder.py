@@ -44,7 +44,8 @@ def export(
     folder
         New, empty, or an earlier export, which is updated.
     target
-        "c", "arduino", "zephyr", "esp-idf" or "platformio".
+        "c", "arduino", "zephyr", "esp-idf" or "platformio"; "profile" writes no runtime, for
+        firmware that has the runtime as a package.
     name
         Of the model in C: "kws" gives `tcuq_kws`, `tcuq_kws_selftest` and `tcuq_kws.h`. Export
         several models under different names into one folder: they share one runtime.
@@ -118,18 +119,24 @@ def _render(
     if target not in TARGETS:
         raise ExportError(f"target must be one of {', '.join(TARGETS)}, got {target!r}")
     system = TARGETS[target]
+    if not (system.with_runtime or options.get("telemetry", True)):
+        raise ExportError(f"target {target!r} needs telemetry: the runtime package has it")
     model_name = options.get("name", DEFAULT_NAME)
     others = {name: model for name, model in models.items() if name != model_name}
     sources, values, model = shared_sources(profile, others, **options)
     models = others | {model_name: model}
     other_files = frozenset(path for other in others.values() for path in other.files)
     names = ", ".join(f"`{name}`" for name in sorted(system.user_files))
-    values |= {"TARGET": target, "USER_FILES": names, "NAME_OPTION": ""}
+    yours = f"The files {names} are yours to change.\nAll other files" if names else "All files"
+    values |= {"TARGET": target, "YOURS": yours, "NAME_OPTION": ""}
+    values["RUNTIME_NOTE"] = system.runtime_note.replace("@VERSION@", __version__)
     values["HEADERS"] = ", ".join(f"tcuq_{name}.h" for name in sorted(models))
     readme = "README.md"
     if model_name != DEFAULT_NAME:
         readme, values["NAME_OPTION"] = f"README-{model_name}.md", f" --name {model_name}"
     files = {f"src/{name}": text for name, text in sources.items()}
+    if not system.with_runtime:
+        files = {path: files[path] for path in model.files}
     paths = [*files, *other_files]
     files |= system.render([Path(path).name for path in paths], values, model_name)
     text = rename(render_template("README.md", values), model_name)

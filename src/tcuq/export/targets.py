@@ -19,6 +19,12 @@ class Target:
     user_files: frozenset[str]
     build: str
     source_line: str = "{}"  # how its CMakeLists.txt names a source
+    with_runtime: bool = True
+    runtime_note: str = (
+        "`src/tcuq_build.h` selects these parts. `src/tcuq.h` is the runtime's header with one more"
+        " line,\nwhich includes `tcuq_build.h`. A profile next to another version of the runtime"
+        " does not compile."
+    )
 
     def render(self, sources: Iterable[str], values: Values, name: str) -> dict[str, str]:
         """The target's own files by path; programs use the model of this name."""
@@ -88,7 +94,24 @@ PLATFORMIO = Target(
     "Run `cd examples/minimal && pio run`. In your own project set"
     " `lib_deps = symlink:///path/to/this/folder`.",
 )
+PROFILE = Target(
+    {},
+    frozenset(),
+    "Add the sources in `src` to your application and the runtime, package `tcuq`, to its"
+    "\ndependencies: Arduino, PlatformIO, ESP-IDF, Zephyr, CMSIS-Pack or CMake.",
+    with_runtime=False,
+    runtime_note="Install version @VERSION@ of the package: a profile next to another version does"
+    " not compile.\nDefine `TCUQ_WITH_HEALTH=0` and the like for the whole build to leave out the"
+    " other parts.",
+)
 
 TARGETS: Mapping[str, Target] = MappingProxyType(
-    {"c": C, "arduino": ARDUINO, "zephyr": ZEPHYR, "esp-idf": ESP_IDF, "platformio": PLATFORMIO}
+    {
+        "c": C,
+        "arduino": ARDUINO,
+        "zephyr": ZEPHYR,
+        "esp-idf": ESP_IDF,
+        "platformio": PLATFORMIO,
+        "profile": PROFILE,
+    }
 )

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The C runtime as one package for the registries of firmware engineers."""

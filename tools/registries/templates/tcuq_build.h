@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The runtime of this package, included by tcuq.h. A profile compiles beside this runtime alone. */
+#ifndef TCUQ_BUILD_H
+#define TCUQ_BUILD_H
+
+#define TCUQ_RUNTIME_VERSION "@VERSION@"
+#define TCUQ_RUNTIME_DIGEST 0x@DIGEST@u
+
+#endif
