@@ -174,3 +174,15 @@ def test_pages_are_made_from_results_alone() -> None:
     for task in results.TASKS:
         if results.rows("detection", task):
             assert results.TITLES[task] in page["index.md"]
+
+
+def test_streams_without_a_drop_are_not_called_unrun(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no accuracy can fall below the limit the row says so; it is not "not run yet"."""
+    undefined = [
+        row | {"drop AUPRC by severity": dict.fromkeys("12345")}
+        for row in confirmation_rows("coherent")
+    ]
+    monkeypatch.setattr(detection_claims, "rows", lambda *_: undefined)
+    claim = detection_claims._confirmed_severities("coherent")  # noqa: SLF001
+    assert claim.verdict == "not testable here"
+    assert "no stream has a drop" in claim.measured
