@@ -55,15 +55,15 @@ def by_condition(
     **where: Any,  # noqa: ANN401 - as above
 ) -> dict[tuple[int, str], float]:
     """The same by seed and condition; measures without conditions have one, "all"."""
-    found = {}
+    results = {}
     for row in rows(experiment, task):
         if all(row.get(name) == value for name, value in where.items()):
             split: dict[str, float | None] = row.get(f"{measure} by condition") or {}
             for name, value in split.items():
                 if value is not None:
-                    found[int(row["seed"]), name] = value
+                    results[int(row["seed"]), name] = value
     whole = by_seed(experiment, task, measure, **where)
-    return found or {(seed, "all"): value for seed, value in whole.items()}
+    return results or {(seed, "all"): value for seed, value in whole.items()}
 
 
 def values(experiment: str, task: str, measure: str, **where: Any) -> list[float]:  # noqa: ANN401 - as above

@@ -211,8 +211,8 @@ def memory_row(profile: tcuq.Profile, recorded: tcuq.Stream, late_steps: int) ->
 def quality_rows() -> Iterator[Row]:
     """The risk's worth on the recorded stream: float and integers, of the same bytes."""
     for preset in PRESETS:
-        found = qualities(recorded_profile(preset), demo_stream("development"))
-        for name, (reference, device) in found.items():
+        quality = qualities(recorded_profile(preset), demo_stream("development"))
+        for name, (reference, device) in quality.items():
             apart = abs(device - reference)
             yield Row(
                 f"{name} of failures, {preset} profile, device against float path",
