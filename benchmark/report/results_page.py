@@ -70,9 +70,9 @@ windows pass it, the same share for every score. Corruptions that lower the base
 count; a missed one counts with its length.
 """
 GLANCE = """\
-Means over the tasks that have the measure, the larger the better: area under the precision-recall curve of drops in
-accuracy, and area under the ROC curve of wrong predictions and of other inputs, against correct
-predictions. Every table below unfolds.
+Means over the tasks that have the measure, the larger the better: area under the precision-recall
+curve of drops in accuracy, and area under the ROC curve of wrong predictions and of other inputs,
+against correct predictions. Every table below unfolds.
 """
 GLANCED = ("max_prob", "temperature", "ensemble", "tcuq", "recommended", "random")
 MEASURES = {
