@@ -146,7 +146,7 @@ def local_rows(folder: Path, archive: Path, steps: int, pairs: int) -> Iterator[
     share = statistics.median(theirs / ours for (ours, _), (theirs, _) in times)
     by_cpu = statistics.median(theirs / ours for (_, ours), (_, theirs) in times)
     yield Row(
-        f"local, {THREADS} threads, steps a second, median and best of {pairs}",
+        f"local, {THREADS} threads, steps per second, median and best of {pairs}",
         "≥ 6,000,000",
         f"{rate:,.0f} and {best:,.0f}",
         rate >= 6e6,
@@ -201,14 +201,14 @@ def spark_rows(folder: Path, archive: Path, steps: int, pairs: int) -> Iterator[
         for other in ("loop", "bare", "arrow")
     }
     yield Row(
-        f"Spark local[2] by path, steps a second, median and best of {pairs}",
+        f"Spark local[2] by path, steps per second, median and best of {pairs}",
         "≥ 3,000,000",
         f"{rate:,.0f} and {best:,.0f}",
         rate >= 3e6,
     )
     yield Row(
         f"by path as a share of the bare C loop on two threads, median of {pairs} pairs",
-        "≥ 0.75, aim 0.85; or ≥ 6,500,000 steps a second",
+        "≥ 0.75, aim 0.85; or ≥ 6,500,000 steps per second",
         f"{shares['loop']:.2f}",
         shares["loop"] >= 0.75 or rate >= 6.5e6,
     )
