@@ -104,8 +104,11 @@ proof-short: ## Prove four C sources and the widths of sums; check that seeded b
 container: ## Build the container in a clean root; failover and restore run in `test`
 	$(RUN) tools.measurements.fleet_container
 
-docs: ## Build the documentation site
-	$(BIN)/mkdocs build --strict --quiet
+docs: ## Build the documentation site with both builders; check that no table or diagram is cut off
+	$(RUN) tools.site.tree
+	PATH=$(abspath $(BIN)):$$PATH $(BIN)/mkdocs build --strict --quiet --site-dir build/mkdocs-site
+	PATH=$(abspath $(BIN)):$$PATH $(BIN)/zensical build --strict --clean
+	$(RUN) tools.measurements.site_widths
 
 scorecard: ## Print every committed result; fail if one is out of date or a document quotes another figure
 	$(RUN) tools.measurements.scorecard --check

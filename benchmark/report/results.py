@@ -100,6 +100,12 @@ def table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in body)]) + "\n"
 
 
+def folded(title: str, head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    """A table behind its title, which a click unfolds; in Git hosts and site builders alike."""
+    opened = f'<details markdown="1"><summary>{title}: {len(body)} rows</summary>'
+    return f"{opened}\n\n{table(head, body)}\n</details>\n"
+
+
 def command(experiment: str) -> str:
     """The command that produced an experiment's committed results."""
     tasks = " ".join(task for task in TASKS if rows(experiment, task))

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 
 import pytest
+
 from tools.site.gallery import GALLERY, SCRIPTS, index, page, run
 
 CPU_SECONDS = 60
