@@ -10,7 +10,8 @@ export TCUQ_DATA
 export NO_MKDOCS_2_WARNING = 1
 
 .PHONY: help tools setup data ci lint types imports test wheel statistical statistical-short bench-quick emulated \
-	check-c proof-short container docs scorecard proof fuzz firmware keyword networks bench measure replay-long registries wheels dependencies licences release-rehearsal screenshots \
+	check-c proof-short container docs scorecard proof fuzz firmware keyword networks bench measure replay-long gallery \
+	registries wheels dependencies licences release-rehearsal screenshots \
 	demo-streams audit clean
 
 help: ## Print every target with what it does; the default
@@ -104,8 +105,11 @@ proof-short: ## Prove four C sources and the widths of sums; check that seeded b
 container: ## Build the container in a clean root; failover and restore run in `test`
 	$(RUN) tools.measurements.fleet_container
 
-docs: ## Build the documentation site
-	$(BIN)/mkdocs build --strict --quiet
+docs: ## Build the documentation site with both builders; check that no table or diagram is cut off
+	$(RUN) tools.site.tree
+	PATH=$(abspath $(BIN)):$$PATH $(BIN)/mkdocs build --strict --quiet --site-dir build/mkdocs-site
+	PATH=$(abspath $(BIN)):$$PATH $(BIN)/zensical build --strict --clean
+	$(RUN) tools.measurements.site_widths
 
 scorecard: ## Print every committed result; fail if one is out of date or a document quotes another figure
 	$(RUN) tools.measurements.scorecard --check
@@ -178,6 +182,9 @@ measure: ## Measure again everything that the scorecard quotes and write results
 
 replay-long: ## Measure replay's rates, ratios, memory and faults; takes half an hour and reads 20 GB
 	$(RUN) tools.measurements.replay
+
+gallery: ## Run the gallery's scripts; write their pages and figures
+	$(RUN) tools.site.gallery
 
 registries: ## Write the C runtime as a package for six registries to dist/registries and check it
 	$(RUN) tools.measurements.registries --output dist/registries

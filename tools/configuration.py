@@ -30,8 +30,8 @@ def table(section: str) -> str:
     """One row per option: its key, variable, default and meaning."""
     known = parsers()
     if section == "shared":
-        found = {key: a for name in COMMANDS[:3] for key, a in known[name].options()}
-        options = {key: action for key, action in found.items() if key in shared_keys()}
+        actions = {key: a for name in COMMANDS[:3] for key, a in known[name].options()}
+        options = {key: action for key, action in actions.items() if key in shared_keys()}
     else:
         options = {key: a for key, a in known[section].options() if key not in shared_keys()}
     rows = [

@@ -30,10 +30,10 @@ def run_task(experiment: str, task: str, *, keep: bool = False) -> str:
     With `keep`, committed rows whose networks are not trained here stay, each with its commit.
     """
     begun = time.monotonic()
-    kept = kept_rows(experiment, task) if keep else []
+    earlier = kept_rows(experiment, task) if keep else []
     rows, networks = EXPERIMENTS[experiment](task)
     again = {_identity(row) for row in rows}
-    rows += [row for row in kept if _identity(row) not in again]
+    rows += [row for row in earlier if _identity(row) not in again]
     return str(write_result(experiment, task, rows, begun=begun, networks=networks))
 
 

@@ -2,7 +2,7 @@
 """The results page's section on the alarm: false alarms by split, delays beside other detectors."""
 
 from benchmark.experiments.result import Row
-from benchmark.report.results import TASKS, TITLES, command, rows, table
+from benchmark.report.results import TASKS, TITLES, command, folded, rows
 
 TEXT = """\
 One false alarm in 2^h steps is allowed; 12 calibrations, 80,000 steps after each. Split *parts*:
@@ -42,8 +42,13 @@ def alarm_section() -> list[str]:
     return [
         command("alarm"),
         TEXT,
-        table(["set", "split", "h", "steps", "allowed", "false alarms", "most"], promises),
-        table(
+        folded(
+            "False alarms by split",
+            ["set", "split", "h", "steps", "allowed", "false alarms", "most"],
+            promises,
+        ),
+        folded(
+            "Delays by detector",
             ["set", "detector", "signal", "limits", "false alarms per million", "delay", "missed"],
             delays,
         ),

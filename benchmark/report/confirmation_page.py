@@ -118,10 +118,10 @@ def endpoints() -> Iterator[Endpoint]:
     yield Endpoint(8, "paper: assistance lowers NLL and Brier, raises F1", {"": _assistance()})
     for kind, word in KINDS.items():
         others = [name for name in SCORES if name != TCUQ]
-        found = [_default("OOD AUROC", kind, TCUQ, other, WITHIN) for other in others]
+        comparisons = [_default("OOD AUROC", kind, TCUQ, other, WITHIN) for other in others]
         yield Endpoint(
             9, f"paper: TCUQ within 0.02 of the best on OOD samples, {word}",
-            {"": [one for one in found if one.differences]},
+            {"": [one for one in comparisons if one.differences]},
         )  # fmt: skip
     temporal = Measure("drop AUPRC", experiment="ablations", key="variant")
     yield Endpoint(

@@ -40,9 +40,9 @@ def _false_alarms() -> list[str]:
     counts = [int(part) for part in row[0].split(" / ")]
     allowed = [float(part) for part in row[1].removesuffix(" allowed").split(" / ")]
     lowest = [float(chi2.ppf(0.025, 2 * count)) / 2 if count else 0.0 for count in counts]
-    kept = all(low <= most for low, most in zip(lowest, allowed, strict=True))
+    holds = all(low <= most for low, most in zip(lowest, allowed, strict=True))
     text = f"{row[0]} false alarms at one in 2^14 / 2^17 / 2^20 steps, {row[1]}"
-    return ["6", "false alarms are rare", text, "**confirmed**" if kept else "**refuted**"]
+    return ["6", "false alarms are rare", text, "**confirmed**" if holds else "**refuted**"]
 
 
 def _measured(name: str, what: str) -> list[tuple[str, str]]:
@@ -51,6 +51,6 @@ def _measured(name: str, what: str) -> list[tuple[str, str]]:
 
 
 def _limit(text: str) -> float:
-    found = LIMIT.search(text)
-    assert found is not None  # noqa: S101 - every such row has one
-    return float(found[1])
+    match = LIMIT.search(text)
+    assert match is not None  # noqa: S101 - every such row has one
+    return float(match[1])

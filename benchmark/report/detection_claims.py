@@ -82,24 +82,27 @@ def _by_severity(task: str, kind: str, methods: Sequence[str]) -> Groups:
 
 def _tinyimagenet() -> list[Claim]:
     """The confirmation's rows, on the kinds of streams it was run on."""
-    ran = {row["kind"] for row in rows("detection", CONFIRMATION)} or {"coherent"}
-    claims = [
-        Claim(
-            f"figure of accuracy drops (c), {STREAMS[kind]}",
-            "on TinyImageNet-C TCUQ leads at every severity, 0.86 at severity 5",
-            _by_severity(CONFIRMATION, kind, CONFIRMED_AGAINST),
-            "Against BASE, DEEP and EE-ens alone",
-        )
-        for kind in STREAMS
-        if kind in ran
-    ]
     resnet = Claim(
         "figure of ResNet-50",
         "the same with ResNet-50 on TinyImageNet-C",
         "not testable here",
         "training a ResNet-50 takes days on this CPU; the row above has a small network",
     )
-    return [*claims, resnet]
+    return [*(_confirmed_severities(kind) for kind in STREAMS), resnet]
+
+
+def _confirmed_severities(kind: str) -> Claim:
+    where = f"figure of accuracy drops (c), {STREAMS[kind]}"
+    claim = "on TinyImageNet-C TCUQ leads at every severity, 0.86 at severity 5"
+    ran = [row for row in rows("detection", CONFIRMATION) if row["kind"] == kind]
+    if ran and not any(value for row in ran for value in row["drop AUPRC by severity"].values()):
+        why = (
+            "no stream has a drop: classes follow each other in runs, so that the accuracy of 100"
+            " steps varies by class, and three standard deviations below its mean is below 0"
+        )
+        return Claim(where, claim, "not testable here", why)
+    compared = _by_severity(CONFIRMATION, kind, CONFIRMED_AGAINST)
+    return Claim(where, claim, compared, "Against BASE, DEEP and EE-ens alone")
 
 
 def _temperature(kind: str) -> Claim:

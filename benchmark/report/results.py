@@ -55,15 +55,15 @@ def by_condition(
     **where: Any,  # noqa: ANN401 - as above
 ) -> dict[tuple[int, str], float]:
     """The same by seed and condition; measures without conditions have one, "all"."""
-    found = {}
+    results = {}
     for row in rows(experiment, task):
         if all(row.get(name) == value for name, value in where.items()):
             split: dict[str, float | None] = row.get(f"{measure} by condition") or {}
             for name, value in split.items():
                 if value is not None:
-                    found[int(row["seed"]), name] = value
+                    results[int(row["seed"]), name] = value
     whole = by_seed(experiment, task, measure, **where)
-    return found or {(seed, "all"): value for seed, value in whole.items()}
+    return results or {(seed, "all"): value for seed, value in whole.items()}
 
 
 def values(experiment: str, task: str, measure: str, **where: Any) -> list[float]:  # noqa: ANN401 - as above
@@ -98,6 +98,12 @@ def table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
     """A Markdown table."""
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in body)]) + "\n"
+
+
+def folded(title: str, head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    """A table behind its title, which a click unfolds; in Git hosts and site builders alike."""
+    opened = f'<details markdown="1"><summary>{title}: {len(body)} rows</summary>'
+    return f"{opened}\n\n{table(head, body)}\n</details>\n"
 
 
 def command(experiment: str) -> str:

@@ -163,8 +163,8 @@ class Stream:
     @property
     def distinct(self) -> int:
         """Number of distinct steps: resampled steps add no information."""
-        columns = [self.posteriors] if self.features is None else [self.posteriors, self.features]
-        joint = np.hstack([c.astype(np.float64) for c in columns])
+        columns = (self.posteriors, self.features, self.health)
+        joint = np.hstack([c.astype(np.float64) for c in columns if c is not None])
         rows = np.ascontiguousarray(joint).view(f"V{joint.shape[1] * 8}").ravel()
         return len(np.unique(rows))
 

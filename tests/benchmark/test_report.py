@@ -105,10 +105,10 @@ def test_the_page_reads_the_confirmation_when_it_was_run(
 
     for module in (results, detection_claims):
         monkeypatch.setattr(module, "rows", rows)
-    found = {c.where: c.verdict for c in all_claims()}
+    verdicts = {c.where: c.verdict for c in all_claims()}
     title = detection_claims.STREAMS[kind]
-    assert found[f"figure of accuracy drops (c), {title}"] == "reproduced"
-    assert found["table of temporal assistance, TinyImageNet"] == "reproduced"
+    assert verdicts[f"figure of accuracy drops (c), {title}"] == "reproduced"
+    assert verdicts["table of temporal assistance, TinyImageNet"] == "reproduced"
 
 
 def test_a_confirmation_that_was_not_run_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,3 +174,15 @@ def test_pages_are_made_from_results_alone() -> None:
     for task in results.TASKS:
         if results.rows("detection", task):
             assert results.TITLES[task] in page["index.md"]
+
+
+def test_streams_without_a_drop_are_not_called_unrun(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no accuracy can fall below the limit the row says so; it is not "not run yet"."""
+    undefined = [
+        row | {"drop AUPRC by severity": dict.fromkeys("12345")}
+        for row in confirmation_rows("coherent")
+    ]
+    monkeypatch.setattr(detection_claims, "rows", lambda *_: undefined)
+    claim = detection_claims._confirmed_severities("coherent")  # noqa: SLF001
+    assert claim.verdict == "not testable here"
+    assert "no stream has a drop" in claim.measured

@@ -48,10 +48,10 @@ def test_every_byte_of_a_sigmoid(
     command = [*compiler, *FLAGS, "-Isrc", "sigmoid.c", "-o", str(program)]
     subprocess.run(command, cwd=tmp_path, check=True)
     text = subprocess.run([program], capture_output=True, text=True, check=True).stdout
-    made = np.array([line.split() for line in text.splitlines()], int)
+    rows = np.array([line.split() for line in text.splitlines()], int)
     p = np.arange(256) / 256
     expected = np.minimum(np.rint(256 * np.stack([1 - p, p], axis=1)), 255)
-    np.testing.assert_array_equal(made, expected)
+    np.testing.assert_array_equal(rows, expected)
     monitor = Monitor(two_classes)
     for posteriors in (p, p[:, None], np.stack([1 - p, p], axis=1)):
         np.testing.assert_array_equal(monitor.quantize(posteriors)[0], expected)

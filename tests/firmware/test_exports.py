@@ -74,7 +74,7 @@ def _compiled(build: Build, folder: Path, objects: Path) -> list[Path]:
     gcc, gxx = (f"{build.cpu.prefix}{name}" for name in ("gcc", "g++"))
     sources = sorted((folder / "src").glob("*.c"))
     run([gcc, *build.cpu.flags, *build.flags, *includes, "-c", *sources], cwd=objects)
-    made = [objects / f"{source.stem}.o" for source in sources]
+    paths = [objects / f"{source.stem}.o" for source in sources]
     programs = [folder / build.program, *([STUBS / build.stand_in] if build.stand_in else [])]
     for program in programs:
         out = objects / f"program_{program.stem}.o"
@@ -83,19 +83,19 @@ def _compiled(build: Build, folder: Path, objects: Path) -> list[Path]:
         else:  # the Arduino builder puts this include before a sketch
             words = [gxx, *build.cpu.flags, *build.sketch, "-include", "Arduino.h", "-xc++"]
         run([*words, *includes, "-c", program, "-o", out])
-        made.append(out)
-    return made
+        paths.append(out)
+    return paths
 
 
 def emulated(build: Build, folder: Path, objects: Path) -> None:
     """Build the export with the emulator's startup and run it; ToolError unless it exits with 0."""
     cpu, elf = build.cpu, objects / "firmware.elf"
-    made = _compiled(build, folder, objects)
+    compiled = _compiled(build, folder, objects)
     bare = [HERE / cpu.startup, HERE / "semihosting.c", HERE / "library.c"]
     run(
         [f"{cpu.prefix}gcc", *cpu.flags, "-std=gnu11", "-Os", "-ffreestanding", "-nostdlib",
          "-nostartfiles", "-Wl,--gc-sections", f"-L{HERE / 'ld'}", "-T", HERE / f"ld/{cpu.name}.ld",
-         *bare, *made, "-lgcc", "-o", elf]
+         *bare, *compiled, "-lgcc", "-o", elf]
     )  # fmt: skip
     run(
         [*cpu.emulator, "-nographic", "-monitor", "none", "-serial", "none",
@@ -199,7 +199,7 @@ def test_the_self_test_sees_state(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "said"),
+    ("file", "old", "new", "message"),
     [
         ("tcuq_build.h", "DIGEST 0x", "DIGEST 0x1", "exported with another runtime"),
         ("tcuq.h", '#include "tcuq_build.h"', "", "exported with another runtime"),
@@ -209,7 +209,7 @@ def test_the_self_test_sees_state(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_another_runtime_does_not_compile(
-    file: str, old: str, new: str, said: str, tmp_path: Path
+    file: str, old: str, new: str, message: str, tmp_path: Path
 ) -> None:
     """A profile beside a runtime of another digest, format or state is refused by the compiler."""
     export(demo_profile(), tmp_path / "out", "c")
@@ -219,7 +219,7 @@ def test_another_runtime_does_not_compile(
     path.write_text(text.replace(old, new), "utf-8")
     with pytest.raises(ToolError) as refused:
         _compiled(BUILDS["c"], tmp_path / "out", tmp_path / "objects")
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])

@@ -64,9 +64,9 @@ def output(device: Path) -> tuple[list[tuple[int, int]], int]:
     done = subprocess.run(
         [device], capture_output=True, text=True, check=True, cwd=device.parent, timeout=120
     )
-    seen = re.findall(r"boot (\d+) sequence (\d+)", done.stdout)
+    pairs = re.findall(r"boot (\d+) sequence (\d+)", done.stdout)
     (writes,) = re.findall(r"writes (\d+)", done.stdout)
-    return [(int(boot), int(sequence)) for boot, sequence in seen], int(writes)
+    return [(int(boot), int(sequence)) for boot, sequence in pairs], int(writes)
 
 
 def test_the_example_compiles_for_its_cpu(target: str, exported: Path, tmp_path: Path) -> None:

@@ -56,8 +56,8 @@ def test_statistics_are_the_hosts(cpu: Cpu, optimise: str, tmp_path: Path) -> No
         for at_once in (1, 7, 64):
             for spread in (False, True):
                 layout = Layout(((3, spread), (2, spread), (1, spread)), at_once)
-                found = statistics_on(cpu, elf, windows, layout)
-                np.testing.assert_array_equal(found, host_statistics(windows, layout))
+                statistics = statistics_on(cpu, elf, windows, layout)
+                np.testing.assert_array_equal(statistics, host_statistics(windows, layout))
 
 
 def test_longest_window(tmp_path: Path) -> None:
@@ -66,8 +66,8 @@ def test_longest_window(tmp_path: Path) -> None:
     windows = hard_windows(65_535, 1)[[0, 5]]
     for at_once in (1, 1000):
         layout = Layout(((1, True),), at_once)
-        found = statistics_on(M4, elf, windows, layout)
-        np.testing.assert_array_equal(found, host_statistics(windows, layout))
+        statistics = statistics_on(M4, elf, windows, layout)
+        np.testing.assert_array_equal(statistics, host_statistics(windows, layout))
 
 
 @pytest.mark.parametrize("optimise", ["-O2", "-Os"])

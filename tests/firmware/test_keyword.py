@@ -64,15 +64,15 @@ def typed(folder: Path, line: str) -> str:
 
 def shown(after: str) -> str:
     """The output that the README shows behind a command."""
-    found = re.search(rf"^\$ {re.escape(after)}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-    assert found is not None, after
-    return "".join(line for line in found[1].splitlines(keepends=True) if line != "...\n")
+    block = re.search(rf"^\$ {re.escape(after)}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    assert block is not None, after
+    return "".join(line for line in block[1].splitlines(keepends=True) if line != "...\n")
 
 
-def assert_alike(found: str, wanted: str) -> None:
+def assert_alike(text: str, wanted: str) -> None:
     """The same words; numbers may differ a little, as fits do between machines."""
-    assert NUMBER.sub("#", found).split() == NUMBER.sub("#", wanted).split()
-    numbers = [[float(n.rstrip(".")) for n in NUMBER.findall(t)] for t in (found, wanted)]
+    assert NUMBER.sub("#", text).split() == NUMBER.sub("#", wanted).split()
+    numbers = [[float(n.rstrip(".")) for n in NUMBER.findall(t)] for t in (text, wanted)]
     assert numbers[0] == pytest.approx(numbers[1], rel=0.02, abs=1)
 
 

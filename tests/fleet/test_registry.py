@@ -43,8 +43,8 @@ def reasons(store: Store, *parts: Part) -> list[Reason]:
 
 def rows(store: Store, table: str) -> int:
     """Return the number of rows of a table."""
-    found = store.connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
-    return int(found[0]) if found else 0
+    row = store.connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
+    return int(row[0]) if row else 0
 
 
 def test_made_up_sites_created_rows_that_nothing_deleted(store: Store) -> None:
@@ -71,8 +71,8 @@ def test_sites_are_created_within_the_limits_of_the_hour_and_in_total(database: 
         with Store(database, claims) as one, Store(database, claims) as other:
             one.connection.execute("TRUNCATE sites, devices CASCADE")
             parts = [single(record(n, 1, 0, 100), f"site-{n}") for n in range(1, 6)]
-            found = [reasons(one if n % 2 else other, part)[0] for n, part in enumerate(parts)]
-            assert sorted(found) == [Reason.FINE] * 3 + [Reason.SITE] * 2
+            results = [reasons(one if n % 2 else other, part)[0] for n, part in enumerate(parts)]
+            assert sorted(results) == [Reason.FINE] * 3 + [Reason.SITE] * 2
             assert rows(one, "sites") == rows(one, "devices") == 3
 
 
@@ -115,8 +115,8 @@ def test_a_boot_far_ahead_waits_in_quarantine_until_it_is_released(
     reasons(store, via_gateway(record(7, 1, 0, 100)))
     for _ in range(3):
         assert reasons(store, via_gateway(far)) == [Reason.QUARANTINE]
-    held = store.connection.execute("SELECT device, boot, stored_boot, count FROM quarantined")
-    assert held.fetchall() == [(7, 20_000, 1, 3)]
+    cursor = store.connection.execute("SELECT device, boot, stored_boot, count FROM quarantined")
+    assert cursor.fetchall() == [(7, 20_000, 1, 3)]
     assert reasons(store, via_gateway(record(7, 2, 0, 100))) == [Reason.FINE]
     registry = Registry(store.connection)
     assert registry.release(7) == 20_000
@@ -170,9 +170,9 @@ def test_a_thousand_boots_in_a_message_cost_a_thousand_statements(
     """Of a device only the first few boots of a batch are stored; others are not acknowledged."""
     add_gateway(database)
     boots = [record(7, boot, 0, 100) for boot in range(1, 1001)]
-    found = reasons(store, via_gateway(*boots))
-    assert found.count(Reason.FINE) == MAX_BOOTS
-    assert found.count(Reason.QUOTA) == 1000 - MAX_BOOTS
+    refused = reasons(store, via_gateway(*boots))
+    assert refused.count(Reason.FINE) == MAX_BOOTS
+    assert refused.count(Reason.QUOTA) == 1000 - MAX_BOOTS
 
 
 def test_dead_letters_stop_at_their_budget(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

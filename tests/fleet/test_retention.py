@@ -56,8 +56,8 @@ def test_many_sites_keep_fewer_hours_in_full(store: Store, monkeypatch: pytest.M
     monkeypatch.setattr(retention, "MAX_COHORT_ROWS", 1)
     compact(store.connection)
     assert total(store) == before
-    kept = store.connection.execute("SELECT min(hour) > now() - interval '3 h' FROM cohorts")
-    assert kept.fetchone() == (True,)
+    cursor = store.connection.execute("SELECT min(hour) > now() - interval '3 h' FROM cohorts")
+    assert cursor.fetchone() == (True,)
 
 
 def test_records_stored_while_hours_are_summed_are_counted_once(

@@ -142,7 +142,7 @@ def fleet_up(folder: Path, ports: dict[str, int]) -> Iterator["subprocess.Popen[
 
 def running_in(folder: Path) -> list[int]:
     """Return the processes whose command line names the folder or that run in it."""
-    found = []
+    lines = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal() and int(entry.name) != os.getpid():
             try:
@@ -150,8 +150,8 @@ def running_in(folder: Path) -> list[int]:
             except OSError:
                 continue
             if bytes(folder) in line:
-                found.append(int(entry.name))
-    return found
+                lines.append(int(entry.name))
+    return lines
 
 
 @pytest.fixture

@@ -59,8 +59,10 @@ class Network:
             device.now_s = value * 300_000 % 2**32
         elif event in ("reboot", "cut before flash", "torn flash"):
             if event != "reboot":
-                made = device.hour(value % 400, save=False, torn=value if event[0] == "t" else None)
-                assert made == FULL or not device.run(), "only what flash holds may be sent"
+                status = device.hour(
+                    value % 400, save=False, torn=value if event[0] == "t" else None
+                )
+                assert status == FULL or not device.run(), "only what flash holds may be sent"
             device.start()
         elif self.records and event in ("deliver", "repeat", "lose"):
             at = value % len(self.records)

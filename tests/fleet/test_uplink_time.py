@@ -127,15 +127,15 @@ def test_no_clock_makes_more_records_than_steps_allow(
     """For any clock readings, records are at most one per 800 steps, plus the boot's first."""
     device = Device(uplink)
     device.start()
-    made = taken = steps = 0
+    records = taken = steps = 0
     for now_s, counted in jumps:
         uplink("count", counted)
         steps += counted
-        made += uplink("record", now_s).status == OK
+        records += uplink("record", now_s).status == OK
         taken += uplink.snapshot().status == OK
-        assert made <= 1 + steps // 800
-        assert taken <= made + 1
-        assert made >= min(1, steps // 3200)
+        assert records <= 1 + steps // 800
+        assert taken <= records + 1
+        assert records >= min(1, steps // 3200)
 
 
 def test_steps_alone_bring_a_record_and_its_sending_when_the_clock_stands_still(
@@ -186,13 +186,13 @@ def test_a_reset_of_the_monitor_does_not_restart_the_interval(uplink: Uplink) ->
     device = Device(uplink)
     device.start()
     device.hour(800)
-    made = 0
+    records = 0
     for minute in range(1, 2 * 90):
         now_s = device.now_s + 60 * minute
         assert uplink("begin", now_s).status == OK
         uplink("count", 60 * 800 // INTERVAL_S)
-        made += uplink("record", now_s).status == OK
-    assert 2 <= made <= 3
+        records += uplink("record", now_s).status == OK
+    assert 2 <= records <= 3
 
 
 def test_least_steps_of_the_page_hold_the_bound() -> None:

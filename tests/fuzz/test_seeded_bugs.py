@@ -175,7 +175,7 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """The inputs in the repository and the seeds."""
     folder = tmp_path_factory.mktemp("seeds")
     write(folder)
@@ -190,22 +190,22 @@ def rebuilt(objects: Path, source: Path, folder: Path) -> Path:
     return link(folder)
 
 
-def test_kept_inputs_find_nothing_in_the_true_runtime(objects: Path, kept: list[Path]) -> None:
+def test_kept_inputs_find_nothing_in_the_true_runtime(objects: Path, corpus: list[Path]) -> None:
     """What follows is caught because it was seeded: without it, nothing is found."""
-    outcome = replay(objects / "fuzzer", kept)
+    outcome = replay(objects / "fuzzer", corpus)
     assert outcome.finding == ""
-    assert outcome.executions >= sum(1 for folder in kept for _ in folder.iterdir())
+    assert outcome.executions >= sum(1 for folder in corpus for _ in folder.iterdir())
 
 
 @pytest.mark.parametrize("bug", BUGS)
 def test_kept_inputs_show_the_bug(
-    bug: str, objects: Path, kept: list[Path], runtime: Path, tmp_path: Path
+    bug: str, objects: Path, corpus: list[Path], runtime: Path, tmp_path: Path
 ) -> None:
     """Running the kept inputs, in a second or two, stops at the bug and says what it is."""
-    name, old, new, said = BUGS[bug]
+    name, old, new, message = BUGS[bug]
     seed_bug(runtime, name, old, new)
     fuzzer = rebuilt(objects, runtime / name, tmp_path / "build")
-    assert said in replay(fuzzer, kept).finding
+    assert message in replay(fuzzer, corpus).finding
 
 
 def test_fuzzing_finds_what_no_kept_input_shows(
@@ -224,22 +224,22 @@ def test_fuzzing_finds_what_no_kept_input_shows(
 
 @pytest.mark.parametrize("bug", DSP_BUGS)
 def test_the_code_for_dsp_instructions_is_attacked_too(
-    bug: str, kept: list[Path], runtime: Path, tmp_path: Path
+    bug: str, corpus: list[Path], runtime: Path, tmp_path: Path
 ) -> None:
     """What only a CPU with DSP instructions would do is seen on the host, beside the plain C."""
-    name, old, new, said = DSP_BUGS[bug]
+    name, old, new, message = DSP_BUGS[bug]
     seed_bug(runtime, name, old, new)
-    assert said in replay(build_pair(tmp_path / "build", runtime), kept).finding
+    assert message in replay(build_pair(tmp_path / "build", runtime), corpus).finding
 
 
 def test_a_cast_left_out_is_a_warning(runtime: Path) -> None:
     """A 32-bit sum returned as 16 bits without a cast stops gcc and clang."""
     old = "return (uint16_t)(tcuq_sigmoid((int32_t)(total_q18 >> 2) + profile->bias_q16) >> 2);"
     seed_bug(runtime, "tcuq_score.c", old, old.replace("(uint16_t)", ""))
-    said = list(complaints(runtime, ["gcc", "clang"], ["everything"]))
-    assert len(said) == 2
-    assert "-Werror=conversion" in said[0]
-    assert "-Wimplicit-int-conversion" in said[1]
+    messages = list(complaints(runtime, ["gcc", "clang"], ["everything"]))
+    assert len(messages) == 2
+    assert "-Werror=conversion" in messages[0]
+    assert "-Wimplicit-int-conversion" in messages[1]
 
 
 def test_a_deviation_that_is_not_listed_fails(runtime: Path) -> None:
@@ -249,11 +249,11 @@ def test_a_deviation_that_is_not_listed_fails(runtime: Path) -> None:
     for source in runtime.glob("*.c"):
         if source.name != "tcuq_budget.c":  # one file is enough, and quick
             source.unlink()
-    found = violations(runtime)
-    assert [place.split(":")[0] for place in found["15.6"]] == ["tcuq_budget.c"]
+    by_rule = violations(runtime)
+    assert [place.split(":")[0] for place in by_rule["15.6"]] == ["tcuq_budget.c"]
     assert any(
         "rule 15.6 is not kept, and not in misra.toml" in text
-        for text in misra_complaints(found, deviations())
+        for text in misra_complaints(by_rule, deviations())
     )
 
 
@@ -261,8 +261,8 @@ def test_the_list_of_deviations_is_held_to_account() -> None:
     """A rule that is kept again fails too, and one more place than is listed."""
     one: Deviation = {"reason": "r", "count": 1}
     listed = {"8.9": one, "15.5": one, "17.8": one}
-    said = list(misra_complaints({"15.5": ["a.c:1", "b.c:2"], "17.8": ["a.c:3"]}, listed))
-    assert said == [
+    messages = list(misra_complaints({"15.5": ["a.c:1", "b.c:2"], "17.8": ["a.c:3"]}, listed))
+    assert messages == [
         "rule 8.9 is kept now: remove it from misra.toml",
         "rule 15.5: 2 places, 1 listed: a.c:1, b.c:2",
     ]

@@ -64,8 +64,8 @@ def test_examples_in_docstrings_run(name: str) -> None:
     """Every example of a module gives what it shows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tcuq.CalibrationWarning)
-        found = doctest.testmod(importlib.import_module(name))
-    assert found.failed == 0
+        results = doctest.testmod(importlib.import_module(name))
+    assert results.failed == 0
 
 
 def test_promises_name_tests_that_exist() -> None:

@@ -26,8 +26,8 @@ def test_a_tflite_becomes_firmware_in_five_commands(
     keyword_files(tmp_path)
     clean = tmp_path / "clean"
     subprocess.run([sys.executable, "-m", "venv", str(clean)], check=True)
-    kept = {n: v for n, v in os.environ.items() if n not in ("PYTHONPATH", "PYTHONHOME")}
-    place = {**kept, "PATH": f"{clean / 'bin'}{os.pathsep}{kept['PATH']}"}
+    environment = {n: v for n, v in os.environ.items() if n not in ("PYTHONPATH", "PYTHONHOME")}
+    place = {**environment, "PATH": f"{clean / 'bin'}{os.pathsep}{environment['PATH']}"}
     for command in commands:
         done = subprocess.run(
             ["bash", "-ec", command],

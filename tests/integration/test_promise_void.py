@@ -111,10 +111,10 @@ def test_watch() -> None:
 def test_report() -> None:
     """The report counts covered steps alone, and names the alarm and denied steps."""
     view = views({"a": promised()}, demo_stream("fault_clipping"), window=100, rounds=0)[0]
-    found = {promise.promise.split(":")[0]: promise for promise in promises(view)}
-    assert "Void since the alarm at step" in found["Accepted error"].evidence
-    assert "DENIED steps" in found["Accepted error"].evidence
-    assert "the threshold is fixed" in found["Exceedances"].promise
+    by_name = {promise.promise.split(":")[0]: promise for promise in promises(view)}
+    assert "Void since the alarm at step" in by_name["Accepted error"].evidence
+    assert "DENIED steps" in by_name["Accepted error"].evidence
+    assert "the threshold is fixed" in by_name["Exceedances"].promise
 
 
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ from tcuq.tap.batches import batches
 
 ROWS = np.arange(10.0).reshape(5, 2)
 
-HELD: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+CONTAINERS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "array": (ROWS, np.asarray),
     "list": (ROWS.tolist(), np.asarray),
     "tensor": (torch.tensor(ROWS), np.asarray),
@@ -27,18 +27,18 @@ HELD: dict[str, tuple[Any, Callable[[Any], Any]]] = {
 }
 
 
-@pytest.mark.parametrize("case", HELD)
+@pytest.mark.parametrize("case", CONTAINERS)
 def test_rows_keep_order_and_container(case: str) -> None:
     """Cut in any way, the parts are the rows, and a table's part is a table."""
-    inputs, rows = HELD[case]
-    made = list(batches(inputs, 2))
-    assert all(batch.steps <= 2 for batch in made)
-    np.testing.assert_array_equal(np.concatenate([rows(batch.inputs) for batch in made]), ROWS)
-    assert sum(batch.steps for batch in made) == 5
+    inputs, rows = CONTAINERS[case]
+    parts = list(batches(inputs, 2))
+    assert all(batch.steps <= 2 for batch in parts)
+    np.testing.assert_array_equal(np.concatenate([rows(batch.inputs) for batch in parts]), ROWS)
+    assert sum(batch.steps for batch in parts) == 5
     if case in ("DataFrame", "Arrow table", "sparse", "tensor"):
-        assert type(made[0].inputs) is type(inputs)
+        assert type(parts[0].inputs) is type(inputs)
     labelled = case in ("pairs", "dictionary")
-    assert all((batch.labels is not None) == labelled for batch in made)
+    assert all((batch.labels is not None) == labelled for batch in parts)
 
 
 BAD: dict[str, tuple[Any, str]] = {

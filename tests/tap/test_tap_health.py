@@ -28,8 +28,8 @@ PLAN = InputHealth(GROUPS, lsb=1 / 256, names=("accelerometer", "gyroscope"))
 @pytest.fixture(scope="module")
 def windows() -> Array:
     """Windows of 16 samples of six axes."""
-    made: Array = np.random.default_rng(5).normal(size=(STEPS, 16, 6)).astype(np.float32)
-    return made
+    array: Array = np.random.default_rng(5).normal(size=(STEPS, 16, 6)).astype(np.float32)
+    return array
 
 
 def expected(windows: Array) -> Array:

@@ -26,20 +26,20 @@ def engine(path: Path, rows: Array, tensor: str | None = None, **options: Any) -
     place = interpreter.get_output_details()[0]["index"]
     if tensor:
         place = next(d["index"] for d in interpreter.get_tensor_details() if d["name"] == tensor)
-    made = []
+    parts = []
     for row in rows:
         interpreter.set_tensor(interpreter.get_input_details()[0]["index"], row[None])
         interpreter.invoke()
-        made.append(interpreter.get_tensor(place)[0].ravel())
-    return np.stack(made)
+        parts.append(interpreter.get_tensor(place)[0].ravel())
+    return np.stack(parts)
 
 
 @pytest.fixture(scope="module")
 def spectra() -> Array:
     """Forty inputs of the keyword network, int8."""
     rng = np.random.default_rng(7)
-    made: Array = np.clip(rng.normal(60, 40, (40, 49, 10, 1)), -128, 127).astype(np.int8)
-    return made
+    array: Array = np.clip(rng.normal(60, 40, (40, 49, 10, 1)), -128, 127).astype(np.int8)
+    return array
 
 
 @pytest.mark.filterwarnings("ignore:.*experimental_preserve_all_tensors")
@@ -113,9 +113,9 @@ def test_reference_kernels(mlperf: Find, spectra: Array) -> None:
 )
 def test_rearranged_inputs_are_refused(mlperf: Find, shape: tuple[int, ...], rule: str) -> None:
     """As many numbers in another order are an error, not a stream."""
-    with pytest.raises(InputError, match="inputs must have the shape") as said:
+    with pytest.raises(InputError, match="inputs must have the shape") as error:
         record(open_tap(mlperf("kws_ref_model")), np.zeros(shape, np.int8))
-    assert rule in str(said.value)
+    assert rule in str(error.value)
 
 
 def test_integers_that_do_not_fit_are_refused(mlperf: Find) -> None:
@@ -172,9 +172,9 @@ def write_sigmoid(path: Path) -> Path:
         tensor.type = schema.TensorType.INT32 if name == "b" else schema.TensorType.INT8
         if name in constants:
             tensor.buffer = len(model.buffers)
-            held = schema.BufferT()
-            held.data = np.frombuffer(constants[name].tobytes(), np.uint8)
-            model.buffers.append(held)
+            buffer = schema.BufferT()
+            buffer.data = np.frombuffer(constants[name].tobytes(), np.uint8)
+            model.buffers.append(buffer)
         graph.tensors.append(tensor)
     codes = [schema.BuiltinOperator.FULLY_CONNECTED, schema.BuiltinOperator.LOGISTIC]
     model.operatorCodes = []

@@ -49,8 +49,8 @@ def write_model(path: Path, *, softmax: bool = True, batch: int | str = "n") -> 
 @pytest.fixture(scope="module")
 def rows() -> Array:
     """Pictures as the model takes them."""
-    made: Array = np.random.default_rng(2).normal(size=(STEPS, 3, 16, 16)).astype(np.float32)
-    return made
+    array: Array = np.random.default_rng(2).normal(size=(STEPS, 3, 16, 16)).astype(np.float32)
+    return array
 
 
 def run(path: Path, rows: Array) -> Array:
@@ -67,8 +67,8 @@ def test_posteriors_and_the_layer_before_the_last(tmp_path: Path, rows: Array) -
     stream = record(tap, rows)
     assert (tap.layer, stream.kind, stream.width) == ("pooled", "probabilities", 8)
     np.testing.assert_array_equal(stream.posteriors, run(path, rows))
-    held = {t.name: numpy_helper.to_array(t) for t in onnx.load(path).graph.initializer}
-    logits = stream.features @ held["w2"] + held["b2"]
+    weights = {t.name: numpy_helper.to_array(t) for t in onnx.load(path).graph.initializer}
+    logits = stream.features @ weights["w2"] + weights["b2"]
     shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(shares, stream.posteriors, atol=1e-6)
 
@@ -176,13 +176,13 @@ def test_named_inputs_and_a_single_sigmoid(tmp_path: Path, batch: int | str) -> 
     tap = open_tap(write_named(tmp_path / "m.onnx", batch=batch))
     stream = record(tap, named, np.arange(STEPS) % 2)
     assert (stream.kind, stream.classes, stream.width) == ("probabilities", 2, 6)
-    held = {
+    weights = {
         t.name: numpy_helper.to_array(t) for t in onnx.load(tmp_path / "m.onnx").graph.initializer
     }
-    pooled = (held["table"][named["tokens"]] * named["mask"][..., None]).sum(axis=1)
+    pooled = (weights["table"][named["tokens"]] * named["mask"][..., None]).sum(axis=1)
     assert stream.features is not None
     np.testing.assert_allclose(stream.features, pooled, atol=1e-5)
-    shares = 1 / (1 + np.exp(-pooled @ held["w"]))
+    shares = 1 / (1 + np.exp(-pooled @ weights["w"]))
     np.testing.assert_allclose(stream.posteriors, np.hstack([1 - shares, shares]), atol=1e-6)
     parts = [{n: v[at : at + 30] for n, v in named.items()} for at in range(0, STEPS, 30)]
     assert record(tap, iter(parts), np.arange(STEPS) % 2).sha256 == stream.sha256

@@ -56,16 +56,16 @@ def test_record_writes_a_stream(
     np.savez(tmp_path / "d.npz", inputs=inputs, labels=labels, starts=[0, 10])
     model, out = str(mlperf("kws_ref_model")), str(tmp_path / "s.parquet")
     assert main(["record", model, str(tmp_path / "d.npz"), "-o", out, "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
+    facts = json.loads(capsys.readouterr().out)
     stream = tcuq.Stream.load(out)
-    assert said["layer"] == "functional_1/flatten/Reshape"
-    assert stream.sha256 == said["sha256"]
+    assert facts["layer"] == "functional_1/flatten/Reshape"
+    assert stream.sha256 == facts["sha256"]
     expected = record(open_tap(model), inputs, labels, starts=[0, 10])
     assert stream.sha256 == expected.sha256
     scale, zero_point = LiteRTTap(model).quantisation
-    assert said["codes"] == f"{scale!r},{zero_point}"
+    assert facts["codes"] == f"{scale!r},{zero_point}"
     right = (stream.posteriors.argmax(axis=1) == labels).mean()
-    assert said["accuracy"] == right
+    assert facts["accuracy"] == right
 
 
 FACTORY = """
@@ -106,7 +106,7 @@ def test_record_takes_a_factory(
 
 
 @pytest.mark.parametrize(
-    ("source", "model", "said"),
+    ("source", "model", "message"),
     [
         (FACTORY, "my_model.py:nothing", "has no attribute 'nothing'"),
         (FACTORY, "other.py:make", "No such file or directory"),
@@ -117,7 +117,7 @@ def test_record_takes_a_factory(
 def test_factory_that_is_not_there_is_refused(
     source: str,
     model: str,
-    said: str,
+    message: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -127,7 +127,7 @@ def test_factory_that_is_not_there_is_refused(
     with pytest.raises(InputError) as caught:
         open_tap(model)
     assert str(caught.value).startswith(f"model {model!r}: ")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -161,7 +161,7 @@ def recorded(
 
 
 @pytest.mark.parametrize(
-    ("arrays", "words", "said"),
+    ("arrays", "words", "message"),
     [
         ({"x": np.ones(3)}, "", "inputs are missing"),
         ({"inputs": np.array([{}])}, "", "holds Python objects"),
@@ -172,11 +172,11 @@ def recorded(
     ],
 )
 def test_record_refuses(
-    arrays: dict[str, Any], words: str, said: str, recorded: Callable[..., tuple[int, str, Path]]
+    arrays: dict[str, Any], words: str, message: str, recorded: Callable[..., tuple[int, str, Path]]
 ) -> None:
     """What breaks a rule ends with exit code 1, one line, and no file."""
     code, error, out = recorded(arrays, *words.split())
     assert code == 1
-    assert said in error
+    assert message in error
     assert error.count("\n") == 1
     assert not out.exists()

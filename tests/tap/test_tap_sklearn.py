@@ -26,9 +26,9 @@ NAMES = np.repeat(["walk", "sit", "run", "lie", "stand"], 100)
 @pytest.fixture(scope="module")
 def pipeline() -> Pipeline:
     """Scaler, PCA and a logistic regression over five names."""
-    made = make_pipeline(StandardScaler(), PCA(4), LogisticRegression())
-    made.fit(INPUTS, NAMES)
-    return made
+    pipeline = make_pipeline(StandardScaler(), PCA(4), LogisticRegression())
+    pipeline.fit(INPUTS, NAMES)
+    return pipeline
 
 
 def test_a_pipeline_by_itself(pipeline: Pipeline) -> None:

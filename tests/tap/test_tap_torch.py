@@ -31,8 +31,8 @@ class Encoder(nn.Module):
         """Logits of 4 classes from (n, 10, 6)."""
         embedded = self.embed(steps)
         tokens = torch.cat([self.token.expand(len(steps), -1, -1), embedded], dim=1)
-        made: torch.Tensor = self.head(self.encoder(tokens)[:, 0])
-        return made
+        logits: torch.Tensor = self.head(self.encoder(tokens)[:, 0])
+        return logits
 
 
 def small_cnn() -> nn.Sequential:
@@ -48,8 +48,8 @@ def small_cnn() -> nn.Sequential:
 @pytest.fixture(scope="module")
 def rows() -> Array:
     """Pictures, channels first."""
-    made: Array = np.random.default_rng(5).normal(size=(100, 3, 32, 32)).astype(np.float32)
-    return made
+    array: Array = np.random.default_rng(5).normal(size=(100, 3, 32, 32)).astype(np.float32)
+    return array
 
 
 def plainly(module: nn.Module, rows: Array) -> Array:
@@ -57,8 +57,8 @@ def plainly(module: nn.Module, rows: Array) -> Array:
     module.eval()
     with torch.no_grad():
         parts = [module(torch.from_numpy(rows[at : at + 64])) for at in range(0, len(rows), 64)]
-    made: Array = torch.cat(parts).numpy()
-    return made
+    array: Array = torch.cat(parts).numpy()
+    return array
 
 
 def test_a_cnn_by_itself(rows: Array) -> None:

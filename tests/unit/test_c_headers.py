@@ -23,11 +23,11 @@ def functions() -> Iterator[tuple[str, str, list[str]]]:
     """Yield each public function's name, the comment before it, and its parameters."""
     for header in HEADERS:
         text = (ROOT / header).read_text("utf-8")
-        for found in DECLARATION.finditer(text):
-            before = text[: found.start()].rstrip()
+        for declaration in DECLARATION.finditer(text):
+            before = text[: declaration.start()].rstrip()
             comment = before[before.rfind("/*") :] if before.endswith("*/") else ""
-            names = [re.findall(r"\w+", one)[-1] for one in found[2].split(",")]
-            yield found[1], comment, [name for name in names if name != "void"]
+            names = [re.findall(r"\w+", one)[-1] for one in declaration[2].split(",")]
+            yield declaration[1], comment, [name for name in names if name != "void"]
 
 
 CASES = list(functions())

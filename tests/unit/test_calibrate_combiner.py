@@ -42,8 +42,8 @@ def test_monotone_is_never_negative(weights: list[float]) -> None:
 def test_weights_are_near_the_truth() -> None:
     """The fit recovers the weights that generated the errors; balancing moves the bias alone."""
     signals, wrong = observed([1.0, 2.0, 0.0])
-    found, _ = fit_logistic(signals, wrong, "free")
-    assert found == pytest.approx([1.0, 2.0, 0.0], abs=0.25)
+    weights, _ = fit_logistic(signals, wrong, "free")
+    assert weights == pytest.approx([1.0, 2.0, 0.0], abs=0.25)
 
 
 def test_rare_errors_weigh_as_much_as_successes() -> None:

@@ -19,7 +19,7 @@ class LogitTap:
         return inputs, None
 
 
-def drawn(temperature: float) -> tuple[np.ndarray, np.ndarray]:
+def sample(temperature: float) -> tuple[np.ndarray, np.ndarray]:
     """Logits, and labels drawn from their softmax at this temperature."""
     rng = np.random.default_rng(0)
     logits = rng.normal(size=(20_000, 4)) * 3
@@ -30,7 +30,7 @@ def drawn(temperature: float) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.5])
 def test_the_temperature_of_the_labels_is_found(temperature: float) -> None:
     """Labels drawn at a temperature give it back; steps of no class do not count."""
-    logits, labels = drawn(temperature)
+    logits, labels = sample(temperature)
     assert tcuq.fit_temperature(logits, labels) == pytest.approx(temperature, rel=0.03)
     odd = tcuq.fit_temperature(logits[1::2], labels[1::2])
     for none in (-1, -2):
@@ -40,7 +40,7 @@ def test_the_temperature_of_the_labels_is_found(temperature: float) -> None:
 
 def test_recording_divides_logits() -> None:
     """The stream holds the scaled logits; 1 leaves them as they are."""
-    logits, _ = drawn(1.0)
+    logits, _ = sample(1.0)
     scaled = record(LogitTap(), logits, temperature=2.0)
     np.testing.assert_array_equal(scaled.posteriors, logits / 2)
     np.testing.assert_array_equal(record(LogitTap(), logits).posteriors, logits)
@@ -50,7 +50,7 @@ def test_recording_divides_logits() -> None:
 def test_wrong_temperatures_are_refused(temperature: float) -> None:
     """A temperature is a positive number."""
     with pytest.raises(tcuq.InputError, match="temperature must be a positive number, got"):
-        record(LogitTap(), drawn(1.0)[0], temperature=temperature)
+        record(LogitTap(), sample(1.0)[0], temperature=temperature)
 
 
 def test_probabilities_have_no_temperature() -> None:

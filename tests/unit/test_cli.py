@@ -26,11 +26,11 @@ BOX = Path(tcuq.__file__).parent / "data/keywords"
 CALIBRATION, DEVELOPMENT = str(BOX / "calibration.npz"), str(BOX / "development.npz")
 TEST, FAULT = str(BOX / "test.npz"), str(BOX / "fault_clipping.npz")
 
-Said = Callable[..., str]
+RunCommand = Callable[..., str]
 
 
 @pytest.fixture
-def output_of(capsys: pytest.CaptureFixture[str]) -> Said:
+def output_of(capsys: pytest.CaptureFixture[str]) -> RunCommand:
     """Run a command that must succeed without standard error; return its standard output."""
 
     def run(*arguments: object) -> str:
@@ -57,11 +57,11 @@ def read(text: str) -> dict[str, Any]:
         pytest.fail(f"{name} is not JSON")
 
     assert text.count("\n") == 1
-    found: dict[str, Any] = json.loads(text, parse_constant=refuse)
-    return found
+    document: dict[str, Any] = json.loads(text, parse_constant=refuse)
+    return document
 
 
-def test_demo_shows_every_fault(output_of: Said) -> None:
+def test_demo_shows_every_fault(output_of: RunCommand) -> None:
     """The demo has the comparison, a row for each fault, ADWIN and a picture, on one screen."""
     text = output_of("demo")
     lines = text.splitlines()
@@ -74,19 +74,21 @@ def test_demo_shows_every_fault(output_of: Said) -> None:
     assert all(f"\n{row:<9}" in text for row in ("risk", "fault", "withheld", "alarm"))
 
 
-def test_demo_as_json(output_of: Said, profile: tcuq.Profile) -> None:
+def test_demo_as_json(output_of: RunCommand, profile: tcuq.Profile) -> None:
     """The same as JSON: the profile's hash and every fault's figures."""
-    found = read(output_of("demo", "--json"))
-    assert found["profile"] == profile.sha256
-    assert [fault["fault"] for fault in found["faults"]] == list(FAULTS)
-    for fault in found["faults"]:
+    document = read(output_of("demo", "--json"))
+    assert document["profile"] == profile.sha256
+    assert [fault["fault"] for fault in document["faults"]] == list(FAULTS)
+    for fault in document["faults"]:
         for onset in fault["onsets"]:
-            assert onset["delay_seconds"] == onset["delay_steps"] * found["seconds_per_step"]
+            assert onset["delay_seconds"] == onset["delay_steps"] * document["seconds_per_step"]
             assert onset["cause"]
-    assert found["false_alarms"] == 0
+    assert document["false_alarms"] == 0
 
 
-def test_demo_names_what_goes_unseen(output_of: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demo_names_what_goes_unseen(
+    output_of: RunCommand, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A fault without an alarm is called unseen, in its row and below the table."""
     monkeypatch.setattr(demo, "detection_delays", lambda _alarm, _shifted: np.full(2, np.inf))
     text = output_of("demo")
@@ -95,7 +97,7 @@ def test_demo_names_what_goes_unseen(output_of: Said, monkeypatch: pytest.Monkey
 
 
 def test_last_commands_of_the_demo_work(
-    output_of: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    output_of: RunCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The three commands at the demo's end run as they stand, one after the other."""
     monkeypatch.chdir(tmp_path)
@@ -107,7 +109,7 @@ def test_last_commands_of_the_demo_work(
 
 
 def test_fit_writes_the_profile_of_the_library(
-    output_of: Said, tmp_path: Path, profile: tcuq.Profile
+    output_of: RunCommand, tmp_path: Path, profile: tcuq.Profile
 ) -> None:
     """The file equals tcuq.fit's profile, and the text is its summary."""
     text = output_of("fit", CALIBRATION, "-o", tmp_path / "p.json")
@@ -115,14 +117,14 @@ def test_fit_writes_the_profile_of_the_library(
     assert text == f"{profile.summary()}\nwritten to {tmp_path / 'p.json'}\n"
 
 
-def test_fit_as_json(output_of: Said, tmp_path: Path, profile: tcuq.Profile) -> None:
+def test_fit_as_json(output_of: RunCommand, tmp_path: Path, profile: tcuq.Profile) -> None:
     """The JSON printed is the document written."""
-    found = read(output_of("fit", CALIBRATION, "-o", tmp_path / "p.json", "--json"))
-    assert found == json.loads((tmp_path / "p.json").read_text())
-    assert found == json.loads(profile.to_json())
+    document = read(output_of("fit", CALIBRATION, "-o", tmp_path / "p.json", "--json"))
+    assert document == json.loads((tmp_path / "p.json").read_text())
+    assert document == json.loads(profile.to_json())
 
 
-def test_fit_takes_every_option(output_of: Said, tmp_path: Path) -> None:
+def test_fit_takes_every_option(output_of: RunCommand, tmp_path: Path) -> None:
     """Each option of the command line reaches the profile."""
     options = (
         "--alpha 0.05 --budget 0.25 --burst 8 --score tcuq --signs monotone --mode adaptive"
@@ -131,32 +133,32 @@ def test_fit_takes_every_option(output_of: Said, tmp_path: Path) -> None:
         " --preset paper"
     )
     given = ("--development", DEVELOPMENT, *options.split(), "-o", tmp_path / "p.json")
-    found = read(output_of("fit", CALIBRATION, *given, "--json"))
-    assert found["threshold"]["alpha_q16"] == int(0.05 * 65536)
-    assert found["budget"] == {"rate_q16": 65536 // 4, "burst_q16": 8 * 65536}
-    assert (found["score"]["kind"], found["score"]["signs"]) == ("tcuq", "monotone")
-    assert (found["threshold"]["mode"], found["threshold"]["step"]) == ("adaptive", 1024)
-    assert found["signals"]["lags"] == [1, 3]
-    assert found["alarm"]["steps_per_false_alarm"] == 4096
-    assert (found["signals"]["blend"], found["threshold"]["warmup"]) == (0.25, 9)
-    assert found["alarm"]["channels"][2]["block"] == 32
-    assert (found["provenance"]["seed"], found["provenance"]["preset"]) == (5, "paper")
+    document = read(output_of("fit", CALIBRATION, *given, "--json"))
+    assert document["threshold"]["alpha_q16"] == int(0.05 * 65536)
+    assert document["budget"] == {"rate_q16": 65536 // 4, "burst_q16": 8 * 65536}
+    assert (document["score"]["kind"], document["score"]["signs"]) == ("tcuq", "monotone")
+    assert (document["threshold"]["mode"], document["threshold"]["step"]) == ("adaptive", 1024)
+    assert document["signals"]["lags"] == [1, 3]
+    assert document["alarm"]["steps_per_false_alarm"] == 4096
+    assert (document["signals"]["blend"], document["threshold"]["warmup"]) == (0.25, 9)
+    assert document["alarm"]["channels"][2]["block"] == 32
+    assert (document["provenance"]["seed"], document["provenance"]["preset"]) == (5, "paper")
 
 
-def test_run_counts_outcomes(output_of: Said, saved: Path) -> None:
+def test_run_counts_outcomes(output_of: RunCommand, saved: Path) -> None:
     """Every step has one outcome; alarms name their cause and step."""
-    found = read(output_of("run", saved, FAULT, "--json"))
-    assert sum(found["outcomes"].values()) == found["steps"] == 1920
-    assert sum(map(len, found["alarms"].values())) > 0
+    document = read(output_of("run", saved, FAULT, "--json"))
+    assert sum(document["outcomes"].values()) == document["steps"] == 1920
+    assert sum(map(len, document["alarms"].values())) > 0
     text = output_of("run", saved, FAULT)
     assert "1,920 steps, mean risk " in text
-    cause, steps = next(iter(found["alarms"].items()))
+    cause, steps = next(iter(document["alarms"].items()))
     assert f"alarm    {cause} at step {steps[0]:,}" in text
 
 
 @pytest.mark.parametrize("command", ["run", "evaluate"])
 def test_alarms_name_the_statistic_of_input_health(
-    output_of: Said, tmp_path: Path, command: str
+    output_of: RunCommand, tmp_path: Path, command: str
 ) -> None:
     """The cause is in the text and the JSON; a stream without health is told apart."""
     health_profile().save(tmp_path / "p.json")
@@ -164,24 +166,26 @@ def test_alarms_name_the_statistic_of_input_health(
     stream.save(tmp_path / "rough.npz")
     without_health(stream).save(tmp_path / "bare.npz")
     more = ("--rounds", 0) if command == "evaluate" else ()
-    found = read(output_of(command, tmp_path / "p.json", tmp_path / "rough.npz", "--json", *more))
-    assert list(found["alarms"]) == [ROUGH]
+    document = read(
+        output_of(command, tmp_path / "p.json", tmp_path / "rough.npz", "--json", *more)
+    )
+    assert list(document["alarms"]) == [ROUGH]
     text = output_of(command, tmp_path / "p.json", tmp_path / "rough.npz", *more)
-    assert f"alarm    {ROUGH} at step {found['alarms'][ROUGH][0]:,}" in text
+    assert f"alarm    {ROUGH} at step {document['alarms'][ROUGH][0]:,}" in text
     bare = output_of(command, tmp_path / "p.json", tmp_path / "bare.npz", *more)
     assert bare.endswith(
         "no alarm\nnote     the stream has no input health, so that channel cannot alarm\n"
     )
 
 
-def test_run_reports_that_nothing_alarmed(output_of: Said, saved: Path) -> None:
+def test_run_reports_that_nothing_alarmed(output_of: RunCommand, saved: Path) -> None:
     """In distribution there is no alarm, and the text says so."""
     assert "no alarm\n" in output_of("run", saved, TEST)
     assert read(output_of("run", saved, TEST, "--json"))["alarms"] == {}
 
 
 def test_run_keeps_recordings_apart(
-    output_of: Said, tmp_path: Path, synthetic: Callable[..., tcuq.Stream]
+    output_of: RunCommand, tmp_path: Path, synthetic: Callable[..., tcuq.Stream]
 ) -> None:
     """A long stream gives the trace of its recordings one by one, wherever they start."""
     starts = [1, 9, CHUNK_STEPS - 1, CHUNK_STEPS, CHUNK_STEPS + 1, 5 * CHUNK_STEPS + 7, 16384]
@@ -203,7 +207,7 @@ def test_run_keeps_recordings_apart(
             assert trace[name].tobytes() == getattr(whole, name).tobytes(), name
 
 
-def test_evaluate_prints_a_table(output_of: Said, saved: Path) -> None:
+def test_evaluate_prints_a_table(output_of: RunCommand, saved: Path) -> None:
     """One sentence, then a line for each measure with its interval and baselines."""
     text = output_of("evaluate", saved, FAULT, "--rounds", 3, "--window", 50, "--seed", 1)
     assert text.startswith("The monitor withheld ")
@@ -213,35 +217,41 @@ def test_evaluate_prints_a_table(output_of: Said, saved: Path) -> None:
     assert " to " in text
 
 
-def test_evaluate_as_json(output_of: Said, saved: Path) -> None:
+def test_evaluate_as_json(output_of: RunCommand, saved: Path) -> None:
     """Every measure has a value, an interval and baselines; values that are not finite are null."""
     document = read(output_of("evaluate", saved, FAULT, "--rounds", 0, "--json"))
     assert document["summary"].startswith("The monitor withheld ")
-    found = document["measures"]
-    assert found["failure AUROC"]["interval"] == [None, None]
-    assert found["failure AUROC"]["reason"] == "no bootstrap rounds were requested"
-    assert found["detection delay"]["baselines"] == {"always": 1.0, "never": None}
-    assert all(measure["baselines"] for measure in found.values())
+    measures = document["measures"]
+    assert measures["failure AUROC"]["interval"] == [None, None]
+    assert measures["failure AUROC"]["reason"] == "no bootstrap rounds were requested"
+    assert measures["detection delay"]["baselines"] == {"always": 1.0, "never": None}
+    assert all(measure["baselines"] for measure in measures.values())
 
 
-def test_inspect_a_profile(output_of: Said, saved: Path, profile: tcuq.Profile) -> None:
+def test_inspect_a_profile(output_of: RunCommand, saved: Path, profile: tcuq.Profile) -> None:
     """A profile's summary, or the profile itself."""
     assert output_of("inspect", saved).startswith(f"profile    {profile.sha256[:8]}")
     assert read(output_of("inspect", saved, "--json")) == json.loads(profile.to_json())
 
 
-def test_inspect_a_stream(output_of: Said, test_stream: tcuq.Stream) -> None:
+def test_inspect_a_stream(output_of: RunCommand, test_stream: tcuq.Stream) -> None:
     """The output has the stream's sizes and its hash."""
-    found = read(output_of("inspect", TEST, "--json"))
-    assert (found["steps"], found["recordings"], found["kind"]) == (1920, 2, "probabilities")
-    assert (found["classes"], found["features"], found["shifted"]) == (10, 32, 0)
-    assert (found["labelled"], found["sha256"]) == (1920, test_stream.sha256)
+    document = read(output_of("inspect", TEST, "--json"))
+    assert (document["steps"], document["recordings"], document["kind"]) == (
+        1920,
+        2,
+        "probabilities",
+    )
+    assert (document["classes"], document["features"], document["shifted"]) == (10, 32, 0)
+    assert (document["labelled"], document["sha256"]) == (1920, test_stream.sha256)
     text = output_of("inspect", TEST)
-    assert [line.split()[0] for line in text.splitlines()] == [n for n in found if n != "findings"]
-    assert found["findings"] == []
+    assert [line.split()[0] for line in text.splitlines()] == [
+        n for n in document if n != "findings"
+    ]
+    assert document["findings"] == []
 
 
-def test_inspect_names_health(output_of: Said, tmp_path: Path) -> None:
+def test_inspect_names_health(output_of: RunCommand, tmp_path: Path) -> None:
     """The statistics of input health are named, of a stream and of a profile."""
     healthy_stream(2000, seed=2).save(tmp_path / "s.npz")
     assert read(output_of("inspect", tmp_path / "s.npz", "--json"))["health"] == list(NAMES)
@@ -251,12 +261,12 @@ def test_inspect_names_health(output_of: Said, tmp_path: Path) -> None:
 
 
 def test_recordings_shorter_than_a_block_are_named(
-    output_of: Said, tmp_path: Path, synthetic: Callable[..., tcuq.Stream]
+    output_of: RunCommand, tmp_path: Path, synthetic: Callable[..., tcuq.Stream]
 ) -> None:
     """`inspect` and `fit` say so where half of the recordings do not fill a block of the alarm."""
     synthetic(2000, starts=np.arange(0, 2000, 20)).save(tmp_path / "s.npz")
-    found = read(output_of("inspect", tmp_path / "s.npz", "--json"))
-    assert [finding["name"] for finding in found["findings"]] == ["short_recordings"]
+    document = read(output_of("inspect", tmp_path / "s.npz", "--json"))
+    assert [finding["name"] for finding in document["findings"]] == ["short_recordings"]
     fitted = output_of("fit", tmp_path / "s.npz", "-o", tmp_path / "p.json")
     for text in (output_of("inspect", tmp_path / "s.npz"), fitted):
         words = " ".join(text.split())
@@ -264,13 +274,13 @@ def test_recordings_shorter_than_a_block_are_named(
 
 
 def test_inspect_a_bare_stream(
-    output_of: Said, tmp_path: Path, synthetic: Callable[..., tcuq.Stream]
+    output_of: RunCommand, tmp_path: Path, synthetic: Callable[..., tcuq.Stream]
 ) -> None:
     """Columns that were not recorded are reported as absent."""
     bare = tcuq.Stream(synthetic(20).posteriors)
     bare.save(tmp_path / "s.parquet")
-    found = read(output_of("inspect", tmp_path / "s.parquet", "--json"))
-    assert (found["features"], found["labelled"], found["shifted"]) == (0, 0, None)
-    assert [finding["name"] for finding in found["findings"]] == ["too_short"]
+    document = read(output_of("inspect", tmp_path / "s.parquet", "--json"))
+    assert (document["features"], document["labelled"], document["shifted"]) == (0, 0, None)
+    assert [finding["name"] for finding in document["findings"]] == ["too_short"]
     text = " ".join(output_of("inspect", tmp_path / "s.parquet").split())
     assert "warning No monitor can be calibrated on it: calibration must have at least 256" in text

@@ -57,9 +57,9 @@ def edits_of(tree: ast.AST) -> list[str]:
 def test_no_module_edits_the_import_path() -> None:
     """Imports are absolute and need no change of sys.path and no runpy."""
     edits = {
-        name_of(path): found
+        name_of(path): matches
         for path in PYTHON
-        if (found := edits_of(ast.parse(path.read_text("utf-8"))))
+        if (matches := edits_of(ast.parse(path.read_text("utf-8"))))
     }
     assert not edits
 
@@ -133,9 +133,9 @@ def test_table_of_layers_names_every_module() -> None:
     modules |= {path.parent.name for path in package.glob("*/__init__.py")}
     titles = {name: [title for title, names in rows if name in names] for name in sorted(modules)}
     problems = [
-        f"`{name}` must stand in one row of ARCHITECTURE.md's table, stands in {found or 'none'}"
-        for name, found in titles.items()
-        if len(found) != 1
+        f"`{name}` must stand in one row of ARCHITECTURE.md's table, stands in {paths or 'none'}"
+        for name, paths in titles.items()
+        if len(paths) != 1
     ]
     problems += [
         f"row {title!r} of ARCHITECTURE.md's table names `{name}`, which does not exist"

@@ -156,14 +156,14 @@ def test_steps_out_of_distribution_are_errors_and_shifted(synthetic: Synthetic) 
     labels = np.asarray(stream.labels).copy()
     labels[500:] = tcuq.OUT_OF_DISTRIBUTION
     outside = tcuq.Stream(stream.posteriors, stream.features, labels)
-    found = evaluate(profile, outside, rounds=0)
-    accepted = found.trace.outcome == tcuq.Outcome.ACCEPT
-    wrong = found.trace.label != labels
+    evaluation = evaluate(profile, outside, rounds=0)
+    accepted = evaluation.trace.outcome == tcuq.Outcome.ACCEPT
+    wrong = evaluation.trace.label != labels
     assert wrong[500:].all()
-    assert found["error among accepted"].value == pytest.approx(wrong[accepted].mean())
-    assert "shift AUROC" in names(found)
+    assert evaluation["error among accepted"].value == pytest.approx(wrong[accepted].mean())
+    assert "shift AUROC" in names(evaluation)
     first = evaluate(profile, outside[:500], rounds=0)
-    assert found["NLL"].value == pytest.approx(first["NLL"].value)
+    assert evaluation["NLL"].value == pytest.approx(first["NLL"].value)
 
 
 def test_profile_without_an_alarm_has_no_alarm_measures(synthetic: Synthetic) -> None:

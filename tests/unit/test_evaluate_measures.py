@@ -37,8 +37,8 @@ def test_moving_mean_by_hand() -> None:
     """Means look back over the window within a recording, over at least half of it known."""
     values = np.array([1.0, 2.0, 3.0, 10.0, 20.0, 30.0, 40.0])
     known = np.array([True, True, True, True, False, False, True])
-    found = m.moving_mean(values, known, np.array([0, 3]), 2)
-    assert found == pytest.approx([np.nan, 1.5, 2.5, np.nan, 10, np.nan, 40], nan_ok=True)
+    means = m.moving_mean(values, known, np.array([0, 3]), 2)
+    assert means == pytest.approx([np.nan, 1.5, 2.5, np.nan, 10, np.nan, 40], nan_ok=True)
     half = m.moving_mean(values, known, np.array([0, 3]), 3)
     assert half == pytest.approx([np.nan, np.nan, 2, *[np.nan] * 4], nan_ok=True)
 
@@ -131,10 +131,10 @@ def test_worst_window_by_hand() -> None:
 )
 def test_detection_delays_by_hand(alarm: str, shifted: str, delays: list[float]) -> None:
     """A delay counts from the onset, which is 1; an alarm outside the shift does not count."""
-    found = m.detection_delays(
+    measured = m.detection_delays(
         np.array([c == "x" for c in alarm]), np.array([c == "#" for c in shifted])
     )
-    assert found.tolist() == delays
+    assert measured.tolist() == delays
 
 
 def test_poisson_interval_is_the_textbook_one() -> None:

@@ -91,12 +91,12 @@ def test_steps_out_of_distribution_are_labelled_and_shifted(tmp_path: Path, endi
     labels = ["sit", None, tcuq.OUT_OF_DISTRIBUTION, "lie"]
     stream = tcuq.Stream(THIRDS, labels=labels, classes=CLASSES, shifted=[True] + [False] * 3)
     stream.save(tmp_path / f"s{ending}")
-    for found in (stream, tcuq.Stream.load(tmp_path / f"s{ending}")):
-        assert found.labels is not None
-        assert found.shifted is not None
-        assert found.labels.tolist() == [1, -1, -2, 2]
-        assert found.shifted.tolist() == [True, False, True, False]
-        assert found.labelled == 0.75
+    for loaded in (stream, tcuq.Stream.load(tmp_path / f"s{ending}")):
+        assert loaded.labels is not None
+        assert loaded.shifted is not None
+        assert loaded.labels.tolist() == [1, -1, -2, 2]
+        assert loaded.shifted.tolist() == [True, False, True, False]
+        assert loaded.labelled == 0.75
 
 
 @pytest.mark.parametrize("case", BAD)

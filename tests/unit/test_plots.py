@@ -41,8 +41,8 @@ def trace() -> Trace:
 
 def strips(ax: Axes) -> list[list[tuple[float, float]]]:
     """Return the spans of steps that each strip marks."""
-    drawn = [c for c in ax.collections if isinstance(c, PolyCollection)]
-    sides = [[np.asarray(path.vertices)[:, 0] for path in c.get_paths()] for c in drawn]
+    polygons = [c for c in ax.collections if isinstance(c, PolyCollection)]
+    sides = [[np.asarray(path.vertices)[:, 0] for path in c.get_paths()] for c in polygons]
     return [[(float(x.min()), float(x.max())) for x in strip] for strip in sides]
 
 

@@ -45,11 +45,11 @@ def test_draws_one_line_and_clears_it(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = watched(monkeypatch)
     with Progress("steps", total=4000, patience_s=0) as progress:
         progress.advance(1000)
-        drawn = terminal.getvalue()
-    assert drawn.startswith(f"{CLEAR}steps: 1,000 of 4,000 · ")
-    assert "/s · " in drawn
-    assert drawn.endswith(" s left")
-    assert terminal.getvalue() == drawn + CLEAR
+        text = terminal.getvalue()
+    assert text.startswith(f"{CLEAR}steps: 1,000 of 4,000 · ")
+    assert "/s · " in text
+    assert text.endswith(" s left")
+    assert terminal.getvalue() == text + CLEAR
     assert "\n" not in terminal.getvalue()
 
 

@@ -267,11 +267,12 @@ def test_hash_depends_on_every_column(change: dict[str, Any]) -> None:
 
 
 def test_distinct_counts_whole_steps() -> None:
-    """Two steps are the same when posteriors and features both are."""
+    """Two steps are the same when posteriors, features and input health are."""
     rows = [[0.5, 0.5], [0.5, 0.5], [0.4, 0.6]]
     assert tcuq.Stream(rows).distinct == 2
     assert tcuq.Stream(rows, [[1], [2], [1]]).distinct == 3
     assert tcuq.Stream(HALVES, [[1], [1], [1]]).distinct == 1
+    assert tcuq.Stream(HALVES, health=[[1], [2], [1]], health_names=["level"]).distinct == 2
 
 
 @pytest.mark.parametrize("shape", [(3,), (3, 1)])

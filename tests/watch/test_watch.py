@@ -47,12 +47,12 @@ def test_a_file_is_watched_as_it_is_run(
 ) -> None:
     """Counts and alarms are those of the device's monitor, recordings kept apart."""
     assert main(["watch", saved, FAULT, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    totals = json.loads(capsys.readouterr().out)
     trace = Monitor(profile).run(tcuq.Stream.load(FAULT))
-    assert found["steps"] == len(trace)
-    assert list(found["outcomes"].values()) == np.bincount(trace.outcome, minlength=3).tolist()
-    assert found["alarms"] == steps_by_cause(trace.alarms.items())
-    assert found["without_health"] == 0
+    assert totals["steps"] == len(trace)
+    assert list(totals["outcomes"].values()) == np.bincount(trace.outcome, minlength=3).tolist()
+    assert totals["alarms"] == steps_by_cause(trace.alarms.items())
+    assert totals["without_health"] == 0
 
 
 def test_a_pipe_is_quiet(saved: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,8 +131,8 @@ def test_lines_on_standard_input(saved: str, test_stream: tcuq.Stream) -> None:
         text=True,
         check=True,
     )
-    found = json.loads(done.stdout)
-    assert (found["steps"], found["gaps"], found["refused"]) == (20, 1, len(rubbish))
+    totals = json.loads(done.stdout)
+    assert (totals["steps"], totals["gaps"], totals["refused"]) == (20, 1, len(rubbish))
 
 
 def test_quantised_lines(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
@@ -206,9 +206,9 @@ def test_a_serial_port(
     assert main(["watch", saved, f"serial:{name}"]) == 1
     speaker.join(10)
     os.close(port)
-    said = capsys.readouterr()
-    assert said.out.splitlines()[-1].startswith("steps 30 accept ")
-    assert name in said.err
+    output = capsys.readouterr()
+    assert output.out.splitlines()[-1].startswith("steps 30 accept ")
+    assert name in output.err
 
 
 def test_refusals(

@@ -67,9 +67,9 @@ class Broker:
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Broker]:
     """A broker for one test."""
-    made = Broker(tmp_path)
-    yield made
-    made.stop()
+    server = Broker(tmp_path)
+    yield server
+    server.stop()
 
 
 def test_a_topic(saved: str, test_stream: tcuq.Stream, broker: Broker) -> None:
@@ -98,9 +98,9 @@ def test_a_topic(saved: str, test_stream: tcuq.Stream, broker: Broker) -> None:
         broker.wait_for("Received PUBACK")
     time.sleep(1)  # what was received is decided on
     watch.send_signal(signal.SIGINT)
-    said, _ = watch.communicate(timeout=SECONDS)
+    output, _ = watch.communicate(timeout=SECONDS)
     assert watch.returncode == 0
-    assert json.loads(said)["steps"] == 30
+    assert json.loads(output)["steps"] == 30
 
 
 def test_no_broker(saved: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,8 +53,8 @@ def build_health(cpu: Cpu, folder: Path, optimise: str = "-O2") -> Path:
 def statistics_on(cpu: Cpu, elf: Path, windows: Samples, layout: Layout) -> Samples:
     """The firmware's statistics of windows (steps, frames, channels)."""
     _emulate(cpu, elf, windows, layout, [])
-    found = np.fromfile(elf.parent / "statistics.bin", "<i2")
-    return found.reshape(-1, layout.statistics)
+    statistics = np.fromfile(elf.parent / "statistics.bin", "<i2")
+    return statistics.reshape(-1, layout.statistics)
 
 
 def instructions_per_call(

@@ -75,15 +75,18 @@ def _cost(cpu: Cpu, folder: Path, plugin: Path) -> dict[str, float]:
 
 def problems(costs: Costs, text: str) -> list[str]:
     """Figures that grew, and a document that shows others."""
-    kept: Costs = json.loads(COSTS.read_text("utf-8"))
-    found = [
-        f"{name} of the sample fold on {cpu} must be at most 1 % over {kept[cpu][name]}, got {cost}"
+    limit: Costs = json.loads(COSTS.read_text("utf-8"))
+    violations = [
+        f"{name} of the sample fold on {cpu} must be at most 1 % over {limit[cpu][name]},"
+        f" got {cost}"
         for cpu, figures in costs.items()
         for name, cost in figures.items()
-        if cost > kept[cpu][name] * GROWTH
+        if cost > limit[cpu][name] * GROWTH
     ]
     shown = text.partition(BEGIN)[2].partition(END)[0]
-    return found if shown == table(kept) else [*found, "docs/cost.md shows other figures"]
+    return (
+        violations if shown == table(limit) else [*violations, "docs/cost.md shows other figures"]
+    )
 
 
 def table(costs: Costs) -> str:
@@ -110,9 +113,9 @@ def main() -> None:
         text = text.partition(BEGIN)[0] + BEGIN + table(costs) + END + text.partition(END)[2]
         TABLE.write_text(text, "utf-8")
     print(table(costs), end="")
-    found = problems(costs, text)
+    violations = problems(costs, text)
     again = "if it is worth it: python -m tools.firmware.sample_fold --write"
-    sys.exit("\n".join([*found, again]) if found else 0)
+    sys.exit("\n".join([*violations, again]) if violations else 0)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ static void step(fuzz_case *on, const int16_t *health)
     MUST((one.alarm == 0u) || tcuq_alarm_stands(&on->first.monitor));
 }
 
-enum { KEPT, TURNED, NEGATED, FRESH };
+enum { SAME, TURNED, NEGATED, FRESH };
 
 /* The next step's vectors, from this one's. */
 static void vary(fuzz_case *on, uint32_t how, series *posterior, series *features)
@@ -54,12 +54,12 @@ static void vary(fuzz_case *on, uint32_t how, series *posterior, series *feature
     const uint32_t width = on->of.width;
     const uint8_t first = on->posterior[0];
     const int8_t left = (width != 0u) ? on->features[0] : 0;
-    for (uint32_t i = 0u; (how != KEPT) && (i < classes); i++) {
+    for (uint32_t i = 0u; (how != SAME) && (i < classes); i++) {
         on->posterior[i] = (how == NEGATED)  ? (uint8_t)(255u - on->posterior[i])
                            : (how == FRESH)  ? (uint8_t)next_of(posterior)
                            : (i + 1u < classes) ? on->posterior[i + 1u] : first;
     }
-    for (uint32_t i = 0u; (how != KEPT) && (i < width); i++) {
+    for (uint32_t i = 0u; (how != SAME) && (i < width); i++) {
         on->features[i] = (how == NEGATED)  ? (int8_t)(-1 - on->features[i])
                           : (how == FRESH)  ? (int8_t)next_of(features)
                           : (i + 1u < width) ? on->features[i + 1u] : left;
@@ -76,7 +76,7 @@ static void op_steps(fuzz_case *on, bytes *in, uint32_t count)
     const uint32_t cost = 3u * on->of.cost + on->of.classes + on->of.width;
     for (uint32_t i = 0u; (i < count) && afford(on, cost); i++) {
         vary(on, (i == 0u) ? FRESH : how, &posterior, &features);
-        for (uint32_t j = 0u; ((i == 0u) || (how != KEPT)) && (j < on->of.health); j++) {
+        for (uint32_t j = 0u; ((i == 0u) || (how != SAME)) && (j < on->of.health); j++) {
             on->health[j] = (int16_t)next_of(&health);
         }
         step(on, (((lacking >> (i % 8u)) & 1u) != 0u) ? NULL : on->health);

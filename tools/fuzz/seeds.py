@@ -13,7 +13,7 @@ from tools.fuzz.sample_seeds import sample_inputs
 
 LARGE, FEATURES, PROJECTED, NOVEL, ANCHORED, ALARMED, TELEMETRY, SPARE = (1 << i for i in range(8))
 NEAR_ZERO, LOW, HIGH, EITHER_END, ANY, SPARSE = range(6)  # how a table is filled
-KEPT, TURNED, NEGATED, FRESH = range(4)  # how a step follows from the one before
+SAME, TURNED, NEGATED, FRESH = range(4)  # how a step follows from the one before
 LEAST, MOST, ABOVE, BELOW = range(1, 5)  # what an extreme snapshot holds
 POINTERS = 22  # that may be null, one at a time
 MEMBERS, TABLES = (*range(24), *range(60, 66), *range(70, 76)), range(40, 47)

@@ -95,12 +95,12 @@ def main() -> None:
         change = f"{bug.file}: {bug.old[:50]!r} -> {bug.new[:50]!r}"
         outcomes.append((change, by))
         print(f"{by or 'NOT FOUND':60} {change}", flush=True)
-    found = [by for _, by in outcomes if by]
+    caught = [by for _, by in outcomes if by]
     rows = [
-        Row("uplink: seeded bugs found", f"≥ 95 % of {len(outcomes)}", f"{len(found)}",
-            len(found) >= LEAST_FOUND * len(outcomes)),
+        Row("uplink: seeded bugs found", f"≥ 95 % of {len(outcomes)}", f"{len(caught)}",
+            len(caught) >= LEAST_FOUND * len(outcomes)),
         Row("uplink: of these found by the fuzzer's corpus alone", "stated",
-            f"{found.count('corpus')}", None),
+            f"{caught.count('corpus')}", None),
     ]  # fmt: skip
     command, missed = (
         "python -m tools.fuzz.uplink_seeded",

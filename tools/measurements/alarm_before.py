@@ -41,4 +41,4 @@ def keep_before(measurement: str, figures: object) -> None:
         "figures": figures,
     }
     text = json.dumps(document, indent=1, ensure_ascii=False)
-    PATH.write_text(LIST.sub(lambda found: " ".join(found[0].split()), text) + "\n", "utf-8")
+    PATH.write_text(LIST.sub(lambda match: " ".join(match[0].split()), text) + "\n", "utf-8")

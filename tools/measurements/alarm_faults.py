@@ -37,7 +37,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Found:
+class Detections:
     """Delays, and the causes of the alarms in words, by fault and draw; alarms before an onset."""
 
     delays: Figures = field(default_factory=dict)
@@ -59,15 +59,15 @@ class Found:
 
 def measured(
     faults: Sequence[str], seeds: Sequence[int], severity: float, settings: Settings
-) -> Found:
+) -> Detections:
     """Every draw of these faults."""
     profile = fitted(clean_stream("calibration", **asdict(settings)), H)
-    found = Found()
+    detections = Detections()
     for fault in faults:
         for seed in seeds:
             stream = fault_stream(fault, draw(fault, seed), severity, **asdict(settings))
-            found.add(f"{fault} {seed}", profile, stream)
-    return found
+            detections.add(f"{fault} {seed}", profile, stream)
+    return detections
 
 
 def caught(figures: Figures) -> int:
@@ -86,9 +86,9 @@ def median_delay(figures: Figures) -> float:
     return float(np.median(values))
 
 
-def published_rows(found: Found, then: Figures | None) -> list[Row]:
+def published_rows(detections: Detections, then: Figures | None) -> list[Row]:
     """The six published draws."""
-    figures = found.delays
+    figures = detections.delays
     count, total, median = caught(figures), onsets(figures), median_delay(figures)
     rows = [
         Row(
@@ -101,7 +101,7 @@ def published_rows(found: Found, then: Figures | None) -> list[Row]:
     for name, pair in figures.items():
         fault = name.split()[0]
         old = f"before: {_words(then[name])}" if then else "–"
-        words = _words(pair, found.causes[name])
+        words = _words(pair, detections.causes[name])
         rows.append(Row(f"delay of HAPT's fault {fault}, its two onsets", old, words, None))
     return rows
 

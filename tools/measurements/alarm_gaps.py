@@ -37,14 +37,14 @@ def with_gaps(stream: tcuq.Stream, every: int | None) -> dict[str, Any]:
 
 def delays(profile: tcuq.Profile, stream: tcuq.Stream, every: int | None) -> list[float | None]:
     """Counted steps from each onset to its alarm; None if missed."""
-    found: list[float | None] = []
+    delays: list[float | None] = []
     for run in runs_of(stream):
         assert run.shifted is not None  # noqa: S101 - faults are marked
         arguments = with_gaps(run, every)
         alarm = tcuq.Monitor(profile).run(**arguments).alarm
         hits = np.flatnonzero((alarm > 0) & run.shifted)
-        found.append(None if len(hits) == 0 else counted(profile, run, arguments, alarm, hits[0]))
-    return found
+        delays.append(None if len(hits) == 0 else counted(profile, run, arguments, alarm, hits[0]))
+    return delays
 
 
 def counted(

@@ -91,15 +91,15 @@ def main() -> None:
     warnings.simplefilter("ignore", tcuq.CalibrationWarning)
     with ThreadPoolExecutor(2) as pool:
         lengths = [LONG_STEPS if seed < long else steps for seed in range(PAIRS)]
-        found = [name for name in pool.map(broken, range(PAIRS), lengths) if name]
-    for name in found:
+        bad = [name for name in pool.map(broken, range(PAIRS), lengths) if name]
+    for name in bad:
         print(name)
     rows = [
         Row(
             "budgets and alphas whose bound breaks in some window",
             f"none of {PAIRS:,}, windows of up to 10⁷ steps",
-            f"{len(found)} of {PAIRS:,}; {steps:,} steps each, {LONG_STEPS:,} for {long} of them",
-            not found,
+            f"{len(bad)} of {PAIRS:,}; {steps:,} steps each, {LONG_STEPS:,} for {long} of them",
+            not bad,
         )
     ]
     sys.exit(report("bounds", rows, (), write=args.write))

@@ -108,8 +108,8 @@ def device_signals(profile: tcuq.Profile, stream: Stream) -> SignalColumns:
     assert features is not None  # noqa: S101 - every stream here has some
     health = device_health(stream.health, profile.signals.health, len(stream))
     rows = [None] * len(stream) if health is None else health
-    found = np.array([engine.signals(*s) for s in zip(posteriors, features, rows, strict=True)])
-    values = found[:, :-1] * [1, 2.0**-16, Q15, Q15, Q15, Q15, LOG, LOG, 1, LOG]
+    measured = np.array([engine.signals(*s) for s in zip(posteriors, features, rows, strict=True)])
+    values = measured[:, :-1] * [1, 2.0**-16, Q15, Q15, Q15, Q15, LOG, LOG, 1, LOG]
     columns = SignalColumns(**dict(zip(SignalColumns.__slots__, values.T, strict=True)))
     return replace(
         columns,

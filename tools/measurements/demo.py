@@ -182,13 +182,15 @@ def tuned(name: str, signal: Signal, calm: Sequence[Stream], allowed: float) -> 
 
 def adwin_rows(pair: tuple[Tuned, Tuned]) -> Iterator[Row]:
     """Yield ADWIN's figures at both limits."""
-    for found, how in zip(pair, ("silent on calibration", "the best in hindsight"), strict=True):
+    for detection, how in zip(
+        pair, ("silent on calibration", "the best in hindsight"), strict=True
+    ):
         yield Row(
-            f"ADWIN on {found.name}, {how} (delta {10**-found.limit:.2g})",
+            f"ADWIN on {detection.name}, {how} (delta {10**-detection.limit:.2g})",
             "–",
-            f"{np.isfinite(found.delays).sum()} of {len(found.delays)} onsets, median delay"
-            f" {np.median(found.delays):.0f} steps,"
-            f" {found.false_alarms:.0f} false alarms per million steps",
+            f"{np.isfinite(detection.delays).sum()} of {len(detection.delays)} onsets, median delay"
+            f" {np.median(detection.delays):.0f} steps,"
+            f" {detection.false_alarms:.0f} false alarms per million steps",
             None,
         )
 

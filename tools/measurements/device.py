@@ -134,13 +134,13 @@ def speed_rows(rounds: int, folder: Path) -> Iterator[Row]:
     micros = {name: 1e6 * seconds / ONE_BY_ONE for name, seconds in best.items()}
     share = best["bare"] / best["bytes"]
     yield Row(
-        "run from float32 probabilities, steps a second",
+        "run from float32 probabilities, steps per second",
         "≥ 1,000,000",
         f"{rate['float32']:,.0f}",
         rate["float32"] >= 1_000_000,
     )
     yield Row(
-        "run from float64 probabilities, and from float32 logits, steps a second",
+        "run from float64 probabilities, and from float32 logits, steps per second",
         "stated",
         f"{rate['float64']:,.0f} and {rate['logits']:,.0f}",
         None,
@@ -148,7 +148,7 @@ def speed_rows(rounds: int, folder: Path) -> Iterator[Row]:
     yield Row(
         "run from the device's bytes, as a share of the bare C loop in the same rounds",
         "≥ 0.6",
-        f"{share:.2f} ({rate['bytes']:,.0f} of {rate['bare']:,.0f} steps a second)",
+        f"{share:.2f} ({rate['bytes']:,.0f} of {rate['bare']:,.0f} steps per second)",
         share >= 0.6,
     )
     yield Row(
@@ -211,8 +211,8 @@ def memory_row(profile: tcuq.Profile, recorded: tcuq.Stream, late_steps: int) ->
 def quality_rows() -> Iterator[Row]:
     """The risk's worth on the recorded stream: float and integers, of the same bytes."""
     for preset in PRESETS:
-        found = qualities(recorded_profile(preset), demo_stream("development"))
-        for name, (reference, device) in found.items():
+        quality = qualities(recorded_profile(preset), demo_stream("development"))
+        for name, (reference, device) in quality.items():
             apart = abs(device - reference)
             yield Row(
                 f"{name} of failures, {preset} profile, device against float path",

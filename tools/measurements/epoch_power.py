@@ -198,12 +198,12 @@ def mean_row(title: str, calm: Evidence) -> Row:
 def loss_row(every: Evidence) -> Row:
     """How far the device's evidence is from the float reference."""
     loss = every.reference - every.device
-    seen = loss[every.reference >= BITS]
+    reached = loss[every.reference >= BITS]
     return Row(
         f"evidence that the device's integers lose, {len(loss):,} epochs with drift, bits: most,"
         f" most where the float reference has {BITS} bits, least",
         "least ≥ 0",
-        f"{loss.max():.2f}, {seen.max():.2f} and {loss.min():.2f}",
+        f"{loss.max():.2f}, {reached.max():.2f} and {loss.min():.2f}",
         bool(loss.min() >= 0),
     )
 

@@ -66,13 +66,13 @@ def main() -> None:
         helped = within(root, user, [*line, "--help"])
         judged = within(root, user, [*line, *AWAY])
     started = helped.returncode == 0 and "ingest" in helped.stdout
-    told = judged.returncode == 1 and judged.stderr.startswith("tcuq: the database: ")
+    refused = judged.returncode == 1 and judged.stderr.startswith("tcuq: the database: ")
     rows = [
         Row(
             "the Containerfile's steps in a clean Debian root, and its entry point as its user",
             "every step runs, the judge names the missing database",
-            f"{len(steps())} steps, user {user}" if started and told else judged.stderr[-200:],
-            started and told,
+            f"{len(steps())} steps, user {user}" if started and refused else judged.stderr[-200:],
+            started and refused,
         )
     ]
     sys.exit(report("fleet_container", rows, ("psycopg",), write=args.write))

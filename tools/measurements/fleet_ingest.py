@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the wire to the database: records a second, beside the same statement run bare.
+"""From the wire to the database: records per second, beside the same statement run bare.
 
 Broker, load, workers and PostgreSQL (fsync on) share this machine's cores.
 """
@@ -38,7 +38,7 @@ PAHO = "tools.measurements.fleet_paho"
 
 # Why, where a row may fail.
 REASONS = {
-    "2 workers, 200 records a message, records a second": (
+    "2 workers, 200 records per message, records per second": (
         "broker, load, workers and PostgreSQL share two cores; 91,210 in a run before the log was"
         " compressed, which larger fleets need"
     ),
@@ -140,15 +140,15 @@ def decoding() -> Row:
         decoded = decode(buffer)
         rates.append(len(decoded.records) / (time.process_time() - began))
     rate = statistics.median(rates)
-    return Row("decode, records a second of one core", "≥ 5,000,000", f"{rate:,.0f}", rate >= 5e6)
+    return Row("decode, records per second by one core", "≥ 5,000,000", f"{rate:,.0f}", rate >= 5e6)
 
 
 def single_rows(bench: Bench, records: int) -> Iterator[Row]:
     """One record a message, by the field's library and by our own reader."""
     paho = [sys.executable, "-m", PAHO, bench.postgres.url, str(bench.broker.port)]
     for what, command, must in (
-        ("one worker over paho, one record a message", paho, 5_000),
-        ("one worker, one record a message", None, 5_000),
+        ("one worker over paho, one record per message", paho, 5_000),
+        ("one worker, one record per message", None, 5_000),
     ):
         rates = []
         with bench.workers(1, command):
@@ -156,11 +156,11 @@ def single_rows(bench: Bench, records: int) -> Iterator[Row]:
                 count = records // 5 if command else records
                 rates.append(answered(bench.broker.port, bench.next_hour(count), 1, 60_000))
         rate = statistics.median(rates)
-        yield Row(f"{what}, records a second", f"≥ {must:,}", f"{rate:,.0f}", rate >= must)
+        yield Row(f"{what}, records per second", f"≥ {must:,}", f"{rate:,.0f}", rate >= must)
 
 
 def gateway_rows(bench: Bench, records: int, pairs: int) -> Iterator[Row]:
-    """200 records a message, beside the bare statement."""
+    """200 records per message, beside the bare statement."""
     for workers, must in ((1, 50_000), (2, 90_000)):
         rates, ratios = [], []
         for _ in range(pairs):
@@ -171,8 +171,8 @@ def gateway_rows(bench: Bench, records: int, pairs: int) -> Iterator[Row]:
             rates.append(rate)
             ratios.append(rate / bare)
         rate, ratio = statistics.median(rates), statistics.median(ratios)
-        what = f"{workers} worker{'s' * (workers > 1)}, 200 records a message"
-        yield Row(f"{what}, records a second", f"≥ {must:,}", f"{rate:,.0f}", rate >= must)
+        what = f"{workers} worker{'s' * (workers > 1)}, 200 records per message"
+        yield Row(f"{what}, records per second", f"≥ {must:,}", f"{rate:,.0f}", rate >= must)
         yield Row(
             f"{what}, share of the bare statement, median of {pairs} pairs",
             "≥ 0.75",
@@ -189,7 +189,7 @@ def signed_rows(bench: Bench, records: int, pairs: int) -> Iterator[Row]:
     began = time.process_time()
     decode(some.tobytes(), Keys({1: bytes(range(32))}))
     rate = len(some) / (time.process_time() - began)
-    yield Row("signatures verified, a second of one core", "stated", f"{rate:,.0f}", None)
+    yield Row("signatures verified per second by one core", "stated", f"{rate:,.0f}", None)
     rates = []
     for _ in range(pairs):
         batch = signed(bench.next_hour(records), keys)
@@ -197,7 +197,7 @@ def signed_rows(bench: Bench, records: int, pairs: int) -> Iterator[Row]:
             answered(bench.broker.port, signed(bench.next_hour(2000), keys), 200, 2000)
             rates.append(answered(bench.broker.port, batch, 200, 120_000))
     rate = statistics.median(rates)
-    what = "2 workers, 200 signed records a message, records a second"
+    what = "2 workers, 200 signed records per message, records per second"
     yield Row(what, "≥ 60,000", f"{rate:,.0f}", rate >= 60_000)
 
 
@@ -207,7 +207,7 @@ def wal_row(bench: Bench, records: int) -> Row:
     before = bench.number(where)
     bench.bare(bench.next_hour(records), 1)
     size = (bench.number(where) - before) / records
-    return Row("bytes written ahead a record", "stated", f"{size:,.0f}", None)
+    return Row("bytes written ahead per record", "stated", f"{size:,.0f}", None)
 
 
 def judging_row(bench: Bench, must_s: float) -> Row:
@@ -254,7 +254,7 @@ def large_rows(bench: Bench, records: int, large: int, pairs: int) -> Iterator[R
         rate >= 0.8 * small,
     )
     yield Row("the same if records came in no order", "stated", f"{random / small:.2f}", None)
-    yield Row("bytes a device, index included", "≤ 320", f"{size:.0f}", size <= 320)
+    yield Row("bytes per device, index included", "≤ 320", f"{size:.0f}", size <= 320)
     yield Row("updates that stay in their page", "stated", f"{hot:.1%}", None)
     yield judging_row(bench, 2.0)
 

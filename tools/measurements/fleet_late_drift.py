@@ -33,7 +33,7 @@ MUST_H = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class HourlyShares:
     """By hour since drift began: the share of drifting devices found, and of false discoveries."""
 
     judged: list[float]
@@ -41,14 +41,14 @@ class Found:
     false: list[float]
 
 
-def found_in(server: Postgres, plan: Plan) -> Found:
+def shares_found(server: Postgres, plan: Plan) -> HourlyShares:
     """Store and judge a simulated fleet hour by hour, in a database of its own."""
     with psycopg.connect(server.url, autocommit=True) as maintenance:
         maintenance.execute("DROP DATABASE IF EXISTS late WITH (FORCE)")
         maintenance.execute("CREATE DATABASE late")
     devices = Devices(plan)
     drifting = set(devices.device[devices.drifts_from != NEVER].tolist())
-    found = Found([], [], [])
+    shares = HourlyShares([], [], [])
     with Store(server.url.removesuffix("fleet") + "late") as store:
         migrate(store.connection)
         site = store.site("berlin")
@@ -56,11 +56,11 @@ def found_in(server: Postgres, plan: Plan) -> Found:
             store.put(Batch.of([(decode(rows.tobytes()).records, site)]))
             if hour >= ONSET:
                 discovered = judged(store)
-                found.judged.append(len(discovered & drifting) / len(drifting))
-                found.false.append(len(discovered - drifting) / max(1, len(discovered)))
+                shares.judged.append(len(discovered & drifting) / len(drifting))
+                shares.false.append(len(discovered - drifting) / max(1, len(discovered)))
                 alone = closed_alone(store)
-                found.closed_alone.append(len(alone & drifting) / len(drifting))
-    return found
+                shares.closed_alone.append(len(alone & drifting) / len(drifting))
+    return shares
 
 
 def judged(store: Store) -> set[int]:
@@ -88,16 +88,16 @@ def hours_to_half(fleets: list[list[float]]) -> int | None:
 
 def rows_of(server: Postgres, fleets: int, steps: int) -> list[Row]:
     """Return the rows of fleets of 200 devices that make so many steps per hour."""
-    found = []
+    shares = []
     for seed in range(fleets):
         plan = Plan(
             devices=200, hours=HOURS, drift=0.1, drift_from=ONSET, steps=steps, seed=seed
         )  # fmt: skip
-        found.append(found_in(server, plan))
+        shares.append(shares_found(server, plan))
         print(f"fleet {seed + 1} of {fleets}", flush=True)
-    half = hours_to_half([fleet.judged for fleet in found])
-    late = hours_to_half([fleet.closed_alone for fleet in found])
-    false = statistics.mean(share for fleet in found for share in fleet.false)
+    half = hours_to_half([fleet.judged for fleet in shares])
+    late = hours_to_half([fleet.closed_alone for fleet in shares])
+    false = statistics.mean(share for fleet in shares for share in fleet.false)
     over = (
         f"{fleets} fleets of 200 devices, a tenth drifts from 20 h into an epoch, {steps} steps/h"
     )
@@ -112,13 +112,13 @@ def rows_of(server: Postgres, fleets: int, steps: int) -> list[Row]:
             f"{over}: share found after 2, 4, 8 and 24 h, %",
             "stated",
             " ".join(
-                f"{100 * statistics.mean(fleet.judged[hour - 1] for fleet in found):.0f}"
+                f"{100 * statistics.mean(fleet.judged[hour - 1] for fleet in shares):.0f}"
                 for hour in (2, 4, 8, 24)
             ),
             None,
         ),
         Row(
-            f"{over}: false-discovery proportion, mean of {sum(len(f.false) for f in found)}"
+            f"{over}: false-discovery proportion, mean of {sum(len(f.false) for f in shares)}"
             " judgements",
             f"≤ {LEVEL}",
             f"{false:.4f}",

@@ -133,10 +133,10 @@ def measured(server: Postgres, sizes: tuple[int, int], records: int, rounds: int
         f"update rate at {large:,} devices in random order, share of that at {small:,}",
         f"≥ {LEAST_SHARE}",
         f"{share:.2f} ({statistics.median(after):,.0f} of {statistics.median(before):,.0f} "
-        "records a second)",
+        "records per second)",
         share >= LEAST_SHARE,
     )
-    first = f"{after[0]:,.0f} records a second, {log[0]:,.0f} B of log per record"
+    first = f"{after[0]:,.0f} records per second, {log[0]:,.0f} B of log per record"
     yield Row(f"the first {records:,} records after a checkpoint", "stated", first, None)
     yield Row(f"the last {records:,}, log per record, bytes", "stated", f"{log[-1]:,.0f}", None)
     what = "database per device, index included, bytes"

@@ -166,9 +166,9 @@ def as_stored(bits: Array) -> Array:
 
 def share_row(title: str, people: Sequence[Array], bits: Sequence[Array]) -> Row:
     """The share of fleets with a false discovery; fleets share people, who are counted too."""
-    found = [discovered(one) for one in bits]
-    struck = sum(bool(one.any()) for one in found)
-    who = {int(p) for names, one in zip(people, found, strict=True) for p in names[one]}
+    discoveries = [discovered(one) for one in bits]
+    struck = sum(bool(one.any()) for one in discoveries)
+    who = {int(p) for names, one in zip(people, discoveries, strict=True) for p in names[one]}
     everyone = {int(p) for names in people for p in names}
     interval = binomtest(struck, len(bits)).proportion_ci(0.95)
     mean_bits = float(np.log2(np.mean(np.exp2(np.concatenate(bits)))))

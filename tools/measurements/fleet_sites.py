@@ -112,9 +112,9 @@ def history_rows(connection: "psycopg.Connection[Any]", sites: int) -> Iterator[
     sizes = {name: (size, rows) for name, size, rows in connection.execute(SIZES).fetchall()}
     judged = sizes["judgements"][1]
     an_hour = sizes["cohorts"][1] / _hours(connection, "cohorts")
-    kept = KEPT_ROWS + an_hour
+    stored = KEPT_ROWS + an_hour
     gigabytes = {
-        "cohorts": _bytes_each(sizes["cohorts"]) * kept,
+        "cohorts": _bytes_each(sizes["cohorts"]) * stored,
         "site_days": _bytes_each(sizes["site_days"]) * sites * Retention().cohorts,
         "hours": sizes["hours"][0] / _hours(connection, "hours") * HOURS_A_YEAR,
         "judgements": sum(sizes[name][0] for name in ("groups", "evidence", "owner_counts"))

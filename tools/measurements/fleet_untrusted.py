@@ -127,7 +127,7 @@ def main() -> None:
         Row(
             f"{count:,} damaged, cut, repeated and foreign records: stored that should not be",
             "0, the worker stays up",
-            f"0; {outcome['letters']:,} dead letters, {rate:,.0f} a second" if right else "some",
+            f"0; {outcome['letters']:,} dead letters, {rate:,.0f} per second" if right else "some",
             right,
         )
     ]

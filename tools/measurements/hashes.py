@@ -28,14 +28,14 @@ print(numpy.__version__, *(profile.sha256 for profile in hashes))
 def fitted(python: str, core_type: str, threads: str) -> list[str]:
     """NumPy's version and the hashes of three fits, in a process of its own."""
     chosen = {"OPENBLAS_CORETYPE": core_type, "OPENBLAS_NUM_THREADS": threads}
-    found = subprocess.run(
+    process = subprocess.run(
         [python, "-c", FIT],
         env={**os.environ, **chosen, "OMP_NUM_THREADS": threads},
         capture_output=True,
         text=True,
         check=True,
     )
-    return found.stdout.split()
+    return process.stdout.split()
 
 
 def environments(folder: Path, *, short: bool) -> Iterator[str]:
@@ -54,16 +54,16 @@ def main() -> None:
     """Fit and report."""
     args = arguments()
     with tempfile.TemporaryDirectory() as folder:
-        found = [
+        sums = [
             fitted(python, core_type, threads)
             for python in environments(Path(folder), short=args.short)
             for core_type in CORE_TYPES
             for threads in THREADS
         ]
-    versions = sorted({numpy for numpy, *_ in found})
-    distinct = {tuple(hashes) for _, *hashes in found}
+    versions = sorted({numpy for numpy, *_ in sums})
+    distinct = {tuple(hashes) for _, *hashes in sums}
     must = "one, with 3 core types, 1 and 2 threads" + ("" if args.short else ", 2 NumPy versions")
-    measured = f"{len(distinct)} in {len(found)} runs, NumPy {', '.join(versions)}"
+    measured = f"{len(distinct)} in {len(sums)} runs, NumPy {', '.join(versions)}"
     passed = len(distinct) == 1 and (args.short or len(versions) >= 2)
     rows = [Row("hashes of the demo's three fits", must, measured, passed)]
     sys.exit(report("hashes", rows, ("scikit-learn",), write=args.write))

@@ -56,7 +56,7 @@ def aurocs(task: str, kind: Kind, seed: int) -> list[dict[str, float]]:
     calibration = run_scenario(task, "calibration", kind, seed, ["base"])
     whole = run_scenario(task, "ood", kind, seed, ["base"])
     print(f"{task} {kind} seed {seed}", file=sys.stderr)
-    found: list[dict[str, float]] = []
+    rows: list[dict[str, float]] = []
     scores = {name: SCORES[name].make() for name in ("recommended", *BASELINES)}
     for score in scores.values():
         score.fit(calibration, calibration)  # none of them reads development
@@ -65,8 +65,8 @@ def aurocs(task: str, kind: Kind, seed: int) -> list[dict[str, float]]:
         ours = scores["recommended"].predict(run)
         values["novelty"] = ood_auroc(run, ours)
         values["risk"] = ood_auroc(run, replace(ours, novelty=None))
-        found.append(values)
-    return found
+        rows.append(values)
+    return rows
 
 
 def by_method(rows: Sequence[Mapping[str, float]]) -> Figures:
@@ -121,8 +121,8 @@ def main() -> None:
         single: dict[str, Figures] = {}
         for task in TASKS[:1] if args.short else TASKS:
             seeds = trained_seeds(task)[: 2 if args.short else None]
-            found = [aurocs(task, kind, seed) for seed in seeds]
-            stretch[task], single[task] = (by_method(part) for part in zip(*found, strict=True))
+            values = [aurocs(task, kind, seed) for seed in seeds]
+            stretch[task], single[task] = (by_method(part) for part in zip(*values, strict=True))
         least = LEAST if kind == "coherent" else None
         rows.append(mean_row(f"OOD AUROC of novelty, {kind}, mean of sets", stretch, least=least))
         rows += set_rows(kind, stretch)

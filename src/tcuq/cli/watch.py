@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> None:
     from tcuq.watch import Screen, Tally
 
     if args.rate is not None and not 0 < args.rate <= 1e6:
-        raise InputError(f"rate must lie above 0 and up to 1e6 steps a second, got {args.rate}")
+        raise InputError(f"rate must lie above 0 and up to 1e6 steps per second, got {args.rate}")
     profile = Profile.load(args.profile)
     tally = Tally(profile)
     screen = Screen(sys.stdout, args.source)

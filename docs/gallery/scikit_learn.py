@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A scikit-learn model of your own.
+
+A small network reads the digits of a meter, one picture per second. At second 1,500 the lens
+fogs up. The model goes on answering; the monitor withholds its answers and raises an alarm.
+
+Needs `pip install 'tcuq[fit,sklearn,plot]'`; the pictures come with scikit-learn.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.neural_network import MLPClassifier
+
+import tcuq
+from tcuq.tap import open_tap, record
+
+rng = np.random.default_rng(0)
+pictures, digits = load_digits(return_X_y=True)
+order = rng.permutation(len(digits))
+training, recorded, later = np.split(order, [700, 1250])
+
+
+def stream_of(rows, seconds, fog_from=None):
+    """Show digits for about eight seconds each, with camera noise; fog takes contrast."""
+    shown = np.repeat(rng.choice(rows, seconds // 8 + 1), 8)[:seconds]
+    seen = np.clip(pictures[shown] + rng.normal(0, 1, (seconds, 64)), 0, 16)
+    if fog_from is not None:
+        seen[fog_from:] = 0.45 * seen[fog_from:] + 7
+    return seen, digits[shown]
+
+
+# 1. Your model.
+model = MLPClassifier((24,), activation="tanh", max_iter=1000, random_state=0)
+model.fit(pictures[training], digits[training])
+
+# 2. Record it on data like those in the field, and calibrate a monitor. No labels are needed.
+normal, _ = stream_of(recorded, 4000)
+calibration = record(open_tap(model), normal, starts=range(0, 4000, 500))  # eight recordings
+profile = tcuq.fit(calibration, alpha=0.1, budget=0.15)
+
+# 3. Run the monitor in the field.
+FOG = 1500
+seen, truth = stream_of(later, 3000, fog_from=FOG)
+stream = record(open_tap(model), seen)
+trace = tcuq.Monitor(profile).run(stream)
+
+right = model.predict(seen) == truth
+accepted = trace.outcome == tcuq.Outcome.ACCEPT
+for name, part in (("clear lens", slice(0, FOG)), ("fogged lens", slice(FOG, None))):
+    print(
+        f"{name}: the model is right in {right[part].mean():.0%}; "
+        f"the monitor accepts {accepted[part].mean():.0%}, "
+        f"of which {right[part][accepted[part]].mean():.0%} are right"
+    )
+first = min(step for step in trace.alarms if step >= FOG)
+print(f"alarm {first - FOG} seconds after the lens fogged up: {trace.alarms[first]}")
+
+fig, (top, bottom) = plt.subplots(2, figsize=(9, 5), height_ratios=(2, 1), layout="constrained")
+trace.plot(ax=top, shifted=np.arange(3000) >= FOG)
+for values, name in ((right, "model is right"), (accepted, "monitor accepts")):
+    bottom.plot(np.arange(99, 3000), np.convolve(values, np.ones(100) / 100, "valid"), label=name)
+bottom.set(xlabel="second", ylabel="of the last 100", ylim=(0, 1.02), xlim=(0, 3000))
+bottom.legend(loc="lower left")
+fig.savefig("scikit_learn.png", dpi=100)

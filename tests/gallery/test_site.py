@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tree that a site builder reads, and the check of what a window cuts off."""
+
+import os
+import re
+from pathlib import Path
+
+from tools.measurements.site_widths import cut_off
+from tools.site.tree import LINK, ROOT, build
+
+FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+WIDE = "<div style='width: 1800px'>wide</div>"
+BOX = "<div class='md-content'><div style='overflow-x: {}'>{}</div></div>"
+
+
+def test_every_link_of_the_tree_leads_to_a_file(tmp_path: Path) -> None:
+    """Pages, pictures and repository files are where their links point, inside the tree."""
+    places = build(tmp_path)
+    assert places["index.md"] == "README.md"
+    for place in places:
+        if place.endswith(".md"):
+            text = FENCED.sub("", (tmp_path / place).read_text("utf-8"))
+            for _, target in LINK.findall(text):
+                if "://" not in target and not target.startswith("mailto:"):
+                    linked = os.path.normpath(Path(place).parent / target)
+                    assert linked in places, f"{place} links to {target}"
+
+
+def test_every_page_is_in_the_navigation(tmp_path: Path) -> None:
+    """Pages that a reader cannot reach from the menu are decisions alone."""
+    menu = (ROOT / "mkdocs.yml").read_text("utf-8")
+    pages = [place for place in build(tmp_path) if place.endswith(".md")]
+    assert not [p for p in pages if f" {p}\n" not in menu and not p.startswith("decisions/")]
+
+
+def test_cut_off_parts_are_named(tmp_path: Path) -> None:
+    """A wide table is named at 1400 pixels, and at 390 only if no box around it scrolls."""
+    table = f"<table><tr><td>{WIDE}</td></tr></table>"
+    pages = {"scrolls": BOX.format("auto", table), "hidden": BOX.format("hidden", table)}
+    pages["fits"] = BOX.format("auto", "<table><tr><td>narrow</td></tr></table>")
+    for name, body in pages.items():
+        (tmp_path / f"{name}.html").write_text(f"<!doctype html><body>{body}", "utf-8")
+    named = [line.partition(": ")[0] for line in cut_off(tmp_path)]
+    assert named == ["hidden.html at 1400", "hidden.html at 390", "scrolls.html at 1400"]
