@@ -55,8 +55,8 @@ def wheel_for(platform: Platform, wheel: Path, headers: Path, folder: Path) -> P
         shutil.copy2(library, unpacked / name)
     (description,) = unpacked.glob("*.dist-info/WHEEL")
     lines = description.read_text("utf-8").splitlines()
-    kept = [line for line in lines if not line.startswith("Tag:")]
-    description.write_text("\n".join([*kept, f"Tag: cp311-abi3-{platform.tag}"]) + "\n", "utf-8")
+    others = [line for line in lines if line and not line.startswith("Tag:")]
+    description.write_text("\n".join([*others, f"Tag: cp311-abi3-{platform.tag}"]) + "\n", "utf-8")
     dist = folder / "dist"
     dist.mkdir(exist_ok=True)
     tool("wheel", "pack", "--dest-dir", dist, unpacked)

@@ -41,8 +41,8 @@ def check_allowed(licences: dict[str, tuple[str, ...]]) -> None:
     for path, expressions in licences.items():
         names = {name for expression in expressions for name in expression.split(" AND ")}
         if not names or names - ALLOWED:
-            found = ", ".join(sorted(names)) or "none"
-            raise LicenceError(f"{path}: licence must be one of {sorted(ALLOWED)}, is {found}")
+            stated = ", ".join(sorted(names)) or "none"
+            raise LicenceError(f"{path}: licence must be one of {sorted(ALLOWED)}, is {stated}")
 
 
 def check_wheel(wheel: Path, licences: dict[str, tuple[str, ...]]) -> int:
@@ -67,7 +67,16 @@ def main() -> None:
     root = Path(__file__).resolve().parents[2]
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        build = [sys.executable, "-m", "build", "--quiet", "--sdist", "--outdir", folder, root]
+        build = [
+            sys.executable,
+            "-m",
+            "build",
+            "--quiet",
+            "--sdist",
+            "--outdir",
+            str(folder),
+            str(root),
+        ]
         subprocess.run(build, check=True)
         (sdist,) = folder.glob("*.tar.gz")
         print(f"{sdist.name}: {summary(sdist_licences(sdist, folder / 'sdist'))}")

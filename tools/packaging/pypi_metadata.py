@@ -36,8 +36,8 @@ def dynamic_metadata(field: str, _settings: dict[str, Any]) -> dict[str, str]:
     address = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["tool"]["tcuq"]["address"]
     if field == "urls":
         return urls(address)
-    found = VERSION.search(Path("src/tcuq/version.py").read_text("utf-8"))
-    if found is None:
+    version = VERSION.search(Path("src/tcuq/version.py").read_text("utf-8"))
+    if version is None:
         raise ValueError("src/tcuq/version.py must define __version__")
-    text = readme(Path("README.md").read_text("utf-8"), address, found[1])
+    text = readme(Path("README.md").read_text("utf-8"), address, version[1])
     return {"content-type": "text/markdown", "text": text}

@@ -90,8 +90,8 @@ def main() -> None:
         print(f"licences   {summary(licences)}; {check_wheel(wheel, licences)} files in the wheel")
         for version in VERSIONS:
             interpreter = find(version, Path(os.environ.get("TCUQ_PYTHONS", folder)))
-            found = "no interpreter" if interpreter is None else smoke(interpreter, wheel, folder)
-            print(f"install    Python {version}: {found}")
+            result = "no interpreter" if interpreter is None else smoke(interpreter, wheel, folder)
+            print(f"install    Python {version}: {result}")
         print(f"SBOM       {write_sbom(folder, wheel).name}")
     print("\nA maintainer would now push:")
     print(f"  git tag --sign v{__version__} && git push origin main v{__version__}")
