@@ -8,7 +8,6 @@ import pytest
 import tcuq
 from tcuq.demo import demo_profile, demo_stream
 
-
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # before MLflow is imported
 
 
