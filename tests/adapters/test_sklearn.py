@@ -54,9 +54,9 @@ def test_it_abstains_and_alarms(model: MonitoredClassifier) -> None:
     """Accepted labels are right more often than all; moved inputs are rejected and alarmed."""
     inputs, labels = recorded(2000, 2)
     answers = model.predict_or_abstain(inputs)
-    kept = answers != -1
-    assert 0.75 < kept.mean() < 0.99
-    assert (answers == labels)[kept].mean() > (model.predict(inputs) == labels).mean()
+    accepted = answers != -1
+    assert 0.75 < accepted.mean() < 0.99
+    assert (answers == labels)[accepted].mean() > (model.predict(inputs) == labels).mean()
     moved, _ = recorded(2000, 3, moved=4.0)
     assert (model.predict_or_abstain(moved) == -1).mean() > 0.5
     assert model.monitor(moved).alarms
