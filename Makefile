@@ -10,11 +10,8 @@ export TCUQ_DATA
 export NO_MKDOCS_2_WARNING = 1
 
 .PHONY: help tools setup data ci lint types imports test wheel statistical statistical-short bench-quick emulated \
-<<<<<<< HEAD
-	check-c proof-short container docs scorecard proof fuzz firmware keyword networks bench measure replay-long gallery screenshots \
-=======
-	check-c proof-short container docs scorecard proof fuzz firmware keyword networks bench measure replay-long registries screenshots \
->>>>>>> main
+	check-c proof-short container docs scorecard proof fuzz firmware keyword networks bench measure replay-long gallery registries \
+	screenshots \
 	demo-streams audit clean
 
 help: ## Print every target with what it does; the default
@@ -182,13 +179,11 @@ measure: ## Measure again everything that the scorecard quotes and write results
 replay-long: ## Measure replay's rates, ratios, memory and faults; takes half an hour and reads 20 GB
 	$(RUN) tools.measurements.replay
 
-<<<<<<< HEAD
 gallery: ## Run the gallery's scripts; write their pages and figures
 	$(RUN) tools.site.gallery
-=======
+
 registries: ## Write the C runtime as a package for six registries to dist/registries and check it
 	$(RUN) tools.measurements.registries --output dist/registries
->>>>>>> main
 
 screenshots: ## Take the pictures of the report in README and docs
 	$(RUN) tools.measurements.screenshots
