@@ -163,7 +163,7 @@ def test_charts_show_tooltips(browser: Browser, address: str) -> None:
         chart.locator(".tooltip").nth(5).hover()
         expect(chart.locator(".readout")).to_contain_text("records,")
         visit.page.mouse.move(5, 5)
-        expect(chart.locator(".readout")).to_have_text("The last bar is not a whole hour")
+        expect(chart.locator(".readout")).to_have_text("The last bar is the current hour")
 
 
 def test_all_works_without_scripts(browser: Browser, address: str) -> None:

@@ -32,7 +32,7 @@ def text_of(page: str) -> str:
         ("/", "half are found within 2 h"),
         ("/", "Firmware in use"),
         ("/", r"Profiles in use .* Silent [0-9a-f]{8} [\d,]+ \d+\.\d %"),
-        ("/registry", "Devices that somebody enrolled"),
+        ("/registry", "Devices that were enrolled"),
         ("/group?firmware=1.8.0", "The group drifts as a whole"),
         ("/group?firmware=1.8.0&site=tromso", "Firmware 1.8.0, site tromso"),
         ("/group?site=lyon", "Site lyon"),

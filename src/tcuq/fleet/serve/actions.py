@@ -81,7 +81,7 @@ class Operator:
         return self._decide(device, "release", lambda r, n: r.release(n))
 
     def acknowledge(self, alarm: int) -> Decision:
-        """Send an alarm to nobody any more, unless it becomes critical."""
+        """Stop alerts about an alarm unless it becomes critical."""
         with self._writing() as connection:
             values = {"alarm": alarm, "by": self._by}
             row = connection.execute(ACKNOWLEDGE, values).fetchone()
@@ -186,7 +186,7 @@ def release(by: AnOperator, device: DevicePath) -> Decision:
 
 @api_router.post("/alarms/{alarm}/acknowledge")
 def acknowledge(by: AnOperator, alarm: AlarmPath) -> Decision:
-    """Send an alarm to nobody any more, unless it becomes critical."""
+    """Stop alerts about an alarm unless it becomes critical."""
     return by.acknowledge(alarm)
 
 
