@@ -62,7 +62,6 @@ test: ## Run unit, property, conformance and integration tests, and every exampl
 
 wheel: ## Install the wheel into a clean environment; check its dependencies and import time
 	$(RUN) tools.measurements.clean_install
-	$(RUN) tools.measurements.wheels --short
 
 statistical: ## Check the alarm's false-alarm rate on millions of steps and over many calibrations
 	$(RUN) pytest tests/statistical
