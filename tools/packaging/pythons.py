@@ -34,7 +34,11 @@ class Interpreter:
                 *command,
             ]
             path = Path("/") / site.relative_to(self.root)
-        environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(path), "OMP_NUM_THREADS": "1"}
+        environment = {
+            "PATH": "/usr/sbin:/usr/bin:/bin",
+            "PYTHONPATH": str(path),
+            "OMP_NUM_THREADS": "1",
+        }
         return subprocess.run(
             command,
             cwd=folder, env=environment, capture_output=True, text=True, check=False,
