@@ -167,6 +167,12 @@ def test_table_of_layers_has_the_order_of_imports() -> None:
     assert not problems, "\n".join(problems)
 
 
+def test_conflict_markers_were_committed() -> None:
+    """No tracked text holds a marker of an unfinished merge, as changelog and Makefile once did."""
+    marker = re.compile(rb"^(<{7} |>{7} )", re.MULTILINE)
+    assert not [name_of(path) for path in TRACKED if marker.search(path.read_bytes())]
+
+
 def test_changelog_has_the_version() -> None:
     """The changelog's newest release is the library's version."""
     changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
