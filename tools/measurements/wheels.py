@@ -22,7 +22,7 @@ from tools.packaging.cross import (
 from tools.packaging.emulated import arm_digest, host_digest
 
 MB = 1_000_000
-SHORT = (ARM, next(platform for platform in PLATFORMS if platform.tag == "win_amd64"))
+SHORT = (ARM,)
 
 
 def tool(*words: str | Path) -> str:
@@ -114,7 +114,7 @@ def emulated_row(folder: Path, work: Path) -> Row:
 
 
 def main() -> None:
-    """Make the wheels and report; --short makes two and emulates none."""
+    """Make the wheels and report; --short makes one and emulates none."""
     options = parser(__doc__)
     options.add_argument("--folder", type=Path, help="keep the wheels here, in dist")
     args = options.parse_args()

@@ -22,7 +22,6 @@ FLAGS = (
 )  # fmt: skip
 FINITE = ("-fno-trapping-math", "-ffinite-math-only", "-fno-signed-zeros")  # as CMakeLists.txt
 NAMES_IN_PYTHON = re.compile(rb"(?<=\0)(_?Py[A-Za-z_0-9]+)(?=\0)")
-DLL_MACHINES = {"x86_64": "i386:x86-64", "aarch64": "arm64"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +46,7 @@ PLATFORMS = (
     Platform("aarch64-linux-musl", "musllinux_1_2_aarch64", ELF),
     Platform("aarch64-macos.11.0", "macosx_11_0_arm64", MACH_O, links=MAC),
     Platform("x86_64-macos.11.0", "macosx_11_0_x86_64", MACH_O, links=MAC),
-    Platform("x86_64-windows-gnu", "win_amd64", DLL, ".pyd", ("-s", "-shared")),
-    Platform("aarch64-windows-gnu", "win_arm64", DLL, ".pyd", ("-s", "-shared")),
+    Platform("x86_64-windows-gnu", "win_amd64", DLL, ".pyd", ("-shared",)),
 )
 
 
@@ -88,13 +86,13 @@ def compile_extensions(platform: Platform, headers: Path, folder: Path) -> dict[
             compiling = [*words[: -len(platform.links)], *pic, *FINITE]
             zig(*compiling, "-c", path, "-o", objects[-1])
         if platform.magic == DLL:
-            objects.append(_import_library(platform, folder))
+            objects.append(_import_library(folder))
         zig(*words, *plain, *objects, "-o", library)
         libraries[f"{name}{platform.suffix}"] = library
     return libraries
 
 
-def _import_library(platform: Platform, folder: Path) -> Path:
+def _import_library(folder: Path) -> Path:
     """Make an import library of python3.dll with the names that the built extensions use."""
     built = Path(str(import_module("tcuq.runtime._engine").__file__)).parents[1]
     used = {
@@ -105,6 +103,5 @@ def _import_library(platform: Platform, folder: Path) -> Path:
     definition, library = folder / "python3.def", folder / "libpython3.a"
     lines = ["LIBRARY python3.dll", "EXPORTS", *sorted(used)]
     definition.write_text("\n".join(lines) + "\n", "ascii")
-    machine = DLL_MACHINES[platform.triple.partition("-")[0]]
-    zig("dlltool", "-m", machine, "-D", "python3.dll", "-d", definition, "-l", library)
+    zig("dlltool", "-m", "i386:x86-64", "-D", "python3.dll", "-d", definition, "-l", library)
     return library
