@@ -11,6 +11,7 @@ VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 DEBIAN = ("forky", "python3.14")  # the release that has the newest, and its package
 # A mirror of a testing release may lag behind its date; apt still checks the signatures.
 LAGGING_MIRROR = 'Acquire::Check-Valid-Until "false"'
+ENTER = "import os, sys; os.chdir(sys.argv[1]); os.execv(sys.argv[2], sys.argv[2:])"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +27,8 @@ class Interpreter:
         command = [str(self.executable), *words]
         path = site
         if self.root is not None:
-            command = [
-                "chroot",
-                str(self.root),
-                "env",
-                f"--chdir=/{folder.relative_to(self.root)}",
-                *command,
-            ]
+            inside = f"/{folder.relative_to(self.root)}"
+            command = ["chroot", str(self.root), command[0], "-c", ENTER, inside, *command]
             path = Path("/") / site.relative_to(self.root)
         environment = {
             "PATH": "/usr/sbin:/usr/bin:/bin",
@@ -51,6 +47,8 @@ def find(version: str, folder: Path) -> Interpreter | None:
     result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     if result.returncode == 0:
         return Interpreter(version, Path(result.stdout.strip()))
+    for path in sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python{version}")):
+        return Interpreter(version, path)
     if DEBIAN[1] != f"python{version}" or shutil.which("mmdebstrap") is None:
         return None
     root = folder / DEBIAN[0]
