@@ -9,10 +9,10 @@ export TCUQ_DATA
 # The notice of the site builder's successor is for its maintainers, not for every build.
 export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: help tools setup data ci lint types imports test wheel statistical statistical-short bench-quick emulated \
-	check-c proof-short container docs scorecard proof fuzz firmware keyword networks bench measure replay-long gallery \
-	registries wheels dependencies licences release-rehearsal screenshots \
-	demo-streams audit clean
+.PHONY: help tools setup data ci lint types imports licences test wheel statistical statistical-short \
+	bench-quick emulated check-c proof-short container docs scorecard proof fuzz firmware keyword networks \
+	bench measure replay-long gallery registries wheels dependencies release-rehearsal screenshots demo-streams \
+	audit clean
 
 help: ## Print every target with what it does; the default
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -5,6 +5,8 @@ import os
 import re
 from pathlib import Path
 
+from playwright.sync_api import Browser
+
 from tools.measurements.site_widths import cut_off
 from tools.site.tree import LINK, ROOT, build
 
@@ -33,12 +35,12 @@ def test_every_page_is_in_the_navigation(tmp_path: Path) -> None:
     assert not [p for p in pages if f" {p}\n" not in menu and not p.startswith("decisions/")]
 
 
-def test_cut_off_parts_are_named(tmp_path: Path) -> None:
+def test_cut_off_parts_are_named(browser: Browser, tmp_path: Path) -> None:
     """A wide table is named at 1400 pixels, and at 390 only if no box around it scrolls."""
     table = f"<table><tr><td>{WIDE}</td></tr></table>"
     pages = {"scrolls": BOX.format("auto", table), "hidden": BOX.format("hidden", table)}
     pages["fits"] = BOX.format("auto", "<table><tr><td>narrow</td></tr></table>")
     for name, body in pages.items():
         (tmp_path / f"{name}.html").write_text(f"<!doctype html><body>{body}", "utf-8")
-    named = [line.partition(": ")[0] for line in cut_off(tmp_path)]
+    named = [line.partition(": ")[0] for line in cut_off(browser, tmp_path)]
     assert named == ["hidden.html at 1400", "hidden.html at 390", "scrolls.html at 1400"]

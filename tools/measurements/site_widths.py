@@ -5,6 +5,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from playwright.sync_api import Browser
+
 from tools.measurements.browser import DESK, PHONE, chromium
 from tools.measurements.result import ROOT
 
@@ -30,24 +32,24 @@ SCRIPT = """wide => {
 UNFOLD = "document.querySelectorAll('details').forEach(part => { part.open = true; })"
 
 
-def cut_off(site: Path) -> Iterator[str]:
+def cut_off(browser: Browser, site: Path) -> Iterator[str]:
     """Yield everything that is cut off, with its page and the width of the window."""
-    with chromium() as browser:
-        page = browser.new_context(offline=True).new_page()
-        for path in sorted(site.rglob("*.html")):
-            page.goto(path.resolve().as_uri(), wait_until="domcontentloaded")
-            page.evaluate(UNFOLD)
-            for width in (DESK, PHONE):
-                page.set_viewport_size({"width": width, "height": 900})
-                for part in page.evaluate(SCRIPT, width == DESK):
-                    yield f"{path.relative_to(site)} at {width}: {part}"
+    page = browser.new_context(offline=True).new_page()
+    for path in sorted(site.rglob("*.html")):
+        page.goto(path.resolve().as_uri(), wait_until="domcontentloaded")
+        page.evaluate(UNFOLD)
+        for width in (DESK, PHONE):
+            page.set_viewport_size({"width": width, "height": 900})
+            for part in page.evaluate(SCRIPT, width == DESK):
+                yield f"{path.relative_to(site)} at {width}: {part}"
 
 
 def main() -> int:
     """Check the site in `site`; 1 if it has no pages or something is cut off."""
     site = ROOT / "site"
     pages = len(list(site.rglob("*.html")))
-    parts = list(cut_off(site))
+    with chromium() as browser:
+        parts = list(cut_off(browser, site))
     print("\n".join([*parts, f"site: {pages} pages, {len(parts)} parts cut off"]))
     return 1 if parts or not pages else 0
 
