@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """MLflow: a profile, its settings, measures and report in the active run. Extra `mlflow`."""
 
-import json
 import math
 from typing import Any
 
 from tcuq._extras import import_extra
 from tcuq.evaluate import evaluate
 from tcuq.profile import Profile
+from tcuq.profile.settings import ALPHA_BITS
 from tcuq.report import report
 from tcuq.stream import Stream
 
@@ -46,13 +46,11 @@ def log_monitor(
 
 def settings(profile: Profile) -> dict[str, Any]:
     """Return what tells one profile from another, in a few values."""
-    document = json.loads(profile.to_json())
-    threshold, alarm = document["threshold"], document["alarm"]
     return {
         "sha256": profile.sha256,
         "classes": profile.inputs.classes,
         "features": profile.inputs.width,
-        "score": document["score"]["kind"],
-        "alpha": threshold["alpha_q16"] / 65536,
-        "steps_per_false_alarm": alarm["steps_per_false_alarm"] if alarm else None,
+        "score": profile.score.kind,
+        "alpha": profile.threshold.alpha_q16 / (1 << ALPHA_BITS),
+        "steps_per_false_alarm": profile.alarm and profile.alarm.steps_per_false_alarm,
     }

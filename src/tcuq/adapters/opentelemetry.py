@@ -2,11 +2,10 @@
 """OpenTelemetry: a monitor's counters as observable instruments. Extra `opentelemetry`."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from tcuq._extras import import_extra
-from tcuq.adapters.prometheus import HELP, counters
+from tcuq.adapters.prometheus import COUNTERS, GAUGES, MonitorReader
 from tcuq.monitor import Monitor
 
 
@@ -15,7 +14,7 @@ def observe_monitor(
     meter: Any = None,  # noqa: ANN401 - opentelemetry.metrics.Meter
     attributes: Mapping[str, str] | None = None,
 ) -> None:
-    """Create observable counters of a monitor, read whenever the SDK exports.
+    """Create observable counters and gauges of a monitor, read whenever the SDK exports.
 
     Parameters
     ----------
@@ -29,18 +28,12 @@ def observe_monitor(
     metrics = import_extra("opentelemetry.metrics", "opentelemetry")
     meter = metrics.get_meter("tcuq") if meter is None else meter
 
-    def reader(read: Callable[[], float]) -> list[Callable[[Any], list[Any]]]:
-        return [lambda _: [metrics.Observation(read(), attributes)]]
+    reader = MonitorReader(monitor)
 
-    def count(name: str) -> float:
-        return counters(monitor)[name]
+    def callbacks(name: str) -> list[Callable[[Any], list[Any]]]:
+        return [lambda _: [metrics.Observation(reader.read()[name], attributes)]]
 
-    for name, text in HELP.items():
-        callbacks = reader(partial(count, name))
-        meter.create_observable_counter(f"tcuq.{name}", callbacks, description=text)
-    meter.create_observable_gauge(
-        "tcuq.epoch_evidence",
-        reader(lambda: monitor.epoch_evidence_bits),
-        unit="bit",
-        description="Evidence of the running epoch against calibration.",
-    )
+    for name, text in COUNTERS.items():
+        meter.create_observable_counter(f"tcuq.{name}", callbacks(name), description=text)
+    for name, text in GAUGES.items():
+        meter.create_observable_gauge(f"tcuq.{name}", callbacks(name), description=text)
