@@ -14,6 +14,7 @@ from tcuq.demo import demo_profile
 from tcuq.export import export
 from tcuq.export.runtime_files import ota_files, runtime_digest, runtime_files, uplink_files
 from tcuq.export.sources import BUILD_INCLUDE, GUARD
+from tcuq.export.template_values import fill_template
 from tcuq.version import __version__
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,7 +68,7 @@ def package_files(facts: Facts, example: Path) -> dict[str, str]:
     sources["tcuq.h"] = sources["tcuq.h"].replace(GUARD, GUARD + BUILD_INCLUDE, 1)
     values = facts.values(sources)
     files = {
-        path.relative_to(TEMPLATES).as_posix(): _fill(path.read_text("utf-8"), values)
+        path.relative_to(TEMPLATES).as_posix(): fill_template(path.read_text("utf-8"), values)
         for path in sorted(TEMPLATES.rglob("*"))
         if path.is_file()
     }
@@ -88,9 +89,3 @@ def write_package(folder: Path, facts: Facts, example: Path) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
-
-
-def _fill(text: str, values: Mapping[str, str]) -> str:
-    for key, value in values.items():
-        text = text.replace(f"@{key}@", value)
-    return text

@@ -19,6 +19,11 @@ Values = dict[str, str]
 def render_template(name: str, values: Mapping[str, str]) -> str:
     """A template of this package with its @NAMES@ replaced."""
     text = resources.files("tcuq.export").joinpath(f"templates/{name}").read_text("utf-8")
+    return fill_template(text, values)
+
+
+def fill_template(text: str, values: Mapping[str, str]) -> str:
+    """Replace the @NAMES@ in a text."""
     for key, value in values.items():
         text = text.replace(f"@{key}@", value)
     return text
