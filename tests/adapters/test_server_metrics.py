@@ -27,7 +27,7 @@ def test_prometheus_scrapes_the_counters(profile: tcuq.Profile, faulty: tcuq.Str
             with urllib.request.urlopen(address) as answer:
                 families = text_string_to_metric_families(answer.read().decode())
             samples = {s.name: s.value for family in families for s in family.samples}
-            telemetry = monitor.engine.telemetry()
+            telemetry = dict(monitor.engine.telemetry())
             for name in COUNTERS:
                 assert samples[f"tcuq_{name}_total"] == telemetry[name]
             assert samples["tcuq_alarm_stands"] == 1
@@ -81,7 +81,7 @@ def test_opentelemetry_reads_the_counters(profile: tcuq.Profile, faulty: tcuq.St
     (scope,) = data.resource_metrics[0].scope_metrics
     points = {metric.name: metric.data.data_points[0] for metric in scope.metrics}
     assert {f"tcuq.{name}" for name in (*COUNTERS, *GAUGES)} == set(points)
-    telemetry = monitor.engine.telemetry()
+    telemetry = dict(monitor.engine.telemetry())
     for name in COUNTERS:
         point = points[f"tcuq.{name}"]
         assert point.value == telemetry[name]  # type: ignore[union-attr]

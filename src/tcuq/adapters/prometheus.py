@@ -35,7 +35,7 @@ class MonitorReader:
         return self._last
 
     def _figures(self) -> dict[str, float]:
-        telemetry = self._monitor.engine.telemetry()
+        telemetry: dict[str, Any] = dict(self._monitor.engine.telemetry())
         gauges = {name: float(getattr(self._monitor, name)) for name in GAUGES}
         return {name: telemetry[name] for name in COUNTERS} | gauges
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments that commands parse: lags, groups, sizes in bytes, and profiles by name."""
+"""Arguments that several commands have, and how they are parsed."""
 
 import argparse
 import re
@@ -9,6 +9,33 @@ from tcuq.errors import InputError
 
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kKmM]?)[iI]?[bB]?")
 UNITS = {"": 1, "k": 1024, "m": 1024**2}
+
+
+def add_without_telemetry(parser: argparse.ArgumentParser) -> None:
+    """Add the option that leaves out telemetry."""
+    parser.add_argument(
+        "--without-telemetry",
+        action="store_true",
+        help="leave out the telemetry record and its counters",
+    )
+
+
+def add_measures(parser: argparse.ArgumentParser) -> None:
+    """Add the options of measures on a recorded stream."""
+    parser.add_argument(
+        "--window", type=int, default=100, help="steps of the moving accuracy, default 100"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=200, help="bootstrap rounds, default 200; 0: no intervals"
+    )
+
+
+def add_archive(parser: argparse.ArgumentParser) -> None:
+    """Add the archive of recorded streams and how many threads read it."""
+    parser.add_argument("archive", help="archive that `tcuq pack` wrote, or a folder of them")
+    parser.add_argument(
+        "--threads", type=int, help="row groups to run in parallel, default: one per core"
+    )
 
 
 def parse_lags(text: str) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 
 import argparse
 
+from tcuq.cli._arguments import add_measures
 from tcuq.cli._output import Commands, alarm_lines, print_result, trace_facts
 from tcuq.profile import Profile
 from tcuq.stream import Stream
@@ -15,12 +16,7 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
     )
     parser.add_argument("profile", help="profile, .json")
     parser.add_argument("stream", help="recorded stream with labels, .npz or .parquet")
-    parser.add_argument(
-        "--window", type=int, default=100, help="steps of the moving accuracy, default 100"
-    )
-    parser.add_argument(
-        "--rounds", type=int, default=200, help="bootstrap rounds, default 200; 0: no intervals"
-    )
+    add_measures(parser)
     parser.add_argument("--seed", type=int, default=0, help="seed of the bootstrap, default 0")
     return parser
 

@@ -5,6 +5,7 @@ import argparse
 from pathlib import Path
 
 from tcuq._atomic import atomic_write
+from tcuq.cli._arguments import add_without_telemetry
 from tcuq.cli._output import Commands, print_result
 from tcuq.errors import ExportError
 from tcuq.profile import Profile
@@ -36,11 +37,7 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         action="store_true",
         help="check that the folder is up to date, and write nothing",
     )
-    parser.add_argument(
-        "--without-telemetry",
-        action="store_true",
-        help="leave out the telemetry record and its counters",
-    )
+    add_without_telemetry(parser)
     parser.add_argument(
         "--uplink", action="store_true", help="add the code that sends telemetry records"
     )

@@ -3,6 +3,7 @@
 
 import argparse
 
+from tcuq.cli._arguments import add_archive
 from tcuq.cli._output import Commands, check_output, print_result
 from tcuq.errors import FitError
 from tcuq.profile import Profile
@@ -14,11 +15,8 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         "recalibrate", help="refresh a profile's reference from streams of the field"
     )
     parser.add_argument("profile", help="profile as it was fitted, .json")
-    parser.add_argument("archive", help="archive that `tcuq pack` wrote, or a folder of them")
+    add_archive(parser)
     parser.add_argument("-o", "--output", required=True, help="profile to write, .json")
-    parser.add_argument(
-        "--threads", type=int, help="row groups to run in parallel, default: one per core"
-    )
     parser.add_argument(
         "--accept", action="store_true", help="write the profile despite objections"
     )

@@ -5,7 +5,7 @@ import argparse
 from pathlib import Path
 
 from tcuq._atomic import atomic_write
-from tcuq.cli._arguments import paths_by_name
+from tcuq.cli._arguments import add_archive, paths_by_name
 from tcuq.cli._output import Commands, print_result
 from tcuq.errors import InputError, StreamError
 from tcuq.profile import Profile
@@ -22,15 +22,12 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         metavar="profile",
         help="profiles to compare, .json; the first is the present one",
     )
-    parser.add_argument("archive", help="archive that `tcuq pack` wrote, or a folder of them")
+    add_archive(parser)
     parser.add_argument(
         "-o",
         "--output",
         required=True,
         help="folder for the results; an interrupted run resumes there",
-    )
-    parser.add_argument(
-        "--threads", type=int, help="row groups to run in parallel, default: one per core"
     )
     parser.add_argument(
         "--decisions",

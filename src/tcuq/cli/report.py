@@ -5,7 +5,7 @@ import argparse
 from pathlib import Path
 
 from tcuq._atomic import atomic_write
-from tcuq.cli._arguments import paths_by_name
+from tcuq.cli._arguments import add_measures, paths_by_name
 from tcuq.cli._output import Commands, check_output, print_result
 from tcuq.profile import Profile
 from tcuq.stream import Stream
@@ -24,12 +24,7 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
     )
     parser.add_argument("stream", help="recorded stream, .npz or .parquet")
     parser.add_argument("-o", "--output", required=True, help="page to write, .html")
-    parser.add_argument(
-        "--window", type=int, default=100, help="steps of the moving accuracy, default 100"
-    )
-    parser.add_argument(
-        "--rounds", type=int, default=200, help="bootstrap rounds, default 200; 0: no intervals"
-    )
+    add_measures(parser)
     return parser
 
 

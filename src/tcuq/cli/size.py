@@ -5,7 +5,7 @@ import argparse
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from tcuq.cli._arguments import parse_bytes
+from tcuq.cli._arguments import add_without_telemetry, parse_bytes
 from tcuq.cli._output import Commands, print_result
 from tcuq.errors import ExportError
 from tcuq.profile import Profile
@@ -34,11 +34,7 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         default="whole",
         help="functions that the firmware calls: all (default), or tcuq_step alone",
     )
-    parser.add_argument(
-        "--without-telemetry",
-        action="store_true",
-        help="leave out the telemetry record and its counters",
-    )
+    add_without_telemetry(parser)
     parser.add_argument(
         "--record-minutes",
         type=int,

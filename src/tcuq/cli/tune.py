@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tcuq._atomic import atomic_write
-from tcuq.cli._arguments import parse_bytes, parse_lags
+from tcuq.cli._arguments import add_without_telemetry, parse_bytes, parse_lags
 from tcuq.cli._output import Commands, check_output, print_result
 from tcuq.errors import InputError
 from tcuq.stream import Stream
@@ -59,11 +59,7 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         default="cortex-m4",
         help="CPU for RAM and flash, as for `tcuq size`, default cortex-m4",
     )
-    parser.add_argument(
-        "--without-telemetry",
-        action="store_true",
-        help="leave out the telemetry record and its counters",
-    )
+    add_without_telemetry(parser)
     parser.add_argument(
         "--epoch-steps", type=int, help="steps per epoch, as for `tcuq fit`, default 65536"
     )
