@@ -2,7 +2,6 @@
 """Wheels of every platform: compiled, audited, measured; the aarch64 one runs under qemu."""
 
 import shutil
-import subprocess
 import sys
 import tempfile
 import zipfile
@@ -20,6 +19,7 @@ from tools.packaging.cross import (
     python_headers,
 )
 from tools.packaging.emulated import arm_digest, host_digest
+from tools.packaging.modules import run_module
 
 MB = 1_000_000
 SHORT = (ARM,)
@@ -29,18 +29,9 @@ WINDOWS = (
 )
 
 
-def tool(*words: str | Path) -> str:
-    """Run a module of this environment and return its output."""
-    command = [sys.executable, "-m", *map(str, words)]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    if result.returncode != 0:
-        raise SystemExit(f"{' '.join(command[2:])} failed:\n{result.stdout}{result.stderr}")
-    return result.stdout
-
-
 def build_from_sdist(folder: Path) -> Path:
     """Build the source package, and a wheel from nothing else."""
-    tool("build", "--quiet", "--outdir", folder, ROOT)  # the wheel is built from the sdist
+    run_module("build", "--quiet", "--outdir", folder, ROOT)  # the wheel is built from the sdist
     (wheel,) = folder.glob("*.whl")
     return wheel
 
@@ -63,7 +54,7 @@ def wheel_for(platform: Platform, wheel: Path, headers: Path, folder: Path) -> P
     description.write_text("\n".join([*others, f"Tag: cp311-abi3-{platform.tag}"]) + "\n", "utf-8")
     dist = folder / "dist"
     dist.mkdir(exist_ok=True)
-    tool("wheel", "pack", "--dest-dir", dist, unpacked)
+    run_module("wheel", "pack", "--dest-dir", dist, unpacked)
     (packed,) = dist.glob(f"*-{platform.tag}.whl")
     return packed
 
@@ -86,10 +77,10 @@ def size_rows(wheel: Path) -> list[Row]:
 
 def audit_rows(platform: Platform, wheel: Path) -> list[Row]:
     """Let auditwheel name the platform of a Linux wheel, and abi3audit check its symbols."""
-    tool("abi3audit", "--strict", wheel)
+    run_module("abi3audit", "--strict", wheel)
     rows = [Row(f"{platform.tag}: stable ABI of 3.11", "abi3audit", "no violation", passed=True)]
     if platform.magic == ELF and "manylinux" in platform.tag:
-        shown = " ".join(tool("auditwheel", "show", wheel).split())
+        shown = " ".join(run_module("auditwheel", "show", wheel).split())
         named = f'platform tag: "{platform.tag}"' in shown
         rows.append(
             Row(

@@ -10,6 +10,8 @@ import zipfile
 from collections import Counter
 from pathlib import Path, PurePosixPath
 
+from tools.packaging.modules import run_module
+
 ALLOWED = frozenset({"Apache-2.0", "MIT", "CC-BY-4.0"})  # all permit commercial use
 BUILT = (".so", ".pyd")  # compiled of files in the sdist
 
@@ -67,17 +69,7 @@ def main() -> None:
     root = Path(__file__).resolve().parents[2]
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        build = [
-            sys.executable,
-            "-m",
-            "build",
-            "--quiet",
-            "--sdist",
-            "--outdir",
-            str(folder),
-            str(root),
-        ]
-        subprocess.run(build, check=True)
+        run_module("build", "--quiet", "--sdist", "--outdir", folder, root)
         (sdist,) = folder.glob("*.tar.gz")
         print(f"{sdist.name}: {summary(sdist_licences(sdist, folder / 'sdist'))}")
 

