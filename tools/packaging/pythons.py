@@ -54,9 +54,8 @@ def find(version: str, folder: Path) -> Interpreter | None:
     root = folder / DEBIAN[0]
     packages = f"{DEBIAN[1]},git,gcc,libc6-dev"
     make = ["mmdebstrap", "--quiet", "--variant=extract", f"--aptopt={LAGGING_MIRROR}"]
-    mirror = "http://deb.debian.org/debian"
     if not root.is_dir():
-        subprocess.run([*make, f"--include={packages}", DEBIAN[0], root, mirror], check=True)
+        subprocess.run([*make, f"--include={packages}", DEBIAN[0], root], check=True)
     for name in ("bin", "lib", "lib64", "sbin"):  # links that a package's script would make
         if not (root / name).exists():
             (root / name).symlink_to(f"usr/{name}")
