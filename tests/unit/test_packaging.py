@@ -46,10 +46,11 @@ def test_a_licence_that_forbids_commercial_use_is_refused() -> None:
 
 
 def test_a_file_that_only_the_wheel_has_is_refused(tmp_path: Path) -> None:
-    """Every file of a wheel is a file of the source package, built or metadata."""
+    """Every file of a wheel is a file of the source package, built, metadata or empty."""
     package = tmp_path / "wheel"
     (package / "tcuq").mkdir(parents=True)
-    (package / "tcuq/a.py").write_text("")
+    (package / "tcuq/a.py").write_text("a = 1\n")
+    (package / "tcuq/py.typed").touch()
     command = [sys.executable, "-m", "zipfile", "-c", "tcuq.whl", "wheel/tcuq"]
     subprocess.run(command, cwd=tmp_path, check=True)
     assert check_wheel(tmp_path / "tcuq.whl", {"src/tcuq/a.py": ("MIT",)}) == 1

@@ -48,7 +48,8 @@ def complaints(documents: dict[str, Any]) -> Iterator[str]:
     released = last_release((ROOT / "CHANGELOG.md").read_text("utf-8"))
     for name, result in documents.items():
         if result["date"] < released:
-            yield f"results/{name}.json is of {result['date']}, before the last release: make measure"
+            date = result["date"]
+            yield f"results/{name}.json is of {date}, before the last release: make measure"
         if name in BUNDLED and result["data_sha256"] != data_checksum():
             yield f"results/{name}.json is of other streams in the box: make measure"
         reasons = result.get("not_reached", {})

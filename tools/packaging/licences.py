@@ -48,9 +48,10 @@ def check_allowed(licences: dict[str, tuple[str, ...]]) -> None:
 
 
 def check_wheel(wheel: Path, licences: dict[str, tuple[str, ...]]) -> int:
-    """Check that every file of the wheel comes from the sdist; return how many there are."""
+    """Check that every file of the wheel comes from the sdist; return how many are not empty."""
     with zipfile.ZipFile(wheel) as archive:
-        names = [name for name in archive.namelist() if not name.endswith("/")]
+        # REUSE leaves out empty files, such as py.typed and folders.
+        names = [file.filename for file in archive.infolist() if file.file_size]
     for name in names:
         generated = ".dist-info/" in name or PurePosixPath(name).suffix in BUILT
         if not generated and f"src/{name}" not in licences:
