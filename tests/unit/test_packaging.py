@@ -3,8 +3,9 @@
 
 import json
 import subprocess
-import sys
+import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -46,16 +47,22 @@ def test_a_licence_that_forbids_commercial_use_is_refused() -> None:
 
 
 def test_a_file_that_only_the_wheel_has_is_refused(tmp_path: Path) -> None:
-    """Every file of a wheel is a file of the source package, built, metadata or empty."""
-    package = tmp_path / "wheel"
-    (package / "tcuq").mkdir(parents=True)
-    (package / "tcuq/a.py").write_text("a = 1\n")
-    (package / "tcuq/py.typed").touch()
-    command = [sys.executable, "-m", "zipfile", "-c", "tcuq.whl", "wheel/tcuq"]
-    subprocess.run(command, cwd=tmp_path, check=True)
-    assert check_wheel(tmp_path / "tcuq.whl", {"src/tcuq/a.py": ("MIT",)}) == 1
+    """Every file of a wheel is a file of the source package, built or metadata."""
+    package = tmp_path / "tcuq-1/src/tcuq"
+    package.mkdir(parents=True)
+    (package / "a.py").write_text("")
+    (package / "LICENSE-Data").write_text("")  # REUSE leaves it out
+    wheel, sdist = tmp_path / "tcuq.whl", tmp_path / "tcuq.tar.gz"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for path in package.iterdir():
+            archive.write(path, f"tcuq/{path.name}")
+    with tarfile.open(sdist, "w:gz") as source:
+        source.add(tmp_path / "tcuq-1", "tcuq-1")
+    assert check_wheel(wheel, sdist) == 2
+    with tarfile.open(sdist, "w:gz") as source:
+        source.add(package / "LICENSE-Data", "tcuq-1/src/tcuq/LICENSE-Data")
     with pytest.raises(LicenceError, match=r"holds tcuq/a\.py"):
-        check_wheel(tmp_path / "tcuq.whl", {})
+        check_wheel(wheel, sdist)
 
 
 def test_every_allowed_licence_has_its_text() -> None:

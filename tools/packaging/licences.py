@@ -47,14 +47,15 @@ def check_allowed(licences: dict[str, tuple[str, ...]]) -> None:
             raise LicenceError(f"{path}: licence must be one of {sorted(ALLOWED)}, is {stated}")
 
 
-def check_wheel(wheel: Path, licences: dict[str, tuple[str, ...]]) -> int:
-    """Check that every file of the wheel comes from the sdist; return how many are not empty."""
+def check_wheel(wheel: Path, sdist: Path) -> int:
+    """Check that every file of the wheel comes from the sdist; return how many there are."""
+    with tarfile.open(sdist) as source:
+        sources = {name.partition("/src/")[2] for name in source.getnames()}
     with zipfile.ZipFile(wheel) as archive:
-        # REUSE leaves out empty files, such as py.typed and folders.
-        names = [file.filename for file in archive.infolist() if file.file_size]
+        names = [name for name in archive.namelist() if not name.endswith("/")]
     for name in names:
         generated = ".dist-info/" in name or PurePosixPath(name).suffix in BUILT
-        if not generated and f"src/{name}" not in licences:
+        if not generated and name not in sources:
             raise LicenceError(f"{wheel.name} holds {name}, which the source package has not")
     return len(names)
 

@@ -74,7 +74,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         licences = sdist_licences(sdist, folder / "sdist")
-        print(f"licences   {summary(licences)}; {check_wheel(wheel, licences)} files in the wheel")
+        print(f"licences   {summary(licences)}; {check_wheel(wheel, sdist)} files in the wheel")
         for version in VERSIONS:
             interpreter = find(version, Path(os.environ.get("TCUQ_PYTHONS", folder)))
             result = "no interpreter" if interpreter is None else smoke(interpreter, wheel, folder)
