@@ -19,7 +19,12 @@ WATCHED = (
     *STRICT, "-fsanitize=fuzzer-no-link,address,undefined,integer",
     "-fno-sanitize-coverage=trace-cmp", f"-fsanitize-ignorelist={HERE / 'wraps.txt'}",
 )  # fmt: skip
-DSP = ("-D__ARM_FEATURE_DSP=1", "-D__ARM_FEATURE_CLZ=1", f"-I{HERE / 'dsp'}")
+DSP = (
+    "-D__ARM_FEATURE_DSP=1",
+    "-D__ARM_FEATURE_UNALIGNED=1",
+    "-D__ARM_FEATURE_CLZ=1",
+    f"-I{HERE / 'dsp'}",
+)
 ASSEMBLY = {
     r'__asm__\("ldrd %Q0, %R0, \[%1\], #8"\s*: "=r"\(value\), "\+r"\(\*at\)\s*: "m"[^;]*\);':
         "__builtin_memcpy(&value, *at, 8); *at = (const void *)((const char *)*at + 8);",

@@ -105,12 +105,11 @@ tcuq_replaced tcuq_replace(const tcuq_profile *profile, const int8_t *features, 
 int32_t tcuq_replace_of_three(const int8_t *features, uint32_t count, int8_t *old, const int8_t *one,
                               const int8_t *two, int32_t *products)
 {
-    const int8_t *end = &features[count];
-    int32_t square = 0;
     int32_t product0 = 0;
     int32_t product1 = 0;
     int32_t product2 = 0;
 #if TCUQ_BY_HAND
+    int32_t square = -(int32_t)(count << 22); /* < 2^20: its highest byte counts the fours that are left */
     int32_t now;
     int32_t past;
     int32_t even;
@@ -128,15 +127,17 @@ int32_t tcuq_replace_of_three(const int8_t *features, uint32_t count, int8_t *ol
             TCUQ_PAST("%[product0]")
             "ldr %[past], [%[two]], #4\n\t"
             TCUQ_PAST("%[product1]")
-            "cmp %[features], %[end]\n\t"
-            "bne 1b"
+            "adds %[square], %[square], #0x1000000\n\t"
+            "bmi 1b"
             : [features] "+r"(features), [old] "+r"(old), [one] "+r"(one), [two] "+r"(two),
               [square] "+r"(square), [product0] "+r"(product0), [product1] "+r"(product1),
               [product2] "+r"(product2), [now] "=&r"(now), [past] "=&r"(past), [even] "=&r"(even),
               [odd] "=&r"(odd)
-            : [end] "r"(end)
+            :
             : "cc", "memory");
 #else
+    const int8_t *end = &features[count];
+    int32_t square = 0;
     do {
         const uint64_t quad = tcuq_take_four(features);
         square = tcuq_multiply_quad(quad, quad, square);

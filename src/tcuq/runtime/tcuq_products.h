@@ -23,24 +23,27 @@ static inline const uint64_t *tcuq_four_rows(const uint64_t *weights, const uint
     int32_t sum2 = sum0;
     int32_t sum3 = sum0;
 #if TCUQ_BY_HAND && TCUQ_DSP
+    uint32_t now0;
+    uint32_t now1;
     __asm__("1:\n\t"
-            "ldrd r4, r5, [%[quad]], #8\n\t"
-            "ldmia %[weights]!, {r6, r7, r8, r9}\n\t"
-            "smlad %[sum0], r6, r4, %[sum0]\n\t"
-            "smlad %[sum0], r7, r5, %[sum0]\n\t"
-            "smlad %[sum1], r8, r4, %[sum1]\n\t"
-            "smlad %[sum1], r9, r5, %[sum1]\n\t"
-            "ldmia %[weights]!, {r6, r7, r8, r9}\n\t"
-            "smlad %[sum2], r6, r4, %[sum2]\n\t"
-            "smlad %[sum2], r7, r5, %[sum2]\n\t"
-            "smlad %[sum3], r8, r4, %[sum3]\n\t"
-            "smlad %[sum3], r9, r5, %[sum3]\n\t"
+            "ldrd %[now0], %[now1], [%[quad]], #8\n\t"
+            "ldmia %[weights]!, {r4, r5, r6}\n\t"
+            "smlad %[sum0], r4, %[now0], %[sum0]\n\t"
+            "smlad %[sum0], r5, %[now1], %[sum0]\n\t"
+            "smlad %[sum1], r6, %[now0], %[sum1]\n\t"
+            "ldmia %[weights]!, {r4, r5, r6}\n\t"
+            "smlad %[sum1], r4, %[now1], %[sum1]\n\t"
+            "smlad %[sum2], r5, %[now0], %[sum2]\n\t"
+            "smlad %[sum2], r6, %[now1], %[sum2]\n\t"
+            "ldmia %[weights]!, {r4, r5}\n\t"
+            "smlad %[sum3], r4, %[now0], %[sum3]\n\t"
+            "smlad %[sum3], r5, %[now1], %[sum3]\n\t"
             "cmp %[quad], %[last]\n\t"
             "bne 1b"
             : [quad] "+r"(quad), [weights] "+r"(weights), [sum0] "+r"(sum0), [sum1] "+r"(sum1),
-              [sum2] "+r"(sum2), [sum3] "+r"(sum3)
+              [sum2] "+r"(sum2), [sum3] "+r"(sum3), [now0] "=&r"(now0), [now1] "=&r"(now1)
             : [last] "r"(last)
-            : "r4", "r5", "r6", "r7", "r8", "r9", "cc", "memory");
+            : "r4", "r5", "r6", "cc", "memory");
 #elif TCUQ_BY_HAND
 #define TCUQ_ROW(sum)                                                                              \
     "ldmia %[weights]!, {r4, r5}\n\t"                                                              \
@@ -58,7 +61,7 @@ static inline const uint64_t *tcuq_four_rows(const uint64_t *weights, const uint
             "bne 1b"
             : [quad] "+l"(quad), [weights] "+l"(weights), [sum0] "+h"(sum0), [sum1] "+h"(sum1),
               [sum2] "+h"(sum2), [sum3] "+h"(sum3)
-            : [last] "h"(last)
+            : [last] "l"(last)
             : "r2", "r3", "r4", "r5", "cc", "memory");
 #else
     //@ ghost uint32_t column = 0;
@@ -107,24 +110,29 @@ static inline void tcuq_two_products(const int16_t **one, const int16_t *end, co
     int32_t product1 = 0;
 #if TCUQ_BY_HAND && TCUQ_DSP
     if (eights) {
+        uint32_t mean0;
+        uint32_t mean1;
         __asm__("1:\n\t"
-                "ldmia %[vector]!, {r4, r5, r6, r7}\n\t"
-                "ldmia %[first]!, {r8, r9, r10, r11}\n\t"
-                "smlad %[product0], r8, r4, %[product0]\n\t"
-                "smlad %[product0], r9, r5, %[product0]\n\t"
-                "smlad %[product0], r10, r6, %[product0]\n\t"
-                "smlad %[product0], r11, r7, %[product0]\n\t"
-                "ldmia %[second]!, {r8, r9, r10, r11}\n\t"
-                "smlad %[product1], r8, r4, %[product1]\n\t"
-                "smlad %[product1], r9, r5, %[product1]\n\t"
-                "smlad %[product1], r10, r6, %[product1]\n\t"
-                "smlad %[product1], r11, r7, %[product1]\n\t"
+                "ldmia %[vector]!, {r4, r5, r6, r8}\n\t"
+                "ldrd %[mean0], %[mean1], [%[first]], #8\n\t"
+                "smlad %[product0], %[mean0], r4, %[product0]\n\t"
+                "smlad %[product0], %[mean1], r5, %[product0]\n\t"
+                "ldrd %[mean0], %[mean1], [%[first]], #8\n\t"
+                "smlad %[product0], %[mean0], r6, %[product0]\n\t"
+                "smlad %[product0], %[mean1], r8, %[product0]\n\t"
+                "ldrd %[mean0], %[mean1], [%[second]], #8\n\t"
+                "smlad %[product1], %[mean0], r4, %[product1]\n\t"
+                "smlad %[product1], %[mean1], r5, %[product1]\n\t"
+                "ldrd %[mean0], %[mean1], [%[second]], #8\n\t"
+                "smlad %[product1], %[mean0], r6, %[product1]\n\t"
+                "smlad %[product1], %[mean1], r8, %[product1]\n\t"
                 "cmp %[vector], %[end]\n\t"
                 "bne 1b"
                 : [vector] "+r"(vector), [first] "+r"(first), [second] "+r"(second),
-                  [product0] "+r"(product0), [product1] "+r"(product1)
+                  [product0] "+r"(product0), [product1] "+r"(product1), [mean0] "=&r"(mean0),
+                  [mean1] "=&r"(mean1)
                 : [end] "r"(end)
-                : "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "cc", "memory");
+                : "r4", "r5", "r6", "r8", "cc", "memory");
     }
     while (!eights && (vector != end)) {
 #elif TCUQ_BY_HAND
