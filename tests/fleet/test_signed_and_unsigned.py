@@ -3,13 +3,14 @@
 
 from typing import Any
 
+import mqtt5
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from tcuq.cli import main
 from tcuq.fleet.ingest.validation import Validator
-from tcuq.fleet.mqtt import Message, PacketParser, parse_publish
+from tcuq.fleet.mqtt import Message, PacketReader
 from tcuq.fleet.store.store import Store
 from tcuq.fleet.wire import ACK, SIGNED_ACK, record_topic
 from tcuq.telemetry import CHECKED, SIGNED, Keys, Reason
@@ -40,8 +41,9 @@ def test_no_setting_took_signed_and_unsigned_records(store: Store) -> None:
         [message(1, records_of([1]).tobytes()), message(2, signed(records_of([2])))]
     )
     batch, acks = store.put_parts(result.parts, result.dead_letters)
-    packets = PacketParser().feed(result.encode_acks(batch, acks))
-    sizes = {m.topic: len(m.payload) for m in (parse_publish(*packet) for packet in packets)}
+    packets = PacketReader().feed(result.encode_acks(batch, acks))
+    published = [packet for packet in packets if isinstance(packet, mqtt5.PublishPacket)]
+    sizes = {packet.topic.encode(): len(packet.payload) for packet in published}
     assert sizes == {
         b"tcuq/berlin/0000000000000001/stored": ACK.itemsize,
         b"tcuq/berlin/0000000000000002/stored": SIGNED_ACK.itemsize,

@@ -15,8 +15,7 @@ from tcuq.fleet.mqtt import (
     BrokerAddress,
     Message,
     MqttClient,
-    encode_packet,
-    encode_string,
+    encode_publish,
 )
 from tcuq.fleet.servers import Broker
 from tcuq.fleet.store.store import Store
@@ -65,8 +64,7 @@ def worker(database: str, tls_broker: Broker, authority: CertificateAuthority) -
 def publish(client: MqttClient, topic: str, device: int) -> None:
     """Publish a device's record to a topic with QoS 1."""
     payload = records_of([device]).tobytes()
-    body = encode_string(topic.encode()) + b"\x00\x01\x00" + payload
-    client.acknowledge([], encode_packet(0x32, body))
+    client.acknowledge([], encode_publish(topic, payload, 1))
 
 
 def receive_for(client: MqttClient, seconds: float) -> list[Message]:

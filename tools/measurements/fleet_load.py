@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.fleet.mqtt import BrokerAddress, MqttClient, encode_packet, encode_string
+from tcuq.fleet.mqtt import BrokerAddress, MqttClient, encode_publish
 from tcuq.fleet.wire import ACK, SIGNED_ACK, record_topic, records_topic
 from tcuq.telemetry import CHECKED, PLAIN, RECORD, SIGNED, Keys, sealed
 
@@ -66,10 +66,7 @@ def packets_of(records: Array, a_message: int) -> Iterator[bytes]:
             if a_message == 1
             else records_topic(SITE, "gate-1")
         )
-        identity = (number % 65535 + 1).to_bytes(2, "big")
-        yield encode_packet(
-            0x32, encode_string(topic.encode()) + identity + b"\x00" + some.tobytes()
-        )
+        yield encode_publish(topic, some.tobytes(), number % 65535 + 1)
 
 
 def signed(records: Array, keys: Keys) -> Array:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Self, cast
 
+import mqtt5
 from paho.mqtt import client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.packettypes import PacketTypes
@@ -13,7 +14,7 @@ from paho.mqtt.properties import Properties
 
 from tcuq.fleet.ingest.validation import Validator
 from tcuq.fleet.ingest.worker import Worker
-from tcuq.fleet.mqtt import Message, MqttClient, PacketParser, parse_publish
+from tcuq.fleet.mqtt import Message, MqttClient, PacketReader
 from tcuq.fleet.wire import SHARED_FILTERS
 
 WAITING = 20_000
@@ -63,9 +64,9 @@ class PahoLink:
         """One by one."""
         for message in messages:
             self._client.ack(message.packet_id, 1)
-        for first, body in PacketParser().feed(answers):
-            one = parse_publish(first, body)
-            self._client.publish(one.topic.decode(), one.payload)
+        for packet in PacketReader().feed(answers):
+            if isinstance(packet, mqtt5.PublishPacket):
+                self._client.publish(packet.topic, packet.payload)
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ import psycopg
 
 from tcuq.fleet.ingest.validation import Validator
 from tcuq.fleet.ingest.worker import Worker
-from tcuq.fleet.mqtt import BrokerAddress, MqttClient, encode_packet, encode_string
+from tcuq.fleet.mqtt import BrokerAddress, MqttClient, encode_publish
 from tcuq.fleet.servers import Broker, Postgres
 from tcuq.fleet.store.migrate import migrate
 from tcuq.fleet.wire import SHARED_FILTERS, record_topic
@@ -74,9 +74,7 @@ def send_untrusted(database: str, port: int, count: int) -> tuple[dict[str, int]
 def packets_of(messages: list[tuple[str, bytes]]) -> bytes:
     """The messages as MQTT packets, one after another."""
     return b"".join(
-        encode_packet(
-            0x32, encode_string(topic.encode()) + number.to_bytes(2, "big") + b"\x00" + payload
-        )
+        encode_publish(topic, payload, number)
         for number, (topic, payload) in enumerate(messages, 1)
     )
 

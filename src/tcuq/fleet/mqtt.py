@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """An MQTT 5 client for workers: QoS 1 messages with manual acknowledgement, QoS 0 publishing.
 
-It is written by hand because paho-mqtt reads its socket one byte at a time, 6,000 messages per
-second; this client keeps up with the broker (docs/decisions/0015-ingest.md).
+mqtt5 reads and writes the packets. The connection is written by hand because paho-mqtt reads its
+socket one byte at a time, 6,000 messages per second (docs/decisions/0015-ingest.md).
 """
 
 import os
 import socket
 import ssl
-import struct
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from enum import IntEnum
+from typing import NamedTuple, Self, TypeVar
 
-import numpy as np
+import mqtt5
 
 from tcuq.errors import FleetError
 
@@ -23,7 +23,7 @@ MAX_PACKET_BYTES = 1 << 17
 READ_BYTES = 1 << 18
 KEEP_ALIVE_S = 60
 SEND_TIMEOUT_S = 30.0  # a broker that accepts no bytes for this long is treated as lost
-CONNACK, PUBLISH, PUBACK, SUBACK, PINGRESP, DISCONNECT = 0x20, 0x30, 0x40, 0x90, 0xD0, 0xE0
+Answer = TypeVar("Answer", mqtt5.ConnAckPacket, mqtt5.SubAckPacket)
 
 
 class ProtocolError(FleetError):
@@ -74,86 +74,76 @@ class BrokerAddress:
         return context.wrap_socket(plain, server_hostname=self.host) if context else plain
 
 
-class PacketParser:
+class PacketReader:
     """Splits a byte stream into MQTT packets; an incomplete packet waits for more bytes.
 
     Examples
     --------
-    >>> parser = PacketParser()
-    >>> parser.feed(bytes([0xD0]))
+    >>> reader = PacketReader()
+    >>> reader.feed(bytes([0xD0]))
     []
-    >>> parser.feed(bytes([0x00]))
-    [(208, b'')]
+    >>> reader.feed(bytes([0x00]))
+    [PingRespPacket()]
     """
 
     def __init__(self) -> None:
         self._rest = b""
 
-    def feed(self, data: bytes) -> list[tuple[int, bytes]]:
-        """Return first byte and body of every packet that is complete now."""
+    def feed(self, data: bytes) -> list[mqtt5.Packet]:
+        """Return every packet that is complete now."""
         data = self._rest + data if self._rest else data
+        view = memoryview(data)
         packets = []
-        at, size = 0, len(data)
-        while at + 2 <= size:
-            body, length = _parse_varint(data, at + 1, size)
-            if length > MAX_PACKET_BYTES:
-                raise ProtocolError(
-                    f"the broker sends a packet of {length} bytes: at most {MAX_PACKET_BYTES}"
-                    " are accepted"
-                )
-            if body == 0 or body + length > size:
-                break
-            packets.append((data[at], data[body : body + length]))
-            at = body + length
+        at = 0
+        while (read := _read_packet(view[at:])) is not None:
+            packets.append(read[0])
+            at += read[1]
         self._rest = data[at:]
         return packets
 
 
-def _parse_varint(data: bytes, at: int, size: int) -> tuple[int, int]:
-    """Return the end and the value of a variable-length integer; (0, 0) if it is incomplete."""
-    value = 0
-    for shift in range(4):
-        if at + shift >= size:
-            return 0, 0
-        byte = data[at + shift]
-        value |= (byte & 127) << (7 * shift)
-        if byte < 128:
-            return at + shift + 1, value
-    raise ProtocolError("the broker sends a length of more than four bytes")
+def _read_packet(view: memoryview) -> tuple[mqtt5.Packet, int] | None:
+    """Return the first packet and its size, or None while it is incomplete."""
+    packet, size = None, len(view)
+    try:
+        packet, size = mqtt5.read(view)
+    except IndexError:
+        pass
+    except ValueError as error:
+        raise ProtocolError(f"the broker sends an invalid packet: {error}") from None
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        # mqtt5 0.8 panics on text that is not UTF-8, which no broker may forward.
+        raise ProtocolError("the broker sends text that is not UTF-8") from None
+    if size > MAX_PACKET_BYTES:
+        raise ProtocolError(
+            f"the broker sends a packet of {size} bytes or more: at most {MAX_PACKET_BYTES} are"
+            " accepted"
+        )
+    return None if packet is None else (packet, size)
 
 
-def parse_publish(first: int, body: bytes) -> Message:
-    """Parse a PUBLISH packet from its first byte and body."""
-    size = len(body)
-    topic_end = 2 + int.from_bytes(body[:2], "big")
-    packet_id_end = topic_end + (2 if first & 6 else 0)
-    properties, length = _parse_varint(body, packet_id_end, size)
-    if properties == 0 or properties + length > size or first & 6 == 6:
-        raise ProtocolError("the broker sends an incomplete or invalid PUBLISH packet")
-    packet_id = int.from_bytes(body[topic_end:packet_id_end], "big")
+def to_message(packet: mqtt5.PublishPacket) -> Message:
+    """Return what a worker needs of a publication."""
     # A retained message was not sent now: it arrives empty, so that it is refused and acknowledged.
-    payload = b"" if first & 1 else body[properties + length :]
-    return Message(body[2:topic_end], payload, packet_id)
+    payload = b"" if packet.retain else packet.payload
+    return Message(packet.topic.encode(), payload, packet.packet_id or 0)
 
 
-def encode_string(value: bytes) -> bytes:
-    """Encode an MQTT string: two bytes of length, then the bytes."""
-    return len(value).to_bytes(2, "big") + value
+def encode_publish(
+    topic: str, payload: bytes, packet_id: int = 0, *, retain: bool = False
+) -> bytes:
+    """Encode a publication; of QoS 1 if it has a packet id."""
+    if not packet_id:
+        return mqtt5.PublishPacket(topic, payload, retain=retain).write()
+    quality = mqtt5.QoS.AT_LEAST_ONCE
+    packet = mqtt5.PublishPacket(topic, payload, qos=quality, packet_id=packet_id, retain=retain)
+    return packet.write()
 
 
-def encode_packet(first: int, body: bytes) -> bytes:
-    """Encode a packet: first byte, length, body."""
-    head, left = bytearray([first]), len(body)
-    while left > 127:
-        head.append(left & 127 | 128)
-        left >>= 7
-    head.append(left)
-    return bytes(head) + body
-
-
-def encode_publish(topic: str, payload: bytes) -> bytes:
-    """Encode a publication of QoS 0."""
-    return encode_packet(PUBLISH, encode_string(topic.encode()) + b"\x00" + payload)
+def _words(reason: IntEnum) -> str:
+    return reason.name.lower().replace("_", " ")
 
 
 class MqttClient:
@@ -176,7 +166,7 @@ class MqttClient:
         receive_maximum: int = 65_535,
         timeout_s: float = 10.0,
     ) -> None:
-        self._parser = PacketParser()
+        self._reader = PacketReader()
         self._queue: list[Message] = []
         self._last_sent = self._last_received = time.monotonic()
         try:
@@ -195,49 +185,50 @@ class MqttClient:
 
     def __exit__(self, *_: object) -> None:
         with suppress(FleetError):  # the broker may be gone already
-            self._send(encode_packet(DISCONNECT, b"\x00\x00"))
+            self._send(mqtt5.DisconnectPacket().write())
         self._socket.close()
 
     def _connect(self, receive_maximum: int) -> None:
-        properties = struct.pack(">BHBI", 0x21, receive_maximum, 0x27, MAX_PACKET_BYTES)
-        body = (
-            encode_string(b"MQTT")
-            + struct.pack(">BBH", 5, 0x02, KEEP_ALIVE_S)  # clean start, no session afterwards
-            + bytes([len(properties)])
-            + properties
-            + encode_string(b"tcuq-" + os.urandom(8).hex().encode())
+        packet = mqtt5.ConnectPacket(
+            f"tcuq-{os.urandom(8).hex()}",
+            clean_start=True,  # and no session afterwards
+            keep_alive=KEEP_ALIVE_S,
+            receive_max=receive_maximum,
+            max_packet_size=MAX_PACKET_BYTES,
         )
-        self._send(encode_packet(0x10, body))
-        connack = self._wait_for(CONNACK)
-        if len(connack) < 2 or connack[1] != 0:
-            code = connack[1] if len(connack) > 1 else 0
-            raise FleetError(f"the broker refuses the connection: reason {code:#04x}")
+        self._send(packet.write())
+        reason = self._wait_for(mqtt5.ConnAckPacket).reason_code
+        if reason != mqtt5.ConnAckReasonCode.SUCCESS:
+            raise FleetError(f"the broker refuses the connection: {_words(reason)}")
 
     def _subscribe(self, filters: Sequence[str]) -> None:
-        topics = b"".join(encode_string(one.encode()) + b"\x01" for one in filters)  # QoS 1
-        self._send(encode_packet(0x82, b"\x00\x01\x00" + topics))
-        reasons = self._wait_for(SUBACK)[-len(filters) :]
-        if any(code != 1 for code in reasons):
-            raise FleetError(f"the broker refuses the subscription: reasons {reasons.hex(' ')}")
+        quality = mqtt5.QoS.AT_LEAST_ONCE
+        topics = [mqtt5.TopicFilter(pattern, max_qos=quality) for pattern in filters]
+        self._send(mqtt5.SubscribePacket(1, topics).write())
+        for pattern, reason in zip(
+            filters, self._wait_for(mqtt5.SubAckPacket).reason_codes, strict=True
+        ):
+            if reason != mqtt5.SubAckReasonCode.GRANTED_QOS_AT_LEAST_ONCE:
+                raise FleetError(f"the broker refuses the subscription {pattern}: {_words(reason)}")
 
-    def _wait_for(self, kind: int) -> bytes:
-        """Return the body of the next packet of a kind; queue publications that precede it."""
+    def _wait_for(self, kind: type[Answer]) -> Answer:
+        """Return the next packet of a kind; queue publications that precede it."""
         while True:
             try:
                 packets = self._read()
             except TimeoutError:
                 raise FleetError("the broker does not answer in time") from None
-            matching = [body for first, body in packets if first == kind]
-            for first, body in packets:
-                if first != kind:
-                    self._handle(first, body)
-            if matching:
-                return matching[0]
+            answers = [packet for packet in packets if isinstance(packet, kind)]
+            for packet in packets:
+                if not isinstance(packet, kind):
+                    self._handle(packet)
+            if answers:
+                return answers[0]
 
     def ping(self) -> None:
         """Send a PINGREQ if nothing was sent for a quarter of the keep-alive time."""
         if time.monotonic() - self._last_sent > KEEP_ALIVE_S / 4:
-            self._send(b"\xc0\x00")
+            self._send(mqtt5.PingReqPacket().write())
 
     def receive(self, timeout_s: float) -> list[Message]:
         """Return messages as soon as some arrive, or none after the timeout."""
@@ -249,20 +240,20 @@ class MqttClient:
             packets = self._read()
         except TimeoutError:
             packets = []
-        for first, body in packets:
-            self._handle(first, body)
+        for packet in packets:
+            self._handle(packet)
         messages, self._queue = self._queue, []
         return messages
 
-    def _handle(self, first: int, body: bytes) -> None:
-        if first & 0xF0 == PUBLISH:
-            self._queue.append(parse_publish(first, body))
-        elif first == DISCONNECT:
-            raise FleetError(f"the broker ends the connection: reason {body[:1].hex() or '00'}")
-        elif first not in (PINGRESP, PUBACK):
-            raise ProtocolError(f"the broker sends an unexpected packet of kind {first:#04x}")
+    def _handle(self, packet: mqtt5.Packet) -> None:
+        if isinstance(packet, mqtt5.PublishPacket):
+            self._queue.append(to_message(packet))
+        elif isinstance(packet, mqtt5.DisconnectPacket):
+            raise FleetError(f"the broker ends the connection: {_words(packet.reason_code)}")
+        elif not isinstance(packet, mqtt5.PingRespPacket | mqtt5.PubAckPacket):
+            raise ProtocolError(f"the broker sends an unexpected {type(packet).__name__}")
 
-    def _read(self) -> list[tuple[int, bytes]]:
+    def _read(self) -> list[mqtt5.Packet]:
         try:
             data = self._socket.recv(READ_BYTES)
         except (TimeoutError, ssl.SSLWantReadError):
@@ -272,7 +263,7 @@ class MqttClient:
         if not data:
             raise FleetError("the broker is gone: it closed the connection")
         self._last_received = time.monotonic()
-        return self._parser.feed(data + self._read_further())
+        return self._reader.feed(data + self._read_further())
 
     def _read_further(self) -> bytes:
         """Read what else has arrived over TLS, where one `recv` returns one record."""
@@ -288,10 +279,8 @@ class MqttClient:
 
     def acknowledge(self, messages: Sequence[Message], publications: bytes = b"") -> None:
         """Acknowledge messages, and send publications that are encoded already."""
-        packet_ids = [message.packet_id for message in messages if message.packet_id]
-        rows = np.empty(len(packet_ids), [("head", ">u2"), ("packet_id", ">u2")])
-        rows["head"], rows["packet_id"] = 0x4002, packet_ids
-        self._send(rows.tobytes() + publications)
+        acks = [mqtt5.PubAckPacket(one.packet_id).write() for one in messages if one.packet_id]
+        self._send(b"".join(acks) + publications)
 
     def _send(self, data: bytes) -> None:
         self._socket.settimeout(SEND_TIMEOUT_S)

@@ -8,7 +8,7 @@ from contextlib import suppress
 import numpy as np
 
 from tcuq.errors import FleetError
-from tcuq.fleet.mqtt import MqttClient, encode_packet, encode_string
+from tcuq.fleet.mqtt import MqttClient, encode_publish
 from tcuq.fleet.wire import device_name
 from tcuq.telemetry import sealed
 from tools.measurements.attacks.target import ATTACKER, GATEWAY, VICTIM, Target, record_of
@@ -92,10 +92,9 @@ def send(
     heap, size = [], 0
     client = None
     for number, (topic, payload) in enumerate(messages):
-        identity = (number % 65_535 + 1).to_bytes(2, "big")
-        body = encode_string(topic.encode()) + identity + b"\x00" + payload
-        heap.append(encode_packet(0x33 if retain else 0x32, body))
-        size += len(body)
+        packet = encode_publish(topic, payload, number % 65_535 + 1, retain=retain)
+        heap.append(packet)
+        size += len(packet)
         if size >= CHUNK_BYTES:
             client = _send(target, name, client, b"".join(heap))
             heap, size = [], 0

@@ -13,7 +13,7 @@ import numpy as np
 import psycopg
 
 from tcuq.errors import FleetError
-from tcuq.fleet.mqtt import MqttClient, encode_packet, encode_string
+from tcuq.fleet.mqtt import MqttClient, encode_publish
 from tcuq.fleet.servers import Broker, Postgres
 from tcuq.fleet.store.migrate import migrate
 from tcuq.fleet.store.registry import Registry
@@ -109,9 +109,8 @@ class HonestDevice:
         """Send a newer record; return the seconds until its acknowledgement."""
         sequence = next(SEQUENCES)
         payload = record_of(self._device, sequence).tobytes()
-        body = encode_string(self._topic.encode()) + b"\x00\x01\x00" + payload
         began = time.monotonic()
-        self._client.acknowledge([], encode_packet(0x32, body))
+        self._client.acknowledge([], encode_publish(self._topic, payload, 1))
         while (took := time.monotonic() - began) < LOST_S:
             for message in self._client.receive(LOST_S - took):
                 if np.frombuffer(message.payload, ACK)["sequence"].max() >= sequence:
