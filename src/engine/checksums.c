@@ -9,7 +9,7 @@
 #define SLICES 8
 #define POLYNOMIAL 0xEDB88320u
 
-static uint32_t tables[SLICES][256]; /* written once, with the GIL held, before the first call */
+static uint32_t tables[SLICES][256]; /* written once, by the import, before the first call */
 
 void checksums_prepare(void)
 {

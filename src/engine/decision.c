@@ -50,7 +50,7 @@ static PyObject *cause_of(PyObject *decisions, const tcuq_decision *d)
 }
 
 /* A Decision, its members set without the __init__ that a frozen dataclass makes slow. */
-PyObject *decision_of(const engine *self, const tcuq_decision *d)
+PyObject *decision_of(const engine *self, const tcuq_decision *d, bool promise)
 {
     PyObject *decisions = self->decisions;
     PyObject *result = self->allocate((PyTypeObject *)PyTuple_GetItem(decisions, 0), 0);
@@ -65,7 +65,7 @@ PyObject *decision_of(const engine *self, const tcuq_decision *d)
         Py_XNewRef(outcome),
         Py_XNewRef(alarm),
         cause_of(decisions, d),
-        PyBool_FromLong(promised(self, d)),
+        PyBool_FromLong(promise),
     };
     for (int i = 0; i < DECISION_MEMBERS; i++) {
         PyObject *member = PyTuple_GetItem(decisions, 4 + i);

@@ -61,117 +61,6 @@ static void engine_dealloc(PyObject *object)
 
 /* ---- methods ---- */
 
-static PyObject *engine_reset(PyObject *object, PyObject *unused)
-{
-    engine *self = (engine *)object;
-    (void)unused;
-    if (engine_free_to_use(self) < 0) {
-        return NULL;
-    }
-    tcuq_reset(&self->monitor);
-    Py_RETURN_NONE;
-}
-
-static PyObject *engine_reset_history(PyObject *object, PyObject *unused)
-{
-    engine *self = (engine *)object;
-    (void)unused;
-    if (engine_free_to_use(self) < 0) {
-        return NULL;
-    }
-    tcuq_reset_history(&self->monitor);
-    Py_RETURN_NONE;
-}
-
-static PyObject *engine_epoch(PyObject *object, PyObject *unused)
-{
-    engine *self = (engine *)object;
-    (void)unused;
-    if (engine_free_to_use(self) < 0) {
-        return NULL;
-    }
-    const tcuq_core *core = self->monitor.core;
-    return Py_BuildValue("iii", (int)core->epoch, (int)tcuq_epoch_evidence(&self->monitor),
-                         (int)core->closed);
-}
-
-static PyObject *engine_snapshot(PyObject *object, PyObject *unused)
-{
-    engine *self = (engine *)object;
-    (void)unused;
-    if (engine_free_to_use(self) < 0) {
-        return NULL;
-    }
-    const uint32_t size = tcuq_snapshot_size(&self->monitor);
-    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
-    if (bytes != NULL) {
-        (void)tcuq_snapshot(&self->monitor, (uint8_t *)PyBytes_AsString(bytes), size);
-    }
-    return bytes;
-}
-
-static PyObject *engine_restore(PyObject *object, PyObject *snapshot)
-{
-    engine *self = (engine *)object;
-    Py_buffer view;
-    if (PyObject_GetBuffer(snapshot, &view, PyBUF_SIMPLE) < 0) {
-        return NULL;
-    }
-    if (engine_free_to_use(self) < 0) {
-        PyBuffer_Release(&view);
-        return NULL;
-    }
-    const uint32_t size = (view.len > (Py_ssize_t)UINT32_MAX) ? UINT32_MAX : (uint32_t)view.len;
-    const tcuq_status status = tcuq_restore(&self->monitor, view.buf, size);
-    PyBuffer_Release(&view);
-    if (status != TCUQ_OK) {
-        PyErr_SetString(PyExc_ValueError, tcuq_strerror(status));
-        return NULL;
-    }
-    Py_RETURN_NONE;
-}
-
-static PyObject *engine_telemetry(PyObject *object, PyObject *unused)
-{
-    engine *self = (engine *)object;
-    (void)unused;
-    if (engine_free_to_use(self) < 0) {
-        return NULL;
-    }
-    const tcuq_telemetry t = *self->monitor.telemetry;
-    long bins[TCUQ_HISTOGRAM_BINS];
-    for (size_t i = 0u; i < TCUQ_HISTOGRAM_BINS; i++) {
-        bins[i] = t.histogram[i];
-    }
-    PyObject *histogram = tuple_of(bins, (Py_ssize_t)TCUQ_HISTOGRAM_BINS);
-    if (histogram == NULL) {
-        return NULL;
-    }
-    return Py_BuildValue("{s:I,s:I,s:I,s:I,s:I,s:I,s:N}", "steps", (unsigned)t.steps, "abstained",
-                         (unsigned)t.abstained, "denied", (unsigned)t.denied, "exceeded",
-                         (unsigned)t.exceeded, "alarms", (unsigned)t.alarms, "histogram_shift",
-                         (unsigned)t.histogram_shift, "histogram", histogram);
-}
-
-static PyObject *engine_record(PyObject *object, PyObject *args)
-{
-    engine *self = (engine *)object;
-    unsigned long long device;
-    unsigned long firmware;
-    unsigned long boot;
-    unsigned long sequence;
-    uint8_t record[TCUQ_RECORD_BYTES];
-    if (!PyArg_ParseTuple(args, "Kkkk:record", &device, &firmware, &boot, &sequence) ||
-        (engine_free_to_use(self) < 0)) {
-        return NULL;
-    }
-    const tcuq_identity identity = {
-        device, (uint32_t)firmware, (uint32_t)boot, (uint32_t)sequence,
-    };
-    (void)tcuq_record(&self->monitor, &identity, record, sizeof record);
-    return PyBytes_FromStringAndSize((const char *)record, sizeof record);
-}
-
 /* The only cast to a fast call's slot without a warning about the function's type. */
 #define FAST(function) ((PyCFunction)(void (*)(void))(function))
 
@@ -280,6 +169,9 @@ static int module_exec(PyObject *module)
 
 static PyModuleDef_Slot module_slots[] = {
     {Py_mod_exec, module_exec},
+#ifdef Py_GIL_DISABLED
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
     {0, NULL},
 };
 

@@ -8,6 +8,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "../exclusive.h"
 #include "tcuq.h"
 #include "tcuq_internal.h"
 
@@ -38,7 +39,7 @@ typedef struct {
     Py_ssize_t storage;
     Py_ssize_t block; /* capacity of scratch in steps */
     uint8_t *scratch; /* their posteriors, then their features */
-    int busy;         /* set and read with the GIL held */
+    exclusive in_use;
     int count;
     void *blocks[ENGINE_BLOCKS];
     PyObject *decisions; /* a tuple: the Decision type, outcomes, alarms, cause, the members */
@@ -122,7 +123,7 @@ static inline void rows_advance(const tcuq_profile *profile, size_t steps, devic
 
 /* decision.c: stores the types of a Decision's members; -1 with an error set. */
 int decisions_read(engine *self, PyObject *type, PyObject *outcomes, PyObject *alarms, PyObject *cause);
-PyObject *decision_of(const engine *self, const tcuq_decision *d);
+PyObject *decision_of(const engine *self, const tcuq_decision *d, bool promise);
 bool promised(const engine *self, const tcuq_decision *d);
 
 /* Processes the device's bytes of steps from `begin` on; `out` belongs to the consumer. */
@@ -145,20 +146,34 @@ PyObject *engine_observe(PyObject *self, PyObject *const *args, Py_ssize_t count
 /* Arrays of many steps; -1 with an error set if they must be converted first. */
 int inputs_needed(const engine *self, PyObject *const *args, inputs *in);
 
+/* state.c */
+PyObject *engine_reset(PyObject *object, PyObject *unused);
+PyObject *engine_reset_history(PyObject *object, PyObject *unused);
+PyObject *engine_epoch(PyObject *object, PyObject *unused);
+PyObject *engine_snapshot(PyObject *object, PyObject *unused);
+PyObject *engine_restore(PyObject *object, PyObject *snapshot);
+PyObject *engine_telemetry(PyObject *object, PyObject *unused);
+PyObject *engine_record(PyObject *object, PyObject *args);
+
 /* score.c */
 PyObject *engine_score(PyObject *self, PyObject *observed);
 
 /* replay.c: many steps under several profiles. */
 PyObject *engine_replay(PyObject *self, PyObject *const *args, Py_ssize_t count);
 
-/* -1 with an error set if another thread runs this engine. */
-static inline int engine_free_to_use(const engine *self)
+/* The engine for this thread until engine_release; false with an error set if another thread has it. */
+static inline bool engine_take(engine *self)
 {
-    if (self->busy) {
+    const bool taken = exclusive_taken(&self->in_use);
+    if (!taken) {
         PyErr_SetString(PyExc_RuntimeError, "this monitor is in use by another thread");
-        return -1;
     }
-    return 0;
+    return taken;
+}
+
+static inline void engine_release(engine *self)
+{
+    exclusive_release(&self->in_use);
 }
 
 #endif

@@ -217,7 +217,7 @@ static int take_items(PyObject *value, const char *name, int flags, size_t items
     return -1;
 }
 
-/* Collects the engines of a call and marks them busy; on an error, -1 and none is busy. */
+/* Collects and takes the engines of a call; on an error, -1 and none is taken. */
 static int gather(group *all, PyObject *self, PyObject *others)
 {
     for (size_t k = 0u; k < all->count; k++) {
@@ -225,21 +225,21 @@ static int gather(group *all, PyObject *self, PyObject *others)
         engine *of = (engine *)one;
         if (Py_TYPE(one) != Py_TYPE(self)) {
             PyErr_Format(PyExc_TypeError, "others[%zu]: not an Engine", k - 1u);
-        } else if (engine_free_to_use(of) == 0) {
+        } else if (engine_take(of)) {
             if (same_signals((engine *)self, of)) {
                 member *added = &all->members[k];
                 added->of = of;
                 while (!same_novelty(&all->members[added->novelty].of->profile, &of->profile)) {
                     added->novelty++;
                 }
-                of->busy = 1;
                 continue;
             }
+            engine_release(of);
             PyErr_Format(PyExc_ValueError, "others[%zu]: sees other signals", k - 1u);
         }
         while (k > 0u) {
             k--;
-            all->members[k].of->busy = 0;
+            engine_release(all->members[k].of);
         }
         return -1;
     }
@@ -266,7 +266,7 @@ static PyObject *replay_into(group *all, PyObject *const *args, PyObject *self, 
             }
             done = PyLong_FromSsize_t(replay_all(all, in));
             for (size_t k = 0u; k < all->count; k++) {
-                all->members[k].of->busy = 0;
+                engine_release(all->members[k].of);
             }
         }
     }

@@ -35,14 +35,15 @@ PyObject *engine_score(PyObject *object, PyObject *observed)
     }
     if ((view.len % row != 0) || ((uintptr_t)view.buf % sizeof(int32_t) != 0u)) {
         PyErr_Format(PyExc_ValueError, "observed: %zd bytes, not rows of %zd, aligned", view.len, row);
-    } else if (engine_free_to_use(self) == 0) {
+    } else {
         const Py_ssize_t steps = view.len / row;
         const Py_ssize_t values = steps * self->profile.term_count;
         PyObject *risk = PyByteArray_FromStringAndSize(NULL, steps * (Py_ssize_t)sizeof(uint16_t));
         PyObject *smoothed = PyByteArray_FromStringAndSize(NULL, values * (Py_ssize_t)sizeof(int16_t));
-        if ((risk != NULL) && (smoothed != NULL)) {
+        if ((risk != NULL) && (smoothed != NULL) && engine_take(self)) {
             score(self, view.buf, steps, (uint16_t *)(void *)PyByteArray_AsString(risk),
                   (int16_t *)(void *)PyByteArray_AsString(smoothed));
+            engine_release(self);
             both = PyTuple_Pack(2, risk, smoothed);
         }
         Py_XDECREF(risk);

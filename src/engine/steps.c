@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps in, decisions out: one by one, or many in a loop without the GIL.
  *
- * Python code runs only while arguments are read, never between the busy check and the runtime. */
+ * Python code runs only while arguments are read and results are made, never while the engine is taken. */
 #include <string.h>
 
 #include "engine.h"
@@ -10,7 +10,7 @@
 
 /* ---- one step ---- */
 
-/* Reads and quantises the arguments of one step: 1; 0 if they need a conversion first; -1 with an error. */
+/* Reads and quantises one step and takes the engine: 1; 0 if it needs a conversion first; -1 with an error. */
 static int step_take(engine *self, PyObject *const *args, Py_ssize_t count, inputs *in,
                      device_rows *at)
 {
@@ -21,14 +21,16 @@ static int step_take(engine *self, PyObject *const *args, Py_ssize_t count, inpu
     if (!inputs_take(self, args, 1, in)) {
         return 0;
     }
-    int status = engine_free_to_use(self);
-    if (status == 0) {
-        status = inputs_quantized(self, in, 0, 1, at) ? 1 : 0;
-    }
-    if (status != 1) {
+    if (!engine_take(self)) {
         inputs_release(in);
+        return -1;
     }
-    return status;
+    if (!inputs_quantized(self, in, 0, 1, at)) {
+        engine_release(self);
+        inputs_release(in);
+        return 0;
+    }
+    return 1;
 }
 
 PyObject *engine_step(PyObject *object, PyObject *const *args, Py_ssize_t count)
@@ -42,8 +44,10 @@ PyObject *engine_step(PyObject *object, PyObject *const *args, Py_ssize_t count)
         return (status < 0) ? NULL : Py_NewRef(Py_None);
     }
     tcuq_step(&self->monitor, at.posterior, at.features, at.health, &d);
+    const bool promise = promised(self, &d);
+    engine_release(self);
     inputs_release(&in);
-    return decision_of(self, &d);
+    return decision_of(self, &d, promise);
 }
 
 PyObject *engine_signals(PyObject *object, PyObject *const *args, Py_ssize_t count)
@@ -57,6 +61,7 @@ PyObject *engine_signals(PyObject *object, PyObject *const *args, Py_ssize_t cou
         return (status < 0) ? NULL : Py_NewRef(Py_None);
     }
     tcuq_signals_all(&self->monitor, at.posterior, at.features, at.health, &s);
+    engine_release(self);
     inputs_release(&in);
     const long values[] = {
         s.label,
@@ -154,10 +159,10 @@ static void copy(const engine *self, device_rows at, Py_ssize_t begin, Py_ssize_
     }
 }
 
+/* Releases the engine, which its caller has taken. */
 Py_ssize_t consume(engine *self, const inputs *in, consumer each, void *const *out)
 {
     Py_ssize_t begin = 0;
-    self->busy = 1;
     Py_BEGIN_ALLOW_THREADS
     while (begin < in->steps) {
         const Py_ssize_t left = in->steps - begin;
@@ -170,7 +175,7 @@ Py_ssize_t consume(engine *self, const inputs *in, consumer each, void *const *o
         begin += count;
     }
     Py_END_ALLOW_THREADS
-    self->busy = 0;
+    engine_release(self);
     return begin;
 }
 
@@ -194,7 +199,7 @@ static PyObject *run_into(engine *self, PyObject *const *args, const inputs *in)
             break;
         }
     }
-    if (!PyErr_Occurred() && (engine_free_to_use(self) == 0)) {
+    if (!PyErr_Occurred() && engine_take(self)) {
         done = PyLong_FromSsize_t(consume(self, in, decide, out));
     }
     while (filled > 0) {
@@ -261,7 +266,7 @@ PyObject *engine_quantize(PyObject *object, PyObject *const *args, Py_ssize_t co
     PyObject *posteriors = PyBytes_FromStringAndSize(NULL, in.steps * self->profile.classes);
     PyObject *features = PyBytes_FromStringAndSize(NULL, in.steps * self->profile.width);
     PyObject *both = NULL;
-    if ((posteriors != NULL) && (features != NULL) && (engine_free_to_use(self) == 0)) {
+    if ((posteriors != NULL) && (features != NULL) && engine_take(self)) {
         void *const out[] = {PyBytes_AsString(posteriors), PyBytes_AsString(features)};
         both = (consume(self, &in, copy, out) == in.steps) ? PyTuple_Pack(2, posteriors, features)
                                                            : Py_NewRef(Py_None);
@@ -281,7 +286,7 @@ PyObject *engine_observe(PyObject *object, PyObject *const *args, Py_ssize_t cou
     }
     const Py_ssize_t bytes = in.steps * OBSERVED * (Py_ssize_t)sizeof(int32_t);
     PyObject *observed = PyByteArray_FromStringAndSize(NULL, bytes);
-    if ((observed != NULL) && (engine_free_to_use(self) == 0)) {
+    if ((observed != NULL) && engine_take(self)) {
         void *const out[] = {PyByteArray_AsString(observed)};
         if (consume(self, &in, observe, out) < in.steps) {
             Py_DECREF(observed);

@@ -2,9 +2,10 @@
 /* The Simulator's methods: advance the clock, acknowledge records, and return the truth. */
 #include "module.h"
 
-static int check_not_busy(const simulator *self)
+/* The simulator for this thread until it is released; -1 with an error set if another thread has it. */
+static int take(simulator *self)
 {
-    if (self->busy) {
+    if (!exclusive_taken(&self->in_use)) {
         PyErr_SetString(PyExc_RuntimeError, "this simulator is in use by another thread");
         return -1;
     }
@@ -37,19 +38,19 @@ PyObject *simulator_advance(PyObject *object, PyObject *args)
     if (capacity < 0) {
         return NULL;
     }
-    if (check_not_busy(self) < 0) {
+    if (take(self) < 0) {
         release_arrays(views, 2);
         return NULL;
     }
     const outbox out = {.devices = views[0].buf, .records = views[1].buf};
     self->sim.outbox = out;
-    self->busy = 1;
     Py_BEGIN_ALLOW_THREADS
     advance(&self->sim, now_s, (uint32_t)capacity);
     Py_END_ALLOW_THREADS
-    self->busy = 0;
+    const uint32_t sent = self->sim.outbox.count;
+    exclusive_release(&self->in_use);
     release_arrays(views, 2);
-    return PyLong_FromUnsignedLong(self->sim.outbox.count);
+    return PyLong_FromUnsignedLong(sent);
 }
 
 PyObject *simulator_acknowledge(PyObject *object, PyObject *args)
@@ -67,7 +68,7 @@ PyObject *simulator_acknowledge(PyObject *object, PyObject *args)
     if (count < 0) {
         return NULL;
     }
-    if (check_not_busy(self) < 0) {
+    if (take(self) < 0) {
         release_arrays(views, 1);
         return NULL;
     }
@@ -82,6 +83,7 @@ PyObject *simulator_acknowledge(PyObject *object, PyObject *args)
             unmatched++;
         }
     }
+    exclusive_release(&self->in_use);
     release_arrays(views, 1);
     return PyLong_FromUnsignedLong(unmatched);
 }
@@ -103,10 +105,12 @@ PyObject *simulator_truth(PyObject *object, PyObject *args)
     if (count < 0) {
         return NULL;
     }
-    int status = check_not_busy(self);
-    if ((status == 0) && (count != (Py_ssize_t)sim->count)) {
+    int status = 0;
+    if (count != (Py_ssize_t)sim->count) { /* which never changes */
         PyErr_Format(PyExc_ValueError, "arrays of %zd rows for %u devices", count, sim->count);
         status = -1;
+    } else {
+        status = take(self);
     }
     for (Py_ssize_t i = 0; (status == 0) && (i < count); i++) {
         const device *dev = &sim->devices[i];
@@ -117,6 +121,9 @@ PyObject *simulator_truth(PyObject *object, PyObject *args)
         ((uint32_t *)views[2].buf)[i] = dev->last_sequence;
         ((uint32_t *)views[3].buf)[i] = dev->refused;
         ((uint8_t *)views[4].buf)[i] = dev->uplink.count;
+    }
+    if (status == 0) {
+        exclusive_release(&self->in_use);
     }
     release_arrays(views, 5);
     return (status == 0) ? Py_NewRef(Py_None) : NULL;

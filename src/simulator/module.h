@@ -6,12 +6,13 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "../exclusive.h"
 #include "simulator.h"
 
 typedef struct {
     PyObject ob_base;
     simulation sim;
-    int busy; /* set and read with the GIL held */
+    exclusive in_use;
 } simulator;
 
 #define MAX_ARRAYS 5

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import gc
-import threading
 import tracemalloc
-from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -15,105 +13,21 @@ from tcuq.monitor import ALARMS, OUTCOMES
 from tcuq.profile.settings import AlarmFlag
 from tcuq.runtime import Engine
 from tcuq.stages.budget import Outcome
-
-POSTERIOR, FEATURES = np.array([200, 56], np.uint8), np.array([100, 0], np.int8)
-
-
-def cause(alarm: int, statistic: int) -> str:
-    """Return a decision's cause from its two numbers."""
-    return f"{int(alarm)}, {statistic}"
-
-
-def make(parts: dict[str, Any]) -> Engine:
-    """Return an engine of this spec."""
-    return Engine(parts, Decision, OUTCOMES, ALARMS, cause)
-
-
-def packed(values: list[int], dtype: str) -> bytes:
-    """Little-endian bytes of an array."""
-    return np.array(values).astype(dtype).tobytes()
-
-
-def term(**changes: object) -> dict[str, object]:
-    """A term of the anchored score on low confidence."""
-    plain: dict[str, object] = {
-        "signal": 4, "lower": 0, "ewma": 0, "dead_q10": 0, "cap_q10": 8192, "weight_q8": 256,
-        "novelty_q8": 256, "slope_q8": 256, "start": 0, "points": packed([-4096, 0], "<i2"),
-        "bits_q10": packed([0, 8192], "<u2"),
-    }  # fmt: skip
-    return {**plain, **changes}
-
-
-def channel(**changes: object) -> dict[str, object]:
-    """A channel of the alarm on low confidence that alarms after one block that is not certain."""
-    plain: dict[str, object] = {
-        "signal": 4, "flag": 1, "two_sided": 0, "block": 16, "boot_limit_q8": 512, "centre": 0,
-        "edges": [-100_000, -90_000, -80_000], "gains_q8": [-256, 128, 256, 512],
-        "counts": [1600, 160, 32, 16, 32, 16, 16],
-    }  # fmt: skip
-    return {**plain, **changes}
-
-
-def spec(**changes: object) -> dict[str, Any]:
-    """Two classes, two features, lags 1 and 2, the paper's score."""
-    plain: dict[str, object] = {
-        "hash": 7, "classes": 2, "width": 2, "dimensions": 2, "lags": bytes([1, 2]),
-        "lag_weights_q15": packed([32768, 21846, 10922], "<u2"), "blend_q15": 16384,
-        "mix_q15": 16384, "projection": None, "projection_bias": None, "projection_shift": 0,
-        "mean_count": 0, "whitening": None, "whitening_shift": None, "means": None,
-        "mean_squares": None, "novelty_exponent": 0, "health_count": 0, "health_means": None,
-        "health_weights_q9": None, "terms": None, "weight_shift": 10,
-        "weights": packed([1024, 1024, 1024, 1024], "<i2"), "bias_q16": -65536, "adaptive": 1,
-        "alpha_q16": 6554, "step": 100, "start": 8192, "anchor": 8192, "warmup": 0,
-        "rate_q16": 6554, "burst_q16": 131072, "channels": None, "alarm_limit": 512,
-        "epoch_steps": 30, "logits": 0, "promise": 0,
-        "feature_scale": 0.5, "max_magnitude": 1e9, "sum_tolerance": 0.02,
-    }  # fmt: skip
-    return {**plain, **changes}
-
-
-NOVELTY = {
-    "whitening": packed([65, 64, 64, 65, 64, 64, 64, 64], "<u4"), "whitening_shift": bytes(4),
-    "mean_count": 2, "means": packed([100, 0, 0, 0] * 2, "<i2"),
-    "mean_squares": packed([10_000] * 2, "<i4"), "novelty_exponent": 0,
-}  # fmt: skip
-HEALTH = {
-    "health_count": 2, "health_means": packed([1024, -2048], "<i2"),
-    "health_weights_q9": packed([512, 256], "<u2"),
-}  # fmt: skip
-MANY_MEANS = {
-    "mean_count": 65534, "means": bytes(8 * 65534), "mean_squares": bytes(4 * 65534),
-}  # fmt: skip
-PROJECTION = {
-    "width": 3, "projection": bytes([1, 0, 0, 0, 1, 0]), "projection_bias": packed([0, 0], "<i4"),
-}  # fmt: skip
-VARIANTS = {
-    "combined": spec(),
-    "bare": spec(width=0, dimensions=0),
-    "projected": spec(**PROJECTION),
-    "anchored": spec(terms=[term(ewma=3), term(signal=0, lower=1)], weight_shift=0, weights=None),
-    "combined with novelty": spec(terms=[term()]),
-}
-TWO = [channel(), channel(signal=1)]
-VARIANTS["everything"] = spec(
-    **PROJECTION, **NOVELTY, **HEALTH, terms=[term(signal=5)], weight_shift=0, channels=TWO
+from tests.fixtures.engine import (
+    FEATURES,
+    HEALTH,
+    NOVELTY,
+    POSTERIOR,
+    VARIANTS,
+    cause,
+    channel,
+    make,
+    outputs,
+    packed,
+    spec,
+    stream,
+    term,
 )
-
-
-def stream(parts: dict[str, Any], steps: int = 500) -> tuple[Any, Any, Any]:
-    """Random posteriors, and features and health if the profile takes them."""
-    draw = np.random.default_rng(5)
-    first = draw.integers(0, 256, steps)
-    posteriors = np.stack([first, 255 - first], axis=1).astype(np.uint8)
-    wide = draw.integers(-127, 128, (steps, parts["width"])).astype(np.int8)
-    health = draw.integers(-9000, 9000, (steps, parts["health_count"])).astype(np.int16)
-    return posteriors, wide if parts["width"] else None, health if parts["health_count"] else None
-
-
-def outputs(steps: int) -> list[Any]:
-    """Arrays for run to fill."""
-    trace = Trace.empty(steps)
-    return [getattr(trace, name) for name in Trace.__slots__]
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -364,26 +278,3 @@ def test_engine_copies_its_spec() -> None:
     # What is never freed grows in every round, what others allocate meanwhile does not.
     growth = min(after - before for before, after in pairwise(sizes[1:]))
     assert growth < 16 * 10 * len(WRONG)  # less than one object a turn
-
-
-def test_threads_run_separate_engines_in_parallel() -> None:
-    """An Engine in use refuses a second thread, which can run its own Engine."""
-    slow = spec(**{**NOVELTY, **MANY_MEANS})
-    posteriors, wide, _ = stream(slow, 10_000)
-    shared, own = make(slow), make(slow)
-    thread = threading.Thread(target=shared.run, args=(posteriors, wide, None, *outputs(10_000)))
-    thread.start()
-    with suppress(RuntimeError):
-        while thread.is_alive():
-            shared.telemetry()
-    own.run(posteriors[:9], wide[:9], None, *outputs(9))
-    step: list[Any] = [posteriors[0], wide[0], None]
-    rows: list[Any] = [posteriors[:1], wide[:1]]
-    calls = {"step": step, "signals": step, "quantize": rows, "run": [*rows, None, *outputs(1)]}
-    others = ("reset", "reset_history", "epoch", "snapshot", "telemetry")
-    for name in (*calls, *others):
-        with pytest.raises(RuntimeError, match="this monitor is in use by another thread"):
-            getattr(shared, name)(*calls.get(name, []))
-    assert thread.is_alive()
-    thread.join()
-    assert (shared.telemetry()["steps"], own.telemetry()["steps"]) == (10_000, 9)

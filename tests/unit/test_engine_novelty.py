@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from tests.unit.test_engine import FEATURES, POSTERIOR, make, packed, spec, term
+from tests.fixtures.engine import FEATURES, POSTERIOR, make, packed, spec, term
 
 
 def test_novelty_by_hand() -> None:
