@@ -62,8 +62,9 @@ licences: ## Check the licence of every file that a release holds: none forbids 
 test: ## Run unit, property, conformance and integration tests, and every example in the docs
 	$(RUN) pytest -n 2 --dist worksteal
 
-wheel: ## Install the wheel into a clean environment; check its dependencies and import time
+wheel: ## Install the wheel into a clean environment; check its dependencies and import time; compile the one for aarch64
 	$(RUN) tools.measurements.clean_install
+	$(RUN) tools.measurements.wheels --short
 
 statistical: ## Check the alarm's false-alarm rate on millions of steps and over many calibrations
 	$(RUN) pytest tests/statistical

@@ -46,7 +46,7 @@ PLATFORMS = (
     Platform("aarch64-linux-musl", "musllinux_1_2_aarch64", ELF),
     Platform("aarch64-macos.11.0", "macosx_11_0_arm64", MACH_O, links=MAC),
     Platform("x86_64-macos.11.0", "macosx_11_0_x86_64", MACH_O, links=MAC),
-    Platform("x86_64-windows-gnu", "win_amd64", DLL, ".pyd", ("-shared",)),
+    Platform("x86_64-windows-gnu", "win_amd64", DLL, ".pyd", ("-s", "-shared")),
 )
 
 
