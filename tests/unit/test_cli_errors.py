@@ -35,7 +35,6 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_bad_usage_is_2(capsys: pytest.CaptureFixture[str]) -> None:
     """An invalid command line prints the usage."""
     for arguments in (
-        [],
         ["guess"],
         ["fit", CALIBRATION],
         ["fit", CALIBRATION, "-o", "p.json", "--preset", "mine"],

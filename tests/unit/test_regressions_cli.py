@@ -160,3 +160,10 @@ def test_null_byte_in_a_path_is_a_profile_error() -> None:
     with pytest.raises(tcuq.ProfileError) as caught:
         tcuq.Profile.load("a\0b")
     assert str(caught.value).isprintable()
+
+
+def test_tcuq_alone_named_a_missing_argument(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a command it prints the commands."""
+    with pytest.raises(SystemExit, match="0"):
+        main([])
+    assert "calibrate a profile from recorded streams" in capsys.readouterr().out

@@ -42,7 +42,8 @@ COMMANDS = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     try:
-        args = _parser().parse_args(arguments)
+        words = sys.argv[1:] if arguments is None else arguments
+        args = _parser().parse_args(words or ["--help"])
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", CalibrationWarning)
             args.command(args)
