@@ -16,7 +16,7 @@ TEST_TOOLS = (
 )  # fmt: skip
 # They test files of the repository and use no dependency.
 REPOSITORY = frozenset(
-    f"test_{name}.py" for name in ("conventions", "words", "repository", "packaging")
+    f"test_{name}.py" for name in ("commands", "conventions", "words", "repository", "packaging")
 )
 LOWEST, NEWEST = "lowest-direct", "highest"
 RESOLUTIONS = {LOWEST: "lowest", NEWEST: "newest"}
