@@ -24,6 +24,7 @@ LIBRARIES = {
     "LiteRT": ["ai_edge_litert"],
     "ONNX": ["onnx", "onnxruntime"],
     "Keras": ["keras"],
+    "ExecuTorch": ["executorch.runtime"],
     "PyTorch": ["torch"],
     "Hugging Face": ["torch", "transformers"],
     "scikit-learn": ["sklearn", "pandas"],
@@ -33,6 +34,7 @@ SIZES = {  # steps, classes, features, share of labels
     "LiteRT": (20, 12, 64, 1.0),
     "ONNX": (200, 3, 4, 0.0),
     "Keras": (200, 2, 8, 0.0),
+    "ExecuTorch": (200, 3, 8, 0.0),
     "PyTorch": (200, 3, 8, 1.0),
     "Hugging Face": (50, 3, 16, 0.0),
     "scikit-learn": (200, 2, 4, 1.0),
@@ -77,7 +79,8 @@ def test_python_of_the_section_runs(
     """It makes a stream of the sizes that its model has."""
     monkeypatch.chdir(tmp_path)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of the libraries themselves
+        for category in (DeprecationWarning, FutureWarning):  # of the libraries themselves
+            warnings.simplefilter("ignore", category)
         for library in LIBRARIES[title]:
             pytest.importorskip(library)
         if title == "ONNX":

@@ -42,7 +42,9 @@ def test_a_missing_library_is_named(
 @pytest.mark.parametrize("name", ["m.pt", "m.pkl", "m.joblib", "m", "a:b:c", "../m:f", "m:"])
 def test_other_files_are_refused(name: str) -> None:
     """Pickles are never loaded, whatever they are called."""
-    with pytest.raises(InputError, match=r"model must end in \.tflite, \.onnx or \.keras, or be"):
+    with pytest.raises(
+        InputError, match=r"model must end in \.tflite, \.onnx, \.keras or \.pte, or be"
+    ):
         open_tap(name)
 
 

@@ -19,7 +19,9 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(
         "record", help="run a model over inputs and write the recorded stream"
     )
-    parser.add_argument("model", help=".tflite, .onnx, .keras, or file.py:factory of your own code")
+    parser.add_argument(
+        "model", help=".tflite, .onnx, .keras, .pte, or file.py:factory of your own code"
+    )
     parser.add_argument(
         "data", help=".npz with inputs, and if known labels, starts, shifted, windows"
     )

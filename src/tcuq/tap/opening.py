@@ -11,6 +11,7 @@ from typing import Any
 
 from tcuq.errors import InputError
 from tcuq.stream import Kind
+from tcuq.tap.executorch import ExecutorchTap
 from tcuq.tap.keras import KerasTap, is_keras, load_keras
 from tcuq.tap.litert import LiteRTTap
 from tcuq.tap.onnx import OnnxTap
@@ -32,13 +33,14 @@ def open_tap(
     Parameters
     ----------
     model
-        A path ending in `.tflite`, `.onnx` or `.keras`; `file.py:factory` or `module:factory`, your
-        function that returns the object; a `torch.nn.Module`; a `keras.Model`; or anything
-        with `predict_proba`. Pickles are never loaded.
+        A path ending in `.tflite`, `.onnx`, `.keras` or `.pte`; `file.py:factory` or
+        `module:factory`, your function that returns the object; a `torch.nn.Module`; a
+        `keras.Model`; or anything with `predict_proba`. Pickles are never loaded.
     layer, output
-        Names of the tensor, submodule or step to take features and posteriors from.
+        Names of the tensor, submodule or step to take features and posteriors from; of a `.pte`
+        numbers of its outputs.
     kind
-        "probabilities" or "logits", for a torch module or if a Keras model does not tell.
+        "probabilities" or "logits", for a torch module, a `.pte` or if a Keras model does not tell.
     reference
         Whether a `.tflite` runs with the reference kernels.
     """
@@ -48,6 +50,8 @@ def open_tap(
             return LiteRTTap(path, layer, output=output, reference=reference)
         if path.suffix == ".onnx":
             return OnnxTap(path, layer, output=output)
+        if path.suffix == ".pte":
+            return ExecutorchTap(path, layer, output=output, kind=kind)
         model = load_keras(path) if path.suffix == ".keras" else _call_factory(str(model))
     if is_keras(model):
         return KerasTap(model, layer, output=output, kind=kind)
@@ -68,9 +72,9 @@ def _call_factory(name: str) -> Any:  # noqa: ANN401 - whatever the factory retu
     parts = [factory] if is_file else [*module.split("."), factory]
     if not all(part.isidentifier() for part in parts):
         raise InputError(
-            "model must end in .tflite, .onnx or .keras, or be file.py:factory or module:factory,"
-            f" got {name[:200]!r} (pickled models are never loaded: write a function that builds"
-            " yours)"
+            "model must end in .tflite, .onnx, .keras or .pte, or be file.py:factory or"
+            f" module:factory, got {name[:200]!r} (pickled models are never loaded: write a"
+            " function that builds yours)"
         )
     beside = Path(module if is_file else f"{module}.py")
     try:
