@@ -56,7 +56,7 @@ def summary_lines(profile: MonitorSettings, origin: Provenance, sha256: str) -> 
     calibration = origin.calibration
     yield (
         f"made from  {calibration.steps:,} calibration steps ({calibration.distinct:,} distinct,"
-        f" {calibration.recordings} recordings)"
+        f" {calibration.recordings} recording{'s' if calibration.recordings > 1 else ''})"
         + (f" and {origin.development.steps:,} development steps" if origin.development else "")
     )
     if profile.alarm is not None:
