@@ -25,7 +25,7 @@ from tools.firmware.scenarios import (
     quiet_fit,
 )
 from tools.firmware.sizes import ram, stack
-from tools.firmware.toolchain import CPUS, M4, Cpu, ToolError, build, run
+from tools.firmware.toolchain import CPUS, M4, M33, Cpu, ToolError, build, run
 
 STEPS = 1000
 TOOLS = ("gcc", "arm-none-eabi-gcc", "qemu-system-arm", "riscv64-unknown-elf-gcc",
@@ -57,7 +57,7 @@ def _tools() -> None:
 
 
 @pytest.mark.parametrize("name", ["tcuq_keywords", "full_keywords"])
-@pytest.mark.parametrize("cpu", CPUS, ids=lambda cpu: cpu.name)
+@pytest.mark.parametrize("cpu", [*CPUS, M33], ids=lambda cpu: cpu.name)
 def test_decisions_are_the_hosts(cpu: Cpu, name: str, tmp_path: Path) -> None:
     """Every member of every decision is the same on the CPU and on the host."""
     scenario = scenarios()[name]
@@ -73,7 +73,7 @@ def test_decisions_are_the_hosts(cpu: Cpu, name: str, tmp_path: Path) -> None:
         assert state(elf) == scenario.expected_state()
 
 
-@pytest.mark.parametrize("cpu", CPUS, ids=lambda cpu: cpu.name)
+@pytest.mark.parametrize("cpu", [*CPUS, M33], ids=lambda cpu: cpu.name)
 def test_health_gaps_and_epochs_are_the_hosts(cpu: Cpu, tmp_path: Path) -> None:
     """Input health that some steps lack, gaps, closed epochs and an alarm's cause, bit for bit."""
     scenario = in_the_field()
@@ -137,7 +137,7 @@ def test_state_is_what_the_engine_keeps(tmp_path: Path) -> None:
     elf = build(M4, tmp_path, scenario.monitor())
     engine = Monitor(scenario.profile)._engine  # noqa: SLF001 - the device's own figure
     assert sum(ram(M4, elf).values()) == engine.storage_bytes
-    assert stack(tmp_path).path[:2] == ("tcuq_step", "tcuq_novelty_run")
+    assert stack(tmp_path).path[:2] == ("tcuq_step", "tcuq_signals_run")
 
 
 def test_export_is_the_same_each_time() -> None:

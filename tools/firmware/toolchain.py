@@ -16,7 +16,9 @@ UPLINK = ROOT / "src/tcuq/uplink"
 OTA = ROOT / "src/tcuq/ota"
 FLAGS = ("-std=gnu11", "-ffreestanding", "-ffunction-sections", "-fdata-sections", "-Wall",
          "-Wextra", "-Werror")  # fmt: skip
+NARROW = ("-DTCUQ_WITH_PROJECTION=0",)  # for features that need no projection
 ALONE = (
+    *NARROW,
     "-DTCUQ_WITH_ANCHORED=0",
     "-DTCUQ_WITH_NOVELTY=0",
     "-DTCUQ_WITH_HEALTH=0",
@@ -48,11 +50,6 @@ class Cpu:
     emulator: tuple[str, ...]
     startup: str
 
-    @property
-    def origin(self) -> int:
-        """Where its flash begins."""
-        return 0 if self.prefix.startswith("arm") else 0x80000000
-
 
 def _cortex(name: str, machine: str) -> Cpu:
     cpu = cpus.CPUS[f"cortex-{name}"]
@@ -75,6 +72,15 @@ CPUS = (
     ),
 )
 M4 = CPUS[2]
+# Not among the CPUs of `tcuq size`; in secure state, as after a reset.
+M33 = Cpu(
+    "m33",
+    "Cortex-M33",
+    M4.prefix,
+    ("-mcpu=cortex-m33", "-mthumb", "-mfloat-abi=soft"),
+    ("qemu-system-arm", "-M", "mps2-an505"),
+    "startup_arm.c",
+)
 
 
 def run(command: Sequence[str | Path], *, cwd: Path | None = None, seconds: float = 300) -> str:

@@ -165,7 +165,8 @@ tcuq_status expected_of(const tcuq_monitor *m)
         !in(p->anchor, 0, 16384) || !in(p->rate_q16, 0, 65536) || !in(p->burst_q16, 0, INT32_MAX)) {
         return TCUQ_ERROR_PROFILE;
     }
-    if ((!TCUQ_WITH_ANCHORED && (p->terms != NULL)) || (!TCUQ_WITH_NOVELTY && (p->whitening != NULL)) ||
+    if ((!TCUQ_WITH_ANCHORED && (p->terms != NULL)) || (!TCUQ_WITH_PROJECTION && (p->projection != NULL)) ||
+        (!TCUQ_WITH_NOVELTY && (p->whitening != NULL)) ||
         (!TCUQ_WITH_HEALTH && (p->health_count != 0u)) ||
         (!TCUQ_WITH_ALARM && ((p->channels != NULL) || (p->channel_count != 0u))) ||
         (!TCUQ_WITH_TELEMETRY && (m->telemetry != NULL))) {

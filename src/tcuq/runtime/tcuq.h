@@ -39,6 +39,9 @@ extern "C" {
 #ifndef TCUQ_WITH_ANCHORED /* terms: the anchored score and the decision's novelty */
 #define TCUQ_WITH_ANCHORED 1
 #endif
+#ifndef TCUQ_WITH_PROJECTION /* of wide features */
+#define TCUQ_WITH_PROJECTION 1
+#endif
 #ifndef TCUQ_WITH_NOVELTY
 #define TCUQ_WITH_NOVELTY 1
 #endif

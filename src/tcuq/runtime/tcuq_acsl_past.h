@@ -86,12 +86,13 @@ static int32_t tcuq_projection_on(const tcuq_slot *now, const tcuq_slot *past, i
     requires \valid_read(features + (0 .. monitor->profile->width - 1));
     requires \separated(features + (0 .. monitor->profile->width - 1), TCUQ_FEATURES);
     requires \separated(products + (0 .. 7), past, TCUQ_PAST_OF) && \separated(past, TCUQ_FEATURES);
+    requires \valid_read(signals) && \separated(signals, TCUQ_FEATURES) && \separated(signals, products + (0 .. 7));
     requires monitor->profile->projection != \null ==> \separated(TCUQ_PROJECTION, TCUQ_FEATURES);
     requires monitor->profile->projection != \null ==> \separated(TCUQ_BIASES, TCUQ_FEATURES);
     assigns *TCUQ_FEATURES, products[0 .. 7];
     ensures 0 <= \result <= 0x80000; */
 static int32_t tcuq_take_features(const tcuq_monitor *monitor, const int8_t *features, int8_t *row,
-                                  const tcuq_past *past, int32_t *products);
+                                  const tcuq_past *past, const tcuq_signals *signals, int32_t *products);
 
 /*@ requires tcuq_ring_given(monitor) && tcuq_signals_ok(monitor->profile) && \valid_read(past);
     requires past->count <= TCUQ_MAX_LAGS && tcuq_found(monitor, past, past->count);
@@ -141,6 +142,25 @@ static void tcuq_remember(const tcuq_monitor *monitor, const uint8_t *posterior,
     ensures signals->confidence_q16 <= 65536 && signals->label < monitor->profile->classes;
     ensures monitor->profile->dimensions != 0 ==>
       \result == monitor->features + tcuq_cells(\old(monitor->core->next), monitor->profile->dimensions); */
+static const int8_t *tcuq_signals_of(const tcuq_monitor *monitor, const uint8_t *posterior,
+                                     const int8_t *features, tcuq_signals *signals);
+
+/*@ requires tcuq_ring_given(monitor) && tcuq_signals_ok(monitor->profile) && tcuq_ring_ok(monitor);
+    requires tcuq_slots_ok(monitor) && \valid_read(TCUQ_LAG_WEIGHTS) && tcuq_projection_given(monitor->profile);
+    requires \valid_read(posterior + (0 .. monitor->profile->classes - 1)) && \valid(signals);
+    requires \separated(posterior + (0 .. monitor->profile->classes - 1), TCUQ_PAST_OF);
+    requires \separated(signals, posterior + (0 .. monitor->profile->classes - 1));
+    requires \valid_read(features + (0 .. monitor->profile->width - 1));
+    requires \separated(features + (0 .. monitor->profile->width - 1), TCUQ_FEATURES);
+    requires \separated(signals, TCUQ_PAST_OF) && \separated(signals, TCUQ_LAG_WEIGHTS);
+    requires \separated(TCUQ_LAG_WEIGHTS, TCUQ_FEATURES);
+    requires monitor->profile->projection != \null ==> \separated(TCUQ_PROJECTION, TCUQ_FEATURES);
+    requires monitor->profile->projection != \null ==> \separated(TCUQ_BIASES, TCUQ_FEATURES);
+    assigns *signals, monitor->core->next, monitor->core->filled, *TCUQ_POSTERIORS, *TCUQ_FEATURES, *TCUQ_SLOTS;
+    ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor);
+    ensures signals->confidence_q16 <= 65536 && signals->label < monitor->profile->classes;
+    ensures monitor->profile->dimensions != 0 ==>
+      \result == monitor->features + tcuq_cells(\old(monitor->core->next), monitor->profile->dimensions); */
 const int8_t *tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *posterior,
                            const int8_t *features, tcuq_signals *signals);
 
@@ -148,7 +168,7 @@ const int8_t *tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *poste
     assigns \nothing;
     ensures \result ==> 1 <= profile->lag_count <= TCUQ_MAX_LAGS && tcuq_lags_ascend(profile, profile->lag_count);
     ensures \result ==> profile->lag_weights_q15 != \null; */
-static bool tcuq_lags_sound(const tcuq_profile *profile);
+bool tcuq_lags_sound(const tcuq_profile *profile);
 
 /*@ requires tcuq_projection_given(profile) && tcuq_lags_given(profile);
     assigns \nothing;

@@ -74,15 +74,20 @@ uint32_t tcuq_mixture_q17(const uint8_t *now, const uint8_t *past, uint32_t clas
     ensures \result ==> tcuq_features_ok(profile); */
 bool tcuq_features_sound(const tcuq_profile *profile);
 
-/*@ requires tcuq_projection_given(profile) && tcuq_features_ok(profile);
-    requires \valid_read(features + (0 .. profile->width - 1)) && \valid(old + (0 .. profile->dimensions - 1));
-    requires \separated(old + (0 .. profile->dimensions - 1), profile, features + (0 .. profile->width - 1));
-    requires profile->projection != \null ==> \separated(old + (0 .. profile->dimensions - 1),
+/*@ requires tcuq_projection_given(profile) && tcuq_features_ok(profile) && profile->projection != \null;
+    requires \valid_read(wide + (0 .. profile->width - 1)) && \valid(old + (0 .. profile->dimensions - 1));
+    requires \separated(old + (0 .. profile->dimensions - 1), profile, wide + (0 .. profile->width - 1));
+    requires \separated(old + (0 .. profile->dimensions - 1),
       profile->projection + (0 .. tcuq_cells(profile->dimensions, profile->width) - 1),
       profile->projection_bias + (0 .. profile->dimensions - 1));
-    assigns old[0 .. profile->dimensions - 1];
+    assigns old[0 .. profile->dimensions - 1]; */
+int32_t tcuq_project(const tcuq_profile *profile, const int8_t *wide, int8_t *old);
+
+/*@ requires count <= TCUQ_MAX_DIMENSIONS && \valid_read(features + (0 .. count - 1)) && \valid(old + (0 .. count - 1));
+    requires \separated(old + (0 .. count - 1), features + (0 .. count - 1));
+    assigns old[0 .. count - 1];
     ensures 0 <= \result.square <= 0x80000 && -0x80000 <= \result.product <= 0x80000; */
-tcuq_replaced tcuq_replace(const tcuq_profile *profile, const int8_t *features, int8_t *old);
+tcuq_replaced tcuq_replace(const int8_t *features, uint32_t count, int8_t *old);
 
 /*@ requires count <= TCUQ_MAX_DIMENSIONS && \valid_read(left + (0 .. count - 1));
     requires \valid_read(right + (0 .. count - 1));

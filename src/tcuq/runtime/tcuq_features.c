@@ -21,71 +21,33 @@ bool tcuq_features_sound(const tcuq_profile *profile)
     return sound;
 }
 
-/* One row of the projection of wide features: (weights · features + bias) / 2^shift, rounded, saturated. */
-/*@ requires tcuq_projection_given(profile) && tcuq_features_ok(profile) && profile->projection != \null;
-    requires \valid_read(wide + (0 .. profile->width - 1)) && row < profile->dimensions;
-    assigns \nothing;
-    ensures -127 <= \result <= 127; */
-static int8_t tcuq_project(const tcuq_profile *profile, const int8_t *wide, uint32_t row)
-{
-    const uint32_t width = profile->width;
-    //@ assert row * width == tcuq_cells(row, width);
-    //@ assert tcuq_cells(row, width) + width <= tcuq_cells(profile->dimensions, width);
-    //@ assert tcuq_cells(profile->dimensions, width) <= 32 * 65535;
-    const int8_t *weights = &profile->projection[row * width];
-    int32_t sum = profile->projection_bias[row];
-    /*@ loop invariant i <= width;
-        loop invariant -0x20000000 - 16384 * i <= sum <= 0x20000000 + 16384 * i;
-        loop assigns i, sum;
-        loop variant width - i; */
-    for (uint32_t i = 0u; i < width; i++) {
-        //@ assert -16384 <= tcuq_cells(weights[i], wide[i]) <= 16384;
-        sum += (int32_t)weights[i] * wide[i];
-    }
-    sum = tcuq_floor_shift(sum, profile->projection_shift);
-    return (int8_t)((sum > 127) ? 127 : ((sum < -127) ? -127 : sum));
-}
-
-/* The step's features, projected if they are wide, take the place of old ones. */
-tcuq_replaced tcuq_replace(const tcuq_profile *profile, const int8_t *features, int8_t *old)
+/* The step's features take the place of old ones. */
+tcuq_replaced tcuq_replace(const int8_t *features, uint32_t count, int8_t *old)
 {
     int32_t square = 0;
     int32_t product = 0;
-    const uint32_t count = profile->dimensions;
-    uint32_t i = 0u;
-    /*@ loop invariant i <= count && (profile->projection == \null ==> i == 0);
-        loop invariant 0 <= square <= 16384 * i && -16384 * i <= product <= 16384 * i;
-        loop assigns i, square, product, old[0 .. count - 1];
-        loop variant count - i; */
-    for (; (profile->projection != NULL) && (i < count); i++) {
-        const int32_t now = tcuq_project(profile, features, i);
-        //@ assert 0 <= tcuq_cells(now, now) <= 16384 && -16384 <= tcuq_cells(now, old[i]) <= 16384;
-        square += now * now;
-        product += now * old[i];
-        old[i] = (int8_t)now;
-    }
+    uint32_t left = count;
 #if TCUQ_FOURS
-    for (uint32_t fours = (count - i) / 4u; fours != 0u; fours--) {
+    for (; left >= 4u; left -= 4u) {
         const uint64_t quad = tcuq_take_four(features);
         square = tcuq_multiply_quad(quad, quad, square);
         product = tcuq_multiply_quad(tcuq_take_four(old), quad, product);
         __builtin_memcpy(old, features, 4);
         features += 4;
         old += 4;
-        i += 4u;
     }
 #endif
     TCUQ_UNROLL_4
-    /*@ loop invariant k <= count - i;
-        loop invariant 0 <= square <= 16384 * (i + k) && -16384 * (i + k) <= product <= 16384 * (i + k);
-        loop assigns k, square, product, old[0 .. count - i - 1];
-        loop variant count - i - k; */
-    for (uint32_t k = 0u; k < (count - i); k++) {
-        const int32_t now = features[k];
-        //@ assert 0 <= tcuq_cells(now, now) <= 16384 && -16384 <= tcuq_cells(now, old[k]) <= 16384;
+    /*@ loop invariant i <= left;
+        loop invariant 0 <= square <= 16384 * i && -16384 * i <= product <= 16384 * i;
+        loop assigns i, square, product, old[0 .. left - 1];
+        loop variant left - i; */
+    for (uint32_t i = 0u; i < left; i++) {
+        const int32_t now = features[i];
+        //@ assert 0 <= tcuq_cells(now, now) <= 16384 && -16384 <= tcuq_cells(now, old[i]) <= 16384;
         square += now * now;
-        product += now * old[k];
-        old[k] = (int8_t)now;
+        product += now * old[i];
+        old[i] = (int8_t)now;
     }
     const tcuq_replaced replaced = {.square = square, .product = product};
     return replaced;

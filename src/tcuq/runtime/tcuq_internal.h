@@ -32,6 +32,7 @@ typedef struct {
     bool health_given;
     int16_t health_q10;            /* log2(1 + sum of squared standard scores); 0 if not given */
     uint16_t health_worst;         /* largest standard score in Q5, shifted by 4, and its statistic */
+    int32_t product;               /* of projected features with those that they replaced */
 } tcuq_signals;
 
 extern const uint16_t tcuq_xlog2x_q15[130];
@@ -134,7 +135,10 @@ void tcuq_read_posterior(const uint8_t *posterior, uint32_t classes, tcuq_poster
 uint32_t tcuq_mixture_q17(const uint8_t *now, const uint8_t *past, uint32_t classes);
 
 bool tcuq_features_sound(const tcuq_profile *profile);
-tcuq_replaced tcuq_replace(const tcuq_profile *profile, const int8_t *features, int8_t *old);
+tcuq_replaced tcuq_replace(const int8_t *features, uint32_t count, int8_t *old);
+#if TCUQ_WITH_PROJECTION
+int32_t tcuq_project(const tcuq_profile *profile, const int8_t *wide, int8_t *old);
+#endif
 #if TCUQ_FOURS
 int32_t tcuq_replace_of_three(const int8_t *features, uint32_t count, int8_t *old, const int8_t *one,
                               const int8_t *two, int32_t *products);
@@ -145,6 +149,7 @@ int32_t tcuq_dot(const int8_t *left, const int8_t *right, uint32_t count);
 const int8_t *tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *posterior,
                            const int8_t *features, tcuq_signals *signals);
 bool tcuq_signals_sound(const tcuq_profile *profile);
+bool tcuq_lags_sound(const tcuq_profile *profile);
 void tcuq_signals_reset(const tcuq_monitor *monitor);
 void tcuq_signals_refresh(const tcuq_monitor *monitor);
 bool tcuq_signal_given(const tcuq_profile *profile, uint8_t signal);

@@ -67,6 +67,7 @@ tcuq_status tcuq_init(const tcuq_monitor *monitor)
         return TCUQ_ERROR_PROFILE;
     }
     if ((!TCUQ_WITH_ANCHORED && (profile->terms != NULL)) ||
+        (!TCUQ_WITH_PROJECTION && (profile->projection != NULL)) ||
         (!TCUQ_WITH_NOVELTY && (profile->whitening != NULL)) ||
         (!TCUQ_WITH_HEALTH && (profile->health_count != 0u)) ||
         (!TCUQ_WITH_ALARM && ((profile->channels != NULL) || (profile->channel_count != 0u))) ||

@@ -52,7 +52,7 @@ static int32_t tcuq_projection_on(const tcuq_slot *now, const tcuq_slot *past, i
 
 /* The step's features take the place of the oldest: products with those of past steps, sum of squares. */
 static int32_t tcuq_take_features(const tcuq_monitor *monitor, const int8_t *features, int8_t *row,
-                                  const tcuq_past *past, int32_t *products)
+                                  const tcuq_past *past, const tcuq_signals *signals, int32_t *products)
 {
     const tcuq_profile *profile = monitor->profile;
     const uint32_t count = profile->dimensions;
@@ -65,7 +65,13 @@ static int32_t tcuq_take_features(const tcuq_monitor *monitor, const int8_t *fea
     }
 #endif
     //@ assert TCUQ_ROW_WITHIN(next, count);
-    const tcuq_replaced replaced = tcuq_replace(profile, features, row);
+    tcuq_replaced replaced = {.square = 0, .product = 0};
+    if (profile->projection == NULL) {
+        replaced = tcuq_replace(features, count, row);
+    } else {
+        replaced.square = tcuq_dot(row, row, count);
+        replaced.product = signals->product;
+    }
     /*@ loop invariant i <= past->count;
         loop assigns i, products[0 .. 7]; loop variant past->count - i; */
     for (uint32_t i = 0u; i < past->count; i++) {
@@ -202,8 +208,8 @@ static void tcuq_remember(const tcuq_monitor *monitor, const uint8_t *posterior,
     core->filled = (uint8_t)((core->filled < size) ? core->filled + 1u : size);
 }
 
-/* All signals but novelty; the step is then the past's newest. Gives its features there. */
-const int8_t *tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *posterior,
+/* All signals but novelty; features that need a projection are in their row already. */
+static TCUQ_OWN_FRAME const int8_t *tcuq_signals_of(const tcuq_monitor *monitor, const uint8_t *posterior,
                            const int8_t *features, tcuq_signals *signals)
 {
     const tcuq_profile *profile = monitor->profile;
@@ -215,7 +221,7 @@ const int8_t *tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *poste
     tcuq_read_posterior(posterior, profile->classes, &read);
     tcuq_look_now(profile, &read, signals);
     tcuq_find_past(monitor, &past);
-    tcuq_length(tcuq_take_features(monitor, features, row, &past, products), &now);
+    tcuq_length(tcuq_take_features(monitor, features, row, &past, signals, products), &now);
     now.entropy_q12 = read.entropy_q12;
     now.label = read.label;
     now.reserved = 0u;
@@ -223,6 +229,22 @@ const int8_t *tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *poste
     tcuq_look_back(monitor, posterior, &past, products, &now, signals);
     tcuq_remember(monitor, posterior, &now);
     return row;
+}
+
+/* All signals but novelty; the step is then the past's newest. Gives its features there. The projection comes
+ * first, so that its frame does not stand on the signals'. */
+const int8_t *tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *posterior,
+                           const int8_t *features, tcuq_signals *signals)
+{
+#if TCUQ_WITH_PROJECTION
+    const tcuq_profile *profile = monitor->profile;
+    if (profile->projection != NULL) {
+        //@ assert TCUQ_ROW_WITHIN(monitor->core->next, profile->dimensions);
+        int8_t *row = tcuq_features_at(monitor, monitor->core->next);
+        signals->product = tcuq_project(profile, features, row);
+    }
+#endif
+    return tcuq_signals_of(monitor, posterior, features, signals);
 }
 
 /* What is derived from the past steps, derived again. */
@@ -242,37 +264,6 @@ void tcuq_signals_refresh(const tcuq_monitor *monitor)
         slot->entropy_q12 = read.entropy_q12;
         slot->label = read.label;
     }
-}
-
-/* Lags ascend from 1 on; each row of weights sums to at most 1. */
-static bool tcuq_lags_sound(const tcuq_profile *profile)
-{
-    const uint16_t *weights = profile->lag_weights_q15;
-    uint8_t before = 0u;
-    if ((profile->lag_count < 1u) || (profile->lag_count > TCUQ_MAX_LAGS) || (weights == NULL)) {
-        return false;
-    }
-    /*@ loop invariant 1 <= count <= profile->lag_count + 1 && tcuq_lags_ascend(profile, count - 1);
-        loop invariant before == (count == 1 ? 0 : profile->lags[count - 2]);
-        loop invariant weights == profile->lag_weights_q15 + tcuq_cells(count - 1, count) / 2;
-        loop assigns count, weights, before; loop variant profile->lag_count - count; */
-    for (uint32_t count = 1u; count <= profile->lag_count; count++) {
-        uint32_t sum = 0u;
-        //@ assert tcuq_cells(count, count + 1) / 2 == tcuq_cells(count - 1, count) / 2 + count;
-        //@ assert tcuq_cells(count, count + 1) <= tcuq_cells(profile->lag_count, profile->lag_count + 1);
-        /*@ loop invariant i <= count && sum <= 65535 * i;
-            loop invariant weights == profile->lag_weights_q15 + (tcuq_cells(count - 1, count) / 2 + i);
-            loop assigns i, sum, weights; loop variant count - i; */
-        for (uint32_t i = 0u; i < count; i++) {
-            sum += *weights;
-            weights++;
-        }
-        if ((sum > 32768u) || (profile->lags[count - 1u] <= before)) {
-            return false;
-        }
-        before = profile->lags[count - 1u];
-    }
-    return true;
 }
 
 bool tcuq_signals_sound(const tcuq_profile *profile)

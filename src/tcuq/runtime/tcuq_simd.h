@@ -29,11 +29,11 @@
 #define TCUQ_FOURS 0
 #endif
 
-/* The longest loops by hand, for Cortex-M0, M4 and M7: gcc alone, for speed. They name neither r7 nor r9 and take
+/* The longest loops by hand, for Cortex-M4 and M7 and, for speed, M0: gcc alone. They name neither r7 nor r9 and take
  * twelve registers at most: a frame pointer and a static base may be reserved together. */
-#if !defined(TCUQ_BY_HAND) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__) && \
+#if !defined(TCUQ_BY_HAND) && defined(__OPTIMIZE__) && \
     defined(__GNUC__) && !defined(__clang__) && !defined(__FRAMAC__) && \
-    (defined(__ARM_ARCH_6M__) || TCUQ_DSP)
+    (TCUQ_DSP || (defined(__ARM_ARCH_6M__) && !defined(__OPTIMIZE_SIZE__)))
 #define TCUQ_BY_HAND 1
 #elif !defined(TCUQ_BY_HAND)
 #define TCUQ_BY_HAND 0
@@ -134,6 +134,11 @@ static inline int32_t tcuq_saturate_13(int32_t value)
     return (int32_t)__builtin_arm_ssat(value, 13);
 }
 
+static inline int32_t tcuq_saturate_8(int32_t value)
+{
+    return (int32_t)__builtin_arm_ssat(value, 8);
+}
+
 #else
 
 /*@ requires \valid(at) && \valid_read(*at); assigns *at; ensures *at == \old(*at) + 1; */
@@ -177,6 +182,13 @@ static inline int32_t tcuq_saturate_13(int32_t value)
 {
     value = (value > 4095) ? 4095 : value;
     return (value < -4096) ? -4096 : value;
+}
+
+/*@ assigns \nothing; ensures -128 <= \result <= 127; */
+static inline int32_t tcuq_saturate_8(int32_t value)
+{
+    value = (value > INT8_MAX) ? INT8_MAX : value;
+    return (value < INT8_MIN) ? INT8_MIN : value;
 }
 
 #endif
