@@ -21,12 +21,12 @@ tools: ## Install cross compilers, emulators, fuzzer, checkers and a browser fro
 	tools=$$(command -v arm-none-eabi-gcc riscv64-unknown-elf-gcc qemu-system-arm qemu-system-riscv32 \
 	  clang llvm-cov cppcheck frama-c why3 z3 cvc4 mosquitto chromium prometheus prometheus-alertmanager \
 	  mmdebstrap qemu-aarch64 systemd-analyze clang-19 llvm-cov-19 \
-	  avr-gcc simavr arduino-builder xtensa-lx106-elf-gcc | wc -l); \
-	if [ "$$tools" -lt 24 ] || [ ! -d /usr/lib/postgresql ] || [ ! -d /usr/lib/picolibc ] || [ ! -d /usr/include/newlib/c++ ]; then \
+	  avr-gcc simavr arduino-builder xtensa-lx106-elf-gcc powerpc-linux-gnu-gcc qemu-ppc | wc -l); \
+	if [ "$$tools" -lt 26 ] || [ ! -d /usr/lib/postgresql ] || [ ! -d /usr/powerpc-linux-gnu/include ] || [ ! -d /usr/lib/picolibc ] || [ ! -d /usr/include/newlib/c++ ]; then \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
 	    gcc-arm-none-eabi gcc-riscv64-unknown-elf qemu-system-arm qemu-system-misc \
 	    g++ libnewlib-dev libstdc++-arm-none-eabi-dev \
-	    gcc-avr avr-libc simavr arduino-builder arduino-core-avr gcc-xtensa-lx106 \
+	    gcc-powerpc-linux-gnu libc6-dev-powerpc-cross gcc-avr avr-libc simavr arduino-builder arduino-core-avr gcc-xtensa-lx106 \
 	    picolibc-arm-none-eabi picolibc-riscv64-unknown-elf \
 	    gcc clang llvm libclang-rt-dev clang-19 llvm-19 libclang-rt-19-dev cppcheck frama-c-base why3 z3 cvc4 \
 	    qemu-user mosquitto chromium postgresql prometheus prometheus-alertmanager mmdebstrap systemd >/dev/null; fi

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CPUs beyond the measured ones decide alike, bit for bit: AVR, with int of 16 bits, and Xtensa."""
+"""CPUs beyond the measured ones decide alike, bit for bit: AVR (16-bit int), Xtensa, PowerPC."""
 
 import re
 import subprocess
@@ -98,6 +98,13 @@ def test_xtensa_decides_as_the_host(exported: Path, host_text: str, tmp_path: Pa
     build(["xtensa-lx106-elf-gcc", *XTENSA], exported, more, tmp_path / "xtensa.elf")
     text = printed([*QEMU, tmp_path / "xtensa.elf"], LONG_RUN, tmp_path / "log")
     assert text == host_text.strip()
+
+
+def test_powerpc_decides_as_the_host(exported: Path, host_text: str, tmp_path: Path) -> None:
+    """With the most significant byte first, 2,000 decisions and the last state are the host's."""
+    program = tmp_path / "powerpc"
+    build(["powerpc-linux-gnu-gcc", "-O2", "-static"], exported, [BARE / "host.c"], program)
+    assert run(["qemu-ppc", program]) == host_text
 
 
 def self_test_of_sketch(library: Path, folder: Path) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from tools.firmware.emulator import build_plugin, count
 from tools.firmware.scenarios import Scenario, synthetic_scenarios
 from tools.firmware.sizes import STEP_API, WHOLE_API, flash, ram, stack
-from tools.firmware.toolchain import ALONE, CPUS, HERE, ROOT, Cpu, build
+from tools.firmware.toolchain import ALONE, CPUS, HERE, NARROW, ROOT, Cpu, build
 
 BUDGET = HERE / "budget.json"
 TABLE = ROOT / "docs/cost.md"
@@ -24,41 +24,46 @@ GROWTH = 1.01
 BUILDS = {
     "tcuq": (ALONE, STEP_API, "tcuq_10"),
     "everything": ((), WHOLE_API, "full_10"),
-    "recommended": ((), WHOLE_API, "recommended_10"),
+    "recommended": (NARROW, WHOLE_API, "recommended_10"),
 }
+OPTIMISATIONS = ("-O2", "-Os")
 COLUMNS = ("instructions", "worst", "flash", "ram", "stack")
 
 Costs = dict[str, dict[str, dict[str, int]]]
 
 
 def measure(cpus: tuple[Cpu, ...] = CPUS) -> Costs:
-    """By CPU and build: instructions a step at -O2 (mean, worst), bytes at -Os, deepest stack."""
+    """By CPU and build with its flags: instructions a step, bytes and stack of the same code."""
     scenarios = {s.name: s.first(STEPS) for s in synthetic_scenarios()}
     with tempfile.TemporaryDirectory() as folder:
         plugin = build_plugin(Path(folder))
         return {
             cpu.name: {
-                build_name: _cost(cpu, Path(folder), plugin, build_name, scenarios[wanted])
+                f"{build_name} {optimise}": _cost(
+                    cpu, Path(folder), plugin, (build_name, optimise), scenarios[wanted]
+                )
                 for build_name, (_, _, wanted) in BUILDS.items()
+                for optimise in OPTIMISATIONS
             }
             for cpu in cpus
         }
 
 
 def _cost(
-    cpu: Cpu, folder: Path, plugin: Path, build_name: str, scenario: Scenario
+    cpu: Cpu, folder: Path, plugin: Path, flags: tuple[str, str], scenario: Scenario
 ) -> dict[str, int]:
+    build_name, optimise = flags
     options, roots, _ = BUILDS[build_name]
-    fast, small = folder / cpu.name / build_name / "O2", folder / cpu.name / build_name / "Os"
-    elf = build(cpu, fast, scenario.monitor(), options=options)
+    place = folder / cpu.name / build_name / optimise
+    elf = build(cpu, place, scenario.monitor(), optimise=optimise, options=options)
     counts, _ = count(cpu, elf, plugin, scenario.steps)
-    whole, _ = flash(cpu, small, options, roots)
+    whole, _ = flash(cpu, place, options, roots, optimise)
     return {
         "instructions": round(counts.mean),
         "worst": counts.whole.worst,
         "flash": whole,
         "ram": sum(ram(cpu, elf).values()),
-        "stack": max(stack(fast).size, stack(small).size),
+        "stack": stack(place).size,
     }
 
 
@@ -81,11 +86,14 @@ def table(budget: Costs) -> str:
         "| | | " + " | ".join(COLUMNS) + " |",
         "|---|---|" + "---:|" * len(COLUMNS),
         *(
-            f"| {cpu.title} | {name} | "
-            + " | ".join(f"{budget[cpu.name][name][column]:,}" for column in COLUMNS)
+            f"| {cpu.title} | {name} `{optimise}` | "
+            + " | ".join(
+                f"{budget[cpu.name][f'{name} {optimise}'][column]:,}" for column in COLUMNS
+            )
             + " |"
             for name in BUILDS
             for cpu in CPUS
+            for optimise in OPTIMISATIONS
         ),
     ]
     return "\n".join(lines) + "\n"

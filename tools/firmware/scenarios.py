@@ -119,6 +119,24 @@ def synthetic_scenarios() -> list[Scenario]:
     ]
 
 
+def wide_scenario(width: int) -> Scenario:
+    """The recommended preset on features that are projected to 32."""
+    mixing = np.random.default_rng(9).normal(size=(32, width))
+
+    def widened(stream: tcuq.Stream, seed: int) -> tcuq.Stream:
+        noise = 0.1 * np.random.default_rng(seed).normal(size=(len(stream), width))
+        features = np.asarray(stream.features) @ mixing + noise
+        return tcuq.Stream(
+            stream.posteriors, features, stream.labels, kind=stream.kind, health=stream.health
+        )
+
+    profile = quiet_fit(widened(synthetic_stream(6000, 1), 3))
+    recorded = widened(synthetic_stream(1000, 2), 4)
+    return make_scenario(
+        f"wide_{width}", f"recommended, {width} features to 32", profile, [recorded], whole=True
+    )
+
+
 def field_scenario(steps: int) -> Scenario:
     """Input health, a gap every 60 steps, steps without health, short epochs; then a fault."""
     profile = quiet_fit(synthetic_stream(20_000, 1), epoch_steps=300, steps_per_false_alarm=4096)

@@ -32,10 +32,14 @@ class Stack:
 
 
 def flash(
-    cpu: Cpu, folder: Path, options: Sequence[str], roots: Iterable[str]
+    cpu: Cpu,
+    folder: Path,
+    options: Sequence[str],
+    roots: Iterable[str],
+    optimise: str = "-Os",
 ) -> tuple[int, dict[str, int]]:
-    """Bytes of code and constants at -Os that these functions need, whole and by object."""
-    objects = compile_runtime(cpu, folder, "-Os", options)
+    """Bytes of code and constants that these functions need, whole and by object."""
+    objects = compile_runtime(cpu, folder, optimise, options)
     elf, layout = folder / "runtime.elf", folder / "runtime.map"
     run(
         [f"{cpu.prefix}gcc", *cpu.flags, "-nostdlib", "-nostartfiles", "-Wl,--gc-sections",
