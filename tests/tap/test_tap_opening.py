@@ -65,7 +65,7 @@ def test_record_writes_a_stream(
     expected = record(open_tap(model), inputs, labels, starts=[0, 10])
     assert stream.sha256 == expected.sha256
     scale, zero_point = LiteRTTap(model).quantisation
-    assert facts["codes"] == f"{scale!r},{zero_point}"
+    assert facts["feature_codes"] == f"{scale!r},{zero_point}"
     right = (stream.posteriors.argmax(axis=1) == labels).mean()
     assert facts["accuracy"] == right
 
@@ -101,7 +101,7 @@ def test_record_takes_a_factory(
     before = list(sys.path)
     given = [model.format(folder=tmp_path), "d.npz", "-o", "s.npz", "--kind", "logits"]
     assert main(["record", *given]) == 0
-    assert "layer      input of 1" in capsys.readouterr().out
+    assert "layer         input of 1" in capsys.readouterr().out
     assert tcuq.Stream.load("s.npz").width == 8
     assert sys.path == before
     assert "my_model" not in sys.modules

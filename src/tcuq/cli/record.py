@@ -123,12 +123,12 @@ def run(args: argparse.Namespace) -> None:
     }
     scale, zero_point = getattr(tap, "quantisation", (0.0, 0))
     if scale > 0:  # in the form that `tcuq export --feature-codes` takes
-        facts["codes"] = f"{scale!r},{zero_point}"
+        facts["feature_codes"] = f"{scale!r},{zero_point}"
     if stream.labels is not None and (stream.labels >= 0).any():
         known = stream.labels >= 0
         right = stream.posteriors[known].argmax(axis=1) == stream.labels[known]
         facts["accuracy"] = float(right.mean())
-    text = [f"{name:<10} {value}" for name, value in facts.items()]
+    text = [f"{name:<13} {value}" for name, value in facts.items()]
     print_result(args, facts, "\n".join([*text, f"written to {args.output}"]))
 
 
