@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The unit tests with the lowest and the newest versions of every dependency, on every Python."""
 
+import json
 import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from tools.measurements.result import ROOT, Row, not_reached, parser, report
+from tools.measurements.result import RESULTS, ROOT, Row, not_reached, parser, report
 from tools.packaging.pythons import VERSIONS, Interpreter, find, uv
 
 EXTRAS = ("fit", "pandas", "parquet", "litert", "onnx", "serial", "mqtt", "fleet", "replay", "plot")
@@ -70,15 +71,32 @@ def run_tests(
     return Row(what, "all pass", counted, result.returncode == 0), versions
 
 
+def earlier_passes() -> dict[str, tuple[Row, dict[str, str]]]:
+    """Return the rows of the committed result that passed, with their versions."""
+    result = json.loads((RESULTS / "dependencies.json").read_text("utf-8"))
+    environments = {
+        f"unit tests, Python {version}, {resolution} dependencies": versions
+        for (version, resolution), versions in (
+            (name.split(), versions) for name, versions in result["resolved"].items()
+        )
+    }
+    rows = [Row(row["what"], row["must"], row["measured"], row["passed"]) for row in result["rows"]]
+    return {row.what: (row, environments[row.what]) for row in rows if row.passed}
+
+
 def main() -> None:
     """Run the environments and report."""
     options = parser(__doc__)
     options.add_argument(
         "--runs", type=int, default=8, help="how many of the eight, the first ones"
     )
+    options.add_argument(
+        "--failed", action="store_true", help="keep what passed in the committed result"
+    )
     options.add_argument("--folder", type=Path, help="keep environments here to run again")
     args = options.parse_args()
     rows, resolved = [], {}
+    passed = earlier_passes() if args.failed else {}
     with tempfile.TemporaryDirectory() as temporary:
         folder = args.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
@@ -89,9 +107,13 @@ def main() -> None:
         runs = [(oldest, LOWEST), *((version, NEWEST) for version in [*later[::-1], oldest])]
         runs += [(version, LOWEST) for version in later]
         for number, (version, resolution) in enumerate(runs):
+            what = f"unit tests, Python {version}, {RESOLUTIONS[resolution]} dependencies"
+            if what in passed:
+                row, resolved[f"{version} {RESOLUTIONS[resolution]}"] = passed[what]
+                rows.append(row)
+                continue
             interpreter = find(version, folder) if number < args.runs else None
             if interpreter is None:
-                what = f"unit tests, Python {version}, {RESOLUTIONS[resolution]} dependencies"
                 rows.append(Row(what, "all pass", "not run", passed=False))
                 continue
             row, versions = run_tests(interpreter, resolution, wheel, folder)

@@ -32,6 +32,7 @@ class Interpreter:
             path = Path("/") / site.relative_to(self.root)
         environment = {
             "PATH": "/usr/sbin:/usr/bin:/bin",
+            "HOME": str(path),  # a Debian root has no user, and matplotlib wants one's folder
             "PYTHONPATH": str(path),
             "OMP_NUM_THREADS": "1",
         }
