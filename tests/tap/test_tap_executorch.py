@@ -98,6 +98,17 @@ def test_a_module_with_logits_alone_has_no_features(network: Network, tmp_path: 
     assert tap.run(np.zeros((1, 6), np.float32))[1] is None
 
 
+def test_a_program_of_a_single_number_is_refused(tmp_path: Path) -> None:
+    """An input without axes has no steps."""
+    from executorch.exir import to_edge
+
+    exported = torch.export.export(nn.ReLU(), (torch.tensor(1.0),))
+    path = tmp_path / "scalar.pte"
+    path.write_bytes(to_edge(exported).to_executorch().buffer)
+    with pytest.raises(InputError, match=r"scalar\.pte: the input must be an array of numbers"):
+        open_tap(path)
+
+
 @pytest.mark.parametrize("size", [0, 40, 200])
 def test_a_damaged_program_is_refused(program: Path, size: int, tmp_path: Path) -> None:
     """A cut file ends in one line that names it."""

@@ -57,8 +57,8 @@ class ExecutorchTap:
                 f"{path}: the program must have one input, got {metadata.num_inputs()}"
             )
         self._input = metadata.input_tensor_meta(0)
-        if self._input.dtype() not in TYPES:
-            raise InputError(f"{path}: the input must hold numbers, got {self._input}")
+        if self._input.dtype() not in TYPES or not self._input.sizes():
+            raise InputError(f"{path}: the input must be an array of numbers, got {self._input}")
         outputs = [str(number) for number in range(metadata.num_outputs())]
         self.output = choose(output or "0", outputs, "output")
         others = [number for number in outputs if number != self.output]
