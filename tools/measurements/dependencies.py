@@ -66,19 +66,21 @@ def run_tests(
     result = interpreter.run(words, checkout, site)
     lines = result.stdout.splitlines() or result.stderr.splitlines() or ["no output"]
     print("\n".join(line for line in lines if line.startswith(("FAILED", "ERROR"))), flush=True)
-    what = f"unit tests, Python {interpreter.version}, {RESOLUTIONS[resolution]} dependencies"
+    what = what_runs(interpreter.version, RESOLUTIONS[resolution])
     counted = re.sub(r" in [\d.]+s.*| *=+ *", "", lines[-1])
     return Row(what, "all pass", counted, result.returncode == 0), versions
+
+
+def what_runs(version: str, resolution: str) -> str:
+    """Return the name of a row."""
+    return f"unit tests, Python {version}, {resolution} dependencies"
 
 
 def earlier_passes() -> dict[str, tuple[Row, dict[str, str]]]:
     """Return the rows of the committed result that passed, with their versions."""
     result = json.loads((RESULTS / "dependencies.json").read_text("utf-8"))
     environments = {
-        f"unit tests, Python {version}, {resolution} dependencies": versions
-        for (version, resolution), versions in (
-            (name.split(), versions) for name, versions in result["resolved"].items()
-        )
+        what_runs(*name.split()): versions for name, versions in result["resolved"].items()
     }
     rows = [Row(row["what"], row["must"], row["measured"], row["passed"]) for row in result["rows"]]
     return {row.what: (row, environments[row.what]) for row in rows if row.passed}
@@ -107,7 +109,7 @@ def main() -> None:
         runs = [(oldest, LOWEST), *((version, NEWEST) for version in [*later[::-1], oldest])]
         runs += [(version, LOWEST) for version in later]
         for number, (version, resolution) in enumerate(runs):
-            what = f"unit tests, Python {version}, {RESOLUTIONS[resolution]} dependencies"
+            what = what_runs(version, RESOLUTIONS[resolution])
             if what in passed:
                 row, resolved[f"{version} {RESOLUTIONS[resolution]}"] = passed[what]
                 rows.append(row)
