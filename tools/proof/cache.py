@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tools.firmware.toolchain import ROOT
-from tools.proof import wp
+from tools.proof import fewer_axioms, wp
 
 FOLDER = ROOT / ".proof"
 
@@ -31,7 +31,7 @@ def cached(source: str, prove: Callable[[], wp.Proof]) -> wp.Proof:
 
 def _name(source: str) -> str:
     paths = {*wp.PACKAGE.glob("*/tcuq*.h"), wp.locate(wp.HEADERS.get(source, source)),
-             wp.locate(wp.TABLES), Path(wp.__file__)}  # fmt: skip
+             wp.locate(wp.TABLES), Path(wp.__file__), Path(fewer_axioms.__file__)}  # fmt: skip
     digest = hashlib.sha256(f"{source} {wp.versions()}".encode())
     for path in sorted(paths):
         digest.update(path.read_bytes())

@@ -8,11 +8,13 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tools.firmware.toolchain import ROOT, RUNTIME
+from tools.proof import fewer_axioms
 
 LEMMAS = "tcuq_acsl.h"
 UNIT = "tcuq_math.c"
@@ -20,10 +22,14 @@ UNIT = "tcuq_math.c"
 HEADERS = {
     LEMMAS: UNIT, "tcuq_simd.h": UNIT, "tcuq_internal.h": "tcuq_monitor.c",
     "tcuq_bytes.h": "tcuq_restore.c", "tcuq_products.h": "tcuq_novelty.c",
+    "tcuq_copy.h": "tcuq_uplink_row.c",
 }  # fmt: skip
 PACKAGE = RUNTIME.parent  # has the folders of C sources
 FOLDERS = ("runtime", "uplink")
-UPLINK_SOURCES = ("tcuq_uplink_time.c",)  # the others have no contracts yet
+# The others call functions that the caller gives, and have no contracts.
+UPLINK_SOURCES = (
+    "tcuq_uplink_time.c", "tcuq_uplink_row.c", "tcuq_uplink_snapshot.c", "tcuq_uplink_stored.c",
+)  # fmt: skip
 ANSWERS = ROOT / ".proof" / "goals"  # what the provers answered, by a goal's text
 TABLES = "tcuq_tables.c"  # no code, but values; they swamp the provers where they are not needed
 NEED_TABLES = (UNIT,)
@@ -40,15 +46,39 @@ MEANT = {
     "tcuq_signed": ("-warn-signed-downcast", "the same bits: gcc and clang define it"),
     "tcuq_device_hash": ("-warn-unsigned-overflow", "of a product the lower 32 bits are meant"),
 } | dict.fromkeys(
-    ("tcuq_time_begin", "tcuq_time_pass", "tcuq_time_turn", "tcuq_uplink_wait_s"),
+    (
+        "tcuq_time_begin",
+        "tcuq_time_pass",
+        "tcuq_time_turn",
+        "tcuq_uplink_wait_s",
+        "tcuq_uplink_encode",
+        "tcuq_uplink_saved",
+        "tcuq_uplink_restore",
+    ),
     ("-warn-unsigned-overflow", "differences of clocks and counts go on from 0 after 2^32 - 1"),
 )
 # 32-bit pointers and int, as the devices have.
 SECONDS = 30  # for each goal and prover; a goal that is proved takes about one
-COMMAND = ("frama-c", "-machdep", "x86_32", "-wp", "-wp-rte", "-wp-prover", "cvc4,z3",
+COMMAND = ("frama-c", "-machdep", "x86_32", "-wp", "-wp-rte", "-wp-prover", "fewer,cvc4,z3",
            "-wp-par", "1", "-wp-timeout", str(SECONDS),
            "-wp-cache", "update", "-wp-cache-dir", str(ANSWERS))  # fmt: skip
+# The prover of goals about memory, for Why3.
+FEWER_AXIOMS = f"""
+[partial_prover]
+name = "z3 with fewer axioms"
+path = "/usr/bin/z3"
+version = "1"
 
+[prover]
+command = "{sys.executable} {Path(fewer_axioms.__file__)} %t %f"
+driver = "z3_471"
+editor = ""
+in_place = false
+interactive = false
+name = "z3 with fewer axioms"
+shortcut = "fewer"
+version = "1"
+"""
 
 FUNCTION = re.compile(r"^(?:[A-Za-z_]\w* )+\*?(tcuq_\w+)\([^;{]*\)\n\{", re.MULTILINE)
 # What only a CPU with more instructions sees.
@@ -97,6 +127,8 @@ def configure(folder: Path) -> dict[str, str]:
     path = f"/usr/bin:{os.environ['PATH']}"
     environment = os.environ | {"WHY3CONFIG": str(folder / "why3.conf"), "PATH": path}
     _run(["why3", "config", "detect"], environment=environment)
+    with (folder / "why3.conf").open("a", encoding="utf-8") as known:
+        known.write(FEWER_AXIOMS)
     return environment
 
 

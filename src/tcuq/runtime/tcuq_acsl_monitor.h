@@ -39,8 +39,13 @@ static bool tcuq_memory_given(const tcuq_monitor *monitor);
       tcuq_memory_ok(monitor) ==> tcuq_given(monitor) &&
         (monitor->profile->term_count != 0 ==> tcuq_terms_given(monitor));
     assigns TCUQ_STATE;
-    ensures \result == TCUQ_OK ==> tcuq_profile_ok(monitor->profile) && tcuq_state_ok(monitor); */
+    ensures \result == TCUQ_OK ==> tcuq_profile_ok{Pre}(monitor->profile) && tcuq_state_ok(monitor); */
 tcuq_status tcuq_init(const tcuq_monitor *monitor);
+
+/* What a step gives back is no part of the terms' tables. */
+/*@ predicate tcuq_no_term(tcuq_profile *p, tcuq_decision *d) =
+      \forall integer i; 0 <= i < p->term_count ==> \base_addr(p->terms + i) != \base_addr(d) &&
+        \base_addr(p->terms[i].points) != \base_addr(d) && \base_addr(p->terms[i].bits_q10) != \base_addr(d); */
 
 /* What tcuq_init, tcuq_step and tcuq_restore leave. */
 /*@ predicate tcuq_ready(tcuq_monitor *m) =
@@ -93,8 +98,12 @@ static void tcuq_signals_all(const tcuq_monitor *monitor, const uint8_t *posteri
     TCUQ_TABLES_APART
     TCUQ_STEP_APART(decision)
     requires \separated(decision, TCUQ_SMOOTHED) && \separated(decision, TCUQ_CHANNEL_STATES, TCUQ_COUNTERS);
+    requires \separated(decision, TCUQ_PROFILE) && tcuq_no_term(monitor->profile, decision);
     assigns *decision, TCUQ_STATE;
-    ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor); */
+    ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor);
+    ensures tcuq_ledger_ok(monitor) && tcuq_tokens_ok(monitor) && tcuq_recent_ok(monitor);
+    ensures tcuq_smoothed_ok(monitor);
+    ensures tcuq_epoch_ok(monitor) && tcuq_alarm_ok(monitor) && tcuq_histogram_ok(monitor); */
 void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
                const int16_t *health, tcuq_decision *decision);
 

@@ -30,6 +30,12 @@
       (p->weight_shift != 0 ==> tcuq_weights_ok(p)) &&
       tcuq_terms_ok(p, p->term_count); */
 
+/* A table that lies in another object than the state. */
+#define TCUQ_OTHER_OBJECT(table) \
+    \base_addr(table) != \base_addr(m->core) && \base_addr(table) != \base_addr(m->slots) && \
+    \base_addr(table) != \base_addr(m->posteriors) && \base_addr(table) != \base_addr(m->smoothed_q8) && \
+    \base_addr(table) != \base_addr(m->channels) && \base_addr(table) != \base_addr(m->telemetry)
+
 /* Tables are where their pointers say; a table that is not given has no entries. */
 /*@ predicate tcuq_term_given(tcuq_term *t) =
       (t->points != \null ==> \valid_read(t->points + (0 .. t->point_count - 1))) &&
@@ -43,12 +49,9 @@
       \valid_read(m) && tcuq_tables_given(m->profile) && m->profile->terms != \null &&
       \valid(m->smoothed_q8 + (0 .. tcuq_smoothed(m) - 1)) &&
       (m->smoothed_q8 == \null ==> \forall integer i; 0 <= i < m->profile->term_count ==> m->profile->terms[i].ewma == 0) &&
-      \separated(m->smoothed_q8 + (0 .. tcuq_smoothed(m) - 1), m, m->profile,
-        m->profile->terms + (0 .. m->profile->term_count - 1)) &&
-      \forall integer i; 0 <= i < m->profile->term_count ==>
-        \separated(m->smoothed_q8 + (0 .. tcuq_smoothed(m) - 1),
-          m->profile->terms[i].points + (0 .. m->profile->terms[i].point_count - 1),
-          m->profile->terms[i].bits_q10 + (0 .. m->profile->terms[i].point_count - 1)); */
+      \separated(m->smoothed_q8 + (0 .. tcuq_smoothed(m) - 1), m, m->profile) &&
+      \forall integer i; 0 <= i < m->profile->term_count ==> TCUQ_OTHER_OBJECT(m->profile->terms + i) &&
+        TCUQ_OTHER_OBJECT(m->profile->terms[i].points) && TCUQ_OTHER_OBJECT(m->profile->terms[i].bits_q10); */
 
 /*@ predicate tcuq_tables_ready(tcuq_monitor *m) =
       tcuq_terms_given(m) && tcuq_terms_ok(m->profile, m->profile->term_count); */

@@ -17,15 +17,17 @@ static const char tcuq_texts[] = "done\0"
 
 const char *tcuq_strerror(tcuq_status status)
 {
-    const char *text = tcuq_texts;
     const bool known = (status <= TCUQ_OK) && (status >= TCUQ_ERROR_VERSION);
-    for (int32_t left = known ? -(int32_t)status : 1 - (int32_t)TCUQ_ERROR_VERSION; left != 0; left--) {
-        while (*text != '\0') {
-            text++;
-        }
-        text++;
+    int32_t left = known ? -(int32_t)status : 1 - (int32_t)TCUQ_ERROR_VERSION;
+    uint32_t at = 0u;
+    /*@ loop invariant at < sizeof(tcuq_texts) && left <= 10;
+        loop assigns at, left;
+        loop variant sizeof(tcuq_texts) - at; */
+    while ((left > 0) && (at < (sizeof(tcuq_texts) - 1u))) {
+        left -= (tcuq_texts[at] == '\0') ? 1 : 0;
+        at++;
     }
-    return text;
+    return &tcuq_texts[at];
 }
 
 static bool tcuq_profile_sound(const tcuq_profile *profile)
@@ -90,8 +92,10 @@ void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8
     decision->risk = tcuq_score_run(monitor, &signals, &decision->novelty_q10);
     decision->outcome =
         tcuq_budget_run(monitor, tcuq_threshold_run(monitor, decision->risk, decision));
+    //@ assert tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor);
 #if TCUQ_WITH_ALARM
     tcuq_alarm_run(monitor, &signals, decision);
+    //@ assert tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor);
 #else
     decision->alarm = 0u;
     decision->cause = 0u;

@@ -73,7 +73,7 @@ static uint32_t tcuq_surprise_q10(const tcuq_term *term, int32_t value)
 /*@ requires tcuq_terms_given(monitor) && tcuq_terms_ok(monitor->profile, monitor->profile->term_count);
     requires monitor->profile->term_count <= TCUQ_MAX_TERMS;
     requires \valid_read(signals) && \separated(signals, TCUQ_SMOOTHED) && tcuq_smoothed_ok(monitor);
-    requires \valid(surprise_q18) && \separated(surprise_q18, signals, TCUQ_SMOOTHED, TCUQ_PROFILE, monitor);
+    requires \valid(surprise_q18) && \separated(surprise_q18, TCUQ_SMOOTHED);
     assigns *TCUQ_SMOOTHED, *surprise_q18;
     ensures tcuq_smoothed_ok(monitor) && \result <= 0x10000000 * TCUQ_MAX_TERMS;
     ensures *surprise_q18 <= TCUQ_RECENT_MAX; */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For the proof alone (tools/proof/run.py): what a sound uplink is, and what the functions of its time ask, change
- * and leave. Read by Frama-C, never by a compiler. */
+/* For the proof alone (tools/proof/run.py): what a sound uplink is, and what its functions ask, change and
+ * leave. Read by Frama-C, never by a compiler. */
 #ifndef TCUQ_ACSL_UPLINK_H
 #define TCUQ_ACSL_UPLINK_H
 
@@ -14,6 +14,122 @@
 
 #define TCUQ_UPLINK_TIMES \
     uplink->state->clock_s, uplink->state->wait_s, uplink->state->turn_s, uplink->state->first
+
+/* The row of records: as large as the uplink says, and no part within another. */
+/*@ predicate tcuq_row_of(tcuq_uplink *u, integer bytes) =
+      \valid(u->records + (0 .. bytes - 1)) && \separated(u, u->state, u->records + (0 .. bytes - 1));
+
+    predicate tcuq_row_ok(tcuq_uplink *u) =
+      \valid_read(u) && \valid(u->state) && 2 <= u->slots && 2 <= u->pages &&
+      TCUQ_RECORD_BYTES <= u->record_bytes <= TCUQ_SIGNED_BYTES && u->state->count <= u->slots &&
+      tcuq_row_of(u, tcuq_cells(u->slots, u->record_bytes)); */
+
+#define TCUQ_ROW_BYTES tcuq_cells(uplink->slots, uplink->record_bytes)
+#define TCUQ_ROW uplink->records[0 .. TCUQ_ROW_BYTES - 1]
+#define TCUQ_ROW_APART(other) \separated(other, uplink, uplink->state, uplink->records + (0 .. TCUQ_ROW_BYTES - 1))
+#define TCUQ_SNAPSHOT_BYTES (TCUQ_UPLINK_HEAD_BYTES + TCUQ_ROW_BYTES + 4)
+
+/*@ requires \valid_read(uplink) && uplink->record_bytes <= TCUQ_SIGNED_BYTES && slot <= 255;
+    assigns \nothing;
+    ensures \result == uplink->records + tcuq_cells(slot, uplink->record_bytes); */
+uint8_t *tcuq_slot_at(const tcuq_uplink *uplink, uint32_t slot);
+
+/*@ requires \valid_read(slot + (0 .. TCUQ_RECORD_BYTES - 1)); assigns \nothing; */
+uint32_t tcuq_slot_boot(const uint8_t *slot);
+
+/*@ requires \valid_read(slot + (0 .. TCUQ_RECORD_BYTES - 1)); assigns \nothing; */
+uint32_t tcuq_slot_sequence(const uint8_t *slot);
+
+/*@ requires tcuq_row_ok(uplink) && 1 <= count && from + count <= uplink->state->count;
+    assigns uplink->state->count, TCUQ_ROW;
+    ensures uplink->state->count == \old(uplink->state->count) - count; */
+void tcuq_row_remove(const tcuq_uplink *uplink, uint32_t from, uint32_t count);
+
+/*@ requires tcuq_row_ok(uplink) && 1 <= uplink->state->count;
+    assigns uplink->state->count, TCUQ_ROW;
+    ensures uplink->state->count <= \old(uplink->state->count); */
+static void tcuq_row_thin(const tcuq_uplink *uplink);
+
+/*@ requires tcuq_row_ok(uplink) && \valid(sequence) && TCUQ_ROW_APART(sequence);
+    assigns *sequence, uplink->state->count, TCUQ_ROW;
+    ensures \result <= uplink->state->count <= uplink->slots; */
+uint32_t tcuq_row_place(const tcuq_uplink *uplink, uint16_t epoch, uint32_t *sequence);
+
+/*@ requires \valid_read(uplink);
+    assigns \nothing;
+    ensures \result == TCUQ_SNAPSHOT_BYTES; */
+uint32_t tcuq_uplink_size(const tcuq_uplink *uplink);
+
+/*@ requires tcuq_row_ok(uplink) && \valid(buffer + (0 .. TCUQ_SNAPSHOT_BYTES - 1));
+    requires TCUQ_ROW_APART(buffer + (0 .. TCUQ_SNAPSHOT_BYTES - 1));
+    assigns buffer[0 .. TCUQ_SNAPSHOT_BYTES - 1]; */
+void tcuq_uplink_encode(const tcuq_uplink *uplink, uint8_t *buffer);
+
+/*@ requires \valid_read(uplink) && \valid_read(uplink->state) && 2 <= uplink->pages;
+    assigns \nothing;
+    ensures \result < uplink->pages; */
+uint8_t tcuq_uplink_page(const tcuq_uplink *uplink);
+
+/* A snapshot takes one of the writes that are allowed, and never more. */
+/*@ requires tcuq_row_ok(uplink) && (buffer == \null || \valid(buffer + (0 .. size - 1)));
+    requires TCUQ_ROW_APART(buffer + (0 .. size - 1));
+    assigns uplink->state->writes, uplink->state->unsaved, buffer[0 .. size - 1];
+    ensures \result == TCUQ_UPLINK_OK ==> uplink->state->writes == \old(uplink->state->writes) - 1;
+    ensures \result != TCUQ_UPLINK_OK ==> uplink->state->writes == \old(uplink->state->writes); */
+tcuq_uplink_status tcuq_uplink_snapshot(const tcuq_uplink *uplink, uint8_t *buffer, uint32_t size);
+
+/*@ requires tcuq_row_ok(uplink);
+    assigns uplink->state->unsaved, uplink->state->page, uplink->state->saves; */
+tcuq_uplink_status tcuq_uplink_saved(const tcuq_uplink *uplink);
+
+/*@ requires tcuq_row_ok(uplink) && \valid_read(bytes + (0 .. TCUQ_SNAPSHOT_BYTES - 1)) && bytes[33] <= uplink->slots;
+    assigns \nothing; */
+static bool tcuq_row_consistent(const tcuq_uplink *uplink, const uint8_t *bytes);
+
+/*@ requires tcuq_row_ok(uplink) && (bytes == \null || \valid_read(bytes + (0 .. size - 1)));
+    assigns \nothing;
+    ensures \result == TCUQ_UPLINK_OK ==>
+      bytes != \null && TCUQ_SNAPSHOT_BYTES <= size && bytes[33] <= uplink->slots; */
+static tcuq_uplink_status tcuq_snapshot_sound(const tcuq_uplink *uplink, const uint8_t *bytes, uint32_t size);
+
+/* Whatever bytes the flash held. */
+/*@ requires tcuq_row_ok(uplink) && (bytes == \null || \valid_read(bytes + (0 .. size - 1)));
+    requires TCUQ_ROW_APART(bytes + (0 .. size - 1));
+    assigns uplink->state->saves, uplink->state->boot, uplink->state->sequence, uplink->state->sent,
+      uplink->state->clock_s, uplink->state->page, uplink->state->count, uplink->state->phase, TCUQ_ROW;
+    ensures uplink->state->count <= uplink->slots;
+    ensures \result == TCUQ_UPLINK_OK ==> uplink->state->page < uplink->pages; */
+tcuq_uplink_status tcuq_uplink_restore(const tcuq_uplink *uplink, uint8_t page, const uint8_t *bytes,
+                                       uint32_t size);
+
+/*@ requires tcuq_row_ok(uplink);
+    assigns uplink->state->count, uplink->state->wait_s, uplink->state->tries, uplink->state->due, TCUQ_ROW;
+    ensures uplink->state->count <= \old(uplink->state->count); */
+static void tcuq_uplink_clear(const tcuq_uplink *uplink, uint32_t boot, uint32_t sequence);
+
+/* A boot's number only grows, and stops before it would wrap. */
+/*@ requires \valid_read(uplink) && \valid(uplink->state) && \separated(uplink, uplink->state);
+    requires uplink->state->boot <= boot;
+    assigns uplink->state->boot, uplink->state->sequence, uplink->state->sent, uplink->state->count,
+      uplink->state->stepped, uplink->state->due;
+    ensures uplink->state->boot >= \old(uplink->state->boot);
+    ensures \result == TCUQ_UPLINK_NEW_BOOT ==> uplink->state->boot > \old(uplink->state->boot);
+    ensures \result == TCUQ_UPLINK_NEW_BOOT && uplink->mac == \null ==>
+      uplink->state->boot <= \old(uplink->state->boot) + TCUQ_UPLINK_MAX_STEP;
+    ensures uplink->state->count == 0 || uplink->state->count == \old(uplink->state->count); */
+static tcuq_uplink_status tcuq_uplink_move_on(const tcuq_uplink *uplink, uint32_t boot);
+
+/*@ requires \valid_read(ack + (0 .. TCUQ_SIGNED_ACK_BYTES - 1)); assigns \nothing; */
+bool tcuq_ack_is_authentic(const uint8_t *ack, uint8_t key, tcuq_mac mac, void *context);
+
+/* Whatever bytes came from the network. */
+/*@ requires tcuq_uplink_ok(uplink) && tcuq_row_ok(uplink) && (ack == \null || \valid_read(ack + (0 .. size - 1)));
+    requires TCUQ_ROW_APART(ack + (0 .. size - 1));
+    assigns TCUQ_UPLINK_TIMES, uplink->state->tries, uplink->state->due, uplink->state->boot,
+      uplink->state->sequence, uplink->state->sent, uplink->state->count, uplink->state->stepped, TCUQ_ROW;
+    ensures uplink->state->count <= uplink->slots;
+    ensures uplink->state->boot >= \old(uplink->state->boot); */
+tcuq_uplink_status tcuq_uplink_stored(const tcuq_uplink *uplink, const uint8_t *ack, uint32_t size, uint32_t now_s);
 
 /*@ requires \valid_read(uplink) && interval_s != 0;
     assigns \nothing;

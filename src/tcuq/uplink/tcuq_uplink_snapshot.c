@@ -18,6 +18,8 @@ void tcuq_uplink_encode(const tcuq_uplink *uplink, uint8_t *buffer)
 {
     const tcuq_uplink_state *state = uplink->state;
     const uint32_t whole = tcuq_uplink_size(uplink);
+    //@ assert 0 <= tcuq_cells(state->count, uplink->record_bytes) <= TCUQ_ROW_BYTES;
+    //@ assert tcuq_cells(state->count, uplink->record_bytes) == state->count * uplink->record_bytes;
     const uint32_t held = (uint32_t)state->count * uplink->record_bytes;
     tcuq_put_32(buffer, TCUQ_UPLINK_MAGIC);
     tcuq_put_32(&buffer[4], whole);
@@ -30,6 +32,9 @@ void tcuq_uplink_encode(const tcuq_uplink *uplink, uint8_t *buffer)
     buffer[32] = uplink->record_bytes;
     buffer[33] = state->count;
     tcuq_copy_bytes(&buffer[TCUQ_UPLINK_HEAD_BYTES], uplink->records, held);
+    /*@ loop invariant TCUQ_UPLINK_HEAD_BYTES + held <= i <= whole - 4;
+        loop assigns i, buffer[0 .. whole - 1];
+        loop variant whole - i; */
     for (uint32_t i = TCUQ_UPLINK_HEAD_BYTES + held; i < (whole - 4u); i++) {
         buffer[i] = 0u;
     }
@@ -77,7 +82,13 @@ static bool tcuq_row_consistent(const tcuq_uplink *uplink, const uint8_t *bytes)
     const uint32_t end = tcuq_uplink_size(uplink) - 4u;
     const uint8_t *last = NULL;
     uint32_t at = TCUQ_UPLINK_HEAD_BYTES;
+    /*@ loop invariant i <= bytes[33] && at == TCUQ_UPLINK_HEAD_BYTES + tcuq_cells(i, uplink->record_bytes);
+        loop invariant last == \null || \valid_read(last + (0 .. TCUQ_RECORD_BYTES - 1));
+        loop assigns i, at, last;
+        loop variant bytes[33] - i; */
     for (uint32_t i = 0u; i < bytes[33]; i++) {
+        //@ assert 0 <= tcuq_cells(i, uplink->record_bytes) <= TCUQ_ROW_BYTES - uplink->record_bytes;
+        //@ assert tcuq_cells(i + 1, uplink->record_bytes) == tcuq_cells(i, uplink->record_bytes) + uplink->record_bytes;
         const uint8_t *slot = &bytes[at];
         const uint32_t boot = tcuq_slot_boot(slot);
         const uint32_t sequence = tcuq_slot_sequence(slot);
@@ -94,6 +105,10 @@ static bool tcuq_row_consistent(const tcuq_uplink *uplink, const uint8_t *bytes)
         at += uplink->record_bytes;
     }
     uint32_t rest = 0u;
+    //@ assert at <= end;
+    /*@ loop invariant at <= i <= end;
+        loop assigns i, rest;
+        loop variant end - i; */
     for (uint32_t i = at; i < end; i++) {
         rest |= bytes[i];
     }
@@ -145,6 +160,7 @@ tcuq_uplink_status tcuq_uplink_restore(const tcuq_uplink *uplink, uint8_t page, 
     state->page = page;
     state->count = bytes[33];
     state->phase = TCUQ_RESTORED;
+    //@ assert 0 <= tcuq_cells(state->count, uplink->record_bytes) <= TCUQ_ROW_BYTES;
     tcuq_copy_bytes(uplink->records, &bytes[TCUQ_UPLINK_HEAD_BYTES],
                     (uint32_t)state->count * uplink->record_bytes);
     return TCUQ_UPLINK_OK;

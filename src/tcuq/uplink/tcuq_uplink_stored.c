@@ -7,7 +7,11 @@ static void tcuq_uplink_clear(const tcuq_uplink *uplink, uint32_t boot, uint32_t
 {
     tcuq_uplink_state *state = uplink->state;
     uint32_t gone = 0u;
+    /*@ loop invariant gone <= state->count;
+        loop assigns gone;
+        loop variant state->count - gone; */
     while (gone < state->count) {
+        //@ assert 0 <= tcuq_cells(gone, uplink->record_bytes) <= TCUQ_ROW_BYTES - uplink->record_bytes;
         const uint8_t *slot = tcuq_slot_at(uplink, gone);
         const bool later = (tcuq_slot_boot(slot) == boot) ? (tcuq_slot_sequence(slot) > sequence)
                                                           : (tcuq_slot_boot(slot) > boot);
