@@ -86,6 +86,7 @@ static void tcuq_signals_health(const tcuq_profile *profile, const int16_t *heal
     requires \valid_read(features + (0 .. monitor->profile->width - 1));
     TCUQ_TABLES_APART
     TCUQ_STEP_APART(signals)
+    requires monitor->profile->projection != \null ==> \separated(signals, TCUQ_BIASES);
     assigns *signals, monitor->core->next, monitor->core->filled, *TCUQ_POSTERIORS, *TCUQ_FEATURES, *TCUQ_SLOTS;
     ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor);
     ensures signals->confidence_q16 <= 65536 && signals->label < monitor->profile->classes; */

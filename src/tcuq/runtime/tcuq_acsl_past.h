@@ -137,6 +137,7 @@ static void tcuq_remember(const tcuq_monitor *monitor, const uint8_t *posterior,
     requires \separated(TCUQ_LAG_WEIGHTS, TCUQ_FEATURES);
     requires monitor->profile->projection != \null ==> \separated(TCUQ_PROJECTION, TCUQ_FEATURES);
     requires monitor->profile->projection != \null ==> \separated(TCUQ_BIASES, TCUQ_FEATURES);
+    requires monitor->profile->projection != \null ==> \separated(signals, TCUQ_BIASES);
     assigns *signals, monitor->core->next, monitor->core->filled, *TCUQ_POSTERIORS, *TCUQ_FEATURES, *TCUQ_SLOTS;
     ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor);
     ensures signals->confidence_q16 <= 65536 && signals->label < monitor->profile->classes;
@@ -156,6 +157,7 @@ static const int8_t *tcuq_signals_of(const tcuq_monitor *monitor, const uint8_t 
     requires \separated(TCUQ_LAG_WEIGHTS, TCUQ_FEATURES);
     requires monitor->profile->projection != \null ==> \separated(TCUQ_PROJECTION, TCUQ_FEATURES);
     requires monitor->profile->projection != \null ==> \separated(TCUQ_BIASES, TCUQ_FEATURES);
+    requires monitor->profile->projection != \null ==> \separated(signals, TCUQ_BIASES);
     assigns *signals, monitor->core->next, monitor->core->filled, *TCUQ_POSTERIORS, *TCUQ_FEATURES, *TCUQ_SLOTS;
     ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor);
     ensures signals->confidence_q16 <= 65536 && signals->label < monitor->profile->classes;

@@ -76,10 +76,11 @@ bool tcuq_features_sound(const tcuq_profile *profile);
 
 /*@ requires tcuq_projection_given(profile) && tcuq_features_ok(profile) && profile->projection != \null;
     requires \valid_read(wide + (0 .. profile->width - 1)) && \valid(old + (0 .. profile->dimensions - 1));
-    requires \separated(old + (0 .. profile->dimensions - 1), profile, wide + (0 .. profile->width - 1));
+    requires \separated(old + (0 .. profile->dimensions - 1), profile);
+    requires \separated(old + (0 .. profile->dimensions - 1), wide + (0 .. profile->width - 1));
     requires \separated(old + (0 .. profile->dimensions - 1),
-      profile->projection + (0 .. tcuq_cells(profile->dimensions, profile->width) - 1),
-      profile->projection_bias + (0 .. profile->dimensions - 1));
+      profile->projection + (0 .. tcuq_cells(profile->dimensions, profile->width) - 1));
+    requires \separated(old + (0 .. profile->dimensions - 1), profile->projection_bias + (0 .. profile->dimensions - 1));
     assigns old[0 .. profile->dimensions - 1]; */
 int32_t tcuq_project(const tcuq_profile *profile, const int8_t *wide, int8_t *old);
 

@@ -55,6 +55,7 @@ bool tcuq_alarm_sound(const tcuq_profile *profile)
                  (profile->alarm_limit >= 1u) && (profile->alarm_limit <= TCUQ_MAX_ALARM_LIMIT) &&
                  (profile->epoch_steps >= 1u) && (profile->epoch_steps <= (uint32_t)INT32_MAX);
     /*@ loop invariant i <= profile->channel_count && (sound ==> 1 <= profile->channel_count <= TCUQ_MAX_CHANNELS);
+        loop invariant sound ==> profile->alarm_limit <= TCUQ_MAX_ALARM_LIMIT && 1 <= profile->epoch_steps <= INT32_MAX;
         loop invariant sound ==> \forall integer k; 0 <= k < i ==> tcuq_channel_ok(profile->channels + k);
         loop assigns i, sound;
         loop variant profile->channel_count - i; */
@@ -74,7 +75,7 @@ int16_t tcuq_risk_odds_q10(uint16_t risk)
 
 /* The values that channels sum, by signal: Q15 of the signals that look back, Q10 of the logarithms. */
 /*@ requires \valid_read(signals) && \valid(values + (0 .. TCUQ_HEALTH));
-    requires \separated(signals, values + (0 .. TCUQ_HEALTH));
+    requires \separated(signals, values + (0 .. TCUQ_HEALTH)) && risk <= TCUQ_RISK_LEVELS;
     assigns values[0 .. TCUQ_HEALTH];
     ensures \forall integer k; 0 <= k <= TCUQ_HEALTH ==> -32768 <= values[k] <= 65535; */
 static void tcuq_channel_values(const tcuq_signals *signals, uint16_t risk, int32_t *values)
@@ -301,7 +302,7 @@ void tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tc
 
 void tcuq_alarm_reset(const tcuq_monitor *monitor)
 {
-    /*@ loop invariant i <= monitor->profile->channel_count;
+    /*@ loop invariant i <= monitor->profile->channel_count && tcuq_channels_ok(monitor->profile);
         loop invariant \forall integer k; 0 <= k < i ==>
           tcuq_channel_state_ok(monitor->profile->channels + k, monitor->channels + k);
         loop assigns i, TCUQ_CHANNELS;

@@ -49,7 +49,8 @@ static inline int32_t tcuq_finish_rows(const int32_t *sums, const uint8_t *shift
 /*@ requires tcuq_novelty_given(profile) && tcuq_novelty_ok(profile) && profile->whitening != \null;
     requires \valid_read(quads + (0 .. tcuq_quads_of(profile) - 1));
     requires \valid(whitened + (0 .. 4 * tcuq_quads_of(profile) - 1));
-    requires \separated(whitened + (0 .. 4 * tcuq_quads_of(profile) - 1), profile,
+    requires \separated(whitened + (0 .. 4 * tcuq_quads_of(profile) - 1), profile);
+    requires \separated(whitened + (0 .. 4 * tcuq_quads_of(profile) - 1),
       profile->whitening_shift + (0 .. 4 * tcuq_quads_of(profile) - 1));
     assigns whitened[0 .. 4 * tcuq_quads_of(profile) - 1];
     ensures tcuq_13_bits(whitened, 4 * tcuq_quads_of(profile)) && 0 <= \result <= 0x20000000; */

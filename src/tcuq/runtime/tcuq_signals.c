@@ -251,7 +251,7 @@ const int8_t *tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *poste
 void tcuq_signals_refresh(const tcuq_monitor *monitor)
 {
     const tcuq_profile *profile = monitor->profile;
-    /*@ loop invariant at <= tcuq_slots(profile);
+    /*@ loop invariant at <= tcuq_slots(profile) && tcuq_sizes_kept{Pre, Here}(\at(monitor->profile, Pre));
         loop invariant \forall integer k; 0 <= k < at ==> tcuq_slot_ok(monitor->slots + k);
         loop assigns at, *TCUQ_SLOTS; loop variant tcuq_slots(profile) - at; */
     for (uint32_t at = 0u; at < tcuq_ring_size(profile); at++) {
