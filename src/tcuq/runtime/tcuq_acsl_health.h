@@ -20,9 +20,9 @@ bool tcuq_health_sound(const tcuq_profile *profile);
 
 /*@ requires tcuq_health_given(profile) && tcuq_health_ok(profile) && profile->health_count != 0;
     requires \valid_read(health + (0 .. profile->health_count - 1)) && \valid(signals);
-    requires \separated(signals, health + (0 .. profile->health_count - 1), profile,
-      profile->health_means + (0 .. profile->health_count - 1),
-      profile->health_weights_q9 + (0 .. profile->health_count - 1));
+    requires \separated(signals, health + (0 .. profile->health_count - 1)) && \separated(signals, profile);
+    requires \separated(signals, profile->health_means + (0 .. profile->health_count - 1));
+    requires \separated(signals, profile->health_weights_q9 + (0 .. profile->health_count - 1));
     assigns signals->health_given, signals->health_q10, signals->health_worst; */
 void tcuq_health_run(const tcuq_profile *profile, const int16_t *health, tcuq_signals *signals);
 

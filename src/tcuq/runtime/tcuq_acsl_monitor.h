@@ -54,12 +54,16 @@ tcuq_status tcuq_init(const tcuq_monitor *monitor);
 
 /* The profile's tables are no part of the state. */
 #define TCUQ_TABLES_APART \
+    requires monitor->profile->whitening != \null ==> \separated(TCUQ_SHIFTS, monitor->core) && \
+      \separated(TCUQ_SHIFTS, TCUQ_POSTERIORS) && \separated(TCUQ_SHIFTS, TCUQ_SLOTS); \
     requires \separated(TCUQ_LAG_WEIGHTS, TCUQ_FEATURES); \
     requires monitor->profile->projection != \null ==> \separated(TCUQ_PROJECTION, TCUQ_FEATURES); \
     requires monitor->profile->projection != \null ==> \separated(TCUQ_BIASES, TCUQ_FEATURES);
 
-/* The step's own memory is no part of the monitor's, nor of the tables of input health. */
+/* The step's own memory is no part of the monitor's, nor of the tables of novelty and input health. */
 #define TCUQ_STEP_APART(other) \
+    requires monitor->profile->whitening != \null ==> \separated(other, TCUQ_SHIFTS) && \
+      \separated(other, TCUQ_MEANS) && \separated(other, TCUQ_SQUARES); \
     requires \separated(posterior + (0 .. monitor->profile->classes - 1), TCUQ_PAST_OF); \
     requires \separated(features + (0 .. monitor->profile->width - 1), TCUQ_FEATURES); \
     requires \separated(other, posterior + (0 .. monitor->profile->classes - 1)); \
@@ -67,6 +71,9 @@ tcuq_status tcuq_init(const tcuq_monitor *monitor);
     requires health != \null ==> \valid_read(TCUQ_STATISTICS) && \separated(other, TCUQ_STATISTICS); \
     requires monitor->profile->health_count != 0 ==> \separated(other, TCUQ_HEALTH_TABLES);
 
+#define TCUQ_SHIFTS (monitor->profile->whitening_shift + (0 .. 4 * tcuq_quads_of(monitor->profile) - 1))
+#define TCUQ_MEANS (monitor->profile->means + (0 .. tcuq_mean_cells(monitor->profile) - 1))
+#define TCUQ_SQUARES (monitor->profile->mean_squares + (0 .. monitor->profile->mean_count - 1))
 #define TCUQ_STATISTICS (health + (0 .. monitor->profile->health_count - 1))
 #define TCUQ_HEALTH_TABLES \
     monitor->profile->health_means + (0 .. monitor->profile->health_count - 1), \
@@ -75,9 +82,9 @@ tcuq_status tcuq_init(const tcuq_monitor *monitor);
 /*@ requires tcuq_health_given(profile) && tcuq_health_ok(profile) && \valid(signals) && \separated(signals, profile);
     requires health != \null && profile->health_count != 0 ==>
       \valid_read(health + (0 .. profile->health_count - 1)) &&
-      \separated(signals, health + (0 .. profile->health_count - 1), profile,
-        profile->health_means + (0 .. profile->health_count - 1),
-        profile->health_weights_q9 + (0 .. profile->health_count - 1));
+      \separated(signals, health + (0 .. profile->health_count - 1)) &&
+      \separated(signals, profile->health_means + (0 .. profile->health_count - 1)) &&
+      \separated(signals, profile->health_weights_q9 + (0 .. profile->health_count - 1));
     assigns signals->health_given, signals->health_q10, signals->health_worst; */
 static void tcuq_signals_health(const tcuq_profile *profile, const int16_t *health, tcuq_signals *signals);
 

@@ -44,7 +44,25 @@
         \valid_read(p->whitening + (0 .. tcuq_triangle(tcuq_quads_of(p)) - 1)) &&
         (p->whitening_shift != \null ==> \valid_read(p->whitening_shift + (0 .. 4 * tcuq_quads_of(p) - 1))) &&
         (p->means != \null ==> \valid_read(p->means + (0 .. tcuq_mean_cells(p) - 1))) &&
-        (p->mean_squares != \null ==> \valid_read(p->mean_squares + (0 .. p->mean_count - 1)))); */
+        (p->mean_squares != \null ==> \valid_read(p->mean_squares + (0 .. p->mean_count - 1))));
+
+    predicate tcuq_novelty_kept{A, B}(tcuq_profile *p) =
+      \at(p->whitening, A) == \at(p->whitening, B) && \at(p->whitening_shift, A) == \at(p->whitening_shift, B) &&
+      \at(p->means, A) == \at(p->means, B) && \at(p->mean_squares, A) == \at(p->mean_squares, B) &&
+      \at(p->mean_count, A) == \at(p->mean_count, B) && \at(p->novelty_exponent, A) == \at(p->novelty_exponent, B);
+
+    predicate tcuq_rows_within(tcuq_profile *p) = \forall integer k; 0 <= k < p->mean_count ==>
+      0 <= tcuq_cells(k, 4 * tcuq_quads_of(p)) &&
+      tcuq_cells(k, 4 * tcuq_quads_of(p)) + 4 * tcuq_quads_of(p) <= tcuq_mean_cells(p);
+    predicate tcuq_tables_kept{A, B}(tcuq_profile *p) =
+      (\forall integer i; 0 <= i < \at(4 * tcuq_quads_of(p), A) ==>
+        \at(p->whitening_shift[i], A) == \at(p->whitening_shift[i], B)) &&
+      (\forall integer i; 0 <= i < \at(tcuq_mean_cells(p), A) ==> \at(p->means[i], A) == \at(p->means[i], B)) &&
+      (\forall integer i; 0 <= i < \at(p->mean_count, A) ==> \at(p->mean_squares[i], A) == \at(p->mean_squares[i], B));
+
+    lemma kept_novelty{A, B}: \forall tcuq_profile *p;
+      tcuq_sizes_kept{A, B}(p) && tcuq_novelty_kept{A, B}(p) && tcuq_rows_within{A}(p) &&
+      (\at(p->whitening, A) != \null ==> tcuq_tables_kept{A, B}(p)) && tcuq_novelty_ok{A}(p) ==> tcuq_novelty_ok{B}(p); */
 
 /*@ requires tcuq_novelty_given(profile) && profile->dimensions <= TCUQ_MAX_DIMENSIONS;
     assigns \nothing;

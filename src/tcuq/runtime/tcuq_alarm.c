@@ -262,6 +262,7 @@ void tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tc
         core->worst = signals->health_worst;
     }
     /*@ loop invariant i <= count;
+        loop invariant !finished ==> \forall integer k; 0 <= k < i ==> passed[k] == TCUQ_UNFINISHED;
         loop invariant \forall integer k; 0 <= k < i ==> tcuq_block_ok(monitor->channels + k, passed[k]) &&
           (passed[k] == TCUQ_UNFINISHED ==> tcuq_channel_state_ok(profile->channels + k, monitor->channels + k));
         loop invariant \forall integer k; i <= k < count ==>
@@ -291,12 +292,17 @@ void tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tc
         /* Older deviations count half: the alarm may come with another channel's block. */
         core->worst = (uint16_t)(((core->worst >> 1) & 0xFFF0u) | (core->worst & 15u));
     }
+    //@ assert monitor->profile == profile && monitor->core == core && monitor->channels == \at(monitor->channels, Pre);
+    //@ assert profile->channel_count == \at(monitor->profile->channel_count, Pre) && tcuq_channels_ok(profile);
     if (finished) {
         decision->alarm = tcuq_alarm_blocks(monitor, passed);
         if (decision->alarm != 0u) {
             decision->cause = (uint8_t)(core->cause >> 4);
         }
     }
+    //@ assert monitor->profile == profile && monitor->core == core && monitor->channels == \at(monitor->channels, Pre);
+    //@ assert profile->channel_count == \at(monitor->profile->channel_count, Pre) && tcuq_channels_ok(profile);
+    //@ assert tcuq_alarm_ok(monitor) && tcuq_epoch_ok(monitor);
     tcuq_epoch_count(monitor, 1u);
 }
 

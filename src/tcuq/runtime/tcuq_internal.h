@@ -78,10 +78,10 @@ extern const uint8_t tcuq_log_add_q8[65];
 #define TCUQ_SNAPSHOT_CRC 4u
 
 /* (1/256 bit, 1/2 bit) rounded down, the lowest for less: an e-value of 0. */
+/*@ assigns \nothing; */
 static inline int8_t tcuq_half_bits(int32_t evidence_q8)
 {
-    const int32_t halves = tcuq_floor_shift(evidence_q8, 7u);
-    return (int8_t)((halves > INT8_MAX) ? INT8_MAX : ((halves < INT8_MIN) ? INT8_MIN : halves));
+    return (int8_t)tcuq_saturate_8(tcuq_floor_shift(evidence_q8, 7u));
 }
 
 /* A signal in the unit its term's table is in: Q14 for the first four, Q10 for the logarithms. */
@@ -229,16 +229,25 @@ static inline void tcuq_signals_all(const tcuq_monitor *monitor, const uint8_t *
                                     const int8_t *features, const int16_t *health,
                                     tcuq_signals *signals)
 {
+    const tcuq_profile *const profile = monitor->profile;
+    //@ assert TCUQ_ROW_WITHIN(monitor->core->next, profile->dimensions) && tcuq_rows_within(profile);
+    //@ assert tcuq_novelty_given(profile) && tcuq_novelty_ok(profile);
     const int8_t *row = tcuq_signals_run(monitor, posterior, features, signals);
-    signals->novelty_q10 = 0;
+    //@ assert tcuq_sizes_kept{Pre, Here}(profile) && tcuq_novelty_kept{Pre, Here}(profile);
+    //@ assert tcuq_novelty_given(profile);
+    //@ assert profile->whitening != \null ==> tcuq_tables_kept{Pre, Here}(profile);
+    //@ assert tcuq_novelty_ok(profile);
+    //@ assert profile->dimensions != 0 ==> \valid_read(row + (0 .. profile->dimensions - 1));
+    int16_t novelty_q10 = 0;
 #if TCUQ_WITH_NOVELTY
-    if (monitor->profile->whitening != NULL) {
-        signals->novelty_q10 = tcuq_novelty_run(monitor->profile, row);
+    if (profile->whitening != NULL) {
+        novelty_q10 = tcuq_novelty_run(profile, row);
     }
 #else
     (void)row;
 #endif
-    tcuq_signals_health(monitor->profile, health, signals);
+    signals->novelty_q10 = novelty_q10;
+    tcuq_signals_health(profile, health, signals);
 }
 
 #endif
