@@ -284,19 +284,19 @@ uint8_t tcuq_alarm_blocks(const tcuq_monitor *monitor, const uint8_t *passed);
     ensures tcuq_alarm_ok(monitor) && tcuq_epoch_ok(monitor); */
 void tcuq_alarm_reset(const tcuq_monitor *monitor);
 
-/*@ requires \valid(state);
+/*@ requires \valid(state) && -0x100000 <= gain_q8 <= 0x100000;
     assigns state->onset_q8, state->span_q8; */
 void tcuq_epoch_bet(tcuq_channel_state *state, int32_t gain_q8);
 
 /*@ requires tcuq_alarm_given(monitor);
-    assigns monitor->core->epoch_steps, TCUQ_CHANNELS.onset_q8, TCUQ_CHANNELS.span_q8;
-    ensures monitor->core->epoch_steps == 0; */
+    assigns monitor->core->epoch_steps, TCUQ_CHANNELS;
+    ensures monitor->core->epoch_steps == 0 && (tcuq_alarm_ok{Old}(monitor) ==> tcuq_alarm_ok(monitor)); */
 void tcuq_epoch_start(const tcuq_monitor *monitor);
 
 /*@ requires tcuq_alarm_given(monitor) && 1 <= monitor->profile->channel_count && tcuq_epoch_ok(monitor);
     requires steps <= INT32_MAX;
-    assigns TCUQ_EPOCH_CORE, TCUQ_CHANNELS.onset_q8, TCUQ_CHANNELS.span_q8;
-    ensures tcuq_epoch_ok(monitor); */
+    assigns TCUQ_EPOCH_CORE, TCUQ_CHANNELS;
+    ensures tcuq_epoch_ok(monitor) && (tcuq_alarm_ok{Old}(monitor) ==> tcuq_alarm_ok(monitor)); */
 void tcuq_epoch_count(const tcuq_monitor *monitor, uint32_t steps);
 
 /*@ requires tcuq_core_given(monitor) && tcuq_channels_given(monitor) && tcuq_channels_ok(monitor->profile);

@@ -82,7 +82,8 @@ void tcuq_epoch_start(const tcuq_monitor *monitor)
 {
     monitor->core->epoch_steps = 0u;
     /*@ loop invariant i <= monitor->profile->channel_count;
-        loop assigns i, TCUQ_CHANNELS.onset_q8, TCUQ_CHANNELS.span_q8;
+        loop invariant tcuq_alarm_ok{Pre}(monitor) ==> tcuq_alarm_ok(monitor);
+        loop assigns i, TCUQ_CHANNELS;
         loop variant monitor->profile->channel_count - i; */
     for (uint32_t i = 0u; i < monitor->profile->channel_count; i++) {
         monitor->channels[i].onset_q8 = TCUQ_LOG_ZERO;
