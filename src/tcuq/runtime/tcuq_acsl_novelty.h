@@ -57,12 +57,11 @@
     predicate tcuq_tables_kept{A, B}(tcuq_profile *p) =
       (\forall integer i; 0 <= i < \at(4 * tcuq_quads_of(p), A) ==>
         \at(p->whitening_shift[i], A) == \at(p->whitening_shift[i], B)) &&
-      (\forall integer i; 0 <= i < \at(tcuq_mean_cells(p), A) ==> \at(p->means[i], A) == \at(p->means[i], B)) &&
       (\forall integer i; 0 <= i < \at(p->mean_count, A) ==> \at(p->mean_squares[i], A) == \at(p->mean_squares[i], B));
-
-    lemma kept_novelty{A, B}: \forall tcuq_profile *p;
-      tcuq_sizes_kept{A, B}(p) && tcuq_novelty_kept{A, B}(p) && tcuq_rows_within{A}(p) &&
-      (\at(p->whitening, A) != \null ==> tcuq_tables_kept{A, B}(p)) && tcuq_novelty_ok{A}(p) ==> tcuq_novelty_ok{B}(p); */
+    predicate tcuq_means_kept{A, B}(tcuq_profile *p) =
+      \forall integer k, i; 0 <= k < \at(p->mean_count, A) && 0 <= i < \at(4 * tcuq_quads_of(p), A) ==>
+        \at((p->means + tcuq_cells(k, 4 * tcuq_quads_of(p)))[i], A) ==
+          \at((p->means + tcuq_cells(k, 4 * tcuq_quads_of(p)))[i], B); */
 
 /*@ requires tcuq_novelty_given(profile) && profile->dimensions <= TCUQ_MAX_DIMENSIONS;
     assigns \nothing;

@@ -4,17 +4,43 @@
 #ifndef TCUQ_ACSL_SAMPLES_H
 #define TCUQ_ACSL_SAMPLES_H
 
+/* Channels of the first n groups, and statistics. Of each, the third axiom follows from the two before it by
+ * induction. */
 /*@ axiomatic tcuq_health_places {
       logic integer tcuq_before{L}(tcuq_health_group *g, integer n) reads g[0 .. n - 1].channels;
       axiom before_none{L}: \forall tcuq_health_group *g; tcuq_before(g, 0) == 0;
       axiom before_next{L}: \forall tcuq_health_group *g, integer n;
         0 <= n ==> tcuq_before(g, n + 1) == tcuq_before(g, n) + g[n].channels;
+      axiom kept_before{A, B}: \forall tcuq_health_group *g, integer n;
+        (\forall integer k; 0 <= k < n ==> \at(g[k].channels, A) == \at(g[k].channels, B)) ==>
+        tcuq_before{A}(g, n) == tcuq_before{B}(g, n);
+
+      logic integer tcuq_numbers{L}(tcuq_health_group *g, integer n) reads g[0 .. n - 1].spread;
+      axiom numbers_none{L}: \forall tcuq_health_group *g; tcuq_numbers(g, 0) == 0;
+      axiom numbers_next{L}: \forall tcuq_health_group *g, integer n;
+        0 <= n ==> tcuq_numbers(g, n + 1) == tcuq_numbers(g, n) + (g[n].spread ? 4 : 3);
+      axiom kept_numbers{A, B}: \forall tcuq_health_group *g, integer n;
+        (\forall integer k; 0 <= k < n ==> \at(g[k].spread, A) == \at(g[k].spread, B)) ==>
+        tcuq_numbers{A}(g, n) == tcuq_numbers{B}(g, n);
     } */
 
-/* A group's channels come after those of the groups before it, and none is beyond the width. */
-/*@ predicate tcuq_health_groups_ok(tcuq_health_group *g, integer n, integer width) =
+/* What stays as it is while the sums change. */
+/*@ predicate tcuq_groups_kept{A, B}(tcuq_health_group *g, integer n) = \forall integer k; 0 <= k < n ==>
+      \at(g[k].channels, A) == \at(g[k].channels, B) && \at(g[k].spread, A) == \at(g[k].spread, B);
+
+    predicate tcuq_channels_kept{A, B}(tcuq_health_channel *c, integer n) = \forall integer k; 0 <= k < n ==>
+      \at(c[k].sum, A) == \at(c[k].sum, B) && \at(c[k].repeats, A) == \at(c[k].repeats, B);
+
+    predicate tcuq_health_kept{A, B}(tcuq_health *h) =
+      \at(h->groups, A) == \at(h->groups, B) && \at(h->channels, A) == \at(h->channels, B) &&
+      \at(h->width, A) == \at(h->width, B) && \at(h->group_count, A) == \at(h->group_count, B) &&
+      tcuq_groups_kept{A, B}(\at(h->groups, A), \at(h->group_count, A)); */
+
+/* A group's channels come after those of the groups before it, and none is beyond the width; so its statistics. */
+/*@ predicate tcuq_health_groups_ok(tcuq_health_group *g, integer n, integer width, integer numbers) =
       \forall integer k; 0 <= k < n ==> 1 <= g[k].channels <= TCUQ_HEALTH_MAX_CHANNELS &&
-        0 <= tcuq_before(g, k) && tcuq_before(g, k) + g[k].channels <= width;
+        0 <= tcuq_before(g, k) && tcuq_before(g, k) + g[k].channels <= width &&
+        0 <= tcuq_numbers(g, k) && tcuq_numbers(g, k) + (g[k].spread ? 4 : 3) <= numbers;
 
     predicate tcuq_health_memory(tcuq_health *h) =
       \valid(h) && \valid(h->groups + (0 .. h->group_count - 1)) &&
@@ -24,7 +50,7 @@
 
     predicate tcuq_health_layout(tcuq_health *h) =
       tcuq_health_memory(h) && 1 <= h->group_count <= 5 &&
-      tcuq_health_groups_ok(h->groups, h->group_count, h->width);
+      tcuq_health_groups_ok(h->groups, h->group_count, h->width, TCUQ_MAX_HEALTH);
 
     predicate tcuq_channel_sums_ok(tcuq_health_channel *c, integer from, integer end, integer frames) =
       \forall integer k; from <= k < end ==>
@@ -45,8 +71,7 @@
 #define TCUQ_PLACE tcuq_before(health->groups, TCUQ_GROUPS - groups)
 #define TCUQ_INSIDE (TCUQ_PLACE + group->channels - channels)
 
-#define TCUQ_GROUP_SUMS \
-    health->groups[0 .. health->group_count - 1].differences, health->groups[0 .. health->group_count - 1].squares
+#define TCUQ_GROUP_SUMS health->groups[0 .. health->group_count - 1]
 #define TCUQ_SAMPLE_SUMS health->channels[0 .. health->width - 1], TCUQ_GROUP_SUMS
 
 /*@ requires tcuq_health_layout(health) && tcuq_health_sums_ok(health);
@@ -55,7 +80,7 @@
       health->channels + (0 .. health->width - 1), health->groups + (0 .. health->group_count - 1));
     requires health->width == tcuq_before(health->groups, health->group_count);
     assigns health->frames, TCUQ_SAMPLE_SUMS;
-    ensures tcuq_health_sums_ok(health); */
+    ensures tcuq_health_kept{Old, Here}(health) && tcuq_health_sums_ok(health); */
 void tcuq_health_fold(tcuq_health *health, const int16_t *frame);
 
 /*@ requires health != \null ==> \valid(health);
@@ -72,7 +97,8 @@ tcuq_status tcuq_health_init(tcuq_health *health);
     requires \valid_read(frames + (0 .. tcuq_cells(count, health->width) - 1));
     requires \separated(frames + (0 .. tcuq_cells(count, health->width) - 1), health,
       health->channels + (0 .. health->width - 1), health->groups + (0 .. health->group_count - 1));
-    assigns health->frames, TCUQ_SAMPLE_SUMS; */
+    assigns health->frames, TCUQ_SAMPLE_SUMS;
+    ensures tcuq_health_kept{Old, Here}(health) && tcuq_health_sums_ok(health); */
 void tcuq_health_fold_frames(tcuq_health *health, const int16_t *frames, uint32_t count);
 
 /*@ requires tcuq_health_layout(health) && tcuq_health_sums_ok(health);
@@ -80,7 +106,7 @@ void tcuq_health_fold_frames(tcuq_health *health, const int16_t *frames, uint32_
     requires \separated(statistics + (0 .. TCUQ_MAX_HEALTH - 1), health,
       health->channels + (0 .. health->width - 1), health->groups + (0 .. health->group_count - 1));
     assigns health->frames, TCUQ_SAMPLE_SUMS, statistics[0 .. TCUQ_MAX_HEALTH - 1];
-    ensures health->frames == 0 && tcuq_health_sums_ok(health);
+    ensures health->frames == 0 && tcuq_health_kept{Old, Here}(health) && tcuq_health_sums_ok(health);
     ensures \result == (\old(health->frames) != 0); */
 bool tcuq_health_finish(tcuq_health *health, int16_t *statistics);
 
@@ -92,13 +118,14 @@ static inline uint64_t tcuq_health_square(int32_t value);
 
 /*@ requires tcuq_health_memory(health);
     assigns health->frames, TCUQ_SAMPLE_SUMS;
-    ensures health->frames == 0 && tcuq_health_sums_ok(health); */
+    ensures health->frames == 0 && tcuq_health_kept{Old, Here}(health) && tcuq_health_sums_ok(health); */
 static void tcuq_health_begin(tcuq_health *health);
 
 /*@ requires tcuq_health_memory(health) && \valid_read(frame + (0 .. health->width - 1));
     requires \separated(frame + (0 .. health->width - 1), health,
       health->channels + (0 .. health->width - 1));
-    assigns health->channels[0 .. health->width - 1].last; */
+    assigns health->channels[0 .. health->width - 1];
+    ensures tcuq_channels_kept{Old, Here}(health->channels, health->width); */
 static void tcuq_health_first(const tcuq_health *health, const int16_t *frame);
 
 /*@ requires \valid(group) && \valid(channel) && 1 <= count <= 65535 && width <= 1024;
@@ -107,7 +134,11 @@ static void tcuq_health_first(const tcuq_health *health, const int16_t *frame);
     requires -32768 * (65535 - count) <= channel->sum <= 32767 * (65535 - count);
     requires channel->repeats + count <= 65535;
     requires group->differences <= 0x40000000000000 && group->squares <= 0x10000000000000;
-    assigns group->differences, group->squares, *channel; */
+    assigns group->differences, group->squares, *channel;
+    ensures \old(channel->sum) - 32768 * count <= channel->sum <= \old(channel->sum) + 32767 * count;
+    ensures channel->repeats <= \old(channel->repeats) + count;
+    ensures group->differences <= \old(group->differences) + 0x100000000 * count;
+    ensures group->squares <= \old(group->squares) + 0x40000000 * count; */
 static void tcuq_health_add(tcuq_health_group *group, tcuq_health_channel *channel, const int16_t *samples,
                             uint32_t width, uint32_t count);
 

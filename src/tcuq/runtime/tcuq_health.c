@@ -35,6 +35,7 @@ static void tcuq_health_begin(tcuq_health *health)
 {
     /*@ loop invariant 0 <= g <= health->group_count;
         loop invariant tcuq_group_sums_ok(health->groups, 0, g, 0);
+        loop invariant tcuq_health_kept{Pre, Here}(health);
         loop assigns g, TCUQ_GROUP_SUMS;
         loop variant health->group_count - g; */
     for (uint32_t g = 0u; g < health->group_count; g++) {
@@ -44,6 +45,7 @@ static void tcuq_health_begin(tcuq_health *health)
     tcuq_health_channel *channels = health->channels;
     const uint32_t width = health->width;
     /*@ loop invariant 0 <= c <= width;
+        loop invariant tcuq_health_kept{Pre, Here}(health);
         loop invariant tcuq_channel_sums_ok(channels, 0, c, 0);
         loop assigns c, channels[0 .. width - 1];
         loop variant width - c; */
@@ -84,7 +86,9 @@ tcuq_status tcuq_health_init(tcuq_health *health)
 static void tcuq_health_first(const tcuq_health *health, const int16_t *frame)
 {
     /*@ loop invariant 0 <= c <= health->width;
-        loop assigns c, health->channels[0 .. health->width - 1].last;
+        loop invariant tcuq_health_kept{Pre, Here}(health);
+        loop invariant tcuq_channels_kept{Pre, Here}(health->channels, health->width);
+        loop assigns c, health->channels[0 .. health->width - 1];
         loop variant health->width - c; */
     for (uint32_t c = 0u; c < health->width; c++) {
         health->channels[c].last = frame[c];
@@ -105,6 +109,7 @@ void tcuq_health_fold(tcuq_health *health, const int16_t *frame)
     tcuq_health_group *group = health->groups;
     uint32_t groups = health->group_count;
     /*@ loop invariant 1 <= groups <= TCUQ_GROUPS;
+        loop invariant tcuq_health_kept{Pre, Here}(health);
         loop invariant group == health->groups + (TCUQ_GROUPS - groups);
         loop invariant channel == health->channels + TCUQ_PLACE && at == frame + TCUQ_PLACE;
         loop invariant tcuq_channel_sums_ok(health->channels, 0, TCUQ_PLACE, TCUQ_FRAMES + 1);
@@ -161,8 +166,11 @@ static TCUQ_OWN_FRAME void tcuq_health_add(tcuq_health_group *group, tcuq_health
     /*@ loop invariant 1 <= left <= count && at == tcuq_cells(count - left, width) <= 1024 * (count - left);
         loop invariant -32768 <= last <= 32767 && channel->repeats + left <= 65535;
         loop invariant -32768 * (65535 - left) <= sum <= 32767 * (65535 - left);
-        loop invariant differences <= 0x40000000000000 + 0x100000000 * (count - left);
-        loop invariant squares <= 0x10000000000000 + 0x40000000 * (count - left);
+        loop invariant channel->repeats <= \at(channel->repeats, Pre) + (count - left);
+        loop invariant \at(channel->sum, Pre) - 32768 * (count - left) <= sum;
+        loop invariant sum <= \at(channel->sum, Pre) + 32767 * (count - left);
+        loop invariant differences <= \at(group->differences, Pre) + 0x100000000 * (count - left);
+        loop invariant squares <= \at(group->squares, Pre) + 0x40000000 * (count - left);
         loop assigns left, at, sum, last, differences, squares, channel->repeats;
         loop variant left; */
     do {
@@ -284,7 +292,7 @@ bool tcuq_health_finish(tcuq_health *health, int16_t *statistics)
     int16_t *at = statistics;
     /*@ loop invariant 0 <= g <= health->group_count;
         loop invariant channels == health->channels + tcuq_before(health->groups, g);
-        loop invariant statistics <= at <= statistics + 4 * g;
+        loop invariant at == statistics + tcuq_numbers(health->groups, g);
         loop assigns g, channels, at, statistics[0 .. TCUQ_MAX_HEALTH - 1];
         loop variant health->group_count - g; */
     for (uint32_t g = 0u; g < health->group_count; g++) {

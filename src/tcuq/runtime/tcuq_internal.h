@@ -236,7 +236,10 @@ static inline void tcuq_signals_all(const tcuq_monitor *monitor, const uint8_t *
     //@ assert tcuq_sizes_kept{Pre, Here}(profile) && tcuq_novelty_kept{Pre, Here}(profile);
     //@ assert tcuq_novelty_given(profile);
     //@ assert profile->whitening != \null ==> tcuq_tables_kept{Pre, Here}(profile);
-    //@ assert tcuq_novelty_ok(profile);
+    //@ assert profile->whitening != \null ==> tcuq_means_kept{Pre, Here}(profile);
+    //@ assert profile->whitening != \null ==> tcuq_whitening_ok(profile);
+    //@ assert profile->whitening != \null ==> tcuq_shifts_ok(profile, 4 * tcuq_quads_of(profile));
+    //@ assert profile->whitening != \null ==> tcuq_means_ok(profile, profile->mean_count);
     //@ assert profile->dimensions != 0 ==> \valid_read(row + (0 .. profile->dimensions - 1));
     int16_t novelty_q10 = 0;
 #if TCUQ_WITH_NOVELTY
