@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Proves the runtime: bounds, overflow and termination by Frama-C's WP, sums' widths by z3.
 
-Fails if a goal is unproved that unproved.toml does not name, if one that it names is proved by
-now or is gone, or if a name there is a pattern.
+Fails if a goal is unproved that neither unproved.toml nor otherwise.toml names, if one that they
+name is proved by now or is gone, if a name there is a pattern, or if the statement that proves a
+goal otherwise does not hold. A run of some sources tries only some inputs of their functions.
 """
 
 import argparse
@@ -10,28 +11,39 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from tools.measurements.result import Row, report
 from tools.proof.cache import cached
+from tools.proof.exhaustive import SHORT, exhaustive
 from tools.proof.widths import lemmas
 from tools.proof.wp import MEANT, Proof, configure, prove, sources, versions
 
+Listed = dict[str, dict[str, str]]  # by source and a goal's exact name
+
 UNPROVED = Path(__file__).with_name("unproved.toml")
+OTHERWISE = Path(__file__).with_name("otherwise.toml")
 MOST_OPEN = 40
 
 
-def unproved_goals() -> dict[str, dict[str, str]]:
+def unproved_goals() -> Listed:
     """Exact names of the goals that stay unproved and why, by source."""
-    listed: dict[str, dict[str, str]] = tomllib.loads(UNPROVED.read_text("utf-8"))
+    return _listed(UNPROVED)
+
+
+def otherwise_goals() -> Listed:
+    """Exact names of the goals that WP leaves open, and the statements that prove them."""
+    return _listed(OTHERWISE)
+
+
+def _listed(path: Path) -> Listed:
+    listed: Listed = tomllib.loads(path.read_text("utf-8"))
     for source, goals in listed.items():
         patterns = [goal for goal in goals if set(goal) & set("*?[")]
         if patterns:
-            raise ValueError(
-                f"unproved.toml, {source}: {patterns[0]!r} must be a goal's exact name"
-            )
+            raise ValueError(f"{path.name}, {source}: {patterns[0]!r} must be a goal's exact name")
     return listed
 
 
@@ -43,42 +55,77 @@ def prove_all(names: Sequence[str]) -> Iterator[Proof]:
             yield cached(name, partial(prove, name, environment))
 
 
-def complaints(proof: Proof, reasons: dict[str, str]) -> Iterator[str]:
+def complaints(
+    proof: Proof, reasons: Mapping[str, str], otherwise: Mapping[str, str] | None = None
+) -> Iterator[str]:
     """Why the proof of a source fails: new open goals, goals proved by now, gaps of contracts."""
-    for goal in sorted(proof.unproved - reasons.keys()):
+    otherwise = otherwise or {}
+    for goal in sorted(proof.unproved - reasons.keys() - otherwise.keys()):
         yield f"{proof.source}: {goal} is not proved"
-    for goal in sorted(reasons.keys() - proof.unproved):
-        yield f"{proof.source}: {goal} is proved by now or gone; take it out of unproved.toml"
+    for path, goals in ((UNPROVED, reasons), (OTHERWISE, otherwise)):
+        for goal in sorted(goals.keys() - proof.unproved):
+            yield f"{proof.source}: {goal} is proved by now or gone; take it out of {path.name}"
     yield from (f"{proof.source}: {gap}" for gap in proof.gaps)
 
 
-def rows(proofs: Sequence[Proof], unproved: dict[str, dict[str, str]]) -> Iterator[Row]:
-    """One a source, then the widths."""
+def refused(source: str, otherwise: Mapping[str, str], holds: Mapping[str, bool]) -> Iterator[str]:
+    """Goals of otherwise.toml whose statement is none, or does not hold."""
+    for goal, statement in otherwise.items():
+        if statement not in holds:
+            yield f"{source}: {goal}: there is no statement {statement!r}"
+        elif not holds[statement]:
+            yield f"{source}: {goal}: {statement!r} does not hold"
+
+
+def rows(
+    proofs: Sequence[Proof], unproved: Listed, otherwise: Listed, stride: int = 1
+) -> Iterator[Row]:
+    """One a source, then the goals proved otherwise, the open ones and the widths."""
     for proof in proofs:
-        listed = unproved.get(proof.source, {})
-        problems = list(complaints(proof, listed))
+        listed, others = unproved.get(proof.source, {}), otherwise.get(proof.source, {})
+        problems = list(complaints(proof, listed, others))
         for complaint in problems:
             print(complaint)
         yield Row(
             f"goals of {proof.source} that are proved",
-            f"all of {proof.total}" if not listed else f"all of {proof.total} but those named",
+            f"all of {proof.total}" + (" but those named" if listed or others else ""),
             f"{len(proof.proved)}",
             not problems,
         )
     total, proved = sum(p.total for p in proofs), sum(len(p.proved) for p in proofs)
     yield Row("goals of runtime and uplink that are proved", f"of {total:,}", f"{proved:,}", None)
-    opened = total - proved
+    statements = [(stated.name, stated.holds()) for stated in lemmas()]
+    chosen = {proof.source: otherwise.get(proof.source, {}) for proof in proofs}
+    named = {statement for goals in chosen.values() for statement in goals.values()}
+    tried = [(stated.name, stated.holds()) for stated in exhaustive(named, stride)]
+    failed = {name for name, holds in (*statements, *tried) if not holds}
+    for name in sorted(failed):
+        print(f"{name}: does not hold")
+    closed = _closed(proofs, chosen, {name: name not in failed for name, _ in statements + tried})
+    if named:
+        entries = sum(len(goals) for goals in chosen.values())
+        by = "every input" if stride == 1 else f"one input in {stride:,}"
+        yield Row(f"goals proved otherwise: by a lemma on widths, or by running {by}",
+                  f"all of {entries}", str(closed), closed == entries)  # fmt: skip
+    opened = total - proved - closed
     yield Row("open goals, each by its exact name", f"≤ {MOST_OPEN}", str(opened),
               opened <= MOST_OPEN)  # fmt: skip
-    statements = [(stated, stated.holds()) for stated in lemmas()]
-    for stated, holds in statements:
-        if not holds:
-            print(f"{stated.name}: does not hold")
     good = sum(holds for _, holds in statements)
     yield Row(
         "sums and products that cannot leave their C type", f"all of {len(statements)}", f"{good}",
         good == len(statements),
     )  # fmt: skip
+
+
+def _closed(proofs: Sequence[Proof], otherwise: Listed, holds: Mapping[str, bool]) -> int:
+    """How many goals that WP leaves open are proved otherwise; prints why the others are not."""
+    closed = 0
+    for proof in proofs:
+        goals = otherwise[proof.source]
+        for complaint in refused(proof.source, goals, holds):
+            print(complaint)
+        closed += sum(holds.get(goals[goal], False) for goal in goals.keys() & proof.unproved)
+    return closed
 
 
 def main() -> None:
@@ -94,7 +141,8 @@ def main() -> None:
     for proof in prove_all(args.sources or sources()):
         print(f"{proof.source:20} {len(proof.proved):4} / {proof.total}", flush=True)
         proofs.append(proof)
-    results = list(rows(proofs, unproved_goals()))
+    stride = SHORT if args.sources else 1
+    results = list(rows(proofs, unproved_goals(), otherwise_goals(), stride))
     print(f"{time.monotonic() - begin:.0f} s")
     sys.exit(
         report(
@@ -106,6 +154,7 @@ def main() -> None:
             tools=versions(),
             more={
                 "unproved": unproved_goals(),
+                "otherwise": otherwise_goals(),
                 "meant": {name: why for name, (_, why) in MEANT.items()},
             },
         )

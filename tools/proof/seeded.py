@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tools.firmware.toolchain import ToolError, replace_once
 from tools.measurements.result import Row, arguments, report
-from tools.proof.run import complaints, unproved_goals
+from tools.proof.run import complaints, otherwise_goals, unproved_goals
 from tools.proof.wp import FOLDERS, PACKAGE, Proof, configure, locate, prove, versions
 
 BUGS = Path(__file__).with_name("seeded.toml")
@@ -47,9 +47,12 @@ def seed(bug: Bug, folder: Path) -> Path:
 
 def refusals(proof: Proof, function: str) -> list[str]:
     """What the gate says against the proof of one function."""
-    listed = unproved_goals().get(proof.source, {})
-    own = {goal: why for goal, why in listed.items() if goal.startswith(f"typed_{function}_")}
-    return list(complaints(proof, own))
+    unproved, otherwise = (
+        {goal: why for goal, why in listed.get(proof.source, {}).items()
+         if goal.startswith(f"typed_{function}_")}
+        for listed in (unproved_goals(), otherwise_goals())
+    )  # fmt: skip
+    return list(complaints(proof, unproved, otherwise))
 
 
 def run_bugs(*, short: bool) -> Iterator[tuple[Bug, list[str]]]:

@@ -7,6 +7,7 @@ what its accumulator holds makes its lemma fail.
 
 import sys
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 import z3
 
@@ -123,11 +124,14 @@ def vector_lemmas(limits: Limits) -> Iterator[Statement]:
 
 
 def function_lemmas() -> Iterator[Statement]:
-    """Leading zeros by bits; log2, the reciprocal root and the sigmoid by their tables."""
+    """Leading zeros by bits; log2, the reciprocal root, the sigmoid and sums by their tables."""
     yield _leading_zeros()
     yield Lemma("log2 between all points", tuple(_log2(index) for index in range(32)))
     yield Lemma("sigmoid between all points", tuple(_sigmoid(index) for index in range(33)))
     yield Tried("reciprocal root, both Newton steps", _rsqrt_fits)
+    points, last = tables()["tcuq_log_add_q8"], defines()["TCUQ_LOG_ADD_POINTS"]
+    descends = len(points) == last + 1 and all(a >= b for a, b in pairwise(points))
+    yield Tried("the table of sums' logarithms descends", lambda: descends)
 
 
 def _leading_zeros() -> Lemma:

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of one number, run on every input under clang's integer sanitizers: a proof by cases.
+
+A sum, product or shift that leaves its type, or an index outside a table, ends the run. Casts that
+are written out are not seen, so conditions compare with the same computed in 64 bits.
+"""
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from tools.firmware.toolchain import RUNTIME, run
+from tools.proof.constants import defines
+from tools.proof.lemma import Tried
+
+SHORT = 65_521  # a stride that is prime, so that all low bits vary
+FEW = 1 << 20  # inputs of which none is left out
+SECONDS = 1800
+CHECKS = "signed-integer-overflow,unsigned-integer-overflow,shift,unsigned-shift-base,array-bounds"
+# The plain C, on hosts too that have an instruction for it. What is not called goes, so that it
+# needs no other sources.
+COMPILE = ("clang", "-std=gnu11", "-O2", "-U__ARM_FEATURE_CLZ", f"-fsanitize={CHECKS}",
+           "-fsanitize-trap=all", "-ffunction-sections", "-Wl,--gc-sections")  # fmt: skip
+INCLUDED = ("tcuq_tables.c", "tcuq_math.c")  # not linked: calls inline
+WIDE = """
+static int64_t log2_wide(uint64_t x)
+{
+    const int64_t zeros = __builtin_clz((uint32_t)x);
+    const uint64_t mantissa = x << zeros;
+    const int64_t index = (mantissa >> 26) & 31;
+    const int64_t fraction = (mantissa >> 16) & 1023;
+    const int64_t low = tcuq_log2_q15[index];
+    const int64_t high = tcuq_log2_q15[index + 1];
+    return (31 - zeros) * 1024 + (low * 1024 + (high - low) * fraction) / 32768;
+}
+
+static int64_t rsqrt_wide(uint64_t x)
+{
+    const int64_t value = x >> 14;
+    int64_t root = tcuq_rsqrt_seed[value / 2048 - 8] * (int64_t)128;
+    for (int turn = 0; turn < 2; turn++) {
+        const int64_t square = root * root / 32768;
+        root = root * (3 * 16384 - value * square / 32768) / 32768;
+    }
+    return root;
+}
+"""
+MAIN = """
+static int holds(uint32_t x)
+{{
+    const int64_t r = {name}({argument}x);
+    return {condition};
+}}
+
+int main(void)
+{{
+    for (uint64_t at = {first}u; at <= {last}u; at += {stride}u) {{
+        if (!holds((uint32_t)at)) {{
+            return 1;
+        }}
+    }}
+    return holds({last}u) ? 0 : 1;
+}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of one number, its inputs, and what C says of input `x` and result `r`."""
+
+    name: str
+    first: int
+    last: int
+    condition: str
+    source: str = "tcuq_math.c"
+    argument: str = ""  # a cast to its type, if that is not of 32 bits
+
+    @property
+    def statement(self) -> str:
+        """The name that otherwise.toml has for it."""
+        return f"every input of {self.name}"
+
+    def holds(self, stride: int = 1) -> bool:
+        """Whether the condition does and nothing leaves its type; ToolError if it is no C."""
+        names = dict.fromkeys((*INCLUDED, self.source))
+        stride = stride if self.last - self.first >= FEW else 1
+        main = MAIN.format(name=self.name, argument=self.argument, condition=self.condition,
+                           first=self.first, last=self.last, stride=stride)  # fmt: skip
+        with tempfile.TemporaryDirectory() as folder:
+            source, program = Path(folder) / "every.c", Path(folder) / "every"
+            source.write_text("".join(f'#include "{n}"\n' for n in names) + WIDE + main, "utf-8")
+            run([*COMPILE, f"-I{RUNTIME}", source, "-o", program])
+            return subprocess.run([program], check=False, timeout=SECONDS).returncode == 0
+
+
+def functions() -> tuple[Function, ...]:
+    """With the inputs and results of their contracts in tcuq_acsl.h and tcuq_acsl_signals.h."""
+    top = 2**32 - 1
+    return (
+        Function(
+            "tcuq_leading_zeros", 1, top,
+            "r <= 31 && ((uint64_t)x << r) >= 0x80000000u && ((uint64_t)x << r) <= UINT32_MAX",
+        ),
+        Function("tcuq_log2_q10", 1, top, "r <= 32768 && r == log2_wide(x)"),
+        Function("tcuq_rsqrt_q14", 0x10000000, 0x3FFFFFFF,
+                 "16384 <= r && r <= 32768 && r == rsqrt_wide(x)"),
+        Function("tcuq_risk_odds_q10", 0, defines()["TCUQ_RISK_LEVELS"],
+                 "r == log2_wide(2u * x + 1u) - log2_wide(2u * (TCUQ_RISK_LEVELS - x) + 1u)",
+                 "tcuq_alarm.c", "(uint16_t)"),
+    )  # fmt: skip
+
+
+def exhaustive(named: Collection[str], stride: int = 1) -> Iterator[Tried]:
+    """The statements of these names; with a stride a check that they can hold, not a proof."""
+    for function in functions():
+        if function.statement in named:
+            yield Tried(function.statement, partial(function.holds, stride))
+
+
+def main() -> None:
+    """Print each function, whether its statement holds and the seconds it took."""
+    failed = 0
+    for function in functions():
+        begin = time.monotonic()
+        holds = function.holds()
+        failed += not holds
+        seconds = time.monotonic() - begin
+        print(f"{'holds' if holds else 'FAILS'}  {function.statement}, {seconds:.0f} s", flush=True)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
