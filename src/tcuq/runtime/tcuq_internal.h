@@ -229,10 +229,11 @@ static inline void tcuq_signals_all(const tcuq_monitor *monitor, const uint8_t *
                                     const int8_t *features, const int16_t *health,
                                     tcuq_signals *signals)
 {
-    const tcuq_profile *const profile = monitor->profile;
+    //@ ghost const tcuq_profile *profile = monitor->profile;
     //@ assert TCUQ_ROW_WITHIN(monitor->core->next, profile->dimensions) && tcuq_rows_within(profile);
     //@ assert tcuq_novelty_given(profile) && tcuq_novelty_ok(profile);
     const int8_t *row = tcuq_signals_run(monitor, posterior, features, signals);
+    //@ assert monitor->profile == profile;
     //@ assert tcuq_sizes_kept{Pre, Here}(profile) && tcuq_novelty_kept{Pre, Here}(profile);
     //@ assert tcuq_novelty_given(profile);
     //@ assert profile->whitening != \null ==> tcuq_tables_kept{Pre, Here}(profile);
@@ -243,14 +244,14 @@ static inline void tcuq_signals_all(const tcuq_monitor *monitor, const uint8_t *
     //@ assert profile->dimensions != 0 ==> \valid_read(row + (0 .. profile->dimensions - 1));
     int16_t novelty_q10 = 0;
 #if TCUQ_WITH_NOVELTY
-    if (profile->whitening != NULL) {
-        novelty_q10 = tcuq_novelty_run(profile, row);
+    if (monitor->profile->whitening != NULL) {
+        novelty_q10 = tcuq_novelty_run(monitor->profile, row);
     }
 #else
     (void)row;
 #endif
     signals->novelty_q10 = novelty_q10;
-    tcuq_signals_health(profile, health, signals);
+    tcuq_signals_health(monitor->profile, health, signals);
 }
 
 #endif
