@@ -64,6 +64,8 @@
       tcuq_channel_sums_ok(h->channels, 0, h->width, h->frames) &&
       tcuq_group_sums_ok(h->groups, 0, h->group_count, h->frames); */
 
+/*@ lemma cells_64: \forall integer t, n; 0 <= t && 0 <= n <= 64 ==> 0 <= tcuq_cells(t, n) <= 64 * t; */
+
 /* Inside tcuq_health_fold: what the window was before, and how far its loops are. */
 #define TCUQ_FRAMES \at(health->frames, Pre)
 #define TCUQ_WIDTH \at(health->width, Pre)
@@ -73,6 +75,9 @@
 
 #define TCUQ_GROUP_SUMS health->groups[0 .. health->group_count - 1]
 #define TCUQ_SAMPLE_SUMS health->channels[0 .. health->width - 1], TCUQ_GROUP_SUMS
+/* The same inside a loop that changes them. */
+#define TCUQ_LOOP_CHANNELS \at(health->channels, Pre)[0 .. \at(health->width, Pre) - 1]
+#define TCUQ_LOOP_GROUPS \at(health->groups, Pre)[0 .. \at(health->group_count, Pre) - 1]
 
 /*@ requires tcuq_health_layout(health) && tcuq_health_sums_ok(health);
     requires \valid_read(frame + (0 .. health->width - 1));
@@ -88,8 +93,13 @@ void tcuq_health_fold(tcuq_health *health, const int16_t *frame);
       \valid(health->groups + (0 .. health->group_count - 1));
     requires health != \null && health->groups != \null && health->channels != \null ==>
       \valid(health->channels + (0 .. tcuq_before(health->groups, health->group_count) - 1));
+    requires health != \null ==> \separated(health, health->groups + (0 .. health->group_count - 1)) &&
+      \separated(health, health->channels + (0 .. tcuq_before(health->groups, health->group_count) - 1)) &&
+      \separated(health->groups + (0 .. health->group_count - 1),
+        health->channels + (0 .. tcuq_before(health->groups, health->group_count) - 1));
     assigns *health, health->groups[0 .. 254], health->channels[0 .. 1023];
-    ensures \result == TCUQ_OK ==> health->frames == 0; */
+    ensures \result == TCUQ_OK ==> health->frames == 0 && tcuq_health_layout(health) && tcuq_health_sums_ok(health);
+    ensures \result == TCUQ_OK ==> health->width == tcuq_before(health->groups, health->group_count); */
 tcuq_status tcuq_health_init(tcuq_health *health);
 
 /*@ requires tcuq_health_layout(health) && tcuq_health_sums_ok(health);

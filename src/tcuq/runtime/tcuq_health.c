@@ -36,7 +36,7 @@ static void tcuq_health_begin(tcuq_health *health)
     /*@ loop invariant 0 <= g <= health->group_count;
         loop invariant tcuq_group_sums_ok(health->groups, 0, g, 0);
         loop invariant tcuq_health_kept{Pre, Here}(health);
-        loop assigns g, TCUQ_GROUP_SUMS;
+        loop assigns g, TCUQ_LOOP_GROUPS;
         loop variant health->group_count - g; */
     for (uint32_t g = 0u; g < health->group_count; g++) {
         health->groups[g].differences = 0u;
@@ -63,7 +63,9 @@ tcuq_status tcuq_health_init(tcuq_health *health)
     }
     uint32_t statistics = 0u;
     uint32_t width = 0u;
-    /*@ loop invariant 0 <= g <= health->group_count && width <= 64 * g && statistics <= 4 * g;
+    /*@ loop invariant 0 <= g <= health->group_count && width <= 64 * g && 3 * g <= statistics <= 4 * g;
+        loop invariant width == tcuq_before(health->groups, g) && statistics == tcuq_numbers(health->groups, g);
+        loop invariant tcuq_health_groups_ok(health->groups, g, width, statistics);
         loop assigns g, width, statistics;
         loop variant health->group_count - g; */
     for (uint32_t g = 0u; g < health->group_count; g++) {
@@ -88,7 +90,7 @@ static void tcuq_health_first(const tcuq_health *health, const int16_t *frame)
     /*@ loop invariant 0 <= c <= health->width;
         loop invariant tcuq_health_kept{Pre, Here}(health);
         loop invariant tcuq_channels_kept{Pre, Here}(health->channels, health->width);
-        loop assigns c, health->channels[0 .. health->width - 1];
+        loop assigns c, TCUQ_LOOP_CHANNELS;
         loop variant health->width - c; */
     for (uint32_t c = 0u; c < health->width; c++) {
         health->channels[c].last = frame[c];
@@ -116,7 +118,7 @@ void tcuq_health_fold(tcuq_health *health, const int16_t *frame)
         loop invariant tcuq_channel_sums_ok(health->channels, TCUQ_PLACE, TCUQ_WIDTH, TCUQ_FRAMES);
         loop invariant tcuq_group_sums_ok(health->groups, 0, TCUQ_GROUPS - groups, TCUQ_FRAMES + 1);
         loop invariant tcuq_group_sums_ok(health->groups, TCUQ_GROUPS - groups, TCUQ_GROUPS, TCUQ_FRAMES);
-        loop assigns groups, group, channel, at, TCUQ_SAMPLE_SUMS;
+        loop assigns groups, group, channel, at, TCUQ_LOOP_CHANNELS, TCUQ_LOOP_GROUPS;
         loop variant groups; */
     do {
         uint64_t differences = group->differences;
@@ -128,7 +130,7 @@ void tcuq_health_fold(tcuq_health *health, const int16_t *frame)
             loop invariant squares <= 0x1000000000 * TCUQ_FRAMES + 0x40000000 * (group->channels - channels);
             loop invariant tcuq_channel_sums_ok(health->channels, 0, TCUQ_INSIDE, TCUQ_FRAMES + 1);
             loop invariant tcuq_channel_sums_ok(health->channels, TCUQ_INSIDE, TCUQ_WIDTH, TCUQ_FRAMES);
-            loop assigns channels, channel, at, differences, squares, health->channels[0 .. TCUQ_WIDTH - 1];
+            loop assigns channels, channel, at, differences, squares, TCUQ_LOOP_CHANNELS;
             loop variant channels; */
         do {
             const int32_t sample = *at;
@@ -204,14 +206,31 @@ void tcuq_health_fold_frames(tcuq_health *health, const int16_t *frames, uint32_
     }
     uint32_t c = 0u;
     /*@ loop invariant 0 <= g <= health->group_count && c == tcuq_before(health->groups, g);
-        loop assigns g, c, TCUQ_SAMPLE_SUMS;
+        loop invariant tcuq_health_kept{Pre, Here}(health) && health->frames == TCUQ_FRAMES;
+        loop invariant tcuq_channel_sums_ok(health->channels, 0, c, TCUQ_FRAMES + taken);
+        loop invariant tcuq_channel_sums_ok(health->channels, c, TCUQ_WIDTH, TCUQ_FRAMES);
+        loop invariant tcuq_group_sums_ok(health->groups, 0, g, TCUQ_FRAMES + taken);
+        loop invariant tcuq_group_sums_ok(health->groups, g, TCUQ_GROUPS, TCUQ_FRAMES);
+        loop assigns g, c, TCUQ_LOOP_CHANNELS, TCUQ_LOOP_GROUPS;
         loop variant health->group_count - g; */
     for (uint32_t g = 0u; g < health->group_count; g++) {
         /*@ loop invariant 0 <= left <= health->groups[g].channels;
             loop invariant c == tcuq_before(health->groups, g) + health->groups[g].channels - left;
-            loop assigns left, c, TCUQ_SAMPLE_SUMS;
+            loop invariant tcuq_health_kept{Pre, Here}(health) && health->frames == TCUQ_FRAMES;
+            loop invariant tcuq_channel_sums_ok(health->channels, 0, c, TCUQ_FRAMES + taken);
+            loop invariant tcuq_channel_sums_ok(health->channels, c, TCUQ_WIDTH, TCUQ_FRAMES);
+            loop invariant tcuq_group_sums_ok(health->groups, 0, g, TCUQ_FRAMES + taken);
+            loop invariant tcuq_group_sums_ok(health->groups, g + 1, TCUQ_GROUPS, TCUQ_FRAMES);
+            loop invariant health->groups[g].differences <=
+              0x4000000000 * TCUQ_FRAMES + 0x100000000 * tcuq_cells(taken, health->groups[g].channels - left);
+            loop invariant health->groups[g].squares <=
+              0x1000000000 * TCUQ_FRAMES + 0x40000000 * tcuq_cells(taken, health->groups[g].channels - left);
+            loop assigns left, c, TCUQ_LOOP_CHANNELS, TCUQ_LOOP_GROUPS;
             loop variant left; */
         for (uint32_t left = health->groups[g].channels; left != 0u; left--) {
+            //@ assert c < health->width && tcuq_cells(taken, health->groups[g].channels - left) <= 64 * taken;
+            //@ assert tcuq_cells(taken, health->groups[g].channels - left + 1) == tcuq_cells(taken, health->groups[g].channels - left) + taken;
+            //@ assert \forall integer k; 0 <= k < taken ==> 0 <= tcuq_cells(k, health->width) && tcuq_cells(k, health->width) + health->width <= tcuq_cells(count, health->width);
             tcuq_health_add(&health->groups[g], &health->channels[c], &frames[c], health->width, taken);
             c++;
         }

@@ -253,7 +253,7 @@ void tcuq_signals_refresh(const tcuq_monitor *monitor)
     const tcuq_profile *profile = monitor->profile;
     /*@ loop invariant at <= tcuq_slots(profile) && tcuq_sizes_kept{Pre, Here}(\at(monitor->profile, Pre));
         loop invariant \forall integer k; 0 <= k < at ==> tcuq_slot_ok(monitor->slots + k);
-        loop assigns at, *TCUQ_SLOTS; loop variant tcuq_slots(profile) - at; */
+        loop assigns at, \at(monitor->slots, Pre)[0 .. \at(tcuq_slots(monitor->profile), Pre) - 1]; loop variant tcuq_slots(profile) - at; */
     for (uint32_t at = 0u; at < tcuq_ring_size(profile); at++) {
         //@ assert TCUQ_ROW_WITHIN(at, profile->classes) && TCUQ_ROW_WITHIN(at, profile->dimensions);
         const int8_t *row = tcuq_features_at(monitor, at);

@@ -25,7 +25,7 @@ void tcuq_row_remove(const tcuq_uplink *uplink, uint32_t from, uint32_t count)
     /*@ loop invariant from + count <= slot <= state->count;
         loop invariant uplink->slots == \at(uplink->slots, Pre) && uplink->record_bytes == \at(uplink->record_bytes, Pre);
         loop invariant state->count == \at(uplink->state->count, Pre) && uplink->records == \at(uplink->records, Pre);
-        loop assigns slot, TCUQ_ROW;
+        loop assigns slot, \at(uplink->records, Pre)[0 .. \at(TCUQ_ROW_BYTES, Pre) - 1];
         loop variant state->count - slot; */
     for (uint32_t slot = from + count; slot < state->count; slot++) {
         //@ assert tcuq_cells(slot - count, uplink->record_bytes) + uplink->record_bytes <= tcuq_cells(slot, uplink->record_bytes);
