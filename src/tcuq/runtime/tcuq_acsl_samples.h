@@ -173,10 +173,12 @@ static int16_t tcuq_health_share(const tcuq_health_channel *channels, uint32_t c
 
 /*@ requires \valid_read(group) && 1 <= group->channels <= 64 && 1 <= frames <= 65535;
     requires \valid_read(channels + (0 .. group->channels - 1));
-    requires tcuq_channel_sums_ok(channels, 0, group->channels, frames);
+    requires \forall integer k; 0 <= k < group->channels ==>
+      -32768 * frames <= channels[k].sum <= 32767 * frames && channels[k].repeats <= frames;
     requires tcuq_group_sums_ok(group, 0, 1, frames);
     requires \valid(statistics + (0 .. (group->spread ? 3 : 2)));
-    requires \separated(statistics + (0 .. 3), group, channels + (0 .. group->channels - 1));
+    requires \separated(statistics + (0 .. (group->spread ? 3 : 2)), group);
+    requires \separated(statistics + (0 .. (group->spread ? 3 : 2)), channels + (0 .. group->channels - 1));
     assigns statistics[0 .. (group->spread ? 3 : 2)]; */
 static void tcuq_health_write(const tcuq_health_group *group, const tcuq_health_channel *channels,
                               uint32_t frames, int16_t *statistics);

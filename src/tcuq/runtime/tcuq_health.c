@@ -316,6 +316,7 @@ bool tcuq_health_finish(tcuq_health *health, int16_t *statistics)
         loop variant health->group_count - g; */
     for (uint32_t g = 0u; g < health->group_count; g++) {
         const tcuq_health_group *group = &health->groups[g];
+        //@ assert \forall integer k; 0 <= k < group->channels ==> 0 <= tcuq_before(health->groups, g) + k < health->width;
         tcuq_health_write(group, channels, frames, at);
         at = &at[group->spread ? 4u : 3u];
         channels = &channels[group->channels];
