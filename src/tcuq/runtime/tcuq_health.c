@@ -201,6 +201,7 @@ void tcuq_health_fold_frames(tcuq_health *health, const int16_t *frames, uint32_
     if (taken == 0u) {
         return;
     }
+    //@ assert health->width <= tcuq_cells(count, health->width) && tcuq_cells(taken, 0) == 0;
     if (health->frames == 0u) {
         tcuq_health_first(health, frames);
     }
