@@ -9,7 +9,7 @@ import pytest
 from tools.firmware.toolchain import ROOT, RUNTIME
 from tools.proof import run
 from tools.proof.seeded import LEAST_BUGS, bugs, refusals
-from tools.proof.wp import Proof, locate, unread
+from tools.proof.wp import FOLDERS, PACKAGE, UNIT, Proof, locate, unread
 
 PAGE = ROOT / "docs/reference/proof.md"
 OPEN = "typed_tcuq_remember_ensures"
@@ -73,3 +73,17 @@ def test_code_that_the_prover_does_not_read_is_listed() -> None:
         names = re.findall(r"`([\w/]+\.py)`", standing)
         assert names
         assert all((ROOT / name).exists() for name in names)
+
+
+def read_with(source: str) -> set[str]:
+    """The headers of this project that a source includes, itself or through others."""
+    included = re.findall(r'^#include "(\w+\.h)"', locate(source).read_text("utf-8"), re.MULTILINE)
+    return set(included).union(*(read_with(header) for header in included))
+
+
+def test_a_lemma_was_used_that_no_run_proves() -> None:
+    """Lemmas are proved with one source: none stands in a header that it does not include."""
+    headers = [path for folder in FOLDERS for path in (PACKAGE / folder).glob("*.h")]
+    stating = {path.name for path in headers if " lemma " in path.read_text("utf-8")}
+    assert stating
+    assert stating <= read_with(UNIT)

@@ -2,7 +2,7 @@
 """z3 on a goal without most of the axioms that Frama-C gives it: a prover for goals about memory.
 
 A goal that follows from some of the axioms follows from all: leaving some out is sound. What stays
-defines memory, separation and this project's predicates, with the lemmas named kept_. What goes is
+defines memory, separation and this project's predicates, with the axioms named kept_. What goes is
 arithmetic of bits, division and products, and what follows from the definitions anyway: z3 tries
 these without end.
 

@@ -42,6 +42,7 @@
       axiom cells: \forall integer n, w; tcuq_cells(n, w) == n * w;
       lemma cells_most: \forall integer n, w; 0 <= n <= 255 && 0 <= w <= 1000 ==> 0 <= tcuq_cells(n, w) <= 255000;
       lemma cells_wide: \forall integer n, w; 0 <= n <= 32 && 0 <= w <= 65535 ==> 0 <= tcuq_cells(n, w) <= 32 * 65535;
+      lemma cells_64: \forall integer n, w; 0 <= n && 0 <= w <= 64 ==> 0 <= tcuq_cells(n, w) <= 64 * n;
       lemma cells_sum: \forall integer n, v, w; tcuq_cells(n, v + w) == tcuq_cells(n, v) + tcuq_cells(n, w);
       lemma cells_row: \forall integer r, n, w; 0 <= r < n && 0 <= w ==>
         0 <= tcuq_cells(r, w) && tcuq_cells(r, w) + w <= tcuq_cells(n, w);

@@ -64,8 +64,6 @@
       tcuq_channel_sums_ok(h->channels, 0, h->width, h->frames) &&
       tcuq_group_sums_ok(h->groups, 0, h->group_count, h->frames); */
 
-/*@ lemma cells_64: \forall integer t, n; 0 <= t && 0 <= n <= 64 ==> 0 <= tcuq_cells(t, n) <= 64 * t; */
-
 /* Inside tcuq_health_fold: what the window was before, and how far its loops are. */
 #define TCUQ_FRAMES \at(health->frames, Pre)
 #define TCUQ_WIDTH \at(health->width, Pre)
