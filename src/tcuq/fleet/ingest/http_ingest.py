@@ -59,7 +59,7 @@ class HttpIngest:
         self,
         database: str,
         validator: Validator | None = None,
-        claims: Claims = Claims(),  # noqa: B008 - frozen
+        claims: Claims = Claims(),
     ) -> None:
         self._lock = threading.Lock()
         self._store = open_store(database, claims)

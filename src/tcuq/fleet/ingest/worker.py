@@ -104,8 +104,8 @@ class Worker:
         connect: Callable[[], MqttClient],
         *,
         validator: Validator | None = None,
-        claims: Claims = Claims(),  # noqa: B008 - frozen
-        limits: Limits = Limits(),  # noqa: B008 - frozen
+        claims: Claims = Claims(),
+        limits: Limits = Limits(),
     ) -> None:
         self.metrics = IngestMetrics()
         self.stopping = Event()

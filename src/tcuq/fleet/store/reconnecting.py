@@ -26,7 +26,7 @@ from tcuq.fleet.store.store import Store
 class ReconnectingStore:
     """Opens a `Store` at the first `put`, and a new one after `close`."""
 
-    def __init__(self, database: str, claims: Claims = Claims()) -> None:  # noqa: B008 - frozen
+    def __init__(self, database: str, claims: Claims = Claims()) -> None:
         self._database = database
         self._claims = claims
         self._store: Store | None = None

@@ -178,7 +178,7 @@ class Store:
         Which devices and sites may be new.
     """
 
-    def __init__(self, database: str, claims: Claims = Claims()) -> None:  # noqa: B008 - frozen
+    def __init__(self, database: str, claims: Claims = Claims()) -> None:
         self.connection: Connection[Any] = connect(database, INGEST)
         self._sites = Sites(claims)
         self._gateways = Gateways()
