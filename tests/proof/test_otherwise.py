@@ -7,11 +7,12 @@ import pytest
 
 from tools.firmware.toolchain import ToolError
 from tools.proof import run
+from tools.proof.axioms import BY_CASES
 from tools.proof.exhaustive import SHORT, Function, functions
 from tools.proof.widths import lemmas
 from tools.proof.wp import Proof, sources
 
-ZEROS, LOG2, RSQRT, ODDS = functions()
+ZEROS, LOG2, RSQRT = functions()
 GOAL = "typed_tcuq_leading_zeros_ensures"
 
 
@@ -33,9 +34,9 @@ def test_some_inputs_of_each_function(function: Function) -> None:
         replace(ZEROS, first=0),
         replace(LOG2, condition="x != 0xFFFFFFFFu"),
         replace(RSQRT, condition="r >= 20000"),
-        replace(ODDS, condition="x != TCUQ_RISK_LEVELS / 3u"),
+        replace(LOG2, condition="x < 2u || r > log2_wide(x - 1u)"),
     ],
-    ids=["too few zeros", "no input", "the last input", "too large a root", "one input of few"],
+    ids=["too few zeros", "no input", "the last input", "too large a root", "strictly ascending"],
 )
 def test_a_wrong_condition_does_not_hold(wrong: Function) -> None:
     """One input that is not as claimed is enough."""
@@ -61,6 +62,7 @@ def test_each_entry_names_a_statement() -> None:
     assert listed.keys() <= set(sources())
     used = [(goal, why) for goals in listed.values() for goal, why in goals.items()]
     assert {why for _, why in used} - names == runs.keys()
+    assert set(BY_CASES.values()) <= runs.keys()
     assert all(g.startswith(f"typed_{runs[why].name}_") for g, why in used if why in runs)
 
 

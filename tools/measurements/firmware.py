@@ -42,7 +42,12 @@ DEFAULT_COST = (
     "whitening to 32 dimensions, the nearest class and seven terms take half of the instructions;"
     " what makes them fast at -O2 takes more flash than the limit"
 )
+FOUR_ENTROPIES = (
+    "850 are the signals': four entropies by table, of the posterior and of its mixture with each"
+    " of three past ones, and the features' products"
+)
 NOT_REACHED: dict[str, str] = {
+    "instructions a step, Cortex-M4, tcuq, 10 classes: mean": FOUR_ENTROPIES,
     "instructions a step, Cortex-M0, everything, 10 classes: mean": NOVELTY,
     "instructions a step, Cortex-M4, everything, 10 classes: mean": NOVELTY,
     "RAM bytes of state, everything, 10 classes": NOVELTY,
@@ -58,7 +63,7 @@ NOT_REACHED: dict[str, str] = {
 STEPS = {"m4": 10_000}
 OTHER_STEPS = 1000
 MOST_MEAN = {
-    ("m4", "tcuq_10"): 1000, ("m7", "tcuq_10"): 1000, ("m4", "full_10"): 3000,
+    ("m4", "tcuq_10"): 940, ("m7", "tcuq_10"): 1000, ("m4", "full_10"): 3000,
     ("m0", "full_10"): 6850, ("rv32", "full_10"): 6000,
     ("m4", "wide_64"): 7500, ("m4", "wide_256"): 19_000,
 }  # fmt: skip

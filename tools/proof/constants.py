@@ -12,6 +12,7 @@ from tools.firmware.toolchain import RUNTIME
 DEFINE = re.compile(r"^#define (TCUQ_\w+) (.+?)(?: */\*.*)?$", re.MULTILINE)
 TABLE = re.compile(r"^const \w+ (tcuq_\w+)\[\d+\] = \{(.*?)\};", re.MULTILINE | re.DOTALL)
 AXIOM = re.compile(r"axiom (\w+): (.*?);\n", re.DOTALL)
+SHARE = re.compile(r"\(k == (\d) ==> share == (\d+)\)")
 CAST = re.compile(r"\(u?int\d+_t\)")
 NUMBER = re.compile(r"\b(0x[0-9A-Fa-f]+|\d+)[uU]?\b")
 LIMITS = {"UINT16_MAX": 2**16 - 1, "INT32_MAX": 2**31 - 1, "INT32_MIN": -(2**31),
@@ -44,6 +45,12 @@ def axioms(runtime: Path = RUNTIME) -> dict[str, str]:
     """What the proof takes for granted, as one line each."""
     text = "".join(path.read_text("utf-8") for path in sorted(runtime.glob("tcuq_acsl*.h")))
     return {name: " ".join(body.split()) for name, body in AXIOM.findall(text)}
+
+
+def shares(runtime: Path = RUNTIME) -> tuple[int, ...]:
+    """What TCUQ_SHARES says that tcuq_share_q15 holds."""
+    stated = SHARE.findall((runtime / "tcuq_acsl_past.h").read_text("utf-8"))
+    return tuple(int(share) for _, share in sorted(stated))
 
 
 def _value(text: str, known: Mapping[str, int]) -> int | None:

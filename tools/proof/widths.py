@@ -14,6 +14,7 @@ import z3
 from tools.proof.alarm_widths import alarm_lemmas
 from tools.proof.axioms import axiom_lemmas
 from tools.proof.constants import defines, tables
+from tools.proof.constants import shares as stated_shares
 from tools.proof.lemma import (
     INT8,
     INT16,
@@ -60,6 +61,7 @@ def signal_lemmas(limits: Limits) -> Iterator[Statement]:
     shares = tables()["tcuq_share_q15"]
     fits = all(count * share <= 32768 for count, share in enumerate(shares)) and len(shares) > lags
     yield Tried("changed labels in Q15", lambda: fits)
+    yield Tried("the table of shares", lambda: shares == stated_shares())
     along = all(count * 32768 * share <= INT32[1] for count, share in enumerate(shares))
     yield Tried("projections of all lags, shared out", lambda: along)
     weight, apart, sum_w, total = z3.Ints("weight apart sum_w total")

@@ -124,7 +124,15 @@
       tcuq_ring_ok(m) && tcuq_ledger_ok(m) && tcuq_tokens_ok(m) && tcuq_smoothed_ok(m) &&
       tcuq_recent_ok(m) && tcuq_epoch_ok(m) && tcuq_alarm_ok(m) && tcuq_histogram_ok(m); */
 
-/*@ requires value > 0; assigns \nothing; ensures \result <= 32768; */
+/* The logarithm as the code computes it. tools/proof/exhaustive.py runs every input. */
+/*@ axiomatic tcuq_logarithms {
+      logic integer tcuq_log2_of(integer x);
+      axiom log2_ascends: \forall uint32_t x, y; 1 <= x <= y ==> 0 <= tcuq_log2_of(x) <= tcuq_log2_of(y) <= 32767;
+    } */
+
+/*@ requires value > 0;
+    assigns \nothing;
+    ensures \result == tcuq_log2_of(value) <= 32767 && (0x80000000 <= value ==> 31744 <= \result); */
 uint16_t tcuq_log2_q10(uint32_t value);
 
 /*@ requires 0x10000000 <= normalised < 0x40000000; assigns \nothing; ensures 16384 <= \result <= 32768; */

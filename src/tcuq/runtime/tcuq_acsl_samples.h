@@ -4,6 +4,16 @@
 #ifndef TCUQ_ACSL_SAMPLES_H
 #define TCUQ_ACSL_SAMPLES_H
 
+/* As tcuq_shifts, for sums of 64 bits; the last: x shifted so that its 32 leading bits are left. */
+/*@ axiomatic tcuq_long_shifts {
+      axiom right_6: \forall uint64_t x; 64 * (x >> 6) <= x < 64 * (x >> 6) + 64;
+      axiom right_32: \forall uint64_t x; 0x100000000 * (x >> 32) <= x < 0x100000000 * (x >> 32) + 0x100000000;
+      axiom left_6: \forall uint32_t x; x << 6 == 64 * x;
+      axiom low_64: \forall uint64_t x; (x & 0xFFFFFFFFFFFFFFFF) == x;
+      axiom leading_32: \forall uint64_t x, k; 0 <= k <= 31 && 0x80000000 <= ((x >> 32) << k) && ((x >> 32) << k) <= 0xFFFFFFFF ==>
+        0x80000000 <= (x >> (32 - k)) <= 0xFFFFFFFF;
+    } */
+
 /* Channels of the first n groups, and statistics. Of each, the third axiom follows from the two before it by
  * induction. */
 /*@ axiomatic tcuq_health_places {
@@ -150,10 +160,13 @@ static void tcuq_health_first(const tcuq_health *health, const int16_t *frame);
 static void tcuq_health_add(tcuq_health_group *group, tcuq_health_channel *channel, const int16_t *samples,
                             uint32_t width, uint32_t count);
 
-/*@ requires value > 0; assigns \nothing; ensures \result <= 65535; */
+/*@ requires 1 <= value <= 0x7FFFFFFFFFFFFFFF;
+    assigns \nothing;
+    ensures value <= UINT32_MAX ==> \result == tcuq_log2_of(value);
+    ensures UINT32_MAX < value ==> 32768 <= \result <= 64511; */
 static uint32_t tcuq_health_log2(uint64_t value);
 
-/*@ requires 1 <= unit && part <= 0x7FFFFFFFFFFFFFFF; assigns \nothing; ensures 0 <= \result; */
+/*@ requires 1 <= unit && part <= 0x7000000000000000; assigns \nothing; ensures 0 <= \result; */
 static int16_t tcuq_health_half_log2(uint64_t part, uint32_t unit);
 
 /*@ requires \valid_read(channels + (0 .. count - 1)) && count <= 64 && (shift == 0 || shift == 6);
@@ -173,7 +186,7 @@ static int16_t tcuq_health_share(const tcuq_health_channel *channels, uint32_t c
     requires \valid_read(channels + (0 .. group->channels - 1));
     requires \forall integer k; 0 <= k < group->channels ==>
       -32768 * frames <= channels[k].sum <= 32767 * frames && channels[k].repeats <= frames;
-    requires tcuq_group_sums_ok(group, 0, 1, frames);
+    requires group->differences <= 0x4000000000 * frames && group->squares <= 0x1000000000 * frames;
     requires \valid(statistics + (0 .. (group->spread ? 3 : 2)));
     requires \separated(statistics + (0 .. (group->spread ? 3 : 2)), group);
     requires \separated(statistics + (0 .. (group->spread ? 3 : 2)), channels + (0 .. group->channels - 1));

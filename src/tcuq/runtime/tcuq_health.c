@@ -266,6 +266,7 @@ static uint64_t tcuq_health_length(const tcuq_health_channel *channels, uint32_t
         loop variant count - c; */
     for (uint32_t c = 0u; c < count; c++) {
         const int64_t sum = channels[c].sum;
+        //@ assert 0 <= sum * sum <= 0x4000000000000000 && (shift == 0 ==> sum * sum <= 0x100000000000000);
         length += (uint64_t)(sum * sum) >> shift;
     }
     return length;
@@ -291,15 +292,25 @@ static void tcuq_health_write(const tcuq_health_group *group, const tcuq_health_
 {
     const uint32_t shift = (frames < TCUQ_HEALTH_LONG) ? (uint32_t)0u : (uint32_t)TCUQ_HEALTH_SHIFT;
     const uint32_t pairs = (frames == 1u) ? 1u : (frames - 1u);
+    //@ assert 1 <= frames * frames <= 65535 * 65535 && (shift == 6 ==> 0x4000000 <= frames * frames);
     const uint32_t unit = (frames * frames) >> shift;
+    //@ assert 1 <= unit;
     const uint64_t length = tcuq_health_length(channels, group->channels, shift);
     statistics[0] = tcuq_health_half_log2(length, unit);
     statistics[1] = tcuq_health_half_log2(group->differences, pairs);
     statistics[2] = tcuq_health_share(channels, group->channels, pairs);
     if (group->spread) {
+        //@ assert (group->squares >> shift) <= (shift == 0 ? 0x1000000000 * 8191 : 0x40000000 * 65535);
+        //@ assert frames * (group->squares >> shift) <= (shift == 0 ? 8191 : 65535) * (group->squares >> shift);
+        //@ assert frames * (uint64_t)(group->squares >> shift) <= 0x4000000000000000;
+        //@ assert 0 <= (uint64_t)((uint64_t)(1u << shift) - 1u) <= 63;
+        //@ assert 0 <= (group->squares & (uint64_t)((uint64_t)(1u << shift) - 1u)) <= 63;
+        //@ assert 0 <= (uint64_t)(group->squares & (uint64_t)((uint64_t)(1u << shift) - 1u)) <= 63;
+        //@ assert frames * (uint64_t)(group->squares & (uint64_t)((uint64_t)(1u << shift) - 1u)) <= 65535 * 63;
         /* frames * squares >> shift, whose product need not fit */
         const uint64_t whole = frames * (group->squares >> shift);
         const uint64_t rest = (frames * (group->squares & (((uint64_t)1u << shift) - 1u))) >> shift;
+        //@ assert rest <= 65535 * 63;
         statistics[3] = tcuq_health_half_log2((whole + rest) - length, unit);
     }
 }

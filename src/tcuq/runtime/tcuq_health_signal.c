@@ -19,6 +19,7 @@ bool tcuq_health_sound(const tcuq_profile *profile)
 static inline uint32_t tcuq_standard_score(int16_t value, int16_t mean, uint16_t weight_q9)
 {
     const int32_t apart = (int32_t)value - (int32_t)mean;
+    //@ assert -65535 <= apart <= 65535;
     uint32_t distance = (uint32_t)((apart < 0) ? -apart : apart);
     if (distance > 32767u) {
         distance = 32767u;
@@ -32,7 +33,8 @@ void tcuq_health_run(const tcuq_profile *profile, const int16_t *health, tcuq_si
 {
     uint32_t total = (uint32_t)1u << TCUQ_HEALTH_ONE;
     uint32_t worst = 0u;
-    /*@ loop invariant j <= profile->health_count && worst <= 65535;
+    /*@ loop invariant j <= profile->health_count;
+        loop invariant worst <= 65535;
         loop invariant 4096 <= total <= 4096 + 67092481 * j;
         loop assigns j, total, worst;
         loop variant profile->health_count - j; */

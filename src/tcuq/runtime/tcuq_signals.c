@@ -101,16 +101,24 @@ static void tcuq_look_back(const tcuq_monitor *monitor, const uint8_t *posterior
 {
     const tcuq_profile *profile = monitor->profile;
     const uint32_t present = past->count;
-    //@ assert 0 <= tcuq_cells(present, present + 1) <= tcuq_cells(profile->lag_count, profile->lag_count + 1) <= 72;
+    //@ assert present == 0 || present == 1 || present == 2 || present == 3 || present == 4 || present == 5 || present == 6 || present == 7 || present == 8;
+    //@ assert (uint32_t)(present + 1u) == present + 1;
+    //@ assert present * (present + 1) <= 72 && present * (present + 1) <= profile->lag_count * (profile->lag_count + 1);
+    //@ assert (uint32_t)(present * (uint32_t)(present + 1u)) == present * (present + 1);
+    //@ assert 2 * present <= present * (present + 1) <= 72;
+    //@ assert present <= (uint32_t)(present * (uint32_t)(present + 1u)) / 2 <= 36;
+    //@ assert (uint32_t)(present * (uint32_t)(present + 1u)) / 2 <= tcuq_cells(profile->lag_count, profile->lag_count + 1) / 2;
     const uint16_t *weights = &profile->lag_weights_q15[((present * (present + 1u)) / 2u) - present];
     const uint32_t share_q15 = tcuq_share_q15[present];
     //@ assert TCUQ_SHARES(present, share_q15);
+    //@ assert 0 <= share_q15 <= 32768;
     const uint32_t classes = profile->classes;
     uint32_t divergence_q27 = 0u;
     int32_t along = 0; /* sum of projections of past features on the current ones */
     uint32_t changed = 0u;
     signals->whole_past = present == profile->lag_count;
-    /*@ loop invariant i <= present && changed <= i && divergence_q27 <= 0xFFFF000 * i;
+    /*@ loop invariant i <= present && changed <= i;
+        loop invariant divergence_q27 <= 0xFFFF000 * i;
         loop invariant -32768 * i <= along <= 32767 * i;
         loop assigns i, divergence_q27, along, changed; loop variant present - i; */
     for (uint32_t i = 0u; i < present; i++) {
@@ -123,6 +131,7 @@ static void tcuq_look_back(const tcuq_monitor *monitor, const uint8_t *posterior
                             (int32_t)(((uint32_t)now->entropy_q12 + slot->entropy_q12) >> 1);
         apart_q12 = (apart_q12 < 0) ? 0 : ((apart_q12 > 4096) ? 4096 : apart_q12);
         //@ assert 0 <= tcuq_cells(weights[i], (uint32_t)apart_q12) <= 0xFFFF000;
+        //@ assert weights[i] * (uint32_t)apart_q12 <= 0xFFFF000;
         divergence_q27 += weights[i] * (uint32_t)apart_q12;
         changed += TCUQ_UNLIKELY(now->label != slot->label) ? 1u : 0u;
         along += tcuq_projection_on(now, slot, products[i]);
@@ -132,6 +141,7 @@ static void tcuq_look_back(const tcuq_monitor *monitor, const uint8_t *posterior
     signals->values_q15[TCUQ_INSTABILITY] = 0u;
     if (present != 0u) {
         //@ assert -0x40000000 <= along * share_q15 <= 0x40000000 && -32768 <= ((along * share_q15) >> 15) <= 32768;
+        //@ assert (int32_t)share_q15 == share_q15;
         const int32_t mean = tcuq_floor_shift(along * (int32_t)share_q15, 15u);
         //@ assert -0x80000000 <= tcuq_cells(mean, now->reciprocal_q14) <= 0x7FFFFFFF;
         const int32_t cosine = TCUQ_UNLIKELY(now->reciprocal_q14 == 0u)
@@ -192,6 +202,8 @@ static void tcuq_remember(const tcuq_monitor *monitor, const uint8_t *posterior,
     for (uint32_t c = 0u; c < left; c++) {
         row[c] = posterior[c];
     }
+    //@ assert core->next == at && core->filled == \at(monitor->core->filled, Pre);
+    //@ assert tcuq_slots(monitor->profile) == size;
     //@ assert tcuq_slots_ok(monitor) && tcuq_slot_ok(now);
     tcuq_slot *slot = &monitor->slots[at];
 #if TCUQ_FOURS
@@ -203,9 +215,21 @@ static void tcuq_remember(const tcuq_monitor *monitor, const uint8_t *posterior,
     slot->exponent = now->exponent;
     slot->reserved = 0u;
 #endif
-    //@ assert tcuq_slots_ok(monitor) && tcuq_slot_ok(slot);
+    //@ assert tcuq_slot_ok(slot);
+    //@ assert core->next == at && core->filled == \at(monitor->core->filled, Pre);
+    //@ assert tcuq_slots(monitor->profile) == size;
+    //@ assert \forall integer k; 0 <= k < size && k != at ==> tcuq_slot_ok{Pre}(\at(monitor->slots, Pre) + k) ==> tcuq_slot_ok(monitor->slots + k);
+    //@ assert tcuq_slots_ok(monitor);
+    //@ assert 0 <= at < size <= 255 && (uint8_t)(uint32_t)(at + 1u) == at + 1 && (uint32_t)(at + 1u) == at + 1;
     core->next = (uint8_t)(((at + 1u) == size) ? 0u : at + 1u);
+    //@ assert at + 1 == size ==> core->next == 0;
+    //@ assert at + 1 != size ==> core->next == at + 1;
     core->filled = (uint8_t)((core->filled < size) ? core->filled + 1u : size);
+    //@ assert tcuq_slots(monitor->profile) == size;
+    //@ assert tcuq_slot_ok(monitor->slots + at);
+    //@ assert core->filled <= \at(monitor->core->filled, Pre) + 1;
+    //@ assert \forall integer k; 0 <= k < size && k != at && tcuq_age(k, core->next, size) <= core->filled ==> tcuq_age(k, at, size) <= \at(monitor->core->filled, Pre);
+    //@ assert \forall integer k; 0 <= k < size && k != at && tcuq_age(k, at, size) <= \at(monitor->core->filled, Pre) ==> tcuq_slot_ok(monitor->slots + k);
 }
 
 /* All signals but novelty; features that need a projection are in their row already. */
@@ -219,13 +243,20 @@ static TCUQ_OWN_FRAME const int8_t *tcuq_signals_of(const tcuq_monitor *monitor,
     tcuq_posterior read;
     tcuq_slot now;
     tcuq_read_posterior(posterior, profile->classes, &read);
+    //@ assert tcuq_ring_given(monitor);
     tcuq_look_now(profile, &read, signals);
+    //@ assert tcuq_ring_given(monitor);
     tcuq_find_past(monitor, &past);
+    //@ assert tcuq_slots(monitor->profile) == \at(tcuq_slots(monitor->profile), Pre);
+    //@ assert monitor->profile->classes == \at(monitor->profile->classes, Pre) && monitor->profile->dimensions == \at(monitor->profile->dimensions, Pre);
+    //@ assert tcuq_ring_given(monitor) && tcuq_slots_ok(monitor);
     tcuq_length(tcuq_take_features(monitor, features, row, &past, signals, products), &now);
     now.entropy_q12 = read.entropy_q12;
     now.label = read.label;
     now.reserved = 0u;
     signals->label = read.label;
+    //@ assert tcuq_slots_ok(monitor);
+    //@ assert \valid_read(TCUQ_LAG_WEIGHTS);
     tcuq_look_back(monitor, posterior, &past, products, &now, signals);
     tcuq_remember(monitor, posterior, &now);
     return row;

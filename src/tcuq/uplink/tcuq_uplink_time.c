@@ -108,6 +108,8 @@ void tcuq_back_off(const tcuq_uplink *uplink)
     state->random ^= state->random << 13;
     state->random ^= state->random >> 17;
     state->random ^= state->random << 5;
+    //@ assert base_s <= 65535 && 0 <= (state->random >> 16) <= 65535;
+    //@ assert 0 <= base_s * (uint32_t)(state->random >> 16) <= 65535 * 65535;
     const uint32_t wait_s = (base_s >> 1) + ((base_s * (state->random >> 16)) >> 16);
     state->wait_s = (wait_s == 0u) ? 1u : wait_s;
 }
