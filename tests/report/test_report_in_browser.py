@@ -173,5 +173,5 @@ def test_long_stream_loads_fast_and_is_small(
     path = tmp_path / "long.html"
     path.write_text(report({"a": profile}, stream, rounds=0), "utf-8")
     assert path.stat().st_size <= MOST_BYTES
-    spent = min(load_seconds(browser, path)[1] for _ in range(3))
-    assert spent < LOAD_SECONDS
+    spent = [load_seconds(browser, path)[1] for _ in range(5)]
+    assert min(spent) < LOAD_SECONDS, spent  # the least: other processes only add to it

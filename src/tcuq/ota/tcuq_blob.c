@@ -48,7 +48,11 @@ static bool tcuq_blob_authentic(const tcuq_loader *loader, const uint8_t *bytes,
 {
     uint8_t tag[TCUQ_TAG_BYTES];
     uint32_t wrong = 0u;
+    //@ calls tcuq_any_mac;
     loader->mac(loader->mac_context, bytes, signed_bytes, tag);
+    /*@ loop invariant i <= TCUQ_TAG_BYTES;
+        loop assigns i, wrong;
+        loop variant TCUQ_TAG_BYTES - i; */
     for (uint32_t i = 0u; i < TCUQ_TAG_BYTES; i++) {
         wrong |= (uint32_t)tag[i] ^ bytes[signed_bytes + i];
     }

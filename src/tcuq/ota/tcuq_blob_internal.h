@@ -20,6 +20,10 @@
 #define TCUQ_BLOB_DECISIONS 96u
 #define TCUQ_BLOB_TERM_BYTES 16u
 
+#ifdef __FRAMAC__
+#include "tcuq_acsl_blob.h"
+#endif
+
 /* Bytes of a table: it is filled up to whole words. */
 static inline uint32_t tcuq_blob_padded(uint32_t size)
 {

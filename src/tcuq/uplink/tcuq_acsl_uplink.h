@@ -4,6 +4,8 @@
 #ifndef TCUQ_ACSL_UPLINK_H
 #define TCUQ_ACSL_UPLINK_H
 
+#include "tcuq_acsl_sign.h"
+
 /*@ predicate tcuq_uplink_rules(tcuq_uplink *u) =
       2 <= u->slots && 2 <= u->pages && 2 <= u->first_s && u->first_s <= u->interval_s < 0x80000000 &&
       1 <= u->resend_s <= u->longest_s && u->least_steps != 0;
@@ -23,6 +25,16 @@
       \valid_read(u) && \valid(u->state) && 2 <= u->slots && 2 <= u->pages &&
       TCUQ_RECORD_BYTES <= u->record_bytes <= TCUQ_SIGNED_BYTES && u->state->count <= u->slots &&
       tcuq_row_of(u, tcuq_cells(u->slots, u->record_bytes)); */
+
+/* Stands for the caller's function, which touches no memory of the uplink. */
+/*@ requires \valid_read(record + (0 .. size - 1)); assigns \nothing; */
+bool tcuq_any_send(void *context, const uint8_t *record, uint32_t size);
+
+/*@ predicate tcuq_signing_ok(tcuq_uplink *u) =
+      u->mac == \null || (u->mac == &tcuq_any_mac && u->record_bytes == TCUQ_SIGNED_BYTES);
+
+    predicate tcuq_uplink_begun(tcuq_uplink *u) =
+      tcuq_uplink_ok(u) && tcuq_row_ok(u) && tcuq_signing_ok(u) && u->send == &tcuq_any_send; */
 
 #define TCUQ_ROW_BYTES tcuq_cells(uplink->slots, uplink->record_bytes)
 #define TCUQ_ROW uplink->records[0 .. TCUQ_ROW_BYTES - 1]
@@ -119,11 +131,9 @@ static void tcuq_uplink_clear(const tcuq_uplink *uplink, uint32_t boot, uint32_t
     ensures uplink->state->count == 0 || uplink->state->count == \old(uplink->state->count); */
 static tcuq_uplink_status tcuq_uplink_move_on(const tcuq_uplink *uplink, uint32_t boot);
 
-/*@ requires \valid_read(ack + (0 .. TCUQ_SIGNED_ACK_BYTES - 1)); assigns \nothing; */
-bool tcuq_ack_is_authentic(const uint8_t *ack, uint8_t key, tcuq_mac mac, void *context);
-
 /* Whatever bytes came from the network. */
-/*@ requires tcuq_uplink_ok(uplink) && tcuq_row_ok(uplink) && (ack == \null || \valid_read(ack + (0 .. size - 1)));
+/*@ requires tcuq_uplink_ok(uplink) && tcuq_row_ok(uplink) && tcuq_signing_ok(uplink);
+    requires ack == \null || \valid_read(ack + (0 .. size - 1));
     requires TCUQ_ROW_APART(ack + (0 .. size - 1));
     assigns TCUQ_UPLINK_TIMES, uplink->state->tries, uplink->state->due, uplink->state->boot,
       uplink->state->sequence, uplink->state->sent, uplink->state->count, uplink->state->stepped, TCUQ_ROW;
@@ -173,5 +183,71 @@ void tcuq_back_off(const tcuq_uplink *uplink);
 /*@ requires tcuq_uplink_ok(uplink);
     assigns \nothing; */
 uint32_t tcuq_uplink_wait_s(const tcuq_uplink *uplink, uint32_t now_s);
+
+/*@ requires \valid_read(uplink);
+    assigns \nothing;
+    ensures \result ==> tcuq_uplink_rules(uplink) && uplink->state != \null && uplink->records != \null &&
+      uplink->send != \null && uplink->record_bytes == (uplink->mac == \null ? TCUQ_RECORD_BYTES : TCUQ_SIGNED_BYTES); */
+static bool tcuq_uplink_sound(const tcuq_uplink *uplink);
+
+/* What begins is sound, but for memory, which is the caller's. */
+/*@ requires uplink == \null || \valid_read(uplink);
+    requires uplink != \null && uplink->state != \null ==> \valid(uplink->state) && \separated(uplink, uplink->state);
+    assigns *uplink->state;
+    ensures \result == TCUQ_UPLINK_OK ==> tcuq_uplink_rules(uplink);
+    ensures \result == TCUQ_UPLINK_OK ==> \valid(uplink->state) && \separated(uplink, uplink->state);
+    ensures \result == TCUQ_UPLINK_OK ==>
+      uplink->state->tries == 0 && uplink->state->writes == 0 && uplink->state->count == 0; */
+tcuq_uplink_status tcuq_uplink_init(const tcuq_uplink *uplink);
+
+/* A boot's number is used once. */
+/*@ requires tcuq_uplink_ok(uplink) && (monitor == \null || \valid_read(monitor));
+    requires monitor != \null && monitor->telemetry != \null ==> \valid(monitor->telemetry) &&
+      \separated(monitor->telemetry, monitor) && \separated(monitor->telemetry, uplink) &&
+      \separated(monitor->telemetry, uplink->state) && \separated(monitor, uplink->state);
+    assigns *uplink->state, *monitor->telemetry;
+    ensures \old(uplink->state->sequence) != 0 && \result == TCUQ_UPLINK_OK ==>
+      uplink->state->boot == \old(uplink->state->boot) + 1 && uplink->state->sequence == 0;
+    ensures \result == TCUQ_UPLINK_OK ==> tcuq_uplink_ok(uplink) && uplink->state->phase == TCUQ_RUNNING; */
+tcuq_uplink_status tcuq_uplink_begin(const tcuq_uplink *uplink, const tcuq_monitor *monitor, uint32_t now_s);
+
+/* A monitor after tcuq_init, whose memory and the uplink's are apart. */
+#define TCUQ_UPLINK_MONITOR \
+    (tcuq_held(monitor) && tcuq_alarm_ok(monitor) && TCUQ_MONITOR_APART(uplink->state) && \
+     TCUQ_MONITOR_APART(uplink->records + (0 .. TCUQ_ROW_BYTES - 1)))
+#define TCUQ_MONITOR_APART(other) \
+    \separated(other, monitor, monitor->profile, monitor->core, TCUQ_COUNTERS, TCUQ_CHANNEL_STATES, \
+      monitor->profile->channels + (0 .. monitor->profile->channel_count - 1))
+
+#define TCUQ_UPLINK_KEPT \
+    (uplink->slots == \at(uplink->slots, Pre) && uplink->record_bytes == \at(uplink->record_bytes, Pre) && \
+     uplink->records == \at(uplink->records, Pre) && uplink->state == \at(uplink->state, Pre) && \
+     uplink->mac == \at(uplink->mac, Pre) && tcuq_row_ok(uplink))
+
+/* A record goes into a slot that the row has, and takes the next sequence. */
+/*@ requires tcuq_uplink_begun(uplink) && \valid_read(identity) && TCUQ_ROW_APART(identity) && monitor->telemetry != \null;
+    requires TCUQ_UPLINK_MONITOR;
+    assigns uplink->state->due, uplink->state->count, uplink->state->wait_s, uplink->state->tries,
+      uplink->state->sequence, uplink->state->unsaved, TCUQ_ROW;
+    ensures uplink->state->count <= uplink->slots;
+    ensures uplink->state->tries <= 16;
+    ensures \result == TCUQ_UPLINK_OK ==> 1 <= uplink->state->count && uplink->state->unsaved == TCUQ_UNSAVED; */
+static tcuq_uplink_status tcuq_uplink_make(const tcuq_uplink *uplink, const tcuq_monitor *monitor,
+                                           const tcuq_identity *identity);
+
+/*@ requires tcuq_uplink_begun(uplink) && (identity == \null || (\valid_read(identity) && TCUQ_ROW_APART(identity)));
+    requires monitor == \null || TCUQ_UPLINK_MONITOR;
+    assigns *uplink->state, TCUQ_ROW;
+    ensures uplink->state->count <= uplink->slots && uplink->state->tries <= 16; */
+tcuq_uplink_status tcuq_uplink_record(const tcuq_uplink *uplink, const tcuq_monitor *monitor,
+                                      const tcuq_identity *identity, uint32_t now_s);
+
+/* Nothing is sent that is not in flash. */
+/*@ requires tcuq_uplink_begun(uplink);
+    assigns TCUQ_UPLINK_TIMES, uplink->state->sent, uplink->state->tries, uplink->state->random;
+    ensures \result == TCUQ_UPLINK_OK ==> uplink->state->unsaved == TCUQ_SAVED && 1 <= uplink->state->count;
+    ensures \result != TCUQ_UPLINK_OK ==> uplink->state->sent == \old(uplink->state->sent);
+    ensures uplink->state->tries <= 16; */
+tcuq_uplink_status tcuq_uplink_run(const tcuq_uplink *uplink, uint32_t now_s);
 
 #endif

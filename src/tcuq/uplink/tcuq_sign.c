@@ -5,6 +5,9 @@
 #include <stddef.h>
 
 #include "tcuq_copy.h"
+#ifdef __FRAMAC__
+#include "tcuq_acsl_sign.h"
+#endif
 
 #define TCUQ_RECORD_COMMON 83u
 #define TCUQ_RECORD_PLAIN 1u
@@ -22,6 +25,7 @@ tcuq_uplink_status tcuq_sign_record(const uint8_t *record, uint8_t key, tcuq_mac
     tcuq_copy_bytes(to, record, TCUQ_RECORD_COMMON);
     to[0] = TCUQ_RECORD_SIGNED;
     to[TCUQ_RECORD_COMMON] = key;
+    //@ calls tcuq_any_mac;
     mac(context, to, TCUQ_RECORD_COMMON + 1u, &to[TCUQ_RECORD_COMMON + 1u]);
     return TCUQ_UPLINK_OK;
 }
@@ -30,7 +34,11 @@ bool tcuq_ack_is_authentic(const uint8_t *ack, uint8_t key, tcuq_mac mac, void *
 {
     uint8_t tag[TCUQ_TAG_BYTES];
     uint32_t wrong = (uint32_t)ack[TCUQ_ACK_BYTES] ^ key;
+    //@ calls tcuq_any_mac;
     mac(context, ack, TCUQ_ACK_BYTES + 1u, tag);
+    /*@ loop invariant i <= TCUQ_TAG_BYTES;
+        loop assigns i, wrong;
+        loop variant TCUQ_TAG_BYTES - i; */
     for (uint32_t i = 0u; i < TCUQ_TAG_BYTES; i++) {
         wrong |= (uint32_t)tag[i] ^ ack[TCUQ_ACK_BYTES + 1u + i];
     }

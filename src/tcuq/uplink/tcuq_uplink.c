@@ -59,7 +59,18 @@ static tcuq_uplink_status tcuq_uplink_make(const tcuq_uplink *uplink, const tcuq
     tcuq_uplink_state *state = uplink->state;
     uint8_t record[TCUQ_SIGNED_BYTES];
     uint32_t sequence;
+    //@ assert \valid(TCUQ_SLOTS);
+    //@ assert tcuq_core_given(monitor) && tcuq_channels_given(monitor) && tcuq_telemetry_given(monitor);
+    //@ assert tcuq_past_given(monitor);
+    //@ assert tcuq_given(monitor);
+    //@ assert \separated(&record[0 .. TCUQ_SIGNED_BYTES - 1], uplink) && \separated(&record[0 .. TCUQ_SIGNED_BYTES - 1], state);
+    //@ assert \separated(&record[0 .. TCUQ_SIGNED_BYTES - 1], uplink->records + (0 .. TCUQ_ROW_BYTES - 1));
     const uint32_t slot = tcuq_row_place(uplink, monitor->core->epoch, &sequence);
+    //@ assert TCUQ_UPLINK_KEPT && slot <= state->count <= uplink->slots;
+    //@ assert tcuq_sizes_kept{Pre, Here}(monitor->profile);
+    //@ assert tcuq_given(monitor);
+    //@ assert tcuq_limits_ok(monitor->profile);
+    //@ assert tcuq_alarm_ok(monitor);
     if (slot >= uplink->slots) {
         state->due = TCUQ_DUE_NO_SLOT;
         return TCUQ_UPLINK_ERROR_FULL;
@@ -71,16 +82,24 @@ static tcuq_uplink_status tcuq_uplink_make(const tcuq_uplink *uplink, const tcuq
     who.device = uplink->device;
     who.boot = state->boot;
     who.sequence = sequence;
+    //@ assert tcuq_given(monitor);
+    //@ assert tcuq_limits_ok(monitor->profile);
     (void)tcuq_record(monitor, &who, record, TCUQ_RECORD_BYTES);
+    //@ assert TCUQ_UPLINK_KEPT && slot <= state->count <= uplink->slots;
     if (uplink->mac != NULL) {
         (void)tcuq_sign_record(record, uplink->key, uplink->mac, uplink->mac_context, record,
                                TCUQ_SIGNED_BYTES);
     }
+    //@ assert TCUQ_UPLINK_KEPT && slot <= state->count <= uplink->slots;
+    //@ assert 0 <= tcuq_cells(slot, uplink->record_bytes) <= TCUQ_ROW_BYTES - uplink->record_bytes;
     tcuq_copy_bytes(tcuq_slot_at(uplink, slot), record, uplink->record_bytes);
+    //@ assert TCUQ_UPLINK_KEPT && slot <= state->count <= uplink->slots;
     if (state->count == 0u) {
         tcuq_send_now(state);
     }
+    //@ assert state->count <= uplink->slots && slot < uplink->slots && state->tries <= 16;
     state->count = (uint8_t)((slot == state->count) ? slot + 1u : state->count);
+    //@ assert 1 <= state->count <= uplink->slots && state->tries <= 16;
     state->sequence = sequence + 1u;
     state->unsaved = TCUQ_UNSAVED;
     state->due = TCUQ_LATER;
@@ -118,6 +137,7 @@ tcuq_uplink_status tcuq_uplink_run(const tcuq_uplink *uplink, uint32_t now_s)
         state->sent = tcuq_slot_sequence(first) + 1u;
     }
     tcuq_back_off(uplink);
+    //@ calls tcuq_any_send;
     (void)uplink->send(uplink->send_context, first, uplink->record_bytes);
     return TCUQ_UPLINK_OK;
 }
