@@ -78,7 +78,7 @@ def main() -> None:
     args = arguments()
     outcomes = []
     for bug, against in run_bugs(short=args.short):
-        change = f"{bug.source}, {bug.function}: {bug.old[-40:]!r} -> {bug.new[-40:]!r}"
+        change = f"{bug.source}, {bug.function}: {bug.old!r} -> {bug.new!r}"
         print(f"{'refused' if against else 'ACCEPTED'}  {change}", flush=True)
         outcomes.append((change, against))
     refused = sum(bool(against) for _, against in outcomes)
