@@ -3,26 +3,17 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tcuq
-from tcuq.demo import demo_profile, demo_stream
+from tcuq.demo import demo_stream
 from tcuq.stream import Kind
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
-
 DWELL = 20  # mean steps a class stays
-
-
-@pytest.fixture(scope="session")
-def profile() -> tcuq.Profile:
-    """The recommended profile of the streams in the box."""
-    return demo_profile()
 
 
 @pytest.fixture(scope="session")
@@ -99,20 +90,3 @@ def altered() -> Callable[..., dict[str, Any]]:
         return document
 
     return alter
-
-
-@pytest.fixture(scope="session")
-def browser() -> "Iterator[Browser]":
-    """Debian's Chromium, headless; one a process, which is all that its driver allows."""
-    from tools.measurements.browser import chromium
-
-    with chromium() as started:
-        yield started
-
-
-@pytest.fixture(scope="session")
-def axe(request: pytest.FixtureRequest) -> str:
-    """The accessibility checker's source."""
-    from tools.measurements.browser import axe_script
-
-    return axe_script(request.config.cache.mkdir("axe"))

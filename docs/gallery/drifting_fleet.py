@@ -7,7 +7,7 @@ From the records alone, the fleet's judgement finds most of the drifting devices
 hardly any other.
 
 Needs `pip install 'tcuq[plot]'`. The same judgement over MQTT and PostgreSQL, every hour and for
-millions of devices, is [the fleet](../fleet/index.md).
+millions of devices, is [the fleet](../../fleet/docs/index.md).
 """
 
 from pathlib import Path
@@ -15,9 +15,9 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from tcuq.fleet.report.folder import read_folder
-from tcuq.fleet.report.summary import report
-from tcuq.fleet.simulate.devices import Devices, Plan, acks_of
+from tcuq_fleet.report.folder import read_folder
+from tcuq_fleet.report.summary import report
+from tcuq_fleet.simulate.devices import Devices, Plan, acks_of
 
 DEVICES, HOURS, DRIFT_FROM = 500, 48, 24
 plan = Plan(devices=DEVICES, hours=HOURS, drift=0.05, drift_from=DRIFT_FROM, steps=360, seed=1)
@@ -26,7 +26,7 @@ folder.mkdir(exist_ok=True)
 names = [f"{device:016x}" for device in fleet.device.tolist()]
 drifting = fleet.drifts_from < HOURS
 
-found, false, evidence = [], [], []
+hits, false, evidence = [], [], []
 for hour in range(HOURS):
     # 1. The devices run for an hour and send their records; here, one file per hour.
     now = 3600 * hour + 3599
@@ -37,19 +37,19 @@ for hour in range(HOURS):
     #    reports are expected to be false discoveries.
     devices = {each["device"]: each for each in report(read_folder(folder), 0.1, 0.1)["each"]}
     discovered = np.array([devices[name]["discovered"] for name in names])
-    found.append((discovered & drifting).sum())
+    hits.append((discovered & drifting).sum())
     false.append((discovered & ~drifting).sum())
     evidence.append([devices[name]["evidence_bits"] for name in names])
 
 for hour in (DRIFT_FROM - 1, DRIFT_FROM + 5, HOURS - 1):
     print(
-        f"hour {hour + 1}: {found[hour]} of {drifting.sum()} drifting devices found,"
+        f"hour {hour + 1}: {hits[hour]} of {drifting.sum()} drifting devices found,"
         f" {false[hour]} false"
     )
 
 fig, (top, bottom) = plt.subplots(2, figsize=(8, 5), sharex=True, layout="constrained")
 hours = np.arange(1, HOURS + 1)
-top.step(hours, found, label=f"drifting devices found, of {drifting.sum()}")
+top.step(hours, hits, label=f"drifting devices found, of {drifting.sum()}")
 top.step(hours, false, color="tab:red", label="false discoveries")
 top.set(ylabel="devices", ylim=(-1, drifting.sum() + 1))
 bottom.plot(hours, np.array(evidence)[:, ~drifting], color="0.7", linewidth=0.4)

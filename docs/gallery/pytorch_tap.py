@@ -43,8 +43,8 @@ for _ in range(20):
 def stream_of(rows, steps):
     """Show pictures for about five steps each, with camera noise, through the model and its tap."""
     shown = np.repeat(rng.choice(rows, steps // 5), 5)
-    seen = pictures[shown] + 0.06 * torch.randn(steps, 1, 8, 8)
-    return record(open_tap(model, kind="logits"), seen, starts=range(0, steps, 500))
+    frames = pictures[shown] + 0.06 * torch.randn(steps, 1, 8, 8)
+    return record(open_tap(model, kind="logits"), frames, starts=range(0, steps, 500))
 
 
 # 2. Calibrate on known digits; run on known digits, then on unknown ones.

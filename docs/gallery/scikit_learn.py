@@ -24,10 +24,10 @@ training, recorded, later = np.split(order, [700, 1250])
 def stream_of(rows, seconds, fog_from=None):
     """Show digits for about eight seconds each, with camera noise; fog takes contrast."""
     shown = np.repeat(rng.choice(rows, seconds // 8 + 1), 8)[:seconds]
-    seen = np.clip(pictures[shown] + rng.normal(0, 1, (seconds, 64)), 0, 16)
+    frames = np.clip(pictures[shown] + rng.normal(0, 1, (seconds, 64)), 0, 16)
     if fog_from is not None:
-        seen[fog_from:] = 0.45 * seen[fog_from:] + 7
-    return seen, digits[shown]
+        frames[fog_from:] = 0.45 * frames[fog_from:] + 7
+    return frames, digits[shown]
 
 
 # 1. Your model.
@@ -41,11 +41,11 @@ profile = tcuq.fit(calibration, alpha=0.1, budget=0.15)
 
 # 3. Run the monitor in the field.
 FOG = 1500
-seen, truth = stream_of(later, 3000, fog_from=FOG)
-stream = record(open_tap(model), seen)
+frames, truth = stream_of(later, 3000, fog_from=FOG)
+stream = record(open_tap(model), frames)
 trace = tcuq.Monitor(profile).run(stream)
 
-right = model.predict(seen) == truth
+right = model.predict(frames) == truth
 accepted = trace.outcome == tcuq.Outcome.ACCEPT
 for name, part in (("clear lens", slice(0, FOG)), ("fogged lens", slice(FOG, None))):
     print(

@@ -33,7 +33,7 @@ rng = np.random.default_rng(0)
 
 def recordings(users):
     """Return (samples, activity of each sample) of every recording of these people."""
-    found = []
+    parts = []
     with np.load(DATA) as file:
         for name in sorted(key for key in file if key.startswith("acc_")):
             experiment, user = map(int, re.findall(r"\d+", name))
@@ -42,8 +42,8 @@ def recordings(users):
                 activity = np.zeros(len(samples), int)
                 for _, _, label, first, last in file["labels"][file["labels"][:, 0] == experiment]:
                     activity[first - 1 : last] = label if label <= 6 else 0
-                found.append((samples.astype(float), activity))
-    return found
+                parts.append((samples.astype(float), activity))
+    return parts
 
 
 def windows_of(samples):

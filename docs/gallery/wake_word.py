@@ -97,8 +97,8 @@ trace = tcuq.Monitor(profile).run(field)
 
 seconds = (np.arange(len(field)) * STRIDE + FRAMES) * HOP / 16000
 probability, accepted = field.posteriors[:, 1], trace.outcome == tcuq.Outcome.ACCEPT
-said = np.arange(7, 2 * COVERED, 15)
-for name, times in (("free", said[said < COVERED]), ("covered", said[said >= COVERED])):
+spoken = np.arange(7, 2 * COVERED, 15)
+for name, times in (("free", spoken[spoken < COVERED]), ("covered", spoken[spoken >= COVERED])):
     heard = [(probability * accepted)[(seconds > t + 0.3) & (seconds < t + 2)].max() for t in times]
     print(
         f"microphone {name}: {np.sum(np.array(heard) > 0.5)} of {len(times)} wake words got through"
@@ -108,7 +108,7 @@ print(f"alarm {seconds[first] - COVERED:.0f} seconds later: {trace.alarms[first]
 
 fig, (top, bottom) = plt.subplots(2, figsize=(9, 4.5), sharex=True, layout="constrained")
 top.plot(seconds, probability, linewidth=0.8)
-top.plot(said + 0.5, np.full(len(said), 1.08), "v", color="tab:green", label='"Marvin" is said')
+top.plot(spoken + 0.5, np.full(len(spoken), 1.08), "v", color="tab:green", label='"Marvin" is said')
 top.set(ylabel="model's output", ylim=(-0.05, 1.2))
 bottom.plot(seconds, field.health[:, 0], linewidth=0.8, label=field.health_names[0])
 bottom.set(xlabel="second", ylabel="log2 of counts", xlim=(0, 2 * COVERED))

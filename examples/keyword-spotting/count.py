@@ -11,7 +11,7 @@ import numpy as np
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE / "build/count"
-PLUGIN = HERE.parents[1] / "tools/firmware/icount.c"
+PLUGIN = HERE.parents[1] / "tests/fixtures/firmware/icount.c"
 CMSIS_NN = 7_690_000  # an inference of this network on a Cortex-M4; measured apart, see the README
 STEPS = 40
 

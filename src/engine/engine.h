@@ -8,7 +8,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "../exclusive.h"
+#include "exclusive.h"
 #include "tcuq.h"
 #include "tcuq_internal.h"
 
@@ -164,11 +164,11 @@ PyObject *engine_replay(PyObject *self, PyObject *const *args, Py_ssize_t count)
 /* The engine for this thread until engine_release; false with an error set if another thread has it. */
 static inline bool engine_take(engine *self)
 {
-    const bool taken = exclusive_taken(&self->in_use);
-    if (!taken) {
+    const bool acquired = exclusive_try_acquire(&self->in_use);
+    if (!acquired) {
         PyErr_SetString(PyExc_RuntimeError, "this monitor is in use by another thread");
     }
-    return taken;
+    return acquired;
 }
 
 static inline void engine_release(engine *self)

@@ -1,25 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """tcuq tells when a tiny model should not be trusted.
 
-On the microcontroller, in one pass, without labels, in a few hundred bytes.
+On the microcontroller, in one pass, without labels, in a few hundred bytes. Errors are in
+`tcuq.errors`.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tcuq import errors
 from tcuq._labels import OUT_OF_DISTRIBUTION
 from tcuq.decision import Decision, Trace
-from tcuq.errors import (
-    CalibrationWarning,
-    ExportError,
-    FitError,
-    FleetError,
-    InputError,
-    MissingExtraError,
-    ProfileError,
-    SnapshotError,
-    StreamError,
-    TcuqError,
-)
 from tcuq.health import Health, health
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
@@ -30,44 +20,54 @@ from tcuq.version import __version__
 
 if TYPE_CHECKING:
     from tcuq.calibrate import TermPlan, fit, fit_temperature
+    from tcuq.demo import demo_stream
+    from tcuq.evaluation import evaluate
+    from tcuq.firmware import export
+    from tcuq.reports import report
+    from tcuq.tap import record
+else:
+    # Running a profile needs NumPy alone; the rest is imported on first use.
+    _MODULES = {
+        "TermPlan": "calibrate",
+        "demo_stream": "demo",
+        "evaluate": "evaluation",
+        "export": "firmware",
+        "fit": "calibrate",
+        "fit_temperature": "calibrate",
+        "record": "tap",
+        "report": "reports",
+    }
+
+    def __getattr__(name: str) -> object:
+        if name not in _MODULES:
+            raise AttributeError(f"module 'tcuq' has no attribute {name!r}")
+        from importlib import import_module
+
+        return getattr(import_module(f"tcuq.{_MODULES[name]}"), name)
+
 
 __all__ = [
     "OUT_OF_DISTRIBUTION",
     "AlarmFlag",
-    "CalibrationWarning",
     "Decision",
-    "ExportError",
-    "FitError",
-    "FleetError",
     "Health",
-    "InputError",
-    "MissingExtraError",
     "Monitor",
     "Outcome",
     "Profile",
-    "ProfileError",
-    "SnapshotError",
     "Stream",
-    "StreamError",
-    "TcuqError",
     "TermPlan",
     "Trace",
     "__version__",
+    "demo_stream",
+    "errors",
+    "evaluate",
+    "export",
     "fit",
     "fit_temperature",
     "health",
+    "record",
+    "report",
 ]
-
-_NEED_SCIKIT_LEARN = frozenset({"TermPlan", "fit", "fit_temperature"})
-
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the module holds
-    """Import the fit on first use: running a profile needs NumPy alone."""
-    if name not in _NEED_SCIKIT_LEARN:
-        raise AttributeError(f"module 'tcuq' has no attribute {name!r}")
-    from tcuq import calibrate
-
-    return getattr(calibrate, name)
 
 
 def __dir__() -> list[str]:

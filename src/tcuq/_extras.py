@@ -16,4 +16,4 @@ def import_extra(module: str, extra: str) -> Any:  # noqa: ANN401 - a module
     except ImportError as error:
         if (error.name or "").partition(".")[0] != library:
             raise  # the library is installed but a dependency of it is not
-        raise MissingExtraError(library, extra) from None
+        raise MissingExtraError(library, f"tcuq[{extra}]") from None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tcuq._charts import palette
+from tcuq.charts import palette
 from tcuq.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -215,5 +215,5 @@ def _axes(ax: "Axes | None", size: tuple[float, float]) -> "Axes":
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        raise MissingExtraError("matplotlib", "plot") from None
+        raise MissingExtraError("matplotlib", "tcuq[plot]") from None
     return plt.subplots(figsize=size, layout="constrained")[1] if ax is None else ax

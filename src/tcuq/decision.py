@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 OUTCOMES = tuple(outcome.name.lower() for outcome in Outcome)
 # An alarm has one channel, and may be since boot.
-CHANNELS = [0, *(flag for flag in AlarmFlag if flag is not AlarmFlag.SINCE_BOOT)]
+CHANNELS: list[int] = [0, *(flag for flag in AlarmFlag if flag is not AlarmFlag.SINCE_BOOT)]
 FLAGS = np.array([*CHANNELS, *(flag | AlarmFlag.SINCE_BOOT for flag in CHANNELS[1:])], np.uint8)
 ALARMS = tuple(str(AlarmFlag(int(bits))) for bits in FLAGS)
 NAMES = {"outcome": OUTCOMES, "alarm": ALARMS}

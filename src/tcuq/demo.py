@@ -13,8 +13,8 @@ import numpy as np
 from tcuq.calibrate import fit
 from tcuq.decision import Trace, joined_traces
 from tcuq.errors import CalibrationWarning
-from tcuq.evaluate import Comparison, compare
-from tcuq.evaluate.measures import detection_delays
+from tcuq.evaluation import Comparison, compare
+from tcuq.evaluation.measures import detection_delays
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
 from tcuq.recording import read_arrays

@@ -8,7 +8,6 @@ TcuqError
 ├── SnapshotError      a snapshot is damaged or belongs to another profile (ValueError)
 ├── ExportError        a profile cannot be exported, or a folder is not an export (ValueError)
 ├── FitError           the streams given cannot yield a profile (ValueError)
-├── FleetError         a broker or a store does not answer, or refuses
 └── MissingExtraError  an optional library is not installed (ImportError)
 
 CalibrationWarning     a profile was fitted, but guarantees less than requested (UserWarning)
@@ -43,15 +42,11 @@ class FitError(TcuqError, ValueError):
     """The streams given cannot yield a profile."""
 
 
-class FleetError(TcuqError):
-    """A broker or a store does not answer, or refuses."""
-
-
 class MissingExtraError(TcuqError, ImportError):
     """An optional library is not installed."""
 
-    def __init__(self, library: str, extra: str) -> None:
-        super().__init__(f"{library} is not installed: run  pip install 'tcuq[{extra}]'")
+    def __init__(self, library: str, requirement: str) -> None:
+        super().__init__(f"{library} is not installed: run  pip install '{requirement}'")
 
 
 class CalibrationWarning(UserWarning):

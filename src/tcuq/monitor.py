@@ -55,7 +55,7 @@ class Monitor:
     """
 
     def __init__(self, profile: Profile | str | os.PathLike[str]) -> None:
-        self.profile = profile if isinstance(profile, Profile) else Profile.load(profile)
+        self.profile: Profile = profile if isinstance(profile, Profile) else Profile.load(profile)
         self._inputs = Inputs(self.profile.inputs)
         self._health = self.profile.signals.health
         self._engine = make_engine(

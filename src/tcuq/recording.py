@@ -18,9 +18,9 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from tcuq._atomic import atomic_write
 from tcuq._extras import import_extra
 from tcuq.errors import InputError, MissingExtraError, StreamError
+from tcuq.files import atomic_write
 
 FORMAT = "tcuq.stream/1"
 MAX_COLUMN_BYTES = 8 << 30

@@ -5,7 +5,7 @@ The bytes are untrusted: a record that breaks a rule is refused with a reason, w
 """
 
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
@@ -120,7 +120,7 @@ class Keys:
         self._derive = {
             key_id: hmac.digest(bytes(32), master, "sha256") for key_id, master in masters.items()
         }
-        self.device_key = lru_cache(maxsize=1 << 17)(self._device_key)
+        self.device_key: Callable[[int, int], bytes] = lru_cache(maxsize=1 << 17)(self._device_key)
 
     def __repr__(self) -> str:
         return f"Keys(ids={self.ids})"
@@ -272,7 +272,7 @@ def to_arrow(records: Array) -> Any:  # noqa: ANN401 - pyarrow has no types
     try:
         import pyarrow as pa
     except ImportError:
-        raise MissingExtraError("pyarrow", "parquet") from None
+        raise MissingExtraError("pyarrow", "tcuq[parquet]") from None
     columns = {}
     for name in RECORD.names or ():
         column = np.ascontiguousarray(records[name])

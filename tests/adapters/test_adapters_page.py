@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
-import tcuq
+from tcuq.errors import CalibrationWarning
 from tests.fixtures.pages import blocks
 
 
@@ -25,7 +25,7 @@ def test_python_of_the_page_runs(
         port = free.getsockname()[1]
     names: dict[str, Any] = {}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        warnings.simplefilter("ignore", CalibrationWarning)
         warnings.simplefilter("ignore", FutureWarning)  # MLflow's own, of its file store
         for block in blocks("docs/howto/adapters.md", "python"):
             code = block.replace("9100", str(port))

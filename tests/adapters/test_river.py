@@ -7,6 +7,7 @@ from river import base
 
 import tcuq
 from tcuq.adapters.river import DriftMonitor
+from tcuq.errors import InputError
 
 
 def test_it_alarms_as_the_monitor_does(profile: tcuq.Profile, faulty: tcuq.Stream) -> None:
@@ -44,5 +45,5 @@ def test_dictionaries_are_rows(profile: tcuq.Profile, faulty: tcuq.Stream) -> No
     detector.update({3: 0.75, 7: 0.25}, faulty.features[0])
     assert detector.decision is not None
     assert detector.decision.label == 3
-    with pytest.raises(tcuq.InputError, match="got 'seven'"):
+    with pytest.raises(InputError, match="got 'seven'"):
         detector.update({"seven": 1.0}, faulty.features[0])

@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import tcuq
 from tcuq.adapters.sklearn import MonitoredClassifier
+from tcuq.errors import InputError
 
 Array = NDArray[Any]
 
@@ -89,7 +90,7 @@ def test_calls_out_of_order_are_refused() -> None:
     with pytest.raises(NotFittedError, match="calibrate"):
         classifier.predict_or_abstain(inputs)
     classifier.calibrate(recorded(4000, 7)[0], starts=range(0, 4000, 500))
-    with pytest.raises(tcuq.InputError, match="reject_label must have the type"):
+    with pytest.raises(InputError, match="reject_label must have the type"):
         classifier.predict_or_abstain(inputs)
     classifier.reject_label = "unsure"
     assert set(classifier.predict_or_abstain(inputs)) <= {"sit", "walk", "run", "unsure"}

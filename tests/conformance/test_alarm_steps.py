@@ -8,6 +8,7 @@ import numpy as np
 import tcuq
 from tcuq.calibrate.observe import observe
 from tcuq.demo import FAULTS, demo_stream
+from tcuq.errors import CalibrationWarning
 from tcuq.monitor import Monitor
 from tcuq.profile.settings import RISK_LEVELS
 from tcuq.stages.alarm import Alarm
@@ -25,7 +26,7 @@ def test_alarms_come_at_the_same_steps() -> None:
     alarms = 0
     for power in POWERS:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+            warnings.simplefilter("ignore", CalibrationWarning)
             profile = tcuq.fit(demo_stream("calibration"), steps_per_false_alarm=1 << power)
         assert profile.alarm is not None
         for name in STREAMS:

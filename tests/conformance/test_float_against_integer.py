@@ -7,7 +7,7 @@ import tcuq
 import tcuq.reference
 from tcuq.demo import demo_stream
 from tcuq.monitor import Monitor
-from tools.measurements.conformance import (
+from tests.fixtures.conformance import (
     PRESETS,
     RECORDED,
     Preset,

@@ -10,9 +10,10 @@ import pytest
 
 import tcuq
 from tcuq.demo import demo_profile, demo_stream
+from tcuq.errors import CalibrationWarning, SnapshotError
 from tcuq.monitor import Monitor
-from tools.measurements.conformance import recorded_profile
-from tools.measurements.power_cut import refused_snapshots, survived_cuts
+from tests.fixtures.conformance import recorded_profile
+from tests.fixtures.power_cut import refused_snapshots, survived_cuts
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def test_power_cut_with_other_profiles(
     """The same holds without features, and with the paper's score."""
     bare = synthetic(width=0, steps=400)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        warnings.simplefilter("ignore", CalibrationWarning)
         profile = tcuq.fit(bare)
     assert survived_cuts(profile, bare, cuts=50, seed=1) == 50
     assert survived_cuts(recorded_profile("paper"), demo_stream("test"), cuts=50, seed=1) == 50
@@ -45,7 +46,7 @@ def test_damaged_snapshots_are_refused_and_change_nothing(stream: tcuq.Stream) -
     snapshot = monitor.snapshot()
     assert refused_snapshots(monitor, 100_000, seed=1) == 100_000
     for size in range(len(snapshot)):
-        with pytest.raises(tcuq.SnapshotError, match="damaged"):
+        with pytest.raises(SnapshotError, match="damaged"):
             monitor.restore(snapshot[:size])
     assert monitor.snapshot() == snapshot
 
@@ -55,7 +56,7 @@ def test_foreign_snapshot_is_refused() -> None:
     snapshot = bytearray(Monitor(demo_profile()).snapshot())
     snapshot[4] ^= 1
     snapshot[-4:] = zlib.crc32(snapshot[:-4]).to_bytes(4, "little")
-    with pytest.raises(tcuq.SnapshotError, match="another profile"):
+    with pytest.raises(SnapshotError, match="another profile"):
         Monitor(demo_profile()).restore(bytes(snapshot))
 
 
@@ -65,7 +66,7 @@ def test_snapshot_of_another_size_was_called_damaged(stream: tcuq.Stream) -> Non
     assert len(monitor.snapshot()) != len(other.snapshot())
     monitor.run(stream.posteriors[:100], stream.features[:100])  # type: ignore[index]
     before = monitor.snapshot()
-    with pytest.raises(tcuq.SnapshotError, match="snapshot of another profile"):
+    with pytest.raises(SnapshotError, match="snapshot of another profile"):
         monitor.restore(other.snapshot())
     assert monitor.snapshot() == before
 
@@ -75,10 +76,10 @@ def test_snapshot_of_another_version_is_refused() -> None:
     snapshot = bytearray(Monitor(demo_profile()).snapshot())
     assert snapshot[11] == 0
     snapshot[11] = 1
-    with pytest.raises(tcuq.SnapshotError, match="damaged"):
+    with pytest.raises(SnapshotError, match="damaged"):
         Monitor(demo_profile()).restore(bytes(snapshot))
     snapshot[-4:] = zlib.crc32(snapshot[:-4]).to_bytes(4, "little")
-    with pytest.raises(tcuq.SnapshotError, match="snapshot of another version"):
+    with pytest.raises(SnapshotError, match="snapshot of another version"):
         Monitor(demo_profile()).restore(bytes(snapshot))
 
 
@@ -96,7 +97,7 @@ def test_impossible_values_under_a_true_checksum_are_refused() -> None:
         forged[-4:] = zlib.crc32(forged[:-4]).to_bytes(4, "little")
         try:
             monitor.restore(bytes(forged))
-        except tcuq.SnapshotError:
+        except SnapshotError:
             refused += 1
         trace = monitor.run(stream.posteriors[:20], stream.features[:20])  # type: ignore[index]
         assert ((trace.risk >= 0) & (trace.risk <= 1)).all()

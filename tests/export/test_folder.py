@@ -12,10 +12,10 @@ import pytest
 
 import tcuq
 from tcuq.cli import main
-from tcuq.errors import ExportError
-from tcuq.export import TARGETS, differences, export
-from tcuq.export.header import Member, number, structs
-from tcuq.export.selftest import ROWS, vectors
+from tcuq.errors import CalibrationWarning, ExportError
+from tcuq.firmware import TARGETS, differences, export
+from tcuq.firmware.header import Member, number, structs
+from tcuq.firmware.selftest import ROWS, vectors
 from tcuq.monitor import Monitor
 from tcuq.profile.quantize import quantize
 
@@ -45,7 +45,7 @@ def test_another_profile_is_reported(
     """`differences` names the files of another profile, and a new export updates the folder."""
     export(profile, tmp_path / "a", "c")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        warnings.simplefilter("ignore", CalibrationWarning)
         other = tcuq.fit(synthetic(2000))
     changes = differences(other, tmp_path / "a", "c")
     assert "src/tcuq_device.c differs" in changes

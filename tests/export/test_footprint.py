@@ -9,9 +9,9 @@ import pytest
 import tcuq
 from tcuq.cli import main
 from tcuq.errors import ExportError
-from tcuq.export.footprint import footprint
-from tcuq.export.header import number
-from tcuq.export.instructions import NOTE, nearest_instructions
+from tcuq.firmware.footprint import footprint
+from tcuq.firmware.header import number
+from tcuq.firmware.instructions import NOTE, nearest_instructions
 from tcuq.monitor import Monitor
 
 PAGE = Path(__file__).parents[2] / "docs/howto/size.md"

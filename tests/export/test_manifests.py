@@ -17,8 +17,9 @@ from platformio.package.manifest.parser import ManifestParserFactory
 from platformio.package.manifest.schema import ManifestSchema
 
 import tcuq
-from tcuq.export import export
-from tools.registries.schemas import LIBRARY_PROPERTIES, MODULE_YML
+from tcuq.errors import TcuqError
+from tcuq.firmware import export
+from tests.fixtures.manifest_schemas import LIBRARY_PROPERTIES, MODULE_YML
 
 UPLINK = Path(tcuq.__file__).parent / "uplink"
 
@@ -126,5 +127,5 @@ def test_the_uplink_is_built_with_the_rest(
     assert listed(tmp_path) == names
     export(profile, tmp_path, target)
     assert not (tmp_path / "src/tcuq_uplink.h").exists()
-    with pytest.raises(tcuq.TcuqError, match="the uplink sends the telemetry record"):
+    with pytest.raises(TcuqError, match="the uplink sends the telemetry record"):
         export(profile, tmp_path, target, uplink=True, telemetry=False)

@@ -11,8 +11,8 @@ import pytest
 
 import tcuq
 from tcuq.cli import main
-from tcuq.errors import ExportError
-from tcuq.export import TARGETS, differences, export
+from tcuq.errors import CalibrationWarning, ExportError
+from tcuq.firmware import TARGETS, differences, export
 
 SOURCES = Path(tcuq.__file__).parent
 INTERNAL = re.compile(
@@ -48,7 +48,7 @@ int main()
 def narrow(synthetic: Callable[..., tcuq.Stream]) -> tcuq.Profile:
     """A profile of two classes without features, which needs fewer parts of the runtime."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        warnings.simplefilter("ignore", CalibrationWarning)
         return tcuq.fit(synthetic(classes=2, width=0))
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import tcuq
-from tcuq.export import export
+from tcuq.errors import CalibrationWarning
+from tcuq.firmware import export
 from tcuq.monitor import Monitor
 
 MAIN = """
@@ -33,7 +34,7 @@ FLAGS = ("-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror")
 def two_classes(synthetic: Callable[..., tcuq.Stream]) -> tcuq.Profile:
     """A profile of two classes without features."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        warnings.simplefilter("ignore", CalibrationWarning)
         return tcuq.fit(synthetic(classes=2, width=0))
 
 

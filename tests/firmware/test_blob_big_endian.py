@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tcuq.demo import demo_profile
-from tcuq.export import export, profile_blob
-from tools.firmware.toolchain import HERE, run
+from tcuq.firmware import export, profile_blob
+from tests.fixtures.firmware.toolchain import HERE, run
 
 
 @pytest.mark.parametrize(

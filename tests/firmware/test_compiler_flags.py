@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tools.firmware.emulator import decide
-from tools.firmware.scenarios import Scenario, synthetic_scenarios
-from tools.firmware.toolchain import CPUS, M4, Cpu, ToolError, build, run
+from tests.fixtures.firmware.emulator import decide
+from tests.fixtures.firmware.scenarios import Scenario, synthetic_scenarios
+from tests.fixtures.firmware.toolchain import CPUS, M4, Cpu, ToolError, build, run
 
 STEPS = 200
 FRAME_POINTER = ("-fno-omit-frame-pointer",)

@@ -11,21 +11,21 @@ import numpy as np
 import pytest
 
 import tcuq
-from tcuq.export.header import number
+from tcuq.firmware.header import number
 from tcuq.monitor import Monitor
 from tcuq.profile.quantize import quantize
 from tcuq.profile.settings import AlarmFlag
-from tools.firmware.emulator import STAGES, build_plugin, count, decide, state
-from tools.firmware.export import write_c
-from tools.firmware.scenarios import (
+from tests.fixtures.firmware.emulator import STAGES, build_plugin, count, decide, state
+from tests.fixtures.firmware.export import write_c
+from tests.fixtures.firmware.scenarios import (
     Scenario,
     box_scenarios,
     field_scenario,
     make_scenario,
     quiet_fit,
 )
-from tools.firmware.sizes import ram, stack
-from tools.firmware.toolchain import CPUS, M4, M33, Cpu, ToolError, build, run
+from tests.fixtures.firmware.sizes import ram, stack
+from tests.fixtures.firmware.toolchain import CPUS, M4, M33, Cpu, ToolError, build, run
 
 STEPS = 1000
 TOOLS = ("gcc", "arm-none-eabi-gcc", "qemu-system-arm", "riscv64-unknown-elf-gcc",

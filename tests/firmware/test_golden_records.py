@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.firmware.golden import encoded_on, golden
-from tools.firmware.toolchain import CPUS, Cpu
+from tests.fixtures.firmware.golden import encoded_on, golden
+from tests.fixtures.firmware.toolchain import CPUS, Cpu
 
 
 @pytest.mark.parametrize("cpu", CPUS, ids=lambda cpu: cpu.name)

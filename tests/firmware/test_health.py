@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Input health on emulated CPUs: the host's statistics bit for bit, within its instructions."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tcuq
-from tools.firmware.emulator import build_plugin
-from tools.firmware.health import (
+from tests.fixtures.firmware.emulator import build_plugin
+from tests.fixtures.firmware.health import (
+    AUDIO,
+    AXES,
     Layout,
     Samples,
     build_health,
     instructions_per_sample,
     statistics_on,
 )
-from tools.firmware.sample_fold import AUDIO, AXES, COSTS, TABLE, measure, problems
-from tools.firmware.toolchain import CPUS, M4, Cpu
+from tests.fixtures.firmware.toolchain import CPUS, M4, Cpu
 
 MOST_PER_SAMPLE = 20  # instructions on Cortex-M4
 
@@ -79,17 +79,3 @@ def test_instructions_per_sample(optimise: str, tmp_path: Path) -> None:
     for layout, windows in cases:  # the second and the last: a stuck sensor is the worst
         taken = instructions_per_sample(M4, elf, plugin, windows, layout)
         assert taken <= MOST_PER_SAMPLE
-
-
-def test_costs_are_within_their_budget() -> None:
-    """No figure has grown by more than 1 %, and the documents show them."""
-    assert problems(measure(), TABLE.read_text("utf-8")) == []
-
-
-def test_growth_is_seen() -> None:
-    """A figure 2 % over its budget is named, and so is a document with other figures."""
-    costs = json.loads(COSTS.read_text("utf-8"))
-    costs["cortex-m4"]["flash"] *= 1.02
-    (message, page) = problems(costs, "")
-    assert message.startswith("flash of the sample fold on cortex-m4 must be at most 1 % over")
-    assert page == "docs/cost.md shows other figures"

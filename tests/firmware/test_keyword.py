@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import tcuq
-from tools.firmware.emulator import Steps, decide
-from tools.firmware.scenarios import Scenario
-from tools.firmware.toolchain import HERE, M4, ROOT, build
+from tests.fixtures.firmware.emulator import Steps, decide
+from tests.fixtures.firmware.scenarios import Scenario
+from tests.fixtures.firmware.toolchain import HERE, M4, ROOT, build
 
 EXAMPLE = "examples/keyword-spotting"
 README = (ROOT / EXAMPLE / "README.md").read_text("utf-8")
@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the example beside the firmware's files, as in a fresh checkout."""
     root = tmp_path_factory.mktemp("checkout")
     (root / "tools").mkdir()
-    (root / "tools/firmware").symlink_to(HERE)
+    (root / "tests/fixtures/firmware").symlink_to(HERE)
     return Path(
         shutil.copytree(
             ROOT / EXAMPLE, root / EXAMPLE, ignore=shutil.ignore_patterns("build", "__pycache__")

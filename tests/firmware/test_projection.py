@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.firmware.toolchain import CPUS, FLAGS, HERE, M4, RUNTIME, Cpu, ToolError, run
+from tests.fixtures.firmware.toolchain import CPUS, FLAGS, HERE, M4, RUNTIME, Cpu, ToolError, run
 
 SOURCE = Path(__file__).parent / "bare/projection.c"
 SEMIHOSTING = ("-nographic", "-monitor", "none", "-serial", "none", "-semihosting-config",

@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """CPUs beyond the measured ones decide alike, bit for bit: AVR (16-bit int), Xtensa, PowerPC."""
 
-import re
 import subprocess
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tcuq.demo import demo_profile
-from tcuq.export import export
-from tools.firmware.toolchain import HERE, run
-from tools.registries.package import read_facts, write_package
+from tcuq.firmware import export
+from tests.fixtures.firmware.arduino import printed, self_test_of_sketch
+from tests.fixtures.firmware.toolchain import HERE, run
 
 BARE = Path(__file__).parent / "bare"
 WARNINGS = ("-std=gnu99", "-Wall", "-Wextra", "-Wconversion", "-Werror")
@@ -25,13 +23,6 @@ SIMAVR = ("simavr", "-m", "atmega1284p", "-f", "16000000")
 QEMU = ("qemu-system-xtensa", "-M", "sim", "-cpu", "lx106", "-nographic", "-monitor", "none",
         "-semihosting", "-kernel")  # fmt: skip
 LONG_RUN = r"abstained \w{8} alarms \w{8} hash \w{8}"
-ARDUINO = (
-    "arduino-builder", "-compile", "-hardware", "/usr/share/arduino/hardware",
-    "-hardware", "/usr/share/arduino-builder", "-tools", "/usr/bin",
-    "-fqbn", "arduino:avr:mega:cpu=atmega2560",
-    # Debian's core needs a macro that its own compiler defines for C alone.
-    "-prefs=compiler.cpp.extra_flags=-DDECIMAL_DIG=__DECIMAL_DIG__",
-)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -54,22 +45,6 @@ def build(compiler: Sequence[str], folder: Path, more: Sequence[Path | str], pro
     """Compile the export with the long run; a warning is an error."""
     sources = [BARE / "long_run.c", *sorted((folder / "src").glob("*.c")), *more]
     run([*compiler, *WARNINGS, f"-I{folder / 'src'}", *sources, "-o", program])
-
-
-def printed(command: Sequence[str | Path], pattern: str, log: Path, seconds: float = 120) -> str:
-    """Return the first output that matches; the emulator need not end by itself."""
-    with log.open("w") as file:
-        process = subprocess.Popen(command, stdout=file, stderr=file)
-    try:
-        until = time.monotonic() + seconds
-        while time.monotonic() < until and not re.search(pattern, log.read_text("utf-8")):
-            time.sleep(0.05)
-    finally:
-        process.kill()
-        process.wait()
-    match = re.search(pattern, log.read_text("utf-8"))
-    assert match is not None, log.read_text("utf-8")
-    return match[0]
 
 
 def test_the_long_run_abstains_and_alarms(host_text: str) -> None:
@@ -107,26 +82,6 @@ def test_powerpc_decides_as_the_host(exported: Path, host_text: str, tmp_path: P
     assert run(["qemu-ppc", program]) == host_text
 
 
-def self_test_of_sketch(library: Path, folder: Path) -> str:
-    """Return what the example prints, built by the Arduino builder and run on an ATmega2560."""
-    out = folder / "out"
-    out.mkdir()
-    libraries = ("-libraries", library.parent, "-build-path", out)
-    run([*ARDUINO, *libraries, library / "examples/Minimal/Minimal.ino"], seconds=120)
-    text = printed(
-        ["simavr", "-m", "atmega2560", "-f", "16000000", out / "Minimal.ino.elf"],
-        r"self-test -?\d+\D",
-        folder / "log",
-    )
-    return text[:-1]
-
-
-def test_the_self_test_returned_minus_3_on_avr(exported: Path, tmp_path: Path) -> None:
+def test_the_arduino_build_passes_the_self_test_on_avr(exported: Path, tmp_path: Path) -> None:
     """The Arduino builder's own build for an ATmega2560 passes the self-test in an emulator."""
     assert self_test_of_sketch(exported, tmp_path) == "self-test 0"
-
-
-def test_the_published_library_passes_the_self_test(tmp_path: Path) -> None:
-    """The runtime package beside a profile in the sketch's folder passes it as well."""
-    write_package(tmp_path / "libraries/tcuq", read_facts(), tmp_path / "profile")
-    assert self_test_of_sketch(tmp_path / "libraries/tcuq", tmp_path) == "self-test 0"

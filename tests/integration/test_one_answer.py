@@ -19,13 +19,13 @@ from tcuq.cli import main
 from tcuq.demo import demo_stream
 from tcuq.profile.quantize import quantize
 from tcuq.profile.settings import RISK_LEVELS
-from tcuq.report.cells import Flag
+from tcuq.reports.cells import Flag
 from tcuq.stages.inputs import device_health
+from tests.fixtures.firmware.emulator import Steps, decide, recordings
+from tests.fixtures.firmware.export import write_c
+from tests.fixtures.firmware.toolchain import CPUS, build
 from tests.fixtures.healthy_streams import ROUGH, health_profile, healthy_stream
 from tests.fixtures.replay_bytes import decision_bytes
-from tools.firmware.emulator import Steps, decide, recordings
-from tools.firmware.export import write_c
-from tools.firmware.toolchain import CPUS, build
 
 STREAMS = ("test", "fault_clipping", "fault_noise_low", "rough_input", "rough_since_boot")
 

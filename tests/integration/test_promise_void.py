@@ -12,9 +12,10 @@ import pytest
 import tcuq
 from tcuq.cli import main
 from tcuq.demo import demo_stream
+from tcuq.errors import CalibrationWarning
 from tcuq.reference import Monitor as ReferenceMonitor
-from tcuq.report.promises import promises
-from tcuq.report.view import views
+from tcuq.reports.promises import promises
+from tcuq.reports.view import views
 from tcuq.stages.budget import Outcome
 from tcuq.telemetry import decode
 from tcuq.watch import Step, Tally, panel
@@ -27,7 +28,7 @@ FAULT = Path(tcuq.__file__).parent / "data/keywords/fault_clipping.npz"
 def promised() -> tcuq.Profile:
     """Return a profile that promises 5 %."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        warnings.simplefilter("ignore", CalibrationWarning)
         return tcuq.fit(demo_stream("calibration"), accepted_error=0.05, independent="steps")
 
 

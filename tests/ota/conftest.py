@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import tcuq
-from tools.firmware.blob_device import BlobDevice
+from tests.fixtures.firmware.blob_device import BlobDevice
 
 KEY = bytes(range(100, 132))
 

@@ -12,16 +12,15 @@ import numpy as np
 import pytest
 
 import tcuq
-from tcuq.errors import ExportError
-from tcuq.export import profile_blob
-from tcuq.export.blob import HEAD, PROFILE_RUNS, inputs_id
-from tcuq.export.header import structs
+from tcuq.errors import CalibrationWarning, ExportError
+from tcuq.firmware import profile_blob
+from tcuq.firmware.blob import HEAD, PROFILE_RUNS, inputs_id
+from tcuq.firmware.header import structs
 from tcuq.monitor import Monitor
 from tcuq.profile.quantize import quantize
 from tcuq.telemetry import decode
-from tests.ota.conftest import KEY
-from tools.firmware.blob_damage import DAMAGES, HEAD_BYTES, TAG_BYTES, signed
-from tools.firmware.blob_device import (
+from tests.fixtures.firmware.blob_damage import DAMAGES, HEAD_BYTES, TAG_BYTES, signed
+from tests.fixtures.firmware.blob_device import (
     ALIGNMENT,
     DAMAGED,
     FORGED,
@@ -34,7 +33,8 @@ from tools.firmware.blob_device import (
     SELFTEST,
     BlobDevice,
 )
-from tools.measurements.footprint_profiles import random_profile
+from tests.fixtures.random_profiles import random_profile
+from tests.ota.conftest import KEY
 
 DECISION = struct.Struct("<HHiBBBBI")
 SHORT = 2000  # damaged blobs; tools.measurements.blob tries 100,000
@@ -104,7 +104,7 @@ def test_projection_and_input_health_load(
     health = np.random.default_rng(1).normal(size=(len(plain), 3))
     stream = tcuq.Stream(plain.posteriors, plain.features, health=health)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        warnings.simplefilter("ignore", CalibrationWarning)
         profile = tcuq.fit(stream)
     device = BlobDevice(profile, tmp_path, KEY)
     assert device.load(profile_blob(profile, number=1, key=KEY, stream=stream)) == OK

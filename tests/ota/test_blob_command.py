@@ -8,7 +8,7 @@ import pytest
 
 import tcuq
 from tcuq.cli import main
-from tcuq.export import profile_blob
+from tcuq.firmware import profile_blob
 from tests.ota.conftest import KEY
 
 

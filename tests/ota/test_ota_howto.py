@@ -9,8 +9,8 @@ import pytest
 
 import tcuq
 from tcuq.demo import demo_profile
+from tests.fixtures.firmware.toolchain import HERE, M4, OTA, RUNTIME, UPLINK, run
 from tests.fixtures.pages import ROOT, blocks, check_console
-from tools.firmware.toolchain import HERE, M4, OTA, RUNTIME, UPLINK, run
 
 PATH = "docs/howto/ota.md"
 PAGE = (ROOT / PATH).read_text("utf-8")

@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 
 import tcuq
-from tcuq.export import profile_blob
-from tests.ota.conftest import KEY
-from tools.firmware.blob_damage import signed
-from tools.firmware.blob_device import (
+from tcuq.firmware import profile_blob
+from tests.fixtures.firmware.blob_damage import signed
+from tests.fixtures.firmware.blob_device import (
     BUILT_IN,
     CUT,
     FLASH,
@@ -22,6 +21,7 @@ from tools.firmware.blob_device import (
     UNITS,
     BlobDevice,
 )
+from tests.ota.conftest import KEY
 
 
 @pytest.fixture

@@ -7,9 +7,11 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 
 import tcuq
+from tcuq.errors import ProfileError
 from tests.fixtures.documents import damaged
+from tests.fixtures.effort import cases
 
-EXAMPLES = int(os.environ.get("TCUQ_LOADER_CASES", "1000"))
+EXAMPLES = int(os.environ.get("TCUQ_LOADER_CASES", cases(1000)))
 
 
 @given(damaged)
@@ -22,7 +24,7 @@ def test_loader_gives_a_profile_or_a_profile_error(data: bytes) -> None:
     """A loaded profile runs, saves and loads again unchanged; a refused one gives one line."""
     try:
         profile = tcuq.Profile.from_json(data)
-    except tcuq.ProfileError as error:
+    except ProfileError as error:
         message = str(error)
         assert message
         assert "\n" not in message

@@ -3,7 +3,7 @@
 
 import warnings
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +15,7 @@ import tcuq
 import tcuq.reference
 from tcuq.calibrate import TermPlan
 from tcuq.demo import demo_stream
+from tcuq.errors import CalibrationWarning
 from tcuq.profile.settings import (
     RISK_LEVELS,
     InputSettings,
@@ -29,8 +30,9 @@ from tcuq.stages.inputs import Inputs, probabilities
 from tcuq.stages.score import make_score
 from tcuq.stages.signals import Signals
 from tcuq.stages.threshold import Threshold
+from tests.fixtures.effort import cases
 
-EXAMPLES = 500
+EXAMPLES = cases(500)
 SMOOTHED = (
     TermPlan("low_confidence", cap=8.0),
     TermPlan("novelty", dead=4.0, weight=0.5),
@@ -42,18 +44,22 @@ SMOOTHED = (
 def fitted(**options: Any) -> tcuq.Profile:
     """Fit a profile on the bundled streams."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        warnings.simplefilter("ignore", CalibrationWarning)
         return tcuq.fit(demo_stream("calibration"), demo_stream("development"), **options)
 
 
-PROFILES = [
-    fitted(preset="paper"),
-    fitted(steps_per_false_alarm=256),
-    fitted(terms=SMOOTHED, steps_per_false_alarm=1024, mode="adaptive"),
-]
-REAL = [
-    demo_stream(name) for name in ("test", "fault_clipping", "fault_dropout", "fault_noise_low")
-]
+@cache
+def fitted_profile(number: int) -> tcuq.Profile:
+    """Return the paper's profile, the default, or one with smoothed terms."""
+    options: tuple[dict[str, Any], ...] = (
+        {"preset": "paper"},
+        {"steps_per_false_alarm": 256},
+        {"terms": SMOOTHED, "steps_per_false_alarm": 1024, "mode": "adaptive"},
+    )
+    return fitted(**options[number])
+
+
+REAL = ("test", "fault_clipping", "fault_dropout", "fault_noise_low")
 
 
 @st.composite
@@ -64,7 +70,7 @@ def posteriors_and_features(draw: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     rng = np.random.default_rng(seed)
     kind = draw(st.sampled_from(["real", "random", "sharp", "tied"]))
     if kind == "real":
-        stream = REAL[seed % len(REAL)]
+        stream = demo_stream(REAL[seed % len(REAL)])
         begin = int(rng.integers(0, len(stream) - steps))
         assert stream.features is not None
         return stream.posteriors[begin : begin + steps], stream.features[begin : begin + steps]
@@ -76,6 +82,8 @@ def posteriors_and_features(draw: Any) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 streams = posteriors_and_features()
+with_alarm = st.sampled_from([1, 2]).map(fitted_profile)
+profiles = st.sampled_from([0, 1, 2]).map(fitted_profile)
 cuts = st.lists(st.integers(1, 25), min_size=1, max_size=60)
 
 
@@ -149,7 +157,7 @@ def test_signals(
     inputs: tuple[NDArray[Any], NDArray[Any]], sizes: list[int], lags: tuple[int, ...]
 ) -> None:
     """Every signal of every step is the same."""
-    profile = PROFILES[1]
+    profile = fitted_profile(1)
     novelty = profile.signals.novelty
     assert isinstance(novelty, NoveltySettings)
     converted = Inputs(profile.inputs).run(*inputs)
@@ -157,7 +165,7 @@ def test_signals(
     check(lambda: Signals(chosen, profile.inputs), converted, sizes)
 
 
-@given(streams, cuts, st.sampled_from(PROFILES))
+@given(streams, cuts, profiles)
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_score(
     inputs: tuple[NDArray[Any], NDArray[Any]], sizes: list[int], profile: tcuq.Profile
@@ -166,9 +174,7 @@ def test_score(
     check(lambda: make_score(profile.score), (signals_of(profile, inputs),), sizes)
 
 
-@given(
-    st.lists(st.integers(0, RISK_LEVELS), min_size=1, max_size=80), cuts, st.sampled_from(PROFILES)
-)
+@given(st.lists(st.integers(0, RISK_LEVELS), min_size=1, max_size=80), cuts, profiles)
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_threshold(risks: list[int], sizes: list[int], profile: tcuq.Profile) -> None:
     """Requests, exceedances and levels are the same."""
@@ -179,10 +185,10 @@ def test_threshold(risks: list[int], sizes: list[int], profile: tcuq.Profile) ->
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_budget(wishes: list[bool], sizes: list[int]) -> None:
     """Outcomes are the same."""
-    check(lambda: Budget(PROFILES[1].budget), (np.array(wishes),), sizes)
+    check(lambda: Budget(fitted_profile(1).budget), (np.array(wishes),), sizes)
 
 
-@given(streams, cuts, st.sampled_from(PROFILES[1:]), st.integers(2, 6))
+@given(streams, cuts, with_alarm, st.integers(2, 6))
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_alarm(
     inputs: tuple[NDArray[Any], NDArray[Any]],
@@ -198,7 +204,7 @@ def test_alarm(
     check(lambda: Alarm(chosen), (signals_of(profile, longer), odds), sizes)  # type: ignore[arg-type]
 
 
-@given(streams, cuts, st.sampled_from(PROFILES))
+@given(streams, cuts, profiles)
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_monitor(
     inputs: tuple[NDArray[Any], NDArray[Any]], sizes: list[int], profile: tcuq.Profile

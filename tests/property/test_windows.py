@@ -17,8 +17,9 @@ from tcuq.profile.settings import (
 )
 from tcuq.stages.budget import Budget, Outcome
 from tcuq.stages.threshold import Threshold
+from tests.fixtures.effort import cases
 
-EXAMPLES = 500
+EXAMPLES = cases(500)
 STEPS = 400
 
 ledgers = st.builds(
@@ -93,7 +94,7 @@ def test_exceedances_keep_to_alpha_against_an_adversary(
 
 @given(st.floats(0.001, 1), st.floats(1, 40))
 @settings(max_examples=30, deadline=None)
-@pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
+@pytest.mark.filterwarnings("ignore::tcuq.errors.CalibrationWarning")
 def test_a_budget_of_one_tenth_was_stored_above_one_tenth(budget: float, burst: float) -> None:
     """With the user's own numbers, doubting always: abstentions are at most burst + budget · n."""
     certain = np.linspace(0.5, 1, 300)

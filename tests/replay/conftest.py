@@ -12,6 +12,7 @@ from pyarrow import parquet
 
 import tcuq
 from tcuq.demo import demo_profile, demo_stream
+from tcuq.errors import CalibrationWarning
 from tcuq.replay import pack, writing
 from tests.fixtures.replay_bytes import decision_bytes
 
@@ -24,7 +25,7 @@ def profiles() -> dict[str, tcuq.Profile]:
     """Return two profiles with the same signals, one with other lags, and the paper's."""
     calibration, development = demo_stream("calibration"), demo_stream("development")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        warnings.simplefilter("ignore", CalibrationWarning)
         return {
             "present": demo_profile(),
             "strict": tcuq.fit(calibration, alpha=0.05, budget=0.05),

@@ -12,7 +12,7 @@ import pytest
 from pyarrow import parquet
 
 import tcuq
-from tcuq.errors import InputError, StreamError
+from tcuq.errors import CalibrationWarning, InputError, StreamError
 from tcuq.monitor import Monitor
 from tcuq.profile.settings import ChannelSignal
 from tcuq.replay import Layout, Replay, layout_of, pack
@@ -170,7 +170,7 @@ def chunks(**changes: Any) -> Any:
 
 def test_steps_out_of_distribution_are_counted_as_wrong(synthetic: Any) -> None:
     """Label -2 is counted as labelled and wrong, -1 is not counted."""
-    with pytest.warns(tcuq.CalibrationWarning):
+    with pytest.warns(CalibrationWarning):
         profile = tcuq.fit(synthetic(classes=2, width=0))
     labels = [np.array(pair, "<i4").tobytes() for pair in ([0, 0], [-2, -1], [-1, 1])]
     layout = Layout("probabilities", {"posteriors": ("<f8", 2), "labels": ("<i4", 0)})
@@ -198,7 +198,7 @@ def test_rows_that_break_a_rule_are_named(
     synthetic: Any, changes: dict[str, Any], message: str
 ) -> None:
     """The error has the row, the rule and the value."""
-    with pytest.warns(tcuq.CalibrationWarning):
+    with pytest.warns(CalibrationWarning):
         profile = tcuq.fit(synthetic(classes=2, width=0))
     batch = chunks(**changes)
     with pytest.raises(StreamError, match=message):

@@ -13,7 +13,7 @@ import tcuq
 from tcuq.errors import InputError, StreamError
 from tcuq.replay import layout_of, replay_files
 from tcuq.replay.spark import Route, replay_archive, replay_frame, spark_map, write_run
-from tools.measurements.spark_cluster import cluster, environment, job, kill_with_children, submit
+from tests.fixtures.spark_cluster import cluster, environment, job, kill_with_children, submit
 
 Results = Callable[[Path], bytes]
 ROUTES: tuple[Route, ...] = ("path", "arrow")

@@ -10,7 +10,8 @@ import pytest
 
 import tcuq
 from tcuq.demo import demo_stream
-from tcuq.report import report
+from tcuq.errors import CalibrationWarning
+from tcuq.reports import report
 from tests.fixtures.healthy_streams import health_profile, healthy_stream
 
 HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>&amp;\u202e\udcff</title>.npz"
@@ -28,7 +29,7 @@ def plain_profile(synthetic: Callable[..., tcuq.Stream]) -> tcuq.Profile:
     shifted = np.arange(600) >= 400
     development = synthetic(width=0, seed=1, shifted=shifted)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        warnings.simplefilter("ignore", CalibrationWarning)
         return tcuq.fit(synthetic(width=0), development, preset="paper")
 
 
@@ -46,7 +47,7 @@ def pages(
     sure = np.tile(np.r_[0.991, np.full(9, 0.001)], (300, 1))
     calm = np.tile(test.features[0], (300, 1))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        warnings.simplefilter("ignore", CalibrationWarning)
         strict = tcuq.fit(demo_stream("calibration"), budget=0.05, steps_per_false_alarm=1 << 14)
 
     def unlabelled() -> tcuq.Stream:

@@ -15,19 +15,20 @@ import pytest
 import tcuq
 from tcuq.cli import main
 from tcuq.demo import demo_stream
+from tcuq.errors import InputError
 from tcuq.monitor import Monitor
 from tcuq.profile.settings import RISK_LEVELS
-from tcuq.report import cells, report
-from tcuq.report.cost import costs, ram_parts
-from tcuq.report.missed import (
+from tcuq.reports import cells, report
+from tcuq.reports.cost import costs, ram_parts
+from tcuq.reports.missed import (
     confusion_text,
     confusions,
     drops,
     drops_text,
     missed_runs,
 )
-from tcuq.report.promises import promises
-from tcuq.report.view import MAX_PROFILES, View, views
+from tcuq.reports.promises import promises
+from tcuq.reports.view import MAX_PROFILES, View, views
 from tcuq.stages.budget import Outcome
 from tests.fixtures.healthy_streams import ROUGH, health_profile, healthy_stream
 
@@ -248,5 +249,5 @@ def test_too_many_profiles_are_refused(
 ) -> None:
     """A page has a limited number of profiles."""
     many = {str(n): profile for n in range(MAX_PROFILES + 1)}
-    with pytest.raises(tcuq.InputError, match="1 to 6 profiles, got 7"):
+    with pytest.raises(InputError, match="1 to 6 profiles, got 7"):
         report(many, synthetic())

@@ -13,10 +13,10 @@ from playwright.sync_api import Browser, Page
 import tcuq
 from tcuq.demo import demo_stream
 from tcuq.monitor import Monitor
-from tcuq.report import report
+from tcuq.reports import report
 from tcuq.stages.budget import Outcome
+from tests.fixtures.browser import DESK, PHONE, axe_faults, load_seconds, opened
 from tests.fixtures.healthy_streams import ROUGH
-from tools.measurements.browser import DESK, PHONE, axe_faults, load_seconds, opened
 
 KINDS = (
     "shifted", "missed", "unlabelled", "featureless", "calm", "health", "one step", "compared",

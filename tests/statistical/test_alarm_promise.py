@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The alarm's guarantee: at most 2^-h false alarms per step, where its assumption holds."""
 
-import os
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,8 @@ from tcuq.calibrate.bets import fit_channel
 from tcuq.profile.settings import AlarmSettings
 from tcuq.stages.alarm import Alarm
 from tcuq.stages.columns import SignalColumns
-from tools.measurements.alarm_calm import broken_row, measured, promise_rows
-from tools.measurements.alarm_cases import DEVELOPMENT
+from tests.fixtures.effort import SHORT
 
-SHORT = "TCUQ_SHORT" in os.environ
 H = 12
 
 
@@ -75,10 +72,3 @@ def test_epoch_evidence_is_an_e_value() -> None:
     for bits in (1, 2, 4):
         share = np.mean(np.array(evidence) >= bits)
         assert share <= 2.0**-bits + 3 * np.sqrt(2.0**-bits / epochs)
-
-
-def test_promise_on_recorded_streams() -> None:
-    """On samples and people absent from training and calibration it holds at each h."""
-    counts = measured(DEVELOPMENT, short=SHORT)
-    for row in [*promise_rows(counts, ""), broken_row(counts)]:
-        assert row.passed, row

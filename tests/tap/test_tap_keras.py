@@ -77,7 +77,7 @@ def test_a_model_built_by_its_first_call() -> None:
 def test_kind_that_is_not_known_must_be_said() -> None:
     """An activation that is neither softmax, sigmoid nor linear does not tell; softmax does."""
     model = small(activation="relu")
-    with pytest.raises(InputError, match="kind must be said"):
+    with pytest.raises(InputError, match="the model does not tell its kind"):
         record(open_tap(model), ROWS)
     assert record(open_tap(model, kind="logits"), ROWS).kind == "logits"
     with pytest.raises(InputError, match="kind must be 'probabilities', as the model ends"):

@@ -108,7 +108,7 @@ def test_the_module_is_left_as_it_was(rows: Array) -> None:
 
 def test_kind_is_never_guessed(rows: Array) -> None:
     """A module does not say what it gives: the caller must."""
-    with pytest.raises(InputError, match="kind must be said, since the model does not"):
+    with pytest.raises(InputError, match="the model does not tell its kind: pass kind="):
         record(TorchTap(small_cnn()), rows)
 
 

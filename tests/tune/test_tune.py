@@ -13,11 +13,12 @@ import pytest
 
 import tcuq
 from tcuq.cli import main
-from tcuq.evaluate import evaluate as tcuq_evaluate
+from tcuq.errors import FitError, InputError
+from tcuq.evaluation import evaluate as tcuq_evaluate
 from tcuq.tune import Grid, Limits, Trial, pareto_chart, tune
 from tcuq.tune.trial import TrialRunner
 
-pytestmark = pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::tcuq.errors.CalibrationWarning")
 
 SMALL = Grid(lags=((1,), (1, 2)), block_factor=(1,), mix=(0.7,), alpha=(0.05, 0.2), budget=(0.3,))
 CANDIDATES = 8
@@ -104,7 +105,7 @@ def test_other_limits_repeat_no_trial(
     assert small.chosen.options["alpha"] == 0.2  # abstaining costs nothing
     expensive = tune(stream, log, grid=SMALL, price=1.0)
     assert expensive.chosen.options["alpha"] == 0.05
-    with pytest.raises(tcuq.FitError, match=f"ram by 8 \\(least {rams[0]}\\)"):
+    with pytest.raises(FitError, match=f"ram by 8 \\(least {rams[0]}\\)"):
         tune(stream, log, grid=SMALL, limits=Limits(ram=10))
 
 
@@ -113,15 +114,15 @@ def test_a_log_of_another_stream_is_refused(
 ) -> None:
     """Trials of another stream, damaged lines and a price above 1 are refused."""
     tune(stream, tmp_path / "log", grid=SMALL)
-    with pytest.raises(tcuq.FitError, match="holds trials of another stream"):
+    with pytest.raises(FitError, match="holds trials of another stream"):
         tune(synthetic(steps=2400, seed=1), tmp_path / "log", grid=SMALL)
     with (tmp_path / "log").open("a") as file:
         file.write("{}\n")
-    with pytest.raises(tcuq.FitError, match="line 10 is no trial; remove it"):
+    with pytest.raises(FitError, match="line 10 is no trial; remove it"):
         tune(stream, tmp_path / "log", grid=SMALL)
     (tmp_path / "log").write_text('{"stre')  # a header that was cut off: the log starts again
     assert len(tune(stream, tmp_path / "log", grid=SMALL).trials) == CANDIDATES
-    with pytest.raises(tcuq.InputError, match=r"price must lie in 0\.\.1, got 2"):
+    with pytest.raises(InputError, match=r"price must lie in 0\.\.1, got 2"):
         tune(stream, tmp_path / "log", price=2)
 
 

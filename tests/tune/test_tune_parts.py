@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tcuq
+from tcuq.errors import FitError, InputError
 from tcuq.profile.settings import MAX_STEPS_PER_FALSE_ALARM
 from tcuq.tune import Grid, Limits, Trial
 from tcuq.tune.front import FEWEST, Objective, within_limits
@@ -29,7 +30,7 @@ def test_labels_decide_the_grid() -> None:
     assert {
         c.get("mix") for c in Grid().candidates(labelled=True, steps_per_false_alarm=1 << 20)
     } == {None, 0.5, 0.7, 0.9}
-    with pytest.raises(tcuq.InputError, match=r"alpha must lie in 1.52588e-05\.\.0\.999985, got 2"):
+    with pytest.raises(InputError, match=r"alpha must lie in 1.52588e-05\.\.0\.999985, got 2"):
         Grid(alpha=(2.0,)).candidates(labelled=True, steps_per_false_alarm=1 << 20)
 
 
@@ -45,14 +46,14 @@ def test_the_parts_are_in_order_and_apart(synthetic: Make) -> None:
 
 def test_a_stream_too_short_is_refused(synthetic: Make) -> None:
     """Both parts hold enough unshifted steps, or the error names the part that does not."""
-    with pytest.raises(tcuq.FitError, match="the training part must hold at least 256 steps"):
+    with pytest.raises(FitError, match="the training part must hold at least 256 steps"):
         training_part(synthetic(steps=400))
-    with pytest.raises(tcuq.FitError, match="the validation part must hold at least 256 steps"):
+    with pytest.raises(FitError, match="the validation part must hold at least 256 steps"):
         validation_part(synthetic(steps=600), 16)
-    with pytest.raises(tcuq.FitError, match="leaves none of the last 240 steps for validation"):
+    with pytest.raises(FitError, match="leaves none of the last 240 steps for validation"):
         validation_part(synthetic(steps=600), 256)
     late = np.arange(2000) > 1300
-    with pytest.raises(tcuq.FitError, match="not shifted, got 37"):
+    with pytest.raises(FitError, match="not shifted, got 37"):
         validation_part(synthetic(steps=2000, shifted=late), 64)
 
 
@@ -118,14 +119,12 @@ def test_choice_within_one_standard_error() -> None:
 def test_limits() -> None:
     """The limit of false alarms sets the alarm's promise and bounds the measured rate."""
     assert [Limits(false_alarms=n).h for n in (1.0, 0.95, 1000)] == [20, 21, 10]
-    with pytest.raises(tcuq.InputError, match=r"false_alarms must lie in 0\.06\.\.3906"):
+    with pytest.raises(InputError, match=r"false_alarms must lie in 0\.06\.\.3906"):
         Limits(false_alarms=0)
     assert 1 << Limits(false_alarms=FEWEST).h == MAX_STEPS_PER_FALSE_ALARM
     trials = [Trial({}, ram=300, flash=9000), Trial({}, ram=200, flash=9000, false_alarms=500.0)]
     assert within_limits(trials, Limits()) == trials[:1]
-    with pytest.raises(
-        tcuq.FitError, match=r"none of 2 .* ram by 1 \(least 200\), false_alarms by"
-    ):
+    with pytest.raises(FitError, match=r"none of 2 .* ram by 1 \(least 200\), false_alarms by"):
         within_limits(trials, Limits(ram=250))
-    with pytest.raises(tcuq.FitError, match="no candidate can be fitted: why"):
+    with pytest.raises(FitError, match="no candidate can be fitted: why"):
         within_limits([Trial({}, error="why")], Limits())

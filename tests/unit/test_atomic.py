@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tcuq._atomic import atomic_write
+from tcuq.files import atomic_write
 
 
 def test_file_appears_whole(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tcuq._autocorrelation import autocorrelation_time
+from tcuq.autocorrelation import autocorrelation_time
 
 
 def autoregressive(memory: float, steps: int, seed: int) -> NDArray[np.float64]:

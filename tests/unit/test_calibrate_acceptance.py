@@ -15,7 +15,7 @@ import tcuq
 from tcuq.calibrate.acceptance import choose_threshold, units_without_error, without_labels
 from tcuq.calibrate.independence import LabelledSteps, betting_p_value, binomial_p_value
 from tcuq.demo import demo_stream
-from tcuq.errors import FitError, InputError, ProfileError
+from tcuq.errors import CalibrationWarning, FitError, InputError, ProfileError
 
 STEPS = 1000
 
@@ -24,7 +24,7 @@ STEPS = 1000
 def promised() -> tcuq.Profile:
     """Return a profile of the demo's calibration that promises 5 %."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        warnings.simplefilter("ignore", CalibrationWarning)
         return tcuq.fit(demo_stream("calibration"), accepted_error=0.05, independent="steps")
 
 
@@ -155,7 +155,7 @@ def test_labels_serve_the_threshold_alone() -> None:
     """All tables equal those of a fit without labels, because the tests need unused ones."""
     profile = promised()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        warnings.simplefilter("ignore", CalibrationWarning)
         plain = tcuq.fit(without_labels(demo_stream("calibration")))
     assert (profile.signals, profile.score) == (plain.signals, plain.score)
 
@@ -196,7 +196,7 @@ def test_options_that_contradict_are_refused(
 
 def test_a_small_budget_is_named() -> None:
     """If more must be withheld than the budget allows, the fit warns of DENIED steps."""
-    with pytest.warns(tcuq.CalibrationWarning, match="will be DENIED, which are not accepted"):
+    with pytest.warns(CalibrationWarning, match="will be DENIED, which are not accepted"):
         profile = tcuq.fit(
             demo_stream("calibration"),
             accepted_error=0.01,

@@ -11,10 +11,11 @@ from tcuq import reference
 from tcuq.calibrate.fit import FEWEST_STEPS
 from tcuq.calibrate.presets import TERMS
 from tcuq.demo import demo_stream
+from tcuq.errors import CalibrationWarning, FitError
 from tcuq.profile.settings import AnchoredScoreSettings, TcuqScoreSettings
 
 Synthetic = Callable[..., tcuq.Stream]
-quietly = pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
+quietly = pytest.mark.filterwarnings("ignore::tcuq.errors.CalibrationWarning")
 
 
 def names(profile: tcuq.Profile) -> list[str]:
@@ -124,7 +125,7 @@ def test_steps_out_of_distribution_count_as_errors(synthetic: Synthetic) -> None
     unknown = np.where(labels < 0, -1, labels)
     skipped = tcuq.Stream(development.posteriors, development.features, unknown)
     assert tcuq.fit(synthetic(), skipped).score != profile.score
-    with pytest.raises(tcuq.FitError, match="calibration must be in distribution"):
+    with pytest.raises(FitError, match="calibration must be in distribution"):
         tcuq.fit(outside)
 
 
@@ -167,7 +168,7 @@ def test_where_nothing_surprises_risk_is_the_classifiers_own_doubt(
 def test_negative_temporal_weight_is_warned_of() -> None:
     """On the bundled streams the free fit has one and warns; monotone signs forbid it."""
     streams = demo_stream("calibration"), demo_stream("development")
-    with pytest.warns(tcuq.CalibrationWarning, match="Negative weights .*instability"):
+    with pytest.warns(CalibrationWarning, match="Negative weights .*instability"):
         free = tcuq.fit(*streams, preset="paper")
     assert "negative_weights" in names(free)
     bounded = tcuq.fit(*streams, preset="paper", signs="monotone")
@@ -182,7 +183,7 @@ def test_repeated_steps_are_warned_of(synthetic: Synthetic) -> None:
     rows = np.random.default_rng(0).integers(0, 300, 3000)
     assert short.features is not None
     stream = tcuq.Stream(short.posteriors[rows], short.features[rows])
-    with pytest.warns(tcuq.CalibrationWarning) as caught:
+    with pytest.warns(CalibrationWarning) as caught:
         profile = tcuq.fit(stream)
     assert f"Only {stream.distinct} of 3,000 calibration steps are distinct" in str(
         caught[0].message
@@ -195,7 +196,7 @@ def test_repeated_steps_are_warned_of(synthetic: Synthetic) -> None:
 
 def test_few_blocks_are_warned_of(synthetic: Synthetic) -> None:
     """A short calibration makes a slow alarm, and the warning gives the remedy."""
-    with pytest.warns(tcuq.CalibrationWarning, match="steps would give 100"):
+    with pytest.warns(CalibrationWarning, match="steps would give 100"):
         tcuq.fit(synthetic(600))
 
 
@@ -261,5 +262,5 @@ def test_unfit_streams_are_refused(
 ) -> None:
     """Streams that cannot yield a profile are refused with the reason."""
     second = None if development is None else synthetic(seed=1, **development)
-    with pytest.raises(tcuq.FitError, match=rule):
+    with pytest.raises(FitError, match=rule):
         tcuq.fit(synthetic(**calibration), second, **options)

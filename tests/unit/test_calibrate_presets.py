@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-import tcuq
 from tcuq.calibrate.presets import PAPER, RECOMMENDED, TermPlan, options_from
+from tcuq.errors import InputError
 
 NAN, INF = float("nan"), float("inf")
 BAD: list[tuple[str, Any]] = [
@@ -41,7 +41,7 @@ BAD_TERMS: list[tuple[str, Any]] = [
 @pytest.mark.parametrize(("name", "value"), BAD)
 def test_bad_options_are_refused(name: str, value: Any) -> None:
     """The message is one line with the option's name, the rule and the value."""
-    with pytest.raises(tcuq.InputError) as caught:
+    with pytest.raises(InputError) as caught:
         options_from("recommended", {name: value})
     message = str(caught.value)
     assert message.startswith(f"{name} must ")
@@ -52,22 +52,20 @@ def test_bad_options_are_refused(name: str, value: Any) -> None:
 @pytest.mark.parametrize(("name", "value"), BAD_TERMS)
 def test_bad_terms_are_refused(name: str, value: Any) -> None:
     """A term's own rules are checked before the fit."""
-    with pytest.raises(tcuq.InputError, match=f"a term's {name} must "):
+    with pytest.raises(InputError, match=f"a term's {name} must "):
         options_from("recommended", {"terms": [replace(TermPlan("doubt"), **{name: value})]})
 
 
 @pytest.mark.parametrize("preset", ["mine", "", "Paper", None])
 def test_unknown_preset_is_refused(preset: Any) -> None:
     """The message lists the presets."""
-    with pytest.raises(tcuq.InputError, match="preset must be one of paper, recommended, got"):
+    with pytest.raises(InputError, match="preset must be one of paper, recommended, got"):
         options_from(preset, {})
 
 
 def test_unknown_option_is_refused() -> None:
     """A misspelt option is not ignored, and the message lists the options."""
-    with pytest.raises(
-        tcuq.InputError, match="'alhpa' is not an option; options are alpha, budget"
-    ):
+    with pytest.raises(InputError, match="'alhpa' is not an option; options are alpha, budget"):
         options_from("recommended", {"alhpa": 0.1})
 
 

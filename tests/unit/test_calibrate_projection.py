@@ -7,8 +7,9 @@ import pytest
 
 import tcuq
 from tcuq.calibrate.projection import fit_projection
+from tcuq.errors import FitError
 
-pytestmark = pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::tcuq.errors.CalibrationWarning")
 
 Synthetic = Callable[..., tcuq.Stream]
 
@@ -67,7 +68,7 @@ def test_discriminants_need_labels(synthetic: Synthetic, labels: Any) -> None:
     """Without labels of at least two classes the message gives the remedy."""
     wide = synthetic(600, width=40)
     stream = tcuq.Stream(wide.posteriors, wide.features, labels)
-    with pytest.raises(tcuq.FitError, match='projection="lda" needs calibration labels'):
+    with pytest.raises(FitError, match='projection="lda" needs calibration labels'):
         tcuq.fit(stream, projection="lda")
 
 

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 import tcuq
+from tcuq.errors import InputError
 from tcuq.tap import record
 
 
@@ -49,13 +50,13 @@ def test_recording_divides_logits() -> None:
 @pytest.mark.parametrize("temperature", [0.0, -1.0, float("inf"), float("nan")])
 def test_wrong_temperatures_are_refused(temperature: float) -> None:
     """A temperature is a positive number."""
-    with pytest.raises(tcuq.InputError, match="temperature must be a positive number, got"):
+    with pytest.raises(InputError, match="temperature must be a positive number, got"):
         record(LogitTap(), sample(1.0)[0], temperature=temperature)
 
 
 def test_probabilities_have_no_temperature() -> None:
     """A model that ends in a softmax is refused with the next step."""
-    with pytest.raises(tcuq.InputError, match=r"temperature must be 1 .* record its logits"):
+    with pytest.raises(InputError, match=r"temperature must be 1 .* record its logits"):
         record(LogitTap("probabilities"), np.full((5, 2), 0.5), temperature=2.0)
 
 
@@ -69,5 +70,5 @@ def test_probabilities_have_no_temperature() -> None:
 )
 def test_wrong_labels_are_refused(labels: list[int], message: str) -> None:
     """Labels are columns of the logits, one per step, and some are known."""
-    with pytest.raises(tcuq.InputError, match=message):
+    with pytest.raises(InputError, match=message):
         tcuq.fit_temperature(np.eye(3, 2), labels)

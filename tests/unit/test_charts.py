@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcuq._charts import (
+from tcuq.charts import (
     Axis,
     Chart,
     ceiling,
@@ -20,8 +20,8 @@ from tcuq._charts import (
     standalone_svg,
     stylesheet,
 )
-from tcuq._charts.markup import html
-from tcuq._charts.style import VARIABLE, Scheme
+from tcuq.charts.markup import html
+from tcuq.charts.style import VARIABLE, Scheme
 
 HOSTILE = '<script>alert("\x00&")</script>'
 MIDNIGHT = 1_748_908_800  # 3 June 2025, UTC
@@ -145,10 +145,9 @@ def test_an_svg_file_carries_its_own_colours() -> None:
 @pytest.mark.parametrize(
     ("package", "name"),
     [
-        ("tcuq._charts", "static/charts.css"),
-        ("tcuq.report", "page.css"),
-        ("tcuq.report", "page.js"),
-        ("tcuq.fleet.serve", "static/fleet.css"),
+        ("tcuq.charts", "static/charts.css"),
+        ("tcuq.reports", "page.css"),
+        ("tcuq.reports", "page.js"),
     ],
 )
 def test_pages_use_only_colours_that_exist(package: str, name: str) -> None:

@@ -13,6 +13,7 @@ from tcuq import demo
 from tcuq.cli import main
 from tcuq.decision import joined_traces
 from tcuq.demo import FAULTS
+from tcuq.errors import CalibrationWarning
 from tcuq.reference import CHUNK_STEPS
 from tests.fixtures.healthy_streams import (
     NAMES,
@@ -191,7 +192,7 @@ def test_run_keeps_recordings_apart(
     starts = [1, 9, CHUNK_STEPS - 1, CHUNK_STEPS, CHUNK_STEPS + 1, 5 * CHUNK_STEPS + 7, 16384]
     stream = synthetic(20_000, width=2, starts=starts, seed=3)
     looks_back = [tcuq.TermPlan("divergence"), tcuq.TermPlan("novelty", ewma=4)]
-    with pytest.warns(tcuq.CalibrationWarning, match="still depend on each other"):
+    with pytest.warns(CalibrationWarning, match="still depend on each other"):
         profile = tcuq.fit(stream, terms=looks_back, steps_per_false_alarm=1024)
     profile.save(tmp_path / "p.json")
     stream.save(tmp_path / "s.npz")

@@ -126,7 +126,7 @@ def test_running_needs_numpy_alone(saved: str) -> None:
         assert (result.returncode, result.stderr) == (0, "")
 
 
-@pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
+@pytest.mark.filterwarnings("ignore::tcuq.errors.CalibrationWarning")
 @pytest.mark.parametrize(("command", "after_s"), [("fit", 1.5), ("run", 0.7)])
 def test_interrupted_is_130(tmp_path: Path, command: str, after_s: float) -> None:
     """Ctrl-C in the midst of the work leaves the old file, nothing beside it, and no traceback."""

@@ -9,6 +9,7 @@ import pytest
 import tcuq
 from tcuq.decision import Trace, joined_traces
 from tcuq.demo import demo_stream
+from tcuq.errors import MissingExtraError
 from tcuq.profile.settings import AlarmFlag
 
 
@@ -57,7 +58,6 @@ def test_alarms_have_steps_and_names(trace: Trace) -> None:
     named = Trace(**columns, health_names=("level", "roughness"))
     assert named.alarms == {0: "risk", 2: "input health: roughness", 3: "novelty since boot"}
     assert named[2].cause == "input health: roughness"
-    assert named.to_pandas().alarm.tolist() == ["risk", "none", "health", "novelty, since boot"]
 
 
 def test_flags_print_as_words() -> None:
@@ -103,26 +103,6 @@ def test_copies_are_traces(trace: Trace, how: str) -> None:
     assert (other.risk is trace.risk) == (how == "copy")
 
 
-def test_as_a_data_frame(trace: Trace) -> None:
-    """One row per step, with names for outcomes and alarms."""
-    frame = trace.to_pandas()
-    assert frame.index.name == "step"
-    assert list(frame.columns) == list(Trace.__slots__)
-    assert frame.risk.to_numpy().tolist() == trace.risk.tolist()
-    counts = dict(zip(("accept", "abstain", "denied"), np.bincount(trace.outcome), strict=True))
-    assert frame.outcome.value_counts().to_dict() == counts
-    assert frame.index[frame.alarm != "none"].tolist() == list(trace.alarms)
-
-
-def test_as_an_arrow_table(trace: Trace) -> None:
-    """The same columns and names as the data frame, and the step."""
-    table = trace.to_arrow()
-    assert table.column_names == ["step", *Trace.__slots__]
-    frame = trace.to_pandas()
-    for name in Trace.__slots__:
-        assert table[name].to_pylist() == frame[name].tolist()
-
-
 @pytest.mark.parametrize(
     ("method", "library", "extra"),
     [("to_pandas", "pandas", "pandas"), ("to_arrow", "pyarrow", "parquet")],
@@ -132,5 +112,5 @@ def test_a_missing_library_is_named(
 ) -> None:
     """The error says which extra to install."""
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(tcuq.MissingExtraError, match=rf"pip install 'tcuq\[{extra}\]'"):
+    with pytest.raises(MissingExtraError, match=rf"pip install 'tcuq\[{extra}\]'"):
         getattr(trace, method)()

@@ -10,10 +10,11 @@ from sklearn.metrics import roc_auc_score
 
 import tcuq
 from tcuq.demo import demo_stream
-from tcuq.evaluate import Evaluation, as_json, evaluate, lines
-from tcuq.evaluate.table import short
+from tcuq.errors import InputError
+from tcuq.evaluation import Evaluation, as_json, evaluate, lines
+from tcuq.evaluation.table import short
 
-pytestmark = pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::tcuq.errors.CalibrationWarning")
 
 Synthetic = Callable[..., tcuq.Stream]
 OF_LABELS = {
@@ -225,7 +226,7 @@ def test_alarms_right_after_a_shift_are_late_not_false(synthetic: Synthetic) -> 
 @pytest.mark.parametrize("options", [{"window": 0}, {"window": -5}, {"rounds": -1}])
 def test_bad_options_are_refused(profile: tcuq.Profile, options: Any) -> None:
     """The message says the rule and the values."""
-    with pytest.raises(tcuq.InputError, match="must be at least"):
+    with pytest.raises(InputError, match="must be at least"):
         evaluate(profile, demo_stream("test"), **options)
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tcuq.evaluate.bootstrap import block_interval, interval_of
+from tcuq.evaluation.bootstrap import block_interval, interval_of
 
 Indices = NDArray[np.int64]
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-from tcuq.evaluate import measures as m
+from tcuq.evaluation import measures as m
 
 INF = np.inf
 NONE = np.zeros(4, np.bool_)

@@ -9,8 +9,8 @@ import pytest
 
 import tcuq
 from tcuq.demo import demo_stream
-from tcuq.evaluate import Comparison, Selection, compare, evaluate, lines
-from tcuq.evaluate.selection import FIGURE
+from tcuq.evaluation import Comparison, Selection, compare, evaluate, lines
+from tcuq.evaluation.selection import FIGURE
 from tcuq.stages.inputs import probabilities
 
 
@@ -27,7 +27,7 @@ def without_figure(profile: tcuq.Profile, altered: Callable[..., dict[str, Any]]
     return tcuq.Profile.from_json(json.dumps(altered(profile, "provenance.figures", figures)))
 
 
-@pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
+@pytest.mark.filterwarnings("ignore::tcuq.errors.CalibrationWarning")
 @pytest.mark.parametrize("alpha", [0.01, 0.1, 0.4])
 def test_softmax_threshold_withholds_alpha_of_calibration(alpha: float) -> None:
     """On the calibration stream it withholds at most alpha, and one step more would be over."""

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-import tcuq
 from tcuq._extras import import_extra
+from tcuq.errors import MissingExtraError
 
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -14,7 +14,7 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert import_extra("pyarrow.parquet", "parquet") is pyarrow.parquet
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(tcuq.MissingExtraError, match=r"^pyarrow is not .*'tcuq\[parquet\]'$"):
+    with pytest.raises(MissingExtraError, match=r"^pyarrow is not .*'tcuq\[parquet\]'$"):
         import_extra("pyarrow.parquet", "parquet")
 
 
@@ -26,4 +26,4 @@ def test_a_broken_library_is_not_called_missing(
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(ModuleNotFoundError, match="what_it_needs") as caught:
         import_extra("half_installed", "half")
-    assert not isinstance(caught.value, tcuq.MissingExtraError)
+    assert not isinstance(caught.value, MissingExtraError)

@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 import tcuq
+from tcuq.errors import InputError
 from tcuq.runtime import health as engine_health
 
 # Of a statistic, in the device's unit of 1/1024: docs/spec/arithmetic.md.
@@ -160,7 +161,7 @@ def test_long_recordings_are_converted_in_parts(monkeypatch: pytest.MonkeyPatch)
 )
 def test_refused(windows: Array, options: dict[str, Any], message: str) -> None:
     """What breaks a rule is named, with the rule and the value."""
-    with pytest.raises(tcuq.InputError, match=message):
+    with pytest.raises(InputError, match=message):
         tcuq.health(windows, **options)
 
 

@@ -13,6 +13,7 @@ import tcuq.reference
 from tcuq._health_columns import HEALTH_ONE
 from tcuq.calibrate.observe import observe, observe_calibration
 from tcuq.decision import cause_in_words
+from tcuq.errors import CalibrationWarning, InputError, ProfileError
 from tcuq.profile import Profile
 from tcuq.profile.quantize import quantize
 from tcuq.stages.inputs import device_health
@@ -50,7 +51,7 @@ def stream(synthetic: Callable[..., tcuq.Stream]) -> tcuq.Stream:
 @pytest.fixture(scope="module")
 def profile(stream: tcuq.Stream) -> Profile:
     """A profile that reads health."""
-    with pytest.warns(tcuq.CalibrationWarning):
+    with pytest.warns(CalibrationWarning):
         return tcuq.fit(stream)
 
 
@@ -92,7 +93,7 @@ def test_wrong_health_is_refused(
     stream: tcuq.Stream, health: Any, names: Any, message: str
 ) -> None:
     """Shape, values and names are checked when a stream is made."""
-    with pytest.raises(tcuq.InputError, match=message):
+    with pytest.raises(InputError, match=message):
         with_health(stream[:600], health, names)
 
 
@@ -128,7 +129,7 @@ def test_inconsistent_references_are_refused(profile: Profile) -> None:
     health = profile.signals.health
     assert health is not None
     signals = replace(profile.signals, health=replace(health, means=(0.0,)))
-    with pytest.raises(tcuq.ProfileError, match=r"signals\.health\.means must be 3"):
+    with pytest.raises(ProfileError, match=r"signals\.health\.means must be 3"):
         Profile.from_json(replace(profile, signals=signals).to_json())
 
 
@@ -208,9 +209,9 @@ def test_health_that_does_not_fit_is_refused(
     """Another width, another length and NaN are refused, and the monitor stays as it was."""
     one = monitor(profile)
     part = stream[:9]
-    with pytest.raises(tcuq.InputError, match=message):
+    with pytest.raises(InputError, match=message):
         one.run(part.posteriors, part.features, health)
-    with pytest.raises(tcuq.InputError, match="must not be given beside a Stream"):
+    with pytest.raises(InputError, match="must not be given beside a Stream"):
         one.run(part, None, part.health)
     assert same(one.run(part), monitor(profile).run(part))
 

@@ -10,17 +10,18 @@ import tcuq
 import tcuq.reference
 from tcuq._conversion import MAX_MAGNITUDE
 from tcuq.decision import Decision
+from tcuq.errors import CalibrationWarning, InputError
 from tcuq.monitor import ALARMS, OUTCOMES, Monitor, run_many
 from tcuq.profile.quantize import quantize
 from tcuq.runtime import Engine
 from tcuq.stream import SUM_TOLERANCE
-from tools.measurements.conformance import feature_bytes, posterior_bytes, probabilities_of
+from tests.fixtures.conformance import feature_bytes, posterior_bytes, probabilities_of
 
 
 @pytest.fixture(scope="module")
 def narrow(synthetic: Callable[..., tcuq.Stream]) -> tcuq.Profile:
     """Three classes, four features, probabilities."""
-    with pytest.warns(tcuq.CalibrationWarning):
+    with pytest.warns(CalibrationWarning):
         return tcuq.fit(synthetic(seed=1))
 
 
@@ -144,9 +145,9 @@ def test_refusals_equal_the_references(narrow: tcuq.Profile, index: int) -> None
     posterior, features = wrong_steps()[index]
     monitor, reference = Monitor(narrow), tcuq.reference.Monitor(narrow)
     state = monitor.snapshot()
-    with pytest.raises(tcuq.InputError) as expected:
+    with pytest.raises(InputError) as expected:
         reference.step(posterior, features)
-    with pytest.raises(tcuq.InputError) as error:
+    with pytest.raises(InputError) as error:
         monitor.step(posterior, features)
     assert str(error.value) == str(expected.value)
     assert monitor.snapshot() == state
@@ -164,9 +165,9 @@ def test_refused_run_leaves_the_monitor_unchanged(
         rows, wide = stream.posteriors.copy(), np.array(stream.features)
         {"posteriors": rows, "features": wide}[name][4990, column] = np.nan
         message = f"^{name} must be finite .* got nan at step 4990, column {column}$"
-        with pytest.raises(tcuq.InputError, match=message):
+        with pytest.raises(InputError, match=message):
             monitor.run(rows, wide, starts=[0, 1000])
-        with pytest.raises(tcuq.InputError, match=message):
+        with pytest.raises(InputError, match=message):
             monitor.quantize(rows, wide)
         assert monitor.snapshot() == state
 
@@ -181,7 +182,7 @@ def test_bytes_of_another_shape_are_refused(narrow: tcuq.Profile) -> None:
         (rows, wide[:4], r"^features must have the shape \(5, 4\), got \(4, 4\)"),
         (rows, None, r"^features must have the shape \(5, 4\), got None"),
     ):
-        with pytest.raises(tcuq.InputError, match=message):
+        with pytest.raises(InputError, match=message):
             monitor.run(posteriors, features)
 
 
@@ -218,9 +219,9 @@ def test_many_streams_need_monitors_of_their_own(
 ) -> None:
     """One monitor for two streams is refused; an invalid stream gives its own error."""
     stream = synthetic(kind="logits")
-    with pytest.raises(tcuq.InputError, match=r"must be 2 different ones, .* got 1"):
+    with pytest.raises(InputError, match=r"must be 2 different ones, .* got 1"):
         run_many([Monitor(narrow)] * 2, [stream, stream])
-    with pytest.raises(tcuq.InputError, match="kind must be probabilities"):
+    with pytest.raises(InputError, match="kind must be probabilities"):
         run_many([Monitor(narrow)], [stream])
 
 

@@ -11,6 +11,7 @@ import pytest
 import tcuq
 import tcuq.reference
 from tcuq.demo import demo_stream
+from tcuq.errors import CalibrationWarning
 from tcuq.profile.settings import RISK_LEVELS, TcuqScoreSettings
 
 LAGS = (1, 2, 4)
@@ -59,7 +60,7 @@ def logits_of(name: str) -> tcuq.Stream:
 def paper() -> tcuq.Profile:
     """Fit the paper's system on the bundled streams."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        warnings.simplefilter("ignore", CalibrationWarning)
         return tcuq.fit(logits_of("calibration"), logits_of("development"), preset="paper")
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import tcuq
 from tcuq.demo import demo_stream
+from tcuq.errors import ProfileError
 from tcuq.profile import MAX_FILE_BYTES
 
 Altered = Callable[..., dict[str, Any]]
@@ -77,7 +78,7 @@ DAMAGED: list[tuple[str, object, str]] = [
 def refusal(path: Path, content: bytes) -> str:
     """The message a file of this content is refused with: one line that names it."""
     path.write_bytes(content)
-    with pytest.raises(tcuq.ProfileError) as caught:
+    with pytest.raises(ProfileError) as caught:
         tcuq.Profile.load(path)
     message = str(caught.value)
     assert message.startswith(f"{path}: ")
@@ -86,7 +87,7 @@ def refusal(path: Path, content: bytes) -> str:
     return message
 
 
-@pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
+@pytest.mark.filterwarnings("ignore::tcuq.errors.CalibrationWarning")
 @pytest.mark.parametrize("preset", ["recommended", "paper"])
 def test_saved_profile_decides_the_same(tmp_path: Path, preset: Any) -> None:
     """A profile comes back equal, and its decisions are the same bit for bit."""
@@ -121,7 +122,7 @@ def test_damaged_profiles_are_refused(
     assert rule in refusal(tmp_path / "p.json", content)
 
 
-@pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
+@pytest.mark.filterwarnings("ignore::tcuq.errors.CalibrationWarning")
 @pytest.mark.parametrize(
     ("place", "value", "rule"),
     [
@@ -139,7 +140,7 @@ def test_members_must_agree(
     """Projection, weights and features must be consistent."""
     streams = synthetic(300, width=40), synthetic(300, width=40, seed=1)
     wide = tcuq.fit(*streams, score="tcuq", signs="monotone")
-    with pytest.raises(tcuq.ProfileError, match=rule):
+    with pytest.raises(ProfileError, match=rule):
         tcuq.Profile.from_json(json.dumps(altered(wide, place, value)))
 
 
@@ -184,7 +185,7 @@ def test_too_large_a_file_is_refused(tmp_path: Path) -> None:
 def test_absent_file_and_folder_are_refused(tmp_path: Path) -> None:
     """A path that cannot be read is refused with the reason."""
     for path, rule in ((tmp_path / "none.json", "No such file"), (tmp_path, "Is a directory")):
-        with pytest.raises(tcuq.ProfileError, match=rule):
+        with pytest.raises(ProfileError, match=rule):
             tcuq.Profile.load(path)
 
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from tcuq._progress import Progress
+from tcuq.progress import Progress
 
 CLEAR = "\r\x1b[K"
 

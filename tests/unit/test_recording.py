@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tcuq
+from tcuq.errors import StreamError
 from tcuq.recording import PARQUET_CHUNK_STEPS
 
 ENDINGS = (".npz", ".parquet")
@@ -116,7 +117,7 @@ def test_one_output_in_a_file_is_stacked(tmp_path: Path, shape: tuple[int, ...])
 def test_bad_scales_are_refused(tmp_path: Path, scale: Any) -> None:
     """A scale is one positive, finite number."""
     path = write(tmp_path / "a.npz", kind="logits", posteriors=HALVES, posterior_scale=scale)
-    with pytest.raises(tcuq.StreamError, match="posterior_scale must be one positive number"):
+    with pytest.raises(StreamError, match="posterior_scale must be one positive number"):
         tcuq.Stream.load(path)
 
 
@@ -157,8 +158,8 @@ def test_interrupted_save_changes_nothing(
 @pytest.mark.parametrize("name", ["a.csv", "a", "a.npz.gz", "a.NPZ"])
 def test_other_endings_are_refused(tmp_path: Path, name: str) -> None:
     """The ending gives the format; an unknown one is refused for reading and writing."""
-    with pytest.raises(tcuq.StreamError, match=r"must end in \.npz or \.parquet"):
+    with pytest.raises(StreamError, match=r"must end in \.npz or \.parquet"):
         tcuq.Stream.load(tmp_path / name)
-    with pytest.raises(tcuq.StreamError, match=r"must end in \.npz or \.parquet"):
+    with pytest.raises(StreamError, match=r"must end in \.npz or \.parquet"):
         recorded(5, "float32").save(tmp_path / name)
     assert list(tmp_path.iterdir()) == []

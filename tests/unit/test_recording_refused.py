@@ -14,6 +14,7 @@ import pytest
 from pyarrow import parquet
 
 import tcuq
+from tcuq.errors import StreamError
 from tcuq.recording import FORMAT, MAX_COLUMN_BYTES
 
 HALVES = np.full((2, 2), 0.5)
@@ -129,7 +130,7 @@ BAD_PARQUET: dict[str, tuple[Callable[[Path], None], str]] = {
 
 def refusal(path: Path) -> str:
     """Return the message of a refused file: one line that names it."""
-    with pytest.raises(tcuq.StreamError) as caught:
+    with pytest.raises(StreamError) as caught:
         tcuq.Stream.load(path)
     message = str(caught.value)
     assert message.startswith(f"{path}: ")

@@ -7,6 +7,7 @@ import pytest
 import tcuq
 import tcuq.reference
 from tcuq.demo import demo_profile, demo_stream
+from tcuq.errors import InputError
 
 
 @pytest.fixture
@@ -43,9 +44,9 @@ def test_bad_step_changes_nothing(monitor: tcuq.reference.Monitor) -> None:
     stream = demo_stream("test")
     monitor.run(stream.posteriors[:50], stream.features[:50])  # type: ignore[index]
     other = copy.deepcopy(monitor)
-    with pytest.raises(tcuq.InputError, match="finite"):
+    with pytest.raises(InputError, match="finite"):
         monitor.step(np.full(7, np.nan), np.zeros(32))
-    with pytest.raises(tcuq.InputError, match="one dimension"):
+    with pytest.raises(InputError, match="one dimension"):
         monitor.step(np.zeros((1, 7)), np.zeros(32))
     step = stream.posteriors[50], stream.features[50]  # type: ignore[index]
     assert monitor.step(*step) == other.step(*step)

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 import tcuq
-from tcuq._progress import Progress
 from tcuq.cli import main
-from tcuq.evaluate import evaluate
+from tcuq.errors import ProfileError
+from tcuq.evaluation import evaluate
+from tcuq.progress import Progress
 
 BOX = Path(tcuq.__file__).parent / "data/keywords"
 CALIBRATION, TEST = str(BOX / "calibration.npz"), str(BOX / "test.npz")
@@ -67,7 +68,7 @@ def test_many_members_one_of_them_repeated_do_not_hang() -> None:
     """A repeated member is found in linear time."""
     text = "{" + ",".join(f'"{number}":0' for number in range(20_000)) + ',"19999":0}'
     began = time.monotonic()
-    with pytest.raises(tcuq.ProfileError, match="'19999' is repeated"):
+    with pytest.raises(ProfileError, match="'19999' is repeated"):
         tcuq.Profile.from_json(text)
     assert time.monotonic() - began < 1
 
@@ -110,7 +111,7 @@ def test_text_in_a_profile_does_not_reach_the_terminal_raw(
     given = [{"name": "odd", "sentence": text}] if place == "findings" else text
     document = altered(profile, f"provenance.{place}", given)
     (tmp_path / "p.json").write_text(json.dumps(document))
-    with pytest.raises(tcuq.ProfileError, match=f"provenance.{place}"):
+    with pytest.raises(ProfileError, match=f"provenance.{place}"):
         tcuq.Profile.load(tmp_path / "p.json")
     assert refusal("inspect", tmp_path / "p.json").rstrip("\n").isprintable()
 
@@ -157,7 +158,7 @@ def test_unknown_measure_is_a_key_error(profile: tcuq.Profile, test_stream: tcuq
 
 def test_null_byte_in_a_path_is_a_profile_error() -> None:
     """An impossible path is refused like a missing one, in one line."""
-    with pytest.raises(tcuq.ProfileError) as caught:
+    with pytest.raises(ProfileError) as caught:
         tcuq.Profile.load("a\0b")
     assert str(caught.value).isprintable()
 

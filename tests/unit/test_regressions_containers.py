@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import tcuq
-from tcuq._atomic import atomic_write
+from tcuq.errors import StreamError
+from tcuq.files import atomic_write
 
 Synthetic = Callable[..., tcuq.Stream]
 
@@ -21,7 +22,7 @@ def misread_bytes(path: Path, whole: bytes, flips: Iterable[int], mask: int) -> 
         path.write_bytes(whole[:at] + bytes([whole[at] ^ mask]) + whole[at + 1 :])
         try:
             loaded = tcuq.Stream.load(path).sha256
-        except tcuq.StreamError as error:
+        except StreamError as error:
             return str(error).startswith(f"{path}: ") and "\n" not in str(error)
         return loaded == expected
 

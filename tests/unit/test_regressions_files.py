@@ -14,7 +14,8 @@ import pytest
 from pyarrow import parquet
 
 import tcuq
-from tcuq._atomic import atomic_write
+from tcuq.errors import StreamError
+from tcuq.files import atomic_write
 from tcuq.recording import FORMAT
 
 HALVES = np.full((2, 2), 0.5)
@@ -66,7 +67,7 @@ def write_parquet(path: Path, metadata: str, steps: Any) -> None:
 
 def refused(path: Path) -> bool:
     """Whether the file is refused, in one line that names it."""
-    with pytest.raises(tcuq.StreamError) as caught:
+    with pytest.raises(StreamError) as caught:
         tcuq.Stream.load(path)
     return is_one_line(caught.value, path)
 
@@ -132,7 +133,7 @@ def test_stream_that_cannot_be_written_is_a_stream_error(
 ) -> None:
     """A folder that is not there is a StreamError whose one line names the file."""
     path = tmp_path / "none" / f"a{ending}"
-    with pytest.raises(tcuq.StreamError) as caught:
+    with pytest.raises(StreamError) as caught:
         synthetic(width=0).save(path)
     assert is_one_line(caught.value, path)
     assert ".part" not in str(caught.value)

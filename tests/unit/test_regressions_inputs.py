@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import tcuq
-from tcuq.evaluate import evaluate
+from tcuq.errors import FitError, InputError
+from tcuq.evaluation import evaluate
 
-pytestmark = pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::tcuq.errors.CalibrationWarning")
 
 Synthetic = Callable[..., tcuq.Stream]
 HALVES = [[0.5, 0.5]] * 2
@@ -34,7 +35,7 @@ def test_evaluate_refuses_a_stream_of_the_other_kind(
     """Logits given to a profile of probabilities are refused, never read as probabilities."""
     columns = test_stream.posteriors, test_stream.features, test_stream.labels
     stream = tcuq.Stream(*columns, kind="logits", starts=test_stream.starts)
-    with pytest.raises(tcuq.InputError, match="kind"):
+    with pytest.raises(InputError, match="kind"):
         evaluate(profile, stream, rounds=0)
 
 
@@ -43,7 +44,7 @@ def test_recordings_no_longer_than_the_longest_lag_are_a_fit_error(
     synthetic: Synthetic, length: int
 ) -> None:
     """Where no step has a full past, the fit is refused instead of dividing by zero."""
-    with pytest.raises(tcuq.FitError, match="longest lag"):
+    with pytest.raises(FitError, match="longest lag"):
         tcuq.fit(synthetic(width=0, starts=range(0, 600, length)))
 
 
@@ -91,7 +92,7 @@ def test_option_of_the_wrong_type_is_an_input_error(
     synthetic: Synthetic, name: str, value: Any
 ) -> None:
     """A value of the wrong type is refused with the option's name."""
-    with pytest.raises(tcuq.InputError, match=name.rstrip("s")) as caught:
+    with pytest.raises(InputError, match=name.rstrip("s")) as caught:
         tcuq.fit(synthetic(width=0), **{name: value})
     assert "\n" not in str(caught.value)
 
@@ -120,14 +121,14 @@ def test_option_as_a_numpy_scalar_is_not_refused(
 def test_ragged_column_is_an_input_error(name: str) -> None:
     """Rows of different lengths are refused by the column's name, in one line."""
     column: dict[str, Any] = {name: [[True], [True, False]] if name == "shifted" else RAGGED}
-    with pytest.raises(tcuq.InputError, match=name) as caught:
+    with pytest.raises(InputError, match=name) as caught:
         tcuq.Stream(HALVES, **column)
     assert "\n" not in str(caught.value)
 
 
 def test_message_of_bad_starts_is_one_line() -> None:
     """A large array of starts is not printed row by row."""
-    with pytest.raises(tcuq.InputError, match="starts") as caught:
+    with pytest.raises(InputError, match="starts") as caught:
         tcuq.Stream(HALVES, starts=np.zeros((40, 2), int))
     assert "\n" not in str(caught.value)
 
@@ -144,7 +145,7 @@ def test_ragged_step_is_an_input_error(
     profile: tcuq.Profile, posterior: Any, features: Any
 ) -> None:
     """A step whose rows differ in length is refused."""
-    with pytest.raises(tcuq.InputError):
+    with pytest.raises(InputError):
         tcuq.Monitor(profile).step(posterior, features)
 
 
@@ -153,7 +154,7 @@ def test_starts_that_are_no_steps_of_the_run_are_an_input_error(
     profile: tcuq.Profile, starts: Any
 ) -> None:
     """Text, fractions and steps that are not there are refused, never rounded or passed over."""
-    with pytest.raises(tcuq.InputError, match="starts"):
+    with pytest.raises(InputError, match="starts"):
         tcuq.Monitor(profile).run([ROW], [FEATURES], starts=starts)
 
 
@@ -187,9 +188,9 @@ def test_array_or_path_in_the_place_of_a_stream_is_an_input_error(
         "stream": lambda: evaluate(profile, given),
     }
     for name, call in calls.items():
-        with pytest.raises(tcuq.InputError) as caught:
+        with pytest.raises(InputError) as caught:
             call()
         assert str(caught.value) == f"{name} must be a tcuq.Stream, {instead}"
     if isinstance(given, str):  # a monitor takes arrays too
-        with pytest.raises(tcuq.InputError, match=r"stream must be a tcuq\.Stream"):
+        with pytest.raises(InputError, match=r"stream must be a tcuq\.Stream"):
             tcuq.Monitor(profile).run(given)

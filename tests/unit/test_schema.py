@@ -9,8 +9,9 @@ import pytest
 import tcuq
 from tcuq.profile import profile_schema
 from tcuq.profile.schema import violation
+from tests.fixtures.effort import SHORT
 
-pytestmark = pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::tcuq.errors.CalibrationWarning")
 
 SCHEMA = dict(profile_schema())
 LIBRARY = jsonschema.Draft202012Validator(SCHEMA)
@@ -73,7 +74,8 @@ def test_agrees_with_the_library(
     paths = list(places(json.loads(small.to_json())))
     assert len(paths) > 50
     removable = [path for path in paths if value is not ... or not path[-1].isdigit()]
-    assert [path for path in removable if not agree(altered(small, path, value))] == []
+    checked = removable[:: 10 if SHORT else 1]
+    assert [path for path in checked if not agree(altered(small, path, value))] == []
 
 
 @pytest.mark.parametrize("path", ["extra", "inputs.extra", "score.extra", "provenance.extra"])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tcuq
+from tcuq.errors import InputError
 from tcuq.stream import Kind
 
 MONITORS = [tcuq.Monitor, tcuq.Monitor]
@@ -27,7 +28,7 @@ def fitted(kind: Kind, synthetic: Callable[..., tcuq.Stream]) -> tuple[tcuq.Prof
     return tcuq.fit(tcuq.Stream(column, kind=kind)), column
 
 
-@pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
+@pytest.mark.filterwarnings("ignore::tcuq.errors.CalibrationWarning")
 @pytest.mark.parametrize("kind", ["probabilities", "logits"])
 @pytest.mark.parametrize("monitor", MONITORS)
 def test_one_column_runs_as_two(
@@ -53,20 +54,20 @@ def test_one_column_is_no_step_of_seven_classes(
     monitor: type[tcuq.Monitor], profile: tcuq.Profile
 ) -> None:
     """Where the profile has other than two classes, one column is refused as before."""
-    with pytest.raises(tcuq.InputError, match=r"the shape \(steps, classes\), got \(7,\)"):
+    with pytest.raises(InputError, match=r"the shape \(steps, classes\), got \(7,\)"):
         monitor(profile).run(np.zeros(7), np.zeros((1, 32)))
-    with pytest.raises(tcuq.InputError, match="2 to 1000 classes, got 1"):
+    with pytest.raises(InputError, match="2 to 1000 classes, got 1"):
         monitor(profile).step(0.5, np.zeros(32))
 
 
-@pytest.mark.filterwarnings("ignore::tcuq.CalibrationWarning")
+@pytest.mark.filterwarnings("ignore::tcuq.errors.CalibrationWarning")
 @pytest.mark.parametrize("monitor", MONITORS)
 def test_regression_output_is_refused(
     monitor: type[tcuq.Monitor], synthetic: Callable[..., tcuq.Stream]
 ) -> None:
     """A value outside 0..1 is refused in a step and in a run."""
     profile, _ = fitted("probabilities", synthetic)
-    with pytest.raises(tcuq.InputError, match="regression"):
+    with pytest.raises(InputError, match="regression"):
         monitor(profile).run([0.5, 21.5])
-    with pytest.raises(tcuq.InputError, match="regression"):
+    with pytest.raises(InputError, match="regression"):
         monitor(profile).step(21.5)

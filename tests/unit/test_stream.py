@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tcuq
+from tcuq.errors import InputError
 from tcuq.stream import MAX_FEATURES
 
 HALVES = [[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]]
@@ -91,7 +92,7 @@ def pickle_roundtrip(stream: tcuq.Stream) -> tcuq.Stream:
 
 def refusal(*arguments: Any, **columns: Any) -> str:
     """Return the message of a refused stream."""
-    with pytest.raises(tcuq.InputError) as caught:
+    with pytest.raises(InputError) as caught:
         tcuq.Stream(*arguments, **columns)
     return str(caught.value)
 
@@ -192,13 +193,13 @@ def test_slices_are_those_of_a_list(at: slice, steps: range) -> None:
 @pytest.mark.parametrize("at", [3, slice(0, 3, 2), slice(None, None, -1), [0, 1], "a", (0, 1)])
 def test_other_indices_are_refused(at: Any) -> None:
     """Only consecutive steps are a stream; the message shows how to write them."""
-    with pytest.raises(tcuq.InputError, match=r"slice of consecutive steps, such as stream\["):
+    with pytest.raises(InputError, match=r"slice of consecutive steps, such as stream\["):
         tcuq.Stream(HALVES)[at]
 
 
 def test_empty_slices_are_refused() -> None:
     """A stream has at least one step."""
-    with pytest.raises(tcuq.InputError, match="at least 1 step, got 3:3 of 3 steps"):
+    with pytest.raises(InputError, match="at least 1 step, got 3:3 of 3 steps"):
         tcuq.Stream(HALVES)[5:9]
 
 

@@ -18,7 +18,7 @@ import pytest
 import tcuq
 from tcuq.cli import main
 from tcuq.decision import steps_by_cause
-from tcuq.demo import demo_profile, demo_stream
+from tcuq.demo import demo_stream
 from tcuq.monitor import Monitor
 from tcuq.profile.quantize import health_integers
 from tcuq.stream import KINDS
@@ -78,15 +78,6 @@ def test_the_panel_fits_80_columns(profile: tcuq.Profile, test_stream: tcuq.Stre
     assert "alarm      none" in text
 
 
-def test_the_panel_of_the_readme_is_the_demos() -> None:
-    """The block that the README shows is what a person sees at the end of the failing sensor."""
-    tally = Tally(demo_profile())
-    for step in recorded_steps(demo_stream("fault_clipping"), None):
-        tally.update(step)
-    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
-    assert "```text\n" + "\n".join(panel(tally, "field.npz")) + "\n```" in readme
-
-
 def test_a_screen_rewrites_its_lines(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
     """The second drawing goes up by as many lines as the first took."""
     out, tally = Terminal(), Tally(profile)
@@ -101,8 +92,6 @@ def test_a_screen_rewrites_its_lines(profile: tcuq.Profile, test_stream: tcuq.St
 
 def test_budget_left_is_the_devices(profile: tcuq.Profile) -> None:
     """The bucket beside the monitor holds what the monitor's own does: it denies when empty."""
-    from tcuq.demo import demo_stream
-
     tally = Tally(profile)
     for step in recorded_steps(demo_stream("fault_clipping"), None):
         before = tally.tokens + profile.budget.rate_q16 / 65536

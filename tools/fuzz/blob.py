@@ -10,14 +10,14 @@ import tempfile
 from pathlib import Path
 
 from tcuq.demo import demo_profile
-from tcuq.export import profile_blob
+from tcuq.firmware import profile_blob
 from tcuq.profile.quantize import quantize
-from tools.firmware.toolchain import OTA, RUNTIME, UPLINK, run
+from tests.fixtures.conformance import recorded_profile
+from tests.fixtures.firmware.toolchain import OTA, RUNTIME, UPLINK, run
+from tests.fixtures.random_profiles import random_profile
 from tools.fuzz.fuzzers import PLAIN
 from tools.fuzz.run import Outcome, finish, fuzz
 from tools.fuzz.uplink import WATCHED, link
-from tools.measurements.conformance import recorded_profile
-from tools.measurements.footprint_profiles import random_profile
 
 HERE = Path(__file__).resolve().parent
 LONGEST = 8192  # bytes of an input

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from pathlib import Path
 
-from tools.firmware.toolchain import ALONE, CPUS, OTA, RUNTIME, UPLINK, ToolError, run
+from tests.fixtures.firmware.toolchain import ALONE, CPUS, OTA, RUNTIME, UPLINK, ToolError, run
 
 WARNINGS = (
     "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow",

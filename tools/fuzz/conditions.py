@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.firmware.toolchain import ALONE, RUNTIME, ToolError, run
+from tests.fixtures.firmware.toolchain import ALONE, RUNTIME, ToolError, run
 from tools.fuzz.fuzzers import HERE
 
 COUNTING = ("-std=c99", "-O0", "-fprofile-instr-generate", "-fcoverage-mapping", "-fcoverage-mcdc")

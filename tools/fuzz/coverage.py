@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.firmware.toolchain import ALONE, RUNTIME, ToolError, run
+from tests.fixtures.firmware.toolchain import ALONE, RUNTIME, ToolError, run
 from tools.fuzz.fuzzers import BY_HAND, DSP, HERE, without_assembly
 
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)

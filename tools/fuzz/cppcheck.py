@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict
 
-from tools.firmware.toolchain import OTA, RUNTIME, UPLINK, ToolError, run
+from tests.fixtures.firmware.toolchain import OTA, RUNTIME, UPLINK, ToolError, run
 
 DEVIATIONS = Path(__file__).resolve().parent / "misra.toml"
 # gcc or clang, the same for a CPU with DSP instructions, and any other compiler.

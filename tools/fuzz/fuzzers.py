@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools.firmware.toolchain import RUNTIME, ToolError, run
+from tests.fixtures.firmware.toolchain import RUNTIME, ToolError, run
 
 HERE = Path(__file__).resolve().parent
 PLAIN = ("-std=c99", "-O1", "-gline-tables-only", "-fno-omit-frame-pointer")

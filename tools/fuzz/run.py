@@ -15,12 +15,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.firmware.toolchain import ALONE, RUNTIME, run
+from results.result import Row, report
+from tests.fixtures.firmware.toolchain import ALONE, RUNTIME, run
 from tools.fuzz.conditions import Conditions, runtime_conditions
 from tools.fuzz.coverage import Coverage, line_coverage
 from tools.fuzz.fuzzers import build, build_pair
 from tools.fuzz.seeds import write
-from tools.measurements.result import Row, report
 
 HERE = Path(__file__).resolve().parent
 CORPUS = HERE / "corpus"
@@ -181,8 +181,7 @@ def main() -> None:
         print(f"not reached: {line}")
     results = list(rows(outcome, coverage, conditions, long=args.write))
     clang = run(["clang", "--version"]).splitlines()[0]
-    command = f"python -m tools.fuzz.run --seconds {args.seconds} --write"
-    sys.exit(report("fuzz", results, (), write=args.write, command=command, tools={"clang": clang}))
+    sys.exit(report("fuzz", results, (), write=args.write, tools={"clang": clang}))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools.firmware.toolchain import RUNTIME, UPLINK, run
+from tests.fixtures.firmware.toolchain import RUNTIME, UPLINK, run
+from tests.fixtures.uplink.device import STAGES
 from tools.fuzz.fuzzers import PLAIN, STRICT
 from tools.fuzz.run import Outcome, finish, fuzz, merge
 
@@ -19,8 +20,6 @@ LONGEST = 256  # bytes of an input
 WRAPS = f"-fsanitize-ignorelist={HERE / 'wraps.txt'}"
 WATCHED = (*STRICT, "-fsanitize=fuzzer-no-link,address,undefined",
            "-fno-sanitize-coverage=trace-cmp", WRAPS)  # fmt: skip
-# What the uplink needs of the runtime.
-STAGES = ("bytes", "record", "telemetry", "epoch", "math", "tables", "snapshot")
 
 
 def harness_sources() -> list[Path]:

@@ -9,13 +9,13 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.fixtures.fleet.uplink_device import compile_uplink
-from tests.fixtures.fleet.uplink_field import CLOCKS, NETWORKS, Field
-from tools.firmware.toolchain import M4, RUNTIME, UPLINK, run
+from results.result import Row, arguments, report
+from tests.fixtures.firmware.toolchain import M4, RUNTIME, UPLINK, run
+from tests.fixtures.uplink.device import compile_uplink
+from tests.fixtures.uplink.field import CLOCKS, NETWORKS, Field
 from tools.fuzz.conditions import measure
 from tools.fuzz.run import save_findings
 from tools.fuzz.uplink import CORPUS, campaign, harness_sources, includes
-from tools.measurements.result import Row, arguments, report
 
 MOST_WRITES = 30
 LEAST_BRANCHES, LEAST_CONDITIONS = 0.97, 0.90
@@ -23,7 +23,7 @@ LEAST_BRANCHES, LEAST_CONDITIONS = 0.97, 0.90
 
 def field_rows(folder: Path, days: int) -> Iterator[Row]:
     """Flash writes and records under every clock, with restarts and forged answers."""
-    field = Field(compile_uplink(folder, "uplink_field", ("-O2",)))
+    field = Field(compile_uplink(folder, "field", ("-O2",)))
     worst = max(
         field(clock, days, fails=fails, network=network).worst_day
         for clock in CLOCKS for fails in (False, True) for network in NETWORKS
@@ -55,7 +55,7 @@ def field_rows(folder: Path, days: int) -> Iterator[Row]:
 
 def cut_rows(folder: Path, byte_step: int) -> Iterator[Row]:
     """Power cuts at every write."""
-    program = compile_uplink(folder, "uplink_cuts")
+    program = compile_uplink(folder, "cuts")
     for pages in (2, 3):
         writes, cuts = map(int, run([program, str(pages), str(byte_step)], seconds=3600).split())
         yield Row(
@@ -110,8 +110,7 @@ def main() -> None:
             flash_row(folder),
         ]
     tools = {"clang-19": run(["clang-19", "--version"]).splitlines()[0]}
-    command = "python -m tools.fuzz.uplink_figures"
-    sys.exit(report("uplink", rows, (), write=args.write, command=command, tools=tools))
+    sys.exit(report("uplink", rows, (), write=args.write, tools=tools))
 
 
 if __name__ == "__main__":

@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tools.firmware.toolchain import ROOT, UPLINK, ToolError, replace_once
+from results.result import Row, arguments, report
+from tests.fixtures.firmware.toolchain import ROOT, UPLINK, ToolError, replace_once
 from tools.fuzz.run import replay
 from tools.fuzz.uplink import CORPUS, build, compile_objects, harness_sources, link
-from tools.measurements.result import Row, arguments, report
 
 LEAST_FOUND, SHORT_EVERY = 0.95, 15
 BUGS = Path(__file__).with_name("uplink_bugs.toml")
@@ -61,7 +61,7 @@ def failing_test(uplink: Path) -> str:
     """Return the first test that fails with a copy of the uplink, or "" if all pass."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider",
-         *(str(ROOT / "tests/fleet" / name) for name in TESTS)],
+         *(str(ROOT / "fleet/tests" / name) for name in TESTS)],
         cwd=ROOT, env={**os.environ, "TCUQ_UPLINK": str(uplink)}, capture_output=True, text=True,
         errors="replace", check=False,
     )  # fmt: skip
@@ -102,12 +102,8 @@ def main() -> None:
         Row("uplink: of these found by the fuzzer's corpus alone", "stated",
             f"{caught.count('corpus')}", None),
     ]  # fmt: skip
-    command, missed = (
-        "python -m tools.fuzz.uplink_seeded",
-        [text for text, by in outcomes if not by],
-    )
-    more = {"not_found": missed}
-    sys.exit(report("uplink_seeded", rows, (), write=args.write, command=command, more=more))
+    more = {"not_found": [text for text, by in outcomes if not by]}
+    sys.exit(report("uplink_seeded", rows, (), write=args.write, more=more))
 
 
 if __name__ == "__main__":

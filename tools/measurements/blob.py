@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 
 import tcuq
+from results.result import Row, arguments, report
 from tcuq.demo import demo_profile
-from tcuq.export import profile_blob
-from tools.firmware.blob_damage import DAMAGES
-from tools.firmware.blob_device import CUT, OK, TRIAL, UNITS, BlobDevice
-from tools.firmware.toolchain import M4, OTA, RUNTIME, UPLINK, compiler_version, run
-from tools.measurements.result import Row, arguments, report
+from tcuq.firmware import profile_blob
+from tests.fixtures.firmware.blob_damage import DAMAGES
+from tests.fixtures.firmware.blob_device import CUT, OK, TRIAL, UNITS, BlobDevice
+from tests.fixtures.firmware.toolchain import M4, OTA, RUNTIME, UPLINK, compiler_version, run
 
 KEY = bytes(range(32))
 NUMBER = 1_000_000

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tcuq
-from tools.measurements.result import Row, arguments, report
+from results.result import Row, arguments, report
+from tcuq.errors import CalibrationWarning
 
 PAIRS = 1000
 CHUNK = 20_000
@@ -88,7 +89,7 @@ def main() -> None:
     """Try and report."""
     args = arguments()
     steps, long = (SHORT_STEPS, 0) if args.short else (STEPS, LONG)
-    warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+    warnings.simplefilter("ignore", CalibrationWarning)
     with ThreadPoolExecutor(2) as pool:
         lengths = [LONG_STEPS if seed < long else steps for seed in range(PAIRS)]
         bad = [name for name in pool.map(broken, range(PAIRS), lengths) if name]

@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tools.measurements.result import ROOT, Row, arguments, report
+from results.result import ROOT, Row, arguments, report
 
 ROUNDS = 15
 IMPORT = "import time; t = time.process_time(); import {}; print(time.process_time() - t)"

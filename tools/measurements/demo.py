@@ -17,12 +17,13 @@ from river.drift import ADWIN
 from scipy.stats import chi2
 
 import tcuq
+from results.result import DATA, Row, arguments, report
 from tcuq.demo import FAULTS, Baseline, Effect, demo_profile, demo_stream, demonstrate
-from tcuq.evaluate.measures import detection_delays
+from tcuq.errors import CalibrationWarning
+from tcuq.evaluation.measures import detection_delays
 from tcuq.stages.inputs import probabilities
 from tcuq.stream import Stream
 from tools.measurements.long_streams import shuffled_turns
-from tools.measurements.result import DATA, Row, arguments, report
 
 LEVELS = (14, 17, 20)
 COSTLY = 0.1  # loss of accuracy from which a fault must be caught
@@ -55,7 +56,7 @@ make_adwin: Callable[..., Any] = ADWIN  # compiled, so it has no types of its ow
 def fitted(h: int) -> tcuq.Profile:
     """Return a recommended profile of the calibration stream, its warnings kept in it."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        warnings.simplefilter("ignore", CalibrationWarning)
         return tcuq.fit(demo_stream("calibration"), steps_per_false_alarm=1 << h)
 
 

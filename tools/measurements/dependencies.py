@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tools.measurements.result import RESULTS, ROOT, Row, not_reached, parser, report
+from results.result import RESULTS, ROOT, Row, not_reached, parser, report
 from tools.packaging.pythons import VERSIONS, Interpreter, find, uv
 
 EXTRAS = ("fit", "pandas", "parquet", "litert", "onnx", "serial", "mqtt", "fleet", "replay", "plot")

@@ -17,13 +17,11 @@ from numpy.typing import NDArray
 from river.drift import ADWIN
 
 import tcuq
+from results.result import Row, arguments, report
 from tcuq.demo import demo_profile, demo_stream
 from tcuq.monitor import Monitor, run_many
 from tcuq.profile.quantize import quantize
-from tools.firmware.export import write_c
-from tools.firmware.toolchain import HERE as FIRMWARE
-from tools.firmware.toolchain import RUNTIME
-from tools.measurements.conformance import (
+from tests.fixtures.conformance import (
     BOUNDS,
     PRESETS,
     RECORDED,
@@ -36,8 +34,10 @@ from tools.measurements.conformance import (
     recorded_profile,
     signal_differences,
 )
-from tools.measurements.power_cut import refused_snapshots, survived_cuts
-from tools.measurements.result import Row, arguments, report
+from tests.fixtures.firmware.export import write_c
+from tests.fixtures.firmware.toolchain import HERE as FIRMWARE
+from tests.fixtures.firmware.toolchain import RUNTIME
+from tests.fixtures.power_cut import refused_snapshots, survived_cuts
 from tools.measurements.speed import held_bytes, stream
 
 STEPS = 20_000

@@ -13,15 +13,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.firmware.emulator import Counts, build_plugin, count
-from tools.firmware.scenarios import (
+from results.result import Row, report
+from tests.fixtures.firmware.emulator import Counts, build_plugin, count
+from tests.fixtures.firmware.scenarios import (
     Scenario,
     box_scenarios,
     synthetic_scenarios,
     wide_scenario,
 )
-from tools.firmware.sizes import STEP_API, WHOLE_API, Stack, flash, ram, stack
-from tools.firmware.toolchain import (
+from tests.fixtures.firmware.sizes import STEP_API, WHOLE_API, Stack, flash, ram, stack
+from tests.fixtures.firmware.toolchain import (
     ALONE,
     CPUS,
     M4,
@@ -32,7 +33,6 @@ from tools.firmware.toolchain import (
     compiler_version,
     run,
 )
-from tools.measurements.result import Row, report
 
 # Limits that are not reached, and why: shown beside them, and to go when they hold.
 NOVELTY = (
@@ -272,7 +272,6 @@ def keep(results: list[Row], runs: list[Run], *, write: bool) -> int:
         results,
         (),
         write=write,
-        command="python -m tools.measurements.firmware --write",
         tools={"qemu": qemu, **compilers},
         more={"not_reached": NOT_REACHED, "stages_m4": stages},
     )

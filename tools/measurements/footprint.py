@@ -5,7 +5,7 @@
     python -m tools.measurements.footprint --check   # at once: was the table measured on this code?
 
 Code and stack are those of every build of the runtime. Instructions are those of one step of the
-standard profiles (tools/firmware/scenarios.py).
+standard profiles (tests/fixtures/firmware/scenarios.py).
 """
 
 import argparse
@@ -17,20 +17,27 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, get_args
 
-from tcuq.export import cpus
-from tcuq.export.compiler import FLASH_SECTIONS, gcc, linked_sections
-from tcuq.export.footprint import OPTIMISATIONS, Interface, build_name, interface_functions
-from tcuq.export.instructions import profile_shape
-from tcuq.export.profile_c import PARTS, required_parts
-from tcuq.export.runtime_files import code_digest
+from results.result import ROOT
+from tcuq.firmware import cpus
+from tcuq.firmware.compiler import FLASH_SECTIONS, gcc, linked_sections
+from tcuq.firmware.footprint import OPTIMISATIONS, Interface, build_name, interface_functions
+from tcuq.firmware.instructions import profile_shape
+from tcuq.firmware.profile_c import PARTS, required_parts
+from tcuq.firmware.runtime_files import code_digest
 from tcuq.profile.quantize import quantize
-from tools.firmware.emulator import build_plugin, count
-from tools.firmware.scenarios import Scenario, box_scenarios, synthetic_scenarios
-from tools.firmware.sizes import stack
-from tools.firmware.toolchain import CPUS, FLAGS, Cpu, build, compile_runtime, compiler_version
-from tools.measurements.result import ROOT
+from tests.fixtures.firmware.emulator import build_plugin, count
+from tests.fixtures.firmware.scenarios import Scenario, box_scenarios, synthetic_scenarios
+from tests.fixtures.firmware.sizes import stack
+from tests.fixtures.firmware.toolchain import (
+    CPUS,
+    FLAGS,
+    Cpu,
+    build,
+    compile_runtime,
+    compiler_version,
+)
 
-TABLE = ROOT / "src/tcuq/export/footprint.json"
+TABLE = ROOT / "src/tcuq/firmware/footprint.json"
 LINE_WIDTH = 160
 STEPS = 1000
 PROFILE_NAMES = {

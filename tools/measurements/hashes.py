@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tools.measurements.result import ROOT, Row, arguments, report
+from results.result import ROOT, Row, arguments, report
 
 CORE_TYPES = ("Nehalem", "Haswell", "SkylakeX")  # kernels that OpenBLAS chooses from
 THREADS = ("1", "2")

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from tools.measurements.result import ROOT, Row, arguments, report
+from results.result import ROOT, Row, arguments, report
 
 EXAMPLE = ROOT / "examples/keyword-spotting"
 FEWEST_STEPS = 2_000
@@ -76,8 +76,7 @@ def main() -> None:
     }
     results = list(rows(story, counts))
     libraries = ("aidge-export-cpp", "scikit-learn")
-    command = "python -m tools.measurements.keyword_example --write"
-    sys.exit(report("keyword", results, libraries, write=args.write, command=command, tools=tools))
+    sys.exit(report("keyword", results, libraries, write=args.write, tools=tools))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-from tools.measurements.result import ROOT, Row, arguments, report
+from results.result import ROOT, Row, arguments, report
 
 LOADER_CASES = 100_000
 STATED = re.compile(r"::(test_\w+):.*?(\d+) passing", re.DOTALL)

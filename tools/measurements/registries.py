@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tools.measurements.result import Row, parser, report
+from results.result import Row, parser, report
 from tools.registries.package import read_facts, write_package
 from tools.registries.published import check_published
 from tools.registries.validate import REGISTRIES

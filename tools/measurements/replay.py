@@ -24,12 +24,13 @@ from pathlib import Path
 import numpy as np
 
 import tcuq
+from results.result import RESULTS, ROOT, Row, report
+from tcuq.errors import CalibrationWarning
 from tcuq.monitor import Monitor
 from tcuq.replay import ChunkWriter, Layout, replay_files
-from tools.measurements.conformance import probabilities_of
+from tests.fixtures.conformance import probabilities_of
+from tests.fixtures.spark_cluster import submit
 from tools.measurements.device import bare_loop
-from tools.measurements.result import RESULTS, ROOT, Row, report
-from tools.measurements.spark_cluster import submit
 from tools.measurements.speed import stream
 
 THREADS = 2
@@ -72,7 +73,7 @@ def fitted(count: int) -> dict[str, tcuq.Profile]:
     calibration, development = stream(20_000, 1), labelled(20_000, 5)
     usual = tcuq.Stream(probabilities_of(calibration.posteriors), calibration.features)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        warnings.simplefilter("ignore", CalibrationWarning)
         return {
             f"{number}.json": tcuq.fit(
                 usual, development, preset="paper", alpha=0.05 + 0.01 * number

@@ -12,22 +12,23 @@ import numpy as np
 from playwright.sync_api import Browser
 
 import tcuq
+from results.result import Row, arguments, report
 from tcuq.demo import demo_profile, demo_stream
-from tcuq.report import report as page_of
-from tools.measurements.browser import (
+from tcuq.errors import CalibrationWarning
+from tcuq.reports import report as page_of
+from tests.fixtures.browser import (
     DESK,
     PHONE,
     axe_faults,
     axe_script,
+    axe_version,
     chromium,
     load_seconds,
     opened,
 )
-from tools.measurements.result import ROOT, Row, arguments, report
 
 LONG, LONGER = 200_000, 1_000_000
 MOST_BYTES = 2_000_000
-CACHE = ROOT / ".pytest_cache/d/axe"
 
 
 def noisy(steps: int, seed: int) -> tcuq.Stream:
@@ -72,7 +73,7 @@ def time_rows(browser: Browser, path: Path, rounds: int) -> Iterator[Row]:
 
 def fault_rows(browser: Browser, paths: list[Path]) -> Iterator[Row]:
     """What axe and the browser complain of, on a desk and on a phone, light and dark."""
-    script, faults, complaints, views = axe_script(CACHE), [], [], 0
+    script, faults, complaints, views = axe_script(), [], [], 0
     for path in paths:
         for width in (DESK, PHONE):
             for scheme in ("light", "dark"):
@@ -98,7 +99,7 @@ def main() -> None:
     test = demo_stream("test")
     bare = tcuq.Stream(test.posteriors, test.features, kind=test.kind, starts=test.starts)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        warnings.simplefilter("ignore", CalibrationWarning)
         profile = tcuq.fit(noisy(20_000, 1))
     with tempfile.TemporaryDirectory() as name, chromium() as browser:
         folder = Path(name)
@@ -114,11 +115,6 @@ def main() -> None:
         rows += fault_rows(browser, [long, labelled, unlabelled])
         tools = {"chromium": browser.version, "axe-core": axe_version()}
     sys.exit(report("report", rows, ("playwright", "scikit-learn"), write=args.write, tools=tools))
-
-
-def axe_version() -> str:
-    """Of the checker that was used."""
-    return axe_script(CACHE).partition("axe v")[2].split()[0]
 
 
 if __name__ == "__main__":

@@ -4,10 +4,10 @@
 import tempfile
 from pathlib import Path
 
+from results.result import ROOT
 from tcuq.demo import demo_profile, demo_stream
-from tcuq.report import report
-from tools.measurements.browser import PHONE, chromium, opened
-from tools.measurements.result import ROOT
+from tcuq.reports import report
+from tests.fixtures.browser import PHONE, chromium, opened
 
 MOST_BYTES = 150_000
 PICTURES = {"report.png": (890, "light", 830), "report-phone.png": (PHONE, "dark", 1090)}

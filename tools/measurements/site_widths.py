@@ -7,8 +7,8 @@ from pathlib import Path
 
 from playwright.sync_api import Browser
 
-from tools.measurements.browser import DESK, PHONE, chromium
-from tools.measurements.result import ROOT
+from results.result import ROOT
+from tests.fixtures.browser import DESK, PHONE, chromium
 
 # At 1400 pixels tables, pictures, signatures and diagrams (text with lines drawn in it) fit into
 # the page as they are. On a phone a table may scroll in its own box, but no page scrolls sideways

@@ -10,16 +10,18 @@ from pathlib import Path
 
 import numpy as np
 
+from results.result import Row, arguments, report
 from tcuq import Profile
 from tcuq.demo import demo_profile
-from tcuq.export.compiler import compiled_footprint, gcc, zig
-from tcuq.export.cpus import CPUS
-from tcuq.export.footprint import FLASH_ERROR, OPTIMISATIONS, footprint, measured_table
+from tcuq.firmware.compiler import compiled_footprint, gcc, zig
+from tcuq.firmware.cpus import CPUS
+from tcuq.firmware.footprint import FLASH_ERROR, OPTIMISATIONS, footprint, measured_table
 from tcuq.monitor import Monitor
-from tools.firmware.emulator import build_plugin
-from tools.firmware.sizes import stack
-from tools.firmware.toolchain import M4, compile_runtime, compiler_version, run
-from tools.measurements.conformance import probabilities_of
+from tests.fixtures.conformance import probabilities_of
+from tests.fixtures.firmware.emulator import build_plugin
+from tests.fixtures.firmware.sizes import stack
+from tests.fixtures.firmware.toolchain import M4, compile_runtime, compiler_version, run
+from tests.fixtures.random_profiles import random_profile
 from tools.measurements.footprint import (
     PROFILE_NAMES,
     cpu_key,
@@ -27,8 +29,6 @@ from tools.measurements.footprint import (
     options,
     standard_profiles,
 )
-from tools.measurements.footprint_profiles import random_profile
-from tools.measurements.result import Row, arguments, report
 
 SEEDS = range(10)
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 import tcuq
-from tools.measurements.result import Row, arguments, report
+from results.result import Row, arguments, report
+from tcuq.errors import CalibrationWarning
 
 STEPS = 100_000
 REASONS = {
@@ -80,7 +81,7 @@ def main() -> None:
     """Measure and report."""
     args = arguments()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", tcuq.CalibrationWarning)
+        warnings.simplefilter("ignore", CalibrationWarning)
         profile = tcuq.fit(stream(20_000, seed=1))
     recorded = stream(STEPS, seed=2)
     rate, micros = run_rate(profile, recorded), step_us(profile, recorded)

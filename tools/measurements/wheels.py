@@ -7,8 +7,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from results.result import ROOT, Row, parser, report
 from tcuq.demo import demo_profile
-from tools.measurements.result import ROOT, Row, parser, report
 from tools.packaging.cross import (
     ARM,
     ELF,

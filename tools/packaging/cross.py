@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RUNTIME, UPLINK = "src/tcuq/runtime", "src/tcuq/uplink"
 EXTENSIONS = {
     "tcuq/runtime/_engine": ("src/engine", RUNTIME),
-    "tcuq/fleet/simulate/_simulator": ("src/simulator", UPLINK, RUNTIME),
+    "tcuq/fleet/simulate/_simulator": ("fleet/src/simulator", UPLINK, RUNTIME),
 }
 FLAGS = (
     "-std=c99", "-O3", "-DNDEBUG", "-DPy_LIMITED_API=0x030B0000", "-fvisibility=hidden",

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import tcuq
-from tcuq.fleet.simulate.simulator import Simulator
+from tcuq_fleet.simulate.simulator import Simulator
 
 DATA = Path(tcuq.__file__).parent / "data/keywords"
 STREAMS = ("test", "fault_clipping", "fault_hum", "fault_dropout")

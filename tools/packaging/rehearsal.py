@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DIST = ROOT / "dist"
 MIN_PYROMA = 8  # of 10; the others need a public address: the project's URLs, the authors' e-mail
 SMOKE = (
-    "import tcuq, numpy as np; from tcuq.runtime import Engine; from tcuq.fleet.simulate import"
+    "import tcuq, numpy as np; from tcuq.runtime import Engine; from tcuq_fleet.simulate import"
     " simulator; print(tcuq.__version__, np.__version__)"
 )
 

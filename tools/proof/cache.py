@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from tools.firmware.toolchain import ROOT
+from tests.fixtures.firmware.toolchain import ROOT
 from tools.proof import fewer_axioms, wp
 
 FOLDER = ROOT / ".proof"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from tools.firmware.toolchain import RUNTIME
+from tests.fixtures.firmware.toolchain import RUNTIME
 
 DEFINE = re.compile(r"^#define (TCUQ_\w+) (.+?)(?: */\*.*)?$", re.MULTILINE)
 TABLE = re.compile(r"^const \w+ (tcuq_\w+)\[\d+\] = \{(.*?)\};", re.MULTILINE | re.DOTALL)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tools.firmware.toolchain import RUNTIME, run
+from tests.fixtures.firmware.toolchain import RUNTIME, run
 from tools.proof.lemma import Tried
 
 SHORT = 65_521  # a stride that is prime, so that all low bits vary

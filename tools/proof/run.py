@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from tools.measurements.result import Row, report
+from results.result import Row, report
 from tools.proof.cache import cached
 from tools.proof.exhaustive import SHORT, exhaustive
 from tools.proof.widths import lemmas
@@ -155,7 +155,6 @@ def main() -> None:
             results,
             ("z3-solver",),
             write=args.write,
-            command="python -m tools.proof.run --write",
             tools=versions(),
             more={
                 "unproved": unproved_goals(),

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.firmware.toolchain import ToolError, replace_once
-from tools.measurements.result import Row, arguments, report
+from results.result import Row, arguments, report
+from tests.fixtures.firmware.toolchain import ToolError, replace_once
 from tools.proof.run import complaints, otherwise_goals, unproved_goals
 from tools.proof.wp import FOLDERS, PACKAGE, Proof, configure, locate, prove, versions
 
@@ -88,8 +88,7 @@ def main() -> None:
             str(refused), refused == len(outcomes) >= least),
     ]  # fmt: skip
     more = {"accepted": [change for change, against in outcomes if not against]}
-    command = "python -m tools.proof.seeded"
-    sys.exit(report("proof_seeded", rows, (), write=args.write, command=command,
+    sys.exit(report("proof_seeded", rows, (), write=args.write,
                     tools=versions(), more=more))  # fmt: skip
 
 

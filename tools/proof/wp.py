@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.firmware.toolchain import ROOT, RUNTIME
+from tests.fixtures.firmware.toolchain import ROOT, RUNTIME
 from tools.proof import fewer_axioms
 
 LEMMAS = "tcuq_acsl.h"

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tcuq.demo import demo_profile
-from tcuq.export import export
-from tcuq.export.runtime_files import ota_files, runtime_digest, runtime_files, uplink_files
-from tcuq.export.sources import BUILD_INCLUDE, GUARD
-from tcuq.export.template_values import fill_template
+from tcuq.firmware import export
+from tcuq.firmware.runtime_files import ota_files, runtime_digest, runtime_files, uplink_files
+from tcuq.firmware.sources import BUILD_INCLUDE, GUARD
+from tcuq.firmware.template_values import fill_template
 from tcuq.version import __version__
 
 ROOT = Path(__file__).resolve().parents[2]

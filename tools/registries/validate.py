@@ -19,8 +19,8 @@ from platformio.package.manifest.schema import ManifestSchema
 from platformio.package.pack import PackagePacker
 
 from tcuq.version import __version__
+from tests.fixtures.manifest_schemas import LIBRARY_PROPERTIES, MODULE_YML, PACK_XSD
 from tools.registries.package import EXAMPLE, PDSC
-from tools.registries.schemas import LIBRARY_PROPERTIES, MODULE_YML, PACK_XSD
 
 # The licences that PlatformIO accepts; it would download the list of all.
 LICENCES = {"licenses": [{"licenseId": "Apache-2.0"}]}

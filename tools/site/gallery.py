@@ -39,7 +39,8 @@ class Run:
 def run(name: str) -> Run:
     """Run a script in a folder of its own."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
-    environment["TCUQ_DATA"] = str((ROOT / environment["TCUQ_DATA"]).resolve())
+    data = environment.get("TCUQ_DATA", "../shared/data")
+    environment["TCUQ_DATA"] = str((ROOT / data).resolve())
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryDirectory() as folder:
         result = subprocess.run(

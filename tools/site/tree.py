@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tree that a site builder reads: docs/, the root's pages, and repository files they link to.
+"""The tree that a site builder reads: pages of all products, and repository files they link to.
 
 Links in the repository work on a Git host. Here each is rewritten to the same page in the tree, or
 to a copy of the file as text, so that every builder resolves it without a plugin.
@@ -22,6 +22,7 @@ PAGES = {
         )
     },
 }  # fmt: skip
+FOLDERS = {"docs": "", "fleet/docs": "fleet/", "benchmark/docs": "benchmark/"}
 LINK = re.compile(r"(\]\()([^)\s#]+)")
 
 
@@ -29,9 +30,11 @@ def build(tree: Path = TREE) -> dict[str, str]:
     """Write the tree; return where each repository file in it came from, by its place."""
     shutil.rmtree(tree, ignore_errors=True)
     files = {name: place for name, place in PAGES.items() if (ROOT / name).is_file()}
-    for path in sorted((ROOT / "docs").rglob("*")):
-        if path.is_file() and "__pycache__" not in path.parts:
-            files[path.relative_to(ROOT).as_posix()] = path.relative_to(ROOT / "docs").as_posix()
+    for folder, place in FOLDERS.items():
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                name = path.relative_to(ROOT).as_posix()
+                files[name] = place + path.relative_to(ROOT / folder).as_posix()
     copies: dict[str, str] = {}
     for name, place in files.items():
         target = tree / place

@@ -5,10 +5,10 @@ import math
 from typing import Any
 
 from tcuq._extras import import_extra
-from tcuq.evaluate import evaluate
+from tcuq.evaluation import evaluate
 from tcuq.profile import Profile
 from tcuq.profile.settings import ALPHA_BITS
-from tcuq.report import report
+from tcuq.reports import report
 from tcuq.stream import Stream
 
 

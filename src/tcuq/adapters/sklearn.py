@@ -75,12 +75,12 @@ class MonitoredClassifier(base.MetaEstimatorMixin, base.ClassifierMixin, base.Ba
 
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:  # noqa: ANN401, N803 - scikit-learn's
         """Train a clone of the estimator."""
-        self.estimator_ = base.clone(self.estimator).fit(X, y, **fit_params)
-        self.classes_ = self.estimator_.classes_
+        self.estimator_: Any = base.clone(self.estimator).fit(X, y, **fit_params)
+        self.classes_: Any = self.estimator_.classes_
         if hasattr(self.estimator_, "n_features_in_"):
-            self.n_features_in_ = self.estimator_.n_features_in_
+            self.n_features_in_: int = self.estimator_.n_features_in_
         if hasattr(self.estimator_, "feature_names_in_"):
-            self.feature_names_in_ = self.estimator_.feature_names_in_
+            self.feature_names_in_: Any = self.estimator_.feature_names_in_
         return self
 
     def calibrate(self, X: Any, *, starts: ArrayLike | None = None) -> Self:  # noqa: ANN401, N803

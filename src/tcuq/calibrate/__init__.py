@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from tcuq.errors import MissingExtraError
 
 if find_spec("sklearn") is None:
-    raise MissingExtraError("scikit-learn", "fit")
+    raise MissingExtraError("scikit-learn", "tcuq[fit]")
 
 from tcuq.calibrate.fit import diagnose, fit
 from tcuq.calibrate.presets import TermPlan

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from tcuq._autocorrelation import autocorrelation_time
+from tcuq.autocorrelation import autocorrelation_time
 from tcuq.profile.settings import (
     COUNT,
     MAX_BLOCK,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq._autocorrelation import autocorrelation_time
+from tcuq.autocorrelation import autocorrelation_time
 from tcuq.calibrate.bets import ChannelFit, block_steps, fastest_alarm_steps
 from tcuq.errors import FitError
 from tcuq.profile.settings import (

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc
 
-from tcuq._autocorrelation import autocorrelation_time
+from tcuq.autocorrelation import autocorrelation_time
 from tcuq.stream import Stream
 
 Floats = NDArray[np.float64]

@@ -16,7 +16,7 @@ from tcuq.errors import InputError
 from tcuq.stream import checked_posteriors
 
 LARGEST_LOG = 3.0  # temperatures from 1/20 to 20
-LARGEST_LOSS = -math.log(1e-12)  # of one step, as in tcuq.evaluate
+LARGEST_LOSS = -math.log(1e-12)  # of one step, as in tcuq.evaluation
 
 
 def fit_temperature(logits: ArrayLike, labels: ArrayLike) -> float:

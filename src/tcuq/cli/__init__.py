@@ -9,14 +9,15 @@ import argparse
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from importlib.metadata import entry_points
+from types import ModuleType
 
 from tcuq.cli import (
     demo,
     evaluate,
     export,
     fit,
-    fleet,
     inspect,
     pack,
     plan,
@@ -29,21 +30,27 @@ from tcuq.cli import (
     tune,
     watch,
 )
+from tcuq.cli.output import Commands
 from tcuq.errors import CalibrationWarning, MissingExtraError, TcuqError
 from tcuq.version import __version__
 
-# In the order in which a user meets them; `tcuq --help` lists them so.
-COMMANDS = (
-    demo, record, plan, fit, inspect, run, evaluate, report, watch, tune, size, export,
-    pack, replay, recalibrate,
-)  # fmt: skip
+Extension = Callable[[Commands], Iterable[argparse.ArgumentParser]]
+# In the order in which a user meets them.
+GROUPS: dict[str, tuple[ModuleType, ...]] = {
+    "start": (demo, record, plan, fit),
+    "understand": (inspect, run, evaluate, report, watch, tune),
+    "deploy": (size, export),
+    "many streams": (pack, replay, recalibrate),
+}
+# Commands of other distributions, found by their entry points: what each does, what to install.
+EXTENSIONS = {"fleet": ("store, judge and show the records of many devices", "tcuq-fleet")}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     try:
         words = sys.argv[1:] if arguments is None else arguments
-        args = _parser().parse_args(words or ["--help"])
+        args = _parser(words).parse_args(words or ["--help"])
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", CalibrationWarning)
             args.command(args)
@@ -69,19 +76,46 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="tcuq",
-        description="Tells when a tiny model should not be trusted.",
-        epilog="exit codes: 0 done, 1 bad input, 2 bad usage, 3 missing library, 130 interrupted",
+        usage="tcuq COMMAND ...",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="`tcuq COMMAND --help` has the options and an example.\n"
+        "exit codes: 0 done, 1 bad input, 2 bad usage, 3 missing library, 130 interrupted",
     )
     parser.add_argument("--version", action="version", version=f"tcuq {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    parsers = []
-    for module in COMMANDS:
-        added = module.add_parser(commands)
-        added.set_defaults(command=module.run)
-        parsers.append(added)
-    for command in (*parsers, *fleet.commands(commands)):
-        command.add_argument("--json", action="store_true", help="print JSON instead of text")
+    commands = parser.add_subparsers(
+        prog="tcuq", required=True, metavar="COMMAND", help=argparse.SUPPRESS
+    )
+    listing = []
+    for group, modules in GROUPS.items():
+        listing.append(group)
+        for module in modules:
+            added = module.add_parser(commands)
+            added.set_defaults(command=module.run)
+            _add_json([added])
+            listing.append(_listed(added.prog.split()[-1], added.description or ""))
+    for name, (sentence, distribution) in EXTENSIONS.items():
+        listing += [name, _listed(name, f"{sentence} (pip install {distribution})")]
+        if words[:1] == [name]:
+            _add_json(_extension(name, distribution)(commands))
+    parser.description = "Tells when a tiny model should not be trusted.\n\n" + "\n".join(listing)
     return parser
+
+
+def _listed(name: str, sentence: str) -> str:
+    return f"  {name:<12} {sentence[:1].lower()}{sentence[1:].removesuffix('.')}"
+
+
+def _add_json(parsers: Iterable[argparse.ArgumentParser]) -> None:
+    for parser in parsers:
+        parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+
+
+def _extension(name: str, distribution: str) -> Extension:
+    """Load what adds the parsers of an extension's commands."""
+    for entry in entry_points(group="tcuq.commands", name=name):
+        loaded: Extension = entry.load()
+        return loaded
+    raise MissingExtraError(f"`tcuq {name}`", distribution)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tcuq.cli._output import Commands, print_result
+from tcuq.cli.output import Commands, add_command, print_result
 
 if TYPE_CHECKING:
     from tcuq.demo import Baseline, Demonstration, Effect, Onset
@@ -30,9 +30,7 @@ NEXT = (
 
 def add_parser(commands: Commands) -> argparse.ArgumentParser:
     """Add the command's parser."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "demo", help="show the monitor at work on a recorded stream"
-    )
+    parser = add_command(commands, "demo", "show the monitor at work on a recorded stream", "demo")
     parser.add_argument(
         "-o", "--out", metavar="FOLDER", help="write the recorded streams to this folder instead"
     )

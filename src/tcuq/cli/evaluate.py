@@ -4,15 +4,18 @@
 import argparse
 
 from tcuq.cli._arguments import add_measures
-from tcuq.cli._output import Commands, alarm_lines, print_result, trace_facts
+from tcuq.cli.output import Commands, add_command, alarm_lines, print_result, trace_facts
 from tcuq.profile import Profile
 from tcuq.stream import Stream
 
 
 def add_parser(commands: Commands) -> argparse.ArgumentParser:
     """Add the command's parser."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "evaluate", help="measure a profile on a labelled stream"
+    parser = add_command(
+        commands,
+        "evaluate",
+        "measure a profile on a labelled stream",
+        "evaluate monitor.json field.npz",
     )
     parser.add_argument("profile", help="profile, .json")
     parser.add_argument("stream", help="recorded stream with labels, .npz or .parquet")
@@ -23,7 +26,7 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> None:
     """Evaluate the profile and print every measure."""
-    from tcuq.evaluate import as_json, evaluate, lines
+    from tcuq.evaluation import as_json, evaluate, lines
 
     profile, stream = Profile.load(args.profile), Stream.load(args.stream)
     evaluation = evaluate(profile, stream, window=args.window, rounds=args.rounds, seed=args.seed)

@@ -4,10 +4,10 @@
 import argparse
 from pathlib import Path
 
-from tcuq._atomic import atomic_write
 from tcuq.cli._arguments import add_without_telemetry
-from tcuq.cli._output import Commands, print_result
+from tcuq.cli.output import Commands, add_command, print_result
 from tcuq.errors import ExportError
+from tcuq.files import atomic_write
 from tcuq.profile import Profile
 from tcuq.stream import Stream
 
@@ -16,8 +16,11 @@ MAX_KEY_DIGITS = 1024
 
 def add_parser(commands: Commands) -> argparse.ArgumentParser:
     """Add the command's parser."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "export", help="write a profile as C for a firmware project"
+    parser = add_command(
+        commands,
+        "export",
+        "write a profile as C for a firmware project",
+        "export monitor.json -o firmware --for c",
     )
     parser.add_argument("profile", help="profile to export, .json")
     parser.add_argument("-o", "--output", help="folder to write: a new one, or an earlier export")
@@ -67,7 +70,7 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> None:
     """Write the sources or compare them with those in the folder; write the blob."""
-    from tcuq.export import differences, export
+    from tcuq.firmware import differences, export
 
     profile = Profile.load(args.profile)
     if args.output is None and args.blob is None:
@@ -107,7 +110,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _write_blob(args: argparse.Namespace, profile: Profile) -> None:
-    from tcuq.export import profile_blob
+    from tcuq.firmware import profile_blob
 
     if args.number is None or args.key is None:
         raise ExportError("--blob needs --number and --key")

@@ -6,7 +6,7 @@ import json
 import warnings
 
 from tcuq.cli._arguments import parse_lags
-from tcuq.cli._output import Commands, check_output, print_result
+from tcuq.cli.output import Commands, add_command, check_output, print_result
 from tcuq.errors import CalibrationWarning
 from tcuq.stream import Stream
 
@@ -19,8 +19,11 @@ OPTIONS = (
 
 def add_parser(commands: Commands) -> argparse.ArgumentParser:
     """Add the command's parser."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "fit", help="calibrate a profile from recorded streams"
+    parser = add_command(
+        commands,
+        "fit",
+        "calibrate a profile from recorded streams",
+        "fit calibration.npz -o monitor.json",
     )
     parser.add_argument("calibration", help="stream of normal operation, .npz or .parquet")
     parser.add_argument(

@@ -9,7 +9,7 @@ from textwrap import wrap
 from typing import Any
 
 from tcuq._labels import UNKNOWN
-from tcuq.cli._output import Commands, print_result
+from tcuq.cli.output import Commands, add_command, print_result
 from tcuq.errors import MissingExtraError
 from tcuq.profile import Profile
 from tcuq.profile.settings import Finding
@@ -21,8 +21,11 @@ INDENT = " " * 11
 
 def add_parser(commands: Commands) -> argparse.ArgumentParser:
     """Add the command's parser."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "inspect", help="describe a profile or a recorded stream, and name mistakes in it"
+    parser = add_command(
+        commands,
+        "inspect",
+        "describe a profile or a recorded stream, and name mistakes in it",
+        "inspect monitor.json",
     )
     parser.add_argument("file", help="profile (.json) or stream (.npz or .parquet)")
     return parser

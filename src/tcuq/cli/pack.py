@@ -3,15 +3,18 @@
 
 import argparse
 
-from tcuq.cli._output import Commands, check_output, print_result
+from tcuq.cli.output import Commands, add_command, check_output, print_result
 from tcuq.profile import Profile
 from tcuq.stream import KINDS
 
 
 def add_parser(commands: Commands) -> argparse.ArgumentParser:
     """Add the command's parser."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "pack", help="pack recorded streams into one file for replay"
+    parser = add_command(
+        commands,
+        "pack",
+        "pack recorded streams into one file for replay",
+        "pack calibration.npz field.npz -o archive.parquet",
     )
     parser.add_argument(
         "sources",

@@ -5,7 +5,7 @@ import argparse
 import math
 from typing import TYPE_CHECKING, Any
 
-from tcuq.cli._output import Commands, print_result
+from tcuq.cli.output import Commands, add_command, print_result
 from tcuq.errors import InputError
 from tcuq.profile.settings import MAX_STEPS_PER_FALSE_ALARM
 
@@ -20,8 +20,11 @@ BUDGET_SHARE = 1.5  # of alpha: the room above what usual data withhold, as in t
 
 def add_parser(commands: Commands) -> argparse.ArgumentParser:
     """Add the command's parser."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "plan", help="choose the options of a fit from rates in your units"
+    parser = add_command(
+        commands,
+        "plan",
+        "choose the options of a fit from rates in your units",
+        "plan --steps-per-hour 3600 --false-alarms-per-month 1",
     )
     parser.add_argument(
         "--steps-per-hour", type=float, required=True, help="predictions per hour of one device"

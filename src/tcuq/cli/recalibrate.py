@@ -4,15 +4,18 @@
 import argparse
 
 from tcuq.cli._arguments import add_archive
-from tcuq.cli._output import Commands, check_output, print_result
+from tcuq.cli.output import Commands, add_command, check_output, print_result
 from tcuq.errors import FitError
 from tcuq.profile import Profile
 
 
 def add_parser(commands: Commands) -> argparse.ArgumentParser:
     """Add the command's parser."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "recalibrate", help="refresh a profile's reference from streams of the field"
+    parser = add_command(
+        commands,
+        "recalibrate",
+        "refresh a profile's reference from streams of the field",
+        "recalibrate monitor.json archive.parquet -o refreshed.json",
     )
     parser.add_argument("profile", help="profile as it was fitted, .json")
     add_archive(parser)

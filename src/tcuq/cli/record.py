@@ -5,10 +5,10 @@ import argparse
 from typing import Any
 
 from tcuq._labels import UNKNOWN
-from tcuq._progress import Progress
 from tcuq.cli._arguments import parse_groups
-from tcuq.cli._output import Commands, check_output, print_result
+from tcuq.cli.output import Commands, add_command, check_output, print_result
 from tcuq.errors import InputError, StreamError
+from tcuq.progress import Progress
 from tcuq.recording import read_arrays
 
 INPUTS = ("inputs", "labels", "starts", "shifted", "windows")
@@ -16,8 +16,11 @@ INPUTS = ("inputs", "labels", "starts", "shifted", "windows")
 
 def add_parser(commands: Commands) -> argparse.ArgumentParser:
     """Add the command's parser."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "record", help="run a model over inputs and write the recorded stream"
+    parser = add_command(
+        commands,
+        "record",
+        "run a model over inputs and write the recorded stream",
+        "record network.tflite inputs.npz -o calibration.npz",
     )
     parser.add_argument(
         "model", help=".tflite, .onnx, .keras, .pte, or file.py:factory of your own code"

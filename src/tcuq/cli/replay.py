@@ -4,17 +4,20 @@
 import argparse
 from pathlib import Path
 
-from tcuq._atomic import atomic_write
 from tcuq.cli._arguments import add_archive, paths_by_name
-from tcuq.cli._output import Commands, print_result
+from tcuq.cli.output import Commands, add_command, print_result
 from tcuq.errors import InputError, StreamError
+from tcuq.files import atomic_write
 from tcuq.profile import Profile
 
 
 def add_parser(commands: Commands) -> argparse.ArgumentParser:
     """Add the command's parser."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "replay", help="run profiles over many recorded streams and compare them"
+    parser = add_command(
+        commands,
+        "replay",
+        "run profiles over many recorded streams and compare them",
+        "replay monitor.json archive.parquet -o replayed",
     )
     parser.add_argument(
         "profiles",

@@ -4,17 +4,20 @@
 import argparse
 from pathlib import Path
 
-from tcuq._atomic import atomic_write
 from tcuq.cli._arguments import add_measures, paths_by_name
-from tcuq.cli._output import Commands, check_output, print_result
+from tcuq.cli.output import Commands, add_command, check_output, print_result
+from tcuq.files import atomic_write
 from tcuq.profile import Profile
 from tcuq.stream import Stream
 
 
 def add_parser(commands: Commands) -> argparse.ArgumentParser:
     """Add the command's parser."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "report", help="write one HTML page on profiles and a recorded stream"
+    parser = add_command(
+        commands,
+        "report",
+        "write one HTML page on profiles and a recorded stream",
+        "report monitor.json field.npz -o report.html",
     )
     parser.add_argument(
         "profiles",
@@ -30,7 +33,7 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> None:
     """Run every profile over the stream and write the page."""
-    from tcuq.report import report
+    from tcuq.reports import report
 
     check_output(args.output, ".html")
     profiles = {name: Profile.load(path) for name, path in paths_by_name(args.profiles).items()}

@@ -5,19 +5,26 @@ import argparse
 
 import numpy as np
 
-from tcuq._atomic import atomic_write
-from tcuq._progress import Progress
-from tcuq.cli._output import Commands, alarm_lines, check_output, print_result, trace_facts
+from tcuq.cli.output import (
+    Commands,
+    add_command,
+    alarm_lines,
+    check_output,
+    print_result,
+    trace_facts,
+)
 from tcuq.decision import Trace
+from tcuq.files import atomic_write
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
+from tcuq.progress import Progress
 from tcuq.stream import Stream
 
 
 def add_parser(commands: Commands) -> argparse.ArgumentParser:
     """Add the command's parser."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "run", help="run a profile over a recorded stream"
+    parser = add_command(
+        commands, "run", "run a profile over a recorded stream", "run monitor.json field.npz"
     )
     parser.add_argument("profile", help="profile, .json")
     parser.add_argument("stream", help="recorded stream, .npz or .parquet")

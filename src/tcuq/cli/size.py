@@ -6,19 +6,22 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from tcuq.cli._arguments import add_without_telemetry, parse_bytes
-from tcuq.cli._output import Commands, print_result
+from tcuq.cli.output import Commands, add_command, print_result
 from tcuq.errors import ExportError
 from tcuq.profile import Profile
 
 if TYPE_CHECKING:
-    from tcuq.export.footprint import Footprint
-    from tcuq.export.instructions import StepInstructions
+    from tcuq.firmware.footprint import Footprint
+    from tcuq.firmware.instructions import StepInstructions
 
 
 def add_parser(commands: Commands) -> argparse.ArgumentParser:
     """Add the command's parser."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "size", help="say what a profile costs on a device, before flashing"
+    parser = add_command(
+        commands,
+        "size",
+        "say what a profile costs on a device, before flashing",
+        "size monitor.json --part nrf52840",
     )
     parser.add_argument("profile", help="profile, .json")
     parser.add_argument("--cpu", help="cortex-m0, -m3, -m4 (default), -m7 or rv32imc")
@@ -65,9 +68,9 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> None:
     """Print the footprint, and whether it fits if a part is given."""
-    from tcuq.export.compiler import best_footprint
-    from tcuq.export.footprint import footprint, sample_fold
-    from tcuq.export.instructions import nearest_instructions
+    from tcuq.firmware.compiler import best_footprint
+    from tcuq.firmware.footprint import footprint, sample_fold
+    from tcuq.firmware.instructions import nearest_instructions
 
     if not 1 <= args.record_minutes <= 1440:
         raise ExportError(f"record-minutes must lie in 1..1440, got {args.record_minutes}")
@@ -136,7 +139,7 @@ def _fold_line(fold: dict[str, float]) -> str:
 
 def _part(args: argparse.Namespace) -> tuple[Any, int | None, int | None]:
     """The named part, and the flash and RAM to fit into."""
-    from tcuq.export.cpus import PARTS
+    from tcuq.firmware.cpus import PARTS
 
     if args.part is None:
         if (args.flash is None) != (args.ram is None):

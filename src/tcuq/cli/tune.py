@@ -10,10 +10,10 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tcuq._atomic import atomic_write
 from tcuq.cli._arguments import add_without_telemetry, parse_bytes, parse_lags
-from tcuq.cli._output import Commands, check_output, print_result
+from tcuq.cli.output import Commands, add_command, check_output, print_result
 from tcuq.errors import InputError
+from tcuq.files import atomic_write
 from tcuq.stream import Stream
 
 if TYPE_CHECKING:
@@ -30,8 +30,11 @@ _RULE = {
 
 def add_parser(commands: Commands) -> argparse.ArgumentParser:
     """Add the command's parser."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "tune", help="choose options of a fit under a device's limits"
+    parser = add_command(
+        commands,
+        "tune",
+        "choose options of a fit under a device's limits",
+        "tune calibration.npz --ram 512 -o tuned.json",
     )
     parser.add_argument("stream", help="development stream in recorded order; not the test stream")
     parser.add_argument("-o", "--output", required=True, help="profile to write, .json")

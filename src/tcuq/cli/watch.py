@@ -5,7 +5,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from tcuq.cli._output import Commands, print_result
+from tcuq.cli.output import Commands, add_command, print_result
 from tcuq.decision import steps_by_cause
 from tcuq.errors import InputError
 from tcuq.profile import Profile
@@ -22,8 +22,11 @@ SERIAL, MQTT = "serial:", ("mqtt://", "mqtts://")
 
 def add_parser(commands: Commands) -> argparse.ArgumentParser:
     """Add the command's parser."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "watch", help="run a profile over steps as they arrive"
+    parser = add_command(
+        commands,
+        "watch",
+        "run a profile over steps as they arrive",
+        "watch monitor.json field.npz --rate 0",
     )
     parser.add_argument("profile", help="profile, .json")
     parser.add_argument(

@@ -17,8 +17,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tcuq._atomic import atomic_write
 from tcuq.errors import ProfileError
+from tcuq.files import atomic_write
 from tcuq.profile.consistency import inconsistencies
 from tcuq.profile.quantize import digest
 from tcuq.profile.schema import violation

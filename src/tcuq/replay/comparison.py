@@ -35,8 +35,8 @@ class Comparison:
     def __init__(
         self, profiles: Mapping[str, Profile], damaged: Sequence[Mapping[str, Any]] = ()
     ) -> None:
-        self.names = list(profiles)
-        self.damaged = list(damaged)
+        self.names: list[str] = list(profiles)
+        self.damaged: list[Mapping[str, Any]] = list(damaged)
         self._hashes = {name: profile.sha256 for name, profile in profiles.items()}
         self._sums = {name: dict.fromkeys((*SUMMED, "streams", "alarmed"), 0) for name in profiles}
         self._bins = {name: np.zeros(BINS, np.int64) for name in profiles}

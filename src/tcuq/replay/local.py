@@ -14,10 +14,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tcuq._atomic import atomic_write
-from tcuq._progress import Progress
 from tcuq.errors import StreamError
+from tcuq.files import atomic_write
 from tcuq.profile import Profile
+from tcuq.progress import Progress
 from tcuq.replay.comparison import Comparison
 from tcuq.replay.function import Replay, Runner
 from tcuq.replay.results import schema_of

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from importlib import resources
 from xml.etree import ElementTree as ET
 
-from tcuq._charts import histogram, stylesheet
-from tcuq._charts.markup import element, html
+from tcuq.charts import histogram, stylesheet
+from tcuq.charts.markup import element, html
 from tcuq.replay.comparison import Comparison
 
 HEADS = (
@@ -19,7 +19,7 @@ def page(comparison: Comparison, title: str) -> str:
     """Make the page: profiles side by side, streams they differ on most, files not read."""
     facts = comparison.facts()
     first = facts["profiles"][comparison.names[0]]
-    style = resources.files("tcuq.report").joinpath("page.css").read_text("utf-8")
+    style = resources.files("tcuq.reports").joinpath("page.css").read_text("utf-8")
     head = element(
         "head",
         element("meta", charset="utf-8"),

@@ -15,7 +15,7 @@ from tcuq.calibrate.observe import HEALTH, HEALTH_GIVEN, WHOLE_PAST, term_inputs
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
 from tcuq.profile.quantize import SIGNALS, signal_scale, signal_unit
-from tcuq.profile.settings import AnchoredScoreSettings, ChannelSignal, Signal, Term
+from tcuq.profile.settings import AnchoredScoreSettings, Channel, ChannelSignal, Signal, Term
 from tcuq.replay.function import Steps
 from tcuq.replay.layout import Layout, Span
 from tcuq.runtime import risk_odds_q10
@@ -74,17 +74,20 @@ class Reference:
     """
 
     def __init__(self, profile: Profile, layout: Layout) -> None:
-        self.terms = _terms_of(profile)
-        self.channels = () if profile.alarm is None else profile.alarm.channels
+        self.terms: tuple[Term, ...] = _terms_of(profile)
+        self.channels: tuple[Channel, ...] = () if profile.alarm is None else profile.alarm.channels
         # By a term's index; the odds of an error depend on the classifier alone.
-        self.surprises = {n: Counts() for n, t in enumerate(self.terms) if t.scale == "surprise"}
-        self.levels = Counts()  # of the risk, 0..16384
+        self.surprises: dict[int, Counts] = {
+            number: Counts() for number, term in enumerate(self.terms) if term.scale == "surprise"
+        }
+        self.levels: Counts = Counts()  # of the risk, 0..16384
         self.blocks: dict[ChannelSignal, Counts] = {  # of block means, rounded down
             channel.signal: Counts() for channel in self.channels
         }
         self.sums: dict[Signal, int] = dict.fromkeys(SIGNALS, 0)
         self.counts: dict[Signal, int] = dict.fromkeys(SIGNALS, 0)
-        self.streams = self.steps = 0
+        self.streams: int = 0
+        self.steps: int = 0
         self._monitor = Monitor(profile)
         self._score = Monitor(profile).engine
         self._convert = Steps(profile, layout)

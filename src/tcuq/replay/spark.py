@@ -159,7 +159,7 @@ def _spark_schema(schema: Any) -> Any:  # noqa: ANN401
     try:
         from pyspark.sql.pandas.types import from_arrow_schema
     except ImportError:
-        raise MissingExtraError("pyspark", "spark") from None
+        raise MissingExtraError("pyspark", "tcuq[spark]") from None
     return from_arrow_schema(schema)
 
 

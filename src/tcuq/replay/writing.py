@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq._atomic import atomic_write
 from tcuq.errors import StreamError
+from tcuq.files import atomic_write
 from tcuq.replay.layout import Layout
 
 Array = NDArray[Any]

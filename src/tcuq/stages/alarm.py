@@ -50,7 +50,7 @@ class Bets:
     """
 
     def __init__(self, channel: Channel) -> None:
-        self.evidence = 0.0
+        self.evidence: float = 0.0
         self._block = channel.block
         self._passes = np.array(channel.passes, np.float64)
         self._chances = float(channel.chances)
@@ -89,15 +89,15 @@ class Alarm:
 
     def __init__(self, settings: AlarmSettings) -> None:
         self.settings = settings
-        self.epoch = Epoch(settings)
+        self.epoch: Epoch = Epoch(settings)
         self.reset()
 
     def reset(self) -> None:
         """Forget all evidence and what was learned."""
         count = len(self.settings.channels)
         self._sum = np.zeros(count)
-        self.block_steps = np.zeros(count, np.int64)
-        self.bets = [Bets(channel) for channel in self.settings.channels]
+        self.block_steps: NDArray[np.int64] = np.zeros(count, np.int64)
+        self.bets: list[Bets] = [Bets(channel) for channel in self.settings.channels]
         self._age = 0
         self.epoch.reset()
 

@@ -38,7 +38,7 @@ class Budget:
 
     def reset(self) -> None:
         """Fill the bucket."""
-        self.tokens_q16 = self.settings.burst_q16
+        self.tokens_q16: int = self.settings.burst_q16
 
     def run(self, requested: NDArray[np.bool_]) -> NDArray[np.uint8]:
         """Return the outcome of each step."""

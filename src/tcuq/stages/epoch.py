@@ -9,8 +9,11 @@ are, both are e-values. The mean over both and over channels is the epoch's.
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tcuq.profile.settings import AlarmSettings
+
+Array = NDArray[np.float64]
 
 LOWEST_BITS = -128.0  # an e-value of 0
 CEILING = 2.0 ** (32767 / 256)
@@ -31,13 +34,13 @@ class Epoch:
 
     def reset(self) -> None:
         """Start the first epoch."""
-        self.number = 0
-        self.closed_bits = LOWEST_BITS
+        self.number: int = 0
+        self.closed_bits: float = LOWEST_BITS
         self._start()
 
     def _start(self) -> None:
         self._steps = 0
-        self.onset = np.zeros(len(self.settings.channels))
+        self.onset: Array = np.zeros(len(self.settings.channels))
         self._span = np.zeros(len(self.settings.channels))
 
     def bet(self, channel: int, passed: int) -> None:

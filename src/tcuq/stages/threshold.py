@@ -37,8 +37,8 @@ class Threshold:
 
     def reset(self) -> None:
         """Return to the calibrated quantile."""
-        self.ledger_q16 = self.settings.start << ALPHA_BITS
-        self.warmup_left = self.settings.warmup
+        self.ledger_q16: int = self.settings.start << ALPHA_BITS
+        self.warmup_left: int = self.settings.warmup
 
     def run(self, risk_levels: Ints) -> tuple[Bools, Bools, Ints]:
         """Return requests to abstain, exceedances and levels (in 1/65536 risk level) by step."""

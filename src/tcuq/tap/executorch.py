@@ -60,9 +60,9 @@ class ExecutorchTap:
         if self._input.dtype() not in TYPES or not self._input.sizes():
             raise InputError(f"{path}: the input must be an array of numbers, got {self._input}")
         outputs = [str(number) for number in range(metadata.num_outputs())]
-        self.output = choose(output or "0", outputs, "output")
+        self.output: str = choose(output or "0", outputs, "output")
         others = [number for number in outputs if number != self.output]
-        self.layer = others[0] if layer is None and len(others) == 1 else layer
+        self.layer: str | None = others[0] if layer is None and len(others) == 1 else layer
         if self.layer is not None:
             choose(self.layer, outputs, "layer")
         self.kind = kind

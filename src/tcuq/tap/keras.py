@@ -95,6 +95,7 @@ class KerasTap:
             raise InputError(f"kind must be {known!r}, as the model ends, got {kind!r}")
         self.kind = kind or known
         self.batch = batch
+        self.layer: str
         if layer is None:
             head = _head(model, several=several)
             self.layer, tensor = f"input of {head.name}", head.input

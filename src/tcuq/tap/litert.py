@@ -49,7 +49,7 @@ class LiteRTTap:
         self._plain, self._preserving = _interpreters(content, str(path), reference=reference)
         (self._input,) = _single(self._plain.get_input_details(), str(path))
         outputs = {detail["name"]: detail for detail in self._plain.get_output_details()}
-        self.output = choose(output, list(outputs), "output")
+        self.output: str = choose(output, list(outputs), "output")
         self._output = outputs[self.output]
         nodes, names = _nodes(content)
         place = names[self._output["index"]]

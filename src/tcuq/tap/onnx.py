@@ -55,7 +55,7 @@ class OnnxTap:
         if not types or not set(types.values()) <= set(TYPES):
             raise InputError(f"{path}: the model must have inputs of numbers, got {types}")
         outputs = [o.name for o in self._session.get_outputs()]
-        self.output = choose(output, outputs, "output")
+        self.output: str = choose(output, outputs, "output")
         nodes = _nodes(model.graph)
         self.kind = output_kind(nodes, self.output)
         computed = [name for node in nodes for name in node.outputs]
@@ -69,7 +69,7 @@ class OnnxTap:
             self._features = _session(runtime, model.SerializeToString(), str(path))
         sizes = {detail.shape[0] for detail in self._inputs.values() if detail.shape}
         self._fixed = next((size for size in sizes if isinstance(size, int)), None)
-        self.batch = self._fixed or BATCH
+        self.batch: int = self._fixed or BATCH
 
     def run(self, inputs: Any) -> tuple[Array, Array | None]:  # noqa: ANN401 - array or dictionary
         """Return the posteriors and the layer of a batch, as the runtime computes them."""

@@ -162,7 +162,7 @@ def _agree(kind: Kind | None, known: Kind | None) -> Kind:
         raise InputError(f"kind must be {known!r}, as the model ends, got {kind!r}")
     agreed = kind or known
     if agreed is None:
-        raise InputError('kind must be said, since the model does not: "probabilities" or "logits"')
+        raise InputError('the model does not tell its kind: pass kind="probabilities" or "logits"')
     return agreed
 
 

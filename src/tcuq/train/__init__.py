@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from tcuq.errors import MissingExtraError
 
 if find_spec("torch") is None:
-    raise MissingExtraError("torch", "torch")
+    raise MissingExtraError("torch", "tcuq[torch]")
 
 from tcuq.train.assisted import Assisted, ramp
 from tcuq.train.exits import Exit

@@ -93,18 +93,18 @@ class Assisted(nn.Module):
         if not 0 <= transfer_rate <= 1:
             raise InputError(f"transfer_rate must lie in 0..1, got {transfer_rate}")
         self.network = network
-        self.weights = [weight_0 + k * weight_step for k in range(1, len(at) + 1)]
+        self.weights: list[float] = [weight_0 + k * weight_step for k in range(1, len(at) + 1)]
         if min(self.weights) < 0:
             raise InputError(f"the exits' weights must not be negative, got {self.weights}")
         self.transfer_rate = transfer_rate
         parts = {name: part for name, part in network.named_modules() if name}
-        self.at = tuple(choose(name, list(parts), "at") for name in at)
+        self.at: tuple[str, ...] = tuple(choose(name, list(parts), "at") for name in at)
         self._values: dict[str, list[Tensor]] = {}
         self._handles: list[RemovableHandle] = []
         self._attach(parts)
         try:
-            self.head = self._run_example(parts, example, head)
-            self.exits = nn.ModuleList(self._exit(parts, name) for name in self.at)
+            self.head: str = self._run_example(parts, example, head)
+            self.exits: nn.ModuleList = nn.ModuleList(self._exit(parts, name) for name in self.at)
         except BaseException:
             self.detach()
             raise

@@ -25,8 +25,8 @@ class Exit(nn.Module):
     def __init__(self, inputs: int, features: int, classes: int, axes: int) -> None:
         super().__init__()
         make = {0: dense, 1: separable_over_time, 2: separable}[axes]
-        self.body = make(inputs, features)
-        self.classifier = nn.Linear(features, classes)
+        self.body: nn.Module = make(inputs, features)
+        self.classifier: nn.Linear = nn.Linear(features, classes)
 
     def forward(self, values: Tensor) -> Tensor:
         """Return logits."""

@@ -23,7 +23,7 @@ class TrialLog:
     """
 
     def __init__(self, path: str | os.PathLike[str], header: Mapping[str, object]) -> None:
-        self.path = Path(path)
+        self.path: Path = Path(path)
         self._trials: dict[str, Trial] = {}
         lines = self._complete_lines()
         if not lines:

@@ -3,7 +3,7 @@
 
 import math
 
-from tcuq._charts import Axis, Chart, Frame, standalone_svg
+from tcuq.charts import Axis, Chart, Frame, standalone_svg
 from tcuq.tune.front import within_limits
 from tcuq.tune.search import TuneResult
 from tcuq.tune.trial import Trial

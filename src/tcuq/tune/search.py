@@ -5,11 +5,11 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from tcuq._progress import Progress
 from tcuq.errors import FitError, InputError
-from tcuq.export.footprint import footprint
-from tcuq.export.runtime_files import code_digest
+from tcuq.firmware.footprint import footprint
+from tcuq.firmware.runtime_files import code_digest
 from tcuq.profile import Profile
+from tcuq.progress import Progress
 from tcuq.stream import Stream
 from tcuq.tune.front import Limits, Objective, within_limits
 from tcuq.tune.grid import Candidate, Grid
@@ -122,5 +122,5 @@ def _check_size(profile: Profile, limits: Limits, cpu: str, *, telemetry: bool) 
         if limit is not None and used > limit:
             raise FitError(
                 f"fitted on the whole stream the chosen profile takes {used:,} bytes of {name},"
-                f" above the limit of {limit:,}; lower the limit by {used - limit:,} bytes"
+                f" above the limit of {limit:,}; retry with --{name} {2 * limit - used:,}"
             )

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from tcuq._labels import UNKNOWN
 from tcuq.calibrate import fit
 from tcuq.errors import CalibrationWarning, FitError
-from tcuq.evaluate import Evaluation, evaluate
-from tcuq.export.footprint import footprint
+from tcuq.evaluation import Evaluation, evaluate
+from tcuq.firmware.footprint import footprint
 from tcuq.profile import Profile
 from tcuq.stages.budget import Outcome
 from tcuq.stream import Stream

@@ -21,7 +21,7 @@ def mqtt_lines(url: str) -> Iterator[bytes]:
         from paho.mqtt import client as paho
         from paho.mqtt.enums import CallbackAPIVersion
     except ImportError:
-        raise MissingExtraError("paho-mqtt", "mqtt") from None
+        raise MissingExtraError("paho-mqtt", "tcuq[mqtt]") from None
     messages: queue.Queue[bytes | StreamError] = queue.Queue(MAX_WAITING)
     client = paho.Client(CallbackAPIVersion.VERSION2)
     if address.username:

@@ -106,7 +106,7 @@ def serial_lines(port: str, baud: int) -> Iterator[bytes]:
     try:
         import serial
     except ImportError:
-        raise MissingExtraError("pyserial", "serial") from None
+        raise MissingExtraError("pyserial", "tcuq[serial]") from None
     try:
         with serial.Serial(port, baud, timeout=READ_SECONDS) as device:
             rest = b""

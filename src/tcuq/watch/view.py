@@ -100,7 +100,7 @@ class Screen:
     def __init__(self, out: TextIO, source: str) -> None:
         self.out = out
         self.source = source
-        self.live = out.isatty()
+        self.live: bool = out.isatty()
         self._lines = 0
         self._shown = 0.0
 

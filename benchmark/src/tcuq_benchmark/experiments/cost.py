@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cost of each score at inference beyond one pass of the base network."""
+
+import json
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from tcuq_benchmark.experiments.detection import is_available, network_hashes
+from tcuq_benchmark.experiments.result import Row
+from tcuq_benchmark.experiments.variants import load_variants, run_scenario
+from tcuq_benchmark.networks.zoo import TrainedNetwork
+from tcuq_benchmark.scenario_run import ScenarioRun
+from tcuq_benchmark.scores.score import Score
+from tcuq_benchmark.scores.table import SCORES
+
+FIRMWARE = Path(__file__).resolve().parents[4] / "tools/measurements/budget.json"
+ROUNDS = 3
+BUILDS = {"tcuq": "tcuq -O2", "recommended": "recommended -O2"}  # scores measured as firmware
+
+
+def cost(task: str) -> tuple[list[Row], dict[str, str]]:
+    """Rows by score: passes, parameters, time on the host, and on the device for ours."""
+    budget = json.loads(FIRMWARE.read_text("utf-8"))["m4"]
+    base_parameters = _parameters(task, ("base",))
+    entries = {name: entry for name, entry in SCORES.items() if is_available(task, entry, 0)}
+    variants = sorted({variant for entry in entries.values() for variant in entry.networks})
+    calibration, development, test = (
+        run_scenario(task, name, "coherent", 0, variants)
+        for name in ("calibration", "development", "in_distribution")
+    )
+    rows: list[Row] = []
+    for name, entry in entries.items():
+        score = entry.make()
+        score.fit(calibration, development)
+        row: Row = {
+            "score": name,
+            "passes": entry.passes,
+            "extra parameters": max(0, _parameters(task, entry.networks) - base_parameters),
+            "microseconds per step, host": _seconds_per_step(score, test) * 1e6,
+            "uses labels of shifted data": entry.labels,
+        }
+        if name in BUILDS:
+            build = budget[BUILDS[name]]
+            row |= {
+                "instructions per step, Cortex-M4": build["instructions"],
+                "state bytes": build["ram"],
+                "flash bytes": build["flash"],
+            }
+        rows.append(row)
+    return rows, network_hashes(task, entries)
+
+
+def _parameters(task: str, variants: Iterable[str]) -> int:
+    networks = load_variants(task, variants, 0).values()
+    return sum(n.parameters for n in networks if isinstance(n, TrainedNetwork))
+
+
+def _seconds_per_step(score: Score, run: ScenarioRun) -> float:
+    """The fastest of a few rounds."""
+    seconds = []
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        score.predict(run)
+        seconds.append((time.perf_counter() - start) / len(run))
+    return min(seconds)

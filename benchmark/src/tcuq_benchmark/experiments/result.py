@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Result files: rows with the command, versions, networks and data that produced them."""
+
+import json
+import math
+import platform
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from tcuq_benchmark.data.files import manifest
+
+ROOT = Path(__file__).resolve().parents[4]
+RESULTS = ROOT / "benchmark/results"
+LIBRARIES = ("tcuq", "numpy", "scipy", "scikit-learn", "torch")
+DATA = {
+    "mnist": ("mnist", "fashion_mnist"),
+    "fashion_mnist": ("fashion_mnist", "mnist"),
+    "hapt": ("hapt", "watch"),
+    "cifar10": ("cifar10", "tinyimagenet", "frost"),
+    "speech": ("audiomnist", "speech_commands"),
+    "gas": ("gas_drift",),
+    "watch": ("watch", "hapt"),
+    "tinyimagenet": ("tinyimagenet_50", "tinyimagenet", "frost"),
+}
+Row = dict[str, Any]
+
+
+def write_result(
+    name: str,
+    task: str,
+    rows: Sequence[Row],
+    *,
+    begun: float,
+    networks: Mapping[str, str],
+    libraries: Sequence[str] = (),
+) -> Path:
+    """Write the rows of an experiment on a task; numbers have four decimals."""
+    document = {
+        "command": f"python -m tcuq_benchmark.experiments {name} {task}",
+        "date": datetime.now(UTC).date().isoformat(),
+        "python": platform.python_version(),
+        "code": _code(),
+        "versions": {library: version(library) for library in (*LIBRARIES, *libraries)},
+        "data_sha256": {source: manifest()[source].sha256 for source in DATA[task]},
+        "networks_sha256": dict(sorted(networks.items())),
+        "wall_seconds": round(time.monotonic() - begun),
+        "rows": [_rounded(row) for row in rows],
+    }
+    path = RESULTS / f"{name}-{task}.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(_one_row_per_line(document), "utf-8")
+    return path
+
+
+def read_result(name: str, task: str) -> dict[str, Any]:
+    """Read a committed result."""
+    path = RESULTS / f"{name}-{task}.json"
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{path.name} not found: run  python -m tcuq_benchmark.experiments {name} {task}"
+        )
+    document: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return document
+
+
+def kept_rows(name: str, task: str) -> list[Row]:
+    """The rows of a committed result, each with the commit that ran it."""
+    document = read_result(name, task)
+    return [{"run by": document["code"], **row} for row in document["rows"]]
+
+
+def _code() -> str:
+    """The commit that ran, with a plus if code has uncommitted changes."""
+    head = _git("rev-parse", "--short", "HEAD").stdout.strip()
+    changed = _git("diff", "--quiet", "HEAD", "--", "*.py", "*.c", "*.h").returncode
+    return f"{head}+" if changed else head
+
+
+def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+
+def _one_row_per_line(document: dict[str, Any]) -> str:
+    """JSON with every row on its own line, so that diffs are readable."""
+    head = {name: value for name, value in document.items() if name != "rows"}
+    lines = [json.dumps(row, ensure_ascii=False) for row in document["rows"]]
+    opening = json.dumps(head, ensure_ascii=False, indent=1).removesuffix("\n}")
+    return opening + ',\n "rows": [\n  ' + ",\n  ".join(lines) + "\n ]\n}\n"
+
+
+def _rounded(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
+    if isinstance(value, float):
+        return None if math.isnan(value) else round(value, 4)
+    if isinstance(value, Mapping):
+        return {name: _rounded(item) for name, item in value.items()}
+    return value

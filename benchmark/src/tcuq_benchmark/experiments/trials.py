@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Eight trials for each score: the best of them on the development stream is its tuned form.
+
+The trials are those of benchmark/docs/protocol.md, as many for others' scores as for ours.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import product
+
+import numpy as np
+
+from tcuq import Stream, TermPlan, fit
+from tcuq.errors import CalibrationWarning
+from tcuq_benchmark.experiments.detection import mean_drop_auprc
+from tcuq_benchmark.scenario_run import ScenarioRun
+from tcuq_benchmark.scores.distance import Mahalanobis, NextActivation
+from tcuq_benchmark.scores.ensembles import LOGITS, MeanPosterior
+from tcuq_benchmark.scores.monitors import MonitorScore
+from tcuq_benchmark.scores.posterior import Conformal, Posterior, Temperature
+from tcuq_benchmark.scores.score import Prediction, Score
+
+TEMPERATURES = (0.5, 0.71, 1.0, 1.41, 2.0, 2.83, 4.0, 8.0)
+SHRINKAGES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.6, 0.9)
+RIDGES = (0.01, 0.1, 1.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0)
+LAGS = ((1, 2, 4), (1, 4, 16))
+MIXES = (0.5, 0.7, 0.9, 1.0)
+NOVELTY_FACTORS, INCONSISTENCY_FACTORS = (0.5, 1.0, 2.0, 4.0), (1.0, 2.0)
+SMOOTHINGS = (3, 4, 5, 6)
+SCALED = ("logits", "heads", "passes")  # outputs that a temperature divides
+Candidates = Mapping[str, Callable[[], Score]]
+
+
+@dataclass(slots=True)
+class Tuned:
+    """The candidate with the largest mean accuracy-drop AUPRC on the development stream."""
+
+    candidates: Candidates
+    chosen_: str = field(default="", init=False)
+    score_: Score | None = field(default=None, init=False)
+
+    def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
+        """Fit every candidate and keep the best; the first of equals."""
+        best = -1.0
+        for name, make in self.candidates.items():
+            score = make()
+            score.fit(calibration, development)
+            reached = float(np.nan_to_num(mean_drop_auprc(score, calibration, development)))
+            if reached > best:
+                best, self.chosen_, self.score_ = reached, name, score
+
+    def predict(self, run: ScenarioRun) -> Prediction:
+        """Predict with the chosen candidate."""
+        if self.score_ is None:
+            raise ValueError("a score must be fitted before it predicts: call fit")
+        return self.score_.predict(run)
+
+
+@dataclass(slots=True)
+class AtTemperature:
+    """A score on logits divided by a temperature."""
+
+    score: Score
+    temperature: float
+
+    def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
+        """Fit on divided logits."""
+        self.score.fit(self._divided(calibration), self._divided(development))
+
+    def predict(self, run: ScenarioRun) -> Prediction:
+        """Predict on divided logits."""
+        return self.score.predict(self._divided(run))
+
+    def _divided(self, run: ScenarioRun) -> ScenarioRun:
+        outputs = {
+            network: {
+                name: values / self.temperature if name in SCALED else values
+                for name, values in columns.items()
+            }
+            for network, columns in run.outputs.items()
+        }
+        return replace(run, outputs=outputs)
+
+
+@dataclass(slots=True)
+class TimesTemperature:
+    """Temperature scaling with the fitted temperature times a factor."""
+
+    factor: float
+    score: Temperature = field(default_factory=Temperature, init=False)
+
+    def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
+        """Fit the temperature, then multiply it."""
+        self.score.fit(calibration, development)
+        self.score.temperature_ *= self.factor
+
+    def predict(self, run: ScenarioRun) -> Prediction:
+        """Predict with the multiplied temperature."""
+        return self.score.predict(run)
+
+
+@cache
+def default_terms() -> tuple[TermPlan, ...]:
+    """The terms of the library's default score, read from a profile fitted on noise."""
+    rng = np.random.default_rng(0)
+    noise = Stream(rng.dirichlet(np.ones(3), 512), rng.normal(size=(512, 4)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        score = fit(noise, alarm=False).score
+    if score.kind != "anchored":
+        raise ValueError(f"the default score must be anchored, got {score.kind}")
+    return tuple(
+        TermPlan(t.signal, t.tail, t.scale, t.ewma, t.dead, t.cap, t.weight) for t in score.terms
+    )
+
+
+def _weighed(novelty: float, inconsistency: float) -> Callable[[], Score]:
+    factors = {"novelty": novelty, "inconsistency": inconsistency}
+
+    def make() -> Score:
+        weighed = [replace(t, weight=t.weight * factors.get(t.signal, 1)) for t in default_terms()]
+        return MonitorScore({"terms": weighed})
+
+    return make
+
+
+def _smoothed(ewma: int, lags: tuple[int, ...]) -> Callable[[], Score]:
+    def make() -> Score:
+        smoothed = [t if t.ewma is None else replace(t, ewma=ewma) for t in default_terms()]
+        return MonitorScore({"terms": smoothed, "lags": lags}, labelled=True)
+
+    return make
+
+
+def _tcuq(network: str) -> Candidates:
+    return {
+        f"mix {mix}, lags {lags}": lambda mix=mix, lags=lags: MonitorScore(  # type: ignore[misc]
+            {"score": "tcuq", "mix": mix, "lags": lags}, labelled=True, network=network
+        )
+        for mix, lags in product(MIXES, LAGS)
+    }
+
+
+def _temperatures(make: Callable[[], Score]) -> Candidates:
+    return {
+        f"temperature {t}": lambda t=t: AtTemperature(make(), t)  # type: ignore[misc]
+        for t in TEMPERATURES
+    }
+
+
+def _posterior(rule: str) -> Candidates:
+    return _temperatures(lambda: Posterior(rule))  # type: ignore[arg-type]
+
+
+def _mean(name: str) -> Candidates:
+    return _temperatures(lambda: MeanPosterior(LOGITS[name]))
+
+
+TRIALS: Mapping[str, Candidates] = {
+    **{rule: _posterior(rule) for rule in ("max_prob", "margin", "entropy", "energy")},
+    "temperature": {f"fitted × {f}": lambda f=f: TimesTemperature(f) for f in TEMPERATURES},  # type: ignore[misc]
+    "conformal": _temperatures(Conformal),
+    "mahalanobis": {
+        f"shrinkage {s}": lambda s=s: Mahalanobis(shrinkage=s)  # type: ignore[misc]
+        for s in SHRINKAGES
+    },
+    "next activation": {f"ridge {r:g}": lambda r=r: NextActivation(ridge=r) for r in RIDGES},  # type: ignore[misc]
+    **{name: _mean(name) for name in ("ensemble", "dropout", "exits")},
+    "tcuq": _tcuq("base"),
+    "tcuq assisted": _tcuq("assisted"),
+    "recommended": {
+        f"novelty × {n}, inconsistency × {i}": _weighed(n, i)
+        for n, i in product(NOVELTY_FACTORS, INCONSISTENCY_FACTORS)
+    },
+    "recommended labelled": {
+        f"smoothing {k}, lags {lags}": _smoothed(k, lags) for k, lags in product(SMOOTHINGS, LAGS)
+    },
+}

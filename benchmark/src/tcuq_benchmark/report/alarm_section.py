@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The results page's section on the alarm: false alarms by split, delays beside other detectors."""
+
+from tcuq_benchmark.experiments.result import Row
+from tcuq_benchmark.report.results import TASKS, TITLES, command, folded, rows
+
+TEXT = """\
+One false alarm in 2^h steps is allowed; 12 calibrations, 80,000 steps after each. Split *parts*:
+calibrated on the calibration part, run on the test part; HAPT: people split at random. *mixed*: a
+random split of all samples; HAPT: of each person's recordings.
+
+Counts above the allowed number break the promise; *most* is the largest count after one of the
+calibrations. A calibration defect on gas (repeated rows in every fold) was found and fixed with
+these streams, so gas is not a clean holdout.
+
+Delays are medians over onsets at severity 4 (gas: later months), a dash where more than half were
+missed. Limits: *default*, by the detector's authors; *tuned*, the lowest without an alarm on the
+calibration stream; *equal*, the lowest with no more false alarms than ours at h = 20, set on the
+test streams themselves, which a user cannot do.
+"""
+
+
+def alarm_section() -> list[str]:
+    """The text, the promise by split, and the delays by detector."""
+    tasks = [task for task in TASKS if rows("alarm", task)]
+    promises = [
+        [TITLES[task], row["split"], str(row["h"]), f"{row['steps']:,}", f"{row['allowed']:.1f}",
+         str(row["false alarms"]), str(max(row["by calibration"]))]
+        for task in tasks
+        for row in rows("alarm", task)
+        if row["what"] == "promise"
+    ]  # fmt: skip
+    delays = [
+        [
+            TITLES[task], row["detector"], row["signal"], row["limits"],
+            f"{row['per million']:,.0f}", *_delay(row.get("severity 4") or row["drift"]),
+        ]
+        for task in tasks
+        for row in rows("alarm", task)
+        if row["what"] == "delays"
+    ]  # fmt: skip
+    return [
+        command("alarm"),
+        TEXT,
+        folded(
+            "False alarms by split",
+            ["set", "split", "h", "steps", "allowed", "false alarms", "most"],
+            promises,
+        ),
+        folded(
+            "Delays by detector",
+            ["set", "detector", "signal", "limits", "false alarms per million", "delay", "missed"],
+            delays,
+        ),
+    ]
+
+
+def _delay(row: Row) -> list[str]:
+    median = row.get("median delay")
+    return ["–" if median is None else f"{median:,.0f}", f"{row['missed']} of {row['onsets']}"]

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Our scores: the library's monitor, fitted with some options, on one network's stream."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tcuq import Monitor, Profile, fit
+from tcuq.errors import CalibrationWarning
+from tcuq_benchmark.scenario_run import ScenarioRun
+from tcuq_benchmark.scores.score import Prediction, softmax
+
+
+@dataclass(slots=True)
+class MonitorScore:
+    """The library's risk and novelty; if `labelled`, its weights are fitted on development."""
+
+    options: Mapping[str, Any]
+    labelled: bool = False
+    network: str = "base"
+    profile_: Profile | None = field(default=None, init=False)
+
+    def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
+        """Fit a profile with `tcuq.fit`."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CalibrationWarning)
+            self.profile_ = fit(
+                calibration.stream(self.network),
+                development.stream(self.network) if self.labelled else None,
+                **{"alarm": False, **self.options},
+            )
+
+    def profile(self) -> Profile:
+        """The fitted profile."""
+        if self.profile_ is None:
+            raise ValueError("a score must be fitted before it predicts: call fit")
+        return self.profile_
+
+    def predict(self, run: ScenarioRun) -> Prediction:
+        """Run a monitor over the stream."""
+        profile = self.profile()
+        trace = Monitor(profile).run(run.stream(self.network))
+        novelty = trace.novelty if profile.novelty else None
+        return Prediction(softmax(run.outputs[self.network]["logits"]), trace.risk, novelty)

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dashboard over a million devices: its first view, every query, every page, accessibility."""
+
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+from playwright.sync_api import Browser
+
+from fleet.tests.fixtures.dashboard_server import get
+from fleet.tests.fixtures.seed import seed
+from results.result import ROOT, Row, arguments, report
+from tcuq_fleet.serve import alarm_queries, levels, queries
+from tcuq_fleet.serve import device as devices
+from tcuq_fleet.serve.database import Reader, Session
+from tcuq_fleet.serve.identifiers import ALL_DEVICES, Group, device_text
+from tcuq_fleet.serve.view import HOURS
+from tcuq_fleet.servers import Postgres, free_port
+from tests.fixtures.browser import (
+    DESK,
+    PHONE,
+    Scheme,
+    axe_faults,
+    axe_script,
+    axe_version,
+    chromium,
+    visited,
+)
+
+DEVICES, SHORT = 1_000_000, 100_000
+FIRST_S, QUERY_S = 1.0, 0.2
+GROUPS = (
+    ALL_DEVICES,
+    Group(firmware="1.8.0"),
+    Group(site="tromso"),
+    Group(firmware="1.7.1", site="lyon"),
+    Group("b81e22d4", "1.8.0", "oulu"),
+)
+PICTURES: dict[str, tuple[int, Scheme, int]] = {  # width, colours, height
+    "fleet.png": (1060, "light", 760),
+    "fleet-phone.png": (PHONE, "dark", 1060),
+}
+MOST_BYTES = 150_000
+LOADED = "performance.getEntriesByType('navigation')[0].loadEventEnd"
+
+
+@contextmanager
+def command(database: str) -> Iterator[str]:
+    """The address of `tcuq fleet serve`, started afresh."""
+    port = free_port()
+    arguments = ["fleet", "serve", "--database", database, "--port", str(port)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tcuq.cli", *arguments], stdout=subprocess.DEVNULL
+    )
+    address = f"http://127.0.0.1:{port}"
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        try:
+            urllib.request.urlopen(f"{address}/healthz", timeout=1).close()  # noqa: S310 - ours
+            break
+        except OSError:
+            time.sleep(0.05)
+    yield address
+    process.terminate()
+    process.wait()
+
+
+def first_rows(browser: Browser, server: Postgres, database: str, rounds: int) -> Iterator[Row]:
+    """From asking to loaded: server, dashboard and browser context all started for it."""
+    times = []
+    for _ in range(rounds):
+        server.stop()
+        server.start()
+        with command(database) as address, visited(browser, address, address) as view:
+            times.append(view.page.evaluate(LOADED) / 1000)
+    text = f"{statistics.median(times):.2f} and {max(times):.2f}"
+    yield Row(
+        f"first view, seconds, all started afresh: median and longest of {rounds}",
+        f"≤ {FIRST_S:g}",
+        text,
+        statistics.median(times) <= FIRST_S,
+    )
+
+
+def query_rows(database: str, numbers: list[int]) -> Iterator[Row]:
+    """Every query the pages ask, nothing remembered between them; each asked three times."""
+    rounds = [_query_times(database, numbers) for _ in range(3)]
+    names = [name for name, _ in rounds[0]]
+    times = [statistics.median(alike) for alike in zip(*map(_seconds, rounds), strict=True)]
+    longest = max(range(len(times)), key=times.__getitem__)
+    yield Row(
+        f"longest of {len(times):,} queries of {len(set(names))} kinds, median of three, ms",
+        f"≤ {1000 * QUERY_S:.0f}",
+        f"{1000 * times[longest]:.0f} ({names[longest]})",
+        times[longest] <= QUERY_S,
+    )
+    once = max(second for times_of in rounds for _, second in times_of)
+    over = sum(second > QUERY_S for times_of in rounds for _, second in times_of)
+    yield Row(
+        "the longest single one, ms; how many took longer than 200",
+        "stated",
+        f"{1000 * once:.0f}; {over} of {3 * len(times):,}",
+        None,
+    )
+    kinds = {n: [s for name, s in zip(names, times, strict=True) if name == n] for n in set(names)}
+    slow = sorted(kinds, key=lambda name: -statistics.median(kinds[name]))[:4]
+    text = ", ".join(f"{name} {1000 * statistics.median(kinds[name]):.0f}" for name in slow)
+    yield Row("slowest kinds of query, median ms", "stated", text, None)
+
+
+def _seconds(query_times: list[tuple[str, float]]) -> list[float]:
+    return [seconds for _, seconds in query_times]
+
+
+def _query_times(database: str, numbers: list[int]) -> list[tuple[str, float]]:
+    """Name and seconds of every query, in the order in which they are asked."""
+    taken: list[tuple[str, float]] = []
+    for hours in HOURS:
+        for group in GROUPS:
+            for level in (None, *levels.LEVELS):
+                with _opened(database, taken) as session:
+                    _ask(session, group, level, hours)
+    with _opened(database, taken) as session:
+        judged = queries.newest(session)
+        for number in numbers:
+            state = devices.state(session, number, judged.judgement if judged else None)
+            if state is not None:
+                devices.history(session, state)
+            alarm_queries.alarms_of_device(session, number)
+    return taken
+
+
+@contextmanager
+def _opened(database: str, taken: list[tuple[str, float]]) -> Iterator[Session]:
+    reader = Reader(database, lambda name, seconds: taken.append((name, seconds)))
+    reader.open()
+    with reader.session() as session:
+        yield session
+    reader.close()
+
+
+def _ask(session: Session, group: Group, level: float | None, hours: int) -> None:
+    judged = queries.judgements(session, hours)[0]
+    finding = levels.finding_at(session, judged, level)
+    levels.findings(session, judged, finding)
+    levels.drifting(session, judged, finding)
+    queries.hours(session, group, hours)
+    alarm_queries.alarm_counts(session)
+    alarm_queries.alarms(session, "device", queries.MAX_PAGE)
+    alarm_queries.alarms(session, None, 1)
+    queries.named_groups(session, judged.judgement)
+    if group.parts:
+        own = queries.judged_group(session, judged, group)
+        levels.count_discoveries(session, judged, finding, [own] if own else [])
+        queries.cohorts(session, judged.judgement, group)
+        alarm_queries.alarms_of_group(session, group)
+    if finding.cutoff_q8 is not None:
+        for page in (1, queries.MAX_PAGE):
+            queries.suspects(session, judged.judgement, finding.cutoff_q8, group, page=page)
+
+
+def page_rows(address: str, paths: dict[str, str], rounds: int) -> Iterator[Row]:
+    """Whole answers over HTTP, as they come when the page renews itself."""
+    times: dict[str, list[float]] = defaultdict(list)
+    for _ in range(rounds):
+        for name, path in paths.items():
+            started = time.monotonic()
+            answer = get(address + path)
+            times[name].append(time.monotonic() - started)
+            if answer.status != 200:
+                raise ValueError(f"{path} must answer 200, got {answer.status}")
+    text = ", ".join(f"{name} {1000 * statistics.median(t):.0f}" for name, t in times.items())
+    yield Row(f"pages over HTTP, median ms of {rounds}", "stated", text, None)
+
+
+def fault_rows(browser: Browser, address: str, paths: dict[str, str]) -> Iterator[Row]:
+    """What axe and the browser complain of, on a desk and on a phone, light and dark."""
+    script, grave, complaints, views = axe_script(), 0, 0, 0
+    schemes: tuple[Scheme, ...] = ("light", "dark")
+    for path in paths.values():
+        for width in (DESK, PHONE):
+            for scheme in schemes:
+                with visited(browser, address + path, address, width, scheme) as view:
+                    faults = axe_faults(view.page, script)
+                    grave += sum(f["impact"] in ("serious", "critical") for f in faults)
+                    complaints += len(view.complaints)
+                    views += 1
+    over = f"{views} views of {len(paths)} pages: two widths, light and dark"
+    yield Row(f"axe's serious or critical faults, {over}", "0", str(grave), not grave)
+    yield Row("console messages, foreign requests, dialogs", "0", str(complaints), not complaints)
+
+
+def picture(browser: Browser, address: str) -> None:
+    """The pictures of the fleet in the docs."""
+    for name, (width, scheme, height) in PICTURES.items():
+        target = ROOT / "docs" / name
+        with visited(browser, address, address, width, scheme) as view:
+            clip = {"x": 0, "y": 0, "width": width, "height": height}
+            view.page.screenshot(path=target, clip=clip, full_page=True)  # type: ignore[arg-type]
+        size = target.stat().st_size
+        if size > MOST_BYTES:
+            raise ValueError(f"{name} must have at most {MOST_BYTES:,} bytes, got {size:,}")
+
+
+def main() -> None:
+    """Measure and report."""
+    args = arguments()
+    count = SHORT if args.short else DEVICES
+    with tempfile.TemporaryDirectory() as name, chromium() as browser:
+        folder = Path(name)
+        folder.chmod(0o755)  # the server's account must reach its folder
+        server = Postgres(folder)
+        server.start()
+        try:
+            rows, more = measured(browser, server, count, write=args.write, short=args.short)
+        finally:
+            server.stop("immediate")
+        tools = {"chromium": browser.version, "axe-core": axe_version(), "postgresql": more}
+    libraries = ("fastapi", "jinja2", "psycopg", "uvicorn", "playwright")
+    sys.exit(report("fleet_dashboard", rows, libraries, write=args.write, tools=tools))
+
+
+def measured(
+    browser: Browser, server: Postgres, count: int, *, write: bool, short: bool
+) -> tuple[list[Row], str]:
+    """All rows, and the database's version."""
+    started = time.monotonic()
+    seed(server.url, count)
+    took = time.monotonic() - started
+    with psycopg.connect(server.url) as connection:
+        some = connection.execute(
+            "SELECT device FROM devices TABLESAMPLE SYSTEM (1) LIMIT 300"
+        ).fetchall()
+        past = connection.execute(
+            "SELECT device FROM suspects JOIN epochs USING (device) GROUP BY device"
+            " ORDER BY count(*) DESC LIMIT 1"
+        ).fetchall()
+        sizes = connection.execute(
+            "SELECT (SELECT count(*) FROM devices), (SELECT count(*) FROM suspects),"
+            " (SELECT count(*) FROM cohorts), (SELECT count(*) FROM alarms)"
+        ).fetchone()
+        version = connection.execute("SHOW server_version").fetchone()
+    if sizes is None or version is None:
+        raise ValueError("the database must answer")
+    what = "{:,} devices, {:,} suspects, {:,} cohort hours, {:,} alarms".format(*sizes)
+    rows = [Row("fleet made by SQL", "stated", f"{what} in {took:.0f} s", None)]
+    paths = {
+        "fleet": "/",
+        "week": "/?hours=168&level=0.001",
+        "group": "/group?firmware=1.8.0",
+        "suspects": "/suspects",
+        "alarms": "/alarms",
+        "device": f"/device/{device_text(past[0][0])}",
+    }
+    rows += first_rows(browser, server, server.url, 3 if short else 7)
+    numbers = [row[0] for row in some]
+    random.Random(0).shuffle(numbers)  # noqa: S311 - an order, not a secret
+    rows += query_rows(server.url, numbers)
+    with command(server.url) as address:
+        rows += page_rows(address, paths, 5 if short else 15)
+        rows += fault_rows(browser, address, paths)
+        if write:
+            picture(browser, address)
+    return rows, str(version[0]).split()[0]
+
+
+if __name__ == "__main__":
+    main()

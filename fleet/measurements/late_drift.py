@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drift that begins 20 hours into an epoch: the hours until hourly judgements find half of it.
+
+Simulated devices run the firmware's code; each hour their records go through the store, and the
+judge judges. Beside it: what a judge that waits for closed epochs would find. False discoveries of
+a million devices are in fleet_discovery.
+"""
+
+import statistics
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import psycopg
+
+from results.result import Row, arguments, report
+from tcuq.telemetry import decode
+from tcuq_fleet.judge.ebh import discover
+from tcuq_fleet.judge.groups import cutoff_or_unreachable
+from tcuq_fleet.judge.judge import Rules, judge
+from tcuq_fleet.servers import Postgres
+from tcuq_fleet.simulate.devices import NEVER, Devices, Plan
+from tcuq_fleet.simulate.run import simulate_records
+from tcuq_fleet.store.batch import Batch
+from tcuq_fleet.store.migrate import migrate
+from tcuq_fleet.store.store import Store
+
+ONSET, HOURS = 44, 72  # the second epoch runs from hour 24 to 48
+LEVEL = 0.1
+MUST_H = 8
+
+
+@dataclass(frozen=True, slots=True)
+class HourlyShares:
+    """By hour since drift began: the share of drifting devices found, and of false discoveries."""
+
+    judged: list[float]
+    closed_alone: list[float]
+    false: list[float]
+
+
+def shares_found(server: Postgres, plan: Plan) -> HourlyShares:
+    """Store and judge a simulated fleet hour by hour, in a database of its own."""
+    with psycopg.connect(server.url, autocommit=True) as maintenance:
+        maintenance.execute("DROP DATABASE IF EXISTS late WITH (FORCE)")
+        maintenance.execute("CREATE DATABASE late")
+    devices = Devices(plan)
+    drifting = set(devices.device[devices.drifts_from != NEVER].tolist())
+    shares = HourlyShares([], [], [])
+    with Store(server.url.removesuffix("fleet") + "late") as store:
+        migrate(store.connection)
+        site = store.site("berlin")
+        for hour, rows in enumerate(simulate_records(devices)):
+            store.put(Batch.of([(decode(rows.tobytes()).records, site)]))
+            if hour >= ONSET:
+                discovered = judged(store)
+                shares.judged.append(len(discovered & drifting) / len(drifting))
+                shares.false.append(len(discovered - drifting) / max(1, len(discovered)))
+                alone = closed_alone(store)
+                shares.closed_alone.append(len(alone & drifting) / len(drifting))
+    return shares
+
+
+def judged(store: Store) -> set[int]:
+    """Judge now; return the devices discovered."""
+    judgement = judge(store.connection, Rules(level=LEVEL))
+    cutoff = cutoff_or_unreachable(None if judgement is None else judgement.cutoff_q8)
+    rows = store.connection.execute("SELECT device FROM suspects WHERE evidence_q8 >= %s", [cutoff])
+    return {device % 2**64 for (device,) in rows}
+
+
+def closed_alone(store: Store) -> set[int]:
+    """Return the devices that e-BH over closed epochs alone discovers."""
+    rows = store.connection.execute("SELECT device, closed_evidence FROM devices").fetchall()
+    evidence_q8 = 128 * np.array([closed or 0 for _, closed in rows])
+    discovery = discover(evidence_q8, np.ones(len(rows), int), len(rows), LEVEL)
+    least = cutoff_or_unreachable(discovery.cutoff_q8)
+    return {row[0] % 2**64 for row, q8 in zip(rows, evidence_q8, strict=True) if q8 >= least}
+
+
+def hours_to_half(fleets: list[list[float]]) -> int | None:
+    """Return the hours after which half of all drifting devices are found, or None."""
+    shares = np.mean(fleets, axis=0)
+    return int(np.argmax(shares >= 0.5)) + 1 if (shares >= 0.5).any() else None
+
+
+def rows_of(server: Postgres, fleets: int, steps: int) -> list[Row]:
+    """Return the rows of fleets of 200 devices that make so many steps per hour."""
+    shares = []
+    for seed in range(fleets):
+        plan = Plan(
+            devices=200, hours=HOURS, drift=0.1, drift_from=ONSET, steps=steps, seed=seed
+        )  # fmt: skip
+        shares.append(shares_found(server, plan))
+        print(f"fleet {seed + 1} of {fleets}", flush=True)
+    half = hours_to_half([fleet.judged for fleet in shares])
+    late = hours_to_half([fleet.closed_alone for fleet in shares])
+    false = statistics.mean(share for fleet in shares for share in fleet.false)
+    over = (
+        f"{fleets} fleets of 200 devices, a tenth drifts from 20 h into an epoch, {steps} steps/h"
+    )
+    return [
+        Row(
+            f"{over}: hours until half are found (by closed epochs alone)",
+            f"≤ {MUST_H}",
+            f"{half} ({late})",
+            half is not None and half <= MUST_H,
+        ),
+        Row(
+            f"{over}: share found after 2, 4, 8 and 24 h, %",
+            "stated",
+            " ".join(
+                f"{100 * statistics.mean(fleet.judged[hour - 1] for fleet in shares):.0f}"
+                for hour in (2, 4, 8, 24)
+            ),
+            None,
+        ),
+        Row(
+            f"{over}: false-discovery proportion, mean of {sum(len(f.false) for f in shares)}"
+            " judgements",
+            f"≤ {LEVEL}",
+            f"{false:.4f}",
+            false <= LEVEL,
+        ),
+    ]
+
+
+def main() -> None:
+    """Measure and report; --short: two fleets at the lower rate."""
+    args = arguments()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        server = Postgres(folder)
+        server.start()
+        try:
+            rows = rows_of(server, 2 if args.short else 20, 360)
+            rows += [] if args.short else rows_of(server, 20, 1800)
+        finally:
+            server.stop("immediate")
+    sys.exit(report("fleet_late_drift", rows, ("psycopg",), write=args.write))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Devices on for ten hours a day beside devices that are always on, for 30 days.
+
+Both run the firmware's monitor and uplink and send through a real broker and worker to PostgreSQL.
+The former boot anew each day, so that their epochs close only if they go on over boots.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psycopg
+
+from results.result import Row, arguments, report
+from tcuq_fleet.judge.groups import cutoff_or_unreachable
+from tcuq_fleet.judge.judge import Rules
+from tcuq_fleet.judge.retention import Retention
+from tcuq_fleet.judge.schedule import judge_now
+from tcuq_fleet.servers import Broker, Postgres
+from tcuq_fleet.store.migrate import migrate
+
+COMMAND = [sys.executable, "-m", "tcuq.cli", "fleet"]
+ON_HOURS = {"on 10 h a day": 10, "always on": 24}
+DAY_H, STEPS = 24, 360
+EPOCH_STEPS = DAY_H * STEPS
+NEVER = 2**32 - 1
+
+
+class Fleets:
+    """Servers, a worker and two simulated fleets, one per number of hours on."""
+
+    def __init__(self, folder: Path, devices: int, days: int, hour_s: float) -> None:
+        folder.chmod(0o755)
+        self.folder, self.hour_s = folder, hour_s
+        self.postgres, self.broker = Postgres(folder), Broker(folder / "broker")
+        self.postgres.start()
+        with psycopg.connect(self.postgres.url, autocommit=True) as connection:
+            migrate(connection)
+        self.broker.start()
+        broker = f"mqtt://127.0.0.1:{self.broker.port}"
+        ingest = [*COMMAND, "ingest", "--database", self.postgres.url, "--broker", broker]
+        self.worker = subprocess.Popen([*ingest, "--quota", "60000"], stdout=subprocess.DEVNULL)
+        time.sleep(5)
+        self.simulated = {
+            name: subprocess.Popen(
+                [
+                    *COMMAND, "simulate", "--broker", broker, "--devices", str(devices),
+                    "--on-hours", str(on), "--hours", str(days * DAY_H), "--hour-s", str(hour_s),
+                    "--drain-s", "60", "--steps", str(STEPS), "--drift", "20%", "--seed", str(on),
+                    "--truth", str(self.truth_path(name)), "--json",
+                ],
+                stdout=subprocess.PIPE,
+            )
+            for name, on in ON_HOURS.items()
+        }  # fmt: skip
+
+    def truth_path(self, name: str) -> Path:
+        """Return the file that a simulated fleet writes in the end."""
+        return self.folder / f"truth-{ON_HOURS[name]}.npz"
+
+    def judge_daily(self) -> None:
+        """Judge once per simulated day until the devices end."""
+        # Off for 14 hours is not silent: an operator of such devices says so.
+        rules, retention = Rules(silent_after_s=1e6), Retention()
+        while any(process.poll() is None for process in self.simulated.values()):
+            judge_now(self.postgres.url, rules, retention)
+            time.sleep(DAY_H * self.hour_s)
+        for process in self.simulated.values():
+            out, _ = process.communicate()
+            print(json.loads(out), flush=True)
+        judge_now(self.postgres.url, rules, retention)
+
+    def close(self) -> None:
+        """Stop whatever runs."""
+        for process in (*self.simulated.values(), self.worker):
+            process.terminate()
+            process.wait()
+        self.broker.stop()
+        self.postgres.stop("immediate")
+
+
+def outcome_of(fleets: Fleets, name: str) -> dict[str, Any]:
+    """Compare what is stored of one fleet with its truth."""
+    with np.load(fleets.truth_path(name)) as file:
+        device, steps, drifts_from = (file[key] for key in ("device", "steps", "drifts_from"))
+        boots = int(np.median(file["boot"])) + 1
+    drifting = {int(d) for d, start in zip(device, drifts_from, strict=True) if start != NEVER}
+    own = set(device.tolist())
+    with psycopg.connect(fleets.postgres.url) as connection:
+        state = connection.execute(
+            "SELECT device, judged_q8, epoch, (SELECT count(*) FROM epochs"
+            " WHERE epochs.device = devices.device) FROM devices"
+        ).fetchall()
+        cutoff = connection.execute(
+            "SELECT cutoff_q8 FROM judgements ORDER BY judgement DESC LIMIT 1"
+        ).fetchone()
+    least = cutoff_or_unreachable(None if cutoff is None else cutoff[0])
+    rows = {device % 2**64: rest for device, *rest in state if device % 2**64 in own}
+    judged = {d for d, (q8, _, _) in rows.items() if q8 is not None}
+    discovered = {d for d in judged if rows[d][0] >= least}
+    closed = {d: int(s) // EPOCH_STEPS for d, s in zip(device.tolist(), steps, strict=True)}
+    return {
+        "devices": len(own),
+        "judged": len(judged),
+        "epochs_right": sum(rows[d][1] == closed[d] for d in rows),
+        "history": sum(history for _, _, history in rows.values()),
+        "history_full": sum(closed.values()),
+        "drifting": len(drifting),
+        "found": len(discovered & drifting),
+        "false": len(discovered - drifting),
+        "boots": boots,
+    }
+
+
+def rows_of(days: int, outcomes: dict[str, dict[str, Any]]) -> list[Row]:
+    """Return the rows of both fleets."""
+    rows = []
+    for name, got in outcomes.items():
+        over = f"{got['devices']:,} devices {name}, {days} days, {got['boots']} boots"
+        right = got["judged"] == got["epochs_right"] == got["devices"]
+        rows.append(
+            Row(
+                f"{over}: devices judged, devices whose epoch is their steps over the profile's"
+                " epoch, closed epochs in the history",
+                "all, all, stated",
+                f"{got['judged']:,}, {got['epochs_right']:,},"
+                f" {got['history']:,} of {got['history_full']:,}",
+                right,
+            )
+        )
+    shares = {name: got["found"] / got["drifting"] for name, got in outcomes.items()}
+    short, always = shares["on 10 h a day"], shares["always on"]
+    drifting = sum(got["drifting"] for got in outcomes.values())
+    both = sum(got["found"] for got in outcomes.values()) / drifting
+    error = (both * (1 - both) * 4 / drifting) ** 0.5  # of the difference of two equal fleets
+    false = sum(got["false"] for got in outcomes.values())
+    rows.append(
+        Row(
+            f"the same after {days} days: drifting devices found, on 10 h a day and always on, %;"
+            " false discoveries of both",
+            "the same within three standard errors",
+            f"{100 * short:.0f} and {100 * always:.0f}; {false}",
+            abs(short - always) <= 3 * error,
+        )
+    )
+    return rows
+
+
+def measured(devices: int, days: int, hour_s: float) -> list[Row]:
+    """Return the rows of fleets of this size."""
+    with tempfile.TemporaryDirectory() as name:
+        fleets = Fleets(Path(name), devices, days, hour_s)
+        try:
+            fleets.judge_daily()
+            outcomes = {name: outcome_of(fleets, name) for name in ON_HOURS}
+        finally:
+            fleets.close()
+    return rows_of(days, outcomes)
+
+
+def main() -> None:
+    """Measure and report; --short: five days of 60 devices each."""
+    args = arguments()
+    rows = measured(60, 5, 0.2) if args.short else measured(500, 30, 0.6)
+    sys.exit(report("fleet_short_days", rows, ("psycopg", "paho-mqtt"), write=args.write))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Secrets: read from files, never from the command line."""
+
+from pathlib import Path
+
+from tcuq.errors import InputError
+
+MAX_CHARACTERS = 1024
+
+
+def read_secret(path: str) -> str:
+    """Read a secret of one line; refuse a file that every user of this machine can read."""
+    file = Path(path)
+    if file.stat().st_mode & 0o004:
+        raise InputError(f"{path} must not be readable by every user: run  chmod 600 {path}")
+    with file.open("rb") as opened:
+        text = opened.read(4 * MAX_CHARACTERS).decode(errors="replace").strip()
+    if not text or len(text) > MAX_CHARACTERS or not text.isprintable():
+        raise InputError(f"{path} must hold one line of 1..{MAX_CHARACTERS} printable characters")
+    return text
+
+
+def with_password(database: str, path: str) -> str:
+    """Return a connection string with the password of a file; it never reaches a log."""
+    from psycopg.conninfo import make_conninfo
+
+    return make_conninfo(database, password=read_secret(path))
+
+
+def check_no_password(database: str) -> None:
+    """Refuse a password in a URL: other users see command lines, and logs keep them."""
+    authority = database.partition("://")[2].partition("/")[0]
+    if ":" in authority.partition("@")[0] * ("@" in authority) or "password=" in database:
+        raise InputError(
+            "the database's URL must hold no password: write it to a file of mode 0600 and name"
+            " the file by --database-password-file"
+        )

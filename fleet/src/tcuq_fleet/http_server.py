@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HTTP server of every process: slow clients are bounded, other machines need TLS."""
+
+from collections.abc import Callable
+from ipaddress import ip_address
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI, Response
+from prometheus_client.openmetrics import exposition
+from prometheus_client.registry import CollectorRegistry
+from uvicorn import Server
+
+from tcuq.errors import InputError
+from tcuq_fleet.http_protocol import BoundedProtocol
+
+KEEP_ALIVE_S = 5
+MAX_REQUESTS = 32  # that are worked on at once, beside health and metrics
+MONITORING = ("/healthz", "/readyz", "/metrics")
+
+
+def create_server(
+    app: Any,  # noqa: ANN401 - ASGI
+    host: str,
+    port: int,
+    certificate: str | None = None,
+    key: str | None = None,
+) -> Server:
+    """Create a server for an ASGI application."""
+    check_listener(host, certificate, key)
+    return uvicorn.Server(
+        uvicorn.Config(
+            RequestLimit(app),
+            host=host,
+            port=port,
+            ssl_certfile=certificate,
+            ssl_keyfile=key,
+            http=BoundedProtocol,
+            timeout_keep_alive=KEEP_ALIVE_S,
+            # X-Forwarded-For is not trusted: the client is the peer of the connection.
+            proxy_headers=False,
+            server_header=False,
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+        )
+    )
+
+
+def check_listener(host: str, certificate: str | None, key: str | None) -> None:
+    """Refuse to listen beyond this machine without TLS."""
+    if (certificate is None) != (key is None):
+        raise InputError("an HTTP certificate and its key go together: one needs the other")
+    if certificate is None and not is_loopback(host):
+        raise InputError(
+            f"host must be this machine alone (127.0.0.1) without TLS, got {host}:"
+            " add --http-certificate and --http-key"
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine alone."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class RequestLimit:
+    """ASGI middleware: answers 503 to more requests at once, but never to health and metrics."""
+
+    def __init__(self, app: Any) -> None:  # noqa: ANN401 - ASGI
+        self._app = app
+        self._requests = 0
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI
+        """Handle one request."""
+        if scope["type"] != "http" or scope["path"] in MONITORING:
+            await self._app(scope, receive, send)
+        elif self._requests >= MAX_REQUESTS:
+            headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"retry-after", b"5")]
+            await send({"type": "http.response.start", "status": 503, "headers": headers})
+            await send({"type": "http.response.body", "body": b"too many requests at once\n"})
+        else:
+            self._requests += 1
+            try:
+                await self._app(scope, receive, send)
+            finally:
+                self._requests -= 1
+
+
+def add_monitoring(
+    app: FastAPI,
+    registry: CollectorRegistry,
+    alive: Callable[[], bool],
+    ready: Callable[[], bool],
+) -> None:
+    """Add `/healthz` (the process alone), `/readyz` (its servers) and `/metrics` to a FastAPI app.
+
+    They run in the event loop, so that slow requests in the thread pool never delay them.
+    """
+
+    @app.get("/healthz", summary="Liveness: the process works", responses={503: {}})
+    async def healthz() -> Response:
+        return Response(status_code=200 if alive() else 503)
+
+    @app.get("/readyz", summary="Readiness: its servers answer", responses={503: {}})
+    async def readyz() -> Response:
+        return Response(status_code=200 if ready() else 503)
+
+    @app.get("/metrics", summary="Metrics for Prometheus, as OpenMetrics")
+    async def openmetrics() -> Response:
+        text = exposition.generate_latest(registry)  # type: ignore[no-untyped-call]
+        return Response(text, media_type=exposition.CONTENT_TYPE_LATEST)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker's metrics for Prometheus: lag, batches, commits, refusals by reason; and its health."""
+
+import time
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from tcuq.telemetry import Reason
+from tcuq_fleet.ingest.validation import ValidationResult
+
+ALIVE_S = 120.0  # a worker whose loop has not run for this long is considered hung
+OVERDUE_S = 10.0  # a batch that waits longer makes the worker unready
+
+
+class IngestMetrics:
+    """A worker's metrics in their own registry."""
+
+    def __init__(self) -> None:
+        self.registry = own = CollectorRegistry()
+        self.records = Counter(
+            "tcuq_ingest_records", "Records stored, or known already.", registry=own
+        )
+        self.refused = Counter(
+            "tcuq_ingest_refused", "Refused, by reason.", ["reason"], registry=own
+        )
+        for reason in Reason:
+            if reason != Reason.FINE:
+                self.refused.labels(reason.name.lower())
+        self.batch = Histogram(
+            "tcuq_ingest_batch_records",
+            "Records per transaction.",
+            buckets=(1, 10, 100, 1_000, 5_000, 10_000, 20_000, 50_000),
+            registry=own,
+        )
+        self.commit = Histogram(
+            "tcuq_ingest_commit_seconds", "From the first statement to COMMIT.", registry=own
+        )
+        self.lag = Gauge(
+            "tcuq_ingest_lag_seconds",
+            "Age of the oldest message that is not stored yet; without one, of the last batch.",
+            registry=own,
+        )
+        self.lag.set_function(lambda: self.lag_s)
+        self.failures = Counter(
+            "tcuq_ingest_failures", "Lost connections, by server.", ["server"], registry=own
+        )
+        self.broker = Gauge(
+            "tcuq_ingest_broker_connected", "1 while the broker is connected.", registry=own
+        )
+        self.database = Gauge(
+            "tcuq_ingest_database_connected",
+            "1 while the database answers and has the tables of this version.",
+            registry=own,
+        )
+        self._heartbeat = time.monotonic()
+        self.oldest: float | None = None  # arrival of the oldest unstored message
+        self._last_lag_s = 0.0
+
+    def count(self, result: ValidationResult, records: int) -> dict[str, int]:
+        """Count stored records and refusals; return the refusals by reason."""
+        refused = {reason.name.lower(): count for reason, count in result.refused.items()}
+        for reason, count in refused.items():
+            self.refused.labels(reason).inc(count)
+        self.records.inc(records)
+        return refused
+
+    def beat(self, oldest: float | None = None) -> None:
+        """Note that the worker's loop runs, and when its oldest unstored message arrived."""
+        self._heartbeat = time.monotonic()
+        self.oldest = oldest
+
+    def stored(self, started: float) -> None:
+        """Note that a batch whose first message arrived at `started` is stored."""
+        self.oldest, self._last_lag_s = None, time.monotonic() - started
+
+    @property
+    def lag_s(self) -> float:
+        """Seconds that the oldest unstored message waits; without one, that the last batch took."""
+        oldest = self.oldest
+        return self._last_lag_s if oldest is None else time.monotonic() - oldest
+
+    @property
+    def alive(self) -> bool:
+        """Liveness: whether the worker's loop has run lately."""
+        return time.monotonic() - self._heartbeat < ALIVE_S
+
+    @property
+    def ready(self) -> bool:
+        """Readiness: whether a message that arrives now would be stored."""
+        value = self.registry.get_sample_value
+        return bool(
+            value("tcuq_ingest_broker_connected")
+            and value("tcuq_ingest_database_connected")
+            and self.lag_s < OVERDUE_S
+        )

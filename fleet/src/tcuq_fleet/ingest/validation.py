@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Validation: untrusted messages in; valid records, dead letters and acknowledgements out.
+
+It checks each sender's quota, topics, record bytes and that a device sends only its own records;
+many messages at a time. The store checks what depends on its rows: sites, gateways and boots.
+"""
+
+import re
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcuq.errors import InputError
+from tcuq.telemetry import CHECKED, RECORD, SIGNED, SIZES, Keys, Reason, checked
+from tcuq_fleet.mqtt import Message, encode_publish
+from tcuq_fleet.store.batch import GATEWAY_ONLY, OWN_CERTIFICATE, SIGNATURE, Batch, Part
+from tcuq_fleet.store.dead_letters import MAX_PER_BATCH, DeadLetter
+from tcuq_fleet.wire import MAX_RECORDS, Topic, parse_topic, sign_acks
+
+Array = NDArray[Any]
+
+HOUR_S = 3600
+SLOTS = 1 << 20
+DEVICE_NAME = re.compile(rb"[0-9a-f]{16}")
+
+
+class Quota:
+    """Limits how much a sender sends per hour, in two megabytes for any number of senders.
+
+    Senders share counters by a hash that differs in every process: with a million senders, one that
+    floods reaches a quota of 100, and none that sends a few messages per hour does.
+    """
+
+    def __init__(self) -> None:
+        self._counts = np.zeros(SLOTS, np.uint16)
+        self._hour = 0
+        self._factor = np.uint64(secrets.randbits(63) << 1 | 1)
+
+    def exceeds(self, senders: Array, per_hour: int, now_s: float) -> NDArray[np.bool_]:
+        """Count one message of each sender given; return which of them are above the quota."""
+        hour = int(now_s // HOUR_S)
+        if hour != self._hour:
+            self._counts[:] = 0
+            self._hour = hour
+        slots = (senders * self._factor) >> np.uint64(44)
+        before = self._counts[slots].astype(np.int64)
+        order = np.argsort(slots, kind="stable")
+        rank = np.empty(len(slots), np.int64)
+        rank[order] = np.arange(len(slots)) - np.searchsorted(slots[order], slots[order])
+        after = np.minimum(before + rank + 1, np.iinfo(np.uint16).max)
+        np.maximum.at(self._counts, slots, after.astype(np.uint16))
+        return np.asarray(before + rank >= per_hour, np.bool_)
+
+
+@dataclass(slots=True)
+class ValidationResult:
+    """The valid records of some messages, and what was refused."""
+
+    parts: list[Part] = field(default_factory=list)
+    dead_letters: list[DeadLetter] = field(default_factory=list)
+    refused: Counter[Reason] = field(default_factory=Counter)
+    keys: Keys | None = None
+
+    def sign(self, part: Part, acks: Array) -> Array:
+        """Return a part's acks as its devices expect them: signed if the records were."""
+        if self.keys is None or part.key_ids is None:
+            return acks
+        key_ids = zip(part.records["device"].tolist(), part.key_ids.tolist(), strict=True)
+        return sign_acks(acks, dict(key_ids), self.keys)
+
+    def refuse(self, reason: Reason, message: Message) -> None:
+        """Count a refused message and keep it as a dead letter."""
+        self.refused[reason] += 1
+        self.keep(reason, message)
+
+    def keep(self, reason: Reason, message: Message) -> None:
+        """Keep a dead letter, if few are kept yet; those above a quota tell nothing."""
+        if reason != Reason.QUOTA and len(self.dead_letters) < MAX_PER_BATCH:
+            self.dead_letters.append(
+                (reason, message.topic.decode("utf-8", "replace"), message.payload)
+            )
+
+    def count(self, reasons: NDArray[np.uint8]) -> None:
+        """Count refused records by reason."""
+        counts = np.bincount(reasons[reasons != Reason.FINE])
+        self.refused.update({Reason(int(i)): int(counts[i]) for i in np.flatnonzero(counts)})
+
+    def encode_acks(self, batch: Batch, acks: Array) -> bytes:
+        """Count what the store refused, and encode the publications that acknowledge the rest."""
+        reasons, acks = batch.reasons[batch.rows], acks[batch.rows]
+        self.count(reasons)
+        publications, at = [], 0
+        for part in self.parts:
+            stored = np.flatnonzero(reasons[at : at + len(part.records)] == Reason.FINE)
+            rows = acks[at : at + len(part.records)][stored]
+            at += len(part.records)
+            if isinstance(part.site, str):
+                topic = f"tcuq/{part.site}/{part.sender}/stored"
+                if stored.size:
+                    payload = self.sign(part, np.unique(rows)).tobytes()
+                    publications.append(encode_publish(topic, payload))
+                continue
+            signed = self.sign(part, rows)
+            payloads, size = signed.tobytes(), signed.itemsize
+            publications += [
+                encode_publish(
+                    f"tcuq/{part.site[index]}/{part.sender[index]}/stored",
+                    payloads[size * i : size * (i + 1)],
+                )
+                for i, index in enumerate(stored.tolist())
+            ]
+        return b"".join(publications)
+
+
+class Validator:
+    """Validates messages; its only state is the quota's counters.
+
+    Parameters
+    ----------
+    keys
+        If given, records must be signed.
+    quota, gateway_quota
+        Messages that a device and a gateway may send per hour, valid or not. A gateway may also
+        send `quota` records of each device.
+    accept_unsigned
+        Accept unsigned records beside signed ones, while a fleet moves to signatures.
+    authenticated
+        The broker checks that a device publishes under its own name only (mutual TLS).
+    """
+
+    def __init__(
+        self,
+        keys: Keys | None = None,
+        quota: int = 120,
+        gateway_quota: int = 20_000,
+        *,
+        accept_unsigned: bool = False,
+        authenticated: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._keys = keys
+        self._limits = quota, gateway_quota
+        self._accept_unsigned = accept_unsigned
+        self._own = OWN_CERTIFICATE if authenticated else GATEWAY_ONLY
+        self._messages, self._records = Quota(), Quota()
+        self._clock = clock
+
+    def validate(self, messages: Sequence[Message]) -> ValidationResult:
+        """Validate messages; invalid ones are refused, never raised."""
+        result = ValidationResult(keys=self._keys)
+        singles: dict[int, list[tuple[Topic, Message]]] = {}
+        batches: dict[int, list[tuple[Topic, Message]]] = {}
+        for message in self._within_quota(result, messages):
+            try:
+                topic = parse_topic(message.topic.decode())
+            except (InputError, UnicodeDecodeError):
+                result.refuse(Reason.TOPIC, message)
+                continue
+            if topic.kind == "record":
+                singles.setdefault(len(message.payload), []).append((topic, message))
+                continue
+            reason, size = _gateway_size(topic, message.payload)
+            if reason != Reason.FINE:
+                result.refuse(reason, message)
+            else:
+                batches.setdefault(size, []).append((topic, message))
+        for size, group in singles.items():
+            self._validate_singles(result, size, group)
+        for size, group in batches.items():
+            self._validate_gateways(result, size, group)
+        return result
+
+    def _within_quota(
+        self, result: ValidationResult, messages: Sequence[Message]
+    ) -> Iterable[Message]:
+        """Count every message of a sender, before anything else of it is looked at."""
+        names = [b"".join(message.topic.split(b"/", 3)[2:3]) for message in messages]
+        hashes = np.array([hash(name) for name in names], np.int64)
+        gateway = np.array(
+            [
+                message.topic.endswith(b"s") and not DEVICE_NAME.fullmatch(name)
+                for message, name in zip(messages, names, strict=True)
+            ],
+            np.bool_,
+        )
+        over = np.empty(len(messages), np.bool_)
+        for kind, per_hour in zip((~gateway, gateway), self._limits, strict=True):
+            senders = hashes[kind].view(np.uint64)
+            over[kind] = self._messages.exceeds(senders, per_hour, self._clock())
+        if over.any():
+            result.refused[Reason.QUOTA] += int(over.sum())
+            return [message for message, above in zip(messages, over, strict=True) if not above]
+        return messages
+
+    def _validate_singles(
+        self, result: ValidationResult, size: int, group: Sequence[tuple[Topic, Message]]
+    ) -> None:
+        """Validate messages of one record each, all of one size."""
+        if size not in SIZES.values():
+            for _, message in group:
+                result.refuse(Reason.SIZE, message)
+            return
+        rows = np.frombuffer(b"".join(m.payload for _, m in group), np.uint8).reshape(-1, size)
+        sender = np.array([topic.device for topic, _ in group], np.uint64)
+        records = rows[:, :CHECKED].view(RECORD)[:, 0]
+        reasons = self._check(rows)
+        reasons[(reasons == Reason.FINE) & (sender != records["device"])] = Reason.DEVICE
+        valid = self._select(result, reasons, lambda i: group[i][1])
+        topics = [group[i][0] for i in valid]
+        result.parts.append(
+            Part(
+                records[valid],
+                [topic.site for topic in topics],
+                [topic.name for topic in topics],
+                max(_trust(size), self._own),
+                _key_ids(rows[valid]),
+            )
+        )
+
+    def _validate_gateways(
+        self, result: ValidationResult, size: int, group: Sequence[tuple[Topic, Message]]
+    ) -> None:
+        """Validate messages of many records each, all records of one size."""
+        counts = [len(message.payload) // size for _, message in group]
+        rows = np.frombuffer(b"".join(m.payload for _, m in group), np.uint8).reshape(-1, size)
+        records = rows[:, :CHECKED].view(RECORD)[:, 0]
+        reasons = self._check(rows)
+        # Counted per gateway, so that none can use up the quota of devices that are not its.
+        gateways = np.array([hash(topic.name) for topic, _ in group], np.int64).view(np.uint64)
+        counted = records["device"] ^ np.repeat(gateways, counts)
+        over = self._records.exceeds(counted, self._limits[0], self._clock())
+        reasons[(reasons == Reason.FINE) & over] = Reason.QUOTA
+        ends = np.cumsum(counts)
+
+        def message_at(i: int) -> Message:
+            number = int(np.searchsorted(ends, i, "right"))
+            return Message(group[number][1].topic, rows[i].tobytes(), 0)
+
+        valid = self._select(result, reasons, message_at)
+        bounds = np.searchsorted(valid, [0, *ends]).tolist()
+        records, key_ids = records[valid], _key_ids(rows[valid])
+        for (topic, _), at, end in zip(group, bounds[:-1], bounds[1:], strict=True):
+            if end > at:
+                keys = None if key_ids is None else key_ids[at:end]
+                part = Part(records[at:end], topic.site, topic.name, _trust(size), keys)
+                result.parts.append(part)
+
+    def _check(self, rows: Array) -> NDArray[np.uint8]:
+        unsigned = rows.shape[1] != SIGNED.itemsize
+        return checked(rows, None if unsigned and self._accept_unsigned else self._keys)
+
+    def _select(
+        self,
+        result: ValidationResult,
+        reasons: NDArray[np.uint8],
+        message_at: Callable[[int], Message],
+    ) -> NDArray[np.intp]:
+        """Refuse invalid records, and return the indices of valid ones."""
+        result.count(reasons)
+        for i in np.flatnonzero(reasons)[:MAX_PER_BATCH].tolist():
+            result.keep(Reason(int(reasons[i])), message_at(i))
+        return np.flatnonzero(reasons == Reason.FINE)
+
+
+def _trust(size: int) -> int:
+    return SIGNATURE if size == SIGNED.itemsize else GATEWAY_ONLY
+
+
+def _key_ids(rows: Array) -> NDArray[np.uint8] | None:
+    """Return the keys by which rows are signed, to sign their acknowledgements by the same."""
+    return rows[:, CHECKED].copy() if rows.shape[1] == SIGNED.itemsize else None
+
+
+def _gateway_size(topic: Topic, payload: bytes) -> tuple[Reason, int]:
+    """Return the size of the records in a gateway's message, or why it is refused."""
+    size = SIZES.get(payload[0], 0) if payload else 1
+    if topic.kind != "records":
+        return Reason.TOPIC, size
+    if size == 0:
+        return Reason.VERSION, size
+    if not payload or len(payload) % size or len(payload) > MAX_RECORDS * size:
+        return Reason.SIZE, size
+    return Reason.FINE, size

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Alarms: opened by a judgement, escalated if they persist, closed after two quiet epochs.
+
+Epochs are counted, not judgements: a device that is judged hourly is counted once in each running
+epoch, by the first judgement in it. One fault is one alarm, so devices of a named group or of a
+silent group have no alarms of their own. An alarm is active until it is closed. Alarms of a retired
+device, and of one that is gone (silent for `gone_after_s`), are closed at once.
+"""
+
+from datetime import datetime  # noqa: TC003 - NamedTuple reads it
+from typing import Any, LiteralString, NamedTuple
+
+from psycopg import Connection
+
+from tcuq_fleet.judge.evidence_counts import GroupKey
+from tcuq_fleet.judge.groups import MIN_DEVICES, GroupJudgements
+
+ESCALATED_AFTER = 3  # consecutive epochs that raised the alarm
+CLOSED_AFTER = 2  # consecutive epochs that did not
+FAR_BITS = 32  # above the cut-off: a gross fault, escalated at once
+MAX_DEVICE_ALARMS = 10_000  # active at a time; those with the most evidence are opened first
+MAX_SILENT_ALARMS = 1_000  # with more silent devices outside silent groups, one alarm for all
+
+CLOSE_ENDED: LiteralString = """
+UPDATE alarms SET state = 'closed', changed = now()
+FROM devices LEFT JOIN registry USING (device)
+WHERE alarms.device = devices.device AND alarms.state <> 'closed'
+    AND (devices.last_seen < %(gone_since)s OR registry.state = 'retired')
+"""
+
+# Update each active alarm by this judgement. Alarms of devices that are silent or not judged yet
+# under a new firmware, and of groups with too few reporting devices, stay unchanged. A deleted
+# device is quiet.
+UPDATE_ACTIVE: LiteralString = """
+WITH observation AS (
+    SELECT alarm, coalesce(judged_q8 >= %(cutoff_q8)s, false) AS raised,
+        coalesce(judged_q8 >= %(far_q8)s, false) AS far, judged_q8 / 256.0 AS evidence,
+        coalesce(devices.epoch, %(judgement)s) AS epoch, devices.cause
+    FROM alarms LEFT JOIN devices USING (device)
+    WHERE kind = 'device' AND state <> 'closed'
+        AND (devices.device IS NULL OR judged_q8 IS NOT NULL AND last_seen >= %(since)s)
+    UNION ALL
+    SELECT alarm, coalesce(drifted, false), coalesce(g.evidence >= %(group_far)s, false),
+        coalesce(g.evidence, 0), %(interval)s, NULL
+    FROM alarms AS a LEFT JOIN groups AS g ON judgement = %(judgement)s
+        AND (g.profile, g.firmware, g.site) IS NOT DISTINCT FROM (a.profile, a.firmware, a.site)
+    WHERE kind = 'group' AND state <> 'closed'
+        AND NOT coalesce(judgeable < %(min_devices)s AND devices >= %(min_devices)s, false)
+    UNION ALL
+    SELECT alarm, coalesce(devices.last_seen < %(since)s, false), false,
+        extract(epoch FROM now() - devices.last_seen) / 3600, %(judgement)s, NULL
+    FROM alarms LEFT JOIN devices USING (device)
+    WHERE kind = 'silent' AND device IS NOT NULL AND state <> 'closed'
+    UNION ALL
+    SELECT alarm, CASE WHEN coalesce(a.profile, a.firmware, a.site) IS NULL THEN %(too_many)s
+            ELSE coalesce(2 * g.silent >= g.devices, false) END,
+        false, coalesce(g.silent, %(silent_left)s), %(judgement)s, NULL
+    FROM alarms AS a LEFT JOIN groups AS g ON judgement = %(judgement)s
+        AND (g.profile, g.firmware, g.site) IS NOT DISTINCT FROM (a.profile, a.firmware, a.site)
+    WHERE kind = 'silent' AND device IS NULL AND state <> 'closed'
+), counted AS (
+    SELECT alarm, raised, far, o.evidence, o.epoch, o.cause, state AS old_state,
+        CASE WHEN o.epoch = a.epoch THEN raised_epochs WHEN raised THEN raised_epochs + 1
+            ELSE 0 END AS raised_epochs,
+        CASE WHEN o.epoch = a.epoch THEN quiet_epochs WHEN raised THEN 0
+            ELSE quiet_epochs + 1 END AS quiet_epochs
+    FROM observation AS o JOIN alarms AS a USING (alarm)
+), transition AS (
+    SELECT *, CASE WHEN quiet_epochs >= %(closed_after)s THEN 'closed'
+        WHEN raised AND (far OR raised_epochs >= %(escalated_after)s) THEN 'escalated'
+        ELSE old_state END AS state
+    FROM counted
+)
+UPDATE alarms SET raised_epochs = t.raised_epochs, quiet_epochs = t.quiet_epochs, epoch = t.epoch,
+    state = t.state, acknowledged = CASE WHEN t.state = 'escalated' AND old_state = 'open'
+        THEN NULL ELSE acknowledged END,
+    evidence = CASE WHEN raised THEN t.evidence ELSE alarms.evidence END,
+    cause = CASE WHEN raised THEN t.cause ELSE alarms.cause END,
+    changed = CASE WHEN t.state <> old_state THEN now() ELSE changed END
+FROM transition AS t WHERE alarms.alarm = t.alarm
+RETURNING t.state::text, t.state <> old_state
+"""
+
+OPEN_GROUPS: LiteralString = """
+INSERT INTO alarms (kind, state, profile, firmware, site, evidence, epoch)
+SELECT 'group', CASE WHEN evidence >= %(group_far)s THEN 'escalated' ELSE 'open' END::alarm_state,
+    profile, firmware, site, evidence, %(interval)s
+FROM groups WHERE judgement = %(judgement)s AND named
+ON CONFLICT DO NOTHING
+"""
+
+OPEN_DEVICES: LiteralString = """
+WITH g AS MATERIALIZED (
+    SELECT profile, firmware, site FROM groups WHERE judgement = %(judgement)s AND named
+)
+INSERT INTO alarms (kind, state, device, evidence, epoch, cause)
+SELECT 'device',
+    CASE WHEN s.evidence_q8 >= %(far_q8)s THEN 'escalated' ELSE 'open' END::alarm_state,
+    device, s.evidence_q8 / 256.0, devices.epoch, devices.cause
+FROM suspects AS s JOIN devices USING (device)
+WHERE s.judgement = %(judgement)s AND s.evidence_q8 >= %(cutoff_q8)s
+    AND NOT EXISTS (SELECT FROM g WHERE coalesce(g.profile, s.profile) = s.profile
+        AND coalesce(g.firmware, s.firmware) = s.firmware AND coalesce(g.site, s.site) = s.site)
+    AND NOT EXISTS (SELECT FROM alarms AS a
+        WHERE kind = 'device' AND a.device = s.device AND state <> 'closed')
+ORDER BY s.evidence_q8 DESC, device
+LIMIT greatest(0, %(max_device_alarms)s -
+    (SELECT count(*) FROM alarms WHERE kind = 'device' AND state <> 'closed'))
+"""
+
+OPEN_SILENT_GROUPS: LiteralString = """
+INSERT INTO alarms (kind, profile, firmware, site, evidence, epoch)
+SELECT 'silent', o.profile, o.firmware, o.site, g.silent, %(judgement)s
+FROM unnest(%(profiles)s::integer[], %(firmwares)s::integer[], %(sites)s::integer[])
+    AS o (profile, firmware, site)
+    JOIN groups AS g ON judgement = %(judgement)s
+    AND (g.profile, g.firmware, g.site) IS NOT DISTINCT FROM (o.profile, o.firmware, o.site)
+ON CONFLICT DO NOTHING
+"""
+
+OPEN_SILENT_DEVICES: LiteralString = """
+INSERT INTO alarms (kind, device, evidence, epoch)
+SELECT 'silent', device, extract(epoch FROM now() - last_seen) / 3600, %(judgement)s
+FROM devices AS d
+WHERE last_seen < %(since)s AND last_seen >= %(gone_since)s
+    AND NOT EXISTS (SELECT FROM registry AS r WHERE r.device = d.device AND state = 'retired')
+    AND NOT EXISTS (
+        SELECT FROM unnest(%(profiles)s::integer[], %(firmwares)s::integer[], %(sites)s::integer[])
+            AS o (profile, firmware, site)
+        WHERE coalesce(o.profile, d.profile) = d.profile
+            AND coalesce(o.firmware, d.firmware) = d.firmware
+            AND coalesce(o.site, d.site) = d.site)
+ON CONFLICT DO NOTHING
+"""
+
+OPEN_SILENT_FLEET: LiteralString = """
+INSERT INTO alarms (kind, evidence, epoch) VALUES ('silent', %(silent_left)s, %(judgement)s)
+ON CONFLICT DO NOTHING
+"""
+
+
+class JudgementInput(NamedTuple):
+    """What a judgement passes to its alarms."""
+
+    judgement: int
+    since: "datetime"  # a device last seen before is silent
+    gone_since: "datetime"  # and before this time gone
+    cutoff_q8: int
+    groups: GroupJudgements
+    interval: int  # number by the clock, which groups have in place of an epoch
+
+
+class AlarmChanges(NamedTuple):
+    """How many alarms a judgement opened, escalated and closed."""
+
+    opened: int
+    escalated: int
+    closed: int
+
+
+def active_groups(connection: Connection[Any], kind: str) -> frozenset[GroupKey]:
+    """Return the groups with an active alarm of this kind."""
+    rows = connection.execute(
+        "SELECT profile, firmware, site FROM alarms"
+        " WHERE kind = %s AND device IS NULL AND state <> 'closed'",
+        [kind],
+    )
+    return frozenset(rows)
+
+
+def update(connection: Connection[Any], judgement: JudgementInput) -> AlarmChanges:
+    """Close and update active alarms, then open new ones."""
+    groups = judgement.groups
+    outages = [key for key, flag in zip(groups.keys, groups.outages, strict=True) if flag]
+    silent_left = groups.silent_left
+    values = {
+        "judgement": judgement.judgement,
+        "since": judgement.since,
+        "gone_since": judgement.gone_since,
+        "cutoff_q8": judgement.cutoff_q8,
+        "far_q8": judgement.cutoff_q8 + 256 * FAR_BITS,
+        "group_far": groups.cutoff_q8 / 256 + FAR_BITS,
+        "interval": judgement.interval,
+        "min_devices": MIN_DEVICES,
+        "silent_left": silent_left,
+        "too_many": silent_left > MAX_SILENT_ALARMS,
+        "closed_after": CLOSED_AFTER,
+        "escalated_after": ESCALATED_AFTER,
+        "max_device_alarms": MAX_DEVICE_ALARMS,
+        "profiles": [key[0] for key in outages],
+        "firmwares": [key[1] for key in outages],
+        "sites": [key[2] for key in outages],
+    }
+    ended = connection.execute(CLOSE_ENDED, values).rowcount
+    transitions = connection.execute(UPDATE_ACTIVE, values).fetchall()
+    silence = OPEN_SILENT_FLEET if silent_left > MAX_SILENT_ALARMS else OPEN_SILENT_DEVICES
+    statements = [OPEN_GROUPS, OPEN_DEVICES, *([OPEN_SILENT_GROUPS] if outages else ())]
+    opened = sum(
+        connection.execute(statement, values).rowcount
+        for statement in (*statements, *([silence] if silent_left else ()))
+    )
+    return AlarmChanges(
+        opened,
+        sum(changed and state == "escalated" for state, changed in transitions),
+        ended + sum(changed and state == "closed" for state, changed in transitions),
+    )

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Alerts: format alarms as a webhook's JSON and as Alertmanager's alerts.
+
+Groups come first; of many devices the first are listed and the rest counted. Severity is `warning`
+for an open alarm and `critical` for an escalated one, here as on the dashboard's pages.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any
+from urllib.parse import urlencode
+
+from tcuq.telemetry import cause_text
+from tcuq_fleet.wire import device_name, firmware_name, profile_name
+
+Json = dict[str, Any]
+
+MAX_LISTED = 100  # devices per message
+SEVERITIES = {"open": "warning", "escalated": "critical"}  # of an alarm's state
+MANY_SUFFIX = "ManyDevices"
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmNotice:
+    """A stored alarm, and whether its state is new to the receiver."""
+
+    kind: str
+    state: str
+    device: int | None
+    profile: int | None
+    firmware: int | None
+    site: str | None
+    opened: datetime
+    changed: datetime
+    evidence: float
+    cause: int | None
+    health_names: list[str] | None
+    owner: str | None  # of the site
+    name: str | None  # of the device, in the registry
+    runs: int | None  # the device's firmware
+    new: bool
+
+    @property
+    def severity(self) -> str:
+        """`warning` or `critical`, or `closed`."""
+        return SEVERITIES.get(self.state, self.state)
+
+    @property
+    def details(self) -> dict[str, str]:
+        """The device's name and firmware, which may change while the alarm is active."""
+        values = {"name": self.name, "firmware": self.runs and firmware_name(self.runs)}
+        return {key: str(value) for key, value in values.items() if value is not None}
+
+    @property
+    def path(self) -> str:
+        """The dashboard's page of the alarm's subject."""
+        if self.device is not None:
+            return f"/device/{device_name(self.device % 2**64)}"
+        group = {k: v for k, v in self.subject.items() if k in ("profile", "firmware", "site")}
+        return f"/group?{urlencode(group)}" if group else f"/alarms?kind={self.kind}"
+
+    @property
+    def subject(self) -> dict[str, str]:
+        """The device or group of the alarm, by readable names."""
+        names: dict[str, str] = {}
+        if self.device is not None:
+            names["device"] = device_name(self.device % 2**64)
+        if self.profile is not None:
+            names["profile"] = profile_name(self.profile)
+        if self.firmware is not None:
+            names["firmware"] = firmware_name(self.firmware)
+        if self.site is not None:
+            names["site"] = self.site
+        if self.owner is not None:
+            names["owner"] = self.owner
+        return names
+
+    @property
+    def cause_text(self) -> str:
+        """The cause of the device's own last alarm in words, or ""."""
+        return cause_text(self.cause or 0, self.health_names or ())
+
+    @property
+    def text(self) -> str:
+        """The alarm in a few words."""
+        subject = ", ".join(
+            f"{kind} {name}" for kind, name in (self.subject | self.details).items()
+        )
+        if self.state == "closed":
+            return f"{subject or 'the fleet'}: over"
+        if self.kind == "silent" and self.device is None:
+            return f"{subject or 'the fleet'}: {self.evidence:,.0f} devices do not report"
+        if self.kind == "silent":
+            return f"{subject}: silent for {self.evidence:.0f} hours"
+        own = self.cause_text
+        because = f", last alarm of its own: {own}" if own else ""
+        return f"{subject}: drifted, {self.evidence:.0f} bits of evidence{because}"
+
+
+def webhook_message(
+    alarms: list[AlarmNotice], judged: datetime, dashboard: str | None = None
+) -> Json | None:
+    """Return the changed alarms as JSON, with a `text` for chat servers; None without alarms.
+
+    `dashboard` is the dashboard's URL, for links.
+    """
+    if not alarms:
+        return None
+    listed, more = _listed(alarms)
+    lines = [f"[{a.severity}] {a.text}{_link_suffix(a, dashboard)}" for a in listed]
+    lines += [f"and {count:,} more of kind {kind}" for kind, count in more.items()]
+    return {
+        "schema": "tcuq.alarms/1",
+        "judged": judged.isoformat(),
+        "text": "\n".join(lines),
+        "alarms": [
+            {
+                "kind": alarm.kind,
+                "state": alarm.state,
+                "severity": alarm.severity,
+                **alarm.subject,
+                **alarm.details,
+                **_link(alarm, dashboard),
+                "opened": alarm.opened.isoformat(),
+                "changed": alarm.changed.isoformat(),
+                "evidence": alarm.evidence,
+                "cause": alarm.cause_text,
+                "text": alarm.text,
+            }
+            for alarm in listed
+        ],
+        "more": more,
+    }
+
+
+def alertmanager_alerts(
+    alarms: list[AlarmNotice], now: datetime, lasting_s: float, dashboard: str | None = None
+) -> list[Json]:
+    """Return active alarms as alerts that end `lasting_s` from now, and newly closed ones as ended.
+
+    Labels identify an alert, so an escalated alarm is a new alert and the old one ends.
+    """
+    until = now + timedelta(seconds=lasting_s)
+    listed, more = _listed(alarms)
+    alerts = [alert for alarm in listed for alert in _alerts(alarm, until, dashboard)]
+    for kind, count in more.items():
+        labels = {"alertname": _name(kind) + MANY_SUFFIX, "severity": "warning", "kind": kind}
+        summary = {"summary": f"{count:,} more devices than are listed"}
+        alerts.append(_alert(labels, summary, now, until))
+    return alerts
+
+
+def _alerts(alarm: AlarmNotice, until: datetime, dashboard: str | None) -> Iterator[Json]:
+    """Yield an alarm's one or two alerts."""
+    labels = {"alertname": _name(alarm.kind), "kind": alarm.kind, **alarm.subject}
+    link = _link(alarm, dashboard)
+    annotations = {"summary": alarm.text, **alarm.details, **link}
+    for state, severity in SEVERITIES.items():
+        active = alarm.state == state
+        starts = alarm.changed if active else alarm.opened
+        if active or (alarm.new and alarm.state != "open" and alarm.opened < alarm.changed):
+            ends = until if active else alarm.changed
+            alert = _alert({**labels, "severity": severity}, annotations, starts, ends)
+            yield alert | ({"generatorURL": link["link"]} if link else {})
+
+
+def _link(alarm: AlarmNotice, dashboard: str | None) -> dict[str, str]:
+    return {} if dashboard is None else {"link": dashboard.rstrip("/") + alarm.path}
+
+
+def _link_suffix(alarm: AlarmNotice, dashboard: str | None) -> str:
+    return "".join(f" {link}" for link in _link(alarm, dashboard).values())
+
+
+def _name(kind: str) -> str:
+    return "TcuqSilent" if kind == "silent" else "TcuqDrift"
+
+
+def _alert(
+    labels: dict[str, str], annotations: dict[str, str], starts: datetime, ends: datetime
+) -> Json:
+    return {
+        "labels": labels,
+        "annotations": annotations,
+        "startsAt": starts.isoformat(),
+        "endsAt": ends.isoformat(),
+    }
+
+
+def _listed(alarms: list[AlarmNotice]) -> tuple[list[AlarmNotice], dict[str, int]]:
+    """Return all groups and the first devices, and the number of devices left out by kind."""
+    groups = [alarm for alarm in alarms if alarm.device is None]
+    devices = (alarm for alarm in alarms if alarm.device is not None)
+    listed = groups + list(islice(devices, MAX_LISTED))
+    return listed, dict(Counter(alarm.kind for alarm in devices))

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judge groups of devices: "firmware 1.8 drifted" rather than 40,000 devices.
+
+All groups form one e-BH family. Of the groups that drift, the few that explain the drift are named;
+the others drift only because they share devices with a named one.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tcuq_fleet.judge.ebh import Discovery, discover
+from tcuq_fleet.judge.evidence_counts import SILENT, Array, EvidenceCounts, Flags, GroupKey
+
+# With 20 devices a share of 10 % is at least two, so no single device makes a group drift. Smaller
+# groups would only enlarge the family and make discovery harder for all.
+MIN_DEVICES = 20
+MAX_NAMED = 50  # with more, groups do not explain the drift
+UNREACHABLE_Q8 = 1 << 30  # a cut-off above any evidence
+
+
+@dataclass(frozen=True, slots=True)
+class GroupJudgements:
+    """Counts and judgements of each group, in the order of `EvidenceCounts.groups`."""
+
+    keys: list[GroupKey]
+    devices: Array
+    silent: Array
+    judgeable: Array
+    discovered: Array  # devices discovered in the whole fleet
+    own: list[Discovery]  # by e-BH within the group, if it is in the family
+    bits: Array
+    cutoff_q8: int  # of the e-BH over groups
+    drifted: Flags
+    named: Flags
+    outages: Flags  # groups that explain silent devices: half of each is silent, or more
+    silent_left: int  # silent devices outside of outages
+
+
+def judge_groups(
+    counts: EvidenceCounts,
+    level: float,
+    share: float,
+    *,
+    active: frozenset[GroupKey] = frozenset(),
+    active_silent: frozenset[GroupKey] = frozenset(),
+) -> GroupJudgements:
+    """Judge every group; a drifting group with an active alarm is named before others."""
+    codes = counts.evidence_q8
+    total, silent = counts.by_cohort(codes >= SILENT), counts.by_cohort(codes == SILENT)
+    judgeable = counts.by_cohort(codes >= 0)
+    cutoff = cutoff_or_unreachable(counts.discovery(level).cutoff_q8)
+    # The family is fixed by the groups' sizes, before any evidence is looked at.
+    enough = counts.by_group(judgeable) >= MIN_DEVICES
+    family = counts.select(enough)
+    bits = np.maximum(family.bits(share, judgeable >= 0), 0)
+    discovery = discover(
+        bits_q8(bits[enough]), np.ones(enough.sum(), int), int(enough.sum()), level
+    )
+    least = cutoff_or_unreachable(discovery.cutoff_q8)
+    drifted = enough & (bits_q8(bits) >= least)
+    drifting = counts.select(drifted)
+
+    def still_drifts(alive: Flags, sizes: Array, _: Array) -> Flags:
+        return drifted & (sizes >= MIN_DEVICES) & (bits_q8(drifting.bits(share, alive)) >= least)
+
+    def still_silent(_: Flags, sizes: Array, hits: Array) -> Flags:
+        return np.asarray((sizes >= MIN_DEVICES) & (2 * hits >= sizes))
+
+    # Devices at or above the lowest cut-off that e-BH can have, 1 / level.
+    hits = counts.by_cohort(codes >= 256 * np.log2(1 / level))
+    outages = cover(counts, silent, total, still_silent, active_silent)
+    return GroupJudgements(
+        keys=counts.groups,
+        devices=counts.by_group(total),
+        silent=counts.by_group(silent),
+        judgeable=counts.by_group(judgeable),
+        discovered=counts.by_group(counts.by_cohort(codes >= cutoff)),
+        own=family.discoveries(level),
+        bits=bits,
+        cutoff_q8=least,
+        drifted=drifted,
+        named=cover(counts, hits, judgeable, still_drifts, active),
+        outages=outages,
+        silent_left=int(silent[~outages[counts.inside].any(axis=0)].sum()),
+    )
+
+
+def cover(
+    counts: EvidenceCounts,
+    hits: Array,
+    sizes: Array,
+    holds: Callable[[Flags, Array, Array], Flags],
+    active: frozenset[GroupKey],
+) -> Flags:
+    """Select the few groups that explain the hits, by a greedy cover.
+
+    Each step selects the group that overlaps most with the remaining hits (Dice's coefficient),
+    among those for which `holds` is true without the devices of earlier groups; it gets the cohorts
+    that are left, and each group's devices and hits in them. A broken firmware makes profiles,
+    sites and cohorts drift as well; it alone is named.
+    """
+    named = np.zeros(len(counts.groups), np.bool_)
+    alive = np.ones(len(counts.cohorts), np.bool_)
+    priority = np.array([2.0 * (key in active) for key in counts.groups])
+    size, left = counts.by_group(sizes), counts.by_group(hits)
+    remaining = int(hits.sum())
+    for _ in range(MAX_NAMED):
+        possible = holds(alive, size, left) & ~named
+        if not possible.any():
+            break
+        overlap = 2 * left / np.maximum(size + remaining, 1)
+        best = int(np.argmax(np.where(possible, overlap + priority, -1)))
+        named[best] = True
+        removed = np.flatnonzero(alive & (counts.inside == best).any(axis=0))
+        alive[removed] = False
+        remaining -= int(hits[removed].sum())
+        for groups in counts.inside[:, removed]:
+            np.subtract.at(size, groups, sizes[removed])
+            np.subtract.at(left, groups, hits[removed])
+    return named
+
+
+def bits_q8(bits: Array) -> Array:
+    """Convert to 1/256 bit, rounded down by slightly more than a sum of doubles can be off."""
+    return np.floor(256 * np.maximum(bits, 0) - 1e-6).astype(np.int64)
+
+
+def cutoff_or_unreachable(cutoff_q8: int | None) -> int:
+    """Return a cut-off as a number: one that no evidence reaches, if there is none."""
+    return UNREACHABLE_Q8 if cutoff_q8 is None else cutoff_q8

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judge: discover drifting devices and groups from each device's last two epochs.
+
+A device's evidence is the mean of two e-values, of the epoch it closed last and of the running one
+(`judged_q8` in the table `devices`). At a time that does not depend on the evidence each has a mean
+of at most 1 in a device without drift, and so has their mean under any dependence: a judgement by
+the clock may use it at any hour, and finds drift before the epoch ends. An epoch that was never
+closed has the e-value 1, as no bet was placed.
+
+One judgement is one transaction. Of the devices that it discovers, at most `level` are expected to
+be false discoveries, under any dependence between devices; separately, the same holds for groups.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, LiteralString
+
+from psycopg import Connection
+
+from tcuq.errors import InputError
+from tcuq_fleet.judge import alarms
+from tcuq_fleet.judge.counting import count_evidence
+from tcuq_fleet.judge.evidence_counts import SILENT
+from tcuq_fleet.judge.groups import cutoff_or_unreachable, judge_groups
+from tcuq_fleet.judge.persistence import (
+    LOOSEST_LEVEL,
+    write_evidence,
+    write_groups,
+    write_profiles,
+    write_sites,
+    write_suspects,
+)
+from tcuq_fleet.judge.pruning import notable
+
+LOCK = 0x6A756467  # advisory lock: one judge at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Parameters of a judgement.
+
+    Parameters
+    ----------
+    level
+        False-discovery rate, up to 0.5.
+    share
+        Share of a group's devices that must drift before the group does; 0: the plain average.
+    silent_after_s
+        Seconds without a record after which a device is silent.
+    gone_after_s
+        Seconds without a record after which a device is gone: it is counted, but neither judged nor
+        alerted about, until it reports again.
+    group_interval_s
+        A group has no epochs of its own: its alarm counts evidence once per so many seconds, which
+        should be about the length of its devices' epochs.
+    """
+
+    level: float = 0.1
+    share: float = 0.1
+    silent_after_s: float = 10_800
+    gone_after_s: float = 30 * 86_400
+    group_interval_s: float = 86_400
+
+    def __post_init__(self) -> None:
+        if not 0 < self.level <= LOOSEST_LEVEL:
+            raise InputError(f"level must lie in (0, {LOOSEST_LEVEL}], got {self.level}")
+        if not 0 <= self.share <= 1:
+            raise InputError(f"share must lie in [0, 1], got {self.share}")
+        for name in ("silent_after_s", "group_interval_s"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name} must be above 0, got {getattr(self, name)}")
+        if not self.gone_after_s > self.silent_after_s:
+            raise InputError(
+                f"gone_after_s must be above silent_after_s, got {self.gone_after_s} and"
+                f" {self.silent_after_s}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The result of one judgement."""
+
+    judgement: int
+    judged: datetime
+    devices: int
+    silent: int
+    gone: int
+    judgeable: int
+    discovered: int
+    cutoff_q8: int | None
+    groups: int  # named
+    alarms: alarms.AlarmChanges
+
+
+def judge(
+    connection: Connection[Any], rules: Rules, unless_within_s: float = 0
+) -> Judgement | None:
+    """Judge the fleet; None if another judge is running, or has judged within so many seconds.
+
+    The connection must be in autocommit mode.
+    """
+    if not _value(connection, "SELECT pg_try_advisory_lock(%s)", LOCK):
+        return None
+    try:
+        recently: LiteralString = (
+            "SELECT coalesce(max(judged) > now() - %s * interval '1 s', false) FROM judgements"
+        )
+        if _value(connection, recently, unless_within_s):
+            return None
+        with connection.transaction():
+            # All statements see one snapshot of the fleet, while workers go on storing records.
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            connection.execute("SET LOCAL jit = off")  # compiling takes longer than it saves
+            connection.execute("SET LOCAL work_mem = '256MB'")  # else many cohorts spill to disk
+            return _judge_snapshot(connection, rules)
+    finally:
+        connection.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
+
+
+def _judge_snapshot(connection: Connection[Any], rules: Rules) -> Judgement:
+    since = _value(connection, "SELECT now() - %s * interval '1 s'", rules.silent_after_s)
+    gone_since = _value(connection, "SELECT now() - %s * interval '1 s'", rules.gone_after_s)
+    counts, gone = count_evidence(connection, since, gone_since)
+    discovery = counts.discovery(rules.level)
+    active = alarms.active_groups(connection, "group")
+    active_silent = alarms.active_groups(connection, "silent")
+    groups = judge_groups(
+        counts, rules.level, rules.share, active=active, active_silent=active_silent
+    )
+    written = notable(groups, counts.kinds, active | active_silent)
+    devices = int(counts.devices.sum())
+    silent = int(counts.devices[counts.evidence_q8 == SILENT].sum())
+    figures = (devices, silent, gone, counts.judgeable, discovery.count, discovery.cutoff_q8)
+    ((judgement, judged),) = connection.execute(
+        "INSERT INTO judgements (level, devices, silent, gone, judgeable, discovered, cutoff_q8,"
+        " all_groups) VALUES (%s, %s, %s, %s, %s, %s, %s, %s) RETURNING judgement, judged",
+        [rules.level, *figures, bool(written.all())],
+    ).fetchall()
+    cutoff_q8 = cutoff_or_unreachable(discovery.cutoff_q8)
+    write_evidence(connection, judgement, counts)
+    write_groups(connection, judgement, groups, written)
+    write_sites(connection, judgement, counts, cutoff_q8)
+    write_profiles(connection, counts)
+    write_suspects(connection, judgement, counts, groups, since)
+    interval = int(judged.timestamp() // rules.group_interval_s)
+    changes = alarms.update(
+        connection,
+        alarms.JudgementInput(judgement, since, gone_since, cutoff_q8, groups, interval),
+    )
+    named = int(groups.named.sum())
+    return Judgement(judgement, judged, *figures, named, changes)
+
+
+def _value(connection: Connection[Any], statement: LiteralString, value: object) -> Any:  # noqa: ANN401 - a column's
+    ((result,),) = connection.execute(statement, [value]).fetchall()
+    return result

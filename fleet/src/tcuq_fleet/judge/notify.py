@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Notify: deliver stored alarms to webhooks and to Alertmanager, retrying until they arrive.
+
+The table `deliveries` holds the judgement up to which each receiver was notified, so a failed
+delivery is repeated later, also by another process. Judging never waits for a delivery.
+"""
+
+import hashlib
+import json
+import logging
+import random
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from http.client import HTTPException
+from typing import Any, LiteralString
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from tcuq.errors import InputError
+from tcuq_fleet.judge.alerts import AlarmNotice, alertmanager_alerts, webhook_message
+from tcuq_fleet.store.connection import (
+    NOTIFY,
+    DatabaseUnavailableError,
+    connect,
+    database_errors,
+    time_limit,
+)
+
+TIMEOUT_S = 10.0
+FIRST_BACKOFF_S, MAX_BACKOFF_S = 1.0, 300.0
+
+# Alarms of muted devices and acknowledged ones are left out. A mute that ended makes an alarm new.
+UNDELIVERED: LiteralString = """
+SELECT kind::text, alarms.state::text, alarms.device, alarms.profile, alarms.firmware,
+    sites.name AS site, opened, alarms.changed, alarms.evidence, alarms.cause,
+    (SELECT health_names FROM profiles WHERE profiles.profile = devices.profile) AS health_names,
+    owners.name AS owner, registry.name, devices.firmware AS runs,
+    greatest(alarms.changed, muted_until) > coalesce(deliveries.judged, '-infinity') AS new
+FROM alarms LEFT JOIN devices USING (device) LEFT JOIN registry USING (device)
+    LEFT JOIN sites ON sites.site = coalesce(alarms.site, devices.site)
+    LEFT JOIN owners USING (owner) LEFT JOIN deliveries ON receiver = %(receiver)s
+WHERE (alarms.state <> 'closed' AND acknowledged IS NULL
+        OR alarms.state = 'closed' AND alarms.changed > deliveries.judged)
+    AND coalesce(muted_until, '-infinity') <= now()
+ORDER BY alarms.state = 'escalated' DESC, alarm
+"""
+
+DELIVERED: LiteralString = """
+INSERT INTO deliveries (receiver, judged) VALUES (%(receiver)s, %(judged)s)
+ON CONFLICT (receiver) DO UPDATE SET judged = greatest(deliveries.judged, excluded.judged)
+"""
+
+log = logging.getLogger("tcuq_fleet.judge.notify")
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """A URL to notify, and the function that makes the body to POST; an empty body is not sent."""
+
+    url: str
+    body: Callable[[list[AlarmNotice], datetime], Any]
+
+    def __post_init__(self) -> None:
+        if urlsplit(self.url).scheme not in ("http", "https") or not urlsplit(self.url).hostname:
+            raise InputError(f"a receiver must be http://host or https://host, got {self.url!r}")
+
+    @property
+    def name(self) -> str:
+        """The receiver's key in the store: a hash, because the URL may hold a secret."""
+        return hashlib.sha256(self.url.encode()).hexdigest()[:16]
+
+    @property
+    def host(self) -> str:
+        """The host for messages and logs, without path, query and password."""
+        return str(urlsplit(self.url).hostname)
+
+
+def webhook(url: str, dashboard: str | None = None) -> Receiver:
+    """Create a receiver of the alarms that changed, as JSON; `dashboard` is the URL for links."""
+    return Receiver(
+        url,
+        lambda alarms, judged: webhook_message(
+            [alarm for alarm in alarms if alarm.new], judged, dashboard
+        ),
+    )
+
+
+def alertmanager(server: str, lasting_s: float, dashboard: str | None = None) -> Receiver:
+    """Create a receiver of all active alarms each time; an alert that is not repeated expires."""
+    return Receiver(
+        server.rstrip("/") + "/api/v2/alerts",
+        lambda alarms, _: alertmanager_alerts(alarms, datetime.now(UTC), lasting_s, dashboard),
+    )
+
+
+def deliver(database: str, receiver: Receiver) -> bool:
+    """Deliver what is new to a receiver; return whether there was anything.
+
+    Raises OSError, HTTPException or `DatabaseUnavailableError`; the next call delivers it again.
+    """
+    from psycopg.rows import class_row
+
+    values: dict[str, Any] = {"receiver": receiver.name}
+    with (
+        connect(database, NOTIFY) as connection,
+        database_errors(),
+        time_limit(connection, NOTIFY.limit_s),
+    ):
+        with connection.transaction():
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            ((judged,),) = connection.execute("SELECT max(judged) FROM judgements").fetchall()
+            with connection.cursor(row_factory=class_row(AlarmNotice)) as cursor:
+                alarms = cursor.execute(UNDELIVERED, values).fetchall()
+        if judged is None:
+            return False
+        body = receiver.body(alarms, judged)
+        if body:
+            _post(receiver.url, json.dumps(body).encode())
+        connection.execute(DELIVERED, {**values, "judged": judged})
+    return bool(body)
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    """Refuses redirects: a redirected POST becomes a GET, and its alarms would be lost."""
+
+    def redirect_request(self, *_: object) -> None:
+        """Return no request, which makes the response an error."""
+
+
+def _post(url: str, body: bytes) -> None:
+    headers = {"Content-Type": "application/json", "User-Agent": "tcuq"}
+    request = Request(url, body, headers, method="POST")  # noqa: S310 - a Receiver's, http or https
+    with build_opener(_NoRedirect).open(request, timeout=TIMEOUT_S) as response:
+        response.read(1 << 16)
+
+
+class Notifier(threading.Thread):
+    """Delivers to one receiver in its own thread, with exponential backoff after failures."""
+
+    def __init__(self, database: str, receiver: Receiver) -> None:
+        super().__init__(daemon=True, name=f"notifier of {receiver.host}")
+        self._database, self._receiver = database, receiver
+        self._wake, self._stopping = threading.Event(), False
+
+    def notify(self) -> None:
+        """Start a delivery, after a new judgement."""
+        self._wake.set()
+
+    def stop(self, timeout_s: float = TIMEOUT_S) -> None:
+        """Stop the thread after the delivery in progress."""
+        self._stopping = True
+        self._wake.set()
+        self.join(timeout_s)
+
+    def run(self) -> None:
+        """Deliver whenever notified, until stopped."""
+        failures = 0
+        while True:
+            self._wake.wait(_backoff_s(failures) if failures else None)
+            if self._stopping:
+                return
+            self._wake.clear()
+            failures = 0 if attempt(self._database, self._receiver) else failures + 1
+
+
+def attempt(database: str, receiver: Receiver) -> bool:
+    """Deliver once; log a failure and return False."""
+    try:
+        deliver(database, receiver)
+    except (OSError, HTTPException, DatabaseUnavailableError) as error:
+        log.warning("alarms could not be delivered to %s yet: %s", receiver.host, error)
+        return False
+    return True
+
+
+def _backoff_s(failures: int) -> float:
+    """Exponential backoff with jitter: return the wait after so many failures."""
+    longest = min(FIRST_BACKOFF_S * 2.0 ** min(failures - 1, 20), MAX_BACKOFF_S)
+    return random.uniform(0.5, 1.0) * longest  # noqa: S311 - a wait, no secret

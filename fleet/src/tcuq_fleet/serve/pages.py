@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages fleet, group, device, suspects and alarms: each fills a template from a few queries."""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from typing import Annotated, Any, Literal
+
+import jinja2
+from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.templating import Jinja2Templates
+
+from tcuq_fleet.serve import alarm_queries, charts, levels, queries, registry_queries, wording
+from tcuq_fleet.serve import device as devices
+from tcuq_fleet.serve.adoption import profiles_in_use
+from tcuq_fleet.serve.database import Session
+from tcuq_fleet.serve.identifiers import (
+    ALL_DEVICES,
+    DEVICE,
+    Group,
+    device_number,
+    device_text,
+)
+from tcuq_fleet.serve.view import HOURS, Page, View, parse_view
+from tcuq_fleet.serve.viewer import Viewer
+from tcuq_fleet.version import __version__
+from tcuq_fleet.wire import firmware_name, profile_name
+
+REFRESH_S = 30
+STATIC = (("tcuq_fleet.serve", "static"), ("tcuq.charts", "static"))  # packages and folders
+SHOWN = 10  # suspects and alarms on other pages than their own
+
+router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
+QueryView = Annotated[View, Depends(parse_view)]
+
+
+def open_session(request: Request) -> Iterator[Session]:
+    """Open a database session for one request."""
+    with request.app.state.reader.session(request.state.viewer.groups) as session:
+        yield session
+
+
+OpenSession = Annotated[Session, Depends(open_session)]
+
+
+@cache
+def templates() -> Jinja2Templates:
+    """Load the templates; values are escaped, and a missing value is an error."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("tcuq_fleet.serve"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "device": device_text,
+        "firmware": firmware_name,
+        "profile": profile_name,
+        "short": wording.short,
+        "ago": wording.ago,
+        "bits": lambda q8: wording.signed(q8 / wording.UNITS_PER_BIT),
+        "half_bits": lambda evidence: wording.signed(evidence / wording.HALF_BITS),
+        "signed": wording.signed,
+        "utc": lambda when: f"{when.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
+    }
+    environment.globals |= {
+        "percent": wording.percent,
+        "drifted": wording.drifted,
+        "share": wording.share,
+        "static": _static(),
+        "version": __version__,
+        "refresh_s": REFRESH_S,
+        "all_hours": HOURS,
+        "power_text": wording.power(wording.USUAL_STEPS, 1),
+    }
+    for name in environment.list_templates():
+        environment.get_template(name)  # compiled now, not at the first view
+    return Jinja2Templates(env=environment)
+
+
+def _static() -> dict[str, str]:
+    """Return each file's URL with its content's digest, so that browsers can cache it for ever."""
+    return {
+        file.name: f"/static/{file.name}?v={hashlib.sha256(file.read_bytes()).hexdigest()[:12]}"
+        for package, folder in STATIC
+        for file in (files(package) / folder).iterdir()
+    }
+
+
+def _page(request: Request, name: str, view: View, status: int = 200, **more: Any) -> Response:  # noqa: ANN401
+    context = {
+        "view": view,
+        "link": view.link,
+        "now": datetime.now(UTC),
+        "viewer": getattr(request.state, "viewer", Viewer()),
+        "path": request.url.path,
+        **more,
+    }
+    return templates().TemplateResponse(request, name, context, status)
+
+
+def error(request: Request, status: int, text: str) -> Response:
+    """Return a page that says what went wrong and what to do."""
+    return _page(request, "error.html", View(), status, code=status, text=text)
+
+
+class Overview:
+    """What the pages of the fleet and of a group share, queried once."""
+
+    def __init__(self, session: Session, view: View) -> None:
+        self.session, self.view = session, view
+        self.judgements = queries.judgements(session, view.hours)
+        self.judged = self.judgements[0] if self.judgements else None
+        self.hours = queries.hours(session, view.group, view.hours)
+        self.finding = (
+            None if self.judged is None else levels.finding_at(session, self.judged, view.level)
+        )
+
+    def context(self, ranked: levels.RankedGroup | None) -> dict[str, Any]:
+        """Return the template's values; `ranked` holds the group's figures."""
+        now = datetime.now(UTC)
+        rows, count = self.hours, self.view.hours
+        whole = [row for row in rows if (now - row.hour).total_seconds() >= charts.HOUR_S]
+        hour_charts = {
+            "records": charts.records(rows, count, now),
+            "shares": charts.shares(rows, count, now),
+            "device_alarms": charts.device_alarms(rows, count, now),
+        }
+        more: dict[str, Any] = {
+            "choices": [], "findings": [], "suspects": [], "meaning": "", "truncated_to": 0
+        }  # fmt: skip
+        if self.judged is not None and self.finding is not None:
+            more["choices"] = queries.choices(self.session, self.judged.judgement)
+            more["findings"] = levels.findings(self.session, self.judged, self.finding)
+            more["suspects"] = self.suspects(1, SHOWN)
+            more["truncated_to"] = levels.truncated_to(self.session, self.judged, self.finding)
+            more["meaning"] = wording.level_meaning(self.finding.discovered, self.finding.level)
+        return {
+            "judged": self.judged, "finding": self.finding, "ranked": ranked, "rows": rows,
+            "last": whole[-1] if whole else None, "charts": hour_charts,
+            "power": wording.power(whole[-1].steps, whole[-1].records) if whole else "", **more,
+        }  # fmt: skip
+
+    def suspects(self, page: int, limit: int) -> list[queries.Suspect]:
+        """Return discovered devices of the group."""
+        if self.judged is None or self.finding is None or self.finding.cutoff_q8 is None:
+            return []
+        number, cutoff = self.judged.judgement, self.finding.cutoff_q8
+        return queries.suspects(
+            self.session, number, cutoff, self.view.group, page=page, limit=limit
+        )
+
+    def ranked(self, group: Group) -> levels.RankedGroup | None:
+        """Return the group's own figures."""
+        if self.judged is None or self.finding is None:
+            return None
+        row = queries.judged_group(self.session, self.judged, group)
+        if row is None:
+            return None
+        return levels.count_discoveries(self.session, self.judged, self.finding, [row])[0]
+
+
+@router.get("/")
+def fleet(request: Request, session: OpenSession, view: QueryView) -> Response:
+    """Return the fleet's page; a filter in the URL redirects to the group's page."""
+    if view.group.parts:
+        return RedirectResponse(view.link("/group"), 303)
+    overview = Overview(session, view)
+    whole, groups, fleet_charts = None, [], {}
+    if overview.judged is not None and overview.finding is not None:
+        judged = overview.judged
+        row = queries.GroupRow(
+            None, None, None, judged.devices, judged.silent, judged.judgeable, judged.discovered,
+            None, drifted=False, named=False,
+        )  # fmt: skip
+        whole = levels.RankedGroup(row, overview.finding.discovered)
+        groups = levels.drifting(session, judged, overview.finding)
+        fleet_charts = {"discoveries": charts.discoveries(overview.judgements)}
+    context = overview.context(whole)
+    versions = queries.adoption(session, view.hours)
+    adoption, adoption_legend = charts.adoption(versions, view.hours, datetime.now(UTC))
+    context["charts"] |= fleet_charts | {"adoption": adoption}
+    return _page(
+        request, "fleet.html", view, groups=groups, adoption_legend=adoption_legend,
+        profiles=profiles_in_use(session),
+        alarm_counts=alarm_queries.alarm_counts(session),
+        alarms=alarm_queries.alarms(session, None, 1, SHOWN), **context,
+    )  # fmt: skip
+
+
+@router.get("/group")
+def group(request: Request, session: OpenSession, view: QueryView) -> Response:
+    """Return the page of a profile, a firmware, a site, or several of these."""
+    if not view.group.parts:
+        return RedirectResponse(view.link("/"), 303)
+    overview = Overview(session, view)
+    ranked = overview.ranked(view.group)
+    if ranked is None and not overview.hours:
+        raise HTTPException(404, f"There is no device of {str(view.group).lower()}.")
+    cohorts = []
+    judged, finding = overview.judged, overview.finding
+    if judged is not None and finding is not None and len(view.group.parts) < 3:
+        rows = queries.cohorts(session, judged.judgement, view.group)
+        cohorts = levels.count_discoveries(session, judged, finding, rows)
+    return _page(
+        request, "group.html", view, cohorts=cohorts,
+        alarms=alarm_queries.alarms_of_group(session, view.group), **overview.context(ranked),
+    )  # fmt: skip
+
+
+@router.get("/suspects")
+def suspects(request: Request, session: OpenSession, view: QueryView, page: Page = 1) -> Response:
+    """Return the list of discovered devices, those with the most evidence first."""
+    overview = Overview(session, view)
+    rows = overview.suspects(page, queries.PAGE + 1)
+    context = overview.context(None) | {"suspects": rows[: queries.PAGE]}
+    more = len(rows) > queries.PAGE and page < queries.MAX_PAGE
+    return _page(request, "suspects.html", view, page=page, more=more, **context)
+
+
+@router.get("/alarms")
+def alarms(
+    request: Request,
+    session: OpenSession,
+    view: QueryView,
+    kind: Annotated[Literal["", "device", "group", "silent"], Query()] = "",
+    page: Page = 1,
+) -> Response:
+    """Return the list of active alarms."""
+    rows = alarm_queries.alarms(session, kind or None, page, queries.PAGE)
+    return _page(
+        request, "alarms.html", view, alarms=rows, kind=kind, page=page,
+        alarm_counts=alarm_queries.alarm_counts(session),
+        more=len(rows) == queries.PAGE and page < queries.MAX_PAGE,
+    )  # fmt: skip
+
+
+@router.get("/device/{device}")
+def device(
+    request: Request,
+    session: OpenSession,
+    view: QueryView,
+    device: Annotated[str, Path(pattern=DEVICE)],
+) -> Response:
+    """Return a device's page: its state, its epochs and what its evidence means."""
+    judged = queries.newest(session)
+    state = devices.state(session, device_number(device), judged.judgement if judged else None)
+    if state is None:
+        raise HTTPException(404, f"No record of device {device} was stored.")
+    finding = None if judged is None else levels.finding_at(session, judged, view.level)
+    cutoff, level = (None, None) if finding is None else (finding.cutoff_q8, finding.level)
+    epochs = devices.history(session, state)
+    meaning = ""
+    if state.judged_q8 is None:
+        meaning = (
+            "Its running epoch began under another firmware: the next epoch is the first judged."
+        )
+    elif judged is not None and finding is not None:
+        among = judged.tested if session.sees_all else None
+        meaning = wording.evidence(state.judged_q8, cutoff, among, finding.level)
+    return _page(
+        request, "device.html", view, state=state, epochs=epochs, finding=finding, judged=judged,
+        meaning=meaning, alarms=alarm_queries.alarms_of_device(session, state.device),
+        findings=[] if judged is None or finding is None
+        else levels.findings(session, judged, finding),
+        discovered=state.is_discovered(cutoff), why=wording.why(state.cause_text, epochs),
+        charts={
+            "evidence": charts.evidence(epochs, cutoff, level),
+            "risk": charts.risk(epochs, state.threshold),
+            "decisions": charts.decisions(epochs),
+        },
+    )  # fmt: skip
+
+
+@router.get("/registry")
+def registry(request: Request, session: OpenSession, view: QueryView) -> Response:
+    """Return the devices that operators named, muted, retired or must release."""
+    return _page(
+        request, "registry.html", view, entries=registry_queries.entries(session),
+        quarantined=registry_queries.quarantined(session),
+    )  # fmt: skip
+
+
+@router.get("/search")
+def search(
+    session: OpenSession,
+    view: QueryView,
+    q: Annotated[str, Query(max_length=64, pattern=r"^[^\x00]*$")] = "",
+) -> Response:
+    """Redirect to a device's page by its name in the registry or its id in any usual notation."""
+    device = re.sub(r"[\s:_-]|^0x", "", q.strip().lower())
+    if not re.fullmatch("[0-9a-f]{16}", device):
+        number = devices.by_name(session, q.strip())
+        if number is None:
+            raise HTTPException(
+                404,
+                f"No device is named {q.strip()!r}. A device's id has 16 digits of 0-9 and a-f.",
+            )
+        device = device_text(number)
+    return RedirectResponse(view.link(f"/device/{device}", ALL_DEVICES), 303)

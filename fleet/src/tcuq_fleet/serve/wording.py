@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wording: sentences and short numbers that explain figures on the pages."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from tcuq_fleet.serve.device import Epoch
+from tcuq_fleet.serve.identifiers import Group
+
+UNITS_PER_BIT = 256  # a judged device's evidence counts 1/256 bit
+HALF_BITS = 2  # an epoch's evidence counts half bits
+USUAL_STEPS = 3600  # per hour, of a device that decides every second
+MIN_EPOCHS, MIN_ABSTENTIONS = 3, 20  # for a comparison with earlier epochs
+_THOUSANDS = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
+
+
+def drifted(group: Group, discovered: int, devices: int) -> str:
+    """Say how many devices of a group drifted."""
+    return f"{group}: {share(discovered, devices)}"
+
+
+def share(discovered: int, devices: int) -> str:
+    """Say how many of the devices drifted."""
+    return f"{discovered:,} of {devices:,} {'device' if devices == 1 else 'devices'} drifted"
+
+
+def evidence(q8: int, cutoff_q8: int | None, judged: int | None, level: float) -> str:
+    """Explain a device's evidence in its last two epochs, alone and among all judged devices.
+
+    `judged` is their number; None does not tell it.
+    """
+    among = "Among all judged devices" if judged is None else f"Among {judged:,} devices"
+    bits = q8 / UNITS_PER_BIT
+    if bits <= 0:
+        return f"{signed(bits)} bits: no sign of drift in its last closed and its running epoch."
+    alone = (
+        f"{bits:.1f} bits, the mean of its last closed and its running epoch: a device that has not"
+        f" drifted shows as much with a chance of at most 1 in {rounded(2.0**bits)}."
+    )
+    if cutoff_q8 is None:
+        return f"{alone} {among} that is not enough at level {level:g}."
+    cutoff = f"{cutoff_q8 / UNITS_PER_BIT:.1f} bits"
+    needed = f"{among} {cutoff} are needed at level {level:g}"
+    conclusion = "it is discovered" if q8 >= cutoff_q8 else "it is not discovered"
+    return f"{alone} {needed}: {conclusion}."
+
+
+def power(steps: int, records: int) -> str:
+    """Say how soon drift is found at this number of steps per record, as simulated.
+
+    Records are sent hourly, so steps per record are steps per hour of a device.
+    """
+    rate = steps / records if records else 0
+    known = [case for case in _power() if case["steps_per_hour"] <= rate]
+    if not known:
+        slowest = min(case["steps_per_hour"] for case in _power())
+        return (
+            f"Judged hourly. Devices here make fewer than {slowest} steps per hour, for which the"
+            " delay of detection was not measured: expect an epoch or more."
+        )
+    case = max(known, key=lambda known_case: known_case["steps_per_hour"])
+    after = case["found_percent"]
+    return (
+        f"Judged hourly. Of simulated devices that drift with {case['steps_per_hour']:,} steps per"
+        f" hour, half are found within {case['median_hours']} h"
+        f" ({', '.join(f'{share} % after {hours} h' for hours, share in after.items())})."
+    )
+
+
+@cache
+def _power() -> list[dict[str, Any]]:
+    """Return the measured delays, written by `fleet.measurements.power`."""
+    text = (files("tcuq_fleet.serve") / "power.json").read_text("utf-8")
+    return list(json.loads(text)["delays"])
+
+
+def why(cause: str, epochs: Sequence[Epoch]) -> str:
+    """Say what points to drift: the channel of the device's own last alarm, and abstentions."""
+    parts = [f"Its own last alarm was raised by {cause}."] if cause else []
+    closed = [epoch for epoch in epochs if epoch.closed and epoch.steps]
+    if len(closed) >= MIN_EPOCHS:
+        last, earlier = closed[-1], closed[:-1]
+        now = last.abstained / last.steps
+        before = sum(e.abstained for e in earlier) / sum(e.steps for e in earlier)
+        if now > 2 * before and last.abstained > MIN_ABSTENTIONS:
+            parts.append(
+                f"It abstained in {percent(now, 1)} of steps in its last closed epoch, and in"
+                f" {percent(before, 1)} before."
+            )
+    return " ".join(parts)
+
+
+def level_meaning(discovered: int, level: float) -> str:
+    """Explain what the level guarantees about a list of discoveries."""
+    if not discovered:
+        return f"At level {level:g} no device stands out from chance."
+    wrong = discovered * level
+    few = f"at most about {round(wrong):,}" if wrong >= 1 else "fewer than one"
+    there = "is" if wrong < 1.5 else "are"
+    return (
+        f"Of {discovered:,} discovered devices {few} {there} expected to be there by chance,"
+        " however devices depend on each other."
+    )
+
+
+def rounded(value: float) -> str:
+    """Write a large number in words: 1.2 million."""
+    if value >= 1e15:
+        return f"10^{len(f'{value:.0f}') - 1}"
+    for size, name in _THOUSANDS:
+        if value >= size:
+            return f"{value / size:.3g} {name}"
+    return f"{value:,.0f}"
+
+
+def short(value: float) -> str:
+    """Write a number for an axis or a tile: 1.2 M."""
+    for size, name in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size * 0.9995:
+            return f"{value / size:.3g} {name}"
+    return f"{value:.3g}"
+
+
+def percent(part: float, whole: float) -> str:
+    """Write a share as a percentage with its significant digits."""
+    if not whole:
+        return "–"
+    share = 100 * part / whole
+    if part and share < 0.01:
+        return "< 0.01 %"
+    return f"{share:.2f} %" if share < 10 else f"{share:.1f} %"
+
+
+def signed(value: float) -> str:
+    """Write one decimal, with a typographic minus sign."""
+    return f"{value:.1f}".replace("-", "\N{MINUS SIGN}")
+
+
+def ago(then: datetime, now: datetime | None = None) -> str:
+    """Write the time since then in the largest unit that fits."""
+    seconds = ((now or datetime.now(UTC)) - then).total_seconds()
+    for size, name in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {name} ago"
+    return "just now" if seconds < 60 else "1 min ago"

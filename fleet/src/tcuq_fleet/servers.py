@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run private PostgreSQL and mosquitto servers; they end with the process that started them."""
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from urllib.parse import quote
+
+from tcuq_fleet.child import start_child
+from tcuq_fleet.errors import FleetError
+
+START_TIMEOUT_S = 60
+MAX_SOCKET_FOLDER_BYTES = 107 - len("/.s.PGSQL.5432")
+DEBIAN_POSTGRESQL = "/usr/lib/postgresql"
+# fsync stays on: an acknowledgement promises a durable commit. A small WAL keeps recovery short.
+POSTGRESQL_CONF = """
+listen_addresses = ''
+unix_socket_directories = '{folder}'
+shared_buffers = {memory}
+max_wal_size = 2GB
+checkpoint_timeout = 15min
+wal_compression = lz4
+"""
+# Workers limit unacknowledged messages by their receive maximum. Nothing persists over a restart:
+# devices resend what was not stored.
+MOSQUITTO_CONF = """{limits}
+persistence false
+user {user}
+listener {port} {host}
+max_connections 10000
+"""
+ALLOW_ANONYMOUS = "allow_anonymous true\n"
+# The certificate's common name is the user: a device's 16 digits, a gateway's name, or `ingest`.
+MUTUAL_TLS_CONF = """
+cafile {ca}
+certfile {certificate}
+keyfile {key}
+require_certificate true
+use_identity_as_username true
+allow_anonymous false
+acl_file {acl}
+"""
+
+
+def free_port() -> int:
+    """Return a port of this machine on which nothing listens now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Postgres:
+    """A private PostgreSQL server whose data stay in a folder.
+
+    It listens only on a Unix socket in its data folder, which nobody but its own account and root
+    can enter: other users of this machine cannot connect, and nobody can over the network.
+
+    Parameters
+    ----------
+    folder
+        Created if it does not exist.
+    memory
+        PostgreSQL's shared buffers; best large enough for all of `devices`, 300 bytes per row.
+    settings
+        Further lines of its configuration.
+    """
+
+    def __init__(self, folder: Path, memory: str = "512MB", settings: str = "") -> None:
+        self.folder = folder.resolve()
+        self.data = self.folder / "postgresql"
+        if len(bytes(self.data)) > MAX_SOCKET_FOLDER_BYTES:
+            raise FleetError(
+                f"the folder's path must have at most {MAX_SOCKET_FOLDER_BYTES - 11} bytes for a"
+                f" Unix socket, got {self.folder}: choose a shorter one"
+            )
+        self.url = self.url_of("tcuq")
+        self.memory, self.settings = memory, settings
+        self._account = "postgres" if os.geteuid() == 0 else None  # it refuses to run as root
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def url_of(self, role: str) -> str:
+        """Return the URL by which a role connects."""
+        return f"postgresql://{role}@{quote(str(self.data), safe='')}/fleet"
+
+    def start(self) -> None:
+        """Start the server; create the database the first time."""
+        fresh = not self.data.exists()
+        if fresh:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.data.mkdir(mode=0o700)
+            if self._account:
+                shutil.chown(self.data, self._account, self._account)
+            self.run("initdb", "--auth-local=trust", "--auth-host=reject", "-U", "tcuq",
+                     "-E", "UTF8", "--no-sync")  # fmt: skip
+        self.launch()
+        if fresh:
+            self.run("createdb", "-h", str(self.data), "-U", "tcuq", "fleet")
+
+    def launch(self) -> None:
+        """Start the server on existing data and wait until it answers."""
+        # Rewritten at each start, because folder and memory may change.
+        settings = POSTGRESQL_CONF.format(folder=self.data, memory=self.memory) + self.settings
+        (self.data / "postgresql.auto.conf").write_text(settings, "utf-8")
+        with (self.data / "log").open("ab") as log:
+            self._process = start_child(
+                [postgresql_program("postgres"), "-D", str(self.data)],
+                log,
+                death_signal=signal.SIGINT,  # its fast shutdown
+                account=self._account,
+                folder=self.data,
+            )
+        end = time.monotonic() + START_TIMEOUT_S
+        while not self._answers():
+            if self.has_exited() or time.monotonic() > end:
+                raise FleetError(f"PostgreSQL did not start: see {self.data / 'log'}")
+            time.sleep(0.05)
+
+    def has_exited(self) -> bool:
+        """Return whether the server ended without being stopped."""
+        return self._process is not None and self._process.poll() is not None
+
+    def stop(self, mode: str = "fast") -> None:
+        """Stop the server: `fast` ends connections, `immediate` simulates a crash."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGINT if mode == "fast" else signal.SIGQUIT)
+            self._process.wait()
+            self._process = None
+
+    def _answers(self) -> bool:
+        try:
+            self.run("pg_isready", "-q", "-h", str(self.data), "-U", "tcuq", "-d", "postgres")
+        except FleetError:
+            return False
+        return True
+
+    def run(self, name: str, *arguments: str) -> None:
+        """Run one of PostgreSQL's programs on this server's data, as its account."""
+        account = pwd.getpwnam(self._account) if self._account else None
+        result = subprocess.run(
+            [postgresql_program(name), *arguments],
+            env={**os.environ, "PGDATA": str(self.data)},
+            user=account.pw_uid if account else None,
+            group=account.pw_gid if account else None,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=False,
+        )
+        if result.returncode:
+            raise FleetError(f"{name} failed in {self.data}: see the log there")
+
+
+@dataclass(frozen=True, slots=True)
+class Certificates:
+    """PEM files: the trusted CA, a certificate and its key."""
+
+    ca: Path
+    certificate: Path
+    key: Path
+
+
+class Broker:
+    """A private mosquitto broker.
+
+    Parameters
+    ----------
+    folder
+        For its configuration and log.
+    port
+        Default: a free one.
+    certificates
+        If given, clients must present a certificate of the same CA and may publish only under its
+        common name; otherwise every client on this machine is accepted.
+    """
+
+    def __init__(
+        self, folder: Path, port: int | None = None, certificates: Certificates | None = None
+    ) -> None:
+        self.port = free_port() if port is None else port
+        self.folder = folder
+        self._certificates = certificates
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start the broker and wait until it listens."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        config = self.folder / "mosquitto.conf"
+        config.write_text(self._configuration(), "utf-8")
+        with (self.folder / "mosquitto.log").open("ab") as log:
+            self._process = start_child(
+                [_find_program("mosquitto", ["/usr/sbin"]), "-c", str(config)], log
+            )
+        end = time.monotonic() + START_TIMEOUT_S
+        while not is_listening(self.port):
+            if self.has_exited() or time.monotonic() > end:
+                raise FleetError(f"mosquitto did not start: see {self.folder / 'mosquitto.log'}")
+            time.sleep(0.05)
+
+    def has_exited(self) -> bool:
+        """Return whether the broker ended without being stopped."""
+        return self._process is not None and self._process.poll() is not None
+
+    @property
+    def pid(self) -> int:
+        """The running broker's process id."""
+        if self._process is None:
+            raise FleetError("the broker does not run")
+        return self._process.pid
+
+    def _configuration(self) -> str:
+        limits = (files("tcuq_fleet") / "broker_limits.conf").read_text("utf-8")
+        listener = MOSQUITTO_CONF.format(
+            limits=limits, port=self.port, host="127.0.0.1", user=_account()
+        )
+        if self._certificates is None:
+            return listener + ALLOW_ANONYMOUS
+        acl = self.folder / "acl"
+        acl.write_text((files("tcuq_fleet") / "acl").read_text("utf-8"), "utf-8")
+        acl.chmod(0o600)
+        pem = self._certificates
+        return listener + MUTUAL_TLS_CONF.format(
+            ca=pem.ca, certificate=pem.certificate, key=pem.key, acl=acl
+        )
+
+    def stop(self, signal_number: signal.Signals = signal.SIGTERM) -> None:
+        """Stop the broker; SIGKILL simulates a crash."""
+        if self._process is not None:
+            self._process.send_signal(signal_number)
+            self._process.wait()
+            self._process = None
+
+
+def _account() -> str:
+    """Return the current user's name: the broker keeps it, so that it can read our files."""
+    return pwd.getpwuid(os.geteuid()).pw_name
+
+
+def is_listening(port: int) -> bool:
+    """Return whether a server on this machine listens on the port."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def postgresql_program(name: str) -> str:
+    """Return the path of the newest installed PostgreSQL's program; Debian's are not in PATH."""
+    versions = sorted(
+        Path(DEBIAN_POSTGRESQL).glob("*/bin"), key=lambda p: float(p.parent.name), reverse=True
+    )
+    return _find_program(name, [str(path) for path in versions])
+
+
+def _find_program(program: str, folders: list[str]) -> str:
+    path = shutil.which(program, path=os.pathsep.join([*folders, os.environ.get("PATH", "")]))
+    if path is None:
+        package = "mosquitto" if program == "mosquitto" else "postgresql"
+        raise FleetError(f"{program} is not installed: on Debian run  apt install {package}")
+    return path

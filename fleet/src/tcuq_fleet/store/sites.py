@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sites: names to numbers, and which records may create a site.
+
+Only a device that the store does not know yet creates a site, and only its first one: a record that
+is refused leaves no row. The limits are counted in the database, so that all workers share them.
+"""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, LiteralString
+
+from psycopg import Cursor
+
+from tcuq.errors import InputError
+from tcuq_fleet.store.batch import UNKNOWN, Part
+
+CREATE_LOCK = 0x74637572  # advisory: workers create sites one after another
+UNKNOWN_FOR_S = 5.0
+MAX_UNKNOWN = 10_000
+
+LOOK_UP: LiteralString = "SELECT name, site FROM sites WHERE name = ANY(%s)"
+CREATE: LiteralString = """
+INSERT INTO sites (name)
+SELECT DISTINCT name FROM unnest(%(names)s::text[], %(devices)s::bigint[]) AS claim (name, device)
+WHERE NOT EXISTS (SELECT FROM devices WHERE devices.device = claim.device)
+    AND NOT EXISTS (SELECT FROM registry WHERE registry.device = claim.device
+        AND (site IS NOT NULL OR state = 'retired'))
+LIMIT greatest(0, least(%(total)s - (SELECT count(*) FROM sites),
+    %(per_hour)s - (SELECT count(*) FROM sites WHERE created > now() - interval '1 hour')))
+ON CONFLICT DO NOTHING
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What an unknown device may claim, and how far a known one may jump.
+
+    Parameters
+    ----------
+    mode
+        `open`: a device claims the site of its first record, also a new site. `sites`: only a site
+        that exists. `enrolled`: only devices in the registry, or stored already, are accepted.
+    sites_per_hour, max_sites
+        How many sites all devices together may create, and up to which number of sites.
+    boot_jump
+        A record whose boot is further beyond the stored one is quarantined, unless the device's own
+        certificate or signature authenticates it.
+    """
+
+    mode: Literal["open", "sites", "enrolled"] = "open"
+    sites_per_hour: int = 1_000
+    max_sites: int = 100_000
+    boot_jump: int = 10_000
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("open", "sites", "enrolled"):
+            raise InputError(f"claim must be open, sites or enrolled, got {self.mode!r}")
+        for name in ("sites_per_hour", "max_sites", "boot_jump"):
+            if not 0 <= (value := getattr(self, name)) < 2**31:
+                raise InputError(f"{name} must lie in 0..2^31-1, got {value}")
+
+
+class Sites:
+    """The numbers of sites; a connection has its own, because a number counts after its COMMIT."""
+
+    def __init__(self, claims: Claims) -> None:
+        self._claims = claims
+        self._numbers: dict[str, int] = {}
+        self._unknown_until: dict[str, float] = {}
+
+    def numbers(self, cursor: Cursor[Any], parts: Iterable[Part]) -> Mapping[str, int]:
+        """Return the numbers of the sites of these parts; 0 if a site is unknown."""
+        parts = list(parts)
+        names: set[str] = set()
+        for part in parts:
+            names.update([part.site] if isinstance(part.site, str) else part.site)
+        unknown = names - self._numbers.keys()
+        now = time.monotonic()
+        requested = [name for name in unknown if self._unknown_until.get(name, 0.0) <= now]
+        self._look_up(cursor, requested)
+        unknown -= self._numbers.keys()
+        if unknown and self._claims.mode == "open" and (wanted := self._wanted(parts, unknown)):
+            self._create(cursor, wanted)
+        self._remember_unknown([name for name in requested if name not in self._numbers], now)
+        return {name: self._numbers.get(name, UNKNOWN) for name in names}
+
+    def forget(self) -> None:
+        """Look every site up again."""
+        self._numbers.clear()
+
+    def _look_up(self, cursor: Cursor[Any], names: Sequence[str]) -> None:
+        if names:
+            self._numbers.update(cursor.execute(LOOK_UP, [list(names)]).fetchall())
+
+    def _wanted(self, parts: Iterable[Part], unknown: set[str]) -> dict[int, str]:
+        """Return for each device that names only unknown sites the first of them."""
+        wanted: dict[int, str] = {}
+        settled = set()
+        for part in parts:
+            if isinstance(part.site, str):
+                continue  # a gateway creates no site
+            devices = part.records["device"].view("<i8").tolist()
+            for device, name in zip(devices, part.site, strict=True):
+                if name in unknown:
+                    wanted.setdefault(device, name)
+                else:
+                    settled.add(device)
+        return {device: name for device, name in wanted.items() if device not in settled}
+
+    def _create(self, cursor: Cursor[Any], wanted: Mapping[int, str]) -> None:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [CREATE_LOCK])
+        claims = {"total": self._claims.max_sites, "per_hour": self._claims.sites_per_hour}
+        names = list(wanted.values())
+        cursor.execute(CREATE, {"names": names, "devices": list(wanted), **claims})
+        self._look_up(cursor, names)
+
+    def _remember_unknown(self, names: Sequence[str], now_s: float) -> None:
+        """Look these names up again only after some seconds; the memory for it is bounded."""
+        if len(self._unknown_until) > MAX_UNKNOWN:
+            self._unknown_until.clear()
+        for name in names[:MAX_UNKNOWN]:
+            self._unknown_until[name] = now_s + UNKNOWN_FOR_S

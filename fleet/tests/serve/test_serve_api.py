@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JSON API follows its own OpenAPI description."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fleet.tests.fixtures.dashboard_server import get, live
+from fleet.tests.fixtures.seed import seed
+
+
+def test_responses_follow_the_description(create_database: Callable[[str], str]) -> None:
+    """Schemathesis finds no server error and no undocumented response; it acts, too."""
+    database = create_database("fuzzed")
+    seed(database, 2000)
+    with live(database) as address:
+        result = fuzz(address)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "Tested: 11" in result.stdout
+
+
+def fuzz(address: str) -> "subprocess.CompletedProcess[str]":
+    """Run schemathesis on every route of the API."""
+    return subprocess.run(
+        [
+            str(Path(sys.executable).with_name("schemathesis")), "run",
+            f"{address}/openapi.json", "--max-examples", "20", "--generation-deterministic",
+            "--phases", "examples,coverage,fuzzing", "--no-color",
+        ],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_figures_agree_with_the_pages(address: str, suspect: str) -> None:
+    """The fleet, its groups, its suspects and one device have the seeded figures."""
+    fleet = json.loads(get(f"{address}/api/fleet?level=0.01").text)
+    looser = json.loads(get(f"{address}/api/fleet").text)
+    assert (fleet["devices"], fleet["level"], looser["level"]) == (20_000, 0.01, 0.05)
+    profiles = json.loads(get(f"{address}/api/profiles").text)
+    assert sum(profile["devices"] for profile in profiles) == 20_000
+    assert sum(profile["share"] for profile in profiles) == pytest.approx(1)
+    assert 0 < fleet["discovered"] < looser["discovered"]
+    assert fleet["alarms"]["group"] == 1
+    assert len(fleet["hours"]) == 24
+    groups = json.loads(get(f"{address}/api/groups").text)
+    assert (groups[0]["firmware"], groups[0]["named"]) == ("1.8.0", True)
+    first = json.loads(get(f"{address}/api/suspects?firmware=1.8.0&page=1").text)
+    assert len(first) == 50
+    assert {row["firmware"] for row in first} == {"1.8.0"}
+    device = json.loads(get(f"{address}/api/devices/{suspect}").text)
+    assert device["discovered"]
+    assert len(device["epochs"]) == 46
+    assert [epoch["closed"] for epoch in device["epochs"]].count(False) == 1
+    assert get(f"{address}/api/devices/00000000000000ff").status == 404

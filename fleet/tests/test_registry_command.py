@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tcuq fleet registry`: files of devices, decisions, gateways, and errors that name the line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tcuq.cli import main
+from tcuq_fleet.store.store import Store
+
+DEVICE = "00000000000000a1"
+
+
+def run(database: str, *arguments: str) -> int:
+    """Run an act of the registry."""
+    return main(["fleet", "registry", arguments[0], "--database", database, *arguments[1:]])
+
+
+def test_devices_of_a_file_are_enrolled_and_decided_about(
+    database: str, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are listed with site, name and state; sites and owners are created."""
+    file = tmp_path / "pumps.csv"
+    file.write_text(f"device,site,name,owner\n{DEVICE},berlin,Pump 1,acme\n", "utf-8")
+    assert run(database, "enrol", str(file)) == 0
+    assert run(database, "move", DEVICE, "paris") == 0
+    assert run(database, "mute", DEVICE, "--days", "2", "--note", "repair") == 0
+    assert run(database, "add-gateway", "gate-1", "--site", "berlin", "--owner", "acme") == 0
+    capsys.readouterr()
+    assert run(database, "list", "--json") == 0
+    (listed,) = json.loads(capsys.readouterr().out)["devices"]
+    assert listed["muted_until"] is not None
+    assert (listed["device"], listed["site"], listed["name"]) == (DEVICE, "paris", "Pump 1")
+    assert listed["state"] == "new"
+    assert run(database, "retire", DEVICE) == 0
+    assert run(database, "list") == 0
+    assert "retired" in capsys.readouterr().out
+    assert run(database, "remove-gateway", "gate-1") == 0
+    assert store.connection.execute("SELECT name FROM owners").fetchall() == [("acme",)]
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("device,place\n", "line 1 must name the columns"),
+        ("device,site\n\n00000000000000A1,berlin\n", "line 3: device must be 16 digits"),
+        (f"device,site\n{DEVICE},Berlin\n", "line 2: site must be 1 to 32"),
+        (f"device,site\n{DEVICE},berlin\n{DEVICE},paris\n", "line 3: device .* twice"),
+        (f"device,site\n{DEVICE},berlin,extra\n", "line 2 must have 2 values"),
+        (f"device,site,name\n{DEVICE},berlin,{'x' * 201}\n", "line 2: name must be at most"),
+    ],
+)
+def test_a_wrong_file_enrols_nothing(
+    database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, error: str
+) -> None:
+    """The error names the line, the rule and the value."""
+    file = tmp_path / "pumps.csv"
+    file.write_text(text, "utf-8")
+    assert run(database, "enrol", str(file)) != 0
+    with pytest.raises(AssertionError, match=error):
+        raise AssertionError(capsys.readouterr().err)
+    assert run(database, "list") == 0
+    assert "lists no device" in capsys.readouterr().out
+
+
+def test_unknown_devices_and_gateways_are_errors(
+    database: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is created by a mistyped id."""
+    for act in (["retire", DEVICE], ["release", DEVICE], ["mute", "a1"], ["remove-gateway", "g"]):
+        assert run(database, *act) != 0
+    errors = capsys.readouterr().err
+    assert "neither stored nor enrolled" in errors
+    assert "no record in quarantine" in errors
+    assert "must be 16 digits" in errors
+    assert "no gateway is named 'g'" in errors

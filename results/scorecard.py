@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the software holds to, at a glance: every kept result with its date and its command.
+
+`--check` fails where a row does not hold and no reason is stated beside it, where results are older
+than the last release, or where documents quote another figure than they do:
+`<!-- figure: RESULT / ROW -->value<!-- /figure -->`.
+"""
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from results.result import BUNDLED, RESULTS, ROOT, data_checksum, mark
+
+QUOTED = re.compile(r"<!-- figure: (\w+) / (.+?) -->(.*?)<!-- /figure -->", re.DOTALL)
+
+
+def last_release(changelog: str) -> str:
+    """Return the date of the newest release that has one: `## [0.1.0] - 2026-11-15`."""
+    dated = re.search(r"^## \[[\d.]+\] - (\d{4}-\d\d-\d\d)$", changelog, re.MULTILINE)
+    if dated is None:
+        raise ValueError("CHANGELOG.md must have a release with a date")
+    return dated[1]
+
+
+def results() -> dict[str, Any]:
+    """Every kept result, by name."""
+    return {p.stem: json.loads(p.read_text("utf-8")) for p in sorted(RESULTS.glob("*.json"))}
+
+
+def table(documents: dict[str, Any]) -> Iterator[str]:
+    """One line a row."""
+    for result in documents.values():
+        yield f"{result['command']}  ({result['date']}, tcuq {result['versions']['tcuq']})"
+        reasons = result.get("not_reached", {})
+        for row in result["rows"]:
+            yield f"  {mark(row['passed'])}  {row['what']}"
+            yield f"           must {row['must']}; measured {row['measured']}"
+            if row["what"] in reasons:
+                yield f"           not reached: {reasons[row['what']]}"
+
+
+def complaints(documents: dict[str, Any]) -> Iterator[str]:
+    """What does not hold or is out of date."""
+    released = last_release((ROOT / "CHANGELOG.md").read_text("utf-8"))
+    for name, result in documents.items():
+        if result["date"] < released:
+            date = result["date"]
+            yield f"results/{name}.json is of {date}, before the last release: make measure"
+        if name in BUNDLED and result["data_sha256"] != data_checksum():
+            yield f"results/{name}.json is of other streams in the box: make measure"
+        reasons = result.get("not_reached", {})
+        failed = {row["what"] for row in result["rows"] if row["passed"] is False}
+        yield from (f"{what} fails" for what in sorted(failed - set(reasons)))
+        yield from (
+            f"{what} is reached; its reason may go" for what in sorted(set(reasons) - failed)
+        )
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        for name, start, value in QUOTED.findall(path.read_text("utf-8")):
+            rows = documents.get(name, {"rows": []})["rows"]
+            measured = [row["measured"] for row in rows if row["what"].startswith(start)]
+            if measured != [value.strip()]:
+                place = path.relative_to(ROOT)
+                yield f"{place} quotes {value.strip()!r} for {start!r}, results say {measured}"
+
+
+def main() -> None:
+    """Print the table; with --check, complain."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--check", action="store_true")
+    args = parser.parse_args()
+    documents = results()
+    print("\n".join(table(documents)))
+    problems = list(complaints(documents)) if args.check else []
+    for complaint in problems:
+        print(f"scorecard: {complaint}")
+    sys.exit(1 if problems else 0)
+
+
+if __name__ == "__main__":
+    main()

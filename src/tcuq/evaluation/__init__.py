@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Evaluate: measures of a recorded stream, with confidence intervals and baselines.
+
+Needs the extra `fit`.
+"""
+
+from importlib.util import find_spec
+
+from tcuq.errors import MissingExtraError
+
+if find_spec("sklearn") is None:
+    raise MissingExtraError("scikit-learn", "tcuq[fit]")
+
+from tcuq.evaluation.evaluation import Evaluation, evaluate
+from tcuq.evaluation.run import Measure
+from tcuq.evaluation.selection import Comparison, Selection, compare
+from tcuq.evaluation.table import as_json, lines
+
+__all__ = [
+    "Comparison",
+    "Evaluation",
+    "Measure",
+    "Selection",
+    "as_json",
+    "compare",
+    "evaluate",
+    "lines",
+]

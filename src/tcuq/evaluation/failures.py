@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures of wrong predictions: the withheld share, ranking by risk, the classifier's own."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from tcuq.evaluation import measures as m
+from tcuq.evaluation.bootstrap import Indices
+from tcuq.evaluation.run import Bools, EvaluatedRun, Measure
+from tcuq.evaluation.selection import percent, selection
+from tcuq.stages.budget import Outcome
+
+
+def withheld_measures(run: EvaluatedRun) -> Iterator[Measure]:
+    """The withheld share of predictions and the coverage, which need no labels."""
+    at, accepted = np.arange(len(run.trace)), run.accepted
+    softmax = math.nan if run.softmax is None else float(1 - run.softmax.mean())
+    events = {
+        "withheld predictions": int((~accepted).sum()),
+        "accepted predictions": int(accepted.sum()),
+    }
+    abstained = float((run.trace.outcome == Outcome.ABSTAIN).mean())
+    withheld = run.measure(
+        "withheld",
+        at,
+        lambda chosen: float(1 - accepted[chosen].mean()),
+        {"softmax": softmax, "always": 1.0, "never": 0.0},
+        events,
+    )
+    denied = withheld.value - abstained
+    note = f"{percent(abstained)} abstained, {percent(denied)} denied as the budget was spent"
+    yield replace(withheld, note=note)
+    yield run.measure(
+        "coverage",
+        at,
+        lambda chosen: float(accepted[chosen].mean()),
+        {"softmax": 1 - softmax, "always": 0.0, "never": 1.0},
+        events,
+    )
+
+
+def failure_measures(run: EvaluatedRun) -> Iterator[Measure]:
+    """How well the risk tells wrong predictions from correct ones."""
+    at, accepted, wrong = np.flatnonzero(run.known), run.accepted, run.wrong
+    softmax = None if run.softmax is None else selection(run.softmax, wrong, run.known)
+    error, errors = float(wrong[at].mean()), int((wrong & accepted & run.known).sum())
+    yield run.measure(
+        "error among accepted",
+        at,
+        lambda chosen: _mean(wrong[chosen][accepted[chosen]]),
+        {
+            "softmax": math.nan if softmax is None else softmax.error,
+            "always": math.nan,
+            "never": error,
+            "random": error,
+        },
+        {"errors among accepted": errors},
+    )
+    risk, uncertainty, guess = run.trace.risk, run.uncertainty, run.guess
+    yield from run.ranking("failure", wrong, at, ("errors", "correct predictions"), risk)
+    yield run.measure(
+        "area under risk-coverage",
+        at,
+        lambda chosen: m.area_under_risk_coverage(wrong[chosen], risk[chosen]),
+        {
+            "softmax": m.area_under_risk_coverage(wrong[at], uncertainty[at]),
+            "always": error,
+            "never": error,
+            "random": m.area_under_risk_coverage(wrong[at], guess[at]),
+        },
+        {"errors": int(wrong[at].sum())},
+    )
+
+
+def drop_measures(run: EvaluatedRun) -> Iterator[Measure]:
+    """Moving risk against moving accuracy below µ - 3σ of the unshifted windows."""
+    accuracy, floor = m.accuracy_and_floor(
+        ~run.wrong, run.known, run.shifted, run.starts, run.window
+    )
+    if np.isnan(floor):
+        return
+    everything = np.ones(len(accuracy), np.bool_)
+    risk, uncertainty, guess = (
+        m.moving_mean(values, everything, run.starts, run.window)
+        for values in (run.trace.risk, run.uncertainty, run.guess)
+    )
+    at = np.flatnonzero(np.isfinite(accuracy))
+    event = accuracy < floor
+    share = float(event[at].mean())
+    yield run.measure(
+        "accuracy-drop AUPRC",
+        at,
+        lambda chosen: m.auprc(event[chosen], risk[chosen]),
+        {
+            "softmax": m.auprc(event[at], uncertainty[at]),
+            "always": share,
+            "never": share,
+            "random": m.auprc(event[at], guess[at]),
+        },
+        {"windows with low accuracy": int(event[at].sum())},
+    )
+
+
+def classifier_measures(run: EvaluatedRun) -> Iterator[Measure]:
+    """The classifier's own probabilities on unshifted steps, beside uniform ones."""
+    at = np.flatnonzero(run.known & ~run.shifted)
+    if len(at) == 0:
+        return
+    labels, classes = run.labels, run.profile.inputs.classes
+    nll, square = np.zeros(len(labels)), np.zeros(len(labels))
+    nll[at] = m.negative_log_likelihood(run.probabilities[at], labels[at])
+    square[at] = m.brier(run.probabilities[at], labels[at])
+    confidence, right = run.probabilities.max(axis=1), ~run.wrong
+    flat = 1 - 1 / classes
+    first = float((labels[at] == 0).mean())  # a uniform posterior predicts the first class
+
+    def calibration_error(chosen: Indices) -> float:
+        return m.expected_calibration_error(confidence[chosen], right[chosen])
+
+    yield run.measure(
+        "NLL", at, lambda c: float(nll[c].mean()), {"uniform": float(np.log(classes))}
+    )
+    yield run.measure("Brier", at, lambda c: float(square[c].mean()), {"uniform": flat})
+    yield run.measure(
+        "Brier / classes",
+        at,
+        lambda c: float(square[c].mean() / classes),
+        {"uniform": flat / classes},
+    )
+    yield run.measure("ECE", at, calibration_error, {"uniform": abs(first - 1 / classes)})
+
+
+def _mean(values: Bools) -> float:
+    return float(values.mean()) if len(values) else math.nan

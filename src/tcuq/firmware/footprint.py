@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flash, RAM and stack that a profile takes on a device, before it is flashed.
+
+RAM and the profile's tables are counted from the header's layout. Code and stack come from
+footprint.json, which tools/measurements/footprint.py measures for every build of the runtime.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, Literal
+
+from tcuq.errors import ExportError
+from tcuq.firmware.cpus import CPUS
+from tcuq.firmware.header import INTEGERS, align, number, size_of, structs
+from tcuq.firmware.profile_c import Spec, memory, required_parts
+from tcuq.profile import Profile
+from tcuq.profile.quantize import quantize
+
+Interface = Literal["step", "whole"]
+OPTIMISATIONS = ("-Os", "-O2")
+STEP_FUNCTIONS = ("tcuq_init", "tcuq_step")
+WHOLE_FUNCTIONS = (
+    *STEP_FUNCTIONS, "tcuq_reset", "tcuq_reset_history", "tcuq_epoch_evidence",
+    "tcuq_snapshot_size", "tcuq_snapshot", "tcuq_restore", "tcuq_strerror",
+)  # fmt: skip
+FLASH_ERROR = 0.005  # bound of the table against the linker; tools/measurements/size.py checks it
+MINUTES_PER_DAY = 1440
+WORD = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """Bytes that one profile takes in one build of the runtime."""
+
+    cpu: str
+    optimise: str
+    interface: Interface
+    parts: tuple[str, ...]
+    code: int
+    tables: int
+    ram: int
+    stack: int
+    record: int
+    flash_source: str
+    table_compiler: str  # of the measured table
+
+    @property
+    def flash(self) -> int:
+        """Code and the profile's tables."""
+        return self.code + self.tables
+
+    def telemetry_per_day(self, minutes: int) -> int:
+        """Bytes of telemetry per day with one record every so many minutes."""
+        return self.record * (MINUTES_PER_DAY // minutes)
+
+
+def footprint(
+    profile: Profile,
+    cpu: str = "cortex-m4",
+    *,
+    optimise: str = "-Os",
+    interface: Interface = "whole",
+    telemetry: bool = True,
+) -> Footprint:
+    """Flash, RAM and stack of a profile, from the measured table.
+
+    Parameters
+    ----------
+    profile
+        From ``tcuq.fit`` or ``Profile.load``.
+    cpu
+        "cortex-m0", "cortex-m3", "cortex-m4", "cortex-m7" or "rv32imc".
+    optimise
+        "-Os" or "-O2".
+    interface
+        "step" if the firmware calls only ``tcuq_init`` and ``tcuq_step``, "whole" for everything.
+    telemetry
+        Whether the monitor counts for the telemetry record.
+
+    Examples
+    --------
+    >>> from tcuq.demo import demo_profile
+    >>> size = footprint(demo_profile(), "cortex-m4")
+    >>> size.ram < 512, size.flash < 16_384
+    (True, True)
+    """
+    check_build(cpu, optimise)
+    if interface not in ("step", "whole"):
+        raise ExportError(f"interface must be step or whole, got {interface!r}")
+    spec = quantize(profile)
+    parts = required_parts(spec, telemetry=telemetry)
+    table = measured_table()
+    build = table["builds"][cpu][build_name(parts)][optimise]
+    return Footprint(
+        cpu=cpu,
+        optimise=optimise,
+        interface=interface,
+        parts=parts,
+        code=build[interface],
+        tables=tables_bytes(spec),
+        ram=sum(ram_parts(spec, telemetry=telemetry).values()),
+        stack=build["stack"],
+        record=number("TCUQ_RECORD_BYTES") if telemetry else 0,
+        flash_source=f"from the measured table, error on 10 random profiles < {FLASH_ERROR:.1%}",
+        table_compiler=table["compilers"][CPUS[cpu].prefix],
+    )
+
+
+def sample_fold(cpu: str) -> dict[str, float]:
+    """Return what adding raw samples for input health costs, by a measured table."""
+    text = resources.files("tcuq.firmware").joinpath("sample_fold.json").read_text("utf-8")
+    costs: dict[str, dict[str, float]] = json.loads(text)
+    return costs[cpu]
+
+
+def check_build(cpu: str, optimise: str) -> None:
+    """Refuse a CPU or an optimisation that was not measured."""
+    for name, value, known in (("cpu", cpu, CPUS), ("optimise", optimise, OPTIMISATIONS)):
+        if value not in known:
+            raise ExportError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+
+
+def build_name(parts: Iterable[str]) -> str:
+    """The name of a build of the runtime: its optional parts."""
+    return "+".join(parts) or "none"
+
+
+def interface_functions(interface: Interface, *, telemetry: bool) -> tuple[str, ...]:
+    """The functions of the runtime that a firmware calls."""
+    if interface == "step":
+        return STEP_FUNCTIONS
+    return (*WHOLE_FUNCTIONS, "tcuq_record") if telemetry else WHOLE_FUNCTIONS
+
+
+def ram_parts(spec: Spec, *, telemetry: bool) -> dict[str, int]:
+    """Bytes of state by the monitor's member that points to them; each starts at a word."""
+    arrays = memory(spec, telemetry=telemetry)
+    return {name: align(size_of(ctype)[0] * length, WORD) for ctype, name, length in arrays}
+
+
+def tables_bytes(spec: Spec) -> int:
+    """Bytes of a profile's constants: the profile, the monitor and every table they point to."""
+    return size_of("tcuq_monitor")[0] + _struct_bytes("tcuq_profile", [spec])
+
+
+def _struct_bytes(struct: str, rows: list[Spec]) -> int:
+    total = align(size_of(struct)[0] * len(rows), WORD)
+    for row in rows:
+        for member in structs()[struct]:
+            value = row.get(member.name)
+            if member.shape == "pointer" and value:
+                flat = member.ctype in INTEGERS
+                total += (
+                    align(len(value), WORD) if flat else _struct_bytes(member.ctype, list(value))
+                )
+    return total
+
+
+@cache
+def measured_table() -> dict[str, Any]:
+    """The content of footprint.json."""
+    text = resources.files("tcuq.firmware").joinpath("footprint.json").read_text("utf-8")
+    table: dict[str, Any] = json.loads(text)
+    return table

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The C files that every export has: the runtime, the profile and its self-test."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TypedDict, Unpack
+
+from tcuq.errors import ExportError
+from tcuq.firmware.blob import room_c
+from tcuq.firmware.header import structs
+from tcuq.firmware.models import DEFAULT_NAME, Model, check_name, check_telemetry, rename
+from tcuq.firmware.profile_c import PARTS, monitor_c, required_parts
+from tcuq.firmware.runtime_files import ota_files, runtime_digest, runtime_files, uplink_files
+from tcuq.firmware.selftest import selftest_c, vectors
+from tcuq.firmware.template_values import Values, feature_table, profile_values, render_template
+from tcuq.profile import Profile
+from tcuq.profile.quantize import quantize
+from tcuq.stream import Stream
+
+GUARD = "#define TCUQ_H\n"
+BUILD_INCLUDE = '\n#include "tcuq_build.h" /* written by tcuq export */\n'
+DEVICE_FILES = ("tcuq_device.h", "tcuq_device.c", "tcuq_device_selftest.c")
+EXTRAS: Mapping[str, Callable[[], dict[str, str]]] = MappingProxyType(
+    {"uplink": uplink_files, "ota": ota_files}
+)
+ALONE: Mapping[str, Model] = MappingProxyType({})
+
+
+class Options(TypedDict, total=False):
+    """Options of an export; ``tcuq.firmware.export`` documents them."""
+
+    name: str
+    telemetry: bool
+    uplink: bool
+    ota: bool
+    stream: Stream | None
+    feature_codes: tuple[float, int] | None
+
+
+def shared_sources(
+    profile: Profile, others: Mapping[str, Model] = ALONE, **options: Unpack[Options]
+) -> tuple[dict[str, str], Values, Model]:
+    """The files of the folder `src` by name, the values for all templates, and the model.
+
+    The runtime has the parts that this model and the other models of the folder need.
+    """
+    name = options.get("name", DEFAULT_NAME)
+    telemetry, uplink = options.get("telemetry", True), options.get("uplink", False)
+    if uplink and not telemetry:
+        raise ExportError("the uplink sends the telemetry record: leave out one of the two options")
+    spec = quantize(profile)
+    parts = required_parts(spec, telemetry=telemetry)
+    check_telemetry(parts, others)
+    built = {*parts, *(part for model in others.values() for part in model.parts)}
+    runtime = runtime_files(health="health" in built)
+    extras = tuple(extra for extra in EXTRAS if options.get(extra, False))
+    for extra in {*extras, *(extra for model in others.values() for extra in model.extras)}:
+        runtime |= EXTRAS[extra]()
+    steps = vectors(profile, options.get("stream"))
+    values = profile_values(profile, parts)
+    values |= {part.upper(): str(int(part in built)) for part in PARTS}
+    values |= {
+        "DIGEST": runtime_digest(runtime_files()),
+        "STEPS": str(steps.count),
+        "MONITOR": monitor_c(spec, telemetry=telemetry),
+        "OTA": "",
+        "VECTORS": selftest_c(steps),
+        "SAME": " &&\n           ".join(
+            f"(left->{m.name} == right->{m.name})" for m in structs()["tcuq_decision"]
+        ),
+    }
+    if "ota" in extras:
+        values["OTA"] = render_template("tcuq_device_ota.h", values)
+        values["MONITOR"] += room_c(profile, spec, telemetry=telemetry)
+    if codes := options.get("feature_codes"):
+        table_values, table = feature_table(profile, codes)
+        values |= table_values
+        values["MONITOR"] += table
+    if GUARD not in runtime["tcuq.h"]:
+        raise ExportError("the runtime's header must have an include guard, TCUQ_H")
+    runtime["tcuq.h"] = runtime["tcuq.h"].replace(GUARD, GUARD + BUILD_INCLUDE, 1)
+    runtime["tcuq_build.h"] = render_template("tcuq_build.h", values)
+    device = {file: render_template(file, values) for file in DEVICE_FILES}
+    reserved = runtime_files() | uplink_files() | ota_files()
+    check_name(name, [*device, *device.values()], [*reserved, *reserved.values()])
+    device = {rename(file, name): rename(text, name) for file, text in device.items()}
+    model = Model(profile.sha256, parts, extras, tuple(f"src/{file}" for file in device))
+    return runtime | device, values, model

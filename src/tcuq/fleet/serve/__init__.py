@@ -1,6 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Serve: the fleet's read-only dashboard, from roll-ups and single devices."""
-
-from tcuq.fleet.serve.app import create_app, serve
-
-__all__ = ["create_app", "serve"]

@@ -1,9 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""The compiled device simulator (src/simulator)."""
-
-from importlib import import_module
-
-# Imported by name, because import checkers do not see compiled modules; types are in simulator.pyi.
-_simulator = import_module("tcuq.fleet.simulate._simulator")
-Simulator = _simulator.Simulator
-epoch_evidence = _simulator.epoch_evidence

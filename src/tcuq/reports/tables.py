@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of the page, and the button that shows a span of the timeline."""
+
+import math
+from collections.abc import Iterator, Sequence
+from xml.etree.ElementTree import Element
+
+from tcuq.charts.markup import Child, element
+from tcuq.evaluation.bootstrap import Interval
+from tcuq.evaluation.selection import Selection, percent
+from tcuq.evaluation.table import interval_text, notes, short
+from tcuq.reports.view import View
+
+MARGIN = 40  # steps shown on either side of the span
+
+
+def table(
+    caption: str, columns: Sequence[str], rows: Sequence[Sequence[Child]], kind: str = ""
+) -> Element:
+    """A table that scrolls by itself where the screen is narrow."""
+    head = element("tr", *(element("th", name, scope="col") for name in columns))
+    body = [element("tr", *(element("td", cell) for cell in row)) for row in rows]
+    content = element(
+        "table",
+        element("caption", caption, class_="unseen"),
+        element("thead", head),
+        element("tbody", *body),
+    )
+    return element(
+        "div",
+        content,
+        class_=f"scroll {kind}".strip(),
+        tabindex=0,
+        role="region",
+        aria_label=caption,
+    )
+
+
+def span_button(begin: int, end: int, text: str = "", before: int = 0) -> Element:
+    """A button that shows steps begin..end-1 in the timeline, and some steps before them."""
+    steps = f"{begin:,}" if end == begin + 1 else f"{begin:,}–{end - 1:,}"
+    return element(
+        "button",
+        text or steps,
+        type="button",
+        class_="go",
+        data_from=begin - before - MARGIN,
+        data_to=end + MARGIN,
+    )
+
+
+def selection_table(views: Sequence[View]) -> Element:
+    """Withheld, coverage and error among accepted: the monitor beside its baselines."""
+    alone = len(views) == 1
+    rows: list[list[Child]] = []
+    for view in views:
+        comparison = view.evaluation.comparison
+        rows.append(_selection_row("monitor" if alone else view.name, comparison.monitor))
+        if comparison.softmax is not None:
+            name = "softmax threshold" if alone else f"softmax threshold of {view.name}"
+            rows.append(_selection_row(name, comparison.softmax))
+    known = views[0].known
+    error = float(views[0].wrong[known].mean()) if known.any() else math.nan
+    rows.append(_selection_row("no monitor", Selection(0.0, error)))
+    columns = ["method", "withheld", "coverage", "error among accepted"]
+    return table("The monitor and its baselines", columns, rows)
+
+
+def _selection_row(name: str, part: Selection) -> list[Child]:
+    error = "–" if math.isnan(part.error) else percent(part.error)
+    return [name, percent(part.withheld), percent(1 - part.withheld), error]
+
+
+def measures_table(views: Sequence[View]) -> Iterator[Element]:
+    """Every measure with its interval; with one profile also its baselines and notes."""
+    alone = len(views) == 1
+    names = list(dict.fromkeys(m.name for view in views for m in view.evaluation.measures))
+    rows: list[list[Child]] = []
+    for name in names:
+        row: list[Child] = [name]
+        for view in views:
+            measure = {m.name: m for m in view.evaluation.measures}.get(name)
+            row.append("–" if measure is None else _value(measure.value, measure.interval))
+        if alone:
+            baselines = views[0].evaluation[name].baselines
+            known = {word: v for word, v in baselines.items() if not math.isnan(v)}
+            row.append(", ".join(f"{word} {short(v)}" for word, v in known.items()))
+        rows.append(row)
+    if not alone:
+        yield table("Measures by name", ["measure", *(view.name for view in views)], rows)
+        return
+    yield table("Measures by name", ["measure", "value", "baselines"], rows, "measures")
+    for note in notes(views[0].evaluation):
+        yield element("p", note, class_="note")
+
+
+def _value(value: float, interval: Interval) -> Element:
+    text = element("small", f" {interval_text(interval)}")
+    return element("span", short(value), text, class_="value")
