@@ -29,7 +29,9 @@ def promised() -> tcuq.Profile:
     """Return a profile that promises 5 %."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        return tcuq.fit(demo_stream("calibration"), accepted_error=0.05, independent="steps")
+        return tcuq.fit(
+            demo_stream("calibration"), promise=tcuq.PromiseOptions(0.05, independent_unit="steps")
+        )
 
 
 def test_trace_and_monitor() -> None:

@@ -20,7 +20,7 @@ STREAMS = ("test", "fault_clipping", "fault_hum", "fault_dropout")
 def main() -> None:
     """Run every stream and print the hash and the number of steps."""
     digest, steps = hashlib.sha256(), 0
-    monitor = tcuq.Monitor.load(sys.argv[1])
+    monitor = tcuq.Monitor(sys.argv[1])
     for name in STREAMS:
         stream = tcuq.Stream.load(DATA / f"{name}.npz")
         trace = monitor.run(stream)

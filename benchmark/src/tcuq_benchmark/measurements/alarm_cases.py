@@ -163,7 +163,7 @@ def fitted(stream: tcuq.Stream, h: int = LEVELS[-1]) -> tcuq.Profile:
     """The recommended profile for one false alarm in 2^h steps; its warnings are stored in it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        return tcuq.fit(stream, steps_per_false_alarm=1 << h)
+        return tcuq.fit(stream, alarm=tcuq.AlarmOptions(1 << h))
 
 
 def profiles(stream: tcuq.Stream) -> dict[int, tcuq.Profile]:

@@ -43,7 +43,9 @@ def class_rows(*, short: bool) -> Iterator[Row]:
     fresh = 1 if short else FRESH_STREAMS
     for classes in CLASSES:
         try:
-            profile = tcuq.fit(synthetic(classes, 0), steps_per_false_alarm=STEPS_PER_FALSE_ALARM)
+            profile = tcuq.fit(
+                synthetic(classes, 0), alarm=tcuq.AlarmOptions(STEPS_PER_FALSE_ALARM)
+            )
         except FitError as error:
             yield Row(f"{classes:,} classes, false alarms", "within, or refused", str(error), None)
             continue

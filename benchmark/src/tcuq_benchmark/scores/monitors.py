@@ -8,13 +8,17 @@ from typing import Any
 
 from tcuq import Monitor, Profile, fit
 from tcuq.errors import CalibrationWarning
+from tcuq.options import grouped
 from tcuq_benchmark.scenario_run import ScenarioRun
 from tcuq_benchmark.scores.score import Prediction, softmax
 
 
 @dataclass(slots=True)
 class MonitorScore:
-    """The library's risk and novelty; if `labelled`, its weights are fitted on development."""
+    """The library's risk and novelty; if `labelled`, its weights are fitted on development.
+
+    `options` are single options of a fit, by name.
+    """
 
     options: Mapping[str, Any]
     labelled: bool = False
@@ -28,7 +32,7 @@ class MonitorScore:
             self.profile_ = fit(
                 calibration.stream(self.network),
                 development.stream(self.network) if self.labelled else None,
-                **{"alarm": False, **self.options},
+                **grouped("recommended", {"alarm": False, **self.options}),
             )
 
     def profile(self) -> Profile:
