@@ -13,7 +13,7 @@ import tcuq
 from tcuq.cli import main
 from tcuq.demo import demo_stream
 from tcuq.errors import CalibrationWarning
-from tcuq.reference import Monitor as ReferenceMonitor
+from tcuq.reference import ReferenceMonitor
 from tcuq.reports.promises import promises
 from tcuq.reports.view import views
 from tcuq.stages.budget import Outcome

@@ -214,7 +214,7 @@ def test_monitor(
     inputs: tuple[NDArray[Any], NDArray[Any]], sizes: list[int], profile: tcuq.Profile
 ) -> None:
     """Decisions and the final state are the same."""
-    for make in (tcuq.Monitor, tcuq.reference.Monitor):
+    for make in (tcuq.Monitor, tcuq.reference.ReferenceMonitor):
         check(partial(make, profile), inputs, sizes)
         whole, stepped = make(profile), make(profile)
         trace = whole.run(*inputs)

@@ -14,8 +14,8 @@ from tcuq.cli import main
 from tcuq.errors import FitError, StreamError
 from tcuq.profile.settings import AnchoredScoreSettings, Channel
 from tcuq.replay import pack
+from tcuq.replay.field_distribution import Floats
 from tcuq.replay.recalibration import recalibrate
-from tcuq.replay.reference import Floats
 from tcuq.stages.alarm import channel_input, edges_passed
 from tcuq.stages.columns import concatenate
 from tcuq.stages.score import risk_odds

@@ -199,7 +199,7 @@ def test_posteriors_that_bytes_cannot_represent_are_refused(source: str) -> None
     rows = softmax(np.log(probabilities(columns) + 1e-3) / 40)
     flat = np.hstack([rows, np.full((len(rows), 900), rows.mean())])
     columns = {**columns, "posteriors": flat / flat.sum(axis=1, keepdims=True)}
-    with pytest.raises(FitError, match=r"bytes \(1/256\) must name the same class"):
+    with pytest.raises(FitError, match="8-bit rounding of the posteriors changes the class"):
         tcuq.fit(tcuq.Stream(**{**columns, "kind": "probabilities"}))
 
 

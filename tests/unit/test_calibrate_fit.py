@@ -153,9 +153,11 @@ def test_a_step_as_rare_as_the_expected_error_has_risk_one_half(synthetic: Synth
 
 
 @quietly
-@pytest.mark.parametrize(("make", "tolerance"), [(reference.Monitor, 0.003), (tcuq.Monitor, 0.01)])
+@pytest.mark.parametrize(
+    ("make", "tolerance"), [(reference.ReferenceMonitor, 0.003), (tcuq.Monitor, 0.01)]
+)
 def test_where_nothing_surprises_risk_is_the_classifiers_own_doubt(
-    synthetic: Synthetic, make: type[tcuq.Monitor | reference.Monitor], tolerance: float
+    synthetic: Synthetic, make: type[tcuq.Monitor | reference.ReferenceMonitor], tolerance: float
 ) -> None:
     """The odds alone give 1 - confidence, at least 1/256, whatever the calibration stream was."""
     certain = np.linspace(0.5, 1, 200)

@@ -19,7 +19,7 @@ OUTCOMES = {Outcome.ACCEPT: "accepted", Outcome.ABSTAIN: "abstained", Outcome.DE
 Views = Sequence[View]
 
 
-def all_of(views: Views, name: str) -> Iterator[Element]:
+def sections(views: Views, name: str) -> Iterator[Element]:
     """All sections, from top to bottom."""
     stream = views[0].stream
     yield element(

@@ -87,8 +87,8 @@ BUGS = {
         "broken promise: memcmp(state->counts, to.states[i].counts",
     ),
     "the block before is forgotten": (
-        "tcuq_alarm.c", "TCUQ_MEMORY << TCUQ_MEMORY_SHIFT", "0u",
-        "broken promise: (state->sum == to.states[i].sum) && (state->taken == to.states[i].taken)",
+        "tcuq_alarm.c", "TCUQ_RECENT_BLOCKS << TCUQ_RECENT_SHIFT", "0u",
+        "broken promise: (state->sum == to.states[i].sum)",
     ),
     "the limit after a boot is ignored": (
         "tcuq_alarm.c", "(states[i].onset_q8 >= (int32_t)channels[i].boot_limit_q8)", "false",

@@ -76,7 +76,7 @@ def agreement_rows(tasks: tuple[str, ...]) -> Iterator[Row]:
     for task in tasks:
         stream = recorded(task, "calibration")
         profile = tcuq.fit(stream)
-        device, reference = tcuq.Monitor(profile), tcuq.reference.Monitor(profile)
+        device, reference = tcuq.Monitor(profile), tcuq.reference.ReferenceMonitor(profile)
         share = float((device.run(stream).outcome == reference.run(stream).outcome).mean())
         what = f"{task}: equal outcomes of float reference and device"
         yield Row(what, f"≥ {AGREE:.0%}", f"{share:.2%} of {len(stream):,}", share >= AGREE)
