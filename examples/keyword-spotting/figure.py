@@ -36,7 +36,7 @@ def chart(arrays: dict[str, NDArray[Any]], table: story.Table) -> Chart:
         means = values[: steps // BLOCK * BLOCK].reshape(-1, BLOCK).mean(axis=1)
         drawn.line((np.arange(len(means)) + 0.5) * BLOCK, means, f"series{number}")
         drawn.margin_text(FRAME.top + 40 * (number + 1), name, f"series{number}")
-    for step in np.flatnonzero(alarm):
+    for step in np.flatnonzero(alarm).tolist():
         drawn.point(step, 1, "series3", 4, f"alarm at step {step}")
     drawn.margin_text(FRAME.top, "alarm", "series3")
     return drawn
