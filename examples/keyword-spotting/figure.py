@@ -23,10 +23,10 @@ def chart(arrays: dict[str, NDArray[Any]], table: story.Table) -> Chart:
         table[:, story.COLUMNS.index(name)] for name in ("label", "risk", "outcome", "alarm")
     )
     share = Axis(0, 1, "mean over 32 steps", [(0, "0"), (0.5, "0.5"), (1, "1")])
-    drawn = Chart("The story on the device", Axis.linear(0, steps, "step"), share, FRAME)
+    picture = Chart("The story on the device", Axis.linear(0, steps, "step"), share, FRAME)
     ends = list(accumulate(arrays["lengths"].tolist(), initial=0))
     for name, (begin, end) in zip(arrays["chapters"], pairwise(ends), strict=True):
-        drawn.vertical(begin, str(name) if end - begin > steps / 12 else "")
+        picture.vertical(begin, str(name) if end - begin > steps / 12 else "")
     lines = {
         "risk": risk / story.RISK_LEVELS,
         "accepted": outcome == 0,
@@ -34,19 +34,19 @@ def chart(arrays: dict[str, NDArray[Any]], table: story.Table) -> Chart:
     }
     for number, (name, values) in enumerate(lines.items()):
         means = values[: steps // BLOCK * BLOCK].reshape(-1, BLOCK).mean(axis=1)
-        drawn.line((np.arange(len(means)) + 0.5) * BLOCK, means, f"series{number}")
-        drawn.margin_text(FRAME.top + 40 * (number + 1), name, f"series{number}")
+        picture.line((np.arange(len(means)) + 0.5) * BLOCK, means, f"series{number}")
+        picture.margin_text(FRAME.top + 40 * (number + 1), name, f"series{number}")
     for step in np.flatnonzero(alarm).tolist():
-        drawn.point(step, 1, "series3", 4, f"alarm at step {step}")
-    drawn.margin_text(FRAME.top, "alarm", "series3")
-    return drawn
+        picture.point(step, 1, "series3", 4, f"alarm at step {step}")
+    picture.margin_text(FRAME.top, "alarm", "series3")
+    return picture
 
 
 def main() -> None:
     """Draw it from the host's decisions, which equal the device's."""
     with np.load(HERE / "story.npz") as file:
-        drawn = chart(dict(file), story.on_host(file["inputs"]))
-    (HERE / "story.svg").write_text(standalone_svg(drawn), "utf-8")
+        picture = chart(dict(file), story.on_host(file["inputs"]))
+    (HERE / "story.svg").write_text(standalone_svg(picture), "utf-8")
 
 
 if __name__ == "__main__":

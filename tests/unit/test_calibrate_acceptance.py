@@ -103,7 +103,7 @@ def test_recordings_are_counted_once() -> None:
         choose_threshold(steps, "recordings", 0.05, 0.95)
 
 
-def test_one_long_bad_recording_gave_a_profile_that_was_refused() -> None:
+def test_one_long_bad_recording_allows_no_promise() -> None:
     """The mean recording is fine, the accepted steps together are not: no such promise is made."""
     lengths = [40] * 200 + [4_000]
     wrong = np.zeros(sum(lengths), np.bool_)

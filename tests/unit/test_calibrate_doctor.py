@@ -204,7 +204,7 @@ def test_posteriors_that_bytes_cannot_represent_are_refused(source: str) -> None
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_recordings_shorter_than_a_block_were_called_a_short_calibration(source: str) -> None:
+def test_recordings_shorter_than_a_block_are_named_as_such(source: str) -> None:
     """The alarm cannot work on them, and the sentence names the recordings."""
     columns = SOURCES[source]()
     cut = {**columns, "starts": range(0, len(columns["posteriors"]), 12)}

@@ -216,7 +216,7 @@ def test_health_that_does_not_fit_is_refused(
     assert same(one.run(part), monitor(profile).run(part))
 
 
-def test_a_cause_is_said_in_words() -> None:
+def test_a_cause_has_words() -> None:
     """Channels by their names, none without an alarm."""
     assert cause_in_words(NAMES, 0, 0) == ""
     assert cause_in_words(NAMES, int(tcuq.AlarmFlag.NOVELTY), 1) == "novelty"

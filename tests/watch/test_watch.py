@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 import tcuq
 from tcuq.cli import main
@@ -24,8 +23,9 @@ from tcuq.demo import demo_stream
 from tcuq.monitor import Monitor
 from tcuq.profile.quantize import health_integers
 from tcuq.stream import KINDS
-from tcuq.watch import Screen, Step, Tally, panel, parse_step, recorded_steps
+from tcuq.watch import Screen, Step, Tally, parse_step, recorded_steps
 from tests.fixtures.healthy_streams import ROUGH, health_profile, healthy_stream
+from tests.fixtures.terminal import rendered
 
 FAULT = str(Path(tcuq.__file__).parent / "data/keywords/fault_clipping.npz")
 FIRST = 300
@@ -66,20 +66,13 @@ def test_a_pipe_is_quiet(saved: str, capsys: pytest.CaptureFixture[str]) -> None
     assert all(line.startswith("step ") and " alarm " in line for line in alarms)
 
 
-def drawn(tally: Tally, source: str) -> str:
-    """Return the panel as a terminal of 80 columns shows it."""
-    out = io.StringIO()
-    Console(file=out, width=80, no_color=True).print(panel(tally, source))
-    return out.getvalue()
-
-
 def test_the_panel_fits_80_columns(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
     """No line is wider, whatever has happened; the last risk, budget and alarm are there."""
     tally = Tally(profile)
-    assert max(map(len, drawn(tally, "x" * 200).splitlines())) <= 80
+    assert max(map(len, rendered(tally, "x" * 200).splitlines())) <= 80
     for step in recorded_steps(test_stream[:500], None):
         tally.update(step)
-    text = drawn(tally, "test.npz")
+    text = rendered(tally, "test.npz")
     assert max(map(len, text.splitlines())) <= 80
     assert f"{tally.recent[-1].risk:.4f}" in text
     assert "of 16 left" in text
@@ -171,12 +164,12 @@ def test_lines_with_health(form: str) -> None:
             tally.update(Step(None, gap=True))
         tally.update(parse_step(line, profile, quantised=form == "quantised"))
     assert dict(tally.alarms) == Monitor(profile).run(stream).alarms
-    assert ROUGH in drawn(tally, "")
+    assert ROUGH in rendered(tally, "")
     assert (tally.steps, tally.refused, tally.without_health) == (400, 0, 0)
     short = ",".join(str(number) for number in [*rows[0], *columns[0]])
     assert tally.update(parse_step(short, profile, quantised=True)) is not None
     assert tally.without_health == 1
-    assert "1 without health" in drawn(tally, "")
+    assert "1 without health" in rendered(tally, "")
     for wrong in (f"{short},1", f"{short},1,40000", f"{short},0.5,1"):
         assert parse_step(wrong, profile, quantised=True).posterior is None
 

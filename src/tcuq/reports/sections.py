@@ -83,7 +83,7 @@ def _grid(views: Views, card: Callable[[View], Iterator[Element]]) -> Element:
 
 
 def _summaries(views: Views) -> Iterator[Element]:
-    """What each monitor withheld, beside a softmax threshold, in one sentence."""
+    """Say in one sentence what each monitor withheld, beside a softmax threshold."""
     for view in views:
         name = f"{view.name}: " if len(views) > 1 else ""
         sentence = element("strong", view.evaluation.comparison.sentence)

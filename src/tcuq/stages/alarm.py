@@ -80,7 +80,7 @@ class Bets:
 
 
 class Alarm:
-    """All channels together.
+    """The alarm over all channels.
 
     Parameters
     ----------
