@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from results.result import ROOT
 from tcuq.demo import demo_profile
 from tcuq.firmware import export
-from tests.fixtures.firmware.toolchain import run
+from tests.fixtures.firmware.toolchain import ROOT, run
 
 VENDOR = Path(__file__).parent / "vendor"
 WARNINGS = ("-std=gnu11", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror")

@@ -38,7 +38,7 @@ np.savez("build/outputs.npz", device=device, host=story.on_host(inputs[: len(dev
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the example beside the firmware's files, as in a fresh checkout."""
     root = tmp_path_factory.mktemp("checkout")
-    (root / "tools").mkdir()
+    (root / "tests/fixtures").mkdir(parents=True)
     (root / "tests/fixtures/firmware").symlink_to(HERE)
     return Path(
         shutil.copytree(

@@ -277,10 +277,10 @@ void tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tc
             continue;
         }
         const int32_t sum = state->sum + values[channel->signal];
-        const uint32_t counted = state->block_steps_and_memory + 1u;
+        const uint32_t steps = state->block_steps_and_memory + 1u;
         state->sum = sum;
-        state->block_steps_and_memory = (uint16_t)counted;
-        if ((counted & TCUQ_BLOCK_STEPS_MASK) != channel->block) {
+        state->block_steps_and_memory = (uint16_t)steps;
+        if ((steps & TCUQ_BLOCK_STEPS_MASK) != channel->block) {
             continue;
         }
         passed[i] = tcuq_edges_passed(channel, sum);
