@@ -199,7 +199,7 @@ def test_a_worker_killed_in_mid_job_changes_nothing(
         "route=route)\n"
         "from pyspark.sql.functions import expr\n"
         "results = results.where(\n"
-        "    expr(\"java_method('java.lang.Thread', 'sleep', 60L) is null or true\"))",
+        "    expr(\"java_method('java.lang.Thread', 'sleep', 20L) is null or true\"))",
     )
     assert "sleep" in slow
     script.write_text(slow, "utf-8")

@@ -61,7 +61,7 @@ def failing_test(uplink: Path) -> str:
     """Return the first test that fails with a copy of the uplink, or "" if all pass."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider",
-         *(str(ROOT / "fleet/tests" / name) for name in TESTS)],
+         *(str(ROOT / "tests/uplink" / name) for name in TESTS)],
         cwd=ROOT, env={**os.environ, "TCUQ_UPLINK": str(uplink)}, capture_output=True, text=True,
         errors="replace", check=False,
     )  # fmt: skip
