@@ -37,9 +37,9 @@ def test_the_firmware_budget_of_the_cost_table_had_moved() -> None:
 def test_kept_rows_stay_beside_those_that_ran_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """A row that ran again replaces the committed one; another stays and names its commit."""
     old = {"code": "abc", "rows": [{"score": "a", "seed": 0, "x": 1}, {"score": "b", "seed": 0}]}
-    written: list[result.Row] = []
+    written: list[result.ExperimentRow] = []
 
-    def write(_name: str, _task: str, rows: list[result.Row], **_: object) -> str:
+    def write(_name: str, _task: str, rows: list[result.ExperimentRow], **_: object) -> str:
         written.extend(rows)
         return "path"
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tcuq_benchmark.atomic import atomic_write
 from tcuq_benchmark.data import fetch as fetching
 from tcuq_benchmark.data.__main__ import main
 from tcuq_benchmark.data.files import File, Package, Source
@@ -119,19 +118,6 @@ def test_tar_is_read_too(tmp_path: Path) -> None:
     opened = fetching.member_opener(tmp_path / "example.tgz")("package/a.bin")
     assert opened is not None
     assert opened.read() == b"first"
-
-
-def test_error_inside_leaves_no_file(tmp_path: Path) -> None:
-    """A file that is being written when something breaks is not there afterwards."""
-
-    def break_half_way() -> None:
-        with atomic_write(tmp_path / "a.bin") as file:
-            file.write(b"half")
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        break_half_way()
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

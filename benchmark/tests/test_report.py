@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from tcuq_benchmark.experiments.result import Row, read_result
+from tcuq_benchmark.experiments.result import ExperimentRow, read_result
 from tcuq_benchmark.report import detection_claims, results
 from tcuq_benchmark.report.claims import paper
 from tcuq_benchmark.report.claims_page import all_claims, claims_page
@@ -73,7 +73,7 @@ def test_accuracy_drops_are_paired_by_condition() -> None:
     assert {name for _, name in values} > {"fog"}
 
 
-def confirmation_rows(kind: str) -> list[Row]:
+def confirmation_rows(kind: str) -> list[ExperimentRow]:
     """Rows of the confirmation as its experiment writes them, in which TCUQ is always better."""
     rows = []
     for score, level in {
@@ -100,7 +100,7 @@ def test_the_page_reads_the_confirmation_when_it_was_run(
     """Its rows get a verdict from the file, on the kind of streams that it has."""
     committed = results.rows
 
-    def rows(experiment: str, task: str) -> list[Row]:
+    def rows(experiment: str, task: str) -> list[ExperimentRow]:
         return confirmation_rows(kind) if task == "tinyimagenet" else committed(experiment, task)
 
     for module in (results, detection_claims):
@@ -115,7 +115,7 @@ def test_a_confirmation_that_was_not_run_fails(monkeypatch: pytest.MonkeyPatch) 
     """Its rows say so, and the scorecard has a failing row that names them."""
     committed = results.rows
 
-    def rows(experiment: str, task: str) -> list[Row]:
+    def rows(experiment: str, task: str) -> list[ExperimentRow]:
         return [] if task == "tinyimagenet" else committed(experiment, task)
 
     for module in (results, detection_claims):
@@ -123,9 +123,9 @@ def test_a_confirmation_that_was_not_run_fails(monkeypatch: pytest.MonkeyPatch) 
     waiting = [c.where for c in all_claims() if c.verdict == "not run yet"]
     assert "figure of accuracy drops (c), coherent streams" in waiting
     assert "table of temporal assistance, TinyImageNet" in waiting
-    row = next(row for row in scorecard_rows() if row["what"] == "claims: rows not run yet")
-    assert row["passed"] is False
-    assert "TinyImageNet" in row["measured"]
+    row = next(row for row in scorecard_rows() if row.what == "claims: rows not run yet")
+    assert row.passed is False
+    assert "TinyImageNet" in row.measured
 
 
 def test_the_committed_page_is_the_one_that_the_results_give() -> None:

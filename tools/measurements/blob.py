@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles over the air: broken blobs refused, power cuts survived, flash of the loader."""
 
-import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 import tcuq
-from results.result import Row, arguments, report
+from results.result import Row, measure
 from tcuq.demo import demo_profile
 from tcuq.firmware import profile_blob
 from tests.fixtures.firmware.blob_damage import DAMAGES
 from tests.fixtures.firmware.blob_device import CUT, OK, TRIAL, UNITS, BlobDevice
-from tests.fixtures.firmware.toolchain import M4, OTA, RUNTIME, UPLINK, compiler_version, run
+from tests.fixtures.firmware.toolchain import M4, OTA, RUNTIME, UPLINK, run
 
 KEY = bytes(range(32))
 NUMBER = 1_000_000
@@ -84,10 +84,9 @@ def flash_bytes(folder: Path) -> dict[str, int]:
     return {path.stem: size for path, size in zip(sources, sizes, strict=True)}
 
 
-def main() -> None:
-    """Measure all; the short form tries fewer blobs."""
-    args = arguments()
-    each = -(-(SHORT if args.short else BLOBS) // len(DAMAGES))
+def rows(short: bool) -> Iterator[Row]:
+    """Yield refusals, survived power cuts and flash; the short form tries fewer blobs."""
+    each = -(-(SHORT if short else BLOBS) // len(DAMAGES))
     profile = demo_profile()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -97,35 +96,30 @@ def main() -> None:
             profile_blob(newer_profile(profile, start), number=NUMBER + start, key=KEY)
             for start in (0, 1)
         )
-        refusals = refused(device, first, each)
+        refusals = sum(refused(device, first, each).values())
         cuts, survived = survived_cuts(device, (first, second))
         sizes = flash_bytes(folder)
-    offered, counted = each * len(DAMAGES), sum(refusals.values())
-    loader = sizes["tcuq_blob"]
-    rows = [
-        Row(
-            "blobs damaged, cut, forged, replayed or downgraded",
-            "at least 100,000 offered, all refused, nothing changed",
-            f"{counted:,} of {offered:,} refused ({each:,} of each of {len(DAMAGES)} kinds)",
-            counted == offered and (args.short or offered >= BLOBS),
-        ),
-        Row(
-            "power cut at every erasure and byte of every write of the switch",
-            "the old or the new profile runs",
-            f"{survived:,} of {cuts:,} cuts",
-            survived == cuts,
-        ),
-        Row(
-            "flash of the blob loader, Cortex-M4 at -Os",
-            f"at most {MAX_LOADER_BYTES} bytes",
-            f"{loader} bytes; self-test {sizes['tcuq_blob_selftest']}, slots {sizes['tcuq_slots']}",
-            loader <= MAX_LOADER_BYTES,
-        ),
-    ]
-    tools = {"arm-none-eabi-gcc": compiler_version(M4)}
-    more = {"blob_bytes": len(first)}
-    sys.exit(report("blob", rows, (), write=args.write, tools=tools, more=more))
+    offered, loader = each * len(DAMAGES), sizes["tcuq_blob"]
+    yield Row(
+        "blobs damaged, cut, forged, replayed or downgraded",
+        "at least 100,000 offered, all refused, nothing changed",
+        f"{refusals:,} of {offered:,} refused ({each:,} of each of {len(DAMAGES)} kinds)",
+        refusals == offered and (short or offered >= BLOBS),
+    )
+    yield Row(
+        "power cut at every erasure and byte of every write of the switch",
+        "the old or the new profile runs",
+        f"{survived:,} of {cuts:,} cuts",
+        survived == cuts,
+    )
+    yield Row(
+        "flash of the blob loader, Cortex-M4 at -Os",
+        f"at most {MAX_LOADER_BYTES} bytes",
+        f"{loader} bytes; self-test {sizes['tcuq_blob_selftest']}, slots {sizes['tcuq_slots']}",
+        loader <= MAX_LOADER_BYTES,
+    )
+    yield Row("bytes of the demo's profile as a blob", "stated", f"{len(first):,}", None)
 
 
 if __name__ == "__main__":
-    main()
+    measure("blob", rows, tools=("arm-none-eabi-gcc",))

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The promises on exceedances and abstentions, with the user's own numbers, in every window."""
 
-import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
 
 import tcuq
-from results.result import Row, arguments, report
+from results.result import Row, measure
 from tcuq.errors import CalibrationWarning
 
 PAIRS = 1000
@@ -85,26 +84,22 @@ class Windows:
         self._above, self._lowest = float(above[-1]), float(lowest[-1])
 
 
-def main() -> None:
-    """Try and report."""
-    args = arguments()
-    steps, long = (SHORT_STEPS, 0) if args.short else (STEPS, LONG)
+def rows(short: bool) -> Iterator[Row]:
+    """Yield how many random budgets and alphas break a bound in some window."""
+    steps, long = (SHORT_STEPS, 0) if short else (STEPS, LONG)
     warnings.simplefilter("ignore", CalibrationWarning)
     with ThreadPoolExecutor(2) as pool:
         lengths = [LONG_STEPS if seed < long else steps for seed in range(PAIRS)]
         bad = [name for name in pool.map(broken, range(PAIRS), lengths) if name]
     for name in bad:
         print(name)
-    rows = [
-        Row(
-            "budgets and alphas whose bound breaks in some window",
-            f"none of {PAIRS:,}, windows of up to 10⁷ steps",
-            f"{len(bad)} of {PAIRS:,}; {steps:,} steps each, {LONG_STEPS:,} for {long} of them",
-            not bad,
-        )
-    ]
-    sys.exit(report("bounds", rows, (), write=args.write))
+    yield Row(
+        "budgets and alphas whose bound breaks in some window",
+        f"none of {PAIRS:,}, windows of up to 10⁷ steps",
+        f"{len(bad)} of {PAIRS:,}; {steps:,} steps each, {LONG_STEPS:,} for {long} of them",
+        not bad,
+    )
 
 
 if __name__ == "__main__":
-    main()
+    measure("bounds", rows)

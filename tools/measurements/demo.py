@@ -4,7 +4,6 @@
 `--write` also writes what ADWIN does to the demo's data, which `tcuq demo` prints.
 """
 
-import json
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +16,7 @@ from river.drift import ADWIN
 from scipy.stats import chi2
 
 import tcuq
-from results.result import DATA, Row, arguments, report
+from results.result import DATA, Row, arguments, report, write_json
 from tcuq.demo import FAULTS, Baseline, Effect, demo_profile, demo_stream, demonstrate
 from tcuq.errors import CalibrationWarning
 from tcuq.evaluation.measures import detection_delays
@@ -28,23 +27,8 @@ from tools.measurements.long_streams import shuffled_turns
 LEVELS = (14, 17, 20)
 COSTLY = 0.1  # loss of accuracy from which a fault must be caught
 MOST_DELAY = 120
-LIMITS = (
-    0.1,
-    0.2,
-    0.5,
-    0.7,
-    1.0,
-    1.5,
-    2.0,
-    3.0,
-    4.0,
-    6.0,
-    8.0,
-    12.0,
-    16.0,
-    24.0,
-    32.0,
-)  # -log10 delta
+# -log10 of delta.
+LIMITS = (0.1, 0.2, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0)
 COMMAND = "python -m tools.measurements.demo --write"
 
 Floats = NDArray[np.float64]
@@ -223,8 +207,7 @@ def main() -> None:
     rows += [row for pair in pairs for row in adwin_rows(pair)]
     best = min(pairs, key=lambda pair: float(np.median(pair[1].delays)))
     if args.write:
-        text = json.dumps(asdict(baseline(best, ours)), indent=1)
-        (DATA / "adwin.json").write_text(text + "\n", "utf-8")
+        write_json(DATA / "adwin.json", asdict(baseline(best, ours)))
     sys.exit(report("demo", rows, ("river", "scikit-learn", "scipy"), write=args.write))
 
 

@@ -4,7 +4,6 @@
 import ctypes
 import hashlib
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from river.drift import ADWIN
 
 import tcuq
-from results.result import Row, arguments, report
+from results.result import Row, measure
 from tcuq.demo import demo_profile, demo_stream
 from tcuq.monitor import Monitor, run_many
 from tcuq.profile.quantize import quantize
@@ -38,7 +37,7 @@ from tests.fixtures.firmware.export import write_c
 from tests.fixtures.firmware.toolchain import HERE as FIRMWARE
 from tests.fixtures.firmware.toolchain import RUNTIME
 from tests.fixtures.power_cut import refused_snapshots, survived_cuts
-from tools.measurements.speed import held_bytes, stream
+from tools.measurements.speed import memory_row, stream
 
 STEPS = 20_000
 ONE_BY_ONE = 5_000
@@ -197,17 +196,6 @@ def many_row(profile: tcuq.Profile, recorded: tcuq.Stream, rounds: int) -> Row:
     )
 
 
-def memory_row(profile: tcuq.Profile, recorded: tcuq.Stream, late_steps: int) -> Row:
-    """What a monitor holds does not grow."""
-    early, late = held_bytes(lambda: Monitor(profile), recorded, (1000, late_steps))
-    return Row(
-        f"bytes a Monitor holds after 1,000 and {late_steps:,} steps",
-        "equal within 1 %",
-        f"{early:,} and {late:,}",
-        abs(late - early) <= 0.01 * early,
-    )
-
-
 def quality_rows() -> Iterator[Row]:
     """The risk's worth on the recorded stream: float and integers, of the same bytes."""
     for preset in PRESETS:
@@ -284,17 +272,14 @@ def power_rows(cuts: int, damages: int) -> Iterator[Row]:
     )
 
 
-def main() -> None:
-    """Measure and report."""
-    args = arguments()
+def rows(short: bool) -> Iterator[Row]:
+    """Yield speed, quality, exactness and what power cuts do."""
     with tempfile.TemporaryDirectory() as folder:
-        rows = [*speed_rows(8 if args.short else 60, Path(folder))]
-    rows += [*quality_rows(), *exactness_rows()]
-    rows += power_rows(*((100, 10_000) if args.short else (1000, 100_000)))
-    compiler = subprocess.run(["cc", "--version"], capture_output=True, text=True, check=True)
-    tools = {"cc": compiler.stdout.splitlines()[0]}
-    sys.exit(report("device", rows, ("river", "scikit-learn"), write=args.write, tools=tools))
+        yield from speed_rows(8 if short else 60, Path(folder))
+    yield from quality_rows()
+    yield from exactness_rows()
+    yield from power_rows(*((100, 10_000) if short else (1000, 100_000)))
 
 
 if __name__ == "__main__":
-    main()
+    measure("device", rows, ("river", "scikit-learn"), tools=("cc",))

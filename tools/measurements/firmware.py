@@ -6,14 +6,13 @@ of -Os. The default profile's instructions and flash are of the same build, at -
 limits are those of 10 classes, 32 features and lags 1, 2 and 4.
 """
 
-import argparse
 import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from results.result import Row, report
+from results.result import Row, arguments, report, tool_version
 from tests.fixtures.firmware.emulator import Counts, build_plugin, count
 from tests.fixtures.firmware.scenarios import (
     Scenario,
@@ -22,44 +21,9 @@ from tests.fixtures.firmware.scenarios import (
     wide_scenario,
 )
 from tests.fixtures.firmware.sizes import STEP_API, WHOLE_API, Stack, flash, ram, stack
-from tests.fixtures.firmware.toolchain import (
-    ALONE,
-    CPUS,
-    M4,
-    M33,
-    NARROW,
-    Cpu,
-    build,
-    compiler_version,
-    run,
-)
+from tests.fixtures.firmware.toolchain import ALONE, CPUS, M4, M33, NARROW, Cpu, build
+from tools.measurements.budget import measure
 
-# Limits that are not reached, and why: shown beside them, and to go when they hold.
-NOVELTY = (
-    "the limit is older than novelty, which adds 90 to 127 instructions and 4 to 8 bytes of RAM"
-)
-DEFAULT_COST = (
-    "whitening to 32 dimensions, the nearest class and seven terms take half of the instructions;"
-    " what makes them fast at -O2 takes more flash than the limit"
-)
-FOUR_ENTROPIES = (
-    "850 are the signals': four entropies by table, of the posterior and of its mixture with each"
-    " of three past ones, and the features' products"
-)
-NOT_REACHED: dict[str, str] = {
-    "instructions a step, Cortex-M4, tcuq, 10 classes: mean": FOUR_ENTROPIES,
-    "instructions a step, Cortex-M0, everything, 10 classes: mean": NOVELTY,
-    "instructions a step, Cortex-M4, everything, 10 classes: mean": NOVELTY,
-    "RAM bytes of state, everything, 10 classes": NOVELTY,
-    **{
-        f"default profile, {title}: instructions a step and flash bytes of one build": DEFAULT_COST
-        for title in ("Cortex-M0", "Cortex-M4", "RV32IMC")
-    },
-    "instructions of a worst step over the mean, Cortex-M4 (everything, keywords)": (
-        "the blocks of all five channels may end at the same step, each with up to three divisions,"
-        " once in some thousand steps"
-    ),
-}
 STEPS = {"m4": 10_000}
 OTHER_STEPS = 1000
 MOST_MEAN = {
@@ -77,10 +41,10 @@ FLASH = {
     "all but the projection": (NARROW, WHOLE_API),
 }
 WIDTHS = (64, 256)
-DEFAULT = "recommended_10"
+COMPILERS = sorted({f"{cpu.prefix}gcc" for cpu in CPUS})
+DEFAULT = "recommended"
 MOST_DEFAULT = {"m4": 2700, "m0": 6500, "rv32": 5700}
 MOST_DEFAULT_FLASH = 7168
-OPTIMISATIONS = ("-O2", "-Os")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,29 +69,6 @@ class Size:
     flash: int
     by_object: dict[str, int]
     stack: Stack
-
-
-@dataclass(frozen=True, slots=True)
-class Default:
-    """The default profile in one build: instructions a step and flash of the same code."""
-
-    cpu: Cpu
-    optimise: str
-    mean: float
-    flash: int
-
-
-def measure_default(folder: Path) -> Iterator[Default]:
-    """The default profile on every CPU, for speed and for size."""
-    plugin = build_plugin(folder)
-    scenario = next(s for s in synthetic_scenarios() if s.name == DEFAULT).first(OTHER_STEPS)
-    for cpu in (*CPUS, M33):
-        for optimise in OPTIMISATIONS:
-            place = folder / cpu.name / f"default{optimise}"
-            elf = build(cpu, place, scenario.monitor(), optimise=optimise, options=NARROW)
-            counts, _ = count(cpu, elf, plugin, scenario.steps)
-            whole, _ = flash(cpu, place, NARROW, WHOLE_API, optimise)
-            yield Default(cpu, optimise, counts.mean, whole)
 
 
 def measure_runs(folder: Path) -> Iterator[Run]:
@@ -156,16 +97,22 @@ def measure_sizes(folder: Path) -> Iterator[Size]:
             yield Size(cpu, name, whole, by_object, stack(place))
 
 
-def default_rows(defaults: list[Default]) -> Iterator[Row]:
-    """One row per CPU: instructions and flash of the same build, against both limits."""
+def default_rows() -> Iterator[Row]:
+    """Yield one row per CPU: instructions and flash of the same build, against both limits."""
     for cpu in (*CPUS, M33):
-        mine = [d for d in defaults if d.cpu is cpu]
+        costs = measure((cpu,), (DEFAULT,))[cpu.name]
         most = MOST_DEFAULT.get(cpu.name)
-        within = [d.mean <= (most or 0) and d.flash <= MOST_DEFAULT_FLASH for d in mine]
+        within = [
+            cost["instructions"] <= (most or 0) and cost["flash"] <= MOST_DEFAULT_FLASH
+            for cost in costs.values()
+        ]
         yield Row(
             f"default profile, {cpu.title}: instructions a step and flash bytes of one build",
             "stated" if most is None else f"a build with ≤ {most:,} and ≤ {MOST_DEFAULT_FLASH:,}",
-            "; ".join(f"{d.optimise} {d.mean:,.0f} and {d.flash:,}" for d in mine),
+            "; ".join(
+                f"{name.split()[1]} {cost['instructions']:,} and {cost['flash']:,}"
+                for name, cost in costs.items()
+            ),
             None if most is None else any(within),
         )
 
@@ -255,11 +202,9 @@ def tables(runs: list[Run], sizes: list[Size]) -> Iterator[str]:
         yield f"{'':22}stack {size.stack.size}: {' > '.join(size.stack.path)}"
 
 
-def keep(results: list[Row], runs: list[Run], *, write: bool) -> int:
-    """Print the rows and, if asked to, keep them for the scorecard and documents."""
-    compilers = {f"gcc for {cpu.title}": compiler_version(cpu) for cpu in (M4, CPUS[-1])}
-    qemu = run([CPUS[0].emulator[0], "--version"]).splitlines()[0]
-    stages = {
+def stages(runs: list[Run]) -> dict[str, object]:
+    """Return the instructions of each stage on Cortex-M4, by profile."""
+    return {
         r.scenario.name: {
             name: {"mean": round(stage.total / r.counts.steps, 1), "worst": stage.worst}
             for name, stage in r.counts.stages.items()
@@ -267,29 +212,18 @@ def keep(results: list[Row], runs: list[Run], *, write: bool) -> int:
         for r in runs
         if r.cpu is M4
     }
-    return report(
-        "firmware",
-        results,
-        (),
-        write=write,
-        tools={"qemu": qemu, **compilers},
-        more={"not_reached": NOT_REACHED, "stages_m4": stages},
-    )
 
 
 def main() -> None:
     """Build, run, compare, count and report."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="keep the result in results/")
-    args = parser.parse_args()
+    args = arguments()
     with tempfile.TemporaryDirectory() as folder:
         runs = list(measure_runs(Path(folder)))
         sizes = list(measure_sizes(Path(folder)))
-        defaults = list(measure_default(Path(folder)))
-    for cpu in (M4, CPUS[-1]):
-        print(compiler_version(cpu))
     print("\n".join(tables(runs, sizes)), end="\n\n")
-    sys.exit(keep([*rows(runs, sizes), *default_rows(defaults)], runs, write=args.write))
+    tools = {name: tool_version(name) for name in (CPUS[0].emulator[0], *COMPILERS)}
+    results, more = [*rows(runs, sizes), *default_rows()], {"stages_m4": stages(runs)}
+    sys.exit(report("firmware", results, (), write=args.write, tools=tools, more=more))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 """The report in headless Chromium with the network off: size, time to draw, accessibility."""
 
 import statistics
-import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ import numpy as np
 from playwright.sync_api import Browser
 
 import tcuq
-from results.result import Row, arguments, report
+from results.result import Row, measure
 from tcuq.demo import demo_profile, demo_stream
 from tcuq.errors import CalibrationWarning
 from tcuq.reports import report as page_of
@@ -42,8 +41,8 @@ def noisy(steps: int, seed: int) -> tcuq.Stream:
     return tcuq.Stream(logits, features, labels, kind="logits", shifted=shifted)
 
 
-def written(folder: Path, name: str, profile: tcuq.Profile, stream: tcuq.Stream) -> Path:
-    """A page in a file."""
+def write_page(folder: Path, name: str, profile: tcuq.Profile, stream: tcuq.Stream) -> Path:
+    """Write a stream's page and return its path."""
     path = folder / f"{name}.html"
     path.write_text(page_of({"monitor.json": profile}, stream, name, rounds=0), "utf-8")
     return path
@@ -93,9 +92,8 @@ def fault_rows(browser: Browser, paths: list[Path]) -> Iterator[Row]:
     )
 
 
-def main() -> None:
-    """Measure and report."""
-    args = arguments()
+def rows(short: bool) -> Iterator[Row]:
+    """Yield bytes, seconds and faults of pages with long streams and with the demo's."""
     test = demo_stream("test")
     bare = tcuq.Stream(test.posteriors, test.features, kind=test.kind, starts=test.starts)
     with warnings.catch_warnings():
@@ -103,19 +101,24 @@ def main() -> None:
         profile = tcuq.fit(noisy(20_000, 1))
     with tempfile.TemporaryDirectory() as name, chromium() as browser:
         folder = Path(name)
-        long = written(folder, "long", profile, noisy(LONG, 2))
-        rows = [size_row(long, f"{LONG:,} steps of noise")]
-        if not args.short:
-            longer = written(folder, "longer", profile, noisy(LONGER, 2))
-            rows.append(size_row(longer, f"{LONGER:,} steps of noise"))
-        labelled = written(folder, "fault_clipping", demo_profile(), demo_stream("fault_clipping"))
-        rows.append(size_row(labelled, "the demo's stream with a fault"))
-        unlabelled = written(folder, "unlabelled", demo_profile(), bare)
-        rows += time_rows(browser, long, 3 if args.short else 9)
-        rows += fault_rows(browser, [long, labelled, unlabelled])
-        tools = {"chromium": browser.version, "axe-core": axe_version()}
-    sys.exit(report("report", rows, ("playwright", "scikit-learn"), write=args.write, tools=tools))
+        long = write_page(folder, "long", profile, noisy(LONG, 2))
+        yield size_row(long, f"{LONG:,} steps of noise")
+        if not short:
+            longer = write_page(folder, "longer", profile, noisy(LONGER, 2))
+            yield size_row(longer, f"{LONGER:,} steps of noise")
+        fault = demo_stream("fault_clipping")
+        labelled = write_page(folder, "fault_clipping", demo_profile(), fault)
+        yield size_row(labelled, "the demo's stream with a fault")
+        unlabelled = write_page(folder, "unlabelled", demo_profile(), bare)
+        yield from time_rows(browser, long, 3 if short else 9)
+        yield from fault_rows(browser, [long, labelled, unlabelled])
 
 
 if __name__ == "__main__":
-    main()
+    measure(
+        "report",
+        rows,
+        ("playwright", "scikit-learn"),
+        tools=("chromium",),
+        more=lambda: {"axe_core": axe_version()},
+    )

@@ -3,14 +3,13 @@
 
 import dataclasses
 import itertools
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from results.result import Row, arguments, report
+from results.result import Row, measure
 from tcuq import Profile
 from tcuq.demo import demo_profile
 from tcuq.firmware.compiler import compiled_footprint, gcc, zig
@@ -20,7 +19,7 @@ from tcuq.monitor import Monitor
 from tests.fixtures.conformance import probabilities_of
 from tests.fixtures.firmware.emulator import build_plugin
 from tests.fixtures.firmware.sizes import stack
-from tests.fixtures.firmware.toolchain import M4, compile_runtime, compiler_version, run
+from tests.fixtures.firmware.toolchain import M4, compile_runtime
 from tests.fixtures.random_profiles import random_profile
 from tools.measurements.footprint import (
     PROFILE_NAMES,
@@ -92,8 +91,8 @@ def clang_flash() -> list[float]:
     return ratios
 
 
-def rows(folder: Path) -> Iterator[Row]:
-    """The table against the linker, the compiler's call graph and the emulator."""
+def rows(_short: bool) -> Iterator[Row]:
+    """Yield the table's errors against the linker, the call graph and the emulator."""
     profiles = [random_profile(seed) for seed in SEEDS]
     cases = list(itertools.product(enumerate(profiles), CPUS, OPTIMISATIONS))
     errors = [
@@ -104,6 +103,13 @@ def rows(folder: Path) -> Iterator[Row]:
     flash, ram = (max(column) for column in zip(*errors, strict=True))
     yield _error_row(f"size: flash from the table, {where}", FLASH_ERROR, flash)
     yield _error_row(f"size: RAM, {where}", 0.0, ram)
+    with tempfile.TemporaryDirectory() as name:
+        yield from emulated_rows(profiles, Path(name))
+    yield _range_row("size: flash of the demo's profile by Clang over that by GCC", clang_flash())
+
+
+def emulated_rows(profiles: list[Profile], folder: Path) -> Iterator[Row]:
+    """Yield stack and instructions on Cortex-M4."""
     stacks = [
         stack_error(profile, folder / str(number), telemetry=number % 2 == 0)
         for number, profile in enumerate(profiles)
@@ -112,13 +118,10 @@ def rows(folder: Path) -> Iterator[Row]:
     yield _error_row(what, 0.0, max(stacks))
     plugin = build_plugin(folder)
     equal = repeated_counts(plugin, folder)
-    yield Row(
-        f"size: instruction counts of the standard profiles that a new run repeats, {M4.title}",
-        f"all of {len(equal)}", f"{sum(equal)}", all(equal),
-    )  # fmt: skip
+    what = f"size: instruction counts of the standard profiles that a new run repeats, {M4.title}"
+    yield Row(what, f"all of {len(equal)}", f"{sum(equal)}", all(equal))
     effect = f"size: instructions on other posteriors, standard profiles, {M4.title}"
     yield _range_row(effect, input_effect(plugin, folder))
-    yield _range_row("size: flash of the demo's profile by Clang over that by GCC", clang_flash())
 
 
 def _error_row(what: str, bound: float, error: float) -> Row:
@@ -130,15 +133,5 @@ def _range_row(what: str, ratios: list[float]) -> Row:
     return Row(what, "stated", f"{min(ratios) - 1:+.0%} to {max(ratios) - 1:+.0%}", None)
 
 
-def main() -> None:
-    """Compare, and write the result with --write."""
-    args = arguments()
-    with tempfile.TemporaryDirectory() as folder:
-        results = list(rows(Path(folder)))
-    qemu = run(["qemu-system-arm", "--version"]).splitlines()[0]
-    tools = {"qemu": qemu, "gcc for Cortex-M4": compiler_version(M4)}
-    sys.exit(report("size", results, (), write=args.write, tools=tools))
-
-
 if __name__ == "__main__":
-    main()
+    measure("size", rows, tools=("qemu-system-arm", "arm-none-eabi-gcc"))

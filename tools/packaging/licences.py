@@ -10,7 +10,7 @@ import zipfile
 from collections import Counter
 from pathlib import Path, PurePosixPath
 
-from tools.packaging.modules import run_module
+from tools.packaging.build import PROJECTS, run_module
 
 ALLOWED = frozenset({"Apache-2.0", "MIT", "CC-BY-4.0"})  # all permit commercial use
 BUILT = (".so", ".pyd")  # compiled of files in the sdist
@@ -67,11 +67,10 @@ def summary(licences: dict[str, tuple[str, ...]]) -> str:
 
 
 def main() -> None:
-    """Build the source package, check it and print how many files each licence has."""
-    root = Path(__file__).resolve().parents[2]
+    """Build the library's source package, check it and print how many files each licence has."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        run_module("build", "--quiet", "--sdist", "--outdir", folder, root)
+        run_module("build", "--quiet", "--sdist", "--outdir", folder, PROJECTS["tcuq"])
         (sdist,) = folder.glob("*.tar.gz")
         print(f"{sdist.name}: {summary(sdist_licences(sdist, folder / 'sdist'))}")
 

@@ -30,8 +30,8 @@ def test_edits_of_the_import_path_are_detected(statement: str) -> None:
     ("name", "text", "problem"),
     [
         ("src/a.py", "import os\n", "first line"),
-        ("tests/a.py", f"{conventions.LICENCE}from tools.audit import read\n", "only tools import"),
-        ("fleet/a.py", f"{conventions.LICENCE}import tools.audit\n", "only tools import"),
+        ("tests/a.py", f"{conventions.LICENCE}from tools.lint import files\n", "only tools import"),
+        ("fleet/a.py", f"{conventions.LICENCE}import tools.lint\n", "only tools import"),
     ],
 )
 def test_a_python_file_that_breaks_a_convention_is_named(

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tcuq_benchmark.atomic import atomic_write, cache_root
+from tcuq_benchmark.cache import cache_root, write_entry
 from tcuq_benchmark.data.samples import Array
 
 PART_STEPS = 4096
@@ -83,5 +83,5 @@ def _write(path: Path, arrays: dict[str, Array], steps: int) -> None:
     lengths = {name: len(column) for name, column in arrays.items()}
     if set(lengths.values()) != {steps}:
         raise ValueError(f"every output must have {steps} rows, got {lengths}")
-    with atomic_write(path) as file:
+    with write_entry(path) as file:
         np.savez(file, allow_pickle=False, **arrays)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO
 
-from tcuq_benchmark.atomic import atomic_write, cache_root
+from tcuq_benchmark.cache import cache_root, write_entry
 from tcuq_benchmark.data.files import DataDamagedError, File, Package, Source, check, manifest
 
 Log = Callable[[str], None]
@@ -87,7 +87,7 @@ def _download(source: Source, missing: list[File], log: Log) -> None:
         open_member = member_opener(archives[0])
         for number, file in enumerate(missing, 1):
             content = _member(open_member, file)
-            with atomic_write(_stored(source, file)) as target:
+            with write_entry(_stored(source, file)) as target:
                 target.write(content)
             log(f"  {number}/{len(missing)} {file.name}: checked")
 

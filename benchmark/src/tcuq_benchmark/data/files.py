@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from tcuq_benchmark.atomic import cache_root
+from tcuq_benchmark.cache import cache_root
 
 
 class DataMissingError(FileNotFoundError):

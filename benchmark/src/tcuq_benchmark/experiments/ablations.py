@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tcuq import Monitor, Outcome
 from tcuq_benchmark.experiments.detection import is_available, mean_drop_auprc, network_hashes
 from tcuq_benchmark.experiments.measures import probabilities
-from tcuq_benchmark.experiments.result import Row
+from tcuq_benchmark.experiments.result import ExperimentRow
 from tcuq_benchmark.experiments.variants import run_scenario, trained_seeds
 from tcuq_benchmark.scenario_run import ScenarioRun
 from tcuq_benchmark.scores.monitors import MonitorScore
@@ -74,9 +74,9 @@ ABLATIONS: Mapping[str, Entry] = {
 TRAINED = ("tcuq", *(name for name in ABLATIONS if name.startswith("temporal assistance")))
 
 
-def ablations(task: str) -> tuple[list[Row], dict[str, str]]:
+def ablations(task: str) -> tuple[list[ExperimentRow], dict[str, str]]:
     """Rows by variant and seed on coherent streams; probabilities are of shuffled ones."""
-    rows: list[Row] = []
+    rows: list[ExperimentRow] = []
     for seed in trained_seeds(task):
         entries = {
             name: entry for name, entry in ABLATIONS.items() if is_available(task, entry, seed)
@@ -91,7 +91,7 @@ def ablations(task: str) -> tuple[list[Row], dict[str, str]]:
             print(f"{task} seed {seed}: {name}", file=sys.stderr)
             score = entry.make()
             score.fit(calibration, development)
-            row: Row = {"variant": name, "seed": seed}
+            row: ExperimentRow = {"variant": name, "seed": seed}
             row["drop AUPRC"] = mean_drop_auprc(score, calibration, drop)
             if name in TRAINED:
                 shares = probabilities(in_distribution, score.predict(in_distribution))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tcuq_benchmark.experiments.detection import is_available, network_hashes
-from tcuq_benchmark.experiments.result import Row
+from tcuq_benchmark.experiments.result import ExperimentRow
 from tcuq_benchmark.experiments.variants import load_variants, run_scenario
 from tcuq_benchmark.networks.zoo import TrainedNetwork
 from tcuq_benchmark.scenario_run import ScenarioRun
@@ -19,7 +19,7 @@ ROUNDS = 3
 BUILDS = {"tcuq": "tcuq -O2", "recommended": "recommended -O2"}  # scores measured as firmware
 
 
-def cost(task: str) -> tuple[list[Row], dict[str, str]]:
+def cost(task: str) -> tuple[list[ExperimentRow], dict[str, str]]:
     """Rows by score: passes, parameters, time on the host, and on the device for ours."""
     budget = json.loads(FIRMWARE.read_text("utf-8"))["m4"]
     base_parameters = _parameters(task, ("base",))
@@ -29,11 +29,11 @@ def cost(task: str) -> tuple[list[Row], dict[str, str]]:
         run_scenario(task, name, "coherent", 0, variants)
         for name in ("calibration", "development", "in_distribution")
     )
-    rows: list[Row] = []
+    rows: list[ExperimentRow] = []
     for name, entry in entries.items():
         score = entry.make()
         score.fit(calibration, development)
-        row: Row = {
+        row: ExperimentRow = {
             "score": name,
             "passes": entry.passes,
             "extra parameters": max(0, _parameters(task, entry.networks) - base_parameters),

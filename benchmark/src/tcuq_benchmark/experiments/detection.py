@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tcuq_benchmark.experiments import measures
-from tcuq_benchmark.experiments.result import Row
+from tcuq_benchmark.experiments.result import ExperimentRow
 from tcuq_benchmark.experiments.variants import SEEDS, load_variants, run_scenario, trained_seeds
 from tcuq_benchmark.scenario_run import ScenarioRun
 from tcuq_benchmark.scenarios.scenario import KINDS, Kind, Name
@@ -28,9 +28,9 @@ TEST_SCENARIOS = SCENARIOS[2:]
 TEST_ONLY = frozenset({"members", "exits", "exits-light", "hydra", "dropout", "postnet", "odin"})
 
 
-def detection(task: str) -> tuple[list[Row], dict[str, str]]:
+def detection(task: str) -> tuple[list[ExperimentRow], dict[str, str]]:
     """Rows by score, kind of stream and seed; and the hashes of the networks."""
-    rows: list[Row] = []
+    rows: list[ExperimentRow] = []
     for kind in KINDS:
         for seed in trained_seeds(task):
             rows += rows_of_seed(task, kind, seed, SCORES)
@@ -61,7 +61,9 @@ def network_hashes(task: str, entries: Mapping[str, Entry]) -> dict[str, str]:
     }
 
 
-def rows_of_seed(task: str, kind: Kind, seed: int, scores: Mapping[str, Entry]) -> Iterator[Row]:
+def rows_of_seed(
+    task: str, kind: Kind, seed: int, scores: Mapping[str, Entry]
+) -> Iterator[ExperimentRow]:
     """One seed on one kind of stream, every score whose networks are trained."""
     entries = {name: entry for name, entry in scores.items() if is_available(task, entry, seed)}
     variants = sorted({variant for entry in entries.values() for variant in entry.networks})

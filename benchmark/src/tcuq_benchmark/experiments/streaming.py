@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tcuq import Monitor, Outcome, Trace
 from tcuq.evaluation.measures import auprc, auroc, worst_window_rate
 from tcuq_benchmark.experiments.detection import network_hashes
-from tcuq_benchmark.experiments.result import Row
+from tcuq_benchmark.experiments.result import ExperimentRow
 from tcuq_benchmark.experiments.variants import run_scenario, trained_seeds
 from tcuq_benchmark.scenario_run import ScenarioRun
 from tcuq_benchmark.scores.monitors import MonitorScore
@@ -24,9 +24,9 @@ OPTIONS: Mapping[str, dict[str, object]] = {"tcuq": {"score": "tcuq"}, "recommen
 SEVERE = 4  # the lowest severe severity; natural drift, which has none, counts in full
 
 
-def streaming(task: str) -> tuple[list[Row], dict[str, str]]:
+def streaming(task: str) -> tuple[list[ExperimentRow], dict[str, str]]:
     """Rows by score, mode, alpha and warm-up."""
-    rows: list[Row] = []
+    rows: list[ExperimentRow] = []
     for seed in trained_seeds(task):
         calibration, development, in_distribution, drop = (
             run_scenario(task, name, "coherent", seed, ("base",))
@@ -40,7 +40,7 @@ def streaming(task: str) -> tuple[list[Row], dict[str, str]]:
                 options = own | {"mode": mode, "alpha": alpha, "warmup": warmup, "budget": BUDGET}
                 score = MonitorScore(options, labelled=name == "tcuq")
                 score.fit(calibration, development)
-                row: Row = {"score": name, "seed": seed, "mode": mode, "alpha": alpha}
+                row: ExperimentRow = {"score": name, "seed": seed, "mode": mode, "alpha": alpha}
                 row |= {"warmup": warmup} | _measures(score, alpha, in_distribution, drop)
                 rows.append(row)
     return rows, network_hashes(task, {"tcuq": OURS["tcuq"]})

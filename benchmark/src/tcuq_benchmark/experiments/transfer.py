@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from tcuq_benchmark.experiments.detection import mean_drop_auprc, network_hashes
-from tcuq_benchmark.experiments.result import Row
+from tcuq_benchmark.experiments.result import ExperimentRow
 from tcuq_benchmark.experiments.variants import run_scenario, trained_seeds
 from tcuq_benchmark.scenario_run import ScenarioRun
 from tcuq_benchmark.scenarios.scenario import KINDS, Kind, Name
@@ -16,10 +16,10 @@ from tcuq_benchmark.scores.table import SCORES, Entry
 NAMES = ("max_prob", "tcuq", "tcuq monotone", "recommended", "recommended labelled")
 
 
-def transfer(task: str) -> tuple[list[Row], dict[str, str]]:
+def transfer(task: str) -> tuple[list[ExperimentRow], dict[str, str]]:
     """Rows by score, seed, the streams it was fitted on and the streams it was run on."""
     entries = {name: SCORES[name] for name in NAMES}
-    rows: list[Row] = []
+    rows: list[ExperimentRow] = []
     for seed in trained_seeds(task):
         fits = {kind: _fit_runs(task, kind, seed) for kind in KINDS}
         drops = {kind: run_scenario(task, "drop", kind, seed, ("base",)) for kind in KINDS}
@@ -29,7 +29,7 @@ def transfer(task: str) -> tuple[list[Row], dict[str, str]]:
                 score = entry.make()
                 score.fit(*fits[one])
                 auprc = mean_drop_auprc(score, fits[other][0], drops[other])
-                row: Row = {"score": name, "seed": seed, "fitted": one, "run": other}
+                row: ExperimentRow = {"score": name, "seed": seed, "fitted": one, "run": other}
                 rows.append(row | {"drop AUPRC": auprc})
             auprc = _other_corruptions(entry, *fits["coherent"], drops["coherent"])
             row = {"score": name, "seed": seed, "fitted": "other corruptions", "run": "coherent"}

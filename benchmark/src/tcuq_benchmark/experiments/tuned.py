@@ -11,16 +11,16 @@ from tcuq_benchmark.experiments.detection import (
     mean_of,
     network_hashes,
 )
-from tcuq_benchmark.experiments.result import Row
+from tcuq_benchmark.experiments.result import ExperimentRow
 from tcuq_benchmark.experiments.trials import TRIALS, Tuned
 from tcuq_benchmark.experiments.variants import run_scenario, trained_seeds
 from tcuq_benchmark.scenarios.scenario import KINDS
 from tcuq_benchmark.scores.table import SCORES
 
 
-def tuned(task: str) -> tuple[list[Row], dict[str, str]]:
+def tuned(task: str) -> tuple[list[ExperimentRow], dict[str, str]]:
     """Rows by score, kind of stream and seed, each with the trial chosen."""
-    rows: list[Row] = []
+    rows: list[ExperimentRow] = []
     entries = {name: SCORES[name] for name in TRIALS}
     for kind in KINDS:
         for seed in trained_seeds(task):

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 import tcuq
 from results.result import ROOT
 from tcuq.errors import CalibrationWarning
-from tcuq_benchmark.atomic import atomic_write, cache_root
+from tcuq_benchmark.cache import cache_root, write_entry
 from tcuq_benchmark.data.files import manifest
 from tcuq_benchmark.data.samples import Array
 from tcuq_benchmark.detectors.cases import LENGTHS
@@ -184,7 +184,7 @@ def saved(what: str, case: Case, compute: Callable[[], Figures], **settings: obj
     at = cache_root() / "alarm" / f"{what}-{case.task}-{name}.json"
     if not at.is_file():
         log(f"{what}: {case.name}")
-        with atomic_write(at) as file:
+        with write_entry(at) as file:
             file.write(json.dumps(compute()).encode())
     figures: Figures = json.loads(at.read_text("utf-8"))
     return figures

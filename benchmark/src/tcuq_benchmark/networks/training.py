@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from tcuq.train import Assisted
-from tcuq_benchmark.atomic import atomic_write
+from tcuq_benchmark.cache import write_entry
 from tcuq_benchmark.data.samples import Array, Samples
 from tcuq_benchmark.networks import objectives
 from tcuq_benchmark.networks.network import Network, NetworkOutput
@@ -126,7 +126,7 @@ class Training:
             "network": self.learner.state_dict(),
             "optimiser": self.optimiser.state_dict(),
         }
-        with atomic_write(self.path) as file:
+        with write_entry(self.path) as file:
             torch.save(state, file)
 
     def _resume(self) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tcuq_benchmark.atomic import atomic_write
+from tcuq_benchmark.cache import write_entry
 from tcuq_benchmark.data.samples import Array
 
 Weights = dict[str, Array]
@@ -56,10 +56,10 @@ def put_matching(network: torch.nn.Module, weights: Weights) -> None:
 
 def write(path: Path, weights: Weights, metadata: dict[str, Any]) -> None:
     """Write the arrays, then the JSON: if the JSON exists, so do the arrays."""
-    with atomic_write(path) as file:
+    with write_entry(path) as file:
         np.savez(file, allow_pickle=False, **weights)
     text = json.dumps(metadata | {"sha256": sha256(weights)}, indent=1, sort_keys=True)
-    with atomic_write(path.with_suffix(".json")) as file:
+    with write_entry(path.with_suffix(".json")) as file:
         file.write(f"{text}\n".encode())
 
 

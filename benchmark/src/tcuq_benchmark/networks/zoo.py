@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tcuq_benchmark.atomic import cache_root
+from tcuq_benchmark.cache import cache_root
 from tcuq_benchmark.data.samples import SPLIT_SEED, Array, Part, Samples
 from tcuq_benchmark.networks import tasks, variants, weights
 from tcuq_benchmark.networks.network import Network

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The results page's section on the alarm: false alarms by split, delays beside other detectors."""
 
-from tcuq_benchmark.experiments.result import Row
+from tcuq_benchmark.experiments.result import ExperimentRow
 from tcuq_benchmark.report.results import TASKS, TITLES, command, folded, rows
 
 TEXT = """\
@@ -55,6 +55,6 @@ def alarm_section() -> list[str]:
     ]
 
 
-def _delay(row: Row) -> list[str]:
+def _delay(row: ExperimentRow) -> list[str]:
     median = row.get("median delay")
     return ["–" if median is None else f"{median:,.0f}", f"{row['missed']} of {row['onsets']}"]

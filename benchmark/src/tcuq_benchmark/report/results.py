@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tcuq_benchmark.experiments.result import RESULTS, Row, read_result
+from tcuq_benchmark.experiments.result import RESULTS, ExperimentRow, read_result
 from tcuq_benchmark.scenarios.scenario import Kind
 
 TASKS = ("mnist", "fashion_mnist", "hapt", "cifar10", "speech", "gas", "watch")
@@ -27,11 +27,11 @@ SELECTION_SETS = frozenset({"mnist", "fashion_mnist", "hapt"})
 
 
 @cache
-def rows(experiment: str, task: str) -> list[Row]:
+def rows(experiment: str, task: str) -> list[ExperimentRow]:
     """The rows of a result; an empty list if it was not run."""
     if not (RESULTS / f"{experiment}-{task}.json").is_file():
         return []
-    committed: list[Row] = read_result(experiment, task)["rows"]
+    committed: list[ExperimentRow] = read_result(experiment, task)["rows"]
     return committed
 
 
