@@ -19,7 +19,8 @@ from tcuq_benchmark.detectors.detector import (
 from tcuq_benchmark.detectors.pools import SPAN, SPLITS, Spans, Split, sample_pool
 from tcuq_benchmark.detectors.recording_pool import RecordingPool
 from tcuq_benchmark.detectors.table import BASELINES, OURS, DetectorEntry
-from tcuq_benchmark.detectors.tcuq_alarm import TcuqAlarm, recommended_profile
+from tcuq_benchmark.detectors.tcuq_alarm import TcuqAlarm
+from tcuq_benchmark.scores.monitors import quiet_fit
 
 CLASSES, WIDTH = 4, 6
 FAST = [entry for entry in BASELINES if not entry.slow]
@@ -37,7 +38,7 @@ def synthetic(steps: int, seed: int, spread: float = 0.5) -> Stream:
 def calibration() -> DetectorInput:
     """An in-distribution stream with its own profile."""
     stream = synthetic(6_000, 0)
-    return detector_input(recommended_profile(stream), stream)
+    return detector_input(quiet_fit(stream), stream)
 
 
 def ids(entry: DetectorEntry) -> str:

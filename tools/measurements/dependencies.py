@@ -10,7 +10,16 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from results.result import RESULTS, ROOT, Row, not_reached, parser, report, show
+from results.result import (
+    RESULTS,
+    ROOT,
+    Row,
+    exit_code,
+    not_reached,
+    parser,
+    show,
+    write_rows,
+)
 from tools.packaging.pythons import VERSIONS, Interpreter, find, uv
 
 TEST_TOOLS = ("pytest", "hypothesis", "jsonschema", "pyyaml", "playwright", "httpx", "mypy")
@@ -119,7 +128,9 @@ def main() -> None:
     missing = [row for row in rows if row.measured == "not run"]
     resolved = {name: versions for name, _, versions in environments if versions}
     more = {"resolved": resolved, **not_reached(missing, {"unit tests": reason})}
-    sys.exit(report("dependencies", rows, ("uv",), write=args.write, more=more))
+    if args.write:
+        write_rows("dependencies", rows, ("uv",), {}, more)
+    sys.exit(exit_code(rows))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 
 import statistics
 import tempfile
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from playwright.sync_api import Browser
 import tcuq
 from results.result import Row, measure
 from tcuq.demo import demo_profile, demo_stream
-from tcuq.errors import CalibrationWarning
 from tcuq.reports import report as page_of
 from tests.fixtures.browser import (
     DESK,
@@ -25,6 +23,7 @@ from tests.fixtures.browser import (
     load_seconds,
     opened,
 )
+from tests.fixtures.conformance import quiet_fit
 
 LONG, LONGER = 200_000, 1_000_000
 MOST_BYTES = 2_000_000
@@ -96,9 +95,7 @@ def rows(short: bool) -> Iterator[Row]:
     """Yield bytes, seconds and faults of pages with long streams and with the demo's."""
     test = demo_stream("test")
     bare = tcuq.Stream(test.posteriors, test.features, kind=test.kind, starts=test.starts)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        profile = tcuq.fit(noisy(20_000, 1))
+    profile = quiet_fit(noisy(20_000, 1))
     with tempfile.TemporaryDirectory() as name, chromium() as browser:
         folder = Path(name)
         long = write_page(folder, "long", profile, noisy(LONG, 2))

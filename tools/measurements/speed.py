@@ -4,14 +4,13 @@
 import gc
 import time
 import tracemalloc
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 import tcuq
 from results.result import Row, measure
-from tcuq.errors import CalibrationWarning
+from tests.fixtures.conformance import quiet_fit
 
 STEPS = 100_000
 
@@ -83,10 +82,7 @@ def memory_row(profile: tcuq.Profile, recorded: tcuq.Stream, steps: int) -> Row:
 
 def rows(short: bool) -> Iterator[Row]:
     """Yield steps per second, microseconds per step and bytes."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        profile = tcuq.fit(stream(20_000, seed=1))
-    recorded = stream(STEPS, seed=2)
+    profile, recorded = quiet_fit(stream(20_000, seed=1)), stream(STEPS, seed=2)
     rate, micros = run_rate(profile, recorded), step_us(profile, recorded)
     yield Row("run, recommended profile, steps per second", "≥ 2 M", f"{rate:,.0f}", rate >= 2e6)
     yield Row("step, one at a time, µs", "≤ 1.5", f"{micros:.2f}", micros <= 1.5)

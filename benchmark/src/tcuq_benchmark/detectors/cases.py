@@ -11,7 +11,7 @@ from tcuq import Stream
 from tcuq_benchmark.detectors.detector import Bools, Detector, DetectorInput, detector_input
 from tcuq_benchmark.detectors.pools import Pool, Split, SplitRows
 from tcuq_benchmark.detectors.table import DetectorEntry
-from tcuq_benchmark.detectors.tcuq_alarm import recommended_profile
+from tcuq_benchmark.scores.monitors import quiet_fit
 from tcuq_benchmark.streams import Episode
 
 LENGTHS = (5_000, 10_000, 20_000, 20_000)  # of each network's calibration streams
@@ -50,7 +50,7 @@ def make_cases(pool: Pool, split: Split, seed: int) -> Iterator[Case]:
         number = len(LENGTHS) * seed + turn
         rows = pool.split(split, number)
         calibration = pool.calibration(rows[0], steps, 2 * number)
-        profile = recommended_profile(calibration)
+        profile = quiet_fit(calibration)
         run = pool.in_distribution(rows[1], RUN_STEPS, 2 * number + 1)
         inputs = (detector_input(profile, stream) for stream in (calibration, run))
         yield Case(pool, rows, number, *inputs)

@@ -1,25 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The library's alarm as a detector; its limit is h: one false alarm in 2^h steps."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq import Monitor, Profile, Stream, fit
-from tcuq.errors import CalibrationWarning
+from tcuq import Monitor
 from tcuq_benchmark.detectors.detector import Bools, DetectorInput
 
 SMALLEST_H, DEFAULT_H, LARGEST_H = 8, 20, 24  # as the profile of any alarm allows
-
-
-def recommended_profile(stream: Stream) -> Profile:
-    """The recommended profile, without labels; its warnings are stored in it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        return fit(stream)
 
 
 @dataclass(frozen=True, slots=True)

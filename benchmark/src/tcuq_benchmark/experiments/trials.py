@@ -4,7 +4,6 @@
 The trials are those of benchmark/docs/protocol.md, as many for others' scores as for ours.
 """
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -12,13 +11,12 @@ from itertools import product
 
 import numpy as np
 
-from tcuq import Stream, TermPlan, fit
-from tcuq.errors import CalibrationWarning
+from tcuq import Stream, TermPlan
 from tcuq_benchmark.experiments.detection import mean_drop_auprc
 from tcuq_benchmark.scenario_run import ScenarioRun
 from tcuq_benchmark.scores.distance import Mahalanobis, NextActivation
 from tcuq_benchmark.scores.ensembles import LOGITS, MeanPosterior
-from tcuq_benchmark.scores.monitors import MonitorScore
+from tcuq_benchmark.scores.monitors import MonitorScore, quiet_fit
 from tcuq_benchmark.scores.posterior import Conformal, Posterior, Temperature
 from tcuq_benchmark.scores.score import Prediction, Score
 
@@ -106,9 +104,7 @@ def default_terms() -> tuple[TermPlan, ...]:
     """The terms of the library's default score, read from a profile fitted on noise."""
     rng = np.random.default_rng(0)
     noise = Stream(rng.dirichlet(np.ones(3), 512), rng.normal(size=(512, 4)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        score = fit(noise, alarm=False).score
+    score = quiet_fit(noise, alarm=False).score
     if score.kind != "anchored":
         raise ValueError(f"the default score must be anchored, got {score.kind}")
     return tuple(

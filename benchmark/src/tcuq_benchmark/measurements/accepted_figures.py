@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures of the promise on the accepted error: one split, or one shifted stream, at a time."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
 
 import tcuq
-from tcuq.errors import CalibrationWarning, FitError
+from tcuq.errors import FitError
 from tcuq_benchmark.data.samples import Ints
 from tcuq_benchmark.detectors.cases import concatenate
 from tcuq_benchmark.measurements.accepted_streams import Source, source_of, split_rows
 from tcuq_benchmark.measurements.alarm_cases import Case, Figures, saved, trained
+from tcuq_benchmark.scores.monitors import quiet_fit
 
 LEAD_IN = 1000  # clean held-out steps before a shift
 LEVELS = 1 << 14
@@ -47,17 +47,15 @@ class Trial:
 
 def promised_profile(stream: tcuq.Stream, trial: Trial) -> tcuq.Profile | None:
     """The fitted profile, or None where the fit refuses."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        try:
-            return tcuq.fit(
-                stream,
-                accepted_error=trial.accepted_error,
-                confidence=trial.confidence,
-                independent=trial.independent,  # type: ignore[arg-type]
-            )
-        except FitError:
-            return None
+    try:
+        return quiet_fit(
+            stream,
+            accepted_error=trial.accepted_error,
+            confidence=trial.confidence,
+            independent=trial.independent,
+        )
+    except FitError:
+        return None
 
 
 def split_streams(trial: Trial, source: Source, seed: int) -> tuple[tcuq.Stream, tcuq.Stream, Ints]:

@@ -10,7 +10,6 @@ import inspect
 import json
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, lru_cache
@@ -22,7 +21,6 @@ from numpy.typing import NDArray
 
 import tcuq
 from results.result import ROOT
-from tcuq.errors import CalibrationWarning
 from tcuq_benchmark.cache import cache_root, write_entry
 from tcuq_benchmark.data.files import manifest
 from tcuq_benchmark.data.samples import Array
@@ -34,6 +32,7 @@ from tcuq_benchmark.experiments.result import DATA
 from tcuq_benchmark.measurements.alarm_hapt import with_health
 from tcuq_benchmark.networks.tasks import TASKS
 from tcuq_benchmark.networks.zoo import load_network, path
+from tcuq_benchmark.scores.monitors import quiet_fit
 
 Ints = NDArray[np.int64]
 Figures = dict[str, Any]
@@ -161,9 +160,7 @@ def looped(
 
 def fitted(stream: tcuq.Stream, h: int = LEVELS[-1]) -> tcuq.Profile:
     """The recommended profile for one false alarm in 2^h steps; its warnings are stored in it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        return tcuq.fit(stream, steps_per_false_alarm=1 << h)
+    return quiet_fit(stream, steps_per_false_alarm=1 << h)
 
 
 def profiles(stream: tcuq.Stream) -> dict[int, tcuq.Profile]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from scipy.stats import chi2
 
-from tcuq_benchmark.experiments.result import ROOT
+from results.result import RESULTS
 
 LIMIT = re.compile(r"upper 95 % limit ([\d.]+) %")
 BROKEN = "promises broken by held-out data"
@@ -16,10 +16,9 @@ COUNTS = "false alarms at h ="
 
 def promise_rows() -> Iterator[list[str]]:
     """Claims 5 and 6 of the protocol with their verdicts, where they were run."""
-    results = ROOT / "results"
-    if (results / "accepted_confirm.json").is_file():
+    if (RESULTS / "accepted_confirm.json").is_file():
         yield _accepted_error()
-    if (results / "alarm_confirm_tinyimagenet.json").is_file():
+    if (RESULTS / "alarm_confirm_tinyimagenet.json").is_file():
         yield _false_alarms()
 
 
@@ -46,7 +45,7 @@ def _false_alarms() -> list[str]:
 
 
 def _measured(name: str, what: str) -> list[tuple[str, str]]:
-    document = json.loads((ROOT / "results" / f"{name}.json").read_text("utf-8"))
+    document = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
     return [(row["measured"], row["must"]) for row in document["rows"] if what in row["what"]]
 
 
