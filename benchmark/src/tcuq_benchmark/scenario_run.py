@@ -58,17 +58,20 @@ class ScenarioRun:
         )
 
     def where(self, mask: NDArray[np.bool_]) -> "ScenarioRun":
-        """The steps in the mask; history restarts with each condition."""
+        """Return the steps in the mask; history restarts with each condition."""
         at = np.flatnonzero(mask)
-        condition = self.condition[at]
-        begins = np.flatnonzero(np.diff(condition, prepend=-1))
+        begins = np.flatnonzero(np.diff(self.condition[at], prepend=-1))
         inner = np.searchsorted(at, self.starts[mask[self.starts]])
+        return self.take(at, np.unique(np.concatenate([begins, inner])))
+
+    def take(self, at: Ints, starts: Ints) -> "ScenarioRun":
+        """Return the steps at these places; history restarts at `starts` of the new run."""
         return ScenarioRun(
             self.labels[at],
-            np.unique(np.concatenate([begins, inner])),
+            starts,
             self.shifted[at],
             self.severity[at],
-            condition,
+            self.condition[at],
             self.conditions,
             {
                 name: {column: values[at] for column, values in outputs.items()}

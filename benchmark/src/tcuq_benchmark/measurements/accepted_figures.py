@@ -2,7 +2,7 @@
 """Figures of the promise on the accepted error: one split, or one shifted stream, at a time."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -107,7 +107,7 @@ def oracle_coverage(levels: Ints, wrong: np.ndarray, accepted_error: float) -> f
 
 
 def shifted_figures(trial: Trial, source: Source, seed: int) -> list[Figures]:
-    """Accepted steps and errors from each shift's onset to the first alarm after it."""
+    """Count accepted steps and errors from each shift's onset to the first alarm after it."""
     calibration, held_out, rows = split_streams(trial, source, seed)
     profile = promised_profile(calibration, trial)
     if profile is None:
@@ -133,37 +133,29 @@ def shifted_figures(trial: Trial, source: Source, seed: int) -> list[Figures]:
     return figures
 
 
+def run_splits(case: Case, trial: Trial, seeds: Sequence[int]) -> Figures:
+    """Run random splits of a network."""
+    source = source_of(case.task, case.network)
+    return {"splits": [held_out_figures(trial, source, seed) for seed in seeds]}
+
+
+def run_shifts(case: Case, trial: Trial, splits: int) -> Figures:
+    """Run every shift of some splits."""
+    source = source_of(case.task, case.network)
+    return {"streams": [s for seed in range(splits) for s in shifted_figures(trial, source, seed)]}
+
+
 def splits_of(trial: Trial, splits: int, networks: Sequence[int] = ()) -> list[Figures | None]:
-    """The figures of random splits, over the trained networks, from the cache where possible."""
+    """Return the figures of random splits, over the trained networks."""
     networks = networks or trained(trial.task)
     figures: list[Figures | None] = []
     for network in networks:
         seeds = [100 * network + i for i in range(-(-splits // len(networks)))]
-        figures += saved(
-            "accepted",
-            Case(trial.task, network),
-            lambda network=network, seeds=seeds: {  # type: ignore[misc]
-                "splits": [
-                    held_out_figures(trial, source_of(trial.task, network), seed) for seed in seeds
-                ]
-            },
-            **asdict(trial) | {"seeds": seeds},
-        )["splits"]
+        figures += saved(run_splits, Case(trial.task, network), trial, seeds)["splits"]
     return figures
 
 
 def shifts_of(trial: Trial, splits: int) -> list[Figures]:
-    """The figures of every shift with the first network, from the cache where possible."""
-    streams: list[Figures] = saved(
-        "accepted_shifted",
-        Case(trial.task, 0),
-        lambda: {
-            "streams": [
-                one
-                for seed in range(splits)
-                for one in shifted_figures(trial, source_of(trial.task, 0), seed)
-            ]
-        },
-        **asdict(trial) | {"splits": splits},
-    )["streams"]
+    """Return the figures of every shift with the first network."""
+    streams: list[Figures] = saved(run_shifts, Case(trial.task, 0), trial, splits)["streams"]
     return streams

@@ -173,16 +173,17 @@ def profiles(stream: tcuq.Stream) -> dict[int, tcuq.Profile]:
     }
 
 
-def saved(what: str, case: Case, compute: Callable[[], Figures], **settings: object) -> Figures:
-    """The figures of one case, from the cache if the same code computed them before."""
-    code = code_sha256(Path(inspect.getfile(compute)))
-    identity = asdict(case) | settings | {"what": what, "code": code}
-    name = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:24]
+def saved(compute: Callable[..., Figures], case: Case, *settings: object) -> Figures:
+    """Return compute(case, *settings), from the cache if the same code computed it before."""
+    what, code = compute.__name__, code_sha256(Path(inspect.getfile(compute)))
+    identity = {"case": case, "what": what, "settings": settings, "code": code}
+    text = json.dumps(identity, sort_keys=True, default=asdict)
+    name = hashlib.sha256(text.encode()).hexdigest()[:24]
     at = cache_root() / "alarm" / f"{what}-{case.task}-{name}.json"
     if not at.is_file():
         log(f"{what}: {case.name}")
         with write_entry(at) as file:
-            file.write(json.dumps(compute()).encode())
+            file.write(json.dumps(compute(case, *settings)).encode())
     figures: Figures = json.loads(at.read_text("utf-8"))
     return figures
 

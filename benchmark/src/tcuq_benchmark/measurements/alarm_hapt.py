@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 import tcuq
 from tcuq_benchmark.data import hapt
+from tcuq_benchmark.data.files import manifest
 from tcuq_benchmark.data.samples import Array, Ints, Part, Recording
 from tcuq_benchmark.detectors.recording_pool import RecordingPool
 from tcuq_benchmark.measurements.alarm_hapt_network import EPOCHS, outputs, weights_sha256
@@ -193,6 +194,14 @@ def _lost_samples(n: int, fraction: float, rng: np.random.Generator) -> Bools:
         lost[at : at + burst] = True
         at += burst + int(rng.geometric(1 / mean_gap))
     return lost
+
+
+def provenance(epochs: int = EPOCHS) -> dict[str, object]:
+    """Return the checksums of HAPT and of the activity network."""
+    return {
+        "data_sha256": {hapt.NAME: manifest()[hapt.NAME].sha256},
+        "networks_sha256": {"hapt-activity": weights_sha256(epochs)},
+    }
 
 
 def draw(fault: str, seed: int) -> np.random.Generator:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calibration in the device's arithmetic: false alarms by classes, float against device, doctor."""
 
-import sys
 import warnings
 from collections.abc import Iterator
 from functools import cache
@@ -10,7 +9,7 @@ import numpy as np
 
 import tcuq
 import tcuq.reference
-from results.result import Row, arguments, report
+from results.result import Row, measure
 from tcuq.calibrate import diagnose
 from tcuq.errors import CalibrationWarning, FitError
 from tcuq_benchmark.networks.zoo import load_network
@@ -100,18 +99,14 @@ def doctor_rows(tasks: tuple[str, ...], *, short: bool) -> Iterator[Row]:
         )
 
 
-def main() -> None:
-    """Measure and report."""
-    args = arguments()
+def rows(short: bool) -> Iterator[Row]:
+    """Yield false alarms by classes, agreement with the float reference, and diagnoses."""
     warnings.simplefilter("ignore", CalibrationWarning)
-    tasks = SHORT_TASKS if args.short else TASKS
-    rows = [
-        *class_rows(short=args.short),
-        *agreement_rows(tasks),
-        *doctor_rows(tasks, short=args.short),
-    ]
-    sys.exit(report("calibration", rows, ("scikit-learn", "torch"), write=args.write))
+    tasks = SHORT_TASKS if short else TASKS
+    yield from class_rows(short=short)
+    yield from agreement_rows(tasks)
+    yield from doctor_rows(tasks, short=short)
 
 
 if __name__ == "__main__":
-    main()
+    measure("calibration", rows, ("scikit-learn", "torch"))

@@ -6,7 +6,6 @@ edges are order statistics of its blocks, so the chance of passing them is a pro
 variables. Bets are those of `tcuq.calibrate.bets`; the device's C takes the blocks.
 """
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta, norm
 
-from results.result import Row, arguments, report
+from results.result import Row, measure
 from tcuq.calibrate.bets import CONFIDENCE_LOST, SHARES_ABOVE, gains_q8
 from tcuq.stages.alarm import STAKES
 from tcuq_fleet.simulate.simulator import epoch_evidence
@@ -208,16 +207,15 @@ def loss_row(every: Evidence) -> Row:
     )
 
 
-def main() -> None:
-    """Measure and report."""
-    args = arguments()
+def rows(short: bool) -> Iterator[Row]:
+    """Yield power, evidence lost to integers, and means without drift."""
     rng = np.random.default_rng(22)
-    rows, every = power_rows(1_000 if args.short else 4_000, rng)
-    rows.append(loss_row(every))
-    for channels in CHANNELS[:1] if args.short else CHANNELS:
-        rows += calm_rows(10_000 if args.short else 100_000, channels, rng)
-    sys.exit(report("epoch_power", rows, ("scipy",), write=args.write))
+    powers, every = power_rows(1_000 if short else 4_000, rng)
+    yield from powers
+    yield loss_row(every)
+    for channels in CHANNELS[:1] if short else CHANNELS:
+        yield from calm_rows(10_000 if short else 100_000, channels, rng)
 
 
 if __name__ == "__main__":
-    main()
+    measure("epoch_power", rows, ("scipy",))

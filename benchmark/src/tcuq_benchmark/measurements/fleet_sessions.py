@@ -6,9 +6,9 @@ judged by e-BH, with the session as one epoch and with the session repeated for 
 The networks were trained on none of these people.
 """
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 import tcuq
-from results.result import Row, arguments, report
+from results.result import Row, measure
 from tcuq_benchmark.detectors.pools import SamplePool
 from tcuq_benchmark.detectors.recording_pool import RecordingPool
 from tcuq_benchmark.measurements.alarm_cases import (
@@ -143,19 +143,19 @@ def fleets_of(name: str, network: int, count: int, whole: int) -> list[Fleet]:
     return [fleet(sessions, rng, whole=turn < whole) for turn in range(count)]
 
 
-def measured(*, short: bool) -> list[Row]:
-    """Rows of every set; in the short form a few fleets of one network."""
+def rows(short: bool) -> Iterator[Row]:
+    """Yield the rows of every set; in the short form a few fleets of one network."""
     if short:
         load_network("hapt", "base", 0, train=True)
-        return list(set_rows("hapt", fleets_of("hapt", 0, SHORT_FLEETS, 0)))
-    rows: list[Row] = []
+        yield from set_rows("hapt", fleets_of("hapt", 0, SHORT_FLEETS, 0))
+        return
     for task, names in SETS.items():
         fleets: dict[str, list[Fleet]] = {name: [] for name in names}
         for network in trained(task):  # outermost, because its outputs take longest
             for name in names:
                 fleets[name] += fleets_of(name, network, FLEETS, LONG_FLEETS)
-        rows += [row for name in names for row in set_rows(name, fleets[name])]
-    return rows
+        for name in names:
+            yield from set_rows(name, fleets[name])
 
 
 def discovered(bits: Array) -> Array:
@@ -203,22 +203,5 @@ def set_rows(name: str, fleets: Sequence[Fleet]) -> Iterator[Row]:
         yield share_row(f"{title}, the session repeated for a whole epoch", people, epochs)
 
 
-NOT_REACHED = (
-    "a session repeated for a whole epoch differs from the ten of calibration for good, and"
-    " calibration's own bets count that. Tried in float on HAPT: learning bets, 21 % of fleets in"
-    " the first epoch and 0 % in the second, but more where a device's second epoch repeats another"
-    " session; the mean of two epochs, 49 %; e-values capped at sessions + 1, 0 % without any power"
-)
-
-
-def main() -> None:
-    """Measure and report."""
-    args = arguments()
-    rows = measured(short=args.short)
-    more: dict[str, Any] = dict(provenance(tuple(SETS))) if args.write else {}
-    more["not_reached"] = {row.what: NOT_REACHED for row in rows if row.passed is False}
-    sys.exit(report("fleet_sessions", rows, LIBRARIES, write=args.write, more=more))
-
-
 if __name__ == "__main__":
-    main()
+    measure("fleet_sessions", rows, LIBRARIES, more=partial(provenance, tuple(SETS)))
