@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 import z3
 
 from tools.proof.constants import axioms
-from tools.proof.lemma import INT32, UINT32, UINT64, Lemma, lemma
+from tools.proof.lemma import INT32, UINT32, UINT64, Lemma
 
 BITS = 128  # room for every product in them
 VALUES = (-(2**31), 2**32 - 1)
@@ -36,14 +36,14 @@ def axiom_lemmas(stated: Mapping[str, str] | None = None) -> Iterator[Lemma]:
         terms = {n: v for n, (v, _, _) in variables.items()}
         condition, arrow, claim = body.rpartition("==>")
         if not arrow:
-            yield lemma(f"axiom {name}", ranges, _formula(claim, terms))
+            yield Lemma(f"axiom {name}", ranges, _formula(claim, terms))
             continue
         given, both = _formula(condition.removesuffix("<"), terms), condition.endswith("<")
         stated_claim = _formula(claim, terms)
         if both:
-            yield lemma(f"axiom {name}", ranges, given == stated_claim)
+            yield Lemma(f"axiom {name}", ranges, given == stated_claim)
         else:
-            yield lemma(f"axiom {name}", z3.And(ranges, given), stated_claim)
+            yield Lemma(f"axiom {name}", z3.And(ranges, given), stated_claim)
 
 
 def _variables(head: str) -> Iterator[tuple[str, tuple[z3.BitVecRef, int, int]]]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import z3
 
 INT8 = (-(2**7), 2**7 - 1)
-UINT8 = (0, 2**8 - 1)
 INT16 = (-(2**15), 2**15 - 1)
 UINT16 = (0, 2**16 - 1)
 INT32 = (-(2**31), 2**31 - 1)
@@ -15,7 +14,6 @@ UINT32 = (0, 2**32 - 1)
 UINT64 = (0, 2**64 - 1)
 
 Range = tuple[int, int]
-Case = tuple[z3.BoolRef, z3.BoolRef]  # given, claimed
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +21,15 @@ class Lemma:
     """What is claimed wherever what is given holds."""
 
     name: str
-    cases: tuple[Case, ...]  # one, or one an entry of a table
+    given: z3.BoolRef
+    claim: z3.BoolRef
 
     def holds(self) -> bool:
-        """Whether no values refute it; an answer z3 does not find is no proof."""
-        return all(_proved(given, claim) for given, claim in self.cases)
+        """Return whether no values refute it; an answer z3 does not find is no proof."""
+        solver = z3.Solver()
+        solver.set("timeout", 30_000)
+        solver.add(self.given, z3.Not(self.claim))
+        return bool(solver.check() == z3.unsat)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +45,6 @@ class Tried:
 
 
 Statement = Lemma | Tried
-
-
-def lemma(name: str, given: z3.BoolRef, claim: z3.BoolRef) -> Lemma:
-    """A lemma of one case."""
-    return Lemma(name, ((given, claim),))
-
-
-def _proved(given: z3.BoolRef, claim: z3.BoolRef) -> bool:
-    solver = z3.Solver()
-    solver.set("timeout", 30_000)
-    solver.add(given, z3.Not(claim))
-    return bool(solver.check() == z3.unsat)
 
 
 def within(value: z3.ArithRef | int, bounds: Range) -> z3.BoolRef:
@@ -80,4 +70,4 @@ def sum_fits(name: str, term: Range, count: int, start: Range, kind: Range) -> L
     )
     after = total + added
     claim = z3.And(after >= low + term[0], after <= high + term[1], within(after, kind))
-    return lemma(name, given, claim)
+    return Lemma(name, given, claim)
