@@ -8,7 +8,7 @@ import pytest
 
 from tests.fixtures.firmware.toolchain import ROOT, RUNTIME
 from tools.proof import run
-from tools.proof.seeded import LEAST_BUGS, bugs, refusals
+from tools.proof.seeded import BUGS, LEAST_BUGS, refusals
 from tools.proof.wp import (
     FOLDERS,
     PACKAGE,
@@ -21,6 +21,7 @@ from tools.proof.wp import (
     sources,
     unread,
 )
+from tools.seeded_bugs import read_bugs
 
 PAGE = ROOT / "docs/reference/proof.md"
 OPEN = "typed_tcuq_remember_ensures"
@@ -63,9 +64,9 @@ def test_a_seeded_bug_is_judged_by_its_own_function() -> None:
 
 def test_seeded_bugs_fit_the_sources() -> None:
     """There are at least 20 seeded bugs, and each changes text that stands in its source once."""
-    seeded = bugs()
+    seeded = read_bugs(BUGS)
     assert len(seeded) >= LEAST_BUGS
-    counts = {bug.old: locate(bug.source).read_text("utf-8").count(bug.old) for bug in seeded}
+    counts = {bug.old: locate(bug.file).read_text("utf-8").count(bug.old) for bug in seeded}
     assert set(counts.values()) == {1}
 
 
