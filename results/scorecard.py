@@ -44,7 +44,7 @@ def table(documents: dict[str, Any]) -> Iterator[str]:
 
 
 def complaints(documents: dict[str, Any]) -> Iterator[str]:
-    """What does not hold or is out of date."""
+    """Yield rows that fail without a reason, and figures that are out of date."""
     released = last_release((ROOT / "CHANGELOG.md").read_text("utf-8"))
     for name, result in documents.items():
         if result["date"] < released:

@@ -4,7 +4,7 @@
 A small network reads the digits of a meter, one picture per second. At second 1,500 the lens
 fogs up. The model goes on answering; the monitor withholds its answers and raises an alarm.
 
-Needs `pip install 'tcuq[fit,sklearn,plot]'`; the pictures come with scikit-learn.
+Needs `pip install 'tcuq[fit,plot]'`; the pictures come with scikit-learn.
 """
 
 import matplotlib.pyplot as plt

@@ -6,7 +6,7 @@ five ways. Two monitors watch the same model: one reads its outputs and features
 *input health*, six statistics of the raw samples. Only the second finds every fault, and it names
 the sensor.
 
-Needs `pip install 'tcuq[fit,sklearn,plot]'`, and in the folder `$TCUQ_DATA` the recordings of UCI's
+Needs `pip install 'tcuq[fit,plot]'`, and in the folder `$TCUQ_DATA` the recordings of UCI's
 data set HAPT as one file, `hapt-raw/hapt_raw.npz`. [How to use input health](../howto/health.md)
 explains the statistics.
 """

@@ -78,7 +78,7 @@ static void observe(group *all, device_rows at, size_t steps, tcuq_signals *sign
     const tcuq_monitor *monitor = &all->members[0].of->monitor;
     const tcuq_profile *profile = monitor->profile;
     for (size_t i = 0u; i < steps; i++) {
-        const int8_t *row = tcuq_signals_run(monitor, at.posterior, at.features, &signals[i]);
+        const int8_t *row = tcuq_signals_run_core(monitor, at.posterior, at.features, &signals[i]);
         for (size_t k = 0u; k < all->count; k++) {
             if (all->members[k].novelty == k) {
                 all->members[k].novelties_q10[i] = novelty_of(&all->members[k].of->profile, row);

@@ -35,7 +35,7 @@ PyObject *engine_epoch(PyObject *object, PyObject *unused)
     }
     const int number = (int)self->monitor.core->epoch;
     const int evidence = (int)tcuq_epoch_evidence(&self->monitor);
-    const int closed = (int)self->monitor.core->closed;
+    const int closed = (int)self->monitor.core->last_epoch_evidence;
     engine_release(self);
     return Py_BuildValue("iii", number, evidence, closed);
 }

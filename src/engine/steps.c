@@ -60,7 +60,7 @@ PyObject *engine_signals(PyObject *object, PyObject *const *args, Py_ssize_t cou
     if (status != 1) {
         return (status < 0) ? NULL : Py_NewRef(Py_None);
     }
-    tcuq_signals_all(&self->monitor, at.posterior, at.features, at.health, &s);
+    tcuq_signals_run(&self->monitor, at.posterior, at.features, at.health, &s);
     engine_release(self);
     inputs_release(&in);
     const long values[] = {
@@ -133,7 +133,7 @@ static void observe(const engine *self, device_rows at, Py_ssize_t begin, Py_ssi
     int32_t *to = (int32_t *)out[0] + begin * OBSERVED;
     for (Py_ssize_t i = 0; i < count; i++) {
         tcuq_signals s;
-        tcuq_signals_all(&self->monitor, at.posterior, at.features, at.health, &s);
+        tcuq_signals_run(&self->monitor, at.posterior, at.features, at.health, &s);
         for (size_t signal = 0u; signal < 4u; signal++) {
             to[signal] = s.values_q15[signal];
         }

@@ -12,6 +12,7 @@ from tcuq._labels import OUT_OF_DISTRIBUTION
 from tcuq.decision import Decision, Trace
 from tcuq.health import Health, health
 from tcuq.monitor import Monitor
+from tcuq.options import AlarmOptions, PaperOptions, PromiseOptions, TermPlan
 from tcuq.profile import Profile
 from tcuq.profile.settings import AlarmFlag
 from tcuq.stages.budget import Outcome
@@ -19,7 +20,7 @@ from tcuq.stream import Stream
 from tcuq.version import __version__
 
 if TYPE_CHECKING:
-    from tcuq.calibrate import TermPlan, fit, fit_temperature
+    from tcuq.calibrate import fit, fit_temperature
     from tcuq.demo import demo_stream
     from tcuq.evaluation import evaluate
     from tcuq.firmware import export
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 else:
     # Running a profile needs NumPy alone; the rest is imported on first use.
     _MODULES = {
-        "TermPlan": "calibrate",
         "demo_stream": "demo",
         "evaluate": "evaluation",
         "export": "firmware",
@@ -49,11 +49,14 @@ else:
 __all__ = [
     "OUT_OF_DISTRIBUTION",
     "AlarmFlag",
+    "AlarmOptions",
     "Decision",
     "Health",
     "Monitor",
     "Outcome",
+    "PaperOptions",
     "Profile",
+    "PromiseOptions",
     "Stream",
     "TermPlan",
     "Trace",

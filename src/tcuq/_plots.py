@@ -119,7 +119,7 @@ def _strips(trace: TraceLike, shifted: ArrayLike | None) -> dict[str, NDArray[np
 
 
 def _runs(mask: NDArray[np.bool_]) -> list[tuple[float, float]]:
-    """Where runs of marked steps begin, and how long they are."""
+    """Return where runs of marked steps begin, and their lengths."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
     return [(begin - 0.5, end - begin) for begin, end in edges.reshape(-1, 2).tolist()]
 

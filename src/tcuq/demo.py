@@ -83,7 +83,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What ADWIN does on the same streams, with its best delta in hindsight unless said else.
+    """Figures of ADWIN on the same streams; its delta is the best in hindsight where not stated.
 
     Measured by ``command``, in the repository.
     """

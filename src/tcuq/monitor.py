@@ -65,11 +65,6 @@ class Monitor:
             promise=self.profile.promise is not None,
         )
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Monitor":
-        """Load a saved profile and return its monitor."""
-        return cls(Profile.load(path))
-
     def __repr__(self) -> str:
         return f"<Monitor of {self.profile!r}, {self._engine.telemetry()['steps']:,} steps>"
 

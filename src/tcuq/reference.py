@@ -27,7 +27,7 @@ from tcuq.stream import Stream, checked_steps
 CHUNK_STEPS = 1024  # steps computed at once: large enough to amortise, small enough for the cache
 
 
-class Monitor:
+class ReferenceMonitor:
     """The float reference of ``tcuq.Monitor``; it sees the same quantised inputs.
 
     Parameters
@@ -38,7 +38,7 @@ class Monitor:
     Examples
     --------
     >>> from tcuq.demo import demo_profile, demo_stream
-    >>> trace = Monitor(demo_profile()).run(demo_stream("test"))
+    >>> trace = ReferenceMonitor(demo_profile()).run(demo_stream("test"))
     >>> trace[0].outcome.name
     'ACCEPT'
     """

@@ -82,7 +82,7 @@ class Decoded:
 
     @property
     def promise_void(self) -> NDArray[np.bool_]:
-        """Of each record: whether an alarm voids a promise that its profile makes.
+        """Tell for each record whether an alarm voids a promise that its profile makes.
 
         A device's promise on the accepted error is void from its first alarm until it is reset.
         """

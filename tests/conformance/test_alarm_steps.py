@@ -27,7 +27,10 @@ def test_alarms_come_at_the_same_steps() -> None:
     for power in POWERS:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CalibrationWarning)
-            profile = tcuq.fit(demo_stream("calibration"), steps_per_false_alarm=1 << power)
+            profile = tcuq.fit(
+                demo_stream("calibration"),
+                alarm=tcuq.AlarmOptions(steps_per_false_alarm=1 << power),
+            )
         assert profile.alarm is not None
         for name in STREAMS:
             stream = demo_stream(name)

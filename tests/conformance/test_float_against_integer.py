@@ -72,7 +72,7 @@ def test_step_is_run() -> None:
 def test_alarms_agree_with_the_reference() -> None:
     """On a detected fault, device and reference alarm in the same block."""
     stream = demo_stream("fault_clipping")
-    reference = tcuq.reference.Monitor(recorded_profile()).run(stream)
+    reference = tcuq.reference.ReferenceMonitor(recorded_profile()).run(stream)
     device = Monitor(recorded_profile()).run(stream)
     assert reference.alarm.any()
     assert device.alarm.nonzero()[0].tolist() == reference.alarm.nonzero()[0].tolist()

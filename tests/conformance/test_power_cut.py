@@ -60,7 +60,7 @@ def test_foreign_snapshot_is_refused() -> None:
         Monitor(demo_profile()).restore(bytes(snapshot))
 
 
-def test_snapshot_of_another_size_was_called_damaged(stream: tcuq.Stream) -> None:
+def test_a_snapshot_of_another_profile_is_called_foreign(stream: tcuq.Stream) -> None:
     """A whole snapshot of a profile with other sizes is foreign, and changes nothing."""
     monitor, other = Monitor(demo_profile()), Monitor(recorded_profile("paper"))
     assert len(monitor.snapshot()) != len(other.snapshot())

@@ -37,19 +37,19 @@ def assert_same_decisions(
 
 
 @pytest.mark.parametrize("cpu", ASSEMBLED, ids=lambda cpu: cpu.name)
-def test_a_frame_pointer_did_not_compile(cpu: Cpu, tmp_path: Path) -> None:
+def test_the_runtime_compiles_with_a_frame_pointer(cpu: Cpu, tmp_path: Path) -> None:
     """Assembly named r7, in which a frame pointer is kept."""
     assert_same_decisions(cpu, tmp_path, FRAME_POINTER)
 
 
 @pytest.mark.parametrize("cpu", ASSEMBLED, ids=lambda cpu: cpu.name)
-def test_a_pic_base_in_r9_did_not_compile(cpu: Cpu, tmp_path: Path) -> None:
+def test_the_runtime_compiles_with_a_pic_base_in_r9(cpu: Cpu, tmp_path: Path) -> None:
     """Assembly named r9, through which position-independent code finds its data."""
     assert_same_decisions(cpu, tmp_path, PIC_BASE_R9)
 
 
 @pytest.mark.parametrize("cpu", ASSEMBLED, ids=lambda cpu: cpu.name)
-def test_a_fixed_r9_was_destroyed(cpu: Cpu, tmp_path: Path) -> None:
+def test_a_reserved_r9_is_not_touched(cpu: Cpu, tmp_path: Path) -> None:
     """No instruction of the runtime touches r9 if it is reserved, not even for a moment."""
     assert_same_decisions(cpu, tmp_path, FIXED_R9)
     for path in tmp_path.glob("tcuq*.o"):

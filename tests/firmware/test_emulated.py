@@ -137,7 +137,7 @@ def test_state_is_what_the_engine_keeps(tmp_path: Path) -> None:
     elf = build(M4, tmp_path, scenario.monitor())
     engine = Monitor(scenario.profile)._engine  # noqa: SLF001 - the device's own figure
     assert sum(ram(M4, elf).values()) == engine.storage_bytes
-    assert stack(tmp_path).path[:2] == ("tcuq_step", "tcuq_signals_run")
+    assert stack(tmp_path).path[:2] == ("tcuq_step", "tcuq_signals_run_core")
 
 
 def test_export_is_the_same_each_time() -> None:

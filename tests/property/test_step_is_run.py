@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 import tcuq
 import tcuq.reference
-from tcuq.calibrate import TermPlan
 from tcuq.demo import demo_stream
 from tcuq.errors import CalibrationWarning
+from tcuq.options import AlarmOptions, PaperOptions, TermPlan
 from tcuq.profile.settings import (
     RISK_LEVELS,
     InputSettings,
@@ -53,8 +53,12 @@ def fitted_profile(number: int) -> tcuq.Profile:
     """Return the paper's profile, the default, or one with smoothed terms."""
     options: tuple[dict[str, Any], ...] = (
         {"preset": "paper"},
-        {"steps_per_false_alarm": 256},
-        {"terms": SMOOTHED, "steps_per_false_alarm": 1024, "mode": "adaptive"},
+        {"alarm": AlarmOptions(256)},
+        {
+            "terms": SMOOTHED,
+            "alarm": AlarmOptions(1024),
+            "paper": PaperOptions("anchored", warmup=0),
+        },
     )
     return fitted(**options[number])
 
@@ -210,7 +214,7 @@ def test_monitor(
     inputs: tuple[NDArray[Any], NDArray[Any]], sizes: list[int], profile: tcuq.Profile
 ) -> None:
     """Decisions and the final state are the same."""
-    for make in (tcuq.Monitor, tcuq.reference.Monitor):
+    for make in (tcuq.Monitor, tcuq.reference.ReferenceMonitor):
         check(partial(make, profile), inputs, sizes)
         whole, stepped = make(profile), make(profile)
         trace = whole.run(*inputs)

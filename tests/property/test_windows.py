@@ -95,7 +95,7 @@ def test_exceedances_keep_to_alpha_against_an_adversary(
 @given(st.floats(0.001, 1), st.floats(1, 40))
 @settings(max_examples=30, deadline=None)
 @pytest.mark.filterwarnings("ignore::tcuq.errors.CalibrationWarning")
-def test_a_budget_of_one_tenth_was_stored_above_one_tenth(budget: float, burst: float) -> None:
+def test_a_budget_is_never_stored_above_its_value(budget: float, burst: float) -> None:
     """With the user's own numbers, doubting always: abstentions are at most burst + budget · n."""
     certain = np.linspace(0.5, 1, 300)
     stream = tcuq.Stream(np.column_stack([certain, 1 - certain]))

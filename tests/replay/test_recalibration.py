@@ -14,8 +14,8 @@ from tcuq.cli import main
 from tcuq.errors import FitError, StreamError
 from tcuq.profile.settings import AnchoredScoreSettings, Channel
 from tcuq.replay import pack
+from tcuq.replay.field_distribution import Floats
 from tcuq.replay.recalibration import recalibrate
-from tcuq.replay.reference import Floats
 from tcuq.stages.alarm import channel_input, edges_passed
 from tcuq.stages.columns import concatenate
 from tcuq.stages.score import risk_odds
@@ -136,7 +136,7 @@ def test_a_drifting_fleet_cannot_calibrate_its_drift_away(
 ) -> None:
     """If every stream drifts too little to alarm, nothing is written until a person accepts."""
     calibration = synthetic(steps=20_000, width=4, seed=1, starts=[10_000])
-    profile = tcuq.fit(calibration, steps_per_false_alarm=1 << 24)
+    profile = tcuq.fit(calibration, alarm=tcuq.AlarmOptions(1 << 24))
     profile.save(tmp_path / "old.json")
     (tmp_path / "fleet").mkdir()
     for device in range(90):

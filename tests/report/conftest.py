@@ -48,7 +48,7 @@ def pages(
     calm = np.tile(test.features[0], (300, 1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        strict = tcuq.fit(demo_stream("calibration"), budget=0.05, steps_per_false_alarm=1 << 14)
+        strict = tcuq.fit(demo_stream("calibration"), budget=0.05, alarm=tcuq.AlarmOptions(1 << 14))
 
     def unlabelled() -> tcuq.Stream:
         return tcuq.Stream(test.posteriors, test.features, starts=test.starts)

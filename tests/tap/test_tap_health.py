@@ -112,7 +112,7 @@ def test_health_of_other_samples_is_stored(tmp_path: Path, windows: Array) -> No
     np.testing.assert_array_equal(stream.health, audio.values)
 
 
-def test_one_quiet_step_was_taken_for_a_wrong_lsb(windows: Array) -> None:
+def test_one_quiet_step_is_no_wrong_lsb(windows: Array) -> None:
     """A window that rounds to 0, or saturates, is a finding of the monitor, not an error."""
     rows = windows[:, :, 0].copy()
     rows[3], rows[4] = 0.001, 1e6

@@ -74,7 +74,7 @@ def test_a_model_built_by_its_first_call() -> None:
     assert (len(stream), stream.width, stream.kind) == (100, 5, "probabilities")
 
 
-def test_kind_that_is_not_known_must_be_said() -> None:
+def test_an_unknown_kind_must_be_given() -> None:
     """An activation that is neither softmax, sigmoid nor linear does not tell; softmax does."""
     model = small(activation="relu")
     with pytest.raises(InputError, match="the model does not tell its kind"):

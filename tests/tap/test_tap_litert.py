@@ -213,7 +213,7 @@ def test_a_single_sigmoid(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("factor", "message"), [(255.0, "the range that the model was"), (np.nan, "must be finite")]
 )
-def test_inputs_in_another_unit_were_recorded_clipped(
+def test_inputs_outside_the_models_range_are_refused(
     mlperf: Find, factor: float, message: str
 ) -> None:
     """Real inputs of an int8 model that lie outside its range, or are none, are refused."""

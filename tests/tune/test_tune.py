@@ -15,6 +15,7 @@ import tcuq
 from tcuq.cli import main
 from tcuq.errors import FitError, InputError
 from tcuq.evaluation import evaluate as tcuq_evaluate
+from tcuq.options import grouped
 from tcuq.tune import Grid, Limits, Trial, pareto_chart, tune
 from tcuq.tune.trial import TrialRunner
 
@@ -59,7 +60,9 @@ def test_profile_is_the_fit_of_the_chosen_options(stream: tcuq.Stream, tmp_path:
     """The profile is a fit of the chosen options on the whole stream; the least cost is first."""
     tuned = tune(stream, tmp_path / "log", grid=SMALL, epoch_steps=1000)
     development = stream if tuned.chosen.options["score"] == "tcuq" else None
-    again = tcuq.fit(stream, development, **tuned.chosen.options, epoch_steps=1000)
+    again = tcuq.fit(
+        stream, development, **grouped("recommended", {**tuned.chosen.options, "epoch_steps": 1000})
+    )
     assert tuned.profile.sha256 == again.sha256
     assert len(tuned.trials) == CANDIDATES
     costs = [tuned.objective.cost(trial) for trial in tuned.trials]

@@ -16,6 +16,7 @@ from tcuq.calibrate.acceptance import choose_threshold, units_without_error, wit
 from tcuq.calibrate.independence import LabelledSteps, betting_p_value, binomial_p_value
 from tcuq.demo import demo_stream
 from tcuq.errors import CalibrationWarning, FitError, InputError, ProfileError
+from tcuq.options import PromiseOptions
 
 STEPS = 1000
 
@@ -25,7 +26,9 @@ def promised() -> tcuq.Profile:
     """Return a profile of the demo's calibration that promises 5 %."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        return tcuq.fit(demo_stream("calibration"), accepted_error=0.05, independent="steps")
+        return tcuq.fit(
+            demo_stream("calibration"), promise=PromiseOptions(0.05, independent_unit="steps")
+        )
 
 
 def labelled(wrong: np.ndarray, **columns: Any) -> LabelledSteps:
@@ -100,7 +103,7 @@ def test_recordings_are_counted_once() -> None:
         choose_threshold(steps, "recordings", 0.05, 0.95)
 
 
-def test_one_long_bad_recording_gave_a_profile_that_was_refused() -> None:
+def test_one_long_bad_recording_allows_no_promise() -> None:
     """The mean recording is fine, the accepted steps together are not: no such promise is made."""
     lengths = [40] * 200 + [4_000]
     wrong = np.zeros(sum(lengths), np.bool_)
@@ -162,28 +165,25 @@ def test_labels_serve_the_threshold_alone() -> None:
 
 def test_recordings_are_the_default_of_several() -> None:
     """Two recordings cannot promise anything for a third."""
-    with pytest.raises(FitError, match=r'calibration has 2: record more, or give independent="st'):
-        tcuq.fit(demo_stream("calibration"), accepted_error=0.05)
+    with pytest.raises(
+        FitError, match=r'calibration has 2: record more, or give independent_unit="st'
+    ):
+        tcuq.fit(demo_stream("calibration"), promise=PromiseOptions(0.05))
 
 
 def test_no_labels_are_refused(synthetic: Callable[..., tcuq.Stream]) -> None:
     """Without labels the message says where they go."""
     with pytest.raises(FitError, match=r"needs labels on the calibration stream.*Stream\(labels="):
-        tcuq.fit(synthetic(labels=None), accepted_error=0.05)
+        tcuq.fit(synthetic(labels=None), promise=PromiseOptions(0.05))
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"accepted_error": 0}, "accepted_error must lie in"),
-        ({"accepted_error": 0.05, "confidence": 1.0}, "confidence must lie in"),
-        ({"accepted_error": 0.05, "alpha": 0.1}, "both choose the threshold"),
-        ({"confidence": 0.9}, "confidence needs accepted_error"),
-        ({"independent": "steps"}, "independent needs accepted_error"),
-        ({"accepted_error": 0.05, "independent": "people"}, "independent must be one of"),
-        ({"accepted_error": 0.05, "mode": "adaptive"}, "needs a fixed threshold"),
-        ({"accepted_error": 0.05, "projection": "lda"}, 'needs projection="pca"'),
-        ({"accepted_error": 0.05, "alarm": False}, "needs alarm=True"),
+        ({"alpha": 0.1}, "both choose the threshold"),
+        ({"paper": tcuq.PaperOptions("anchored")}, "needs a fixed threshold"),
+        ({"projection": "lda"}, 'needs projection="pca"'),
+        ({"alarm": False}, "needs alarm=True"),
     ],
 )
 def test_options_that_contradict_are_refused(
@@ -191,7 +191,7 @@ def test_options_that_contradict_are_refused(
 ) -> None:
     """Options that cannot keep a promise are refused before anything is fitted."""
     with pytest.raises(InputError, match=message):
-        tcuq.fit(synthetic(), **options)
+        tcuq.fit(synthetic(), promise=PromiseOptions(0.05), **options)
 
 
 def test_a_small_budget_is_named() -> None:
@@ -199,8 +199,7 @@ def test_a_small_budget_is_named() -> None:
     with pytest.warns(CalibrationWarning, match="will be DENIED, which are not accepted"):
         profile = tcuq.fit(
             demo_stream("calibration"),
-            accepted_error=0.01,
-            independent="steps",
+            promise=PromiseOptions(0.01, independent_unit="steps"),
             budget=0.001,
             burst=1,
         )

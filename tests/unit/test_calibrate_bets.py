@@ -15,7 +15,7 @@ from tcuq.calibrate.bets import (
     gains_q8,
     neighbour_correlation,
 )
-from tcuq.profile.settings import COUNT, MAX_BLOCK, MAX_COUNT, MIN_BLOCK
+from tcuq.profile.settings import MAX_BLOCK, MAX_COUNT, MIN_BLOCK, UNITS_PER_BLOCK
 from tcuq.stages.alarm import RESERVE, STAKES
 
 
@@ -117,7 +117,7 @@ def test_counts_of_blocks_by_the_block_before() -> None:
     halved, fewer = block_counts(passed, 0.5)
     assert (halved[0], fewer) == ((32, 24, 24), 40)
     _, many = block_counts(np.zeros(1_000_000, np.int64), 1.0)
-    assert MAX_COUNT - COUNT <= many <= MAX_COUNT
+    assert MAX_COUNT - UNITS_PER_BLOCK <= many <= MAX_COUNT
 
 
 def test_edges_are_passed_by_their_share() -> None:

@@ -199,12 +199,12 @@ def test_posteriors_that_bytes_cannot_represent_are_refused(source: str) -> None
     rows = softmax(np.log(probabilities(columns) + 1e-3) / 40)
     flat = np.hstack([rows, np.full((len(rows), 900), rows.mean())])
     columns = {**columns, "posteriors": flat / flat.sum(axis=1, keepdims=True)}
-    with pytest.raises(FitError, match=r"bytes \(1/256\) must name the same class"):
+    with pytest.raises(FitError, match="8-bit rounding of the posteriors changes the class"):
         tcuq.fit(tcuq.Stream(**{**columns, "kind": "probabilities"}))
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_recordings_shorter_than_a_block_were_called_a_short_calibration(source: str) -> None:
+def test_recordings_shorter_than_a_block_are_named_as_such(source: str) -> None:
     """The alarm cannot work on them, and the sentence names the recordings."""
     columns = SOURCES[source]()
     cut = {**columns, "starts": range(0, len(columns["posteriors"]), 12)}

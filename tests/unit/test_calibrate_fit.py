@@ -9,9 +9,9 @@ import pytest
 import tcuq
 from tcuq import reference
 from tcuq.calibrate.fit import FEWEST_STEPS
-from tcuq.calibrate.presets import TERMS
 from tcuq.demo import demo_stream
 from tcuq.errors import CalibrationWarning, FitError
+from tcuq.options import TERMS
 from tcuq.profile.settings import AnchoredScoreSettings, TcuqScoreSettings
 
 Synthetic = Callable[..., tcuq.Stream]
@@ -29,7 +29,8 @@ def names(profile: tcuq.Profile) -> list[str]:
 def test_features_are_optional(synthetic: Synthetic, width: int, score: Any) -> None:
     """Without features, the signals that need them are absent and the rest works."""
     calibration, development = synthetic(width=width), synthetic(width=width, seed=1)
-    profile = tcuq.fit(calibration, development, score=score)
+    paper = tcuq.PaperOptions(score, mode="guarded", warmup=0)
+    profile = tcuq.fit(calibration, development, paper=paper)
     assert profile.alarm is not None
     channels = [channel.signal for channel in profile.alarm.channels]
     wanted = ["risk", "novelty", "divergence", "instability"]
@@ -152,9 +153,11 @@ def test_a_step_as_rare_as_the_expected_error_has_risk_one_half(synthetic: Synth
 
 
 @quietly
-@pytest.mark.parametrize(("make", "tolerance"), [(reference.Monitor, 0.003), (tcuq.Monitor, 0.01)])
+@pytest.mark.parametrize(
+    ("make", "tolerance"), [(reference.ReferenceMonitor, 0.003), (tcuq.Monitor, 0.01)]
+)
 def test_where_nothing_surprises_risk_is_the_classifiers_own_doubt(
-    synthetic: Synthetic, make: type[tcuq.Monitor | reference.Monitor], tolerance: float
+    synthetic: Synthetic, make: type[tcuq.Monitor | reference.ReferenceMonitor], tolerance: float
 ) -> None:
     """The odds alone give 1 - confidence, at least 1/256, whatever the calibration stream was."""
     certain = np.linspace(0.5, 1, 200)
@@ -171,7 +174,7 @@ def test_negative_temporal_weight_is_warned_of() -> None:
     with pytest.warns(CalibrationWarning, match="Negative weights .*instability"):
         free = tcuq.fit(*streams, preset="paper")
     assert "negative_weights" in names(free)
-    bounded = tcuq.fit(*streams, preset="paper", signs="monotone")
+    bounded = tcuq.fit(*streams, preset="paper", paper=tcuq.PaperOptions(signs="monotone"))
     assert names(bounded) == []
     assert isinstance(bounded.score, TcuqScoreSettings)
     assert bounded.score.weights.instability == 0
@@ -212,7 +215,9 @@ def test_long_calibration_is_not_warned_of(synthetic: Synthetic) -> None:
 def test_provenance_names_the_streams(synthetic: Synthetic) -> None:
     """A profile's provenance has the streams' hashes and sizes and the fit's figures."""
     calibration, development = synthetic(starts=[0, 100]), synthetic(500, seed=1)
-    provenance = tcuq.fit(calibration, development, steps_per_false_alarm=4096, seed=7).provenance
+    provenance = tcuq.fit(
+        calibration, development, alarm=tcuq.AlarmOptions(4096), seed=7
+    ).provenance
     assert provenance.development is not None
     assert (provenance.seed, provenance.preset, provenance.library) == (
         7,

@@ -193,7 +193,7 @@ def test_run_keeps_recordings_apart(
     stream = synthetic(20_000, width=2, starts=starts, seed=3)
     looks_back = [tcuq.TermPlan("divergence"), tcuq.TermPlan("novelty", ewma=4)]
     with pytest.warns(CalibrationWarning, match="still depend on each other"):
-        profile = tcuq.fit(stream, terms=looks_back, steps_per_false_alarm=1024)
+        profile = tcuq.fit(stream, terms=looks_back, alarm=tcuq.AlarmOptions(1024))
     profile.save(tmp_path / "p.json")
     stream.save(tmp_path / "s.npz")
     output_of("run", tmp_path / "p.json", tmp_path / "s.npz", "-o", tmp_path / "t.npz")

@@ -197,7 +197,7 @@ def test_a_stream_is_run_once_without_resets(profile: tcuq.Profile) -> None:
 
 def test_alarms_right_after_a_shift_are_late_not_false(synthetic: Synthetic) -> None:
     """Within the longest block after a shift, an alarm is counted apart from false alarms."""
-    profile = tcuq.fit(synthetic(2000), steps_per_false_alarm=256)
+    profile = tcuq.fit(synthetic(2000), alarm=tcuq.AlarmOptions(256))
     assert profile.alarm is not None
     block = max(channel.block for channel in profile.alarm.channels)
     calm, odd = synthetic(1500, seed=1), synthetic(1500, seed=2)

@@ -159,7 +159,7 @@ def test_calibration_is_measured_out_of_fold(profile: Profile, stream: tcuq.Stre
     assert all(part.health is None for part in bare[1])
 
 
-@pytest.mark.parametrize("monitor", [tcuq.Monitor, tcuq.reference.Monitor])
+@pytest.mark.parametrize("monitor", [tcuq.Monitor, tcuq.reference.ReferenceMonitor])
 def test_steps_are_a_run(monitor: Any, profile: Profile, stream: tcuq.Stream) -> None:
     """Steps with health decide what a run decides, from floats and from the device's integers."""
     part = stream[:200]
@@ -175,7 +175,7 @@ def test_steps_are_a_run(monitor: Any, profile: Profile, stream: tcuq.Stream) ->
     assert same(monitor(profile).run(part.posteriors, part.features, integers), trace)
 
 
-@pytest.mark.parametrize("monitor", [tcuq.Monitor, tcuq.reference.Monitor])
+@pytest.mark.parametrize("monitor", [tcuq.Monitor, tcuq.reference.ReferenceMonitor])
 def test_health_may_be_absent_or_unread(
     monitor: Any, profile: Profile, stream: tcuq.Stream
 ) -> None:
@@ -193,7 +193,7 @@ def test_health_may_be_absent_or_unread(
     monitor(unread).step(stream.posteriors[0], stream.features[0], np.zeros(9))  # type: ignore[index]
 
 
-@pytest.mark.parametrize("monitor", [tcuq.Monitor, tcuq.reference.Monitor])
+@pytest.mark.parametrize("monitor", [tcuq.Monitor, tcuq.reference.ReferenceMonitor])
 @pytest.mark.parametrize(
     ("health", "message"),
     [
@@ -216,7 +216,7 @@ def test_health_that_does_not_fit_is_refused(
     assert same(one.run(part), monitor(profile).run(part))
 
 
-def test_a_cause_is_said_in_words() -> None:
+def test_a_cause_has_words() -> None:
     """Channels by their names, none without an alarm."""
     assert cause_in_words(NAMES, 0, 0) == ""
     assert cause_in_words(NAMES, int(tcuq.AlarmFlag.NOVELTY), 1) == "novelty"

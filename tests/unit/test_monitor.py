@@ -143,7 +143,7 @@ def wrong_steps() -> list[tuple[Any, Any]]:
 def test_refusals_equal_the_references(narrow: tcuq.Profile, index: int) -> None:
     """The monitor refuses a step with the reference's message and keeps its state."""
     posterior, features = wrong_steps()[index]
-    monitor, reference = Monitor(narrow), tcuq.reference.Monitor(narrow)
+    monitor, reference = Monitor(narrow), tcuq.reference.ReferenceMonitor(narrow)
     state = monitor.snapshot()
     with pytest.raises(InputError) as expected:
         reference.step(posterior, features)

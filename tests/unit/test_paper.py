@@ -152,7 +152,7 @@ def test_threshold_and_budget(paper: tcuq.Profile, expected: list[dict[str, floa
 
     stream = logits_of("test")
     assert stream.features is not None
-    trace = tcuq.reference.Monitor(paper).run(
+    trace = tcuq.reference.ReferenceMonitor(paper).run(
         stream.posteriors[:STEPS],
         stream.features[:STEPS],
         starts=stream.starts[stream.starts < STEPS],

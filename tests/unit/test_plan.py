@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tcuq.calibrate.presets import Options
 from tcuq.cli import main
+from tcuq.options import FitOptions, grouped
 
 PAGE = Path(__file__).parents[2] / "docs/howto/plan.md"
 
@@ -48,7 +48,7 @@ def test_planned_options_are_accepted_and_keep_the_rate_or_say_so(
     first, _, text = out.getvalue().partition("\n")
     facts = json.loads(first)
     total = facts.pop("false_alarms_per_month")
-    Options(**facts)
+    FitOptions(**grouped("recommended", facts))
     assert facts["budget"] >= facts["alpha"] == withheld
     assert total <= 1.01 * monthly or "note:" in text
 

@@ -139,7 +139,7 @@ def test_members_must_agree(
 ) -> None:
     """Projection, weights and features must be consistent."""
     streams = synthetic(300, width=40), synthetic(300, width=40, seed=1)
-    wide = tcuq.fit(*streams, score="tcuq", signs="monotone")
+    wide = tcuq.fit(*streams, preset="paper", paper=tcuq.PaperOptions(signs="monotone"))
     with pytest.raises(ProfileError, match=rule):
         tcuq.Profile.from_json(json.dumps(altered(wide, place, value)))
 

@@ -11,12 +11,12 @@ from tcuq.errors import InputError
 
 
 @pytest.fixture
-def monitor() -> tcuq.reference.Monitor:
+def monitor() -> tcuq.reference.ReferenceMonitor:
     """Return a new monitor of the demo's profile."""
-    return tcuq.reference.Monitor(demo_profile())
+    return tcuq.reference.ReferenceMonitor(demo_profile())
 
 
-def test_decision_names_are_the_traces(monitor: tcuq.reference.Monitor) -> None:
+def test_decision_names_are_the_traces(monitor: tcuq.reference.ReferenceMonitor) -> None:
     """A trace has a decision's names, one array each."""
     stream = demo_stream("test")
     trace = monitor.run(stream.posteriors[:10], stream.features[:10])  # type: ignore[index]
@@ -25,7 +25,9 @@ def test_decision_names_are_the_traces(monitor: tcuq.reference.Monitor) -> None:
     assert trace[3].outcome is tcuq.Outcome(int(trace.outcome[3]))
 
 
-def test_a_request_is_risk_at_or_above_the_threshold(monitor: tcuq.reference.Monitor) -> None:
+def test_a_request_is_risk_at_or_above_the_threshold(
+    monitor: tcuq.reference.ReferenceMonitor,
+) -> None:
     """Outcome is ACCEPT exactly where risk is below the trace's threshold."""
     stream = demo_stream("fault_clipping")
     trace = monitor.run(stream.posteriors, stream.features)
@@ -34,12 +36,12 @@ def test_a_request_is_risk_at_or_above_the_threshold(monitor: tcuq.reference.Mon
     assert {0, 1, 2} == set(trace.outcome.tolist())
 
 
-def test_no_steps_give_an_empty_trace(monitor: tcuq.reference.Monitor) -> None:
+def test_no_steps_give_an_empty_trace(monitor: tcuq.reference.ReferenceMonitor) -> None:
     """Zero steps are not an error."""
     assert len(monitor.run(np.empty((0, 10)), np.empty((0, 32)))) == 0
 
 
-def test_bad_step_changes_nothing(monitor: tcuq.reference.Monitor) -> None:
+def test_bad_step_changes_nothing(monitor: tcuq.reference.ReferenceMonitor) -> None:
     """A refused step leaves the monitor as it was."""
     stream = demo_stream("test")
     monitor.run(stream.posteriors[:50], stream.features[:50])  # type: ignore[index]
@@ -52,12 +54,12 @@ def test_bad_step_changes_nothing(monitor: tcuq.reference.Monitor) -> None:
     assert monitor.step(*step) == other.step(*step)
 
 
-def test_starts_reset_history(monitor: tcuq.reference.Monitor) -> None:
+def test_starts_reset_history(monitor: tcuq.reference.ReferenceMonitor) -> None:
     """Run with starts is run, reset_history, run."""
     stream = demo_stream("test")
     assert stream.features is not None
     whole = monitor.run(stream.posteriors[:600], stream.features[:600], starts=[0, 300])
-    other = tcuq.reference.Monitor(demo_profile())
+    other = tcuq.reference.ReferenceMonitor(demo_profile())
     first = other.run(stream.posteriors[:300], stream.features[:300])
     other.reset_history()
     second = other.run(stream.posteriors[300:600], stream.features[300:600])
@@ -66,7 +68,7 @@ def test_starts_reset_history(monitor: tcuq.reference.Monitor) -> None:
         assert (getattr(whole, name) == halves).all()
 
 
-def test_reset_is_a_new_monitor(monitor: tcuq.reference.Monitor) -> None:
+def test_reset_is_a_new_monitor(monitor: tcuq.reference.ReferenceMonitor) -> None:
     """After reset the state is a new monitor's."""
     stream = demo_stream("fault_clipping")
     first = monitor.run(stream)
@@ -76,7 +78,7 @@ def test_reset_is_a_new_monitor(monitor: tcuq.reference.Monitor) -> None:
         assert (getattr(first, name) == getattr(again, name)).all()
 
 
-def test_epoch_evidence_grows_under_a_fault(monitor: tcuq.reference.Monitor) -> None:
+def test_epoch_evidence_grows_under_a_fault(monitor: tcuq.reference.ReferenceMonitor) -> None:
     """In distribution the epoch's evidence is small; under a fault it is large."""
     monitor.run(demo_stream("test"))
     assert monitor.epoch_evidence_bits < 8

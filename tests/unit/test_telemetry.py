@@ -69,7 +69,7 @@ def test_what_the_device_encodes_is_decoded(true_record: bytes) -> None:
         (0x05, "input health: level"), (0xF5, "input health: statistic 16"), (0x09, "channel 9"),
     ],
 )  # fmt: skip
-def test_a_cause_is_said_in_words(cause: int, text: str) -> None:
+def test_a_cause_has_words(cause: int, text: str) -> None:
     """Every channel has its name, and a statistic without a name its number."""
     assert cause_text(cause, ["level"]) == text
 

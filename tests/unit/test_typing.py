@@ -5,13 +5,13 @@ import inspect
 from dataclasses import fields
 
 import tcuq
-from tcuq.calibrate.presets import Options
+from tcuq.options import FitOptions
 
 
 def test_every_option_is_a_typed_keyword() -> None:
     """Each option has a name, a type and a place in the docstring."""
     parameters = inspect.signature(tcuq.fit).parameters
-    assert {field.name for field in fields(Options)} < set(parameters)
+    assert {field.name for field in fields(FitOptions)} < set(parameters)
     for parameter in parameters.values():
         assert parameter.kind is not inspect.Parameter.VAR_KEYWORD
         assert parameter.annotation is not inspect.Parameter.empty

@@ -59,7 +59,7 @@ void model_before(alarm_model *model, const memory *of, const uint8_t *posterior
     }
     model->core = *of->monitor.core;
     memcpy(model->channels, of->monitor.channels, of->monitor.profile->channel_count * sizeof model->channels[0]);
-    tcuq_signals_all(&model->copy.monitor, posterior, features, health, &model->signals);
+    tcuq_signals_run(&model->copy.monitor, posterior, features, health, &model->signals);
     check_health(of->monitor.profile, health, &model->signals);
 }
 
@@ -82,7 +82,7 @@ static bool value_of(const tcuq_signals *signals, uint16_t risk, uint8_t signal,
 static void bet(const tcuq_channel *channel, tcuq_channel_state *state, uint32_t passed)
 {
     static const uint64_t stakes[] = {11141u, 11141u, 10485u};
-    const uint32_t memory = (uint32_t)state->taken >> 14;
+    const uint32_t memory = (uint32_t)state->block_steps_and_memory >> 14;
     const bool after = memory != 0u;
     uint16_t *passes = after ? &state->counts[4] : &state->counts[1];
     int64_t chances = state->counts[0];
@@ -108,7 +108,7 @@ static void bet(const tcuq_channel *channel, tcuq_channel_state *state, uint32_t
     for (uint32_t k = 0u; full && (k < 7u); k++) {
         state->counts[k] = (uint16_t)((state->counts[k] + 1u) / 2u);
     }
-    state->taken = (uint16_t)(((passed != 0u) ? 2u : (after ? memory - 1u : 0u)) << 14);
+    state->block_steps_and_memory = (uint16_t)(((passed != 0u) ? 2u : (after ? memory - 1u : 0u)) << 14);
 }
 
 /* One step into a channel; the number of edges passed if its block ends, else -1. */
@@ -120,8 +120,8 @@ static int take(const alarm_model *model, const tcuq_channel *channel, tcuq_chan
     }
     const int64_t sum = state->sum + value;
     state->sum = (int32_t)sum;
-    state->taken++;
-    if ((state->taken & 0x3FFFu) != channel->block) {
+    state->block_steps_and_memory++;
+    if ((state->block_steps_and_memory & 0x3FFFu) != channel->block) {
         return -1;
     }
     const int64_t height = (channel->two_sided != 0u) ? llabs(sum - channel->centre) : sum;
@@ -195,7 +195,7 @@ static void take_all(const alarm_model *model, const tcuq_profile *p, uint16_t r
         }
     }
     if (healthy) {
-        to->core.worst = (uint16_t)((to->core.worst / 32u * 16u) | (to->core.worst & 15u));
+        to->core.worst_health = (uint16_t)((to->core.worst_health / 32u * 16u) | (to->core.worst_health & 15u));
     }
 }
 
@@ -226,7 +226,7 @@ static void check_alarm(const tcuq_profile *p, const tcuq_decision *decision, ou
     while ((flag >> number) != 0u) {
         number++;
     }
-    to->core.cause = (uint8_t)(number | ((flag == TCUQ_ALARM_HEALTH) ? (to->core.worst & 15u) << 4 : 0u));
+    to->core.cause = (uint8_t)(number | ((flag == TCUQ_ALARM_HEALTH) ? (to->core.worst_health & 15u) << 4 : 0u));
     MUST(decision->cause == to->core.cause >> 4);
     for (uint32_t i = 0u; i < p->channel_count; i++) {
         to->states[i].evidence_q3 = 0u;
@@ -238,13 +238,13 @@ static void count_epoch(const tcuq_profile *p, int8_t closed, outcome *to)
 {
     to->core.epoch_steps++;
     if (to->core.epoch_steps < p->epoch_steps) {
-        MUST(closed == to->core.closed);
+        MUST(closed == to->core.last_epoch_evidence);
         return;
     }
     const range evidence = evidence_of(p, to->onsets, to->spans, to->core.epoch_steps);
     const double low = fmax(-128.0, fmin(127.0, floor((evidence.low - 1.0) / 128.0)));
     MUST((low <= closed) && (closed <= fmax(-128.0, floor((evidence.high + 1e-6) / 128.0))));
-    to->core.closed = closed;
+    to->core.last_epoch_evidence = closed;
     to->core.epoch_steps = 0u;
     to->core.epoch = (to->core.epoch == UINT16_MAX) ? 1u : (uint16_t)(to->core.epoch + 1u);
     for (uint32_t i = 0u; i < p->channel_count; i++) {
@@ -264,17 +264,17 @@ void model_after(alarm_model *model, const memory *of, const tcuq_decision *deci
     memcpy(to.states, model->channels, sizeof to.states);
     to.core.age += (to.core.age != UINT32_MAX) ? 1u : 0u;
     to.young = to.core.age <= BOOT_STEPS;
-    if (model->signals.health_given && (model->signals.health_worst > to.core.worst)) {
-        to.core.worst = model->signals.health_worst;
+    if (model->signals.health_given && (model->signals.health_worst > to.core.worst_health)) {
+        to.core.worst_health = model->signals.health_worst;
     }
     take_all(model, p, decision->risk, &to);
     check_alarm(p, decision, &to);
-    count_epoch(p, core->closed, &to);
-    MUST((core->age == to.core.age) && (core->worst == to.core.worst) && (core->cause == to.core.cause));
+    count_epoch(p, core->last_epoch_evidence, &to);
+    MUST((core->age == to.core.age) && (core->worst_health == to.core.worst_health) && (core->cause == to.core.cause));
     MUST((core->epoch == to.core.epoch) && (core->epoch_steps == to.core.epoch_steps));
     for (uint32_t i = 0u; i < p->channel_count; i++) {
         const tcuq_channel_state *state = &of->monitor.channels[i];
-        MUST((state->sum == to.states[i].sum) && (state->taken == to.states[i].taken));
+        MUST((state->sum == to.states[i].sum) && (state->block_steps_and_memory == to.states[i].block_steps_and_memory));
         MUST(state->evidence_q3 == to.states[i].evidence_q3);
         MUST(memcmp(state->counts, to.states[i].counts, sizeof state->counts) == 0);
         MUST(holds(to.onsets[i], state->onset_q8));

@@ -34,7 +34,7 @@ ASSEMBLY = {
 }  # fmt: skip
 # Loops that have a plain C version beside them: clang takes that one.
 BY_HAND = re.compile(
-    r"^#(?:el)?if TCUQ_BY_HAND.*?(?=^#(?:elif|else|endif))", re.MULTILINE | re.DOTALL
+    r"^#(?:el)?if TCUQ_USE_ASM.*?(?=^#(?:elif|else|endif))", re.MULTILINE | re.DOTALL
 )
 
 

@@ -53,7 +53,7 @@ def broken(seed: int, steps: int) -> str:
         alpha=alpha,
         budget=budget,
         terms=[tcuq.TermPlan("low_confidence", scale="odds")],
-        mode=("guarded", "adaptive")[seed % 2],
+        paper=tcuq.PaperOptions("anchored", mode=("guarded", "adaptive")[seed % 2], warmup=0),
         alarm=False,
     )
     pattern, monitor = list(PATTERNS.values())[seed // 2 % len(PATTERNS)], tcuq.Monitor(profile)

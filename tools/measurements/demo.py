@@ -41,7 +41,7 @@ def fitted(h: int) -> tcuq.Profile:
     """Return a recommended profile of the calibration stream, its warnings kept in it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        return tcuq.fit(demo_stream("calibration"), steps_per_false_alarm=1 << h)
+        return tcuq.fit(demo_stream("calibration"), alarm=tcuq.AlarmOptions(1 << h))
 
 
 def false_alarms(monitor: tcuq.Monitor, steps: int, seed: int = 0) -> tuple[int, int]:

@@ -44,8 +44,8 @@ def _block_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:
                    within(after - centre, INT32), within(centre - after, INT32))  # fmt: skip
     yield Lemma("a block's sum, restored or not, from its centre", given, claim)
     memory = z3.Int("memory")
-    shift = 1 << limits["TCUQ_MEMORY_SHIFT"]
-    given = z3.And(within(memory, (0, limits["TCUQ_MEMORY"])), within(taken, (0, block - 1)))
+    shift = 1 << limits["TCUQ_RECENT_SHIFT"]
+    given = z3.And(within(memory, (0, limits["TCUQ_RECENT_BLOCKS"])), within(taken, (0, block - 1)))
     claim = z3.And(taken + 1 < shift, within(memory * shift + taken + 1, UINT16))
     yield Lemma("a block's steps beside the memory of a pass", given, claim)
 
@@ -64,7 +64,9 @@ def _bet_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:
     yield Lemma("a bet on all edges", given, within(bet, UINT32))
     given = z3.And(within(count, (1, most)), within(passes, (1, most)))
     after = z3.If(count > 32, 2 * (count - 32), 0) + passes
-    grown = z3.And(within(count + limits["TCUQ_COUNT"], UINT16), (count + 16 + 1) / 2 <= most)
+    grown = z3.And(
+        within(count + limits["TCUQ_UNITS_PER_BLOCK"], UINT16), (count + 16 + 1) / 2 <= most
+    )
     yield Lemma("the chances after a pass", given, within(after, UINT32))
     yield Lemma("a count that grows, and its half", given, grown)
 

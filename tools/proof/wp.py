@@ -66,7 +66,7 @@ MEANT = {
 )
 # 32-bit pointers and int, as the devices have.
 SECONDS = 30  # for each goal and prover; a goal that is proved takes about one
-# tcuq_signals_all and tcuq_step: that memory stays as it is while other memory changes
+# tcuq_signals_run and tcuq_step: that memory stays as it is while other memory changes
 MORE_SECONDS = {"tcuq_internal.h": 120, "tcuq_monitor.c": 120}
 # That a pointer is a function's, WP cannot say; that it is the one which `calls` names, it proves.
 COMMAND = ("frama-c", "-machdep", "x86_32", "-wp", "-wp-rte", "-rte-no-pointer-call",
@@ -93,7 +93,7 @@ version = "1"
 FUNCTION = re.compile(r"^(?:[A-Za-z_]\w* )+\*?(tcuq_\w+)\([^;{]*\)\n\{", re.MULTILINE)
 # What only a CPU with more instructions sees.
 BY_CPU = re.compile(
-    r"#if (?:TCUQ_DSP|TCUQ_FOURS|TCUQ_BY_HAND|TCUQ_AS_WIRE|TCUQ_STATE_AS_WIRE"
+    r"#if (?:TCUQ_DSP|TCUQ_FOURS|TCUQ_USE_ASM|TCUQ_AS_WIRE|TCUQ_STATE_AS_WIRE"
     r"|defined\(__ARM_FEATURE_CLZ\)|defined\(__ARM_ARCH_ISA_THUMB\))"
 )
 OUTCOME = re.compile(r"^\[wp\] \[[^\]]+\] Goal (\S+)(?: \([^)]*\))?( : Valid)?", re.MULTILINE)

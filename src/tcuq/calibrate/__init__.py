@@ -9,7 +9,6 @@ if find_spec("sklearn") is None:
     raise MissingExtraError("scikit-learn", "tcuq[fit]")
 
 from tcuq.calibrate.fit import diagnose, fit
-from tcuq.calibrate.presets import TermPlan
 from tcuq.calibrate.temperature import fit_temperature
 
-__all__ = ["TermPlan", "diagnose", "fit", "fit_temperature"]
+__all__ = ["diagnose", "fit", "fit_temperature"]

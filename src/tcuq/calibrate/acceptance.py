@@ -22,8 +22,8 @@ from tcuq.calibrate.independence import (
     labelled_steps,
 )
 from tcuq.calibrate.observe import Parts
-from tcuq.calibrate.presets import Options
 from tcuq.errors import FitError
+from tcuq.options import PromiseOptions
 from tcuq.profile.settings import (
     ALPHA_BITS,
     RISK_LEVELS,
@@ -74,11 +74,10 @@ def promised_threshold(
     calibration: Stream,
     parts: Parts,
     levels: NDArray[np.int64],
-    options: Options,
+    options: PromiseOptions,
     budget: BudgetSettings,
 ) -> tuple[ThresholdSettings, PromiseSettings]:
     """Return the fixed threshold that keeps the accepted error, and the promise it supports."""
-    assert options.accepted_error is not None  # noqa: S101 - checked; for the type checker
     if calibration.labelled == 0:
         raise FitError(
             f"accepted_error={options.accepted_error:g} needs labels on the calibration stream,"
@@ -87,7 +86,7 @@ def promised_threshold(
     predicted = np.concatenate([part.label for part in parts])
     doubt = 1 - np.concatenate([part.confidence for part in parts])
     labelled = labelled_steps(calibration, predicted, doubt, levels)
-    unit = options.independent or ("recordings" if len(calibration.starts) > 1 else "steps")
+    unit = options.independent_unit or ("recordings" if len(calibration.starts) > 1 else "steps")
     chosen = choose_threshold(labelled, unit, options.accepted_error, options.confidence)
     requested = levels >= chosen.level
     outcomes = Budget(budget).run(requested)
@@ -103,7 +102,7 @@ def promised_threshold(
     )
     alpha_q16 = min(max(round(requested.mean() * (1 << ALPHA_BITS)), 1), (1 << ALPHA_BITS) - 1)
     level = chosen.level
-    return ThresholdSettings(options.mode, alpha_q16, 0, level, level, options.warmup), promise
+    return ThresholdSettings("guarded", alpha_q16, 0, level, level, 0), promise
 
 
 def without_labels(stream: Stream) -> Stream:
@@ -181,7 +180,7 @@ def _too_few(most: Candidate, unit: Unit, fewest: int) -> str:
     if unit == "recordings":
         return (
             f"needs at least {fewest:,} labelled recordings without an error; calibration has"
-            f' {most.independent:,}: record more, or give independent="steps" for a promise'
+            f' {most.independent:,}: record more, or give independent_unit="steps" for a promise'
             " on the same people and devices alone"
         )
     needed = math.ceil(fewest * most.steps / max(most.independent, 1))

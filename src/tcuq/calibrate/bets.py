@@ -11,16 +11,16 @@ from scipy.stats import beta
 
 from tcuq.autocorrelation import autocorrelation_time
 from tcuq.profile.settings import (
-    COUNT,
     MAX_BLOCK,
     MAX_COUNT,
-    MEMORY,
     MIN_BLOCK,
+    RECENT_BLOCKS,
+    UNITS_PER_BLOCK,
     AlarmSettings,
     Channel,
     ChannelSignal,
 )
-from tcuq.stages.alarm import RESERVE, STAKES, Bets, departure, edges_passed
+from tcuq.stages.alarm import RESERVE, STAKES, Bets, distance_from_centre, edges_passed
 
 Floats = NDArray[np.float64]
 
@@ -28,7 +28,7 @@ CONFIDENCE_LOST = 0.05  # delta: chance that a bound fails, over all edges and c
 SHARES_ABOVE = (0.1, 0.02, 0.0)
 LEAST_BLOCK: dict[ChannelSignal, int] = {"risk": 32}
 TWO_SIDED = frozenset({"divergence", "instability"})
-SLOWEST_BLOCKS = 1000  # an alarm that needs more blocks never comes
+SLOWEST_BLOCKS = 1000  # search cap: an alarm that needs more blocks counts as none
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def fit_channel(
     centre = float(values.mean()) if signal in TWO_SIDED else None
     blocks = len(means)
     independent = int(blocks * distinct_share)
-    heights = departure(means, centre)
+    heights = distance_from_centre(means, centre)
     edges = edges_above(heights, np.ones(blocks, np.int64))
     passes, chances = block_counts(edges_passed(means, edges, centre), distinct_share)
     channel = Channel(
@@ -82,13 +82,15 @@ def block_counts(
     Repeated steps count by the share of distinct ones. One block that passes every edge is added
     to each kind, so that no bet pays without bound.
     """
-    before = np.concatenate([np.zeros(MEMORY, np.int64), passed])  # passed by the blocks before
-    after = np.any([before[i : i + len(passed)] > 0 for i in range(MEMORY)], axis=0)
+    # Whether one of the blocks before passed an edge.
+    before = np.concatenate([np.zeros(RECENT_BLOCKS, np.int64), passed])
+    after = np.any([before[i : i + len(passed)] > 0 for i in range(RECENT_BLOCKS)], axis=0)
     kinds = (passed[~after], passed[after])
-    unit = COUNT * min(distinct_share, (MAX_COUNT / COUNT - 1) / max(1, len(kinds[0])))
+    most = (MAX_COUNT / UNITS_PER_BLOCK - 1) / max(1, len(kinds[0]))
+    unit = UNITS_PER_BLOCK * min(distinct_share, most)
 
     def count(blocks: float) -> int:
-        return COUNT + round(unit * blocks)
+        return UNITS_PER_BLOCK + round(unit * blocks)
 
     passes = (tuple(count((kind > edge).sum()) for edge in range(len(STAKES))) for kind in kinds)
     return tuple(passes), count(len(kinds[0]))

@@ -26,7 +26,7 @@ from tcuq.stream import SUM_TOLERANCE, Stream
 Floats = NDArray[np.float64]
 
 TEMPORAL = ("divergence", "instability", "inconsistency")
-MEMORY = 4.5  # standard errors: far above what the best of 60 unrelated series reaches by chance
+MIN_STANDARD_ERRORS = 4.5  # far above what the best of 60 unrelated series reaches by chance
 FREQUENT = 0.05  # rarer classes are too few to test the order of the steps
 MOST_SERIES = 32
 FEW_BLOCKS, ENOUGH_BLOCKS = 50, 100
@@ -159,8 +159,8 @@ def refuse_lost_labels(stream: Stream, labels: NDArray[np.int32]) -> None:
     other = float(((rows.argmax(axis=1) != labels) & thin).mean())
     if other > OTHER_LABELS:
         raise FitError(
-            f"posteriors in bytes (1/256) must name the same class, and at {100 * other:.1f} % of"
-            f" the steps they do not: {stream.classes} classes spread the probability too thin."
+            f"8-bit rounding of the posteriors changes the class at {100 * other:.1f} % of steps:"
+            f" {stream.classes} classes spread the probability too thin."
             " Sharpen the softmax (a lower temperature), or merge classes"
         )
 
@@ -192,7 +192,9 @@ def _has_memory(stream: Stream, columns: SignalColumns, lengths: Sequence[int]) 
         series += list(stream.features[:, :MOST_SERIES].T.astype(np.float64))
     if stream.health is not None:
         series += list(stream.health.T.astype(np.float64))
-    return any(_correlation(values, later) * np.sqrt(len(later)) > MEMORY for values in series)
+    return any(
+        _correlation(values, later) * np.sqrt(len(later)) > MIN_STANDARD_ERRORS for values in series
+    )
 
 
 def _correlation(values: Floats, later: NDArray[np.int64]) -> float:

@@ -20,10 +20,18 @@ from tcuq.calibrate.doctor import (
 )
 from tcuq.calibrate.novelty import fit_novelty_terms
 from tcuq.calibrate.observe import Parts, observe, observe_calibration, risk_levels
-from tcuq.calibrate.presets import Options, Preset, TermPlan, options_from
 from tcuq.calibrate.projection import fit_projection, int8_step
 from tcuq.calibrate.scores import fit_anchored, fit_anchored_weights, fit_tcuq
 from tcuq.errors import CalibrationWarning, FitError
+from tcuq.options import (
+    AlarmOptions,
+    FitOptions,
+    PaperOptions,
+    Preset,
+    PromiseOptions,
+    TermPlan,
+    options_from,
+)
 from tcuq.profile import Profile
 from tcuq.profile.settings import (
     ALPHA_BITS,
@@ -58,25 +66,14 @@ def fit(
     alpha: float | None = None,
     budget: float | None = None,
     burst: float | None = None,
-    score: Literal["anchored", "tcuq"] | None = None,
-    signs: Literal["free", "monotone"] | None = None,
-    mix: float | None = None,
-    blend: float | None = None,
     lags: Iterable[int] | None = None,
     terms: Iterable[TermPlan] | None = None,
     novelty: bool | None = None,
-    mode: Literal["guarded", "adaptive"] | None = None,
-    warmup: int | None = None,
-    ledger_step: float | None = None,
-    alarm: bool | None = None,
-    steps_per_false_alarm: int | None = None,
-    epoch_steps: int | None = None,
-    block_factor: Literal[1, 2, 4] | None = None,
     projection: Literal["pca", "lda"] | None = None,
     seed: int | None = None,
-    accepted_error: float | None = None,
-    confidence: float | None = None,
-    independent: Literal["recordings", "steps"] | None = None,
+    alarm: AlarmOptions | bool | None = None,
+    promise: PromiseOptions | None = None,
+    paper: PaperOptions | None = None,
     verbose: bool = False,
 ) -> Profile:
     """Calibrate a monitor, in the arithmetic that the device runs.
@@ -103,48 +100,23 @@ def fit(
     budget, burst
         In any n steps at most burst + budget · n abstentions; further requests are DENIED; 0.15
         and 16.
-    score
-        "anchored", which needs no labels ("paper": "tcuq", which needs a development stream).
-    signs
-        Signs of the tcuq weights: "free" as the paper fits them, "monotone" as it describes.
-    mix
-        In the tcuq score: risk = mix · combination + (1 - mix) · (1 - confidence); 0.7.
-    blend
-        In the signal doubt: blend · (1 - confidence) + (1 - blend) · (1 - margin); 0.5.
     lags
         Steps looked back over; 1, 2, 4.
     terms
         Terms of the anchored score.
     novelty
         Whether a decision carries novelty, a surprise in bits; True ("paper": False).
-    mode
-        "guarded": the threshold never rises above the calibrated one ("paper": "adaptive").
-    warmup
-        Steps for which an adaptive threshold is guarded; 0 ("paper": 64).
-    ledger_step
-        How fast the threshold follows the stream: it moves by ledger_step · (exceeded - alpha) per
-        step, in risk; 1/128.
-    alarm
-        Whether to watch for a changed stream; True ("paper": False).
-    steps_per_false_alarm
-        Mean number of steps between false alarms, at most 2^24; 2^20. Implies ``alarm=True``.
-    epoch_steps
-        Steps after which the device closes an epoch and reports its evidence to the fleet; 2^16.
-        Choose about a day's: 24 · 3600 / seconds per step.
-    block_factor
-        Multiplies the alarm's block lengths, for streams whose blocks still depend on each other.
     projection
         For features wider than 32: "pca" or "lda".
     seed
         Seed of all randomness in the fit; 0.
-    accepted_error, confidence
-        Promise that at most this share of the accepted predictions is wrong, with this confidence
-        (0.95), until an alarm. Chooses a fixed threshold in place of alpha, by the labels of
-        calibration, which then serve nothing else; refused where they are too few.
-    independent
-        What counts as independent for that promise: "recordings", so that it holds for new people
-        and devices, or "steps", thinned by their autocorrelation, for those recorded alone;
-        recordings if there are several.
+    alarm
+        Whether to watch for a changed stream; ``AlarmOptions`` say how rare false alarms are; True
+        ("paper": False).
+    promise
+        ``PromiseOptions``: bound the share of errors among accepted predictions, by labels.
+    paper
+        ``PaperOptions``: the paper's score and adaptive threshold in place of the library's.
     verbose
         Print the profile's summary.
 
@@ -156,8 +128,8 @@ def fit(
     Examples
     --------
     >>> import tcuq
-    >>> from tcuq.demo import demo_stream
-    >>> profile = tcuq.fit(demo_stream("calibration"), alpha=0.05)
+    >>> stream = tcuq.demo_stream("calibration")
+    >>> profile = tcuq.fit(stream, alpha=0.05, alarm=tcuq.AlarmOptions(epoch_steps=24 * 3600))
     >>> profile.score.kind, profile.threshold.mode
     ('anchored', 'guarded')
     """
@@ -167,25 +139,14 @@ def fit(
             "alpha": alpha,
             "budget": budget,
             "burst": burst,
-            "score": score,
-            "signs": signs,
-            "mix": mix,
-            "blend": blend,
             "lags": lags,
             "terms": terms,
             "novelty": novelty,
-            "mode": mode,
-            "warmup": warmup,
-            "ledger_step": ledger_step,
-            "alarm": alarm,
-            "steps_per_false_alarm": steps_per_false_alarm,
-            "epoch_steps": epoch_steps,
-            "block_factor": block_factor,
             "projection": projection,
             "seed": seed,
-            "accepted_error": accepted_error,
-            "confidence": confidence,
-            "independent": independent,
+            "alarm": alarm,
+            "promise": promise,
+            "paper": paper,
         },
     )
     profile = _fit(calibration, development, preset, options)
@@ -213,11 +174,11 @@ def diagnose(stream: Stream) -> tuple[Finding, ...]:
     except FitError as error:
         return (Finding("too_short", f"No monitor can be calibrated on it: {error}."),)
     inputs = _fit_inputs(stream, options)
-    _, parts = observe_calibration(stream, inputs, options.lags, options.blend)
+    _, parts = observe_calibration(stream, inputs, options.lags, options.paper.blend)
     return tuple(diagnose_stream(stream, parts))
 
 
-def _fit_inputs(calibration: Stream, options: Options) -> InputSettings:
+def _fit_inputs(calibration: Stream, options: FitOptions) -> InputSettings:
     return InputSettings(
         calibration.kind,
         calibration.classes,
@@ -228,25 +189,25 @@ def _fit_inputs(calibration: Stream, options: Options) -> InputSettings:
 
 
 def _fit(
-    calibration: Stream, development: Stream | None, preset: Preset, options: Options
+    calibration: Stream, development: Stream | None, preset: Preset, options: FitOptions
 ) -> Profile:
     _check_streams(calibration, development, options)
     # Labels that choose the threshold serve nothing else: its tests need them unused.
-    source = calibration if options.accepted_error is None else without_labels(calibration)
+    source = calibration if options.promise is None else without_labels(calibration)
     inputs = _fit_inputs(source, options)
-    signals, parts = observe_calibration(source, inputs, options.lags, options.blend)
+    signals, parts = observe_calibration(source, inputs, options.lags, options.paper.blend)
     refuse_lost_labels(calibration, np.concatenate([part.label for part in parts]))
     score = _fit_score((source, parts), development, inputs, signals, options)
     levels = risk_levels(parts, inputs, signals, score)
     # Rounded down: the guarantee must hold for the user's number.
     budget = BudgetSettings(math.floor(options.budget * TOKEN), math.floor(options.burst * TOKEN))
-    if options.accepted_error is None:
+    if options.promise is None:
         threshold, promise = _fit_threshold(levels, options), None
     else:
-        threshold, promise = promised_threshold(calibration, parts, levels, options, budget)
+        threshold, promise = promised_threshold(calibration, parts, levels, options.promise, budget)
     info = _stream_info(calibration)
-    fits = _fit_channels(parts, levels, info, options) if options.alarm else []
-    alarm = _alarm_settings(fits, options) if options.alarm else None
+    fits = [] if options.alarm is None else _fit_channels(parts, levels, info, options.alarm)
+    alarm = None if options.alarm is None else _alarm_settings(fits, options.alarm)
     profile = Profile(
         inputs,
         signals,
@@ -274,7 +235,7 @@ def _fit(
     return Profile.from_json(profile.to_json())
 
 
-def _check_streams(calibration: Stream, development: Stream | None, options: Options) -> None:
+def _check_streams(calibration: Stream, development: Stream | None, options: FitOptions) -> None:
     require_stream(calibration, "calibration")
     if development is not None:
         require_stream(development, "development")
@@ -294,7 +255,7 @@ def _check_streams(calibration: Stream, development: Stream | None, options: Opt
             f"a recording of calibration must be longer than the longest lag, {lag} steps,"
             f" got {longest} at most"
         )
-    if options.score == "tcuq" and development is None:
+    if options.paper.score == "tcuq" and development is None:
         raise FitError(
             'score="tcuq" needs a development stream with labels;'
             ' give development=, or use score="anchored"'
@@ -312,9 +273,9 @@ def _fit_score(
     development: Stream | None,
     inputs: InputSettings,
     signals: SignalSettings,
-    options: Options,
+    options: FitOptions,
 ) -> ScoreSettings:
-    if options.score == "tcuq":
+    if options.paper.score == "tcuq":
         assert development is not None  # noqa: S101 - checked; for the type checker
         return fit_tcuq(development, observe(development, inputs, signals), options)
     score = fit_anchored(calibration[1], options.terms, inputs, signals)
@@ -323,18 +284,19 @@ def _fit_score(
     return fit_anchored_weights(score, development, calibration, inputs, signals)
 
 
-def _fit_threshold(levels: NDArray[np.int64], options: Options) -> ThresholdSettings:
+def _fit_threshold(levels: NDArray[np.int64], options: FitOptions) -> ThresholdSettings:
     """Set start and anchor to the lowest level that at most alpha of the steps reach."""
     ordered = np.sort(levels)
     alpha_q16 = max(1, math.floor(options.alpha * (1 << ALPHA_BITS)))
     allowed = len(ordered) * alpha_q16 >> ALPHA_BITS
     anchor = int(min(ordered[len(ordered) - allowed - 1] + 1, RISK_LEVELS))
-    step = round(options.ledger_step * RISK_LEVELS)
-    return ThresholdSettings(options.mode, alpha_q16, step, anchor, anchor, options.warmup)
+    paper = options.paper
+    step = round(paper.ledger_step * RISK_LEVELS)
+    return ThresholdSettings(paper.mode, alpha_q16, step, anchor, anchor, paper.warmup)
 
 
 def _fit_channels(
-    parts: Parts, levels: NDArray[np.int64], info: StreamInfo, options: Options
+    parts: Parts, levels: NDArray[np.int64], info: StreamInfo, options: AlarmOptions
 ) -> Sequence[ChannelFit]:
     lengths = [len(part.label) for part in parts]
     odds = np.split(risk_odds(levels), np.cumsum(lengths)[:-1])
@@ -352,7 +314,7 @@ def _fit_channels(
     ]
 
 
-def _alarm_settings(fits: Sequence[ChannelFit], options: Options) -> AlarmSettings:
+def _alarm_settings(fits: Sequence[ChannelFit], options: AlarmOptions) -> AlarmSettings:
     channels = tuple(fitted.channel for fitted in fits)
     return AlarmSettings(options.steps_per_false_alarm, options.epoch_steps, channels)
 

@@ -12,9 +12,9 @@ from tcuq._labels import UNKNOWN
 from tcuq.calibrate.combiner import Sample, fit_logistic, fit_near
 from tcuq.calibrate.observe import Parts, observe, term_values
 from tcuq.calibrate.orders import grouped_by_class
-from tcuq.calibrate.presets import Options, TermPlan
 from tcuq.calibrate.tails import LOWEST_ODDS, TermTable, odds_table, survival_table
 from tcuq.errors import FitError
+from tcuq.options import FitOptions, TermPlan
 from tcuq.profile.quantize import steepest_slope
 from tcuq.profile.settings import (
     MAX_TERM_WEIGHT,
@@ -39,16 +39,17 @@ TRUST = 0.5  # of the label-free weights, in the weights that the labelled fit b
 FEWEST_ERRORS = 16  # of calibration, to take part in the labelled fit
 
 
-def fit_tcuq(development: Stream, parts: Parts, options: Options) -> TcuqScoreSettings:
+def fit_tcuq(development: Stream, parts: Parts, options: FitOptions) -> TcuqScoreSettings:
     """Fit the paper's combiner on the development stream's labelled steps."""
     columns = concatenate(parts)
     names = [name for name in COMBINED if getattr(columns, name) is not None]
     known, wrong = outcomes(development, columns)
     table = np.column_stack([columns.named(name)[known] for name in names])
-    weights, bias = fit_logistic(table, wrong, options.signs)
+    weights, bias = fit_logistic(table, wrong, options.paper.signs)
     by_name: dict[str, float | None] = {"instability": None}
     by_name.update(zip(names, map(float, weights), strict=True))
-    return TcuqScoreSettings(options.signs, CombinerWeights(**by_name), bias, options.mix)  # type: ignore[arg-type]
+    combined = CombinerWeights(**by_name)  # type: ignore[arg-type]
+    return TcuqScoreSettings(options.paper.signs, combined, bias, options.paper.mix)
 
 
 def fit_anchored(

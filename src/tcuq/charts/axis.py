@@ -47,7 +47,7 @@ class Axis:
         return cls(begin_s, end_s, label, [(v, _time_text(v)) for v in values])
 
     def share(self, value: float) -> float:
-        """Where a value lies between low, 0, and high, 1."""
+        """Return where a value lies between low (0) and high (1)."""
         return (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
 
     def __str__(self) -> str:

@@ -2,8 +2,12 @@
 """Arguments that several commands have, and how they are parsed."""
 
 import argparse
+import inspect
 import re
+from dataclasses import MISSING, fields
 from pathlib import Path
+from types import UnionType
+from typing import Literal, Union, get_args, get_origin, get_type_hints
 
 from tcuq.errors import InputError
 
@@ -36,6 +40,33 @@ def add_archive(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threads", type=int, help="row groups to run in parallel, default: one per core"
     )
+
+
+def add_options(parser: argparse._ActionsContainer, kind: type) -> None:
+    """Add one option per field of an options class; its docstring explains and its types check."""
+    texts = parameter_texts(kind)
+    hints = get_type_hints(kind)
+    for one in fields(kind):
+        annotation = hints[one.name]
+        members = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else ()
+        plain = next((m for m in members if m is not type(None)), annotation)
+        choices = get_args(plain) if get_origin(plain) is Literal else None
+        shown = f"{one.default:.6g}" if isinstance(one.default, float) else one.default
+        start = "" if one.default in (MISSING, None) else f", default {shown}"
+        parser.add_argument(
+            f"--{one.name.replace('_', '-')}",
+            type=plain if choices is None else type(choices[0]),
+            choices=choices,
+            help=texts[one.name].replace("%", "%%") + start,
+        )
+
+
+def parameter_texts(kind: type) -> dict[str, str]:
+    """Return what a class's docstring says of each parameter, on one line without its full stop."""
+    section = inspect.cleandoc(kind.__doc__ or "").partition("----------\n")[2]
+    described = re.findall(r"^(\w+)\n((?:    .+\n?)+)", section, re.MULTILINE)
+    texts = {name: " ".join(text.split()).removesuffix(".") for name, text in described}
+    return {name: text[0].lower() + text[1:] for name, text in texts.items()}
 
 
 def parse_lags(text: str) -> tuple[int, ...]:

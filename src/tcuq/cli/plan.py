@@ -3,14 +3,12 @@
 
 import argparse
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tcuq.cli.output import Commands, add_command, print_result
 from tcuq.errors import InputError
+from tcuq.options import AlarmOptions, FitOptions
 from tcuq.profile.settings import MAX_STEPS_PER_FALSE_ALARM
-
-if TYPE_CHECKING:
-    from tcuq.calibrate.presets import Options
 
 HOURS_PER_MONTH = 730
 MAX_EPOCH_STEPS = 2**31 - 1
@@ -48,14 +46,15 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace) -> None:
     """Print the options, what they mean in the user's units, and the command to type."""
     per_hour, options = args.steps_per_hour, planned(args)
+    alarm = options.alarm or AlarmOptions()
     hourly = options.burst + options.budget * per_hour
-    monthly = per_hour * HOURS_PER_MONTH / options.steps_per_false_alarm
+    monthly = per_hour * HOURS_PER_MONTH / alarm.steps_per_false_alarm
     facts: dict[str, Any] = {
         "alpha": options.alpha,
         "budget": options.budget,
         "burst": options.burst,
-        "steps_per_false_alarm": options.steps_per_false_alarm,
-        "epoch_steps": options.epoch_steps,
+        "steps_per_false_alarm": alarm.steps_per_false_alarm,
+        "epoch_steps": alarm.epoch_steps,
     }
     meaning = {
         "alpha": f"on usual data about {options.alpha:.3g} of predictions, "
@@ -63,9 +62,9 @@ def run(args: argparse.Namespace) -> None:
         "budget": f"at most {options.budget:.3g} may be withheld in the long run, whatever happens",
         "burst": f"at most {hourly:,.0f} in any hour",
         "steps_per_false_alarm": f"at most {monthly:.3g} false alarms per device and month, "
-        f"and {BOOT_STEPS / options.steps_per_false_alarm:.2g} more per restart",
+        f"and {BOOT_STEPS / alarm.steps_per_false_alarm:.2g} more per restart",
         "epoch_steps": f"one epoch, whose evidence a fleet combines, is "
-        f"{options.epoch_steps / per_hour:,.3g} hours",
+        f"{alarm.epoch_steps / per_hour:,.3g} hours",
     }
     text = [f"{name:<22}{facts[name]:>12,.12g}  {words}" for name, words in meaning.items()]
     total = monthly * args.devices
@@ -81,10 +80,8 @@ def run(args: argparse.Namespace) -> None:
     print_result(args, facts, "\n".join(text))
 
 
-def planned(args: argparse.Namespace) -> "Options":
+def planned(args: argparse.Namespace) -> FitOptions:
     """Return the options that keep the rates; refuse rates that no options keep."""
-    from tcuq.calibrate.presets import Options
-
     for name in ("steps_per_hour", "false_alarms_per_month", "devices"):
         value = getattr(args, name)
         if not (math.isfinite(value) and value > 0):
@@ -92,9 +89,9 @@ def planned(args: argparse.Namespace) -> "Options":
     if not 0 < args.withheld < 1:
         raise InputError(f"withheld must lie in (0, 1), got {args.withheld:g}")
     steps = args.steps_per_hour * HOURS_PER_MONTH * args.devices / args.false_alarms_per_month
-    return Options(
-        alpha=args.withheld,
-        budget=min(1.0, round(BUDGET_SHARE * args.withheld, 6)),
+    alarm = AlarmOptions(
         steps_per_false_alarm=min(max(256, math.ceil(steps)), MAX_STEPS_PER_FALSE_ALARM),
         epoch_steps=min(max(256, round(24 * args.steps_per_hour)), MAX_EPOCH_STEPS),
     )
+    budget = min(1.0, round(BUDGET_SHARE * args.withheld, 6))
+    return FitOptions(alpha=args.withheld, budget=budget, alarm=alarm)

@@ -15,7 +15,7 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         commands,
         "recalibrate",
         "refresh a profile's reference from streams of the field",
-        "recalibrate monitor.json archive.parquet -o refreshed.json",
+        "recalibrate monitor.json archive.parquet -o refreshed.json --accept",
     )
     parser.add_argument("profile", help="profile as it was fitted, .json")
     add_archive(parser)

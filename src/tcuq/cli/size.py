@@ -21,7 +21,7 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         commands,
         "size",
         "say what a profile costs on a device, before flashing",
-        "size monitor.json --part nrf52840",
+        "size monitor.json --part STM32L432KC",
     )
     parser.add_argument("profile", help="profile, .json")
     parser.add_argument("--cpu", help="cortex-m0, -m3, -m4 (default), -m7 or rv32imc")

@@ -34,7 +34,7 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         commands,
         "tune",
         "choose options of a fit under a device's limits",
-        "tune calibration.npz --ram 512 -o tuned.json",
+        "tune calibration.npz -o tuned.json --lags 1 1,2 --mix 0.7 --alpha 0.1 --budget 0.15",
     )
     parser.add_argument("stream", help="development stream in recorded order; not the test stream")
     parser.add_argument("-o", "--output", required=True, help="profile to write, .json")

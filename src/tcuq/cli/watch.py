@@ -26,7 +26,7 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         commands,
         "watch",
         "run a profile over steps as they arrive",
-        "watch monitor.json field.npz --rate 0",
+        "watch monitor.json field.npz",
     )
     parser.add_argument("profile", help="profile, .json")
     parser.add_argument(

@@ -67,7 +67,7 @@ def percent(share: float) -> str:
 
 
 def softmax_accepts(profile: Profile, confidence: Floats) -> Bools | None:
-    """Which steps the softmax threshold accepts; None if the profile does not hold it."""
+    """Return which steps the softmax threshold accepts; None if the profile does not hold it."""
     threshold = profile.provenance.figures.get(FIGURE)
     if threshold is None:
         return None

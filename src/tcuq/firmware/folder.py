@@ -90,7 +90,7 @@ def export(
 def differences(
     profile: Profile, folder: str | os.PathLike[str], target: str, **options: Unpack[Options]
 ) -> list[str]:
-    """What another export would change in a folder: an empty list if the folder is current."""
+    """Return what another export would change in a folder; an empty list if it is current."""
     root = Path(folder)
     earlier, models = _read_manifest(root)
     result = _render(profile, target, options, earlier, models)

@@ -16,11 +16,11 @@ RISK_LEVELS = 1 << 14
 ALPHA_BITS = 16
 TOKEN = 1 << 16
 MIN_BLOCK, MAX_BLOCK = 16, 1 << 13
-COUNT = 16  # the alarm counts blocks in sixteenths
-MAX_COUNT = (1 << 16) - 1 - COUNT
+UNITS_PER_BLOCK = 16  # the alarm counts blocks in sixteenths
+MAX_COUNT = (1 << 16) - 1 - UNITS_PER_BLOCK
 MAX_STEPS_PER_FALSE_ALARM = 1 << 24
-MEMORY = 2  # blocks for which one that passed an edge is remembered
-CAUTION = 4  # the limit is so many times what independent blocks need
+RECENT_BLOCKS = 2  # blocks for which one that passed an edge is remembered
+LIMIT_FACTOR = 4  # the limit is so many times what independent blocks need
 BOOT_STEPS = 1024  # after a boot the alarm also bets on calibration alone for so long
 MAX_HEALTH_DISTANCE = 32767 / 1024  # of a statistic from its mean
 MAX_HEALTH_SCORE = 8191 / 64  # standard deviations
@@ -239,11 +239,11 @@ class AlarmSettings:
     @property
     def limit(self) -> int:
         """The evidence, weighted by block length and summed over channels, that alarms."""
-        return CAUTION * len(self.channels) * self.steps_per_false_alarm
+        return LIMIT_FACTOR * len(self.channels) * self.steps_per_false_alarm
 
     def boot_limit_q8(self, channel: Channel) -> int:
         """Return the bits, in 1/256, at which calibration's own bets alarm after a boot."""
-        return max(256, math.ceil(256 * math.log2(2 * self.limit / CAUTION / channel.block)))
+        return max(256, math.ceil(256 * math.log2(2 * self.limit / LIMIT_FACTOR / channel.block)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Replay: candidate profiles over months of recorded streams, here or on another backend."""
 
-from tcuq.replay.comparison import Comparison
+from tcuq.replay.comparison import ReplayComparison
 from tcuq.replay.function import Replay
 from tcuq.replay.layout import Layout, layout_of
 from tcuq.replay.local import replay_files
@@ -11,10 +11,10 @@ from tcuq.replay.writing import ChunkWriter
 
 __all__ = [
     "ChunkWriter",
-    "Comparison",
     "Damage",
     "Layout",
     "Replay",
+    "ReplayComparison",
     "layout_of",
     "pack",
     "replay_files",

@@ -21,7 +21,7 @@ SUMMED = tuple(name for name in COUNTS if name != "first_alarm")
 SHOWN = 20
 
 
-class Comparison:
+class ReplayComparison:
     """Accumulates results in bounded memory.
 
     Parameters

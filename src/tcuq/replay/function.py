@@ -112,7 +112,7 @@ def _unpickle(documents: Mapping[str, str], layout: Layout, decisions: bool) -> 
     return Replay(profiles, layout, decisions)
 
 
-class Steps:
+class StepConverter:
     """Convert steps of a layout to the inputs of a profile's engine.
 
     Parameters
@@ -171,7 +171,7 @@ class _Group:
         self._monitors = [Monitor(profile) for profile in profiles.values()]
         self._engines = [monitor.engine for monitor in self._monitors]
         first = next(iter(profiles.values()))
-        self._convert, self._classes = Steps(first, layout), first.inputs.classes
+        self._convert, self._classes = StepConverter(first, layout), first.inputs.classes
         self.clear()
 
     def clear(self) -> None:

@@ -18,7 +18,7 @@ from tcuq.errors import StreamError
 from tcuq.files import atomic_write
 from tcuq.profile import Profile
 from tcuq.progress import Progress
-from tcuq.replay.comparison import Comparison
+from tcuq.replay.comparison import ReplayComparison
 from tcuq.replay.function import Replay, Runner
 from tcuq.replay.results import schema_of
 from tcuq.replay.row_groups import Damage, replay_unit
@@ -36,7 +36,7 @@ def replay_files(
     *,
     threads: int | None = None,
     decisions: bool = False,
-) -> Comparison:
+) -> ReplayComparison:
     """Run profiles over files of chunks, into a folder.
 
     Parameters
@@ -166,10 +166,10 @@ def _finish(
     profiles: Mapping[str, Profile],
     *,
     decisions: bool,
-) -> Comparison:
+) -> ReplayComparison:
     """Write all parts to one file, in the order of the input, and the sums."""
     _, parquet = arrow()
-    comparison = Comparison(profiles, [asdict(one) for one in damage])
+    comparison = ReplayComparison(profiles, [asdict(one) for one in damage])
     schema = schema_of(decisions=decisions)
     with (
         atomic_write(folder / "streams.parquet") as file,

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 from tcuq.charts import histogram, stylesheet
 from tcuq.charts.markup import element, html
-from tcuq.replay.comparison import Comparison
+from tcuq.replay.comparison import ReplayComparison
 
 HEADS = (
     "profile", "abstained", "denied", "alarms in a million", "streams alarmed", "wrong",
@@ -15,7 +15,7 @@ HEADS = (
 )  # fmt: skip
 
 
-def page(comparison: Comparison, title: str) -> str:
+def page(comparison: ReplayComparison, title: str) -> str:
     """Make the page: profiles side by side, streams they differ on most, files not read."""
     facts = comparison.facts()
     first = facts["profiles"][comparison.names[0]]
@@ -43,14 +43,16 @@ def page(comparison: Comparison, title: str) -> str:
     return "<!DOCTYPE html>\n" + html(element("html", head, element("body", main), lang="en"))
 
 
-def _row(comparison: Comparison, name: str, facts: dict[str, object]) -> list[ET.Element | str]:
+def _row(
+    comparison: ReplayComparison, name: str, facts: dict[str, object]
+) -> list[ET.Element | str]:
     profiles: dict[str, dict[str, list[int]]] = facts["profiles"]  # type: ignore[assignment]
     counts = profiles[name]["risk_histogram"]
     return [name, *comparison.cells(name), histogram(counts, "Steps by risk, 0 to 1", "steps")]
 
 
 def _changes(
-    comparison: Comparison, facts: dict[str, list[dict[str, object]]]
+    comparison: ReplayComparison, facts: dict[str, list[dict[str, object]]]
 ) -> Iterable[ET.Element]:
     for name in comparison.names:
         yield element("p", f"{name}: {comparison.causes(name)}.")

@@ -30,17 +30,17 @@ from tcuq.profile.settings import (
     Term,
     ThresholdSettings,
 )
-from tcuq.replay.comparison import Comparison
+from tcuq.replay.comparison import ReplayComparison
+from tcuq.replay.field_distribution import Counts, Floats, Ints, Reference
 from tcuq.replay.function import Replay, Runner
 from tcuq.replay.layout import Chunks
-from tcuq.replay.reference import Counts, Floats, Ints, Reference
 from tcuq.replay.row_groups import read_unit
 from tcuq.replay.units import Source, Unit, arrow, sources_of
-from tcuq.stages.alarm import departure
+from tcuq.stages.alarm import distance_from_centre
 
 T = TypeVar("T")
 
-MARK = "recalibration.streams"
+RECALIBRATED_KEY = "recalibration.streams"
 MOST_BEYOND = 2.0  # times as many blocks beyond an old edge as calibration had: drift, not noise
 
 
@@ -49,7 +49,7 @@ class Recalibrated:
     """The new profile, its comparison with the old on the whole archive, and objections to it."""
 
     profile: Profile
-    comparison: Comparison
+    comparison: ReplayComparison
     beyond: Mapping[str, float]  # by channel: share of blocks beyond the old 2 % edge
     objections: tuple[str, ...]
 
@@ -68,7 +68,7 @@ def recalibrate(
     threads
         Row groups processed at once; one per core if None.
     """
-    if MARK in profile.provenance.figures:
+    if RECALIBRATED_KEY in profile.provenance.figures:
         raise FitError(
             "the profile was recalibrated already: give the one that was fitted,"
             " else small changes add up unseen"
@@ -115,10 +115,10 @@ class _Archive:
         with ThreadPoolExecutor(self._threads) as pool:
             yield from pool.map(run, [unit for source in self._sources for unit in source.units])
 
-    def comparison(self, profiles: Mapping[str, Profile]) -> Comparison:
+    def comparison(self, profiles: Mapping[str, Profile]) -> ReplayComparison:
         """Run profiles over all streams."""
         pa, _ = arrow()
-        result = Comparison(profiles)
+        result = ReplayComparison(profiles)
 
         def run(unit: Unit, source: Source, batches: Iterable[Any]) -> Any:  # noqa: ANN401
             runner = Runner(Replay(profiles, source.layout))
@@ -222,8 +222,8 @@ def _heights(counts: Counts, channel: Channel, centre: float | None) -> tuple[Fl
     means = rounded.astype(np.float64)
     # Means were rounded down by less than 1: a block lies between here and the next integer.
     unit, width = signal_unit(channel.signal), 1 - 1 / channel.block
-    highest = departure((means + width) * unit, centre)
-    return np.maximum(highest, departure(means * unit, centre)), times
+    highest = distance_from_centre((means + width) * unit, centre)
+    return np.maximum(highest, distance_from_centre(means * unit, centre)), times
 
 
 def _share_beyond(counts: Counts, channel: Channel) -> float:
@@ -247,7 +247,7 @@ def _with_origin(profile: Profile, old: Profile, reference: Reference, alarmed: 
     figures = {
         # the softmax baseline's threshold is of the old calibration stream
         **{n: v for n, v in old.provenance.figures.items() if not n.startswith("softmax.")},
-        MARK: float(reference.streams),
+        RECALIBRATED_KEY: float(reference.streams),
         "recalibration.steps": float(reference.steps),
         "recalibration.streams_left_out": float(alarmed),
         "threshold.anchor_risk": profile.threshold.anchor / RISK_LEVELS,
@@ -267,7 +267,7 @@ def _with_origin(profile: Profile, old: Profile, reference: Reference, alarmed: 
     return Profile.from_json(replace(profile, provenance=provenance).to_json())
 
 
-def _objections(comparison: Comparison, beyond: Mapping[str, float]) -> Iterator[str]:
+def _objections(comparison: ReplayComparison, beyond: Mapping[str, float]) -> Iterator[str]:
     """Yield what a person must check before the new profile ships."""
     quieter = comparison.facts()["profiles"]["recalibrated"]["quieter"]
     if quieter:

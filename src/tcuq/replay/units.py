@@ -44,7 +44,7 @@ def arrow() -> tuple[Any, Any]:
         import pyarrow as pa
         from pyarrow import parquet
     except ImportError:
-        raise MissingExtraError("pyarrow", "tcuq[replay]") from None
+        raise MissingExtraError("pyarrow", "tcuq[parquet]") from None
     return pa, parquet
 
 

@@ -26,7 +26,7 @@ FULL_ACCURACY = 250
 
 
 class Flag(IntFlag):
-    """What happened at a step; page.js knows these numbers."""
+    """Events of a step, as bits that page.js reads."""
 
     ABSTAINED = 1
     DENIED = 2

@@ -20,7 +20,7 @@ PARTS = {
 
 
 def costs(profile: Profile) -> dict[str, str]:
-    """What it costs, and how much; a further cost is a further member."""
+    """Return each cost of a profile by name."""
     inputs, built = profile.inputs, size.footprint(profile, CPU)
     nearest = nearest_instructions(profile, CPU)
     statistics = quantize(profile)["health_count"]
@@ -34,6 +34,6 @@ def costs(profile: Profile) -> dict[str, str]:
 
 
 def ram_parts(profile: Profile) -> list[tuple[str, int]]:
-    """Where the bytes of state are, on a 32-bit CPU, telemetry included."""
+    """Return the bytes of each part of the state on a 32-bit CPU, telemetry included."""
     parts = size.ram_parts(quantize(profile), telemetry=True)
     return [(PARTS[name], count) for name, count in parts.items()]

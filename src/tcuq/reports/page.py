@@ -57,7 +57,7 @@ def report(
         policy=f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)}",
         title=escaping.escape(printable(f"{name}: tcuq report")),
         style=style,
-        body=html(element("main", *sections.all_of(shown, name))),
+        body=html(element("main", *sections.sections(shown, name))),
         data=_data(shown),
         script=script,
     )

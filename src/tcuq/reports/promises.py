@@ -23,7 +23,7 @@ Verdict = Literal["held", "broken", "not known"]
 Floats = NDArray[np.float64]
 
 FIRST_STEPS = 1000
-ENOUGH = 3.0  # expected false alarms from which their absence is evidence
+MIN_EXPECTED_ALARMS = 3.0  # expected false alarms from which their absence is evidence
 ROUNDING = 1e-6  # error of the cumulative sums
 
 
@@ -112,7 +112,7 @@ def _alarm(view: View) -> Promise:
     late = int((view.trace.alarm[after] > 0).sum())
     if late:
         evidence += f" {_alarms(late).capitalize()} within {block} steps after a shift not counted."
-    if allowed < ENOUGH:
+    if allowed < MIN_EXPECTED_ALARMS:
         evidence += " So few steps can break this promise, but not prove it."
     verdict = _verdict(poisson_interval(count)[0] <= allowed) if steps else "not known"
     return Promise(promise, assumption, verdict, evidence)

@@ -19,7 +19,7 @@ OUTCOMES = {Outcome.ACCEPT: "accepted", Outcome.ABSTAIN: "abstained", Outcome.DE
 Views = Sequence[View]
 
 
-def all_of(views: Views, name: str) -> Iterator[Element]:
+def sections(views: Views, name: str) -> Iterator[Element]:
     """All sections, from top to bottom."""
     stream = views[0].stream
     yield element(
@@ -83,7 +83,7 @@ def _grid(views: Views, card: Callable[[View], Iterator[Element]]) -> Element:
 
 
 def _summaries(views: Views) -> Iterator[Element]:
-    """What each monitor withheld, beside a softmax threshold, in one sentence."""
+    """Say in one sentence what each monitor withheld, beside a softmax threshold."""
     for view in views:
         name = f"{view.name}: " if len(views) > 1 else ""
         sentence = element("strong", view.evaluation.comparison.sentence)

@@ -182,19 +182,19 @@ typedef struct {
 } tcuq_profile;
 
 /* The caller's memory. Sizes by profile: slots, posteriors and features for max(lags) steps;
- * smoothed one a term, or null if none smooths; channels one a channel; telemetry one or null. */
+ * smoothed: one per term, or null if none smooths; channels: one per channel; telemetry: one or null. */
 typedef struct {
     int32_t ledger_q16;
     uint32_t age; /* steps since boot, stops at the largest */
     uint32_t tokens_q16;
-    uint8_t next;   /* slot that is overwritten next: the oldest */
-    uint8_t filled; /* slots that hold a past step */
-    int8_t closed;  /* log2 of the last closed epoch's e-value, in half bits */
-    uint8_t cause;  /* of the last alarm, as in a record; 0: none */
-    uint32_t epoch_steps; /* of the running epoch */
-    uint16_t epoch;       /* its number; 0: none has closed */
-    uint16_t worst;       /* the largest health deviation lately: size, and in the last four bits which */
-    uint32_t recent_q18;  /* mean surprise lately, in bits */
+    uint8_t next;               /* slot that is overwritten next: the oldest */
+    uint8_t filled;             /* slots that hold a past step */
+    int8_t last_epoch_evidence; /* log2 of the last closed epoch's e-value, in half bits */
+    uint8_t cause;              /* of the last alarm, as in a record; 0: none */
+    uint32_t epoch_steps;  /* of the running epoch */
+    uint16_t epoch;        /* its number; 0: none has closed */
+    uint16_t worst_health; /* the largest health deviation lately: size, and in the last four bits which */
+    uint32_t recent_q18;   /* mean surprise lately, in bits */
 } tcuq_core;
 
 typedef struct {
@@ -208,15 +208,15 @@ typedef struct {
 typedef struct {
     int32_t sum;
     uint32_t evidence_q3; /* Shiryaev-Roberts sum of the bets that learn, times the block's length */
-    uint16_t taken;       /* steps of the block; in the two highest bits for how many more blocks the
-                             last that passed an edge counts */
+    uint16_t block_steps_and_memory; /* steps of the block; in the two highest bits: for how many more
+                                      * blocks the last that passed an edge counts */
     int16_t onset_q8;     /* log2 of the epoch's evidence for drift that lasts */
     int16_t span_q8;      /* log2 of the epoch's evidence for drift that ended */
     uint16_t counts[TCUQ_COUNTS];
 } tcuq_channel_state;
 
-#define TCUQ_MEMORY 2u /* blocks */
-#define TCUQ_MEMORY_SHIFT 14u
+#define TCUQ_RECENT_BLOCKS 2u /* blocks */
+#define TCUQ_RECENT_SHIFT 14u
 
 typedef struct {
     uint32_t steps;

@@ -102,8 +102,8 @@
     predicate tcuq_recent_ok(tcuq_monitor *m) = m->core->recent_q18 <= TCUQ_RECENT_MAX;
 
     predicate tcuq_channel_state_ok(tcuq_channel *c, tcuq_channel_state *s) =
-      s->taken < 0xC000 && (s->taken & 0x3FFF) < c->block &&
-      -65536 * (s->taken & 0x3FFF) <= s->sum <= 65536 * (s->taken & 0x3FFF) &&
+      s->block_steps_and_memory < 0xC000 && (s->block_steps_and_memory & 0x3FFF) < c->block &&
+      -65536 * (s->block_steps_and_memory & 0x3FFF) <= s->sum <= 65536 * (s->block_steps_and_memory & 0x3FFF) &&
       s->evidence_q3 <= TCUQ_EVIDENCE_MAX && tcuq_counts_ok(&s->counts[0]);
 
     predicate tcuq_epoch_ok(tcuq_monitor *m) =
@@ -257,7 +257,7 @@ bool tcuq_signal_given(const tcuq_profile *profile, uint8_t signal);
 int16_t tcuq_signal_value(const tcuq_signals *signals, uint8_t signal);
 
 #define TCUQ_CHANNELS monitor->channels[0 .. monitor->profile->channel_count - 1]
-#define TCUQ_EPOCH_CORE monitor->core->epoch_steps, monitor->core->closed, monitor->core->epoch
+#define TCUQ_EPOCH_CORE monitor->core->epoch_steps, monitor->core->last_epoch_evidence, monitor->core->epoch
 
 /* What the alarm reads and writes besides the step's own. */
 /*@ predicate tcuq_alarm_given(tcuq_monitor *m) =
@@ -274,7 +274,7 @@ int16_t tcuq_risk_odds_q10(uint16_t risk);
     requires \valid_read(signals) && \valid(decision) && decision->risk <= TCUQ_RISK_LEVELS;
     requires \separated(decision, signals, TCUQ_PROFILE, monitor->core, TCUQ_CHANNEL_STATES);
     requires \separated(signals, monitor->core, TCUQ_CHANNEL_STATES);
-    assigns decision->alarm, decision->cause, TCUQ_EPOCH_CORE, monitor->core->worst, monitor->core->cause, TCUQ_CHANNELS;
+    assigns decision->alarm, decision->cause, TCUQ_EPOCH_CORE, monitor->core->worst_health, monitor->core->cause, TCUQ_CHANNELS;
     ensures tcuq_alarm_ok(monitor) && tcuq_epoch_ok(monitor); */
 void tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tcuq_decision *decision);
 

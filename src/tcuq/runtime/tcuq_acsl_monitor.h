@@ -97,7 +97,7 @@ static void tcuq_signals_health(const tcuq_profile *profile, const int16_t *heal
     assigns *signals, monitor->core->next, monitor->core->filled, *TCUQ_POSTERIORS, *TCUQ_FEATURES, *TCUQ_SLOTS;
     ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor);
     ensures signals->confidence_q16 <= 65536 && signals->label < monitor->profile->classes; */
-static void tcuq_signals_all(const tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
+static void tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
                              const int16_t *health, tcuq_signals *signals);
 
 /*@ requires tcuq_ready(monitor) && \valid(decision);

@@ -21,7 +21,7 @@
 
 /*@ predicate tcuq_13_bits(int16_t *x, integer n) = \forall integer i; 0 <= i < n ==> -4096 <= x[i] <= 4095;
 
-    predicate tcuq_13(integer a) = -4096 <= a <= 4095;
+    predicate tcuq_fits_13_bits(integer a) = -4096 <= a <= 4095;
     predicate tcuq_fits_13(integer a, integer b) = -16773120 <= tcuq_cells(a, b) <= 16777216;
 
     predicate tcuq_whitening_ok(tcuq_profile *p) =

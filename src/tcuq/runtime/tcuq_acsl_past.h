@@ -126,44 +126,32 @@ static void tcuq_look_now(const tcuq_profile *profile, const tcuq_posterior *rea
     ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor); */
 static void tcuq_remember(const tcuq_monitor *monitor, const uint8_t *posterior, const tcuq_slot *now);
 
-/*@ requires tcuq_ring_given(monitor) && tcuq_signals_ok(monitor->profile) && tcuq_ring_ok(monitor);
-    requires tcuq_slots_ok(monitor) && \valid_read(TCUQ_LAG_WEIGHTS) && tcuq_projection_given(monitor->profile);
-    requires \valid_read(posterior + (0 .. monitor->profile->classes - 1)) && \valid(signals);
-    requires \separated(posterior + (0 .. monitor->profile->classes - 1), TCUQ_PAST_OF);
-    requires \separated(signals, posterior + (0 .. monitor->profile->classes - 1));
-    requires \valid_read(features + (0 .. monitor->profile->width - 1));
-    requires \separated(features + (0 .. monitor->profile->width - 1), TCUQ_FEATURES);
-    requires \separated(signals, TCUQ_PAST_OF) && \separated(signals, TCUQ_LAG_WEIGHTS);
-    requires \separated(TCUQ_LAG_WEIGHTS, TCUQ_FEATURES);
-    requires monitor->profile->projection != \null ==> \separated(TCUQ_PROJECTION, TCUQ_FEATURES);
-    requires monitor->profile->projection != \null ==> \separated(TCUQ_BIASES, TCUQ_FEATURES);
-    requires monitor->profile->projection != \null ==> \separated(signals, TCUQ_BIASES);
-    assigns *signals, monitor->core->next, monitor->core->filled, *TCUQ_POSTERIORS, *TCUQ_FEATURES, *TCUQ_SLOTS;
-    ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor);
-    ensures signals->confidence_q16 <= 65536 && signals->label < monitor->profile->classes;
-    ensures monitor->profile->dimensions != 0 ==>
-      \result == monitor->features + tcuq_cells(\old(monitor->core->next), monitor->profile->dimensions); */
-static const int8_t *tcuq_signals_of(const tcuq_monitor *monitor, const uint8_t *posterior,
+/* The contract of both functions that compute all signals but novelty and health. */
+#define TCUQ_SIGNALS_CONTRACT \
+    requires tcuq_ring_given(monitor) && tcuq_signals_ok(monitor->profile) && tcuq_ring_ok(monitor); \
+    requires tcuq_slots_ok(monitor) && \valid_read(TCUQ_LAG_WEIGHTS) && tcuq_projection_given(monitor->profile); \
+    requires \valid_read(posterior + (0 .. monitor->profile->classes - 1)) && \valid(signals); \
+    requires \separated(posterior + (0 .. monitor->profile->classes - 1), TCUQ_PAST_OF); \
+    requires \separated(signals, posterior + (0 .. monitor->profile->classes - 1)); \
+    requires \valid_read(features + (0 .. monitor->profile->width - 1)); \
+    requires \separated(features + (0 .. monitor->profile->width - 1), TCUQ_FEATURES); \
+    requires \separated(signals, TCUQ_PAST_OF) && \separated(signals, TCUQ_LAG_WEIGHTS); \
+    requires \separated(TCUQ_LAG_WEIGHTS, TCUQ_FEATURES); \
+    requires monitor->profile->projection != \null ==> \separated(TCUQ_PROJECTION, TCUQ_FEATURES); \
+    requires monitor->profile->projection != \null ==> \separated(TCUQ_BIASES, TCUQ_FEATURES); \
+    requires monitor->profile->projection != \null ==> \separated(signals, TCUQ_BIASES); \
+    assigns *signals, monitor->core->next, monitor->core->filled, *TCUQ_POSTERIORS, *TCUQ_FEATURES, *TCUQ_SLOTS; \
+    ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor); \
+    ensures signals->confidence_q16 <= 65536 && signals->label < monitor->profile->classes; \
+    ensures monitor->profile->dimensions != 0 ==> \
+      \result == monitor->features + tcuq_cells(\old(monitor->core->next), monitor->profile->dimensions);
+
+/*@ TCUQ_SIGNALS_CONTRACT */
+static const int8_t *tcuq_signals_run_projected(const tcuq_monitor *monitor, const uint8_t *posterior,
                                      const int8_t *features, tcuq_signals *signals);
 
-/*@ requires tcuq_ring_given(monitor) && tcuq_signals_ok(monitor->profile) && tcuq_ring_ok(monitor);
-    requires tcuq_slots_ok(monitor) && \valid_read(TCUQ_LAG_WEIGHTS) && tcuq_projection_given(monitor->profile);
-    requires \valid_read(posterior + (0 .. monitor->profile->classes - 1)) && \valid(signals);
-    requires \separated(posterior + (0 .. monitor->profile->classes - 1), TCUQ_PAST_OF);
-    requires \separated(signals, posterior + (0 .. monitor->profile->classes - 1));
-    requires \valid_read(features + (0 .. monitor->profile->width - 1));
-    requires \separated(features + (0 .. monitor->profile->width - 1), TCUQ_FEATURES);
-    requires \separated(signals, TCUQ_PAST_OF) && \separated(signals, TCUQ_LAG_WEIGHTS);
-    requires \separated(TCUQ_LAG_WEIGHTS, TCUQ_FEATURES);
-    requires monitor->profile->projection != \null ==> \separated(TCUQ_PROJECTION, TCUQ_FEATURES);
-    requires monitor->profile->projection != \null ==> \separated(TCUQ_BIASES, TCUQ_FEATURES);
-    requires monitor->profile->projection != \null ==> \separated(signals, TCUQ_BIASES);
-    assigns *signals, monitor->core->next, monitor->core->filled, *TCUQ_POSTERIORS, *TCUQ_FEATURES, *TCUQ_SLOTS;
-    ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor);
-    ensures signals->confidence_q16 <= 65536 && signals->label < monitor->profile->classes;
-    ensures monitor->profile->dimensions != 0 ==>
-      \result == monitor->features + tcuq_cells(\old(monitor->core->next), monitor->profile->dimensions); */
-const int8_t *tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *posterior,
+/*@ TCUQ_SIGNALS_CONTRACT */
+const int8_t *tcuq_signals_run_core(const tcuq_monitor *monitor, const uint8_t *posterior,
                            const int8_t *features, tcuq_signals *signals);
 
 /*@ requires \valid_read(profile) && tcuq_lags_given(profile);

@@ -128,13 +128,13 @@ static uint32_t tcuq_bet_q16(uint16_t *counts, bool after, uint32_t passed)
     uint32_t bet = TCUQ_RESERVE_Q16;
     uint32_t most = 0u; /* of the counts that grow */
     if (after) {
-        /* Each block that passed is remembered for two more, and those that passed while one was
-         * remembered add one at least; less four, of the counts' start and of the latest. */
-        chances = (counts[1] > (2u * TCUQ_COUNT)) ? 2u * ((uint32_t)counts[1] - 2u * TCUQ_COUNT) : 0u;
+        /* Each block that passed is remembered for two more; those that passed while one was remembered add
+         * at least one: chances = 2 (passes - 2) + passes after one, where 2 is the counts' start and the latest. */
+        chances = (counts[1] > (2u * TCUQ_UNITS_PER_BLOCK)) ? 2u * ((uint32_t)counts[1] - 2u * TCUQ_UNITS_PER_BLOCK) : 0u;
         chances += passes[0];
         chances = (chances > UINT16_MAX) ? UINT16_MAX : chances;
     } else {
-        most = chances + TCUQ_COUNT;
+        most = chances + TCUQ_UNITS_PER_BLOCK;
         counts[0] = (uint16_t)most;
     }
     /*@ loop invariant j <= passed && most <= 65535;
@@ -146,7 +146,7 @@ static uint32_t tcuq_bet_q16(uint16_t *counts, bool after, uint32_t passed)
         loop variant passed - j; */
     for (uint32_t j = 0u; j < passed; j++) {
         const uint32_t stake = (j == 2u) ? TCUQ_LAST_STAKE_Q16 : TCUQ_STAKE_Q16;
-        const uint32_t count = passes[j] + TCUQ_COUNT;
+        const uint32_t count = passes[j] + TCUQ_UNITS_PER_BLOCK;
         //@ assert 0 <= stake * chances <= 730125435;
         bet += (stake * chances) / passes[j];
         passes[j] = (uint16_t)count;
@@ -171,17 +171,17 @@ static uint32_t tcuq_bet_q16(uint16_t *counts, bool after, uint32_t passed)
     ensures tcuq_channel_state_ok(channel, state); */
 static void tcuq_take_block(const tcuq_channel *channel, tcuq_channel_state *state, uint32_t passed)
 {
-    const uint32_t memory = (uint32_t)state->taken >> TCUQ_MEMORY_SHIFT;
+    const uint32_t memory = (uint32_t)state->block_steps_and_memory >> TCUQ_RECENT_SHIFT;
     const uint32_t stake = state->evidence_q3 + 8u * (uint32_t)channel->block;
     const uint32_t bet_q16 = tcuq_bet_q16(state->counts, memory != 0u, passed);
     if (passed == 0u) {
         state->evidence_q3 = stake >> 1; /* the reserve is a half */
-        state->taken = (memory != 0u) ? (uint16_t)((memory - 1u) << TCUQ_MEMORY_SHIFT) : 0u;
+        state->block_steps_and_memory = (memory != 0u) ? (uint16_t)((memory - 1u) << TCUQ_RECENT_SHIFT) : 0u;
     } else {
         //@ assert 0 <= stake * bet_q16 <= 0xFFFFFFFF * 0x80000000;
         const uint64_t evidence = ((uint64_t)stake * bet_q16) >> 16;
         state->evidence_q3 = (evidence < TCUQ_EVIDENCE_MAX) ? (uint32_t)evidence : TCUQ_EVIDENCE_MAX;
-        state->taken = (uint16_t)(TCUQ_MEMORY << TCUQ_MEMORY_SHIFT);
+        state->block_steps_and_memory = (uint16_t)(TCUQ_RECENT_BLOCKS << TCUQ_RECENT_SHIFT);
     }
     tcuq_epoch_bet(state, channel->gains_q8[passed]);
 }
@@ -236,7 +236,7 @@ uint8_t tcuq_alarm_blocks(const tcuq_monitor *monitor, const uint8_t *passed)
     }
     core->cause = (uint8_t)(32u - tcuq_leading_zeros(flag | 1u));
     if (flag == TCUQ_ALARM_HEALTH) {
-        core->cause = (uint8_t)(core->cause | (core->worst << 4));
+        core->cause = (uint8_t)(core->cause | (core->worst_health << 4));
     }
     return (uint8_t)(flag | ((left != 0u) ? since_boot : 0u));
 }
@@ -249,7 +249,7 @@ void tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tc
     int32_t values[TCUQ_HEALTH + 1];
     const uint32_t count = profile->channel_count;
     bool finished = false;
-    bool healthy = false; /* a block of health ended */
+    bool health_block_ended = false; /* a block of health ended */
     decision->alarm = 0u;
     decision->cause = 0u;
     if (count == 0u) {
@@ -258,8 +258,8 @@ void tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tc
     tcuq_channel_values(signals, decision->risk, values);
     const uint32_t counted = TCUQ_ANY_STEP | (signals->whole_past ? TCUQ_WHOLE_PAST : 0u) |
                              (signals->health_given ? (1u << TCUQ_HEALTH) : 0u);
-    if (signals->health_worst > core->worst) {
-        core->worst = signals->health_worst;
+    if (signals->health_worst > core->worst_health) {
+        core->worst_health = signals->health_worst;
     }
     /*@ loop invariant i <= count;
         loop invariant !finished ==> \forall integer k; 0 <= k < i ==> passed[k] == TCUQ_UNFINISHED;
@@ -267,7 +267,7 @@ void tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tc
           (passed[k] == TCUQ_UNFINISHED ==> tcuq_channel_state_ok(profile->channels + k, monitor->channels + k));
         loop invariant \forall integer k; i <= k < count ==>
           tcuq_channel_state_ok(profile->channels + k, monitor->channels + k);
-        loop assigns i, finished, healthy, passed[0 .. TCUQ_MAX_CHANNELS - 1], TCUQ_CHANNELS;
+        loop assigns i, finished, health_block_ended, passed[0 .. TCUQ_MAX_CHANNELS - 1], TCUQ_CHANNELS;
         loop variant count - i; */
     for (uint32_t i = 0u; i < count; i++) {
         const tcuq_channel *channel = &profile->channels[i];
@@ -277,20 +277,20 @@ void tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tc
             continue;
         }
         const int32_t sum = state->sum + values[channel->signal];
-        const uint32_t taken = state->taken + 1u;
+        const uint32_t counted = state->block_steps_and_memory + 1u;
         state->sum = sum;
-        state->taken = (uint16_t)taken;
-        if ((taken & TCUQ_TAKEN_MASK) != channel->block) {
+        state->block_steps_and_memory = (uint16_t)counted;
+        if ((counted & TCUQ_BLOCK_STEPS_MASK) != channel->block) {
             continue;
         }
         passed[i] = tcuq_edges_passed(channel, sum);
         finished = true;
         state->sum = 0;
-        healthy = healthy || (channel->signal == (uint8_t)TCUQ_HEALTH);
+        health_block_ended = health_block_ended || (channel->signal == (uint8_t)TCUQ_HEALTH);
     }
-    if (healthy) {
+    if (health_block_ended) {
         /* Older deviations count half: the alarm may come with another channel's block. */
-        core->worst = (uint16_t)(((core->worst >> 1) & 0xFFF0u) | (core->worst & 15u));
+        core->worst_health = (uint16_t)(((core->worst_health >> 1) & 0xFFF0u) | (core->worst_health & 15u));
     }
     //@ assert monitor->profile == profile && monitor->core == core && monitor->channels == \at(monitor->channels, Pre);
     //@ assert profile->channel_count == \at(monitor->profile->channel_count, Pre) && tcuq_channels_ok(profile);
@@ -318,7 +318,7 @@ void tcuq_alarm_reset(const tcuq_monitor *monitor)
         tcuq_channel_state *state = &monitor->channels[i];
         state->sum = 0;
         state->evidence_q3 = 0u;
-        state->taken = 0u;
+        state->block_steps_and_memory = 0u;
         /*@ loop invariant k <= TCUQ_COUNTS;
             loop invariant \forall integer j; 0 <= j < k ==> 1 <= state->counts[j] <= TCUQ_COUNT_MAX;
             loop assigns k, state->counts[0 .. TCUQ_COUNTS - 1];

@@ -100,7 +100,7 @@ void tcuq_epoch_count(const tcuq_monitor *monitor, uint32_t steps)
         return;
     }
     core->epoch_steps = monitor->profile->epoch_steps;
-    core->closed = tcuq_half_bits(tcuq_epoch_evidence(monitor));
+    core->last_epoch_evidence = tcuq_half_bits(tcuq_epoch_evidence(monitor));
     core->epoch = (core->epoch == UINT16_MAX) ? 1u : (uint16_t)(core->epoch + 1u);
     tcuq_epoch_start(monitor);
 }

@@ -70,7 +70,7 @@ int32_t tcuq_replace_of_three(const int8_t *features, uint32_t count, int8_t *ol
     int32_t product0 = 0;
     int32_t product1 = 0;
     int32_t product2 = 0;
-#if TCUQ_BY_HAND
+#if TCUQ_USE_ASM
     int32_t square = -(int32_t)(count << 22); /* < 2^20: its highest byte counts the fours that are left */
     int32_t now;
     int32_t past;

@@ -156,7 +156,7 @@ void tcuq_health_fold(tcuq_health *health, const int16_t *frame)
 }
 
 /* Adds `count` samples of one channel, `width` apart: at least one. */
-static TCUQ_OWN_FRAME void tcuq_health_add(tcuq_health_group *group, tcuq_health_channel *channel,
+static TCUQ_NOINLINE void tcuq_health_add(tcuq_health_group *group, tcuq_health_channel *channel,
                                            const int16_t *samples, uint32_t width, uint32_t count)
 {
     uint64_t differences = group->differences;

@@ -7,11 +7,11 @@
 
 /* Kept out of its caller, so that its stack is free again when it returns. */
 #if defined(__clang__)
-#define TCUQ_OWN_FRAME __attribute__((noinline))
+#define TCUQ_NOINLINE __attribute__((noinline))
 #elif defined(__GNUC__)
-#define TCUQ_OWN_FRAME __attribute__((noinline, noclone))
+#define TCUQ_NOINLINE __attribute__((noinline, noclone))
 #else
-#define TCUQ_OWN_FRAME
+#define TCUQ_NOINLINE
 #endif
 
 /* Where speed is asked for, not size. */
@@ -57,13 +57,13 @@ extern const uint8_t tcuq_log_add_q8[65];
 #define TCUQ_LOG_ZERO INT16_MIN
 
 /* Counts of blocks are in 1/16; none is larger than TCUQ_COUNT_MAX after a block. */
-#define TCUQ_COUNT 16u
-#define TCUQ_COUNT_MAX (UINT16_MAX - TCUQ_COUNT)
+#define TCUQ_UNITS_PER_BLOCK 16u
+#define TCUQ_COUNT_MAX (UINT16_MAX - TCUQ_UNITS_PER_BLOCK)
 
 /* A channel's evidence stops here: adding a block's length does not overflow, nor does an alarm need more. */
 #define TCUQ_EVIDENCE_MAX (UINT32_MAX - (uint32_t)8u * TCUQ_MAX_BLOCK)
 
-#define TCUQ_TAKEN_MASK ((1u << TCUQ_MEMORY_SHIFT) - 1u)
+#define TCUQ_BLOCK_STEPS_MASK ((1u << TCUQ_RECENT_SHIFT) - 1u)
 
 /* A channel that finished no block, in tcuq_alarm_blocks. */
 #define TCUQ_UNFINISHED 255u
@@ -146,7 +146,7 @@ int32_t tcuq_replace_of_three(const int8_t *features, uint32_t count, int8_t *ol
 void tcuq_length(int32_t square, tcuq_slot *slot);
 int32_t tcuq_dot(const int8_t *left, const int8_t *right, uint32_t count);
 
-const int8_t *tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *posterior,
+const int8_t *tcuq_signals_run_core(const tcuq_monitor *monitor, const uint8_t *posterior,
                            const int8_t *features, tcuq_signals *signals);
 bool tcuq_signals_sound(const tcuq_profile *profile);
 bool tcuq_lags_sound(const tcuq_profile *profile);
@@ -225,14 +225,14 @@ static inline void tcuq_signals_health(const tcuq_profile *profile, const int16_
 }
 
 /* All signals. Inline, so that the frames of its parts do not stand on another. */
-static inline void tcuq_signals_all(const tcuq_monitor *monitor, const uint8_t *posterior,
+static inline void tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *posterior,
                                     const int8_t *features, const int16_t *health,
                                     tcuq_signals *signals)
 {
     //@ ghost const tcuq_profile *profile = monitor->profile;
     //@ assert TCUQ_ROW_WITHIN(monitor->core->next, profile->dimensions) && tcuq_rows_within(profile);
     //@ assert tcuq_novelty_given(profile) && tcuq_novelty_ok(profile);
-    const int8_t *row = tcuq_signals_run(monitor, posterior, features, signals);
+    const int8_t *row = tcuq_signals_run_core(monitor, posterior, features, signals);
     //@ assert monitor->profile == profile;
     //@ assert tcuq_sizes_kept{Pre, Here}(profile) && tcuq_novelty_kept{Pre, Here}(profile);
     //@ assert tcuq_novelty_given(profile);

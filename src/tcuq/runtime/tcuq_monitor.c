@@ -87,7 +87,7 @@ void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8
                const int16_t *health, tcuq_decision *decision)
 {
     tcuq_signals signals;
-    tcuq_signals_all(monitor, posterior, features, health, &signals);
+    tcuq_signals_run(monitor, posterior, features, health, &signals);
     decision->label = signals.label;
     decision->risk = tcuq_score_run(monitor, &signals, &decision->novelty_q10);
     decision->outcome =
@@ -125,11 +125,11 @@ void tcuq_reset_history(const tcuq_monitor *monitor)
 void tcuq_reset(const tcuq_monitor *monitor)
 {
     tcuq_reset_history(monitor);
-    monitor->core->closed = INT8_MIN;
+    monitor->core->last_epoch_evidence = INT8_MIN;
     monitor->core->cause = 0u;
     monitor->core->epoch_steps = 0u;
     monitor->core->epoch = 0u;
-    monitor->core->worst = 0u;
+    monitor->core->worst_health = 0u;
     tcuq_threshold_reset(monitor);
     tcuq_budget_reset(monitor);
 #if TCUQ_WITH_ALARM

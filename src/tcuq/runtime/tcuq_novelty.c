@@ -20,7 +20,7 @@ static inline uint32_t tcuq_groups(const tcuq_profile *profile)
     requires 0 <= square <= 0x1C000000;
     assigns whitened[0 .. 3];
     ensures square <= \result <= square + 0x4000000;
-    ensures tcuq_13(whitened[0]) && tcuq_13(whitened[1]) && tcuq_13(whitened[2]) && tcuq_13(whitened[3]); */
+    ensures tcuq_fits_13_bits(whitened[0]) && tcuq_fits_13_bits(whitened[1]) && tcuq_fits_13_bits(whitened[2]) && tcuq_fits_13_bits(whitened[3]); */
 static inline int32_t tcuq_finish_rows(const int32_t *sums, const uint8_t *shift, int16_t *whitened,
                                        int32_t square)
 {
@@ -54,7 +54,7 @@ static inline int32_t tcuq_finish_rows(const int32_t *sums, const uint8_t *shift
       profile->whitening_shift + (0 .. 4 * tcuq_quads_of(profile) - 1));
     assigns whitened[0 .. 4 * tcuq_quads_of(profile) - 1];
     ensures tcuq_13_bits(whitened, 4 * tcuq_quads_of(profile)) && 0 <= \result <= 0x20000000; */
-static TCUQ_OWN_FRAME int32_t tcuq_whiten(const tcuq_profile *profile, const uint64_t *quads,
+static TCUQ_NOINLINE int32_t tcuq_whiten(const tcuq_profile *profile, const uint64_t *quads,
                                           int16_t *whitened)
 {
     const uint64_t *weights = profile->whitening;
@@ -84,8 +84,8 @@ static TCUQ_OWN_FRAME int32_t tcuq_whiten(const tcuq_profile *profile, const uin
         sums[0] = -offset;
         weights = tcuq_four_rows(weights, quads, last, sums);
         square = tcuq_finish_rows(sums, shift, whitened, square);
-        //@ assert tcuq_13(\at(whitened, Pre)[4 * group]) && tcuq_13(\at(whitened, Pre)[4 * group + 1]);
-        //@ assert tcuq_13(\at(whitened, Pre)[4 * group + 2]) && tcuq_13(\at(whitened, Pre)[4 * group + 3]);
+        //@ assert tcuq_fits_13_bits(\at(whitened, Pre)[4 * group]) && tcuq_fits_13_bits(\at(whitened, Pre)[4 * group + 1]);
+        //@ assert tcuq_fits_13_bits(\at(whitened, Pre)[4 * group + 2]) && tcuq_fits_13_bits(\at(whitened, Pre)[4 * group + 3]);
         //@ assert tcuq_13_bits(\at(whitened, Pre), 4 * group);
         //@ assert tcuq_13_bits(\at(whitened, Pre), 4 * group + 4);
         //@ ghost group++;
@@ -126,7 +126,7 @@ static inline int32_t tcuq_least(const tcuq_profile *profile, const int16_t *whi
         //@ assert mean + count == profile->means + tcuq_cells(k + 1, count);
         //@ assert tcuq_13_bits(mean, count);
         //@ assert tcuq_13_bits(mean + count, count);
-        //@ assert \forall integer i; count <= i < 2 * count ==> tcuq_13((mean + count)[i - count]);
+        //@ assert \forall integer i; count <= i < 2 * count ==> tcuq_fits_13_bits((mean + count)[i - count]);
         //@ assert tcuq_13_bits(mean, 2 * count);
         tcuq_two_products(&whitened, end, &mean, eights, products);
         whitened -= count;
@@ -146,13 +146,13 @@ static inline int32_t tcuq_least(const tcuq_profile *profile, const int16_t *whi
     requires tcuq_13_bits(whitened, 4 * tcuq_quads_of(profile));
     assigns \nothing;
     ensures -0x40000000 <= \result <= 0x5FFC0000; */
-static TCUQ_OWN_FRAME int32_t tcuq_nearest(const tcuq_profile *profile, const int16_t *whitened)
+static TCUQ_NOINLINE int32_t tcuq_nearest(const tcuq_profile *profile, const int16_t *whitened)
 {
     return tcuq_least(profile, whitened, false);
 }
 
-#if TCUQ_BY_HAND && TCUQ_DSP
-static TCUQ_OWN_FRAME int32_t tcuq_nearest_eights(const tcuq_profile *profile,
+#if TCUQ_USE_ASM && TCUQ_DSP
+static TCUQ_NOINLINE int32_t tcuq_nearest_eights(const tcuq_profile *profile,
                                                   const int16_t *whitened)
 {
     return tcuq_least(profile, whitened, true);
@@ -168,7 +168,7 @@ bool tcuq_novelty_sound(const tcuq_profile *profile)
     bool sound = (groups != 0u) && (profile->whitening_shift != NULL) && (profile->means != NULL) &&
                  (profile->mean_squares != NULL) && (profile->mean_count != 0u) &&
                  ((profile->mean_count & 1u) == 0u) && (profile->novelty_exponent <= 24u);
-#if TCUQ_DSP || TCUQ_BY_HAND
+#if TCUQ_DSP || TCUQ_USE_ASM
     sound = sound && (((uintptr_t)profile->means & 3u) == 0u);
 #endif
     /*@ loop invariant i <= 4 * groups;
@@ -195,7 +195,7 @@ bool tcuq_novelty_sound(const tcuq_profile *profile)
         for (uint32_t i = 0u; sound && (i < (4u * groups)); i++) {
             const int32_t value = mean[i];
             //@ assert 0 <= tcuq_cells(value, value) <= 0x40000000;
-            //@ assert tcuq_13(value) ==> tcuq_cells(value, value) <= 0x1000000;
+            //@ assert tcuq_fits_13_bits(value) ==> tcuq_cells(value, value) <= 0x1000000;
             sound = value == tcuq_saturate_13(value);
             square += (uint32_t)(value * value);
         }
@@ -211,7 +211,7 @@ bool tcuq_novelty_sound(const tcuq_profile *profile)
     requires \valid(quads + (0 .. (count + 3) / 4 - 1));
     requires \separated(features + (0 .. count - 1), quads + (0 .. (count + 3) / 4 - 1));
     assigns quads[0 .. (count + 3) / 4 - 1]; */
-static TCUQ_OWN_FRAME void tcuq_take_apart(const int8_t *features, uint32_t count, uint64_t *quads)
+static TCUQ_NOINLINE void tcuq_pack_quads(const int8_t *features, uint32_t count, uint64_t *quads)
 {
     uint32_t left = count;
     //@ ghost uint32_t done = 0;
@@ -252,9 +252,9 @@ int16_t tcuq_novelty_run(const tcuq_profile *profile, const int8_t *features)
 {
     uint64_t quads[TCUQ_QUADS];
     int16_t whitened[TCUQ_MAX_DIMENSIONS] TCUQ_WORD_ALIGNED;
-    tcuq_take_apart(features, profile->dimensions, quads);
+    tcuq_pack_quads(features, profile->dimensions, quads);
     const int32_t square = tcuq_whiten(profile, quads, whitened);
-#if TCUQ_BY_HAND && TCUQ_DSP
+#if TCUQ_USE_ASM && TCUQ_DSP
     const int32_t apart = ((tcuq_groups(profile) & 1u) == 0u) ? tcuq_nearest_eights(profile, whitened)
                                                               : tcuq_nearest(profile, whitened);
 #else

@@ -22,7 +22,7 @@ static inline const uint64_t *tcuq_four_rows(const uint64_t *weights, const uint
     int32_t sum1 = sum0;
     int32_t sum2 = sum0;
     int32_t sum3 = sum0;
-#if TCUQ_BY_HAND && TCUQ_DSP
+#if TCUQ_USE_ASM && TCUQ_DSP
     uint32_t now0;
     uint32_t now1;
     __asm__("1:\n\t"
@@ -44,7 +44,7 @@ static inline const uint64_t *tcuq_four_rows(const uint64_t *weights, const uint
               [sum2] "+r"(sum2), [sum3] "+r"(sum3), [now0] "=&r"(now0), [now1] "=&r"(now1)
             : [last] "r"(last)
             : "r4", "r5", "r6", "cc", "memory");
-#elif TCUQ_BY_HAND
+#elif TCUQ_USE_ASM
 #define TCUQ_ROW(sum)                                                                              \
     "ldmia %[weights]!, {r4, r5}\n\t"                                                              \
     "muls r4, r2\n\t"                                                                              \
@@ -108,7 +108,7 @@ static inline void tcuq_two_products(const int16_t **one, const int16_t *end, co
     const int16_t *second = first + (end - vector);
     int32_t product0 = 0;
     int32_t product1 = 0;
-#if TCUQ_BY_HAND && TCUQ_DSP
+#if TCUQ_USE_ASM && TCUQ_DSP
     if (eights) {
         uint32_t mean0;
         uint32_t mean1;
@@ -135,7 +135,7 @@ static inline void tcuq_two_products(const int16_t **one, const int16_t *end, co
                 : "r4", "r5", "r6", "r8", "cc", "memory");
     }
     while (!eights && (vector != end)) {
-#elif TCUQ_BY_HAND
+#elif TCUQ_USE_ASM
 #define TCUQ_PAIR(mean, product)                                                                   \
     "ldmia " mean "!, {r5}\n\t"                                                                    \
     "sxth r6, r5\n\t"                                                                              \
@@ -171,9 +171,9 @@ static inline void tcuq_two_products(const int16_t **one, const int16_t *end, co
         loop variant count - 4 * fours; */
     while (vector != end) {
         //@ assert 4 * fours + 4 <= count;
-        //@ assert tcuq_13(vector[0]) && tcuq_13(vector[1]) && tcuq_13(vector[2]) && tcuq_13(vector[3]);
-        //@ assert tcuq_13(first[0]) && tcuq_13(first[1]) && tcuq_13(first[2]) && tcuq_13(first[3]);
-        //@ assert tcuq_13(second[0]) && tcuq_13(second[1]) && tcuq_13(second[2]) && tcuq_13(second[3]);
+        //@ assert tcuq_fits_13_bits(vector[0]) && tcuq_fits_13_bits(vector[1]) && tcuq_fits_13_bits(vector[2]) && tcuq_fits_13_bits(vector[3]);
+        //@ assert tcuq_fits_13_bits(first[0]) && tcuq_fits_13_bits(first[1]) && tcuq_fits_13_bits(first[2]) && tcuq_fits_13_bits(first[3]);
+        //@ assert tcuq_fits_13_bits(second[0]) && tcuq_fits_13_bits(second[1]) && tcuq_fits_13_bits(second[2]) && tcuq_fits_13_bits(second[3]);
         //@ assert tcuq_fits_13(vector[0], first[0]) && tcuq_fits_13(vector[1], first[1]);
         //@ assert tcuq_fits_13(vector[2], first[2]) && tcuq_fits_13(vector[3], first[3]);
         //@ assert tcuq_fits_13(vector[0], second[0]) && tcuq_fits_13(vector[1], second[1]);

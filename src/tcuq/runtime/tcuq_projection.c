@@ -30,7 +30,7 @@ static inline void tcuq_add_four_rows(const int8_t *weights, uint32_t stride, co
     int32_t sum3 = sums[3];
 #if TCUQ_FOURS
     const int8_t *end = &wide[width & ~3u];
-#if TCUQ_BY_HAND
+#if TCUQ_USE_ASM
     int32_t word;
     int32_t half;
     int32_t even;

@@ -28,7 +28,7 @@ tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identi
     tcuq_put_16(&buffer[26], (uint16_t)((uint32_t)((ledger_q16 < 0) ? 0 : ledger_q16) >> 16));
     tcuq_put_16(&buffer[28], monitor->core->epoch);
     buffer[30] = (uint8_t)tcuq_half_bits(tcuq_epoch_evidence(monitor));
-    buffer[31] = (uint8_t)monitor->core->closed;
+    buffer[31] = (uint8_t)monitor->core->last_epoch_evidence;
     tcuq_put_counters(monitor, &buffer[32]);
     tcuq_put_32(&buffer[TCUQ_RECORD_BYTES - 4u], tcuq_crc32(buffer, TCUQ_RECORD_BYTES - 4u));
     return TCUQ_OK;

@@ -42,11 +42,11 @@ static void tcuq_get_core(const tcuq_monitor *monitor, const uint8_t *at)
     core->tokens_q16 = tcuq_get_32(&at[8]);
     core->next = at[12];
     core->filled = at[13];
-    core->closed = tcuq_signed_byte(at[14]);
+    core->last_epoch_evidence = tcuq_signed_byte(at[14]);
     core->cause = at[15];
     core->epoch_steps = tcuq_get_32(&at[16]);
     core->epoch = tcuq_get_16(&at[20]);
-    core->worst = tcuq_get_16(&at[22]);
+    core->worst_health = tcuq_get_16(&at[22]);
     core->recent_q18 = tcuq_get_32(&at[24]);
 }
 
@@ -108,7 +108,7 @@ static const uint8_t *tcuq_get_channels(const tcuq_monitor *monitor, const uint8
         tcuq_channel_state *state = &monitor->channels[i];
         state->sum = tcuq_get_signed(at);
         state->evidence_q3 = tcuq_get_32(&at[4]);
-        state->taken = tcuq_get_16(&at[8]);
+        state->block_steps_and_memory = tcuq_get_16(&at[8]);
         state->onset_q8 = tcuq_get_signed_16(&at[10]);
         state->span_q8 = tcuq_get_signed_16(&at[12]);
         /*@ loop invariant k <= TCUQ_COUNTS;
@@ -194,13 +194,13 @@ static bool tcuq_core_possible(const tcuq_monitor *monitor)
     ensures \result ==> tcuq_channel_state_ok(channel, state); */
 static bool tcuq_channel_possible(const tcuq_channel *channel, const tcuq_channel_state *state)
 {
-    const uint16_t taken = (uint16_t)(state->taken & TCUQ_TAKEN_MASK);
-    if (taken >= channel->block) {
+    const uint16_t steps = (uint16_t)(state->block_steps_and_memory & TCUQ_BLOCK_STEPS_MASK);
+    if (steps >= channel->block) {
         return false;
     }
-    const int32_t most = (int32_t)taken * 65536;
+    const int32_t most = (int32_t)steps * 65536;
     return (state->sum <= most) && (state->sum >= -most) &&
-           ((state->taken >> TCUQ_MEMORY_SHIFT) <= TCUQ_MEMORY) &&
+           ((state->block_steps_and_memory >> TCUQ_RECENT_SHIFT) <= TCUQ_RECENT_BLOCKS) &&
            (state->evidence_q3 <= TCUQ_EVIDENCE_MAX) &&
            tcuq_counts_sound(state->counts);
 }

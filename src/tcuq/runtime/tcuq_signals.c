@@ -233,7 +233,7 @@ static void tcuq_remember(const tcuq_monitor *monitor, const uint8_t *posterior,
 }
 
 /* All signals but novelty; features that need a projection are in their row already. */
-static TCUQ_OWN_FRAME const int8_t *tcuq_signals_of(const tcuq_monitor *monitor, const uint8_t *posterior,
+static TCUQ_NOINLINE const int8_t *tcuq_signals_run_projected(const tcuq_monitor *monitor, const uint8_t *posterior,
                            const int8_t *features, tcuq_signals *signals)
 {
     const tcuq_profile *profile = monitor->profile;
@@ -264,7 +264,7 @@ static TCUQ_OWN_FRAME const int8_t *tcuq_signals_of(const tcuq_monitor *monitor,
 
 /* All signals but novelty; the step is then the past's newest. Gives its features there. The projection comes
  * first, so that its frame does not stand on the signals'. */
-const int8_t *tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *posterior,
+const int8_t *tcuq_signals_run_core(const tcuq_monitor *monitor, const uint8_t *posterior,
                            const int8_t *features, tcuq_signals *signals)
 {
 #if TCUQ_WITH_PROJECTION
@@ -275,7 +275,7 @@ const int8_t *tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *poste
         signals->product = tcuq_project(profile, features, row);
     }
 #endif
-    return tcuq_signals_of(monitor, posterior, features, signals);
+    return tcuq_signals_run_projected(monitor, posterior, features, signals);
 }
 
 /* What is derived from the past steps, derived again. */

@@ -31,12 +31,12 @@
 
 /* The longest loops by hand, for Cortex-M4 and M7 and, for speed, M0: gcc alone. They name neither r7 nor r9 and take
  * twelve registers at most: a frame pointer and a static base may be reserved together. */
-#if !defined(TCUQ_BY_HAND) && defined(__OPTIMIZE__) && \
+#if !defined(TCUQ_USE_ASM) && defined(__OPTIMIZE__) && \
     defined(__GNUC__) && !defined(__clang__) && !defined(__FRAMAC__) && \
     (TCUQ_DSP || (defined(__ARM_ARCH_6M__) && !defined(__OPTIMIZE_SIZE__)))
-#define TCUQ_BY_HAND 1
-#elif !defined(TCUQ_BY_HAND)
-#define TCUQ_BY_HAND 0
+#define TCUQ_USE_ASM 1
+#elif !defined(TCUQ_USE_ASM)
+#define TCUQ_USE_ASM 0
 #endif
 
 #define TCUQ_QUADS (TCUQ_MAX_DIMENSIONS / 4u)
@@ -71,7 +71,7 @@ static inline uint64_t tcuq_quad(uint32_t low, uint32_t high)
 
 #if TCUQ_DSP
 
-/* What `at` points at; it points at the next then. The compiler makes two instructions of it. */
+/* Load, post-increment; the compiler makes two instructions of it. */
 static inline uint64_t tcuq_next(const uint64_t **at)
 {
     uint64_t value;
@@ -90,7 +90,7 @@ static inline int16x2_t tcuq_odd_bytes(uint32_t word)
 /* Two numbers of 16 bits as a pair; the compiler does not find the instruction. */
 static inline uint32_t tcuq_pair(int32_t low, int32_t high)
 {
-#if TCUQ_BY_HAND
+#if TCUQ_USE_ASM
     uint32_t pair;
     __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(pair) : "r"(low), "r"(high));
     return pair;
@@ -159,7 +159,7 @@ static inline uint64_t tcuq_take_four(const int8_t *four)
 
 /* By one multiplication a pair: its upper half is first · first + second · second (15 bits), its lower half
  * first weight · second feature, which takes 1 from the upper if that feature is negative, whatever
- * the weight: what subtracts the offset subtracts that too. Of the product 32 bits are meant. */
+ * the weight: what subtracts the offset subtracts that too. Only the low 32 bits of the product count. */
 /*@ requires -0x40000000 <= sum <= 0x40000000;
     assigns \nothing;
     ensures sum - 65536 <= \result <= sum + 65536; */

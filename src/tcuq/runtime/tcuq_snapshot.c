@@ -44,11 +44,11 @@ static void tcuq_put_core(const tcuq_core *core, uint8_t *at)
     tcuq_put_32(&at[8], core->tokens_q16);
     at[12] = core->next;
     at[13] = core->filled;
-    at[14] = (uint8_t)core->closed;
+    at[14] = (uint8_t)core->last_epoch_evidence;
     at[15] = core->cause;
     tcuq_put_32(&at[16], core->epoch_steps);
     tcuq_put_16(&at[20], core->epoch);
-    tcuq_put_16(&at[22], core->worst);
+    tcuq_put_16(&at[22], core->worst_health);
     tcuq_put_32(&at[24], core->recent_q18);
 }
 
@@ -105,7 +105,7 @@ static uint8_t *tcuq_put_channels(const tcuq_monitor *monitor, uint8_t *at)
         const tcuq_channel_state *state = &monitor->channels[i];
         tcuq_put_32(at, (uint32_t)state->sum);
         tcuq_put_32(&at[4], state->evidence_q3);
-        tcuq_put_16(&at[8], state->taken);
+        tcuq_put_16(&at[8], state->block_steps_and_memory);
         tcuq_put_16(&at[10], (uint16_t)state->onset_q8);
         tcuq_put_16(&at[12], (uint16_t)state->span_q8);
         /*@ loop invariant k <= TCUQ_COUNTS;

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from tcuq.profile.settings import (
     BOOT_STEPS,
-    COUNT,
     MAX_COUNT,
-    MEMORY,
+    RECENT_BLOCKS,
+    UNITS_PER_BLOCK,
     AlarmFlag,
     AlarmSettings,
     Channel,
@@ -60,26 +60,27 @@ class Bets:
         """Bet on a block that passed this many edges, then learn from it."""
         self.evidence = math.floor(8 * (self.evidence + self._block) * self._payoff(passed)) / 8
         if self._memory == 0:
-            self._chances += COUNT
-        self._passes[int(self._memory > 0), :passed] += COUNT
+            self._chances += UNITS_PER_BLOCK
+        self._passes[int(self._memory > 0), :passed] += UNITS_PER_BLOCK
         if max(self._chances, self._passes.max()) > MAX_COUNT:
             self._chances /= 2
             self._passes /= 2
-        self._memory = MEMORY if passed else max(0, self._memory - 1)
+        self._memory = RECENT_BLOCKS if passed else max(0, self._memory - 1)
 
     def _payoff(self, passed: int) -> float:
         passes, chances = self._passes[int(self._memory > 0)], self._chances
         if self._memory:
-            # Each block that passed is remembered for two more, and those that passed while one was
-            # remembered add one at least; less four, of the counts' start and of the latest.
-            chances = max(0, 2 * self._passes[0, 0] - 4 * COUNT) + passes[0]
+            # Each block that passed is remembered for two more; those that passed while one was
+            # remembered add at least one: 2 (passes - 2) + passes after one, in blocks, where 2 is
+            # the counts' start and the latest.
+            chances = max(0, 2 * self._passes[0, 0] - 4 * UNITS_PER_BLOCK) + passes[0]
             chances = min(chances, MAX_CHANCES)
         paid = zip(STAKES[:passed], passes[:passed], strict=True)
         return RESERVE + sum(float(stake * chances / count) for stake, count in paid)
 
 
 class Alarm:
-    """All channels together.
+    """The alarm over all channels.
 
     Parameters
     ----------
@@ -189,14 +190,14 @@ def channel_input(
     return np.flatnonzero(counted), values[counted]
 
 
-def departure(means: Floats, centre: float | None) -> Floats:
+def distance_from_centre(means: Floats, centre: float | None) -> Floats:
     """Return what the edges are compared with: block means or their distance from the centre."""
     return means if centre is None else np.abs(means - centre)
 
 
 def edges_passed(means: Floats, edges: Sequence[float], centre: float | None) -> NDArray[np.int64]:
     """Count the edges that each block lies strictly above."""
-    return np.searchsorted(edges, departure(means, centre), side="left")
+    return np.searchsorted(edges, distance_from_centre(means, centre), side="left")
 
 
 def _running_sum(start: float, values: Floats) -> float:

@@ -10,7 +10,7 @@ from tcuq.profile.settings import TOKEN, BudgetSettings
 
 
 class Outcome(IntEnum):
-    """What the caller should do with the prediction."""
+    """Tells the caller what to do with the prediction."""
 
     ACCEPT = 0
     ABSTAIN = 1

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Taps: run a model over inputs and record a stream of posteriors and features.
 
-Each framework is an extra (`litert`, `onnx`, `executorch`, `torch`, `keras`, `sklearn`), imported
-when a tap of it is created.
+Each framework is an extra (`litert`, `onnx`, `executorch`, `torch`, `keras`), imported when a tap
+of it is created; scikit-learn comes with the extra `fit`.
 """
 
 from tcuq.tap.input_health import InputHealth

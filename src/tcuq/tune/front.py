@@ -75,7 +75,7 @@ class Objective:
     price: float
 
     def cost(self, trial: Trial) -> float:
-        """Chow's cost."""
+        """Return Chow's cost: errors, and abstentions at their price."""
         return trial.wrong + self.price * trial.abstained
 
     def measures(self, trial: Trial) -> tuple[float, ...]:

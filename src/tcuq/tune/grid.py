@@ -5,7 +5,7 @@ import itertools
 from dataclasses import dataclass
 from typing import Any
 
-from tcuq.calibrate.presets import RECOMMENDED, options_from
+from tcuq.options import PRESETS, grouped, options_from
 
 Candidate = dict[str, Any]  # options of a fit, by name
 
@@ -38,9 +38,10 @@ class Grid:
 
     def candidates(self, *, labelled: bool, steps_per_false_alarm: int) -> list[Candidate]:
         """Every combination, validated as the fit validates its options."""
+        usual = PRESETS["recommended"]
         scores = self.score or (("anchored", "tcuq") if labelled else ("anchored",))
-        alphas = self.alpha or ((0.05, 0.1, 0.2) if labelled else (RECOMMENDED.alpha,))
-        budgets = self.budget or ((0.05, 0.15, 0.3) if labelled else (RECOMMENDED.budget,))
+        alphas = self.alpha or ((0.05, 0.1, 0.2) if labelled else (usual.alpha,))
+        budgets = self.budget or ((0.05, 0.15, 0.3) if labelled else (usual.budget,))
         score_options: list[Candidate] = []
         for score in scores:
             # Free signs would overfit the stream's rhythm, which the validation part shares.
@@ -62,5 +63,5 @@ class Grid:
             )
         ]
         for candidate in candidates:
-            options_from("recommended", candidate)
+            options_from("recommended", grouped("recommended", candidate))
         return candidates

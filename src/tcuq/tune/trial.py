@@ -14,6 +14,7 @@ from tcuq.calibrate import fit
 from tcuq.errors import CalibrationWarning, FitError
 from tcuq.evaluation import Evaluation, evaluate
 from tcuq.firmware.footprint import footprint
+from tcuq.options import AlarmOptions, grouped
 from tcuq.profile import Profile
 from tcuq.stages.budget import Outcome
 from tcuq.stream import Stream
@@ -138,13 +139,13 @@ def _by_block(event: NDArray[np.bool_]) -> tuple[float, ...]:
 def fit_candidate(stream: Stream, candidate: Candidate) -> Profile:
     """Fit with these options: calibrate on unshifted steps, train the tcuq score on all."""
     development = stream if candidate["score"] == "tcuq" else None
-    return fit(unshifted(stream), development, **candidate)
+    return fit(unshifted(stream), development, **grouped("recommended", candidate))
 
 
 def longest_block(stream: Stream) -> int:
     """Steps of the alarm's longest block at the largest factor; the same for every grid."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        alarm = fit(unshifted(stream), block_factor=4).alarm
+        alarm = fit(unshifted(stream), alarm=AlarmOptions(block_factor=4)).alarm
     assert alarm is not None  # noqa: S101 - the recommended preset has one; for the type checker
     return max(channel.block for channel in alarm.channels)

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The output of `watch`: a panel that is redrawn in place, or on a pipe one line per alarm.
+"""The output of `watch`: a live table on a terminal (extra `watch`), alarms as lines elsewhere."""
 
-Written by hand because a terminal library would be a dependency for eight lines.
-"""
-
-import shutil
+import sys
 import time
 from collections.abc import Iterator
-from typing import TextIO
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, TextIO
 
 from tcuq._notebook import counted
 from tcuq.decision import Decision
@@ -15,59 +13,59 @@ from tcuq.profile.settings import TOKEN
 from tcuq.stages.budget import Outcome
 from tcuq.watch.tally import Tally
 
+if TYPE_CHECKING:
+    from rich.table import Table
+
 BARS = "▁▂▃▄▅▆▇█"
-COLUMNS = 80
-LABEL = 11  # columns before a line's text
+MARKS = {Outcome.ACCEPT: "·", Outcome.ABSTAIN: "░", Outcome.DENIED: "█"}
+STRIP = 56  # steps of the strips of risk and decisions
+BUDGET_COLUMNS = 20
 REDRAW_SECONDS = 0.1
 
 
-def panel(tally: Tally, source: str, columns: int = COLUMNS) -> list[str]:
-    """The lines of the panel, none wider than the terminal."""
-    width = columns - LABEL - 8
-    shown = list(tally.recent)[-width:]
-    burst = tally.profile.budget.burst_q16 / TOKEN
-    lines = [
-        f"tcuq       profile {tally.profile.sha256[:8]}, {source}",
-        f"steps      {tally.steps:,}"
-        + (f", {counted(tally.gaps, 'gap')}" if tally.gaps else "")
-        + (f", {counted(tally.refused, 'invalid line')}" if tally.refused else "")
-        + (f", {tally.without_health:,} without health" if tally.without_health else ""),
-        f"risk       {_strip(shown)}" + (f" {shown[-1].risk:6.4f}" if shown else ""),
-        f"threshold  {_threshold(shown)}",
-        f"decisions  {_marks(shown)}" + (f" {shown[-1].outcome.name.lower()}" if shown else ""),
-        "           " + "   ".join(_share(tally, outcome) for outcome in Outcome),
-        f"budget     {_bar(tally.tokens / burst, 20)} {tally.tokens:.1f} of {burst:g} left",
-        f"alarm      {_alarm(tally)}",
-    ]
-    if tally.profile.promise is not None:
-        lines.append(f"promise    {tally.monitor.promise}")
-    return [line[:columns] for line in lines]
+def panel(tally: Tally, source: str) -> "Table":
+    """Return the state as a table that rich draws: one row per fact, cropped to the terminal."""
+    from rich.table import Table
+    from rich.text import Text
+
+    recent, profile = list(tally.recent)[-STRIP:], tally.profile
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", min_width=9, no_wrap=True)
+    grid.add_column(no_wrap=True, overflow="crop")
+    grid.add_row("tcuq", Text(f"profile {profile.sha256[:8]}, {source}"))
+    grid.add_row("steps", ", ".join(_counts(tally)))
+    if recent:
+        last, top = recent[-1], max(max(d.risk, d.threshold) for d in recent) or 1.0
+        risks = "".join(BARS[min(7, int(8 * d.risk / top))] for d in recent)
+        marks = "".join("▲" if d.alarm else MARKS[d.outcome] for d in recent)
+        withheld = "a prediction at this risk or above is withheld"
+        grid.add_row("risk", f"{risks} {last.risk:.4f}")
+        grid.add_row("threshold", f"{last.threshold:.4f}: {withheld}")
+        grid.add_row("decisions", f"{marks} {last.outcome.name.lower()}")
+    shares = (f"{o.name.lower()} {n:,} ({n / max(tally.steps, 1):.1%})" for o, n in _totals(tally))
+    grid.add_row("", "  ".join(shares))
+    burst = profile.budget.burst_q16 / TOKEN
+    full = round(BUDGET_COLUMNS * min(max(tally.tokens / burst, 0.0), 1.0))
+    bar = "█" * full + "░" * (BUDGET_COLUMNS - full)
+    grid.add_row("budget", f"{bar} {tally.tokens:.1f} of {burst:g} left")
+    grid.add_row("alarm", Text(_alarm(tally), style="bold red" if tally.alarms else ""))
+    if profile.promise is not None:
+        grid.add_row("promise", Text(str(tally.monitor.promise)))
+    return grid
 
 
-def _strip(shown: list[Decision]) -> str:
-    top = max((max(d.risk, d.threshold) for d in shown), default=1.0) or 1.0
-    return "".join(BARS[min(7, int(8 * d.risk / top))] for d in shown)
+def _counts(tally: Tally) -> Iterator[str]:
+    yield f"{tally.steps:,}"
+    if tally.gaps:
+        yield counted(tally.gaps, "gap")
+    if tally.refused:
+        yield counted(tally.refused, "invalid line")
+    if tally.without_health:
+        yield f"{tally.without_health:,} without health"
 
 
-def _threshold(shown: list[Decision]) -> str:
-    if not shown:
-        return "–"
-    return f"{shown[-1].threshold:6.4f}: a prediction at this risk or above is withheld"
-
-
-def _marks(shown: list[Decision]) -> str:
-    marks = {Outcome.ACCEPT: "·", Outcome.ABSTAIN: "░", Outcome.DENIED: "█"}
-    return "".join("▲" if d.alarm else marks[d.outcome] for d in shown)
-
-
-def _share(tally: Tally, outcome: Outcome) -> str:
-    count = tally.outcomes[outcome]
-    return f"{outcome.name.lower()} {count:,} ({count / max(tally.steps, 1):.1%})"
-
-
-def _bar(share: float, width: int) -> str:
-    full = round(min(max(share, 0.0), 1.0) * width)
-    return "█" * full + "░" * (width - full)
+def _totals(tally: Tally) -> list[tuple[Outcome, int]]:
+    return [(outcome, tally.outcomes[outcome]) for outcome in Outcome]
 
 
 def _alarm(tally: Tally) -> str:
@@ -87,7 +85,7 @@ def events(tally: Tally, decision: Decision) -> Iterator[str]:
 
 
 class Screen:
-    """Redraws the panel on a terminal; on a pipe prints alarms, and the totals at the end.
+    """Shows the state on a terminal; on a pipe, or without rich, prints alarms and the totals.
 
     Parameters
     ----------
@@ -100,35 +98,35 @@ class Screen:
     def __init__(self, out: TextIO, source: str) -> None:
         self.out = out
         self.source = source
-        self.live: bool = out.isatty()
-        self._lines = 0
+        self._live: Any = None
         self._shown = 0.0
+        if out.isatty() and find_spec("rich") is None:
+            sys.stderr.write("tcuq: for a live view  pip install 'tcuq[watch]'\n")
+        elif out.isatty():
+            from rich.console import Console
+            from rich.live import Live
+
+            self._live = Live(console=Console(file=out), auto_refresh=False)
+            self._live.start()
 
     def show(self, tally: Tally, decision: Decision | None) -> None:
         """Show the state after a step."""
-        if not self.live:
-            for line in events(tally, decision) if decision is not None else ():
+        if self._live is not None:
+            now = time.monotonic()
+            if now - self._shown >= REDRAW_SECONDS:
+                self._shown = now
+                self._live.update(panel(tally, self.source), refresh=True)
+        elif decision is not None:
+            for line in events(tally, decision):
                 self.out.write(f"{line}\n")
                 self.out.flush()
-            return
-        now = time.monotonic()
-        if now - self._shown >= REDRAW_SECONDS:
-            self._shown = now
-            self._draw(tally)
 
     def close(self, tally: Tally) -> None:
-        """Show the final state: the panel on a terminal, one line on a pipe."""
-        if self.live:
-            self._draw(tally)
+        """Show the final state: the table on a terminal, one line on a pipe."""
+        if self._live is not None:
+            self._live.update(panel(tally, self.source), refresh=True)
+            self._live.stop()
             return
-        counts = " ".join(f"{o.name.lower()} {tally.outcomes[o]}" for o in Outcome)
+        counts = " ".join(f"{outcome.name.lower()} {count}" for outcome, count in _totals(tally))
         self.out.write(f"steps {tally.steps} {counts} refused {tally.refused}\n")
         self.out.flush()
-
-    def _draw(self, tally: Tally) -> None:
-        columns = min(shutil.get_terminal_size((COLUMNS, 24)).columns, 2 * COLUMNS)
-        lines = panel(tally, self.source, columns)
-        up = f"\x1b[{self._lines}A" if self._lines else ""
-        self.out.write(up + "".join(f"\r\x1b[K{line}\n" for line in lines))
-        self.out.flush()
-        self._lines = len(lines)

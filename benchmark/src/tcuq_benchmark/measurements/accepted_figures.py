@@ -50,9 +50,11 @@ def promised_profile(stream: tcuq.Stream, trial: Trial) -> tcuq.Profile | None:
     try:
         return quiet_fit(
             stream,
-            accepted_error=trial.accepted_error,
-            confidence=trial.confidence,
-            independent=trial.independent,
+            promise=tcuq.PromiseOptions(
+                trial.accepted_error,
+                trial.confidence,
+                trial.independent,  # type: ignore[arg-type]
+            ),
         )
     except FitError:
         return None

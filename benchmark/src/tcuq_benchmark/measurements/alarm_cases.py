@@ -160,7 +160,7 @@ def looped(
 
 def fitted(stream: tcuq.Stream, h: int = LEVELS[-1]) -> tcuq.Profile:
     """The recommended profile for one false alarm in 2^h steps; its warnings are stored in it."""
-    return quiet_fit(stream, steps_per_false_alarm=1 << h)
+    return quiet_fit(stream, alarm=tcuq.AlarmOptions(1 << h))
 
 
 def profiles(stream: tcuq.Stream) -> dict[int, tcuq.Profile]:

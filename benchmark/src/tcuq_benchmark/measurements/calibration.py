@@ -42,7 +42,9 @@ def class_rows(*, short: bool) -> Iterator[Row]:
     fresh = 1 if short else FRESH_STREAMS
     for classes in CLASSES:
         try:
-            profile = tcuq.fit(synthetic(classes, 0), steps_per_false_alarm=STEPS_PER_FALSE_ALARM)
+            profile = tcuq.fit(
+                synthetic(classes, 0), alarm=tcuq.AlarmOptions(STEPS_PER_FALSE_ALARM)
+            )
         except FitError as error:
             yield Row(f"{classes:,} classes, false alarms", "within, or refused", str(error), None)
             continue
@@ -73,7 +75,7 @@ def agreement_rows(tasks: tuple[str, ...]) -> Iterator[Row]:
     for task in tasks:
         stream = recorded(task, "calibration")
         profile = tcuq.fit(stream)
-        device, reference = tcuq.Monitor(profile), tcuq.reference.Monitor(profile)
+        device, reference = tcuq.Monitor(profile), tcuq.reference.ReferenceMonitor(profile)
         share = float((device.run(stream).outcome == reference.run(stream).outcome).mean())
         what = f"{task}: equal outcomes of float reference and device"
         yield Row(what, f"≥ {AGREE:.0%}", f"{share:.2%} of {len(stream):,}", share >= AGREE)

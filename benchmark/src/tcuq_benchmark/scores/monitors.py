@@ -8,6 +8,7 @@ from typing import Any
 
 from tcuq import Monitor, Profile, Stream, fit
 from tcuq.errors import CalibrationWarning
+from tcuq.options import grouped
 from tcuq_benchmark.scenario_run import ScenarioRun
 from tcuq_benchmark.scores.score import Prediction, softmax
 
@@ -25,7 +26,10 @@ def quiet_fit(
 
 @dataclass(slots=True)
 class MonitorScore:
-    """The library's risk and novelty; if `labelled`, its weights are fitted on development."""
+    """The library's risk and novelty; if `labelled`, its weights are fitted on development.
+
+    `options` are single options of a fit, by name.
+    """
 
     options: Mapping[str, Any]
     labelled: bool = False
@@ -37,7 +41,7 @@ class MonitorScore:
         self.profile_ = quiet_fit(
             calibration.stream(self.network),
             development.stream(self.network) if self.labelled else None,
-            **{"alarm": False, **self.options},
+            **grouped("recommended", {"alarm": False, **self.options}),
         )
 
     def profile(self) -> Profile:

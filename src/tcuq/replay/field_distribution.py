@@ -16,7 +16,7 @@ from tcuq.monitor import Monitor
 from tcuq.profile import Profile
 from tcuq.profile.quantize import SIGNALS, signal_scale, signal_unit
 from tcuq.profile.settings import AnchoredScoreSettings, Channel, ChannelSignal, Signal, Term
-from tcuq.replay.function import Steps
+from tcuq.replay.function import StepConverter
 from tcuq.replay.layout import Layout, Span
 from tcuq.runtime import risk_odds_q10
 from tcuq.stages.alarm import NEEDS_PAST
@@ -90,7 +90,7 @@ class Reference:
         self.steps: int = 0
         self._monitor = Monitor(profile)
         self._score = Monitor(profile).engine
-        self._convert = Steps(profile, layout)
+        self._convert = StepConverter(profile, layout)
         self._forget()
 
     def _forget(self) -> None:

@@ -2,37 +2,53 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from tcuq.calibrate.presets import PAPER, RECOMMENDED, TermPlan, options_from
 from tcuq.errors import InputError
+from tcuq.options import (
+    PRESETS,
+    AlarmOptions,
+    PaperOptions,
+    PromiseOptions,
+    TermPlan,
+    grouped,
+    options_from,
+)
+
+PAPER, RECOMMENDED = PRESETS["paper"], PRESETS["recommended"]
 
 NAN, INF = float("nan"), float("inf")
 BAD: list[tuple[str, Any]] = [
-    *(("alpha", value) for value in (0, 1, -0.1, 1.5, 1e-9, NAN, INF)),
+    *(("alpha", value) for value in (0, 1, -0.1, 1.5, 1e-9, NAN, INF, "x")),
     *(("budget", value) for value in (-0.01, 1.01, NAN)),
     *(("burst", value) for value in (0, 0.5, 32_768, NAN, INF)),
     *(("mix", value) for value in (-0.1, 1.1, NAN)),
     *(("blend", value) for value in (-0.1, 1.1, NAN)),
-    *(("warmup", value) for value in (-1, 2**31)),
+    *(("warmup", value) for value in (-1, 2**31, 1.5)),
     *(("ledger_step", value) for value in (0, 2**-15, 0.51, -1, NAN)),
-    *(("seed", value) for value in (-1, 2**32)),
-    *(("steps_per_false_alarm", value) for value in (255, 2**24 + 1, -1, 300.5, NAN)),
+    *(("seed", value) for value in (-1, 2**32, 1.5)),
+    *(("steps_per_false_alarm", value) for value in (255, 2**24 + 1, -1, 300.5, NAN, "2000")),
+    *(("epoch_steps", value) for value in (255, 2**31)),
+    *(("accepted_error", value) for value in (0, 0.51, NAN)),
     *(("alarm", value) for value in (1, "yes")),
+    *(("promise", value) for value in (0.05, True)),
+    *(("paper", value) for value in ("tcuq", True)),
     *(("score", value) for value in ("best", "", ["tcuq"])),
     *(("signs", value) for value in ("positive", 0)),
     *(("mode", value) for value in ("static", 0)),
     *(("projection", value) for value in ("svd", 0)),
-    *(("block_factor", value) for value in (0, 3, 8)),
+    *(("block_factor", value) for value in (0, 3, 8, 2.5, True)),
     *(("lags", value) for value in ((), (0,), (256,), (2, 1), (1, 1), (1.5,), range(1, 10))),
-    *(("terms", value) for value in ((), (TermPlan("doubt"),) * 9)),
+    *(("lags", value) for value in (5, (True,), [[1], [2]], ["a", 1])),
+    *(("terms", value) for value in ((), (TermPlan("doubt"),) * 9, ["novelty"])),
 ]
 BAD_TERMS: list[tuple[str, Any]] = [
     *(("signal", value) for value in ("luck", "", None)),
     *(("tail", value) for value in ("both", None)),
     *(("scale", value) for value in ("bits", None, "odds")),
-    *(("ewma", value) for value in (0, 11, -1)),
-    *(("dead", value) for value in (-1, 17, NAN)),
+    *(("ewma", value) for value in (0, 11, -1, 2.5)),
+    *(("dead", value) for value in (-1, 17, NAN, "x")),
     *(("cap", value) for value in (-1, 17, INF)),
     *(("weight", value) for value in (-0.1, 65, NAN)),
 ]
@@ -42,7 +58,7 @@ BAD_TERMS: list[tuple[str, Any]] = [
 def test_bad_options_are_refused(name: str, value: Any) -> None:
     """The message is one line with the option's name, the rule and the value."""
     with pytest.raises(InputError) as caught:
-        options_from("recommended", {name: value})
+        options_from("recommended", grouped("recommended", {name: value}))
     message = str(caught.value)
     assert message.startswith(f"{name} must ")
     assert ", got " in message
@@ -63,30 +79,43 @@ def test_unknown_preset_is_refused(preset: Any) -> None:
         options_from(preset, {})
 
 
-def test_unknown_option_is_refused() -> None:
-    """A misspelt option is not ignored, and the message lists the options."""
-    with pytest.raises(InputError, match="'alhpa' is not an option; options are alpha, budget"):
-        options_from("recommended", {"alhpa": 0.1})
-
-
 def test_changes_replace_the_presets_options() -> None:
     """Changed options replace the preset's; lists become tuples."""
-    options = options_from("paper", {"lags": [1, 8], "terms": [TermPlan("doubt")], "mix": None})
+    options = options_from("paper", {"lags": [1, 8], "terms": [TermPlan("doubt")], "alpha": None})
     assert options == replace(PAPER, lags=(1, 8), terms=(TermPlan("doubt"),))
 
 
-def test_rate_of_false_alarms_turns_the_alarm_on() -> None:
-    """The paper's preset has no alarm, unless a rate is given."""
-    options = options_from("paper", {"steps_per_false_alarm": 4096})
-    assert options == replace(PAPER, alarm=True, steps_per_false_alarm=4096)
+def test_the_alarm_is_a_switch_or_its_options() -> None:
+    """True and False turn it on and off in both presets; options turn it on."""
+    for preset in PRESETS:
+        assert options_from(preset, {"alarm": True}).alarm == AlarmOptions()
+        assert options_from(preset, {"alarm": False}).alarm is None
+        assert options_from(preset, {"alarm": AlarmOptions(4096)}).alarm == AlarmOptions(4096)
+
+
+def test_single_options_join_their_groups() -> None:
+    """Of a group, what is not given is the preset's; a group that is off cannot have options."""
+    flat = {"alpha": 0.2, "mix": 0.5, "steps_per_false_alarm": np.int64(4096), "warmup": None}
+    assert grouped("recommended", flat) == {
+        "alpha": 0.2,
+        "paper": replace(RECOMMENDED.paper, mix=0.5),
+        "alarm": AlarmOptions(4096),
+    }
+    assert grouped("paper", {"epoch_steps": 300}) == {"alarm": AlarmOptions(epoch_steps=300)}
+    promise = grouped("recommended", {"accepted_error": 0.1, "confidence": 0.9})["promise"]
+    assert promise == PromiseOptions(0.1, 0.9)
+    with pytest.raises(InputError, match="confidence needs accepted_error"):
+        grouped("recommended", {"confidence": 0.9})
+    with pytest.raises(InputError, match="epoch_steps needs alarm=True, got False"):
+        grouped("recommended", {"epoch_steps": 300, "alarm": False})
 
 
 def test_presets_are_the_paper_s_and_ours() -> None:
     """The paper's system has its score, its warm-up and no alarm; ours needs no labels."""
-    assert (PAPER.score, PAPER.signs, PAPER.mode) == ("tcuq", "free", "adaptive")
-    assert (PAPER.warmup % 16, PAPER.alarm) == (0, False)
-    assert (RECOMMENDED.score, RECOMMENDED.mode) == ("anchored", "guarded")
-    assert (RECOMMENDED.alarm, RECOMMENDED.steps_per_false_alarm) == (True, 2**20)
+    assert PAPER.paper == PaperOptions("tcuq", "free", 0.7, 0.5, "adaptive", 64, 1 / 128)
+    assert (PAPER.alarm, PAPER.novelty) == (None, False)
+    assert (RECOMMENDED.paper.score, RECOMMENDED.paper.mode) == ("anchored", "guarded")
+    assert RECOMMENDED.alarm == AlarmOptions(2**20, 2**16, 1)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +132,6 @@ def test_presets_are_the_paper_s_and_ours() -> None:
         ("ledger_step", 0.5),
         ("steps_per_false_alarm", 256),
         ("steps_per_false_alarm", 2**24),
-        ("alarm", False),
         ("lags", tuple(range(1, 9))),
         ("lags", (255,)),
         ("seed", 2**32 - 1),
@@ -111,4 +139,6 @@ def test_presets_are_the_paper_s_and_ours() -> None:
 )
 def test_ranges_include_their_bounds(name: str, value: Any) -> None:
     """The smallest and the largest value of an option are allowed."""
-    assert getattr(options_from("recommended", {name: value}), name) == value
+    options = options_from("recommended", grouped("recommended", {name: value}))
+    groups = (options, options.paper, options.alarm)
+    assert value in [getattr(group, name) for group in groups if hasattr(group, name)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands and calls that once ended in a traceback, a hang or a late refusal."""
+"""Commands end in one line where something is wrong: no traceback, no hang, no late refusal."""
 
 import io
 import json

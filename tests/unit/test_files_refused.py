@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that once crashed the reader, were read though damaged, or could not be written."""
+"""Files at the edges of the formats: read exactly, or refused in one line."""
 
 import io
 import tracemalloc

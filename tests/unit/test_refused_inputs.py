@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams, options and snapshots that once crashed, were misread or were refused wrongly."""
+"""Streams, features and snapshots at the edges of what is accepted, and one line for the rest."""
 
 from collections.abc import Callable
 from typing import Any
@@ -61,60 +61,15 @@ def test_alarm_limit_of_long_blocks_is_at_least_one_bit() -> None:
     rng = np.random.default_rng(0)
     rows, features = rng.dirichlet([1, 1], 60), rng.normal(size=(60, 2))
     slow, slow_features = np.repeat(rows, 400, axis=0), np.repeat(features, 400, axis=0)
-    profile = tcuq.fit(tcuq.Stream(slow, slow_features), steps_per_false_alarm=256, block_factor=4)
+    profile = tcuq.fit(
+        tcuq.Stream(slow, slow_features), alarm=tcuq.AlarmOptions(256, block_factor=4)
+    )
     assert profile.alarm is not None
     assert min(profile.alarm.boot_limit_q8(channel) for channel in profile.alarm.channels) == 256
     monitor, other = tcuq.Monitor(profile), tcuq.Monitor(profile)
     monitor.run(slow[:50], slow_features[:50])
     other.restore(monitor.snapshot())
     assert other.snapshot() == monitor.snapshot()
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("alpha", "x"),
-        ("steps_per_false_alarm", 2000.5),
-        ("steps_per_false_alarm", "2000"),
-        ("seed", 1.5),
-        ("warmup", 1.5),
-        ("block_factor", 2.5),
-        ("lags", 5),
-        ("lags", (True,)),
-        ("lags", [[1], [2]]),
-        ("lags", ["a", 1]),
-        ("terms", ["novelty"]),
-        ("terms", [tcuq.TermPlan("doubt", ewma=2.5)]),  # type: ignore[arg-type]
-        ("terms", [tcuq.TermPlan("doubt", dead="x")]),  # type: ignore[arg-type]
-    ],
-)
-def test_option_of_the_wrong_type_is_an_input_error(
-    synthetic: Synthetic, name: str, value: Any
-) -> None:
-    """A value of the wrong type is refused with the option's name."""
-    with pytest.raises(InputError, match=name.rstrip("s")) as caught:
-        tcuq.fit(synthetic(width=0), **{name: value})
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("seed", np.int64(1)),
-        ("steps_per_false_alarm", np.int64(4096)),
-        ("block_factor", np.int64(2)),
-        ("blend", np.float32(0.5)),
-        ("warmup", np.int64(3)),
-    ],
-)
-def test_option_as_a_numpy_scalar_is_not_refused(
-    synthetic: Synthetic, name: str, value: np.generic
-) -> None:
-    """A NumPy scalar gives the same profile as a Python number."""
-    given: dict[str, Any] = {name: value}
-    plain: dict[str, Any] = {name: value.item()}
-    stream = synthetic(width=0)
-    assert tcuq.fit(stream, **given) == tcuq.fit(stream, **plain)
 
 
 @pytest.mark.parametrize("name", ["labels", "starts", "shifted"])
