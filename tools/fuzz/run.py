@@ -11,18 +11,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from results.result import Row, report
+from results.result import Row, report, tool_version
 from tests.fixtures.firmware.toolchain import ALONE, RUNTIME, run
-from tools.fuzz.conditions import Conditions, runtime_conditions
-from tools.fuzz.coverage import Coverage, line_coverage
-from tools.fuzz.fuzzers import build, build_pair
+from tools.fuzz.coverage import Conditions, Lines, runtime_conditions, runtime_lines
+from tools.fuzz.fuzzers import HERE, build, build_pair
 from tools.fuzz.seeds import write
 
-HERE = Path(__file__).resolve().parent
 CORPUS = HERE / "corpus"
 FINDINGS = HERE / "findings"  # inputs that broke something, not in the repository
 LONGEST = 1024  # bytes of an input
@@ -99,17 +97,36 @@ def save_findings(folder: Path) -> list[Path]:
     return copies
 
 
-def finish(outcome: Outcome, folder: Path) -> None:
-    """Print what a campaign did; save its finding and exit with it if there is one."""
+def stop_at_finding(outcome: Outcome, folder: Path) -> None:
+    """Save the finding of a campaign and exit with it if there is one."""
     if outcome.finding:
         print(outcome.finding)
         sys.exit(f"fuzz: saved {' '.join(map(str, save_findings(folder)))}")
+
+
+def run_campaign(
+    campaign: Callable[[Path, int, int], Outcome],
+    description: str | None,
+    seconds: int,
+    merge_corpus: Callable[[Sequence[Path]], None] | None = None,
+) -> None:
+    """Run a fuzzer of its own from the command line, or make its corpus anew."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--seconds", type=int, default=seconds, help=f"how long ({seconds})")
+    parser.add_argument("--runs", type=int, default=-1, help="at most so many inputs")
+    if merge_corpus is not None:
+        parser.add_argument("--merge", nargs="*", type=Path, help="make the corpus anew, of these")
+    args = parser.parse_args()
+    if merge_corpus is not None and args.merge is not None:
+        merge_corpus(args.merge)
+        return
+    with tempfile.TemporaryDirectory() as name:
+        outcome = campaign(Path(name), args.seconds, args.runs)
+        stop_at_finding(outcome, Path(name))
     print(f"{outcome.executions:,} inputs, {outcome.edges} edges, no finding")
 
 
-def rows(
-    outcome: Outcome, coverage: Coverage, conditions: Conditions, *, long: bool
-) -> Iterator[Row]:
+def rows(outcome: Outcome, coverage: Lines, conditions: Conditions, *, long: bool) -> Iterator[Row]:
     """What must hold, and what is stated beside it."""
     yield Row(
         "findings of the fuzzer under address, undefined and integer sanitizers",
@@ -171,17 +188,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder, runtime = Path(name), args.runtime.resolve()
         outcome = campaign(folder, runtime, args.seconds, long=args.write, keep=args.merge)
-        if outcome.finding:
-            print(outcome.finding)
-            sys.exit(f"fuzz: saved {' '.join(map(str, save_findings(folder)))}")
+        stop_at_finding(outcome, folder)
         corpora = [folder / "seeds", CORPUS]
-        coverage = line_coverage(folder / "coverage", corpora, runtime)
+        coverage = runtime_lines(folder / "coverage", corpora, runtime)
         conditions = runtime_conditions(corpora, runtime)
     for line in coverage.missed:
         print(f"not reached: {line}")
     results = list(rows(outcome, coverage, conditions, long=args.write))
-    clang = run(["clang", "--version"]).splitlines()[0]
-    sys.exit(report("fuzz", results, (), write=args.write, tools={"clang": clang}))
+    tools = {"clang": tool_version("clang")}
+    sys.exit(report("fuzz", results, (), write=args.write, tools=tools))
 
 
 if __name__ == "__main__":

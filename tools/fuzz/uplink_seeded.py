@@ -16,8 +16,9 @@ from pathlib import Path
 
 from results.result import Row, arguments, report
 from tests.fixtures.firmware.toolchain import ROOT, UPLINK, ToolError
+from tools.fuzz.fuzzers import link
 from tools.fuzz.run import replay
-from tools.fuzz.uplink import CORPUS, build, compile_objects, harness_sources, link
+from tools.fuzz.uplink import CORPUS, build, compile_uplink, harness_sources
 from tools.seeded_bugs import Bug, read_bugs, seed
 
 LEAST_FOUND, SHORT_EVERY = 0.95, 15
@@ -33,7 +34,7 @@ def corpus_finds(bug: Bug, objects: Path, folder: Path) -> bool:
     shutil.copytree(objects, folder / "build", ignore=shutil.ignore_patterns("fuzzer"))
     header = changed_file.suffix == ".h"
     changed = [*uplink.glob("*.c"), *harness_sources()] if header else [changed_file]
-    compile_objects(folder / "build", changed, uplink)
+    compile_uplink(folder / "build", changed, uplink)
     return bool(replay(link(folder / "build"), [CORPUS]).finding)
 
 
@@ -41,7 +42,7 @@ def failing_test(uplink: Path) -> str:
     """Return the first test that fails with a copy of the uplink, or "" if all pass."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider",
-         *(str(ROOT / "fleet/tests" / name) for name in TESTS)],
+         *(str(ROOT / "tests/uplink" / name) for name in TESTS)],
         cwd=ROOT, env={**os.environ, "TCUQ_UPLINK": str(uplink)}, capture_output=True, text=True,
         errors="replace", check=False,
     )  # fmt: skip
@@ -75,12 +76,12 @@ def main() -> None:
         outcomes.append((str(bug), by))
         print(f"{by or 'NOT FOUND':60} {bug}", flush=True)
     caught = [by for _, by in outcomes if by]
+    enough = len(caught) >= LEAST_FOUND * len(outcomes)
+    alone = caught.count("corpus")
     rows = [
-        Row("uplink: seeded bugs found", f"≥ 95 % of {len(outcomes)}", f"{len(caught)}",
-            len(caught) >= LEAST_FOUND * len(outcomes)),
-        Row("uplink: of these found by the fuzzer's corpus alone", "stated",
-            f"{caught.count('corpus')}", None),
-    ]  # fmt: skip
+        Row("uplink: seeded bugs found", f"≥ 95 % of {len(outcomes)}", f"{len(caught)}", enough),
+        Row("uplink: of these found by the fuzzer's corpus alone", "stated", f"{alone}", None),
+    ]
     more = {"not_found": [text for text, by in outcomes if not by]}
     sys.exit(report("uplink_seeded", rows, (), write=args.write, more=more))
 

@@ -2,7 +2,7 @@
 """Profiles over the air: broken blobs refused, power cuts survived, flash of the loader."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -73,10 +73,9 @@ def survived_cuts(device: BlobDevice, blobs: tuple[bytes, bytes]) -> tuple[int, 
     return cuts, survived
 
 
-def flash_bytes(folder: Path) -> dict[str, int]:
-    """Bytes of each source on a Cortex-M4 at -Os."""
+def flash_bytes(folder: Path, sources: Sequence[Path]) -> dict[str, int]:
+    """Return the bytes of each source on a Cortex-M4 at -Os."""
     folders = [f"-I{path}" for path in (RUNTIME, UPLINK, OTA)]
-    sources = sorted(OTA.glob("*.c"))
     flags = ("-Os", "-std=c99", "-ffreestanding", *folders, "-c")
     run([f"{M4.prefix}gcc", *M4.flags, *flags, *sources], cwd=folder)
     table = run([f"{M4.prefix}size", *(folder / f"{path.stem}.o" for path in sources)])
@@ -98,7 +97,7 @@ def rows(short: bool) -> Iterator[Row]:
         )
         refusals = sum(refused(device, first, each).values())
         cuts, survived = survived_cuts(device, (first, second))
-        sizes = flash_bytes(folder)
+        sizes = flash_bytes(folder, sorted(OTA.glob("*.c")))
     offered, loader = each * len(DAMAGES), sizes["tcuq_blob"]
     yield Row(
         "blobs damaged, cut, forged, replayed or downgraded",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wheels of this machine for both products: built from the source packages, audited, weighed.
 
-The workflow `wheels` builds those of other platforms with cibuildwheel.
+The workflow `release` builds those of other platforms with cibuildwheel.
 """
 
 import sys

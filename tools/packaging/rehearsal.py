@@ -76,7 +76,7 @@ def main() -> None:
         print(f"SBOM       {write_sbom(folder, products['tcuq'].wheel).name}")
     print("\nA maintainer would now push:")
     print(f"  git tag --sign v{__version__} && git push origin main v{__version__}")
-    print("  # the workflow `wheels` builds every platform and publishes by trusted publishing")
+    print("  # the workflow `release` builds every platform and publishes by trusted publishing")
     print("  make registries  # then push dist/registries/tcuq to its repository and tag it")
     if not address:
         print("Not yet: set tool.tcuq.address in pyproject.toml, the address of the repository.")
