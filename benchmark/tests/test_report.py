@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from tcuq.charts import Axis
 from tcuq_benchmark.experiments.result import ExperimentRow, read_result
 from tcuq_benchmark.report import detection_claims, results
 from tcuq_benchmark.report.claims import paper
 from tcuq_benchmark.report.claims_page import all_claims, claims_page
 from tcuq_benchmark.report.comparisons import Measure, compare
-from tcuq_benchmark.report.line_chart import FRAME, line_chart
+from tcuq_benchmark.report.line_chart import line_chart
 from tcuq_benchmark.report.results_page import results_page
 from tcuq_benchmark.report.scorecard import scorecard_rows
 from tcuq_benchmark.report.verdict import TESTED, fewest_seeds
@@ -150,21 +151,12 @@ def test_the_papers_numbers_are_in_range() -> None:
     assert all(len(row) == 5 for row in paper()["accuracy_drop_by_severity"].values())
 
 
-def test_names_in_a_chart_do_not_overlap() -> None:
-    """Lines that end at the same point have their names one below the other."""
-    text = line_chart(
-        "t", [1, 2], {"a": [0.1, 0.5], "b": [0.2, 0.5], "c": [0, 0]}, x_name="x", y_name="y"
-    )
-    names = {
-        name: float(y)
-        for y, name in re.findall(
-            r'class="name series\d" x="[0-9.]+" y="([0-9.]+)">([abc])</text>', text
-        )
-    }
-    assert text.startswith("<svg")
-    assert text.endswith("</svg>\n")
-    assert abs(names["a"] - names["b"]) >= 14
-    assert all(0 < y < FRAME.height for y in names.values())
+def test_a_chart_names_every_line_in_the_order_of_their_ends() -> None:
+    """The legend is read from the top, as the lines end."""
+    x, y = Axis(1, 2, "x", [(1, "1"), (2, "2")]), Axis.linear(0.0, 1.0, "y")
+    text = line_chart("t", x, y, {"low": [0.3, 0.1], "high": [0.1, 0.5]})
+    assert text.count("<polyline") == 2
+    assert text.index("● high") < text.index("● low")
 
 
 def test_pages_are_made_from_results_alone() -> None:

@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from tcuq.charts import Axis
 from tcuq_benchmark.experiments.ablations import EXIT_COUNTS
 from tcuq_benchmark.report.alarm_section import alarm_section
 from tcuq_benchmark.report.comparisons import gain_by_set, gain_over_sets
@@ -199,21 +200,12 @@ def _severities() -> str:
 
 
 def _severity_chart() -> str:
-    lines = {
-        name: [mean(cell) for cell in _by_severity(name)]
-        for name in CHARTED
-        if all(_by_severity(name))
-    }
-    if not lines:
-        return line_chart("not run", [1, 5], {}, x_name="severity", y_name="AUPRC")
-    return line_chart(
-        "Accuracy-drop AUPRC on CIFAR-10-C by severity, coherent streams",
-        SEVERITIES,
-        lines,
-        x_name="severity",
-        y_name="accuracy-drop AUPRC",
-        bold=("tcuq", "recommended"),
-    )
+    cells = {name: _by_severity(name) for name in CHARTED}
+    lines = {name: list(map(mean, values)) for name, values in cells.items() if all(values)}
+    severity = Axis(SEVERITIES[0], SEVERITIES[-1], "severity", [(s, str(s)) for s in SEVERITIES])
+    auprc = Axis.linear(0.0, 1.0, "accuracy-drop AUPRC", count=5, text="{:.1f}".format)
+    title = "Accuracy-drop AUPRC on CIFAR-10-C by severity, coherent streams"
+    return line_chart(title, severity, auprc, lines, bold=("tcuq", "recommended"))
 
 
 def _probabilities() -> list[str]:
