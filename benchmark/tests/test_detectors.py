@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
-from river.drift import KSWIN
 
 from tcuq import Stream
 from tcuq_benchmark.data.samples import Samples
 from tcuq_benchmark.detectors import cases
-from tcuq_benchmark.detectors.baselines import FastKswin
 from tcuq_benchmark.detectors.detector import (
     DetectorInput,
     at_most_alarms,
@@ -78,22 +75,6 @@ def test_a_slow_detector_reads_the_last_steps_only() -> None:
     alarms = slow.make().alarms(stream, slow.make().default_limit)
     assert len(alarms) == 500
     assert alarms[200:].any()
-
-
-def test_fast_kswin_is_rivers() -> None:
-    """On values with ties and a change, it has the same p-value and alarms at the same steps."""
-    rng = np.random.default_rng(0)
-    values = np.concatenate([rng.random(250), rng.random(250) ** 3]).round(2).tolist()
-    ours = FastKswin(alpha=0.005, seed=0)
-    theirs: Any = KSWIN(alpha=0.005, seed=0)
-    alarms = 0
-    for value in values:
-        ours.update(value)
-        theirs.update(value)
-        assert ours.drift_detected == theirs.drift_detected
-        assert ours.p_value == pytest.approx(theirs.p_value)
-        alarms += ours.drift_detected
-    assert alarms
 
 
 def test_every_limit_of_the_alarm_is_one_that_a_profile_allows() -> None:

@@ -154,17 +154,6 @@ def test_natural_shift_follows(digits: Samples) -> None:
         streams.followed_by(first, episodes(digits), len(digits))
 
 
-def test_outputs_become_a_stream(digits: Samples) -> None:
-    """Labels, marks and starts go into tcuq's stream unchanged."""
-    plan = episodes(digits)
-    rng = np.random.default_rng(0)
-    outputs = {"logits": rng.normal(size=(1_200, 10)), "features": rng.normal(size=(1_200, 4))}
-    stream = streams.as_stream(plan, digits, outputs)
-    assert (len(stream), stream.classes, stream.width, stream.kind) == (1_200, 10, 4, "logits")
-    np.testing.assert_array_equal(stream.shifted, plan.shifted)
-    np.testing.assert_array_equal(stream.labels, digits.y[plan.index])
-
-
 @pytest.mark.parametrize("name", ["speech_commands", "audiomnist"])
 def test_real_speakers_follow_each_other(name: str, load: Load) -> None:
     """The same on real speech: as many turns as speakers."""

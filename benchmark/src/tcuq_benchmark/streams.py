@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq import Stream
 from tcuq_benchmark.corruptions.suite import Suite, apply
 from tcuq_benchmark.data.samples import Array, Ints, Samples
 
@@ -168,18 +167,6 @@ def render(plan: Plan, samples: Samples, suite: Suite, begin: int, end: int) -> 
     ]
     first = begin // BLOCK * BLOCK
     return np.concatenate(blocks)[begin - first : end - first]
-
-
-def as_stream(plan: Plan, samples: Samples, outputs: dict[str, Array]) -> Stream:
-    """Outputs on the plan's steps as a stream: "logits" and, if present, "features"."""
-    return Stream(
-        outputs["logits"],
-        outputs.get("features"),
-        samples.y[plan.index],
-        kind="logits",
-        starts=plan.starts,
-        shifted=plan.shifted,
-    )
 
 
 def _plan(samples: Samples, index: Ints, seed: int, settings: dict[str, Any]) -> Plan:

@@ -22,7 +22,6 @@ from tcuq_benchmark.networks.training import CHUNK, Training, accuracy
 from tcuq_benchmark.outputs import join_rows
 
 TASKS = tuple(tasks.TASKS)
-VARIANTS = ("base", "assisted", "exits", "dropout", "hydra", "wide", "postnet")
 PASSES = 10  # of dropout
 FORMAT = 1  # raise it when code changes the meaning of a recipe
 
@@ -74,17 +73,11 @@ class TrainedNetwork:
         return {name: value.numpy() for name, value in columns.items()}
 
     def odin(self, x: Array, epsilon: float, temperature: float) -> Array:
-        """Largest posterior, (n,), after one gradient step on the input that raises it.
+        """Return the largest posterior, (n,), after one step on prepared inputs that raises it.
 
         Hsu and others (2020): `epsilon` is in units of the normalised inputs (of the cepstra, not
         of the sound); posteriors are softmax(logits / temperature).
         """
-        if self.variant != "base":
-            raise ValueError(f"odin is for base networks, got {self.variant!r}")
-        return self.odin_prepared(self.prepared(x), epsilon, temperature)
-
-    def odin_prepared(self, x: Array, epsilon: float, temperature: float) -> Array:
-        """As `odin`, on prepared samples."""
         chunks = [torch.from_numpy(x[at : at + CHUNK]) for at in range(0, len(x), CHUNK)]
         return np.concatenate([self._odin(chunk, epsilon, temperature) for chunk in chunks])
 

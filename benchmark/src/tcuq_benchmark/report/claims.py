@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A claim of the paper: what was measured, the comparisons that test it, and the verdict."""
 
-import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from tcuq_benchmark.report.results import table
 from tcuq_benchmark.report.verdict import Comparison, Groups, Verdict, fewest_seeds, verdict_of
@@ -46,12 +43,6 @@ class Claim:
             seeds = fewest_seeds(self.basis)
             verdict += f" with {seeds} seed{'s' if seeds > 1 else ''}"
         return [self.where, self.claim, measured, verdict]
-
-
-@cache
-def paper() -> dict[str, Any]:
-    """The paper's numbers."""
-    return tomllib.loads(Path(__file__).with_name("paper.toml").read_text("utf-8"))
 
 
 def describe(name: str, group: Sequence[Comparison]) -> str:
