@@ -8,7 +8,7 @@ import pytest
 
 from tcuq_benchmark.data import fetch as fetching
 from tcuq_benchmark.data.__main__ import main
-from tcuq_benchmark.data.files import File, Package, Source
+from tcuq_benchmark.data.files import File, Package, Source, manifest
 
 CONTENT = {"a.bin": b"first", "b.bin": b"second"}
 
@@ -136,5 +136,5 @@ def test_command_lists_every_set(empty_folders: Path, capsys: pytest.CaptureFixt
     assert not (empty_folders / "cache").exists()
     assert main(["list"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 11
+    assert [line.split()[0] for line in lines] == list(manifest())
     assert any("python -m tcuq_benchmark.data fetch mnist" in line for line in lines)

@@ -102,8 +102,13 @@ def _complete(folder: Path, source: Source) -> bool:
     return all((folder / file.name).is_file() for file in source.files)
 
 
-def checked_files(source: Source) -> dict[str, Path]:
-    """The paths of a data set's files by name, each checked against the manifest."""
+def checked_files(name: str) -> dict[str, Path]:
+    """Return the paths of a data set's files by name, each checked against the manifest."""
+    return checked_source(manifest()[name])
+
+
+def checked_source(source: Source) -> dict[str, Path]:
+    """Return the checked paths of a source's files."""
     searched = folders(source)
     complete = next((folder for folder in searched if _complete(folder, source)), None)
     if complete is None:

@@ -4,7 +4,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq_benchmark.data.files import checked_files, manifest
+from tcuq_benchmark.data.files import checked_files
 
 NAME = "frost"
 SHRINK = 5  # CIFAR-10-C resizes the photographs to a fifth
@@ -15,7 +15,7 @@ def load() -> list[NDArray[np.uint8]]:
     from PIL import Image
 
     pictures = []
-    for path in checked_files(manifest()[NAME]).values():
+    for path in checked_files(NAME).values():
         with Image.open(path, formats=["PNG", "JPEG"]) as picture:
             # Linear interpolation to a fifth without smoothing takes every fifth pixel.
             every = slice(SHRINK // 2, None, SHRINK)

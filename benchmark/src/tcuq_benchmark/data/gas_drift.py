@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from tcuq_benchmark.data.files import checked_files, manifest
+from tcuq_benchmark.data.files import checked_files
 from tcuq_benchmark.data.samples import PARTS, Ints, Part, Samples, part_sizes, random_split
 
 NAME = "gas_drift"
@@ -24,7 +24,7 @@ def load() -> dict[Part, Samples]:
 
     Samples of batches 3 and later, in development and test, have drifted.
     """
-    (path,) = checked_files(manifest()[NAME]).values()
+    (path,) = checked_files(NAME).values()
     with np.load(path, allow_pickle=False) as data:
         if tuple(str(name).lower() for name in data["gas_names"]) != CLASSES:
             raise ValueError(f"gas_names must be {CLASSES}, got {data['gas_names']}")

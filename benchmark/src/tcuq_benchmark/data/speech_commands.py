@@ -2,10 +2,9 @@
 """Google Speech Commands v0.01 (Warden 2018), a part: 4,533 one-second clips of 30 words."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tcuq_benchmark.data.clips import in_table_order, read_table
-from tcuq_benchmark.data.files import checked_files, manifest
+from tcuq_benchmark.data.files import checked_files
 from tcuq_benchmark.data.samples import Part, Samples, group_split, part_sizes
 
 NAME = "speech_commands"
@@ -44,14 +43,8 @@ def only(samples: Samples, words: tuple[str, ...]) -> Samples:
     return Samples(chosen.x, index[chosen.y], chosen.group, chosen.row, words)
 
 
-def official_split() -> NDArray[np.str_]:
-    """The official part of each row, which a network trained elsewhere followed."""
-    table = read_table(checked_files(manifest()[NAME])["index.csv"])
-    return np.array([row["official_split"] for row in table])
-
-
 def _everything() -> Samples:
-    paths = checked_files(manifest()[NAME])
+    paths = checked_files(NAME)
     table = read_table(paths["index.csv"])
     classes = WORDS + RARE
     y = np.array([classes.index(row["word"]) for row in table])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tcuq_benchmark.data.files import checked_files, manifest
+from tcuq_benchmark.data.files import checked_files
 from tcuq_benchmark.data.samples import Part, Samples, random_split
 
 NAME = "tinyimagenet"
@@ -19,7 +19,7 @@ def load(side: int = 32) -> dict[Part, Samples]:
 
     Labels are the index of the WordNet id among the 200 sorted; grey-scale images become RGB.
     """
-    (path,) = checked_files(manifest()[NAME]).values()
+    (path,) = checked_files(NAME).values()
     names, pixels = images(path, side)
     classes, y = np.unique([name.split("/")[0] for name in names], return_inverse=True)
     rows = np.arange(len(y))

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 
 from tcuq_benchmark.data import tinyimagenet
-from tcuq_benchmark.data.files import checked_files, manifest
+from tcuq_benchmark.data.files import checked_files
 from tcuq_benchmark.data.idx import image_parts
 from tcuq_benchmark.data.samples import Array, Part, Samples
 
@@ -22,14 +22,14 @@ def load() -> dict[Part, Samples]:
     Calibration is a random part of the official training set; the official validation set is
     halved into development and test.
     """
-    paths = checked_files(manifest()[NAME])
+    paths = checked_files(NAME)
     archives = [paths[f"{kind}_50classes.tar"] for kind in ("train", "val")]
     (train_names, train_x), (test_names, test_x) = (
         tinyimagenet.images(path, SIDE) for path in archives
     )
     classes = sorted({_class(name) for name in train_names})
     train_y, test_y = (_labels(names, classes) for names in (train_names, test_names))
-    return image_parts(((train_x, train_y), (test_x, test_y)), tuple(classes), CALIBRATION)
+    return image_parts((train_x, train_y), (test_x, test_y), tuple(classes), CALIBRATION)
 
 
 @cache

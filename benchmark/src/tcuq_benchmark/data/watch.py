@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq_benchmark.data.files import DataDamagedError, checked_files, manifest
+from tcuq_benchmark.data.files import DataDamagedError, checked_files
 from tcuq_benchmark.data.samples import Part, Recording, group_split
 
 NAME = "watch"
@@ -24,7 +24,7 @@ HEADER_BYTES = 128  # of an .npy, format 1.0
 
 def load() -> dict[Part, tuple[Recording, ...]]:
     """Series by person, side and exercise, one label each; no person in two parts."""
-    (path,) = checked_files(manifest()[NAME]).values()
+    (path,) = checked_files(NAME).values()
     table = plain_table(path)
     person, label = table["subject"].astype(int), table["y"].astype(int)
     order = np.lexsort([label, table["side"], person])

@@ -89,9 +89,9 @@ class Training:
             done = (self.epoch + number / batches) / self.recipe.epochs
             for group in self.optimiser.param_groups:
                 group["lr"] = self.recipe.learning_rate * rate_at(done)
-            raw = self.task.augment(self.samples.x[rows], rng)
+            raw = self.task.front.augment(self.samples.x[rows], rng)
             labels = torch.from_numpy(self.samples.y[rows])
-            total += self._step(self.task.inputs(raw), labels, done, masks)
+            total += self._step(self.task.front.inputs(raw), labels, done, masks)
         return total / batches
 
     def _step(self, inputs: Tensor, labels: Tensor, done: float, masks: torch.Generator) -> float:
@@ -149,6 +149,6 @@ def accuracy(network: Network, task: Task, samples: Samples) -> float:
     correct = 0
     for begin in range(0, len(samples), CHUNK):
         chunk = slice(begin, begin + CHUNK)
-        logits: Array = network(task.inputs(samples.x[chunk])).logits.numpy()
+        logits: Array = network(task.front.inputs(samples.x[chunk])).logits.numpy()
         correct += int((logits.argmax(axis=1) == samples.y[chunk]).sum())
     return correct / len(samples)

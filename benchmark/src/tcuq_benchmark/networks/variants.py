@@ -44,7 +44,7 @@ def assisted(task: str, variant: str, seed: int) -> tuple[Network, Assisted]:
 
 
 def _fresh(task: str, variant: str) -> Network:
-    shape, over = architecture(task, variant), TASKS[task].over
+    shape, over = architecture(task, variant), TASKS[task].front.over
     sizes = [1 if axis + 1 in over else n for axis, n in enumerate(shape.shape)]
     return _build(shape, recipe_of(task, variant), torch.zeros(sizes), torch.ones(sizes))
 

@@ -46,7 +46,7 @@ class TrainedNetwork:
 
     def prepared(self, x: Array) -> Array:
         """Raw samples after the front end, which networks of a task share."""
-        inputs_of = tasks.TASKS[self.task].inputs
+        inputs_of = tasks.TASKS[self.task].front.inputs
         chunks = [x[begin : begin + CHUNK] for begin in range(0, len(x), CHUNK)]
         return np.concatenate([inputs_of(chunk).numpy() for chunk in chunks])
 
@@ -180,9 +180,9 @@ def train_network(
 
 def normalise(network: Network, task: tasks.Task, samples: Samples) -> None:
     """Set a network's mean, spread and, for a posterior network, counts to the training set's."""
-    inputs = task.inputs(samples.x)
-    network.mean.copy_(inputs.mean(dim=task.over, keepdim=True)[0])
-    network.std.copy_(inputs.std(dim=task.over, keepdim=True)[0].clamp(min=1e-6))
+    inputs = task.front.inputs(samples.x)
+    network.mean.copy_(inputs.mean(dim=task.front.over, keepdim=True)[0])
+    network.std.copy_(inputs.std(dim=task.front.over, keepdim=True)[0].clamp(min=1e-6))
     if isinstance(network, PosteriorNetwork):
         network.counts.copy_(torch.bincount(torch.from_numpy(samples.y)))
 
