@@ -7,20 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from tcuq_benchmark.corruptions.suite import SEVERITIES
 from tcuq_benchmark.experiments import measures
 from tcuq_benchmark.experiments.result import ExperimentRow
 from tcuq_benchmark.experiments.variants import SEEDS, load_variants, run_scenario, trained_seeds
 from tcuq_benchmark.scenario_run import ScenarioRun
 from tcuq_benchmark.scenarios.scenario import KINDS, Kind, Name
 from tcuq_benchmark.scenarios.tasks import WITHOUT_OOD
-from tcuq_benchmark.scores.score import Score
+from tcuq_benchmark.scores.score import Prediction, Score
 from tcuq_benchmark.scores.table import SCORES, Entry
 
-SEVERITIES_OF = {
-    "cifar10": (1, 2, 3, 4, 5),
-    "speech": (1, 2, 3, 4, 5),
-    "tinyimagenet": (1, 2, 3, 4, 5),
-}
+WITH_SEVERITIES = ("cifar10", "speech", "tinyimagenet")
 SCENARIOS: tuple[Name, ...] = ("calibration", "development", "in_distribution", "drop", "ood")
 NOT_RUN = {"tinyimagenet": frozenset({"odin"})}  # benchmark/docs/protocol.md
 TEST_SCENARIOS = SCENARIOS[2:]
@@ -50,13 +47,20 @@ def is_available(task: str, entry: Entry, seed: int) -> bool:
     return True
 
 
+def available(
+    task: str, entries: Mapping[str, Entry], seed: int
+) -> tuple[dict[str, Entry], list[str]]:
+    """Return the scores whose networks are trained, and the names of these networks."""
+    chosen = {name: entry for name, entry in entries.items() if is_available(task, entry, seed)}
+    return chosen, sorted({network for entry in chosen.values() for network in entry.networks})
+
+
 def network_hashes(task: str, entries: Mapping[str, Entry]) -> dict[str, str]:
     """The hashes of the weights of all networks that scores use."""
     return {
         f"{network.variant}-{network.seed}": network.sha256
         for seed in trained_seeds(task)
-        for entry in entries.values()
-        if is_available(task, entry, seed)
+        for entry in available(task, entries, seed)[0].values()
         for network in load_variants(task, entry.networks, seed).values()
     }
 
@@ -65,8 +69,7 @@ def rows_of_seed(
     task: str, kind: Kind, seed: int, scores: Mapping[str, Entry]
 ) -> Iterator[ExperimentRow]:
     """One seed on one kind of stream, every score whose networks are trained."""
-    entries = {name: entry for name, entry in scores.items() if is_available(task, entry, seed)}
-    variants = sorted({variant for entry in entries.values() for variant in entry.networks})
+    entries, variants = available(task, scores, seed)
     fitted = ["base", *(v for v in variants if v not in TEST_ONLY and v != "base")]
     runs: dict[Name, ScenarioRun] = {}
     for name in SCENARIOS:
@@ -99,12 +102,19 @@ def all_measures(task: str, entry: Entry, runs: Mapping[Name, ScenarioRun]) -> d
         row["OOD AUROC"] = measures.ood_auroc(runs["ood"], score.predict(runs["ood"]))
     row["probabilities"] = measures.probabilities(runs["in_distribution"], in_distribution)
     row["drop AUPRC by condition"] = drops
-    if task in SEVERITIES_OF:
-        row["drop AUPRC by severity"] = {
-            str(level): mean_of(measures.drop_auprc(runs["drop"], drop, reference, level))
-            for level in SEVERITIES_OF[task]
-        }
+    if task in WITH_SEVERITIES:
+        row["drop AUPRC by severity"] = by_severity(runs["drop"], drop, reference)
     return row
+
+
+def by_severity(
+    run: ScenarioRun, prediction: Prediction, reference: measures.AccuracyReference
+) -> dict[str, float]:
+    """Return the mean accuracy-drop AUPRC of each severity."""
+    return {
+        str(level): mean_of(measures.drop_auprc(run, prediction, reference, level))
+        for level in SEVERITIES
+    }
 
 
 def mean_drop_auprc(score: Score, calibration: ScenarioRun, drop: ScenarioRun) -> float:

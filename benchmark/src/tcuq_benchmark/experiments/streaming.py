@@ -12,7 +12,7 @@ from tcuq import Monitor, Outcome, Trace
 from tcuq.evaluation.measures import auprc, auroc, worst_window_rate
 from tcuq_benchmark.experiments.detection import network_hashes
 from tcuq_benchmark.experiments.result import ExperimentRow
-from tcuq_benchmark.experiments.variants import run_scenario, trained_seeds
+from tcuq_benchmark.experiments.variants import run_scenarios, trained_seeds
 from tcuq_benchmark.scenario_run import ScenarioRun
 from tcuq_benchmark.scores.monitors import MonitorScore
 from tcuq_benchmark.scores.table import OURS
@@ -28,9 +28,8 @@ def streaming(task: str) -> tuple[list[ExperimentRow], dict[str, str]]:
     """Rows by score, mode, alpha and warm-up."""
     rows: list[ExperimentRow] = []
     for seed in trained_seeds(task):
-        calibration, development, in_distribution, drop = (
-            run_scenario(task, name, "coherent", seed, ("base",))
-            for name in ("calibration", "development", "in_distribution", "drop")
+        calibration, development, in_distribution, drop = run_scenarios(
+            task, ("calibration", "development", "in_distribution", "drop"), "coherent", seed
         )
         for name, own in OPTIONS.items():
             print(f"{task} seed {seed}: {name}", file=sys.stderr)

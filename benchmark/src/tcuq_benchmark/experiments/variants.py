@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The trained network variants of a task, and its scenarios run through them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from tcuq_benchmark.experiments.odin import OdinNetwork, odin_network
@@ -50,7 +50,14 @@ def load_variants(task: str, variants: Iterable[str], seed: int) -> dict[str, An
 
 
 def run_scenario(
-    task: str, name: Name, kind: Kind, seed: int, variants: Iterable[str]
+    task: str, name: Name, kind: Kind, seed: int, variants: Iterable[str] = ("base",)
 ) -> ScenarioRun:
-    """A scenario run through the networks of a seed."""
+    """Run a scenario through the networks of a seed."""
     return run_networks(make_scenario(task, name, kind, seed), load_variants(task, variants, seed))
+
+
+def run_scenarios(
+    task: str, names: Iterable[Name], kind: Kind, seed: int, variants: Sequence[str] = ("base",)
+) -> list[ScenarioRun]:
+    """Run several scenarios through the same networks."""
+    return [run_scenario(task, name, kind, seed, variants) for name in names]

@@ -67,8 +67,7 @@ def measured(tasks: Iterable[str], seeds: int | None) -> Figures:
 
 def _measure_seed(figures: Figures, task: str, seed: int) -> None:
     runs = {
-        kind: {name: run_scenario(task, name, kind, seed, ("base",)) for name in SCENARIOS}
-        for kind in KINDS
+        kind: {name: run_scenario(task, name, kind, seed) for name in SCENARIOS} for kind in KINDS
     }
     scores = {
         (name, kind): _fitted(name, runs[kind]) for kind in KINDS for name in (*SINGLE_PASS, *OURS)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from results.result import Row, measure
 from tcuq_benchmark.experiments.measures import ood_auroc
-from tcuq_benchmark.experiments.variants import run_scenario, trained_seeds
+from tcuq_benchmark.experiments.variants import run_scenarios, trained_seeds
 from tcuq_benchmark.measurements.labelled import mean_interval
 from tcuq_benchmark.scenario_run import ScenarioRun
 from tcuq_benchmark.scenarios.scenario import KINDS, Kind
@@ -40,8 +40,7 @@ def alone(run: ScenarioRun) -> ScenarioRun:
 
 def aurocs(task: str, kind: Kind, seed: int) -> list[dict[str, float]]:
     """AUROC by method, for a stretch of out-of-distribution steps and for steps that come alone."""
-    calibration = run_scenario(task, "calibration", kind, seed, ["base"])
-    whole = run_scenario(task, "ood", kind, seed, ["base"])
+    calibration, whole = run_scenarios(task, ("calibration", "ood"), kind, seed)
     print(f"{task} {kind} seed {seed}", file=sys.stderr)
     rows: list[dict[str, float]] = []
     scores = {name: SCORES[name].make() for name in ("recommended", *BASELINES)}

@@ -41,6 +41,15 @@ class Score(Protocol):
         """A risk for every step, higher where the prediction should be trusted less."""
 
 
+class Unfitted:
+    """A score that learns nothing."""
+
+    __slots__ = ()
+
+    def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
+        """Learn nothing."""
+
+
 def softmax(logits: NDArray[np.floating], temperature: float = 1.0) -> Floats:
     """Probabilities along the last axis."""
     scaled = logits.astype(np.float64) / temperature
