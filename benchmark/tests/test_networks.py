@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 
 from tcuq_benchmark.data.samples import PARTS, Samples
-
-torch = pytest.importorskip("torch")
-
-from tcuq_benchmark.networks import recipes, tasks, training, variants, weights, zoo  # noqa: E402
-from tcuq_benchmark.networks.__main__ import main  # noqa: E402
+from tcuq_benchmark.networks import recipes, tasks, training, variants, weights, zoo
+from tcuq_benchmark.networks.__main__ import main
 
 Array = NDArray[Any]
 SHAPES = {

@@ -51,7 +51,7 @@ def iid(samples: Samples, steps: int, seed: int) -> Plan:
     """Passes over all samples, each in a new random order."""
     rng = np.random.default_rng([seed, 0])
     index = _repeat_passes(np.arange(len(samples)), steps, rng)
-    return _plan(samples, index, seed, {"kind": "iid", "steps": steps})
+    return new_plan(samples, index, seed, {"kind": "iid", "steps": steps})
 
 
 def coherent(
@@ -86,7 +86,7 @@ def coherent(
     index = fresh_index[np.maximum.accumulate(np.where(fresh, np.arange(steps), 0))]
     settings = {"kind": "coherent", "steps": steps, "dwell": dwell, "stay": stay, "jitter": jitter}
     settings |= {"as_frequent": True} if as_frequent else {}
-    return replace(_plan(samples, index, seed, settings), move=_random_walk(steps, jitter, rng))
+    return replace(new_plan(samples, index, seed, settings), move=_random_walk(steps, jitter, rng))
 
 
 def in_order(
@@ -99,7 +99,7 @@ def in_order(
 
     `shifted` marks natural drift or faults already in the samples.
     """
-    plan = _plan(samples, np.arange(len(samples)), 0, {"kind": "in_order"})
+    plan = new_plan(samples, np.arange(len(samples)), 0, {"kind": "in_order"})
     begins = np.unique(np.asarray([0, *starts], np.int64))
     marks = plan.shifted if shifted is None else shifted
     settings = plan.settings | {"starts": begins.tolist()}
@@ -113,7 +113,7 @@ def by_speaker(samples: Samples, seed: int) -> Plan:
     turn = rng.permutation(speakers)[samples.group]
     word = rng.random((speakers, len(samples.classes)))[turn, samples.y]
     index = np.lexsort([rng.random(len(samples)), word, turn])
-    return _plan(samples, index, seed, {"kind": "by_speaker"})
+    return new_plan(samples, index, seed, {"kind": "by_speaker"})
 
 
 def with_segments(plan: Plan, segments: Sequence[Segment], starts: Sequence[int] = (0,)) -> Plan:
@@ -141,23 +141,27 @@ def with_segments(plan: Plan, segments: Sequence[Segment], starts: Sequence[int]
 
 
 def followed_by(plan: Plan, other: Plan, offset: int) -> Plan:
-    """A natural shift: the plan, then another plan of clean samples, all marked as shifted.
+    """Return a natural shift: the plan, then another plan of clean samples, all marked as shifted.
 
     Both index into `joined` samples: the other's begin at `offset`, the number of the first's.
     """
     if other.corruptions:
         raise ValueError(f"the plan that follows must be clean, got {other.corruptions}")
-    return Plan(
-        index=np.concatenate([plan.index, other.index + offset]),
-        move=np.concatenate([plan.move, other.move]),
-        corruption=np.concatenate([plan.corruption, other.corruption]),
-        severity=np.concatenate([plan.severity, other.severity]),
-        shifted=np.concatenate([plan.shifted, np.ones(len(other), np.bool_)]),
-        starts=np.concatenate([plan.starts, other.starts[1:] + len(plan)]),
-        corruptions=plan.corruptions,
-        seed=plan.seed,
-        settings={"kind": "followed", "first": plan.settings, "then": other.settings},
+    shifted = replace(other, index=other.index + offset, shifted=np.ones(len(other), np.bool_))
+    return concatenate(
+        [plan, shifted],
+        np.concatenate([plan.starts, other.starts[1:] + len(plan)]),
+        {"kind": "followed", "first": plan.settings, "then": other.settings},
     )
+
+
+def concatenate(plans: Sequence[Plan], starts: Ints, settings: dict[str, Any]) -> Plan:
+    """Return consecutive plans as one; all but the first are clean or natural shifts."""
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(plan, name) for plan in plans])
+        for name in ("index", "move", "corruption", "severity", "shifted")
+    }
+    return replace(plans[0], **columns, starts=starts, settings=settings)
 
 
 def render(plan: Plan, samples: Samples, suite: Suite, begin: int, end: int) -> Array:
@@ -169,7 +173,8 @@ def render(plan: Plan, samples: Samples, suite: Suite, begin: int, end: int) -> 
     return np.concatenate(blocks)[begin - first : end - first]
 
 
-def _plan(samples: Samples, index: Ints, seed: int, settings: dict[str, Any]) -> Plan:
+def new_plan(samples: Samples, index: Ints, seed: int, settings: dict[str, Any]) -> Plan:
+    """Return a clean plan of samples in this order."""
     steps = len(index)
     return Plan(
         index=index.astype(np.int64),

@@ -6,7 +6,7 @@ position, not once per step.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import numpy as np
@@ -17,7 +17,7 @@ from tcuq_benchmark.data.samples import Array, Ints, Samples
 from tcuq_benchmark.outputs import cached, key
 from tcuq_benchmark.scenario_run import Network
 from tcuq_benchmark.scenarios.scenario import JITTER, make_plan
-from tcuq_benchmark.streams import Episode, Plan, in_order, render, with_segments
+from tcuq_benchmark.streams import Episode, Plan, in_order, new_plan, render, with_segments
 
 # parts: calibrate on the calibration part, run on the test part; people differ.
 # mixed: a random split of both parts' samples; people are on both sides.
@@ -119,16 +119,9 @@ def outputs_by_position(network: Network, samples: Samples) -> dict[str, Array]:
     reach = camera_reach(samples)
     positions = np.stack(np.meshgrid(*[np.arange(-reach, reach + 1)] * 2, indexing="ij"), -1)
     moves = positions.reshape(-1, 2).astype(np.int8)
-    count = len(samples) * len(moves)
-    plan = Plan(
-        index=np.repeat(np.arange(len(samples)), len(moves)),
+    plan = replace(
+        new_plan(samples, np.repeat(np.arange(len(samples)), len(moves)), 0, {}),
         move=np.tile(moves, (len(samples), 1)),
-        corruption=np.full(count, -1, np.int64),
-        severity=np.zeros(count, np.int64),
-        shifted=np.zeros(count, np.bool_),
-        starts=np.zeros(1, np.int64),
-        corruptions=(),
-        seed=0,
         settings={"kind": "table", "reach": reach},
     )
     return run_plan(network, samples, plan, {})

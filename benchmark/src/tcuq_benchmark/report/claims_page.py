@@ -2,18 +2,25 @@
 """Every table and figure of the paper, in its order."""
 
 import json
-from pathlib import Path
+from collections import Counter
+from typing import get_args
 
-from tcuq_benchmark.report.claims import Claim, page
+from results.result import RESULTS
+from tcuq_benchmark.report.claims import Claim
 from tcuq_benchmark.report.detection_claims import detection_claims
+from tcuq_benchmark.report.results import table, text
 from tcuq_benchmark.report.training_claims import training_claims
-
-FIRMWARE = Path(__file__).resolve().parents[4] / "results/firmware.json"
+from tcuq_benchmark.report.verdict import Verdict
 
 
 def claims_page() -> dict[str, str]:
-    """The page, by file name."""
-    return {"claims.md": page(all_claims())}
+    """Return the page, by file name."""
+    claims = all_claims()
+    counts = Counter(claim.verdict for claim in claims)
+    summary = ", ".join(f"{counts[v]} {v}" for v in get_args(Verdict) if counts[v])
+    head = ["in the paper", "its claim", "what we measured", "verdict"]
+    body = table(head, [claim.cells() for claim in claims])
+    return {"claims.md": f"{text('claims')}\n{summary}.\n\n{body}"}
 
 
 def all_claims() -> list[Claim]:
@@ -22,7 +29,8 @@ def all_claims() -> list[Claim]:
 
 
 def _boards() -> list[Claim]:
-    rows = {row["what"]: row["measured"] for row in json.loads(FIRMWARE.read_text("utf-8"))["rows"]}
+    firmware = json.loads((RESULTS / "firmware.json").read_text("utf-8"))
+    rows = {row["what"]: row["measured"] for row in firmware["rows"]}
     step = rows["instructions a step, Cortex-M4, tcuq, 10 classes: mean"]
     flash = rows["flash bytes, Cortex-M4, tcuq (tcuq_init and tcuq_step)"]
     ram = rows["RAM bytes of state, tcuq, 10 classes"]

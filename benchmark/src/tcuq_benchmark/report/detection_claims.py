@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The paper's claims on accuracy drops, delays, failures and out-of-distribution samples."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import log
 
 from tcuq_benchmark.report.claims import Claim
@@ -36,35 +36,67 @@ CONFIRMED_AGAINST = ("BASE", "DEEP", "EE-ens")  # the methods of the confirmatio
 
 
 def detection_claims() -> list[Claim]:
-    """Every row, in the paper's order; rows on streams for both kinds."""
+    """Return every row, in the paper's order; rows on streams for both kinds."""
+    resnet = Claim(
+        "figure of ResNet-50",
+        "the same with ResNet-50 on TinyImageNet-C",
+        "not testable here",
+        "training a ResNet-50 takes days on this CPU; the row above has a small network",
+    )
     return [
-        *(_table(kind) for kind in STREAMS),
-        *(_severities(kind) for kind in STREAMS),
-        *_tinyimagenet(),
-        *(_temperature(kind) for kind in STREAMS),
-        *(_delay(kind) for kind in STREAMS),
-        *(_failures(kind) for kind in STREAMS),
-        *(_ood(kind) for kind in STREAMS),
+        *_both_kinds(
+            "table of accuracy drops",
+            "TCUQ best on MNIST-C (0.66) and SpeechCmd-C (0.63)",
+            lambda kind: against_all(("mnist", "speech"), Measure("drop AUPRC", kind)),
+            DROPS,
+        ),
+        *_both_kinds(
+            "figure of accuracy drops (b)",
+            "on CIFAR-10-C TCUQ leads at every severity, 0.80 at severity 5",
+            lambda kind: _by_severity("cifar10", kind, tuple(METHODS)),
+            {"coherent": SEVERITY},
+        ),
+        *(_confirmed_severities(kind) for kind in STREAMS),
+        resnet,
+        *_both_kinds(
+            "table of temperature scaling, AUPRC",
+            "TCUQ above a temperature-scaled confidence on accuracy drops",
+            lambda kind: against_one(SETS, Measure("drop AUPRC", kind), TCUQ, "temperature"),
+            DROPS,
+        ),
+        *_both_kinds(
+            "text on results, delay",
+            "TCUQ's median detection delay is 25 to 35 % shorter than the best other method's",
+            lambda kind: delays_against_all(SETS, kind, LONGEST_RATIO),
+            dict.fromkeys(STREAMS, DELAYS),
+            f"Differences are logarithms of the ratio; 25 % shorter is {-log(LONGEST_RATIO):+.3f}",
+        ),
+        *_both_kinds(
+            "table of failures, left",
+            "TCUQ best or tied at telling wrong from correct predictions (0.88, 0.92, 0.87)",
+            lambda kind: against_all(SETS, Measure("failure AUROC", kind), least=TIE),
+            dict.fromkeys(STREAMS, FAILURES),
+        ),
+        *_both_kinds(
+            "table of failures, right",
+            "TCUQ within 0.02 of the best on out-of-distribution samples (0.84, 0.91, 0.93)",
+            lambda kind: against_all(SETS, Measure("OOD AUROC", kind), least=WITHIN),
+            dict.fromkeys(STREAMS, OOD),
+        ),
         _base_ood(),
     ]
 
 
-def _table(kind: str) -> Claim:
-    return Claim(
-        f"table of accuracy drops, {STREAMS[kind]}",
-        "TCUQ best on MNIST-C (0.66) and SpeechCmd-C (0.63)",
-        against_all(("mnist", "speech"), Measure("drop AUPRC", kind)),
-        section=DROPS[kind],
-    )
-
-
-def _severities(kind: str) -> Claim:
-    return Claim(
-        f"figure of accuracy drops (b), {STREAMS[kind]}",
-        "on CIFAR-10-C TCUQ leads at every severity, 0.80 at severity 5",
-        _by_severity("cifar10", kind, tuple(METHODS)),
-        section=SEVERITY if kind == "coherent" else "",
-    )
+def _both_kinds(
+    where: str,
+    claim: str,
+    compared: Callable[[str], Groups],
+    sections: Mapping[str, str],
+    text: str = "",
+) -> Iterator[Claim]:
+    """Yield a claim on shuffled and on coherent streams; `sections` are the results page's."""
+    for kind, title in STREAMS.items():
+        yield Claim(f"{where}, {title}", claim, compared(kind), text, sections.get(kind, ""))
 
 
 def _by_severity(task: str, kind: str, methods: Sequence[str]) -> Groups:
@@ -77,17 +109,6 @@ def _by_severity(task: str, kind: str, methods: Sequence[str]) -> Groups:
         ]
         for level in (1, 2, 3, 4, 5)
     }
-
-
-def _tinyimagenet() -> list[Claim]:
-    """The confirmation's rows, on the kinds of streams it was run on."""
-    resnet = Claim(
-        "figure of ResNet-50",
-        "the same with ResNet-50 on TinyImageNet-C",
-        "not testable here",
-        "training a ResNet-50 takes days on this CPU; the row above has a small network",
-    )
-    return [*(_confirmed_severities(kind) for kind in STREAMS), resnet]
 
 
 def _confirmed_severities(kind: str) -> Claim:
@@ -103,43 +124,6 @@ def _confirmed_severities(kind: str) -> Claim:
         return Claim(where, claim, "not testable here", why)
     compared = _by_severity(CONFIRMATION, kind, CONFIRMED_AGAINST)
     return Claim(where, claim, compared, "Against BASE, DEEP and EE-ens alone")
-
-
-def _temperature(kind: str) -> Claim:
-    return Claim(
-        f"table of temperature scaling, AUPRC, {STREAMS[kind]}",
-        "TCUQ above a temperature-scaled confidence on accuracy drops",
-        against_one(SETS, Measure("drop AUPRC", kind), TCUQ, "temperature"),
-        section=DROPS[kind],
-    )
-
-
-def _delay(kind: str) -> Claim:
-    return Claim(
-        f"text on results, delay, {STREAMS[kind]}",
-        "TCUQ's median detection delay is 25 to 35 % shorter than the best other method's",
-        delays_against_all(SETS, kind, LONGEST_RATIO),
-        f"Differences are logarithms of the ratio; 25 % shorter is {-log(LONGEST_RATIO):+.3f}",
-        section=DELAYS,
-    )
-
-
-def _failures(kind: str) -> Claim:
-    return Claim(
-        f"table of failures, left, {STREAMS[kind]}",
-        "TCUQ best or tied at telling wrong from correct predictions (0.88, 0.92, 0.87)",
-        against_all(SETS, Measure("failure AUROC", kind), least=TIE),
-        section=FAILURES,
-    )
-
-
-def _ood(kind: str) -> Claim:
-    return Claim(
-        f"table of failures, right, {STREAMS[kind]}",
-        "TCUQ within 0.02 of the best on out-of-distribution samples (0.84, 0.91, 0.93)",
-        against_all(SETS, Measure("OOD AUROC", kind), least=WITHIN),
-        section=OOD,
-    )
 
 
 def _base_ood() -> Claim:

@@ -2,8 +2,10 @@
 """The committed results, looked up by task, score, kind of stream and measure; and their format."""
 
 import re
+import tomllib
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -74,6 +76,13 @@ def values(experiment: str, task: str, measure: str, **where: Any) -> list[float
 def probability_kind(task: str) -> str:
     """The kind of stream whose probabilities are shown: i.i.d. if it was run."""
     return "iid" if any(row["kind"] == "iid" for row in rows("detection", task)) else "coherent"
+
+
+@cache
+def text(name: str) -> str:
+    """Return a paragraph of the pages' prose."""
+    paragraphs = tomllib.loads(Path(__file__).with_name("text.toml").read_text("utf-8"))
+    return str(paragraphs[name])
 
 
 def mean(numbers: Sequence[float]) -> float:

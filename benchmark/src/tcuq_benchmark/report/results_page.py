@@ -20,6 +20,7 @@ from tcuq_benchmark.report.results import (
     probability_kind,
     rows,
     table,
+    text,
     values,
 )
 from tcuq_benchmark.scores.table import MULTI_PASS, OURS, SCORES, SINGLE_PASS, TRIVIAL
@@ -59,43 +60,6 @@ INTERNAL = ("exits without the last", "light exits")
 CHARTED = ("max_prob", "ensemble", "dropout", "exits", "hydra", "odin", "tcuq", "recommended")
 
 
-INTRODUCTION = """# Benchmark results
-
-For anyone who chooses a score or checks a claim: every score and baseline on seven tasks. Generated
-by `python -m tcuq_benchmark.report` from `benchmark/results`; do not edit. Values are means over
-three networks and streams (seeds 0 to 2) ± standard deviation; without ±, of one network. A dash
-means not trained or not run. `tcuq` is the paper's score and `recommended` the library's default;
-*labelled*: fitted with labels; *assisted*: on a network trained with the paper's temporal
-assistance; *monotone*: with weights of fixed sign.
-
-Protocol: an accuracy drop is a window of 100 steps in which a method's accuracy is more than three
-standard deviations below the base network's mean on the calibration stream. (With mean and
-deviation of the test stream the limit would be 0.14 to 0.22 on HAPT, gas and the watch set, and
-hardly any window would be a drop.) Each corruption is its own stream: 1,000 clean steps, then 1,000
-corrupted ones of rising severity (MNIST-C: its published severity). In coherent streams a label
-stays for 30 steps on average and the camera moves slowly over each image; HAPT and the watch set
-are in recorded order; gas drifts naturally from month to month.
-"""
-
-SELECTION = """\
-The default's terms were chosen on development samples of all sets but watch and on test samples of
-MNIST, Fashion-MNIST and HAPT ([decision 0018](../../docs/decisions/0018-odds.md)). No set is free
-of any choice: the other four were used through their networks and, but for watch, their development
-samples, and their test samples had been seen with earlier forms of the score. Mean accuracy-drop
-AUPRC on coherent streams; differences from `tcuq` with 95 % intervals (paired by seed and
-condition, t intervals over seeds, for new networks and streams of these sets):
-"""
-DELAY = """\
-Median number of steps from the begin of a corruption to the first window of 100 steps whose mean
-risk is above a limit. The limit is set on the in-distribution test stream so that 1 % of its
-windows pass it, the same share for every score. Corruptions that lower the base network's accuracy
-count; a missed one counts with its length.
-"""
-GLANCE = """\
-Means over the tasks that have the measure, the larger the better: area under the precision-recall
-curve of drops in accuracy, and area under the ROC curve of wrong predictions and of other inputs,
-against correct predictions. Every table below unfolds.
-"""
 GLANCED = ("max_prob", "temperature", "ensemble", "tcuq", "recommended", "random")
 MEASURES = {
     "accuracy drops, coherent": ("drop AUPRC", "coherent"),
@@ -108,7 +72,7 @@ COMPARED = ("max_prob", "temperature", "tcuq", "recommended", "recommended label
 
 def results_page() -> dict[str, str]:
     """Return the page and its figures, by file name."""
-    parts = [INTRODUCTION, "## At a glance\n", GLANCE, _glance()]
+    parts = [text("results"), "## At a glance\n", text("glance"), _glance()]
     for kind, title in KINDS.items():
         parts += [
             f"## Accuracy drops, {title}\n",
@@ -117,7 +81,7 @@ def results_page() -> dict[str, str]:
         ]
     parts += [
         "## Sets whose test samples were used to choose the default, and the others\n",
-        SELECTION,
+        text("selection"),
         _selection(),
     ]
     for measure, title in (
@@ -128,7 +92,7 @@ def results_page() -> dict[str, str]:
         parts += [f"## {title}\n", _by_task(measure, "coherent")]
         if measure != "shifted failure AUROC":
             parts += ["Shuffled streams:\n", _by_task(measure, "iid")]
-    parts += ["## Detection delay\n", DELAY]
+    parts += ["## Detection delay\n", text("delay")]
     for kind, title in (("coherent", "Coherent"), ("iid", "Shuffled")):
         parts += [f"{title} streams:\n", _by_task("delay/median", kind, digits=0)]
     parts += ["## CIFAR-10-C by severity, coherent streams\n", "![](severity.svg)\n", _severities()]
