@@ -121,9 +121,7 @@ def images() -> tuple[Samples, Samples]:
 
 
 @pytest.mark.usefixtures("empty_folders")
-def test_an_assembled_stream_has_the_networks_own_outputs(
-    images: tuple[Samples, Samples],
-) -> None:
+def test_an_assembled_stream_has_the_networks_own_outputs(images: tuple[Samples, Samples]) -> None:
     """Every step has the outputs of a test image at one of 25 positions, each run once."""
     network = Echo()
     pool = sample_pool(network, *images, Spans((), {}))

@@ -48,12 +48,7 @@ class Outcome:
 
 
 def fuzz(
-    fuzzer: Path,
-    corpora: Sequence[Path],
-    seconds: int,
-    *,
-    most: int = -1,
-    longest: int = LONGEST,
+    fuzzer: Path, corpora: Sequence[Path], seconds: int, *, most: int = -1, longest: int = LONGEST
 ) -> Outcome:
     """Run all inputs of the corpora, then new ones in the first, for so long or so many."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -104,10 +104,7 @@ class Model:
     anchored: bool = True  # else terms serve novelty alone
 
     def encode(
-        self,
-        bends: Sequence[tuple[int, int, int]] = (),
-        null: int = 0,
-        end: bool | None = None,
+        self, bends: Sequence[tuple[int, int, int]] = (), null: int = 0, end: bool | None = None
     ) -> bytes:
         """Its bytes, with members bent (which, index, raw), one pointer null, numbers at an end."""
         gaps = [b - a - 1 for a, b in zip((0, *self.lags), self.lags, strict=False)]

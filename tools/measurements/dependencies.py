@@ -10,16 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from results.result import (
-    RESULTS,
-    ROOT,
-    Row,
-    exit_code,
-    not_reached,
-    parser,
-    show,
-    write_rows,
-)
+from results.result import RESULTS, ROOT, Row, exit_code, not_reached, parser, show, write_rows
 from tools.packaging.pythons import VERSIONS, Interpreter, find, uv
 
 TEST_TOOLS = ("pytest", "hypothesis", "jsonschema", "pyyaml", "playwright", "httpx", "mypy")

@@ -51,9 +51,7 @@ def step_us(profile: tcuq.Profile, recorded: tcuq.Stream) -> float:
 
 
 def held_bytes(
-    monitor: Callable[[], tcuq.Monitor],
-    recorded: tcuq.Stream,
-    marks: Sequence[int],
+    monitor: Callable[[], tcuq.Monitor], recorded: tcuq.Stream, marks: Sequence[int]
 ) -> list[int]:
     """Bytes that a monitor holds after each of these numbers of steps."""
     tracemalloc.start()

@@ -187,11 +187,7 @@ def _divided(text: str) -> tuple[str, list[str]]:
 
 
 def prove(
-    source: str,
-    environment: dict[str, str],
-    *,
-    package: Path = PACKAGE,
-    only: Sequence[str] = (),
+    source: str, environment: dict[str, str], *, package: Path = PACKAGE, only: Sequence[str] = ()
 ) -> Proof:
     """Every goal of a source, or of some of its functions."""
     text = _without(locate(source, package).read_text("utf-8"), UNREAD.get(source, ()))

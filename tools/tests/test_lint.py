@@ -73,10 +73,7 @@ def test_commands_that_do_not_exist_are_named() -> None:
     makefile = ".PHONY: lint\nlint: ## Check\ntypes:\n"
     assert [
         re.findall(r"'(\w+)'", line) for line in commands.unexplained("Makefile", makefile)
-    ] == [
-        ["types"],
-        ["types"],
-    ]
+    ] == [["types"], ["types"]]
 
 
 def test_broken_links_and_undocumented_parameters_are_named() -> None:

@@ -196,12 +196,7 @@ def _repeat_passes(rows: Ints, count: int, rng: np.random.Generator) -> Ints:
 
 
 def _chain(
-    y: Ints,
-    labels: Ints,
-    fresh: NDArray[np.bool_],
-    rng: np.random.Generator,
-    *,
-    as_frequent: bool,
+    y: Ints, labels: Ints, fresh: NDArray[np.bool_], rng: np.random.Generator, *, as_frequent: bool
 ) -> Ints:
     """Each step's label as its position in `labels`; a new one where `fresh`."""
     if as_frequent:

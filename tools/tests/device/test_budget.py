@@ -20,10 +20,7 @@ def test_costs_are_within_the_budget(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("limits", "names"),
-    [
-        (budget.BUDGET, ("m4", "tcuq -Os", "flash")),
-        (sample_fold.BUDGET, ("cortex-m4", "flash")),
-    ],
+    [(budget.BUDGET, ("m4", "tcuq -Os", "flash")), (sample_fold.BUDGET, ("cortex-m4", "flash"))],
 )
 def test_growth_is_named(limits: CostBudget, names: tuple[str, ...]) -> None:
     """A figure 2 % over its budget is named, and so are one without a budget and a stale page."""

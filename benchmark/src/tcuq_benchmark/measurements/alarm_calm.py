@@ -172,10 +172,7 @@ def broken_row(counts: Counts, what: str = BROKEN) -> Row:
     """The share of calibrations that break the promise."""
     share = broken(counts) / len(counts)
     return Row(
-        what,
-        "≤ 5 %",
-        f"{100 * share:.1f} % ({broken(counts)} of {len(counts)})",
-        share <= 0.05,
+        what, "≤ 5 %", f"{100 * share:.1f} % ({broken(counts)} of {len(counts)})", share <= 0.05
     )
 
 

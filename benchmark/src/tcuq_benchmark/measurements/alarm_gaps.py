@@ -52,11 +52,7 @@ def delays(profile: tcuq.Profile, stream: tcuq.Stream, every: int | None) -> lis
 
 
 def counted(
-    profile: tcuq.Profile,
-    run: tcuq.Stream,
-    arguments: dict[str, Any],
-    alarm: np.ndarray,
-    step: int,
+    profile: tcuq.Profile, run: tcuq.Stream, arguments: dict[str, Any], alarm: np.ndarray, step: int
 ) -> float:
     """Steps from the onset to the alarm that its channel counts."""
     assert run.shifted is not None  # noqa: S101 - faults are marked

@@ -97,9 +97,7 @@ def _in_distribution(run: ScenarioRun, scores: Mapping[str, Score]) -> InDistrib
     return InDistribution(wrong[known], {n: p.risk[known] for n, p in predictions.items()})
 
 
-def mean_interval(
-    by_set: Sequence[Sequence[float] | Floats],
-) -> tuple[float, float, float]:
+def mean_interval(by_set: Sequence[Sequence[float] | Floats]) -> tuple[float, float, float]:
     """Mean over sets of paired differences, with Student's 95 % interval over seeds."""
     means = [float(np.mean(values)) for values in by_set]
     variance = sum(float(np.var(v, ddof=1)) / len(v) for v in by_set if len(v) > 1)
