@@ -36,6 +36,11 @@ class Row:
     passed: bool | None
 
 
+def figure(what: str, measured: str) -> Row:
+    """Return a row that is stated for the record, without a limit."""
+    return Row(what, "stated", measured, None)
+
+
 def parser(description: str | None = None) -> argparse.ArgumentParser:
     """Return a parser of the options that measurements share: --write and --short."""
     options = argparse.ArgumentParser(description=description)

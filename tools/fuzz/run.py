@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from results.result import Row, report, tool_version
+from results.result import Row, figure, report, tool_version
 from tests.fixtures.firmware.toolchain import ALONE, RUNTIME, run
 from tools.fuzz.coverage import Conditions, Lines, runtime_conditions, runtime_lines
 from tools.fuzz.fuzzers import HERE, build, build_pair
@@ -133,8 +133,8 @@ def rows(outcome: Outcome, coverage: Lines, conditions: Conditions, *, long: boo
         f"{outcome.cpu_seconds:.0f}",
         outcome.cpu_seconds >= LONG_SECONDS if long else None,
     )
-    yield Row("inputs executed", "stated", f"{outcome.executions:,}", None)
-    yield Row("edges of the runtime reached", "stated", f"{outcome.edges:,}", None)
+    yield figure("inputs executed", f"{outcome.executions:,}")
+    yield figure("edges of the runtime reached", f"{outcome.edges:,}")
     covered = coverage.lines - len(coverage.missed)
     what = "lines of the runtime that the kept inputs reach"
     yield Row(what, f"all of {coverage.lines:,}", f"{covered:,}", not coverage.missed)

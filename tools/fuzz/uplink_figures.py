@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from results.result import Row, measure
+from results.result import Row, figure, measure
 from tests.fixtures.firmware.toolchain import UPLINK, run
 from tests.fixtures.uplink.device import compile_uplink
 from tests.fixtures.uplink.field import CLOCKS, NETWORKS, Field
@@ -97,7 +97,7 @@ def rows(short: bool) -> Iterator[Row]:
         yield from cut_rows(folder, 16 if short else 1)
         yield from tool_rows(folder, short=short)
         size = sum(flash_bytes(folder, sorted(UPLINK.glob("*.c"))).values())
-        yield Row("uplink: bytes of flash, Cortex-M4, -Os", "stated", f"{size:,}", None)
+        yield figure("uplink: bytes of flash, Cortex-M4, -Os", f"{size:,}")
 
 
 if __name__ == "__main__":

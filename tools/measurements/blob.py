@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import tcuq
-from results.result import Row, measure
+from results.result import Row, figure, measure
 from tcuq.demo import demo_profile
 from tcuq.firmware import profile_blob
 from tests.fixtures.firmware.blob_damage import DAMAGES
@@ -117,7 +117,7 @@ def rows(short: bool) -> Iterator[Row]:
         f"{loader} bytes; self-test {sizes['tcuq_blob_selftest']}, slots {sizes['tcuq_slots']}",
         loader <= MAX_LOADER_BYTES,
     )
-    yield Row("bytes of the demo's profile as a blob", "stated", f"{len(first):,}", None)
+    yield figure("bytes of the demo's profile as a blob", f"{len(first):,}")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from river.drift import ADWIN
 from scipy.stats import chi2
 
 import tcuq
-from results.result import DATA, Row, arguments, report, write_json
+from results.result import DATA, Row, arguments, figure, report, write_json
 from tcuq.demo import FAULTS, Baseline, Effect, demo_profile, demo_stream, demonstrate
 from tcuq.errors import CalibrationWarning
 from tcuq.evaluation.measures import detection_delays
@@ -89,11 +89,9 @@ def demo_rows() -> Iterator[Row]:
     )
     yield from (Row(*_described(effect), None) for effect in shown.effects)
     again = [effect.left_running[1].delay_steps for effect in shown.effects]
-    yield Row(
+    yield figure(
         "second onsets with the monitor left running after the first fault, delays in steps",
-        "–",
         ", ".join("unseen" if delay is None else str(delay) for delay in again),
-        None,
     )
 
 
@@ -170,13 +168,11 @@ def adwin_rows(pair: tuple[Tuned, Tuned]) -> Iterator[Row]:
     for detection, how in zip(
         pair, ("silent on calibration", "the best in hindsight"), strict=True
     ):
-        yield Row(
+        yield figure(
             f"ADWIN on {detection.name}, {how} (delta {10**-detection.limit:.2g})",
-            "–",
             f"{np.isfinite(detection.delays).sum()} of {len(detection.delays)} onsets, median delay"
             f" {np.median(detection.delays):.0f} steps,"
             f" {detection.false_alarms:.0f} false alarms per million steps",
-            None,
         )
 
 

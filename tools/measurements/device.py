@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from river.drift import ADWIN
 
 import tcuq
-from results.result import Row, measure
+from results.result import Row, figure, measure
 from tcuq.demo import demo_profile, demo_stream
 from tcuq.monitor import Monitor, run_many
 from tcuq.profile.quantize import quantize
@@ -138,11 +138,9 @@ def speed_rows(rounds: int, folder: Path) -> Iterator[Row]:
         f"{rate['float32']:,.0f}",
         rate["float32"] >= 1_000_000,
     )
-    yield Row(
+    yield figure(
         "run from float64 probabilities, and from float32 logits, steps per second",
-        "stated",
         f"{rate['float64']:,.0f} and {rate['logits']:,.0f}",
-        None,
     )
     yield Row(
         "run from the device's bytes, as a share of the bare C loop in the same rounds",
@@ -153,17 +151,13 @@ def speed_rows(rounds: int, folder: Path) -> Iterator[Row]:
     yield Row(
         "step, one at a time, from float32, µs", "≤ 3", f"{micros['step']:.2f}", micros["step"] <= 3
     )
-    yield Row(
+    yield figure(
         "step from the device's bytes, and from float32 logits, µs",
-        "stated",
         f"{micros['step of bytes']:.2f} and {micros['step of logits']:.2f}",
-        None,
     )
-    yield Row(
+    yield figure(
         "river's ADWIN.update, and ten of them, µs",
-        "–",
         f"{micros['ADWIN']:.2f} and {micros['ten']:.2f}",
-        None,
     )
     yield many_row(profile, tcuq.Stream(rows_32, wide_32), 5 * rounds)
     yield memory_row(profile, tcuq.Stream(rows_32, wide_32), 1_000_000 if rounds > 20 else 200_000)
@@ -188,11 +182,9 @@ def many_row(profile: tcuq.Profile, recorded: tcuq.Stream, rounds: int) -> Row:
         rounds,
     )
     possible = best["one, hashed"] / best["all, hashed"]
-    return Row(
+    return figure(
         f"{THREADS} streams in {THREADS} threads, times as fast as in one",
-        "stated",
         f"{best['one'] / best['all']:.2f} (hashing, which shares nothing: {possible:.2f})",
-        None,
     )
 
 
@@ -226,11 +218,9 @@ def exactness_rows() -> Iterator[Row]:
             " and ".join(f"{worst[name]:.2g}" for worst in signals),
             all(worst[name] <= limit for worst, limit in zip(signals, limits, strict=True)),
         )
-    yield Row(
+    yield figure(
         "largest difference of the risk, on the device's own signals, recorded and random streams",
-        "stated",
         " and ".join(f"{worst['score']:.2g}" for worst in later),
-        None,
     )
     differ = [worst["label"] for worst in signals]
     differ += [worst[name] for worst in later for name in ("threshold", "budget", "alarm")]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from results.result import Row, arguments, report, tool_version
+from results.result import Row, arguments, figure, report, tool_version
 from tests.fixtures.firmware.emulator import Counts, build_plugin, count
 from tests.fixtures.firmware.scenarios import (
     Scenario,
@@ -146,17 +146,17 @@ def rows(runs: list[Run], sizes: list[Size]) -> Iterator[Row]:
         MOST_OVER_MEAN, _over(here),
     )  # fmt: skip
     widest = max(runs, key=_over)
-    yield Row(
+    yield figure(
         "instructions of a worst step over the mean, any CPU",
-        "stated", f"{_over(widest):,.0f} ({widest.cpu.title}, {widest.scenario.title})", None,
-    )  # fmt: skip
+        f"{_over(widest):,.0f} ({widest.cpu.title}, {widest.scenario.title})",
+    )
     for size in sizes:
         apis = "tcuq_init and tcuq_step" if size.name == "tcuq" else "the whole interface"
         what = f"flash bytes, {size.cpu.title}, {size.name} ({apis})"
         if size.cpu is M4 and size.name in MOST_FLASH:
             yield _limit(what, MOST_FLASH[size.name], size.flash)
         else:
-            yield Row(what, "stated", f"{size.flash:,}", None)
+            yield figure(what, f"{size.flash:,}")
     for name, most in MOST_RAM.items():
         chosen = next(r for r in runs if r.cpu is M4 and r.scenario.name == name)
         yield _limit(f"RAM bytes of state, {chosen.scenario.title}", most, sum(chosen.ram.values()))
@@ -164,10 +164,9 @@ def rows(runs: list[Run], sizes: list[Size]) -> Iterator[Row]:
     on_m4 = max(depth.size for cpu, depth in taken if cpu is M4)
     yield _limit(f"stack bytes of tcuq_step, {M4.title}, deepest of all builds", MOST_STACK, on_m4)
     cpu, deepest = max(taken, key=lambda pair: pair[1].size)
-    yield Row(
-        "stack bytes of tcuq_step, deepest of all CPUs and builds",
-        "stated", f"{deepest.size} ({cpu.title})", None,
-    )  # fmt: skip
+    yield figure(
+        "stack bytes of tcuq_step, deepest of all CPUs and builds", f"{deepest.size} ({cpu.title})"
+    )
 
 
 def _over(run: Run) -> float:

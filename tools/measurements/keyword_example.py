@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from results.result import ROOT, Row, measure
+from results.result import ROOT, Row, figure, measure
 
 EXAMPLE = ROOT / "examples/keyword-spotting"
 FEWEST_STEPS = 2_000
@@ -47,22 +47,18 @@ def rows(short: bool) -> Iterator[Row]:
         f"{monitor / CMSIS_NN:.4%} ({monitor:,.0f})",
         monitor <= MOST_SHARE * CMSIS_NN,
     )
-    yield Row(
+    yield figure(
         f"the same over Aidge's kernels in that firmware, {network / 1e6:.2f} million",
-        "stated",
         f"{monitor / network:.4%}",
-        None,
     )
     for row in story["chapters"]:
         alarm = row["first_alarm"]
         of_accepted = row["right_of_accepted"]
-        yield Row(
+        yield figure(
             f"keyword story, {row['chapter']}, {row['steps']} steps",
-            "stated",
             f"{row['right']:.1%} right, {row['accepted']:.1%} accepted, of these "
             + ("none, " if of_accepted is None else f"{of_accepted:.1%} right, ")
             + ("no alarm" if alarm is None else f"alarm after {alarm} steps"),
-            None,
         )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from results.result import Row, measure
+from results.result import Row, figure, measure
 from tcuq import Profile
 from tcuq.demo import demo_profile
 from tcuq.firmware.compiler import compiled_footprint, gcc, zig
@@ -130,7 +130,7 @@ def _error_row(what: str, bound: float, error: float) -> Row:
 
 
 def _range_row(what: str, ratios: list[float]) -> Row:
-    return Row(what, "stated", f"{min(ratios) - 1:+.0%} to {max(ratios) - 1:+.0%}", None)
+    return figure(what, f"{min(ratios) - 1:+.0%} to {max(ratios) - 1:+.0%}")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 import tcuq
-from results.result import Row, measure
+from results.result import Row, figure, measure
 from tcuq_benchmark.detectors.cases import LEAD_IN, LEAD_IN_JITTER, concatenate, delay
 from tcuq_benchmark.detectors.pools import SPAN
 from tcuq_benchmark.detectors.recording_pool import RecordingPool
@@ -152,9 +152,9 @@ def rows(short: bool) -> Iterator[Row]:
                 values = [median(figures, f"{what} {h} ", severities) for h in LEVELS]
                 if not np.isnan(values).any():
                     name = f"{task}: median delay {when}, {title}, h = 14 / 17 / 20"
-                    yield Row(name, "–", " / ".join(f"{v:.0f}" for v in values), None)
+                    yield figure(name, " / ".join(f"{v:.0f}" for v in values))
         hits = caught(figures)
-        yield Row(f"{task}: slow ramps caught at h = {H}", "–", f"{sum(hits)} of {len(hits)}", None)
+        yield figure(f"{task}: slow ramps caught at h = {H}", f"{sum(hits)} of {len(hits)}")
 
 
 if __name__ == "__main__":

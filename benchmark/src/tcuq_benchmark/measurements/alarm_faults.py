@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 import tcuq
-from results.result import Row, measure
+from results.result import Row, figure, measure
 from tcuq_benchmark.measurements.alarm_cases import LEVELS, LIBRARIES, fitted
 from tcuq_benchmark.measurements.alarm_hapt import (
     FAULTS,
@@ -84,7 +84,7 @@ def published_rows(six: Detections) -> Iterator[Row]:
             for delay, cause in zip(pair, six.causes[name], strict=True)
         ]
         what = f"delay of HAPT's fault {name.split()[0]}, its two onsets"
-        yield Row(what, "–", " and ".join(words), None)
+        yield figure(what, " and ".join(words))
 
 
 def caught(delays: Sequence[float]) -> int:

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 import tcuq
-from results.result import Row, measure
+from results.result import Row, figure, measure
 from tcuq_benchmark.detectors.baselines import River, adwin, page_hinkley
 from tcuq_benchmark.detectors.cases import LEAD_IN, LEAD_IN_JITTER, concatenate, delay
 from tcuq_benchmark.detectors.detector import (
@@ -121,7 +121,7 @@ def peer_rows(figures: dict[str, Figures]) -> list[Row]:
     for task, one in figures.items():
         for name, median in one["median delay"].items():
             what = f"{task}: median delay of {name}, false alarms in {one['steps']:,} steps"
-            rows.append(Row(what, "–", f"{median:.0f}, {one['false alarms'][name]}", None))
+            rows.append(figure(what, f"{median:.0f}, {one['false alarms'][name]}"))
     return rows
 
 
