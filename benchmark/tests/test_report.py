@@ -8,7 +8,8 @@ import scipy.stats
 
 from tcuq.charts import Axis
 from tcuq_benchmark.experiments.result import ExperimentRow, read_result
-from tcuq_benchmark.report import detection_claims, results
+from tcuq_benchmark.report import claims_page as page
+from tcuq_benchmark.report import results
 from tcuq_benchmark.report.claims_page import all_claims, claims_page
 from tcuq_benchmark.report.comparisons import Measure, compare
 from tcuq_benchmark.report.line_chart import line_chart
@@ -93,33 +94,31 @@ def confirmation_rows(kind: str) -> list[ExperimentRow]:
     return rows
 
 
+def replace_confirmation(monkeypatch: pytest.MonkeyPatch, rows: list[ExperimentRow]) -> None:
+    """Replace the committed rows of the confirmation."""
+    committed = results.rows
+
+    def replaced(experiment: str, task: str) -> list[ExperimentRow]:
+        return rows if task == "tinyimagenet" else committed(experiment, task)
+
+    for module in (results, page):
+        monkeypatch.setattr(module, "rows", replaced)
+
+
 @pytest.mark.parametrize("kind", ["iid", "coherent"])
 def test_the_page_reads_the_confirmation_when_it_was_run(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its rows get a verdict from the file, on the kind of streams that it has."""
-    committed = results.rows
-
-    def rows(experiment: str, task: str) -> list[ExperimentRow]:
-        return confirmation_rows(kind) if task == "tinyimagenet" else committed(experiment, task)
-
-    for module in (results, detection_claims):
-        monkeypatch.setattr(module, "rows", rows)
+    replace_confirmation(monkeypatch, confirmation_rows(kind))
     verdicts = {c.where: c.verdict for c in all_claims()}
-    title = detection_claims.STREAMS[kind]
-    assert verdicts[f"figure of accuracy drops (c), {title}"] == "reproduced"
+    assert verdicts[f"figure of accuracy drops (c), {page.STREAMS[kind]}"] == "reproduced"
     assert verdicts["table of temporal assistance, TinyImageNet"] == "reproduced"
 
 
 def test_a_confirmation_that_was_not_run_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its rows say so, and the scorecard has a failing row that names them."""
-    committed = results.rows
-
-    def rows(experiment: str, task: str) -> list[ExperimentRow]:
-        return [] if task == "tinyimagenet" else committed(experiment, task)
-
-    for module in (results, detection_claims):
-        monkeypatch.setattr(module, "rows", rows)
+    replace_confirmation(monkeypatch, [])
     waiting = [c.where for c in all_claims() if c.verdict == "not run yet"]
     assert "figure of accuracy drops (c), coherent streams" in waiting
     assert "table of temporal assistance, TinyImageNet" in waiting
@@ -165,7 +164,8 @@ def test_streams_without_a_drop_are_not_called_unrun(monkeypatch: pytest.MonkeyP
         row | {"drop AUPRC by severity": dict.fromkeys("12345")}
         for row in confirmation_rows("coherent")
     ]
-    monkeypatch.setattr(detection_claims, "rows", lambda *_: undefined)
-    claim = detection_claims._confirmed_severities("coherent")  # noqa: SLF001
+    replace_confirmation(monkeypatch, undefined)
+    where = "figure of accuracy drops (c), coherent streams"
+    (claim,) = (claim for claim in all_claims() if claim.where == where)
     assert claim.verdict == "not testable here"
     assert "no stream has a drop" in claim.measured

@@ -27,10 +27,7 @@ METHODS: Mapping[str, str] = {
     "HYDRA": "hydra",
 }
 TCUQ = "tcuq assisted"
-POSTERIORS = tuple(name for name in METHODS if name != "G-ODIN")  # methods with probabilities
 LOWER_IS_BETTER = frozenset({"NLL", "Brier / classes", "ECE"})
-TIE, TIE_3 = -0.005, -0.0005  # equal when rounded to two decimals, or to three
-WITHIN = -0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,41 +61,6 @@ def compare(
         return Comparison(name, (), least)
     levels = [float(np.mean([side[at] for at in shared])) for side in (one, other)]
     return Comparison(name, differences, least, (levels[0], levels[1]))
-
-
-def against_all(
-    tasks: Iterable[str],
-    measure: Measure,
-    *,
-    least: float = 0.0,
-    methods: Iterable[str] = tuple(METHODS),
-) -> Groups:
-    """TCUQ against each of the paper's other methods, by set."""
-    return {
-        TITLES[task]: [
-            compare(task, measure, TCUQ, METHODS[name], name=name, least=least) for name in methods
-        ]
-        for task in tasks
-    }
-
-
-def against_one(tasks: Iterable[str], measure: Measure, ours: str, theirs: str) -> Groups:
-    """One score against another, by set."""
-    return {TITLES[task]: [compare(task, measure, ours, theirs)] for task in tasks}
-
-
-def posteriors(
-    tasks: Iterable[str], kind: str, columns: Iterable[str], ours: str, theirs: str
-) -> Groups:
-    """Columns of the calibration table, by set; `columns` are F1, Brier / classes, NLL, ECE."""
-    names = list(columns)
-    return {
-        TITLES[task]: [
-            compare(task, Measure(f"probabilities/{name}", kind), ours, theirs, name=name)
-            for name in names
-        ]
-        for task in tasks
-    }
 
 
 def gain_over_sets(tasks: Iterable[str], ours: str, theirs: str) -> Interval:
