@@ -37,19 +37,7 @@ def synthetic(steps: int, seed: int, spread: float = 0.5) -> ScenarioRun:
         "alpha": np.exp(logits),
         "odin": 1 / (1 + np.exp(-logits.max(axis=1))),
     }
-    names = (
-        "base",
-        "assisted",
-        "wide",
-        "exits",
-        "exits-light",
-        "hydra",
-        "dropout",
-        "postnet",
-        "odin",
-        "member0",
-        "member1",
-    )
+    networks = "base assisted wide exits exits-light hydra dropout postnet odin member0 member1"
     return ScenarioRun(
         labels,
         np.array([0, steps // 2]),
@@ -57,7 +45,7 @@ def synthetic(steps: int, seed: int, spread: float = 0.5) -> ScenarioRun:
         shifted * 3,
         np.repeat([0, 1], steps // 2),
         ("one", "other"),
-        dict.fromkeys(names, one),
+        dict.fromkeys(networks.split(), one),
     )
 
 

@@ -8,11 +8,9 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from river.drift import ADWIN
 from scipy.stats import chi2
 
 import tcuq
@@ -22,6 +20,8 @@ from tcuq.errors import CalibrationWarning
 from tcuq.evaluation.measures import detection_delays
 from tcuq.stages.inputs import probabilities
 from tcuq.stream import Stream
+from tcuq_benchmark.detectors.baselines import adwin
+from tcuq_benchmark.detectors.detector import signal_input
 from tools.measurements.long_streams import shuffled_turns
 
 LEVELS = (14, 17, 20)
@@ -33,8 +33,6 @@ COMMAND = "python -m tools.measurements.demo --write"
 
 Floats = NDArray[np.float64]
 Signal = Callable[[Stream], Floats]
-
-make_adwin: Callable[..., Any] = ADWIN  # compiled, so it has no types of its own
 
 
 def fitted(h: int) -> tcuq.Profile:
@@ -122,12 +120,7 @@ SIGNALS: dict[str, Signal] = {"the confidence": confidence, "tcuq's risk": risk}
 
 def adwin_alarms(values: Floats, limit: float) -> NDArray[np.bool_]:
     """Return where ADWIN with delta = 10^-limit detects drift."""
-    detector: Any = make_adwin(delta=10.0**-limit)
-    alarms = np.zeros(len(values), np.bool_)
-    for step, value in enumerate(values.tolist()):
-        detector.update(value)
-        alarms[step] = detector.drift_detected
-    return alarms
+    return adwin("values").alarms(signal_input("values", values), limit)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A statement over integers that z3 proves or refutes, and the ranges it speaks of."""
 
-from collections.abc import Callable
+import sys
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import z3
@@ -45,6 +47,18 @@ class Tried:
 
 
 Statement = Lemma | Tried
+
+
+def check_all(statements: Iterable[Statement]) -> None:
+    """Print each statement, whether it holds and the seconds it took; exit with 1 if one fails."""
+    failed = 0
+    for statement in statements:
+        begin = time.monotonic()
+        holds = statement.holds()
+        failed += not holds
+        seconds = time.monotonic() - begin
+        print(f"{'holds' if holds else 'FAILS'}  {statement.name}, {seconds:.0f} s", flush=True)
+    sys.exit(1 if failed else 0)
 
 
 def within(value: z3.ArithRef | int, bounds: Range) -> z3.BoolRef:

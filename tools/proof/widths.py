@@ -5,7 +5,6 @@ The limits are read from the runtime's headers and tables, so that a limit that 
 what its accumulator holds makes its lemma fail.
 """
 
-import sys
 from collections.abc import Iterator, Mapping
 
 import z3
@@ -24,6 +23,7 @@ from tools.proof.lemma import (
     Range,
     Statement,
     Tried,
+    check_all,
     product_range,
     sum_fits,
     within,
@@ -197,15 +197,5 @@ def product_lemmas() -> Iterator[Statement]:
     yield Lemma("triangle_within", z3.And(x >= 0, x < n), claim)
 
 
-def main() -> None:
-    """Print each lemma and whether it holds."""
-    failed = 0
-    for stated in lemmas():
-        holds = stated.holds()
-        failed += not holds
-        print(f"{'holds' if holds else 'FAILS'}  {stated.name}", flush=True)
-    sys.exit(1 if failed else 0)
-
-
 if __name__ == "__main__":
-    main()
+    check_all(lemmas())

@@ -57,6 +57,11 @@ def detector_input(profile: Profile, stream: Stream) -> DetectorInput:
     return DetectorInput(stream, profile, {"max_prob": 1 - confidence, "risk": risk})
 
 
+def signal_input(name: str, values: Floats) -> DetectorInput:
+    """Return one signal alone, for river's detectors: they read neither stream nor profile."""
+    return DetectorInput(None, None, {name: values})  # type: ignore[arg-type]
+
+
 def lowest_limit(limits: Sequence[float], accepts: Callable[[float], bool]) -> float:
     """The lowest accepted limit, by bisection; infinite if none is.
 

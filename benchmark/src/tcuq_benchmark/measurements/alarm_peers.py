@@ -16,10 +16,10 @@ from results.result import Row, figure, measure
 from tcuq_benchmark.detectors.baselines import River, adwin, page_hinkley
 from tcuq_benchmark.detectors.cases import LEAD_IN, LEAD_IN_JITTER, concatenate, delay
 from tcuq_benchmark.detectors.detector import (
-    DetectorInput,
     at_most_alarms,
     detector_input,
     lowest_limit,
+    signal_input,
 )
 from tcuq_benchmark.measurements.alarm_cases import (
     DEVELOPMENT,
@@ -54,16 +54,11 @@ def ours_calm(case: Case, steps: int) -> Figures:
 def oracle_limit(_set: Case, name: str, chosen: Sequence[Case], steps: int) -> Figures:
     """Find the lowest limit with no more false alarms than ours, and count its false alarms."""
     peer, runs = PEERS[name]("risk"), [saved(ours_calm, case, steps) for case in chosen]
-    inputs = [_risk_alone(run["risk"]) for run in runs]
+    inputs = [signal_input("risk", np.array(run["risk"])) for run in runs]
     most = sum(run["alarms"] for run in runs)
     limit = lowest_limit(peer.limits, at_most_alarms([(peer, one) for one in inputs], most))
     count = sum(int(peer.alarms(one, limit).sum()) for one in inputs)
     return {"limit": limit, "alarms": count}
-
-
-def _risk_alone(risk: Sequence[float]) -> DetectorInput:
-    """What river's detectors read; they use neither stream nor profile."""
-    return DetectorInput(None, None, {"risk": np.array(risk)})  # type: ignore[arg-type]
 
 
 def delays(case: Case, limits: dict[str, float]) -> Figures:

@@ -85,40 +85,49 @@ def _endpoints() -> list[list[str]]:
 
 
 def endpoints() -> Iterator[Endpoint]:
-    """All claims that are paired differences, in the protocol's order."""
+    """Yield all claims that are paired differences."""
     for kind, word in KINDS.items():
-        yield Endpoint(
-            1, f"recommended is above tcuq, both tuned, {word}",
-            {"": [_tuned("drop AUPRC", kind, "recommended", "tcuq")]},
-        )  # fmt: skip
-    for kind, word in KINDS.items():
-        yield Endpoint(
-            2, f"with labels never worse, {word}",
-            {"": [_default("drop AUPRC", kind, "recommended labelled", other, MARGIN)
-                  for other in ("tcuq", "recommended")]},
-        )  # fmt: skip
-    for kind, word in KINDS.items():
-        yield Endpoint(
-            3, f"as good as the best single pass at telling wrong from right, {word}",
-            {"": [_default("failure AUROC", kind, "recommended", other, MARGIN)
-                  for other in SINGLE_PASS]},
-        )  # fmt: skip
-    yield Endpoint(4, "novelty finds OOD samples, coherent", {"": _novelty()})
-    for kind, word in KINDS.items():
+        yield _endpoint(
+            1,
+            f"recommended is above tcuq, both tuned, {word}",
+            [_tuned("drop AUPRC", kind, "recommended", "tcuq")],
+        )
+        yield _endpoint(
+            2,
+            f"with labels never worse, {word}",
+            [
+                _default("drop AUPRC", kind, "recommended labelled", other, MARGIN)
+                for other in ("tcuq", "recommended")
+            ],
+        )
+        yield _endpoint(
+            3,
+            f"as good as the best single pass at telling wrong from right, {word}",
+            [
+                _default("failure AUROC", kind, "recommended", other, MARGIN)
+                for other in SINGLE_PASS
+            ],
+        )
         yield Endpoint(7, f"paper: TCUQ leads at every severity, both tuned, {word}", _lead(kind))
-    yield Endpoint(8, "paper: assistance lowers NLL and Brier, raises F1", {"": _assistance()})
-    for kind, word in KINDS.items():
         others = [name for name in SCORES if name != TCUQ]
         comparisons = [_default("OOD AUROC", kind, TCUQ, other, WITHIN) for other in others]
-        yield Endpoint(
-            9, f"paper: TCUQ within 0.02 of the best on OOD samples, {word}",
-            {"": [one for one in comparisons if one.differences]},
-        )  # fmt: skip
+        yield _endpoint(
+            9,
+            f"paper: TCUQ within 0.02 of the best on OOD samples, {word}",
+            [one for one in comparisons if one.differences],
+        )
+    yield _endpoint(4, "novelty finds OOD samples, coherent", _novelty())
+    yield _endpoint(8, "paper: assistance lowers NLL and Brier, raises F1", _assistance())
     temporal = Measure("drop AUPRC", experiment="ablations", key="variant")
-    yield Endpoint(
-        10, "paper: temporal signals raise the AUPRC, coherent",
-        {"": [compare(TASK, temporal, "tcuq", "without any temporal signal", name="refit")]},
-    )  # fmt: skip
+    yield _endpoint(
+        10,
+        "paper: temporal signals raise the AUPRC, coherent",
+        [compare(TASK, temporal, "tcuq", "without any temporal signal", name="refit")],
+    )
+
+
+def _endpoint(number: int, claim: str, comparisons: Sequence[Comparison]) -> Endpoint:
+    return Endpoint(number, claim, {"": comparisons})
 
 
 def _default(measure: str, kind: str, ours: str, theirs: str, least: float = 0.0) -> Comparison:
