@@ -26,7 +26,7 @@ EXEMPT = {"mnist": mnist_c.NOT_MONOTONE, "cifar": cifar10_c.NOT_MONOTONE}
 
 @pytest.fixture(scope="module")
 def batches() -> dict[str, Array]:
-    """Synthetic inputs: strokes, coloured blobs, voiced sweeps, a walk."""
+    """Return synthetic inputs: strokes, coloured blobs, voiced sweeps, a walk."""
     rng = np.random.default_rng(0)
     strokes = ndimage.gaussian_filter(rng.random((24, 28, 28)), (0, 2, 2))
     strokes = np.clip((strokes - np.quantile(strokes, 0.85)) * 30, 0, 1)
@@ -51,13 +51,13 @@ def batches() -> dict[str, Array]:
 
 @pytest.fixture(autouse=True)
 def frost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Photographs of frost that need no data."""
+    """Replace the photographs of frost, so that no data are needed."""
     ice = np.random.default_rng(1).integers(100, 255, (2, 60, 50, 3)).astype(np.uint8)
     monkeypatch.setattr(cifar10_c, "photographs", lambda: list(ice))
 
 
 def strength(kind: str, name: str, before: Array, after: Array) -> float:
-    """How far a corruption moves its input: mean absolute difference, or that of loudness."""
+    """Return the mean absolute difference of a corrupted input, or that of its loudness."""
     pair = [values.astype(np.float64) for values in (before, after)]
     if kind == "audio" and name in audio.GROWS_IN_LOUDNESS:
         pair = [np.abs(x).reshape(len(x), -1, 320).mean(axis=2) for x in pair]
@@ -65,7 +65,7 @@ def strength(kind: str, name: str, before: Array, after: Array) -> float:
 
 
 def grows(kind: str, name: str, x: Array) -> None:
-    """Each severity changes the input, and unless exempt more than the one before."""
+    """Check that each severity changes the input more than the one before, unless exempt."""
     suite = SUITES[kind].SUITE
     moved = [
         strength(kind, name, x, apply(suite, name, x, s, np.random.default_rng(3)))

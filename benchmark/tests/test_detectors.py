@@ -24,7 +24,7 @@ FAST = [entry for entry in BASELINES if not entry.slow]
 
 
 def synthetic(steps: int, seed: int, spread: float = 0.5) -> Stream:
-    """Features around the centre of a class that stays for twenty steps."""
+    """Return features around the centre of a class that stays for twenty steps."""
     rng = np.random.default_rng(seed)
     labels = np.repeat(rng.integers(0, CLASSES, -(-steps // 20)), 20)[:steps]
     features = 4 * np.eye(CLASSES, WIDTH)[labels] + spread * rng.normal(size=(steps, WIDTH))
@@ -33,13 +33,13 @@ def synthetic(steps: int, seed: int, spread: float = 0.5) -> Stream:
 
 @cache
 def calibration() -> DetectorInput:
-    """An in-distribution stream with its own profile."""
+    """Return an in-distribution stream with its own profile."""
     stream = synthetic(6_000, 0)
     return detector_input(quiet_fit(stream), stream)
 
 
 def ids(entry: DetectorEntry) -> str:
-    """What pytest calls a case."""
+    """Return the name of a test case."""
     return f"{entry.name}-{entry.signal}"
 
 
@@ -102,7 +102,7 @@ class Echo:
         return x
 
     def run_prepared(self, x: np.ndarray) -> dict[str, np.ndarray]:
-        """The first pixels as logits and as features."""
+        """Return the first pixels as logits and as features."""
         self.samples_run += len(x)
         flat = x.reshape(len(x), -1).astype(np.float32)
         return {"logits": flat[:, :CLASSES] / 255, "features": flat[:, :WIDTH]}
@@ -110,7 +110,7 @@ class Echo:
 
 @pytest.fixture
 def images() -> tuple[Samples, Samples]:
-    """Two disjoint parts of small images."""
+    """Return two disjoint parts of small images."""
     rng = np.random.default_rng(0)
     parts = []
     for part in range(2):

@@ -17,7 +17,7 @@ CONTENT = {"a.bin": b"first", "b.bin": b"second"}
 def registry(
     empty_folders: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> Path:
-    """A set `example` whose package the client, here a copy command, downloads from a folder."""
+    """Return a package of the set `example`, which a copy command downloads."""
     packed: dict[str, bytes] = getattr(request, "param", CONTENT)
     folder = empty_folders / "registry"
     folder.mkdir()
@@ -36,7 +36,7 @@ def registry(
 
 
 def stored(empty_folders: Path) -> dict[str, bytes]:
-    """The files of the set in the cache, which holds nothing else."""
+    """Return the files of the set in the cache, which holds nothing else."""
     content = {path.name: path.read_bytes() for path in (empty_folders / "cache").rglob("*.*")}
     assert not any(name.endswith(".part") for name in content)
     assert not list((empty_folders / "cache").glob("fetch-*"))

@@ -17,13 +17,13 @@ from tcuq_benchmark.data.files import (
 
 
 def example_set(content: bytes = b"abc", package: Package | None = None) -> Source:
-    """A data set of one small file."""
+    """Return a data set of one small file."""
     file = File("a.bin", len(content), hashlib.sha256(content).hexdigest(), None)
     return Source("example", "example-folder", "none", package, (file,))
 
 
 def put(folder: Path, content: bytes) -> Path:
-    """The file of that data set, with this content."""
+    """Write the file of that data set."""
     folder.mkdir(parents=True)
     (folder / "a.bin").write_bytes(content)
     return folder / "a.bin"

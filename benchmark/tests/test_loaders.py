@@ -32,7 +32,7 @@ PEOPLE = ("speech_commands", "audiomnist")
 
 
 def share_nothing(sets: Sequence[set[int]]) -> bool:
-    """Whether no two sets have a member in common."""
+    """Return whether no two sets have a member in common."""
     return all(not one & other for one, other in combinations(sets, 2))
 
 
@@ -116,7 +116,7 @@ def test_frost_is_bright_and_large_enough(load: Load) -> None:
 
 
 def idx_bytes(array: np.ndarray[Any, Any]) -> bytes:
-    """An idx file of unsigned bytes."""
+    """Return an idx file of unsigned bytes."""
     return bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">u4").tobytes() + array.tobytes()
 
 

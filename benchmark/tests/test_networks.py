@@ -29,7 +29,7 @@ OUTPUTS: dict[str, dict[str, tuple[int, ...]]] = {
 
 
 def synthetic(task: str, n: int, seed: int) -> Samples:
-    """Noise with the task's type and shape, a little brighter for larger labels."""
+    """Return noise with the task's type and shape, a little brighter for larger labels."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, tasks.TASKS[task].architecture.classes, n)
     level = y.reshape(-1, *(1 for _ in SHAPES[task]))
@@ -41,7 +41,7 @@ def synthetic(task: str, n: int, seed: int) -> Samples:
 
 @pytest.fixture(autouse=True)
 def small(empty_folders: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty cache, a few synthetic samples per task, two epochs, three teachers."""
+    """Yield an empty cache, a few synthetic samples per task, two epochs, three teachers."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     for name, task in tasks.TASKS.items():
@@ -156,12 +156,12 @@ def test_missing_weights_name_the_command(capsys: pytest.CaptureFixture[str]) ->
 
 def test_the_hash_follows_recipe_seed_data_and_basis(monkeypatch: pytest.MonkeyPatch) -> None:
     """The name of weights changes with anything that they depend on."""
-    wanted = [("base", 0), ("base", 1), ("assisted", 0), ("exits", 0), ("hydra", 0)]
-    before = [zoo.key("cifar10", *one) for one in wanted]
+    variants_and_seeds = [("base", 0), ("base", 1), ("assisted", 0), ("exits", 0), ("hydra", 0)]
+    before = [zoo.key("cifar10", *one) for one in variants_and_seeds]
     assert len(set(before)) == len(before)
     changed = replace(recipes.BASE["cifar10"], learning_rate=0.5)
     monkeypatch.setitem(recipes.BASE, "cifar10", changed)
-    after = [zoo.key("cifar10", *one) for one in wanted]
+    after = [zoo.key("cifar10", *one) for one in variants_and_seeds]
     assert not set(before) & set(after)
 
 

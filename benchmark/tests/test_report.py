@@ -75,7 +75,7 @@ def test_accuracy_drops_are_paired_by_condition() -> None:
 
 
 def confirmation_rows(kind: str) -> list[ExperimentRow]:
-    """Rows of the confirmation as its experiment writes them, in which TCUQ is always better."""
+    """Return rows of the confirmation in which TCUQ is always better."""
     rows = []
     for score, level in {
         "tcuq assisted": 0.9,

@@ -20,7 +20,7 @@ CLASSES = tuple("0123456789")
 
 @pytest.fixture(scope="module")
 def digits() -> Samples:
-    """A hundred bright squares, ten per class, seven per person."""
+    """Return a hundred bright squares, ten per class, seven per person."""
     rng = np.random.default_rng(0)
     x = np.zeros((100, 28, 28), np.uint8)
     x[:, 8:20, 8:20] = rng.integers(1, 255, (100, 12, 12))
@@ -29,7 +29,7 @@ def digits() -> Samples:
 
 
 def runs(labels: "NDArray[np.int64]") -> "NDArray[np.int64]":
-    """Lengths of the stretches of equal labels."""
+    """Return the lengths of the stretches of equal labels."""
     edges = np.flatnonzero(np.diff(labels)) + 1
     return np.diff([0, *edges, len(labels)])
 
@@ -82,7 +82,7 @@ def test_same_seed_same_plan(digits: Samples) -> None:
 
 
 def episodes(digits: Samples) -> streams.Plan:
-    """Two episodes of 300 steps between clean ones of 200."""
+    """Return two episodes of 300 steps between clean ones of 200."""
     plan = streams.coherent(digits, 1_200, seed=5, stay=5, jitter=2)
     clean = (streams.CLEAN, 200)
     return streams.with_segments(

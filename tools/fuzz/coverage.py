@@ -100,8 +100,8 @@ class Build:
                 if len(also) == len(flags):  # else it has other conditions there
                     covered[decision] = [a or b for a, b in zip(flags, also, strict=True)]
         branches, conditions = totals["branches"], totals["mcdc"]
-        shown = sum(map(sum, covered.values()))
-        return Conditions(branches["count"], branches["covered"], conditions["count"], shown)
+        decided = sum(map(sum, covered.values()))
+        return Conditions(branches["count"], branches["covered"], conditions["count"], decided)
 
     def _decisions(
         self, corpora: Sequence[Path], *options: str

@@ -59,7 +59,7 @@ def compile_harness(folder: Path, runtime: Path, options: Sequence[str] = ()) ->
 
 
 def link(*folders: Path) -> Path:
-    """The fuzzer of the folders' objects, in the first."""
+    """Link the objects of some folders to a fuzzer in the first."""
     fuzzer = folders[0] / "fuzzer"
     objects = [path for folder in folders for path in sorted(folder.glob("*.o"))]
     run(["clang", "-fsanitize=fuzzer,address,undefined", *objects, "-o", fuzzer])
@@ -67,14 +67,14 @@ def link(*folders: Path) -> Path:
 
 
 def build(folder: Path, runtime: Path = RUNTIME, options: Sequence[str] = ()) -> Path:
-    """The fuzzer of a runtime in plain C."""
+    """Build the fuzzer of a runtime in plain C."""
     compile_watched(folder, sorted(runtime.glob("tcuq*.c")), options)
     compile_harness(folder, runtime, options)
     return link(folder)
 
 
 def build_pair(folder: Path, runtime: Path = RUNTIME) -> Path:
-    """The fuzzer whose first monitor runs on plain C, whose second on the DSP code."""
+    """Build the fuzzer whose first monitor runs on plain C, the second on the DSP code."""
     compile_watched(folder, sorted(runtime.glob("tcuq*.c")))
     names = _defined(sorted(folder.glob("*.o")))
     compile_harness(folder, runtime, ["-DFUZZ_PAIR"])
@@ -85,7 +85,7 @@ def build_pair(folder: Path, runtime: Path = RUNTIME) -> Path:
 
 
 def without_assembly(runtime: Path, folder: Path) -> list[Path]:
-    """A copy of the sources in which plain C stands for inline assembly."""
+    """Copy the sources with plain C in place of inline assembly."""
     folder.mkdir(parents=True)
     counts = dict.fromkeys(ASSEMBLY, 0)
     for path in sorted(runtime.glob("tcuq*.[ch]")):
@@ -105,6 +105,6 @@ def without_assembly(runtime: Path, folder: Path) -> list[Path]:
 
 
 def _defined(objects: Sequence[Path]) -> list[str]:
-    """The runtime's global names, which a second copy in the same program must not share."""
+    """Return the runtime's global names, which a second copy in the same program must not share."""
     listed = run(["nm", "--extern-only", "--defined-only", *objects])
     return sorted(set(re.findall(r" (tcuq_\w+)$", listed, re.MULTILINE)))

@@ -38,7 +38,7 @@ class Outcome:
     finding: str
 
     def then(self, later: "Outcome") -> "Outcome":
-        """Both runs as one."""
+        """Return both runs as one."""
         return Outcome(
             self.executions + later.executions,
             max(self.edges, later.edges),
@@ -77,13 +77,13 @@ def _last(pattern: str, text: str) -> int:
 
 
 def merge(fuzzer: Path, corpora: Sequence[Path], into: Path) -> None:
-    """The fewest inputs that reach every edge the corpora reach."""
+    """Write the fewest inputs that reach every edge the corpora reach."""
     into.mkdir()
     run([fuzzer, "-set_cover_merge=1", "-use_counters=0", into, *corpora], cwd=fuzzer.parent)
 
 
 def save_findings(folder: Path) -> list[Path]:
-    """The inputs that broke something, where the next build does not remove them."""
+    """Copy inputs that broke something to a folder that no build removes."""
     copies = []
     for prefix in ("crash", "timeout", "oom", "leak"):
         for path in folder.glob(f"*/{prefix}-*"):
@@ -122,7 +122,7 @@ def run_campaign(
 
 
 def rows(outcome: Outcome, coverage: Lines, conditions: Conditions, *, long: bool) -> Iterator[Row]:
-    """What must hold, and what is stated beside it."""
+    """Yield what must hold, and what is stated beside it."""
     yield Row(
         "findings of the fuzzer under address, undefined and integer sanitizers",
         "0", "1" if outcome.finding else "0", not outcome.finding,
@@ -151,7 +151,7 @@ def rows(outcome: Outcome, coverage: Lines, conditions: Conditions, *, long: boo
 
 
 def campaign(folder: Path, runtime: Path, seconds: int, *, long: bool, keep: bool) -> Outcome:
-    """Fuzz, then run what was found through the builds that leave parts out."""
+    """Fuzz, then run all inputs through the builds that leave parts out."""
     fresh, seeds = folder / "fresh", folder / "seeds"
     fresh.mkdir()
     write(seeds)

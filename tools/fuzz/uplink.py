@@ -19,13 +19,13 @@ LONGEST = 256  # bytes of an input
 
 
 def harness_sources() -> list[Path]:
-    """The harness and what it needs."""
+    """Return the harness and what it needs."""
     stages = [RUNTIME / f"tcuq_{stage}.c" for stage in STAGES]
     return [*sorted((HERE / "uplink").glob("*.c")), HERE / "bytes.c", *stages]
 
 
 def includes(uplink: Path) -> list[str]:
-    """The folders of headers."""
+    """Return the folders of headers."""
     return [f"-I{folder}" for folder in (RUNTIME, uplink, HERE)]
 
 

@@ -22,7 +22,7 @@ LEAST_BRANCHES, LEAST_CONDITIONS = 0.97, 0.90
 
 
 def field_rows(folder: Path, days: int) -> Iterator[Row]:
-    """Flash writes and records under every clock, with restarts and forged answers."""
+    """Yield flash writes and records under every clock, with restarts and forged answers."""
     field = Field(compile_uplink(folder, "field", ("-O2",)))
     worst = max(
         field(clock, days, fails=fails, network=network).worst_day
@@ -54,7 +54,7 @@ def field_rows(folder: Path, days: int) -> Iterator[Row]:
 
 
 def cut_rows(folder: Path, byte_step: int) -> Iterator[Row]:
-    """Power cuts at every write."""
+    """Yield what power cuts at every write leave stored."""
     program = compile_uplink(folder, "cuts")
     for pages in (2, 3):
         writes, cuts = map(int, run([program, str(pages), str(byte_step)], seconds=3600).split())
@@ -67,7 +67,7 @@ def cut_rows(folder: Path, byte_step: int) -> Iterator[Row]:
 
 
 def tool_rows(folder: Path, *, short: bool) -> Iterator[Row]:
-    """Fuzzing and coverage."""
+    """Yield findings of the fuzzer and what its corpus covers."""
     outcome = campaign(folder, 20 if short else 7200, -1 if short else 1_000_000)
     if outcome.finding:
         print(f"{outcome.finding}\nsaved {' '.join(map(str, save_findings(folder)))}")

@@ -23,12 +23,12 @@ MAX_LOADER_BYTES = 900
 
 
 def newer_profile(profile: tcuq.Profile, start: int) -> tcuq.Profile:
-    """A profile of the same inputs with another starting threshold."""
+    """Return a profile of the same inputs with another starting threshold."""
     return replace(profile, threshold=replace(profile.threshold, start=start))
 
 
 def refused(device: BlobDevice, blob: bytes, count: int) -> dict[str, int]:
-    """How many of `count` broken blobs of each kind are refused, with nothing changed."""
+    """Return how many of `count` broken blobs of each kind are refused, with nothing changed."""
     if device.install(blob) != OK or device.confirm() != OK:
         raise RuntimeError("the device refuses a blob that is whole, authentic and new")
     before, rng = device.state, np.random.default_rng(19)
@@ -41,7 +41,7 @@ def refused(device: BlobDevice, blob: bytes, count: int) -> dict[str, int]:
 
 
 def survived_cuts(device: BlobDevice, blobs: tuple[bytes, bytes]) -> tuple[int, int]:
-    """Cuts at every erasure and byte of every write in the life of a switch; those survived."""
+    """Count power cuts in the life of a switch, at every byte written, and those survived."""
     actions = (
         (0, BlobDevice.activate), (1, BlobDevice.confirm),
         *((restarts, BlobDevice.start) for restarts in (1, 2, 3, 4)),

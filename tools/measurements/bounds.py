@@ -23,7 +23,7 @@ Generator = np.random.Generator
 
 
 def _runs(rng: Generator, steps: int) -> Bytes:
-    """Spells of certainty and of doubt, from one step to thousands."""
+    """Return spells of certainty and of doubt, from one step to thousands."""
     lengths = np.ceil(rng.pareto(0.5, steps // 8 + 2)).clip(1, steps).astype(np.int64)
     lengths = lengths[: np.searchsorted(lengths.cumsum(), steps) + 1]
     doubt = np.repeat(np.arange(len(lengths)) % 2, lengths)[:steps]
@@ -39,13 +39,13 @@ PATTERNS: dict[str, Callable[[Generator, int], Bytes]] = {
 
 
 def calibration(rng: Generator) -> tcuq.Stream:
-    """Two classes, any confidence."""
+    """Return a stream of two classes with any confidence."""
     certain = rng.uniform(0.5, 1, 1000)
     return tcuq.Stream(np.column_stack([certain, 1 - certain]))
 
 
 def broken(seed: int, steps: int) -> str:
-    """A random budget, alpha and pattern: which promise broke, or nothing."""
+    """Run a random budget, alpha and pattern; return which promise broke, or nothing."""
     rng = np.random.default_rng(seed)
     alpha, budget = rng.uniform(0.001, 0.999), rng.uniform(0, 1)
     profile = tcuq.fit(

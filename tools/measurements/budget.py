@@ -35,8 +35,8 @@ def measure(cpus: tuple[Cpu, ...] = CPUS, builds: tuple[str, ...] = tuple(BUILDS
 
 
 def _cost(cpu: Cpu, build_name: str, optimise: str, plugin: Path, folder: Path) -> Costs:
-    options, roots, wanted = BUILDS[build_name]
-    scenario = next(s for s in synthetic_scenarios() if s.name == wanted).first(STEPS)
+    options, roots, scenario_name = BUILDS[build_name]
+    scenario = next(s for s in synthetic_scenarios() if s.name == scenario_name).first(STEPS)
     place = folder / cpu.name / build_name / optimise
     elf = build(cpu, place, scenario.monitor(), optimise=optimise, options=options)
     counts, _ = count(cpu, elf, plugin, scenario.steps)

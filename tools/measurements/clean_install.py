@@ -23,7 +23,7 @@ def pip(python: Path, *words: str) -> str:
 
 
 def import_seconds(python: Path, module: str) -> float:
-    """CPU seconds of one import in a new process."""
+    """Return the CPU seconds of one import in a new process."""
     command = [str(python), "-c", IMPORT.format(module)]
     return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
@@ -56,11 +56,11 @@ def demo_rows(python: Path, begun: float) -> Iterator[Row]:
     started = time.monotonic()
     demo = run_demo(python)
     now = time.monotonic()
-    shown = "a softmax threshold would have withheld" in " ".join(demo.stdout.split())
+    complete = "a softmax threshold would have withheld" in " ".join(demo.stdout.split())
     took, whole = now - started, now - begun
-    yield Row("tcuq demo, first run, seconds", "≤ 10", f"{took:.1f}", shown and took <= 10)
+    yield Row("tcuq demo, first run, seconds", "≤ 10", f"{took:.1f}", complete and took <= 10)
     what = "from an empty environment to the demo's table, seconds"
-    yield Row(what, "≤ 180", f"{whole:.0f}", shown and whole <= 180)
+    yield Row(what, "≤ 180", f"{whole:.0f}", complete and whole <= 180)
 
 
 def run_demo(python: Path) -> subprocess.CompletedProcess[str]:

@@ -65,8 +65,8 @@ class CostBudget:
         """Split a page into what is before its table, the table, and what is after."""
         begin, end = f"<!-- {self.name} -->\n", f"<!-- /{self.name} -->\n"
         before, _, rest = text.partition(begin)
-        shown, _, after = rest.partition(end)
-        return before + begin, shown, end + after
+        table, _, after = rest.partition(end)
+        return before + begin, table, end + after
 
 
 def figures(costs: Costs, names: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], float]]:

@@ -70,12 +70,12 @@ def promise_rows(steps: int) -> list[Row]:
 
 def demo_rows() -> Iterator[Row]:
     """Yield what the demo must show, and each fault."""
-    shown = demonstrate()
-    onsets = [onset for effect in shown.effects for onset in effect.onsets]
+    demonstration = demonstrate()
+    onsets = [onset for effect in demonstration.effects for onset in effect.onsets]
     delays = [np.inf if onset.delay_steps is None else onset.delay_steps for onset in onsets]
-    costly = [e for e in shown.effects if e.accuracy_clean - e.accuracy > COSTLY]
+    costly = [e for e in demonstration.effects if e.accuracy_clean - e.accuracy > COSTLY]
     unseen = [e.fault for e in costly if any(onset.delay_steps is None for onset in e.onsets)]
-    false = len(shown.test.alarms)
+    false = len(demonstration.test.alarms)
     median = float(np.median(delays))
     yield Row(
         f"the demo's {len(onsets)} onsets of {len(FAULTS)} faults, one false alarm in 2^20",
@@ -85,8 +85,8 @@ def demo_rows() -> Iterator[Row]:
         f" {false} false alarms",
         len(onsets) >= 12 and not unseen and median <= MOST_DELAY and not false,
     )
-    yield from (Row(*_described(effect), None) for effect in shown.effects)
-    again = [effect.left_running[1].delay_steps for effect in shown.effects]
+    yield from (Row(*_described(effect), None) for effect in demonstration.effects)
+    again = [effect.left_running[1].delay_steps for effect in demonstration.effects]
     yield figure(
         "second onsets with the monitor left running after the first fault, delays in steps",
         ", ".join("unseen" if delay is None else str(delay) for delay in again),

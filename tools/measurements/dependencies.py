@@ -80,7 +80,9 @@ def earlier_passes() -> dict[str, tuple[Row, dict[str, str]]]:
     return {row.what: (row, environments[row.what]) for row in rows if row.passed}
 
 
-def measured(args: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Row, dict[str, str]]]:
+def environment_rows(
+    args: argparse.Namespace, folder: Path
+) -> Iterator[tuple[str, Row, dict[str, str]]]:
     """Yield an environment's name, its row and its versions, the oldest of both kinds first."""
     passed = earlier_passes() if args.failed else {}
     subprocess.run(
@@ -113,7 +115,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = args.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        environments = list(measured(args, folder))
+        environments = list(environment_rows(args, folder))
     rows = [row for _, row, _ in environments]
     reason = "No interpreter of this version, or left out by --runs; run `make dependencies`."
     missing = [row for row in rows if row.measured == "not run"]

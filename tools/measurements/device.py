@@ -46,7 +46,7 @@ FLAGS = ("-std=c99", "-O3", "-DNDEBUG", "-fPIC", "-shared")  # as CMakeLists.txt
 
 
 def best_seconds(calls: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """The shortest time of each, taken in turns: what else the machine does hits all alike."""
+    """Return the shortest time of each call, in turns: other load hits all alike."""
     best = dict.fromkeys(calls, float("inf"))
     for _ in range(rounds):
         for name, call in calls.items():
@@ -59,7 +59,7 @@ def best_seconds(calls: dict[str, Callable[[], object]], rounds: int) -> dict[st
 def bare_loop(
     profile: tcuq.Profile, rows: NDArray[np.uint8], features: NDArray[np.int8], folder: Path
 ) -> Callable[[], object]:
-    """A call of the runtime's own loop over these steps, compiled beside a generated monitor."""
+    """Return a call of the runtime's own C loop over these steps."""
     monitor, library = folder / "monitor.c", folder / "bare.so"
     monitor.write_text(write_c(quantize(profile), telemetry=True), "utf-8")
     sources = [Path(__file__).with_name("bare.c"), monitor, *sorted(RUNTIME.glob("*.c"))]
@@ -78,19 +78,19 @@ def bare_loop(
 
 
 def one_by_one(monitor: Monitor, steps: Iterable[tuple[Any, Any]]) -> Callable[[], object]:
-    """A call that steps through these."""
-    taken = list(steps)[:ONE_BY_ONE]
+    """Return a call that steps through these."""
+    first = list(steps)[:ONE_BY_ONE]
 
     def call() -> None:
         step = monitor.step
-        for posterior, features in taken:
+        for posterior, features in first:
             step(posterior, features)
 
     return call
 
 
 def detect(detectors: int, values: list[float]) -> Callable[[], object]:
-    """A call that updates so many of river's detectors with every value."""
+    """Return a call that updates so many of river's detectors with every value."""
     make: Callable[[], Any] = ADWIN
     updates = [make().update for _ in range(detectors)]
 
@@ -164,7 +164,7 @@ def speed_rows(rounds: int, folder: Path) -> Iterator[Row]:
 
 
 def many_row(profile: tcuq.Profile, recorded: tcuq.Stream, rounds: int) -> Row:
-    """A stream a thread, and all in one; hashing as long shows what the machine has to give."""
+    """Compare one stream per thread with all in one; hashing shows what is possible."""
     streams, noise = [recorded[: STEPS // 2]] * THREADS, [bytes(7_000_000)] * THREADS
     monitors = [Monitor(profile) for _ in streams]
 
@@ -189,7 +189,7 @@ def many_row(profile: tcuq.Profile, recorded: tcuq.Stream, rounds: int) -> Row:
 
 
 def quality_rows() -> Iterator[Row]:
-    """The risk's worth on the recorded stream: float and integers, of the same bytes."""
+    """Yield the risk's quality on the recorded stream, in float and in integers."""
     for preset in PRESETS:
         quality = qualities(recorded_profile(preset), demo_stream("development"))
         for name, (reference, device) in quality.items():
@@ -203,7 +203,7 @@ def quality_rows() -> Iterator[Row]:
 
 
 def exactness_rows() -> Iterator[Row]:
-    """Each stage's largest difference from the float reference on the same bytes."""
+    """Yield each stage's largest difference from the float reference on the same bytes."""
     profile, random_profile = recorded_profile(), quiet_fit(random_stream(10, 32, 5000, seed=1))
     recorded = [demo_stream(name) for name in RECORDED]
     random = [random_stream(10, 32, 20_000, seed=seed) for seed in (2, 3)]
@@ -242,7 +242,7 @@ def _worst(
 
 
 def power_rows(cuts: int, damages: int) -> Iterator[Row]:
-    """What happens to the state when the power does."""
+    """Yield whether state survives power cuts and refuses damage."""
     recorded = demo_stream("fault_clipping")
     survived = survived_cuts(demo_profile(), recorded, cuts, seed=0)
     yield Row(

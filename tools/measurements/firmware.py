@@ -72,7 +72,7 @@ class Size:
 
 
 def measure_runs(folder: Path) -> Iterator[Run]:
-    """Every profile on every CPU; wide features on Cortex-M4."""
+    """Run every profile on every CPU; wide features on Cortex-M4."""
     plugin = build_plugin(folder)
     scenarios = [*box_scenarios(), *synthetic_scenarios()]
     wide = [wide_scenario(width) for width in WIDTHS]
@@ -81,15 +81,15 @@ def measure_runs(folder: Path) -> Iterator[Run]:
             scenario = recorded.first(STEPS.get(cpu.name, OTHER_STEPS))
             place = folder / cpu.name / scenario.name
             elf = build(cpu, place, scenario.monitor(), options=scenario.options)
-            given = (cpu, elf, plugin, scenario.steps)
-            (counts, decisions), (again, _) = count(*given), count(*given)
+            inputs = (cpu, elf, plugin, scenario.steps)
+            (counts, decisions), (again, _) = count(*inputs), count(*inputs)
             expected = scenario.expected()
             equal = int((decisions == expected).sum()) if len(decisions) == len(expected) else 0
             yield Run(cpu, scenario, counts, equal, counts == again, ram(cpu, elf), stack(place))
 
 
 def measure_sizes(folder: Path) -> Iterator[Size]:
-    """Both builds for every CPU."""
+    """Measure every build for every CPU."""
     for cpu in CPUS:
         for name, (options, roots) in FLASH.items():
             place = folder / cpu.name / f"{name}_Os"
@@ -118,14 +118,14 @@ def default_rows() -> Iterator[Row]:
 
 
 def rows(runs: list[Run], sizes: list[Size]) -> Iterator[Row]:
-    """What must hold, and what is stated beside it."""
+    """Yield what must hold, and what is stated beside it."""
     for cpu in (*CPUS, M33):
         mine = [r for r in runs if r.cpu is cpu]
         steps, equal = sum(r.counts.steps for r in mine), sum(r.equal for r in mine)
-        wanted = sum(len(r.scenario.steps) for r in mine)
+        total = sum(len(r.scenario.steps) for r in mine)
         yield Row(
             f"decisions on {cpu.title} that equal the host's",
-            f"all of {wanted:,}", f"{equal:,}", equal == wanted == steps,
+            f"all of {total:,}", f"{equal:,}", equal == total == steps,
         )  # fmt: skip
     same = sum(r.repeated for r in runs)
     yield Row(
@@ -160,10 +160,10 @@ def rows(runs: list[Run], sizes: list[Size]) -> Iterator[Row]:
     for name, most in MOST_RAM.items():
         chosen = next(r for r in runs if r.cpu is M4 and r.scenario.name == name)
         yield _limit(f"RAM bytes of state, {chosen.scenario.title}", most, sum(chosen.ram.values()))
-    taken = [*((r.cpu, r.stack) for r in runs), *((s.cpu, s.stack) for s in sizes)]
-    on_m4 = max(depth.size for cpu, depth in taken if cpu is M4)
+    stacks = [*((r.cpu, r.stack) for r in runs), *((s.cpu, s.stack) for s in sizes)]
+    on_m4 = max(depth.size for cpu, depth in stacks if cpu is M4)
     yield _limit(f"stack bytes of tcuq_step, {M4.title}, deepest of all builds", MOST_STACK, on_m4)
-    cpu, deepest = max(taken, key=lambda pair: pair[1].size)
+    cpu, deepest = max(stacks, key=lambda pair: pair[1].size)
     yield figure(
         "stack bytes of tcuq_step, deepest of all CPUs and builds", f"{deepest.size} ({cpu.title})"
     )
@@ -178,7 +178,7 @@ def _limit(what: str, most: int, measured: float) -> Row:
 
 
 def tables(runs: list[Run], sizes: list[Size]) -> Iterator[str]:
-    """The measured figures as text."""
+    """Yield the measured figures as text."""
     yield "instructions a step: mean / worst"
     names = list(dict.fromkeys(r.scenario.title for r in runs))
     yield f"{'':10}" + "".join(f"{name:>26}" for name in names)

@@ -26,7 +26,7 @@ print(numpy.__version__, *(profile.sha256 for profile in hashes))
 
 
 def fitted(python: str, core_type: str, threads: str) -> list[str]:
-    """NumPy's version and the hashes of three fits, in a process of its own."""
+    """Fit in a process of its own; return NumPy's version and the hashes of three fits."""
     chosen = {"OPENBLAS_CORETYPE": core_type, "OPENBLAS_NUM_THREADS": threads}
     process = subprocess.run(
         [python, "-c", FIT],
@@ -39,7 +39,7 @@ def fitted(python: str, core_type: str, threads: str) -> list[str]:
 
 
 def environments(folder: Path, *, short: bool) -> Iterator[str]:
-    """Python interpreters: this one, and with other libraries where there is time to install."""
+    """Yield Pythons: this one, and in the long form some with other libraries."""
     yield sys.executable
     for number, libraries in enumerate(() if short else LIBRARIES):
         place = folder / str(number)

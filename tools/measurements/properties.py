@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from results.result import ROOT, Row, measure
 
 LOADER_CASES = 100_000
-STATED = re.compile(r"::(test_\w+):.*?(\d+) passing", re.DOTALL)
+STATISTICS = re.compile(r"::(test_\w+):.*?(\d+) passing", re.DOTALL)
 THEOREMS = {
     "tests/property/test_step_is_run.py": "step = run, bit for bit",
     "tests/property/test_windows.py": "bound in every window, as integers",
@@ -28,7 +28,7 @@ def examples(path: str, cases: int) -> tuple[bool, dict[str, int]]:
         text=True,
         check=False,
     )
-    return run.returncode == 0, {name: int(n) for name, n in STATED.findall(run.stdout)}
+    return run.returncode == 0, {name: int(n) for name, n in STATISTICS.findall(run.stdout)}
 
 
 def rows(short: bool) -> Iterator[Row]:

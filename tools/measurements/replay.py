@@ -60,7 +60,7 @@ TESTS = {
 
 
 def labelled(steps: int, seed: int) -> tcuq.Stream:
-    """The stream of speed.py as probabilities; its second half is shifted."""
+    """Return the stream of speed.py as probabilities; its second half is shifted."""
     recorded = stream(steps, seed)
     shifted = np.arange(steps) > steps // 2
     noise = np.random.default_rng(seed).normal(0, 2, (steps, 32)) * shifted[:, None]
@@ -71,7 +71,7 @@ def labelled(steps: int, seed: int) -> tcuq.Stream:
 
 
 def fitted(count: int) -> dict[str, tcuq.Profile]:
-    """The paper's profile at so many levels of alpha."""
+    """Return the paper's profile at so many levels of alpha."""
     calibration, development = stream(20_000, 1), labelled(20_000, 5)
     usual = tcuq.Stream(probabilities_of(calibration.posteriors), calibration.features)
     with warnings.catch_warnings():
@@ -85,7 +85,7 @@ def fitted(count: int) -> dict[str, tcuq.Profile]:
 
 
 def quantised(profile: tcuq.Profile) -> tuple[np.ndarray, np.ndarray]:
-    """Device bytes of a stream that the archive is cut from."""
+    """Return the device's bytes of a stream that the archive is cut from."""
     recorded = stream(4 * STREAM_STEPS, 2)
     rows = probabilities_of(recorded.posteriors)
     posteriors, features = Monitor(profile).quantize(rows, recorded.features)
@@ -94,7 +94,7 @@ def quantised(profile: tcuq.Profile) -> tuple[np.ndarray, np.ndarray]:
 
 
 def write_archive(folder: Path, profile: tcuq.Profile, steps: int, files: int) -> Path:
-    """So many steps in chunks."""
+    """Write an archive of so many steps in chunks."""
     rows, features = quantised(profile)
     columns = {"posteriors": ("|u1", 10), "features": ("|i1", 32)}
     scale = profile.inputs.feature_scale or 1.0
@@ -112,14 +112,14 @@ def write_archive(folder: Path, profile: tcuq.Profile, steps: int, files: int) -
 
 
 def seconds(call: Callable[[], object]) -> tuple[float, float]:
-    """Of one call, by the clock and of this process's CPU."""
+    """Return the seconds of one call, by the clock and of this process's CPU."""
     begun, used = time.perf_counter(), time.process_time()
     call()
     return time.perf_counter() - begun, time.process_time() - used
 
 
 def bare_threads(profile: tcuq.Profile, steps: int, folder: Path) -> Callable[[], object]:
-    """The bare C loop over as many steps in memory, a copy of it a thread."""
+    """Return a call of the bare C loop over as many steps, one copy of it per thread."""
     rows, features = quantised(profile)
     loops = []
     for number in range(THREADS):
@@ -135,7 +135,7 @@ def bare_threads(profile: tcuq.Profile, steps: int, folder: Path) -> Callable[[]
 
 
 def local_rows(folder: Path, archive: Path, steps: int, pairs: int) -> Iterator[Row]:
-    """Two threads beside the bare loop on two threads."""
+    """Yield the rate of two threads, and beside the bare loop on two threads."""
     profiles = fitted(1)
     bare = bare_threads(profiles["0.json"], steps, folder)
 
@@ -163,7 +163,7 @@ def local_rows(folder: Path, archive: Path, steps: int, pairs: int) -> Iterator[
 
 
 def ten_rows(folder: Path, archive: Path, pairs: int) -> Iterator[Row]:
-    """Ten profiles in one pass beside ten passes."""
+    """Yield the time of ten profiles in one pass beside ten passes."""
     profiles = fitted(10)
 
     def passes(groups: list[dict[str, tcuq.Profile]]) -> None:
@@ -186,21 +186,21 @@ def ten_rows(folder: Path, archive: Path, pairs: int) -> Iterator[Row]:
 
 
 def spark_rows(folder: Path, archive: Path, steps: int, pairs: int) -> Iterator[Row]:
-    """Spark local[2] by path, beside the bare C loop and the same data through Spark alone."""
+    """Yield the rate of Spark local[2] by path, beside the bare loop and a bare job."""
     script = Path(__file__).with_name("replay_spark.py")
-    given = (archive, folder / "out", folder / "profile.json", pairs, steps)
+    words = (archive, folder / "out", folder / "profile.json", pairs, steps)
     conf = ("spark.driver.memory=2g", "spark.sql.files.maxPartitionBytes=64m")
-    with submit("local[2]", script, *given, conf=conf, log=folder / "spark.log") as process:
+    with submit("local[2]", script, *words, conf=conf, log=folder / "spark.log") as process:
         output, _ = process.communicate()
     if process.returncode:
         sys.exit((folder / "spark.log").read_text("utf-8")[-3000:])
     lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
-    taken = {(line["pair"], line["job"]): line["seconds"] for line in lines}
+    times = {(line["pair"], line["job"]): line["seconds"] for line in lines}
     measured_pairs = range(1, pairs + 1)  # the first warms up
-    rate = steps / statistics.median(taken[n, "path"] for n in measured_pairs)
-    best = steps / min(taken[n, "path"] for n in measured_pairs)
+    rate = steps / statistics.median(times[n, "path"] for n in measured_pairs)
+    best = steps / min(times[n, "path"] for n in measured_pairs)
     shares = {
-        other: statistics.median(taken[n, other] / taken[n, "path"] for n in measured_pairs)
+        other: statistics.median(times[n, other] / times[n, "path"] for n in measured_pairs)
         for other in ("loop", "bare", "arrow")
     }
     yield Row(
@@ -228,7 +228,7 @@ def spark_rows(folder: Path, archive: Path, steps: int, pairs: int) -> Iterator[
 
 
 def peak_bytes(folder: Path, archive: Path) -> int:
-    """Largest resident size of `tcuq replay` in a process of its own.
+    """Return the largest resident size of `tcuq replay` in a process of its own.
 
     By VmHWM: the ru_maxrss of a new program starts at the size of the one that started it.
     """
@@ -248,7 +248,7 @@ def peak_bytes(folder: Path, archive: Path) -> int:
 
 
 def link_copies(folder: Path, archive: Path, times: int) -> Path:
-    """The same files under other names, so many times over."""
+    """Link the same files under other names, so many times."""
     folder.mkdir()
     for number in range(times):
         for path in sorted(archive.iterdir()):
@@ -257,7 +257,7 @@ def link_copies(folder: Path, archive: Path, times: int) -> Path:
 
 
 def memory_row(folder: Path, archive: Path, times: int) -> Row:
-    """On a gigabyte, and on many."""
+    """Compare the memory for one gigabyte with that for many."""
     many = link_copies(folder / "many", archive, times)
     one, large = peak_bytes(folder, archive), peak_bytes(folder, many)
     return Row(

@@ -30,7 +30,7 @@ MOST_BYTES = 2_000_000
 
 
 def noisy(steps: int, seed: int) -> tcuq.Stream:
-    """Steps whose risk is noise, which no compression makes small; a shift in the last third."""
+    """Return steps whose risk is noise, which does not compress; the last third is shifted."""
     rng = np.random.default_rng(seed)
     labels = np.repeat(rng.integers(0, 10, steps // 20 + 1), 20)[:steps]
     features = np.random.default_rng(0).normal(size=(10, 8))[labels] + rng.normal(size=(steps, 8))
@@ -48,13 +48,13 @@ def write_page(folder: Path, name: str, profile: tcuq.Profile, stream: tcuq.Stre
 
 
 def size_row(path: Path, what: str) -> Row:
-    """A page's bytes."""
+    """Return whether a page is small enough."""
     size = path.stat().st_size
     return Row(f"page of {what}, bytes", "≤ 2,000,000", f"{size:,}", size <= MOST_BYTES)
 
 
 def time_rows(browser: Browser, path: Path, rounds: int) -> Iterator[Row]:
-    """Until it is drawn."""
+    """Yield the seconds until a page is drawn."""
     times = [load_seconds(browser, path) for _ in range(rounds)]
     clock = sorted(waited for waited, _ in times)
     cpu = statistics.median(spent for _, spent in times)
@@ -70,7 +70,7 @@ def time_rows(browser: Browser, path: Path, rounds: int) -> Iterator[Row]:
 
 
 def fault_rows(browser: Browser, paths: list[Path]) -> Iterator[Row]:
-    """What axe and the browser complain of, on a desk and on a phone, light and dark."""
+    """Yield faults that axe and the browser report, on a desk and on a phone, light and dark."""
     script, faults, complaints, views = axe_script(), [], [], 0
     for path in paths:
         for width in (DESK, PHONE):

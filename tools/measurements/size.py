@@ -35,21 +35,21 @@ SEEDS = range(10)
 def link_errors(
     profile: Profile, cpu: str, optimise: str, *, telemetry: bool
 ) -> tuple[float, float]:
-    """Relative errors of the table's flash and RAM against the linker's."""
+    """Return the relative errors of the table's flash and RAM against the linker's."""
     table = footprint(profile, cpu, optimise=optimise, telemetry=telemetry)
     linked = compiled_footprint(profile, table, gcc(CPUS[cpu]))
     return abs(table.flash / linked.flash - 1), abs(table.ram / linked.ram - 1)
 
 
 def stack_error(profile: Profile, folder: Path, *, telemetry: bool) -> float:
-    """Relative error of the table's stack on Cortex-M4 against the compiler's call graph."""
+    """Return the relative error of the table's stack on Cortex-M4 against the call graph."""
     table = footprint(profile, cpu_key(M4), telemetry=telemetry)
     compile_runtime(M4, folder, table.optimise, options(table.parts))
     return abs(table.stack / stack(folder).size - 1)
 
 
 def repeated_counts(plugin: Path, folder: Path) -> list[bool]:
-    """Whether the emulator counts on Cortex-M4 what the table says of each standard profile."""
+    """Return whether the emulator repeats the table's counts, by standard profile."""
     equal = []
     for scenario, optimise in itertools.product(standard_profiles(), OPTIMISATIONS):
         place = folder / f"{scenario.name}{optimise}"
@@ -60,7 +60,7 @@ def repeated_counts(plugin: Path, folder: Path) -> list[bool]:
 
 
 def input_effect(plugin: Path, folder: Path) -> list[float]:
-    """Instructions on posteriors of random logits over those on the standard profile's own."""
+    """Return the ratio of instructions on random posteriors to those on a profile's own."""
     ratios = []
     for scenario, optimise in itertools.product(standard_profiles(), OPTIMISATIONS):
         rng = np.random.default_rng(0)
@@ -82,7 +82,7 @@ def input_effect(plugin: Path, folder: Path) -> list[float]:
 
 
 def clang_flash() -> list[float]:
-    """Flash of the demo's profile by Zig's Clang over that by GCC, on every CPU."""
+    """Return the flash of the demo's profile by Zig's Clang over that by GCC, on every CPU."""
     profile, ratios = demo_profile(), []
     for cpu in CPUS.values():
         table = footprint(profile, cpu.name)

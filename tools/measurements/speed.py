@@ -16,7 +16,7 @@ STEPS = 100_000
 
 
 def stream(steps: int, seed: int) -> tcuq.Stream:
-    """Ten classes of dwell 20 and 32 features, autocorrelated."""
+    """Return an autocorrelated stream of ten classes and 32 features; classes stay 20 steps."""
     rng = np.random.default_rng(seed)
     means = np.random.default_rng(0).normal(size=(10, 32)) * 2
     labels = np.repeat(rng.integers(0, 10, steps // 20 + 1), 20)[:steps]
@@ -28,7 +28,7 @@ def stream(steps: int, seed: int) -> tcuq.Stream:
 
 
 def run_rate(profile: tcuq.Profile, recorded: tcuq.Stream) -> float:
-    """Steps per second of CPU time, the best of 40 runs: other load only slows it."""
+    """Return steps per second of CPU time, the best of 40 runs: other load only slows it."""
     rates = []
     for _ in range(40):
         monitor, begun = tcuq.Monitor(profile), time.process_time()
@@ -38,7 +38,7 @@ def run_rate(profile: tcuq.Profile, recorded: tcuq.Stream) -> float:
 
 
 def step_us(profile: tcuq.Profile, recorded: tcuq.Stream) -> float:
-    """Microseconds of CPU time per step, the best of seven times 10,000 steps."""
+    """Return the microseconds of CPU time per step, the best of seven times 10,000 steps."""
     assert recorded.features is not None  # noqa: S101 - made above
     steps = list(zip(recorded.posteriors[:10_000], recorded.features[:10_000], strict=True))
     best, step = float("inf"), tcuq.Monitor(profile).step
@@ -53,7 +53,7 @@ def step_us(profile: tcuq.Profile, recorded: tcuq.Stream) -> float:
 def held_bytes(
     monitor: Callable[[], tcuq.Monitor], recorded: tcuq.Stream, marks: Sequence[int]
 ) -> list[int]:
-    """Bytes that a monitor holds after each of these numbers of steps."""
+    """Return the bytes that a monitor holds after each of these numbers of steps."""
     tracemalloc.start()
     instance, done, sizes = monitor(), 0, []
     for mark in marks:

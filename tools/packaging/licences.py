@@ -43,8 +43,8 @@ def check_allowed(licences: dict[str, tuple[str, ...]]) -> None:
     for path, expressions in licences.items():
         names = {name for expression in expressions for name in expression.split(" AND ")}
         if not names or names - ALLOWED:
-            stated = ", ".join(sorted(names)) or "none"
-            raise LicenceError(f"{path}: licence must be one of {sorted(ALLOWED)}, is {stated}")
+            actual = ", ".join(sorted(names)) or "none"
+            raise LicenceError(f"{path}: licence must be one of {sorted(ALLOWED)}, is {actual}")
 
 
 def check_wheel(wheel: Path, sdist: Path) -> int:

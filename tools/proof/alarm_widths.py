@@ -25,7 +25,7 @@ ONE_Q8 = 256  # a bit of a logarithm; two equal powers add one
 
 
 def alarm_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:
-    """In the order in which a block takes them."""
+    """Yield lemmas in the order in which a block passes them."""
     yield from _block_lemmas(limits)
     yield from _bet_lemmas(limits)
     yield from _evidence_lemmas(limits)

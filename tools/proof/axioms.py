@@ -25,9 +25,9 @@ OPERATORS: Mapping[type[ast.operator], Callable[[z3.BitVecRef, z3.BitVecRef], z3
 }  # fmt: skip
 
 
-def axiom_lemmas(stated: Mapping[str, str] | None = None) -> Iterator[Lemma]:
-    """One lemma an axiom."""
-    for name, text in (stated or axioms()).items():
+def axiom_lemmas(statements: Mapping[str, str] | None = None) -> Iterator[Lemma]:
+    """Yield one lemma per axiom."""
+    for name, text in (statements or axioms()).items():
         if name in BY_CASES:
             continue
         *heads, body = text.split(";")
@@ -47,7 +47,7 @@ def axiom_lemmas(stated: Mapping[str, str] | None = None) -> Iterator[Lemma]:
 
 
 def _variables(head: str) -> Iterator[tuple[str, tuple[z3.BitVecRef, int, int]]]:
-    """Of a quantifier: what it binds, and the least and the largest value."""
+    """Yield the variables of a quantifier, each with its least and largest value."""
     kind, _, names = head.strip().removeprefix("\\forall ").partition(" ")
     for name in (n.strip() for n in names.split(",")):
         low, high = SHIFTS if name == "k" else KINDS.get(kind, VALUES)

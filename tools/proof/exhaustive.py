@@ -80,7 +80,7 @@ class Function:
         return f"every input of {self.name}"
 
     def holds(self, stride: int = 1) -> bool:
-        """Whether the condition does and nothing leaves its type; ToolError if it is no C."""
+        """Return whether it holds for every input, in range; ToolError if it is no C."""
         main = MAIN.format(name=self.name, condition=self.condition,
                            first=self.first, last=self.last, stride=stride)  # fmt: skip
         with tempfile.TemporaryDirectory() as folder:
@@ -91,7 +91,7 @@ class Function:
 
 
 def functions() -> tuple[Function, ...]:
-    """With the inputs and results of their contracts in tcuq_acsl.h and tcuq_acsl_signals.h."""
+    """Return the functions with the inputs and results of their contracts."""
     top = 2**32 - 1
     return (
         Function(
@@ -109,7 +109,7 @@ def functions() -> tuple[Function, ...]:
 
 
 def exhaustive(named: Collection[str], stride: int = 1) -> Iterator[Tried]:
-    """The statements of these names; with a stride a check that they can hold, not a proof."""
+    """Yield the statements of these names; with a stride they are checks, not proofs."""
     for function in functions():
         if function.statement in named:
             yield Tried(function.statement, partial(function.holds, stride))

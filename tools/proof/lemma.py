@@ -42,7 +42,7 @@ class Tried:
     check: Callable[[], bool]
 
     def holds(self) -> bool:
-        """Whether it does, for every value."""
+        """Return whether it holds for every value."""
         return self.check()
 
 
@@ -62,18 +62,18 @@ def check_all(statements: Iterable[Statement]) -> None:
 
 
 def within(value: z3.ArithRef | int, bounds: Range) -> z3.BoolRef:
-    """The value lies in a range, both ends included."""
+    """State that a value lies in a range, both ends included."""
     return z3.And(value >= bounds[0], value <= bounds[1])
 
 
 def product_range(left: Range, right: Range) -> Range:
-    """Of the product of two values, by its corners."""
+    """Return the range of a product, by its corners."""
     corners = [a * b for a in left for b in right]
     return min(corners), max(corners)
 
 
 def sum_fits(name: str, term: Range, count: int, start: Range, kind: Range) -> Lemma:
-    """A sum of at most `count` terms stays in its C type at every step.
+    """State that a sum of at most `count` terms stays in its C type at every step.
 
     By induction: after i terms it lies in start + i · term, and the next one keeps it there.
     """

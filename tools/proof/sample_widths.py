@@ -23,7 +23,7 @@ LOG_MOST = 63 << 10  # a logarithm of 63 bits, as all these sums have, is below 
 
 
 def sample_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:
-    """Sums of a channel, of a group, and what tcuq_health_finish makes of them."""
+    """Yield lemmas on the sums of a channel and of a group, and on their statistics."""
     frames, channels = limits["TCUQ_HEALTH_MAX_FRAMES"], limits["TCUQ_HEALTH_MAX_CHANNELS"]
     begin, shift = limits["TCUQ_HEALTH_LONG"], limits["TCUQ_HEALTH_SHIFT"]
     value = z3.Int("value")

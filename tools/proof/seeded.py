@@ -29,7 +29,7 @@ def seeded_package(bug: Bug, folder: Path) -> Path:
 
 
 def refusals(proof: Proof, function: str) -> list[str]:
-    """What the gate says against the proof of one function."""
+    """Return what the gate says against the proof of one function."""
     unproved, otherwise = (
         {goal: why for goal, why in listed.get(proof.source, {}).items()
          if goal.startswith(f"typed_{function}_")}

@@ -36,7 +36,7 @@ WHITENED: Range = (-(2**12), 2**12 - 1)  # tcuq_saturate_13
 
 
 def lemmas(limits: Limits | None = None) -> Iterator[Statement]:
-    """All of them; other limits than the runtime's show which would fail."""
+    """Yield all lemmas, for the runtime's limits or for others."""
     limits = limits or defines()
     yield from axiom_lemmas()
     yield from signal_lemmas(limits)
@@ -49,7 +49,7 @@ def lemmas(limits: Limits | None = None) -> Iterator[Statement]:
 
 
 def signal_lemmas(limits: Limits) -> Iterator[Statement]:
-    """Posteriors: entropy, divergence, confidence, doubt."""
+    """Yield lemmas on posteriors: entropy, divergence, confidence, doubt."""
     classes, lags = limits["TCUQ_MAX_CLASSES"], limits["TCUQ_MAX_LAGS"]
     most = 4 * max(tables()["tcuq_xlog2x_q15"])  # quarters of two neighbours
     yield sum_fits("entropy of all classes, or of a mixture", (0, most), classes, (16, 16), UINT32)
@@ -87,7 +87,7 @@ def _confidence(classes: int) -> Iterator[Statement]:
 
 
 def vector_lemmas(limits: Limits) -> Iterator[Statement]:
-    """Features: products, lengths, projection, whitening, distances."""
+    """Yield lemmas on features: products, lengths, projection, whitening, distances."""
     count = limits["TCUQ_MAX_DIMENSIONS"]
     pair = product_range(INT8, INT8)
     yield sum_fits("product of two feature vectors", pair, count, (0, 0), INT32)
@@ -121,7 +121,7 @@ def vector_lemmas(limits: Limits) -> Iterator[Statement]:
 
 
 def score_lemmas(limits: Limits) -> Iterator[Statement]:
-    """The logit, and surprise summed over terms."""
+    """Yield lemmas on the logit, and on surprise summed over terms."""
     weighted = product_range(INT16, UINT16)
     a, b = z3.Ints("a b")
     given = z3.And(within(a, INT16), within(b, UINT16))
@@ -163,7 +163,7 @@ def score_lemmas(limits: Limits) -> Iterator[Statement]:
 
 
 def decision_lemmas(limits: Limits) -> Iterator[Statement]:
-    """The ledger and the token bucket keep their bounds for ever."""
+    """Yield lemmas that the ledger and the token bucket keep their bounds."""
     levels, step_most = limits["TCUQ_RISK_LEVELS"], limits["TCUQ_MAX_STEP"]
     ledger, risk, step, alpha = z3.Ints("ledger risk step alpha")
     low, high = -step * 65536, (levels + step) * 65536
@@ -185,7 +185,7 @@ def decision_lemmas(limits: Limits) -> Iterator[Statement]:
 
 
 def product_lemmas() -> Iterator[Statement]:
-    """Lemmas of the contracts about products, which WP's provers do not find."""
+    """Yield lemmas of the contracts about products, which WP's provers do not find."""
     x, y, z, m, share, n = z3.Ints("x y z m share n")
     one = (0, 32768)
     given = z3.And(within(x, one), within(y, one), within(z, one))

@@ -17,9 +17,9 @@ def test_script_shows_what_its_page_says(name: str) -> None:
     """It asserts its own claim, prints the page's words, and draws a figure in time."""
     result = run(name)
     committed = (GALLERY / f"{name}.md").read_text("utf-8")
-    shown = committed.partition("```text\n")[2].partition("\n```")[0]
-    assert committed == page(name, shown), "run: make gallery"
-    assert words(result.output) == words(shown), "run: make gallery"
+    printed = committed.partition("```text\n")[2].partition("\n```")[0]
+    assert committed == page(name, printed), "run: make gallery"
+    assert words(result.output) == words(printed), "run: make gallery"
     assert "\nassert " in committed
     assert result.figure.startswith(PNG)
     assert (GALLERY / f"{name}.png").read_bytes().startswith(PNG)

@@ -64,6 +64,20 @@ def test_phrases_and_participles_are_named_with_their_line() -> None:
     assert message.startswith("a.py:2: '_found'")
 
 
+@pytest.mark.parametrize(
+    ("function", "problems"),
+    [
+        ('def f():\n    """The sum."""', 1),
+        ('def f():\n    """Return the sum."""', 0),
+        ('@property\ndef f():\n    """The sum."""', 0),
+        ('def test_f():\n    """The sum is positive."""', 0),
+    ],
+)
+def test_a_docstring_that_is_no_imperative_sentence_is_named(function: str, problems: int) -> None:
+    """A function's says what it does; a property's names a thing, a test's states a rule."""
+    assert len(list(words.docstrings("tools/a.py", function))) == problems
+
+
 def test_commands_that_do_not_exist_are_named() -> None:
     """A module without a file, and a target without a sentence or outside .PHONY."""
     text = "`python -m tools.nothing` and `python -m tools.lint`"

@@ -22,7 +22,7 @@ Run = Callable[[int, int], dict[str, Array]]
 
 
 def key(data_sha256: str, model_sha256: str, settings: dict[str, Any]) -> str:
-    """The entry's name: a hash of the data's and the model's hashes and the stream's settings."""
+    """Return the entry's name: a hash of data, model and the stream's settings."""
     identity = {"data": data_sha256, "model": model_sha256, "stream": settings}
     text = json.dumps(identity, sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -68,7 +68,7 @@ def join_rows(parts: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
 
 
 def _read(path: Path, steps: int) -> dict[str, Array] | None:
-    """The arrays in a file, or None if it is missing or has another number of steps."""
+    """Return the arrays in a file, or None if it is missing or has another number of steps."""
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}

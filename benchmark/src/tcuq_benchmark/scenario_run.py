@@ -24,10 +24,10 @@ class Network(Protocol):
         """The identity of its weights."""
 
     def prepared(self, x: Array) -> Array:
-        """Raw samples after the front end, which is the same for all networks of a task."""
+        """Return raw samples after the front end, which is the same for all networks of a task."""
 
     def run_prepared(self, x: Array) -> dict[str, Array]:
-        """Named outputs, one row per sample; they include "logits" and "features"."""
+        """Return named outputs, one row per sample; they include "logits" and "features"."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +46,7 @@ class ScenarioRun:
         return len(self.labels)
 
     def stream(self, network: str) -> Stream:
-        """One network's outputs as a recorded stream."""
+        """Return one network's outputs as a recorded stream."""
         outputs = self.outputs[network]
         return Stream(
             outputs["logits"],
@@ -111,7 +111,7 @@ class _DistinctInputs:
         self.prepared: Array | None = None
 
     def outputs_of(self, network: Network) -> Outputs:
-        """The network's outputs on every step."""
+        """Return the network's outputs on every step."""
         scenario = self.scenario
         settings = scenario.plan.settings | {"scenario": scenario.name}
         name = key(scenario.samples.sha256, network.sha256, settings)

@@ -48,7 +48,7 @@ class Plan:
 
 
 def iid(samples: Samples, steps: int, seed: int) -> Plan:
-    """Passes over all samples, each in a new random order."""
+    """Return passes over all samples, each in a new random order."""
     rng = np.random.default_rng([seed, 0])
     index = _repeat_passes(np.arange(len(samples)), steps, rng)
     return new_plan(samples, index, seed, {"kind": "iid", "steps": steps})
@@ -64,7 +64,7 @@ def coherent(
     jitter: int = 0,
     as_frequent: bool = False,
 ) -> Plan:
-    """Labels in a Markov chain: each stays with probability 1 - 1/dwell, else a uniform other one.
+    """Return labels in a Markov chain: each stays with 1 - 1/dwell, else a uniform other one.
 
     With `as_frequent` the next label is drawn by its frequency and may repeat: drawn uniformly, a
     rare label would repeat its few samples often. An image stays for `stay` steps on average
@@ -95,7 +95,7 @@ def in_order(
     starts: Ints | Sequence[int] = (0,),
     shifted: NDArray[np.bool_] | None = None,
 ) -> Plan:
-    """Every sample once, as recorded: windows of a recording, rows of a gas batch.
+    """Return every sample once, as recorded: windows of a recording, rows of a gas batch.
 
     `shifted` marks natural drift or faults already in the samples.
     """
@@ -107,7 +107,7 @@ def in_order(
 
 
 def by_speaker(samples: Samples, seed: int) -> Plan:
-    """Every clip once, speaker by speaker and word by word, both in seeded order."""
+    """Return every clip once, speaker by speaker and word by word, both in seeded order."""
     rng = np.random.default_rng([seed, 2])
     speakers = int(samples.group.max()) + 1
     turn = rng.permutation(speakers)[samples.group]
@@ -165,7 +165,7 @@ def concatenate(plans: Sequence[Plan], starts: Ints, settings: dict[str, Any]) -
 
 
 def render(plan: Plan, samples: Samples, suite: Suite, begin: int, end: int) -> Array:
-    """The inputs of steps begin..end-1, moved and corrupted."""
+    """Return the inputs of steps begin..end-1, moved and corrupted."""
     blocks = [
         _block(plan, samples, suite, number) for number in range(begin // BLOCK, -(-end // BLOCK))
     ]
@@ -190,7 +190,7 @@ def new_plan(samples: Samples, index: Ints, seed: int, settings: dict[str, Any])
 
 
 def _repeat_passes(rows: Ints, count: int, rng: np.random.Generator) -> Ints:
-    """`count` rows: all rows in random order, then all again in another."""
+    """Return `count` rows: all rows in random order, then all again in another."""
     passes = -(-count // len(rows))
     return np.concatenate([rng.permutation(rows) for _ in range(max(passes, 1))])[:count]
 
@@ -198,7 +198,7 @@ def _repeat_passes(rows: Ints, count: int, rng: np.random.Generator) -> Ints:
 def _chain(
     y: Ints, labels: Ints, fresh: NDArray[np.bool_], rng: np.random.Generator, *, as_frequent: bool
 ) -> Ints:
-    """Each step's label as its position in `labels`; a new one where `fresh`."""
+    """Return each step's label as its position in `labels`; a new one where `fresh`."""
     if as_frequent:
         shares = np.array([(y == label).mean() for label in labels])
         draws = rng.choice(len(labels), len(fresh), p=shares)
@@ -211,7 +211,7 @@ def _chain(
 
 
 def _random_walk(steps: int, reach: int, rng: np.random.Generator) -> NDArray[np.int8]:
-    """A random walk in two dimensions, reflected at ± reach."""
+    """Return a random walk in two dimensions, reflected at ± reach."""
     if reach == 0:
         return np.zeros((steps, 2), np.int8)
     walk = np.cumsum(rng.integers(-1, 2, (steps, 2)), axis=0)
@@ -231,7 +231,7 @@ def _block(plan: Plan, samples: Samples, suite: Suite, number: int) -> Array:
 
 
 def _translate(x: Array, move: NDArray[np.int8]) -> Array:
-    """Images translated by whole pixels with mirrored edges; always a copy."""
+    """Return images translated by whole pixels with mirrored edges; always a copy."""
     if not move.any():
         return x.copy()
     reach = int(np.abs(move).max())

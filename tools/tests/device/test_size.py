@@ -25,7 +25,7 @@ from tools.measurements.size import SEEDS, link_errors, repeated_counts, stack_e
 
 @cache
 def profile_of(seed: int) -> tcuq.Profile:
-    """A random profile, made once."""
+    """Return a random profile, cached."""
     return random_profile(seed)
 
 

@@ -32,7 +32,7 @@ def seed_text(runtime: Path, name: str, old: str, new: str) -> Path:
 
 @pytest.fixture
 def runtime(tmp_path: Path) -> Path:
-    """A copy of the runtime's sources."""
+    """Return a copy of the runtime's sources."""
     copy = tmp_path / "runtime"
     shutil.copytree(RUNTIME, copy, ignore=shutil.ignore_patterns("*.so", "*.py*", "__pycache__"))
     return copy
@@ -40,7 +40,7 @@ def runtime(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def objects(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder in which the fuzzer of the true runtime was built."""
+    """Return the folder in which the fuzzer of the true runtime was built."""
     folder = tmp_path_factory.mktemp("build")
     build(folder)
     return folder
@@ -48,14 +48,14 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The inputs in the repository and the seeds."""
+    """Return the inputs in the repository and the seeds."""
     folder = tmp_path_factory.mktemp("seeds")
     write(folder)
     return [CORPUS, folder]
 
 
 def rebuilt(objects: Path, source: Path, folder: Path) -> Path:
-    """The fuzzer with one source compiled anew."""
+    """Build the fuzzer with one source compiled anew."""
     shutil.copytree(objects, folder, ignore=shutil.ignore_patterns("fuzzer"))
     changed = sorted(source.parent.glob("*.c")) if source.suffix == ".h" else [source]
     compile_watched(folder, changed)

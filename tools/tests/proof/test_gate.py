@@ -29,7 +29,7 @@ NEW = "typed_tcuq_remember_assert_rte_mem_access_3"
 
 
 def proof(*unproved: str) -> Proof:
-    """A proof of tcuq_signals.c with these goals open."""
+    """Return a proof of tcuq_signals.c with these goals open."""
     return Proof("tcuq_signals.c", frozenset({"typed_other"}), frozenset(unproved), ())
 
 
@@ -99,7 +99,7 @@ def test_sources_and_functions_that_the_prover_does_not_read_are_listed() -> Non
 
 
 def read_with(source: str) -> set[str]:
-    """The headers of this project that a source includes, itself or through others."""
+    """Return the headers of this project that a source includes, itself or through others."""
     included = re.findall(r'^#include "(\w+\.h)"', locate(source).read_text("utf-8"), re.MULTILINE)
     return set(included).union(*(read_with(header) for header in included))
 

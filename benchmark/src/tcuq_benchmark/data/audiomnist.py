@@ -13,7 +13,7 @@ SPEAKERS: dict[Part, int] = {"train": 30, "calibration": 12, "development": 6, "
 
 
 def load() -> dict[Part, Samples]:
-    """Int16 (n, 16000) at 16 kHz and labels 0..9; 80 clips a speaker, no speaker in two parts."""
+    """Return int16 (n, 16000) at 16 kHz and labels 0..9; no speaker is in two parts."""
     paths = checked_files(NAME)
     table = read_table(paths["index.csv"])
     x = in_table_order(table, "digit", paths)

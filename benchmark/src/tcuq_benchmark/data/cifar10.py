@@ -30,7 +30,7 @@ def load() -> dict[Part, Samples]:
 
 
 def _pixels(path: Path) -> NDArray[np.uint8]:
-    """Each row of the picture is one image of 1,024 RGB pixels."""
+    """Return a picture's rows as images: each row is one of 1,024 RGB pixels."""
     from PIL import Image
 
     with Image.open(path, formats=["PNG"]) as picture:
@@ -40,5 +40,5 @@ def _pixels(path: Path) -> NDArray[np.uint8]:
 
 
 def _labels(path: Path) -> NDArray[np.int64]:
-    """A JSON list of integers."""
+    """Read a JSON list of integers."""
     return np.asarray(json.loads(path.read_text("ascii")), np.int64)

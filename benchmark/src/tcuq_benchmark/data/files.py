@@ -71,7 +71,7 @@ class Source:
 
 @cache
 def manifest() -> Mapping[str, Source]:
-    """Every data set known here, by name."""
+    """Return every data set known here, by name."""
     text = files("tcuq_benchmark.data").joinpath("manifest.json").read_text("utf-8")
     return {name: _source(name, entry) for name, entry in json.loads(text).items()}
 
@@ -86,14 +86,14 @@ def _source(name: str, entry: dict[str, Any]) -> Source:
 
 
 def folders(source: Source) -> list[Path]:
-    """The folders searched for a data set, in order."""
+    """Return the folders searched for a data set, in order."""
     configured = os.environ.get("TCUQ_DATA")
     roots = ([Path(configured)] if configured else []) + [cache_root() / "data"]
     return [root / source.folder for root in roots]
 
 
 def is_present(name: str) -> bool:
-    """Whether one of the folders has every file of the set; their content is not checked."""
+    """Return whether one of the folders has every file of the set; their content is not checked."""
     source = manifest()[name]
     return any(_complete(folder, source) for folder in folders(source))
 

@@ -11,7 +11,7 @@ SHRINK = 5  # CIFAR-10-C resizes the photographs to a fifth
 
 
 def load() -> list[NDArray[np.uint8]]:
-    """Uint8 (height, width, 3) RGB, already at CIFAR-10-C's scale."""
+    """Return uint8 (height, width, 3) RGB, already at CIFAR-10-C's scale."""
     from PIL import Image
 
     pictures = []

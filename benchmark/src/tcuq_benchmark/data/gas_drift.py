@@ -20,7 +20,7 @@ LATER: dict[int, Part] = {
 
 
 def load() -> dict[Part, Samples]:
-    """Float32 (n, 128) and labels 0..5 in recorded order; the group is the batch.
+    """Return float32 (n, 128) and labels 0..5 in recorded order; the group is the batch.
 
     Samples of batches 3 and later, in development and test, have drifted.
     """
@@ -37,7 +37,7 @@ def load() -> dict[Part, Samples]:
 
 
 def part_of_each(batch: Ints) -> Ints:
-    """The part of each row, as its index in PARTS."""
+    """Return the part of each row, as its index in PARTS."""
     early = np.flatnonzero(np.isin(batch, FIRST_BATCHES))
     blocks = -(-len(early) // BLOCK)
     owner_of_block = np.empty(blocks, np.int64)

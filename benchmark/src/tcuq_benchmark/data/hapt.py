@@ -18,7 +18,7 @@ USERS: dict[Part, int] = {"train": 12, "development": 3, "calibration": 10, "tes
 
 
 def load() -> dict[Part, tuple[Recording, ...]]:
-    """Whole recordings in experiment order; the six postural transitions are one class."""
+    """Return whole recordings in experiment order; the six postural transitions are one class."""
     (path,) = checked_files(NAME).values()
     recordings = _recordings(path)
     rows = group_split(np.array([r.person for r in recordings]), USERS)

@@ -16,7 +16,7 @@ MAX_BYTES = 64_000_000  # an uncompressed idx file of 60,000 images has 47 MB
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
-    """The array of unsigned bytes in an idx file, gzipped or not."""
+    """Return the array of unsigned bytes in an idx file, gzipped or not."""
     if path.suffix == ".gz":
         with gzip.open(path) as packed:
             content = packed.read(MAX_BYTES + 1)

@@ -24,7 +24,7 @@ SPEAKERS: dict[Part, float] = {
 
 
 def load() -> dict[Part, Samples]:
-    """Int16 (n, 16000) and labels 0..29 in WORDS + RARE; no speaker in two parts.
+    """Return int16 (n, 16000) and labels 0..29 in WORDS + RARE; no speaker in two parts.
 
     The group is the speaker's index among the 586 sorted ids; parts have 50 / 20 / 10 / 20 %.
     """
@@ -35,7 +35,7 @@ def load() -> dict[Part, Samples]:
 
 
 def only(samples: Samples, words: tuple[str, ...]) -> Samples:
-    """The samples of these words, labelled by their index in `words` (for digits: the digit)."""
+    """Return the samples of these words, labelled by their index in `words`."""
     index = np.full(len(samples.classes), -1)
     for label, word in enumerate(words):
         index[samples.classes.index(word)] = label

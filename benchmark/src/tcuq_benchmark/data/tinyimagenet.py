@@ -15,7 +15,7 @@ MAX_MEMBER_BYTES = 100_000
 
 
 def load(side: int = 32) -> dict[Part, Samples]:
-    """Uint8 (1000, side, side, 3) RGB in two random halves, development and test.
+    """Return uint8 (1000, side, side, 3) RGB in two random halves, development and test.
 
     Labels are the index of the WordNet id among the 200 sorted; grey-scale images become RGB.
     """
@@ -31,7 +31,7 @@ def load(side: int = 32) -> dict[Part, Samples]:
 def images(
     path: Path, side: int
 ) -> tuple[list[str], np.ndarray[tuple[int, ...], np.dtype[np.uint8]]]:
-    """Every JPEG of the archive, resized with a box filter, in sorted order of names."""
+    """Return every JPEG of the archive, resized with a box filter, in sorted order of names."""
     from PIL import Image
 
     names, pixels = [], []

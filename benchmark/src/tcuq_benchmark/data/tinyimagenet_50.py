@@ -17,7 +17,7 @@ CALIBRATION = 5_000
 
 @cache
 def load() -> dict[Part, Samples]:
-    """Uint8 (n, 32, 32, 3) RGB and labels 0..49: 20,000 / 5,000 / 1,250 / 1,250 images.
+    """Return uint8 (n, 32, 32, 3) RGB and labels 0..49: 20,000 / 5,000 / 1,250 / 1,250 images.
 
     Calibration is a random part of the official training set; the official validation set is
     halved into development and test.
@@ -34,7 +34,7 @@ def load() -> dict[Part, Samples]:
 
 @cache
 def other_classes() -> dict[Part, Samples]:
-    """The images of TinyImageNet's validation set, 2,000 of 10,000, that show none of the fifty."""
+    """Return images of TinyImageNet's validation set that show none of the fifty classes."""
     own = set(load()["train"].classes)
     parts = tinyimagenet.load(SIDE)
     return {
@@ -44,7 +44,7 @@ def other_classes() -> dict[Part, Samples]:
 
 
 def _class(name: str) -> str:
-    """The WordNet id, which is the folder's name."""
+    """Return the WordNet id, which is the folder's name."""
     return name.split("/", maxsplit=1)[0]
 
 

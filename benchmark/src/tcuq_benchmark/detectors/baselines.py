@@ -33,7 +33,7 @@ make_kswin: Callable[..., OnlineDetector] = KSWIN
 
 
 def limit_grid(low: float, high: float) -> tuple[float, ...]:
-    """Limits from `low` to at least `high`, with equal ratios."""
+    """Return limits from `low` to at least `high`, with equal ratios."""
     count = int(np.ceil(np.log(high / low) / np.log(RATIO)))
     return tuple((low * RATIO ** np.arange(count + 1)).tolist())
 
@@ -48,7 +48,7 @@ class River:
     limits: Sequence[float]
 
     def fit(self, calibration: DetectorInput) -> None:
-        """Nothing to learn: it adapts to the stream."""
+        """Learn nothing: it adapts to the stream."""
 
     def alarms(self, stream: DetectorInput, limit: float) -> Bools:
         """Feed the values one by one."""
@@ -85,7 +85,7 @@ class Cusum:
         self.mean_, self.deviation_ = float(values.mean()), float(values.std()) or 1.0
 
     def alarms(self, stream: DetectorInput, limit: float) -> Bools:
-        """The steps at which the sum exceeds the limit; it then restarts from 0."""
+        """Return the steps at which the sum exceeds the limit; it then restarts from 0."""
         excess = (stream.signals[self.signal] - self.mean_) / self.deviation_ - self.slack
         alarms, total = np.zeros(len(excess), np.bool_), 0.0
         for step, value in enumerate(excess.tolist()):
@@ -96,7 +96,7 @@ class Cusum:
 
 
 def adwin(signal: str) -> River:
-    """A. Bifet and R. Gavaldà 2007; the limit is -log10 of its delta, 0.002 by default."""
+    """Return ADWIN (Bifet and Gavaldà 2007); the limit is -log10 of its delta."""
     default_limit = float(-np.log10(0.002))
     return River(
         lambda limit: make_adwin(delta=10**-limit), signal, default_limit, limit_grid(0.1, 250)
@@ -104,12 +104,12 @@ def adwin(signal: str) -> River:
 
 
 def page_hinkley(signal: str) -> River:
-    """River's form with its default settings; the limit is its threshold."""
+    """Return Page and Hinkley's test in river's form; the limit is its threshold."""
     return River(lambda limit: PageHinkley(threshold=limit), signal, 50.0, limit_grid(0.05, 5e3))
 
 
 def kswin(signal: str) -> River:
-    """C. Raab and others 2020; the limit is -log10 of its alpha, 0.005 by default."""
+    """Return KSWIN (Raab and others 2020); the limit is -log10 of its alpha."""
     default_limit = float(-np.log10(0.005))
     return River(
         lambda limit: make_kswin(alpha=10**-limit, seed=0),

@@ -21,14 +21,14 @@ class TcuqAlarm:
     limits: Sequence[float] = tuple(range(SMALLEST_H, LARGEST_H + 1))
 
     def fit(self, calibration: DetectorInput) -> None:
-        """Nothing to learn: the profile comes with the stream."""
+        """Learn nothing: the profile comes with the stream."""
 
     def alarms(self, stream: DetectorInput, limit: float) -> Bools:
-        """The steps at which any channel alarms."""
+        """Return the steps at which any channel alarms."""
         return self.flags(stream, limit) > 0
 
     def flags(self, stream: DetectorInput, limit: float) -> NDArray[np.uint8]:
-        """The channels that alarm at each step, as bits."""
+        """Return the channels that alarm at each step, as bits."""
         if stream.profile.alarm is None:
             raise ValueError("the profile must have an alarm, got none: fit it with alarm=True")
         alarm = replace(stream.profile.alarm, steps_per_false_alarm=1 << int(limit))

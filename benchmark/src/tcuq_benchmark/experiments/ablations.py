@@ -35,7 +35,7 @@ class AbstentionRequests:
         self.fitted_.fit(calibration, development)
 
     def predict(self, run: ScenarioRun) -> Prediction:
-        """1 where the monitor would abstain if the budget allowed."""
+        """Return 1 where the monitor would abstain if the budget allowed."""
         trace = Monitor(self.fitted_.profile()).run(run.stream("base"))
         requests = (trace.outcome != Outcome.ACCEPT).astype(float)
         return Prediction(self.fitted_.predict(run).probabilities, requests)
@@ -75,7 +75,7 @@ TRAINED = ("tcuq", *(name for name in ABLATIONS if name.startswith("temporal ass
 
 
 def ablations(task: str) -> tuple[list[ExperimentRow], dict[str, str]]:
-    """Rows by variant and seed on coherent streams; probabilities are of shuffled ones."""
+    """Return rows by variant and seed on coherent streams; probabilities are of shuffled ones."""
     rows: list[ExperimentRow] = []
     for seed in trained_seeds(task):
         entries, variants = available(task, ABLATIONS, seed)

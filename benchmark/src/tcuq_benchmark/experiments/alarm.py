@@ -37,7 +37,7 @@ LEVELS = (14, 17, 20)
 
 
 def alarm(task: str) -> tuple[list[ExperimentRow], dict[str, str]]:
-    """Rows of the promise by split, then rows of the delays by detector; and the networks."""
+    """Return rows of the promise by split and of the delays by detector; and the networks."""
     pools, networks = _pools(task)
     rows: list[ExperimentRow] = []
     cases: list[Case] = []
@@ -60,7 +60,7 @@ def alarm(task: str) -> tuple[list[ExperimentRow], dict[str, str]]:
 
 
 def _pools(task: str) -> tuple[dict[int, Pool], dict[str, str]]:
-    """Pools by seed, and the hashes of the networks."""
+    """Return pools by seed, and the hashes of the networks."""
     pools, networks = {}, {}
     for seed in trained_seeds(task):
         network = load_variant(task, "base", seed)
@@ -71,7 +71,7 @@ def _pools(task: str) -> tuple[dict[int, Pool], dict[str, str]]:
 
 
 def promise(split: Split, cases: Sequence[Case]) -> Iterator[ExperimentRow]:
-    """False alarms of our alarm beside the number allowed."""
+    """Yield false alarms of our alarm beside the number allowed."""
     steps = sum(len(case.in_distribution.stream) for case in cases)
     for h in LEVELS:
         flags = [TcuqAlarm().flags(case.in_distribution, h) for case in cases]
@@ -123,7 +123,7 @@ def _limits(
 
 
 def _delay_rows(detector: FittedDetector, delays: Mapping[str, Delays]) -> Iterator[ExperimentRow]:
-    """One row for each kind of limit."""
+    """Yield one row for each kind of limit."""
     steps = sum(len(case.in_distribution.signals["risk"]) for case in detector.cases)
     for kind, chosen in detector.limits.items():
         runs = zip(detector.detectors, detector.cases, chosen, strict=True)

@@ -20,7 +20,7 @@ BUILDS = {"tcuq": "tcuq -O2", "recommended": "recommended -O2"}  # scores measur
 
 
 def cost(task: str) -> tuple[list[ExperimentRow], dict[str, str]]:
-    """Rows by score: passes, parameters, time on the host, and on the device for ours."""
+    """Return rows by score: passes, parameters, time on the host, and on the device for ours."""
     budget = json.loads(FIRMWARE.read_text("utf-8"))["m4"]
     base_parameters = _parameters(task, ("base",))
     entries, variants = available(task, SCORES, 0)

@@ -26,7 +26,7 @@ TEST_ONLY = frozenset({"members", "exits", "exits-light", "hydra", "dropout", "p
 
 
 def detection(task: str) -> tuple[list[ExperimentRow], dict[str, str]]:
-    """Rows by score, kind of stream and seed; and the hashes of the networks."""
+    """Return rows by score, kind of stream and seed; and the hashes of the networks."""
     rows: list[ExperimentRow] = []
     for kind in KINDS:
         for seed in trained_seeds(task):
@@ -35,7 +35,7 @@ def detection(task: str) -> tuple[list[ExperimentRow], dict[str, str]]:
 
 
 def is_available(task: str, entry: Entry, seed: int) -> bool:
-    """Whether the networks that a score needs are trained for this task and seed."""
+    """Return whether the networks that a score needs are trained for this task and seed."""
     if not set(entry.networks).isdisjoint(NOT_RUN.get(task, ())):
         return False
     if "members" in entry.networks and seed not in SEEDS:
@@ -56,7 +56,7 @@ def available(
 
 
 def network_hashes(task: str, entries: Mapping[str, Entry]) -> dict[str, str]:
-    """The hashes of the weights of all networks that scores use."""
+    """Return the hashes of the weights of all networks that scores use."""
     return {
         f"{network.variant}-{network.seed}": network.sha256
         for seed in trained_seeds(task)
@@ -68,7 +68,7 @@ def network_hashes(task: str, entries: Mapping[str, Entry]) -> dict[str, str]:
 def rows_of_seed(
     task: str, kind: Kind, seed: int, scores: Mapping[str, Entry]
 ) -> Iterator[ExperimentRow]:
-    """One seed on one kind of stream, every score whose networks are trained."""
+    """Yield the rows of one seed on one kind of stream, by score."""
     entries, variants = available(task, scores, seed)
     fitted = ["base", *(v for v in variants if v not in TEST_ONLY and v != "base")]
     runs: dict[Name, ScenarioRun] = {}
@@ -118,12 +118,12 @@ def by_severity(
 
 
 def mean_drop_auprc(score: Score, calibration: ScenarioRun, drop: ScenarioRun) -> float:
-    """Mean accuracy-drop AUPRC of a fitted score."""
+    """Return the mean accuracy-drop AUPRC of a fitted score."""
     reference = measures.accuracy_reference(calibration)
     return mean_of(measures.drop_auprc(drop, score.predict(drop), reference))
 
 
 def mean_of(values: Mapping[str, float]) -> float:
-    """Mean over the conditions in which accuracy dropped at all."""
+    """Return the mean over the conditions in which accuracy dropped at all."""
     finite = [value for value in values.values() if np.isfinite(value)]
     return float(np.mean(finite)) if finite else float("nan")

@@ -37,11 +37,11 @@ class OdinNetwork:
         return hashlib.sha256(identity.encode()).hexdigest()
 
     def prepared(self, x: Array) -> Array:
-        """Raw samples after the base network's front end."""
+        """Return raw samples after the base network's front end."""
         return self.base.prepared(x)
 
     def run_prepared(self, x: Array) -> dict[str, Array]:
-        """Plain logits, and the largest posterior of the perturbed input."""
+        """Return plain logits, and the largest posterior of the perturbed input."""
         perturbed = self.base.odin(x, self.epsilon, TEMPERATURE)
         return {"logits": self.base.run_prepared(x)["logits"], "odin": perturbed}
 

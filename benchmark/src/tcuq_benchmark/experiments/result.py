@@ -62,13 +62,13 @@ def read_result(name: str, task: str) -> dict[str, Any]:
 
 
 def kept_rows(name: str, task: str) -> list[ExperimentRow]:
-    """The rows of a committed result, each with the commit that ran it."""
+    """Return the rows of a committed result, each with the commit that ran it."""
     document = read_result(name, task)
     return [{"run by": document["code"], **row} for row in document["rows"]]
 
 
 def _code() -> str:
-    """The commit that ran, with a plus if code has uncommitted changes."""
+    """Return the commit that ran, with a plus if code has uncommitted changes."""
     head = _git("rev-parse", "--short", "HEAD").stdout.strip()
     changed = _git("diff", "--quiet", "HEAD", "--", "*.py", "*.c", "*.h").returncode
     return f"{head}+" if changed else head
@@ -81,7 +81,7 @@ def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def _one_row_per_line(document: dict[str, Any]) -> str:
-    """JSON with every row on its own line, so that diffs are readable."""
+    """Return JSON with every row on its own line, so that diffs are readable."""
     head = {name: value for name, value in document.items() if name != "rows"}
     lines = [json.dumps(row, ensure_ascii=False) for row in document["rows"]]
     opening = json_text(head).removesuffix("\n}\n")

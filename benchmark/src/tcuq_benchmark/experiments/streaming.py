@@ -25,7 +25,7 @@ SEVERE = 4  # the lowest severe severity; natural drift, which has none, counts 
 
 
 def streaming(task: str) -> tuple[list[ExperimentRow], dict[str, str]]:
-    """Rows by score, mode, alpha and warm-up."""
+    """Return rows by score, mode, alpha and warm-up."""
     rows: list[ExperimentRow] = []
     for seed in trained_seeds(task):
         calibration, development, in_distribution, drop = run_scenarios(
@@ -70,6 +70,6 @@ def _measures(
 
 
 def _error(run: ScenarioRun, trace: Trace, at: NDArray[np.bool_]) -> float:
-    """Error rate where the monitor did not request to abstain, whatever the budget allowed."""
+    """Return the error rate of steps on which the monitor did not request to abstain."""
     accepted = at & (trace.outcome == Outcome.ACCEPT)
     return float((trace.label != run.labels)[accepted].mean()) if accepted.any() else float("nan")

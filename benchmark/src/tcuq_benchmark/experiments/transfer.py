@@ -18,7 +18,7 @@ NAMES = ("max_prob", "tcuq", "tcuq monotone", "recommended", "recommended labell
 
 
 def transfer(task: str) -> tuple[list[ExperimentRow], dict[str, str]]:
-    """Rows by score, seed, the streams it was fitted on and the streams it was run on."""
+    """Return rows by score, seed, the streams it was fitted on and the streams it was run on."""
     entries = {name: SCORES[name] for name in NAMES}
     rows: list[ExperimentRow] = []
     for seed in trained_seeds(task):
@@ -52,5 +52,5 @@ def _other_corruptions(entry: Entry, fits: Sequence[ScenarioRun], drop: Scenario
 
 
 def _half(run: ScenarioRun, parity: int) -> ScenarioRun:
-    """Every second condition; all steps where there is only one."""
+    """Return every second condition; all steps where there is only one."""
     return run if len(run.conditions) == 1 else run.where(run.condition % 2 == parity)

@@ -97,7 +97,7 @@ class TimesTemperature(Temperature):
 
 @cache
 def default_terms() -> tuple[TermPlan, ...]:
-    """The terms of the library's default score, read from a profile fitted on noise."""
+    """Return the terms of the library's default score, read from a profile fitted on noise."""
     rng = np.random.default_rng(0)
     noise = Stream(rng.dirichlet(np.ones(3), 512), rng.normal(size=(512, 4)))
     score = quiet_fit(noise, alarm=False).score

@@ -18,27 +18,27 @@ AnyNetwork = TrainedNetwork | OdinNetwork
 
 
 def ensemble_size(task: str) -> int:
-    """How many networks the deep ensemble has."""
+    """Return how many networks the deep ensemble has."""
     return CIFAR_MEMBERS if task == "cifar10" else MEMBERS
 
 
 @lru_cache(maxsize=64)
 def load_variant(task: str, variant: str, seed: int) -> AnyNetwork:
-    """A trained network, loaded once."""
+    """Return a trained network, loaded once."""
     if variant == "odin":
         return odin_network(load_network(task, "base", seed))
     return load_network(task, variant, seed)
 
 
 def trained_seeds(task: str) -> tuple[int, ...]:
-    """The seeds whose base network is trained; an error that names the command if none is."""
+    """Return the seeds whose base network is trained; at least the first must be."""
     load_variant(task, "base", 0)
     seeds = CONFIRMATION_SEEDS if task == "tinyimagenet" else SEEDS
     return tuple(seed for seed in seeds if path(task, "base", seed).is_file())
 
 
 def load_variants(task: str, variants: Iterable[str], seed: int) -> dict[str, AnyNetwork]:
-    """Networks by the names that scores use: a variant, or "members" for the deep ensemble."""
+    """Return networks by the names that scores use; "members" are the deep ensemble."""
     networks: dict[str, AnyNetwork] = {}
     for variant in variants:
         if variant == "members":

@@ -46,7 +46,7 @@ SHORT = (Trial("gas", 0.5), Trial("gas", 0.75, accepted_error=0.01))
 
 
 def held_out_rows(trial: Trial, figures: Sequence[Figures | None]) -> Iterator[Row]:
-    """How often the promise was broken, and its coverage beside the oracle's."""
+    """Yield how often the promise was broken, and its coverage beside the oracle's."""
     fitted = [one for one in figures if one is not None]
     broken = sum(one["error"] > trial.accepted_error for one in fitted)
     share, count = broken / len(figures), len(figures)
@@ -74,7 +74,7 @@ def held_out_rows(trial: Trial, figures: Sequence[Figures | None]) -> Iterator[R
 
 
 def shifted_row(trial: Trial, figures: Sequence[Figures]) -> Row:
-    """How often a shift broke the promise before the alarm."""
+    """Return how often a shift broke the promise before the alarm."""
     counted = [one for one in figures if not one["void"]]
     broken = [one for one in counted if one["wrong"] > trial.accepted_error * one["accepted"]]
     silent = sum(not one["alarm"] for one in broken)
@@ -91,7 +91,7 @@ def shifted_row(trial: Trial, figures: Sequence[Figures]) -> Row:
 
 
 def long_rows() -> Iterator[Row]:
-    """The rows of every trial."""
+    """Yield the rows of every trial."""
     for trial in TRIALS:
         yield from held_out_rows(trial, splits_of(trial, SPLITS if trial.must else FEW_SPLITS))
     for trial in SHIFTED:
@@ -99,7 +99,7 @@ def long_rows() -> Iterator[Row]:
 
 
 def short_rows() -> Iterator[Row]:
-    """The rows of a set whose network trains in seconds."""
+    """Yield the rows of a set whose network trains in seconds."""
     load_network("gas", "base", 0, train=True)
     for trial in SHORT:
         yield from held_out_rows(trial, splits_of(trial, SHORT_SPLITS, [0]))

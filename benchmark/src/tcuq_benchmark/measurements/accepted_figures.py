@@ -46,7 +46,7 @@ class Trial:
 
 
 def promised_profile(stream: tcuq.Stream, trial: Trial) -> tcuq.Profile | None:
-    """The fitted profile, or None where the fit refuses."""
+    """Return the fitted profile, or None where the fit refuses."""
     try:
         return quiet_fit(
             stream,
@@ -61,7 +61,7 @@ def promised_profile(stream: tcuq.Stream, trial: Trial) -> tcuq.Profile | None:
 
 
 def split_streams(trial: Trial, source: Source, seed: int) -> tuple[tcuq.Stream, tcuq.Stream, Ints]:
-    """The stream to calibrate on, the held-out one, and the rows of the latter."""
+    """Return the stream to calibrate on, the held-out one, and the rows of the latter."""
     known, held_out = split_rows(source.person, trial.share, seed, new_people=trial.new_people)
     streams = [source.stream(known, 2 * seed), source.stream(held_out, 2 * seed + 1)]
     if trial.image_recordings:
@@ -70,7 +70,7 @@ def split_streams(trial: Trial, source: Source, seed: int) -> tuple[tcuq.Stream,
 
 
 def _cut_at_images(stream: tcuq.Stream) -> tcuq.Stream:
-    """The stream with a recording for every run of one label, which holds a few images."""
+    """Return the stream with one recording for each run of one label."""
     assert stream.labels is not None  # noqa: S101 - labelled above; for the type checker
     starts = np.flatnonzero(np.diff(stream.labels, prepend=-1))
     return tcuq.Stream(
@@ -79,7 +79,7 @@ def _cut_at_images(stream: tcuq.Stream) -> tcuq.Stream:
 
 
 def held_out_figures(trial: Trial, source: Source, seed: int) -> Figures | None:
-    """One split: the held-out accepted error, coverage and the oracle's coverage; None: refused."""
+    """Return held-out error, coverage and the oracle's coverage; None if the fit refuses."""
     calibration, held_out, _ = split_streams(trial, source, seed)
     profile = promised_profile(calibration, trial)
     if profile is None:
@@ -100,7 +100,7 @@ def held_out_figures(trial: Trial, source: Source, seed: int) -> Figures | None:
 
 
 def oracle_coverage(levels: Ints, wrong: np.ndarray, accepted_error: float) -> float:
-    """Coverage of the highest threshold whose held-out accepted error is within the bound."""
+    """Return the coverage of the highest threshold whose accepted error is within bounds."""
     order = np.argsort(levels, kind="stable")
     last = np.append(levels[order][1:] != levels[order][:-1], True)
     count = np.arange(1, len(order) + 1)

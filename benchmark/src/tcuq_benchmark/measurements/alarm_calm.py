@@ -102,7 +102,7 @@ def people(networks: Iterable[int], splits: int) -> list[Case]:
 
 
 def both_forms(every: Iterable[Case]) -> Iterator[Case]:
-    """Every case, and those of HAPT with input health too."""
+    """Yield every case, and those of HAPT with input health too."""
     for case in every:
         yield case
         if case.task == "hapt":
@@ -110,13 +110,13 @@ def both_forms(every: Iterable[Case]) -> Iterator[Case]:
 
 
 def totals(counts: Iterable[Figures]) -> list[int]:
-    """Steps and alarms at each h."""
+    """Return the steps and the alarms at each rate."""
     rows = [row for one in counts for row in one["recordings"].values()]
     return [sum(column) for column in zip(*rows, strict=True)]
 
 
 def interval(counts: Counts, place: int) -> tuple[float, float]:
-    """The 95 % bootstrap interval of the count at one h, over the units of each set."""
+    """Return the 95 % bootstrap interval of the count at one rate, over the units of each set."""
     rng = np.random.default_rng(0)
     sums = np.zeros((ROUNDS, 2))
     total = 0
@@ -129,7 +129,7 @@ def interval(counts: Counts, place: int) -> tuple[float, float]:
 
 
 def _units(counts: Counts) -> dict[str, list[list[int]]]:
-    """Steps and alarms of each unit by set: a recording over all cases, else a calibration."""
+    """Return steps and alarms of each unit by set: a recording, or else a calibration."""
     units: dict[str, dict[str, np.ndarray]] = defaultdict(dict)
     for name, figures in counts.items():
         task = name.split()[0].removesuffix("+health")  # of the same recordings
@@ -140,7 +140,7 @@ def _units(counts: Counts) -> dict[str, list[list[int]]]:
 
 
 def broken(counts: Counts) -> int:
-    """Calibrations with more alarms at any h than a Poisson count would have in 1 of 100."""
+    """Count calibrations with more alarms than a Poisson count would have in 1 of 100."""
     count = 0
     for figures in counts.values():
         steps, *alarms = totals([figures])
@@ -150,7 +150,7 @@ def broken(counts: Counts) -> int:
 
 
 def promise_rows(counts: Counts, title: str, factor: float = 1.0) -> list[Row]:
-    """One row for each h."""
+    """Return one row for each rate."""
     steps, *alarms = totals(counts.values())
     units = sum(map(len, _units(counts).values()))
     rows = []
@@ -169,7 +169,7 @@ def promise_rows(counts: Counts, title: str, factor: float = 1.0) -> list[Row]:
 
 
 def broken_row(counts: Counts, what: str = BROKEN) -> Row:
-    """The share of calibrations that break the promise."""
+    """Return the share of calibrations that break the promise."""
     share = broken(counts) / len(counts)
     return Row(
         what, "≤ 5 %", f"{100 * share:.1f} % ({broken(counts)} of {len(counts)})", share <= 0.05
@@ -177,7 +177,7 @@ def broken_row(counts: Counts, what: str = BROKEN) -> Row:
 
 
 def set_rows(counts: Counts) -> list[Row]:
-    """Counts of each set, for the record."""
+    """Return counts of each set, for the record."""
     rows = []
     for task in dict.fromkeys(name.split()[0] for name in counts):
         chosen = {name: one for name, one in counts.items() if name.split()[0] == task}

@@ -38,7 +38,7 @@ Delays = dict[str, list[float]]  # by shift, one per calibration
 
 
 def run_on(monitor: tcuq.Monitor, stream: tcuq.Stream) -> np.ndarray:
-    """The alarms of a stream that continues the one before."""
+    """Return the alarms of a stream that continues the one before."""
     trace = monitor.run(stream.posteriors, stream.features, starts=stream.starts[1:])
     return trace.alarm > 0
 
@@ -84,7 +84,7 @@ def ramps(case: Case) -> Figures:
 
 
 def ramp(case: Case, shift: str, steps: int) -> tcuq.Stream:
-    """A shift that grows over these steps and then stays: segments mix neighbouring severities."""
+    """Return a shift that grows over these steps and stays; segments mix severities."""
     pool = pool_of(case.task, case.network)
     _, rows = pool.split(case.split, case.number)
     severities = sorted(severity for name, severity in pool.shifts if name == shift)
@@ -111,7 +111,7 @@ def _repeated(stream: tcuq.Stream, steps: int) -> tcuq.Stream:
     return tcuq.Stream(stream.posteriors[at], stream.features[at], kind="logits")
 
 
-def measured(*, short: bool) -> dict[str, Delays]:
+def delays_by_set(*, short: bool) -> dict[str, Delays]:
     """Return delays by set and by shift, one per calibration."""
     every: dict[str, Delays] = defaultdict(lambda: defaultdict(list))
     for case in cases(DEVELOPMENT, short=short):
@@ -146,7 +146,7 @@ def caught(figures: Delays) -> list[bool]:
 
 def rows(short: bool) -> Iterator[Row]:
     """Yield the median delays of each set, for the record."""
-    for task, figures in measured(short=short).items():
+    for task, figures in delays_by_set(short=short).items():
         for what, when in (("calm", "after calm steps"), ("boot", "from boot")):
             for severities, title in ((SEVERE, "severity 4"), ((2,), "severity 2")):
                 values = [median(figures, f"{what} {h} ", severities) for h in LEVELS]

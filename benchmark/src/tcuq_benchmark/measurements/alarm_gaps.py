@@ -31,7 +31,7 @@ COUNT_EVERY_STEP = tcuq.AlarmFlag.NOVELTY | tcuq.AlarmFlag.HEALTH
 
 
 def with_gaps(stream: tcuq.Stream, every: int | None) -> dict[str, Any]:
-    """The arguments of `Monitor.run` for this stream with a gap every so many steps."""
+    """Return the arguments of `Monitor.run` for this stream with a gap every so many steps."""
     extra = np.arange(0, len(stream), every) if every else np.zeros(1, np.int64)
     columns = {"stream": stream.posteriors, "features": stream.features}
     columns |= {} if stream.health is None else {"health": stream.health}
@@ -47,14 +47,14 @@ def delays(profile: tcuq.Profile, stream: tcuq.Stream, every: int | None) -> lis
         alarm = tcuq.Monitor(profile).run(**arguments).alarm
         hits = np.flatnonzero((alarm > 0) & run.shifted)
         step = int(hits[0]) if len(hits) else None
-        delays.append(np.inf if step is None else counted(profile, run, arguments, alarm, step))
+        delays.append(np.inf if step is None else delay_steps(profile, run, arguments, alarm, step))
     return delays
 
 
-def counted(
+def delay_steps(
     profile: tcuq.Profile, run: tcuq.Stream, arguments: dict[str, Any], alarm: np.ndarray, step: int
 ) -> float:
-    """Steps from the onset to the alarm that its channel counts."""
+    """Return steps from the onset to the alarm that its channel counts."""
     assert run.shifted is not None  # noqa: S101 - faults are marked
     onset = int(run.shifted.argmax())
     if alarm[step] & COUNT_EVERY_STEP:
@@ -65,7 +65,7 @@ def counted(
     return float((age >= max(profile.signals.lags)).sum())
 
 
-def measured(seeds: Sequence[int], epochs: int) -> dict[int | None, list[float]]:
+def delays_by_gap(seeds: Sequence[int], epochs: int) -> dict[int | None, list[float]]:
     """Measure delays by gap; the profile is fitted on calibration without gaps."""
     profile = fitted(clean_stream("calibration", health=True, epochs=epochs), H)
     figures: dict[int | None, list[float]] = {every: [] for every in (None, *GAPS)}
@@ -79,7 +79,7 @@ def measured(seeds: Sequence[int], epochs: int) -> dict[int | None, list[float]]
 
 def rows(short: bool) -> Iterator[Row]:
     """Yield onsets caught and median delays with gaps, beside those without."""
-    figures = measured(*((SHORT_DRAWS, SHORT_EPOCHS) if short else (DRAWS, EPOCHS)))
+    figures = delays_by_gap(*((SHORT_DRAWS, SHORT_EPOCHS) if short else (DRAWS, EPOCHS)))
     whole = np.array(figures[None])
     most = int(np.isfinite(whole).sum())
     for every in GAPS:

@@ -57,14 +57,14 @@ class ActivityNetwork(nn.Module):
         self.head = nn.Linear(FEATURES, CLASSES)
 
     def forward(self, signal: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits and pooled features."""
+        """Return logits and pooled features."""
         features = self.body((signal - self.mean) / self.std).mean(dim=2)
         return self.head(features), features
 
 
 @lru_cache(maxsize=2)
 def activity_network(epochs: int = EPOCHS) -> ActivityNetwork:
-    """The trained network, from the cache if it is there."""
+    """Return the trained network, from the cache if it is there."""
     torch.set_num_threads(1)  # the fast setting for so small a network, and reproducible
     torch.use_deterministic_algorithms(mode=True)
     at = _path(epochs)
@@ -79,7 +79,7 @@ def activity_network(epochs: int = EPOCHS) -> ActivityNetwork:
 
 
 def weights_sha256(epochs: int = EPOCHS) -> str:
-    """The identity of the network's weights."""
+    """Return the identity of the network's weights."""
     digest = hashlib.sha256()
     for name, values in activity_network(epochs).state_dict().items():
         digest.update(name.encode() + values.numpy().tobytes())
@@ -88,7 +88,7 @@ def weights_sha256(epochs: int = EPOCHS) -> str:
 
 @torch.no_grad()
 def outputs(cut: Floats, epochs: int = EPOCHS) -> tuple[Floats, Floats]:
-    """Logits and features of windows (n, samples, channels), in the precision that is stored."""
+    """Return logits and features of windows (n, samples, channels)."""
     network = activity_network(epochs)
     logits, features = network(torch.from_numpy(np.ascontiguousarray(cut.transpose(0, 2, 1))))
     return logits.numpy(), features.numpy()

@@ -45,7 +45,7 @@ MOST_RATIO = 0.7
 
 
 def ours_calm(case: Case, steps: int) -> Figures:
-    """False alarms of ours on one calm stream, and the risk that the baselines read."""
+    """Count our false alarms on one calm stream; return the risk that the baselines read, too."""
     profile = fitted(calibration(case), H)
     trace = tcuq.Monitor(profile).run(calm(case, steps, 2 * case.number + 1).stream)
     return {"alarms": int((trace.alarm > 0).sum()), "risk": trace.risk.round(5).tolist()}
@@ -75,15 +75,15 @@ def delays(case: Case, limits: dict[str, float]) -> Figures:
         shifted = pool.shifted(shift, rows, case.number)
         whole = concatenate(lead_in[: LEAD_IN + jitter], shifted)
         alarms = {"ours": tcuq.Monitor(profile).run(whole).alarm > 0}
-        given = detector_input(profile, whole)
+        inputs = detector_input(profile, whole)
         for name, limit in limits.items():
-            alarms[name] = PEERS[name]("risk").alarms(given, limit)
+            alarms[name] = PEERS[name]("risk").alarms(inputs, limit)
         for name, one in alarms.items():
             figures[name].append(delay(one[-len(shifted) :]))
     return figures
 
 
-def measured(task: str, chosen: Sequence[Case], steps: int) -> Figures:
+def measure_set(task: str, chosen: Sequence[Case], steps: int) -> Figures:
     """Measure one set: false alarms of all calibrations, delays on people not calibrated on."""
     ours = sum(saved(ours_calm, case, steps)["alarms"] for case in chosen)
     tuned = {name: saved(oracle_limit, Case(task, -1), name, chosen, steps) for name in PEERS}
@@ -101,7 +101,7 @@ def measured(task: str, chosen: Sequence[Case], steps: int) -> Figures:
 
 
 def peer_rows(figures: dict[str, Figures]) -> list[Row]:
-    """The ratio to the faster baseline, and each set for the record."""
+    """Return the ratio to the faster baseline, and each set for the record."""
     ratios = {task: _ratio(one) for task, one in figures.items()}
     middle = float(np.median(list(ratios.values())))
     detail = ", ".join(f"{task} {value:.2f}" for task, value in ratios.items())
@@ -121,7 +121,7 @@ def peer_rows(figures: dict[str, Figures]) -> list[Row]:
 
 
 def _ratio(figures: Figures) -> float:
-    """Our median delay over the faster baseline's; 1,000 steps if both baselines miss half."""
+    """Return our median delay over the faster baseline's, which is at most 1,000 steps."""
     medians = figures["median delay"]
     return float(medians["ours"] / min(1_000, *(medians[name] for name in PEERS)))
 
@@ -132,7 +132,7 @@ def rows(short: bool) -> Iterator[Row]:
     for case in cases(DEVELOPMENT, ("parts", "mixed"), short=short):
         by_task.setdefault(case.task, []).append(case)
     steps = SHORT_STEPS if short else STEPS
-    figures = {task: measured(task, chosen, steps) for task, chosen in by_task.items()}
+    figures = {task: measure_set(task, chosen, steps) for task, chosen in by_task.items()}
     for row in peer_rows(figures):
         yield replace(row, passed=None) if short else row
 

@@ -125,7 +125,7 @@ def reference(passed: Array, payoffs: Array) -> Array:
 
 
 def power_rows(count: int, rng: np.random.Generator) -> tuple[list[Row], Evidence]:
-    """Power against each drift after each length of calibration; and all epochs behind it."""
+    """Return the power against each drift after each calibration; and all epochs behind it."""
     rows, every = [], []
     for channels in CHANNELS:
         for blocks in CALIBRATIONS:
@@ -147,7 +147,7 @@ def power_rows(count: int, rng: np.random.Generator) -> tuple[list[Row], Evidenc
 
 
 def calm_rows(count: int, channels: int, rng: np.random.Generator) -> Iterator[Row]:
-    """The mean without drift: after random calibrations, and at the bounds themselves."""
+    """Yield the mean without drift: after random calibrations, and at the bounds themselves."""
     blocks = CALIBRATIONS[0]
     title = f"{channels} channels, {blocks} blocks of calibration, {count:,} epochs without drift"
     batches = range(count // BATCH)
@@ -183,7 +183,7 @@ def exact_mean(bet: float) -> float:
 
 
 def mean_row(title: str, calm: Evidence) -> Row:
-    """The mean e-value of the device with its 99 % interval."""
+    """Return the mean e-value of the device with its 99 % interval."""
     values = np.exp2(calm.device[calm.bounded])
     mean, error = values.mean(), LIKELY_99 * values.std() / len(values) ** 0.5
     return Row(
@@ -195,7 +195,7 @@ def mean_row(title: str, calm: Evidence) -> Row:
 
 
 def loss_row(every: Evidence) -> Row:
-    """How far the device's evidence is from the float reference."""
+    """Return how far the device's evidence is from the float reference."""
     loss = every.reference - every.device
     reached = loss[every.reference >= BITS]
     return Row(

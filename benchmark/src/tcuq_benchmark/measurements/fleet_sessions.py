@@ -50,7 +50,7 @@ class Sessions:
     stream: Callable[[int, int | None], tcuq.Stream]
 
     def calibration(self, numbers: Sequence[int]) -> tcuq.Stream:
-        """Sessions one after the other."""
+        """Return sessions one after the other."""
         return joined([self.stream(number, None) for number in numbers])
 
 
@@ -64,7 +64,7 @@ class Fleet:
 
 
 def sessions_of(name: str, network: int) -> Sessions:
-    """The sessions of a set and the outputs of one network on them."""
+    """Return the sessions of a set and the outputs of one network on them."""
     task, _, health = name.partition("+")
     pool = pool_of(task, network)
     if isinstance(pool, RecordingPool):
@@ -74,7 +74,7 @@ def sessions_of(name: str, network: int) -> Sessions:
 
 
 def recorded(pool: RecordingPool, *, health: bool) -> Sessions:
-    """HAPT's recordings, repeated where longer streams are asked for."""
+    """Return HAPT's recordings, repeated for longer streams."""
 
     def stream(number: int, steps: int | None) -> tcuq.Stream:
         numbers = np.array([number])
@@ -87,7 +87,7 @@ def recorded(pool: RecordingPool, *, health: bool) -> Sessions:
 
 
 def spoken(pool: SamplePool) -> Sessions:
-    """One session per speaker: a coherent stream of the speaker's own clips."""
+    """Return one session per speaker: a coherent stream of the speaker's own clips."""
     speakers = np.unique(pool.samples.group)
 
     def stream(number: int, steps: int | None) -> tcuq.Stream:
@@ -136,7 +136,7 @@ def fleet(sessions: Sessions, rng: np.random.Generator, *, whole: bool) -> Fleet
 
 
 def fleets_of(name: str, network: int, count: int, whole: int) -> list[Fleet]:
-    """Random fleets of one network; the first ones with a whole epoch too."""
+    """Return random fleets of one network; the first ones with a whole epoch too."""
     sessions = sessions_of(name, network)
     rng = np.random.default_rng([network, 13])
     log(f"{name}: fleets of network {network}")
@@ -166,13 +166,13 @@ def discovered(bits: Array) -> Array:
 
 
 def as_stored(bits: Array) -> Array:
-    """Bits of the mean with an epoch that was never closed, as the store computes it."""
+    """Return bits of the mean with an epoch that was never closed, as the store computes it."""
     half_bits = np.clip(np.floor(2 * bits), -128, 127)
     return judged_q8(np.zeros(len(bits)), half_bits) / (2 * Q8_PER_HALF_BIT)
 
 
 def share_row(title: str, people: Sequence[Array], bits: Sequence[Array]) -> Row:
-    """The share of fleets with a false discovery; fleets share people, who are counted too."""
+    """Return the share of fleets with a false discovery; they share people, who are counted too."""
     discoveries = [discovered(one) for one in bits]
     struck = sum(bool(one.any()) for one in discoveries)
     who = {int(p) for names, one in zip(people, discoveries, strict=True) for p in names[one]}
@@ -190,7 +190,7 @@ def share_row(title: str, people: Sequence[Array], bits: Sequence[Array]) -> Row
 
 
 def set_rows(name: str, fleets: Sequence[Fleet]) -> Iterator[Row]:
-    """Rows of one set."""
+    """Yield rows of one set."""
     people = [one.people for one in fleets]
     bits = [one.session for one in fleets]
     title = f"{name}, {CALIBRATED} sessions calibrated, {JUDGED} judged"

@@ -55,8 +55,8 @@ class Figures:
     failures: dict[tuple[str, Kind], list[InDistribution]]
 
 
-def measured(tasks: Iterable[str], seeds: int | None) -> Figures:
-    """All figures; `seeds` limits the number of networks per set."""
+def measure_sets(tasks: Iterable[str], seeds: int | None) -> Figures:
+    """Return all figures; `seeds` limits the number of networks per set."""
     figures = Figures({}, {}, {})
     for task in tasks:
         for seed in trained_seeds(task)[:seeds]:
@@ -98,7 +98,7 @@ def _in_distribution(run: ScenarioRun, scores: Mapping[str, Score]) -> InDistrib
 
 
 def mean_interval(by_set: Sequence[Sequence[float] | Floats]) -> tuple[float, float, float]:
-    """Mean over sets of paired differences, with Student's 95 % interval over seeds."""
+    """Return the mean over sets of paired differences, with Student's 95 % interval over seeds."""
     means = [float(np.mean(values)) for values in by_set]
     variance = sum(float(np.var(v, ddof=1)) / len(v) for v in by_set if len(v) > 1)
     freedom = sum(len(values) - 1 for values in by_set)
@@ -142,7 +142,7 @@ def drop_rows(figures: Figures, tasks: Sequence[str], kind: Kind) -> Iterator[Ro
 
 
 def transfer_row(figures: Figures, tasks: Sequence[str], kind: Kind, name: str) -> Row:
-    """Fitted on the other kind of stream, beside fitted on the same."""
+    """Compare a score fitted on the other kind of stream with one fitted on the same."""
     pairs = [
         _differences(figures.crossed[name, t, kind], figures.drops[name, t, kind]) for t in tasks
     ]
@@ -177,7 +177,7 @@ def _mean_auroc(seeds: Sequence[InDistribution], name: str) -> float:
 
 
 def _bootstrap(seeds: Sequence[InDistribution], one: str, other: str) -> tuple[float, float]:
-    """95 % interval of the mean difference in AUROC over resampled blocks of each stream."""
+    """Return the 95 % interval of the mean AUROC difference over resampled blocks."""
     lengths = [len(seed.wrong) for seed in seeds]
     seed_of = np.repeat(np.arange(len(seeds)), lengths)
     wrong = np.concatenate([seed.wrong for seed in seeds])
@@ -199,7 +199,7 @@ def main() -> None:
     """Measure and report."""
     args = arguments()
     tasks = ("watch",) if args.short else SETS
-    figures = measured(tasks, 2 if args.short else None)
+    figures = measure_sets(tasks, 2 if args.short else None)
     by_seed = {
         f"{score}, {task}, {kind}": {
             "fitted on the same kind": [round(v, 4) for v in values],

@@ -39,7 +39,7 @@ def alone(run: ScenarioRun) -> ScenarioRun:
 
 
 def aurocs(task: str, kind: Kind, seed: int) -> list[dict[str, float]]:
-    """AUROC by method, for a stretch of out-of-distribution steps and for steps that come alone."""
+    """Return the AUROC by method, for OOD steps in a stretch and for single ones."""
     calibration, whole = run_scenarios(task, ("calibration", "ood"), kind, seed)
     print(f"{task} {kind} seed {seed}", file=sys.stderr)
     rows: list[dict[str, float]] = []
@@ -56,7 +56,7 @@ def aurocs(task: str, kind: Kind, seed: int) -> list[dict[str, float]]:
 
 
 def by_method(rows: Sequence[Mapping[str, float]]) -> Figures:
-    """One array per method from one row per seed."""
+    """Return one array per method from one row per seed."""
     return {name: np.array([row[name] for row in rows]) for name in METHODS}
 
 
@@ -67,7 +67,7 @@ def half_width(values: Sequence[NDArray[np.float64]]) -> float:
 
 
 def set_rows(kind: Kind, figures: Mapping[str, Figures]) -> Iterator[Row]:
-    """Each set's AUROC, which on coherent streams must not be below the better baseline's."""
+    """Yield each set's AUROC, which on coherent streams must not be below the better baseline's."""
     for task, of in figures.items():
         better = max(BASELINES, key=lambda name: of[name].mean())
         ahead = of["novelty"] - of[better]
@@ -82,7 +82,7 @@ def set_rows(kind: Kind, figures: Mapping[str, Figures]) -> Iterator[Row]:
 
 
 def mean_row(what: str, figures: Mapping[str, Figures], *, least: float | None) -> Row:
-    """The mean of sets of every method."""
+    """Return the mean of sets of every method."""
     means = {name: float(np.mean([of[name].mean() for of in figures.values()])) for name in METHODS}
     ahead = [of["novelty"] - of["risk"] for of in figures.values()]
     gain = float(np.mean([values.mean() for values in ahead]))

@@ -26,13 +26,13 @@ VARIANT, SEED = "assisted", 0
 
 
 def example_lines() -> int:
-    """Lines of the first Python example of the page, without blank ones."""
+    """Count the lines of the first Python example of the page, without blank ones."""
     block = re.search(r"^```python\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     return sum(bool(line.strip()) for line in block[1].splitlines()) if block else 0
 
 
 def published(task: str) -> str:
-    """The hash of the weights behind the benchmark's results."""
+    """Return the hash of the weights behind the benchmark's results."""
     result = json.loads((ROOT / f"benchmark/results/detection-{task}.json").read_text("utf-8"))
     return str(result["networks_sha256"][f"{VARIANT}-{SEED}"])
 
@@ -60,12 +60,12 @@ def rows(short: bool) -> Iterator[Row]:
     what = "training: lines of the documented example"
     yield Row(what, f"fewer than {FEWER_LINES}", f"{lines}", 0 < lines < FEWER_LINES)
     for task in SHORT if short else REPRODUCED:
-        wanted, digest = published(task), trained(task)
+        expected, digest = published(task), trained(task)
         yield Row(
             f"{task}, assisted, seed {SEED}, trained through tcuq.train: SHA-256 of the weights",
-            f"{wanted[:16]}, as published",
+            f"{expected[:16]}, as published",
             digest[:16],
-            digest == wanted,
+            digest == expected,
         )
 
 

@@ -29,7 +29,7 @@ RISE, FLOOR = 0.25, 0.04  # the learning rate rises for a quarter of the steps, 
 
 
 def rate_at(share: float) -> float:
-    """One cycle: up in a straight line, down in half a cosine; as a share of the peak."""
+    """Return the rate as a share of its peak: up in a straight line, down in half a cosine."""
     if share < RISE:
         return FLOOR + (1 - FLOOR) * share / RISE
     return 0.5 * (1 + math.cos(math.pi * (share - RISE) / (1 - RISE)))
@@ -144,7 +144,7 @@ class Training:
 
 @torch.no_grad()
 def accuracy(network: Network, task: Task, samples: Samples) -> float:
-    """The share of samples predicted correctly."""
+    """Return the share of samples predicted correctly."""
     network.eval()
     correct = 0
     for begin in range(0, len(samples), CHUNK):

@@ -18,7 +18,7 @@ Weights = dict[str, Array]
 
 
 def sha256(weights: Weights) -> str:
-    """The identity of weights: names, types, shapes and bytes."""
+    """Return the identity of weights: names, types, shapes and bytes."""
     digest = hashlib.sha256()
     for name in sorted(weights):
         array = np.ascontiguousarray(weights[name])
@@ -28,13 +28,13 @@ def sha256(weights: Weights) -> str:
 
 
 def of(network: torch.nn.Module) -> Weights:
-    """The weights and buffers of a network, and of its assistance exits as `exits.`."""
+    """Return the weights and buffers of a network, and of its assistance exits as `exits.`."""
     state: dict[str, Tensor] = network.state_dict()
     return {name.removeprefix("network."): value.numpy().copy() for name, value in state.items()}
 
 
 def without_exits(weights: Weights) -> Weights:
-    """The weights that inference needs of an assisted network."""
+    """Return the weights that inference needs of an assisted network."""
     return {name: array for name, array in weights.items() if not name.startswith("exits.")}
 
 
@@ -64,7 +64,7 @@ def write(path: Path, weights: Weights, metadata: dict[str, Any]) -> None:
 
 
 def read(path: Path) -> tuple[Weights, dict[str, Any]]:
-    """Weights and metadata; FileNotFoundError if missing, ValueError if damaged."""
+    """Return weights and metadata; FileNotFoundError if missing, ValueError if damaged."""
     metadata = json.loads(path.with_suffix(".json").read_bytes())
     try:
         with np.load(path, allow_pickle=False) as file:

@@ -38,20 +38,20 @@ class TrainedNetwork:
     network: Network = field(repr=False, compare=False)
 
     def run(self, x: Array, *, seed: int = 0) -> dict[str, Array]:
-        """Outputs on raw samples as the loaders return them; see the README.
+        """Return outputs on raw samples as the loaders return them; see the README.
 
         `seed` is that of the dropout masks; nothing else is random.
         """
         return self.run_prepared(self.prepared(x), seed=seed)
 
     def prepared(self, x: Array) -> Array:
-        """Raw samples after the front end, which networks of a task share."""
+        """Return raw samples after the front end, which networks of a task share."""
         inputs_of = tasks.TASKS[self.task].front.inputs
         chunks = [x[begin : begin + CHUNK] for begin in range(0, len(x), CHUNK)]
         return np.concatenate([inputs_of(chunk).numpy() for chunk in chunks])
 
     def run_prepared(self, x: Array, *, seed: int = 0) -> dict[str, Array]:
-        """As `run`, on prepared samples."""
+        """Return outputs as `run` does, on prepared samples."""
         parts = [
             self._outputs(torch.from_numpy(x[begin : begin + CHUNK]), seed, begin)
             for begin in range(0, len(x), CHUNK)
@@ -94,7 +94,7 @@ class TrainedNetwork:
 
 
 def key(task: str, variant: str, seed: int) -> str:
-    """The name of weights: a hash of recipe, architecture, data and the networks they build on."""
+    """Return the name of weights: a hash of recipe, architecture, data and basis."""
     recipe, about = recipe_of(task, variant), tasks.TASKS[task]
     basis = [key(task, recipe.start, seed)] if recipe.start else []
     basis += [key(task, "base", teacher) for teacher in recipe.teachers]
@@ -112,13 +112,13 @@ def key(task: str, variant: str, seed: int) -> str:
 
 
 def path(task: str, variant: str, seed: int) -> Path:
-    """The path of the weights, trained or not."""
+    """Return the path of the weights, trained or not."""
     name = f"{task}-{variant}-{seed}-{key(task, variant, seed)[:16]}.npz"
     return cache_root() / "networks" / name
 
 
 def load_network(task: str, variant: str, seed: int, *, train: bool = False) -> TrainedNetwork:
-    """A network from the cache; a missing one is trained if `train`, else an error."""
+    """Return a network from the cache; a missing one is trained if `train`, else an error."""
     at, recipe = path(task, variant, seed), recipe_of(task, variant)
     if not at.with_suffix(".json").exists():
         if not train:

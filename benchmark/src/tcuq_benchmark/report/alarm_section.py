@@ -6,7 +6,7 @@ from tcuq_benchmark.report.results import TASKS, TITLES, command, folded, rows, 
 
 
 def alarm_section() -> list[str]:
-    """The text, the promise by split, and the delays by detector."""
+    """Return the text, the promise by split, and the delays by detector."""
     tasks = [task for task in TASKS if rows("alarm", task)]
     promises = [
         [TITLES[task], row["split"], str(row["h"]), f"{row['steps']:,}", f"{row['allowed']:.1f}",

@@ -34,7 +34,7 @@ class Claim:
         return f"{groups}. {self.text}" if self.text else groups
 
     def cells(self) -> list[str]:
-        """The cells of the table."""
+        """Return the cells of the table."""
         measured = f"[{self.measured}](index.md#{self.section})" if self.section else self.measured
         verdict = f"**{self.verdict}**"
         if self.verdict == "undecided" and not isinstance(self.basis, str):
@@ -44,7 +44,7 @@ class Claim:
 
 
 def describe(name: str, group: Sequence[Comparison]) -> str:
-    """The comparison of a group that is worst for the claim, and what was not run."""
+    """Return the comparison of a group that is worst for the claim, and what was not run."""
     run = [one for one in group if one.differences]
     absent = ", ".join(one.name for one in group if not one.differences)
     if not run:

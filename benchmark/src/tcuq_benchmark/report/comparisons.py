@@ -40,7 +40,7 @@ class Measure:
     key: str = "score"
 
     def values(self, task: str, score: str) -> Values:
-        """A score's values by seed and condition."""
+        """Return a score's values by seed and condition."""
         where = {self.key: score} | ({} if self.kind is None else {"kind": self.kind})
         return by_condition(self.experiment, task, self.name, **where)
 
@@ -53,7 +53,7 @@ class Measure:
 def compare(
     task: str, measure: Measure, ours: str, theirs: str, *, name: str = "", least: float = 0.0
 ) -> Comparison:
-    """Two scores on their common seeds and conditions."""
+    """Compare two scores on their common seeds and conditions."""
     one, other = (measure.values(task, score) for score in (ours, theirs))
     differences = seed_differences(one, other, measure.sign)
     shared = sorted(one.keys() & other.keys())
@@ -64,20 +64,20 @@ def compare(
 
 
 def gain_over_sets(tasks: Iterable[str], ours: str, theirs: str) -> Interval:
-    """Mean gain in accuracy-drop AUPRC over sets, coherent streams, with its interval."""
+    """Return the mean gain in accuracy-drop AUPRC over sets on coherent streams."""
     measure = Measure("drop AUPRC", "coherent")
     return mean_over_sets([compare(task, measure, ours, theirs).differences for task in tasks])
 
 
 def gain_by_set(tasks: Iterable[str], ours: str, theirs: str) -> Interval:
-    """The same gain with sets as the independent units: for other sets, if these were drawn."""
+    """Return the same gain with sets as the independent units, for other sets."""
     measure = Measure("drop AUPRC", "coherent")
     seeds = [compare(task, measure, ours, theirs).differences for task in tasks]
     return t_interval([float(np.mean(one)) for one in seeds])
 
 
 def delays_against_all(tasks: Iterable[str], kind: str, ratio: float) -> Groups:
-    """TCUQ's median delay is at most `ratio` of each other method's: log ratios by seed."""
+    """Compare log ratios of median delays: TCUQ's is at most `ratio` of each other method's."""
     measure = Measure("delay/median", kind)
     groups = {}
     for task in tasks:

@@ -28,7 +28,7 @@ class Endpoint:
     groups: Mapping[str, Sequence[Comparison]]
 
     def cells(self) -> list[str]:
-        """The row of the table."""
+        """Return the row of the table."""
         seeds = fewest_seeds(self.groups)
         word = WORDS.get(verdict_of(self.groups), f"undecided with {seeds} seeds")
         word = word if seeds else "not measurable"
@@ -45,7 +45,7 @@ class Endpoint:
 
 
 def confirmation_page() -> dict[str, str]:
-    """The page by name; empty before the run."""
+    """Return the page by name; empty before the run."""
     if not rows("detection", TASK):
         return {}
     head = text("confirmation").format(missing=_missing())
@@ -69,7 +69,7 @@ def _limits(kind: str) -> str:
 
 
 def _missing() -> str:
-    """Which of the protocol's networks were not trained."""
+    """Return which of the protocol's networks were not trained."""
     missing = [
         name
         for name in ("exits", "dropout")
@@ -141,7 +141,7 @@ def _tuned(measure: str, kind: str, ours: str, theirs: str) -> Comparison:
 
 
 def _novelty() -> list[Comparison]:
-    """Novelty, by which the default ranks OOD samples, against the risk of two baselines."""
+    """Compare novelty, by which the default ranks OOD samples, with the risk of two baselines."""
     return [
         _default("OOD AUROC", "coherent", "recommended", "max_prob"),
         _default("OOD AUROC", "coherent", "recommended", "mahalanobis", MARGIN),

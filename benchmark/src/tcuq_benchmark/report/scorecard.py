@@ -37,7 +37,7 @@ DELTA = 0.05  # of the promise: the share of calibrations that may break it
 
 
 def scorecard_rows() -> list[Row]:
-    """The rows, from the committed results."""
+    """Return the rows, from the committed results."""
     return [
         *_against("recommended", 0.02),
         *_against("recommended labelled", 0.035),
@@ -68,7 +68,7 @@ def _tasks() -> list[str]:
 
 
 def _against(score: str, least: float) -> Iterator[Row]:
-    """A form of our score against the paper's, in the mean and at worst."""
+    """Yield the gain of one of our scores over the paper's, in the mean and at worst."""
     title = "default" if score == "recommended" else "labelled"
     gains = {
         task: detection_mean(task, score, DROP) - detection_mean(task, "tcuq", DROP)
@@ -84,7 +84,7 @@ def _against(score: str, least: float) -> Iterator[Row]:
 
 
 def _groups() -> Iterator[tuple[str, list[str]]]:
-    """All sets, and those whose test samples were not used to choose the default."""
+    """Yield all sets, and those whose test samples were not used to choose the default."""
     yield f"{len(_tasks())} sets", _tasks()
     others = [task for task in _tasks() if task not in SELECTION_SETS]
     yield f"the {len(others)} sets whose test samples had no part in the choice", others
@@ -103,7 +103,7 @@ def _rest() -> Iterator[Row]:
 
 
 def _steps(kind: Kind) -> Iterator[Row]:
-    """Single steps on one kind of stream: failures and out-of-distribution samples."""
+    """Yield failures and out-of-distribution samples on one kind of stream."""
     title = KIND_TITLES[kind]
     measure = Measure(FAILURE, kind)
     gaps = [
@@ -134,7 +134,7 @@ def _steps(kind: Kind) -> Iterator[Row]:
 
 
 def _promise() -> Iterator[Row]:
-    """False alarms on test samples against the number allowed, in total and by calibration."""
+    """Yield false alarms on test samples beside the number allowed, and by calibration."""
     promises = {task: [r for r in rows("alarm", task) if _is_promise(r)] for task in TASKS}
     promises = {task: of_task for task, of_task in promises.items() if of_task}
     by_h = {h: [r for p in promises.values() for r in p if r["h"] == h] for h in LEVELS}
@@ -161,7 +161,7 @@ def _promise() -> Iterator[Row]:
 
 
 def _claims() -> Iterator[Row]:
-    """The claims page: every verdict has a test, and every row was run."""
+    """Yield whether every verdict of the claims page has a test and every row was run."""
     claims = all_claims()
     untested = [c for c in claims if c.verdict in TESTED and isinstance(c.basis, str)]
     waiting = [c.where for c in claims if c.verdict == "not run yet"]
@@ -176,7 +176,7 @@ def _is_promise(row: ExperimentRow) -> bool:
 
 
 def _broken(promises: Sequence[ExperimentRow]) -> int:
-    """The number of calibrations after which some level's count is too high to be chance."""
+    """Return the number of calibrations after which some level's count is too high to be chance."""
     chances = [
         poisson.sf(np.array(row["by calibration"]) - 1, row["allowed"] / row["calibrations"])
         for row in promises
@@ -185,7 +185,7 @@ def _broken(promises: Sequence[ExperimentRow]) -> int:
 
 
 def _delays() -> Iterator[Row]:
-    """The ratio of our median delay to others' by set, at equal numbers of false alarms."""
+    """Yield the ratio of our median delay to others' by set, at equal numbers of false alarms."""
     for detector in ("ADWIN", "Page-Hinkley"):
         for signal in ("max_prob", "risk"):
             ratios = {}
@@ -205,7 +205,7 @@ def _delays() -> Iterator[Row]:
 
 
 def _delay(task: str, detector: str, signal: str) -> float:
-    """Median delay at severity 4 or in later months; infinite if more than half were missed."""
+    """Return the median delay at severity 4 or in later months; infinite if half are missed."""
     for row in rows("alarm", task):
         if (row["what"], row.get("limits")) == ("delays", "equal") and (
             row["detector"], row["signal"]) == (detector, signal):  # fmt: skip
@@ -215,14 +215,14 @@ def _delay(task: str, detector: str, signal: str) -> float:
 
 
 def _worst(what: str, least: float, by_task: Mapping[str, float]) -> Row:
-    """A row for the set with the smallest difference."""
+    """Return a row for the set with the smallest difference."""
     task = min(by_task, key=lambda task: by_task[task])
     measured = f"{by_task[task]:+.3f} ({TITLES[task]})"
     return Row(what, f"≥ {least}", measured, by_task[task] >= least)
 
 
 def _best(what: str, names: Iterable[str], tasks: Sequence[str], group: str) -> Row:
-    """The default against the best of these scores in the mean over sets."""
+    """Compare the default with the best of these scores in the mean over sets."""
     ours = mean([detection_mean(task, "recommended", DROP) for task in tasks])
     theirs = {name: mean([detection_mean(task, name, DROP) for task in tasks]) for name in names}
     best = max(theirs, key=lambda name: theirs[name])

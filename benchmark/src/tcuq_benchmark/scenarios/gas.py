@@ -23,7 +23,7 @@ CALIBRATION_SHARE = 4  # few rows: a shorter stream repeats them less
 
 
 def gas(name: Name, kind: Kind, seed: int) -> Scenario:
-    """One scenario; there is no out-of-distribution set."""
+    """Return one scenario; there is no out-of-distribution set."""
     parts = gas_drift.load()
     if name == "ood":
         raise ValueError("gas has no out-of-distribution set")

@@ -45,7 +45,7 @@ class MonitorScore:
         )
 
     def profile(self) -> Profile:
-        """The fitted profile."""
+        """Return the fitted profile."""
         if self.profile_ is None:
             raise ValueError("a score must be fitted before it predicts: call fit")
         return self.profile_

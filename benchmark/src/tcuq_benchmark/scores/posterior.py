@@ -64,7 +64,7 @@ class Conformal:
         self.calibration_scores_ = np.sort(1 - p.max(axis=1))
 
     def predict(self, run: ScenarioRun) -> Prediction:
-        """The share of calibration steps with a lower score."""
+        """Return the share of calibration steps with a lower score."""
         p = softmax(run.outputs[self.network]["logits"])
         below = np.searchsorted(self.calibration_scores_, 1 - p.max(axis=1), side="left")
         return Prediction(p, below / (len(self.calibration_scores_) + 1))
@@ -79,7 +79,7 @@ class Odin(Unfitted):
     """
 
     def predict(self, run: ScenarioRun) -> Prediction:
-        """Risk from the perturbed input's posterior; probabilities from the network's own."""
+        """Return the risk of the perturbed input, and the network's own probabilities."""
         outputs = run.outputs["odin"]
         return Prediction(softmax(outputs["logits"]), 1 - outputs["odin"].astype(np.float64))
 
@@ -92,7 +92,7 @@ class TrivialBaseline(Unfitted):
     network: str = "base"
 
     def predict(self, run: ScenarioRun) -> Prediction:
-        """A risk that does not depend on the stream."""
+        """Return a risk that does not depend on the stream."""
         p = softmax(run.outputs[self.network]["logits"])
         constant = np.full(len(run), float(self.rule == "always"))
         rng = np.random.default_rng(0)

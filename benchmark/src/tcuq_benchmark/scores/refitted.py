@@ -25,7 +25,7 @@ def _tcuq() -> MonitorScore:
 def with_weights(
     profile: Profile, weights: Sequence[float], bias: float | None = None, mix: float | None = None
 ) -> Profile:
-    """The profile with other weights of the four signals, and other bias and mix if given."""
+    """Return the profile with other weights of the four signals, and other bias and mix."""
     score: Any = profile.score
     combiner = replace(score.weights, **dict(zip(SIGNALS, weights, strict=True)))
     changed = replace(
@@ -38,7 +38,7 @@ def with_weights(
 
 
 def signal_columns(profile: Profile, stream: Stream) -> Floats:
-    """The four signals by step, read from the risk of monitors that combine one signal each.
+    """Return the four signals by step, read from the risk of monitors that combine one signal each.
 
     Risk has 16,384 levels, so a signal in [0, 1] is known to about 1/2000.
     """
