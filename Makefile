@@ -169,7 +169,7 @@ gallery: ## Run the gallery's scripts; write their pages and figures
 registries: ## Write the C runtime as a package for six registries to dist/registries and check it
 	$(RUN) tools.measurements.registries --output dist/registries
 
-wheels: ## Cross-compile the wheels of every platform, audit them, run the aarch64 one under qemu
+wheels: ## Build the wheels of this machine for both products, audit and weigh them; write results/wheels.json
 	$(RUN) tools.measurements.wheels --folder build/wheels --write
 
 dependencies: ## Run the unit tests with lowest and newest dependencies on Python 3.11 to 3.14
@@ -187,9 +187,9 @@ screenshots: ## Take the pictures of the report in README and docs
 demo-streams: ## Record the streams of `tcuq demo` again; needs AudioMNIST in $$TCUQ_DATA
 	PYTHONPATH=examples/keyword-spotting $(RUN) tools.demo_streams
 
-audit: ## Look up known vulnerabilities of the installed packages; fail if none could be looked up
+audit: ## Look up known vulnerabilities of the pinned packages; fails if one has any or could not be looked up
 	$(BIN)/pip install --quiet pip-audit
-	$(BIN)/python -m tools.audit
+	$(BIN)/pip-audit --strict --disable-pip --requirement constraints/all.txt
 
 clean: ## Remove the virtual environment, builds and caches
 	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -28,7 +28,7 @@ def load() -> Callable[[str], Any]:
 
 @pytest.fixture
 def empty_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Empty data folders: `configured` for $TCUQ_DATA and `cache`."""
+    """Return empty data folders: `configured` for $TCUQ_DATA and `cache`."""
     monkeypatch.setenv("TCUQ_DATA", str(tmp_path / "configured"))
     monkeypatch.setenv("TCUQ_CACHE", str(tmp_path / "cache"))
     return tmp_path

@@ -37,10 +37,10 @@ def test_the_firmware_budget_of_the_cost_table_had_moved() -> None:
 def test_kept_rows_stay_beside_those_that_ran_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """A row that ran again replaces the committed one; another stays and names its commit."""
     old = {"code": "abc", "rows": [{"score": "a", "seed": 0, "x": 1}, {"score": "b", "seed": 0}]}
-    written: list[result.Row] = []
+    output: list[result.ExperimentRow] = []
 
-    def write(_name: str, _task: str, rows: list[result.Row], **_: object) -> str:
-        written.extend(rows)
+    def write(_name: str, _task: str, rows: list[result.ExperimentRow], **_: object) -> str:
+        output.extend(rows)
         return "path"
 
     monkeypatch.setattr(result, "read_result", lambda *_: old)
@@ -48,4 +48,4 @@ def test_kept_rows_stay_beside_those_that_ran_again(monkeypatch: pytest.MonkeyPa
     fresh = [{"score": "a", "seed": 0, "x": 2}]
     monkeypatch.setattr(tasks, "EXPERIMENTS", {"detection": lambda _task: (list(fresh), {})})
     tasks.run_task("detection", "gas", keep=True)
-    assert written == [*fresh, {"run by": "abc", "score": "b", "seed": 0}]
+    assert output == [*fresh, {"run by": "abc", "score": "b", "seed": 0}]

@@ -16,7 +16,7 @@ class Network:
         self.calls: list[tuple[int, int]] = []
 
     def __call__(self, begin: int, end: int) -> dict[str, Any]:
-        """The outputs of steps begin..end-1."""
+        """Return the outputs of steps begin..end-1."""
         self.calls.append((begin, end))
         if self.breaks_at is not None and begin <= self.breaks_at < end:
             raise KeyboardInterrupt

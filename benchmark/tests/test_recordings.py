@@ -15,7 +15,7 @@ Load = Callable[[str], Any]
 
 
 def counting_recording(name: str, person: int, n: int) -> Recording:
-    """A recording that counts its samples, labelled by thousands."""
+    """Return a recording that counts its samples, labelled by thousands."""
     signal = np.repeat(np.arange(n, dtype=np.float32)[:, None], 6, axis=1)
     return Recording(name, person, signal, np.arange(n) // 1_000)
 

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from tcuq_benchmark.experiments.result import Row, read_result
-from tcuq_benchmark.report import detection_claims, results
-from tcuq_benchmark.report.claims import paper
+from tcuq.charts import Axis
+from tcuq_benchmark.experiments.result import ExperimentRow, read_result
+from tcuq_benchmark.report import claims_page as page
+from tcuq_benchmark.report import results
 from tcuq_benchmark.report.claims_page import all_claims, claims_page
 from tcuq_benchmark.report.comparisons import Measure, compare
-from tcuq_benchmark.report.line_chart import FRAME, line_chart
+from tcuq_benchmark.report.line_chart import line_chart
 from tcuq_benchmark.report.results_page import results_page
 from tcuq_benchmark.report.scorecard import scorecard_rows
 from tcuq_benchmark.report.verdict import TESTED, fewest_seeds
@@ -73,8 +74,8 @@ def test_accuracy_drops_are_paired_by_condition() -> None:
     assert {name for _, name in values} > {"fog"}
 
 
-def confirmation_rows(kind: str) -> list[Row]:
-    """Rows of the confirmation as its experiment writes them, in which TCUQ is always better."""
+def confirmation_rows(kind: str) -> list[ExperimentRow]:
+    """Return rows of the confirmation in which TCUQ is always better."""
     rows = []
     for score, level in {
         "tcuq assisted": 0.9,
@@ -93,39 +94,37 @@ def confirmation_rows(kind: str) -> list[Row]:
     return rows
 
 
+def replace_confirmation(monkeypatch: pytest.MonkeyPatch, rows: list[ExperimentRow]) -> None:
+    """Replace the committed rows of the confirmation."""
+    committed = results.rows
+
+    def replaced(experiment: str, task: str) -> list[ExperimentRow]:
+        return rows if task == "tinyimagenet" else committed(experiment, task)
+
+    for module in (results, page):
+        monkeypatch.setattr(module, "rows", replaced)
+
+
 @pytest.mark.parametrize("kind", ["iid", "coherent"])
 def test_the_page_reads_the_confirmation_when_it_was_run(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its rows get a verdict from the file, on the kind of streams that it has."""
-    committed = results.rows
-
-    def rows(experiment: str, task: str) -> list[Row]:
-        return confirmation_rows(kind) if task == "tinyimagenet" else committed(experiment, task)
-
-    for module in (results, detection_claims):
-        monkeypatch.setattr(module, "rows", rows)
+    replace_confirmation(monkeypatch, confirmation_rows(kind))
     verdicts = {c.where: c.verdict for c in all_claims()}
-    title = detection_claims.STREAMS[kind]
-    assert verdicts[f"figure of accuracy drops (c), {title}"] == "reproduced"
+    assert verdicts[f"figure of accuracy drops (c), {page.STREAMS[kind]}"] == "reproduced"
     assert verdicts["table of temporal assistance, TinyImageNet"] == "reproduced"
 
 
 def test_a_confirmation_that_was_not_run_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its rows say so, and the scorecard has a failing row that names them."""
-    committed = results.rows
-
-    def rows(experiment: str, task: str) -> list[Row]:
-        return [] if task == "tinyimagenet" else committed(experiment, task)
-
-    for module in (results, detection_claims):
-        monkeypatch.setattr(module, "rows", rows)
+    replace_confirmation(monkeypatch, [])
     waiting = [c.where for c in all_claims() if c.verdict == "not run yet"]
     assert "figure of accuracy drops (c), coherent streams" in waiting
     assert "table of temporal assistance, TinyImageNet" in waiting
-    row = next(row for row in scorecard_rows() if row["what"] == "claims: rows not run yet")
-    assert row["passed"] is False
-    assert "TinyImageNet" in row["measured"]
+    row = next(row for row in scorecard_rows() if row.what == "claims: rows not run yet")
+    assert row.passed is False
+    assert "TinyImageNet" in row.measured
 
 
 def test_the_committed_page_is_the_one_that_the_results_give() -> None:
@@ -142,29 +141,12 @@ def test_links_of_the_claims_page_lead_to_sections() -> None:
     assert linked <= anchors
 
 
-def test_the_papers_numbers_are_in_range() -> None:
-    """Transcribed AUROC and AUPRC values are in [0, 1]."""
-    for table in ("accuracy_drop", "failure", "out_of_distribution"):
-        for row in paper()[table].values():
-            assert all(0 <= value <= 1 for value in row.values())
-    assert all(len(row) == 5 for row in paper()["accuracy_drop_by_severity"].values())
-
-
-def test_names_in_a_chart_do_not_overlap() -> None:
-    """Lines that end at the same point have their names one below the other."""
-    text = line_chart(
-        "t", [1, 2], {"a": [0.1, 0.5], "b": [0.2, 0.5], "c": [0, 0]}, x_name="x", y_name="y"
-    )
-    names = {
-        name: float(y)
-        for y, name in re.findall(
-            r'class="name series\d" x="[0-9.]+" y="([0-9.]+)">([abc])</text>', text
-        )
-    }
-    assert text.startswith("<svg")
-    assert text.endswith("</svg>\n")
-    assert abs(names["a"] - names["b"]) >= 14
-    assert all(0 < y < FRAME.height for y in names.values())
+def test_a_chart_names_every_line_in_the_order_of_their_ends() -> None:
+    """The legend is read from the top, as the lines end."""
+    x, y = Axis(1, 2, "x", [(1, "1"), (2, "2")]), Axis.linear(0.0, 1.0, "y")
+    text = line_chart("t", x, y, {"low": [0.3, 0.1], "high": [0.1, 0.5]})
+    assert text.count("<polyline") == 2
+    assert text.index("● high") < text.index("● low")
 
 
 def test_pages_are_made_from_results_alone() -> None:
@@ -182,7 +164,8 @@ def test_streams_without_a_drop_are_not_called_unrun(monkeypatch: pytest.MonkeyP
         row | {"drop AUPRC by severity": dict.fromkeys("12345")}
         for row in confirmation_rows("coherent")
     ]
-    monkeypatch.setattr(detection_claims, "rows", lambda *_: undefined)
-    claim = detection_claims._confirmed_severities("coherent")  # noqa: SLF001
+    replace_confirmation(monkeypatch, undefined)
+    where = "figure of accuracy drops (c), coherent streams"
+    (claim,) = (claim for claim in all_claims() if claim.where == where)
     assert claim.verdict == "not testable here"
     assert "no stream has a drop" in claim.measured

@@ -19,7 +19,7 @@ PROTOCOL = Path(__file__).parents[1] / "docs/protocol.md"
 
 
 def synthetic(steps: int, seed: int, spread: float = 0.5) -> ScenarioRun:
-    """A network that is wrong more often in the second half of each of two conditions."""
+    """Return a network that is wrong more often in the second half of each of two conditions."""
     rng = np.random.default_rng(seed)
     labels = np.repeat(rng.integers(0, CLASSES, steps // 20), 20)
     shifted = np.tile(np.repeat([False, True], steps // 4), 2)
@@ -37,19 +37,7 @@ def synthetic(steps: int, seed: int, spread: float = 0.5) -> ScenarioRun:
         "alpha": np.exp(logits),
         "odin": 1 / (1 + np.exp(-logits.max(axis=1))),
     }
-    names = (
-        "base",
-        "assisted",
-        "wide",
-        "exits",
-        "exits-light",
-        "hydra",
-        "dropout",
-        "postnet",
-        "odin",
-        "member0",
-        "member1",
-    )
+    networks = "base assisted wide exits exits-light hydra dropout postnet odin member0 member1"
     return ScenarioRun(
         labels,
         np.array([0, steps // 2]),
@@ -57,12 +45,12 @@ def synthetic(steps: int, seed: int, spread: float = 0.5) -> ScenarioRun:
         shifted * 3,
         np.repeat([0, 1], steps // 2),
         ("one", "other"),
-        dict.fromkeys(names, one),
+        dict.fromkeys(networks.split(), one),
     )
 
 
 def in_distribution(steps: int, seed: int) -> ScenarioRun:
-    """The same in distribution."""
+    """Return an in-distribution run of the same network."""
     run = synthetic(2 * steps, seed)
     return run.where(~run.shifted)
 
@@ -141,7 +129,7 @@ def test_a_left_out_signal_changes_the_other_weights() -> None:
 
 
 def vars_of(score: MonitorScore) -> list[float]:
-    """The combiner's weights and bias."""
+    """Return the combiner's weights and bias."""
     settings: Any = score.profile().score
     return [*(getattr(settings.weights, name) for name in SIGNALS), settings.bias]
 

@@ -20,7 +20,7 @@ CLASSES = tuple("0123456789")
 
 @pytest.fixture(scope="module")
 def digits() -> Samples:
-    """A hundred bright squares, ten per class, seven per person."""
+    """Return a hundred bright squares, ten per class, seven per person."""
     rng = np.random.default_rng(0)
     x = np.zeros((100, 28, 28), np.uint8)
     x[:, 8:20, 8:20] = rng.integers(1, 255, (100, 12, 12))
@@ -29,7 +29,7 @@ def digits() -> Samples:
 
 
 def runs(labels: "NDArray[np.int64]") -> "NDArray[np.int64]":
-    """Lengths of the stretches of equal labels."""
+    """Return the lengths of the stretches of equal labels."""
     edges = np.flatnonzero(np.diff(labels)) + 1
     return np.diff([0, *edges, len(labels)])
 
@@ -82,7 +82,7 @@ def test_same_seed_same_plan(digits: Samples) -> None:
 
 
 def episodes(digits: Samples) -> streams.Plan:
-    """Two episodes of 300 steps between clean ones of 200."""
+    """Return two episodes of 300 steps between clean ones of 200."""
     plan = streams.coherent(digits, 1_200, seed=5, stay=5, jitter=2)
     clean = (streams.CLEAN, 200)
     return streams.with_segments(
@@ -152,17 +152,6 @@ def test_natural_shift_follows(digits: Samples) -> None:
     assert len(np.unique(both.row)) == len(both) == 200
     with pytest.raises(ValueError, match="must be clean"):
         streams.followed_by(first, episodes(digits), len(digits))
-
-
-def test_outputs_become_a_stream(digits: Samples) -> None:
-    """Labels, marks and starts go into tcuq's stream unchanged."""
-    plan = episodes(digits)
-    rng = np.random.default_rng(0)
-    outputs = {"logits": rng.normal(size=(1_200, 10)), "features": rng.normal(size=(1_200, 4))}
-    stream = streams.as_stream(plan, digits, outputs)
-    assert (len(stream), stream.classes, stream.width, stream.kind) == (1_200, 10, 4, "logits")
-    np.testing.assert_array_equal(stream.shifted, plan.shifted)
-    np.testing.assert_array_equal(stream.labels, digits.y[plan.index])
 
 
 @pytest.mark.parametrize("name", ["speech_commands", "audiomnist"])

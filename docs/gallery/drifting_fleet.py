@@ -47,6 +47,11 @@ for hour in (DRIFT_FROM - 1, DRIFT_FROM + 5, HOURS - 1):
         f" {false[hour]} false"
     )
 
+# 3. What this page says: drifting devices are found after they drift, and hardly any other.
+assert hits[DRIFT_FROM - 1] == 0
+assert hits[-1] >= 18
+assert false[-1] <= 2
+
 fig, (top, bottom) = plt.subplots(2, figsize=(8, 5), sharex=True, layout="constrained")
 hours = np.arange(1, HOURS + 1)
 top.step(hours, hits, label=f"drifting devices found, of {drifting.sum()}")

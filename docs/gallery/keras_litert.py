@@ -77,15 +77,23 @@ field = stream_of(clips[rows], classes[rows], np.where(np.arange(len(rows)) < FA
 trace = tcuq.Monitor(profile).run(field)
 
 right, accepted = trace.label == field.labels, trace.outcome == tcuq.Outcome.ACCEPT
+network_right, coverage, accepted_right = {}, {}, {}
 for name, part in (("quiet", slice(0, FAN)), ("fan on", slice(FAN, None))):
+    network_right[name], coverage[name] = right[part].mean(), accepted[part].mean()
+    accepted_right[name] = right[part][accepted[part]].mean()
     print(
-        f"{name}: the network is right in {right[part].mean():.0%}; the monitor accepts"
-        f" {accepted[part].mean():.0%}, of which {right[part][accepted[part]].mean():.0%} are right"
+        f"{name}: the network is right in {network_right[name]:.0%}; the monitor accepts"
+        f" {coverage[name]:.0%}, of which {accepted_right[name]:.0%} are right"
     )
 first = min(step for step in trace.alarms if step >= FAN)
 before = sum(step < FAN for step in trace.alarms)
 print(f"alarms while quiet: {before}")
 print(f"alarm {first - FAN} seconds after the fan started: {trace.alarms[first]}")
+
+# 3. What this page says: the fan takes most of what is accepted; no alarm comes without it.
+assert coverage["fan on"] < coverage["quiet"] / 4
+assert accepted_right["fan on"] >= network_right["fan on"]
+assert before == 0
 
 axes = trace.plot(shifted=np.arange(len(rows)) >= FAN)
 axes.set_xlabel("second")

@@ -5,21 +5,17 @@ Tables are read in the blob in one half of the time, and copied in the other. `-
 CI's form; `--runs 1000000` the long one. A finding fails and its input is saved.
 """
 
-import argparse
-import tempfile
 from pathlib import Path
 
 from tcuq.demo import demo_profile
 from tcuq.firmware import profile_blob
 from tcuq.profile.quantize import quantize
 from tests.fixtures.conformance import recorded_profile
-from tests.fixtures.firmware.toolchain import OTA, RUNTIME, UPLINK, run
+from tests.fixtures.firmware.toolchain import OTA, RUNTIME, UPLINK
 from tests.fixtures.random_profiles import random_profile
-from tools.fuzz.fuzzers import PLAIN
-from tools.fuzz.run import Outcome, finish, fuzz
-from tools.fuzz.uplink import WATCHED, link
+from tools.fuzz.fuzzers import HERE, WATCHED, compile_objects, link
+from tools.fuzz.run import Outcome, fuzz, run_campaign
 
-HERE = Path(__file__).resolve().parent
 LONGEST = 8192  # bytes of an input
 COPY = "-DTCUQ_BLOB_COPY"
 TRUE_LENGTH, TRUE_TAG = 1, 2
@@ -37,7 +33,6 @@ def write_seeds(folder: Path) -> None:
 
 def build(folder: Path, option: str, ota: Path = OTA) -> Path:
     """Build the fuzzer of a copy of the loader, with tables in place or copied."""
-    folder.mkdir()
     sources = [
         HERE / "blob/harness.c",
         ota / "tcuq_blob.c",
@@ -45,7 +40,7 @@ def build(folder: Path, option: str, ota: Path = OTA) -> Path:
         *sorted(RUNTIME.glob("tcuq*.c")),
     ]
     folders = [f"-I{path}" for path in (RUNTIME, UPLINK, ota, HERE)]
-    run(["clang", *PLAIN, "-O2", *WATCHED, option, *folders, "-c", *sources], cwd=folder)
+    compile_objects(folder, sources, ["-O2", *WATCHED, option, *folders])
     return link(folder)
 
 
@@ -65,16 +60,5 @@ def campaign(folder: Path, seconds: int, runs: int) -> Outcome:
     return whole
 
 
-def main() -> None:
-    """Build, fuzz and report."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=int, default=20, help="how long to fuzz (20)")
-    parser.add_argument("--runs", type=int, default=-1, help="at most so many inputs")
-    args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        outcome = campaign(Path(name), args.seconds, args.runs)
-        finish(outcome, Path(name))
-
-
 if __name__ == "__main__":
-    main()
+    run_campaign(campaign, __doc__, 20)

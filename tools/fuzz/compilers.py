@@ -35,7 +35,7 @@ def complaints(
     compilers: Iterable[str] = tuple(COMPILERS),
     builds: Iterable[str] = tuple(BUILDS),
 ) -> Iterator[str]:
-    """What compilers say, one text for each compiler and build that says anything."""
+    """Yield what compilers say, one text for each compiler and build that says anything."""
     for compiler, build in product(compilers, builds):
         command, options = COMPILERS[compiler], BUILDS[build]
         counts = "-DTCUQ_WITH_TELEMETRY=0" not in options  # who does not count sends no records

@@ -53,7 +53,7 @@ def _cppcheck(runtime: Path, options: Sequence[str]) -> str:
 
 
 def _without_contracts(runtime: Path, folder: Path) -> list[Path]:
-    """A copy of what compilers see: contracts are the prover's."""
+    """Return a copy of what compilers see: contracts are the prover's."""
     for path in (path for part in (runtime, UPLINK, OTA) for path in part.glob("tcuq*.[ch]")):
         if not path.name.startswith("tcuq_acsl"):
             text = CONTRACTS.sub(lambda match: "\n" * match[0].count("\n"), path.read_text("utf-8"))
@@ -62,7 +62,7 @@ def _without_contracts(runtime: Path, folder: Path) -> list[Path]:
 
 
 def violations(runtime: Path = RUNTIME) -> dict[str, list[str]]:
-    """Where each rule is not kept: rule to places (file:line), each place once."""
+    """Return the places (file:line) that break each rule."""
     places: dict[str, dict[str, None]] = {}
     for defined in CONFIGURATIONS:
         options = ("--addon=misra", "--template={file}:{line}:{column}:{id}", *defined)
@@ -72,7 +72,7 @@ def violations(runtime: Path = RUNTIME) -> dict[str, list[str]]:
 
 
 def plain_findings(runtime: Path = RUNTIME) -> str:
-    """What cppcheck itself finds, empty if nothing."""
+    """Return what cppcheck itself reports, empty if nothing."""
     options = ("--enable=warning,portability,performance", "--error-exitcode=1", "--max-configs=64")
     try:
         return _cppcheck(runtime, options)
@@ -83,7 +83,7 @@ def plain_findings(runtime: Path = RUNTIME) -> str:
 def complaints(
     broken: Mapping[str, Sequence[str]], listed: Mapping[str, Deviation]
 ) -> Iterator[str]:
-    """Where the list and the code differ."""
+    """Yield rules for which the list and the code differ."""
     counts = Counter({rule: len(places) for rule, places in broken.items()})
     for rule in sorted({*broken, *listed}, key=_order):
         if rule not in listed:
@@ -100,7 +100,7 @@ def _order(rule: str) -> list[int]:
 
 
 def deviations() -> dict[str, Deviation]:
-    """The list: rule to reason and count."""
+    """Read the listed deviations by rule."""
     listed: dict[str, Deviation] = tomllib.loads(DEVIATIONS.read_text("utf-8"))
     return listed
 

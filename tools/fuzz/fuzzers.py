@@ -16,9 +16,10 @@ PLAIN = ("-std=c99", "-O1", "-gline-tables-only", "-fno-omit-frame-pointer")
 STRICT = ("-fno-sanitize-recover=all",)
 # Without the tracing of comparisons an input runs three times as fast and reaches as much.
 WATCHED = (
-    *STRICT, "-fsanitize=fuzzer-no-link,address,undefined,integer",
-    "-fno-sanitize-coverage=trace-cmp", f"-fsanitize-ignorelist={HERE / 'wraps.txt'}",
+    *STRICT, "-fsanitize=fuzzer-no-link,address,undefined", "-fno-sanitize-coverage=trace-cmp",
+    f"-fsanitize-ignorelist={HERE / 'wraps.txt'}",
 )  # fmt: skip
+INTEGER = "-fsanitize=integer"
 DSP = (
     "-D__ARM_FEATURE_DSP=1",
     "-D__ARM_FEATURE_UNALIGNED=1",
@@ -38,27 +39,27 @@ BY_HAND = re.compile(
 )
 
 
+def compile_objects(folder: Path, sources: Sequence[Path], options: Sequence[str]) -> None:
+    """Compile sources to objects in a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    run(["clang", *PLAIN, *options, "-c", *sources], cwd=folder)
+
+
 def compile_watched(folder: Path, sources: Sequence[Path], options: Sequence[str] = ()) -> None:
-    """Objects of the runtime: the integer sanitizer is for it alone."""
-    folder.mkdir(parents=True, exist_ok=True)
-    run(["clang", *PLAIN, *options, *WATCHED, "-c", *sources], cwd=folder)
+    """Compile the runtime: the integer sanitizer is for it alone."""
+    compile_objects(folder, sources, [*options, *WATCHED, INTEGER])
 
 
-def compile_harness(
-    folder: Path, runtime: Path, options: Sequence[str] = (), *, paired: bool = False
-) -> None:
-    """Objects of the harness; paired, its second monitor is of the runtime's other build."""
-    folder.mkdir(parents=True, exist_ok=True)
-    run(
-        ["clang", *PLAIN, *options, *STRICT, "-fsanitize=address,undefined", f"-I{runtime}",
-         *(["-DFUZZ_PAIR"] if paired else []), "-Wall", "-Wextra", "-Werror",
-         "-c", *sorted(HERE.glob("*.c"))],
-        cwd=folder,
-    )  # fmt: skip
+def compile_harness(folder: Path, runtime: Path, options: Sequence[str] = ()) -> None:
+    """Compile the harness."""
+    warnings = ("-Wall", "-Wextra", "-Werror")
+    checks = (*STRICT, "-fsanitize=address,undefined")
+    options = [*options, *checks, *warnings, f"-I{runtime}"]
+    compile_objects(folder, sorted(HERE.glob("*.c")), options)
 
 
 def link(*folders: Path) -> Path:
-    """The fuzzer of the folders' objects, in the first."""
+    """Link the objects of some folders to a fuzzer in the first."""
     fuzzer = folders[0] / "fuzzer"
     objects = [path for folder in folders for path in sorted(folder.glob("*.o"))]
     run(["clang", "-fsanitize=fuzzer,address,undefined", *objects, "-o", fuzzer])
@@ -66,17 +67,17 @@ def link(*folders: Path) -> Path:
 
 
 def build(folder: Path, runtime: Path = RUNTIME, options: Sequence[str] = ()) -> Path:
-    """The fuzzer of a runtime in plain C."""
+    """Build the fuzzer of a runtime in plain C."""
     compile_watched(folder, sorted(runtime.glob("tcuq*.c")), options)
     compile_harness(folder, runtime, options)
     return link(folder)
 
 
 def build_pair(folder: Path, runtime: Path = RUNTIME) -> Path:
-    """The fuzzer whose first monitor runs on plain C, whose second on the DSP code."""
+    """Build the fuzzer whose first monitor runs on plain C, the second on the DSP code."""
     compile_watched(folder, sorted(runtime.glob("tcuq*.c")))
     names = _defined(sorted(folder.glob("*.o")))
-    compile_harness(folder, runtime, paired=True)
+    compile_harness(folder, runtime, ["-DFUZZ_PAIR"])
     sources = without_assembly(runtime, folder / "dsp_sources")
     renamed = [f"-D{name}=dsp_{name}" for name in names]
     compile_watched(folder / "dsp", sources, [*DSP, *renamed])
@@ -84,7 +85,7 @@ def build_pair(folder: Path, runtime: Path = RUNTIME) -> Path:
 
 
 def without_assembly(runtime: Path, folder: Path) -> list[Path]:
-    """A copy of the sources in which plain C stands for inline assembly."""
+    """Copy the sources with plain C in place of inline assembly."""
     folder.mkdir(parents=True)
     counts = dict.fromkeys(ASSEMBLY, 0)
     for path in sorted(runtime.glob("tcuq*.[ch]")):
@@ -104,6 +105,6 @@ def without_assembly(runtime: Path, folder: Path) -> list[Path]:
 
 
 def _defined(objects: Sequence[Path]) -> list[str]:
-    """The runtime's global names, which a second copy in the same program must not share."""
+    """Return the runtime's global names, which a second copy in the same program must not share."""
     listed = run(["nm", "--extern-only", "--defined-only", *objects])
     return sorted(set(re.findall(r" (tcuq_\w+)$", listed, re.MULTILINE)))

@@ -11,18 +11,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from results.result import Row, report
+from results.result import Row, figure, report, tool_version
 from tests.fixtures.firmware.toolchain import ALONE, RUNTIME, run
-from tools.fuzz.conditions import Conditions, runtime_conditions
-from tools.fuzz.coverage import Coverage, line_coverage
-from tools.fuzz.fuzzers import build, build_pair
+from tools.fuzz.coverage import Conditions, Lines, runtime_conditions, runtime_lines
+from tools.fuzz.fuzzers import HERE, build, build_pair
 from tools.fuzz.seeds import write
 
-HERE = Path(__file__).resolve().parent
 CORPUS = HERE / "corpus"
 FINDINGS = HERE / "findings"  # inputs that broke something, not in the repository
 LONGEST = 1024  # bytes of an input
@@ -40,7 +38,7 @@ class Outcome:
     finding: str
 
     def then(self, later: "Outcome") -> "Outcome":
-        """Both runs as one."""
+        """Return both runs as one."""
         return Outcome(
             self.executions + later.executions,
             max(self.edges, later.edges),
@@ -50,12 +48,7 @@ class Outcome:
 
 
 def fuzz(
-    fuzzer: Path,
-    corpora: Sequence[Path],
-    seconds: int,
-    *,
-    most: int = -1,
-    longest: int = LONGEST,
+    fuzzer: Path, corpora: Sequence[Path], seconds: int, *, most: int = -1, longest: int = LONGEST
 ) -> Outcome:
     """Run all inputs of the corpora, then new ones in the first, for so long or so many."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -84,13 +77,13 @@ def _last(pattern: str, text: str) -> int:
 
 
 def merge(fuzzer: Path, corpora: Sequence[Path], into: Path) -> None:
-    """The fewest inputs that reach every edge the corpora reach."""
+    """Write the fewest inputs that reach every edge the corpora reach."""
     into.mkdir()
     run([fuzzer, "-set_cover_merge=1", "-use_counters=0", into, *corpora], cwd=fuzzer.parent)
 
 
 def save_findings(folder: Path) -> list[Path]:
-    """The inputs that broke something, where the next build does not remove them."""
+    """Copy inputs that broke something to a folder that no build removes."""
     copies = []
     for prefix in ("crash", "timeout", "oom", "leak"):
         for path in folder.glob(f"*/{prefix}-*"):
@@ -99,18 +92,37 @@ def save_findings(folder: Path) -> list[Path]:
     return copies
 
 
-def finish(outcome: Outcome, folder: Path) -> None:
-    """Print what a campaign did; save its finding and exit with it if there is one."""
+def stop_at_finding(outcome: Outcome, folder: Path) -> None:
+    """Save the finding of a campaign and exit with it if there is one."""
     if outcome.finding:
         print(outcome.finding)
         sys.exit(f"fuzz: saved {' '.join(map(str, save_findings(folder)))}")
+
+
+def run_campaign(
+    campaign: Callable[[Path, int, int], Outcome],
+    description: str | None,
+    seconds: int,
+    merge_corpus: Callable[[Sequence[Path]], None] | None = None,
+) -> None:
+    """Run a fuzzer of its own from the command line, or make its corpus anew."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--seconds", type=int, default=seconds, help=f"how long ({seconds})")
+    parser.add_argument("--runs", type=int, default=-1, help="at most so many inputs")
+    if merge_corpus is not None:
+        parser.add_argument("--merge", nargs="*", type=Path, help="make the corpus anew, of these")
+    args = parser.parse_args()
+    if merge_corpus is not None and args.merge is not None:
+        merge_corpus(args.merge)
+        return
+    with tempfile.TemporaryDirectory() as name:
+        outcome = campaign(Path(name), args.seconds, args.runs)
+        stop_at_finding(outcome, Path(name))
     print(f"{outcome.executions:,} inputs, {outcome.edges} edges, no finding")
 
 
-def rows(
-    outcome: Outcome, coverage: Coverage, conditions: Conditions, *, long: bool
-) -> Iterator[Row]:
-    """What must hold, and what is stated beside it."""
+def rows(outcome: Outcome, coverage: Lines, conditions: Conditions, *, long: bool) -> Iterator[Row]:
+    """Yield what must hold, and what is stated beside it."""
     yield Row(
         "findings of the fuzzer under address, undefined and integer sanitizers",
         "0", "1" if outcome.finding else "0", not outcome.finding,
@@ -121,8 +133,8 @@ def rows(
         f"{outcome.cpu_seconds:.0f}",
         outcome.cpu_seconds >= LONG_SECONDS if long else None,
     )
-    yield Row("inputs executed", "stated", f"{outcome.executions:,}", None)
-    yield Row("edges of the runtime reached", "stated", f"{outcome.edges:,}", None)
+    yield figure("inputs executed", f"{outcome.executions:,}")
+    yield figure("edges of the runtime reached", f"{outcome.edges:,}")
     covered = coverage.lines - len(coverage.missed)
     what = "lines of the runtime that the kept inputs reach"
     yield Row(what, f"all of {coverage.lines:,}", f"{covered:,}", not coverage.missed)
@@ -139,7 +151,7 @@ def rows(
 
 
 def campaign(folder: Path, runtime: Path, seconds: int, *, long: bool, keep: bool) -> Outcome:
-    """Fuzz, then run what was found through the builds that leave parts out."""
+    """Fuzz, then run all inputs through the builds that leave parts out."""
     fresh, seeds = folder / "fresh", folder / "seeds"
     fresh.mkdir()
     write(seeds)
@@ -171,17 +183,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder, runtime = Path(name), args.runtime.resolve()
         outcome = campaign(folder, runtime, args.seconds, long=args.write, keep=args.merge)
-        if outcome.finding:
-            print(outcome.finding)
-            sys.exit(f"fuzz: saved {' '.join(map(str, save_findings(folder)))}")
+        stop_at_finding(outcome, folder)
         corpora = [folder / "seeds", CORPUS]
-        coverage = line_coverage(folder / "coverage", corpora, runtime)
+        coverage = runtime_lines(folder / "coverage", corpora, runtime)
         conditions = runtime_conditions(corpora, runtime)
     for line in coverage.missed:
         print(f"not reached: {line}")
     results = list(rows(outcome, coverage, conditions, long=args.write))
-    clang = run(["clang", "--version"]).splitlines()[0]
-    sys.exit(report("fuzz", results, (), write=args.write, tools={"clang": clang}))
+    tools = {"clang": tool_version("clang")}
+    sys.exit(report("fuzz", results, (), write=args.write, tools=tools))
 
 
 if __name__ == "__main__":

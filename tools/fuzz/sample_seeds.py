@@ -20,13 +20,13 @@ LAYOUTS: dict[str, tuple[tuple[int, bool], ...]] = {
 
 
 def layout(groups: Sequence[tuple[int, bool]], null: int = BOTH) -> bytes:
-    """The bytes of groups as (channels, spread)."""
+    """Return the bytes of groups as (channels, spread)."""
     pairs = b"".join(bytes([0xFF, channels, spread]) for channels, spread in groups)
     return bytes([null, len(groups)]) + pairs
 
 
 def window(frames: int, block: int, mode: int, follow: int = FRESH) -> bytes:
-    """The bytes of a window; LONGEST takes 65,530 frames and as many more as `frames` says."""
+    """Return the bytes of a window; LONGEST has 65,530 frames and `frames` more."""
     count = bytes([frames]) if follow == LONGEST else struct.pack("<H", frames)
     return bytes([follow]) + count + struct.pack("<HBH", block - 1, mode, 77)
 

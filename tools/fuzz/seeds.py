@@ -29,9 +29,9 @@ class Numbers:
 
     end: bool | None = None
 
-    def __call__(self, *wanted: tuple[int, int, int]) -> bytes:
-        """Numbers as (value, low, high)."""
-        return b"".join(self._one(*number) for number in wanted)
+    def __call__(self, *numbers: tuple[int, int, int]) -> bytes:
+        """Encode numbers, each as (value, low, high)."""
+        return b"".join(self._one(*number) for number in numbers)
 
     def _one(self, value: int, low: int, high: int) -> bytes:
         narrow = high - low < 65536
@@ -43,7 +43,7 @@ class Numbers:
 
 
 def series(mode: int, seed: int) -> bytes:
-    """A table's mode and seed."""
+    """Return a table's mode and seed."""
     return struct.pack("<BH", mode, seed)
 
 
@@ -59,7 +59,7 @@ class Term:
     share: int = 0  # of novelty, in 1/256
 
     def encode(self, numbers: Numbers) -> bytes:
-        """Weight 1, no dead zone, capped at 8 bits; points from the middle up."""
+        """Encode a term of weight 1 without dead zone, capped at 8 bits, points from the middle."""
         head = struct.pack("<4B", self.signal, self.lower, self.ewma, self.points - 1)
         q10, full = (0, 16384), (0, 65535)
         head += numbers((0, *full), (8 << 10, *q10), (256, *q10), (self.share, 0, 256))
@@ -76,7 +76,7 @@ class Channel:
     power: int = 0
 
     def encode(self, numbers: Numbers) -> bytes:
-        """Gains and counts that alarm soon."""
+        """Encode gains and counts that alarm soon."""
         head = struct.pack("<4B", self.signal, self.signal % 5, self.two_sided, self.power)
         wide, gain, count = (-(2**31), 2**31 - 1), (-32768, 32767), (1, 65519)
         head += numbers((900, 1, 32767), (0, -(2**30), 2**30))
@@ -104,12 +104,9 @@ class Model:
     anchored: bool = True  # else terms serve novelty alone
 
     def encode(
-        self,
-        bends: Sequence[tuple[int, int, int]] = (),
-        null: int = 0,
-        end: bool | None = None,
+        self, bends: Sequence[tuple[int, int, int]] = (), null: int = 0, end: bool | None = None
     ) -> bytes:
-        """Its bytes, with members bent (which, index, raw), one pointer null, numbers at an end."""
+        """Encode it with some members bent (which, index, raw) and one pointer null."""
         gaps = [b - a - 1 for a, b in zip((0, *self.lags), self.lags, strict=False)]
         sizes, numbers = Numbers(), Numbers(end)
         q15, level, weight = (0, 32768), (0, 16384), (-32768, 32767)
@@ -155,24 +152,24 @@ def steps(
     health: int = ANY,
     lacking: int = 0,
 ) -> bytes:
-    """As many steps; `lacking` has a bit for each of eight that carries no input health."""
+    """Encode steps; `lacking` has a bit for each of eight without input health."""
     head = struct.pack("<B", 0) if count == 1 else struct.pack("<BH", 2, count - 1)
     tables = series(posterior, 29) + series(features, 31) + series(health, 37)
     return head + struct.pack("<B", how) + tables + struct.pack("<B", lacking)
 
 
 def damaged(*edits: tuple[int, int]) -> bytes:
-    """A restore of a snapshot with bytes changed."""
+    """Encode a restore of a snapshot with bytes changed."""
     return struct.pack("<3B", 4, len(edits), 0) + _edits(edits)
 
 
 def forged(*edits: tuple[int, int]) -> bytes:
-    """The same under a true checksum; places from 32768 on count from the end."""
+    """Encode the same under a true checksum; places from 32768 on count from the end."""
     return struct.pack("<3B", 5, len(edits), 0) + _edits(edits)
 
 
 def extreme(*choices: int) -> bytes:
-    """A restore of extreme values in the order of extremes.c; the last goes for all that follow."""
+    """Encode a restore of extreme values in the order of extremes.c; the last repeats."""
     rest = [choices[-1]] * (EXTREME_VALUES - len(choices))
     return struct.pack("<3B", 6, 0, 0) + bytes(choices) + bytes(rest)
 
@@ -298,7 +295,7 @@ def _bent() -> Iterator[tuple[str, bytes]]:
 
 
 def write(folder: Path) -> None:
-    """Every seed as a file."""
+    """Write every seed as a file."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in inputs():
         (folder / name).write_bytes(content)

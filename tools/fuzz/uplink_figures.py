@@ -4,25 +4,25 @@
 `--short` is CI's form: fewer days, bytes and inputs.
 """
 
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from results.result import Row, arguments, report
-from tests.fixtures.firmware.toolchain import M4, RUNTIME, UPLINK, run
+from results.result import Row, figure, measure
+from tests.fixtures.firmware.toolchain import UPLINK, run
 from tests.fixtures.uplink.device import compile_uplink
 from tests.fixtures.uplink.field import CLOCKS, NETWORKS, Field
-from tools.fuzz.conditions import measure
+from tools.fuzz.coverage import Build
 from tools.fuzz.run import save_findings
 from tools.fuzz.uplink import CORPUS, campaign, harness_sources, includes
+from tools.measurements.blob import flash_bytes
 
 MOST_WRITES = 30
 LEAST_BRANCHES, LEAST_CONDITIONS = 0.97, 0.90
 
 
 def field_rows(folder: Path, days: int) -> Iterator[Row]:
-    """Flash writes and records under every clock, with restarts and forged answers."""
+    """Yield flash writes and records under every clock, with restarts and forged answers."""
     field = Field(compile_uplink(folder, "field", ("-O2",)))
     worst = max(
         field(clock, days, fails=fails, network=network).worst_day
@@ -54,7 +54,7 @@ def field_rows(folder: Path, days: int) -> Iterator[Row]:
 
 
 def cut_rows(folder: Path, byte_step: int) -> Iterator[Row]:
-    """Power cuts at every write."""
+    """Yield what power cuts at every write leave stored."""
     program = compile_uplink(folder, "cuts")
     for pages in (2, 3):
         writes, cuts = map(int, run([program, str(pages), str(byte_step)], seconds=3600).split())
@@ -67,18 +67,18 @@ def cut_rows(folder: Path, byte_step: int) -> Iterator[Row]:
 
 
 def tool_rows(folder: Path, *, short: bool) -> Iterator[Row]:
-    """Fuzzing and coverage."""
+    """Yield findings of the fuzzer and what its corpus covers."""
     outcome = campaign(folder, 20 if short else 7200, -1 if short else 1_000_000)
     if outcome.finding:
         print(f"{outcome.finding}\nsaved {' '.join(map(str, save_findings(folder)))}")
-    yield Row("uplink: findings of its fuzzer", "0", str(int(bool(outcome.finding))),
-              not outcome.finding)  # fmt: skip
+    broken = bool(outcome.finding)
+    yield Row("uplink: findings of its fuzzer", "0", str(int(broken)), not broken)
     yield Row(
         "uplink: inputs fuzzed", "stated" if short else "≥ 1,000,000", f"{outcome.executions:,}",
         None if short else outcome.executions >= 1_000_000,
     )  # fmt: skip
     sources = sorted(UPLINK.glob("*.c"))
-    coverage = measure(sources, harness_sources(), includes(UPLINK), [CORPUS])
+    coverage = Build(sources, harness_sources(), includes(UPLINK)).conditions([CORPUS])
     yield Row(
         f"uplink: branches covered by its corpus, of {coverage.branches}", "≥ 97 %",
         f"{100 * coverage.branch_share:.1f} %", coverage.branch_share >= LEAST_BRANCHES,
@@ -89,29 +89,16 @@ def tool_rows(folder: Path, *, short: bool) -> Iterator[Row]:
     )  # fmt: skip
 
 
-def flash_row(folder: Path) -> Row:
-    """Bytes of flash on a Cortex-M4."""
-    run([f"{M4.prefix}gcc", *M4.flags, "-Os", "-std=c99", "-ffreestanding", f"-I{RUNTIME}",
-         f"-I{UPLINK}", "-c", *sorted(UPLINK.glob("*.c"))], cwd=folder)  # fmt: skip
-    table = run([f"{M4.prefix}size", *sorted(folder.glob("tcuq_*.o"))]).splitlines()[1:]
-    size = sum(int(row.split()[0]) for row in table)
-    return Row("uplink: bytes of flash, Cortex-M4, -Os", "stated", f"{size:,}", None)
-
-
-def main() -> None:
-    """Measure and report."""
-    args = arguments()
+def rows(short: bool) -> Iterator[Row]:
+    """Yield all figures."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        rows = [
-            *field_rows(folder, 2 if args.short else 30),
-            *cut_rows(folder, 16 if args.short else 1),
-            *tool_rows(folder, short=args.short),
-            flash_row(folder),
-        ]
-    tools = {"clang-19": run(["clang-19", "--version"]).splitlines()[0]}
-    sys.exit(report("uplink", rows, (), write=args.write, tools=tools))
+        yield from field_rows(folder, 2 if short else 30)
+        yield from cut_rows(folder, 16 if short else 1)
+        yield from tool_rows(folder, short=short)
+        size = sum(flash_bytes(folder, sorted(UPLINK.glob("*.c"))).values())
+        yield figure("uplink: bytes of flash, Cortex-M4, -Os", f"{size:,}")
 
 
 if __name__ == "__main__":
-    main()
+    measure("uplink", rows, tools=("clang-19",))

@@ -11,15 +11,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
-from results.result import Row, arguments, report
-from tests.fixtures.firmware.toolchain import ROOT, UPLINK, ToolError, replace_once
+from results.result import Row, arguments, figure, report
+from tests.fixtures.firmware.toolchain import ROOT, UPLINK, ToolError
+from tools.fuzz.fuzzers import link
 from tools.fuzz.run import replay
-from tools.fuzz.uplink import CORPUS, build, compile_objects, harness_sources, link
+from tools.fuzz.uplink import CORPUS, build, compile_uplink, harness_sources
+from tools.seeded_bugs import Bug, read_bugs, seed
 
 LEAST_FOUND, SHORT_EVERY = 0.95, 15
 BUGS = Path(__file__).with_name("uplink_bugs.toml")
@@ -27,33 +27,14 @@ FAILURE = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 TESTS = ("test_uplink_acks.py", "test_uplink_flash.py", "test_uplink_time.py", "test_uplink.py")
 
 
-class Bug(NamedTuple):
-    """One change of one file."""
-
-    file: str
-    old: str
-    new: str
-
-
-def bugs() -> list[Bug]:
-    """Return the list of seeded bugs."""
-    return [Bug(**entry) for entry in tomllib.loads(BUGS.read_text("utf-8"))["bugs"]]
-
-
-def seed(bug: Bug, folder: Path) -> Path:
-    """Copy the uplink with the bug in it; ToolError if the text to change is not there once."""
-    shutil.copytree(UPLINK, folder)
-    replace_once(folder / bug.file, bug.old, bug.new, BUGS.name)
-    return folder
-
-
 def corpus_finds(bug: Bug, objects: Path, folder: Path) -> bool:
     """Return whether an input of the corpus shows the bug."""
-    uplink = seed(bug, folder / "uplink")
+    uplink = shutil.copytree(UPLINK, folder / "uplink")
+    changed_file = seed(bug, uplink / bug.file, BUGS.name)
     shutil.copytree(objects, folder / "build", ignore=shutil.ignore_patterns("fuzzer"))
-    changed = sorted(uplink.glob("*.c")) if bug.file.endswith(".h") else [uplink / bug.file]
-    harness = harness_sources() if bug.file.endswith(".h") else []
-    compile_objects(folder / "build", [*changed, *harness], uplink)
+    header = changed_file.suffix == ".h"
+    changed = [*uplink.glob("*.c"), *harness_sources()] if header else [changed_file]
+    compile_uplink(folder / "build", changed, uplink)
     return bool(replay(link(folder / "build"), [CORPUS]).finding)
 
 
@@ -76,7 +57,7 @@ def run_bugs(every: int = 1) -> Iterator[tuple[Bug, str]]:
     with tempfile.TemporaryDirectory() as name:
         objects, left = Path(name) / "objects", []
         build(objects)
-        for number, bug in enumerate(bugs()[::every]):
+        for number, bug in enumerate(read_bugs(BUGS)[::every]):
             folder = Path(name) / str(number)
             if corpus_finds(bug, objects, folder):
                 yield bug, "corpus"
@@ -92,16 +73,15 @@ def main() -> None:
     args = arguments()
     outcomes = []
     for bug, by in run_bugs(SHORT_EVERY if args.short else 1):
-        change = f"{bug.file}: {bug.old[:50]!r} -> {bug.new[:50]!r}"
-        outcomes.append((change, by))
-        print(f"{by or 'NOT FOUND':60} {change}", flush=True)
+        outcomes.append((str(bug), by))
+        print(f"{by or 'NOT FOUND':60} {bug}", flush=True)
     caught = [by for _, by in outcomes if by]
+    enough = len(caught) >= LEAST_FOUND * len(outcomes)
+    alone = caught.count("corpus")
     rows = [
-        Row("uplink: seeded bugs found", f"≥ 95 % of {len(outcomes)}", f"{len(caught)}",
-            len(caught) >= LEAST_FOUND * len(outcomes)),
-        Row("uplink: of these found by the fuzzer's corpus alone", "stated",
-            f"{caught.count('corpus')}", None),
-    ]  # fmt: skip
+        Row("uplink: seeded bugs found", f"≥ 95 % of {len(outcomes)}", f"{len(caught)}", enough),
+        figure("uplink: of these found by the fuzzer's corpus alone", f"{alone}"),
+    ]
     more = {"not_found": [text for text, by in outcomes if not by]}
     sys.exit(report("uplink_seeded", rows, (), write=args.write, more=more))
 

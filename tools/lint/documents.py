@@ -70,12 +70,12 @@ def layers() -> Iterator[str]:
     contracts = settings["tool"]["importlinter"]["contracts"]
     (ordered,) = (one["layers"] for one in contracts if one.get("containers") == ["tcuq"])
     names = [re.findall(r"`([^`]+)`", line.rsplit("|", 2)[1]) for line in table.splitlines()]
-    shown = [sorted(row) for row in names]
-    wanted = [sorted(layer.split(" | ")) for layer in ordered]
-    for row in wanted:
-        if row not in shown:
+    rows = [sorted(row) for row in names]
+    expected = [sorted(layer.split(" | ")) for layer in ordered]
+    for row in expected:
+        if row not in rows:
             yield f"ARCHITECTURE.md: no row of the layers' table is {', '.join(row)}"
-    if not (extra := [row for row in shown if row not in wanted]) and shown != wanted:
+    if not (extra := [row for row in rows if row not in expected]) and rows != expected:
         yield "ARCHITECTURE.md: the layers' table has another order than pyproject.toml"
     for row in extra:
         yield f"ARCHITECTURE.md: {', '.join(row)} is no layer of pyproject.toml"
@@ -85,21 +85,24 @@ def reference() -> Iterator[str]:
     """Yield public modules and names of the library that the Python reference leaves out."""
     pages = sorted((ROOT / "docs/reference").glob("py*.md"))
     entries = ENTRY.findall("".join(path.read_text("utf-8") for path in pages))
-    shown = {module: _members(options) for module, options in entries}
+    members_of = {module: _members(options) for module, options in entries}
     package = ROOT / "src/tcuq"
     modules = {path.stem for path in package.glob("[!_]*.py")}
     modules |= {path.parent.name for path in package.glob("[!_]*/__init__.py")}
     top = exported(package / "__init__.py")
     for name in sorted(modules - set(ELSEWHERE)):
-        own = [entry for entry in shown if f"{entry}.".startswith(f"tcuq.{name}.")]
+        own = [entry for entry in members_of if f"{entry}.".startswith(f"tcuq.{name}.")]
         if not own and not any(name in line for line in _imports(package / "__init__.py", top)):
             yield f"docs/reference: add `::: tcuq.{name}`"
-    for entry, members in shown.items():
+    for entry, members in members_of.items():
         names = exported(_source(entry))
         if missing := sorted(names - members) if members and entry != "tcuq" else []:
             yield f"docs/reference: `::: {entry}` leaves out {', '.join(missing)}"
-    known = {name for members in shown.values() for name in members}
-    known |= {entry.rpartition(".")[2] for entry in shown} | {"OUT_OF_DISTRIBUTION", "__version__"}
+    known = {name for members in members_of.values() for name in members}
+    known |= {entry.rpartition(".")[2] for entry in members_of} | {
+        "OUT_OF_DISTRIBUTION",
+        "__version__",
+    }
     if missing := sorted(top - known):
         yield f"docs/reference: no page shows tcuq.{', tcuq.'.join(missing)}"
     for page in ELSEWHERE.values():
@@ -164,12 +167,12 @@ def versions() -> Iterator[str]:
         "CITATION.cff",
         "CHANGELOG.md",
     )
-    stated = {}
+    numbers = {}
     for name in names:
         match = pattern.search((ROOT / name).read_text("utf-8"))
-        stated[name] = match[1] if match else "none"
-    if len(set(stated.values())) > 1:
-        yield f"versions differ: {', '.join(f'{name} {one}' for name, one in stated.items())}"
+        numbers[name] = match[1] if match else "none"
+    if len(set(numbers.values())) > 1:
+        yield f"versions differ: {', '.join(f'{name} {one}' for name, one in numbers.items())}"
     texts = {name: (ROOT / name).read_bytes() for name in ("LICENSE", "fleet/LICENSE")}
     if len(set(texts.values())) > 1:
         yield "fleet/LICENSE: differs from LICENSE"

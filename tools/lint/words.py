@@ -34,6 +34,12 @@ PHRASES = {
 }
 COMPILED = {re.compile(rf"\b{phrase}\b"): instead for phrase, instead in PHRASES.items()}
 PARTICIPLES = {"said", "told", "found", "made", "kept", "held", "seen", "asked", "drawn"}
+# First words of docstrings that name a thing where a function's should say what it does.
+NOUNS = frozenset(
+    {"A", "All", "An", "Both", "Each", "Every", "How", "Its", "Of", "One", "The", "Two", "What"}
+    | {"Where", "Whether", "Which", "Why"}
+)
+IMPERATIVE = ("benchmark/", "results/", "tools/")
 # Texts that were fixed before something was measured, and a history of decisions.
 HISTORY = ("protocol.md", "CHANGELOG.md")
 
@@ -49,6 +55,8 @@ def violations(files: Iterable[Path]) -> Iterator[str]:
             if "src" in path.parts:
                 yield from phrases(name_of(path), text)
             yield from participles(name_of(path), text)
+            if name_of(path).startswith(IMPERATIVE):
+                yield from docstrings(name_of(path), text)
 
 
 def phrases(name: str, text: str) -> Iterator[str]:
@@ -71,3 +79,13 @@ def participles(name: str, text: str) -> Iterator[str]:
                 continue
         if word.strip("_").lower() in PARTICIPLES:
             yield f"{name}:{node.lineno}: {word!r} says what was done to a thing, not what it is"
+
+
+def docstrings(name: str, text: str) -> Iterator[str]:
+    """Yield functions whose docstring is not an imperative sentence; tests state a rule."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("test_"):
+            is_property = any("property" in ast.unparse(each) for each in node.decorator_list)
+            first = (ast.get_docstring(node) or "").partition(" ")[0]
+            if first in NOUNS and not is_property:
+                yield f"{name}:{node.lineno}: {first!r} begins no imperative sentence"

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles over the air: broken blobs refused, power cuts survived, flash of the loader."""
 
-import sys
 import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 import tcuq
-from results.result import Row, arguments, report
+from results.result import Row, figure, measure
 from tcuq.demo import demo_profile
 from tcuq.firmware import profile_blob
 from tests.fixtures.firmware.blob_damage import DAMAGES
 from tests.fixtures.firmware.blob_device import CUT, OK, TRIAL, UNITS, BlobDevice
-from tests.fixtures.firmware.toolchain import M4, OTA, RUNTIME, UPLINK, compiler_version, run
+from tests.fixtures.firmware.toolchain import M4, OTA, RUNTIME, UPLINK, run
 
 KEY = bytes(range(32))
 NUMBER = 1_000_000
@@ -23,12 +23,12 @@ MAX_LOADER_BYTES = 900
 
 
 def newer_profile(profile: tcuq.Profile, start: int) -> tcuq.Profile:
-    """A profile of the same inputs with another starting threshold."""
+    """Return a profile of the same inputs with another starting threshold."""
     return replace(profile, threshold=replace(profile.threshold, start=start))
 
 
 def refused(device: BlobDevice, blob: bytes, count: int) -> dict[str, int]:
-    """How many of `count` broken blobs of each kind are refused, with nothing changed."""
+    """Return how many of `count` broken blobs of each kind are refused, with nothing changed."""
     if device.install(blob) != OK or device.confirm() != OK:
         raise RuntimeError("the device refuses a blob that is whole, authentic and new")
     before, rng = device.state, np.random.default_rng(19)
@@ -41,7 +41,7 @@ def refused(device: BlobDevice, blob: bytes, count: int) -> dict[str, int]:
 
 
 def survived_cuts(device: BlobDevice, blobs: tuple[bytes, bytes]) -> tuple[int, int]:
-    """Cuts at every erasure and byte of every write in the life of a switch; those survived."""
+    """Count power cuts in the life of a switch, at every byte written, and those survived."""
     actions = (
         (0, BlobDevice.activate), (1, BlobDevice.confirm),
         *((restarts, BlobDevice.start) for restarts in (1, 2, 3, 4)),
@@ -73,10 +73,9 @@ def survived_cuts(device: BlobDevice, blobs: tuple[bytes, bytes]) -> tuple[int, 
     return cuts, survived
 
 
-def flash_bytes(folder: Path) -> dict[str, int]:
-    """Bytes of each source on a Cortex-M4 at -Os."""
+def flash_bytes(folder: Path, sources: Sequence[Path]) -> dict[str, int]:
+    """Return the bytes of each source on a Cortex-M4 at -Os."""
     folders = [f"-I{path}" for path in (RUNTIME, UPLINK, OTA)]
-    sources = sorted(OTA.glob("*.c"))
     flags = ("-Os", "-std=c99", "-ffreestanding", *folders, "-c")
     run([f"{M4.prefix}gcc", *M4.flags, *flags, *sources], cwd=folder)
     table = run([f"{M4.prefix}size", *(folder / f"{path.stem}.o" for path in sources)])
@@ -84,10 +83,9 @@ def flash_bytes(folder: Path) -> dict[str, int]:
     return {path.stem: size for path, size in zip(sources, sizes, strict=True)}
 
 
-def main() -> None:
-    """Measure all; the short form tries fewer blobs."""
-    args = arguments()
-    each = -(-(SHORT if args.short else BLOBS) // len(DAMAGES))
+def rows(short: bool) -> Iterator[Row]:
+    """Yield refusals, survived power cuts and flash; the short form tries fewer blobs."""
+    each = -(-(SHORT if short else BLOBS) // len(DAMAGES))
     profile = demo_profile()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -97,35 +95,30 @@ def main() -> None:
             profile_blob(newer_profile(profile, start), number=NUMBER + start, key=KEY)
             for start in (0, 1)
         )
-        refusals = refused(device, first, each)
+        refusals = sum(refused(device, first, each).values())
         cuts, survived = survived_cuts(device, (first, second))
-        sizes = flash_bytes(folder)
-    offered, counted = each * len(DAMAGES), sum(refusals.values())
-    loader = sizes["tcuq_blob"]
-    rows = [
-        Row(
-            "blobs damaged, cut, forged, replayed or downgraded",
-            "at least 100,000 offered, all refused, nothing changed",
-            f"{counted:,} of {offered:,} refused ({each:,} of each of {len(DAMAGES)} kinds)",
-            counted == offered and (args.short or offered >= BLOBS),
-        ),
-        Row(
-            "power cut at every erasure and byte of every write of the switch",
-            "the old or the new profile runs",
-            f"{survived:,} of {cuts:,} cuts",
-            survived == cuts,
-        ),
-        Row(
-            "flash of the blob loader, Cortex-M4 at -Os",
-            f"at most {MAX_LOADER_BYTES} bytes",
-            f"{loader} bytes; self-test {sizes['tcuq_blob_selftest']}, slots {sizes['tcuq_slots']}",
-            loader <= MAX_LOADER_BYTES,
-        ),
-    ]
-    tools = {"arm-none-eabi-gcc": compiler_version(M4)}
-    more = {"blob_bytes": len(first)}
-    sys.exit(report("blob", rows, (), write=args.write, tools=tools, more=more))
+        sizes = flash_bytes(folder, sorted(OTA.glob("*.c")))
+    offered, loader = each * len(DAMAGES), sizes["tcuq_blob"]
+    yield Row(
+        "blobs damaged, cut, forged, replayed or downgraded",
+        "at least 100,000 offered, all refused, nothing changed",
+        f"{refusals:,} of {offered:,} refused ({each:,} of each of {len(DAMAGES)} kinds)",
+        refusals == offered and (short or offered >= BLOBS),
+    )
+    yield Row(
+        "power cut at every erasure and byte of every write of the switch",
+        "the old or the new profile runs",
+        f"{survived:,} of {cuts:,} cuts",
+        survived == cuts,
+    )
+    yield Row(
+        "flash of the blob loader, Cortex-M4 at -Os",
+        f"at most {MAX_LOADER_BYTES} bytes",
+        f"{loader} bytes; self-test {sizes['tcuq_blob_selftest']}, slots {sizes['tcuq_slots']}",
+        loader <= MAX_LOADER_BYTES,
+    )
+    yield figure("bytes of the demo's profile as a blob", f"{len(first):,}")
 
 
 if __name__ == "__main__":
-    main()
+    measure("blob", rows, tools=("arm-none-eabi-gcc",))

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The promises on exceedances and abstentions, with the user's own numbers, in every window."""
 
-import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
 
 import tcuq
-from results.result import Row, arguments, report
+from results.result import Row, measure
 from tcuq.errors import CalibrationWarning
 
 PAIRS = 1000
@@ -24,7 +23,7 @@ Generator = np.random.Generator
 
 
 def _runs(rng: Generator, steps: int) -> Bytes:
-    """Spells of certainty and of doubt, from one step to thousands."""
+    """Return spells of certainty and of doubt, from one step to thousands."""
     lengths = np.ceil(rng.pareto(0.5, steps // 8 + 2)).clip(1, steps).astype(np.int64)
     lengths = lengths[: np.searchsorted(lengths.cumsum(), steps) + 1]
     doubt = np.repeat(np.arange(len(lengths)) % 2, lengths)[:steps]
@@ -40,13 +39,13 @@ PATTERNS: dict[str, Callable[[Generator, int], Bytes]] = {
 
 
 def calibration(rng: Generator) -> tcuq.Stream:
-    """Two classes, any confidence."""
+    """Return a stream of two classes with any confidence."""
     certain = rng.uniform(0.5, 1, 1000)
     return tcuq.Stream(np.column_stack([certain, 1 - certain]))
 
 
 def broken(seed: int, steps: int) -> str:
-    """A random budget, alpha and pattern: which promise broke, or nothing."""
+    """Run a random budget, alpha and pattern; return which promise broke, or nothing."""
     rng = np.random.default_rng(seed)
     alpha, budget = rng.uniform(0.001, 0.999), rng.uniform(0, 1)
     profile = tcuq.fit(
@@ -85,26 +84,22 @@ class Windows:
         self._above, self._lowest = float(above[-1]), float(lowest[-1])
 
 
-def main() -> None:
-    """Try and report."""
-    args = arguments()
-    steps, long = (SHORT_STEPS, 0) if args.short else (STEPS, LONG)
+def rows(short: bool) -> Iterator[Row]:
+    """Yield how many random budgets and alphas break a bound in some window."""
+    steps, long = (SHORT_STEPS, 0) if short else (STEPS, LONG)
     warnings.simplefilter("ignore", CalibrationWarning)
     with ThreadPoolExecutor(2) as pool:
         lengths = [LONG_STEPS if seed < long else steps for seed in range(PAIRS)]
         bad = [name for name in pool.map(broken, range(PAIRS), lengths) if name]
     for name in bad:
         print(name)
-    rows = [
-        Row(
-            "budgets and alphas whose bound breaks in some window",
-            f"none of {PAIRS:,}, windows of up to 10⁷ steps",
-            f"{len(bad)} of {PAIRS:,}; {steps:,} steps each, {LONG_STEPS:,} for {long} of them",
-            not bad,
-        )
-    ]
-    sys.exit(report("bounds", rows, (), write=args.write))
+    yield Row(
+        "budgets and alphas whose bound breaks in some window",
+        f"none of {PAIRS:,}, windows of up to 10⁷ steps",
+        f"{len(bad)} of {PAIRS:,}; {steps:,} steps each, {LONG_STEPS:,} for {long} of them",
+        not bad,
+    )
 
 
 if __name__ == "__main__":
-    main()
+    measure("bounds", rows)

@@ -7,9 +7,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
-from results.result import ROOT, Row, arguments, report
+from results.result import ROOT, Row, measure
 
 ROUNDS = 15
 IMPORT = "import time; t = time.process_time(); import {}; print(time.process_time() - t)"
@@ -22,80 +23,66 @@ def pip(python: Path, *words: str) -> str:
 
 
 def import_seconds(python: Path, module: str) -> float:
-    """CPU seconds of one import in a new process."""
+    """Return the CPU seconds of one import in a new process."""
     command = [str(python), "-c", IMPORT.format(module)]
     return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
-def base_rows(python: Path) -> list[Row]:
-    """The base install: NumPy alone, a light import, and a clear word about what is missing."""
+def base_rows(python: Path) -> Iterator[Row]:
+    """Yield what a base install brings, what its import costs, and its hint on extras."""
     pip(python, "install", "--quiet", str(ROOT))
     installed = {p["name"] for p in json.loads(pip(python, "list", "--format=json"))}
     brought = sorted(installed - {"pip", "setuptools", "tcuq"})
+    yield Row("packages a base install brings", "numpy", ", ".join(brought), brought == ["numpy"])
     ratios = []
     for _ in range(ROUNDS + 1):  # numpy and tcuq in turn; the first pair warms the disk cache
         alone = import_seconds(python, "numpy")
         ratios.append(import_seconds(python, "tcuq") / alone)
     ratio = statistics.median(ratios[1:])
-    demo = subprocess.run(
-        [python.with_name("tcuq"), "demo"], capture_output=True, text=True, check=False
+    what = f"import tcuq against import numpy, CPU time, median of {ROUNDS} pairs"
+    yield Row(what, "≤ 2.0", f"{ratio:.2f}", ratio <= 2.0)
+    demo = run_demo(python)
+    yield Row(
+        "demo without the extra says what to install",
+        "exit 3",
+        f"exit {demo.returncode}",
+        demo.returncode == 3 and "pip install 'tcuq[fit]'" in demo.stderr,
     )
-    explained = demo.returncode == 3 and "pip install 'tcuq[fit]'" in demo.stderr
-    pairs = f"median of {ROUNDS} pairs"
-    return [
-        Row("packages a base install brings", "numpy", ", ".join(brought), brought == ["numpy"]),
-        Row(
-            f"import tcuq against import numpy, CPU time, {pairs}",
-            "≤ 2.0",
-            f"{ratio:.2f}",
-            ratio <= 2.0,
-        ),
-        Row(
-            "demo without the extra says what to install",
-            "exit 3",
-            f"exit {demo.returncode}",
-            explained,
-        ),
-    ]
 
 
-def demo_rows(python: Path, begun: float) -> list[Row]:
-    """As a new user: the extra, then the demo."""
+def demo_rows(python: Path, begun: float) -> Iterator[Row]:
+    """Yield the seconds until a new user sees the demo's table."""
     pip(python, "install", "--quiet", f"{ROOT}[fit]")
     started = time.monotonic()
-    demo = subprocess.run(
-        [python.with_name("tcuq"), "demo"], capture_output=True, text=True, check=True
-    )
+    demo = run_demo(python)
     now = time.monotonic()
-    shown = "a softmax threshold would have withheld" in " ".join(demo.stdout.split())
-    return [
-        Row(
-            "tcuq demo, first run, seconds",
-            "≤ 10",
-            f"{now - started:.1f}",
-            shown and now - started <= 10,
-        ),
-        Row(
-            "from an empty environment to the demo's table, seconds",
-            "≤ 180",
-            f"{now - begun:.0f}",
-            shown and now - begun <= 180,
-        ),
-    ]
+    complete = "a softmax threshold would have withheld" in " ".join(demo.stdout.split())
+    took, whole = now - started, now - begun
+    yield Row("tcuq demo, first run, seconds", "≤ 10", f"{took:.1f}", complete and took <= 10)
+    what = "from an empty environment to the demo's table, seconds"
+    yield Row(what, "≤ 180", f"{whole:.0f}", complete and whole <= 180)
 
 
-def main() -> None:
-    """Install, measure and report."""
-    args = arguments()
-    rows: list[Row] = []
-    with tempfile.TemporaryDirectory() as base, tempfile.TemporaryDirectory() as new:
-        subprocess.run([sys.executable, "-m", "venv", base], check=True)
-        rows += base_rows(Path(base) / "bin" / "python")
+def run_demo(python: Path) -> subprocess.CompletedProcess[str]:
+    """Run `tcuq demo` in an environment."""
+    command = [str(python.with_name("tcuq")), "demo"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def new_environment(folder: str) -> Path:
+    """Create an environment and return its Python."""
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    return Path(folder) / "bin/python"
+
+
+def rows(_short: bool) -> Iterator[Row]:
+    """Yield the figures of a base install, and of one with the demo's extra."""
+    with tempfile.TemporaryDirectory() as base:
+        yield from base_rows(new_environment(base))
+    with tempfile.TemporaryDirectory() as new:
         begun = time.monotonic()
-        subprocess.run([sys.executable, "-m", "venv", new], check=True)
-        rows += demo_rows(Path(new) / "bin" / "python", begun)
-    sys.exit(report("clean_install", rows, (), write=args.write))
+        yield from demo_rows(new_environment(new), begun)
 
 
 if __name__ == "__main__":
-    main()
+    measure("clean_install", rows)

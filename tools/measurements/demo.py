@@ -4,53 +4,35 @@
 `--write` also writes what ADWIN does to the demo's data, which `tcuq demo` prints.
 """
 
-import json
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from river.drift import ADWIN
 from scipy.stats import chi2
 
 import tcuq
-from results.result import DATA, Row, arguments, report
+from results.result import DATA, Row, arguments, figure, report, write_json
 from tcuq.demo import FAULTS, Baseline, Effect, demo_profile, demo_stream, demonstrate
 from tcuq.errors import CalibrationWarning
 from tcuq.evaluation.measures import detection_delays
 from tcuq.stages.inputs import probabilities
 from tcuq.stream import Stream
+from tcuq_benchmark.detectors.baselines import adwin
+from tcuq_benchmark.detectors.detector import signal_input
 from tools.measurements.long_streams import shuffled_turns
 
 LEVELS = (14, 17, 20)
 COSTLY = 0.1  # loss of accuracy from which a fault must be caught
 MOST_DELAY = 120
-LIMITS = (
-    0.1,
-    0.2,
-    0.5,
-    0.7,
-    1.0,
-    1.5,
-    2.0,
-    3.0,
-    4.0,
-    6.0,
-    8.0,
-    12.0,
-    16.0,
-    24.0,
-    32.0,
-)  # -log10 delta
+# -log10 of delta.
+LIMITS = (0.1, 0.2, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0)
 COMMAND = "python -m tools.measurements.demo --write"
 
 Floats = NDArray[np.float64]
 Signal = Callable[[Stream], Floats]
-
-make_adwin: Callable[..., Any] = ADWIN  # compiled, so it has no types of its own
 
 
 def fitted(h: int) -> tcuq.Profile:
@@ -88,12 +70,12 @@ def promise_rows(steps: int) -> list[Row]:
 
 def demo_rows() -> Iterator[Row]:
     """Yield what the demo must show, and each fault."""
-    shown = demonstrate()
-    onsets = [onset for effect in shown.effects for onset in effect.onsets]
+    demonstration = demonstrate()
+    onsets = [onset for effect in demonstration.effects for onset in effect.onsets]
     delays = [np.inf if onset.delay_steps is None else onset.delay_steps for onset in onsets]
-    costly = [e for e in shown.effects if e.accuracy_clean - e.accuracy > COSTLY]
+    costly = [e for e in demonstration.effects if e.accuracy_clean - e.accuracy > COSTLY]
     unseen = [e.fault for e in costly if any(onset.delay_steps is None for onset in e.onsets)]
-    false = len(shown.test.alarms)
+    false = len(demonstration.test.alarms)
     median = float(np.median(delays))
     yield Row(
         f"the demo's {len(onsets)} onsets of {len(FAULTS)} faults, one false alarm in 2^20",
@@ -103,13 +85,11 @@ def demo_rows() -> Iterator[Row]:
         f" {false} false alarms",
         len(onsets) >= 12 and not unseen and median <= MOST_DELAY and not false,
     )
-    yield from (Row(*_described(effect), None) for effect in shown.effects)
-    again = [effect.left_running[1].delay_steps for effect in shown.effects]
-    yield Row(
+    yield from (Row(*_described(effect), None) for effect in demonstration.effects)
+    again = [effect.left_running[1].delay_steps for effect in demonstration.effects]
+    yield figure(
         "second onsets with the monitor left running after the first fault, delays in steps",
-        "–",
         ", ".join("unseen" if delay is None else str(delay) for delay in again),
-        None,
     )
 
 
@@ -140,12 +120,7 @@ SIGNALS: dict[str, Signal] = {"the confidence": confidence, "tcuq's risk": risk}
 
 def adwin_alarms(values: Floats, limit: float) -> NDArray[np.bool_]:
     """Return where ADWIN with delta = 10^-limit detects drift."""
-    detector: Any = make_adwin(delta=10.0**-limit)
-    alarms = np.zeros(len(values), np.bool_)
-    for step, value in enumerate(values.tolist()):
-        detector.update(value)
-        alarms[step] = detector.drift_detected
-    return alarms
+    return adwin("values").alarms(signal_input("values", values), limit)
 
 
 @dataclass(frozen=True)
@@ -186,13 +161,11 @@ def adwin_rows(pair: tuple[Tuned, Tuned]) -> Iterator[Row]:
     for detection, how in zip(
         pair, ("silent on calibration", "the best in hindsight"), strict=True
     ):
-        yield Row(
+        yield figure(
             f"ADWIN on {detection.name}, {how} (delta {10**-detection.limit:.2g})",
-            "–",
             f"{np.isfinite(detection.delays).sum()} of {len(detection.delays)} onsets, median delay"
             f" {np.median(detection.delays):.0f} steps,"
             f" {detection.false_alarms:.0f} false alarms per million steps",
-            None,
         )
 
 
@@ -223,8 +196,7 @@ def main() -> None:
     rows += [row for pair in pairs for row in adwin_rows(pair)]
     best = min(pairs, key=lambda pair: float(np.median(pair[1].delays)))
     if args.write:
-        text = json.dumps(asdict(baseline(best, ours)), indent=1)
-        (DATA / "adwin.json").write_text(text + "\n", "utf-8")
+        write_json(DATA / "adwin.json", asdict(baseline(best, ours)))
     sys.exit(report("demo", rows, ("river", "scikit-learn", "scipy"), write=args.write))
 
 

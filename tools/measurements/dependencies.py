@@ -1,24 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The unit tests with the lowest and the newest versions of every dependency, on every Python."""
 
+import argparse
 import json
 import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
-from results.result import RESULTS, ROOT, Row, not_reached, parser, report
+from results.result import RESULTS, ROOT, Row, exit_code, not_reached, parser, show, write_rows
 from tools.packaging.pythons import VERSIONS, Interpreter, find, uv
 
-EXTRAS = ("fit", "pandas", "parquet", "litert", "onnx", "serial", "mqtt", "fleet", "replay", "plot")
-TEST_TOOLS = (
-    "pytest", "hypothesis", "jsonschema", "pyyaml", "playwright", "httpx", "mypy",
-)  # fmt: skip
-# They test files of the repository and use no dependency.
-REPOSITORY = frozenset(
-    f"test_{name}.py" for name in ("commands", "conventions", "words", "repository", "packaging")
-)
+TEST_TOOLS = ("pytest", "hypothesis", "jsonschema", "pyyaml", "playwright", "httpx", "mypy")
 LOWEST, NEWEST = "lowest-direct", "highest"
 RESOLUTIONS = {LOWEST: "lowest", NEWEST: "newest"}
 TORCH = re.compile(r"^\s*(?:import torch|from torch|torch = )", re.MULTILINE)
@@ -28,8 +23,7 @@ def install(interpreter: Interpreter, resolution: str, wheel: Path, site: Path) 
     """Install the library, its extras and the test tools; return the resolved versions."""
     requirements = site.with_name(f"{site.name}.txt")
     version = ["--python-version", interpreter.version, "--only-binary", ":all:", "--quiet"]
-    extras = [word for extra in EXTRAS for word in ("--extra", extra)]
-    resolve = ["pip", "compile", "pyproject.toml", *extras, "--resolution", resolution]
+    resolve = ["pip", "compile", "pyproject.toml", "--extra", "all", "--resolution", resolution]
     plain = ["--no-annotate", "--no-header", "--output-file", str(requirements)]
     subprocess.run([*uv(), *resolve, *version, *plain], cwd=ROOT, check=True, capture_output=True)
     into = [*uv(), "pip", "install", "--target", str(site), *version]
@@ -58,7 +52,7 @@ def run_tests(
     ignored = [
         f"--ignore={path.relative_to(ROOT)}"
         for path in sorted((ROOT / "tests/unit").glob("*.py"))
-        if path.name in REPOSITORY or TORCH.search(path.read_text("utf-8"))
+        if TORCH.search(path.read_text("utf-8"))
     ]
     words = ["-m", "pytest", "-q", "tests/unit", "-p", "no:cacheprovider", *ignored]
     if resolution == LOWEST:  # old libraries warn of newer ones beside them
@@ -82,50 +76,54 @@ def earlier_passes() -> dict[str, tuple[Row, dict[str, str]]]:
     environments = {
         what_runs(*name.split()): versions for name, versions in result["resolved"].items()
     }
-    rows = [Row(row["what"], row["must"], row["measured"], row["passed"]) for row in result["rows"]]
+    rows = [Row(**row) for row in result["rows"]]
     return {row.what: (row, environments[row.what]) for row in rows if row.passed}
+
+
+def environment_rows(
+    args: argparse.Namespace, folder: Path
+) -> Iterator[tuple[str, Row, dict[str, str]]]:
+    """Yield an environment's name, its row and its versions, the oldest of both kinds first."""
+    passed = earlier_passes() if args.failed else {}
+    subprocess.run(
+        [*uv(), "build", "--quiet", "--wheel", "--out-dir", folder / "dist", ROOT], check=True
+    )
+    (wheel,) = (folder / "dist").glob("*.whl")
+    oldest, *later = VERSIONS
+    runs = [(oldest, LOWEST), *((version, NEWEST) for version in [*later[::-1], oldest])]
+    runs += [(version, LOWEST) for version in later]
+    for number, (version, resolution) in enumerate(runs):
+        name = f"{version} {RESOLUTIONS[resolution]}"
+        what = what_runs(*name.split())
+        interpreter = find(version, folder) if number < args.runs and what not in passed else None
+        if what in passed:
+            row, versions = passed[what]
+        elif interpreter is None:
+            row, versions = Row(what, "all pass", "not run", passed=False), {}
+        else:
+            row, versions = run_tests(interpreter, resolution, wheel, folder)
+        yield name, show(row), versions
 
 
 def main() -> None:
     """Run the environments and report."""
     options = parser(__doc__)
-    options.add_argument(
-        "--runs", type=int, default=8, help="how many of the eight, the first ones"
-    )
-    options.add_argument(
-        "--failed", action="store_true", help="keep what passed in the committed result"
-    )
-    options.add_argument("--folder", type=Path, help="keep environments here to run again")
+    options.add_argument("--runs", type=int, default=8, help="how many of the eight, the first")
+    options.add_argument("--failed", action="store_true", help="repeat only what failed last time")
+    options.add_argument("--folder", type=Path, help="leave environments here to run again")
     args = options.parse_args()
-    rows, resolved = [], {}
-    passed = earlier_passes() if args.failed else {}
     with tempfile.TemporaryDirectory() as temporary:
         folder = args.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        build = [*uv(), "build", "--quiet", "--wheel", "--out-dir", folder / "dist", ROOT]
-        subprocess.run(build, check=True)
-        (wheel,) = (folder / "dist").glob("*.whl")
-        oldest, *later = VERSIONS
-        runs = [(oldest, LOWEST), *((version, NEWEST) for version in [*later[::-1], oldest])]
-        runs += [(version, LOWEST) for version in later]
-        for number, (version, resolution) in enumerate(runs):
-            what = what_runs(version, RESOLUTIONS[resolution])
-            if what in passed:
-                row, resolved[f"{version} {RESOLUTIONS[resolution]}"] = passed[what]
-                rows.append(row)
-                continue
-            interpreter = find(version, folder) if number < args.runs else None
-            if interpreter is None:
-                rows.append(Row(what, "all pass", "not run", passed=False))
-                continue
-            row, versions = run_tests(interpreter, resolution, wheel, folder)
-            print(row.what, row.measured, flush=True)
-            rows.append(row)
-            resolved[f"{version} {RESOLUTIONS[resolution]}"] = versions
+        environments = list(environment_rows(args, folder))
+    rows = [row for _, row, _ in environments]
     reason = "No interpreter of this version, or left out by --runs; run `make dependencies`."
     missing = [row for row in rows if row.measured == "not run"]
+    resolved = {name: versions for name, _, versions in environments if versions}
     more = {"resolved": resolved, **not_reached(missing, {"unit tests": reason})}
-    sys.exit(report("dependencies", rows, ("uv",), write=args.write, more=more))
+    if args.write:
+        write_rows("dependencies", rows, ("uv",), {}, more)
+    sys.exit(exit_code(rows))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@
 import ctypes
 import hashlib
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from river.drift import ADWIN
 
 import tcuq
-from results.result import Row, arguments, report
+from results.result import Row, figure, measure
 from tcuq.demo import demo_profile, demo_stream
 from tcuq.monitor import Monitor, run_many
 from tcuq.profile.quantize import quantize
@@ -38,7 +37,7 @@ from tests.fixtures.firmware.export import write_c
 from tests.fixtures.firmware.toolchain import HERE as FIRMWARE
 from tests.fixtures.firmware.toolchain import RUNTIME
 from tests.fixtures.power_cut import refused_snapshots, survived_cuts
-from tools.measurements.speed import held_bytes, stream
+from tools.measurements.speed import memory_row, stream
 
 STEPS = 20_000
 ONE_BY_ONE = 5_000
@@ -47,7 +46,7 @@ FLAGS = ("-std=c99", "-O3", "-DNDEBUG", "-fPIC", "-shared")  # as CMakeLists.txt
 
 
 def best_seconds(calls: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """The shortest time of each, taken in turns: what else the machine does hits all alike."""
+    """Return the shortest time of each call, in turns: other load hits all alike."""
     best = dict.fromkeys(calls, float("inf"))
     for _ in range(rounds):
         for name, call in calls.items():
@@ -60,7 +59,7 @@ def best_seconds(calls: dict[str, Callable[[], object]], rounds: int) -> dict[st
 def bare_loop(
     profile: tcuq.Profile, rows: NDArray[np.uint8], features: NDArray[np.int8], folder: Path
 ) -> Callable[[], object]:
-    """A call of the runtime's own loop over these steps, compiled beside a generated monitor."""
+    """Return a call of the runtime's own C loop over these steps."""
     monitor, library = folder / "monitor.c", folder / "bare.so"
     monitor.write_text(write_c(quantize(profile), telemetry=True), "utf-8")
     sources = [Path(__file__).with_name("bare.c"), monitor, *sorted(RUNTIME.glob("*.c"))]
@@ -79,19 +78,19 @@ def bare_loop(
 
 
 def one_by_one(monitor: Monitor, steps: Iterable[tuple[Any, Any]]) -> Callable[[], object]:
-    """A call that steps through these."""
-    taken = list(steps)[:ONE_BY_ONE]
+    """Return a call that steps through these."""
+    first = list(steps)[:ONE_BY_ONE]
 
     def call() -> None:
         step = monitor.step
-        for posterior, features in taken:
+        for posterior, features in first:
             step(posterior, features)
 
     return call
 
 
 def detect(detectors: int, values: list[float]) -> Callable[[], object]:
-    """A call that updates so many of river's detectors with every value."""
+    """Return a call that updates so many of river's detectors with every value."""
     make: Callable[[], Any] = ADWIN
     updates = [make().update for _ in range(detectors)]
 
@@ -139,11 +138,9 @@ def speed_rows(rounds: int, folder: Path) -> Iterator[Row]:
         f"{rate['float32']:,.0f}",
         rate["float32"] >= 1_000_000,
     )
-    yield Row(
+    yield figure(
         "run from float64 probabilities, and from float32 logits, steps per second",
-        "stated",
         f"{rate['float64']:,.0f} and {rate['logits']:,.0f}",
-        None,
     )
     yield Row(
         "run from the device's bytes, as a share of the bare C loop in the same rounds",
@@ -154,24 +151,20 @@ def speed_rows(rounds: int, folder: Path) -> Iterator[Row]:
     yield Row(
         "step, one at a time, from float32, µs", "≤ 3", f"{micros['step']:.2f}", micros["step"] <= 3
     )
-    yield Row(
+    yield figure(
         "step from the device's bytes, and from float32 logits, µs",
-        "stated",
         f"{micros['step of bytes']:.2f} and {micros['step of logits']:.2f}",
-        None,
     )
-    yield Row(
+    yield figure(
         "river's ADWIN.update, and ten of them, µs",
-        "–",
         f"{micros['ADWIN']:.2f} and {micros['ten']:.2f}",
-        None,
     )
     yield many_row(profile, tcuq.Stream(rows_32, wide_32), 5 * rounds)
     yield memory_row(profile, tcuq.Stream(rows_32, wide_32), 1_000_000 if rounds > 20 else 200_000)
 
 
 def many_row(profile: tcuq.Profile, recorded: tcuq.Stream, rounds: int) -> Row:
-    """A stream a thread, and all in one; hashing as long shows what the machine has to give."""
+    """Compare one stream per thread with all in one; hashing shows what is possible."""
     streams, noise = [recorded[: STEPS // 2]] * THREADS, [bytes(7_000_000)] * THREADS
     monitors = [Monitor(profile) for _ in streams]
 
@@ -189,27 +182,14 @@ def many_row(profile: tcuq.Profile, recorded: tcuq.Stream, rounds: int) -> Row:
         rounds,
     )
     possible = best["one, hashed"] / best["all, hashed"]
-    return Row(
+    return figure(
         f"{THREADS} streams in {THREADS} threads, times as fast as in one",
-        "stated",
         f"{best['one'] / best['all']:.2f} (hashing, which shares nothing: {possible:.2f})",
-        None,
-    )
-
-
-def memory_row(profile: tcuq.Profile, recorded: tcuq.Stream, late_steps: int) -> Row:
-    """What a monitor holds does not grow."""
-    early, late = held_bytes(lambda: Monitor(profile), recorded, (1000, late_steps))
-    return Row(
-        f"bytes a Monitor holds after 1,000 and {late_steps:,} steps",
-        "equal within 1 %",
-        f"{early:,} and {late:,}",
-        abs(late - early) <= 0.01 * early,
     )
 
 
 def quality_rows() -> Iterator[Row]:
-    """The risk's worth on the recorded stream: float and integers, of the same bytes."""
+    """Yield the risk's quality on the recorded stream, in float and in integers."""
     for preset in PRESETS:
         quality = qualities(recorded_profile(preset), demo_stream("development"))
         for name, (reference, device) in quality.items():
@@ -223,7 +203,7 @@ def quality_rows() -> Iterator[Row]:
 
 
 def exactness_rows() -> Iterator[Row]:
-    """Each stage's largest difference from the float reference on the same bytes."""
+    """Yield each stage's largest difference from the float reference on the same bytes."""
     profile, random_profile = recorded_profile(), quiet_fit(random_stream(10, 32, 5000, seed=1))
     recorded = [demo_stream(name) for name in RECORDED]
     random = [random_stream(10, 32, 20_000, seed=seed) for seed in (2, 3)]
@@ -238,11 +218,9 @@ def exactness_rows() -> Iterator[Row]:
             " and ".join(f"{worst[name]:.2g}" for worst in signals),
             all(worst[name] <= limit for worst, limit in zip(signals, limits, strict=True)),
         )
-    yield Row(
+    yield figure(
         "largest difference of the risk, on the device's own signals, recorded and random streams",
-        "stated",
         " and ".join(f"{worst['score']:.2g}" for worst in later),
-        None,
     )
     differ = [worst["label"] for worst in signals]
     differ += [worst[name] for worst in later for name in ("threshold", "budget", "alarm")]
@@ -264,7 +242,7 @@ def _worst(
 
 
 def power_rows(cuts: int, damages: int) -> Iterator[Row]:
-    """What happens to the state when the power does."""
+    """Yield whether state survives power cuts and refuses damage."""
     recorded = demo_stream("fault_clipping")
     survived = survived_cuts(demo_profile(), recorded, cuts, seed=0)
     yield Row(
@@ -284,17 +262,14 @@ def power_rows(cuts: int, damages: int) -> Iterator[Row]:
     )
 
 
-def main() -> None:
-    """Measure and report."""
-    args = arguments()
+def rows(short: bool) -> Iterator[Row]:
+    """Yield speed, quality, exactness and what power cuts do."""
     with tempfile.TemporaryDirectory() as folder:
-        rows = [*speed_rows(8 if args.short else 60, Path(folder))]
-    rows += [*quality_rows(), *exactness_rows()]
-    rows += power_rows(*((100, 10_000) if args.short else (1000, 100_000)))
-    compiler = subprocess.run(["cc", "--version"], capture_output=True, text=True, check=True)
-    tools = {"cc": compiler.stdout.splitlines()[0]}
-    sys.exit(report("device", rows, ("river", "scikit-learn"), write=args.write, tools=tools))
+        yield from speed_rows(8 if short else 60, Path(folder))
+    yield from quality_rows()
+    yield from exactness_rows()
+    yield from power_rows(*((100, 10_000) if short else (1000, 100_000)))
 
 
 if __name__ == "__main__":
-    main()
+    measure("device", rows, ("river", "scikit-learn"), tools=("cc",))

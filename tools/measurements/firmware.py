@@ -6,14 +6,13 @@ of -Os. The default profile's instructions and flash are of the same build, at -
 limits are those of 10 classes, 32 features and lags 1, 2 and 4.
 """
 
-import argparse
 import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from results.result import Row, report
+from results.result import Row, arguments, figure, report, tool_version
 from tests.fixtures.firmware.emulator import Counts, build_plugin, count
 from tests.fixtures.firmware.scenarios import (
     Scenario,
@@ -22,44 +21,9 @@ from tests.fixtures.firmware.scenarios import (
     wide_scenario,
 )
 from tests.fixtures.firmware.sizes import STEP_API, WHOLE_API, Stack, flash, ram, stack
-from tests.fixtures.firmware.toolchain import (
-    ALONE,
-    CPUS,
-    M4,
-    M33,
-    NARROW,
-    Cpu,
-    build,
-    compiler_version,
-    run,
-)
+from tests.fixtures.firmware.toolchain import ALONE, CPUS, M4, M33, NARROW, Cpu, build
+from tools.measurements.budget import measure
 
-# Limits that are not reached, and why: shown beside them, and to go when they hold.
-NOVELTY = (
-    "the limit is older than novelty, which adds 90 to 127 instructions and 4 to 8 bytes of RAM"
-)
-DEFAULT_COST = (
-    "whitening to 32 dimensions, the nearest class and seven terms take half of the instructions;"
-    " what makes them fast at -O2 takes more flash than the limit"
-)
-FOUR_ENTROPIES = (
-    "850 are the signals': four entropies by table, of the posterior and of its mixture with each"
-    " of three past ones, and the features' products"
-)
-NOT_REACHED: dict[str, str] = {
-    "instructions a step, Cortex-M4, tcuq, 10 classes: mean": FOUR_ENTROPIES,
-    "instructions a step, Cortex-M0, everything, 10 classes: mean": NOVELTY,
-    "instructions a step, Cortex-M4, everything, 10 classes: mean": NOVELTY,
-    "RAM bytes of state, everything, 10 classes": NOVELTY,
-    **{
-        f"default profile, {title}: instructions a step and flash bytes of one build": DEFAULT_COST
-        for title in ("Cortex-M0", "Cortex-M4", "RV32IMC")
-    },
-    "instructions of a worst step over the mean, Cortex-M4 (everything, keywords)": (
-        "the blocks of all five channels may end at the same step, each with up to three divisions,"
-        " once in some thousand steps"
-    ),
-}
 STEPS = {"m4": 10_000}
 OTHER_STEPS = 1000
 MOST_MEAN = {
@@ -77,10 +41,10 @@ FLASH = {
     "all but the projection": (NARROW, WHOLE_API),
 }
 WIDTHS = (64, 256)
-DEFAULT = "recommended_10"
+COMPILERS = sorted({f"{cpu.prefix}gcc" for cpu in CPUS})
+DEFAULT = "recommended"
 MOST_DEFAULT = {"m4": 2700, "m0": 6500, "rv32": 5700}
 MOST_DEFAULT_FLASH = 7168
-OPTIMISATIONS = ("-O2", "-Os")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,31 +71,8 @@ class Size:
     stack: Stack
 
 
-@dataclass(frozen=True, slots=True)
-class Default:
-    """The default profile in one build: instructions a step and flash of the same code."""
-
-    cpu: Cpu
-    optimise: str
-    mean: float
-    flash: int
-
-
-def measure_default(folder: Path) -> Iterator[Default]:
-    """The default profile on every CPU, for speed and for size."""
-    plugin = build_plugin(folder)
-    scenario = next(s for s in synthetic_scenarios() if s.name == DEFAULT).first(OTHER_STEPS)
-    for cpu in (*CPUS, M33):
-        for optimise in OPTIMISATIONS:
-            place = folder / cpu.name / f"default{optimise}"
-            elf = build(cpu, place, scenario.monitor(), optimise=optimise, options=NARROW)
-            counts, _ = count(cpu, elf, plugin, scenario.steps)
-            whole, _ = flash(cpu, place, NARROW, WHOLE_API, optimise)
-            yield Default(cpu, optimise, counts.mean, whole)
-
-
 def measure_runs(folder: Path) -> Iterator[Run]:
-    """Every profile on every CPU; wide features on Cortex-M4."""
+    """Run every profile on every CPU; wide features on Cortex-M4."""
     plugin = build_plugin(folder)
     scenarios = [*box_scenarios(), *synthetic_scenarios()]
     wide = [wide_scenario(width) for width in WIDTHS]
@@ -140,15 +81,15 @@ def measure_runs(folder: Path) -> Iterator[Run]:
             scenario = recorded.first(STEPS.get(cpu.name, OTHER_STEPS))
             place = folder / cpu.name / scenario.name
             elf = build(cpu, place, scenario.monitor(), options=scenario.options)
-            given = (cpu, elf, plugin, scenario.steps)
-            (counts, decisions), (again, _) = count(*given), count(*given)
+            inputs = (cpu, elf, plugin, scenario.steps)
+            (counts, decisions), (again, _) = count(*inputs), count(*inputs)
             expected = scenario.expected()
             equal = int((decisions == expected).sum()) if len(decisions) == len(expected) else 0
             yield Run(cpu, scenario, counts, equal, counts == again, ram(cpu, elf), stack(place))
 
 
 def measure_sizes(folder: Path) -> Iterator[Size]:
-    """Both builds for every CPU."""
+    """Measure every build for every CPU."""
     for cpu in CPUS:
         for name, (options, roots) in FLASH.items():
             place = folder / cpu.name / f"{name}_Os"
@@ -156,29 +97,35 @@ def measure_sizes(folder: Path) -> Iterator[Size]:
             yield Size(cpu, name, whole, by_object, stack(place))
 
 
-def default_rows(defaults: list[Default]) -> Iterator[Row]:
-    """One row per CPU: instructions and flash of the same build, against both limits."""
+def default_rows() -> Iterator[Row]:
+    """Yield one row per CPU: instructions and flash of the same build, against both limits."""
     for cpu in (*CPUS, M33):
-        mine = [d for d in defaults if d.cpu is cpu]
+        costs = measure((cpu,), (DEFAULT,))[cpu.name]
         most = MOST_DEFAULT.get(cpu.name)
-        within = [d.mean <= (most or 0) and d.flash <= MOST_DEFAULT_FLASH for d in mine]
+        within = [
+            cost["instructions"] <= (most or 0) and cost["flash"] <= MOST_DEFAULT_FLASH
+            for cost in costs.values()
+        ]
         yield Row(
             f"default profile, {cpu.title}: instructions a step and flash bytes of one build",
             "stated" if most is None else f"a build with ≤ {most:,} and ≤ {MOST_DEFAULT_FLASH:,}",
-            "; ".join(f"{d.optimise} {d.mean:,.0f} and {d.flash:,}" for d in mine),
+            "; ".join(
+                f"{name.split()[1]} {cost['instructions']:,} and {cost['flash']:,}"
+                for name, cost in costs.items()
+            ),
             None if most is None else any(within),
         )
 
 
 def rows(runs: list[Run], sizes: list[Size]) -> Iterator[Row]:
-    """What must hold, and what is stated beside it."""
+    """Yield what must hold, and what is stated beside it."""
     for cpu in (*CPUS, M33):
         mine = [r for r in runs if r.cpu is cpu]
         steps, equal = sum(r.counts.steps for r in mine), sum(r.equal for r in mine)
-        wanted = sum(len(r.scenario.steps) for r in mine)
+        total = sum(len(r.scenario.steps) for r in mine)
         yield Row(
             f"decisions on {cpu.title} that equal the host's",
-            f"all of {wanted:,}", f"{equal:,}", equal == wanted == steps,
+            f"all of {total:,}", f"{equal:,}", equal == total == steps,
         )  # fmt: skip
     same = sum(r.repeated for r in runs)
     yield Row(
@@ -199,28 +146,27 @@ def rows(runs: list[Run], sizes: list[Size]) -> Iterator[Row]:
         MOST_OVER_MEAN, _over(here),
     )  # fmt: skip
     widest = max(runs, key=_over)
-    yield Row(
+    yield figure(
         "instructions of a worst step over the mean, any CPU",
-        "stated", f"{_over(widest):,.0f} ({widest.cpu.title}, {widest.scenario.title})", None,
-    )  # fmt: skip
+        f"{_over(widest):,.0f} ({widest.cpu.title}, {widest.scenario.title})",
+    )
     for size in sizes:
         apis = "tcuq_init and tcuq_step" if size.name == "tcuq" else "the whole interface"
         what = f"flash bytes, {size.cpu.title}, {size.name} ({apis})"
         if size.cpu is M4 and size.name in MOST_FLASH:
             yield _limit(what, MOST_FLASH[size.name], size.flash)
         else:
-            yield Row(what, "stated", f"{size.flash:,}", None)
+            yield figure(what, f"{size.flash:,}")
     for name, most in MOST_RAM.items():
         chosen = next(r for r in runs if r.cpu is M4 and r.scenario.name == name)
         yield _limit(f"RAM bytes of state, {chosen.scenario.title}", most, sum(chosen.ram.values()))
-    taken = [*((r.cpu, r.stack) for r in runs), *((s.cpu, s.stack) for s in sizes)]
-    on_m4 = max(depth.size for cpu, depth in taken if cpu is M4)
+    stacks = [*((r.cpu, r.stack) for r in runs), *((s.cpu, s.stack) for s in sizes)]
+    on_m4 = max(depth.size for cpu, depth in stacks if cpu is M4)
     yield _limit(f"stack bytes of tcuq_step, {M4.title}, deepest of all builds", MOST_STACK, on_m4)
-    cpu, deepest = max(taken, key=lambda pair: pair[1].size)
-    yield Row(
-        "stack bytes of tcuq_step, deepest of all CPUs and builds",
-        "stated", f"{deepest.size} ({cpu.title})", None,
-    )  # fmt: skip
+    cpu, deepest = max(stacks, key=lambda pair: pair[1].size)
+    yield figure(
+        "stack bytes of tcuq_step, deepest of all CPUs and builds", f"{deepest.size} ({cpu.title})"
+    )
 
 
 def _over(run: Run) -> float:
@@ -232,7 +178,7 @@ def _limit(what: str, most: int, measured: float) -> Row:
 
 
 def tables(runs: list[Run], sizes: list[Size]) -> Iterator[str]:
-    """The measured figures as text."""
+    """Yield the measured figures as text."""
     yield "instructions a step: mean / worst"
     names = list(dict.fromkeys(r.scenario.title for r in runs))
     yield f"{'':10}" + "".join(f"{name:>26}" for name in names)
@@ -255,11 +201,9 @@ def tables(runs: list[Run], sizes: list[Size]) -> Iterator[str]:
         yield f"{'':22}stack {size.stack.size}: {' > '.join(size.stack.path)}"
 
 
-def keep(results: list[Row], runs: list[Run], *, write: bool) -> int:
-    """Print the rows and, if asked to, keep them for the scorecard and documents."""
-    compilers = {f"gcc for {cpu.title}": compiler_version(cpu) for cpu in (M4, CPUS[-1])}
-    qemu = run([CPUS[0].emulator[0], "--version"]).splitlines()[0]
-    stages = {
+def stages(runs: list[Run]) -> dict[str, object]:
+    """Return the instructions of each stage on Cortex-M4, by profile."""
+    return {
         r.scenario.name: {
             name: {"mean": round(stage.total / r.counts.steps, 1), "worst": stage.worst}
             for name, stage in r.counts.stages.items()
@@ -267,29 +211,18 @@ def keep(results: list[Row], runs: list[Run], *, write: bool) -> int:
         for r in runs
         if r.cpu is M4
     }
-    return report(
-        "firmware",
-        results,
-        (),
-        write=write,
-        tools={"qemu": qemu, **compilers},
-        more={"not_reached": NOT_REACHED, "stages_m4": stages},
-    )
 
 
 def main() -> None:
     """Build, run, compare, count and report."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="keep the result in results/")
-    args = parser.parse_args()
+    args = arguments()
     with tempfile.TemporaryDirectory() as folder:
         runs = list(measure_runs(Path(folder)))
         sizes = list(measure_sizes(Path(folder)))
-        defaults = list(measure_default(Path(folder)))
-    for cpu in (M4, CPUS[-1]):
-        print(compiler_version(cpu))
     print("\n".join(tables(runs, sizes)), end="\n\n")
-    sys.exit(keep([*rows(runs, sizes), *default_rows(defaults)], runs, write=args.write))
+    tools = {name: tool_version(name) for name in (CPUS[0].emulator[0], *COMPILERS)}
+    results, more = [*rows(runs, sizes), *default_rows()], {"stages_m4": stages(runs)}
+    sys.exit(report("firmware", results, (), write=args.write, tools=tools, more=more))
 
 
 if __name__ == "__main__":

@@ -52,23 +52,23 @@ Build = tuple[str, ...]
 
 
 def builds() -> list[Build]:
-    """Every choice of optional parts."""
+    """Return every choice of optional parts."""
     choices = itertools.product((False, True), repeat=len(PARTS))
     return [tuple(itertools.compress(PARTS, choice)) for choice in choices]
 
 
 def options(parts: Iterable[str]) -> list[str]:
-    """The compiler options that leave the other parts out."""
+    """Return the compiler options that leave the other parts out."""
     return [f"-DTCUQ_WITH_{part.upper()}={int(part in parts)}" for part in PARTS]
 
 
 def standard_profiles() -> list[Scenario]:
-    """The profiles whose instructions are counted, each with its steps."""
+    """Return the profiles whose instructions are counted, each with its steps."""
     return [scenario.first(STEPS) for scenario in (*box_scenarios(), *synthetic_scenarios())]
 
 
 def measure_build(cpu: Cpu, optimise: str, parts: Build, folder: Path) -> dict[str, int]:
-    """Bytes of code that each interface links, and of stack, in one build of the runtime."""
+    """Measure the code that each interface links, and the stack, in bytes, of one build."""
     objects = compile_runtime(cpu, folder, optimise, options(parts))
     runtime = [path for path in objects if path.stem != "library"]
     code = {}
@@ -82,19 +82,19 @@ def measure_build(cpu: Cpu, optimise: str, parts: Build, folder: Path) -> dict[s
 def measure_instructions(
     cpu: Cpu, optimise: str, scenario: Scenario, plugin: Path, folder: Path
 ) -> dict[str, int]:
-    """Instructions of one step of a standard profile: mean and worst."""
+    """Count the instructions of one step of a standard profile: mean and worst."""
     elf = build(cpu, folder, scenario.monitor(), optimise=optimise, options=scenario.options)
     counts, _ = count(cpu, elf, plugin, scenario.steps)
     return {"mean": round(counts.mean), "worst": counts.whole.worst}
 
 
 def cpu_key(cpu: Cpu) -> str:
-    """The name of a CPU in `tcuq size`."""
+    """Return the name of a CPU in `tcuq size`."""
     return cpu.title.lower()
 
 
 def measure(folder: Path) -> dict[str, Any]:
-    """The whole table."""
+    """Measure the whole table."""
     plugin = build_plugin(folder)
     table: dict[str, Any] = {
         "command": "python -m tools.measurements.footprint --write",
@@ -136,7 +136,7 @@ def _measure_builds(cpu: Cpu, folder: Path) -> dict[str, Any]:
 
 
 def compact_json(value: object, indent: int = 0) -> str:
-    """JSON with every value that fits on one line on one line."""
+    """Return JSON with every value that fits on one line on one line."""
     line = json.dumps(value)
     if not isinstance(value, dict | list) or indent + len(line) <= LINE_WIDTH:
         return line
@@ -148,7 +148,7 @@ def compact_json(value: object, indent: int = 0) -> str:
 
 
 def complaint() -> str:
-    """Why the table is out of date, or an empty text."""
+    """Return why the table is out of date, or an empty text."""
     table = json.loads(TABLE.read_text("utf-8"))
     if table["runtime"] == code_digest():
         return ""

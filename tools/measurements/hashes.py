@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from results.result import ROOT, Row, arguments, report
+from results.result import ROOT, Row, measure
 
 CORE_TYPES = ("Nehalem", "Haswell", "SkylakeX")  # kernels that OpenBLAS chooses from
 THREADS = ("1", "2")
@@ -26,7 +26,7 @@ print(numpy.__version__, *(profile.sha256 for profile in hashes))
 
 
 def fitted(python: str, core_type: str, threads: str) -> list[str]:
-    """NumPy's version and the hashes of three fits, in a process of its own."""
+    """Fit in a process of its own; return NumPy's version and the hashes of three fits."""
     chosen = {"OPENBLAS_CORETYPE": core_type, "OPENBLAS_NUM_THREADS": threads}
     process = subprocess.run(
         [python, "-c", FIT],
@@ -39,7 +39,7 @@ def fitted(python: str, core_type: str, threads: str) -> list[str]:
 
 
 def environments(folder: Path, *, short: bool) -> Iterator[str]:
-    """Python interpreters: this one, and with other libraries where there is time to install."""
+    """Yield Pythons: this one, and in the long form some with other libraries."""
     yield sys.executable
     for number, libraries in enumerate(() if short else LIBRARIES):
         place = folder / str(number)
@@ -50,24 +50,24 @@ def environments(folder: Path, *, short: bool) -> Iterator[str]:
         yield python
 
 
-def main() -> None:
-    """Fit and report."""
-    args = arguments()
+def rows(short: bool) -> Iterator[Row]:
+    """Yield how many hashes the same fits have."""
     with tempfile.TemporaryDirectory() as folder:
         sums = [
             fitted(python, core_type, threads)
-            for python in environments(Path(folder), short=args.short)
+            for python in environments(Path(folder), short=short)
             for core_type in CORE_TYPES
             for threads in THREADS
         ]
     versions = sorted({numpy for numpy, *_ in sums})
     distinct = {tuple(hashes) for _, *hashes in sums}
-    must = "one, with 3 core types, 1 and 2 threads" + ("" if args.short else ", 2 NumPy versions")
-    measured = f"{len(distinct)} in {len(sums)} runs, NumPy {', '.join(versions)}"
-    passed = len(distinct) == 1 and (args.short or len(versions) >= 2)
-    rows = [Row("hashes of the demo's three fits", must, measured, passed)]
-    sys.exit(report("hashes", rows, ("scikit-learn",), write=args.write))
+    yield Row(
+        "hashes of the demo's three fits",
+        "one, with 3 core types, 1 and 2 threads" + ("" if short else ", 2 NumPy versions"),
+        f"{len(distinct)} in {len(sums)} runs, NumPy {', '.join(versions)}",
+        len(distinct) == 1 and (short or len(versions) >= 2),
+    )
 
 
 if __name__ == "__main__":
-    main()
+    measure("hashes", rows, ("scikit-learn",))

@@ -6,9 +6,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import Any
 
-from results.result import ROOT, Row, arguments, report
+from results.result import ROOT, Row, figure, measure
 
 EXAMPLE = ROOT / "examples/keyword-spotting"
 FEWEST_STEPS = 2_000
@@ -18,7 +17,7 @@ CPU = "emulated Cortex-M4"
 
 
 def output(*command: str) -> str:
-    """What a command printed, in the example's folder; what it complains of is shown."""
+    """Run a command in the example's folder and return what it prints; its errors are shown."""
     return subprocess.run(
         command,
         cwd=EXAMPLE,
@@ -29,8 +28,11 @@ def output(*command: str) -> str:
     ).stdout
 
 
-def rows(story: dict[str, Any], counts: dict[str, Any]) -> Iterator[Row]:
-    """What must hold, and the story beside it."""
+def rows(short: bool) -> Iterator[Row]:
+    """Yield what must hold, and the story beside it."""
+    output("make", "run", *(["STEPS=60"] if short else []))
+    story = json.loads(output(sys.executable, "story.py", "--json"))
+    counts = json.loads(output(sys.executable, "count.py", "--json"))
     steps, equal = story["steps"], story["equal"]
     network, monitor = counts["network_run"]["mean"], counts["watch"]["mean"]
     yield Row(
@@ -45,39 +47,21 @@ def rows(story: dict[str, Any], counts: dict[str, Any]) -> Iterator[Row]:
         f"{monitor / CMSIS_NN:.4%} ({monitor:,.0f})",
         monitor <= MOST_SHARE * CMSIS_NN,
     )
-    yield Row(
+    yield figure(
         f"the same over Aidge's kernels in that firmware, {network / 1e6:.2f} million",
-        "stated",
         f"{monitor / network:.4%}",
-        None,
     )
     for row in story["chapters"]:
         alarm = row["first_alarm"]
         of_accepted = row["right_of_accepted"]
-        yield Row(
+        yield figure(
             f"keyword story, {row['chapter']}, {row['steps']} steps",
-            "stated",
             f"{row['right']:.1%} right, {row['accepted']:.1%} accepted, of these "
             + ("none, " if of_accepted is None else f"{of_accepted:.1%} right, ")
             + ("no alarm" if alarm is None else f"alarm after {alarm} steps"),
-            None,
         )
 
 
-def main() -> None:
-    """Build, run, compare and count."""
-    args = arguments()
-    output("make", "run", *(["STEPS=60"] if args.short else []))
-    story = json.loads(output(sys.executable, "story.py", "--json"))
-    counts = json.loads(output(sys.executable, "count.py", "--json"))
-    tools = {
-        "qemu": output("qemu-system-arm", "--version").splitlines()[0],
-        "gcc for Cortex-M4": output("arm-none-eabi-gcc", "--version").splitlines()[0],
-    }
-    results = list(rows(story, counts))
-    libraries = ("aidge-export-cpp", "scikit-learn")
-    sys.exit(report("keyword", results, libraries, write=args.write, tools=tools))
-
-
 if __name__ == "__main__":
-    main()
+    libraries = ("aidge-export-cpp", "scikit-learn")
+    measure("keyword", rows, libraries, tools=("qemu-system-arm", "arm-none-eabi-gcc"))

@@ -5,11 +5,12 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 
-from results.result import ROOT, Row, arguments, report
+from results.result import ROOT, Row, measure
 
 LOADER_CASES = 100_000
-STATED = re.compile(r"::(test_\w+):.*?(\d+) passing", re.DOTALL)
+STATISTICS = re.compile(r"::(test_\w+):.*?(\d+) passing", re.DOTALL)
 THEOREMS = {
     "tests/property/test_step_is_run.py": "step = run, bit for bit",
     "tests/property/test_windows.py": "bound in every window, as integers",
@@ -18,7 +19,7 @@ THEOREMS = {
 
 
 def examples(path: str, cases: int) -> tuple[bool, dict[str, int]]:
-    """Whether a file's tests passed, and the examples each was given."""
+    """Return whether a file's tests passed, and the number of examples of each."""
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "--hypothesis-show-statistics", path],
         cwd=ROOT,
@@ -27,26 +28,23 @@ def examples(path: str, cases: int) -> tuple[bool, dict[str, int]]:
         text=True,
         check=False,
     )
-    counted = {name: int(count) for name, count in STATED.findall(run.stdout)}
-    return run.returncode == 0, counted
+    return run.returncode == 0, {name: int(n) for name, n in STATISTICS.findall(run.stdout)}
 
 
-def main() -> None:
-    """Run and report."""
-    args = arguments()
-    rows = []
+def rows(short: bool) -> Iterator[Row]:
+    """Yield the examples of every property test."""
+    cases = 3000 if short else LOADER_CASES
     for path, theorem in THEOREMS.items():
-        cases = 3000 if args.short else LOADER_CASES
-        passed, counted = examples(path, cases)
-        wanted = cases if "loader" in path else 500
-        for name, count in counted.items():
-            what = f"{theorem}: {name.removeprefix('test_').replace('_', ' ')}"
-            measured = f"{'none' if passed else 'some'} in {count:,} examples"
-            rows.append(
-                Row(what, f"no failure in ≥ {wanted:,}", measured, passed and count >= wanted)
+        passed, counts = examples(path, cases)
+        least = cases if "loader" in path else 500
+        for name, count in counts.items():
+            yield Row(
+                f"{theorem}: {name.removeprefix('test_').replace('_', ' ')}",
+                f"no failure in ≥ {least:,}",
+                f"{'none' if passed else 'some'} in {count:,} examples",
+                passed and count >= least,
             )
-    sys.exit(report("properties", rows, ("hypothesis",), write=args.write))
 
 
 if __name__ == "__main__":
-    main()
+    measure("properties", rows, ("hypothesis",))

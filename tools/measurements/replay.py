@@ -5,7 +5,6 @@
 medians over pairs that were run in turns.
 """
 
-import argparse
 import json
 import os
 import shutil
@@ -15,16 +14,26 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
 import tcuq
-from results.result import RESULTS, ROOT, Row, report
+from results.result import (
+    RESULTS,
+    ROOT,
+    Row,
+    exit_code,
+    figure,
+    parser,
+    show,
+    today,
+    tool_version,
+    write_rows,
+)
 from tcuq.errors import CalibrationWarning
 from tcuq.monitor import Monitor
 from tcuq.replay import ChunkWriter, Layout, replay_files
@@ -37,13 +46,6 @@ THREADS = 2
 STREAM_STEPS = 100_000
 GIGABYTE = 24_000_000  # steps of 42 bytes
 LARGE = 4  # gigabytes for the rate: what a run does once (three files synced) then weighs little
-# Reasons, by row, why a figure is not reached; said by who has looked into it.
-NOT_REACHED = {
-    "by path as a share of the bare Spark job, median of 7 pairs": (
-        "the bare Spark job runs no monitor and takes about 0.73 of the time of the bare C loop;"
-        " by path a replay takes as long as that loop, so only a faster monitor would raise it"
-    ),
-}
 PARTS = ("local", "ten", "spark", "memory", "tests")
 TESTS = {
     "replayed whole streams, in any batches, equal to Monitor.run": "device_monitor",
@@ -58,7 +60,7 @@ TESTS = {
 
 
 def labelled(steps: int, seed: int) -> tcuq.Stream:
-    """The stream of speed.py as probabilities; its second half is shifted."""
+    """Return the stream of speed.py as probabilities; its second half is shifted."""
     recorded = stream(steps, seed)
     shifted = np.arange(steps) > steps // 2
     noise = np.random.default_rng(seed).normal(0, 2, (steps, 32)) * shifted[:, None]
@@ -69,7 +71,7 @@ def labelled(steps: int, seed: int) -> tcuq.Stream:
 
 
 def fitted(count: int) -> dict[str, tcuq.Profile]:
-    """The paper's profile at so many levels of alpha."""
+    """Return the paper's profile at so many levels of alpha."""
     calibration, development = stream(20_000, 1), labelled(20_000, 5)
     usual = tcuq.Stream(probabilities_of(calibration.posteriors), calibration.features)
     with warnings.catch_warnings():
@@ -83,7 +85,7 @@ def fitted(count: int) -> dict[str, tcuq.Profile]:
 
 
 def quantised(profile: tcuq.Profile) -> tuple[np.ndarray, np.ndarray]:
-    """Device bytes of a stream that the archive is cut from."""
+    """Return the device's bytes of a stream that the archive is cut from."""
     recorded = stream(4 * STREAM_STEPS, 2)
     rows = probabilities_of(recorded.posteriors)
     posteriors, features = Monitor(profile).quantize(rows, recorded.features)
@@ -91,8 +93,8 @@ def quantised(profile: tcuq.Profile) -> tuple[np.ndarray, np.ndarray]:
     return posteriors, features
 
 
-def written_archive(folder: Path, profile: tcuq.Profile, steps: int, files: int) -> Path:
-    """So many steps in chunks."""
+def write_archive(folder: Path, profile: tcuq.Profile, steps: int, files: int) -> Path:
+    """Write an archive of so many steps in chunks."""
     rows, features = quantised(profile)
     columns = {"posteriors": ("|u1", 10), "features": ("|i1", 32)}
     scale = profile.inputs.feature_scale or 1.0
@@ -110,14 +112,14 @@ def written_archive(folder: Path, profile: tcuq.Profile, steps: int, files: int)
 
 
 def seconds(call: Callable[[], object]) -> tuple[float, float]:
-    """Of one call, by the clock and of this process's CPU."""
+    """Return the seconds of one call, by the clock and of this process's CPU."""
     begun, used = time.perf_counter(), time.process_time()
     call()
     return time.perf_counter() - begun, time.process_time() - used
 
 
 def bare_threads(profile: tcuq.Profile, steps: int, folder: Path) -> Callable[[], object]:
-    """The bare C loop over as many steps in memory, a copy of it a thread."""
+    """Return a call of the bare C loop over as many steps, one copy of it per thread."""
     rows, features = quantised(profile)
     loops = []
     for number in range(THREADS):
@@ -133,7 +135,7 @@ def bare_threads(profile: tcuq.Profile, steps: int, folder: Path) -> Callable[[]
 
 
 def local_rows(folder: Path, archive: Path, steps: int, pairs: int) -> Iterator[Row]:
-    """Two threads beside the bare loop on two threads."""
+    """Yield the rate of two threads, and beside the bare loop on two threads."""
     profiles = fitted(1)
     bare = bare_threads(profiles["0.json"], steps, folder)
 
@@ -161,7 +163,7 @@ def local_rows(folder: Path, archive: Path, steps: int, pairs: int) -> Iterator[
 
 
 def ten_rows(folder: Path, archive: Path, pairs: int) -> Iterator[Row]:
-    """Ten profiles in one pass beside ten passes."""
+    """Yield the time of ten profiles in one pass beside ten passes."""
     profiles = fitted(10)
 
     def passes(groups: list[dict[str, tcuq.Profile]]) -> None:
@@ -184,21 +186,21 @@ def ten_rows(folder: Path, archive: Path, pairs: int) -> Iterator[Row]:
 
 
 def spark_rows(folder: Path, archive: Path, steps: int, pairs: int) -> Iterator[Row]:
-    """Spark local[2] by path, beside the bare C loop and the same data through Spark alone."""
+    """Yield the rate of Spark local[2] by path, beside the bare loop and a bare job."""
     script = Path(__file__).with_name("replay_spark.py")
-    given = (archive, folder / "out", folder / "profile.json", pairs, steps)
+    words = (archive, folder / "out", folder / "profile.json", pairs, steps)
     conf = ("spark.driver.memory=2g", "spark.sql.files.maxPartitionBytes=64m")
-    with submit("local[2]", script, *given, conf=conf, log=folder / "spark.log") as process:
+    with submit("local[2]", script, *words, conf=conf, log=folder / "spark.log") as process:
         output, _ = process.communicate()
     if process.returncode:
         sys.exit((folder / "spark.log").read_text("utf-8")[-3000:])
     lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
-    taken = {(line["pair"], line["job"]): line["seconds"] for line in lines}
+    times = {(line["pair"], line["job"]): line["seconds"] for line in lines}
     measured_pairs = range(1, pairs + 1)  # the first warms up
-    rate = steps / statistics.median(taken[n, "path"] for n in measured_pairs)
-    best = steps / min(taken[n, "path"] for n in measured_pairs)
+    rate = steps / statistics.median(times[n, "path"] for n in measured_pairs)
+    best = steps / min(times[n, "path"] for n in measured_pairs)
     shares = {
-        other: statistics.median(taken[n, other] / taken[n, "path"] for n in measured_pairs)
+        other: statistics.median(times[n, other] / times[n, "path"] for n in measured_pairs)
         for other in ("loop", "bare", "arrow")
     }
     yield Row(
@@ -219,16 +221,14 @@ def spark_rows(folder: Path, archive: Path, steps: int, pairs: int) -> Iterator[
         f"{shares['bare']:.2f}",
         shares["bare"] >= 0.8,
     )
-    yield Row(
+    yield figure(
         f"by path, times as fast as the Arrow route, median of {pairs} pairs",
-        "stated",
         f"{shares['arrow']:.2f}",
-        None,
     )
 
 
 def peak_bytes(folder: Path, archive: Path) -> int:
-    """Largest resident size of `tcuq replay` in a process of its own.
+    """Return the largest resident size of `tcuq replay` in a process of its own.
 
     By VmHWM: the ru_maxrss of a new program starts at the size of the one that started it.
     """
@@ -247,8 +247,8 @@ def peak_bytes(folder: Path, archive: Path) -> int:
     return 1024 * int(done.stdout.split()[-1])
 
 
-def linked(folder: Path, archive: Path, times: int) -> Path:
-    """The same files under other names, so many times over."""
+def link_copies(folder: Path, archive: Path, times: int) -> Path:
+    """Link the same files under other names, so many times."""
     folder.mkdir()
     for number in range(times):
         for path in sorted(archive.iterdir()):
@@ -257,8 +257,8 @@ def linked(folder: Path, archive: Path, times: int) -> Path:
 
 
 def memory_row(folder: Path, archive: Path, times: int) -> Row:
-    """On a gigabyte, and on many."""
-    many = linked(folder / "many", archive, times)
+    """Compare the memory for one gigabyte with that for many."""
+    many = link_copies(folder / "many", archive, times)
     one, large = peak_bytes(folder, archive), peak_bytes(folder, many)
     return Row(
         f"peak resident bytes on 1 GB and on {times} GB of steps",
@@ -277,15 +277,8 @@ def test_rows() -> Iterator[Row]:
         yield Row(what, "tests pass", summary, done.returncode == 0)
 
 
-def shown(rows: Iterable[Row]) -> Iterator[Row]:
-    """The rows, each said as soon as it is there: all of them take a while."""
-    for row in rows:
-        print(f"{row.what}: {row.measured}", flush=True)
-        yield row
-
-
-def measured(part: str, *, short: bool, gigabytes: int) -> Iterator[Row]:
-    """The rows of one part, in a folder of its own."""
+def part_rows(part: str, *, short: bool, gigabytes: int) -> Iterator[Row]:
+    """Yield the rows of one part, measured in a folder of its own."""
     pairs = 3 if short else 7
     steps = GIGABYTE // 8 if short else GIGABYTE
     if part == "tests":
@@ -294,50 +287,40 @@ def measured(part: str, *, short: bool, gigabytes: int) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as name:
         folder, profile = Path(name), fitted(1)["0.json"]
         profile.save(folder / "profile.json")
-        size = steps // 8 if part == "ten" else steps
-        archive = written_archive(folder / "archive", profile, size, 1 if part == "ten" else 3)
-        if part == "local":
-            large = linked(folder / "large", archive, gigabytes)
-            yield from local_rows(folder, large, gigabytes * steps, pairs)
-        elif part == "ten":
+        size, files = (steps // 8, 1) if part == "ten" else (steps, 3)
+        archive = write_archive(folder / "archive", profile, size, files)
+        if part == "ten":
             yield from ten_rows(folder, archive, pairs)
-        elif part == "spark":
-            large = linked(folder / "large", archive, gigabytes)
-            yield from spark_rows(folder, large, gigabytes * steps, pairs)
-        else:
+        elif part == "memory":
             yield memory_row(folder, archive, 2 if short else 20)
+        else:
+            large = link_copies(folder / "large", archive, gigabytes)
+            rates = local_rows if part == "local" else spark_rows
+            yield from rates(folder, large, gigabytes * steps, pairs)
 
 
 def main() -> None:
-    """Measure the parts that are asked for, keep the others' rows, and report."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
-    parser.add_argument("--write", action="store_true", help="keep the result in results/")
-    parser.add_argument("--gigabytes", type=int, default=LARGE, help="of steps, for the rates")
-    parser.add_argument("--short", action="store_true", help="a short form of the same")
-    args = parser.parse_args()
+    """Measure some parts, or all, and report them with the committed rows of the others."""
+    options = parser(__doc__)
+    options.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
+    options.add_argument("--gigabytes", type=int, default=LARGE, help="of steps, for the rates")
+    args = options.parse_args()
     path = RESULTS / "replay.json"
     by_part = json.loads(path.read_text("utf-8"))["by_part"] if path.is_file() else {}
     for part in args.parts or PARTS:
         load = os.getloadavg()[0]  # of others, before the part begins
-        measured_rows = [
-            asdict(row) for row in shown(measured(part, short=args.short, gigabytes=args.gigabytes))
-        ]
-        date = datetime.now(UTC).date().isoformat()
+        rows = part_rows(part, short=args.short, gigabytes=args.gigabytes)
         by_part[part] = {
-            "date": date,
+            "rows": [asdict(show(row)) for row in rows],
+            "date": today(),
             "load_before": round(load, 1),
             "gigabytes": args.gigabytes,
-            "rows": measured_rows,
         }
-    rows = [Row(**row) for part in PARTS if part in by_part for row in by_part[part]["rows"]]
-    java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True)
-    tools = {"java": java.stderr.splitlines()[0]}
-    libraries = ("pyarrow", "pyspark")
-    failed = {row.what for row in rows if row.passed is False}
-    reasons = {what: why for what, why in NOT_REACHED.items() if what in failed}
-    more = {"by_part": by_part, "not_reached": reasons}
-    sys.exit(report("replay", rows, libraries, write=args.write, tools=tools, more=more))
+    every = [Row(**row) for part in PARTS if part in by_part for row in by_part[part]["rows"]]
+    if args.write:
+        tools, libraries = {"java": tool_version("java")}, ("pyarrow", "pyspark")
+        write_rows("replay", every, libraries, tools, {"by_part": by_part})
+    sys.exit(exit_code(every))
 
 
 if __name__ == "__main__":

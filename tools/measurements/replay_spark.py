@@ -19,7 +19,7 @@ from tools.measurements.replay import bare_threads
 
 
 def bare(batches: Iterable[Any]) -> Iterator[Any]:
-    """The same batches taken, rows of the same size given, and no monitor between."""
+    """Read the same batches and yield rows of the same size, without a monitor."""
     rows, last = Rows(decisions=False), None
     snapshot = bytes(250)
     for batch in batches:
@@ -33,7 +33,7 @@ def bare(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def main() -> None:
-    """archive, output, a profile, pairs, steps of the archive."""
+    """Run the jobs; arguments are archive, output, profile, pairs and steps of the archive."""
     archive, output, profile, pairs, steps = sys.argv[1:]
     spark = SparkSession.builder.getOrCreate()
     profiles = {"p": tcuq.Profile.load(profile)}

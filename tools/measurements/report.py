@@ -2,9 +2,7 @@
 """The report in headless Chromium with the network off: size, time to draw, accessibility."""
 
 import statistics
-import sys
 import tempfile
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,9 +10,8 @@ import numpy as np
 from playwright.sync_api import Browser
 
 import tcuq
-from results.result import Row, arguments, report
+from results.result import Row, figure, measure
 from tcuq.demo import demo_profile, demo_stream
-from tcuq.errors import CalibrationWarning
 from tcuq.reports import report as page_of
 from tests.fixtures.browser import (
     DESK,
@@ -26,13 +23,14 @@ from tests.fixtures.browser import (
     load_seconds,
     opened,
 )
+from tests.fixtures.conformance import quiet_fit
 
 LONG, LONGER = 200_000, 1_000_000
 MOST_BYTES = 2_000_000
 
 
 def noisy(steps: int, seed: int) -> tcuq.Stream:
-    """Steps whose risk is noise, which no compression makes small; a shift in the last third."""
+    """Return steps whose risk is noise, which does not compress; the last third is shifted."""
     rng = np.random.default_rng(seed)
     labels = np.repeat(rng.integers(0, 10, steps // 20 + 1), 20)[:steps]
     features = np.random.default_rng(0).normal(size=(10, 8))[labels] + rng.normal(size=(steps, 8))
@@ -42,21 +40,21 @@ def noisy(steps: int, seed: int) -> tcuq.Stream:
     return tcuq.Stream(logits, features, labels, kind="logits", shifted=shifted)
 
 
-def written(folder: Path, name: str, profile: tcuq.Profile, stream: tcuq.Stream) -> Path:
-    """A page in a file."""
+def write_page(folder: Path, name: str, profile: tcuq.Profile, stream: tcuq.Stream) -> Path:
+    """Write a stream's page and return its path."""
     path = folder / f"{name}.html"
     path.write_text(page_of({"monitor.json": profile}, stream, name, rounds=0), "utf-8")
     return path
 
 
 def size_row(path: Path, what: str) -> Row:
-    """A page's bytes."""
+    """Return whether a page is small enough."""
     size = path.stat().st_size
     return Row(f"page of {what}, bytes", "≤ 2,000,000", f"{size:,}", size <= MOST_BYTES)
 
 
 def time_rows(browser: Browser, path: Path, rounds: int) -> Iterator[Row]:
-    """Until it is drawn."""
+    """Yield the seconds until a page is drawn."""
     times = [load_seconds(browser, path) for _ in range(rounds)]
     clock = sorted(waited for waited, _ in times)
     cpu = statistics.median(spent for _, spent in times)
@@ -72,7 +70,7 @@ def time_rows(browser: Browser, path: Path, rounds: int) -> Iterator[Row]:
 
 
 def fault_rows(browser: Browser, paths: list[Path]) -> Iterator[Row]:
-    """What axe and the browser complain of, on a desk and on a phone, light and dark."""
+    """Yield faults that axe and the browser report, on a desk and on a phone, light and dark."""
     script, faults, complaints, views = axe_script(), [], [], 0
     for path in paths:
         for width in (DESK, PHONE):
@@ -84,7 +82,7 @@ def fault_rows(browser: Browser, paths: list[Path]) -> Iterator[Row]:
     grave = [fault for fault in faults if fault["impact"] in ("serious", "critical")]
     over = f"{views} views: two widths, light and dark"
     yield Row(f"axe's serious or critical faults, {over}", "0", str(len(grave)), not grave)
-    yield Row("axe's other faults, the same views", "stated", str(len(faults) - len(grave)), None)
+    yield figure("axe's other faults, the same views", str(len(faults) - len(grave)))
     yield Row(
         "console messages, requests and dialogs, network off, the same views",
         "0",
@@ -93,29 +91,31 @@ def fault_rows(browser: Browser, paths: list[Path]) -> Iterator[Row]:
     )
 
 
-def main() -> None:
-    """Measure and report."""
-    args = arguments()
+def rows(short: bool) -> Iterator[Row]:
+    """Yield bytes, seconds and faults of pages with long streams and with the demo's."""
     test = demo_stream("test")
     bare = tcuq.Stream(test.posteriors, test.features, kind=test.kind, starts=test.starts)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        profile = tcuq.fit(noisy(20_000, 1))
+    profile = quiet_fit(noisy(20_000, 1))
     with tempfile.TemporaryDirectory() as name, chromium() as browser:
         folder = Path(name)
-        long = written(folder, "long", profile, noisy(LONG, 2))
-        rows = [size_row(long, f"{LONG:,} steps of noise")]
-        if not args.short:
-            longer = written(folder, "longer", profile, noisy(LONGER, 2))
-            rows.append(size_row(longer, f"{LONGER:,} steps of noise"))
-        labelled = written(folder, "fault_clipping", demo_profile(), demo_stream("fault_clipping"))
-        rows.append(size_row(labelled, "the demo's stream with a fault"))
-        unlabelled = written(folder, "unlabelled", demo_profile(), bare)
-        rows += time_rows(browser, long, 3 if args.short else 9)
-        rows += fault_rows(browser, [long, labelled, unlabelled])
-        tools = {"chromium": browser.version, "axe-core": axe_version()}
-    sys.exit(report("report", rows, ("playwright", "scikit-learn"), write=args.write, tools=tools))
+        long = write_page(folder, "long", profile, noisy(LONG, 2))
+        yield size_row(long, f"{LONG:,} steps of noise")
+        if not short:
+            longer = write_page(folder, "longer", profile, noisy(LONGER, 2))
+            yield size_row(longer, f"{LONGER:,} steps of noise")
+        fault = demo_stream("fault_clipping")
+        labelled = write_page(folder, "fault_clipping", demo_profile(), fault)
+        yield size_row(labelled, "the demo's stream with a fault")
+        unlabelled = write_page(folder, "unlabelled", demo_profile(), bare)
+        yield from time_rows(browser, long, 3 if short else 9)
+        yield from fault_rows(browser, [long, labelled, unlabelled])
 
 
 if __name__ == "__main__":
-    main()
+    measure(
+        "report",
+        rows,
+        ("playwright", "scikit-learn"),
+        tools=("chromium",),
+        more=lambda: {"axe_core": axe_version()},
+    )

@@ -1,12 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What input health's sample fold costs: sample_fold.json, which `tcuq size` reads, and its table.
+"""What the sample fold of input health costs: sample_fold.json, for `tcuq size`, and its table."""
 
-A figure that grows by more than 1 % fails the check until the table is written anew on purpose.
-"""
-
-import argparse
-import json
-import sys
 import tempfile
 from pathlib import Path
 
@@ -22,11 +16,9 @@ from tests.fixtures.firmware.health import (
 )
 from tests.fixtures.firmware.sizes import STEP_API, flash, stack
 from tests.fixtures.firmware.toolchain import CPUS, ROOT, Cpu
-from tools.measurements.budget import GROWTH
+from tools.measurements.cost_budget import CostBudget, Costs, markdown
+from tools.measurements.footprint import cpu_key
 
-COSTS = ROOT / "src/tcuq/firmware/sample_fold.json"
-TABLE = ROOT / "docs/cost.md"
-BEGIN, END = "<!-- sample fold -->\n", "<!-- /sample fold -->\n"
 FOLD, FINISH = "tcuq_health_fold", "tcuq_health_finish"
 HEALTH_API = ("tcuq_health_init", FOLD, "tcuq_health_fold_frames", FINISH)
 COLUMNS = {
@@ -35,19 +27,12 @@ COLUMNS = {
     "statistics_stack": "stack, statistics",
 }  # fmt: skip
 
-Costs = dict[str, dict[str, float]]
-
-
-def key(cpu: Cpu) -> str:
-    """The CPU's name as `tcuq size` takes it."""
-    return "rv32imc" if cpu.name == "rv32" else f"cortex-{cpu.name}"
-
 
 def measure(cpus: tuple[Cpu, ...] = CPUS) -> Costs:
-    """By CPU: instructions at -O2, bytes at -Os beside tcuq_step, deepest stack of both builds."""
+    """Measure by CPU: instructions at -O2, flash at -Os beside tcuq_step, stack of both builds."""
     with tempfile.TemporaryDirectory() as name:
         plugin = build_plugin(Path(name))
-        return {key(cpu): _cost(cpu, Path(name) / cpu.name, plugin) for cpu in cpus}
+        return {cpu_key(cpu): _cost(cpu, Path(name) / cpu.name, plugin) for cpu in cpus}
 
 
 def _cost(cpu: Cpu, folder: Path, plugin: Path) -> dict[str, float]:
@@ -72,50 +57,13 @@ def _cost(cpu: Cpu, folder: Path, plugin: Path) -> dict[str, float]:
     }
 
 
-def problems(costs: Costs, text: str) -> list[str]:
-    """Figures that grew, and a document that shows others."""
-    limit: Costs = json.loads(COSTS.read_text("utf-8"))
-    violations = [
-        f"{name} of the sample fold on {cpu} must be at most 1 % over {limit[cpu][name]},"
-        f" got {cost}"
-        for cpu, figures in costs.items()
-        for name, cost in figures.items()
-        if cost > limit[cpu][name] * GROWTH
-    ]
-    shown = text.partition(BEGIN)[2].partition(END)[0]
-    return (
-        violations if shown == table(limit) else [*violations, "docs/cost.md shows other figures"]
-    )
-
-
 def table(costs: Costs) -> str:
-    """The costs as the documents show them."""
-    lines = [
-        "| | " + " | ".join(COLUMNS.values()) + " |",
-        "|---|" + "---:|" * len(COLUMNS),
-        *(
-            f"| {cpu.title} | " + " | ".join(f"{costs[key(cpu)][c]:,}" for c in COLUMNS) + " |"
-            for cpu in CPUS
-        ),
-    ]
-    return "\n".join(lines) + "\n"
+    """Return the costs as the page shows them."""
+    rows = [[cpu.title, *(f"{costs[cpu_key(cpu)][name]:,}" for name in COLUMNS)] for cpu in CPUS]
+    return markdown(["", *COLUMNS.values()], 1, rows)
 
 
-def main() -> None:
-    """Measure and compare, or write what is measured."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="make what is measured the budget")
-    args = parser.parse_args()
-    costs, text = measure(), TABLE.read_text("utf-8")
-    if args.write:
-        COSTS.write_text(json.dumps(costs, indent=1) + "\n", "utf-8")
-        text = text.partition(BEGIN)[0] + BEGIN + table(costs) + END + text.partition(END)[2]
-        TABLE.write_text(text, "utf-8")
-    print(table(costs), end="")
-    violations = problems(costs, text)
-    again = "if it is worth it: python -m tools.measurements.sample_fold --write"
-    sys.exit("\n".join([*violations, again]) if violations else 0)
-
+BUDGET = CostBudget(ROOT / "src/tcuq/firmware/sample_fold.json", "sample fold", table)
 
 if __name__ == "__main__":
-    main()
+    BUDGET.main(measure)

@@ -3,14 +3,13 @@
 
 import dataclasses
 import itertools
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from results.result import Row, arguments, report
+from results.result import Row, figure, measure
 from tcuq import Profile
 from tcuq.demo import demo_profile
 from tcuq.firmware.compiler import compiled_footprint, gcc, zig
@@ -20,7 +19,7 @@ from tcuq.monitor import Monitor
 from tests.fixtures.conformance import probabilities_of
 from tests.fixtures.firmware.emulator import build_plugin
 from tests.fixtures.firmware.sizes import stack
-from tests.fixtures.firmware.toolchain import M4, compile_runtime, compiler_version, run
+from tests.fixtures.firmware.toolchain import M4, compile_runtime
 from tests.fixtures.random_profiles import random_profile
 from tools.measurements.footprint import (
     PROFILE_NAMES,
@@ -36,21 +35,21 @@ SEEDS = range(10)
 def link_errors(
     profile: Profile, cpu: str, optimise: str, *, telemetry: bool
 ) -> tuple[float, float]:
-    """Relative errors of the table's flash and RAM against the linker's."""
+    """Return the relative errors of the table's flash and RAM against the linker's."""
     table = footprint(profile, cpu, optimise=optimise, telemetry=telemetry)
     linked = compiled_footprint(profile, table, gcc(CPUS[cpu]))
     return abs(table.flash / linked.flash - 1), abs(table.ram / linked.ram - 1)
 
 
 def stack_error(profile: Profile, folder: Path, *, telemetry: bool) -> float:
-    """Relative error of the table's stack on Cortex-M4 against the compiler's call graph."""
+    """Return the relative error of the table's stack on Cortex-M4 against the call graph."""
     table = footprint(profile, cpu_key(M4), telemetry=telemetry)
     compile_runtime(M4, folder, table.optimise, options(table.parts))
     return abs(table.stack / stack(folder).size - 1)
 
 
 def repeated_counts(plugin: Path, folder: Path) -> list[bool]:
-    """Whether the emulator counts on Cortex-M4 what the table says of each standard profile."""
+    """Return whether the emulator repeats the table's counts, by standard profile."""
     equal = []
     for scenario, optimise in itertools.product(standard_profiles(), OPTIMISATIONS):
         place = folder / f"{scenario.name}{optimise}"
@@ -61,7 +60,7 @@ def repeated_counts(plugin: Path, folder: Path) -> list[bool]:
 
 
 def input_effect(plugin: Path, folder: Path) -> list[float]:
-    """Instructions on posteriors of random logits over those on the standard profile's own."""
+    """Return the ratio of instructions on random posteriors to those on a profile's own."""
     ratios = []
     for scenario, optimise in itertools.product(standard_profiles(), OPTIMISATIONS):
         rng = np.random.default_rng(0)
@@ -83,7 +82,7 @@ def input_effect(plugin: Path, folder: Path) -> list[float]:
 
 
 def clang_flash() -> list[float]:
-    """Flash of the demo's profile by Zig's Clang over that by GCC, on every CPU."""
+    """Return the flash of the demo's profile by Zig's Clang over that by GCC, on every CPU."""
     profile, ratios = demo_profile(), []
     for cpu in CPUS.values():
         table = footprint(profile, cpu.name)
@@ -92,8 +91,8 @@ def clang_flash() -> list[float]:
     return ratios
 
 
-def rows(folder: Path) -> Iterator[Row]:
-    """The table against the linker, the compiler's call graph and the emulator."""
+def rows(_short: bool) -> Iterator[Row]:
+    """Yield the table's errors against the linker, the call graph and the emulator."""
     profiles = [random_profile(seed) for seed in SEEDS]
     cases = list(itertools.product(enumerate(profiles), CPUS, OPTIMISATIONS))
     errors = [
@@ -104,6 +103,13 @@ def rows(folder: Path) -> Iterator[Row]:
     flash, ram = (max(column) for column in zip(*errors, strict=True))
     yield _error_row(f"size: flash from the table, {where}", FLASH_ERROR, flash)
     yield _error_row(f"size: RAM, {where}", 0.0, ram)
+    with tempfile.TemporaryDirectory() as name:
+        yield from emulated_rows(profiles, Path(name))
+    yield _range_row("size: flash of the demo's profile by Clang over that by GCC", clang_flash())
+
+
+def emulated_rows(profiles: list[Profile], folder: Path) -> Iterator[Row]:
+    """Yield stack and instructions on Cortex-M4."""
     stacks = [
         stack_error(profile, folder / str(number), telemetry=number % 2 == 0)
         for number, profile in enumerate(profiles)
@@ -112,13 +118,10 @@ def rows(folder: Path) -> Iterator[Row]:
     yield _error_row(what, 0.0, max(stacks))
     plugin = build_plugin(folder)
     equal = repeated_counts(plugin, folder)
-    yield Row(
-        f"size: instruction counts of the standard profiles that a new run repeats, {M4.title}",
-        f"all of {len(equal)}", f"{sum(equal)}", all(equal),
-    )  # fmt: skip
+    what = f"size: instruction counts of the standard profiles that a new run repeats, {M4.title}"
+    yield Row(what, f"all of {len(equal)}", f"{sum(equal)}", all(equal))
     effect = f"size: instructions on other posteriors, standard profiles, {M4.title}"
     yield _range_row(effect, input_effect(plugin, folder))
-    yield _range_row("size: flash of the demo's profile by Clang over that by GCC", clang_flash())
 
 
 def _error_row(what: str, bound: float, error: float) -> Row:
@@ -127,18 +130,8 @@ def _error_row(what: str, bound: float, error: float) -> Row:
 
 
 def _range_row(what: str, ratios: list[float]) -> Row:
-    return Row(what, "stated", f"{min(ratios) - 1:+.0%} to {max(ratios) - 1:+.0%}", None)
-
-
-def main() -> None:
-    """Compare, and write the result with --write."""
-    args = arguments()
-    with tempfile.TemporaryDirectory() as folder:
-        results = list(rows(Path(folder)))
-    qemu = run(["qemu-system-arm", "--version"]).splitlines()[0]
-    tools = {"qemu": qemu, "gcc for Cortex-M4": compiler_version(M4)}
-    sys.exit(report("size", results, (), write=args.write, tools=tools))
+    return figure(what, f"{min(ratios) - 1:+.0%} to {max(ratios) - 1:+.0%}")
 
 
 if __name__ == "__main__":
-    main()
+    measure("size", rows, tools=("qemu-system-arm", "arm-none-eabi-gcc"))

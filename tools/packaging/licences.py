@@ -10,7 +10,7 @@ import zipfile
 from collections import Counter
 from pathlib import Path, PurePosixPath
 
-from tools.packaging.modules import run_module
+from tools.packaging.build import PROJECTS, run_module
 
 ALLOWED = frozenset({"Apache-2.0", "MIT", "CC-BY-4.0"})  # all permit commercial use
 BUILT = (".so", ".pyd")  # compiled of files in the sdist
@@ -43,8 +43,8 @@ def check_allowed(licences: dict[str, tuple[str, ...]]) -> None:
     for path, expressions in licences.items():
         names = {name for expression in expressions for name in expression.split(" AND ")}
         if not names or names - ALLOWED:
-            stated = ", ".join(sorted(names)) or "none"
-            raise LicenceError(f"{path}: licence must be one of {sorted(ALLOWED)}, is {stated}")
+            actual = ", ".join(sorted(names)) or "none"
+            raise LicenceError(f"{path}: licence must be one of {sorted(ALLOWED)}, is {actual}")
 
 
 def check_wheel(wheel: Path, sdist: Path) -> int:
@@ -67,11 +67,10 @@ def summary(licences: dict[str, tuple[str, ...]]) -> str:
 
 
 def main() -> None:
-    """Build the source package, check it and print how many files each licence has."""
-    root = Path(__file__).resolve().parents[2]
+    """Build the library's source package, check it and print how many files each licence has."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        run_module("build", "--quiet", "--sdist", "--outdir", folder, root)
+        run_module("build", "--quiet", "--sdist", "--outdir", folder, PROJECTS["tcuq"])
         (sdist,) = folder.glob("*.tar.gz")
         print(f"{sdist.name}: {summary(sdist_licences(sdist, folder / 'sdist'))}")
 

@@ -10,11 +10,10 @@ import tomllib
 from pathlib import Path
 
 from tcuq.version import __version__
+from tools.packaging.build import ROOT, build, run_module
 from tools.packaging.licences import check_wheel, sdist_licences, summary
-from tools.packaging.modules import run_module
 from tools.packaging.pythons import VERSIONS, Interpreter, find, uv
 
-ROOT = Path(__file__).resolve().parents[2]
 DIST = ROOT / "dist"
 MIN_PYROMA = 8  # of 10; the others need a public address: the project's URLs, the authors' e-mail
 SMOKE = (
@@ -23,23 +22,11 @@ SMOKE = (
 )
 
 
-def build() -> tuple[Path, Path]:
-    """Build sdist and wheel, the wheel from the sdist; auditwheel tags the wheel."""
-    for path in [*DIST.glob("tcuq-*.whl"), *DIST.glob("tcuq-*.tar.gz")]:
-        path.unlink()
-    run_module("build", "--quiet", "--outdir", DIST, ROOT)
-    (sdist,), (wheel,) = DIST.glob("tcuq-*.tar.gz"), DIST.glob("tcuq-*.whl")
-    run_module("auditwheel", "repair", "--wheel-dir", DIST, wheel)
-    wheel.unlink()
-    (wheel,) = DIST.glob("tcuq-*.whl")
-    return sdist, wheel
-
-
-def smoke(interpreter: Interpreter, wheel: Path, folder: Path) -> str:
-    """Install the wheel with its dependencies into an empty folder and import it."""
+def smoke(interpreter: Interpreter, wheels: list[Path], folder: Path) -> str:
+    """Install the wheels with their dependencies into an empty folder and import them."""
     site = (interpreter.root or folder) / f"clean-{interpreter.version}"
     version = ["--python-version", interpreter.version, "--only-binary", ":all:", "--quiet"]
-    subprocess.run([*uv(), "pip", "install", "--target", site, *version, wheel], check=True)
+    subprocess.run([*uv(), "pip", "install", "--target", site, *version, *wheels], check=True)
     result = interpreter.run(["-c", SMOKE], interpreter.root or folder, site)
     if result.returncode != 0:
         raise SystemExit(f"Python {interpreter.version}: {result.stderr}")
@@ -65,24 +52,31 @@ def write_sbom(folder: Path, wheel: Path) -> Path:
 def main() -> None:
     """Rehearse; the environment variable TCUQ_PYTHONS is a folder that keeps Debian's root."""
     address = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["tcuq"]["address"]
-    sdist, wheel = build()
-    print(f"built      {sdist.name}, {wheel.name}")
-    passed = run_module("twine", "check", "--strict", sdist, wheel).count("PASSED")
-    print(f"twine      {passed} of 2 passed")
-    rating = run_module("pyroma", "--min", str(MIN_PYROMA), sdist).rpartition("Final rating: ")[2]
-    print(f"pyroma     {rating.split()[0]}")
+    products = build(DIST)
+    wheels = [built.wheel for built in products.values()]
+    files = [path for built in products.values() for path in (built.sdist, built.wheel)]
+    print(f"built      {', '.join(path.name for path in files)}")
+    passed = run_module("twine", "check", "--strict", *files).count("PASSED")
+    print(f"twine      {passed} of {len(files)} passed")
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        licences = sdist_licences(sdist, folder / "sdist")
-        print(f"licences   {summary(licences)}; {check_wheel(wheel, sdist)} files in the wheel")
+        for name, built in products.items():
+            rated = run_module(
+                "pyroma", "--min", str(MIN_PYROMA), built.sdist, PIP_FIND_LINKS=str(DIST)
+            )
+            print(f"pyroma     {name}: {rated.rpartition('Final rating: ')[2].split()[0]}")
+            count = check_wheel(built.wheel, built.sdist)
+            if name == "tcuq":  # the repository's licences are stated at its root
+                licences = summary(sdist_licences(built.sdist, folder / "sdist"))
+                print(f"licences   {licences}; {count} files in the wheel")
         for version in VERSIONS:
             interpreter = find(version, Path(os.environ.get("TCUQ_PYTHONS", folder)))
-            result = "no interpreter" if interpreter is None else smoke(interpreter, wheel, folder)
+            result = "no interpreter" if interpreter is None else smoke(interpreter, wheels, folder)
             print(f"install    Python {version}: {result}")
-        print(f"SBOM       {write_sbom(folder, wheel).name}")
+        print(f"SBOM       {write_sbom(folder, products['tcuq'].wheel).name}")
     print("\nA maintainer would now push:")
     print(f"  git tag --sign v{__version__} && git push origin main v{__version__}")
-    print("  # the workflow `wheels` builds every platform and publishes by trusted publishing")
+    print("  # the workflow `release` builds every platform and publishes by trusted publishing")
     print("  make registries  # then push dist/registries/tcuq to its repository and tag it")
     if not address:
         print("Not yet: set tool.tcuq.address in pyproject.toml, the address of the repository.")

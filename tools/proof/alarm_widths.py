@@ -2,18 +2,21 @@
 """Lemmas on the alarm and the epoch: no sum, bet, evidence or logarithm leaves its C type."""
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 import z3
 
+from tools.proof.constants import tables
 from tools.proof.lemma import (
     INT16,
     INT32,
     UINT16,
     UINT32,
     UINT64,
+    Lemma,
     Range,
     Statement,
-    lemma,
+    Tried,
     sum_fits,
     within,
 )
@@ -22,7 +25,7 @@ ONE_Q8 = 256  # a bit of a logarithm; two equal powers add one
 
 
 def alarm_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:
-    """In the order in which a block takes them."""
+    """Yield lemmas in the order in which a block passes them."""
     yield from _block_lemmas(limits)
     yield from _bet_lemmas(limits)
     yield from _evidence_lemmas(limits)
@@ -39,12 +42,12 @@ def _block_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:
     after = total + added
     claim = z3.And(after >= -65536 * (taken + 1), after <= 65536 * (taken + 1),
                    within(after - centre, INT32), within(centre - after, INT32))  # fmt: skip
-    yield lemma("a block's sum, restored or not, from its centre", given, claim)
+    yield Lemma("a block's sum, restored or not, from its centre", given, claim)
     memory = z3.Int("memory")
     shift = 1 << limits["TCUQ_RECENT_SHIFT"]
     given = z3.And(within(memory, (0, limits["TCUQ_RECENT_BLOCKS"])), within(taken, (0, block - 1)))
     claim = z3.And(taken + 1 < shift, within(memory * shift + taken + 1, UINT16))
-    yield lemma("a block's steps beside the memory of a pass", given, claim)
+    yield Lemma("a block's steps beside the memory of a pass", given, claim)
 
 
 def _bet_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:
@@ -53,19 +56,19 @@ def _bet_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:
     chances, passes, count = z3.Ints("chances passes count")
     given = within(chances, UINT16)
     claim = z3.And(*(within(stake * chances, UINT32) for stake in stakes))
-    yield lemma("a stake times the chances", given, claim)
+    yield Lemma("a stake times the chances", given, claim)
     parts = z3.Ints("first second third")
     given = z3.And(within(chances, UINT16), *(within(part, (0, stake * UINT16[1]))
                    for part, stake in zip(parts, stakes, strict=True)))  # fmt: skip
     bet = limits["TCUQ_RESERVE_Q16"] + z3.Sum(parts)
-    yield lemma("a bet on all edges", given, within(bet, UINT32))
+    yield Lemma("a bet on all edges", given, within(bet, UINT32))
     given = z3.And(within(count, (1, most)), within(passes, (1, most)))
     after = z3.If(count > 32, 2 * (count - 32), 0) + passes
     grown = z3.And(
         within(count + limits["TCUQ_UNITS_PER_BLOCK"], UINT16), (count + 16 + 1) / 2 <= most
     )
-    yield lemma("the chances after a pass", given, within(after, UINT32))
-    yield lemma("a count that grows, and its half", given, grown)
+    yield Lemma("the chances after a pass", given, within(after, UINT32))
+    yield Lemma("a count that grows, and its half", given, grown)
 
 
 def _evidence_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:
@@ -73,26 +76,26 @@ def _evidence_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:
     most = limits["TCUQ_EVIDENCE_MAX"]
     given = z3.And(within(evidence, (0, most)), within(block, (16, limits["TCUQ_MAX_BLOCK"])))
     stake = evidence + 8 * block
-    yield lemma("evidence and a block", given, z3.And(within(stake, UINT32), stake / 2 <= most))
+    yield Lemma("evidence and a block", given, z3.And(within(stake, UINT32), stake / 2 <= most))
     given = z3.And(within(evidence, UINT32), within(bet, (0, 2**31)))
-    yield lemma("evidence times a bet", given, within(evidence * bet, UINT64))
+    yield Lemma("evidence times a bet", given, within(evidence * bet, UINT64))
     limit = z3.Int("limit")
     given = within(limit, (1, limits["TCUQ_MAX_ALARM_LIMIT"]))
     claim = z3.And(within(8 * limit, UINT32), 8 * limit <= most)
-    yield lemma("the evidence that alarms", given, claim)
+    yield Lemma("the evidence that alarms", given, claim)
 
 
 def _epoch_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:
     onset, gain, added = z3.Ints("onset gain added")
     given = z3.And(within(onset, INT16), within(gain, INT16), within(added, (0, ONE_Q8)))
     start = z3.If(onset > 0, onset, 0) + added + gain
-    yield lemma("an onset and a gain", given, within(start, INT32))
+    yield Lemma("an onset and a gain", given, within(start, INT32))
     channels, places = limits["TCUQ_MAX_CHANNELS"], 16385  # tcuq_log2_up_q8
     total, i, blocks, steps, span = z3.Ints("total i blocks steps span")
     given = z3.And(within(onset, INT16), within(span, INT16), within(blocks, (0, places)))
     terms = (onset - blocks - ONE_Q8, span - 2 * blocks)
     claim = z3.And(*(within(term, (-(2**20), 2**15 - 1)) for term in terms))
-    yield lemma("logarithms of a channel's two sums", given, claim)
+    yield Lemma("logarithms of a channel's two sums", given, claim)
     top = 2**15 + 2 * ONE_Q8
     given = z3.And(
         within(i, (0, channels - 1)), within(total, (-(2**16), top + ONE_Q8 * i)),
@@ -100,6 +103,9 @@ def _epoch_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:
     )  # fmt: skip
     larger = z3.If(total > span, total, span) + added
     claim = z3.And(larger <= top + ONE_Q8 * (i + 1), within(larger, (-(2**16), 2**20)))
-    yield lemma("logarithms summed over channels", given, claim)
+    yield Lemma("logarithms summed over channels", given, claim)
     given = z3.And(within(steps, (0, INT32[1])), within(blocks, (16, limits["TCUQ_MAX_BLOCK"])))
-    yield lemma("blocks of an epoch", given, within(steps / blocks + 2, UINT32))
+    yield Lemma("blocks of an epoch", given, within(steps / blocks + 2, UINT32))
+    points, last = tables()["tcuq_log_add_q8"], limits["TCUQ_LOG_ADD_POINTS"]
+    descends = len(points) == last + 1 and all(a >= b for a, b in pairwise(points))
+    yield Tried("the table of sums' logarithms descends", lambda: descends)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 import z3
 
 from tools.proof.constants import axioms
-from tools.proof.lemma import INT32, UINT32, UINT64, Lemma, lemma
+from tools.proof.lemma import INT32, UINT32, UINT64, Lemma
 
 BITS = 128  # room for every product in them
 VALUES = (-(2**31), 2**32 - 1)
@@ -25,9 +25,9 @@ OPERATORS: Mapping[type[ast.operator], Callable[[z3.BitVecRef, z3.BitVecRef], z3
 }  # fmt: skip
 
 
-def axiom_lemmas(stated: Mapping[str, str] | None = None) -> Iterator[Lemma]:
-    """One lemma an axiom."""
-    for name, text in (stated or axioms()).items():
+def axiom_lemmas(statements: Mapping[str, str] | None = None) -> Iterator[Lemma]:
+    """Yield one lemma per axiom."""
+    for name, text in (statements or axioms()).items():
         if name in BY_CASES:
             continue
         *heads, body = text.split(";")
@@ -36,18 +36,18 @@ def axiom_lemmas(stated: Mapping[str, str] | None = None) -> Iterator[Lemma]:
         terms = {n: v for n, (v, _, _) in variables.items()}
         condition, arrow, claim = body.rpartition("==>")
         if not arrow:
-            yield lemma(f"axiom {name}", ranges, _formula(claim, terms))
+            yield Lemma(f"axiom {name}", ranges, _formula(claim, terms))
             continue
         given, both = _formula(condition.removesuffix("<"), terms), condition.endswith("<")
         stated_claim = _formula(claim, terms)
         if both:
-            yield lemma(f"axiom {name}", ranges, given == stated_claim)
+            yield Lemma(f"axiom {name}", ranges, given == stated_claim)
         else:
-            yield lemma(f"axiom {name}", z3.And(ranges, given), stated_claim)
+            yield Lemma(f"axiom {name}", z3.And(ranges, given), stated_claim)
 
 
 def _variables(head: str) -> Iterator[tuple[str, tuple[z3.BitVecRef, int, int]]]:
-    """Of a quantifier: what it binds, and the least and the largest value."""
+    """Yield the variables of a quantifier, each with its least and largest value."""
     kind, _, names = head.strip().removeprefix("\\forall ").partition(" ")
     for name in (n.strip() for n in names.split(",")):
         low, high = SHIFTS if name == "k" else KINDS.get(kind, VALUES)

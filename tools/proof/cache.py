@@ -13,7 +13,7 @@ FOLDER = ROOT / ".proof"
 
 
 def cached(source: str, prove: Callable[[], wp.Proof]) -> wp.Proof:
-    """The proof of a source; read if its text, contracts and tools are the same."""
+    """Return the proof of a source; read if its text, contracts and tools are the same."""
     path = FOLDER / f"{source}.json"
     name = _name(source)
     if path.exists():

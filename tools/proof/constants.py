@@ -22,7 +22,7 @@ BINARY = {ast.LShift: operator.lshift, ast.FloorDiv: operator.floordiv, ast.Mult
 
 
 def defines(runtime: Path = RUNTIME) -> dict[str, int]:
-    """Every #define of the runtime that is a number."""
+    """Read every #define of the runtime that is a number."""
     numbers: dict[str, int] = {}
     for path in sorted([*runtime.glob("tcuq*.h"), *runtime.glob("tcuq*.c")]):
         for name, text in DEFINE.findall(path.read_text("utf-8")):
@@ -33,7 +33,7 @@ def defines(runtime: Path = RUNTIME) -> dict[str, int]:
 
 
 def tables(runtime: Path = RUNTIME) -> dict[str, tuple[int, ...]]:
-    """Every constant table."""
+    """Read every constant table."""
     text = (runtime / "tcuq_tables.c").read_text("utf-8")
     return {
         name: tuple(int(number) for number in re.findall(r"(\d+)u", body))
@@ -42,15 +42,15 @@ def tables(runtime: Path = RUNTIME) -> dict[str, tuple[int, ...]]:
 
 
 def axioms(runtime: Path = RUNTIME) -> dict[str, str]:
-    """What the proof takes for granted, as one line each."""
+    """Read the axioms of the proof, each as one line."""
     text = "".join(path.read_text("utf-8") for path in sorted(runtime.glob("tcuq_acsl*.h")))
     return {name: " ".join(body.split()) for name, body in AXIOM.findall(text)}
 
 
 def shares(runtime: Path = RUNTIME) -> tuple[int, ...]:
-    """What TCUQ_SHARES says that tcuq_share_q15 holds."""
-    stated = SHARE.findall((runtime / "tcuq_acsl_past.h").read_text("utf-8"))
-    return tuple(int(share) for _, share in sorted(stated))
+    """Read the values of tcuq_share_q15 as TCUQ_SHARES states them."""
+    pairs = SHARE.findall((runtime / "tcuq_acsl_past.h").read_text("utf-8"))
+    return tuple(int(share) for _, share in sorted(pairs))
 
 
 def _value(text: str, known: Mapping[str, int]) -> int | None:

@@ -26,7 +26,7 @@ NAME = re.compile(r"^;; (.*)$", re.MULTILINE)
 
 
 def fewer(text: str) -> str:
-    """The goal without the assertions whose name says that they are not needed."""
+    """Return the goal without the assertions whose name says that they are not needed."""
     return "".join(part for name, part in _parts(text) if not _left_out(name, part))
 
 

@@ -30,12 +30,12 @@ MOST_OPEN = 40
 
 
 def unproved_goals() -> Listed:
-    """Exact names of the goals that stay unproved and why, by source."""
+    """Read the exact names of the goals that stay unproved, and why, by source."""
     return _listed(UNPROVED)
 
 
 def otherwise_goals() -> Listed:
-    """Exact names of the goals that WP leaves open, and the statements that prove them."""
+    """Read the exact names of the goals that are proved by other statements, by source."""
     return _listed(OTHERWISE)
 
 
@@ -49,7 +49,7 @@ def _listed(path: Path) -> Listed:
 
 
 def prove_all(names: Sequence[str]) -> Iterator[Proof]:
-    """The sources, one after another on one core; those proved before as they are, from .proof."""
+    """Prove the sources one after another; those proved before are read from .proof."""
     with tempfile.TemporaryDirectory() as folder:
         environment = configure(Path(folder))
         for name in names:
@@ -59,7 +59,7 @@ def prove_all(names: Sequence[str]) -> Iterator[Proof]:
 def complaints(
     proof: Proof, reasons: Mapping[str, str], otherwise: Mapping[str, str] | None = None
 ) -> Iterator[str]:
-    """Why the proof of a source fails: new open goals, goals proved by now, gaps of contracts."""
+    """Yield why a source's proof fails: new open goals, goals proved by now, gaps."""
     otherwise = otherwise or {}
     for goal in sorted(proof.unproved - reasons.keys() - otherwise.keys()):
         yield f"{proof.source}: {goal} is not proved"
@@ -72,7 +72,7 @@ def complaints(
 
 
 def refused(source: str, otherwise: Mapping[str, str], holds: Mapping[str, bool]) -> Iterator[str]:
-    """Goals of otherwise.toml whose statement is none, or does not hold."""
+    """Yield goals of otherwise.toml whose statement is missing or does not hold."""
     for goal, statement in otherwise.items():
         if statement not in holds:
             yield f"{source}: {goal}: there is no statement {statement!r}"
@@ -83,7 +83,7 @@ def refused(source: str, otherwise: Mapping[str, str], holds: Mapping[str, bool]
 def rows(
     proofs: Sequence[Proof], unproved: Listed, otherwise: Listed, stride: int = 1
 ) -> Iterator[Row]:
-    """One a source, then the goals proved otherwise, the open ones and the widths."""
+    """Yield one row per source, then goals proved otherwise, open goals and widths."""
     for proof in proofs:
         listed, others = unproved.get(proof.source, {}), otherwise.get(proof.source, {})
         problems = list(complaints(proof, listed, others))
@@ -99,10 +99,10 @@ def rows(
     yield Row(
         "goals of runtime, uplink and blobs that are proved", f"of {total:,}", f"{proved:,}", None
     )
-    statements = [(stated.name, stated.holds()) for stated in lemmas()]
+    statements = [(statement.name, statement.holds()) for statement in lemmas()]
     chosen = {proof.source: otherwise.get(proof.source, {}) for proof in proofs}
     named = {statement for goals in chosen.values() for statement in goals.values()}
-    tried = [(stated.name, stated.holds()) for stated in exhaustive(named, stride)]
+    tried = [(statement.name, statement.holds()) for statement in exhaustive(named, stride)]
     failed = {name for name, holds in (*statements, *tried) if not holds}
     for name in sorted(failed):
         print(f"{name}: does not hold")
@@ -123,7 +123,7 @@ def rows(
 
 
 def _closed(proofs: Sequence[Proof], otherwise: Listed, holds: Mapping[str, bool]) -> int:
-    """How many goals that WP leaves open are proved otherwise; prints why the others are not."""
+    """Count the goals that are proved otherwise; print why others are not."""
     closed = 0
     for proof in proofs:
         goals = otherwise[proof.source]

@@ -11,9 +11,9 @@ from tools.proof.lemma import (
     UINT16,
     UINT32,
     UINT64,
+    Lemma,
     Statement,
     Tried,
-    lemma,
     sum_fits,
     within,
 )
@@ -23,17 +23,17 @@ LOG_MOST = 63 << 10  # a logarithm of 63 bits, as all these sums have, is below 
 
 
 def sample_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:
-    """Sums of a channel, of a group, and what tcuq_health_finish makes of them."""
+    """Yield lemmas on the sums of a channel and of a group, and on their statistics."""
     frames, channels = limits["TCUQ_HEALTH_MAX_FRAMES"], limits["TCUQ_HEALTH_MAX_CHANNELS"]
     begin, shift = limits["TCUQ_HEALTH_LONG"], limits["TCUQ_HEALTH_SHIFT"]
     value = z3.Int("value")
     squared = within(value * value, (0, APART * APART))
-    yield lemma("a squared difference", within(value, (-APART, APART)), squared)
+    yield Lemma("a squared difference", within(value, (-APART, APART)), squared)
     sizes = range(-APART, APART + 1)
     same = all((abs(v) * abs(v)) % 2**32 == v * v for v in sizes)
     yield Tried("a square by 32 bits, as on Cortex-M0, is that by 64", lambda: same)
     level = within(value * value, (0, 2**30))
-    yield lemma("a squared sample", within(value, INT16), level)
+    yield Lemma("a squared sample", within(value, INT16), level)
     yield sum_fits("a channel's samples", INT16, frames, (0, 0), INT32)
     samples = frames * channels
     yield sum_fits("a group's squared differences", (0, APART**2), samples, (0, 0), UINT64)
@@ -47,14 +47,14 @@ def sample_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:
             within(squares, (0, (most * channels << 30) >> by)), within(count, (1, most))
         )
         product = within(squares * count + most, UINT64)
-        yield lemma(f"frames times squares in a {name} window", given, product)
+        yield Lemma(f"frames times squares in a {name} window", given, product)
     pairs, repeats = z3.Ints("pairs repeats")
     given = z3.And(within(pairs, (1, frames)), within(repeats, (0, frames)))
-    yield lemma("repeats in Q10", given, within(repeats * 1024 + pairs / 2, UINT32))
+    yield Lemma("repeats in Q10", given, within(repeats * 1024 + pairs / 2, UINT32))
     low, high = z3.Ints("low high")
     given = z3.And(within(high, (0, LOG_MOST - 1)), within(low, (0, LOG_MOST - 1)), low <= high)
-    yield lemma("half of a difference of logarithms", given, within((high - low + 1) / 2, INT16))
+    yield Lemma("half of a difference of logarithms", given, within((high - low + 1) / 2, INT16))
     score, at = z3.BitVecs("score at", 32)
     given = z3.And(z3.ULE(score, 8191), z3.ULT(at, limits["TCUQ_MAX_HEALTH"]))
     ranked = (z3.LShR(score, 1) << 4) | at
-    yield lemma("a statistic's place after half its score", given, z3.ULE(ranked, UINT16[1]))
+    yield Lemma("a statistic's place after half its score", given, z3.ULE(ranked, UINT16[1]))

@@ -7,46 +7,29 @@ The sound function must pass first. `--short` is CI's form.
 import shutil
 import sys
 import tempfile
-import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from results.result import Row, arguments, report
-from tests.fixtures.firmware.toolchain import ToolError, replace_once
+from tests.fixtures.firmware.toolchain import ToolError
 from tools.proof.run import complaints, otherwise_goals, unproved_goals
 from tools.proof.wp import FOLDERS, PACKAGE, Proof, configure, locate, prove, versions
+from tools.seeded_bugs import Bug, read_bugs, seed
 
 BUGS = Path(__file__).with_name("seeded.toml")
 LEAST_BUGS = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Bug:
-    """One change of one function."""
-
-    source: str
-    function: str
-    old: str
-    new: str
-    short: bool = False
-
-
-def bugs() -> list[Bug]:
-    """The list of seeded bugs."""
-    return [Bug(**entry) for entry in tomllib.loads(BUGS.read_text("utf-8"))["bugs"]]
-
-
-def seed(bug: Bug, folder: Path) -> Path:
+def seeded_package(bug: Bug, folder: Path) -> Path:
     """Copy the C sources with the bug in them."""
     for name in FOLDERS:
         shutil.copytree(PACKAGE / name, folder / name)
-    replace_once(locate(bug.source, folder), bug.old, bug.new, BUGS.name)
+    seed(bug, locate(bug.file, folder), BUGS.name)
     return folder
 
 
 def refusals(proof: Proof, function: str) -> list[str]:
-    """What the gate says against the proof of one function."""
+    """Return what the gate says against the proof of one function."""
     unproved, otherwise = (
         {goal: why for goal, why in listed.get(proof.source, {}).items()
          if goal.startswith(f"typed_{function}_")}
@@ -57,19 +40,19 @@ def refusals(proof: Proof, function: str) -> list[str]:
 
 def run_bugs(*, short: bool) -> Iterator[tuple[Bug, list[str]]]:
     """Yield each bug with what the gate says against it."""
-    chosen = [bug for bug in bugs() if bug.short or not short]
+    chosen = [bug for bug in read_bugs(BUGS) if bug.short or not short]
     sound: set[tuple[str, str]] = set()
     with tempfile.TemporaryDirectory() as name:
         environment = configure(Path(name))
         for number, bug in enumerate(chosen):
             only = (bug.function,)
-            if (bug.source, bug.function) not in sound:
-                against = refusals(prove(bug.source, environment, only=only), bug.function)
+            if (bug.file, bug.function) not in sound:
+                against = refusals(prove(bug.file, environment, only=only), bug.function)
                 if against:
                     raise ToolError(f"without a bug: {'; '.join(against)}")
-                sound.add((bug.source, bug.function))
-            package = seed(bug, Path(name) / str(number))
-            broken = prove(bug.source, environment, package=package, only=only)
+                sound.add((bug.file, bug.function))
+            package = seeded_package(bug, Path(name) / str(number))
+            broken = prove(bug.file, environment, package=package, only=only)
             yield bug, refusals(broken, bug.function)
 
 
@@ -78,9 +61,8 @@ def main() -> None:
     args = arguments()
     outcomes = []
     for bug, against in run_bugs(short=args.short):
-        change = f"{bug.source}, {bug.function}: {bug.old!r} -> {bug.new!r}"
-        print(f"{'refused' if against else 'ACCEPTED'}  {change}", flush=True)
-        outcomes.append((change, against))
+        print(f"{'refused' if against else 'ACCEPTED'}  {bug}", flush=True)
+        outcomes.append((str(bug), against))
     refused = sum(bool(against) for _, against in outcomes)
     least = 0 if args.short else LEAST_BUGS
     rows = [

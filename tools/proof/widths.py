@@ -5,9 +5,7 @@ The limits are read from the runtime's headers and tables, so that a limit that 
 what its accumulator holds makes its lemma fail.
 """
 
-import sys
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
 
 import z3
 
@@ -21,12 +19,11 @@ from tools.proof.lemma import (
     INT32,
     UINT16,
     UINT32,
-    Case,
     Lemma,
     Range,
     Statement,
     Tried,
-    lemma,
+    check_all,
     product_range,
     sum_fits,
     within,
@@ -34,18 +31,16 @@ from tools.proof.lemma import (
 from tools.proof.sample_widths import sample_lemmas
 
 Limits = Mapping[str, int]
-LOG_BITS = 10  # of a logarithm's fraction
 POSTERIOR_MOST = 255
 WHITENED: Range = (-(2**12), 2**12 - 1)  # tcuq_saturate_13
 
 
 def lemmas(limits: Limits | None = None) -> Iterator[Statement]:
-    """All of them; other limits than the runtime's show which would fail."""
+    """Yield all lemmas, for the runtime's limits or for others."""
     limits = limits or defines()
     yield from axiom_lemmas()
     yield from signal_lemmas(limits)
     yield from vector_lemmas(limits)
-    yield from function_lemmas()
     yield from score_lemmas(limits)
     yield from decision_lemmas(limits)
     yield from alarm_lemmas(limits)
@@ -54,7 +49,7 @@ def lemmas(limits: Limits | None = None) -> Iterator[Statement]:
 
 
 def signal_lemmas(limits: Limits) -> Iterator[Statement]:
-    """Posteriors: entropy, divergence, confidence, doubt."""
+    """Yield lemmas on posteriors: entropy, divergence, confidence, doubt."""
     classes, lags = limits["TCUQ_MAX_CLASSES"], limits["TCUQ_MAX_LAGS"]
     most = 4 * max(tables()["tcuq_xlog2x_q15"])  # quarters of two neighbours
     yield sum_fits("entropy of all classes, or of a mixture", (0, most), classes, (16, 16), UINT32)
@@ -72,27 +67,27 @@ def signal_lemmas(limits: Limits) -> Iterator[Statement]:
     after = total + weight * apart
     claim = z3.And(after <= 4096 * (sum_w + weight), after + 2048 <= UINT32[1],
                    after + 2048 < 32769 * 4096)  # fmt: skip
-    yield lemma("divergence, by weights that sum to at most 2^15", given, claim)
+    yield Lemma("divergence, by weights that sum to at most 2^15", given, claim)
     yield from _confidence(classes)
     blend, left, right = z3.Ints("blend left right")
     given = z3.And(within(blend, (0, 32768)), within(left, (0, 32768)), within(right, (0, 32768)))
     mixed = blend * left + (32768 - blend) * right
     claim = z3.And(mixed >= 0, mixed <= 2**30, mixed + 32768 <= UINT32[1])
-    yield lemma("a mixture of two shares in Q15", given, claim)
+    yield Lemma("a mixture of two shares in Q15", given, claim)
 
 
 def _confidence(classes: int) -> Iterator[Statement]:
     total, part, one = z3.Ints("total part one")
     given = z3.And(total >= 1, total <= POSTERIOR_MOST * classes, part >= 0, part <= total,
                    one >= 0, one * total <= UINT32[1])  # fmt: skip
-    yield lemma("a share of a posterior's sum in Q32", given, within(part * one, UINT32))
+    yield Lemma("a share of a posterior's sum in Q32", given, within(part * one, UINT32))
     short = z3.Int("short")
     given = within(short, UINT32)
-    yield lemma("1 - confidence in Q24 and its floor", given, within(short / 2**8 + 168, UINT32))
+    yield Lemma("1 - confidence in Q24 and its floor", given, within(short / 2**8 + 168, UINT32))
 
 
 def vector_lemmas(limits: Limits) -> Iterator[Statement]:
-    """Features: products, lengths, projection, whitening, distances."""
+    """Yield lemmas on features: products, lengths, projection, whitening, distances."""
     count = limits["TCUQ_MAX_DIMENSIONS"]
     pair = product_range(INT8, INT8)
     yield sum_fits("product of two feature vectors", pair, count, (0, 0), INT32)
@@ -112,88 +107,25 @@ def vector_lemmas(limits: Limits) -> Iterator[Statement]:
     squared, product, other, a, b = z3.Reals("squared product other a b")
     given = z3.And(squared >= 0, other >= 0, product * product <= squared * other)
     claim = (product + a * b) ** 2 <= (squared + a * a) * (other + b * b)
-    yield lemma("Cauchy-Schwarz, from n to n + 1 features", given, claim)
+    yield Lemma("Cauchy-Schwarz, from n to n + 1 features", given, claim)
     size, reciprocal = z3.Ints("size reciprocal")  # any 32 bits, shifted by 15
     given = z3.And(within(size, (INT32[0] // 2**15, INT32[1] // 2**15)),
                    within(reciprocal, (0, 32768)))  # fmt: skip
-    yield lemma("a product times a reciprocal length", given, within(size * reciprocal, INT32))
+    yield Lemma("a product times a reciprocal length", given, within(size * reciprocal, INT32))
     given = z3.And(within(size, INT16), within(reciprocal, (0, 32768)))
-    yield lemma("its saturated form times another", given, within(size * reciprocal, INT32))
+    yield Lemma("its saturated form times another", given, within(size * reciprocal, INT32))
     value = z3.Int("value")
     unit = z3.Int("unit")
     given = z3.And(within(value, INT32), value >= 0, within(unit, (1, 1 << 24)))
-    yield lemma("a distance and its unit", given, within(value + unit, UINT32))
-
-
-def function_lemmas() -> Iterator[Statement]:
-    """Leading zeros by bits; log2, the reciprocal root, the sigmoid and sums by their tables."""
-    yield _leading_zeros()
-    yield Lemma("log2 between all points", tuple(_log2(index) for index in range(32)))
-    yield Lemma("sigmoid between all points", tuple(_sigmoid(index) for index in range(33)))
-    yield Tried("reciprocal root, both Newton steps", _rsqrt_fits)
-    points, last = tables()["tcuq_log_add_q8"], defines()["TCUQ_LOG_ADD_POINTS"]
-    descends = len(points) == last + 1 and all(a >= b for a, b in pairwise(points))
-    yield Tried("the table of sums' logarithms descends", lambda: descends)
-
-
-def _leading_zeros() -> Lemma:
-    """As tcuq_leading_zeros counts them: the count brings the first one to the top."""
-    value, zeros = z3.BitVec("value", 32), z3.BitVecVal(0, 32)
-    moved: z3.BitVecRef = value
-    for width in (16, 8, 4, 2):
-        none = z3.LShR(moved, 32 - width) == 0
-        moved, zeros = z3.If(none, moved << width, moved), z3.If(none, zeros + width, zeros)
-    zeros += 1 - z3.LShR(moved, 31)
-    claim = z3.And(z3.ULE(zeros, 31), z3.LShR(value << zeros, 31) == 1,
-                   z3.LShR(value << zeros, zeros) == value)  # fmt: skip
-    return lemma("leading zeros", value != 0, claim)
-
-
-def _log2(index: int) -> Case:
-    points = tables()["tcuq_log2_q15"]
-    low, high = points[index], points[index + 1]
-    fraction, exponent = z3.Ints("fraction exponent")
-    given = z3.And(within(fraction, (0, 1023)), within(exponent, (0, 31)))
-    between = low * 2**10 + (high - low) * fraction
-    claim = z3.And(
-        high >= low, within(between, UINT32), exponent * 2**10 + between / 2**15 <= UINT16[1]
-    )
-    return given, claim
-
-
-def _rsqrt_fits() -> bool:
-    """Both Newton steps for each of the 49,152 values: products of 32 bits, a root of 15."""
-    seeds = tables()["tcuq_rsqrt_seed"]
-    for value in range(1 << 14, 1 << 16):
-        root = seeds[(value >> 11) - 8] << 7
-        for _ in range(2):
-            square = root * root >> 15
-            factor = (3 << 14) - (value * square >> 15)
-            products = (root * root, value * square, factor, root * factor)
-            if not all(UINT32[0] <= product <= UINT32[1] for product in products):
-                return False
-            root = root * factor >> 15
-        if not 1 << 14 <= root < 1 << 15:
-            return False
-    return True
-
-
-def _sigmoid(index: int) -> Case:
-    points = tables()["tcuq_sigmoid_q16"]
-    low, high = points[index], points[index + 1]
-    fraction = z3.Int("fraction")
-    given = within(fraction, (0, 16383))
-    value = low + ((high - low) * fraction) / 2**14
-    claim = z3.And(high >= low, within((high - low) * fraction, UINT32), within(value, (0, 65536)))
-    return given, claim
+    yield Lemma("a distance and its unit", given, within(value + unit, UINT32))
 
 
 def score_lemmas(limits: Limits) -> Iterator[Statement]:
-    """The logit, and surprise summed over terms."""
+    """Yield lemmas on the logit, and on surprise summed over terms."""
     weighted = product_range(INT16, UINT16)
     a, b = z3.Ints("a b")
     given = z3.And(within(a, INT16), within(b, UINT16))
-    yield lemma("a weight times its signal", given, within(a * b, INT32))
+    yield Lemma("a weight times its signal", given, within(a * b, INT32))
     shifted: Range = (weighted[0] // 2**4, weighted[1] // 2**4)  # by weight_shift - 1 >= 4
     bias = limits["TCUQ_MAX_BIAS"]
     yield sum_fits("logit of four signals and the bias", shifted, 4, (-bias, bias), INT32)
@@ -203,35 +135,35 @@ def score_lemmas(limits: Limits) -> Iterator[Statement]:
     given = z3.And(within(value, negated), within(point, INT16), beyond >= 0, within(slope, UINT16))
     claim = z3.And(within(beyond * slope, UINT32),
                    UINT16[1] + beyond * slope / 2**8 <= UINT32[1])  # fmt: skip
-    yield lemma("surprise beyond the last point", given, claim)
+    yield Lemma("surprise beyond the last point", given, claim)
     rise, along = z3.Ints("rise along")
     given = z3.And(within(rise, UINT16), within(along, (0, INT16[1] - INT16[0])))
-    yield lemma("surprise between two points", given, within(rise * along, UINT32))
+    yield Lemma("surprise between two points", given, within(rise * along, UINT32))
     full = 16384 * 16384  # cap_q10 times weight_q8, as tcuq_init admits them
     terms = limits["TCUQ_MAX_TERMS"]
     yield sum_fits("surprise of all terms", (0, full), terms, (0, 0), UINT32)
     total = z3.Int("total")
     given = z3.And(within(total, (0, full * terms)), within(a, (-bias, bias)))
-    yield lemma("a quarter of it and the bias", given, within(total / 4 + a, INT32))
+    yield Lemma("a quarter of it and the bias", given, within(total / 4 + a, INT32))
     most = 16384 * 256 * terms  # TCUQ_MAX_BITS_Q10 times novelty_q8, as tcuq_init admits it
     recent, surprise = z3.Ints("recent surprise")
     given = z3.And(within(recent, (0, most)), within(surprise, (0, most)))
     mean_after = recent - recent / 32 + surprise / 32
     claim = z3.And(within(mean_after, (0, most)), within(surprise + most, UINT32))
-    yield lemma("a step's surprise and its mean lately", given, claim)
+    yield Lemma("a step's surprise and its mean lately", given, claim)
     mean, now, part, half = z3.Ints("mean now part half")
     gap = now * 256 - mean
     toward = z3.And(z3.Implies(gap >= 0, z3.And(part >= 0, part <= gap)),
                     z3.Implies(gap < 0, z3.And(part < 0, part >= gap)))  # fmt: skip
     given = z3.And(within(mean, (-(2**23), 2**23 - 1)), within(now, INT16), toward)
     claim = z3.And(within(gap, INT32), within(mean + part, (-(2**23), 2**23 - 1)))
-    yield lemma("a smoothed term stays in 24 bits", given, claim)
+    yield Lemma("a smoothed term stays in 24 bits", given, claim)
     given = z3.And(within(mean, (-(2**23), 2**23 - 1)), half * 256 <= mean, mean < half * 256 + 256)
-    yield lemma("a smoothed term as a signal", given, within(half, INT16))
+    yield Lemma("a smoothed term as a signal", given, within(half, INT16))
 
 
 def decision_lemmas(limits: Limits) -> Iterator[Statement]:
-    """The ledger and the token bucket keep their bounds for ever."""
+    """Yield lemmas that the ledger and the token bucket keep their bounds."""
     levels, step_most = limits["TCUQ_RISK_LEVELS"], limits["TCUQ_MAX_STEP"]
     ledger, risk, step, alpha = z3.Ints("ledger risk step alpha")
     low, high = -step * 65536, (levels + step) * 65536
@@ -241,7 +173,7 @@ def decision_lemmas(limits: Limits) -> Iterator[Statement]:
     after = z3.If(risk * 65536 >= ledger, ledger + up, ledger - down)
     claim = z3.And(after >= low, after <= high, within(up, INT32), within(down, INT32),
                    within(low, INT32), within(high, INT32))  # fmt: skip
-    yield lemma("the ledger's bounds", given, claim)
+    yield Lemma("the ledger's bounds", given, claim)
     tokens, rate, burst = z3.Ints("tokens rate burst")
     token = limits["TCUQ_TOKEN"]
     given = z3.And(within(burst, (0, INT32[1])), within(tokens, UINT32), tokens <= burst,
@@ -249,31 +181,21 @@ def decision_lemmas(limits: Limits) -> Iterator[Statement]:
     filled = z3.If(tokens + rate > burst, burst, tokens + rate)
     spent = z3.If(filled >= token, filled - token, filled)
     claim = z3.And(within(tokens + rate, UINT32), within(spent, UINT32), spent <= burst)
-    yield lemma("the token bucket's bounds", given, claim)
+    yield Lemma("the token bucket's bounds", given, claim)
 
 
 def product_lemmas() -> Iterator[Statement]:
-    """Lemmas of the contracts about products, which WP's provers do not find."""
+    """Yield lemmas of the contracts about products, which WP's provers do not find."""
     x, y, z, m, share, n = z3.Ints("x y z m share n")
     one = (0, 32768)
     given = z3.And(within(x, one), within(y, one), within(z, one))
     claim = z3.And(x * y >= 0, (one[1] - x) * z >= 0, x * y + (one[1] - x) * z <= 2**30)
-    yield lemma("cells_mixed", given, claim)
+    yield Lemma("cells_mixed", given, claim)
     given = z3.And(x >= 0, x <= y, y > 0, m >= 0, share * y <= m, m < share * y + y)
-    yield lemma("cells_portion", given, z3.And(x * share >= 0, x * share <= m))
+    yield Lemma("cells_portion", given, z3.And(x * share >= 0, x * share <= m))
     claim = z3.And(2 * x * (x + 1) >= 0, 2 * x * (x + 1) + 4 * (x + 1) <= 2 * n * (n + 1))
-    yield lemma("triangle_within", z3.And(x >= 0, x < n), claim)
-
-
-def main() -> None:
-    """Print each lemma and whether it holds."""
-    failed = 0
-    for stated in lemmas():
-        holds = stated.holds()
-        failed += not holds
-        print(f"{'holds' if holds else 'FAILS'}  {stated.name}", flush=True)
-    sys.exit(1 if failed else 0)
+    yield Lemma("triangle_within", z3.And(x >= 0, x < n), claim)
 
 
 if __name__ == "__main__":
-    main()
+    check_all(lemmas())

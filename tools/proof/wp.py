@@ -126,13 +126,13 @@ class Proof:
 
 
 def versions() -> dict[str, str]:
-    """What each tool says it is."""
+    """Return the version of each tool."""
     options = {"frama-c": "-version", "why3": "--version", "z3": "--version", "cvc4": "--version"}
     return {tool: _run([tool, option]).splitlines()[0].strip() for tool, option in options.items()}
 
 
 def configure(folder: Path) -> dict[str, str]:
-    """An environment in which Why3 knows the provers installed here, and no others."""
+    """Return an environment in which Why3 knows the provers installed here, and no others."""
     # Debian's z3 first: the one that comes with z3-solver is newer than Why3 knows.
     path = f"/usr/bin:{os.environ['PATH']}"
     environment = os.environ | {"WHY3CONFIG": str(folder / "why3.conf"), "PATH": path}
@@ -143,28 +143,28 @@ def configure(folder: Path) -> dict[str, str]:
 
 
 def sources() -> list[str]:
-    """All that has something to prove."""
+    """Return the names of all sources with something to prove."""
     names = sorted({p.name for p in RUNTIME.glob("tcuq*.c")} - {TABLES})
     return [*HEADERS, *names, *UPLINK_SOURCES, BLOB]
 
 
 def locate(source: str, package: Path = PACKAGE) -> Path:
-    """The file of a source."""
+    """Return the file of a source."""
     return next(p for p in (package / folder / source for folder in FOLDERS) if p.exists())
 
 
 def functions(text: str) -> list[str]:
-    """The functions a source defines, as a CPU without DSP instructions sees it."""
+    """Return the functions a source defines, as a CPU without DSP instructions sees it."""
     return list(dict.fromkeys(FUNCTION.findall(plain(text))))
 
 
 def plain(text: str) -> str:
-    """A source without what only a CPU with more instructions sees."""
+    """Return a source without what only a CPU with more instructions sees."""
     return _divided(text)[0]
 
 
 def unread(text: str) -> list[str]:
-    """The conditions of the parts of a source that the prover does not read."""
+    """Return the conditions of the parts of a source that the prover does not read."""
     return _divided(text)[1]
 
 
@@ -187,13 +187,9 @@ def _divided(text: str) -> tuple[str, list[str]]:
 
 
 def prove(
-    source: str,
-    environment: dict[str, str],
-    *,
-    package: Path = PACKAGE,
-    only: Sequence[str] = (),
+    source: str, environment: dict[str, str], *, package: Path = PACKAGE, only: Sequence[str] = ()
 ) -> Proof:
-    """Every goal of a source, or of some of its functions."""
+    """Prove every goal of a source, or of some of its functions."""
     text = _without(locate(source, package).read_text("utf-8"), UNREAD.get(source, ()))
     unit = HEADERS.get(source, source)
     given = [f"-I{package / folder}" for folder in FOLDERS]
@@ -218,7 +214,7 @@ def prove(
 
 
 def _runs(names: Sequence[str], *, lemmas: bool) -> Iterator[list[str]]:
-    """Options of one run for the functions that get all warnings, and for each other one."""
+    """Yield options of one run for the functions that get all warnings, and for each other one."""
     strict = [name for name in names if name not in MEANT]
     if lemmas:
         yield ["-wp-prop=@lemma"]
@@ -232,7 +228,7 @@ def _runs(names: Sequence[str], *, lemmas: bool) -> Iterator[list[str]]:
 
 
 def read(text: str) -> tuple[set[str], set[str]]:
-    """The names of the proved and the unproved goals in what WP printed."""
+    """Read the names of the proved and the unproved goals from WP's output."""
     goals = {name: bool(valid) for name, valid in OUTCOME.findall(text)}
     proved = {name for name, valid in goals.items() if valid}
     counts = COUNTS.search(text)
@@ -242,7 +238,7 @@ def read(text: str) -> tuple[set[str], set[str]]:
 
 
 def _without(text: str, names: Sequence[str]) -> str:
-    """A source without the bodies of some functions."""
+    """Return a source without the bodies of some functions."""
     for name in names:
         body = re.compile(
             rf"^(?:\w+ )+\*?{name}\([^;{{]*\)\n\{{\n.*?^\}}\n", re.MULTILINE | re.DOTALL
@@ -254,7 +250,7 @@ def _without(text: str, names: Sequence[str]) -> str:
 
 
 def _unseen(text: str) -> list[str]:
-    """Loops that may not end, and bodies that are of no function this file knows of."""
+    """Return loops without a variant, and bodies of unknown functions."""
     code = plain(text)
     loops, variants = len(LOOP.findall(code)), code.count("loop variant")
     bodies, known = len(re.findall(r"^\{", code, re.MULTILINE)), len(FUNCTION.findall(code))

@@ -34,7 +34,7 @@ class Facts:
     address: str
 
     def values(self, sources: Mapping[str, str]) -> dict[str, str]:
-        """The templates' @NAMES@."""
+        """Return the values of the templates' @NAMES@."""
         compiled = sorted(name for name in sources if name.endswith(".c"))
         return {
             "VERSION": __version__,

@@ -138,9 +138,9 @@ def run(command: list[str | Path]) -> None:
         )
 
 
-def _same(name: str, stated: str | None) -> None:
-    if stated != __version__:
-        raise PackageError(f"{name} must state version {__version__}, states {stated}")
+def _same(name: str, number: str | None) -> None:
+    if number != __version__:
+        raise PackageError(f"{name} must state version {__version__}, states {number}")
 
 
 def _exists(folder: Path, *names: str) -> None:

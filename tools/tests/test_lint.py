@@ -30,8 +30,8 @@ def test_edits_of_the_import_path_are_detected(statement: str) -> None:
     ("name", "text", "problem"),
     [
         ("src/a.py", "import os\n", "first line"),
-        ("tests/a.py", f"{conventions.LICENCE}from tools.audit import read\n", "only tools import"),
-        ("fleet/a.py", f"{conventions.LICENCE}import tools.audit\n", "only tools import"),
+        ("tests/a.py", f"{conventions.LICENCE}from tools.lint import files\n", "only tools import"),
+        ("fleet/a.py", f"{conventions.LICENCE}import tools.lint\n", "only tools import"),
     ],
 )
 def test_a_python_file_that_breaks_a_convention_is_named(
@@ -64,6 +64,20 @@ def test_phrases_and_participles_are_named_with_their_line() -> None:
     assert message.startswith("a.py:2: '_found'")
 
 
+@pytest.mark.parametrize(
+    ("function", "problems"),
+    [
+        ('def f():\n    """The sum."""', 1),
+        ('def f():\n    """Return the sum."""', 0),
+        ('@property\ndef f():\n    """The sum."""', 0),
+        ('def test_f():\n    """The sum is positive."""', 0),
+    ],
+)
+def test_a_docstring_that_is_no_imperative_sentence_is_named(function: str, problems: int) -> None:
+    """A function's says what it does; a property's names a thing, a test's states a rule."""
+    assert len(list(words.docstrings("tools/a.py", function))) == problems
+
+
 def test_commands_that_do_not_exist_are_named() -> None:
     """A module without a file, and a target without a sentence or outside .PHONY."""
     text = "`python -m tools.nothing` and `python -m tools.lint`"
@@ -73,10 +87,7 @@ def test_commands_that_do_not_exist_are_named() -> None:
     makefile = ".PHONY: lint\nlint: ## Check\ntypes:\n"
     assert [
         re.findall(r"'(\w+)'", line) for line in commands.unexplained("Makefile", makefile)
-    ] == [
-        ["types"],
-        ["types"],
-    ]
+    ] == [["types"], ["types"]]
 
 
 def test_broken_links_and_undocumented_parameters_are_named() -> None:

@@ -75,9 +75,9 @@ def test_data_sets_of_results_permit_commercial_use() -> None:
     manifest = json.loads(
         (ROOT / "benchmark/src/tcuq_benchmark/data/manifest.json").read_text("utf-8")
     )
-    stated = [str(entry.get("licence", "")) for entry in manifest.values()]
-    assert any(stated)
-    assert not [licence for licence in stated if "NC" in licence.upper().replace("LICENCE", "")]
+    licences = [str(entry.get("licence", "")) for entry in manifest.values()]
+    assert any(licences)
+    assert not [licence for licence in licences if "NC" in licence.upper().replace("LICENCE", "")]
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)

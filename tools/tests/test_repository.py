@@ -6,9 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
-
-from tcuq.version import __version__
 
 ROOT = Path(__file__).parents[2]
 SCHEMAS = {
@@ -29,20 +26,3 @@ def test_a_file_follows_its_platforms_schema(schema: str) -> None:
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}"]
     result = subprocess.run([*command, *paths], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
-
-
-def test_the_citation_has_the_version() -> None:
-    """The citation names this version."""
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
-    assert citation["version"] == __version__
-
-
-def test_workflows_run_targets_that_exist() -> None:
-    """Every make target of a workflow or a commit hook is in the Makefile."""
-    targets = {line.split(":")[0] for line in (ROOT / "Makefile").read_text("utf-8").splitlines()}
-    files = [ROOT / ".pre-commit-config.yaml", *(ROOT / ".github/workflows").glob("*.yml")]
-    for path in files:
-        for line in path.read_text("utf-8").splitlines():
-            _, make, named = line.partition("entry: make " if "entry:" in line else "run: make ")
-            if make:
-                assert set(named.split(",")[0].split()) <= targets, line

@@ -10,7 +10,7 @@ from results.scorecard import complaints, last_release
 
 
 def result(date: str) -> dict[str, Any]:
-    """A result without rows."""
+    """Return a result without rows."""
     return {"date": date, "versions": {"tcuq": "0.1.0"}, "rows": []}
 
 

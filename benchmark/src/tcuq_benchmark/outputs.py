@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tcuq_benchmark.atomic import atomic_write, cache_root
+from tcuq_benchmark.cache import cache_root, write_entry
 from tcuq_benchmark.data.samples import Array
 
 PART_STEPS = 4096
@@ -22,7 +22,7 @@ Run = Callable[[int, int], dict[str, Array]]
 
 
 def key(data_sha256: str, model_sha256: str, settings: dict[str, Any]) -> str:
-    """The entry's name: a hash of the data's and the model's hashes and the stream's settings."""
+    """Return the entry's name: a hash of data, model and the stream's settings."""
     identity = {"data": data_sha256, "model": model_sha256, "stream": settings}
     text = json.dumps(identity, sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -68,7 +68,7 @@ def join_rows(parts: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
 
 
 def _read(path: Path, steps: int) -> dict[str, Array] | None:
-    """The arrays in a file, or None if it is missing or has another number of steps."""
+    """Return the arrays in a file, or None if it is missing or has another number of steps."""
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
@@ -83,5 +83,5 @@ def _write(path: Path, arrays: dict[str, Array], steps: int) -> None:
     lengths = {name: len(column) for name, column in arrays.items()}
     if set(lengths.values()) != {steps}:
         raise ValueError(f"every output must have {steps} rows, got {lengths}")
-    with atomic_write(path) as file:
+    with write_entry(path) as file:
         np.savez(file, allow_pickle=False, **arrays)

@@ -32,7 +32,7 @@ def with_faults(
     clean: int,
     corrupted: int,
 ) -> tuple[list[Recording], list[NDArray[np.bool_]]]:
-    """The recordings, end to end, with faults applied, and a mask of the samples they act on.
+    """Return the recordings with faults, and masks of the samples on which they act.
 
     `clean` and `corrupted` are lengths in samples: clean, the first fault, clean, the second ...
     The remainder stays clean. A fault's random parameters are drawn once for its whole span.

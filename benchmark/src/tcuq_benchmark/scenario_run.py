@@ -24,10 +24,10 @@ class Network(Protocol):
         """The identity of its weights."""
 
     def prepared(self, x: Array) -> Array:
-        """Raw samples after the front end, which is the same for all networks of a task."""
+        """Return raw samples after the front end, which is the same for all networks of a task."""
 
     def run_prepared(self, x: Array) -> dict[str, Array]:
-        """Named outputs, one row per sample; they include "logits" and "features"."""
+        """Return named outputs, one row per sample; they include "logits" and "features"."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +46,7 @@ class ScenarioRun:
         return len(self.labels)
 
     def stream(self, network: str) -> Stream:
-        """One network's outputs as a recorded stream."""
+        """Return one network's outputs as a recorded stream."""
         outputs = self.outputs[network]
         return Stream(
             outputs["logits"],
@@ -58,17 +58,20 @@ class ScenarioRun:
         )
 
     def where(self, mask: NDArray[np.bool_]) -> "ScenarioRun":
-        """The steps in the mask; history restarts with each condition."""
+        """Return the steps in the mask; history restarts with each condition."""
         at = np.flatnonzero(mask)
-        condition = self.condition[at]
-        begins = np.flatnonzero(np.diff(condition, prepend=-1))
+        begins = np.flatnonzero(np.diff(self.condition[at], prepend=-1))
         inner = np.searchsorted(at, self.starts[mask[self.starts]])
+        return self.take(at, np.unique(np.concatenate([begins, inner])))
+
+    def take(self, at: Ints, starts: Ints) -> "ScenarioRun":
+        """Return the steps at these places; history restarts at `starts` of the new run."""
         return ScenarioRun(
             self.labels[at],
-            np.unique(np.concatenate([begins, inner])),
+            starts,
             self.shifted[at],
             self.severity[at],
-            condition,
+            self.condition[at],
             self.conditions,
             {
                 name: {column: values[at] for column, values in outputs.items()}
@@ -108,7 +111,7 @@ class _DistinctInputs:
         self.prepared: Array | None = None
 
     def outputs_of(self, network: Network) -> Outputs:
-        """The network's outputs on every step."""
+        """Return the network's outputs on every step."""
         scenario = self.scenario
         settings = scenario.plan.settings | {"scenario": scenario.name}
         name = key(scenario.samples.sha256, network.sha256, settings)

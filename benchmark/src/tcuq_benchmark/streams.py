@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq import Stream
 from tcuq_benchmark.corruptions.suite import Suite, apply
 from tcuq_benchmark.data.samples import Array, Ints, Samples
 
@@ -49,10 +48,10 @@ class Plan:
 
 
 def iid(samples: Samples, steps: int, seed: int) -> Plan:
-    """Passes over all samples, each in a new random order."""
+    """Return passes over all samples, each in a new random order."""
     rng = np.random.default_rng([seed, 0])
     index = _repeat_passes(np.arange(len(samples)), steps, rng)
-    return _plan(samples, index, seed, {"kind": "iid", "steps": steps})
+    return new_plan(samples, index, seed, {"kind": "iid", "steps": steps})
 
 
 def coherent(
@@ -65,7 +64,7 @@ def coherent(
     jitter: int = 0,
     as_frequent: bool = False,
 ) -> Plan:
-    """Labels in a Markov chain: each stays with probability 1 - 1/dwell, else a uniform other one.
+    """Return labels in a Markov chain: each stays with 1 - 1/dwell, else a uniform other one.
 
     With `as_frequent` the next label is drawn by its frequency and may repeat: drawn uniformly, a
     rare label would repeat its few samples often. An image stays for `stay` steps on average
@@ -87,7 +86,7 @@ def coherent(
     index = fresh_index[np.maximum.accumulate(np.where(fresh, np.arange(steps), 0))]
     settings = {"kind": "coherent", "steps": steps, "dwell": dwell, "stay": stay, "jitter": jitter}
     settings |= {"as_frequent": True} if as_frequent else {}
-    return replace(_plan(samples, index, seed, settings), move=_random_walk(steps, jitter, rng))
+    return replace(new_plan(samples, index, seed, settings), move=_random_walk(steps, jitter, rng))
 
 
 def in_order(
@@ -96,11 +95,11 @@ def in_order(
     starts: Ints | Sequence[int] = (0,),
     shifted: NDArray[np.bool_] | None = None,
 ) -> Plan:
-    """Every sample once, as recorded: windows of a recording, rows of a gas batch.
+    """Return every sample once, as recorded: windows of a recording, rows of a gas batch.
 
     `shifted` marks natural drift or faults already in the samples.
     """
-    plan = _plan(samples, np.arange(len(samples)), 0, {"kind": "in_order"})
+    plan = new_plan(samples, np.arange(len(samples)), 0, {"kind": "in_order"})
     begins = np.unique(np.asarray([0, *starts], np.int64))
     marks = plan.shifted if shifted is None else shifted
     settings = plan.settings | {"starts": begins.tolist()}
@@ -108,13 +107,13 @@ def in_order(
 
 
 def by_speaker(samples: Samples, seed: int) -> Plan:
-    """Every clip once, speaker by speaker and word by word, both in seeded order."""
+    """Return every clip once, speaker by speaker and word by word, both in seeded order."""
     rng = np.random.default_rng([seed, 2])
     speakers = int(samples.group.max()) + 1
     turn = rng.permutation(speakers)[samples.group]
     word = rng.random((speakers, len(samples.classes)))[turn, samples.y]
     index = np.lexsort([rng.random(len(samples)), word, turn])
-    return _plan(samples, index, seed, {"kind": "by_speaker"})
+    return new_plan(samples, index, seed, {"kind": "by_speaker"})
 
 
 def with_segments(plan: Plan, segments: Sequence[Segment], starts: Sequence[int] = (0,)) -> Plan:
@@ -142,27 +141,31 @@ def with_segments(plan: Plan, segments: Sequence[Segment], starts: Sequence[int]
 
 
 def followed_by(plan: Plan, other: Plan, offset: int) -> Plan:
-    """A natural shift: the plan, then another plan of clean samples, all marked as shifted.
+    """Return a natural shift: the plan, then another plan of clean samples, all marked as shifted.
 
     Both index into `joined` samples: the other's begin at `offset`, the number of the first's.
     """
     if other.corruptions:
         raise ValueError(f"the plan that follows must be clean, got {other.corruptions}")
-    return Plan(
-        index=np.concatenate([plan.index, other.index + offset]),
-        move=np.concatenate([plan.move, other.move]),
-        corruption=np.concatenate([plan.corruption, other.corruption]),
-        severity=np.concatenate([plan.severity, other.severity]),
-        shifted=np.concatenate([plan.shifted, np.ones(len(other), np.bool_)]),
-        starts=np.concatenate([plan.starts, other.starts[1:] + len(plan)]),
-        corruptions=plan.corruptions,
-        seed=plan.seed,
-        settings={"kind": "followed", "first": plan.settings, "then": other.settings},
+    shifted = replace(other, index=other.index + offset, shifted=np.ones(len(other), np.bool_))
+    return concatenate(
+        [plan, shifted],
+        np.concatenate([plan.starts, other.starts[1:] + len(plan)]),
+        {"kind": "followed", "first": plan.settings, "then": other.settings},
     )
 
 
+def concatenate(plans: Sequence[Plan], starts: Ints, settings: dict[str, Any]) -> Plan:
+    """Return consecutive plans as one; all but the first are clean or natural shifts."""
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(plan, name) for plan in plans])
+        for name in ("index", "move", "corruption", "severity", "shifted")
+    }
+    return replace(plans[0], **columns, starts=starts, settings=settings)
+
+
 def render(plan: Plan, samples: Samples, suite: Suite, begin: int, end: int) -> Array:
-    """The inputs of steps begin..end-1, moved and corrupted."""
+    """Return the inputs of steps begin..end-1, moved and corrupted."""
     blocks = [
         _block(plan, samples, suite, number) for number in range(begin // BLOCK, -(-end // BLOCK))
     ]
@@ -170,19 +173,8 @@ def render(plan: Plan, samples: Samples, suite: Suite, begin: int, end: int) -> 
     return np.concatenate(blocks)[begin - first : end - first]
 
 
-def as_stream(plan: Plan, samples: Samples, outputs: dict[str, Array]) -> Stream:
-    """Outputs on the plan's steps as a stream: "logits" and, if present, "features"."""
-    return Stream(
-        outputs["logits"],
-        outputs.get("features"),
-        samples.y[plan.index],
-        kind="logits",
-        starts=plan.starts,
-        shifted=plan.shifted,
-    )
-
-
-def _plan(samples: Samples, index: Ints, seed: int, settings: dict[str, Any]) -> Plan:
+def new_plan(samples: Samples, index: Ints, seed: int, settings: dict[str, Any]) -> Plan:
+    """Return a clean plan of samples in this order."""
     steps = len(index)
     return Plan(
         index=index.astype(np.int64),
@@ -198,20 +190,15 @@ def _plan(samples: Samples, index: Ints, seed: int, settings: dict[str, Any]) ->
 
 
 def _repeat_passes(rows: Ints, count: int, rng: np.random.Generator) -> Ints:
-    """`count` rows: all rows in random order, then all again in another."""
+    """Return `count` rows: all rows in random order, then all again in another."""
     passes = -(-count // len(rows))
     return np.concatenate([rng.permutation(rows) for _ in range(max(passes, 1))])[:count]
 
 
 def _chain(
-    y: Ints,
-    labels: Ints,
-    fresh: NDArray[np.bool_],
-    rng: np.random.Generator,
-    *,
-    as_frequent: bool,
+    y: Ints, labels: Ints, fresh: NDArray[np.bool_], rng: np.random.Generator, *, as_frequent: bool
 ) -> Ints:
-    """Each step's label as its position in `labels`; a new one where `fresh`."""
+    """Return each step's label as its position in `labels`; a new one where `fresh`."""
     if as_frequent:
         shares = np.array([(y == label).mean() for label in labels])
         draws = rng.choice(len(labels), len(fresh), p=shares)
@@ -224,7 +211,7 @@ def _chain(
 
 
 def _random_walk(steps: int, reach: int, rng: np.random.Generator) -> NDArray[np.int8]:
-    """A random walk in two dimensions, reflected at ± reach."""
+    """Return a random walk in two dimensions, reflected at ± reach."""
     if reach == 0:
         return np.zeros((steps, 2), np.int8)
     walk = np.cumsum(rng.integers(-1, 2, (steps, 2)), axis=0)
@@ -244,7 +231,7 @@ def _block(plan: Plan, samples: Samples, suite: Suite, number: int) -> Array:
 
 
 def _translate(x: Array, move: NDArray[np.int8]) -> Array:
-    """Images translated by whole pixels with mirrored edges; always a copy."""
+    """Return images translated by whole pixels with mirrored edges; always a copy."""
     if not move.any():
         return x.copy()
     reach = int(np.abs(move).max())

@@ -13,7 +13,7 @@ FOLDERS = {"runtime and uplink": (RUNTIME, UPLINK), "fuzzer": (HERE,)}
 
 
 def calls(folder: Path, sources: list[Path]) -> dict[str, set[str]]:
-    """The files whose functions and tables each file uses, by the compiler's symbols."""
+    """Return the files whose functions and tables each file uses, by the compiler's symbols."""
     run(["gcc", "-std=c99", f"-I{RUNTIME}", "-c", *sources], cwd=folder)
     defined: dict[str, str] = {}
     used: dict[str, set[str]] = {}

@@ -15,7 +15,7 @@ GOAL = ";; Goal wp_goal\n(assert (not (> limit 4)))\n(check-sat)\n"
 
 
 def answer(path: Path, text: str) -> str:
-    """The first line that the prover prints."""
+    """Return the first line that the prover prints."""
     path.write_text(text, "utf-8")
     command = [sys.executable, fewer_axioms.__file__, "5", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.fixtures.firmware.toolchain import ROOT, RUNTIME
 from tools.proof import run
-from tools.proof.seeded import LEAST_BUGS, bugs, refusals
+from tools.proof.seeded import BUGS, LEAST_BUGS, refusals
 from tools.proof.wp import (
     FOLDERS,
     PACKAGE,
@@ -21,6 +21,7 @@ from tools.proof.wp import (
     sources,
     unread,
 )
+from tools.seeded_bugs import read_bugs
 
 PAGE = ROOT / "docs/reference/proof.md"
 OPEN = "typed_tcuq_remember_ensures"
@@ -28,7 +29,7 @@ NEW = "typed_tcuq_remember_assert_rte_mem_access_3"
 
 
 def proof(*unproved: str) -> Proof:
-    """A proof of tcuq_signals.c with these goals open."""
+    """Return a proof of tcuq_signals.c with these goals open."""
     return Proof("tcuq_signals.c", frozenset({"typed_other"}), frozenset(unproved), ())
 
 
@@ -63,9 +64,9 @@ def test_a_seeded_bug_is_judged_by_its_own_function() -> None:
 
 def test_seeded_bugs_fit_the_sources() -> None:
     """There are at least 20 seeded bugs, and each changes text that stands in its source once."""
-    seeded = bugs()
+    seeded = read_bugs(BUGS)
     assert len(seeded) >= LEAST_BUGS
-    counts = {bug.old: locate(bug.source).read_text("utf-8").count(bug.old) for bug in seeded}
+    counts = {bug.old: locate(bug.file).read_text("utf-8").count(bug.old) for bug in seeded}
     assert set(counts.values()) == {1}
 
 
@@ -98,7 +99,7 @@ def test_sources_and_functions_that_the_prover_does_not_read_are_listed() -> Non
 
 
 def read_with(source: str) -> set[str]:
-    """The headers of this project that a source includes, itself or through others."""
+    """Return the headers of this project that a source includes, itself or through others."""
     included = re.findall(r'^#include "(\w+\.h)"', locate(source).read_text("utf-8"), re.MULTILINE)
     return set(included).union(*(read_with(header) for header in included))
 

@@ -17,7 +17,7 @@ GOAL = "typed_tcuq_leading_zeros_ensures"
 
 
 def proof(*unproved: str) -> Proof:
-    """A proof of tcuq_math.c with these goals open."""
+    """Return a proof of tcuq_math.c with these goals open."""
     return Proof("tcuq_math.c", frozenset({"typed_other"}), frozenset(unproved), ())
 
 
@@ -56,7 +56,7 @@ def test_a_condition_that_is_no_c_is_an_error() -> None:
 
 def test_each_entry_names_a_statement() -> None:
     """Every goal has a lemma, or a run of its own function; every run has a goal."""
-    names = {stated.name for stated in lemmas()}
+    names = {lemma.name for lemma in lemmas()}
     runs = {function.statement: function for function in functions()}
     listed = run.otherwise_goals()
     assert listed.keys() <= set(sources())
@@ -105,7 +105,7 @@ def test_goals_proved_otherwise_are_not_open(
     statement: str, measured: str, opened: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They have a row of their own, which fails if a statement is missing."""
-    few = [stated for stated in lemmas() if stated.name == "cells_mixed"]
+    few = [lemma for lemma in lemmas() if lemma.name == "cells_mixed"]
     monkeypatch.setattr(run, "lemmas", lambda: iter(few))
     unproved, otherwise = {"tcuq_math.c": {"typed_b": "why"}}, {"tcuq_math.c": {GOAL: statement}}
     rows = list(run.rows([proof(GOAL, "typed_b")], unproved, otherwise, SHORT))

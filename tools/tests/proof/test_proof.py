@@ -9,7 +9,7 @@ from tools.proof.widths import lemmas
 
 def test_no_sum_leaves_its_type() -> None:
     """Every lemma about a sum, a product or a shift holds for the runtime's own limits."""
-    assert [stated.name for stated in lemmas() if not stated.holds()] == []
+    assert [lemma.name for lemma in lemmas() if not lemma.holds()] == []
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_a_limit_its_accumulator_cannot_hold_breaks_a_lemma(
 ) -> None:
     """Widened limits are seen by the lemma of the sum they overflow."""
     wider = {**defines(), limit: defines()[limit] * factor}
-    assert broken in [stated.name for stated in lemmas(wider) if not stated.holds()]
+    assert broken in [lemma.name for lemma in lemmas(wider) if not lemma.holds()]
 
 
 def test_a_limit_with_a_cast_was_no_number() -> None:

@@ -71,7 +71,7 @@ def on_clips(change: Callable[[Floats, int, Generator], Array]) -> Corruption:
 
 
 def by_library(name: str, **options: tuple[Any, ...]) -> Corruption:
-    """An audiomentations transform whose options take the value of the severity."""
+    """Make a corruption of a transform whose options take the value of the severity."""
 
     def change(clip: Floats, severity: int, rng: Generator) -> Array:
         import audiomentations
@@ -86,12 +86,12 @@ def by_library(name: str, **options: tuple[Any, ...]) -> Corruption:
 
 
 def between(values: tuple[Any, ...], name: str) -> dict[str, tuple[Any, ...]]:
-    """The options min_name and max_name, both at the same value, so that nothing is random."""
+    """Return the options min_name and max_name, equal, so that nothing is random."""
     return {f"min_{name}": values, f"max_{name}": values}
 
 
 def pitch_shift(clip: Floats, severity: int, rng: Generator) -> Array:
-    """Pitch up or down at the same length."""
+    """Shift the pitch up or down at the same length."""
     from audiomentations import PitchShift
 
     move = SEMITONES[severity - 1] * rng.choice([-1, 1])
@@ -100,7 +100,7 @@ def pitch_shift(clip: Floats, severity: int, rng: Generator) -> Array:
 
 
 def bit_crush(clip: Floats, severity: int, _rng: Generator) -> Array:
-    """Few bits for the clip's own range, as after an automatic gain."""
+    """Leave few bits for the clip's own range, as after an automatic gain."""
     from audiomentations import BitCrush
 
     peak = max(float(np.abs(clip).max()), 1e-9)
@@ -110,7 +110,7 @@ def bit_crush(clip: Floats, severity: int, _rng: Generator) -> Array:
 
 
 def reverb(clip: Floats, severity: int, rng: Generator) -> Array:
-    """A room: decaying white noise convolved with the clip, at the same loudness."""
+    """Convolve the clip with decaying white noise, as a room does, at the same loudness."""
     from scipy.signal import fftconvolve
 
     fall_s = REVERB_S[severity - 1]

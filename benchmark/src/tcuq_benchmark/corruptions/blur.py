@@ -9,7 +9,7 @@ from tcuq_benchmark.corruptions.suite import Array, Floats
 
 
 def gaussian(x: Array, sigma: float) -> Array:
-    """Gaussian blur, edges repeated."""
+    """Blur by a Gaussian, edges repeated."""
     blurred: Array = ndimage.gaussian_filter(x, (0, sigma, sigma, 0), mode="nearest")
     return blurred
 
@@ -38,7 +38,7 @@ def glass(x: Floats, sigma: float, reach: int, rounds: int, rng: Generator, *, g
 
 
 def motion(x: Array, radius: int, sigma: float, degrees: Array) -> Array:
-    """A one-sided trail, half a Gaussian of 2 radius + 1 pixels, in a direction per image.
+    """Add a one-sided trail, half a Gaussian of 2 radius + 1 pixels, in a direction per image.
 
     This is ImageMagick's motion blur, which the published sets use: offsets rounded to whole
     pixels, edges repeated.
@@ -61,7 +61,7 @@ def motion(x: Array, radius: int, sigma: float, degrees: Array) -> Array:
 
 
 def defocus(x: Floats, radius: float, soft: float) -> Array:
-    """A disc of this radius, itself blurred by a Gaussian of three pixels."""
+    """Blur by a disc of this radius, itself blurred by a Gaussian of three pixels."""
     reach = np.arange(-3, 4)
     disc = (reach[:, None] ** 2 + reach**2 <= radius**2).astype(np.float64)
     side = np.exp(-1 / (2 * soft**2))
@@ -72,14 +72,14 @@ def defocus(x: Floats, radius: float, soft: float) -> Array:
 
 
 def magnified(x: Array, factor: float) -> Array:
-    """The middle of each image, enlarged by this factor to the whole size, linearly."""
+    """Enlarge the middle of each image by this factor to the whole size, linearly."""
     weights = _enlarging(x.shape[1], factor).astype(x.dtype)
     enlarged: Array = weights @ x.transpose(0, 3, 1, 2) @ weights.T
     return enlarged.transpose(0, 2, 3, 1)
 
 
 def _enlarging(side: int, factor: float) -> Array:
-    """Weights (side, side) from source to target pixels along one axis."""
+    """Return weights (side, side) from source to target pixels along one axis."""
     middle = int(np.ceil(side / factor))
     large = round(middle * factor)
     source = (np.arange(side) + (large - side) // 2) * (middle - 1) / (large - 1)
@@ -91,7 +91,7 @@ def _enlarging(side: int, factor: float) -> Array:
 
 
 def zoom(x: Floats, largest: float) -> Array:
-    """Mean of the image and its enlargements by 1.00, 1.01 and so on to the largest."""
+    """Average the image and its enlargements by 1.00, 1.01 and so on to the largest."""
     factors = np.arange(1, largest + 0.005, 0.01)
     total = x.copy()
     for factor in factors:

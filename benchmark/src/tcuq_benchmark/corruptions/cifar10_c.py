@@ -68,17 +68,17 @@ NOT_MONOTONE = {
 
 @cache
 def photographs() -> list[Bytes]:
-    """The photographs of frost, loaded once."""
+    """Return the photographs of frost, loaded once."""
     return frost_photographs.load()
 
 
 def motion_blur(x: Floats, severity: int, rng: Generator) -> Array:
-    """A trail within 45 degrees of the horizontal."""
+    """Add a trail within 45 degrees of the horizontal."""
     return blur.motion(x, *MOTION_BLUR[severity - 1], rng.uniform(-45, 45, len(x)))
 
 
 def spatter(x: Floats, severity: int, rng: Generator) -> Array:
-    """Water at severities 1 to 3, mud at 4 and 5."""
+    """Add water at severities 1 to 3, mud at 4 and 5."""
     *field, strength, muddy = SPATTER[severity - 1]
     drops = weather.liquid(x, tuple(field), rng)
     if muddy:
@@ -87,19 +87,19 @@ def spatter(x: Floats, severity: int, rng: Generator) -> Array:
 
 
 def contrast(x: Floats, severity: int, _rng: Generator) -> Array:
-    """Values moved towards each channel's mean."""
+    """Move values towards each channel's mean."""
     mean = x.mean(axis=(1, 2), keepdims=True)
     changed: Array = (x - mean) * CONTRAST[severity - 1] + mean
     return changed
 
 
 def brightness(x: Floats, severity: int, _rng: Generator) -> Array:
-    """The value of HSV, raised."""
+    """Raise the value of HSV."""
     return _hsv(x, 2, 1.0, BRIGHTNESS[severity - 1])
 
 
 def saturate(x: Floats, severity: int, _rng: Generator) -> Array:
-    """The saturation of HSV: lowered at severities 1 and 2, raised from 3 on, as published."""
+    """Lower the saturation of HSV at severities 1 and 2, raise it from 3 on, as published."""
     return _hsv(x, 1, *SATURATE[severity - 1])
 
 
@@ -113,7 +113,7 @@ def _hsv(x: Floats, channel: int, factor: float, more: float) -> Array:
 
 
 def jpeg(x: Floats, severity: int, _rng: Generator) -> Array:
-    """Compressed as JPEG of this quality."""
+    """Compress as JPEG."""
     from PIL import Image
 
     out = np.empty_like(x)
@@ -126,7 +126,7 @@ def jpeg(x: Floats, severity: int, _rng: Generator) -> Array:
 
 
 def pixelate(x: Floats, severity: int, _rng: Generator) -> Array:
-    """Downscaled and upscaled with a box filter."""
+    """Downscale and upscale with a box filter."""
     from PIL import Image
 
     small = int(SIDE * PIXELATE[severity - 1])
@@ -138,7 +138,7 @@ def pixelate(x: Floats, severity: int, _rng: Generator) -> Array:
 
 
 def elastic(x: Floats, severity: int, rng: Generator) -> Array:
-    """A random affine map, then a smooth random displacement of every pixel."""
+    """Apply a random affine map, then a smooth random displacement of every pixel."""
     strength, smooth, affine = (SIDE * value for value in ELASTIC[severity - 1])
     n, third = len(x), SIDE // 3
     middle, turn = np.full(2, SIDE // 2), np.array([1, -1])
@@ -156,7 +156,7 @@ def elastic(x: Floats, severity: int, rng: Generator) -> Array:
 
 
 def _sampled(x: Array, row: Array, column: Array, mode: str) -> Array:
-    """Each image at its own fractional rows and columns, both (n, height, width)."""
+    """Interpolate each image at its own rows and columns, both (n, height, width)."""
     image = np.broadcast_to(np.arange(len(x))[:, None, None], row.shape)
     channels = [
         ndimage.map_coordinates(x[..., c], [image, row, column], order=1, mode=mode)

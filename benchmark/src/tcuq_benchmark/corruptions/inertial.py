@@ -24,24 +24,24 @@ HOLD_SAMPLES = (2, 4, 6, 9, 13)  # samples for which a slow sensor repeats one r
 
 
 def noise(x: Floats, severity: int, rng: Generator) -> Array:
-    """Independent normal noise."""
+    """Add independent normal noise."""
     return x + FACTOR[severity - 1] * NOISE * rng.standard_normal(x.shape)
 
 
 def gain(x: Floats, severity: int, _rng: Generator) -> Array:
-    """Every channel reads too high."""
+    """Multiply every channel."""
     return x * (1 + FACTOR[severity - 1] * GAIN)
 
 
 def bias(x: Floats, severity: int, rng: Generator) -> Array:
-    """A constant offset of each sensor in a random direction."""
+    """Add a constant offset to each sensor in a random direction."""
     direction = rng.standard_normal((2, 3))
     direction *= np.reshape(BIAS, (2, 1)) / np.linalg.norm(direction, axis=1, keepdims=True)
     return x + FACTOR[severity - 1] * direction.ravel()
 
 
 def rotation(x: Floats, severity: int, rng: Generator) -> Array:
-    """The device is rotated about a random axis."""
+    """Rotate the device about a random axis."""
     from scipy.spatial.transform import Rotation
 
     axis = rng.standard_normal(3)
@@ -52,7 +52,7 @@ def rotation(x: Floats, severity: int, rng: Generator) -> Array:
 
 
 def dropout(x: Floats, severity: int, rng: Generator) -> Array:
-    """Bursts of samples that read 0: a two-state Markov chain with this share and mean burst."""
+    """Lose bursts of samples, which read 0: a two-state Markov chain."""
     share = FACTOR[severity - 1] * LOST
     leave, enter = 1 / BURST, share / (1 - share) / BURST
     draws = rng.random(x.shape[:2])
@@ -65,7 +65,7 @@ def dropout(x: Floats, severity: int, rng: Generator) -> Array:
 
 
 def stuck(x: Floats, severity: int, rng: Generator) -> Array:
-    """As many axes as the severity repeat the first value of the batch."""
+    """Let as many axes as the severity repeat the first value of the batch."""
     out = x.copy()
     axes = rng.permutation(6)[:severity]
     out[..., axes] = x[0, 0, axes]
@@ -73,13 +73,13 @@ def stuck(x: Floats, severity: int, rng: Generator) -> Array:
 
 
 def saturation(x: Floats, severity: int, _rng: Generator) -> Array:
-    """The range is too small: readings beyond it are clipped."""
+    """Clip readings beyond a range that is too small."""
     limit = RANGE * RANGE_SHRINKS[severity - 1]
     return np.clip(x, -limit, limit)
 
 
 def hold(x: Floats, severity: int, _rng: Generator) -> Array:
-    """A slow sensor: each reading is repeated until the next."""
+    """Repeat each reading until the next, as a slow sensor does."""
     every = HOLD_SAMPLES[severity - 1]
     return x[:, np.arange(x.shape[1]) // every * every]
 

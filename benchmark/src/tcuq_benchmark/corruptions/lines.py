@@ -22,7 +22,7 @@ FIRST, LAST = 2, 25  # columns of the zigzag
 
 
 def stripe(x: Floats, severity: int, _rng: Generator) -> Array:
-    """The left and the right quarter inverted."""
+    """Invert the left and the right quarter."""
     out = x.copy()
     for columns in STRIPES:
         out[:, :, columns] += severity / 5 * (1 - 2 * x[:, :, columns])
@@ -30,7 +30,7 @@ def stripe(x: Floats, severity: int, _rng: Generator) -> Array:
 
 
 def dotted_line(x: Floats, severity: int, rng: Generator) -> Array:
-    """A line from the left to the right edge, every second pair of columns left out."""
+    """Draw a line from edge to edge without every second pair of columns."""
     left, right = rng.integers(0, 27, (2, len(x))).astype(np.float64)
     ends = (np.zeros(len(x)), left), (np.full(len(x), 27.0), right)
     dots = _segment(*ends) * (np.arange(SIDE) // 2 % 2 == 1)
@@ -39,7 +39,7 @@ def dotted_line(x: Floats, severity: int, rng: Generator) -> Array:
 
 
 def zigzag(x: Floats, severity: int, rng: Generator) -> Array:
-    """A bright zigzag across the image, sloping a little."""
+    """Draw a bright zigzag across the image, sloping a little."""
     start = rng.integers(0, 27, len(x)).astype(np.float64)
     slope = np.arctan(rng.integers(-5, 5, len(x)) / (LAST - FIRST))
     length = (LAST - FIRST) / np.cos(slope)
@@ -60,7 +60,7 @@ def zigzag(x: Floats, severity: int, rng: Generator) -> Array:
 
 
 def canny_edges(x: Floats, severity: int, _rng: Generator) -> Array:
-    """Nothing but the edges (Canny 1986)."""
+    """Leave nothing but the edges (Canny 1986)."""
     from skimage import feature
 
     detect: Callable[[Array], Array] = feature.canny
@@ -69,7 +69,7 @@ def canny_edges(x: Floats, severity: int, _rng: Generator) -> Array:
 
 
 def _segment(begin: tuple[Array, Array], end: tuple[Array, Array]) -> Array:
-    """Soft lines (n, 28, 28) from (column, row) to (column, row), each image its own."""
+    """Return soft lines (n, 28, 28) from (column, row) to (column, row), one per image."""
     place = np.arange(SIDE, dtype=np.float64)
     (first, low), (last, high) = ((c[:, None, None], r[:, None, None]) for c, r in (begin, end))
     height = (high - low) / (last - first) * (place - first) + low

@@ -49,12 +49,12 @@ PUBLISHED = {
 
 
 def motion_blur(x: Floats, severity: int, rng: Generator) -> Array:
-    """A trail within 45 degrees of the horizontal."""
+    """Add a trail within 45 degrees of the horizontal."""
     return blur.motion(x, *MOTION_BLUR[severity - 1], rng.uniform(-45, 45, len(x)))
 
 
 def shear(x: Floats, severity: int, rng: Generator) -> Array:
-    """Sheared to the left or to the right."""
+    """Shear to the left or to the right."""
     angle = SHEAR[severity - 1] * rng.choice([-1, 1], len(x))
     still = np.zeros_like(angle)
     # Rows of the matrix from target (row, column) to source.
@@ -62,33 +62,33 @@ def shear(x: Floats, severity: int, rng: Generator) -> Array:
 
 
 def rotate(x: Floats, severity: int, rng: Generator) -> Array:
-    """Rotated to the left or to the right."""
+    """Rotate to the left or to the right."""
     angle = ROTATE[severity - 1] * rng.choice([-1, 1], len(x))
     return mapped(x, [[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
 
 
 def scale(x: Floats, severity: int, _rng: Generator) -> Array:
-    """Scaled down."""
+    """Scale down."""
     factor = np.full(len(x), 1 / SCALE[severity - 1])
     return mapped(x, [[factor, 0 * factor], [0 * factor, factor]])
 
 
 def translate(x: Floats, severity: int, rng: Generator) -> Array:
-    """Shifted along a diagonal."""
+    """Shift along a diagonal."""
     one = np.ones(len(x))
     move = TRANSLATE[severity - 1] * rng.choice([-1, 1], (2, len(x)))
     return mapped(x, [[one, 0 * one], [0 * one, one]], move)
 
 
 def spatter(x: Floats, severity: int, rng: Generator) -> Array:
-    """Grey mud."""
+    """Add grey mud."""
     *field, soft = SPATTER[severity - 1]
     drops = weather.liquid(x, tuple(field), rng)
     return weather.mud(x, drops, soft, np.array([SPATTER_GREY]))
 
 
 def mapped(x: Floats, matrix: list[list[Array]], move: Array | None = None) -> Array:
-    """Each image through its own linear map about the centre, black outside."""
+    """Apply a linear map about the centre to each image, black outside."""
     place = np.arange(SIDE) - CENTRE
     row, column = place[None, :, None], place[None, None, :]
     shift = np.zeros((2, len(x))) if move is None else move

@@ -8,22 +8,22 @@ from tcuq_benchmark.corruptions.suite import Array, Floats
 
 
 def gaussian(x: Floats, sigma: float, rng: Generator) -> Array:
-    """Independent normal noise."""
+    """Add independent normal noise."""
     return x + sigma * rng.standard_normal(x.shape, np.float32)
 
 
 def speckle(x: Floats, sigma: float, rng: Generator) -> Array:
-    """Normal noise in proportion to the value."""
+    """Add normal noise in proportion to the value."""
     return x + x * sigma * rng.standard_normal(x.shape, np.float32)
 
 
 def shot(x: Floats, photons: float, rng: Generator) -> Array:
-    """Poisson noise with `photons` counts at full brightness."""
+    """Draw Poisson counts, `photons` at full brightness."""
     return rng.poisson(x * photons) / photons
 
 
 def impulse(x: Floats, amount: float, rng: Generator) -> Array:
-    """Salt and pepper, half each, on this share of the values."""
+    """Replace this share of the values by salt and pepper, half each."""
     hit = rng.random(x.shape, np.float32) < amount
     salt = rng.random(x.shape, np.float32) < 0.5
     return np.where(hit, salt, x)

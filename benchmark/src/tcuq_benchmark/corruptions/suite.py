@@ -19,7 +19,7 @@ CHUNK = 512  # images processed at once, which bounds the memory
 
 
 def apply(suite: Suite, name: str, batch: Array, severity: int, rng: Generator) -> Array:
-    """The batch with one of the suite's corruptions; severity 0 leaves it as it is."""
+    """Apply one of the suite's corruptions to a batch; severity 0 leaves it as it is."""
     if name not in suite:
         raise ValueError(f"a corruption must be one of {', '.join(suite)}, got {name!r}")
     if severity != 0 and severity not in SEVERITIES:

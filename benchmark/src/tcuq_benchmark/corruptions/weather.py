@@ -17,7 +17,7 @@ LUMA = np.array([0.299, 0.587, 0.114])
 
 
 def fractal(n: int, size: int, decay: float, rng: Generator) -> Array:
-    """Fields (n, size, size) in 0..1 by the diamond-square algorithm on a torus."""
+    """Return fields (n, size, size) in 0..1 by the diamond-square algorithm on a torus."""
     field = np.zeros((n, size, size))
     step, rough = size, 100.0
 
@@ -42,7 +42,7 @@ def fractal(n: int, size: int, decay: float, rng: Generator) -> Array:
 
 
 def fog(x: Floats, weight: float, decay: float, size: int, rng: Generator) -> Array:
-    """The corner of a fractal field added to the image, brightness scaled back."""
+    """Add the corner of a fractal field, and scale the brightness back."""
     side = x.shape[1]
     fields = [
         fractal(min(FIELDS_AT_ONCE, len(x) - begin), size, decay, rng)[:, :side, :side]
@@ -58,7 +58,7 @@ def fog(x: Floats, weight: float, decay: float, size: int, rng: Generator) -> Ar
 def frost(
     x: Floats, image: float, ice: float, photographs: Sequence[Bytes], rng: Generator
 ) -> Array:
-    """A random piece of a photograph of frost, added."""
+    """Add a random piece of a photograph of frost."""
     side = x.shape[1]
     pieces = np.empty_like(x)
     for i in range(len(x)):
@@ -69,7 +69,7 @@ def frost(
 
 
 def snow(x: Floats, c: tuple[float, ...], rng: Generator) -> Array:
-    """Flakes with a trail, and a paler image.
+    """Add flakes with a trail, and make the image paler.
 
     c: mean and spread of the flakes' field, enlargement, threshold, radius and sigma of the
     trail, share of the image that keeps its colour.
@@ -84,7 +84,7 @@ def snow(x: Floats, c: tuple[float, ...], rng: Generator) -> Array:
 
 
 def liquid(x: Floats, c: tuple[float, ...], rng: Generator) -> Array:
-    """Drops: a smoothed normal field where it is above a threshold, else 0; (n, height, width).
+    """Return drops: a smoothed normal field above a threshold, else 0; (n, height, width).
 
     c: mean, spread, sigma of the smoothing, threshold.
     """
@@ -93,7 +93,7 @@ def liquid(x: Floats, c: tuple[float, ...], rng: Generator) -> Array:
 
 
 def mud(x: Floats, drops: Array, sigma: float, colour: Array) -> Array:
-    """Opaque drops of a colour, their edges softened."""
+    """Add opaque drops of a colour, their edges softened."""
     cover = blur.gaussian((drops > 0).astype(np.float64)[..., None], sigma)
     cover = np.where(cover < 0.8, 0, cover)
     changed: Array = x * (1 - cover) + colour * cover
@@ -101,7 +101,7 @@ def mud(x: Floats, drops: Array, sigma: float, colour: Array) -> Array:
 
 
 def water(x: Floats, drops: Array, strength: float) -> Array:
-    """Glistening drops of pale turquoise.
+    """Add glistening drops of pale turquoise.
 
     The light comes from the distance to the drops' edges, equalised and embossed. The published
     code finds the edges with Canny's detector; on a thresholded field they are its boundary.
@@ -121,7 +121,7 @@ def water(x: Floats, drops: Array, strength: float) -> Array:
 
 
 def _equalised(images: Bytes) -> Array:
-    """Histogram equalisation of each image, 0..255."""
+    """Equalise the histogram of each image, 0..255."""
     n, pixels = len(images), images[0].size
     place = np.arange(n)[:, None] * 256 + images.reshape(n, -1)
     count = np.bincount(place.ravel(), minlength=n * 256).reshape(n, 256).cumsum(axis=1)

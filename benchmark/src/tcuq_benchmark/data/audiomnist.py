@@ -4,7 +4,7 @@
 import numpy as np
 
 from tcuq_benchmark.data.clips import in_table_order, read_table
-from tcuq_benchmark.data.files import checked_files, manifest
+from tcuq_benchmark.data.files import checked_files
 from tcuq_benchmark.data.samples import Part, Samples, group_split
 
 NAME = "audiomnist"
@@ -13,8 +13,8 @@ SPEAKERS: dict[Part, int] = {"train": 30, "calibration": 12, "development": 6, "
 
 
 def load() -> dict[Part, Samples]:
-    """Int16 (n, 16000) at 16 kHz and labels 0..9; 80 clips a speaker, no speaker in two parts."""
-    paths = checked_files(manifest()[NAME])
+    """Return int16 (n, 16000) at 16 kHz and labels 0..9; no speaker is in two parts."""
+    paths = checked_files(NAME)
     table = read_table(paths["index.csv"])
     x = in_table_order(table, "digit", paths)
     y = np.array([int(row["digit"]) for row in table])

@@ -16,13 +16,13 @@ MAX_CLIPS = 2_000
 
 
 def read_table(path: Path) -> list[dict[str, str]]:
-    """The rows of index.csv."""
+    """Return the rows of index.csv."""
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
 def read_clips(path: Path) -> NDArray[np.int16]:
-    """Int16 (clips, 16000)."""
+    """Return clips as int16 (clips, 16000)."""
     import soundfile
 
     samples, rate = soundfile.read(path, dtype="int16", frames=MAX_CLIPS * CLIP)
@@ -35,6 +35,6 @@ def read_clips(path: Path) -> NDArray[np.int16]:
 def in_table_order(
     table: list[dict[str, str]], key: str, paths: Mapping[str, Path]
 ) -> NDArray[np.int16]:
-    """The clips of the table's rows, in its order; column `key` names the file."""
+    """Return the clips of the table's rows, in its order; column `key` names the file."""
     sounds = {name: read_clips(paths[f"{name}.flac"]) for name in {row[key] for row in table}}
     return np.stack([sounds[row[key]][int(row["row"])] for row in table])

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO
 
-from tcuq_benchmark.atomic import atomic_write, cache_root
+from tcuq_benchmark.cache import cache_root, write_entry
 from tcuq_benchmark.data.files import DataDamagedError, File, Package, Source, check, manifest
 
 Log = Callable[[str], None]
@@ -39,7 +39,7 @@ def fetch(names: Iterable[str], log: Log) -> None:
 
 
 def command(package: Package) -> list[str]:
-    """The client's command that downloads the package into the working directory."""
+    """Return the client's command that downloads the package into the working directory."""
     if package.client == "npm":
         return ["npm", "pack", "--silent", f"{package.name}@{package.version}"]
     if package.client == "apt":
@@ -63,7 +63,7 @@ def _stored(source: Source, file: File) -> Path:
 
 
 def _is_stored(source: Source, file: File) -> bool:
-    """Whether the cache holds the file undamaged."""
+    """Return whether the cache holds the file undamaged."""
     try:
         check(_stored(source, file), file, source.remedy)
     except (FileNotFoundError, DataDamagedError):
@@ -87,13 +87,13 @@ def _download(source: Source, missing: list[File], log: Log) -> None:
         open_member = member_opener(archives[0])
         for number, file in enumerate(missing, 1):
             content = _member(open_member, file)
-            with atomic_write(_stored(source, file)) as target:
+            with write_entry(_stored(source, file)) as target:
                 target.write(content)
             log(f"  {number}/{len(missing)} {file.name}: checked")
 
 
 def member_opener(archive: Path) -> Callable[[str], IO[bytes] | None]:
-    """A function that opens one member of the archive: a wheel, a tar or a Debian package."""
+    """Return a function that opens a member of a wheel, a tar or a Debian package."""
     if archive.suffix == ".whl":
         return zipfile.ZipFile(archive).open
     if archive.suffix != ".deb":
@@ -104,7 +104,7 @@ def member_opener(archive: Path) -> Callable[[str], IO[bytes] | None]:
 
 
 def _member(open_member: Callable[[str], IO[bytes] | None], file: File) -> bytes:
-    """The bytes of one member, checked; reads no more than the manifest's size."""
+    """Return the bytes of one member, checked; reads no more than the manifest's size."""
     try:
         opened = open_member(str(file.member))
     except KeyError:

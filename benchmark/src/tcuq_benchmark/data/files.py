@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from tcuq_benchmark.atomic import cache_root
+from tcuq_benchmark.cache import cache_root
 
 
 class DataMissingError(FileNotFoundError):
@@ -71,7 +71,7 @@ class Source:
 
 @cache
 def manifest() -> Mapping[str, Source]:
-    """Every data set known here, by name."""
+    """Return every data set known here, by name."""
     text = files("tcuq_benchmark.data").joinpath("manifest.json").read_text("utf-8")
     return {name: _source(name, entry) for name, entry in json.loads(text).items()}
 
@@ -86,14 +86,14 @@ def _source(name: str, entry: dict[str, Any]) -> Source:
 
 
 def folders(source: Source) -> list[Path]:
-    """The folders searched for a data set, in order."""
+    """Return the folders searched for a data set, in order."""
     configured = os.environ.get("TCUQ_DATA")
     roots = ([Path(configured)] if configured else []) + [cache_root() / "data"]
     return [root / source.folder for root in roots]
 
 
 def is_present(name: str) -> bool:
-    """Whether one of the folders has every file of the set; their content is not checked."""
+    """Return whether one of the folders has every file of the set; their content is not checked."""
     source = manifest()[name]
     return any(_complete(folder, source) for folder in folders(source))
 
@@ -102,8 +102,13 @@ def _complete(folder: Path, source: Source) -> bool:
     return all((folder / file.name).is_file() for file in source.files)
 
 
-def checked_files(source: Source) -> dict[str, Path]:
-    """The paths of a data set's files by name, each checked against the manifest."""
+def checked_files(name: str) -> dict[str, Path]:
+    """Return the paths of a data set's files by name, each checked against the manifest."""
+    return checked_source(manifest()[name])
+
+
+def checked_source(source: Source) -> dict[str, Path]:
+    """Return the checked paths of a source's files."""
     searched = folders(source)
     complete = next((folder for folder in searched if _complete(folder, source)), None)
     if complete is None:

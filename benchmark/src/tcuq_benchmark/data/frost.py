@@ -4,18 +4,18 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq_benchmark.data.files import checked_files, manifest
+from tcuq_benchmark.data.files import checked_files
 
 NAME = "frost"
 SHRINK = 5  # CIFAR-10-C resizes the photographs to a fifth
 
 
 def load() -> list[NDArray[np.uint8]]:
-    """Uint8 (height, width, 3) RGB, already at CIFAR-10-C's scale."""
+    """Return uint8 (height, width, 3) RGB, already at CIFAR-10-C's scale."""
     from PIL import Image
 
     pictures = []
-    for path in checked_files(manifest()[NAME]).values():
+    for path in checked_files(NAME).values():
         with Image.open(path, formats=["PNG", "JPEG"]) as picture:
             # Linear interpolation to a fifth without smoothing takes every fifth pixel.
             every = slice(SHRINK // 2, None, SHRINK)

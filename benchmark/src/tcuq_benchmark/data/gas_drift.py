@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from tcuq_benchmark.data.files import checked_files, manifest
+from tcuq_benchmark.data.files import checked_files
 from tcuq_benchmark.data.samples import PARTS, Ints, Part, Samples, part_sizes, random_split
 
 NAME = "gas_drift"
@@ -20,11 +20,11 @@ LATER: dict[int, Part] = {
 
 
 def load() -> dict[Part, Samples]:
-    """Float32 (n, 128) and labels 0..5 in recorded order; the group is the batch.
+    """Return float32 (n, 128) and labels 0..5 in recorded order; the group is the batch.
 
     Samples of batches 3 and later, in development and test, have drifted.
     """
-    (path,) = checked_files(manifest()[NAME]).values()
+    (path,) = checked_files(NAME).values()
     with np.load(path, allow_pickle=False) as data:
         if tuple(str(name).lower() for name in data["gas_names"]) != CLASSES:
             raise ValueError(f"gas_names must be {CLASSES}, got {data['gas_names']}")
@@ -37,7 +37,7 @@ def load() -> dict[Part, Samples]:
 
 
 def part_of_each(batch: Ints) -> Ints:
-    """The part of each row, as its index in PARTS."""
+    """Return the part of each row, as its index in PARTS."""
     early = np.flatnonzero(np.isin(batch, FIRST_BATCHES))
     blocks = -(-len(early) // BLOCK)
     owner_of_block = np.empty(blocks, np.int64)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tcuq_benchmark.data.files import checked_files, manifest
+from tcuq_benchmark.data.files import checked_files
 from tcuq_benchmark.data.samples import Part, Recording, group_split
 
 NAME = "hapt"
@@ -18,8 +18,8 @@ USERS: dict[Part, int] = {"train": 12, "development": 3, "calibration": 10, "tes
 
 
 def load() -> dict[Part, tuple[Recording, ...]]:
-    """Whole recordings in experiment order; the six postural transitions are one class."""
-    (path,) = checked_files(manifest()[NAME]).values()
+    """Return whole recordings in experiment order; the six postural transitions are one class."""
+    (path,) = checked_files(NAME).values()
     recordings = _recordings(path)
     rows = group_split(np.array([r.person for r in recordings]), USERS)
     return {part: tuple(recordings[i] for i in chosen) for part, chosen in rows.items()}

@@ -7,15 +7,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq_benchmark.data.files import DataDamagedError
-from tcuq_benchmark.data.samples import Array, Ints, Part, Samples, random_split
+from tcuq_benchmark.data.files import DataDamagedError, checked_files
+from tcuq_benchmark.data.samples import PARTS, Array, Part, Samples, random_split
 
 UNSIGNED_BYTE = 8
+CALIBRATION = 10_000  # images
 MAX_BYTES = 64_000_000  # an uncompressed idx file of 60,000 images has 47 MB
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
-    """The array of unsigned bytes in an idx file, gzipped or not."""
+    """Return the array of unsigned bytes in an idx file, gzipped or not."""
     if path.suffix == ".gz":
         with gzip.open(path) as packed:
             content = packed.read(MAX_BYTES + 1)
@@ -28,31 +29,33 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
     return np.frombuffer(content, np.uint8, offset=header).reshape(shape)
 
 
+def idx_parts(name: str, classes: tuple[str, ...], suffix: str = "") -> dict[Part, Samples]:
+    """Read a set of four idx files and split it."""
+    paths = checked_files(name)
+    train, test = (
+        tuple(
+            read_idx(paths[f"{kind}-{what}-ubyte{suffix}"])
+            for what in ("images-idx3", "labels-idx1")
+        )
+        for kind in ("train", "t10k")
+    )
+    return image_parts((train[0], train[1]), (test[0], test[1]), classes, CALIBRATION)
+
+
 def image_parts(
-    official: tuple[tuple[Array, Array], tuple[Array, Array]],
+    train: tuple[Array, Array],
+    test: tuple[Array, Array],
     classes: tuple[str, ...],
     calibration: int,
 ) -> dict[Part, Samples]:
-    """Split the official training and test images into the four parts.
+    """Split official training and test images and labels into the four parts.
 
-    `calibration` images are taken from the official training set; the official test set is halved
-    into development and test. With `calibration` 0 (for a network trained elsewhere on the whole
-    training set) half of the development half becomes the calibration part.
+    `calibration` images are taken from the training set; the test set is halved into development
+    and test.
     """
-    (train_x, train_y), (test_x, test_y) = official
-    n, m = len(train_y), len(test_y)
-    x, y = np.concatenate([train_x, test_x]), np.concatenate([train_y, test_y]).astype(np.int64)
-    everything = Samples(x, y, np.arange(n + m), np.arange(n + m), classes)
-    train, held_out = random_split(n, [n - calibration, calibration])
-    development, test = (n + half for half in random_split(m, [m - m // 2, m // 2]))
-    if calibration == 0:
-        held_out, development = _halves(development)
-    rows: dict[Part, Ints] = {
-        "train": train, "calibration": held_out, "development": development, "test": test,
-    }  # fmt: skip
-    return {part: everything.take(chosen) for part, chosen in rows.items()}
-
-
-def _halves(rows: Ints) -> tuple[Ints, Ints]:
-    first, second = random_split(len(rows), [len(rows) // 2, len(rows) - len(rows) // 2])
-    return rows[first], rows[second]
+    n, m = len(train[1]), len(test[1])
+    x, y = (np.concatenate(pair) for pair in zip(train, test, strict=True))
+    everything = Samples(x, y.astype(np.int64), np.arange(n + m), np.arange(n + m), classes)
+    rows = random_split(n, [n - calibration, calibration])
+    rows += [n + half for half in random_split(m, [m - m // 2, m // 2])]
+    return {part: everything.take(chosen) for part, chosen in zip(PARTS, rows, strict=True)}

@@ -47,7 +47,7 @@ class Samples:
         return digest.hexdigest()
 
     def take(self, chosen: Array) -> Self:
-        """The chosen samples, by index or by mask."""
+        """Return the chosen samples, by index or by mask."""
         x, y, group, row = (column[chosen] for column in (self.x, self.y, self.group, self.row))
         return type(self)(x, y, group, row, self.classes)
 
@@ -67,7 +67,7 @@ class Recording:
 
 
 def joined(first: Samples, then: Samples) -> Samples:
-    """Two sets as one; groups and rows of the second are numbered after the first's.
+    """Return two sets as one; groups and rows of the second are numbered after the first's.
 
     The second may be out of distribution: its labels are then not classes of the first.
     """
@@ -81,7 +81,7 @@ def joined(first: Samples, then: Samples) -> Samples:
 
 
 def random_split(n: int, sizes: Sequence[int], seed: int = SPLIT_SEED) -> list[Ints]:
-    """0..n-1 in a seeded random order, cut into pieces of these sizes; each piece sorted."""
+    """Return 0..n-1 in a seeded random order, cut into pieces of these sizes; each piece sorted."""
     if sum(sizes) != n:
         raise ValueError(f"sizes must sum to {n}, got {sum(sizes)}")
     order = np.random.default_rng(seed).permutation(n)
@@ -89,7 +89,7 @@ def random_split(n: int, sizes: Sequence[int], seed: int = SPLIT_SEED) -> list[I
 
 
 def group_split(group: Array, sizes: dict[Part, int], seed: int = SPLIT_SEED) -> dict[Part, Ints]:
-    """The rows of each part when whole groups are split, `sizes` groups per part."""
+    """Return the rows of each part when whole groups are split, `sizes` groups per part."""
     groups = np.unique(group)
     pieces = random_split(len(groups), list(sizes.values()), seed)
     return {
@@ -99,6 +99,6 @@ def group_split(group: Array, sizes: dict[Part, int], seed: int = SPLIT_SEED) ->
 
 
 def part_sizes(n: int, fractions: dict[Part, float]) -> dict[Part, int]:
-    """Whole numbers close to these fractions of n that sum to n."""
+    """Return whole numbers close to these fractions of n that sum to n."""
     edges = np.rint(np.cumsum([0.0, *fractions.values()]) * n).astype(int)
     return dict(zip(fractions, np.diff(edges).tolist(), strict=True))

@@ -2,10 +2,9 @@
 """Google Speech Commands v0.01 (Warden 2018), a part: 4,533 one-second clips of 30 words."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tcuq_benchmark.data.clips import in_table_order, read_table
-from tcuq_benchmark.data.files import checked_files, manifest
+from tcuq_benchmark.data.files import checked_files
 from tcuq_benchmark.data.samples import Part, Samples, group_split, part_sizes
 
 NAME = "speech_commands"
@@ -25,7 +24,7 @@ SPEAKERS: dict[Part, float] = {
 
 
 def load() -> dict[Part, Samples]:
-    """Int16 (n, 16000) and labels 0..29 in WORDS + RARE; no speaker in two parts.
+    """Return int16 (n, 16000) and labels 0..29 in WORDS + RARE; no speaker in two parts.
 
     The group is the speaker's index among the 586 sorted ids; parts have 50 / 20 / 10 / 20 %.
     """
@@ -36,7 +35,7 @@ def load() -> dict[Part, Samples]:
 
 
 def only(samples: Samples, words: tuple[str, ...]) -> Samples:
-    """The samples of these words, labelled by their index in `words` (for digits: the digit)."""
+    """Return the samples of these words, labelled by their index in `words`."""
     index = np.full(len(samples.classes), -1)
     for label, word in enumerate(words):
         index[samples.classes.index(word)] = label
@@ -44,14 +43,8 @@ def only(samples: Samples, words: tuple[str, ...]) -> Samples:
     return Samples(chosen.x, index[chosen.y], chosen.group, chosen.row, words)
 
 
-def official_split() -> NDArray[np.str_]:
-    """The official part of each row, which a network trained elsewhere followed."""
-    table = read_table(checked_files(manifest()[NAME])["index.csv"])
-    return np.array([row["official_split"] for row in table])
-
-
 def _everything() -> Samples:
-    paths = checked_files(manifest()[NAME])
+    paths = checked_files(NAME)
     table = read_table(paths["index.csv"])
     classes = WORDS + RARE
     y = np.array([classes.index(row["word"]) for row in table])

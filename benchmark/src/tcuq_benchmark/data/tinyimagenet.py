@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tcuq_benchmark.data.files import checked_files, manifest
+from tcuq_benchmark.data.files import checked_files
 from tcuq_benchmark.data.samples import Part, Samples, random_split
 
 NAME = "tinyimagenet"
@@ -15,11 +15,11 @@ MAX_MEMBER_BYTES = 100_000
 
 
 def load(side: int = 32) -> dict[Part, Samples]:
-    """Uint8 (1000, side, side, 3) RGB in two random halves, development and test.
+    """Return uint8 (1000, side, side, 3) RGB in two random halves, development and test.
 
     Labels are the index of the WordNet id among the 200 sorted; grey-scale images become RGB.
     """
-    (path,) = checked_files(manifest()[NAME]).values()
+    (path,) = checked_files(NAME).values()
     names, pixels = images(path, side)
     classes, y = np.unique([name.split("/")[0] for name in names], return_inverse=True)
     rows = np.arange(len(y))
@@ -31,7 +31,7 @@ def load(side: int = 32) -> dict[Part, Samples]:
 def images(
     path: Path, side: int
 ) -> tuple[list[str], np.ndarray[tuple[int, ...], np.dtype[np.uint8]]]:
-    """Every JPEG of the archive, resized with a box filter, in sorted order of names."""
+    """Return every JPEG of the archive, resized with a box filter, in sorted order of names."""
     from PIL import Image
 
     names, pixels = [], []

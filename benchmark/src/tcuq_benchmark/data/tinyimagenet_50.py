@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 
 from tcuq_benchmark.data import tinyimagenet
-from tcuq_benchmark.data.files import checked_files, manifest
+from tcuq_benchmark.data.files import checked_files
 from tcuq_benchmark.data.idx import image_parts
 from tcuq_benchmark.data.samples import Array, Part, Samples
 
@@ -17,24 +17,24 @@ CALIBRATION = 5_000
 
 @cache
 def load() -> dict[Part, Samples]:
-    """Uint8 (n, 32, 32, 3) RGB and labels 0..49: 20,000 / 5,000 / 1,250 / 1,250 images.
+    """Return uint8 (n, 32, 32, 3) RGB and labels 0..49: 20,000 / 5,000 / 1,250 / 1,250 images.
 
     Calibration is a random part of the official training set; the official validation set is
     halved into development and test.
     """
-    paths = checked_files(manifest()[NAME])
+    paths = checked_files(NAME)
     archives = [paths[f"{kind}_50classes.tar"] for kind in ("train", "val")]
     (train_names, train_x), (test_names, test_x) = (
         tinyimagenet.images(path, SIDE) for path in archives
     )
     classes = sorted({_class(name) for name in train_names})
     train_y, test_y = (_labels(names, classes) for names in (train_names, test_names))
-    return image_parts(((train_x, train_y), (test_x, test_y)), tuple(classes), CALIBRATION)
+    return image_parts((train_x, train_y), (test_x, test_y), tuple(classes), CALIBRATION)
 
 
 @cache
 def other_classes() -> dict[Part, Samples]:
-    """The images of TinyImageNet's validation set, 2,000 of 10,000, that show none of the fifty."""
+    """Return images of TinyImageNet's validation set that show none of the fifty classes."""
     own = set(load()["train"].classes)
     parts = tinyimagenet.load(SIDE)
     return {
@@ -44,7 +44,7 @@ def other_classes() -> dict[Part, Samples]:
 
 
 def _class(name: str) -> str:
-    """The WordNet id, which is the folder's name."""
+    """Return the WordNet id, which is the folder's name."""
     return name.split("/", maxsplit=1)[0]
 
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq_benchmark.data.files import DataDamagedError, checked_files, manifest
+from tcuq_benchmark.data.files import DataDamagedError, checked_files
 from tcuq_benchmark.data.samples import Part, Recording, group_split
 
 NAME = "watch"
@@ -23,8 +23,8 @@ HEADER_BYTES = 128  # of an .npy, format 1.0
 
 
 def load() -> dict[Part, tuple[Recording, ...]]:
-    """Series by person, side and exercise, one label each; no person in two parts."""
-    (path,) = checked_files(manifest()[NAME]).values()
+    """Return series by person, side and exercise, one label each; no person in two parts."""
+    (path,) = checked_files(NAME).values()
     table = plain_table(path)
     person, label = table["subject"].astype(int), table["y"].astype(int)
     order = np.lexsort([label, table["side"], person])
@@ -42,7 +42,7 @@ def load() -> dict[Part, tuple[Recording, ...]]:
 
 
 def plain_table(path: Path) -> dict[str, Any]:
-    """The columns of the published table."""
+    """Return the columns of the published table."""
     content = PlainReader(io.BytesIO(path.read_bytes()[HEADER_BYTES:])).load()
     table = content.item() if isinstance(content, np.ndarray) else content
     if not isinstance(table, dict) or tuple(table["y_labels"]) != CLASSES:
@@ -54,7 +54,7 @@ class PlainReader(pickle.Unpickler):
     """Reads pickles made of numbers, strings, lists, dicts and arrays; refuses everything else."""
 
     def find_class(self, module: str, name: str) -> object:
-        """Replacements for the four names that such a pickle needs."""
+        """Return replacements for the four names that such a pickle needs."""
         allowed = {
             ("numpy.core.multiarray", "_reconstruct"): _empty,
             ("numpy", "ndarray"): np.ndarray,

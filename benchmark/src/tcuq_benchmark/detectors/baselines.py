@@ -4,23 +4,16 @@
 river has no CUSUM with a calibrated mean: its Page-Hinkley learns the mean as it goes.
 """
 
-import warnings
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from random import Random
 from typing import Protocol
 
 import numpy as np
-from river.drift import ADWIN, PageHinkley
-from scipy.stats import ks_2samp
+from river.drift import ADWIN, KSWIN, PageHinkley
 
 from tcuq_benchmark.detectors.detector import Bools, DetectorInput
 
 RATIO = 1.1  # of neighbouring limits
-KSWIN_WINDOW, KSWIN_RECENT = 100, 30
-KSWIN_NEAR = 0.1  # distributions closer than this never alarm
 
 
 class OnlineDetector(Protocol):
@@ -34,11 +27,13 @@ class OnlineDetector(Protocol):
         """Take one value."""
 
 
-make_adwin: Callable[..., OnlineDetector] = ADWIN  # compiled, so it has no types of its own
+# Compiled or untyped, so they have no types of their own.
+make_adwin: Callable[..., OnlineDetector] = ADWIN
+make_kswin: Callable[..., OnlineDetector] = KSWIN
 
 
 def limit_grid(low: float, high: float) -> tuple[float, ...]:
-    """Limits from `low` to at least `high`, with equal ratios."""
+    """Return limits from `low` to at least `high`, with equal ratios."""
     count = int(np.ceil(np.log(high / low) / np.log(RATIO)))
     return tuple((low * RATIO ** np.arange(count + 1)).tolist())
 
@@ -53,7 +48,7 @@ class River:
     limits: Sequence[float]
 
     def fit(self, calibration: DetectorInput) -> None:
-        """Nothing to learn: it adapts to the stream."""
+        """Learn nothing: it adapts to the stream."""
 
     def alarms(self, stream: DetectorInput, limit: float) -> Bools:
         """Feed the values one by one."""
@@ -90,7 +85,7 @@ class Cusum:
         self.mean_, self.deviation_ = float(values.mean()), float(values.std()) or 1.0
 
     def alarms(self, stream: DetectorInput, limit: float) -> Bools:
-        """The steps at which the sum exceeds the limit; it then restarts from 0."""
+        """Return the steps at which the sum exceeds the limit; it then restarts from 0."""
         excess = (stream.signals[self.signal] - self.mean_) / self.deviation_ - self.slack
         alarms, total = np.zeros(len(excess), np.bool_), 0.0
         for step, value in enumerate(excess.tolist()):
@@ -100,47 +95,8 @@ class Cusum:
         return alarms
 
 
-class FastKswin:
-    """river's KSWIN with its p-values in a table: the same alarms, 30 times as fast.
-
-    The p-value depends only on the statistic, which has 31 values. After an alarm it restarts with
-    an empty window and the first random numbers, as river's does.
-    """
-
-    def __init__(self, alpha: float, seed: int) -> None:
-        self.alpha, self.seed = alpha, seed
-        self.drift_detected, self.p_value = True, 0.0
-
-    def update(self, x: float) -> None:
-        """Take one value."""
-        if self.drift_detected:
-            self._window: deque[float] = deque(maxlen=KSWIN_WINDOW)
-            self._rng = Random(self.seed)  # noqa: S311 - river's choice
-            self.drift_detected, self.p_value = False, 0.0
-        self._window.append(x)
-        if len(self._window) < KSWIN_WINDOW:
-            return
-        window = np.array(self._window)
-        picks = self._rng.sample(range(KSWIN_WINDOW - KSWIN_RECENT), KSWIN_RECENT)
-        before, recent = np.sort(window[picks]), np.sort(window[-KSWIN_RECENT:])
-        both = np.concatenate([before, recent])
-        counts = before.searchsorted(both, "right") - recent.searchsorted(both, "right")
-        distance = int(np.abs(counts).max())
-        self.p_value = _p_values(KSWIN_RECENT)[distance]
-        self.drift_detected = self.p_value <= self.alpha and distance / KSWIN_RECENT > KSWIN_NEAR
-
-
-@cache
-def _p_values(size: int) -> tuple[float, ...]:
-    """p-values of the two-sample test, by the statistic times the sample size."""
-    values = np.arange(size)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # as river does: scipy warns of a fallback
-        return tuple(float(ks_2samp(values, values + gap).pvalue) for gap in range(size + 1))
-
-
 def adwin(signal: str) -> River:
-    """A. Bifet and R. Gavaldà 2007; the limit is -log10 of its delta, 0.002 by default."""
+    """Return ADWIN (Bifet and Gavaldà 2007); the limit is -log10 of its delta."""
     default_limit = float(-np.log10(0.002))
     return River(
         lambda limit: make_adwin(delta=10**-limit), signal, default_limit, limit_grid(0.1, 250)
@@ -148,15 +104,15 @@ def adwin(signal: str) -> River:
 
 
 def page_hinkley(signal: str) -> River:
-    """River's form with its default settings; the limit is its threshold."""
+    """Return Page and Hinkley's test in river's form; the limit is its threshold."""
     return River(lambda limit: PageHinkley(threshold=limit), signal, 50.0, limit_grid(0.05, 5e3))
 
 
 def kswin(signal: str) -> River:
-    """C. Raab and others 2020; the limit is -log10 of its alpha, 0.005 by default."""
+    """Return KSWIN (Raab and others 2020); the limit is -log10 of its alpha."""
     default_limit = float(-np.log10(0.005))
     return River(
-        lambda limit: FastKswin(alpha=10**-limit, seed=0),
+        lambda limit: make_kswin(alpha=10**-limit, seed=0),
         signal,
         default_limit,
         limit_grid(0.5, 18),

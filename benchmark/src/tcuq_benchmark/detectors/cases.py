@@ -11,7 +11,7 @@ from tcuq import Stream
 from tcuq_benchmark.detectors.detector import Bools, Detector, DetectorInput, detector_input
 from tcuq_benchmark.detectors.pools import Pool, Split, SplitRows
 from tcuq_benchmark.detectors.table import DetectorEntry
-from tcuq_benchmark.detectors.tcuq_alarm import recommended_profile
+from tcuq_benchmark.scores.monitors import quiet_fit
 from tcuq_benchmark.streams import Episode
 
 LENGTHS = (5_000, 10_000, 20_000, 20_000)  # of each network's calibration streams
@@ -45,25 +45,25 @@ class FittedDetector:
 
 
 def make_cases(pool: Pool, split: Split, seed: int) -> Iterator[Case]:
-    """One case per calibration length for the network of this seed; one split each."""
+    """Yield one case per calibration length for the network of this seed; one split each."""
     for turn, steps in enumerate(LENGTHS):
         number = len(LENGTHS) * seed + turn
         rows = pool.split(split, number)
         calibration = pool.calibration(rows[0], steps, 2 * number)
-        profile = recommended_profile(calibration)
+        profile = quiet_fit(calibration)
         run = pool.in_distribution(rows[1], RUN_STEPS, 2 * number + 1)
         inputs = (detector_input(profile, stream) for stream in (calibration, run))
         yield Case(pool, rows, number, *inputs)
 
 
 def shorten(case: Case) -> Case:
-    """The last steps of a case, for slow detectors."""
+    """Return the last steps of a case, for slow detectors."""
     short = (last_steps(one, SLOW_STEPS) for one in (case.calibration, case.in_distribution))
     return Case(case.pool, case.rows, case.number, *short)
 
 
 def last_steps(stream: DetectorInput, steps: int) -> DetectorInput:
-    """The input with only the last steps of its signals."""
+    """Return the input with only the last steps of its signals."""
     signals = {name: values[-steps:] for name, values in stream.signals.items()}
     return replace(stream, signals=signals)
 
@@ -92,12 +92,12 @@ def add_delays(
 
 
 def delay(alarms: Bools) -> float:
-    """Steps until the first alarm; infinite if there is none."""
+    """Return steps until the first alarm; infinite if there is none."""
     return float(alarms.argmax() + 1) if alarms.any() else float("inf")
 
 
 def summary(delays: Delays) -> dict[str, Any]:
-    """Medians and misses by severity, and the median of each shift; None is infinite."""
+    """Return medians and misses by severity, and the median of each shift; None is infinite."""
     row: dict[str, Any] = {}
     for severity in sorted({level for _, level in delays}):
         of_shift = {shift: d for (shift, level), d in delays.items() if level == severity}
@@ -112,7 +112,7 @@ def summary(delays: Delays) -> dict[str, Any]:
 
 
 def _shifted(case: Case, shift: Episode, turn: int) -> tuple[DetectorInput, int]:
-    """In-distribution steps, then shifted ones; and the number of the latter."""
+    """Return in-distribution steps, then shifted ones; and the number of the latter."""
     rng = np.random.default_rng([case.number, turn, 11])
     lead_in = LEAD_IN + int(rng.integers(LEAD_IN_JITTER))
     clean = case.pool.in_distribution(case.rows[1], lead_in, 1_000 + case.number)
@@ -121,7 +121,7 @@ def _shifted(case: Case, shift: Episode, turn: int) -> tuple[DetectorInput, int]
 
 
 def concatenate(first: Stream, then: Stream) -> Stream:
-    """One stream after the other, without a restart of history between them."""
+    """Return one stream after the other, without a restart of history between them."""
     if first.features is None or then.features is None:
         raise ValueError("both streams must have features")
     return Stream(

@@ -47,18 +47,23 @@ class Detector(Protocol):
         """Learn from an in-distribution stream, if the detector needs it."""
 
     def alarms(self, stream: DetectorInput, limit: float) -> Bools:
-        """The steps at which it alarms; after an alarm it restarts as its authors define."""
+        """Return the steps at which it alarms; after an alarm it restarts as its authors define."""
 
 
 def detector_input(profile: Profile, stream: Stream) -> DetectorInput:
-    """The stream with its signals."""
+    """Return the stream with its signals."""
     confidence = softmax(stream.posteriors).max(axis=1)
     risk = Monitor(profile).run(stream).risk.astype(np.float64)
     return DetectorInput(stream, profile, {"max_prob": 1 - confidence, "risk": risk})
 
 
+def signal_input(name: str, values: Floats) -> DetectorInput:
+    """Return one signal alone, for river's detectors: they read neither stream nor profile."""
+    return DetectorInput(None, None, {name: values})  # type: ignore[arg-type]
+
+
 def lowest_limit(limits: Sequence[float], accepts: Callable[[float], bool]) -> float:
-    """The lowest accepted limit, by bisection; infinite if none is.
+    """Return the lowest accepted limit, by bisection; infinite if none is.
 
     Assumes that a higher limit does not alarm more often. Detectors that restart after an alarm
     may violate this by an alarm or two: the limit returned is then near the lowest, and accepted.
@@ -70,7 +75,7 @@ def lowest_limit(limits: Sequence[float], accepts: Callable[[float], bool]) -> f
 def at_most_alarms(
     pairs: Sequence[tuple[Detector, DetectorInput]], most: int = 0
 ) -> Callable[[float], bool]:
-    """A test whether a limit gives at most `most` alarms in total, each stream by its detector."""
+    """Return a test whether a limit gives at most `most` alarms over all streams."""
 
     def accepts(limit: float) -> bool:
         count = 0

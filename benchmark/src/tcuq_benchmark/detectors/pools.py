@@ -6,7 +6,7 @@ position, not once per step.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import numpy as np
@@ -17,7 +17,7 @@ from tcuq_benchmark.data.samples import Array, Ints, Samples
 from tcuq_benchmark.outputs import cached, key
 from tcuq_benchmark.scenario_run import Network
 from tcuq_benchmark.scenarios.scenario import JITTER, make_plan
-from tcuq_benchmark.streams import Episode, Plan, in_order, render, with_segments
+from tcuq_benchmark.streams import Episode, Plan, in_order, new_plan, render, with_segments
 
 # parts: calibrate on the calibration part, run on the test part; people differ.
 # mixed: a random split of both parts' samples; people are on both sides.
@@ -37,16 +37,16 @@ class Pool(Protocol):
         """The shifts that a stream can have; severity 0 is a natural drift."""
 
     def split(self, split: Split, seed: int) -> SplitRows:
-        """Two disjoint sets of rows."""
+        """Return two disjoint sets of rows."""
 
     def calibration(self, rows: Ints, steps: int, seed: int) -> Stream:
-        """A stream to calibrate on; recordings have the length they have."""
+        """Return a stream to calibrate on; recordings have the length they have."""
 
     def in_distribution(self, rows: Ints, steps: int, seed: int) -> Stream:
-        """An in-distribution stream."""
+        """Return an in-distribution stream."""
 
     def shifted(self, shift: Episode, rows: Ints, seed: int) -> Stream:
-        """SPAN shifted steps of test samples; fewer where recordings are short."""
+        """Return SPAN shifted steps of test samples; fewer where recordings are short."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class Spans:
     outputs: dict[str, Array]
 
     def stream(self, shift: Episode) -> Stream:
-        """The span of one shift."""
+        """Return the span of one shift."""
         begin = SPAN * self.shifts.index(shift)
         at = slice(begin, begin + SPAN)
         return Stream(self.outputs["logits"][at], self.outputs["features"][at], kind="logits")
@@ -79,30 +79,30 @@ class SamplePool:
         return self.spans.shifts
 
     def split(self, split: Split, seed: int) -> SplitRows:
-        """The two parts, or a random split of the same sizes."""
+        """Return the two parts, or a random split of the same sizes."""
         part = self.part
         if split == "mixed":
             part = np.random.default_rng([seed, 7]).permutation(part)
         return np.flatnonzero(part == 0), np.flatnonzero(part == 1)
 
     def calibration(self, rows: Ints, steps: int, seed: int) -> Stream:
-        """An in-distribution stream."""
+        """Return an in-distribution stream."""
         return self.in_distribution(rows, steps, seed)
 
     def in_distribution(self, rows: Ints, steps: int, seed: int) -> Stream:
-        """A coherent stream of these samples."""
+        """Return a coherent stream of these samples."""
         plan = make_plan(self.samples.take(rows), steps, "coherent", seed)
         down, right = (plan.move.astype(np.int64) + self.positions // 2).T
         at = (rows[plan.index] * self.positions + down) * self.positions + right
         return Stream(self.outputs["logits"][at], self.outputs["features"][at], kind="logits")
 
     def shifted(self, shift: Episode, rows: Ints, seed: int) -> Stream:  # noqa: ARG002 - the same for all splits
-        """The span of this shift."""
+        """Return the span of this shift."""
         return self.spans.stream(shift)
 
 
 def sample_pool(network: Network, calibration: Samples, test: Samples, spans: Spans) -> SamplePool:
-    """A pool of the two parts."""
+    """Return a pool of the two parts."""
     tables = [outputs_by_position(network, part) for part in (calibration, test)]
     parts = [np.full(len(part), number) for number, part in enumerate((calibration, test))]
     return SamplePool(
@@ -115,34 +115,27 @@ def sample_pool(network: Network, calibration: Samples, test: Samples, spans: Sp
 
 
 def outputs_by_position(network: Network, samples: Samples) -> dict[str, Array]:
-    """The network's outputs on every sample at every camera position."""
+    """Return the network's outputs on every sample at every camera position."""
     reach = camera_reach(samples)
     positions = np.stack(np.meshgrid(*[np.arange(-reach, reach + 1)] * 2, indexing="ij"), -1)
     moves = positions.reshape(-1, 2).astype(np.int8)
-    count = len(samples) * len(moves)
-    plan = Plan(
-        index=np.repeat(np.arange(len(samples)), len(moves)),
+    plan = replace(
+        new_plan(samples, np.repeat(np.arange(len(samples)), len(moves)), 0, {}),
         move=np.tile(moves, (len(samples), 1)),
-        corruption=np.full(count, -1, np.int64),
-        severity=np.zeros(count, np.int64),
-        shifted=np.zeros(count, np.bool_),
-        starts=np.zeros(1, np.int64),
-        corruptions=(),
-        seed=0,
         settings={"kind": "table", "reach": reach},
     )
     return run_plan(network, samples, plan, {})
 
 
 def outputs_of_samples(network: Network, samples: Samples) -> dict[str, Array]:
-    """The network's outputs on each sample."""
+    """Return the network's outputs on each sample."""
     return run_plan(network, samples, in_order(samples), {})
 
 
 def corrupted_spans(
     network: Network, samples: Samples, suite: Suite, shifts: Sequence[Episode], seed: int
 ) -> Spans:
-    """A span of every corruption."""
+    """Return a span of every corruption."""
     plan = make_plan(samples, SPAN * len(shifts), "coherent", seed)
     starts = (SPAN * np.arange(len(shifts))).tolist()
     plan = with_segments(plan, [(shift, SPAN) for shift in shifts], starts)
@@ -150,7 +143,7 @@ def corrupted_spans(
 
 
 def run_plan(network: Network, samples: Samples, plan: Plan, suite: Suite) -> dict[str, Array]:
-    """The network's outputs on a plan, from the cache if they are there."""
+    """Return the network's outputs on a plan, from the cache if they are there."""
     name = key(samples.sha256, network.sha256, plan.settings | {"columns": list(COLUMNS)})
 
     def run(begin: int, end: int) -> dict[str, Array]:
@@ -162,12 +155,12 @@ def run_plan(network: Network, samples: Samples, plan: Plan, suite: Suite) -> di
 
 
 def camera_reach(samples: Samples) -> int:
-    """The largest camera offset in pixels; 0 for anything but images."""
+    """Return the largest camera offset in pixels; 0 for anything but images."""
     return JITTER if samples.x.dtype == np.uint8 else 0
 
 
 def _without_inputs(first: Samples, then: Samples) -> Samples:
-    """Labels of both; the empty inputs only say by their type whether they are images."""
+    """Return labels of both; the empty inputs only say by their type whether they are images."""
     y, group = (np.concatenate([getattr(s, n) for s in (first, then)]) for n in ("y", "group"))
     x = np.zeros((len(y), 1), first.x.dtype)
     return Samples(x, y, group, np.arange(len(y)), first.classes)

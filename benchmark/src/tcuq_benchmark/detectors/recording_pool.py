@@ -58,11 +58,11 @@ class RecordingPool:
         return np.flatnonzero(side == 0), np.flatnonzero(side == 1)
 
     def calibration(self, rows: Ints, steps: int, seed: int) -> Stream:  # noqa: ARG002 - as recorded
-        """These recordings once, unchanged."""
+        """Return these recordings once, unchanged."""
         return _stream([self.clean[i] for i in rows])
 
     def in_distribution(self, rows: Ints, steps: int, seed: int) -> Stream:
-        """These recordings repeated in random order, the last one truncated."""
+        """Return these recordings repeated in random order, the last one truncated."""
         rng = np.random.default_rng([seed, 9])
         largest = max(float(np.abs(self.clean[i]["features"]).max()) for i in rows)
         parts: list[Outputs] = []
@@ -76,7 +76,7 @@ class RecordingPool:
         return _stream(parts)
 
     def shifted(self, shift: Episode, rows: Ints, seed: int) -> Stream:
-        """Faulty versions of these recordings in random order, up to SPAN steps."""
+        """Return faulty versions of these recordings in random order, up to SPAN steps."""
         parts, left = [], SPAN
         for number in np.random.default_rng([seed, 10]).permutation(rows):
             if left > 0:
@@ -92,7 +92,7 @@ def recording_pool(
     classes: tuple[str, ...],
     severities: Sequence[int],
 ) -> RecordingPool:
-    """A pool of the two parts, and every fault of the suite on every recording."""
+    """Return a pool of the two parts, and every fault of the suite on every recording."""
     recordings = [*calibration, *test]
     faulty = {
         (name, severity): _outputs(network, _with_fault(recordings, (name, severity)), classes)
@@ -108,7 +108,7 @@ def recording_pool(
 
 
 def _with_fault(recordings: Sequence[Recording], shift: Episode) -> list[Recording]:
-    """Each recording with its own random instance of the fault."""
+    """Return each recording with its own random instance of the fault."""
     faulty = []
     for number, one in enumerate(recordings):
         length = len(one.label)
@@ -119,7 +119,7 @@ def _with_fault(recordings: Sequence[Recording], shift: Episode) -> list[Recordi
 def _outputs(
     network: Network, recordings: Sequence[Recording], classes: tuple[str, ...]
 ) -> list[Outputs]:
-    """The network's outputs, one entry per recording."""
+    """Return the network's outputs, one entry per recording."""
     cut = windows(recordings, classes)
     outputs = outputs_of_samples(network, cut.samples)
     bounds = [*cut.starts.tolist(), len(cut.samples)]

@@ -25,7 +25,7 @@ SEVERITIES = (2, 4)
 
 
 def make_pool(task: str, network: Network, seed: int) -> Pool:
-    """Calibration and test samples of a task, and its shifts at two severities."""
+    """Return calibration and test samples of a task, and its shifts at two severities."""
     factory = FACTORIES[task]
     if isinstance(factory, InertialScenarios):
         recordings = factory.load()
@@ -41,7 +41,7 @@ def make_pool(task: str, network: Network, seed: int) -> Pool:
 
 
 def _gas(network: Network, seed: int) -> Pool:
-    """Months 1 to 10, and each later batch as a natural drift."""
+    """Return months 1 to 10, and each later batch as a natural drift."""
     parts = gas_drift.load()
     test = parts["test"]
     early = np.isin(test.group, gas_drift.FIRST_BATCHES)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tcuq import Monitor, Outcome
-from tcuq_benchmark.experiments.detection import is_available, mean_drop_auprc, network_hashes
+from tcuq_benchmark.experiments.detection import available, mean_drop_auprc, network_hashes
 from tcuq_benchmark.experiments.measures import probabilities
-from tcuq_benchmark.experiments.result import Row
-from tcuq_benchmark.experiments.variants import run_scenario, trained_seeds
+from tcuq_benchmark.experiments.result import ExperimentRow
+from tcuq_benchmark.experiments.variants import run_scenario, run_scenarios, trained_seeds
 from tcuq_benchmark.scenario_run import ScenarioRun
 from tcuq_benchmark.scores.monitors import MonitorScore
 from tcuq_benchmark.scores.refitted import SIGNALS, FrozenScore, RefittedScore
@@ -35,7 +35,7 @@ class AbstentionRequests:
         self.fitted_.fit(calibration, development)
 
     def predict(self, run: ScenarioRun) -> Prediction:
-        """1 where the monitor would abstain if the budget allowed."""
+        """Return 1 where the monitor would abstain if the budget allowed."""
         trace = Monitor(self.fitted_.profile()).run(run.stream("base"))
         requests = (trace.outcome != Outcome.ACCEPT).astype(float)
         return Prediction(self.fitted_.predict(run).probabilities, requests)
@@ -74,24 +74,20 @@ ABLATIONS: Mapping[str, Entry] = {
 TRAINED = ("tcuq", *(name for name in ABLATIONS if name.startswith("temporal assistance")))
 
 
-def ablations(task: str) -> tuple[list[Row], dict[str, str]]:
-    """Rows by variant and seed on coherent streams; probabilities are of shuffled ones."""
-    rows: list[Row] = []
+def ablations(task: str) -> tuple[list[ExperimentRow], dict[str, str]]:
+    """Return rows by variant and seed on coherent streams; probabilities are of shuffled ones."""
+    rows: list[ExperimentRow] = []
     for seed in trained_seeds(task):
-        entries = {
-            name: entry for name, entry in ABLATIONS.items() if is_available(task, entry, seed)
-        }
-        variants = sorted({network for entry in entries.values() for network in entry.networks})
-        calibration, development, drop = (
-            run_scenario(task, name, "coherent", seed, variants)
-            for name in ("calibration", "development", "drop")
+        entries, variants = available(task, ABLATIONS, seed)
+        calibration, development, drop = run_scenarios(
+            task, ("calibration", "development", "drop"), "coherent", seed, variants
         )
         in_distribution = run_scenario(task, "in_distribution", "iid", seed, variants)
         for name, entry in entries.items():
             print(f"{task} seed {seed}: {name}", file=sys.stderr)
             score = entry.make()
             score.fit(calibration, development)
-            row: Row = {"variant": name, "seed": seed}
+            row: ExperimentRow = {"variant": name, "seed": seed}
             row["drop AUPRC"] = mean_drop_auprc(score, calibration, drop)
             if name in TRAINED:
                 shares = probabilities(in_distribution, score.predict(in_distribution))

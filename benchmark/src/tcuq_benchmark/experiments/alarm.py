@@ -30,16 +30,16 @@ from tcuq_benchmark.detectors.pools import SPLITS, Pool, Split
 from tcuq_benchmark.detectors.table import BASELINES, OURS, DetectorEntry
 from tcuq_benchmark.detectors.tasks import make_pool
 from tcuq_benchmark.detectors.tcuq_alarm import TcuqAlarm
-from tcuq_benchmark.experiments.result import Row
+from tcuq_benchmark.experiments.result import ExperimentRow
 from tcuq_benchmark.experiments.variants import load_variant, trained_seeds
 
 LEVELS = (14, 17, 20)
 
 
-def alarm(task: str) -> tuple[list[Row], dict[str, str]]:
-    """Rows of the promise by split, then rows of the delays by detector; and the networks."""
+def alarm(task: str) -> tuple[list[ExperimentRow], dict[str, str]]:
+    """Return rows of the promise by split and of the delays by detector; and the networks."""
     pools, networks = _pools(task)
-    rows: list[Row] = []
+    rows: list[ExperimentRow] = []
     cases: list[Case] = []
     for split in reversed(SPLITS):  # the cases of "parts" come last and are used below
         _log(f"{task}: calibrations, {split}")
@@ -60,7 +60,7 @@ def alarm(task: str) -> tuple[list[Row], dict[str, str]]:
 
 
 def _pools(task: str) -> tuple[dict[int, Pool], dict[str, str]]:
-    """Pools by seed, and the hashes of the networks."""
+    """Return pools by seed, and the hashes of the networks."""
     pools, networks = {}, {}
     for seed in trained_seeds(task):
         network = load_variant(task, "base", seed)
@@ -70,8 +70,8 @@ def _pools(task: str) -> tuple[dict[int, Pool], dict[str, str]]:
     return pools, networks
 
 
-def promise(split: Split, cases: Sequence[Case]) -> Iterator[Row]:
-    """False alarms of our alarm beside the number allowed."""
+def promise(split: Split, cases: Sequence[Case]) -> Iterator[ExperimentRow]:
+    """Yield false alarms of our alarm beside the number allowed."""
     steps = sum(len(case.in_distribution.stream) for case in cases)
     for h in LEVELS:
         flags = [TcuqAlarm().flags(case.in_distribution, h) for case in cases]
@@ -122,8 +122,8 @@ def _limits(
     return limits
 
 
-def _delay_rows(detector: FittedDetector, delays: Mapping[str, Delays]) -> Iterator[Row]:
-    """One row for each kind of limit."""
+def _delay_rows(detector: FittedDetector, delays: Mapping[str, Delays]) -> Iterator[ExperimentRow]:
+    """Yield one row for each kind of limit."""
     steps = sum(len(case.in_distribution.signals["risk"]) for case in detector.cases)
     for kind, chosen in detector.limits.items():
         runs = zip(detector.detectors, detector.cases, chosen, strict=True)

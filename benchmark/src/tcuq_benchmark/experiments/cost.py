@@ -2,13 +2,13 @@
 """The cost of each score at inference beyond one pass of the base network."""
 
 import json
-import time
+import timeit
 from collections.abc import Iterable
 from pathlib import Path
 
-from tcuq_benchmark.experiments.detection import is_available, network_hashes
-from tcuq_benchmark.experiments.result import Row
-from tcuq_benchmark.experiments.variants import load_variants, run_scenario
+from tcuq_benchmark.experiments.detection import available, network_hashes
+from tcuq_benchmark.experiments.result import ExperimentRow
+from tcuq_benchmark.experiments.variants import load_variants, run_scenarios
 from tcuq_benchmark.networks.zoo import TrainedNetwork
 from tcuq_benchmark.scenario_run import ScenarioRun
 from tcuq_benchmark.scores.score import Score
@@ -19,21 +19,19 @@ ROUNDS = 3
 BUILDS = {"tcuq": "tcuq -O2", "recommended": "recommended -O2"}  # scores measured as firmware
 
 
-def cost(task: str) -> tuple[list[Row], dict[str, str]]:
-    """Rows by score: passes, parameters, time on the host, and on the device for ours."""
+def cost(task: str) -> tuple[list[ExperimentRow], dict[str, str]]:
+    """Return rows by score: passes, parameters, time on the host, and on the device for ours."""
     budget = json.loads(FIRMWARE.read_text("utf-8"))["m4"]
     base_parameters = _parameters(task, ("base",))
-    entries = {name: entry for name, entry in SCORES.items() if is_available(task, entry, 0)}
-    variants = sorted({variant for entry in entries.values() for variant in entry.networks})
-    calibration, development, test = (
-        run_scenario(task, name, "coherent", 0, variants)
-        for name in ("calibration", "development", "in_distribution")
+    entries, variants = available(task, SCORES, 0)
+    calibration, development, test = run_scenarios(
+        task, ("calibration", "development", "in_distribution"), "coherent", 0, variants
     )
-    rows: list[Row] = []
+    rows: list[ExperimentRow] = []
     for name, entry in entries.items():
         score = entry.make()
         score.fit(calibration, development)
-        row: Row = {
+        row: ExperimentRow = {
             "score": name,
             "passes": entry.passes,
             "extra parameters": max(0, _parameters(task, entry.networks) - base_parameters),
@@ -57,10 +55,5 @@ def _parameters(task: str, variants: Iterable[str]) -> int:
 
 
 def _seconds_per_step(score: Score, run: ScenarioRun) -> float:
-    """The fastest of a few rounds."""
-    seconds = []
-    for _ in range(ROUNDS):
-        start = time.perf_counter()
-        score.predict(run)
-        seconds.append((time.perf_counter() - start) / len(run))
-    return min(seconds)
+    """Return the fastest of a few rounds."""
+    return min(timeit.repeat(lambda: score.predict(run), number=1, repeat=ROUNDS)) / len(run)

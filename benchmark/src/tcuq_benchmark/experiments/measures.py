@@ -39,7 +39,7 @@ class AccuracyReference:
 
 
 def accuracy_reference(calibration: ScenarioRun) -> AccuracyReference:
-    """The base network's accuracy on the calibration stream, the same for every method.
+    """Return the base network's accuracy on the calibration stream, the same for every method.
 
     It is what is known before deployment. A test stream of few people has so wide a spread that
     accuracy hardly ever falls three deviations below its mean.
@@ -56,7 +56,7 @@ def drop_auprc(
     reference: AccuracyReference,
     severity: int | None = None,
 ) -> dict[str, float]:
-    """AUPRC of the moving risk for dropped moving accuracy, by condition (the paper's appendix).
+    """Return the AUPRC of moving risk for dropped accuracy, by condition (paper's appendix).
 
     With a severity, only windows that are clean or entirely of that severity count. NaN where
     accuracy never dropped.
@@ -80,7 +80,7 @@ def detection_delay(
     clean: tuple[ScenarioRun, Prediction],
     reference: AccuracyReference,
 ) -> dict[str, float]:
-    """Median steps from the begin of a shift to its detection, and how many were missed.
+    """Return the median steps from the begin of a shift to its detection, and the misses.
 
     Detected: the moving risk is above the limit that FALSE_ALARMS of the in-distribution windows
     pass, the same share for every method. Conditions in which the base network's accuracy drops
@@ -100,20 +100,20 @@ def detection_delay(
 
 
 def failure_auroc(run: ScenarioRun, prediction: Prediction) -> float:
-    """AUROC of the risk for wrong against correct predictions."""
+    """Return the AUROC of the risk for wrong against correct predictions."""
     known = run.labels >= 0
     return auroc((prediction.label != run.labels)[known], prediction.risk[known])
 
 
 def risk_coverage_area(run: ScenarioRun, prediction: Prediction) -> float:
-    """Area under the risk-coverage curve."""
+    """Return the area under the risk-coverage curve."""
     known = run.labels >= 0
     wrong = (prediction.label != run.labels)[known]
     return area_under_risk_coverage(wrong, prediction.risk[known])
 
 
 def ood_auroc(run: ScenarioRun, prediction: Prediction) -> float:
-    """AUROC for samples of another set against correctly predicted in-distribution ones."""
+    """Return the AUROC for OOD samples against correctly predicted in-distribution ones."""
     correct = (run.labels >= 0) & (prediction.label == run.labels) & ~run.shifted
     counted = correct | run.shifted
     score = prediction.risk if prediction.novelty is None else prediction.novelty
@@ -121,7 +121,7 @@ def ood_auroc(run: ScenarioRun, prediction: Prediction) -> float:
 
 
 def probabilities(run: ScenarioRun, prediction: Prediction) -> dict[str, float]:
-    """F1, both forms of Brier, NLL and ECE, as in the paper's calibration table."""
+    """Return F1, both forms of Brier, NLL and ECE, as in the paper's calibration table."""
     known = run.labels >= 0
     p, labels = prediction.probabilities[known], run.labels[known]
     correct = p.argmax(axis=1) == labels
@@ -137,7 +137,7 @@ def probabilities(run: ScenarioRun, prediction: Prediction) -> dict[str, float]:
 
 
 def _moving_risk(run: ScenarioRun, prediction: Prediction, *, finite: bool = True) -> Floats:
-    """Mean risk of each window; not finite before the first whole one."""
+    """Return the mean risk of each window; not finite before the first whole one."""
     risk = moving_mean(prediction.risk, np.ones(len(run), np.bool_), run.starts, WINDOW)
     return risk[np.isfinite(risk)] if finite else risk
 
@@ -148,7 +148,7 @@ def _moving_accuracy(run: ScenarioRun, prediction: Prediction) -> Floats:
 
 
 def _window_of_severity(run: ScenarioRun, severity: int) -> NDArray[np.bool_]:
-    """Steps whose whole window has this severity; 0 is clean."""
+    """Return steps whose whole window has this severity; 0 is clean."""
     same = ((run.severity == severity) & (run.shifted == (severity > 0))).astype(np.float64)
     share = moving_mean(same, np.ones(len(run), np.bool_), run.starts, WINDOW)
     return share > 1 - 0.5 / WINDOW

@@ -37,17 +37,17 @@ class OdinNetwork:
         return hashlib.sha256(identity.encode()).hexdigest()
 
     def prepared(self, x: Array) -> Array:
-        """Raw samples after the base network's front end."""
+        """Return raw samples after the base network's front end."""
         return self.base.prepared(x)
 
     def run_prepared(self, x: Array) -> dict[str, Array]:
-        """Plain logits, and the largest posterior of the perturbed input."""
-        perturbed = self.base.odin_prepared(x, self.epsilon, TEMPERATURE)
+        """Return plain logits, and the largest posterior of the perturbed input."""
+        perturbed = self.base.odin(x, self.epsilon, TEMPERATURE)
         return {"logits": self.base.run_prepared(x)["logits"], "odin": perturbed}
 
 
 def odin_network(base: TrainedNetwork) -> OdinNetwork:
     """Choose the step that makes calibration samples most certain, as Hsu and others do."""
     x = base.prepared(TASKS[base.task].load()["calibration"].x[:TRIAL_SAMPLES])
-    certainty = {step: float(base.odin_prepared(x, step, TEMPERATURE).mean()) for step in EPSILONS}
+    certainty = {step: float(base.odin(x, step, TEMPERATURE).mean()) for step in EPSILONS}
     return OdinNetwork(base, max(certainty, key=lambda step: certainty[step]))

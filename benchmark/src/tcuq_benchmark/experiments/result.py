@@ -3,20 +3,17 @@
 
 import json
 import math
-import platform
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from results.result import ROOT, json_text, origin
 from tcuq_benchmark.data.files import manifest
 
-ROOT = Path(__file__).resolve().parents[4]
 RESULTS = ROOT / "benchmark/results"
-LIBRARIES = ("tcuq", "numpy", "scipy", "scikit-learn", "torch")
+LIBRARIES = ("scipy", "scikit-learn", "torch")
 DATA = {
     "mnist": ("mnist", "fashion_mnist"),
     "fashion_mnist": ("fashion_mnist", "mnist"),
@@ -27,25 +24,21 @@ DATA = {
     "watch": ("watch", "hapt"),
     "tinyimagenet": ("tinyimagenet_50", "tinyimagenet", "frost"),
 }
-Row = dict[str, Any]
+ExperimentRow = dict[str, Any]
 
 
 def write_result(
     name: str,
     task: str,
-    rows: Sequence[Row],
+    rows: Sequence[ExperimentRow],
     *,
     begun: float,
     networks: Mapping[str, str],
-    libraries: Sequence[str] = (),
 ) -> Path:
     """Write the rows of an experiment on a task; numbers have four decimals."""
     document = {
-        "command": f"python -m tcuq_benchmark.experiments {name} {task}",
-        "date": datetime.now(UTC).date().isoformat(),
-        "python": platform.python_version(),
+        **origin(f"python -m tcuq_benchmark.experiments {name} {task}", LIBRARIES),
         "code": _code(),
-        "versions": {library: version(library) for library in (*LIBRARIES, *libraries)},
         "data_sha256": {source: manifest()[source].sha256 for source in DATA[task]},
         "networks_sha256": dict(sorted(networks.items())),
         "wall_seconds": round(time.monotonic() - begun),
@@ -68,14 +61,14 @@ def read_result(name: str, task: str) -> dict[str, Any]:
     return document
 
 
-def kept_rows(name: str, task: str) -> list[Row]:
-    """The rows of a committed result, each with the commit that ran it."""
+def kept_rows(name: str, task: str) -> list[ExperimentRow]:
+    """Return the rows of a committed result, each with the commit that ran it."""
     document = read_result(name, task)
     return [{"run by": document["code"], **row} for row in document["rows"]]
 
 
 def _code() -> str:
-    """The commit that ran, with a plus if code has uncommitted changes."""
+    """Return the commit that ran, with a plus if code has uncommitted changes."""
     head = _git("rev-parse", "--short", "HEAD").stdout.strip()
     changed = _git("diff", "--quiet", "HEAD", "--", "*.py", "*.c", "*.h").returncode
     return f"{head}+" if changed else head
@@ -88,10 +81,10 @@ def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def _one_row_per_line(document: dict[str, Any]) -> str:
-    """JSON with every row on its own line, so that diffs are readable."""
+    """Return JSON with every row on its own line, so that diffs are readable."""
     head = {name: value for name, value in document.items() if name != "rows"}
     lines = [json.dumps(row, ensure_ascii=False) for row in document["rows"]]
-    opening = json.dumps(head, ensure_ascii=False, indent=1).removesuffix("\n}")
+    opening = json_text(head).removesuffix("\n}\n")
     return opening + ',\n "rows": [\n  ' + ",\n  ".join(lines) + "\n ]\n}\n"
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from tcuq import Monitor, Outcome, Trace
 from tcuq.evaluation.measures import auprc, auroc, worst_window_rate
 from tcuq_benchmark.experiments.detection import network_hashes
-from tcuq_benchmark.experiments.result import Row
-from tcuq_benchmark.experiments.variants import run_scenario, trained_seeds
+from tcuq_benchmark.experiments.result import ExperimentRow
+from tcuq_benchmark.experiments.variants import run_scenarios, trained_seeds
 from tcuq_benchmark.scenario_run import ScenarioRun
 from tcuq_benchmark.scores.monitors import MonitorScore
 from tcuq_benchmark.scores.table import OURS
@@ -24,13 +24,12 @@ OPTIONS: Mapping[str, dict[str, object]] = {"tcuq": {"score": "tcuq"}, "recommen
 SEVERE = 4  # the lowest severe severity; natural drift, which has none, counts in full
 
 
-def streaming(task: str) -> tuple[list[Row], dict[str, str]]:
-    """Rows by score, mode, alpha and warm-up."""
-    rows: list[Row] = []
+def streaming(task: str) -> tuple[list[ExperimentRow], dict[str, str]]:
+    """Return rows by score, mode, alpha and warm-up."""
+    rows: list[ExperimentRow] = []
     for seed in trained_seeds(task):
-        calibration, development, in_distribution, drop = (
-            run_scenario(task, name, "coherent", seed, ("base",))
-            for name in ("calibration", "development", "in_distribution", "drop")
+        calibration, development, in_distribution, drop = run_scenarios(
+            task, ("calibration", "development", "in_distribution", "drop"), "coherent", seed
         )
         for name, own in OPTIONS.items():
             print(f"{task} seed {seed}: {name}", file=sys.stderr)
@@ -40,7 +39,7 @@ def streaming(task: str) -> tuple[list[Row], dict[str, str]]:
                 options = own | {"mode": mode, "alpha": alpha, "warmup": warmup, "budget": BUDGET}
                 score = MonitorScore(options, labelled=name == "tcuq")
                 score.fit(calibration, development)
-                row: Row = {"score": name, "seed": seed, "mode": mode, "alpha": alpha}
+                row: ExperimentRow = {"score": name, "seed": seed, "mode": mode, "alpha": alpha}
                 row |= {"warmup": warmup} | _measures(score, alpha, in_distribution, drop)
                 rows.append(row)
     return rows, network_hashes(task, {"tcuq": OURS["tcuq"]})
@@ -71,6 +70,6 @@ def _measures(
 
 
 def _error(run: ScenarioRun, trace: Trace, at: NDArray[np.bool_]) -> float:
-    """Error rate where the monitor did not request to abstain, whatever the budget allowed."""
+    """Return the error rate of steps on which the monitor did not request to abstain."""
     accepted = at & (trace.outcome == Outcome.ACCEPT)
     return float((trace.label != run.labels)[accepted].mean()) if accepted.any() else float("nan")

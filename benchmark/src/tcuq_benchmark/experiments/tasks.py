@@ -8,12 +8,12 @@ from tcuq_benchmark.experiments.ablations import ablations
 from tcuq_benchmark.experiments.alarm import alarm
 from tcuq_benchmark.experiments.cost import cost
 from tcuq_benchmark.experiments.detection import detection
-from tcuq_benchmark.experiments.result import Row, kept_rows, write_result
+from tcuq_benchmark.experiments.result import ExperimentRow, kept_rows, write_result
 from tcuq_benchmark.experiments.streaming import streaming
 from tcuq_benchmark.experiments.transfer import transfer
 from tcuq_benchmark.experiments.tuned import tuned
 
-EXPERIMENTS: Mapping[str, Callable[[str], tuple[list[Row], dict[str, str]]]] = {
+EXPERIMENTS: Mapping[str, Callable[[str], tuple[list[ExperimentRow], dict[str, str]]]] = {
     "detection": detection,
     "transfer": transfer,
     "ablations": ablations,
@@ -37,5 +37,5 @@ def run_task(experiment: str, task: str, *, keep: bool = False) -> str:
     return str(write_result(experiment, task, rows, begun=begun, networks=networks))
 
 
-def _identity(row: Row) -> tuple[object, ...]:
+def _identity(row: ExperimentRow) -> tuple[object, ...]:
     return tuple(row.get(name) for name in ("score", "variant", "kind", "seed"))

@@ -4,23 +4,22 @@
 The trials are those of benchmark/docs/protocol.md, as many for others' scores as for ours.
 """
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from itertools import product
 
 import numpy as np
 
-from tcuq import Stream, TermPlan, fit
-from tcuq.errors import CalibrationWarning
+from tcuq import Stream, TermPlan
 from tcuq_benchmark.experiments.detection import mean_drop_auprc
 from tcuq_benchmark.scenario_run import ScenarioRun
 from tcuq_benchmark.scores.distance import Mahalanobis, NextActivation
 from tcuq_benchmark.scores.ensembles import LOGITS, MeanPosterior
-from tcuq_benchmark.scores.monitors import MonitorScore
+from tcuq_benchmark.scores.monitors import MonitorScore, quiet_fit
 from tcuq_benchmark.scores.posterior import Conformal, Posterior, Temperature
 from tcuq_benchmark.scores.score import Prediction, Score
+from tcuq_benchmark.scores.table import RULES
 
 TEMPERATURES = (0.5, 0.71, 1.0, 1.41, 2.0, 2.83, 4.0, 8.0)
 SHRINKAGES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.6, 0.9)
@@ -85,30 +84,23 @@ class AtTemperature:
 
 
 @dataclass(slots=True)
-class TimesTemperature:
+class TimesTemperature(Temperature):
     """Temperature scaling with the fitted temperature times a factor."""
 
-    factor: float
-    score: Temperature = field(default_factory=Temperature, init=False)
+    factor: float = 1.0
 
     def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
         """Fit the temperature, then multiply it."""
-        self.score.fit(calibration, development)
-        self.score.temperature_ *= self.factor
-
-    def predict(self, run: ScenarioRun) -> Prediction:
-        """Predict with the multiplied temperature."""
-        return self.score.predict(run)
+        Temperature.fit(self, calibration, development)
+        self.temperature_ *= self.factor
 
 
 @cache
 def default_terms() -> tuple[TermPlan, ...]:
-    """The terms of the library's default score, read from a profile fitted on noise."""
+    """Return the terms of the library's default score, read from a profile fitted on noise."""
     rng = np.random.default_rng(0)
     noise = Stream(rng.dirichlet(np.ones(3), 512), rng.normal(size=(512, 4)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        score = fit(noise, alarm=False).score
+    score = quiet_fit(noise, alarm=False).score
     if score.kind != "anchored":
         raise ValueError(f"the default score must be anchored, got {score.kind}")
     return tuple(
@@ -116,65 +108,52 @@ def default_terms() -> tuple[TermPlan, ...]:
     )
 
 
-def _weighed(novelty: float, inconsistency: float) -> Callable[[], Score]:
+def weighed(novelty: float, inconsistency: float) -> Score:
+    """Return the default score with other weights of two signals."""
     factors = {"novelty": novelty, "inconsistency": inconsistency}
-
-    def make() -> Score:
-        weighed = [replace(t, weight=t.weight * factors.get(t.signal, 1)) for t in default_terms()]
-        return MonitorScore({"terms": weighed})
-
-    return make
+    terms = [replace(t, weight=t.weight * factors.get(t.signal, 1)) for t in default_terms()]
+    return MonitorScore({"terms": terms})
 
 
-def _smoothed(ewma: int, lags: tuple[int, ...]) -> Callable[[], Score]:
-    def make() -> Score:
-        smoothed = [t if t.ewma is None else replace(t, ewma=ewma) for t in default_terms()]
-        return MonitorScore({"terms": smoothed, "lags": lags}, labelled=True)
-
-    return make
+def smoothed(ewma: int, lags: tuple[int, ...]) -> Score:
+    """Return the labelled score with other smoothing and lags."""
+    terms = [t if t.ewma is None else replace(t, ewma=ewma) for t in default_terms()]
+    return MonitorScore({"terms": terms, "lags": lags}, labelled=True)
 
 
 def _tcuq(network: str) -> Candidates:
+    make = partial(MonitorScore, labelled=True, network=network)
     return {
-        f"mix {mix}, lags {lags}": lambda mix=mix, lags=lags: MonitorScore(  # type: ignore[misc]
-            {"score": "tcuq", "mix": mix, "lags": lags}, labelled=True, network=network
-        )
+        f"mix {mix}, lags {lags}": partial(make, {"score": "tcuq", "mix": mix, "lags": lags})
         for mix, lags in product(MIXES, LAGS)
     }
 
 
 def _temperatures(make: Callable[[], Score]) -> Candidates:
-    return {
-        f"temperature {t}": lambda t=t: AtTemperature(make(), t)  # type: ignore[misc]
-        for t in TEMPERATURES
-    }
+    def at(temperature: float) -> Score:
+        return AtTemperature(make(), temperature)
 
-
-def _posterior(rule: str) -> Candidates:
-    return _temperatures(lambda: Posterior(rule))  # type: ignore[arg-type]
-
-
-def _mean(name: str) -> Candidates:
-    return _temperatures(lambda: MeanPosterior(LOGITS[name]))
+    return {f"temperature {t}": partial(at, t) for t in TEMPERATURES}
 
 
 TRIALS: Mapping[str, Candidates] = {
-    **{rule: _posterior(rule) for rule in ("max_prob", "margin", "entropy", "energy")},
-    "temperature": {f"fitted × {f}": lambda f=f: TimesTemperature(f) for f in TEMPERATURES},  # type: ignore[misc]
+    **{rule: _temperatures(partial(Posterior, rule)) for rule in RULES},
+    "temperature": {f"fitted × {f}": partial(TimesTemperature, factor=f) for f in TEMPERATURES},
     "conformal": _temperatures(Conformal),
-    "mahalanobis": {
-        f"shrinkage {s}": lambda s=s: Mahalanobis(shrinkage=s)  # type: ignore[misc]
-        for s in SHRINKAGES
+    "mahalanobis": {f"shrinkage {s}": partial(Mahalanobis, shrinkage=s) for s in SHRINKAGES},
+    "next activation": {f"ridge {r:g}": partial(NextActivation, ridge=r) for r in RIDGES},
+    **{
+        name: _temperatures(partial(MeanPosterior, LOGITS[name]))
+        for name in ("ensemble", "dropout", "exits")
     },
-    "next activation": {f"ridge {r:g}": lambda r=r: NextActivation(ridge=r) for r in RIDGES},  # type: ignore[misc]
-    **{name: _mean(name) for name in ("ensemble", "dropout", "exits")},
     "tcuq": _tcuq("base"),
     "tcuq assisted": _tcuq("assisted"),
     "recommended": {
-        f"novelty × {n}, inconsistency × {i}": _weighed(n, i)
+        f"novelty × {n}, inconsistency × {i}": partial(weighed, n, i)
         for n, i in product(NOVELTY_FACTORS, INCONSISTENCY_FACTORS)
     },
     "recommended labelled": {
-        f"smoothing {k}, lags {lags}": _smoothed(k, lags) for k, lags in product(SMOOTHINGS, LAGS)
+        f"smoothing {k}, lags {lags}": partial(smoothed, k, lags)
+        for k, lags in product(SMOOTHINGS, LAGS)
     },
 }

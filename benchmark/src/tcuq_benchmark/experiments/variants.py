@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The trained network variants of a task, and its scenarios run through them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from tcuq_benchmark.experiments.odin import OdinNetwork, odin_network
@@ -18,27 +18,27 @@ AnyNetwork = TrainedNetwork | OdinNetwork
 
 
 def ensemble_size(task: str) -> int:
-    """How many networks the deep ensemble has."""
+    """Return how many networks the deep ensemble has."""
     return CIFAR_MEMBERS if task == "cifar10" else MEMBERS
 
 
 @lru_cache(maxsize=64)
 def load_variant(task: str, variant: str, seed: int) -> AnyNetwork:
-    """A trained network, loaded once."""
+    """Return a trained network, loaded once."""
     if variant == "odin":
         return odin_network(load_network(task, "base", seed))
     return load_network(task, variant, seed)
 
 
 def trained_seeds(task: str) -> tuple[int, ...]:
-    """The seeds whose base network is trained; an error that names the command if none is."""
+    """Return the seeds whose base network is trained; at least the first must be."""
     load_variant(task, "base", 0)
     seeds = CONFIRMATION_SEEDS if task == "tinyimagenet" else SEEDS
     return tuple(seed for seed in seeds if path(task, "base", seed).is_file())
 
 
 def load_variants(task: str, variants: Iterable[str], seed: int) -> dict[str, AnyNetwork]:
-    """Networks by the names that scores use: a variant, or "members" for the deep ensemble."""
+    """Return networks by the names that scores use; "members" are the deep ensemble."""
     networks: dict[str, AnyNetwork] = {}
     for variant in variants:
         if variant == "members":
@@ -50,7 +50,14 @@ def load_variants(task: str, variants: Iterable[str], seed: int) -> dict[str, An
 
 
 def run_scenario(
-    task: str, name: Name, kind: Kind, seed: int, variants: Iterable[str]
+    task: str, name: Name, kind: Kind, seed: int, variants: Iterable[str] = ("base",)
 ) -> ScenarioRun:
-    """A scenario run through the networks of a seed."""
+    """Run a scenario through the networks of a seed."""
     return run_networks(make_scenario(task, name, kind, seed), load_variants(task, variants, seed))
+
+
+def run_scenarios(
+    task: str, names: Iterable[Name], kind: Kind, seed: int, variants: Sequence[str] = ("base",)
+) -> list[ScenarioRun]:
+    """Run several scenarios through the same networks."""
+    return [run_scenario(task, name, kind, seed, variants) for name in names]

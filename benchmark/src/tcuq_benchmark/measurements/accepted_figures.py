@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures of the promise on the accepted error: one split, or one shifted stream, at a time."""
 
-import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
 import tcuq
-from tcuq.errors import CalibrationWarning, FitError
+from tcuq.errors import FitError
 from tcuq_benchmark.data.samples import Ints
 from tcuq_benchmark.detectors.cases import concatenate
 from tcuq_benchmark.measurements.accepted_streams import Source, source_of, split_rows
 from tcuq_benchmark.measurements.alarm_cases import Case, Figures, saved, trained
+from tcuq_benchmark.scores.monitors import quiet_fit
 
 LEAD_IN = 1000  # clean held-out steps before a shift
 LEVELS = 1 << 14
@@ -46,24 +46,22 @@ class Trial:
 
 
 def promised_profile(stream: tcuq.Stream, trial: Trial) -> tcuq.Profile | None:
-    """The fitted profile, or None where the fit refuses."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        try:
-            return tcuq.fit(
-                stream,
-                promise=tcuq.PromiseOptions(
-                    trial.accepted_error,
-                    trial.confidence,
-                    trial.independent,  # type: ignore[arg-type]
-                ),
-            )
-        except FitError:
-            return None
+    """Return the fitted profile, or None where the fit refuses."""
+    try:
+        return quiet_fit(
+            stream,
+            promise=tcuq.PromiseOptions(
+                trial.accepted_error,
+                trial.confidence,
+                trial.independent,  # type: ignore[arg-type]
+            ),
+        )
+    except FitError:
+        return None
 
 
 def split_streams(trial: Trial, source: Source, seed: int) -> tuple[tcuq.Stream, tcuq.Stream, Ints]:
-    """The stream to calibrate on, the held-out one, and the rows of the latter."""
+    """Return the stream to calibrate on, the held-out one, and the rows of the latter."""
     known, held_out = split_rows(source.person, trial.share, seed, new_people=trial.new_people)
     streams = [source.stream(known, 2 * seed), source.stream(held_out, 2 * seed + 1)]
     if trial.image_recordings:
@@ -72,7 +70,7 @@ def split_streams(trial: Trial, source: Source, seed: int) -> tuple[tcuq.Stream,
 
 
 def _cut_at_images(stream: tcuq.Stream) -> tcuq.Stream:
-    """The stream with a recording for every run of one label, which holds a few images."""
+    """Return the stream with one recording for each run of one label."""
     assert stream.labels is not None  # noqa: S101 - labelled above; for the type checker
     starts = np.flatnonzero(np.diff(stream.labels, prepend=-1))
     return tcuq.Stream(
@@ -81,7 +79,7 @@ def _cut_at_images(stream: tcuq.Stream) -> tcuq.Stream:
 
 
 def held_out_figures(trial: Trial, source: Source, seed: int) -> Figures | None:
-    """One split: the held-out accepted error, coverage and the oracle's coverage; None: refused."""
+    """Return held-out error, coverage and the oracle's coverage; None if the fit refuses."""
     calibration, held_out, _ = split_streams(trial, source, seed)
     profile = promised_profile(calibration, trial)
     if profile is None:
@@ -102,7 +100,7 @@ def held_out_figures(trial: Trial, source: Source, seed: int) -> Figures | None:
 
 
 def oracle_coverage(levels: Ints, wrong: np.ndarray, accepted_error: float) -> float:
-    """Coverage of the highest threshold whose held-out accepted error is within the bound."""
+    """Return the coverage of the highest threshold whose accepted error is within bounds."""
     order = np.argsort(levels, kind="stable")
     last = np.append(levels[order][1:] != levels[order][:-1], True)
     count = np.arange(1, len(order) + 1)
@@ -111,7 +109,7 @@ def oracle_coverage(levels: Ints, wrong: np.ndarray, accepted_error: float) -> f
 
 
 def shifted_figures(trial: Trial, source: Source, seed: int) -> list[Figures]:
-    """Accepted steps and errors from each shift's onset to the first alarm after it."""
+    """Count accepted steps and errors from each shift's onset to the first alarm after it."""
     calibration, held_out, rows = split_streams(trial, source, seed)
     profile = promised_profile(calibration, trial)
     if profile is None:
@@ -137,37 +135,29 @@ def shifted_figures(trial: Trial, source: Source, seed: int) -> list[Figures]:
     return figures
 
 
+def run_splits(case: Case, trial: Trial, seeds: Sequence[int]) -> Figures:
+    """Run random splits of a network."""
+    source = source_of(case.task, case.network)
+    return {"splits": [held_out_figures(trial, source, seed) for seed in seeds]}
+
+
+def run_shifts(case: Case, trial: Trial, splits: int) -> Figures:
+    """Run every shift of some splits."""
+    source = source_of(case.task, case.network)
+    return {"streams": [s for seed in range(splits) for s in shifted_figures(trial, source, seed)]}
+
+
 def splits_of(trial: Trial, splits: int, networks: Sequence[int] = ()) -> list[Figures | None]:
-    """The figures of random splits, over the trained networks, from the cache where possible."""
+    """Return the figures of random splits, over the trained networks."""
     networks = networks or trained(trial.task)
     figures: list[Figures | None] = []
     for network in networks:
         seeds = [100 * network + i for i in range(-(-splits // len(networks)))]
-        figures += saved(
-            "accepted",
-            Case(trial.task, network),
-            lambda network=network, seeds=seeds: {  # type: ignore[misc]
-                "splits": [
-                    held_out_figures(trial, source_of(trial.task, network), seed) for seed in seeds
-                ]
-            },
-            **asdict(trial) | {"seeds": seeds},
-        )["splits"]
+        figures += saved(run_splits, Case(trial.task, network), trial, seeds)["splits"]
     return figures
 
 
 def shifts_of(trial: Trial, splits: int) -> list[Figures]:
-    """The figures of every shift with the first network, from the cache where possible."""
-    streams: list[Figures] = saved(
-        "accepted_shifted",
-        Case(trial.task, 0),
-        lambda: {
-            "streams": [
-                one
-                for seed in range(splits)
-                for one in shifted_figures(trial, source_of(trial.task, 0), seed)
-            ]
-        },
-        **asdict(trial) | {"splits": splits},
-    )["streams"]
+    """Return the figures of every shift with the first network."""
+    streams: list[Figures] = saved(run_shifts, Case(trial.task, 0), trial, splits)["streams"]
     return streams

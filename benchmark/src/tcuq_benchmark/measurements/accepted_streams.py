@@ -42,10 +42,10 @@ class Source(Protocol):
         """The shifts that a stream can have."""
 
     def stream(self, rows: Ints, seed: int) -> tcuq.Stream:
-        """An in-distribution stream of these rows."""
+        """Return an in-distribution stream of these rows."""
 
     def shifted(self, shift: Episode, rows: Ints, seed: int) -> tcuq.Stream:
-        """At most SPAN shifted steps; of test's samples where the set has no people."""
+        """Return at most SPAN shifted steps; of test's samples where the set has no people."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,14 +62,14 @@ class SampleSource:
         return self.pool.shifts
 
     def stream(self, rows: Ints, seed: int) -> tcuq.Stream:
-        """A coherent stream in which few rows come twice."""
+        """Return a coherent stream in which few rows come twice."""
         steps = len(rows) * (STEPS_PER_IMAGE if self.pool.positions > 1 else 1)
         index = make_plan(self.pool.samples.take(rows), steps, "coherent", seed).index
         clean = self.pool.in_distribution(rows, steps, seed)
         return labelled(clean, self.pool.samples.y[rows[index]])
 
     def shifted(self, shift: Episode, rows: Ints, seed: int) -> tcuq.Stream:
-        """The span of this shift."""
+        """Return the span of this shift."""
         return labelled(self.pool.shifted(shift, rows, seed), self.shifted_labels[shift])
 
 
@@ -77,7 +77,7 @@ class SpeakerSource(SampleSource):
     """Spoken clips: a recording is a speaker's clips, word by word."""
 
     def stream(self, rows: Ints, seed: int) -> tcuq.Stream:
-        """Every clip once."""
+        """Return every clip once."""
         at = rows[by_speaker(self.pool.samples.take(rows), seed).index]
         outputs = self.pool.outputs
         return tcuq.Stream(
@@ -103,11 +103,11 @@ class SessionSource:
         return self.pool.shifts
 
     def stream(self, rows: Ints, seed: int) -> tcuq.Stream:
-        """All of these sessions, in a random order of the people."""
+        """Return all of these sessions, in a random order of the people."""
         return self._stream(rows, self.pool.clean, seed)
 
     def shifted(self, shift: Episode, rows: Ints, seed: int) -> tcuq.Stream:
-        """The same with a fault, up to SPAN steps."""
+        """Return these sessions with a fault, up to SPAN steps."""
         stream = self._stream(rows, self.pool.faulty[shift], seed)
         return stream[: min(SPAN, len(stream))]
 
@@ -127,7 +127,7 @@ class SessionSource:
 
 @lru_cache(maxsize=1)
 def source_of(task: str, network: int) -> Source:
-    """The rows of a set with one network's outputs."""
+    """Return the rows of a set with one network's outputs."""
     factory = FACTORIES[task]
     pool = make_pool(task, load_network(task, "base", network), network)
     if isinstance(factory, InertialScenarios):
@@ -148,14 +148,14 @@ def source_of(task: str, network: int) -> Source:
 
 
 def labelled(stream: tcuq.Stream, labels: Ints) -> tcuq.Stream:
-    """The stream with labels."""
+    """Return the stream with labels."""
     return tcuq.Stream(
         stream.posteriors, stream.features, labels, kind=stream.kind, starts=stream.starts
     )
 
 
 def split_rows(person: Ints, share: float, seed: int, *, new_people: bool) -> tuple[Ints, Ints]:
-    """Rows to calibrate on and rows held out: of other people, or of each person some."""
+    """Return rows to calibrate on and rows held out, of other people or of the same."""
     rng = np.random.default_rng([seed, 14])
     people = rng.permutation(np.unique(person))
     if new_people:
@@ -169,13 +169,13 @@ def split_rows(person: Ints, share: float, seed: int, *, new_people: bool) -> tu
 
 
 def _span_labels(test: Samples, shifts: Sequence[Episode], seed: int) -> dict[Episode, Ints]:
-    """Labels of a pool's spans, which are one after the other on one plan."""
+    """Return the labels of a pool's spans, which follow each other on one plan."""
     index = make_plan(test, SPAN * len(shifts), "coherent", seed).index
     return dict(zip(shifts, test.y[index].reshape(len(shifts), SPAN), strict=True))
 
 
 def _batch_labels(shifts: Sequence[Episode], seed: int) -> dict[Episode, Ints]:
-    """Labels of the later batches of the gas data."""
+    """Return the labels of the later batches of the gas data."""
     test = gas_drift.load()["test"]
     labels = {}
     for name, level in shifts:

@@ -10,7 +10,6 @@ import inspect
 import json
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, lru_cache
@@ -22,8 +21,7 @@ from numpy.typing import NDArray
 
 import tcuq
 from results.result import ROOT
-from tcuq.errors import CalibrationWarning
-from tcuq_benchmark.atomic import atomic_write, cache_root
+from tcuq_benchmark.cache import cache_root, write_entry
 from tcuq_benchmark.data.files import manifest
 from tcuq_benchmark.data.samples import Array
 from tcuq_benchmark.detectors.cases import LENGTHS
@@ -34,6 +32,7 @@ from tcuq_benchmark.experiments.result import DATA
 from tcuq_benchmark.measurements.alarm_hapt import with_health
 from tcuq_benchmark.networks.tasks import TASKS
 from tcuq_benchmark.networks.zoo import load_network, path
+from tcuq_benchmark.scores.monitors import quiet_fit
 
 Ints = NDArray[np.int64]
 Figures = dict[str, Any]
@@ -77,7 +76,7 @@ class Calm:
     recording: Ints
 
     def with_health(self) -> "Calm":
-        """The same with the input health of HAPT's recordings."""
+        """Return this stream with the input health of HAPT's recordings."""
         stream = with_health(self.stream, self.recording[self.stream.starts])
         return replace(self, stream=stream)
 
@@ -85,7 +84,7 @@ class Calm:
 def cases(
     tasks: Sequence[str], splits: Sequence[Split] = ("parts",), *, short: bool = False
 ) -> Iterator[Case]:
-    """Every calibration of every trained network, task by task; a few of gas in the short form."""
+    """Yield every calibration of every trained network; a few of gas in the short form."""
     if short:
         load_network("gas", "base", 0, train=True)
         yield from (Case("gas", 0, turn=turn) for turn in range(2))
@@ -97,20 +96,20 @@ def cases(
 
 
 def trained(task: str) -> tuple[int, ...]:
-    """The seeds whose network is trained; the first must be."""
+    """Return the seeds whose network is trained; the first must be."""
     load_network(task, "base", 0)
     return tuple(seed for seed in NETWORKS if path(task, "base", seed).is_file())
 
 
 @lru_cache(maxsize=1)
 def pool_of(task: str, network: int) -> Pool:
-    """A network's outputs on calibration and test samples, clean and shifted."""
+    """Return a network's outputs on calibration and test samples, clean and shifted."""
     log(f"{task}: outputs of network {network}")
     return make_pool(task, load_network(task, "base", network), network)
 
 
 def calibration(case: Case) -> tcuq.Stream:
-    """The stream to calibrate on."""
+    """Return the stream to calibrate on."""
     pool = pool_of(case.task, case.network)
     rows, _ = pool.split(case.split, case.number)
     stream = pool.calibration(rows, LENGTHS[case.turn], 2 * case.number)
@@ -118,7 +117,7 @@ def calibration(case: Case) -> tcuq.Stream:
 
 
 def calm(case: Case, steps: int, seed: int) -> Calm:
-    """Calm steps of the samples or recordings that were not calibrated on."""
+    """Return calm steps of the samples or recordings that were not calibrated on."""
     pool = pool_of(case.task, case.network)
     _, rows = pool.split(case.split, case.number)
     if isinstance(pool, RecordingPool):
@@ -135,7 +134,7 @@ def looped(
     seed: int,
     outputs: Sequence[Mapping[str, Array]] | None = None,
 ) -> Calm:
-    """Recordings in random order with a little noise, again and again; the last one truncated.
+    """Return recordings in random order with a little noise, repeated; the last is truncated.
 
     `outputs` replaces the clean ones, in the same order and with the same noise.
     """
@@ -160,14 +159,12 @@ def looped(
 
 
 def fitted(stream: tcuq.Stream, h: int = LEVELS[-1]) -> tcuq.Profile:
-    """The recommended profile for one false alarm in 2^h steps; its warnings are stored in it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        return tcuq.fit(stream, alarm=tcuq.AlarmOptions(1 << h))
+    """Return the recommended profile for one false alarm in 2^h steps."""
+    return quiet_fit(stream, alarm=tcuq.AlarmOptions(1 << h))
 
 
 def profiles(stream: tcuq.Stream) -> dict[int, tcuq.Profile]:
-    """The recommended profile for each h; one fit, because only the alarm's limit depends on h."""
+    """Return the recommended profile for each rate; only the alarm's limit depends on it."""
     profile = fitted(stream)
     assert profile.alarm is not None  # noqa: S101 - recommended profiles have an alarm
     return {
@@ -176,16 +173,17 @@ def profiles(stream: tcuq.Stream) -> dict[int, tcuq.Profile]:
     }
 
 
-def saved(what: str, case: Case, compute: Callable[[], Figures], **settings: object) -> Figures:
-    """The figures of one case, from the cache if the same code computed them before."""
-    code = code_sha256(Path(inspect.getfile(compute)))
-    identity = asdict(case) | settings | {"what": what, "code": code}
-    name = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:24]
+def saved(compute: Callable[..., Figures], case: Case, *settings: object) -> Figures:
+    """Return compute(case, *settings), from the cache if the same code computed it before."""
+    what, code = compute.__name__, code_sha256(Path(inspect.getfile(compute)))
+    identity = {"case": case, "what": what, "settings": settings, "code": code}
+    text = json.dumps(identity, sort_keys=True, default=asdict)
+    name = hashlib.sha256(text.encode()).hexdigest()[:24]
     at = cache_root() / "alarm" / f"{what}-{case.task}-{name}.json"
     if not at.is_file():
         log(f"{what}: {case.name}")
-        with atomic_write(at) as file:
-            file.write(json.dumps(compute()).encode())
+        with write_entry(at) as file:
+            file.write(json.dumps(compute(case, *settings)).encode())
     figures: Figures = json.loads(at.read_text("utf-8"))
     return figures
 
@@ -202,7 +200,7 @@ def code_sha256(module: Path) -> str:
 
 
 def provenance(tasks: Sequence[str]) -> Mapping[str, object]:
-    """Checksums of the data and networks behind a result."""
+    """Return checksums of the data and networks behind a result."""
     tasks = [task for task in TASKS if task in tasks]
     names = sorted({name for task in tasks for name in DATA[task]})
     return {

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Delays of the alarm: after many calm steps, with a shift from boot, and on slow ramps."""
 
-import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
 import tcuq
-from results.result import Row, arguments, report
+from results.result import Row, figure, measure
 from tcuq_benchmark.detectors.cases import LEAD_IN, LEAD_IN_JITTER, concatenate, delay
 from tcuq_benchmark.detectors.pools import SPAN
 from tcuq_benchmark.detectors.recording_pool import RecordingPool
@@ -34,16 +34,17 @@ SEVERE = (4, 0)  # severity 0 is a natural drift
 RAMPS = (2_000, 10_000, 40_000)  # steps from clean to severity 4
 SEGMENT = 20  # steps of a ramp that have the same severity
 H = LEVELS[-1]
+Delays = dict[str, list[float]]  # by shift, one per calibration
 
 
 def run_on(monitor: tcuq.Monitor, stream: tcuq.Stream) -> np.ndarray:
-    """The alarms of a stream that continues the one before."""
+    """Return the alarms of a stream that continues the one before."""
     trace = monitor.run(stream.posteriors, stream.features, starts=stream.starts[1:])
     return trace.alarm > 0
 
 
 def delays(case: Case, calm_steps: int) -> Figures:
-    """Delays of every shift after calm steps and from boot, by h; None if missed."""
+    """Measure the delay of every shift after calm steps and from boot, by h."""
     pool = pool_of(case.task, case.network)
     _, rows = pool.split(case.split, case.number)
     lead_in = calm(case, calm_steps + LEAD_IN_JITTER, 1_000 + case.number).stream
@@ -61,13 +62,13 @@ def delays(case: Case, calm_steps: int) -> Figures:
             if jitter:
                 whole = concatenate(lead_in[calm_steps : calm_steps + jitter], shifted)
             alarms = run_on(monitor, whole)
-            figures[f"calm {h} {name}"] = _finite(alarms[jitter:])
-            figures[f"boot {h} {name}"] = _finite(run_on(tcuq.Monitor(profile), shifted))
+            figures[f"calm {h} {name}"] = delay(alarms[jitter:])
+            figures[f"boot {h} {name}"] = delay(run_on(tcuq.Monitor(profile), shifted))
     return figures
 
 
 def ramps(case: Case) -> Figures:
-    """Steps from the start of each slow ramp to the alarm at h = 20; None if missed."""
+    """Measure the steps from the start of each slow ramp to the alarm at the slowest rate."""
     pool = pool_of(case.task, case.network)
     monitor = tcuq.Monitor(fitted(calibration(case), H))
     run_on(monitor, calm(case, LEAD_IN, 2_000 + case.number).stream)
@@ -78,12 +79,12 @@ def ramps(case: Case) -> Figures:
             for steps in RAMPS:
                 monitor.restore(settled)
                 alarms = run_on(monitor, ramp(case, shift, steps))
-                figures[f"ramp {steps} {shift}"] = _finite(alarms)
+                figures[f"ramp {steps} {shift}"] = delay(alarms)
     return figures
 
 
 def ramp(case: Case, shift: str, steps: int) -> tcuq.Stream:
-    """A shift that grows over these steps and then stays: segments mix neighbouring severities."""
+    """Return a shift that grows over these steps and stays; segments mix severities."""
     pool = pool_of(case.task, case.network)
     _, rows = pool.split(case.split, case.number)
     severities = sorted(severity for name, severity in pool.shifts if name == shift)
@@ -110,34 +111,23 @@ def _repeated(stream: tcuq.Stream, steps: int) -> tcuq.Stream:
     return tcuq.Stream(stream.posteriors[at], stream.features[at], kind="logits")
 
 
-def _finite(alarms: np.ndarray) -> float | None:
-    first = delay(alarms)
-    return first if np.isfinite(first) else None
-
-
-def measured(*, short: bool) -> dict[str, dict[str, list[float | None]]]:
-    """By set and by shift: one delay per calibration."""
-    steps = SHORT_CALM if short else CALM
-    every: dict[str, dict[str, list[float | None]]] = defaultdict(lambda: defaultdict(list))
+def delays_by_set(*, short: bool) -> dict[str, Delays]:
+    """Return delays by set and by shift, one per calibration."""
+    every: dict[str, Delays] = defaultdict(lambda: defaultdict(list))
     for case in cases(DEVELOPMENT, short=short):
-        figures = saved(
-            "delay",
-            case,
-            lambda case=case: delays(case, steps),  # type: ignore[misc]
-            steps=steps,
-        )
+        figures = saved(delays, case, SHORT_CALM if short else CALM)
         if case.turn % 2 == 0:
-            figures |= saved("ramp", case, lambda case=case: ramps(case))  # type: ignore[misc]
+            figures |= saved(ramps, case)
         for name, value in figures.items():
             every[case.task][name].append(value)
     return every
 
 
-def median(figures: dict[str, list[float | None]], what: str, severities: Sequence[int]) -> float:
-    """The median delay over onsets, missed ones counted as infinite."""
+def median(figures: Delays, what: str, severities: Sequence[int]) -> float:
+    """Return the median delay over onsets, of which missed ones are infinite."""
     ends = tuple(f" {severity}" for severity in severities)
     chosen = [
-        np.inf if value is None else value
+        value
         for name, values in figures.items()
         if name.startswith(what) and name.endswith(ends)
         for value in values
@@ -145,44 +135,27 @@ def median(figures: dict[str, list[float | None]], what: str, severities: Sequen
     return float(np.median(chosen)) if chosen else np.nan
 
 
-def ratio(now: float, then: float) -> float:
-    """New delay over old; an old one beyond the span counts as the whole span."""
-    return now / min(then, SPAN)
-
-
-def caught(figures: dict[str, list[float | None]]) -> dict[str, bool]:
-    """Which ramps at least half of the calibrations catch."""
-    return {
-        name: sum(value is not None for value in values) * 2 >= len(values)
+def caught(figures: Delays) -> list[bool]:
+    """Return whether at least half of the calibrations catch each ramp."""
+    return [
+        sum(map(np.isfinite, values)) * 2 >= len(values)
         for name, values in figures.items()
         if name.startswith("ramp")
-    }
+    ]
 
 
-def set_rows(now: dict[str, dict[str, list[float | None]]]) -> list[Row]:
-    """Median delays of each set, for the record."""
-    rows = []
-    for task, figures in now.items():
-        for what in ("calm", "boot"):
+def rows(short: bool) -> Iterator[Row]:
+    """Yield the median delays of each set, for the record."""
+    for task, figures in delays_by_set(short=short).items():
+        for what, when in (("calm", "after calm steps"), ("boot", "from boot")):
             for severities, title in ((SEVERE, "severity 4"), ((2,), "severity 2")):
                 values = [median(figures, f"{what} {h} ", severities) for h in LEVELS]
                 if not np.isnan(values).any():
-                    when = "after calm steps" if what == "calm" else "from boot"
                     name = f"{task}: median delay {when}, {title}, h = 14 / 17 / 20"
-                    rows.append(Row(name, "–", " / ".join(f"{v:.0f}" for v in values), None))
-        hits = list(caught(figures).values())
-        name = f"{task}: slow ramps caught at h = {H}"
-        rows.append(Row(name, "–", f"{sum(hits)} of {len(hits)}", None))
-    return rows
-
-
-def main() -> None:
-    """Measure and report."""
-    args = arguments()
-    rows = set_rows(measured(short=args.short))
-    more = provenance(DEVELOPMENT) if args.write else {}
-    sys.exit(report("alarm_delay", rows, LIBRARIES, write=args.write, more=more))
+                    yield figure(name, " / ".join(f"{v:.0f}" for v in values))
+        hits = caught(figures)
+        yield figure(f"{task}: slow ramps caught at h = {H}", f"{sum(hits)} of {len(hits)}")
 
 
 if __name__ == "__main__":
-    main()
+    measure("alarm_delay", rows, LIBRARIES, more=partial(provenance, DEVELOPMENT))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 import tcuq
 from tcuq_benchmark.data import hapt
+from tcuq_benchmark.data.files import manifest
 from tcuq_benchmark.data.samples import Array, Ints, Part, Recording
 from tcuq_benchmark.detectors.recording_pool import RecordingPool
 from tcuq_benchmark.measurements.alarm_hapt_network import EPOCHS, outputs, weights_sha256
@@ -36,7 +37,7 @@ Floats = NDArray[np.float64]
 
 
 def stream_of(cut: Windows, *, health: bool, epochs: int = EPOCHS) -> tcuq.Stream:
-    """The network's outputs on windows, and their health if asked for."""
+    """Return the network's outputs on windows, with their health if `health`."""
     logits, features = cached_outputs(cut, epochs)
     scale = feature_scale(epochs)
     more: dict[str, Any] = {"health": health_of(cut.samples.x)} if health else {}
@@ -52,7 +53,7 @@ def stream_of(cut: Windows, *, health: bool, epochs: int = EPOCHS) -> tcuq.Strea
 
 
 def cached_outputs(cut: Windows, epochs: int) -> tuple[Array, Array]:
-    """Logits and features of windows, from the cache if they are there."""
+    """Return logits and features of windows, from the cache if they are there."""
     x = cut.samples.x
     name = key(cut.samples.sha256, weights_sha256(epochs), {"kind": "windows"})
 
@@ -64,20 +65,20 @@ def cached_outputs(cut: Windows, epochs: int) -> tuple[Array, Array]:
 
 
 def health_of(cut: NDArray[np.float32]) -> tcuq.Health:
-    """Input health of windows in digits of the sensor."""
+    """Return input health of windows in digits of the sensor."""
     return tcuq.health(cut / SENSOR_UNIT, tuple(SENSORS.values()), names=tuple(SENSORS))
 
 
 @cache
 def recordings_health() -> tuple[tcuq.Health, ...]:
-    """Input health of the recordings of calibration and test, in the order of the benchmark."""
+    """Return the input health of the recordings of calibration and test, in order."""
     parts = hapt.load()
     recordings = [*parts["calibration"], *parts["test"]]
     return tuple(health_of(windows([one], hapt.CLASSES).samples.x) for one in recordings)
 
 
 def with_health(stream: tcuq.Stream, numbers: Ints) -> tcuq.Stream:
-    """The stream with input health; `numbers` are those of its recordings."""
+    """Return the stream with input health; `numbers` are those of its recordings."""
     known = recordings_health()
     lengths = np.diff([*stream.starts, len(stream)])
     pairs = zip(numbers.tolist(), lengths.tolist(), strict=True)
@@ -93,19 +94,19 @@ def with_health(stream: tcuq.Stream, numbers: Ints) -> tcuq.Stream:
 
 @lru_cache(maxsize=2)
 def feature_scale(epochs: int = EPOCHS) -> float:
-    """The step of int8 features at which almost no training window saturates."""
+    """Return the step of int8 features at which almost no training window saturates."""
     cut = windows(hapt.load()["train"], hapt.CLASSES).samples.x
     return float(np.quantile(outputs(cut, epochs)[1], 0.9999) / 127)
 
 
 @lru_cache(maxsize=4)
 def clean_stream(part: Part, *, health: bool, epochs: int = EPOCHS) -> tcuq.Stream:
-    """The recordings of one part without a fault."""
+    """Return the recordings of one part without a fault."""
     return stream_of(windows(hapt.load()[part], hapt.CLASSES), health=health, epochs=epochs)
 
 
 def activity_pool(epochs: int = EPOCHS) -> RecordingPool:
-    """The recordings of calibration and test without a fault, as the benchmark numbers them."""
+    """Return the recordings of calibration and test without a fault, in order."""
     parts = hapt.load()
     calibration, test = parts["calibration"], parts["test"]
     streams = (
@@ -132,7 +133,7 @@ def fault_stream(
     health: bool,
     epochs: int = EPOCHS,
 ) -> tcuq.Stream:
-    """The test people in two runs of recordings; in each the fault has one onset and stays."""
+    """Return the test people in two runs of recordings, in each of which the fault begins once."""
     recordings = hapt.load()["test"]
     middle = len(recordings) // 2
     faulty: list[Recording] = []
@@ -149,7 +150,7 @@ def fault_stream(
 
 
 def with_fault(signal: Floats, fault: str, severity: float, rng: np.random.Generator) -> Floats:
-    """Samples (n, 6) with one fault."""
+    """Return samples (n, 6) with one fault."""
     if fault == "noise":
         added: Floats = severity * rng.normal(size=signal.shape) * NOISE
         return signal + added
@@ -176,7 +177,7 @@ def with_fault(signal: Floats, fault: str, severity: float, rng: np.random.Gener
 
 
 def _rotation(axis: Floats, angle: float) -> Floats:
-    """Rotation matrix about an axis by an angle in radians (Rodrigues)."""
+    """Return the rotation matrix about an axis by an angle in radians (Rodrigues)."""
     x, y, z = axis / np.linalg.norm(axis)
     k = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
     matrix: Floats = np.eye(3) + np.sin(angle) * k + (1 - np.cos(angle)) * (k @ k)
@@ -184,7 +185,7 @@ def _rotation(axis: Floats, angle: float) -> Floats:
 
 
 def _lost_samples(n: int, fraction: float, rng: np.random.Generator) -> Bools:
-    """Bursts of lost samples: geometric bursts and gaps with the wanted share."""
+    """Return bursts of lost samples: geometric bursts and gaps with the wanted share."""
     lost = np.zeros(n, np.bool_)
     mean_gap = DROPOUT_BURST * (1 - fraction) / fraction
     at = 0
@@ -195,13 +196,21 @@ def _lost_samples(n: int, fraction: float, rng: np.random.Generator) -> Bools:
     return lost
 
 
+def provenance(epochs: int = EPOCHS) -> dict[str, object]:
+    """Return the checksums of HAPT and of the activity network."""
+    return {
+        "data_sha256": {hapt.NAME: manifest()[hapt.NAME].sha256},
+        "networks_sha256": {"hapt-activity": weights_sha256(epochs)},
+    }
+
+
 def draw(fault: str, seed: int) -> np.random.Generator:
-    """The random numbers of one draw of a fault; seed 0 is the draw of the published streams."""
+    """Return the random numbers of one draw of a fault; seed 0 is that of published streams."""
     return np.random.default_rng([seed, 1, FAULTS.index(fault)])
 
 
 def runs_of(stream: tcuq.Stream) -> Sequence[tcuq.Stream]:
-    """The stream's runs; a fault ends with its run, as after a repair."""
+    """Return the stream's runs; a fault ends with its run, as after a repair."""
     assert stream.shifted is not None  # noqa: S101 - faults are marked
     begins = stream.starts[1:]
     repaired = begins[stream.shifted[begins - 1] & ~stream.shifted[begins]]

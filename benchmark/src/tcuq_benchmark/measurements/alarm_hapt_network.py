@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from tcuq_benchmark.atomic import atomic_write, cache_root
+from tcuq_benchmark.cache import cache_root, write_entry
 from tcuq_benchmark.data import hapt
 from tcuq_benchmark.data.files import manifest
 from tcuq_benchmark.data.samples import Recording
@@ -27,6 +27,11 @@ BATCH, LEARNING_RATE, WEIGHT_DECAY = 64, 2e-3, 1e-3
 BALANCE = 0.5  # class weight = frequency ** -BALANCE
 JITTER_DEGREES, JITTER_GAIN = 8.0, 0.03  # standard deviations of the augmentation
 SEED = 0
+FORMAT = 1  # raise it when code changes the meaning of the numbers above
+RECIPE = (
+    FORMAT, TRAIN_HOP, BATCH, LEARNING_RATE, WEIGHT_DECAY, BALANCE, JITTER_DEGREES, JITTER_GAIN,
+    SEED,
+)  # fmt: skip
 Floats = NDArray[np.float32]
 
 
@@ -52,14 +57,14 @@ class ActivityNetwork(nn.Module):
         self.head = nn.Linear(FEATURES, CLASSES)
 
     def forward(self, signal: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits and pooled features."""
+        """Return logits and pooled features."""
         features = self.body((signal - self.mean) / self.std).mean(dim=2)
         return self.head(features), features
 
 
 @lru_cache(maxsize=2)
 def activity_network(epochs: int = EPOCHS) -> ActivityNetwork:
-    """The trained network, from the cache if it is there."""
+    """Return the trained network, from the cache if it is there."""
     torch.set_num_threads(1)  # the fast setting for so small a network, and reproducible
     torch.use_deterministic_algorithms(mode=True)
     at = _path(epochs)
@@ -68,13 +73,13 @@ def activity_network(epochs: int = EPOCHS) -> ActivityNetwork:
         network.load_state_dict(torch.load(at, weights_only=True))
         return network.eval()
     network = _train(hapt.load()["train"], epochs)
-    with atomic_write(at) as file:
+    with write_entry(at) as file:
         torch.save(network.state_dict(), file)
     return network
 
 
 def weights_sha256(epochs: int = EPOCHS) -> str:
-    """The identity of the network's weights."""
+    """Return the identity of the network's weights."""
     digest = hashlib.sha256()
     for name, values in activity_network(epochs).state_dict().items():
         digest.update(name.encode() + values.numpy().tobytes())
@@ -83,15 +88,15 @@ def weights_sha256(epochs: int = EPOCHS) -> str:
 
 @torch.no_grad()
 def outputs(cut: Floats, epochs: int = EPOCHS) -> tuple[Floats, Floats]:
-    """Logits and features of windows (n, samples, channels), in the precision that is stored."""
+    """Return logits and features of windows (n, samples, channels)."""
     network = activity_network(epochs)
     logits, features = network(torch.from_numpy(np.ascontiguousarray(cut.transpose(0, 2, 1))))
     return logits.numpy(), features.numpy()
 
 
 def _path(epochs: int) -> Path:
-    identity = Path(__file__).read_bytes() + manifest()[hapt.NAME].sha256.encode()
-    name = hashlib.sha256(identity).hexdigest()[:16]
+    identity = f"{RECIPE} {manifest()[hapt.NAME].sha256}"
+    name = hashlib.sha256(identity.encode()).hexdigest()[:16]
     return cache_root() / "networks" / f"hapt-activity-{epochs}-{name}.pt"
 
 

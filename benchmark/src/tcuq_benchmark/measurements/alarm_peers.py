@@ -5,20 +5,21 @@ Each baseline gets, per set, the lowest limit with no more false alarms than our
 calm streams of `alarm_calm`: an oracle that no user has.
 """
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 import tcuq
-from results.result import Row, arguments, not_reached, report
+from results.result import Row, figure, measure
 from tcuq_benchmark.detectors.baselines import River, adwin, page_hinkley
 from tcuq_benchmark.detectors.cases import LEAD_IN, LEAD_IN_JITTER, concatenate, delay
 from tcuq_benchmark.detectors.detector import (
-    DetectorInput,
     at_most_alarms,
     detector_input,
     lowest_limit,
+    signal_input,
 )
 from tcuq_benchmark.measurements.alarm_cases import (
     DEVELOPMENT,
@@ -41,37 +42,27 @@ STEPS, SHORT_STEPS = 80_000, 10_000
 SEVERE = (4, 0)  # severity 0 is a natural drift
 PEERS: dict[str, Callable[[str], River]] = {"ADWIN": adwin, "Page-Hinkley": page_hinkley}
 MOST_RATIO = 0.7
-REASONS = {
-    "delay over": "the baselines' limits are chosen in hindsight on the very streams they are"
-    " judged on, and ADWIN's window has no blocks to wait for; ours is set from calibration alone,"
-    " though its design was chosen on these sets, and waits for blocks of 16 to 32 steps",
-}
 
 
 def ours_calm(case: Case, steps: int) -> Figures:
-    """False alarms of ours on one calm stream, and the risk that the baselines read."""
+    """Count our false alarms on one calm stream; return the risk that the baselines read, too."""
     profile = fitted(calibration(case), H)
     trace = tcuq.Monitor(profile).run(calm(case, steps, 2 * case.number + 1).stream)
     return {"alarms": int((trace.alarm > 0).sum()), "risk": trace.risk.round(5).tolist()}
 
 
-def oracle_limit(name: str, runs: Sequence[Figures]) -> Figures:
-    """The lowest limit with no more false alarms than ours, and the false alarms it has."""
-    peer = PEERS[name]("risk")
-    inputs = [_risk_alone(run["risk"]) for run in runs]
+def oracle_limit(_set: Case, name: str, chosen: Sequence[Case], steps: int) -> Figures:
+    """Find the lowest limit with no more false alarms than ours, and count its false alarms."""
+    peer, runs = PEERS[name]("risk"), [saved(ours_calm, case, steps) for case in chosen]
+    inputs = [signal_input("risk", np.array(run["risk"])) for run in runs]
     most = sum(run["alarms"] for run in runs)
     limit = lowest_limit(peer.limits, at_most_alarms([(peer, one) for one in inputs], most))
     count = sum(int(peer.alarms(one, limit).sum()) for one in inputs)
     return {"limit": limit, "alarms": count}
 
 
-def _risk_alone(risk: Sequence[float]) -> DetectorInput:
-    """What river's detectors read; they use neither stream nor profile."""
-    return DetectorInput(None, None, {"risk": np.array(risk)})  # type: ignore[arg-type]
-
-
 def delays(case: Case, limits: dict[str, float]) -> Figures:
-    """Delays of ours and of each baseline on every severe shift; None if missed."""
+    """Measure the delay of ours and of each baseline on every severe shift."""
     pool = pool_of(case.task, case.network)
     _, rows = pool.split(case.split, case.number)
     profile = fitted(calibration(case), H)
@@ -84,67 +75,33 @@ def delays(case: Case, limits: dict[str, float]) -> Figures:
         shifted = pool.shifted(shift, rows, case.number)
         whole = concatenate(lead_in[: LEAD_IN + jitter], shifted)
         alarms = {"ours": tcuq.Monitor(profile).run(whole).alarm > 0}
-        given = detector_input(profile, whole)
+        inputs = detector_input(profile, whole)
         for name, limit in limits.items():
-            alarms[name] = PEERS[name]("risk").alarms(given, limit)
+            alarms[name] = PEERS[name]("risk").alarms(inputs, limit)
         for name, one in alarms.items():
-            first = delay(one[-len(shifted) :])
-            figures[name].append(first if np.isfinite(first) else None)
+            figures[name].append(delay(one[-len(shifted) :]))
     return figures
 
 
-def measured(task: str, chosen: Sequence[Case], steps: int) -> Figures:
-    """One set: false alarms and limits of all calibrations, delays on people not calibrated on."""
-    runs = [
-        saved(
-            "peers-calm",
-            case,
-            lambda case=case: ours_calm(case, steps),  # type: ignore[misc]
-            steps=steps,
-        )
-        for case in chosen
-    ]
-    every = Case(task, -1)
-    keys = [case.name for case in chosen]
-    tuned = {
-        name: saved(
-            "peers-limit",
-            every,
-            lambda name=name: oracle_limit(name, runs),  # type: ignore[misc]
-            peer=name,
-            steps=steps,
-            cases=keys,
-        )
-        for name in PEERS
-    }
+def measure_set(task: str, chosen: Sequence[Case], steps: int) -> Figures:
+    """Measure one set: false alarms of all calibrations, delays on people not calibrated on."""
+    ours = sum(saved(ours_calm, case, steps)["alarms"] for case in chosen)
+    tuned = {name: saved(oracle_limit, Case(task, -1), name, chosen, steps) for name in PEERS}
     limits = {name: one["limit"] for name, one in tuned.items()}
-    log(f"{task}: ours {sum(run['alarms'] for run in runs)} false alarms, limits {limits}")
-    lists: Figures = {name: [] for name in ("ours", *PEERS)}
-    for case in (case for case in chosen if case.split == "parts"):
-        figures = saved(
-            "peers-delay",
-            case,
-            lambda case=case: delays(case, limits),  # type: ignore[misc]
-            limits=limits,
-        )
-        for name, values in figures.items():
-            lists[name] += values
+    log(f"{task}: ours {ours} false alarms, limits {limits}")
+    runs = [saved(delays, case, limits) for case in chosen if case.split == "parts"]
     return {
         "steps": steps * len(chosen),
-        "false alarms": {
-            "ours": sum(run["alarms"] for run in runs),
-            **{name: one["alarms"] for name, one in tuned.items()},
+        "false alarms": {"ours": ours} | {name: one["alarms"] for name, one in tuned.items()},
+        "median delay": {
+            name: float(np.median([value for run in runs for value in run[name]]))
+            for name in ("ours", *PEERS)
         },
-        "median delay": {name: _median(values) for name, values in lists.items()},
     }
-
-
-def _median(values: Sequence[float | None]) -> float:
-    return float(np.median([np.inf if value is None else value for value in values]))
 
 
 def peer_rows(figures: dict[str, Figures]) -> list[Row]:
-    """The ratio to the faster baseline, and each set for the record."""
+    """Return the ratio to the faster baseline, and each set for the record."""
     ratios = {task: _ratio(one) for task, one in figures.items()}
     middle = float(np.median(list(ratios.values())))
     detail = ", ".join(f"{task} {value:.2f}" for task, value in ratios.items())
@@ -159,30 +116,27 @@ def peer_rows(figures: dict[str, Figures]) -> list[Row]:
     for task, one in figures.items():
         for name, median in one["median delay"].items():
             what = f"{task}: median delay of {name}, false alarms in {one['steps']:,} steps"
-            rows.append(Row(what, "–", f"{median:.0f}, {one['false alarms'][name]}", None))
+            rows.append(figure(what, f"{median:.0f}, {one['false alarms'][name]}"))
     return rows
 
 
 def _ratio(figures: Figures) -> float:
-    """Our median delay over the faster baseline's; 1,000 steps if both baselines miss half."""
+    """Return our median delay over the faster baseline's, which is at most 1,000 steps."""
     medians = figures["median delay"]
     return float(medians["ours"] / min(1_000, *(medians[name] for name in PEERS)))
 
 
-def main() -> None:
-    """Measure and report."""
-    args = arguments()
-    steps = SHORT_STEPS if args.short else STEPS
+def rows(short: bool) -> Iterator[Row]:
+    """Yield the rows of every set; those of the short form promise nothing."""
     by_task: dict[str, list[Case]] = {}
-    for case in cases(DEVELOPMENT, ("parts", "mixed"), short=args.short):
+    for case in cases(DEVELOPMENT, ("parts", "mixed"), short=short):
         by_task.setdefault(case.task, []).append(case)
-    figures = {task: measured(task, chosen, steps) for task, chosen in by_task.items()}
-    rows = peer_rows(figures)
-    if args.short:
-        rows = [Row(row.what, row.must, row.measured, None) for row in rows]
-    more = {**not_reached(rows, REASONS), **(provenance(DEVELOPMENT) if args.write else {})}
-    sys.exit(report("alarm_peers", rows, (*LIBRARIES, "river"), write=args.write, more=more))
+    steps = SHORT_STEPS if short else STEPS
+    figures = {task: measure_set(task, chosen, steps) for task, chosen in by_task.items()}
+    for row in peer_rows(figures):
+        yield replace(row, passed=None) if short else row
 
 
 if __name__ == "__main__":
-    main()
+    libraries = (*LIBRARIES, "river")
+    measure("alarm_peers", rows, libraries, more=partial(provenance, DEVELOPMENT))

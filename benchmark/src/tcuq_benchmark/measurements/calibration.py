@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calibration in the device's arithmetic: false alarms by classes, float against device, doctor."""
 
-import sys
 import warnings
 from collections.abc import Iterator
 from functools import cache
@@ -10,7 +9,7 @@ import numpy as np
 
 import tcuq
 import tcuq.reference
-from results.result import Row, arguments, report
+from results.result import Row, measure
 from tcuq.calibrate import diagnose
 from tcuq.errors import CalibrationWarning, FitError
 from tcuq_benchmark.networks.zoo import load_network
@@ -27,7 +26,7 @@ SHUFFLES, SHUFFLED_STEPS = 100, 4000
 
 
 def synthetic(classes: int, seed: int) -> tcuq.Stream:
-    """A clean, coherent stream: classes stay for a while, confidence varies."""
+    """Return a clean, coherent stream: classes stay for a while, confidence varies."""
     rng = np.random.default_rng([classes, seed])
     centres = 2 * np.random.default_rng(classes).normal(size=(classes, WIDTH))
     turns = np.where(rng.random(STEPS) < 1 / DWELL, np.arange(STEPS), 0)
@@ -39,7 +38,7 @@ def synthetic(classes: int, seed: int) -> tcuq.Stream:
 
 
 def class_rows(*, short: bool) -> Iterator[Row]:
-    """False alarms on the calibration stream and on fresh ones, for each number of classes."""
+    """Yield false alarms on the calibration stream and on fresh ones, by classes."""
     fresh = 1 if short else FRESH_STREAMS
     for classes in CLASSES:
         try:
@@ -65,14 +64,14 @@ def class_rows(*, short: bool) -> Iterator[Row]:
 
 @cache
 def recorded(task: str, name: str) -> tcuq.Stream:
-    """A network of the benchmark on one of its coherent scenarios."""
+    """Return a network of the benchmark on one of its coherent scenarios."""
     network = load_network(task, "base", 0, train=True)
     scenario = make_scenario(task, name, "coherent", 0)  # type: ignore[arg-type]
     return run_networks(scenario, {"base": network}).stream("base")
 
 
 def agreement_rows(tasks: tuple[str, ...]) -> Iterator[Row]:
-    """Equal outcomes of the device and of the float reference, on the calibration stream."""
+    """Yield the share of equal outcomes of the device and of the float reference."""
     for task in tasks:
         stream = recorded(task, "calibration")
         profile = tcuq.fit(stream)
@@ -83,37 +82,33 @@ def agreement_rows(tasks: tuple[str, ...]) -> Iterator[Row]:
 
 
 def doctor_rows(tasks: tuple[str, ...], *, short: bool) -> Iterator[Row]:
-    """Shuffled streams are named as such, and recorded ones never."""
+    """Yield how often shuffled streams are diagnosed as such, and recorded ones."""
     shuffles = 10 if short else SHUFFLES
     for task in tasks:
         stream = recorded(task, "calibration")
-        part, rng, named = stream[:SHUFFLED_STEPS], np.random.default_rng(0), 0
+        part, rng, hits = stream[:SHUFFLED_STEPS], np.random.default_rng(0), 0
         assert part.features is not None  # noqa: S101 - every network has some
         for _ in range(shuffles):
             order = rng.permutation(len(part))
             mixed = tcuq.Stream(part.posteriors[order], part.features[order], kind=part.kind)
-            named += diagnose(mixed)[0].name == "shuffled"
+            hits += diagnose(mixed)[0].name == "shuffled"
         in_order = [finding.name for finding in diagnose(stream)]
         yield Row(
             f"{task}: shuffled calibration named first",
             f"≥ {0.99 * shuffles:.0f} of {shuffles}, and never in order",
-            f"{named} of {shuffles}; {'named' if 'shuffled' in in_order else 'not named'} in order",
-            named >= 0.99 * shuffles and "shuffled" not in in_order,
+            f"{hits} of {shuffles}; {'named' if 'shuffled' in in_order else 'not named'} in order",
+            hits >= 0.99 * shuffles and "shuffled" not in in_order,
         )
 
 
-def main() -> None:
-    """Measure and report."""
-    args = arguments()
+def rows(short: bool) -> Iterator[Row]:
+    """Yield false alarms by classes, agreement with the float reference, and diagnoses."""
     warnings.simplefilter("ignore", CalibrationWarning)
-    tasks = SHORT_TASKS if args.short else TASKS
-    rows = [
-        *class_rows(short=args.short),
-        *agreement_rows(tasks),
-        *doctor_rows(tasks, short=args.short),
-    ]
-    sys.exit(report("calibration", rows, ("scikit-learn", "torch"), write=args.write))
+    tasks = SHORT_TASKS if short else TASKS
+    yield from class_rows(short=short)
+    yield from agreement_rows(tasks)
+    yield from doctor_rows(tasks, short=short)
 
 
 if __name__ == "__main__":
-    main()
+    measure("calibration", rows, ("scikit-learn", "torch"))

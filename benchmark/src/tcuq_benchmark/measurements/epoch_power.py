@@ -6,7 +6,6 @@ edges are order statistics of its blocks, so the chance of passing them is a pro
 variables. Bets are those of `tcuq.calibrate.bets`; the device's C takes the blocks.
 """
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta, norm
 
-from results.result import Row, arguments, report
+from results.result import Row, measure
 from tcuq.calibrate.bets import CONFIDENCE_LOST, SHARES_ABOVE, gains_q8
 from tcuq.stages.alarm import STAKES
 from tcuq_fleet.simulate.simulator import epoch_evidence
@@ -126,7 +125,7 @@ def reference(passed: Array, payoffs: Array) -> Array:
 
 
 def power_rows(count: int, rng: np.random.Generator) -> tuple[list[Row], Evidence]:
-    """Power against each drift after each length of calibration; and all epochs behind it."""
+    """Return the power against each drift after each calibration; and all epochs behind it."""
     rows, every = [], []
     for channels in CHANNELS:
         for blocks in CALIBRATIONS:
@@ -148,7 +147,7 @@ def power_rows(count: int, rng: np.random.Generator) -> tuple[list[Row], Evidenc
 
 
 def calm_rows(count: int, channels: int, rng: np.random.Generator) -> Iterator[Row]:
-    """The mean without drift: after random calibrations, and at the bounds themselves."""
+    """Yield the mean without drift: after random calibrations, and at the bounds themselves."""
     blocks = CALIBRATIONS[0]
     title = f"{channels} channels, {blocks} blocks of calibration, {count:,} epochs without drift"
     batches = range(count // BATCH)
@@ -184,7 +183,7 @@ def exact_mean(bet: float) -> float:
 
 
 def mean_row(title: str, calm: Evidence) -> Row:
-    """The mean e-value of the device with its 99 % interval."""
+    """Return the mean e-value of the device with its 99 % interval."""
     values = np.exp2(calm.device[calm.bounded])
     mean, error = values.mean(), LIKELY_99 * values.std() / len(values) ** 0.5
     return Row(
@@ -196,7 +195,7 @@ def mean_row(title: str, calm: Evidence) -> Row:
 
 
 def loss_row(every: Evidence) -> Row:
-    """How far the device's evidence is from the float reference."""
+    """Return how far the device's evidence is from the float reference."""
     loss = every.reference - every.device
     reached = loss[every.reference >= BITS]
     return Row(
@@ -208,16 +207,15 @@ def loss_row(every: Evidence) -> Row:
     )
 
 
-def main() -> None:
-    """Measure and report."""
-    args = arguments()
+def rows(short: bool) -> Iterator[Row]:
+    """Yield power, evidence lost to integers, and means without drift."""
     rng = np.random.default_rng(22)
-    rows, every = power_rows(1_000 if args.short else 4_000, rng)
-    rows.append(loss_row(every))
-    for channels in CHANNELS[:1] if args.short else CHANNELS:
-        rows += calm_rows(10_000 if args.short else 100_000, channels, rng)
-    sys.exit(report("epoch_power", rows, ("scipy",), write=args.write))
+    powers, every = power_rows(1_000 if short else 4_000, rng)
+    yield from powers
+    yield loss_row(every)
+    for channels in CHANNELS[:1] if short else CHANNELS:
+        yield from calm_rows(10_000 if short else 100_000, channels, rng)
 
 
 if __name__ == "__main__":
-    main()
+    measure("epoch_power", rows, ("scipy",))

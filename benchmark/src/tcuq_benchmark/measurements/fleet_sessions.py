@@ -6,9 +6,9 @@ judged by e-BH, with the session as one epoch and with the session repeated for 
 The networks were trained on none of these people.
 """
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 import tcuq
-from results.result import Row, arguments, report
+from results.result import Row, measure
 from tcuq_benchmark.detectors.pools import SamplePool
 from tcuq_benchmark.detectors.recording_pool import RecordingPool
 from tcuq_benchmark.measurements.alarm_cases import (
@@ -50,7 +50,7 @@ class Sessions:
     stream: Callable[[int, int | None], tcuq.Stream]
 
     def calibration(self, numbers: Sequence[int]) -> tcuq.Stream:
-        """Sessions one after the other."""
+        """Return sessions one after the other."""
         return joined([self.stream(number, None) for number in numbers])
 
 
@@ -64,7 +64,7 @@ class Fleet:
 
 
 def sessions_of(name: str, network: int) -> Sessions:
-    """The sessions of a set and the outputs of one network on them."""
+    """Return the sessions of a set and the outputs of one network on them."""
     task, _, health = name.partition("+")
     pool = pool_of(task, network)
     if isinstance(pool, RecordingPool):
@@ -74,7 +74,7 @@ def sessions_of(name: str, network: int) -> Sessions:
 
 
 def recorded(pool: RecordingPool, *, health: bool) -> Sessions:
-    """HAPT's recordings, repeated where longer streams are asked for."""
+    """Return HAPT's recordings, repeated for longer streams."""
 
     def stream(number: int, steps: int | None) -> tcuq.Stream:
         numbers = np.array([number])
@@ -87,7 +87,7 @@ def recorded(pool: RecordingPool, *, health: bool) -> Sessions:
 
 
 def spoken(pool: SamplePool) -> Sessions:
-    """One session per speaker: a coherent stream of the speaker's own clips."""
+    """Return one session per speaker: a coherent stream of the speaker's own clips."""
     speakers = np.unique(pool.samples.group)
 
     def stream(number: int, steps: int | None) -> tcuq.Stream:
@@ -136,26 +136,26 @@ def fleet(sessions: Sessions, rng: np.random.Generator, *, whole: bool) -> Fleet
 
 
 def fleets_of(name: str, network: int, count: int, whole: int) -> list[Fleet]:
-    """Random fleets of one network; the first ones with a whole epoch too."""
+    """Return random fleets of one network; the first ones with a whole epoch too."""
     sessions = sessions_of(name, network)
     rng = np.random.default_rng([network, 13])
     log(f"{name}: fleets of network {network}")
     return [fleet(sessions, rng, whole=turn < whole) for turn in range(count)]
 
 
-def measured(*, short: bool) -> list[Row]:
-    """Rows of every set; in the short form a few fleets of one network."""
+def rows(short: bool) -> Iterator[Row]:
+    """Yield the rows of every set; in the short form a few fleets of one network."""
     if short:
         load_network("hapt", "base", 0, train=True)
-        return list(set_rows("hapt", fleets_of("hapt", 0, SHORT_FLEETS, 0)))
-    rows: list[Row] = []
+        yield from set_rows("hapt", fleets_of("hapt", 0, SHORT_FLEETS, 0))
+        return
     for task, names in SETS.items():
         fleets: dict[str, list[Fleet]] = {name: [] for name in names}
         for network in trained(task):  # outermost, because its outputs take longest
             for name in names:
                 fleets[name] += fleets_of(name, network, FLEETS, LONG_FLEETS)
-        rows += [row for name in names for row in set_rows(name, fleets[name])]
-    return rows
+        for name in names:
+            yield from set_rows(name, fleets[name])
 
 
 def discovered(bits: Array) -> Array:
@@ -166,13 +166,13 @@ def discovered(bits: Array) -> Array:
 
 
 def as_stored(bits: Array) -> Array:
-    """Bits of the mean with an epoch that was never closed, as the store computes it."""
+    """Return bits of the mean with an epoch that was never closed, as the store computes it."""
     half_bits = np.clip(np.floor(2 * bits), -128, 127)
     return judged_q8(np.zeros(len(bits)), half_bits) / (2 * Q8_PER_HALF_BIT)
 
 
 def share_row(title: str, people: Sequence[Array], bits: Sequence[Array]) -> Row:
-    """The share of fleets with a false discovery; fleets share people, who are counted too."""
+    """Return the share of fleets with a false discovery; they share people, who are counted too."""
     discoveries = [discovered(one) for one in bits]
     struck = sum(bool(one.any()) for one in discoveries)
     who = {int(p) for names, one in zip(people, discoveries, strict=True) for p in names[one]}
@@ -190,7 +190,7 @@ def share_row(title: str, people: Sequence[Array], bits: Sequence[Array]) -> Row
 
 
 def set_rows(name: str, fleets: Sequence[Fleet]) -> Iterator[Row]:
-    """Rows of one set."""
+    """Yield rows of one set."""
     people = [one.people for one in fleets]
     bits = [one.session for one in fleets]
     title = f"{name}, {CALIBRATED} sessions calibrated, {JUDGED} judged"
@@ -203,22 +203,5 @@ def set_rows(name: str, fleets: Sequence[Fleet]) -> Iterator[Row]:
         yield share_row(f"{title}, the session repeated for a whole epoch", people, epochs)
 
 
-NOT_REACHED = (
-    "a session repeated for a whole epoch differs from the ten of calibration for good, and"
-    " calibration's own bets count that. Tried in float on HAPT: learning bets, 21 % of fleets in"
-    " the first epoch and 0 % in the second, but more where a device's second epoch repeats another"
-    " session; the mean of two epochs, 49 %; e-values capped at sessions + 1, 0 % without any power"
-)
-
-
-def main() -> None:
-    """Measure and report."""
-    args = arguments()
-    rows = measured(short=args.short)
-    more: dict[str, Any] = dict(provenance(tuple(SETS))) if args.write else {}
-    more["not_reached"] = {row.what: NOT_REACHED for row in rows if row.passed is False}
-    sys.exit(report("fleet_sessions", rows, LIBRARIES, write=args.write, more=more))
-
-
 if __name__ == "__main__":
-    main()
+    measure("fleet_sessions", rows, LIBRARIES, more=partial(provenance, tuple(SETS)))

@@ -11,11 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
-from results.result import Row, arguments, report
+from results.result import Row, measure
 from tcuq_benchmark.experiments.measures import ood_auroc
-from tcuq_benchmark.experiments.variants import run_scenario, trained_seeds
+from tcuq_benchmark.experiments.variants import run_scenarios, trained_seeds
+from tcuq_benchmark.measurements.labelled import mean_interval
 from tcuq_benchmark.scenario_run import ScenarioRun
 from tcuq_benchmark.scenarios.scenario import KINDS, Kind
 from tcuq_benchmark.scenarios.tasks import FACTORIES, WITHOUT_OOD
@@ -31,30 +31,16 @@ Figures = Mapping[str, NDArray[np.float64]]  # by method, one per seed
 
 
 def alone(run: ScenarioRun) -> ScenarioRun:
-    """The run's clean steps in order, with one out-of-distribution step after every nine."""
+    """Return the clean steps in order, with one out-of-distribution step after every nine."""
     clean, shifted = np.flatnonzero(~run.shifted), np.flatnonzero(run.shifted)
     count = min(len(clean) // CLEAN_STEPS, len(shifted))
     rows = clean[: count * CLEAN_STEPS].reshape(count, CLEAN_STEPS)
-    order = np.column_stack([rows, shifted[:count]]).ravel()
-    outputs = {
-        name: {column: values[order] for column, values in columns.items()}
-        for name, columns in run.outputs.items()
-    }
-    return ScenarioRun(
-        run.labels[order],
-        np.zeros(1, np.int64),
-        run.shifted[order],
-        run.severity[order],
-        run.condition[order],
-        run.conditions,
-        outputs,
-    )
+    return run.take(np.column_stack([rows, shifted[:count]]).ravel(), np.zeros(1, np.int64))
 
 
 def aurocs(task: str, kind: Kind, seed: int) -> list[dict[str, float]]:
-    """AUROC by method, for a stretch of out-of-distribution steps and for steps that come alone."""
-    calibration = run_scenario(task, "calibration", kind, seed, ["base"])
-    whole = run_scenario(task, "ood", kind, seed, ["base"])
+    """Return the AUROC by method, for OOD steps in a stretch and for single ones."""
+    calibration, whole = run_scenarios(task, ("calibration", "ood"), kind, seed)
     print(f"{task} {kind} seed {seed}", file=sys.stderr)
     rows: list[dict[str, float]] = []
     scores = {name: SCORES[name].make() for name in ("recommended", *BASELINES)}
@@ -70,19 +56,18 @@ def aurocs(task: str, kind: Kind, seed: int) -> list[dict[str, float]]:
 
 
 def by_method(rows: Sequence[Mapping[str, float]]) -> Figures:
-    """One array per method from one row per seed."""
+    """Return one array per method from one row per seed."""
     return {name: np.array([row[name] for row in rows]) for name in METHODS}
 
 
 def half_width(values: Sequence[NDArray[np.float64]]) -> float:
-    """Half of the 95 % interval of the mean of sets, each with its own spread over seeds."""
-    squares = sum(float(v.var(ddof=1)) / len(v) for v in values if len(v) > 1)
-    freedom = sum(len(v) - 1 for v in values)
-    return float(student.ppf(0.975, freedom)) * squares**0.5 / len(values) if freedom else np.nan
+    """Return half of the 95 % interval of the mean of sets."""
+    centre, _, high = mean_interval(values)
+    return high - centre
 
 
 def set_rows(kind: Kind, figures: Mapping[str, Figures]) -> Iterator[Row]:
-    """Each set's AUROC, which on coherent streams must not be below the better baseline's."""
+    """Yield each set's AUROC, which on coherent streams must not be below the better baseline's."""
     for task, of in figures.items():
         better = max(BASELINES, key=lambda name: of[name].mean())
         ahead = of["novelty"] - of[better]
@@ -97,7 +82,7 @@ def set_rows(kind: Kind, figures: Mapping[str, Figures]) -> Iterator[Row]:
 
 
 def mean_row(what: str, figures: Mapping[str, Figures], *, least: float | None) -> Row:
-    """The mean of sets of every method."""
+    """Return the mean of sets of every method."""
     means = {name: float(np.mean([of[name].mean() for of in figures.values()])) for name in METHODS}
     ahead = [of["novelty"] - of["risk"] for of in figures.values()]
     gain = float(np.mean([values.mean() for values in ahead]))
@@ -112,24 +97,21 @@ def mean_row(what: str, figures: Mapping[str, Figures], *, least: float | None) 
     )
 
 
-def main() -> None:
-    """Measure and report."""
-    args = arguments()
-    rows: list[Row] = []
+def rows(short: bool) -> Iterator[Row]:
+    """Yield the AUROC of novelty on both kinds of stream."""
     for kind in KINDS[::-1]:
         stretch: dict[str, Figures] = {}
         single: dict[str, Figures] = {}
-        for task in TASKS[:1] if args.short else TASKS:
-            seeds = trained_seeds(task)[: 2 if args.short else None]
+        for task in TASKS[:1] if short else TASKS:
+            seeds = trained_seeds(task)[: 2 if short else None]
             values = [aurocs(task, kind, seed) for seed in seeds]
             stretch[task], single[task] = (by_method(part) for part in zip(*values, strict=True))
         least = LEAST if kind == "coherent" else None
-        rows.append(mean_row(f"OOD AUROC of novelty, {kind}, mean of sets", stretch, least=least))
-        rows += set_rows(kind, stretch)
+        yield mean_row(f"OOD AUROC of novelty, {kind}, mean of sets", stretch, least=least)
+        yield from set_rows(kind, stretch)
         what = f"OOD AUROC of novelty, {kind}, OOD steps that come alone, mean of sets"
-        rows.append(mean_row(what, single, least=None))
-    sys.exit(report("novelty", rows, ("scikit-learn", "scipy"), write=args.write))
+        yield mean_row(what, single, least=None)
 
 
 if __name__ == "__main__":
-    main()
+    measure("novelty", rows, ("scikit-learn", "scipy"))

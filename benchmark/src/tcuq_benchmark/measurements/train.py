@@ -7,14 +7,13 @@ SHA-256 of their weights, exits included.
 
 import json
 import re
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import torch
 
-from results.result import ROOT, Row, arguments, report
+from results.result import ROOT, Row, measure
 from tcuq_benchmark.networks import variants, weights, zoo
 from tcuq_benchmark.networks.recipes import recipe_of
 from tcuq_benchmark.networks.tasks import TASKS
@@ -27,13 +26,13 @@ VARIANT, SEED = "assisted", 0
 
 
 def example_lines() -> int:
-    """Lines of the first Python example of the page, without blank ones."""
+    """Count the lines of the first Python example of the page, without blank ones."""
     block = re.search(r"^```python\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     return sum(bool(line.strip()) for line in block[1].splitlines()) if block else 0
 
 
 def published(task: str) -> str:
-    """The hash of the weights behind the benchmark's results."""
+    """Return the hash of the weights behind the benchmark's results."""
     result = json.loads((ROOT / f"benchmark/results/detection-{task}.json").read_text("utf-8"))
     return str(result["networks_sha256"][f"{VARIANT}-{SEED}"])
 
@@ -53,34 +52,27 @@ def trained(task: str) -> str:
     return weights.sha256(weights.of(assisted))
 
 
-def rows(tasks: tuple[str, ...]) -> Iterator[Row]:
-    """The example's length and one reproduction per task."""
+def rows(short: bool) -> Iterator[Row]:
+    """Yield the example's length and one reproduction per task."""
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(mode=True)
     lines = example_lines()
-    yield Row(
-        "training: lines of the documented example",
-        f"fewer than {FEWER_LINES}",
-        f"{lines}",
-        0 < lines < FEWER_LINES,
-    )
-    for task in tasks:
-        wanted, digest = published(task), trained(task)
+    what = "training: lines of the documented example"
+    yield Row(what, f"fewer than {FEWER_LINES}", f"{lines}", 0 < lines < FEWER_LINES)
+    for task in SHORT if short else REPRODUCED:
+        expected, digest = published(task), trained(task)
         yield Row(
             f"{task}, assisted, seed {SEED}, trained through tcuq.train: SHA-256 of the weights",
-            f"{wanted[:16]}, as published",
+            f"{expected[:16]}, as published",
             digest[:16],
-            digest == wanted,
+            digest == expected,
         )
 
 
-def main() -> None:
-    """Measure and report."""
-    args = arguments()
-    torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(mode=True)
-    tasks = SHORT if args.short else REPRODUCED
-    provenance = {"data_sha256": {TASKS[task].source: TASKS[task].data_sha256 for task in tasks}}
-    sys.exit(report("train", list(rows(tasks)), ["torch"], write=args.write, more=provenance))
+def provenance() -> dict[str, object]:
+    """Return the checksums of the data."""
+    return {"data_sha256": {TASKS[task].source: TASKS[task].data_sha256 for task in REPRODUCED}}
 
 
 if __name__ == "__main__":
-    main()
+    measure("train", rows, ["torch"], more=provenance)

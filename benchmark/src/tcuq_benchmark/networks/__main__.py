@@ -19,9 +19,9 @@ def main(arguments: list[str] | None = None) -> int:
     args = parser.parse_args(arguments)
     torch.set_num_threads(1)  # fastest for networks this small, and reproducible
     torch.use_deterministic_algorithms(mode=True)
-    wanted = [(t, v, s) for v in args.variant for t in args.task for s in args.seeds]
+    requested = [(t, v, s) for v in args.variant for t in args.task for s in args.seeds]
     try:
-        for one in wanted:
+        for one in requested:
             if args.command == "list":
                 sys.stdout.write(f"{describe(*one)}\n")
             elif not zoo.path(*one).with_suffix(".json").exists():
@@ -43,7 +43,7 @@ def log(line: str) -> None:
 
 
 def describe(task: str, variant: str, seed: int) -> str:
-    """One line on a network of the zoo."""
+    """Return one line on a network of the zoo."""
     name = f"{task:14} {variant:12} {seed}"
     try:
         _, metadata = weights.read(zoo.path(task, variant, seed))

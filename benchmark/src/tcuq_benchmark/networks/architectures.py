@@ -34,7 +34,7 @@ class Architecture:
 
 
 def stages(architecture: Architecture) -> nn.ModuleList:
-    """The stages of a backbone, with fresh weights."""
+    """Return the stages of a backbone, with fresh weights."""
     widths = architecture.widths
     steps = list(zip((architecture.shape[0], *widths[:-1]), widths, strict=True))
     match architecture.kind:
@@ -61,13 +61,13 @@ def stages(architecture: Architecture) -> nn.ModuleList:
 
 
 def plain(inputs: int, outputs: int, size: int, stride: int) -> nn.Sequential:
-    """Convolution over an image, batch normalisation, ReLU."""
+    """Return a convolution over an image, batch normalisation, ReLU."""
     convolution = nn.Conv2d(inputs, outputs, size, stride, size // 2, bias=False)
     return nn.Sequential(convolution, nn.BatchNorm2d(outputs), nn.ReLU())
 
 
 def over_time(inputs: int, outputs: int, size: int, stride: int) -> nn.Sequential:
-    """Convolution over a signal, batch normalisation, ReLU."""
+    """Return a convolution over a signal, batch normalisation, ReLU."""
     convolution = nn.Conv1d(inputs, outputs, size, stride, size // 2, bias=False)
     return nn.Sequential(convolution, nn.BatchNorm1d(outputs), nn.ReLU())
 
@@ -84,6 +84,6 @@ class Residual(nn.Module):
         self.shortcut = nn.Identity() if same else nn.Conv2d(inputs, outputs, 1, stride)
 
     def forward(self, values: Tensor) -> Tensor:
-        """ReLU of the sum of both branches."""
+        """Return the ReLU of the sum of both branches."""
         residual = self.norm(self.second(self.first(values)))
         return functional.relu(residual + self.shortcut(values))

@@ -24,7 +24,7 @@ TURN_DEGREES, GAIN = 8.0, 0.03  # standard deviations of a sensor's rotation and
 
 
 def images(x: Array) -> Tensor:
-    """Grey (n, h, w) or colour (n, h, w, 3) pixels as (n, channels, h, w) from 0 to 255."""
+    """Return grey (n, h, w) or colour (n, h, w, 3) pixels as (n, channels, h, w) from 0 to 255."""
     pixels = torch.from_numpy(np.ascontiguousarray(x)).to(torch.float32)
     if pixels.dim() == 3:
         return pixels.unsqueeze(1)
@@ -32,22 +32,22 @@ def images(x: Array) -> Tensor:
 
 
 def windows(x: Array) -> Tensor:
-    """Signals (n, time, channels) as (n, channels, time)."""
+    """Return signals (n, time, channels) as (n, channels, time)."""
     return torch.from_numpy(np.ascontiguousarray(x.transpose(0, 2, 1), np.float32))
 
 
 def rows(x: Array) -> Tensor:
-    """Rows of numbers, unchanged."""
+    """Return rows of numbers, unchanged."""
     return torch.from_numpy(np.ascontiguousarray(x, np.float32))
 
 
 def clips(x: Array) -> Tensor:
-    """One-second clips as cepstral coefficients (n, 1, 49, 10)."""
+    """Return one-second clips as cepstral coefficients (n, 1, 49, 10)."""
     return torch.from_numpy(cepstra(x)).unsqueeze(1)
 
 
 def cepstra(x: Array) -> NDArray[np.float32]:
-    """MFCC of MLPerf Tiny's keyword spotting: frames of the peak-scaled clip, mel, log, DCT-II."""
+    """Return the MFCC of MLPerf Tiny's keyword spotting, of peak-scaled clips."""
     peak = np.abs(x.astype(np.float32)).max(axis=1, keepdims=True)
     scaled = x / np.maximum(peak, 1)
     hann, mel, cosines = _tables()
@@ -59,7 +59,7 @@ def cepstra(x: Array) -> NDArray[np.float32]:
 
 @cache
 def _tables() -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Periodic Hann window; HTK mel triangles (bins, 40); DCT-II / sqrt(80), first ten (40, 10)."""
+    """Return a Hann window, HTK mel triangles (bins, 40) and DCT-II / sqrt(80), (40, 10)."""
     hann = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(FRAME) / FRAME)
     hertz = np.arange(BINS // 2 + 1) * RATE_HZ / BINS
     mels = 1127 * np.log1p(hertz / 700)
@@ -75,12 +75,12 @@ def _tables() -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.floa
 
 
 def no_augmentation(x: Array, _rng: Rng) -> Array:
-    """No augmentation."""
+    """Return the samples unchanged."""
     return x
 
 
 def crop_and_flip(x: Array, rng: Rng) -> Array:
-    """Each image shifted by up to four pixels with black borders, and mirrored half of the time."""
+    """Shift each image by up to four pixels with black borders; mirror half of them."""
     n, side = x.shape[:2]
     padded = np.pad(x, ((0, 0), (PAD, PAD), (PAD, PAD), (0, 0)))
     down, right = rng.integers(0, 2 * PAD + 1, (2, n, 1))
@@ -92,7 +92,7 @@ def crop_and_flip(x: Array, rng: Rng) -> Array:
 
 
 def augment_clips(x: Array, rng: Rng) -> Array:
-    """Each clip shifted by up to 100 ms, with a little white noise.
+    """Shift each clip by up to 100 ms and add a little white noise.
 
     A gain would have no effect: the front end divides by the peak.
     """
@@ -108,7 +108,7 @@ def augment_clips(x: Array, rng: Rng) -> Array:
 
 
 def augment_motion(x: Array, rng: Rng) -> Array:
-    """A small random rotation and gain of each window, as from another mounting of the sensor."""
+    """Rotate and amplify each window a little, as another mounting of the sensor would."""
     n = len(x)
     vector = rng.standard_normal((n, 3)) * (np.radians(TURN_DEGREES) / 3**0.5)
     angle = np.linalg.norm(vector, axis=1)[:, None, None]

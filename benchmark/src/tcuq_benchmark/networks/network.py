@@ -43,7 +43,7 @@ class FullHead(nn.Module):
         self.classifier = nn.Linear(features, classes)
 
     def forward(self, values: Tensor) -> Tensor:
-        """Logits."""
+        """Return the logits."""
         hidden = self.hidden(self.pool(values).flatten(1))
         logits: Tensor = self.classifier(torch.relu(hidden))
         return logits
@@ -88,19 +88,19 @@ class Network(nn.Module):
         )
 
     def normalised(self, inputs: Tensor) -> Tensor:
-        """Inputs standardised by the training set's mean and spread."""
+        """Return inputs standardised by the training set's mean and spread."""
         return (inputs - self.mean) / self.std
 
     def forward(self, inputs: Tensor, masks: torch.Generator | None = None) -> NetworkOutput:
-        """Outputs on raw inputs; dropout acts only with a generator."""
+        """Return outputs on raw inputs; dropout acts only with a generator."""
         return self.outputs_from(self.maps(self.normalised(inputs), masks))
 
     def maps(self, values: Tensor, masks: torch.Generator | None = None) -> list[Tensor]:
-        """The output of every stage."""
+        """Return the output of every stage."""
         return self.maps_from(values, 0, masks)
 
     def maps_from(self, values: Tensor, begin: int, masks: torch.Generator | None) -> list[Tensor]:
-        """The outputs of the stages from `begin` on."""
+        """Return the outputs of the stages from `begin` on."""
         maps = []
         for number in range(begin, len(self.stages)):
             values = self.stages[number](values)
@@ -115,7 +115,7 @@ class Network(nn.Module):
         return values * mask / (1 - self.dropout)
 
     def outputs_from(self, maps: list[Tensor]) -> NetworkOutput:
-        """Heads and pooled features from the stages' outputs."""
+        """Return heads and pooled features from the stages' outputs."""
         features = pooled(maps[-1])
         # With dropout there are places but no exits.
         pairs = zip(self.exits, self.places, strict=False)
@@ -124,7 +124,7 @@ class Network(nn.Module):
         return NetworkOutput(logits, features, pooled(maps[self.architecture.middle]), heads)
 
     def passes(self, inputs: Tensor, count: int, masks: torch.Generator) -> Tensor:
-        """Logits (n, count, L) of passes with dropout; they share the stages before the first."""
+        """Return logits (n, count, L) of passes with dropout, which share the first stages."""
         first = self.places[0]
         values = self.normalised(inputs)
         for stage in self.stages[: first + 1]:
@@ -136,6 +136,6 @@ class Network(nn.Module):
 
 
 def mean_posterior(heads: Sequence[Tensor]) -> Tensor:
-    """The logarithm of the mean of the heads' posteriors."""
+    """Return the logarithm of the mean of the heads' posteriors."""
     each = torch.stack([head.log_softmax(dim=1) for head in heads])
     return each.logsumexp(dim=0) - math.log(len(heads))

@@ -20,7 +20,7 @@ def loss(
     *,
     teachers: Sequence[Tensor] = (),
 ) -> Tensor:
-    """The loss of a batch."""
+    """Return the loss of a batch."""
     final = functional.cross_entropy(output.logits, labels, class_weights)
     each = [functional.cross_entropy(head, labels, class_weights) for head in output.heads]
     match recipe.kind:
@@ -37,7 +37,7 @@ def loss(
 
 
 def distillation(heads: Sequence[Tensor], teachers: Sequence[Tensor], temperature: float) -> Tensor:
-    """τ² KL(teacher ‖ head) at temperature τ, mean over heads; each head has its own teacher."""
+    """Return τ² KL(teacher ‖ head) at temperature τ, mean over pairs of head and teacher."""
     terms = [
         functional.kl_div(
             functional.log_softmax(head / temperature, dim=1),

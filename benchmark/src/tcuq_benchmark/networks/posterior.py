@@ -67,7 +67,7 @@ class PosteriorNetwork(Network):
         self.densities = RadialFlows(architecture.classes, latent, flows)
 
     def outputs_from(self, maps: list[Tensor]) -> NetworkOutput:
-        """Dirichlet parameters; the logits are the logarithm of their mean."""
+        """Return Dirichlet parameters; the logits are the logarithm of their mean."""
         features = pooled(maps[-1])
         density = self.densities(self.head(features).float()).clamp(max=LARGEST_LOG)
         alpha = 1 + self.counts * density.exp()
@@ -77,7 +77,7 @@ class PosteriorNetwork(Network):
 
 
 def expected_loss(alpha: Tensor, labels: Tensor, entropy: float) -> Tensor:
-    """Cross-entropy expected under the Dirichlet, less `entropy` times its entropy."""
+    """Return the cross-entropy expected under the Dirichlet, less `entropy` times its entropy."""
     total = alpha.sum(dim=1)
     own = alpha.gather(1, labels.unsqueeze(1)).squeeze(1)
     expected = (torch.digamma(total) - torch.digamma(own)).mean()

@@ -43,7 +43,7 @@ class Recipe:
     entropy: float = 0.0
 
     def plain(self) -> dict[str, Any]:
-        """The fields that differ from their defaults, so that a new option keeps old hashes."""
+        """Return the fields that differ from their defaults: a new option keeps old hashes."""
         defaults = {field.name: field.default for field in fields(self)}
         return {k: v for k, v in asdict(self).items() if v != defaults[k]}
 
@@ -68,7 +68,7 @@ TEACHERS_OF = {"cifar10": (0, 1, 2)}
 
 
 def recipe_of(task: str, variant: str) -> Recipe:
-    """The recipe of a task's variant; an error if it does not exist.
+    """Return the recipe of a task's variant; an error if it does not exist.
 
     `assisted-k4` has four exits, placed on the stages from the penultimate backwards.
     """

@@ -28,20 +28,26 @@ Parts = dict[Part, Samples]
 
 
 @dataclass(frozen=True, slots=True)
+class FrontEnd:
+    """From samples to a network's inputs; `over`: the axes over which mean and spread are taken."""
+
+    inputs: Callable[[Array], Tensor]
+    over: tuple[int, ...]
+    augment: Callable[[Array, np.random.Generator], Array] = frontend.no_augmentation
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
-    """One task. `over`: the axes of the inputs over which mean and spread are taken.
+    """One task.
 
     `exits`: the stages after which the paper has exits: both inner stacks of ResNet-8, the
     penultimate block of every other backbone.
     """
 
-    name: str
     source: str
     load: Callable[[], Parts]
     architecture: Architecture
-    inputs: Callable[[Array], Tensor]
-    augment: Callable[[Array, np.random.Generator], Array]
-    over: tuple[int, ...]
+    front: FrontEnd
     exits: tuple[int, ...]
 
     @property
@@ -51,7 +57,7 @@ class Task:
 
 
 def _cut(parts: dict[Part, tuple[Recording, ...]], classes: tuple[str, ...]) -> Parts:
-    """The labelled windows of every part."""
+    """Return the labelled windows of every part."""
     cut = {}
     for part, chosen in parts.items():
         hop = TRAIN_HOP if part == "train" else recordings.HOP
@@ -69,7 +75,7 @@ def _watch() -> Parts:
 
 
 def _gas() -> Parts:
-    """Months 1 to 10 only: later samples have drifted."""
+    """Return months 1 to 10 only: later samples have drifted."""
     return {
         part: samples.take(np.isin(samples.group, gas_drift.FIRST_BATCHES))
         for part, samples in gas_drift.load().items()
@@ -82,72 +88,18 @@ FIFTY = replace(COLOUR, classes=50)
 SOUND = Architecture("dscnn", (1, 49, 10), (64, 64, 64, 64), 10)
 MOTION = Architecture("cnn1d", (6, 128), (32, 48, 64, 32), 7)
 ROWS = Architecture("mlp", (128,), (64, 32), 6)
-IMAGES, NO_CHANGE = frontend.images, frontend.no_augmentation
-ALL = (0, 1, 2, 3)
+PIXELS = FrontEnd(frontend.images, (0, 1, 2, 3))
+COLOURS = FrontEnd(frontend.images, (0, 2, 3), frontend.crop_and_flip)
+CLIPS = FrontEnd(frontend.clips, (0, 1, 2), frontend.augment_clips)
+WINDOWS = FrontEnd(frontend.windows, (0, 2), frontend.augment_motion)
+NUMBERS = FrontEnd(frontend.rows, (0,))
 TASKS = {
-    task.name: task
-    for task in (
-        Task("mnist", mnist.NAME, mnist.load, GREY, IMAGES, NO_CHANGE, ALL, (2,)),
-        Task(
-            "fashion_mnist",
-            fashion_mnist.NAME,
-            fashion_mnist.load,
-            GREY,
-            IMAGES,
-            NO_CHANGE,
-            ALL,
-            (2,),
-        ),
-        Task(
-            "hapt",
-            hapt.NAME,
-            _hapt,
-            MOTION,
-            frontend.windows,
-            frontend.augment_motion,
-            (0, 2),
-            (2,),
-        ),
-        Task(
-            "cifar10",
-            cifar10.NAME,
-            cifar10.load,
-            COLOUR,
-            IMAGES,
-            frontend.crop_and_flip,
-            (0, 2, 3),
-            (0, 1),
-        ),
-        Task(
-            "speech",
-            audiomnist.NAME,
-            audiomnist.load,
-            SOUND,
-            frontend.clips,
-            frontend.augment_clips,
-            (0, 1, 2),
-            (2,),
-        ),
-        Task("gas", gas_drift.NAME, _gas, ROWS, frontend.rows, NO_CHANGE, (0,), (0,)),
-        Task(
-            "watch",
-            watch.NAME,
-            _watch,
-            MOTION,
-            frontend.windows,
-            frontend.augment_motion,
-            (0, 2),
-            (2,),
-        ),
-        Task(
-            "tinyimagenet",
-            tinyimagenet_50.NAME,
-            tinyimagenet_50.load,
-            FIFTY,
-            IMAGES,
-            frontend.crop_and_flip,
-            (0, 2, 3),
-            (0, 1),
-        ),
-    )
+    "mnist": Task(mnist.NAME, mnist.load, GREY, PIXELS, (2,)),
+    "fashion_mnist": Task(fashion_mnist.NAME, fashion_mnist.load, GREY, PIXELS, (2,)),
+    "hapt": Task(hapt.NAME, _hapt, MOTION, WINDOWS, (2,)),
+    "cifar10": Task(cifar10.NAME, cifar10.load, COLOUR, COLOURS, (0, 1)),
+    "speech": Task(audiomnist.NAME, audiomnist.load, SOUND, CLIPS, (2,)),
+    "gas": Task(gas_drift.NAME, _gas, ROWS, NUMBERS, (0,)),
+    "watch": Task(watch.NAME, _watch, MOTION, WINDOWS, (2,)),
+    "tinyimagenet": Task(tinyimagenet_50.NAME, tinyimagenet_50.load, FIFTY, COLOURS, (0, 1)),
 }

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from tcuq.train import Assisted
-from tcuq_benchmark.atomic import atomic_write
+from tcuq_benchmark.cache import write_entry
 from tcuq_benchmark.data.samples import Array, Samples
 from tcuq_benchmark.networks import objectives
 from tcuq_benchmark.networks.network import Network, NetworkOutput
@@ -29,7 +29,7 @@ RISE, FLOOR = 0.25, 0.04  # the learning rate rises for a quarter of the steps, 
 
 
 def rate_at(share: float) -> float:
-    """One cycle: up in a straight line, down in half a cosine; as a share of the peak."""
+    """Return the rate as a share of its peak: up in a straight line, down in half a cosine."""
     if share < RISE:
         return FLOOR + (1 - FLOOR) * share / RISE
     return 0.5 * (1 + math.cos(math.pi * (share - RISE) / (1 - RISE)))
@@ -89,9 +89,9 @@ class Training:
             done = (self.epoch + number / batches) / self.recipe.epochs
             for group in self.optimiser.param_groups:
                 group["lr"] = self.recipe.learning_rate * rate_at(done)
-            raw = self.task.augment(self.samples.x[rows], rng)
+            raw = self.task.front.augment(self.samples.x[rows], rng)
             labels = torch.from_numpy(self.samples.y[rows])
-            total += self._step(self.task.inputs(raw), labels, done, masks)
+            total += self._step(self.task.front.inputs(raw), labels, done, masks)
         return total / batches
 
     def _step(self, inputs: Tensor, labels: Tensor, done: float, masks: torch.Generator) -> float:
@@ -126,7 +126,7 @@ class Training:
             "network": self.learner.state_dict(),
             "optimiser": self.optimiser.state_dict(),
         }
-        with atomic_write(self.path) as file:
+        with write_entry(self.path) as file:
             torch.save(state, file)
 
     def _resume(self) -> None:
@@ -144,11 +144,11 @@ class Training:
 
 @torch.no_grad()
 def accuracy(network: Network, task: Task, samples: Samples) -> float:
-    """The share of samples predicted correctly."""
+    """Return the share of samples predicted correctly."""
     network.eval()
     correct = 0
     for begin in range(0, len(samples), CHUNK):
         chunk = slice(begin, begin + CHUNK)
-        logits: Array = network(task.inputs(samples.x[chunk])).logits.numpy()
+        logits: Array = network(task.front.inputs(samples.x[chunk])).logits.numpy()
         correct += int((logits.argmax(axis=1) == samples.y[chunk]).sum())
     return correct / len(samples)

@@ -16,7 +16,7 @@ from tcuq_benchmark.networks.tasks import TASKS
 
 
 def network(task: str, variant: str, seed: int) -> Network:
-    """A network with random weights from the seed and an identity normalisation."""
+    """Return a network with random weights from the seed and an identity normalisation."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         fresh = _fresh(task, variant)
@@ -25,7 +25,7 @@ def network(task: str, variant: str, seed: int) -> Network:
 
 
 def assisted(task: str, variant: str, seed: int) -> tuple[Network, Assisted]:
-    """As `network`, with the assistance exits of its recipe attached to it."""
+    """Return a network as `network` does, and its assistance exits."""
     recipe = recipe_of(task, variant)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
@@ -44,7 +44,7 @@ def assisted(task: str, variant: str, seed: int) -> tuple[Network, Assisted]:
 
 
 def _fresh(task: str, variant: str) -> Network:
-    shape, over = architecture(task, variant), TASKS[task].over
+    shape, over = architecture(task, variant), TASKS[task].front.over
     sizes = [1 if axis + 1 in over else n for axis, n in enumerate(shape.shape)]
     return _build(shape, recipe_of(task, variant), torch.zeros(sizes), torch.ones(sizes))
 
@@ -67,7 +67,7 @@ def _build(shape: Architecture, recipe: Recipe, mean: Tensor, std: Tensor) -> Ne
 
 @cache
 def architecture(task: str, variant: str) -> Architecture:
-    """The task's backbone; for a wide recipe the widest with no more parameters than `exits`.
+    """Return the task's backbone; if wide, the widest with no more parameters than `exits`.
 
     All stages but the last, which the monitor reads, widen by one factor in steps of 1/32.
     """
@@ -87,11 +87,11 @@ def architecture(task: str, variant: str) -> Architecture:
 
 
 def count(task: str, variant: str, shape: Architecture) -> int:
-    """Parameters at inference of a variant with this backbone."""
+    """Count the parameters at inference of a variant with this backbone."""
     fresh = _build(shape, recipe_of(task, variant), torch.zeros(()), torch.ones(()))
     return parameters(fresh)
 
 
 def parameters(network: nn.Module) -> int:
-    """The number of parameters."""
+    """Return the number of parameters."""
     return sum(values.numel() for values in network.parameters())

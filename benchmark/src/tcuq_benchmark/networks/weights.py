@@ -11,14 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tcuq_benchmark.atomic import atomic_write
+from tcuq_benchmark.cache import write_entry
 from tcuq_benchmark.data.samples import Array
 
 Weights = dict[str, Array]
 
 
 def sha256(weights: Weights) -> str:
-    """The identity of weights: names, types, shapes and bytes."""
+    """Return the identity of weights: names, types, shapes and bytes."""
     digest = hashlib.sha256()
     for name in sorted(weights):
         array = np.ascontiguousarray(weights[name])
@@ -28,13 +28,13 @@ def sha256(weights: Weights) -> str:
 
 
 def of(network: torch.nn.Module) -> Weights:
-    """The weights and buffers of a network, and of its assistance exits as `exits.`."""
+    """Return the weights and buffers of a network, and of its assistance exits as `exits.`."""
     state: dict[str, Tensor] = network.state_dict()
     return {name.removeprefix("network."): value.numpy().copy() for name, value in state.items()}
 
 
 def without_exits(weights: Weights) -> Weights:
-    """The weights that inference needs of an assisted network."""
+    """Return the weights that inference needs of an assisted network."""
     return {name: array for name, array in weights.items() if not name.startswith("exits.")}
 
 
@@ -56,15 +56,15 @@ def put_matching(network: torch.nn.Module, weights: Weights) -> None:
 
 def write(path: Path, weights: Weights, metadata: dict[str, Any]) -> None:
     """Write the arrays, then the JSON: if the JSON exists, so do the arrays."""
-    with atomic_write(path) as file:
+    with write_entry(path) as file:
         np.savez(file, allow_pickle=False, **weights)
     text = json.dumps(metadata | {"sha256": sha256(weights)}, indent=1, sort_keys=True)
-    with atomic_write(path.with_suffix(".json")) as file:
+    with write_entry(path.with_suffix(".json")) as file:
         file.write(f"{text}\n".encode())
 
 
 def read(path: Path) -> tuple[Weights, dict[str, Any]]:
-    """Weights and metadata; FileNotFoundError if missing, ValueError if damaged."""
+    """Return weights and metadata; FileNotFoundError if missing, ValueError if damaged."""
     metadata = json.loads(path.with_suffix(".json").read_bytes())
     try:
         with np.load(path, allow_pickle=False) as file:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tcuq_benchmark.atomic import cache_root
+from tcuq_benchmark.cache import cache_root
 from tcuq_benchmark.data.samples import SPLIT_SEED, Array, Part, Samples
 from tcuq_benchmark.networks import tasks, variants, weights
 from tcuq_benchmark.networks.network import Network
@@ -22,7 +22,6 @@ from tcuq_benchmark.networks.training import CHUNK, Training, accuracy
 from tcuq_benchmark.outputs import join_rows
 
 TASKS = tuple(tasks.TASKS)
-VARIANTS = ("base", "assisted", "exits", "dropout", "hydra", "wide", "postnet")
 PASSES = 10  # of dropout
 FORMAT = 1  # raise it when code changes the meaning of a recipe
 
@@ -39,20 +38,20 @@ class TrainedNetwork:
     network: Network = field(repr=False, compare=False)
 
     def run(self, x: Array, *, seed: int = 0) -> dict[str, Array]:
-        """Outputs on raw samples as the loaders return them; see the README.
+        """Return outputs on raw samples as the loaders return them; see the README.
 
         `seed` is that of the dropout masks; nothing else is random.
         """
         return self.run_prepared(self.prepared(x), seed=seed)
 
     def prepared(self, x: Array) -> Array:
-        """Raw samples after the front end, which networks of a task share."""
-        inputs_of = tasks.TASKS[self.task].inputs
+        """Return raw samples after the front end, which networks of a task share."""
+        inputs_of = tasks.TASKS[self.task].front.inputs
         chunks = [x[begin : begin + CHUNK] for begin in range(0, len(x), CHUNK)]
         return np.concatenate([inputs_of(chunk).numpy() for chunk in chunks])
 
     def run_prepared(self, x: Array, *, seed: int = 0) -> dict[str, Array]:
-        """As `run`, on prepared samples."""
+        """Return outputs as `run` does, on prepared samples."""
         parts = [
             self._outputs(torch.from_numpy(x[begin : begin + CHUNK]), seed, begin)
             for begin in range(0, len(x), CHUNK)
@@ -74,17 +73,11 @@ class TrainedNetwork:
         return {name: value.numpy() for name, value in columns.items()}
 
     def odin(self, x: Array, epsilon: float, temperature: float) -> Array:
-        """Largest posterior, (n,), after one gradient step on the input that raises it.
+        """Return the largest posterior, (n,), after one step on prepared inputs that raises it.
 
         Hsu and others (2020): `epsilon` is in units of the normalised inputs (of the cepstra, not
         of the sound); posteriors are softmax(logits / temperature).
         """
-        if self.variant != "base":
-            raise ValueError(f"odin is for base networks, got {self.variant!r}")
-        return self.odin_prepared(self.prepared(x), epsilon, temperature)
-
-    def odin_prepared(self, x: Array, epsilon: float, temperature: float) -> Array:
-        """As `odin`, on prepared samples."""
         chunks = [torch.from_numpy(x[at : at + CHUNK]) for at in range(0, len(x), CHUNK)]
         return np.concatenate([self._odin(chunk, epsilon, temperature) for chunk in chunks])
 
@@ -101,7 +94,7 @@ class TrainedNetwork:
 
 
 def key(task: str, variant: str, seed: int) -> str:
-    """The name of weights: a hash of recipe, architecture, data and the networks they build on."""
+    """Return the name of weights: a hash of recipe, architecture, data and basis."""
     recipe, about = recipe_of(task, variant), tasks.TASKS[task]
     basis = [key(task, recipe.start, seed)] if recipe.start else []
     basis += [key(task, "base", teacher) for teacher in recipe.teachers]
@@ -119,13 +112,13 @@ def key(task: str, variant: str, seed: int) -> str:
 
 
 def path(task: str, variant: str, seed: int) -> Path:
-    """The path of the weights, trained or not."""
+    """Return the path of the weights, trained or not."""
     name = f"{task}-{variant}-{seed}-{key(task, variant, seed)[:16]}.npz"
     return cache_root() / "networks" / name
 
 
 def load_network(task: str, variant: str, seed: int, *, train: bool = False) -> TrainedNetwork:
-    """A network from the cache; a missing one is trained if `train`, else an error."""
+    """Return a network from the cache; a missing one is trained if `train`, else an error."""
     at, recipe = path(task, variant, seed), recipe_of(task, variant)
     if not at.with_suffix(".json").exists():
         if not train:
@@ -187,9 +180,9 @@ def train_network(
 
 def normalise(network: Network, task: tasks.Task, samples: Samples) -> None:
     """Set a network's mean, spread and, for a posterior network, counts to the training set's."""
-    inputs = task.inputs(samples.x)
-    network.mean.copy_(inputs.mean(dim=task.over, keepdim=True)[0])
-    network.std.copy_(inputs.std(dim=task.over, keepdim=True)[0].clamp(min=1e-6))
+    inputs = task.front.inputs(samples.x)
+    network.mean.copy_(inputs.mean(dim=task.front.over, keepdim=True)[0])
+    network.std.copy_(inputs.std(dim=task.front.over, keepdim=True)[0].clamp(min=1e-6))
     if isinstance(network, PosteriorNetwork):
         network.counts.copy_(torch.bincount(torch.from_numpy(samples.y)))
 

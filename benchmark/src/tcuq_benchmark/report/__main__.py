@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def _date(*, check: bool) -> str:
-    """Today, or with `check` the date of the committed rows."""
+    """Return today's date, or with `check` the date of the committed rows."""
     if check and SCORECARD.is_file():
         return str(json.loads(SCORECARD.read_text("utf-8"))["date"])
     return datetime.now(UTC).date().isoformat()

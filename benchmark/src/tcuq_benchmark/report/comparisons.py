@@ -27,10 +27,7 @@ METHODS: Mapping[str, str] = {
     "HYDRA": "hydra",
 }
 TCUQ = "tcuq assisted"
-POSTERIORS = tuple(name for name in METHODS if name != "G-ODIN")  # methods with probabilities
 LOWER_IS_BETTER = frozenset({"NLL", "Brier / classes", "ECE"})
-TIE, TIE_3 = -0.005, -0.0005  # equal when rounded to two decimals, or to three
-WITHIN = -0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +40,7 @@ class Measure:
     key: str = "score"
 
     def values(self, task: str, score: str) -> Values:
-        """A score's values by seed and condition."""
+        """Return a score's values by seed and condition."""
         where = {self.key: score} | ({} if self.kind is None else {"kind": self.kind})
         return by_condition(self.experiment, task, self.name, **where)
 
@@ -56,7 +53,7 @@ class Measure:
 def compare(
     task: str, measure: Measure, ours: str, theirs: str, *, name: str = "", least: float = 0.0
 ) -> Comparison:
-    """Two scores on their common seeds and conditions."""
+    """Compare two scores on their common seeds and conditions."""
     one, other = (measure.values(task, score) for score in (ours, theirs))
     differences = seed_differences(one, other, measure.sign)
     shared = sorted(one.keys() & other.keys())
@@ -66,56 +63,21 @@ def compare(
     return Comparison(name, differences, least, (levels[0], levels[1]))
 
 
-def against_all(
-    tasks: Iterable[str],
-    measure: Measure,
-    *,
-    least: float = 0.0,
-    methods: Iterable[str] = tuple(METHODS),
-) -> Groups:
-    """TCUQ against each of the paper's other methods, by set."""
-    return {
-        TITLES[task]: [
-            compare(task, measure, TCUQ, METHODS[name], name=name, least=least) for name in methods
-        ]
-        for task in tasks
-    }
-
-
-def against_one(tasks: Iterable[str], measure: Measure, ours: str, theirs: str) -> Groups:
-    """One score against another, by set."""
-    return {TITLES[task]: [compare(task, measure, ours, theirs)] for task in tasks}
-
-
-def posteriors(
-    tasks: Iterable[str], kind: str, columns: Iterable[str], ours: str, theirs: str
-) -> Groups:
-    """Columns of the calibration table, by set; `columns` are F1, Brier / classes, NLL, ECE."""
-    names = list(columns)
-    return {
-        TITLES[task]: [
-            compare(task, Measure(f"probabilities/{name}", kind), ours, theirs, name=name)
-            for name in names
-        ]
-        for task in tasks
-    }
-
-
 def gain_over_sets(tasks: Iterable[str], ours: str, theirs: str) -> Interval:
-    """Mean gain in accuracy-drop AUPRC over sets, coherent streams, with its interval."""
+    """Return the mean gain in accuracy-drop AUPRC over sets on coherent streams."""
     measure = Measure("drop AUPRC", "coherent")
     return mean_over_sets([compare(task, measure, ours, theirs).differences for task in tasks])
 
 
 def gain_by_set(tasks: Iterable[str], ours: str, theirs: str) -> Interval:
-    """The same gain with sets as the independent units: for other sets, if these were drawn."""
+    """Return the same gain with sets as the independent units, for other sets."""
     measure = Measure("drop AUPRC", "coherent")
     seeds = [compare(task, measure, ours, theirs).differences for task in tasks]
     return t_interval([float(np.mean(one)) for one in seeds])
 
 
 def delays_against_all(tasks: Iterable[str], kind: str, ratio: float) -> Groups:
-    """TCUQ's median delay is at most `ratio` of each other method's: log ratios by seed."""
+    """Compare log ratios of median delays: TCUQ's is at most `ratio` of each other method's."""
     measure = Measure("delay/median", kind)
     groups = {}
     for task in tasks:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from scipy.stats import chi2
 
-from tcuq_benchmark.experiments.result import ROOT
+from results.result import RESULTS
 
 LIMIT = re.compile(r"upper 95 % limit ([\d.]+) %")
 BROKEN = "promises broken by held-out data"
@@ -15,16 +15,15 @@ COUNTS = "false alarms at h ="
 
 
 def promise_rows() -> Iterator[list[str]]:
-    """Claims 5 and 6 of the protocol with their verdicts, where they were run."""
-    results = ROOT / "results"
-    if (results / "accepted_confirm.json").is_file():
+    """Yield claims 5 and 6 of the protocol with their verdicts, where they were run."""
+    if (RESULTS / "accepted_confirm.json").is_file():
         yield _accepted_error()
-    if (results / "alarm_confirm_tinyimagenet.json").is_file():
+    if (RESULTS / "alarm_confirm_tinyimagenet.json").is_file():
         yield _false_alarms()
 
 
 def _accepted_error() -> list[str]:
-    """Confirmed if the upper limit is at most the largest of the other sets'."""
+    """Return claim 5: confirmed if its upper limit is at most the largest of the other sets'."""
     ((measured, _),) = _measured("accepted_confirm", BROKEN)
     largest = max(
         _limit(text) for text, must in _measured("accepted_error", BROKEN) if must[0] == "≤"
@@ -35,7 +34,7 @@ def _accepted_error() -> list[str]:
 
 
 def _false_alarms() -> list[str]:
-    """Confirmed if no count is above what is allowed, by the lower end of a Poisson interval."""
+    """Return claim 6: confirmed if no Poisson interval lies above the number allowed."""
     (row,) = _measured("alarm_confirm_tinyimagenet", f"tinyimagenet: {COUNTS}")
     counts = [int(part) for part in row[0].split(" / ")]
     allowed = [float(part) for part in row[1].removesuffix(" allowed").split(" / ")]
@@ -46,7 +45,7 @@ def _false_alarms() -> list[str]:
 
 
 def _measured(name: str, what: str) -> list[tuple[str, str]]:
-    document = json.loads((ROOT / "results" / f"{name}.json").read_text("utf-8"))
+    document = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
     return [(row["measured"], row["must"]) for row in document["rows"] if what in row["what"]]
 
 

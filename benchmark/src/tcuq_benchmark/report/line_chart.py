@@ -1,43 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A line chart as SVG text, each line named at its right end."""
+"""A line chart as SVG text; its legend is in the order in which the lines end."""
 
 from collections.abc import Mapping, Sequence
 
 from tcuq.charts import Axis, Chart, Frame, standalone_svg
 
 FRAME = Frame(640, 360, left=50, right=150, top=30, bottom=40)
-LABEL_GAP = 15
+LEGEND_ROW = 18
 
 
 def line_chart(
-    title: str,
-    x: Sequence[float],
-    lines: Mapping[str, Sequence[float]],
-    *,
-    x_name: str,
-    y_name: str,
-    bold: Sequence[str] = (),
-    y_range: tuple[float, float] = (0.0, 1.0),
+    title: str, x: Axis, y: Axis, lines: Mapping[str, Sequence[float]], bold: Sequence[str] = ()
 ) -> str:
-    """Draw lines over shared values of x; `bold` names those drawn thicker."""
-    across = Axis(min(x), max(x), x_name, [(value, f"{value:g}") for value in x])
-    up = Axis.linear(*y_range, y_name, count=5, text="{:.1f}".format)
-    chart = Chart(title, across, up, FRAME)
-    ends = _spread({name: chart.y_of(values[-1]) for name, values in lines.items()})
-    for number, (name, values) in enumerate(lines.items()):
-        kind = f"series{number}"
-        chart.line(x, values, f"{kind} bold" if name in bold else kind)
-        chart.margin_text(ends[name], name, kind)
+    """Draw lines over the ticks of x; `bold` names those drawn thicker."""
+    chart, xs = Chart(title, x, y, FRAME), [value for value, _ in x.ticks]
+    kinds = {name: f"series{number}" for number, name in enumerate(lines)}
+    for name, values in lines.items():
+        chart.line(xs, values, f"{kinds[name]} bold" if name in bold else kinds[name])
+    for row, name in enumerate(sorted(lines, key=lambda name: -lines[name][-1])):
+        chart.margin_text(FRAME.top + LEGEND_ROW * row, f"● {name}", kinds[name])
     return standalone_svg(chart)
-
-
-def _spread(places: Mapping[str, float]) -> dict[str, float]:
-    """Label positions without overlap: moved down, then all up if they leave the chart."""
-    order = sorted(places, key=lambda name: places[name])
-    moved: dict[str, float] = {}
-    last = float("-inf")
-    for name in order:
-        last = max(places[name], last + LABEL_GAP)
-        moved[name] = last
-    over = max(0.0, last - FRAME.base)
-    return {name: place - over for name, place in moved.items()}

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The results page: every score on every task, i.i.d. and coherent, with spread over seeds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from tcuq.charts import Axis
 from tcuq_benchmark.experiments.ablations import EXIT_COUNTS
 from tcuq_benchmark.report.alarm_section import alarm_section
 from tcuq_benchmark.report.comparisons import gain_by_set, gain_over_sets
@@ -19,13 +20,35 @@ from tcuq_benchmark.report.results import (
     probability_kind,
     rows,
     table,
+    text,
     values,
 )
 from tcuq_benchmark.scores.table import MULTI_PASS, OURS, SCORES, SINGLE_PASS, TRIVIAL
 
 SEVERITIES = (1, 2, 3, 4, 5)
-NOT_RUN = "Not run yet.\n"
-ASSISTED = {"tcuq assisted": "temporal assistance", "tcuq wide": "temporal assistance, wide"}
+KINDS = {"coherent": "coherent streams", "iid": "shuffled (i.i.d.) streams"}
+Cells = list[list[float]]  # of a row, one value per seed in each
+POSTERIORS = {
+    name: name
+    for name in ("max_prob", "temperature", "dropout", "ensemble", "exits", "hydra", "postnet")
+} | {"tcuq assisted": "temporal assistance", "tcuq wide": "temporal assistance, wide"}
+STREAMING = (
+    "exceedance deviation",
+    "exceedance rate, worst window",
+    "abstention rate",
+    "abstention rate, worst window",
+    "request rate, severe shift",
+    "error, severe shift",
+    "error among accepted, severe shift",
+)
+COSTS = (
+    "passes",
+    "extra parameters",
+    "microseconds per step, host",
+    "instructions per step, Cortex-M4",
+    "state bytes",
+    "flash bytes",
+)
 GROUPS: Mapping[str, Sequence[str]] = {
     "single pass": tuple(SINGLE_PASS),
     "several passes, heads or networks": tuple(MULTI_PASS),
@@ -37,43 +60,6 @@ INTERNAL = ("exits without the last", "light exits")
 CHARTED = ("max_prob", "ensemble", "dropout", "exits", "hydra", "odin", "tcuq", "recommended")
 
 
-INTRODUCTION = """# Benchmark results
-
-For anyone who chooses a score or checks a claim: every score and baseline on seven tasks. Generated
-by `python -m tcuq_benchmark.report` from `benchmark/results`; do not edit. Values are means over
-three networks and streams (seeds 0 to 2) ± standard deviation; without ±, of one network. A dash
-means not trained or not run. `tcuq` is the paper's score and `recommended` the library's default;
-*labelled*: fitted with labels; *assisted*: on a network trained with the paper's temporal
-assistance; *monotone*: with weights of fixed sign.
-
-Protocol: an accuracy drop is a window of 100 steps in which a method's accuracy is more than three
-standard deviations below the base network's mean on the calibration stream. (With mean and
-deviation of the test stream the limit would be 0.14 to 0.22 on HAPT, gas and the watch set, and
-hardly any window would be a drop.) Each corruption is its own stream: 1,000 clean steps, then 1,000
-corrupted ones of rising severity (MNIST-C: its published severity). In coherent streams a label
-stays for 30 steps on average and the camera moves slowly over each image; HAPT and the watch set
-are in recorded order; gas drifts naturally from month to month.
-"""
-
-SELECTION = """\
-The default's terms were chosen on development samples of all sets but watch and on test samples of
-MNIST, Fashion-MNIST and HAPT ([decision 0018](../../docs/decisions/0018-odds.md)). No set is free
-of any choice: the other four were used through their networks and, but for watch, their development
-samples, and their test samples had been seen with earlier forms of the score. Mean accuracy-drop
-AUPRC on coherent streams; differences from `tcuq` with 95 % intervals (paired by seed and
-condition, t intervals over seeds, for new networks and streams of these sets):
-"""
-DELAY = """\
-Median number of steps from the begin of a corruption to the first window of 100 steps whose mean
-risk is above a limit. The limit is set on the in-distribution test stream so that 1 % of its
-windows pass it, the same share for every score. Corruptions that lower the base network's accuracy
-count; a missed one counts with its length.
-"""
-GLANCE = """\
-Means over the tasks that have the measure, the larger the better: area under the precision-recall
-curve of drops in accuracy, and area under the ROC curve of wrong predictions and of other inputs,
-against correct predictions. Every table below unfolds.
-"""
 GLANCED = ("max_prob", "temperature", "ensemble", "tcuq", "recommended", "random")
 MEASURES = {
     "accuracy drops, coherent": ("drop AUPRC", "coherent"),
@@ -85,10 +71,9 @@ COMPARED = ("max_prob", "temperature", "tcuq", "recommended", "recommended label
 
 
 def results_page() -> dict[str, str]:
-    """The page and its figures, by file name."""
-    parts = [INTRODUCTION, "## At a glance\n", GLANCE, _glance()]
-    for kind in ("coherent", "iid"):
-        title = "coherent streams" if kind == "coherent" else "shuffled (i.i.d.) streams"
+    """Return the page and its figures, by file name."""
+    parts = [text("results"), "## At a glance\n", text("glance"), _glance()]
+    for kind, title in KINDS.items():
         parts += [
             f"## Accuracy drops, {title}\n",
             command("detection"),
@@ -96,7 +81,7 @@ def results_page() -> dict[str, str]:
         ]
     parts += [
         "## Sets whose test samples were used to choose the default, and the others\n",
-        SELECTION,
+        text("selection"),
         _selection(),
     ]
     for measure, title in (
@@ -107,7 +92,9 @@ def results_page() -> dict[str, str]:
         parts += [f"## {title}\n", _by_task(measure, "coherent")]
         if measure != "shifted failure AUROC":
             parts += ["Shuffled streams:\n", _by_task(measure, "iid")]
-    parts += ["## Detection delay\n", DELAY, *_delays()]
+    parts += ["## Detection delay\n", text("delay")]
+    for kind, title in (("coherent", "Coherent"), ("iid", "Shuffled")):
+        parts += [f"{title} streams:\n", _by_task("delay/median", kind, digits=0)]
     parts += ["## CIFAR-10-C by severity, coherent streams\n", "![](severity.svg)\n", _severities()]
     parts += ["## Probabilities in distribution\n", *_probabilities()]
     parts += ["## Fitted on one kind of stream, run on the other\n", *_transfer()]
@@ -119,8 +106,13 @@ def results_page() -> dict[str, str]:
     return {"index.md": "\n".join(parts), "severity.svg": _severity_chart()}
 
 
+def _complete(rows: Iterable[tuple[str, Cells]]) -> list[list[str]]:
+    """Return the rows of a table whose measures were all run."""
+    return [[title, *map(mean_and_spread, cells)] for title, cells in rows if all(cells)]
+
+
 def _glance() -> str:
-    """The means of a few scores, which the tables below have in their last column."""
+    """Return the means of a few scores, which the tables below have in their last column."""
     body = []
     for name in GLANCED:
         cells = []
@@ -133,6 +125,7 @@ def _glance() -> str:
 
 def _by_task(measure: str, kind: str, digits: int = 3) -> str:
     tasks = [task for task in TASKS if rows("detection", task)]
+    measured = [task for task in tasks if values("detection", task, measure)]
     body = []
     for group, names in GROUPS.items():
         body.append([f"*{group}*", *[""] * (len(tasks) + 1)])
@@ -140,14 +133,14 @@ def _by_task(measure: str, kind: str, digits: int = 3) -> str:
             cells = [values("detection", task, measure, score=name, kind=kind) for task in tasks]
             if any(cells):
                 means = [mean(cell) for cell in cells if cell]
-                complete = len(means) == len([t for t in tasks if _has(t, measure)])
+                complete = len(means) == len(measured)
                 average = f"**{mean_and_spread([mean(means)], digits)}**" if complete else "–"
                 body.append([name, *(mean_and_spread(cell, digits) for cell in cells), average])
     return folded("By task", ["score", *(TITLES[task] for task in tasks), "mean"], body)
 
 
 def _selection() -> str:
-    """Means over the sets whose test samples were used to choose, the others, and all."""
+    """Return means over the sets used to choose the default, over the others, and over all."""
     groups = [
         [task for task in TASKS if (task in SELECTION_SETS) == used] for used in (True, False)
     ]
@@ -168,20 +161,7 @@ def _selection() -> str:
     return table(["score", *titles, "all"], body) + "\n" + note
 
 
-def _delays() -> list[str]:
-    if not any(values("detection", task, "delay/median") for task in TASKS):
-        return [NOT_RUN]
-    parts = []
-    for kind, title in (("coherent", "Coherent"), ("iid", "Shuffled")):
-        parts += [f"{title} streams:\n", _by_task("delay/median", kind, digits=0)]
-    return parts
-
-
-def _has(task: str, measure: str) -> bool:
-    return bool(values("detection", task, measure))
-
-
-def _by_severity(name: str) -> list[list[float]]:
+def _by_severity(name: str) -> Cells:
     where = {"score": name, "kind": "coherent"}
     return [
         values("detection", "cifar10", f"drop AUPRC by severity/{level}", **where)
@@ -190,147 +170,108 @@ def _by_severity(name: str) -> list[list[float]]:
 
 
 def _severities() -> str:
-    body = []
-    for name in (name for name in SCORES if name not in INTERNAL):
-        cells = _by_severity(name)
-        if all(cells):
-            body.append([name, *map(mean_and_spread, cells)])
+    body = _complete((name, _by_severity(name)) for name in SCORES if name not in INTERNAL)
     return folded("By severity", ["score", *map(str, SEVERITIES)], body)
 
 
 def _severity_chart() -> str:
-    lines = {
-        name: [mean(cell) for cell in _by_severity(name)]
-        for name in CHARTED
-        if all(_by_severity(name))
-    }
-    if not lines:
-        return line_chart("not run", [1, 5], {}, x_name="severity", y_name="AUPRC")
-    return line_chart(
-        "Accuracy-drop AUPRC on CIFAR-10-C by severity, coherent streams",
-        SEVERITIES,
-        lines,
-        x_name="severity",
-        y_name="accuracy-drop AUPRC",
-        bold=("tcuq", "recommended"),
-    )
+    cells = {name: _by_severity(name) for name in CHARTED}
+    lines = {name: list(map(mean, values)) for name, values in cells.items() if all(values)}
+    severity = Axis(SEVERITIES[0], SEVERITIES[-1], "severity", [(s, str(s)) for s in SEVERITIES])
+    auprc = Axis.linear(0.0, 1.0, "accuracy-drop AUPRC", count=5, text="{:.1f}".format)
+    title = "Accuracy-drop AUPRC on CIFAR-10-C by severity, coherent streams"
+    return line_chart(title, severity, auprc, lines, bold=("tcuq", "recommended"))
 
 
-def _probabilities() -> list[str]:
+def _probabilities() -> Iterator[str]:
     measures = ("F1", "Brier", "Brier / classes", "NLL", "ECE")
-    names = ("max_prob", "temperature", "dropout", "ensemble", "exits", "hydra", "postnet")
-    parts = []
     for task in TASKS:
-        body = []
         kind = probability_kind(task)
-        for name in (*names, *ASSISTED):
-            where = {"score": name, "kind": kind}
-            cells = [values("detection", task, f"probabilities/{m}", **where) for m in measures]
-            if all(cells):
-                body.append([ASSISTED.get(name, name), *map(mean_and_spread, cells)])
+        body = _complete(
+            (
+                title,
+                [
+                    values("detection", task, f"probabilities/{m}", score=name, kind=kind)
+                    for m in measures
+                ],
+            )
+            for name, title in POSTERIORS.items()
+        )
         if body:
-            parts.append(folded(f"{TITLES[task]}, {kind}", ["posterior of", *measures], body))
-    return parts
+            yield folded(f"{TITLES[task]}, {kind}", ["posterior of", *measures], body)
 
 
-def _transfer() -> list[str]:
-    cases = (
-        ("iid", "iid"),
-        ("coherent", "iid"),
-        ("iid", "coherent"),
-        ("coherent", "coherent"),
-        ("other corruptions", "coherent"),
-    )
-    parts = [command("transfer")]
+def _transfer() -> Iterator[str]:
+    yield command("transfer")
+    kinds = ("iid", "coherent")
+    cases = [(one, other) for other in kinds for one in kinds] + [("other corruptions", kinds[1])]
+    heads = [f"{one} → {other}" for one, other in cases]
     for task in TASKS:
-        names = dict.fromkeys(row["score"] for row in rows("transfer", task))
-        body = []
-        for name in names:
-            cells = [
-                values("transfer", task, "drop AUPRC", score=name, fitted=one, run=other)
+        body = [
+            [name]
+            + [
+                mean_and_spread(
+                    values("transfer", task, "drop AUPRC", score=name, fitted=one, run=other)
+                )
                 for one, other in cases
             ]
-            body.append([name, *map(mean_and_spread, cells)])
+            for name in dict.fromkeys(row["score"] for row in rows("transfer", task))
+        ]
         if body:
-            heads = [f"{one} → {other}" for one, other in cases]
-            parts.append(folded(TITLES[task], ["score", *heads], body))
-    return parts
+            yield folded(TITLES[task], ["score", *heads], body)
 
 
-def _ablations() -> list[str]:
+def _ablations() -> Iterator[str]:
+    yield command("ablations")
     tasks = [task for task in TASKS if rows("ablations", task)]
     names = dict.fromkeys(row["variant"] for task in tasks for row in rows("ablations", task))
     body = [
-        [
-            name,
-            *(
-                mean_and_spread(values("ablations", task, "drop AUPRC", variant=name))
-                for task in tasks
-            ),
-        ]
+        [name]
+        + [mean_and_spread(values("ablations", t, "drop AUPRC", variant=name)) for t in tasks]
         for name in names
     ]
     head = ["accuracy-drop AUPRC, coherent", *(TITLES[task] for task in tasks)]
-    return [command("ablations"), folded("By task", head, body)]
+    yield folded("By task", head, body)
 
 
-def _exits() -> list[str]:
-    """Accuracy and NLL in distribution by the number of exits in training."""
+def _exits() -> Iterator[str]:
+    """Yield accuracy and NLL in distribution by the number of exits in training."""
     measures = ("accuracy", "NLL", "drop AUPRC")
-    variants = ["tcuq", "temporal assistance"]
-    variants += [f"temporal assistance, {count} exits" for count in EXIT_COUNTS]
-    body = []
-    for name in variants:
-        cells = [values("ablations", "mnist", m, variant=name) for m in measures]
-        if all(cells):
-            title = {"tcuq": "none", "temporal assistance": "1"}.get(name) or name.split()[-2]
-            body.append([title, *map(mean_and_spread, cells)])
-    return ["MNIST:\n", table(["exits", *measures], body)] if body else [NOT_RUN]
-
-
-def _streaming() -> list[str]:
-    measures = (
-        "exceedance deviation",
-        "exceedance rate, worst window",
-        "abstention rate",
-        "abstention rate, worst window",
-        "request rate, severe shift",
-        "error, severe shift",
-        "error among accepted, severe shift",
+    variants = {"none": "tcuq", "1": "temporal assistance"}
+    variants |= {f"{count}": f"temporal assistance, {count} exits" for count in EXIT_COUNTS}
+    body = _complete(
+        (title, [values("ablations", "mnist", m, variant=name) for m in measures])
+        for title, name in variants.items()
     )
-    parts = [command("streaming")]
+    yield from ["MNIST:\n", table(["exits", *measures], body)] if body else ["Not run yet.\n"]
+
+
+def _streaming() -> Iterator[str]:
+    yield command("streaming")
     for task in TASKS:
         body = []
         for score in dict.fromkeys(row["score"] for row in rows("streaming", task)):
             for mode, warmup in (("guarded", 0), ("adaptive", 64)):
                 where = {"score": score, "mode": mode, "warmup": warmup, "alpha": 0.1}
-                cells = [values("streaming", task, m, **where) for m in measures]
+                cells = [values("streaming", task, m, **where) for m in STREAMING]
                 body.append([f"{score}, {mode}", *map(mean_and_spread, cells)])
         if body:
             title = f"{TITLES[task]}, alpha 0.1, budget 0.15"
-            parts.append(folded(title, ["", *measures], body))
-    return parts
+            yield folded(title, ["", *STREAMING], body)
 
 
-def _cost() -> list[str]:
-    names = (
-        "passes",
-        "extra parameters",
-        "microseconds per step, host",
-        "instructions per step, Cortex-M4",
-        "state bytes",
-        "flash bytes",
-    )
+def _cost() -> Iterator[str]:
+    yield command("cost")
+    cost = "([Cost](../../docs/cost.md))"
+    yield f"A backward pass counts as two. Ours are measured as firmware {cost}.\n"
     body = [
-        [row["score"], *(_amount(row.get(name)) for name in names)]
+        [row["score"], *(_amount(row.get(name)) for name in COSTS)]
         for row in rows("cost", "mnist")
         if row["score"] not in INTERNAL
     ]
-    cost = "([Cost](../../docs/cost.md))"
-    note = f"A backward pass counts as two. Ours are measured as firmware {cost}.\n"
-    return [command("cost"), note, folded("By score", ["score", *names], body)]
+    yield folded("By score", ["score", *COSTS], body)
 
 
 def _amount(value: float | None) -> str:
-    """Integers as they are, other numbers with two decimals."""
+    """Return an integer as it is, another number with two decimals."""
     return "–" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.2f}"

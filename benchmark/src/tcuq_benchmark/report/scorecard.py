@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The benchmark's targets as rows of the scorecard: results/benchmark.json."""
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from importlib.metadata import version
 from statistics import median
 
 import numpy as np
 from scipy.stats import poisson
 
+from results.result import Row, json_text, not_reached, reasons
 from tcuq_benchmark.experiments.alarm import LEVELS
-from tcuq_benchmark.experiments.result import Row, read_result
+from tcuq_benchmark.experiments.result import ExperimentRow, read_result
 from tcuq_benchmark.report.claims_page import all_claims
 from tcuq_benchmark.report.comparisons import Measure, compare, gain_over_sets
 from tcuq_benchmark.report.results import (
@@ -33,36 +34,10 @@ KIND_TITLES: Mapping[Kind, str] = {"coherent": "coherent", "iid": "shuffled"}
 SIGNALS = {"max_prob": "1 - max p", "risk": "our own risk"}
 SEVERAL_PASSES = ("dropout", "ensemble", "exits", "hydra")
 DELTA = 0.05  # of the promise: the share of calibrations that may break it
-# Why a row fails, by the beginning of its name; only failing rows may have a reason.
-REASONS = {
-    "accuracy drops, default against tcuq: worst": "on watch (593 calibration steps of two people)"
-    " and gas, other people and later months raise novelty; tcuq has no novelty, and has labels",
-    "accuracy drops, default against tcuq: mean over the": "tcuq is fitted with labels of the same"
-    " corruptions it is tested on; on these sets no label-free score is above it",
-    "accuracy drops, default above every single-pass": "temperature scaling is fitted with labels;"
-    " the default's gain on the sets it was chosen on does not carry over to these",
-    "accuracy drops, default above every multi-pass": "because of the watch set alone; HYDRA is"
-    " below the default on the other three",
-    "accuracy drops, labelled against tcuq": "weights are fitted by step, drops are measured by"
-    " window; where tcuq is near 1 nothing is left to gain",
-    "alarm: false alarms": "nearly all come from single recording sessions in one of 12 random"
-    " splits of HAPT's people; the row by calibration is the promise itself",
-    "alarm: median delay": "our risk is a better signal than the alarm's channels, and these"
-    " detectors read it, with limits set on the test streams; HAPT's blocks are long",
-    "failures, default against every single-pass score, by interval, coherent": "label flips and"
-    " novelty also raise the risk of correct predictions; three networks give wide intervals",
-    "failures, default against every single-pass score, by interval, shuffled": "where labels"
-    " change at every step, flips carry no information; use terms= without them there",
-    "claims: rows not run yet": "CIFAR-10 variants are not trained: 190 epochs of 50 to 160 s each"
-    " on one core, the slower without bfloat16 hardware",
-    "out of distribution, default: mean": "the watch network's features hardly separate walking"
-    " from exercises; TinyImageNet has classes close to CIFAR-10's; Fashion's network is confident"
-    " on digits",
-}
 
 
 def scorecard_rows() -> list[Row]:
-    """The rows, from the committed results."""
+    """Return the rows, from the committed results."""
     return [
         *_against("recommended", 0.02),
         *_against("recommended labelled", 0.035),
@@ -74,23 +49,18 @@ def scorecard_rows() -> list[Row]:
 
 
 def document(date: str) -> str:
-    """The file that the scorecard reads."""
+    """Return the text of the file that the scorecard reads."""
     scorecard = scorecard_rows()
-    failed = [row["what"] for row in scorecard if row["passed"] is False]
-    result = {
-        "command": "python -m tcuq_benchmark.report",
-        "date": date,
-        "versions": {"tcuq": version("tcuq")},
-        "data_sha256": {t: read_result("detection", t)["data_sha256"] for t in _tasks()},
-        "rows": scorecard,
-        "not_reached": {
-            what: reason
-            for what in failed
-            for begin, reason in REASONS.items()
-            if what.startswith(begin)
-        },
-    }
-    return json.dumps(result, indent=1, ensure_ascii=False) + "\n"
+    return json_text(
+        {
+            "command": "python -m tcuq_benchmark.report",
+            "date": date,
+            "versions": {"tcuq": version("tcuq")},
+            "data_sha256": {t: read_result("detection", t)["data_sha256"] for t in _tasks()},
+            "rows": [asdict(row) for row in scorecard],
+            **not_reached(scorecard, reasons()["benchmark"]),
+        }
+    )
 
 
 def _tasks() -> list[str]:
@@ -98,7 +68,7 @@ def _tasks() -> list[str]:
 
 
 def _against(score: str, least: float) -> Iterator[Row]:
-    """A form of our score against the paper's, in the mean and at worst."""
+    """Yield the gain of one of our scores over the paper's, in the mean and at worst."""
     title = "default" if score == "recommended" else "labelled"
     gains = {
         task: detection_mean(task, score, DROP) - detection_mean(task, "tcuq", DROP)
@@ -106,15 +76,15 @@ def _against(score: str, least: float) -> Iterator[Row]:
     }
     for group, tasks in _groups():
         gain = gain_over_sets(tasks, score, "tcuq")
-        yield _row(
+        yield Row(
             f"accuracy drops, {title} against tcuq: mean over {group}, coherent",
-            f"≥ +{least}", f"{gain}", passed=gain.mean >= least,
+            f"≥ +{least}", f"{gain}", gain.mean >= least,
         )  # fmt: skip
     yield _worst(f"accuracy drops, {title} against tcuq: worst set, coherent", -0.01, gains)
 
 
 def _groups() -> Iterator[tuple[str, list[str]]]:
-    """All sets, and those whose test samples were not used to choose the default."""
+    """Yield all sets, and those whose test samples were not used to choose the default."""
     yield f"{len(_tasks())} sets", _tasks()
     others = [task for task in _tasks() if task not in SELECTION_SETS]
     yield f"the {len(others)} sets whose test samples had no part in the choice", others
@@ -129,11 +99,11 @@ def _rest() -> Iterator[Row]:
     seeds = min(
         len(values("detection", t, DROP, score="recommended", kind="coherent")) for t in _tasks()
     )
-    yield _row("networks and streams per mean", "≥ 3", f"{seeds}", passed=seeds >= 3)
+    yield Row("networks and streams per mean", "≥ 3", f"{seeds}", seeds >= 3)
 
 
 def _steps(kind: Kind) -> Iterator[Row]:
-    """Single steps on one kind of stream: failures and out-of-distribution samples."""
+    """Yield failures and out-of-distribution samples on one kind of stream."""
     title = KIND_TITLES[kind]
     measure = Measure(FAILURE, kind)
     gaps = [
@@ -142,10 +112,10 @@ def _steps(kind: Kind) -> Iterator[Row]:
         for name in SINGLE_PASS
     ]
     worst = min(gaps, key=lambda one: one.interval().low)
-    yield _row(
+    yield Row(
         f"failures, default against every single-pass score, by interval, {title}",
         "low end ≥ -0.01 on every set", f"{worst.interval()} ({worst.name})",
-        passed=all(one.holds for one in gaps),
+        all(one.holds for one in gaps),
     )  # fmt: skip
     ood = {
         task: detection_mean(task, "recommended", OOD, kind)
@@ -153,9 +123,9 @@ def _steps(kind: Kind) -> Iterator[Row]:
         if task not in WITHOUT_OOD
     }
     average = mean(list(ood.values()))
-    yield _row(
+    yield Row(
         f"out of distribution, default: mean AUROC, {title}", "≥ 0.90", f"{average:.3f}",
-        passed=average >= 0.9,
+        average >= 0.9,
     )  # fmt: skip
     above = {
         task: value - detection_mean(task, "max_prob", OOD, kind) for task, value in ood.items()
@@ -164,49 +134,49 @@ def _steps(kind: Kind) -> Iterator[Row]:
 
 
 def _promise() -> Iterator[Row]:
-    """False alarms on test samples against the number allowed, in total and by calibration."""
+    """Yield false alarms on test samples beside the number allowed, and by calibration."""
     promises = {task: [r for r in rows("alarm", task) if _is_promise(r)] for task in TASKS}
     promises = {task: of_task for task, of_task in promises.items() if of_task}
     by_h = {h: [r for p in promises.values() for r in p if r["h"] == h] for h in LEVELS}
     steps, calibrations = (sum(r[n] for r in by_h[LEVELS[0]]) for n in ("steps", "calibrations"))
-    yield _row(
+    yield Row(
         "alarm: in-distribution steps, calibrations, sets", "≥ 3,000,000, 50, 4",
         f"{steps:,}, {calibrations}, {len(promises)}",
-        passed=steps >= 3_000_000 and calibrations >= 50 and len(promises) >= 4,
+        steps >= 3_000_000 and calibrations >= 50 and len(promises) >= 4,
     )  # fmt: skip
     for h, at_h in by_h.items():
         allowed, count = (sum(r[name] for r in at_h) for name in ("allowed", "false alarms"))
-        yield _row(
+        yield Row(
             f"alarm: false alarms at h = {h}", f"≤ {allowed:.1f}", f"{count}",
-            passed=count <= allowed,
+            count <= allowed,
         )  # fmt: skip
     # The promise is made with probability 1 - delta over calibrations.
     broken = {task: _broken(of_task) for task, of_task in promises.items()}
     listed = ", ".join(f"{TITLES[task]} {count}" for task, count in broken.items() if count)
     total, most = sum(broken.values()), DELTA * calibrations
-    yield _row(
+    yield Row(
         f"alarm: calibrations of {calibrations} that break the promise (each count's p < 0.01)",
-        f"≤ {most:.1f}", f"{total} ({listed})" if listed else "0", passed=total <= most,
+        f"≤ {most:.1f}", f"{total} ({listed})" if listed else "0", total <= most,
     )  # fmt: skip
 
 
 def _claims() -> Iterator[Row]:
-    """The claims page: every verdict has a test, and every row was run."""
+    """Yield whether every verdict of the claims page has a test and every row was run."""
     claims = all_claims()
     untested = [c for c in claims if c.verdict in TESTED and isinstance(c.basis, str)]
     waiting = [c.where for c in claims if c.verdict == "not run yet"]
-    yield _row("claims: verdicts without a test", "0", f"{len(untested)} of {len(claims)}",
-               passed=not untested)  # fmt: skip
-    yield _row("claims: rows not run yet", "0", f"{len(waiting)} ({'; '.join(waiting)})"
-               if waiting else "0", passed=not waiting)  # fmt: skip
+    yield Row("claims: verdicts without a test", "0", f"{len(untested)} of {len(claims)}",
+               not untested)  # fmt: skip
+    yield Row("claims: rows not run yet", "0", f"{len(waiting)} ({'; '.join(waiting)})"
+               if waiting else "0", not waiting)  # fmt: skip
 
 
-def _is_promise(row: Row) -> bool:
+def _is_promise(row: ExperimentRow) -> bool:
     return (row["what"], row.get("split")) == ("promise", "parts")
 
 
-def _broken(promises: Sequence[Row]) -> int:
-    """The number of calibrations after which some level's count is too high to be chance."""
+def _broken(promises: Sequence[ExperimentRow]) -> int:
+    """Return the number of calibrations after which some level's count is too high to be chance."""
     chances = [
         poisson.sf(np.array(row["by calibration"]) - 1, row["allowed"] / row["calibrations"])
         for row in promises
@@ -215,7 +185,7 @@ def _broken(promises: Sequence[Row]) -> int:
 
 
 def _delays() -> Iterator[Row]:
-    """The ratio of our median delay to others' by set, at equal numbers of false alarms."""
+    """Yield the ratio of our median delay to others' by set, at equal numbers of false alarms."""
     for detector in ("ADWIN", "Page-Hinkley"):
         for signal in ("max_prob", "risk"):
             ratios = {}
@@ -227,15 +197,15 @@ def _delays() -> Iterator[Row]:
             if not ratios:
                 continue
             listed = ", ".join(f"{TITLES[task]} {ratio:.2f}" for task, ratio in ratios.items())
-            yield _row(
+            yield Row(
                 f"alarm: median delay over {detector}'s on {SIGNALS[signal]}, equal false alarms",
                 "≤ 0.70, median of the sets", f"{median(ratios.values()):.2f} ({listed})",
-                passed=median(ratios.values()) <= 0.7,
+                median(ratios.values()) <= 0.7,
             )  # fmt: skip
 
 
 def _delay(task: str, detector: str, signal: str) -> float:
-    """Median delay at severity 4 or in later months; infinite if more than half were missed."""
+    """Return the median delay at severity 4 or in later months; infinite if half are missed."""
     for row in rows("alarm", task):
         if (row["what"], row.get("limits")) == ("delays", "equal") and (
             row["detector"], row["signal"]) == (detector, signal):  # fmt: skip
@@ -245,22 +215,18 @@ def _delay(task: str, detector: str, signal: str) -> float:
 
 
 def _worst(what: str, least: float, by_task: Mapping[str, float]) -> Row:
-    """A row for the set with the smallest difference."""
+    """Return a row for the set with the smallest difference."""
     task = min(by_task, key=lambda task: by_task[task])
     measured = f"{by_task[task]:+.3f} ({TITLES[task]})"
-    return _row(what, f"≥ {least}", measured, passed=by_task[task] >= least)
+    return Row(what, f"≥ {least}", measured, by_task[task] >= least)
 
 
 def _best(what: str, names: Iterable[str], tasks: Sequence[str], group: str) -> Row:
-    """The default against the best of these scores in the mean over sets."""
+    """Compare the default with the best of these scores in the mean over sets."""
     ours = mean([detection_mean(task, "recommended", DROP) for task in tasks])
     theirs = {name: mean([detection_mean(task, name, DROP) for task in tasks]) for name in names}
     best = max(theirs, key=lambda name: theirs[name])
-    return _row(
+    return Row(
         f"accuracy drops, default above every {what} baseline: mean over {group}",
-        f"> {theirs[best]:.3f} ({best})", f"{ours:.3f}", passed=ours > theirs[best],
+        f"> {theirs[best]:.3f} ({best})", f"{ours:.3f}", ours > theirs[best],
     )  # fmt: skip
-
-
-def _row(what: str, must: str, measured: str, *, passed: bool) -> Row:
-    return {"what": what, "must": must, "measured": measured, "passed": bool(passed)}

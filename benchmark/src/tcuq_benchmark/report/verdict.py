@@ -60,7 +60,7 @@ class Comparison:
     levels: tuple[float, float] | None = None  # both means, for the page
 
     def interval(self, confidence: float = CONFIDENCE) -> Interval:
-        """The t interval of the mean; infinite with one seed."""
+        """Return the t interval of the mean; infinite with one seed."""
         return t_interval(self.differences, confidence)
 
     @property
@@ -78,7 +78,7 @@ class Comparison:
 
 
 def seed_differences(ours: Values, theirs: Values, sign: int = 1) -> tuple[float, ...]:
-    """Mean difference by seed over the conditions that both have; `sign` -1: lower is better."""
+    """Return mean differences by seed over shared conditions; `sign` -1: lower is better."""
     by_seed: dict[int, list[float]] = {}
     for at in sorted(ours.keys() & theirs.keys()):
         by_seed.setdefault(at[0], []).append(sign * (ours[at] - theirs[at]))
@@ -86,7 +86,7 @@ def seed_differences(ours: Values, theirs: Values, sign: int = 1) -> tuple[float
 
 
 def t_interval(differences: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
-    """Mean over seeds with its t interval."""
+    """Return the mean over seeds with its t interval."""
     mean, count = float(np.mean(differences)), len(differences)
     if count < 2:
         return Interval(mean, -math.inf, math.inf)
@@ -95,7 +95,7 @@ def t_interval(differences: Sequence[float], confidence: float = CONFIDENCE) -> 
 
 
 def mean_over_sets(by_set: Sequence[Sequence[float]]) -> Interval:
-    """Mean over fixed sets with its interval; Welch and Satterthwaite's degrees of freedom.
+    """Return the mean over fixed sets; Welch and Satterthwaite's degrees of freedom.
 
     Networks of different sets are independent, also those of the same seed. The interval is for
     new networks and streams of these sets, not for other sets.
@@ -112,7 +112,7 @@ def mean_over_sets(by_set: Sequence[Sequence[float]]) -> Interval:
 
 
 def verdict_of(groups: Groups) -> Verdict:
-    """The verdict of a claim that names every comparison of every group.
+    """Return the verdict of a claim that names every comparison of every group.
 
     Reproduced: every interval lies above its margin (intersection-union test: all must hold, so
     nothing is corrected). Refuted: the claim is rejected at 2.5 %, see `p_refuted`. A claim can be
@@ -128,7 +128,7 @@ def verdict_of(groups: Groups) -> Verdict:
 
 
 def p_refuted(groups: Groups) -> float:
-    """p-value of "the claim holds in every comparison".
+    """Return the p-value of "the claim holds in every comparison".
 
     Bonferroni over the comparisons of a group, which share their networks; Simes over groups.
     """
@@ -140,7 +140,7 @@ def p_refuted(groups: Groups) -> float:
 
 
 def fewest_seeds(groups: Groups) -> int:
-    """The smallest number of seeds among the comparisons that were run."""
+    """Return the smallest number of seeds among the comparisons that were run."""
     run = [one for group in groups.values() for one in _measured(group)]
     return min((len(one.differences) for one in run), default=0)
 

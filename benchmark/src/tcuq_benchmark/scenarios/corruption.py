@@ -36,7 +36,7 @@ class CorruptionScenarios:
     published: Mapping[str, int]
 
     def __call__(self, name: Name, kind: Kind, seed: int) -> Scenario:
-        """One scenario."""
+        """Return one scenario."""
         parts = self.load()
         if name == "development":
             return self._ramps(name, kind, seed, parts["development"], self._random_ramps(seed))
@@ -58,7 +58,7 @@ class CorruptionScenarios:
         }
 
     def _random_ramps(self, seed: int) -> dict[str, Ramp]:
-        """Two random severities of each corruption, or the published one."""
+        """Return two random severities of each corruption, or the published one."""
         rng = np.random.default_rng([seed, 5])
         ramps = {c: rng.choice(SEVERITIES, 2, replace=False).tolist() for c in self.suite}
         return ramps | {c: [level] for c, level in self.published.items()}
@@ -66,7 +66,7 @@ class CorruptionScenarios:
     def _ramps(
         self, name: Name, kind: Kind, seed: int, samples: Samples, ramps: Mapping[str, Ramp]
     ) -> Scenario:
-        """Each corruption's clean steps and ramp, one after the other, on one long stream."""
+        """Return the clean steps and the ramp of each corruption, on one long stream."""
         steps = DEVELOPMENT if name == "development" else DROP
         segments: list[Segment] = []
         for corruption, ramp in ramps.items():
@@ -80,7 +80,7 @@ class CorruptionScenarios:
 
 
 def _followed_by_ood(kind: Kind, seed: int, samples: Samples, other: Samples) -> Scenario:
-    """Clean samples, then samples of another set, labelled -1."""
+    """Return clean samples, then samples of another set, labelled -1."""
     # A plan needs labels to dwell on; these are replaced by -1 below.
     placeholder = replace(other, y=other.y % PLACEHOLDER_LABELS)
     first, then = (make_plan(s, OOD, kind, seed) for s in (samples, placeholder))

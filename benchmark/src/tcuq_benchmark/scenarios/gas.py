@@ -17,13 +17,13 @@ from tcuq_benchmark.scenarios.scenario import (
     make_plan,
     single_condition,
 )
-from tcuq_benchmark.streams import Plan
+from tcuq_benchmark.streams import Plan, concatenate
 
 CALIBRATION_SHARE = 4  # few rows: a shorter stream repeats them less
 
 
 def gas(name: Name, kind: Kind, seed: int) -> Scenario:
-    """One scenario; there is no out-of-distribution set."""
+    """Return one scenario; there is no out-of-distribution set."""
     parts = gas_drift.load()
     if name == "ood":
         raise ValueError("gas has no out-of-distribution set")
@@ -44,24 +44,13 @@ def gas(name: Name, kind: Kind, seed: int) -> Scenario:
         plans.append(_plan_of_rows(part, later, kind, seed + batch, shifted=True))
     condition = np.repeat(np.arange(len(batches)), 2 * DROP)
     names = tuple(f"batch {batch}" for batch in batches)
-    return Scenario(name, kind, part, _concatenate(plans), {}, condition, names)
+    # History restarts with every second plan.
+    starts = np.arange(0, DROP * len(plans), 2 * DROP)
+    settings = {"kind": "in a row", "plans": [plan.settings for plan in plans]}
+    plan = concatenate(plans, starts, settings)
+    return Scenario(name, kind, part, plan, {}, condition, names)
 
 
 def _plan_of_rows(part: Samples, rows: Ints, kind: Kind, seed: int, *, shifted: bool) -> Plan:
     plan = make_plan(part.take(rows), DROP, kind, seed)
     return replace(plan, index=rows[plan.index], shifted=np.full(DROP, shifted))
-
-
-def _concatenate(plans: list[Plan]) -> Plan:
-    """Consecutive plans over the same samples; history restarts with every second one."""
-    return Plan(
-        index=np.concatenate([plan.index for plan in plans]),
-        move=np.concatenate([plan.move for plan in plans]),
-        corruption=np.concatenate([plan.corruption for plan in plans]),
-        severity=np.concatenate([plan.severity for plan in plans]),
-        shifted=np.concatenate([plan.shifted for plan in plans]),
-        starts=np.arange(0, DROP * len(plans), 2 * DROP),
-        corruptions=(),
-        seed=plans[0].seed,
-        settings={"kind": "in a row", "plans": [plan.settings for plan in plans]},
-    )

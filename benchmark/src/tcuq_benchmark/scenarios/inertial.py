@@ -25,7 +25,7 @@ class InertialScenarios:
     classes: tuple[str, ...]
 
     def __call__(self, name: Name, kind: Kind, seed: int) -> Scenario:
-        """One scenario."""
+        """Return one scenario."""
         parts = self.load()
         if name == "drop":
             return self._with_faults(name, kind, seed, parts["test"], lambda: SEVERITIES)
@@ -56,7 +56,7 @@ class InertialScenarios:
         recordings: Sequence[Recording],
         severities: Callable[[], Sequence[int]],
     ) -> Scenario:
-        """All recordings once per fault, clean and faulty spans alternating."""
+        """Return all recordings once per fault, clean and faulty spans alternating."""
         runs = [
             self._one_fault(recordings, [(fault, level) for level in severities()], seed + i)
             for i, fault in enumerate(SUITE)
@@ -83,7 +83,7 @@ class InertialScenarios:
 
 
 def _of_kind(kind: Kind, seed: int, scenario: Scenario) -> Scenario:
-    """As recorded, or shuffled within the clean and within the shifted steps of each condition."""
+    """Return the scenario as recorded, or shuffled within clean and shifted steps."""
     if kind == "coherent":
         return scenario
     plan, rng = scenario.plan, np.random.default_rng([seed, 6])

@@ -54,7 +54,7 @@ class Scenario:
 
 
 def make_plan(samples: Samples, steps: int, kind: Kind, seed: int) -> Plan:
-    """A plan of a kind; in coherent streams of images the camera does a random walk."""
+    """Return a plan of a kind; in coherent streams of images the camera does a random walk."""
     if kind == "iid":
         return iid(samples, steps, seed)
     if samples.x.dtype == np.uint8:
@@ -67,5 +67,5 @@ def make_plan(samples: Samples, steps: int, kind: Kind, seed: int) -> Plan:
 
 
 def single_condition(name: Name, kind: Kind, samples: Samples, plan: Plan) -> Scenario:
-    """An uncorrupted scenario that is evaluated as a whole."""
+    """Return an uncorrupted scenario that is evaluated as a whole."""
     return Scenario(name, kind, samples, plan, {}, np.zeros(len(plan), np.int64), (name,))

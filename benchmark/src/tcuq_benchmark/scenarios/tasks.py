@@ -23,7 +23,7 @@ from tcuq_benchmark.scenarios.scenario import Kind, Name, Scenario
 
 
 def _other_words() -> Samples:
-    """Clips of Speech Commands that say no digit."""
+    """Return clips of Speech Commands that say no digit."""
     test = speech_commands.load()["test"]
     words = speech_commands.WORDS + speech_commands.RARE
     return speech_commands.only(
@@ -56,7 +56,7 @@ WITHOUT_OOD = frozenset({"gas"})
 
 
 def make_scenario(task: str, name: Name, kind: Kind, seed: int) -> Scenario:
-    """One scenario of a task."""
+    """Return one scenario of a task."""
     if task not in FACTORIES:
         raise ValueError(f"task must be one of {', '.join(FACTORIES)}, got {task!r}")
     return FACTORIES[task](name, kind, seed)

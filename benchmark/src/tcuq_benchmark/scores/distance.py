@@ -41,7 +41,7 @@ class Mahalanobis:
         self.precision_ = spread.precision_
 
     def predict(self, run: ScenarioRun) -> Prediction:
-        """The distance of each step."""
+        """Return the distance of each step."""
         outputs = run.outputs[self.network]
         features = outputs["features"].astype(np.float64)
         gaps = features[:, None] - self.means_
@@ -70,7 +70,7 @@ class NextActivation:
         self.scale_ = residual.std(axis=0) + 1e-6
 
     def predict(self, run: ScenarioRun) -> Prediction:
-        """The mean squared residual in units of its spread."""
+        """Return the mean squared residual in units of its spread."""
         outputs = run.outputs[self.network]
         residual = (outputs["features"] - self.model_.predict(outputs["early"])) / self.scale_
         return Prediction(softmax(outputs["logits"]), (residual**2).mean(axis=1).astype(np.float64))

@@ -8,19 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcuq_benchmark.scenario_run import ScenarioRun
-from tcuq_benchmark.scores.score import Prediction, softmax
+from tcuq_benchmark.scores.score import Prediction, Unfitted, softmax
 
 LogitsOf = Callable[[ScenarioRun], NDArray[np.floating]]  # logits (steps, posteriors, classes)
 
 
 @dataclass(slots=True)
-class MeanPosterior:
+class MeanPosterior(Unfitted):
     """1 - max of the mean probability."""
 
     logits_of: LogitsOf
-
-    def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
-        """Nothing to learn."""
 
     def predict(self, run: ScenarioRun) -> Prediction:
         """Average the softmax outputs."""
@@ -53,11 +50,8 @@ LOGITS: Mapping[str, LogitsOf] = {
 
 
 @dataclass(slots=True)
-class PosteriorNetwork:
+class PosteriorNetwork(Unfitted):
     """A posterior network's Dirichlet: 1 - max of its mean (Charpentier and others 2020)."""
-
-    def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
-        """Nothing to learn."""
 
     def predict(self, run: ScenarioRun) -> Prediction:
         """Predict with the Dirichlet mean, which is flat where there is little evidence."""

@@ -6,11 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tcuq import Monitor, Profile, fit
+from tcuq import Monitor, Profile, Stream, fit
 from tcuq.errors import CalibrationWarning
 from tcuq.options import grouped
 from tcuq_benchmark.scenario_run import ScenarioRun
 from tcuq_benchmark.scores.score import Prediction, softmax
+
+
+def quiet_fit(
+    calibration: Stream,
+    development: Stream | None = None,
+    **options: Any,  # noqa: ANN401 - those of tcuq.fit
+) -> Profile:
+    """Fit a profile; its warnings are stored in it and not shown."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        return fit(calibration, development, **options)
 
 
 @dataclass(slots=True)
@@ -27,16 +38,14 @@ class MonitorScore:
 
     def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
         """Fit a profile with `tcuq.fit`."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CalibrationWarning)
-            self.profile_ = fit(
-                calibration.stream(self.network),
-                development.stream(self.network) if self.labelled else None,
-                **grouped("recommended", {"alarm": False, **self.options}),
-            )
+        self.profile_ = quiet_fit(
+            calibration.stream(self.network),
+            development.stream(self.network) if self.labelled else None,
+            **grouped("recommended", {"alarm": False, **self.options}),
+        )
 
     def profile(self) -> Profile:
-        """The fitted profile."""
+        """Return the fitted profile."""
         if self.profile_ is None:
             raise ValueError("a score must be fitted before it predicts: call fit")
         return self.profile_

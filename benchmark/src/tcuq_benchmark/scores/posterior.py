@@ -9,20 +9,17 @@ from scipy.special import logsumexp
 
 from tcuq import fit_temperature
 from tcuq_benchmark.scenario_run import ScenarioRun
-from tcuq_benchmark.scores.score import Floats, Prediction, entropy, softmax
+from tcuq_benchmark.scores.score import Floats, Prediction, Unfitted, entropy, softmax
 
 Rule = Literal["max_prob", "margin", "entropy", "energy"]
 
 
 @dataclass(slots=True)
-class Posterior:
+class Posterior(Unfitted):
     """1 - max p, 1 - margin, entropy, or energy (Liu and others 2020)."""
 
     rule: Rule
     network: str = "base"
-
-    def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
-        """Nothing to learn."""
 
     def predict(self, run: ScenarioRun) -> Prediction:
         """Apply the rule."""
@@ -67,41 +64,35 @@ class Conformal:
         self.calibration_scores_ = np.sort(1 - p.max(axis=1))
 
     def predict(self, run: ScenarioRun) -> Prediction:
-        """The share of calibration steps with a lower score."""
+        """Return the share of calibration steps with a lower score."""
         p = softmax(run.outputs[self.network]["logits"])
         below = np.searchsorted(self.calibration_scores_, 1 - p.max(axis=1), side="left")
         return Prediction(p, below / (len(self.calibration_scores_) + 1))
 
 
 @dataclass(slots=True)
-class Odin:
+class Odin(Unfitted):
     """1 - max p after a gradient step on the input.
 
     Y. Hsu and others, Generalized ODIN, 2020: its perturbation and choice of step, as the paper
-    uses it, on a network that was not trained for it.
+    uses it, on a network that was not trained for it. The step is chosen with the network.
     """
 
-    def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
-        """Nothing to learn: the step size is chosen when the network is loaded."""
-
     def predict(self, run: ScenarioRun) -> Prediction:
-        """Risk from the perturbed input's posterior; probabilities from the network's own."""
+        """Return the risk of the perturbed input, and the network's own probabilities."""
         outputs = run.outputs["odin"]
         return Prediction(softmax(outputs["logits"]), 1 - outputs["odin"].astype(np.float64))
 
 
 @dataclass(slots=True)
-class TrivialBaseline:
+class TrivialBaseline(Unfitted):
     """Always and never give every step the same risk; random draws it."""
 
     rule: Literal["always", "never", "random"]
     network: str = "base"
 
-    def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
-        """Nothing to learn."""
-
     def predict(self, run: ScenarioRun) -> Prediction:
-        """A risk that does not depend on the stream."""
+        """Return a risk that does not depend on the stream."""
         p = softmax(run.outputs[self.network]["logits"])
         constant = np.full(len(run), float(self.rule == "always"))
         rng = np.random.default_rng(0)

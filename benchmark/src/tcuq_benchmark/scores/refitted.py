@@ -25,7 +25,7 @@ def _tcuq() -> MonitorScore:
 def with_weights(
     profile: Profile, weights: Sequence[float], bias: float | None = None, mix: float | None = None
 ) -> Profile:
-    """The profile with other weights of the four signals, and other bias and mix if given."""
+    """Return the profile with other weights of the four signals, and other bias and mix."""
     score: Any = profile.score
     combiner = replace(score.weights, **dict(zip(SIGNALS, weights, strict=True)))
     changed = replace(
@@ -38,7 +38,7 @@ def with_weights(
 
 
 def signal_columns(profile: Profile, stream: Stream) -> Floats:
-    """The four signals by step, read from the risk of monitors that combine one signal each.
+    """Return the four signals by step, read from the risk of monitors that combine one signal each.
 
     Risk has 16,384 levels, so a signal in [0, 1] is known to about 1/2000.
     """
@@ -52,14 +52,24 @@ def signal_columns(profile: Profile, stream: Stream) -> Floats:
 
 
 @dataclass(slots=True)
-class RefittedScore:
+class ChangedScore:
+    """The paper's score whose profile is changed after the fit."""
+
+    fitted_: MonitorScore = field(default_factory=_tcuq, init=False)
+
+    def predict(self, run: ScenarioRun) -> Prediction:
+        """Predict with the changed profile."""
+        return self.fitted_.predict(run)
+
+
+@dataclass(slots=True)
+class RefittedScore(ChangedScore):
     """The paper's score whose combiner is fitted on some of the signals.
 
     The regression is the library's: class-balanced, L2 penalty of strength 1, free signs.
     """
 
     signals: tuple[str, ...]
-    fitted_: MonitorScore = field(default_factory=_tcuq, init=False)
 
     def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
         """Fit with all signals, then fit the combiner again without those left out."""
@@ -76,23 +86,13 @@ class RefittedScore:
         bias = float(model.intercept_[0])
         self.fitted_.profile_ = with_weights(profile, weights.tolist(), bias)
 
-    def predict(self, run: ScenarioRun) -> Prediction:
-        """Predict with the changed profile."""
-        return self.fitted_.predict(run)
-
 
 @dataclass(slots=True)
-class FrozenScore:
+class FrozenScore(ChangedScore):
     """The paper's score with all weights 1 and the fitted bias: the combiner is not learned."""
-
-    fitted_: MonitorScore = field(default_factory=_tcuq, init=False)
 
     def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
         """Fit, then set the weights to 1."""
         self.fitted_.fit(calibration, development)
         profile = self.fitted_.profile()
         self.fitted_.profile_ = with_weights(profile, [1.0] * len(SIGNALS))
-
-    def predict(self, run: ScenarioRun) -> Prediction:
-        """Predict with the changed profile."""
-        return self.fitted_.predict(run)

@@ -38,11 +38,20 @@ class Score(Protocol):
         """Learn from an in-distribution stream and, if labels are used, from a labelled mix."""
 
     def predict(self, run: ScenarioRun) -> Prediction:
-        """A risk for every step, higher where the prediction should be trusted less."""
+        """Return a risk for every step, higher where the prediction should be trusted less."""
+
+
+class Unfitted:
+    """A score that learns nothing."""
+
+    __slots__ = ()
+
+    def fit(self, calibration: ScenarioRun, development: ScenarioRun) -> None:
+        """Learn nothing."""
 
 
 def softmax(logits: NDArray[np.floating], temperature: float = 1.0) -> Floats:
-    """Probabilities along the last axis."""
+    """Return probabilities along the last axis."""
     scaled = logits.astype(np.float64) / temperature
     powers = np.exp(scaled - scaled.max(axis=-1, keepdims=True))
     shares: Floats = powers / powers.sum(axis=-1, keepdims=True)
@@ -50,6 +59,6 @@ def softmax(logits: NDArray[np.floating], temperature: float = 1.0) -> Floats:
 
 
 def entropy(probabilities: Floats) -> Floats:
-    """Entropy in nats, along the last axis."""
+    """Return the entropy in nats, along the last axis."""
     nats: Floats = -(probabilities * np.log(np.maximum(probabilities, 1e-300))).sum(axis=-1)
     return nats

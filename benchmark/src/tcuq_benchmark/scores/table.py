@@ -3,11 +3,19 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from tcuq_benchmark.scores.distance import Mahalanobis, NextActivation
 from tcuq_benchmark.scores.ensembles import LOGITS, MeanPosterior, PosteriorNetwork
 from tcuq_benchmark.scores.monitors import MonitorScore
-from tcuq_benchmark.scores.posterior import Conformal, Odin, Posterior, Temperature, TrivialBaseline
+from tcuq_benchmark.scores.posterior import (
+    Conformal,
+    Odin,
+    Posterior,
+    Rule,
+    Temperature,
+    TrivialBaseline,
+)
 from tcuq_benchmark.scores.score import Score
 
 
@@ -29,25 +37,25 @@ def _monitor(network: str = "base", *, labelled: bool = False, **options: object
     )
 
 
+def _mean(name: str, network: str = "", passes: int = 1) -> Entry:
+    return Entry(partial(MeanPosterior, LOGITS[name]), (network or name,), passes)
+
+
+RULES: tuple[Rule, ...] = ("max_prob", "margin", "entropy", "energy")
 SINGLE_PASS: Mapping[str, Entry] = {
-    "max_prob": Entry(lambda: Posterior("max_prob")),
-    "margin": Entry(lambda: Posterior("margin")),
-    "entropy": Entry(lambda: Posterior("entropy")),
-    "energy": Entry(lambda: Posterior("energy")),
+    **{rule: Entry(partial(Posterior, rule)) for rule in RULES},
     "temperature": Entry(Temperature),
     "conformal": Entry(Conformal),
     "mahalanobis": Entry(Mahalanobis),
     "next activation": Entry(NextActivation),
 }
 MULTI_PASS: Mapping[str, Entry] = {
-    "ensemble": Entry(lambda: MeanPosterior(LOGITS["ensemble"]), ("members",), passes=5),
-    "dropout": Entry(lambda: MeanPosterior(LOGITS["dropout"]), ("dropout",), passes=10),
-    "exits": Entry(lambda: MeanPosterior(LOGITS["exits"]), ("exits",)),
-    "exits without the last": Entry(
-        lambda: MeanPosterior(LOGITS["exits without the last"]), ("exits",)
-    ),
-    "light exits": Entry(lambda: MeanPosterior(LOGITS["light exits"]), ("exits-light",)),
-    "hydra": Entry(lambda: MeanPosterior(LOGITS["hydra"]), ("hydra",)),
+    "ensemble": _mean("ensemble", "members", passes=5),
+    "dropout": _mean("dropout", passes=10),
+    "exits": _mean("exits"),
+    "exits without the last": _mean("exits without the last", "exits"),
+    "light exits": _mean("light exits", "exits-light"),
+    "hydra": _mean("hydra"),
     "postnet": Entry(PosteriorNetwork, ("postnet",)),
     "odin": Entry(Odin, ("odin",), passes=4),
 }
@@ -62,8 +70,8 @@ OURS: Mapping[str, Entry] = {
     "recommended assisted": _monitor("assisted"),
 }
 TRIVIAL: Mapping[str, Entry] = {
-    "always": Entry(lambda: TrivialBaseline("always")),
-    "never": Entry(lambda: TrivialBaseline("never")),
-    "random": Entry(lambda: TrivialBaseline("random")),
+    "always": Entry(partial(TrivialBaseline, "always")),
+    "never": Entry(partial(TrivialBaseline, "never")),
+    "random": Entry(partial(TrivialBaseline, "random")),
 }
 SCORES: Mapping[str, Entry] = {**SINGLE_PASS, **MULTI_PASS, **OURS, **TRIVIAL}
