@@ -24,7 +24,8 @@ from tcuq_fleet.judge.ebh import discover
 from tcuq_fleet.judge.evidence import judged_q8
 from tcuq_fleet.judge.evidence_counts import EvidenceCounts
 from tcuq_fleet.judge.groups import cutoff_or_unreachable, judge_groups
-from tcuq_fleet.judge.judge import Rules, judge
+from tcuq_fleet.judge.judge import judge
+from tcuq_fleet.judge.rules import Rules
 from tcuq_fleet.servers import Postgres
 from tcuq_fleet.store.batch import Batch
 from tcuq_fleet.store.migrate import migrate

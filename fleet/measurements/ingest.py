@@ -26,9 +26,9 @@ from tcuq.telemetry import Keys, decode
 from tcuq_fleet.judge.counting import count_evidence
 from tcuq_fleet.servers import Broker, Postgres
 from tcuq_fleet.store.batch import Batch
+from tcuq_fleet.store.claims import Claims
 from tcuq_fleet.store.migrate import migrate
 from tcuq_fleet.store.registry import Registry
-from tcuq_fleet.store.sites import Claims
 from tcuq_fleet.store.store import APPLY, COPY, STAGE, Store, apply_parameters
 
 BATCH = 20_000

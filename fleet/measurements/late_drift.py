@@ -19,7 +19,8 @@ from results.result import Row, arguments, report
 from tcuq.telemetry import decode
 from tcuq_fleet.judge.ebh import discover
 from tcuq_fleet.judge.groups import cutoff_or_unreachable
-from tcuq_fleet.judge.judge import Rules, judge
+from tcuq_fleet.judge.judge import judge
+from tcuq_fleet.judge.rules import Rules
 from tcuq_fleet.servers import Postgres
 from tcuq_fleet.simulate.devices import NEVER, Devices, Plan
 from tcuq_fleet.simulate.run import simulate_records

@@ -22,7 +22,8 @@ from fleet.measurements.ingest import discovery_row
 from fleet.tests.fixtures.dashboard_server import get, live
 from fleet.tests.fixtures.load import records_of, stored_part
 from results.result import Row, arguments, not_reached, report
-from tcuq_fleet.judge.judge import Rules, judge
+from tcuq_fleet.judge.judge import judge
+from tcuq_fleet.judge.rules import Rules
 from tcuq_fleet.servers import Postgres
 from tcuq_fleet.store.batch import Batch
 from tcuq_fleet.store.migrate import migrate

@@ -18,8 +18,8 @@ import psycopg
 
 from results.result import Row, arguments, report
 from tcuq_fleet.judge.groups import cutoff_or_unreachable
-from tcuq_fleet.judge.judge import Rules
 from tcuq_fleet.judge.retention import Retention
+from tcuq_fleet.judge.rules import Rules
 from tcuq_fleet.judge.schedule import judge_now
 from tcuq_fleet.servers import Broker, Postgres
 from tcuq_fleet.store.migrate import migrate
@@ -66,7 +66,7 @@ class Fleets:
     def judge_daily(self) -> None:
         """Judge once per simulated day until the devices end."""
         # Off for 14 hours is not silent: an operator of such devices says so.
-        rules, retention = Rules(silent_after_s=1e6), Retention()
+        rules, retention = Rules(silent_after=1e6), Retention()
         while any(process.poll() is None for process in self.simulated.values()):
             judge_now(self.postgres.url, rules, retention)
             time.sleep(DAY_H * self.hour_s)

@@ -15,8 +15,9 @@ from fleet.tests.fixtures.dashboard_server import get, live
 from fleet.tests.fixtures.seed import seed
 from results.result import Row, arguments, report
 from tcuq_fleet.judge import retention
-from tcuq_fleet.judge.judge import Rules, judge
+from tcuq_fleet.judge.judge import judge
 from tcuq_fleet.judge.retention import Retention, compact
+from tcuq_fleet.judge.rules import Rules
 from tcuq_fleet.servers import Postgres
 
 DEVICES, SITES, SEEDED_HOURS = 1_000_000, 50_000, 4

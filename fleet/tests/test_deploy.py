@@ -15,7 +15,7 @@ import yaml
 from paho.mqtt.client import Client
 from paho.mqtt.enums import CallbackAPIVersion
 
-from fleet.measurements.configuration import parsers
+from fleet.tests.fixtures.commands import parse
 from fleet.tests.fixtures.sender import wait_for
 from tcuq_fleet.cli.configuration import variable
 from tcuq_fleet.servers import free_port, is_listening
@@ -60,9 +60,8 @@ def test_a_units_command_and_configuration_are_accepted(unit: Path, password: Pa
     line = line.replace("/etc/tcuq/fleet.toml", str(DEPLOY / "systemd/fleet.toml"))
     line = line.replace("${CREDENTIALS_DIRECTORY}/password", str(password))
     _, _, command, *arguments = shlex.split(line)
-    args = parsers()[command].parse_args(arguments)
     role = "owner" if command == "migrate" else command
-    assert f"user=tcuq_{role}" in args.database
+    assert f"user=tcuq_{role}" in parse(command, *arguments).connection
     assert f"LoadCredential=password:/etc/tcuq/passwords/tcuq_{role}\n" in unit.read_text("utf-8")
 
 
@@ -72,15 +71,14 @@ def test_compose_names_existing_options_files_and_secrets() -> None:
     services = document["services"]
     for name in ("migrate", "ingest", "judge", "serve"):
         service = services[name]
-        known = {variable(key) for key, _ in parsers()[service["command"][0]].options()}
+        command, *arguments = service["command"]
+        known = {variable(name) for name in type(parse(command, *arguments)).model_fields}
         assert set(service["environment"]) <= known
         assert set(service["secrets"]) <= set(document["secrets"])
         assert (
-            service["environment"][variable("database-password-file")].split("/")[-1]
+            service["environment"][variable("database_password_file")].split("/")[-1]
             in (service["secrets"])
         )
-        command, *arguments = service["command"]
-        parsers()[command].parse_args(arguments)
     assert services["database"]["image"].startswith("docker.io/library/postgres:")
     assert services["broker"]["image"].startswith("docker.io/library/eclipse-mosquitto:")
 
@@ -112,7 +110,7 @@ def test_the_kustomization_names_every_manifest_and_its_configuration(
                 (container,) = document["spec"]["template"]["spec"]["containers"]
                 command, *arguments = container["args"]
                 arguments[1] = str(config)
-                parsers()[command].parse_args(arguments)
+                assert parse(command, *arguments).connection
 
 
 def test_the_pages_certificates_open_the_pages_broker(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from fleet.tests.fixtures.history import Array, history
 from fleet.tests.fixtures.load import stored_part
 from tcuq.cli import main
 from tcuq.telemetry import COUNTERS, Reason, sealed
-from tcuq_fleet.judge.judge import Rules, judge
+from tcuq_fleet.judge.judge import judge
+from tcuq_fleet.judge.rules import Rules
 from tcuq_fleet.report.folder import read_folder
 from tcuq_fleet.report.summary import report
 from tcuq_fleet.store.batch import Batch

@@ -8,11 +8,10 @@ import psycopg
 import pytest
 
 from fleet.tests.fixtures.stored_fleet import StoredFleet
-from tcuq.errors import InputError
 from tcuq_fleet.judge import pruning
 from tcuq_fleet.judge.ebh import discover
 from tcuq_fleet.judge.groups import cutoff_or_unreachable
-from tcuq_fleet.judge.judge import LOCK, Rules, judge
+from tcuq_fleet.judge.judge import LOCK, judge
 from tcuq_fleet.judge.retention import Retention
 from tcuq_fleet.store.store import Store
 
@@ -209,18 +208,3 @@ def test_old_rows_are_deleted(fleet: StoredFleet) -> None:
     assert len(fleet.alarms()) == 1
     fleet.connection.execute("UPDATE alarms SET state = 'closed'")
     assert Retention().apply(fleet.connection) == 1
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"level": 0.6}, "level must lie in"),
-        ({"share": -0.1}, "share must lie in"),
-        ({"silent_after_s": 0}, "silent_after_s must be above 0"),
-        ({"group_interval_s": 0}, "group_interval_s must be above 0"),
-    ],
-)
-def test_rules_have_bounds(options: dict[str, float], message: str) -> None:
-    """A rule out of bounds is refused by its name."""
-    with pytest.raises(InputError, match=message):
-        Rules(**options)

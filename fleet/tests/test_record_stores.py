@@ -17,9 +17,9 @@ from tcuq_fleet.ingest.worker import Worker
 from tcuq_fleet.mqtt import BrokerAddress, Message, MqttClient
 from tcuq_fleet.report.folder import read_folder
 from tcuq_fleet.servers import Broker
+from tcuq_fleet.store.claims import Claims
 from tcuq_fleet.store.folder import FolderStore
 from tcuq_fleet.store.interface import RecordStore, open_store
-from tcuq_fleet.store.sites import Claims
 from tcuq_fleet.store.store import Store
 from tcuq_fleet.wire import SHARED_FILTERS, record_topic, records_topic
 

@@ -15,10 +15,10 @@ from tcuq.telemetry import Reason
 from tcuq_fleet.servers import Postgres
 from tcuq_fleet.store import dead_letters
 from tcuq_fleet.store.batch import GATEWAY_ONLY, MAX_BOOTS, OWN_CERTIFICATE, SIGNATURE, Part
+from tcuq_fleet.store.claims import Claims
 from tcuq_fleet.store.gateways import Gateway
 from tcuq_fleet.store.migrate import migrate, migrations
 from tcuq_fleet.store.registry import Enrolment, Registry
-from tcuq_fleet.store.sites import Claims
 from tcuq_fleet.store.store import Store
 
 Array = NDArray[Any]
@@ -78,11 +78,11 @@ def test_sites_are_created_within_the_limits_of_the_hour_and_in_total(database: 
 
 def test_claims_may_be_closed(database: str) -> None:
     """With `sites` a new site is refused; with `enrolled` also an unknown device."""
-    with Store(database, Claims("sites")) as store:
+    with Store(database, Claims(claim="sites")) as store:
         store.site("berlin")
         assert reasons(store, single(record(7, 1, 0, 100), "paris")) == [Reason.SITE]
         assert reasons(store, single(record(7, 1, 0, 100), "berlin")) == [Reason.FINE]
-    with Store(database, Claims("enrolled")) as store:
+    with Store(database, Claims(claim="enrolled")) as store:
         Registry(store.connection).enrol([Enrolment(8, "berlin", "pump")])
         assert reasons(store, single(record(9, 1, 0, 100), "berlin")) == [Reason.SITE]
         assert reasons(store, single(record(8, 1, 0, 100), "berlin")) == [Reason.FINE]

@@ -10,8 +10,8 @@ import pytest
 
 from tcuq.cli import main
 from tcuq_fleet.errors import FleetError
-from tcuq_fleet.judge.judge import Rules
 from tcuq_fleet.judge.retention import Retention
+from tcuq_fleet.judge.rules import Rules
 from tcuq_fleet.judge.schedule import judge_now
 from tcuq_fleet.store.store import Store
 

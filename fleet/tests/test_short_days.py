@@ -4,7 +4,8 @@
 import numpy as np
 
 from tcuq.telemetry import RECORD
-from tcuq_fleet.judge.judge import Rules, judge
+from tcuq_fleet.judge.judge import judge
+from tcuq_fleet.judge.rules import Rules
 from tcuq_fleet.store.batch import Batch
 from tcuq_fleet.store.store import Store
 

@@ -10,7 +10,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ import pytest
 from fleet.tests.fixtures.attacks.certificate_authority import CertificateAuthority
 from fleet.tests.fixtures.sender import wait_for
 from tcuq.cli import main
-from tcuq.errors import InputError
 from tcuq.telemetry import COUNTERS
 from tcuq_fleet.errors import FleetError
 from tcuq_fleet.mqtt import BrokerAddress, Message, MqttClient, encode_publish
@@ -200,21 +198,3 @@ def test_an_invalid_broker_url_is_refused(url: str, capsys: pytest.CaptureFixtur
     """Another scheme, no host, an invalid port or a topic is refused."""
     assert main(["fleet", "simulate", "--devices", "1", "--broker", url]) == 1
     assert "broker" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("option", "value"), [("drift", "101%"), ("loss", "x"), ("reboot", "-1%"), ("drift", "nan")]
-)
-def test_an_invalid_share_is_refused(option: str, value: str) -> None:
-    """The command line refuses a share out of bounds or not a number."""
-    with pytest.raises(SystemExit, match="2"):
-        main(["fleet", "simulate", "--devices", "1", f"--{option}={value}"])
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"loss": 1.0}, {"hour_s": 0}, {"batch": 1001}, {"connections": 0}]
-)
-def test_invalid_transport_options_are_refused(wrong: dict[str, Any]) -> None:
-    """A value out of bounds is refused by its name."""
-    with pytest.raises(InputError, match=next(iter(wrong))):
-        TransportOptions(broker=BrokerAddress("127.0.0.1", 1883), **wrong)

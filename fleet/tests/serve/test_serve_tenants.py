@@ -12,7 +12,8 @@ from fastapi.routing import APIRoute
 
 from fleet.tests.fixtures.dashboard_server import get, live, post
 from fleet.tests.fixtures.seed import SITES, TOTALS, seed
-from tcuq_fleet.judge.judge import Rules, judge
+from tcuq_fleet.judge.judge import judge
+from tcuq_fleet.judge.rules import Rules
 from tcuq_fleet.serve import actions, api, pages
 from tcuq_fleet.serve.viewer import ProxyHeaders
 

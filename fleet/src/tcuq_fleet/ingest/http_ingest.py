@@ -21,8 +21,8 @@ from tcuq_fleet.ingest.metrics import IngestMetrics
 from tcuq_fleet.ingest.validation import ValidationResult, Validator
 from tcuq_fleet.mqtt import Message
 from tcuq_fleet.store.batch import Array
+from tcuq_fleet.store.claims import OPEN, Claims
 from tcuq_fleet.store.interface import open_store
-from tcuq_fleet.store.sites import Claims
 from tcuq_fleet.version import __version__
 from tcuq_fleet.wire import MAX_RECORDS, NAME, records_topic
 
@@ -60,7 +60,7 @@ class HttpIngest:
         self,
         database: str,
         validator: Validator | None = None,
-        claims: Claims = Claims(),
+        claims: Claims = OPEN,
     ) -> None:
         self._lock = threading.Lock()
         self._store = open_store(database, claims)

@@ -24,9 +24,9 @@ from tcuq_fleet.ingest.probe import DatabaseProbe
 from tcuq_fleet.ingest.validation import ValidationResult, Validator
 from tcuq_fleet.mqtt import Message, MqttClient
 from tcuq_fleet.store.batch import Batch
+from tcuq_fleet.store.claims import OPEN, Claims
 from tcuq_fleet.store.connection import DatabaseUnavailableError
 from tcuq_fleet.store.interface import open_store
-from tcuq_fleet.store.sites import Claims
 
 log = logging.getLogger("tcuq_fleet.ingest")
 
@@ -104,7 +104,7 @@ class Worker:
         connect: Callable[[], MqttClient],
         *,
         validator: Validator | None = None,
-        claims: Claims = Claims(),
+        claims: Claims = OPEN,
         limits: Limits = Limits(),
     ) -> None:
         self.metrics = IngestMetrics()

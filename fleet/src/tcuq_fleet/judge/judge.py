@@ -17,13 +17,11 @@ from typing import Any, LiteralString
 
 from psycopg import Connection
 
-from tcuq.errors import InputError
 from tcuq_fleet.judge import alarms
 from tcuq_fleet.judge.counting import count_evidence
 from tcuq_fleet.judge.evidence_counts import SILENT
 from tcuq_fleet.judge.groups import cutoff_or_unreachable, judge_groups
 from tcuq_fleet.judge.persistence import (
-    LOOSEST_LEVEL,
     write_evidence,
     write_groups,
     write_profiles,
@@ -31,49 +29,9 @@ from tcuq_fleet.judge.persistence import (
     write_suspects,
 )
 from tcuq_fleet.judge.pruning import notable
+from tcuq_fleet.judge.rules import Rules
 
 LOCK = 0x6A756467  # advisory lock: one judge at a time
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """Parameters of a judgement.
-
-    Parameters
-    ----------
-    level
-        False-discovery rate, up to 0.5.
-    share
-        Share of a group's devices that must drift before the group does; 0: the plain average.
-    silent_after_s
-        Seconds without a record after which a device is silent.
-    gone_after_s
-        Seconds without a record after which a device is gone: it is counted, but neither judged nor
-        alerted about, until it reports again.
-    group_interval_s
-        A group has no epochs of its own: its alarm counts evidence once per so many seconds, which
-        should be about the length of its devices' epochs.
-    """
-
-    level: float = 0.1
-    share: float = 0.1
-    silent_after_s: float = 10_800
-    gone_after_s: float = 30 * 86_400
-    group_interval_s: float = 86_400
-
-    def __post_init__(self) -> None:
-        if not 0 < self.level <= LOOSEST_LEVEL:
-            raise InputError(f"level must lie in (0, {LOOSEST_LEVEL}], got {self.level}")
-        if not 0 <= self.share <= 1:
-            raise InputError(f"share must lie in [0, 1], got {self.share}")
-        for name in ("silent_after_s", "group_interval_s"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name} must be above 0, got {getattr(self, name)}")
-        if not self.gone_after_s > self.silent_after_s:
-            raise InputError(
-                f"gone_after_s must be above silent_after_s, got {self.gone_after_s} and"
-                f" {self.silent_after_s}"
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +76,8 @@ def judge(
 
 
 def _judge_snapshot(connection: Connection[Any], rules: Rules) -> Judgement:
-    since = _value(connection, "SELECT now() - %s * interval '1 s'", rules.silent_after_s)
-    gone_since = _value(connection, "SELECT now() - %s * interval '1 s'", rules.gone_after_s)
+    since = _value(connection, "SELECT now() - %s * interval '1 s'", rules.silent_after)
+    gone_since = _value(connection, "SELECT now() - %s * interval '1 s'", rules.gone_after)
     counts, gone = count_evidence(connection, since, gone_since)
     discovery = counts.discovery(rules.level)
     active = alarms.active_groups(connection, "group")
@@ -142,7 +100,7 @@ def _judge_snapshot(connection: Connection[Any], rules: Rules) -> Judgement:
     write_sites(connection, judgement, counts, cutoff_q8)
     write_profiles(connection, counts)
     write_suspects(connection, judgement, counts, groups, since)
-    interval = int(judged.timestamp() // rules.group_interval_s)
+    interval = int(judged.timestamp() // rules.group_interval)
     changes = alarms.update(
         connection,
         alarms.JudgementInput(judgement, since, gone_since, cutoff_q8, groups, interval),

@@ -64,7 +64,8 @@ class Receiver:
 
     def __post_init__(self) -> None:
         if urlsplit(self.url).scheme not in ("http", "https") or not urlsplit(self.url).hostname:
-            raise InputError(f"a receiver must be http://host or https://host, got {self.url!r}")
+            kind = self.url.partition(":")[0]  # the rest may hold a secret
+            raise InputError(f"a receiver must be http://host or https://host, got {kind}:...")
 
     @property
     def name(self) -> str:

@@ -9,8 +9,8 @@ from psycopg import Connection
 
 from tcuq_fleet.judge.evidence_counts import SILENT, EvidenceCounts, Flags
 from tcuq_fleet.judge.groups import UNREACHABLE_Q8, GroupJudgements, cutoff_or_unreachable
+from tcuq_fleet.judge.rules import LOOSEST_LEVEL
 
-LOOSEST_LEVEL = 0.5  # of the lists of devices
 MAX_SUSPECTS = 100_000
 
 # Devices at the loosest level, and those of cohorts in which a lower cut-off discovers some.

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from threading import Event
 
 from tcuq_fleet.errors import FleetError
-from tcuq_fleet.judge.judge import Judgement, Rules, judge
+from tcuq_fleet.judge.judge import Judgement, judge
 from tcuq_fleet.judge.metrics import JudgeMetrics
 from tcuq_fleet.judge.notify import Notifier, Receiver
 from tcuq_fleet.judge.retention import Retention
+from tcuq_fleet.judge.rules import Rules
 from tcuq_fleet.store.connection import JUDGE, connect, database_errors, time_limit
 from tcuq_fleet.store.migrate import check_schema
 

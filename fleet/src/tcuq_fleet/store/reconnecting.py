@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcuq_fleet.store.batch import Batch, Part
+from tcuq_fleet.store.claims import OPEN, Claims
 from tcuq_fleet.store.connection import (
     INGEST,
     PROBE,
@@ -19,14 +20,13 @@ from tcuq_fleet.store.connection import (
 from tcuq_fleet.store.dead_letters import DeadLetter
 from tcuq_fleet.store.gateways import Gateway
 from tcuq_fleet.store.migrate import check_schema
-from tcuq_fleet.store.sites import Claims
 from tcuq_fleet.store.store import Store
 
 
 class ReconnectingStore:
     """Opens a `Store` at the first `put`, and a new one after `close`."""
 
-    def __init__(self, database: str, claims: Claims = Claims()) -> None:
+    def __init__(self, database: str, claims: Claims = OPEN) -> None:
         self._database = database
         self._claims = claims
         self._store: Store | None = None

@@ -7,13 +7,12 @@ is refused leaves no row. The limits are counted in the database, so that all wo
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, LiteralString
+from typing import Any, LiteralString
 
 from psycopg import Cursor
 
-from tcuq.errors import InputError
 from tcuq_fleet.store.batch import UNKNOWN, Part
+from tcuq_fleet.store.claims import Claims
 
 CREATE_LOCK = 0x74637572  # advisory: workers create sites one after another
 UNKNOWN_FOR_S = 5.0
@@ -30,35 +29,6 @@ LIMIT greatest(0, least(%(total)s - (SELECT count(*) FROM sites),
     %(per_hour)s - (SELECT count(*) FROM sites WHERE created > now() - interval '1 hour')))
 ON CONFLICT DO NOTHING
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Claims:
-    """What an unknown device may claim, and how far a known one may jump.
-
-    Parameters
-    ----------
-    mode
-        `open`: a device claims the site of its first record, also a new site. `sites`: only a site
-        that exists. `enrolled`: only devices in the registry, or stored already, are accepted.
-    sites_per_hour, max_sites
-        How many sites all devices together may create, and up to which number of sites.
-    boot_jump
-        A record whose boot is further beyond the stored one is quarantined, unless the device's own
-        certificate or signature authenticates it.
-    """
-
-    mode: Literal["open", "sites", "enrolled"] = "open"
-    sites_per_hour: int = 1_000
-    max_sites: int = 100_000
-    boot_jump: int = 10_000
-
-    def __post_init__(self) -> None:
-        if self.mode not in ("open", "sites", "enrolled"):
-            raise InputError(f"claim must be open, sites or enrolled, got {self.mode!r}")
-        for name in ("sites_per_hour", "max_sites", "boot_jump"):
-            if not 0 <= (value := getattr(self, name)) < 2**31:
-                raise InputError(f"{name} must lie in 0..2^31-1, got {value}")
 
 
 class Sites:
@@ -80,7 +50,7 @@ class Sites:
         requested = [name for name in unknown if self._unknown_until.get(name, 0.0) <= now]
         self._look_up(cursor, requested)
         unknown -= self._numbers.keys()
-        if unknown and self._claims.mode == "open" and (wanted := self._wanted(parts, unknown)):
+        if unknown and self._claims.claim == "open" and (wanted := self._wanted(parts, unknown)):
             self._create(cursor, wanted)
         self._remember_unknown([name for name in requested if name not in self._numbers], now)
         return {name: self._numbers.get(name, UNKNOWN) for name in names}
