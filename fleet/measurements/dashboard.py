@@ -22,9 +22,10 @@ from results.result import ROOT, Row, arguments, report
 from tcuq_fleet.serve import alarm_queries, levels, queries
 from tcuq_fleet.serve import device as devices
 from tcuq_fleet.serve.database import Reader, Session
-from tcuq_fleet.serve.identifiers import ALL_DEVICES, Group, device_text
+from tcuq_fleet.serve.identifiers import ALL_DEVICES, Group
 from tcuq_fleet.serve.view import HOURS
 from tcuq_fleet.servers import Postgres, free_port
+from tcuq_fleet.wire import device_name
 from tests.fixtures.browser import (
     DESK,
     PHONE,
@@ -259,7 +260,7 @@ def measured(
         "group": "/group?firmware=1.8.0",
         "suspects": "/suspects",
         "alarms": "/alarms",
-        "device": f"/device/{device_text(past[0][0])}",
+        "device": f"/device/{device_name(past[0][0])}",
     }
     rows += first_rows(browser, server, server.url, 3 if short else 7)
     numbers = [row[0] for row in some]

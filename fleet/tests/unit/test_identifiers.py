@@ -13,22 +13,19 @@ from tcuq_fleet.serve.identifiers import (
     PROFILE,
     Group,
     device_number,
-    device_text,
-    firmware_number,
-    profile_number,
 )
-from tcuq_fleet.wire import firmware_name, profile_name
+from tcuq_fleet.wire import device_name, firmware_name, profile_name
 
 
 @given(st.integers(-(2**63), 2**63 - 1), st.integers(-(2**31), 2**31 - 1))
 def test_identifiers_convert_both_ways(big: int, small: int) -> None:
     """Every integer of the database has one text, which the URL's pattern accepts."""
-    assert re.fullmatch(DEVICE, device_text(big))
-    assert device_number(device_text(big)) == big
-    assert re.fullmatch(PROFILE, profile_name(small))
-    assert profile_number(profile_name(small)) == small
-    assert re.fullmatch(FIRMWARE, firmware_name(small))
-    assert firmware_number(firmware_name(small)) == small
+    assert re.fullmatch(DEVICE, device_name(big))
+    assert device_number(device_name(big)) == big
+    profile, firmware = profile_name(small), firmware_name(small)
+    assert re.fullmatch(PROFILE, profile)
+    assert re.fullmatch(FIRMWARE, firmware)
+    assert Group(profile, firmware).numbers == {"profile": small, "firmware": small, "site": None}
 
 
 def test_firmware_is_major_minor_patch() -> None:

@@ -19,7 +19,13 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from tcuq.errors import InputError
-from tcuq_fleet.judge.alerts import AlarmNotice, alertmanager_alerts, webhook_message
+from tcuq_fleet.judge.alerts import (
+    ALARM_COLUMNS,
+    ALARM_TABLES,
+    AlarmNotice,
+    alertmanager_alerts,
+    webhook_message,
+)
 from tcuq_fleet.store.connection import (
     NOTIFY,
     DatabaseUnavailableError,
@@ -32,20 +38,19 @@ TIMEOUT_S = 10.0
 FIRST_BACKOFF_S, MAX_BACKOFF_S = 1.0, 300.0
 
 # Alarms of muted devices and acknowledged ones are left out. A mute that ended makes an alarm new.
-UNDELIVERED: LiteralString = """
-SELECT kind::text, alarms.state::text, alarms.device, alarms.profile, alarms.firmware,
-    sites.name AS site, opened, alarms.changed, alarms.evidence, alarms.cause,
-    (SELECT health_names FROM profiles WHERE profiles.profile = devices.profile) AS health_names,
-    owners.name AS owner, registry.name, devices.firmware AS runs,
-    greatest(alarms.changed, muted_until) > coalesce(deliveries.judged, '-infinity') AS new
-FROM alarms LEFT JOIN devices USING (device) LEFT JOIN registry USING (device)
-    LEFT JOIN sites ON sites.site = coalesce(alarms.site, devices.site)
-    LEFT JOIN owners USING (owner) LEFT JOIN deliveries ON receiver = %(receiver)s
+UNDELIVERED: LiteralString = (
+    "SELECT"
+    + ALARM_COLUMNS
+    + ", greatest(alarms.changed, muted_until) > coalesce(deliveries.judged, '-infinity') AS new"
+    + ALARM_TABLES
+    + """
+    LEFT JOIN deliveries ON receiver = %(receiver)s
 WHERE (alarms.state <> 'closed' AND acknowledged IS NULL
         OR alarms.state = 'closed' AND alarms.changed > deliveries.judged)
     AND coalesce(muted_until, '-infinity') <= now()
 ORDER BY alarms.state = 'escalated' DESC, alarm
 """
+)
 
 DELIVERED: LiteralString = """
 INSERT INTO deliveries (receiver, judged) VALUES (%(receiver)s, %(judged)s)

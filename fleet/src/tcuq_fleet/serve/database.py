@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Any, LiteralString, TypeVar, cast
 
 from psycopg import Connection, IsolationLevel
-from psycopg.rows import class_row
+from psycopg.rows import RowFactory, class_row, tuple_row
 from psycopg_pool import ConnectionPool
 
 from tcuq_fleet.store.connection import SERVE, parameters, time_limit
@@ -48,18 +48,33 @@ class Session:
     def rows(
         self, kind: type[T], name: str, query: LiteralString, values: Mapping[str, object]
     ) -> list[T]:
-        """Return a query's rows as dataclasses; `name` labels its duration in the metrics."""
-        started = time.perf_counter()
-        with self._connection.cursor(row_factory=class_row(kind)) as cursor:
-            rows = cursor.execute(query, {**values, "owners": self.owners}).fetchall()
-        self._reader.observe(name, time.perf_counter() - started)
-        return rows
+        """Return a query's rows as objects; `name` labels its duration in the metrics."""
+        return self._fetch(class_row(kind), name, query, values)
 
     def row(
         self, kind: type[T], name: str, query: LiteralString, values: Mapping[str, object]
     ) -> T | None:
         """Return the first row, or None."""
         return next(iter(self.rows(kind, name, query, values)), None)
+
+    def tuples(
+        self, name: str, query: LiteralString, values: Mapping[str, object]
+    ) -> list[tuple[Any, ...]]:
+        """Return a query's rows as tuples."""
+        return self._fetch(tuple_row, name, query, values)
+
+    def _fetch(
+        self,
+        factory: RowFactory[T],
+        name: str,
+        query: LiteralString,
+        values: Mapping[str, object],
+    ) -> list[T]:
+        started = time.perf_counter()
+        with self._connection.cursor(row_factory=factory) as cursor:
+            rows = cursor.execute(query, {**values, "owners": self.owners}).fetchall()
+        self._reader.observe(name, time.perf_counter() - started)
+        return rows
 
     def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
         """Return the cached value of a key; a judgement's rows never change."""

@@ -6,6 +6,8 @@ from typing import Any, LiteralString
 
 from psycopg import Connection
 
+from tcuq_fleet.wire import to_signed
+
 REGISTER: LiteralString = """
 INSERT INTO profiles (profile, health_names) VALUES (%s, %s)
 ON CONFLICT (profile) DO UPDATE SET health_names = excluded.health_names
@@ -16,5 +18,4 @@ def register_profile(
     connection: Connection[Any], profile: int, health_names: Sequence[str]
 ) -> None:
     """Store the names of a profile's health statistics; `profile` is the record's number."""
-    signed = profile - 2**32 if profile >= 2**31 else profile
-    connection.execute(REGISTER, [signed, list(health_names)])
+    connection.execute(REGISTER, [to_signed(profile, 32), list(health_names)])
