@@ -224,7 +224,7 @@ def main() -> None:
         try:
             rows, more = measured(browser, server, count, write=args.write, short=args.short)
         finally:
-            server.stop("immediate")
+            server.crash()
         tools = {"chromium": browser.version, "axe-core": axe_version(), "postgresql": more}
     libraries = ("fastapi", "jinja2", "psycopg", "uvicorn", "playwright")
     sys.exit(report("fleet_dashboard", rows, libraries, write=args.write, tools=tools))

@@ -210,7 +210,7 @@ def store_rows(folder: Path, field: Field, closed: Array, running: Array) -> Ite
             )
             yield from time_rows(store, devices)
     finally:
-        server.stop("immediate")
+        server.crash()
 
 
 def store_field(store: Store, field: Field, closed: Array, running: Array) -> None:

@@ -40,8 +40,8 @@ class Pair:
 
     def close(self) -> None:
         """Stop both."""
-        self.standby.stop("immediate")
-        self.primary.stop("immediate")
+        self.standby.crash()
+        self.primary.crash()
 
 
 def rehearse(devices: int, hours: int, hour_s: float, promotions: int) -> Outcome:

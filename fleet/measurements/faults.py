@@ -5,7 +5,6 @@ The devices run the firmware's own uplink; the wire loses and repeats messages, 
 """
 
 import json
-import signal
 import subprocess
 import sys
 import tempfile
@@ -73,14 +72,14 @@ class Scene:
 
     def kill_database(self) -> None:
         """As a crash; it recovers."""
-        self.postgres.stop("immediate")
+        self.postgres.crash()
         time.sleep(2)
         self.postgres.start()
         self.killed["database"] += 1
 
     def kill_broker(self) -> None:
         """With everything it had acknowledged."""
-        self.broker.stop(signal.SIGKILL)
+        self.broker.crash()
         time.sleep(1)
         self.broker.start()
         self.killed["broker"] += 1
@@ -92,7 +91,7 @@ class Scene:
         for process in (self.fleet, *self.workers):
             process.wait()
         self.broker.stop()
-        self.postgres.stop("immediate")
+        self.postgres.crash()
 
 
 def faults(scene: Scene, rounds: int) -> Iterator[Callable[[], None]]:

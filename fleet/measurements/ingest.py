@@ -67,7 +67,7 @@ class Bench:
     def close(self) -> None:
         """Stop the servers."""
         self.broker.stop()
-        self.postgres.stop("immediate")
+        self.postgres.crash()
 
     def load(self, devices: int) -> None:
         """Every device's first record, into empty tables."""

@@ -140,7 +140,7 @@ def main() -> None:
             rows = rows_of(server, 2 if args.short else 20, 360)
             rows += [] if args.short else rows_of(server, 20, 1800)
         finally:
-            server.stop("immediate")
+            server.crash()
     sys.exit(report("fleet_late_drift", rows, ("psycopg",), write=args.write))
 
 

@@ -56,7 +56,7 @@ class Archive:
     def close(self) -> None:
         """Stop everything."""
         self.receiver.stop()
-        self.server.stop("immediate")
+        self.server.crash()
 
 
 def rehearse(devices: int, hours: int, hour_s: float, restores: int) -> Outcome:

@@ -165,7 +165,7 @@ def main() -> None:
             with psycopg.connect(server.url) as connection:
                 version = f"{connection.info.server_version / 10_000:.4f}"
         finally:
-            server.stop("immediate")
+            server.crash()
     tools = {"PostgreSQL": version}
     more = not_reached(rows, REASONS)
     sys.exit(report("fleet_scale", rows, ("psycopg",), write=args.write, tools=tools, more=more))

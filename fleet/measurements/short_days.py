@@ -81,7 +81,7 @@ class Fleets:
             process.terminate()
             process.wait()
         self.broker.stop()
-        self.postgres.stop("immediate")
+        self.postgres.crash()
 
 
 def outcome_of(fleets: Fleets, name: str) -> dict[str, Any]:

@@ -184,7 +184,7 @@ def main() -> None:
             rounds = 2 if args.short else ROUNDS
             rows = measured(server.url, DEVICES // part, SITES // part, rounds)
         finally:
-            server.stop("immediate")
+            server.crash()
     sys.exit(report("fleet_sites", rows, ("psycopg", "fastapi"), write=args.write))
 
 

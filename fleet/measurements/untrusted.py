@@ -118,7 +118,7 @@ def main() -> None:
             outcome, rate = send_untrusted(postgres.url, broker.port, count)
         finally:
             broker.stop()
-            postgres.stop("immediate")
+            postgres.crash()
     right = outcome["devices"] == DEVICES and outcome["alive"] == 1
     right = right and outcome["steps"] == outcome["cohort_steps"] == 720 * DEVICES
     rows = [

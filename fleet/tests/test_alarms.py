@@ -6,17 +6,15 @@ import pytest
 from fleet.tests.fixtures.stored_fleet import StoredFleet
 from tcuq_fleet.judge import alarms
 from tcuq_fleet.judge.rules import Rules
-from tcuq_fleet.store.store import Store
 
 NONE = (None, None, None)
 
 
 @pytest.fixture
-def fleet(store: Store) -> StoredFleet:
+def fleet(fleet: StoredFleet) -> StoredFleet:
     """Store a site of 300 devices without drift."""
-    stored = StoredFleet(store)
-    stored.add(300)
-    return stored
+    fleet.add(300)
+    return fleet
 
 
 def test_a_device_escalates_in_its_third_epoch(fleet: StoredFleet) -> None:

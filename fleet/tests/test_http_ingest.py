@@ -110,7 +110,7 @@ def test_slow_clients_do_not_block_others(url: str) -> None:
 
 def test_a_database_that_is_away_gives_503(url: str, postgres: Postgres) -> None:
     """The gateway gets 503 while the database is away, and its retry is stored."""
-    postgres.stop("immediate")
+    postgres.crash()
     assert post(url, records_of([1]).tobytes()).status_code == 503
     postgres.start()
     assert post(url, records_of([1]).tobytes()).status_code == 200

@@ -13,13 +13,6 @@ from tcuq_fleet.judge.ebh import discover
 from tcuq_fleet.judge.groups import cutoff_or_unreachable
 from tcuq_fleet.judge.judge import LOCK, judge
 from tcuq_fleet.judge.retention import Retention
-from tcuq_fleet.store.store import Store
-
-
-@pytest.fixture
-def fleet(store: Store) -> StoredFleet:
-    """Return an empty fleet."""
-    return StoredFleet(store)
 
 
 def test_a_fleet_is_judged_by_reporting_devices(fleet: StoredFleet) -> None:

@@ -67,12 +67,11 @@ def hook() -> Iterator[Hook]:
 
 
 @pytest.fixture
-def fleet(store: Store) -> StoredFleet:
+def fleet(fleet: StoredFleet, store: Store) -> StoredFleet:
     """Store a site of 300 devices without drift, and 40 drifting devices of firmware 1.8."""
-    stored = StoredFleet(store)
-    stored.add(300, site=store.site("berlin"))
-    stored.add(40, bits=20, firmware=0x1080000, site=store.site("berlin"))
-    return stored
+    fleet.add(300, site=store.site("berlin"))
+    fleet.add(40, bits=20, firmware=0x1080000, site=store.site("berlin"))
+    return fleet
 
 
 def test_a_webhook_receives_each_change_once(fleet: StoredFleet, database: str, hook: Hook) -> None:

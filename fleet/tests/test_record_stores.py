@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The interface of a store: PostgreSQL and a folder of files give the same answers."""
 
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,18 +9,18 @@ import pytest
 
 from fleet.tests.fixtures.history import Array, history
 from fleet.tests.fixtures.sender import Sender, records_of, wait_for
+from fleet.tests.fixtures.servers import running_worker, wait_until_connected
 from tcuq.errors import InputError
 from tcuq.telemetry import COUNTERS, Reason, sealed
 from tcuq_fleet.ingest.validation import Validator
-from tcuq_fleet.ingest.worker import Worker
-from tcuq_fleet.mqtt import BrokerAddress, Message, MqttClient
+from tcuq_fleet.mqtt import BrokerAddress, Message
 from tcuq_fleet.report.folder import read_folder
 from tcuq_fleet.servers import Broker
 from tcuq_fleet.store.claims import Claims
 from tcuq_fleet.store.folder import FolderStore
 from tcuq_fleet.store.interface import RecordStore, open_store
 from tcuq_fleet.store.store import Store
-from tcuq_fleet.wire import SHARED_FILTERS, record_topic, records_topic
+from tcuq_fleet.wire import record_topic, records_topic
 
 Open = Callable[[], RecordStore]
 
@@ -121,25 +120,19 @@ def test_a_truncated_record_at_the_end_of_a_file_is_sent_again(tmp_path: Path) -
     assert sorted(read_folder(tmp_path).devices["device"].tolist()) == [7, 8]
 
 
-def test_a_worker_stores_into_a_folder(broker: Broker, tmp_path: Path) -> None:
+def test_a_worker_stores_into_a_folder(
+    broker: Broker, broker_address: BrokerAddress, tmp_path: Path
+) -> None:
     """Records of 50 devices over a real broker are acknowledged and can be read."""
-    address = BrokerAddress("127.0.0.1", broker.port)
-    worker = Worker(f"folder:{tmp_path}", lambda: MqttClient(address, SHARED_FILTERS))
-    thread = threading.Thread(target=worker.run)
-    thread.start()
-    try:
-        value = worker.metrics.registry.get_sample_value
-        wait_for(lambda: value("tcuq_ingest_broker_connected") == 1)
+    with running_worker(f"folder:{tmp_path}", broker_address) as worker:
+        wait_until_connected(worker)
         with Sender(broker.port) as sender:
             sender.send(records_of(range(50)))
             wait_for(lambda: len(sender.acknowledged) == 50)
-    finally:
-        worker.stopping.set()
-        thread.join()
     assert len(read_folder(tmp_path).devices) == 50
 
 
 def test_a_folder_without_a_name_is_refused() -> None:
-    """`folder:` alone would have written into the working folder."""
+    """`folder:` alone would write into the working folder."""
     with pytest.raises(InputError, match="must name a folder"):
         open_store("folder:", Claims())

@@ -120,7 +120,7 @@ def test_a_broker_crash_loses_nothing(broker: Broker, address: BrokerAddress) ->
     with ThreadPoolExecutor(1) as executor:  # the broker ends with the thread that started it
         simulation = executor.submit(simulate, devices, options, threading.Event())
         time.sleep(1.5)
-        broker.stop(signal.SIGKILL)
+        broker.crash()
         time.sleep(0.5)
         broker.start()
         result = simulation.result()

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Untrusted clients: certificates, topics by certificate, and invalid records."""
 
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,8 @@ import numpy as np
 import pytest
 
 from fleet.tests.fixtures.attacks.certificate_authority import CertificateAuthority
-from fleet.tests.fixtures.sender import records_of, wait_for
+from fleet.tests.fixtures.sender import records_of
+from fleet.tests.fixtures.servers import running_worker, wait_until_connected
 from fleet.tests.fixtures.stored_records import add_gateway
 from tcuq_fleet.errors import FleetError
 from tcuq_fleet.ingest.worker import Worker
@@ -36,28 +36,17 @@ def authority(tmp_path: Path) -> CertificateAuthority:
 @pytest.fixture
 def tls_broker(tmp_path: Path, authority: CertificateAuthority) -> Iterator[Broker]:
     """Start a broker that requires client certificates."""
-    server = Broker(tmp_path / "broker", certificates=authority.issue("broker"))
-    server.start()
-    yield server
-    server.stop()
+    with Broker(tmp_path / "broker", certificates=authority.issue("broker")) as server:
+        yield server
 
 
 @pytest.fixture
 def worker(database: str, tls_broker: Broker, authority: CertificateAuthority) -> Iterator[Worker]:
     """Run a worker with its own certificate."""
     add_gateway(database)
-    address = authority.broker_address(tls_broker.port, "ingest")
-    ingest = Worker(
-        database,
-        lambda: MqttClient(address, SHARED_FILTERS),
-    )
-    thread = threading.Thread(target=ingest.run)
-    thread.start()
-    connected = "tcuq_ingest_broker_connected"
-    wait_for(lambda: ingest.metrics.registry.get_sample_value(connected) == 1)
-    yield ingest
-    ingest.stopping.set()
-    thread.join()
+    with running_worker(database, authority.broker_address(tls_broker.port, "ingest")) as ingest:
+        wait_until_connected(ingest)
+        yield ingest
 
 
 def publish(client: MqttClient, topic: str, device: int) -> None:

@@ -16,13 +16,12 @@ OPERATOR = {"X-User": "ada", "X-Groups": "operators"}
 
 
 @pytest.fixture
-def fleet(store: Store) -> StoredFleet:
+def fleet(fleet: StoredFleet, store: Store) -> StoredFleet:
     """Store a fleet with one drifting device."""
-    stored = StoredFleet(store)
-    stored.add(100, site=store.site("berlin"))
-    stored.add(1, bits=40)
-    stored.judge()
-    return stored
+    fleet.add(100, site=store.site("berlin"))
+    fleet.add(1, bits=40)
+    fleet.judge()
+    return fleet
 
 
 @pytest.fixture

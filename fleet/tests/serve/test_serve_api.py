@@ -4,18 +4,19 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from fleet.tests.fixtures.dashboard_server import get, live
 from fleet.tests.fixtures.seed import seed
+from fleet.tests.fixtures.servers import new_database
+from tcuq_fleet.servers import Postgres
 
 
-def test_responses_follow_the_description(create_database: Callable[[str], str]) -> None:
+def test_responses_follow_the_description(postgres: Postgres) -> None:
     """Schemathesis finds no server error and no undocumented response; it acts, too."""
-    database = create_database("fuzzed")
+    database = new_database(postgres, "fuzzed")
     seed(database, 2000)
     with live(database) as address:
         result = fuzz(address)

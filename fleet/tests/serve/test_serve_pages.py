@@ -3,15 +3,15 @@
 
 import json
 import re
-from collections.abc import Callable
 
 import psycopg
 import pytest
 
 from fleet.tests.fixtures.dashboard_server import get, live
 from fleet.tests.fixtures.seed import seed
+from fleet.tests.fixtures.servers import new_database
 from tcuq_fleet.serve import wording
-from tcuq_fleet.servers import free_port
+from tcuq_fleet.servers import Postgres, free_port
 from tcuq_fleet.store.migrate import migrate
 
 
@@ -100,9 +100,9 @@ def test_every_response_has_security_headers(address: str) -> None:
     assert "immutable" in get(address + style[0]).headers["cache-control"]
 
 
-def test_an_empty_database_says_what_to_do_next(create_database: Callable[[str], str]) -> None:
+def test_an_empty_database_says_what_to_do_next(postgres: Postgres) -> None:
     """Without tables, records or a judgement the page names the next command."""
-    database = create_database("empty")
+    database = new_database(postgres, "empty")
     with live(database) as address:
         assert get(f"{address}/readyz").status == 503
         response = get(address)

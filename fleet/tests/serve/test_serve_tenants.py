@@ -3,7 +3,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import psycopg
@@ -12,10 +12,12 @@ from fastapi.routing import APIRoute
 
 from fleet.tests.fixtures.dashboard_server import get, live, post
 from fleet.tests.fixtures.seed import SITES, TOTALS, seed
+from fleet.tests.fixtures.servers import new_database
 from tcuq_fleet.judge.judge import judge
 from tcuq_fleet.judge.rules import Rules
 from tcuq_fleet.serve import actions, api, pages
 from tcuq_fleet.serve.viewer import ProxyHeaders
+from tcuq_fleet.servers import Postgres
 
 HEADERS = ProxyHeaders("X-User", "X-Groups")
 NORTH, SOUTH = SITES[:10], SITES[10:30]  # the last ten belong to nobody
@@ -48,9 +50,9 @@ class Tenants(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def tenants(create_database: Callable[[str], str]) -> Iterator[Tenants]:
+def tenants(postgres: Postgres) -> Iterator[Tenants]:
     """Seed and judge a fleet of two owners; some devices of each are muted or in quarantine."""
-    database = create_database("tenants")
+    database = new_database(postgres, "tenants")
     seed(database, 6000, judged=False, hours=24)
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute("INSERT INTO owners (name) VALUES ('north'), ('south')")
