@@ -9,18 +9,17 @@ stated apart.
 
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import LiteralString
 
 import numpy as np
 import psycopg
 
 from fleet.measurements.ingest import discovery_row
-from fleet.tests.fixtures.dashboard_server import get, live
-from fleet.tests.fixtures.load import records_of, stored_part
+from fleet.tests.fixtures.dashboard_server import get_page, live
+from fleet.tests.fixtures.load import durations, records_of, stored_part
+from fleet.tests.fixtures.servers import private_postgres
 from results.result import Row, arguments, not_reached, report
 from tcuq_fleet.judge.judge import judge
 from tcuq_fleet.judge.rules import Rules
@@ -50,7 +49,7 @@ HOT: LiteralString = (
 
 
 class Fleet:
-    """A store that grows, and an hour that goes on so that every record is newer."""
+    """A store that grows, and a clock that advances so that every record is newer."""
 
     def __init__(self, server: Postgres) -> None:
         self.store = Store(server.url)
@@ -84,44 +83,37 @@ class Fleet:
         records = stored_part(records_of(numbers, hour))
         self.store.put(Batch.of([(records, self.site)]))
 
-    def number(self, question: LiteralString) -> float:
-        """The answer of a query, one number."""
-        row = self.store.connection.execute(question).fetchone()
-        return float(row[0]) if row else 0.0
+    def number(self, query: LiteralString) -> float:
+        """Return the number that a query yields."""
+        ((value,),) = self.store.connection.execute(query).fetchall()
+        return float(value)
 
 
 def rates(fleet: Fleet, records: int, rounds: int) -> tuple[list[float], list[float]]:
-    """The rate and the log bytes per record of each round after a checkpoint."""
+    """Return the rate and the log bytes per record of each round after a checkpoint."""
     every = [fleet.store_at_random(records) for _ in range(rounds)]
     return [rate for rate, _ in every], [log for _, log in every]
 
 
 def judging_rows(fleet: Fleet) -> Iterator[Row]:
-    """e-BH over all devices, and a whole judgement."""
+    """Yield the time of e-BH over all devices, and of a whole judgement."""
     connection = fleet.store.connection
     yield discovery_row(connection, fleet.devices, MOST_JUDGING_S)
-    began = time.perf_counter()
-    judge(connection, Rules())
-    whole = time.perf_counter() - began
+    (whole,) = durations(lambda: judge(connection, Rules()), 1)
     yield Row("the whole judgement, seconds", "stated", f"{whole:.1f}", None)
 
 
 def view_row(server: Postgres) -> Row:
-    """The home page, asked several times."""
-    times = []
+    """Return the time of the home page, requested several times."""
     with live(server.url) as address:
-        for _ in range(VIEWS):
-            began = time.perf_counter()
-            answer = get(address)
-            times.append(time.perf_counter() - began)
-            assert answer.status == 200, answer.text  # noqa: S101 - a measurement
+        times = durations(lambda: get_page(address), VIEWS)
     worst = max(times)
     measured = f"{statistics.median(times):.2f}, longest {worst:.2f}"
     return Row("home page, seconds", f"≤ {MOST_VIEW_S:g}", measured, worst <= MOST_VIEW_S)
 
 
 def measured(server: Postgres, sizes: tuple[int, int], records: int, rounds: int) -> Iterator[Row]:
-    """All rows, at the smaller and then at the larger fleet."""
+    """Yield all rows, at the smaller and then at the larger fleet."""
     fleet = Fleet(server)
     small, large = sizes
     fleet.grow(small)
@@ -155,17 +147,10 @@ def main() -> None:
     sizes, records, rounds, memory = (SMALL, LARGE), RECORDS, ROUNDS, MEMORY
     if args.short:
         sizes, records, rounds, memory = (20_000, 300_000), 20_000, 2, "512MB"
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        server = Postgres(folder, memory=memory, settings=CHECKPOINTS)
-        server.start()
-        try:
-            rows = list(measured(server, sizes, records, rounds))
-            with psycopg.connect(server.url) as connection:
-                version = f"{connection.info.server_version / 10_000:.4f}"
-        finally:
-            server.crash()
+    with private_postgres(memory, CHECKPOINTS) as server:
+        rows = list(measured(server, sizes, records, rounds))
+        with psycopg.connect(server.url) as connection:
+            version = f"{connection.info.server_version / 10_000:.4f}"
     tools = {"PostgreSQL": version}
     more = not_reached(rows, REASONS)
     sys.exit(report("fleet_scale", rows, ("psycopg",), write=args.write, tools=tools, more=more))

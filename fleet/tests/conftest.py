@@ -3,14 +3,12 @@
 
 from collections.abc import Iterator
 
-import psycopg
 import pytest
 
-from fleet.tests.fixtures.servers import local_broker, new_database, private_postgres
+from fleet.tests.fixtures.servers import create_tables, local_broker, new_database, private_postgres
 from fleet.tests.fixtures.stored_fleet import StoredFleet
 from tcuq_fleet.mqtt import BrokerAddress
 from tcuq_fleet.servers import Broker, Postgres
-from tcuq_fleet.store.migrate import migrate
 from tcuq_fleet.store.store import Store
 
 
@@ -25,8 +23,7 @@ def postgres() -> Iterator[Postgres]:
 def database(postgres: Postgres) -> str:
     """Create a new database with the fleet's tables; return its URL."""
     url = new_database(postgres, "one")
-    with psycopg.connect(url, autocommit=True) as connection:
-        migrate(connection)
+    create_tables(url)
     return url
 
 
