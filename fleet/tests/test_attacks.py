@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attacks by certified clients leave no rows and stay within the broker's memory."""
 
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -19,16 +17,14 @@ from fleet.tests.fixtures.attacks.attacks import (
 )
 from fleet.tests.fixtures.attacks.run import BROKER_BYTES, run_attack, victim_after_attack
 from fleet.tests.fixtures.attacks.scene import Scene
+from fleet.tests.fixtures.servers import open_folder
 
 
 @pytest.fixture(scope="module")
 def scene() -> Iterator[Scene]:
-    """Start a fleet to attack, in a folder that PostgreSQL's account can read."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        with Scene(folder) as scene:
-            yield scene
+    """Start a fleet to attack."""
+    with open_folder() as folder, Scene(folder) as scene:
+        yield scene
 
 
 @pytest.mark.parametrize(

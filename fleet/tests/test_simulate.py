@@ -75,12 +75,6 @@ class ReferenceWorker(threading.Thread):
         return encode_publish(stored_topic(topic.site, topic.name), acks)
 
 
-@pytest.fixture
-def address(broker: Broker) -> BrokerAddress:
-    """Return the broker's address."""
-    return BrokerAddress("127.0.0.1", broker.port)
-
-
 def assert_stored(worker: ReferenceWorker, devices: Devices, result: SimulationResult) -> None:
     """Check that the store holds exactly what devices counted."""
     truth = devices.truth()
@@ -92,16 +86,18 @@ def assert_stored(worker: ReferenceWorker, devices: Devices, result: SimulationR
 
 
 @pytest.mark.parametrize("gateway", [None, "gateway-1"])
-def test_all_is_stored_over_a_lossy_transport(gateway: str | None, address: BrokerAddress) -> None:
+def test_all_is_stored_over_a_lossy_transport(
+    gateway: str | None, broker_address: BrokerAddress
+) -> None:
     """Loss and duplication change nothing, for single records and for a gateway's batches."""
     options = TransportOptions(
-        broker=address, gateway=gateway, loss=0.1, duplication=0.1, hour_s=0.5, batch=50
+        broker=broker_address, gateway=gateway, loss=0.1, duplication=0.1, hour_s=0.5, batch=50
     )
     first_s, longest_s = options.simulated_s(0.3), options.simulated_s(1)
     devices = Devices(
         Plan(devices=300, hours=6, reboot=0.2, steps=10, resend_s=first_s, longest_s=longest_s)
     )
-    worker = ReferenceWorker(address)
+    worker = ReferenceWorker(broker_address)
     result = simulate(devices, options, threading.Event())
     worker.stop()
     assert_stored(worker, devices, result)
@@ -110,13 +106,13 @@ def test_all_is_stored_over_a_lossy_transport(gateway: str | None, address: Brok
         assert worker.messages < result.sent / 2
 
 
-def test_a_broker_crash_loses_nothing(broker: Broker, address: BrokerAddress) -> None:
+def test_a_broker_crash_loses_nothing(broker: Broker, broker_address: BrokerAddress) -> None:
     """Devices resend what a killed broker lost."""
-    options = TransportOptions(broker=address, hour_s=1, resend_s=0.3, longest_s=1)
+    options = TransportOptions(broker=broker_address, hour_s=1, resend_s=0.3, longest_s=1)
     devices = Devices(
         Plan(devices=200, hours=4, reboot=0.2, steps=10, resend_s=1000, longest_s=3600)
     )
-    worker = ReferenceWorker(address)
+    worker = ReferenceWorker(broker_address)
     with ThreadPoolExecutor(1) as executor:  # the broker ends with the thread that started it
         simulation = executor.submit(simulate, devices, options, threading.Event())
         time.sleep(1.5)

@@ -54,7 +54,7 @@ def test_a_device_is_found_by_any_notation_of_its_id(address: str, suspect: str)
     words = text_of(get(f"{address}/search?q={odd}").text)
     assert suspect in words
     assert "drifted shows as much with a chance of at most 1 in" in words
-    assert "last alarm of its own: " in words
+    assert "Its own last alarm was raised by" in words
     assert "it is discovered" in words
 
 
