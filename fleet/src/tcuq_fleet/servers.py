@@ -19,6 +19,7 @@ from tcuq_fleet.child import start_child
 from tcuq_fleet.errors import FleetError
 
 START_TIMEOUT_S = 60
+STOP_TIMEOUT_S = 60
 MAX_SOCKET_FOLDER_BYTES = 107 - len("/.s.PGSQL.5432")
 DEBIAN_POSTGRESQL = "/usr/lib/postgresql"
 # fsync stays on: an acknowledgement promises a durable commit. A small WAL keeps recovery short.
@@ -87,7 +88,11 @@ class Server:
     def _end(self, number: signal.Signals) -> None:
         if self._process is not None:
             self._process.send_signal(number)
-            self._process.wait()
+            try:
+                self._process.wait(STOP_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
             self._process = None
 
     def has_exited(self) -> bool:

@@ -7,7 +7,6 @@ reading, so that the backpressure reaches the broker and then the devices.
 """
 
 import logging
-import random
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -25,7 +24,7 @@ from tcuq_fleet.ingest.validation import ValidationResult, Validator
 from tcuq_fleet.mqtt import Message, MqttClient
 from tcuq_fleet.store.batch import Batch
 from tcuq_fleet.store.claims import OPEN, Claims
-from tcuq_fleet.store.connection import DatabaseUnavailableError
+from tcuq_fleet.store.connection import DatabaseUnavailableError, next_backoff_s
 from tcuq_fleet.store.interface import open_store
 
 log = logging.getLogger("tcuq_fleet.ingest")
@@ -128,7 +127,7 @@ class Worker:
                 except FleetError as error:
                     self.metrics.broker.set(0)
                     self.metrics.failures.labels("broker").inc()
-                    delay_s = next_backoff_s(delay_s)
+                    delay_s = next_backoff_s(delay_s, 0.2, MAX_BACKOFF_S)
                     log.warning("%s; retrying in %.1f s", error, delay_s)
                     self.metrics.beat()
         self._store.close()
@@ -185,15 +184,10 @@ class Worker:
             except DatabaseUnavailableError as error:
                 self.metrics.database.set(0)
                 self.metrics.failures.labels("database").inc()
-                delay_s = next_backoff_s(delay_s)
+                delay_s = next_backoff_s(delay_s, 0.2, MAX_BACKOFF_S)
                 log.warning("%s; retrying in %.1f s", error, delay_s)
                 if self.stopping.wait(delay_s):
                     raise FleetError("stopped while the database was away") from None
             else:
                 self.metrics.database.set(1)
                 return batch, acks
-
-
-def next_backoff_s(delay_s: float) -> float:
-    """Exponential backoff with jitter: return the wait that follows a wait of `delay_s`."""
-    return min(MAX_BACKOFF_S, max(0.2, delay_s * 2)) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter

@@ -8,7 +8,6 @@ delivery is repeated later, also by another process. Judging never waits for a d
 import hashlib
 import json
 import logging
-import random
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,9 +28,8 @@ from tcuq_fleet.judge.alerts import (
 from tcuq_fleet.store.connection import (
     NOTIFY,
     DatabaseUnavailableError,
-    connect,
-    database_errors,
-    time_limit,
+    connected,
+    next_backoff_s,
 )
 
 TIMEOUT_S = 10.0
@@ -109,11 +107,7 @@ def deliver(database: str, receiver: Receiver) -> bool:
     from psycopg.rows import class_row
 
     values: dict[str, Any] = {"receiver": receiver.name}
-    with (
-        connect(database, NOTIFY) as connection,
-        database_errors(),
-        time_limit(connection, NOTIFY.limit_s),
-    ):
+    with connected(database, NOTIFY) as connection:
         with connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             ((judged,),) = connection.execute("SELECT max(judged) FROM judgements").fetchall()
@@ -162,13 +156,14 @@ class Notifier(threading.Thread):
 
     def run(self) -> None:
         """Deliver whenever notified, until stopped."""
-        failures = 0
+        delay_s = 0.0
         while True:
-            self._wake.wait(_backoff_s(failures) if failures else None)
+            self._wake.wait(delay_s or None)
             if self._stopping:
                 return
             self._wake.clear()
-            failures = 0 if attempt(self._database, self._receiver) else failures + 1
+            delivered = attempt(self._database, self._receiver)
+            delay_s = 0.0 if delivered else next_backoff_s(delay_s, FIRST_BACKOFF_S, MAX_BACKOFF_S)
 
 
 def attempt(database: str, receiver: Receiver) -> bool:
@@ -179,9 +174,3 @@ def attempt(database: str, receiver: Receiver) -> bool:
         log.warning("alarms could not be delivered to %s yet: %s", receiver.host, error)
         return False
     return True
-
-
-def _backoff_s(failures: int) -> float:
-    """Exponential backoff with jitter: return the wait after so many failures."""
-    longest = min(FIRST_BACKOFF_S * 2.0 ** min(failures - 1, 20), MAX_BACKOFF_S)
-    return random.uniform(0.5, 1.0) * longest  # noqa: S311 - a wait, no secret

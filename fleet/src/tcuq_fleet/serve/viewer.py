@@ -4,6 +4,8 @@
 import re
 from dataclasses import dataclass
 
+from starlette.datastructures import Headers
+
 from tcuq.errors import InputError
 
 USER = re.compile(r"[\x21-\x7e][\x20-\x7e]{0,127}")
@@ -57,7 +59,7 @@ class ProxyHeaders:
         if self.groups is not None and self.user is None:
             raise InputError("--groups-header needs --user-header: groups are a user's")
 
-    def viewer(self, headers: list[tuple[bytes, bytes]]) -> Viewer | None:
+    def viewer(self, headers: Headers) -> Viewer | None:
         """Return who sends these headers; None if they do not say."""
         user = _single(headers, self.user)
         if user is None or not USER.fullmatch(user):
@@ -75,9 +77,7 @@ class ProxyHeaders:
         return Viewer(user, groups, may_act=False)
 
 
-def _single(headers: list[tuple[bytes, bytes]], name: str | None) -> str | None:
+def _single(headers: Headers, name: str | None) -> str | None:
     """Return a header's value; "" if it is missing, None if it is repeated."""
-    values = [value for key, value in headers if name and key == name.lower().encode()]
-    if len(values) > 1:
-        return None
-    return values[0].decode("latin-1") if values else ""
+    values = headers.getlist(name) if name else []
+    return None if len(values) > 1 else "".join(values)

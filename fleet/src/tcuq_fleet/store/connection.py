@@ -8,6 +8,7 @@ COMMIT's wait for a synchronous standby with a success (docs/decisions/0031-conn
 """
 
 import os
+import random
 import socket
 import threading
 from collections.abc import Iterator
@@ -97,6 +98,17 @@ def connect(database: str, use: Use) -> Connection[Any]:
 
 
 @contextmanager
+def connected(database: str, use: Use) -> Iterator[Connection[Any]]:
+    """Connect for one task, which ends within the limit of its use."""
+    with (
+        connect(database, use) as connection,
+        database_errors(),
+        time_limit(connection, use.limit_s),
+    ):
+        yield connection
+
+
+@contextmanager
 def database_errors() -> Iterator[None]:
     """Turn errors that time or an operator can mend into one line: `DatabaseUnavailableError`."""
     try:
@@ -138,3 +150,8 @@ def _shut_down(peer: socket.socket) -> None:
 def first_line(error: Exception) -> str:
     """Return the first line of an error's text, for a log."""
     return (str(error).strip().split("\n") or [""])[0]
+
+
+def next_backoff_s(delay_s: float, first_s: float, longest_s: float) -> float:
+    """Exponential backoff with jitter: return the wait that follows a wait of `delay_s`."""
+    return min(longest_s, max(first_s, delay_s * 2)) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter

@@ -13,7 +13,7 @@ from tcuq_fleet.store.connection import (
     INGEST,
     PROBE,
     DatabaseUnavailableError,
-    connect,
+    connected,
     database_errors,
     time_limit,
 )
@@ -48,11 +48,7 @@ class ReconnectingStore:
 
     def probe(self) -> None:
         """Connect anew as a writer and check the schema, or raise `DatabaseUnavailableError`."""
-        with (
-            connect(self._database, PROBE) as connection,
-            database_errors(),
-            time_limit(connection, PROBE.limit_s),
-        ):
+        with connected(self._database, PROBE) as connection:
             check_schema(connection)
 
     def close(self) -> None:
