@@ -18,12 +18,11 @@ from fleet.tests.fixtures.load import durations
 from fleet.tests.fixtures.servers import private_postgres
 from results.result import Row, arguments, report
 from tcuq.telemetry import RECORD
-from tcuq_fleet.judge.counting import count_evidence
 from tcuq_fleet.judge.ebh import discover
 from tcuq_fleet.judge.evidence import judged_q8
 from tcuq_fleet.judge.evidence_counts import EvidenceCounts
 from tcuq_fleet.judge.groups import cutoff_or_unreachable, judge_groups
-from tcuq_fleet.judge.judge import judge
+from tcuq_fleet.judge.judge import count_evidence, judge
 from tcuq_fleet.judge.rules import Rules
 from tcuq_fleet.store.batch import Batch
 from tcuq_fleet.store.migrate import migrate

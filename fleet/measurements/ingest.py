@@ -28,7 +28,7 @@ from fleet.tests.fixtures.load import (
 from fleet.tests.fixtures.servers import fleet_command, private_servers, running_process
 from results.result import Row, arguments, not_reached, report
 from tcuq.telemetry import Keys, decode
-from tcuq_fleet.judge.counting import count_evidence
+from tcuq_fleet.judge.judge import count_evidence
 from tcuq_fleet.servers import Broker, Postgres
 from tcuq_fleet.store.batch import Batch
 from tcuq_fleet.store.claims import Claims

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from fleet.tests.fixtures.stored_fleet import StoredFleet
-from tcuq_fleet.judge import pruning
+from tcuq_fleet.judge import groups
 from tcuq_fleet.judge.ebh import discover
 from tcuq_fleet.judge.groups import cutoff_or_unreachable
 from tcuq_fleet.judge.judge import LOCK, judge
@@ -88,7 +88,7 @@ def test_of_many_sites_only_notable_groups_are_written(
     fleet: StoredFleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The largest, the drifting and the silent groups are written; every site is counted."""
-    monkeypatch.setattr(pruning, "MAX_WRITTEN", 3)
+    monkeypatch.setattr(groups, "MAX_WRITTEN", 3)
     for site in range(1, 31):
         fleet.add(20 + site, site=site)
     fleet.add(30, bits=30, site=40)
@@ -115,7 +115,7 @@ def test_pruning_does_not_change_which_groups_drift(
         fleet.add(20, bits=9 if site == 60 else 0, site=site)
     drifted = "SELECT profile, firmware, site, evidence FROM groups WHERE judgement = {} AND named"
     first = fleet.judge().judgement
-    monkeypatch.setattr(pruning, "MAX_WRITTEN", 1)
+    monkeypatch.setattr(groups, "MAX_WRITTEN", 1)
     second = fleet.judge().judgement
     assert fleet.rows(drifted.format(first)) == fleet.rows(drifted.format(second))
 

@@ -19,7 +19,7 @@ from tcuq.errors import InputError
 from tcuq_fleet.judge import notify
 from tcuq_fleet.judge.notify import Notifier, Receiver, alertmanager, attempt, deliver, webhook
 from tcuq_fleet.servers import free_port
-from tcuq_fleet.store.profiles import register_profile
+from tcuq_fleet.store.registry import Registry
 from tcuq_fleet.store.store import Store
 
 
@@ -98,7 +98,7 @@ def test_a_devices_alarm_names_its_cause(fleet: StoredFleet, database: str, hook
     fleet.add(1, bits=20, profile=-2, cause=0x15)
     fleet.judge()
     deliver(database, webhook(hook.url))
-    register_profile(fleet.connection, 2**32 - 2, ["level", "accelerometer roughness"])
+    Registry(fleet.connection).register_profile(2**32 - 2, ["level", "accelerometer roughness"])
     deliver(database, Receiver(hook.url + "/again", webhook(hook.url).body))
     causes = [
         alarm["cause"]

@@ -14,8 +14,8 @@ from tcuq.telemetry import Reason
 from tcuq_fleet.store import dead_letters
 from tcuq_fleet.store.batch import GATEWAY_ONLY, MAX_BOOTS, OWN_CERTIFICATE, Part
 from tcuq_fleet.store.claims import Claims
-from tcuq_fleet.store.gateways import Gateway
 from tcuq_fleet.store.registry import Enrolment, Registry
+from tcuq_fleet.store.sites import Gateway
 from tcuq_fleet.store.store import Store
 
 Array = NDArray[Any]

@@ -110,17 +110,11 @@ class Server:
 class Postgres(Server):
     """A private PostgreSQL server whose data stay in a folder.
 
-    It listens only on a Unix socket in its data folder, which nobody but its own account and root
-    can enter: other users of this machine cannot connect, and nobody can over the network.
+    It listens only on a Unix socket in its data folder, which only its own account and root can
+    enter: other users of this machine cannot connect, and no other machine can.
 
-    Parameters
-    ----------
-    folder
-        Created if it does not exist.
-    memory
-        PostgreSQL's shared buffers; best large enough for all of `devices`, 300 bytes per row.
-    settings
-        Further lines of its configuration.
+    `memory` is for PostgreSQL's shared buffers, best large enough for the table `devices` at 300
+    bytes per row; `settings` are further lines of its configuration.
     """
 
     stop_signal, crash_signal = signal.SIGINT, signal.SIGQUIT  # SIGINT ends connections
@@ -204,17 +198,10 @@ class Certificates:
 
 
 class Broker(Server):
-    """A private mosquitto broker.
+    """A private mosquitto broker, by default on a free port.
 
-    Parameters
-    ----------
-    folder
-        For its configuration and log.
-    port
-        Default: a free one.
-    certificates
-        If given, clients must present a certificate of the same CA and may publish only under its
-        common name; otherwise every client on this machine is accepted.
+    With certificates, clients must present a certificate of the same CA and may publish only under
+    its common name; otherwise every client on this machine is accepted.
     """
 
     def __init__(

@@ -47,26 +47,14 @@ class FleetProcess(Server):
 
 @dataclass(slots=True)
 class Supervisor:
-    """Starts the fleet's processes, restarts those that exit, and stops them all.
+    """Starts the fleet's processes, restarts those that exit, and stops them all."""
 
-    Parameters
-    ----------
-    folder
-        For the database and logs; created if it does not exist.
-    database, broker
-        URLs of existing servers to use instead of private ones.
-    password_file
-        File of that database's password.
-    every_s
-        Seconds between two judgements.
-    """
-
-    folder: Path
+    folder: Path  # for the database and logs; created if it does not exist
     ports: Ports
-    database: str | None = None
-    password_file: str | None = None
-    broker: str | None = None
-    every_s: float = 15.0
+    database: str | None = None  # URL of an existing server; default: a private one
+    password_file: str | None = None  # of that database
+    broker: str | None = None  # URL of an existing server; default: a private one
+    every_s: float = 15.0  # between two judgements
     stopping: Event = field(default_factory=Event)
     _servers: dict[str, Server] = field(default_factory=dict)
 

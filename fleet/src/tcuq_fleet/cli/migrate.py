@@ -37,7 +37,7 @@ class Migrate(DatabaseOptions, Command):
         from tcuq.profile.profile import Profile
         from tcuq_fleet.store.connection import MIGRATE, connect, database_errors
         from tcuq_fleet.store.migrate import create_roles, migrate
-        from tcuq_fleet.store.profiles import register_profile
+        from tcuq_fleet.store.registry import Registry
 
         profiles = [Profile.load(path) for path in self.profile]
         passwords = _read_passwords(Path(self.passwords)) if self.passwords else {}
@@ -48,7 +48,7 @@ class Migrate(DatabaseOptions, Command):
             for profile in profiles:
                 health = profile.signals.health
                 names = () if health is None else health.names
-                register_profile(connection, int(profile.sha256[:8], 16), names)
+                Registry(connection).register_profile(int(profile.sha256[:8], 16), names)
         self.print_result({"schema": version}, f"the database has schema {version}")
 
 

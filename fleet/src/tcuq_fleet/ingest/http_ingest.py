@@ -44,23 +44,10 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 class HttpIngest:
-    """Authenticates gateways, validates their records and stores them, one request at a time.
-
-    Parameters
-    ----------
-    database
-        As `open_store` takes it.
-    validator
-        Checks messages before the store does.
-    claims
-        Which devices and sites may be new.
-    """
+    """Authenticates gateways, validates their records and stores them, one request at a time."""
 
     def __init__(
-        self,
-        database: str,
-        validator: Validator | None = None,
-        claims: Claims = OPEN,
+        self, database: str, validator: Validator | None = None, claims: Claims = OPEN
     ) -> None:
         self._lock = threading.Lock()
         self._store = open_store(database, claims)

@@ -28,10 +28,7 @@ KINDS = ((0,), (1,), (2,), (0, 1, 2))
 class EvidenceCounts:
     """Counts of devices by cohort and evidence, and their sums over groups.
 
-    Parameters
-    ----------
-    rows
-        Profile, firmware, site, evidence_q8 (or SILENT, YOUNG), devices; in any order.
+    Rows are profile, firmware, site, evidence_q8 (or SILENT, YOUNG) and devices, in any order.
     """
 
     def __init__(self, rows: NDArray[np.int64]) -> None:

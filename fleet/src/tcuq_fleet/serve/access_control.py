@@ -46,14 +46,7 @@ def networks(addresses: Sequence[str]) -> tuple[Network, ...]:
 class AccessControl:
     """ASGI middleware that refuses unauthenticated requests and adds security headers.
 
-    Parameters
-    ----------
-    app
-        The application.
-    headers
-        Headers in which a proxy names users; without one, only this machine is answered.
-    trusted
-        Networks of the proxies whose headers are believed.
+    Without a header in which a trusted proxy names the user, only this machine is answered.
     """
 
     def __init__(self, app: Any, headers: ProxyHeaders, trusted: tuple[Network, ...]) -> None:  # noqa: ANN401 - ASGI

@@ -37,16 +37,9 @@ SLOW = "The database took too long to answer. Look at fewer hours, or at a small
 def create_app(
     database: str, headers: ProxyHeaders = NO_PROXY, trusted: Sequence[str] = LOOPBACK
 ) -> FastAPI:
-    """Create the application.
+    """Create the application; pages only read, acts write to the registry and to alarms.
 
-    Parameters
-    ----------
-    database
-        A libpq connection string. Pages only read; acts write to the registry and to alarms.
-    headers
-        Headers in which a reverse proxy names users and groups; default: only for this machine.
-    trusted
-        Addresses or networks of the proxies whose headers are believed.
+    `trusted` are addresses or networks of the proxies whose headers are believed.
     """
     registry = CollectorRegistry()
     timer = query_timer(registry)

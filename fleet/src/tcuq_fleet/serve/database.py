@@ -83,15 +83,7 @@ class Session:
 
 
 class Reader:
-    """A pool of read-only connections, with a cache of results.
-
-    Parameters
-    ----------
-    database
-        A libpq connection string.
-    observe
-        Called with each query's name and seconds.
-    """
+    """A pool of read-only connections; `observe` is called with each query's name and seconds."""
 
     def __init__(self, database: str, observe: Observer) -> None:
         # Compiling a query takes longer than it saves.

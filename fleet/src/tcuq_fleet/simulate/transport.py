@@ -46,15 +46,7 @@ class TransportOptions(DeliveryOptions):
 
 
 class SimulatedTransport:
-    """Sends simulated devices' messages and receives their acknowledgements.
-
-    Parameters
-    ----------
-    options
-        The broker, the number of connections, and the rates of loss and duplication.
-    rng
-        Decides which messages are lost or duplicated.
-    """
+    """Sends simulated devices' messages and receives acknowledgements; `rng` loses and repeats."""
 
     def __init__(self, options: TransportOptions, rng: np.random.Generator) -> None:
         self.close_reason = ""

@@ -38,24 +38,12 @@ class DatabaseUnavailableError(FleetError):
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a connection is for.
+    """What a connection is for."""
 
-    Parameters
-    ----------
-    name
-        Shown as `application_name` in `pg_stat_activity`.
-    limit_s
-        Seconds after which this side ends the connection.
-    statement_s
-        Seconds after which the server ends a statement; 0: never.
-    writes
-        Whether a read-only standby is refused, so that the next host of the URL is tried.
-    """
-
-    name: str
-    limit_s: float
-    statement_s: float = 0
-    writes: bool = True
+    name: str  # shown as `application_name` in `pg_stat_activity`
+    limit_s: float  # after which this side ends the connection
+    statement_s: float = 0  # after which the server ends a statement; 0: never
+    writes: bool = True  # a read-only standby is refused, and the URL's next host is tried
 
 
 INGEST = Use("tcuq-ingest", 20)

@@ -19,7 +19,7 @@ from tcuq.telemetry import PLAIN, decode, encode
 from tcuq_fleet.store.batch import FORBIDDEN, Batch, Part
 from tcuq_fleet.store.connection import DatabaseUnavailableError
 from tcuq_fleet.store.dead_letters import DeadLetter
-from tcuq_fleet.store.gateways import Gateway
+from tcuq_fleet.store.sites import Gateway
 from tcuq_fleet.wire import ACK
 
 Array = NDArray[Any]

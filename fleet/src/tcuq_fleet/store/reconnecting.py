@@ -18,8 +18,8 @@ from tcuq_fleet.store.connection import (
     time_limit,
 )
 from tcuq_fleet.store.dead_letters import DeadLetter
-from tcuq_fleet.store.gateways import Gateway
 from tcuq_fleet.store.migrate import check_schema
+from tcuq_fleet.store.sites import Gateway
 from tcuq_fleet.store.store import Store
 
 

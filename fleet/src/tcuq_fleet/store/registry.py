@@ -67,6 +67,10 @@ ON CONFLICT (gateway) DO UPDATE SET owner = coalesce(excluded.owner, old.owner),
     token_sha256 = coalesce(excluded.token_sha256, old.token_sha256), changed = now(),
     changed_by = %(by)s
 """
+NAME_STATISTICS: LiteralString = """
+INSERT INTO profiles (profile, health_names) VALUES (%s, %s)
+ON CONFLICT (profile) DO UPDATE SET health_names = excluded.health_names
+"""
 
 
 class Enrolment(NamedTuple):
@@ -90,15 +94,7 @@ class Entry(NamedTuple):
 
 
 class Registry:
-    """Changes the registry's tables.
-
-    Parameters
-    ----------
-    connection
-        Of a role that may write the registry.
-    by
-        Who decides, for the column `changed_by`; default: this process's user.
-    """
+    """Changes the registry's tables; `by` is who decides, by default this process's user."""
 
     def __init__(self, connection: Connection[Any], by: str | None = None) -> None:
         self._connection = connection
@@ -180,6 +176,13 @@ class Registry:
         """Refuse a gateway's messages from now on; its devices stay."""
         if not self._connection.execute("DELETE FROM gateways WHERE gateway = %s", [name]).rowcount:
             raise InputError(f"no gateway is named {name!r}: see  tcuq fleet registry list")
+
+    def register_profile(self, profile: int, health_names: Sequence[str]) -> None:
+        """Store the names of a profile's health statistics, so that alarms can name their cause.
+
+        `profile` is the number of the profile in its records.
+        """
+        self._connection.execute(NAME_STATISTICS, [to_signed(profile, 32), list(health_names)])
 
     def _create_sites(self, names: Iterable[str]) -> None:
         self._connection.execute(CREATE_SITES, [list(names)])

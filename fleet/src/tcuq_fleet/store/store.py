@@ -19,8 +19,7 @@ from tcuq_fleet.store.batch import COLUMNS, FORBIDDEN, Batch, Part
 from tcuq_fleet.store.claims import OPEN, Claims
 from tcuq_fleet.store.connection import INGEST, connect
 from tcuq_fleet.store.dead_letters import MAX_PER_BATCH, DeadLetter, DeadLetters
-from tcuq_fleet.store.gateways import Gateway, Gateways
-from tcuq_fleet.store.sites import Sites
+from tcuq_fleet.store.sites import Gateway, Gateways, Sites
 from tcuq_fleet.wire import ACK
 
 _TYPES = {">i2": "smallint", ">i4": "integer", ">i8": "bigint"}
@@ -167,15 +166,7 @@ ON CONFLICT (device) DO UPDATE SET site = excluded.site, boot = excluded.boot,
 
 
 class Store:
-    """Writes to the fleet's tables through its own connection.
-
-    Parameters
-    ----------
-    database
-        A libpq connection string, `postgresql://user@host/name` or `host=... dbname=...`.
-    claims
-        Which devices and sites may be new.
-    """
+    """Writes to the fleet's tables through its own connection; `database` is libpq's string."""
 
     def __init__(self, database: str, claims: Claims = OPEN) -> None:
         self.connection: Connection[Any] = connect(database, INGEST)
