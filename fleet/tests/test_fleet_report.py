@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fleet.tests.fixtures.history import Array, history
 from fleet.tests.fixtures.load import stored_part
+from fleet.tests.fixtures.records import Array, history
 from tcuq.cli import main
 from tcuq.telemetry import COUNTERS, Reason, sealed
 from tcuq_fleet.judge.judge import judge

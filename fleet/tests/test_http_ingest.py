@@ -16,8 +16,8 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import content_type_conformance, status_code_conformance
 
 from fleet.tests.fixtures.load import stored_part
-from fleet.tests.fixtures.sender import records_of, wait_for
-from fleet.tests.fixtures.stored_records import add_gateway
+from fleet.tests.fixtures.records import add_gateway, records_of
+from fleet.tests.fixtures.sender import wait_for
 from tcuq_fleet.http_server import create_server
 from tcuq_fleet.ingest.http_ingest import MAX_BODY_BYTES, HttpIngest, create_app
 from tcuq_fleet.ingest.metrics import IngestMetrics

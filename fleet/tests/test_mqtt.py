@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fleet.tests.fixtures.sender import WAIT_S, Sender, records_of, wait_for
+from fleet.tests.fixtures.records import records_of
+from fleet.tests.fixtures.sender import WAIT_S, Sender, wait_for
 from tcuq_fleet.errors import FleetError
 from tcuq_fleet.mqtt import (
     MAX_PACKET_BYTES,

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fleet.tests.fixtures.history import Array, history
-from fleet.tests.fixtures.sender import Sender, records_of, wait_for
+from fleet.tests.fixtures.records import Array, history, records_of
+from fleet.tests.fixtures.sender import Sender, wait_for
 from fleet.tests.fixtures.servers import running_worker, wait_until_connected
 from tcuq.errors import InputError
 from tcuq.telemetry import COUNTERS, Reason, sealed

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fleet.tests.fixtures.stored_records import add_gateway, record
+from fleet.tests.fixtures.records import add_gateway, record
 from tcuq.errors import InputError
 from tcuq.telemetry import Reason
 from tcuq_fleet.store import dead_letters

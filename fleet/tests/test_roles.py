@@ -8,7 +8,8 @@ import psycopg
 import pytest
 
 from fleet.tests.fixtures.dashboard_server import get, live, post
-from fleet.tests.fixtures.sender import Sender, records_of, wait_for
+from fleet.tests.fixtures.records import records_of
+from fleet.tests.fixtures.sender import Sender, wait_for
 from fleet.tests.fixtures.servers import new_database, private_postgres, running_worker
 from tcuq.cli import main
 from tcuq_fleet.mqtt import BrokerAddress

@@ -4,7 +4,7 @@
 import mqtt5
 
 from fleet.tests.fixtures.load import signed
-from fleet.tests.fixtures.sender import records_of
+from fleet.tests.fixtures.records import records_of
 from tcuq.telemetry import Keys, Reason
 from tcuq_fleet.ingest.validation import Validator
 from tcuq_fleet.mqtt import Message, PacketReader

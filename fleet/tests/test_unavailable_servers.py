@@ -14,7 +14,8 @@ import httpx
 import psycopg
 import pytest
 
-from fleet.tests.fixtures.sender import Sender, records_of, wait_for
+from fleet.tests.fixtures.records import records_of
+from fleet.tests.fixtures.sender import Sender, wait_for
 from fleet.tests.fixtures.servers import local_broker, running_worker
 from tcuq.cli import main
 from tcuq_fleet import http_protocol

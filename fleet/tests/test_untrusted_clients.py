@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from fleet.tests.fixtures.attacks.certificate_authority import CertificateAuthority
-from fleet.tests.fixtures.sender import records_of
+from fleet.tests.fixtures.records import add_gateway, records_of
 from fleet.tests.fixtures.servers import running_worker, wait_until_connected
-from fleet.tests.fixtures.stored_records import add_gateway
 from tcuq_fleet.errors import FleetError
 from tcuq_fleet.ingest.worker import Worker
 from tcuq_fleet.mqtt import (

@@ -18,7 +18,8 @@ import psycopg
 import pytest
 
 from fleet.tests.fixtures.load import stored_part
-from fleet.tests.fixtures.sender import records_of, wait_for
+from fleet.tests.fixtures.records import records_of
+from fleet.tests.fixtures.sender import wait_for
 from fleet.tests.fixtures.servers import fleet_command, new_database, open_folder
 from tcuq.cli import main
 from tcuq_fleet.servers import Broker, Postgres, free_port, is_listening, postgresql_program

@@ -6,9 +6,9 @@ from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
-from fleet.tests.fixtures.sender import Sender, records_of, wait_for
+from fleet.tests.fixtures.records import add_gateway, records_of
+from fleet.tests.fixtures.sender import Sender, wait_for
 from fleet.tests.fixtures.servers import running_worker, wait_until_connected
-from fleet.tests.fixtures.stored_records import add_gateway
 from tcuq.telemetry import Reason, sealed
 from tcuq_fleet.ingest.validation import Validator
 from tcuq_fleet.ingest.worker import Worker

@@ -49,15 +49,11 @@ CHECKS = {  # of the columns of a file
     "name": _printable,
     "owner": _printable,
 }
-Device = CliPositionalArg[Annotated[str, AfterValidator(CHECKS["device"])]]
-DEVICE = Field(description="id of the device, 16 hexadecimal digits")
 NOTE = Field(None, description="reason, shown on the device's page")
 
 
 class Act(DatabaseOptions, Command):
     """An act on the registry."""
-
-    command_line_only: ClassVar[tuple[str, ...]] = ("device",)
 
     @classmethod
     def table(cls) -> str:
@@ -78,6 +74,21 @@ class Act(DatabaseOptions, Command):
 
     def _act(self, registry: "Registry") -> None:
         raise NotImplementedError
+
+
+class DeviceAct(Act):
+    """An act on one device."""
+
+    command_line_only: ClassVar[tuple[str, ...]] = ("device",)
+
+    device: CliPositionalArg[Annotated[str, AfterValidator(CHECKS["device"])]] = Field(
+        description="id of the device, 16 hexadecimal digits"
+    )
+
+    @property
+    def number(self) -> int:
+        """The device's id as a number."""
+        return int(self.device, 16)
 
 
 class Enrol(Act):
@@ -115,60 +126,55 @@ class List(Act):
         self.print_result({"devices": devices}, "\n".join(lines) or "the registry lists no device")
 
 
-class Move(Act):
+class Move(DeviceAct):
     """Move a device to another site."""
 
     example: ClassVar[str] = "registry move 00000000000000a1 berlin"
     command_line_only: ClassVar[tuple[str, ...]] = ("device", "site")
 
-    device: Device = DEVICE
     site: CliPositionalArg[Annotated[str, AfterValidator(CHECKS["site"])]] = Field(
         description="site that the device belongs to from now on"
     )
 
     def _act(self, registry: "Registry") -> None:
-        registry.move(int(self.device, 16), self.site)
+        registry.move(self.number, self.site)
         self.print_result({"site": self.site}, f"{self.device} belongs to {self.site}")
 
 
-class Mute(Act):
+class Mute(DeviceAct):
     """Send no alerts about a device for some days."""
 
     example: ClassVar[str] = "registry mute 00000000000000a1 --days 2 --note repair"
 
-    device: Device = DEVICE
     days: float = Field(7, gt=0, le=3650, description="days without alerts")
     note: str | None = NOTE
 
     def _act(self, registry: "Registry") -> None:
         until = datetime.now(UTC) + timedelta(days=self.days)
-        registry.mute(int(self.device, 16), until, self.note)
+        registry.mute(self.number, until, self.note)
         text = f"no alerts about {self.device} until {until:%Y-%m-%d %H:%M} UTC"
         self.print_result({"muted_until": until.isoformat()}, text)
 
 
-class Retire(Act):
+class Retire(DeviceAct):
     """Store and judge no further records of a device."""
 
     example: ClassVar[str] = "registry retire 00000000000000a1 --note scrapped"
 
-    device: Device = DEVICE
     note: str | None = NOTE
 
     def _act(self, registry: "Registry") -> None:
-        registry.retire(int(self.device, 16), self.note)
+        registry.retire(self.number, self.note)
         self.print_result({"state": "retired"}, f"{self.device} is retired")
 
 
-class Release(Act):
+class Release(DeviceAct):
     """Accept the boot of a device's quarantined record."""
 
     example: ClassVar[str] = "registry release 00000000000000a1"
 
-    device: Device = DEVICE
-
     def _act(self, registry: "Registry") -> None:
-        boot = registry.release(int(self.device, 16))
+        boot = registry.release(self.number)
         self.print_result({"boot": boot}, f"{self.device} may report boots up to {boot}")
 
 

@@ -28,13 +28,7 @@ NOTHING: State = (-1, -1)
 
 
 class FolderStore:
-    """Appends each batch to one file per site, and returns after the disk has it.
-
-    Parameters
-    ----------
-    folder
-        Created if it does not exist; what it holds is read first.
-    """
+    """Appends each batch to one file per site, and returns after the disk has it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
