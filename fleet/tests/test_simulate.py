@@ -17,7 +17,6 @@ from fleet.measurements.faults import differences
 from fleet.tests.fixtures.attacks.certificate_authority import CertificateAuthority
 from fleet.tests.fixtures.sender import wait_for
 from fleet.tests.fixtures.servers import fleet_command, running_worker, wait_until_connected
-from tcuq.cli import main
 from tcuq.telemetry import COUNTERS
 from tcuq_fleet.ingest.validation import Validator
 from tcuq_fleet.mqtt import BrokerAddress, MqttClient
@@ -125,16 +124,3 @@ def test_the_command_stops_on_sigterm(
                 "drifts_from", "waiting", "refused"} == set(file.files)  # fmt: skip
         assert (file["waiting"] > 0).sum() == facts["waiting"]
         assert (file["drifts_from"] == 0).sum() == 5
-
-
-def test_a_missing_broker_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    """A port without a listener is an error that holds the address."""
-    assert main(["fleet", "simulate", "--devices", "1", "--broker", "mqtt://127.0.0.1:1"]) == 1
-    assert "127.0.0.1:1: no broker answers" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("url", ["http://host", "mqtt://", "mqtt://host:x", "mqtt://host/topic"])
-def test_an_invalid_broker_url_is_refused(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Another scheme, no host, an invalid port or a topic is refused."""
-    assert main(["fleet", "simulate", "--devices", "1", "--broker", url]) == 1
-    assert "broker" in capsys.readouterr().err
