@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The worker's MQTT 5 client against a real broker."""
 
-
 import mqtt5
 import pytest
 

@@ -21,7 +21,7 @@ from tcuq_fleet.mqtt import (
 )
 from tcuq_fleet.servers import Broker
 from tcuq_fleet.store.store import Store
-from tcuq_fleet.wire import ACK, SHARED_FILTERS, record_topic, records_topic, stored_topic
+from tcuq_fleet.wire import ACK, SHARED_FILTERS, record_topic, records_topic
 
 DEVICE, OTHER = 0xA1, 0xB2
 
@@ -75,7 +75,7 @@ def test_a_device_publishes_only_to_its_own_topic(
 ) -> None:
     """A record on the device's own topic is stored; the broker drops others."""
     address = authority.broker_address(tls_broker.port, f"{DEVICE:016x}")
-    with MqttClient(address, [stored_topic("berlin", f"{DEVICE:016x}")]) as client:
+    with MqttClient(address, [f"tcuq/berlin/{DEVICE:016x}/stored"]) as client:
         publish(client, record_topic("berlin", OTHER), OTHER)
         publish(client, records_topic("berlin", "gate-1"), OTHER)
         publish(client, record_topic("berlin", DEVICE), DEVICE)

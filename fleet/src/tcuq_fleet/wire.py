@@ -128,13 +128,6 @@ def records_topic(site: str, gateway: str) -> str:
     return f"tcuq/{_check_site(site)}/{_check_gateway(gateway)}/records"
 
 
-def stored_topic(site: str, name: str) -> str:
-    """Return the topic on which a device or a gateway receives acknowledgements."""
-    if not _DEVICE.fullmatch(name):
-        _check_gateway(name)
-    return f"tcuq/{_check_site(site)}/{name}/stored"
-
-
 def stored_filter(gateway: str) -> str:
     """Return the topic filter for a gateway's acknowledgements from all its sites."""
     return f"tcuq/+/{_check_gateway(gateway)}/stored"

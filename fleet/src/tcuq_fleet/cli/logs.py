@@ -5,9 +5,6 @@ import json
 import logging
 from datetime import UTC, datetime
 
-FORMATS = ("text", "json")
-LEVELS = ("debug", "info", "warning", "error")
-
 
 class LineFormatter(logging.Formatter):
     """Time in UTC, level, logger and message in one line; an exception follows in the same line."""

@@ -62,10 +62,6 @@ class EvidenceCounts:
         above = self.evidence_q8 > 0
         return discover(self.evidence_q8[above], self.devices[above], self.judgeable, level)
 
-    def bits(self, share: float, alive: Flags) -> Array:
-        """Return log2 of every group's e-value; see `SelectedGroups.bits`."""
-        return self.select(np.ones(len(self.groups), np.bool_)).bits(share, alive)
-
     def select(self, groups: Flags) -> "SelectedGroups":
         """Return the evidence of some groups, for the statistics that need each device's."""
         return SelectedGroups(self, groups)
