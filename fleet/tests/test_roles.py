@@ -48,8 +48,8 @@ def test_every_process_runs_with_its_own_role(
     judge = ["fleet", "judge", "--once", "--keep", "epochs=2", "--database"]
     assert main([*judge, as_role(with_roles, "tcuq_judge")]) == 0
     with live(as_role(with_roles, "tcuq_serve")) as address:
-        assert get(f"{address}/readyz").status == 200
-        assert get(address).status == 200
+        assert get(f"{address}/readyz").status_code == 200
+        assert get(address).status_code == 200
         assert "tcuq_fleet_database_up 1.0" in get(f"{address}/metrics").text
         device = f"{address}/api/devices/{1:016x}"
         with psycopg.connect(with_roles, autocommit=True) as connection:
@@ -59,9 +59,13 @@ def test_every_process_runs_with_its_own_role(
             connection.execute(
                 "INSERT INTO quarantine (device, site, boot, record) VALUES (1, 1, 99999, '')"
             )
-        assert post(f"{device}/release").status == 200
-        assert post(f"{device}/mute?hours=1").status == post(f"{device}/retire").status == 200
-        assert post(f"{address}/api/alarms/1/acknowledge").status == 200
+        assert post(f"{device}/release").status_code == 200
+        assert (
+            post(f"{device}/mute?hours=1").status_code
+            == post(f"{device}/retire").status_code
+            == 200
+        )
+        assert post(f"{address}/api/alarms/1/acknowledge").status_code == 200
 
 
 FORBIDDEN = {

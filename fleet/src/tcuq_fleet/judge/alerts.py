@@ -135,19 +135,9 @@ def webhook_message(
         "judged": judged.isoformat(),
         "text": "\n".join(lines),
         "alarms": [
-            {
-                "kind": alarm.kind,
-                "state": alarm.state,
-                "severity": alarm.severity,
-                **alarm.subject,
-                **alarm.details,
-                **_link(alarm, dashboard),
-                "opened": alarm.opened.isoformat(),
-                "changed": alarm.changed.isoformat(),
-                "evidence": alarm.evidence,
-                "cause": alarm.cause,
-                "text": alarm.text,
-            }
+            alarm.model_dump(mode="json", exclude={"new"}, exclude_none=True)
+            | _link(alarm, dashboard)
+            | {"text": alarm.text}
             for alarm in listed
         ],
         "more": more,
