@@ -5,8 +5,7 @@ import os
 import sys
 
 from fleet.tests.fixtures.attacks.attacks import ATTACKS, Attack
-from fleet.tests.fixtures.attacks.run import MUST_S, run_attack, victim_after_attack
-from fleet.tests.fixtures.attacks.scene import Scene
+from fleet.tests.fixtures.attacks.scene import MUST_S, Scene, run_attack, victim_after_attack
 from fleet.tests.fixtures.servers import open_folder
 from results.result import Row, arguments, not_reached, report
 from tcuq_fleet.store.dead_letters import MAX_PER_HOUR

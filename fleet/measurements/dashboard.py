@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dashboard over a million devices: its first view, every query, every page, accessibility."""
+"""The dashboard over a million devices: its first view, and every query."""
 
 import random
 import statistics
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 
 import psycopg
 from playwright.sync_api import Browser
 
-from fleet.tests.fixtures.dashboard_server import get_page
-from fleet.tests.fixtures.load import durations
 from fleet.tests.fixtures.seed import seed
 from fleet.tests.fixtures.sender import wait_for
 from fleet.tests.fixtures.servers import fleet_command, private_postgres, running_process
@@ -25,17 +21,7 @@ from tcuq_fleet.serve.database import Reader, Session
 from tcuq_fleet.serve.identifiers import ALL_DEVICES, Group
 from tcuq_fleet.serve.view import HOURS
 from tcuq_fleet.servers import Postgres, free_port, is_listening
-from tcuq_fleet.wire import device_name
-from tests.fixtures.browser import (
-    DESK,
-    PHONE,
-    Scheme,
-    axe_faults,
-    axe_script,
-    axe_version,
-    chromium,
-    visited,
-)
+from tests.fixtures.browser import PHONE, Scheme, chromium, visited
 
 DEVICES, SHORT = 1_000_000, 100_000
 FIRST_S, QUERY_S = 1.0, 0.2
@@ -93,18 +79,6 @@ def query_rows(database: str, numbers: list[int]) -> Iterator[Row]:
         f"{1000 * times[longest]:.0f} ({names[longest]})",
         times[longest] <= QUERY_S,
     )
-    once = max(second for times_of in rounds for _, second in times_of)
-    over = sum(second > QUERY_S for times_of in rounds for _, second in times_of)
-    yield Row(
-        "the longest single one, ms; how many took longer than 200",
-        "stated",
-        f"{1000 * once:.0f}; {over} of {3 * len(times):,}",
-        None,
-    )
-    kinds = {n: [s for name, s in zip(names, times, strict=True) if name == n] for n in set(names)}
-    slow = sorted(kinds, key=lambda name: -statistics.median(kinds[name]))[:4]
-    text = ", ".join(f"{name} {1000 * statistics.median(kinds[name]):.0f}" for name in slow)
-    yield Row("slowest kinds of query, median ms", "stated", text, None)
 
 
 def _seconds(query_times: list[tuple[str, float]]) -> list[float]:
@@ -158,33 +132,6 @@ def _query_page(session: Session, group: Group, level: float | None, hours: int)
             queries.suspects(session, judged.judgement, finding.cutoff_q8, group, page=page)
 
 
-def page_rows(address: str, paths: dict[str, str], rounds: int) -> Iterator[Row]:
-    """Yield the times of whole pages over HTTP, as when a page refreshes itself."""
-    times: dict[str, list[float]] = defaultdict(list)
-    for _ in range(rounds):
-        for name, path in paths.items():
-            times[name] += durations(partial(get_page, address + path), 1)
-    text = ", ".join(f"{name} {1000 * statistics.median(t):.0f}" for name, t in times.items())
-    yield Row(f"pages over HTTP, median ms of {rounds}", "stated", text, None)
-
-
-def fault_rows(browser: Browser, address: str, paths: dict[str, str]) -> Iterator[Row]:
-    """Yield the faults that axe and the browser report, at two widths, light and dark."""
-    script, grave, complaints, views = axe_script(), 0, 0, 0
-    schemes: tuple[Scheme, ...] = ("light", "dark")
-    for path in paths.values():
-        for width in (DESK, PHONE):
-            for scheme in schemes:
-                with visited(browser, address + path, address, width, scheme) as view:
-                    faults = axe_faults(view.page, script)
-                    grave += sum(f["impact"] in ("serious", "critical") for f in faults)
-                    complaints += len(view.complaints)
-                    views += 1
-    over = f"{views} views of {len(paths)} pages: two widths, light and dark"
-    yield Row(f"axe's serious or critical faults, {over}", "0", str(grave), not grave)
-    yield Row("console messages, foreign requests, dialogs", "0", str(complaints), not complaints)
-
-
 def picture(browser: Browser, address: str) -> None:
     """Take the pictures of the fleet for the documents."""
     for name, (width, scheme, height) in PICTURES.items():
@@ -203,7 +150,7 @@ def main() -> None:
     count = SHORT if args.short else DEVICES
     with private_postgres() as server, chromium() as browser:
         rows, more = measured(browser, server, count, write=args.write, short=args.short)
-        tools = {"chromium": browser.version, "axe-core": axe_version(), "postgresql": more}
+        tools = {"chromium": browser.version, "postgresql": more}
     libraries = ("fastapi", "jinja2", "psycopg", "uvicorn", "playwright")
     sys.exit(report("fleet_dashboard", rows, libraries, write=args.write, tools=tools))
 
@@ -219,10 +166,6 @@ def measured(
         some = connection.execute(
             "SELECT device FROM devices TABLESAMPLE SYSTEM (1) LIMIT 300"
         ).fetchall()
-        past = connection.execute(
-            "SELECT device FROM suspects JOIN epochs USING (device) GROUP BY device"
-            " ORDER BY count(*) DESC LIMIT 1"
-        ).fetchall()
         (sizes,) = connection.execute(
             "SELECT (SELECT count(*) FROM devices), (SELECT count(*) FROM suspects),"
             " (SELECT count(*) FROM cohorts), (SELECT count(*) FROM alarms)"
@@ -230,22 +173,12 @@ def measured(
         ((version,),) = connection.execute("SHOW server_version").fetchall()
     what = "{:,} devices, {:,} suspects, {:,} cohort hours, {:,} alarms".format(*sizes)
     rows = [Row("fleet made by SQL", "stated", f"{what} in {took:.0f} s", None)]
-    paths = {
-        "fleet": "/",
-        "week": "/?hours=168&level=0.001",
-        "group": "/group?firmware=1.8.0",
-        "suspects": "/suspects",
-        "alarms": "/alarms",
-        "device": f"/device/{device_name(past[0][0])}",
-    }
     rows += first_rows(browser, server, server.url, 3 if short else 7)
     numbers = [row[0] for row in some]
     random.Random(0).shuffle(numbers)  # noqa: S311 - an order, not a secret
     rows += query_rows(server.url, numbers)
-    with command(server.url) as address:
-        rows += page_rows(address, paths, 5 if short else 15)
-        rows += fault_rows(browser, address, paths)
-        if write:
+    if write:
+        with command(server.url) as address:
             picture(browser, address)
     return rows, str(version).split()[0]
 

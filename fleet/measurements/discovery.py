@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fleet.measurements.evidence import BLOCKS, HOURS, SITES, STEPS, Array, Field
+from fleet.measurements.evidence import HOURS, SITES, Array, Field
 from fleet.tests.fixtures.load import durations
 from fleet.tests.fixtures.servers import private_postgres
 from results.result import Row, arguments, report
@@ -83,7 +83,7 @@ def simulated(devices: int, epochs: int) -> tuple[list[Row], Field, Array, Array
         print(f"epoch {epoch + 1} of {epochs}", flush=True)
     over = f"{devices:,} devices, {epochs} epochs judged hourly"
     rows = [row for level in LEVELS for row in ebh_rows(over, level, tallies[level])]
-    rows += [alone_row(over, alone), group_row(over, named, false_groups), late_row(field)]
+    rows += [alone_row(over, alone), group_row(over, named, false_groups)]
     return rows, field, closed, running
 
 
@@ -107,26 +107,6 @@ def ebh_rows(over: str, level: float, tally: Tally) -> Iterator[Row]:
     )
     power = tally.power_by_epoch()
     yield Row(f"{over}: power at level {level} by epoch, %", "stated", power, None)
-
-
-def late_row(field: Field) -> Row:
-    """Return what hourly judgements find of drift that begins 20 hours into an epoch."""
-    closed = field.epoch(0.0)[-1]
-    tally = Tally()
-    for epoch, rest in enumerate((BLOCKS * 20 // HOURS, 0)):
-        hours = field.epoch(1.0, rest=rest)
-        for running in hours[20:] if epoch == 0 else hours[:20]:
-            tally.add(discovered(judged_q8(closed, running), LEVELS[0]), field.drifts)
-        closed = hours[-1]
-    after = (2, 4, 6, 8, 12, 24)
-    shares = " ".join(f"{100 * tally.power[hour - 1]:.0f}" for hour in after)
-    return Row(
-        f"drift that begins 20 h into an epoch of {BLOCKS} blocks, power after"
-        f" {', '.join(map(str, after))} h, %; false-discovery proportion",
-        "stated",
-        f"{shares}; {statistics.mean(tally.false):.4f}",
-        None,
-    )
 
 
 def alone_row(over: str, tally: Tally) -> Row:
@@ -213,25 +193,18 @@ def store_field(store: Store, field: Field, closed: Array, running: Array) -> No
 
 
 def time_rows(store: Store, devices: int) -> Iterator[Row]:
-    """Yield the seconds of e-BH alone, and of a whole judgement."""
+    """Yield the seconds of e-BH alone."""
     with store.connection.transaction():
         store.connection.execute("SET LOCAL jit = off")
         ((since,),) = store.connection.execute("SELECT now() - interval '3 hours'").fetchall()
         ebh = durations(
             lambda: count_evidence(store.connection, since, since)[0].discovery(LEVELS[0]), ROUNDS
         )
-    whole = durations(lambda: judge(store.connection, Rules()), ROUNDS)
     yield Row(
         f"{devices:,} devices: e-BH in the store, seconds, best of {ROUNDS} and median",
         "≤ 0.5",
         f"{min(ebh):.2f} and {statistics.median(ebh):.2f}",
         min(ebh) <= 0.5,
-    )
-    yield Row(
-        f"{devices:,} devices: a whole judgement with groups, lists and alarms, seconds, the same",
-        "stated",
-        f"{min(whole):.2f} and {statistics.median(whole):.2f}",
-        None,
     )
 
 
@@ -242,9 +215,6 @@ def main() -> None:
     rows, field, closed, running = simulated(devices, epochs)
     rows += [worst_row(1_000_000, 20_000, level) for level in LEVELS]
     rows += store_rows(field, closed, running)
-    rows.append(
-        Row("steps of a device in a simulated epoch", "stated", f"{STEPS:,}", None),
-    )
     sys.exit(report("fleet_discovery", rows, ("psycopg", "scipy"), write=args.write))
 
 

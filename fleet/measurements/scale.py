@@ -43,9 +43,6 @@ REASONS = {
 }
 WAL: LiteralString = "SELECT pg_current_wal_lsn() - '0/0'"
 SIZE: LiteralString = "SELECT pg_total_relation_size('devices')"
-HOT: LiteralString = (
-    "SELECT n_tup_hot_upd::float / n_tup_upd FROM pg_stat_user_tables WHERE relname = 'devices'"
-)
 
 
 class Fleet:
@@ -95,14 +92,6 @@ def rates(fleet: Fleet, records: int, rounds: int) -> tuple[list[float], list[fl
     return [rate for rate, _ in every], [log for _, log in every]
 
 
-def judging_rows(fleet: Fleet) -> Iterator[Row]:
-    """Yield the time of e-BH over all devices, and of a whole judgement."""
-    connection = fleet.store.connection
-    yield discovery_row(connection, fleet.devices, MOST_JUDGING_S)
-    (whole,) = durations(lambda: judge(connection, Rules()), 1)
-    yield Row("the whole judgement, seconds", "stated", f"{whole:.1f}", None)
-
-
 def view_row(server: Postgres) -> Row:
     """Return the time of the home page, requested several times."""
     with live(server.url) as address:
@@ -131,13 +120,10 @@ def measured(server: Postgres, sizes: tuple[int, int], records: int, rounds: int
     )
     first = f"{after[0]:,.0f} records per second, {log[0]:,.0f} B of log per record"
     yield Row(f"the first {records:,} records after a checkpoint", "stated", first, None)
-    yield Row(f"the last {records:,}, log per record, bytes", "stated", f"{log[-1]:,.0f}", None)
     what = "database per device, index included, bytes"
     yield Row(what, f"≤ {MOST_BYTES}", f"{size:.0f}", size <= MOST_BYTES)
-    updated = fleet.number(SIZE) / large
-    yield Row(f"the same after {rounds * records:,} updates", "stated", f"{updated:.0f}", None)
-    yield Row("updates that stay in their page", "stated", f"{fleet.number(HOT):.1%}", None)
-    yield from judging_rows(fleet)
+    yield discovery_row(fleet.store.connection, large, MOST_JUDGING_S)
+    judge(fleet.store.connection, Rules())
     yield view_row(server)
 
 

@@ -3,14 +3,11 @@
 
 import threading
 
-import numpy as np
 import psycopg
 import pytest
 
 from fleet.tests.fixtures.stored_fleet import StoredFleet
 from tcuq_fleet.judge import groups
-from tcuq_fleet.judge.ebh import discover
-from tcuq_fleet.judge.groups import cutoff_or_unreachable
 from tcuq_fleet.judge.judge import LOCK, judge
 from tcuq_fleet.judge.retention import Retention
 
@@ -32,27 +29,6 @@ def test_an_empty_fleet_is_judged(fleet: StoredFleet) -> None:
     """A judgement before the first device reports finds nothing."""
     assert fleet.judge().devices == 0
     assert fleet.alarms() == []
-
-
-def test_stored_evidence_suffices_for_any_level(fleet: StoredFleet) -> None:
-    """e-BH over the stored counts equals the judge's e-BH at every level."""
-    rng = np.random.default_rng(3)
-    for bits in rng.uniform(-5, 25, 60).round(2):
-        fleet.add(int(rng.integers(1, 30)), bits=float(bits))
-    fleet.connection.execute("UPDATE devices SET evidence = evidence - device % 12")
-    judgement = fleet.judge()
-    counts = np.array(fleet.rows("SELECT evidence_q8, devices FROM evidence"))
-    for level in (0.01, 0.1, 0.5):
-        discovery = discover(counts[:, 0], counts[:, 1], judgement.judgeable, level)
-        assert discovery.count == sum(
-            judged >= cutoff_or_unreachable(discovery.cutoff_q8)
-            for (judged,) in fleet.rows("SELECT judged_q8 FROM devices")
-        )
-        if level == fleet.rules.level:
-            assert (discovery.count, discovery.cutoff_q8) == (
-                judgement.discovered,
-                judgement.cutoff_q8,
-            )
 
 
 def test_suspects_include_discoveries_at_looser_levels(fleet: StoredFleet) -> None:
@@ -201,3 +177,23 @@ def test_old_rows_are_deleted(fleet: StoredFleet) -> None:
     assert len(fleet.alarms()) == 1
     fleet.connection.execute("UPDATE alarms SET state = 'closed'")
     assert Retention().apply(fleet.connection) == 1
+
+
+def test_devices_are_counted_by_profile(fleet: StoredFleet) -> None:
+    """Every judgement counts the devices of each profile, however few they are."""
+    fleet.add(30, profile=1)
+    fleet.silence(fleet.add(3, profile=2))
+    fleet.add(1, profile=2, site=2)
+    counts = "SELECT profile, owner, devices, silent FROM profile_counts ORDER BY profile"
+    for _ in range(2):
+        fleet.judge()
+        assert fleet.rows(counts) == [(1, 0, 30, 0), (2, 0, 4, 3)]
+
+
+def test_cohorts_are_keyed_by_profile(fleet: StoredFleet) -> None:
+    """A drifting old profile is named alone: the new one of the same firmware and site is not."""
+    fleet.add(40, bits=30, profile=1)
+    fleet.add(40, profile=2)
+    fleet.judge()
+    named = fleet.rows("SELECT profile FROM groups WHERE drifted AND profile IS NOT NULL")
+    assert set(named) == {(1,)}

@@ -16,7 +16,7 @@ import pytest
 
 from fleet.tests.fixtures.records import records_of
 from fleet.tests.fixtures.sender import Sender, wait_for
-from fleet.tests.fixtures.servers import local_broker, running_worker
+from fleet.tests.fixtures.servers import Fault, local_broker, read_only, running_worker
 from tcuq.cli import main
 from tcuq_fleet import http_protocol
 from tcuq_fleet.http_server import create_server
@@ -24,8 +24,6 @@ from tcuq_fleet.ingest.http_ingest import HttpIngest, create_app
 from tcuq_fleet.servers import Broker, Postgres, free_port
 from tcuq_fleet.store import reconnecting
 from tcuq_fleet.store.connection import Use
-
-Fault = tuple[str, Callable[[], object]]  # the database's URL, and what repairs it
 
 
 @contextmanager
@@ -201,15 +199,6 @@ def no_tables(database: str) -> Iterator[Fault]:
         connection.execute("DROP SCHEMA public CASCADE")
         connection.execute("CREATE SCHEMA public")
     yield database, lambda: main(["fleet", "migrate", "--database", database])
-
-
-@contextmanager
-def read_only(database: str) -> Iterator[Fault]:
-    """Make the database read-only for new sessions, as a standby is."""
-    with psycopg.connect(database, autocommit=True) as connection:
-        connection.execute("ALTER DATABASE one SET default_transaction_read_only = on")
-        end: LiteralString = "ALTER DATABASE one RESET default_transaction_read_only"
-        yield database, lambda: connection.execute(end)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from tcuq.telemetry import COUNTERS, decode
+from tcuq.telemetry import decode
 from tcuq_fleet.mqtt import BrokerAddress
 from tcuq_fleet.simulate.devices import HOUR_S, NEVER, Devices, Plan, acks_of
 from tcuq_fleet.simulate.run import simulate_records
@@ -186,8 +186,3 @@ def test_invalid_transport_options_are_refused(wrong: dict[str, Any]) -> None:
     """A value out of bounds is refused by its name."""
     with pytest.raises(ValidationError, match=next(iter(wrong))):
         TransportOptions(broker=BrokerAddress("127.0.0.1", 1883), **wrong)
-
-
-def test_counters_have_names() -> None:
-    """The truth has one column per counter."""
-    assert len(COUNTERS) == Devices(Plan(devices=1)).truth().counters.shape[1]

@@ -80,8 +80,3 @@ def test_an_invalid_device_is_refused() -> None:
     """A number of more than 64 bits is refused."""
     with pytest.raises(InputError, match="device must lie in"):
         wire.record_topic("plant", 2**64)
-
-
-def test_an_acknowledgement_is_16_bytes() -> None:
-    """The layout has no padding."""
-    assert wire.ACK.itemsize == 16

@@ -18,16 +18,9 @@ from typing import Any, LiteralString
 import numpy as np
 from psycopg import Connection
 
-from tcuq_fleet.judge import alarms
+from tcuq_fleet.judge import alarms, persistence
 from tcuq_fleet.judge.evidence_counts import SILENT, YOUNG, EvidenceCounts
 from tcuq_fleet.judge.groups import cutoff_or_unreachable, judge_groups, notable
-from tcuq_fleet.judge.persistence import (
-    write_evidence,
-    write_groups,
-    write_profiles,
-    write_sites,
-    write_suspects,
-)
 from tcuq_fleet.judge.rules import Rules
 
 LOCK = 0x6A756467  # advisory lock: one judge at a time
@@ -113,11 +106,11 @@ def _judge_snapshot(connection: Connection[Any], rules: Rules) -> Judgement:
         [rules.level, *figures, bool(written.all())],
     ).fetchall()
     cutoff_q8 = cutoff_or_unreachable(discovery.cutoff_q8)
-    write_evidence(connection, judgement, counts)
-    write_groups(connection, judgement, groups, written)
-    write_sites(connection, judgement, counts, cutoff_q8)
-    write_profiles(connection, counts)
-    write_suspects(connection, judgement, counts, groups, since)
+    persistence.write_evidence(connection, judgement, counts)
+    persistence.write_groups(connection, judgement, groups, written)
+    persistence.write_sites(connection, judgement, counts, cutoff_q8)
+    persistence.write_profiles(connection, counts)
+    persistence.write_suspects(connection, judgement, counts, groups, since)
     interval = int(judged.timestamp() // rules.group_interval)
     changes = alarms.update(
         connection,

@@ -18,13 +18,8 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from tcuq.errors import InputError
-from tcuq_fleet.judge.alerts import (
-    ALARM_COLUMNS,
-    ALARM_TABLES,
-    AlarmNotice,
-    alertmanager_alerts,
-    webhook_message,
-)
+from tcuq_fleet.judge import alerts
+from tcuq_fleet.judge.alerts import AlarmNotice
 from tcuq_fleet.store.connection import (
     NOTIFY,
     DatabaseUnavailableError,
@@ -38,9 +33,9 @@ FIRST_BACKOFF_S, MAX_BACKOFF_S = 1.0, 300.0
 # Alarms of muted devices and acknowledged ones are left out. A mute that ended makes an alarm new.
 UNDELIVERED: LiteralString = (
     "SELECT"
-    + ALARM_COLUMNS
+    + alerts.ALARM_COLUMNS
     + ", greatest(alarms.changed, muted_until) > coalesce(deliveries.judged, '-infinity') AS new"
-    + ALARM_TABLES
+    + alerts.ALARM_TABLES
     + """
     LEFT JOIN deliveries ON receiver = %(receiver)s
 WHERE (alarms.state <> 'closed' AND acknowledged IS NULL
@@ -85,7 +80,7 @@ def webhook(url: str, dashboard: str | None = None) -> Receiver:
     """Create a receiver of the alarms that changed, as JSON; `dashboard` is the URL for links."""
     return Receiver(
         url,
-        lambda alarms, judged: webhook_message(
+        lambda alarms, judged: alerts.webhook_message(
             [alarm for alarm in alarms if alarm.new], judged, dashboard
         ),
     )
@@ -95,7 +90,9 @@ def alertmanager(server: str, lasting_s: float, dashboard: str | None = None) ->
     """Create a receiver of all active alarms each time; an alert that is not repeated expires."""
     return Receiver(
         server.rstrip("/") + "/api/v2/alerts",
-        lambda alarms, _: alertmanager_alerts(alarms, datetime.now(UTC), lasting_s, dashboard),
+        lambda alarms, _: alerts.alertmanager_alerts(
+            alarms, datetime.now(UTC), lasting_s, dashboard
+        ),
     )
 
 

@@ -4,17 +4,10 @@
 from dataclasses import dataclass
 
 from tcuq_fleet.judge.ebh import discover
+from tcuq_fleet.serve import queries
 from tcuq_fleet.serve.database import Session
 from tcuq_fleet.serve.identifiers import ALL_DEVICES
-from tcuq_fleet.serve.queries import (
-    GroupRow,
-    JudgementRow,
-    cohorts,
-    count_suspects,
-    discovered_by_group,
-    evidence,
-    single_groups,
-)
+from tcuq_fleet.serve.queries import GroupRow, JudgementRow
 
 LOOSEST, STRICTEST = 0.5, 0.001
 MAX_COHORTS = 100  # those with the most evidence
@@ -34,10 +27,10 @@ def finding_at(session: Session, judgement: JudgementRow, level: float | None) -
     """Return the finding at a level, by default the judge's."""
     if level is None or level == judgement.level:
         return Finding(judgement.level, judgement.discovered, judgement.cutoff_q8)
-    discovery = discover(*evidence(session, judgement.judgement), judgement.tested, level)
+    discovery = discover(*queries.evidence(session, judgement.judgement), judgement.tested, level)
     count, cutoff = discovery.count, discovery.cutoff_q8
     if not session.sees_all and cutoff is not None:
-        count = count_suspects(session, judgement.judgement, cutoff, ALL_DEVICES)
+        count = queries.count_suspects(session, judgement.judgement, cutoff, ALL_DEVICES)
     return Finding(level, count, cutoff)
 
 
@@ -58,9 +51,9 @@ def count_discoveries(
         counts = {}
     elif len(rows) == 1:
         group = rows[0].group
-        counts = {group: count_suspects(session, number, cutoff, group)}
+        counts = {group: queries.count_suspects(session, number, cutoff, group)}
     else:
-        counts = discovered_by_group(session, number, cutoff)
+        counts = queries.discovered_by_group(session, number, cutoff)
     return [row.model_copy(update={"discovered": counts.get(row.group, 0)}) for row in rows]
 
 
@@ -68,14 +61,19 @@ def truncated_to(session: Session, judgement: JudgementRow, finding: Finding) ->
     """Return how many suspects are listed if more are discovered, else 0."""
     if finding.cutoff_q8 in (None, judgement.cutoff_q8):
         return 0
-    listed = count_suspects(session, judgement.judgement, finding.cutoff_q8 or 0, ALL_DEVICES)
+    listed = queries.count_suspects(
+        session, judgement.judgement, finding.cutoff_q8 or 0, ALL_DEVICES
+    )
     return listed if listed < finding.discovered else 0
 
 
 def drifting(session: Session, judgement: JudgementRow, finding: Finding) -> list[GroupRow]:
     """Return groups with discoveries, ranked: named ones first, then drifting, then by evidence."""
     number = judgement.judgement
-    rows = [*single_groups(session, number), *cohorts(session, number, ALL_DEVICES, MAX_COHORTS)]
+    rows = [
+        *queries.single_groups(session, number),
+        *queries.cohorts(session, number, ALL_DEVICES, MAX_COHORTS),
+    ]
     groups = [row for row in count_discoveries(session, judgement, finding, rows) if row.discovered]
     named = [row.group.parts.items() for row in groups if row.named]
     explained = [
