@@ -3,12 +3,10 @@
 
 import os
 import sys
-import tempfile
-from pathlib import Path
 
 from fleet.tests.fixtures.attacks.attacks import ATTACKS, Attack
-from fleet.tests.fixtures.attacks.run import MUST_S, run_attack, victim_after_attack
-from fleet.tests.fixtures.attacks.scene import Scene
+from fleet.tests.fixtures.attacks.scene import MUST_S, Scene, run_attack, victim_after_attack
+from fleet.tests.fixtures.servers import open_folder
 from results.result import Row, arguments, not_reached, report
 from tcuq_fleet.store.dead_letters import MAX_PER_HOUR
 
@@ -27,7 +25,7 @@ def attack_row(scene: Scene, attack: Attack, count: int, words: str) -> Row:
 
 
 def victim_row(scene: Scene) -> Row:
-    """The victim of forged boots is where and what it was, and still stored."""
+    """Return whether the victim of forged boots keeps its boot and site, and is still stored."""
     boot, site, took_s = victim_after_attack(scene)
     return Row(
         "the device whose boot was forged: boot and site, its next record",
@@ -41,7 +39,7 @@ def main() -> None:
     """Run every attack; --short: a tenth of it."""
     args = arguments()
     share = 10 if args.short else 1
-    with tempfile.TemporaryDirectory() as name, Scene(Path(name)) as scene:
+    with open_folder() as folder, Scene(folder) as scene:
         rows = [
             attack_row(scene, attack, count // share, words) for attack, count, words in ATTACKS
         ]

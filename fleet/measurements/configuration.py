@@ -1,56 +1,58 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the tables of fleet/docs/configuration.md from the parsers; --check only compares."""
+"""Write the tables of fleet/docs/configuration.md from the commands' models; --check compares."""
 
-import argparse
 import re
 import sys
 from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
 
-from tcuq_fleet.cli import add_commands
-from tcuq_fleet.cli.configuration import ConfiguredParser, variable
+from pydantic.fields import FieldInfo
+
+from tcuq_fleet.cli import COMMANDS
+from tcuq_fleet.cli.configuration import variable
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/configuration.md"
-COMMANDS = ("ingest", "judge", "serve", "migrate", "up")
+PROCESSES = ("ingest", "judge", "serve")
 MARKED = re.compile(r"(<!-- options: (\w+) -->\n).*?(<!-- /options -->)", re.DOTALL)
+HEAD = "| key in the file, option `--key` | variable | default | meaning |\n|---|---|---|---|\n"
+BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
-
-def parsers() -> dict[str, ConfiguredParser]:
-    """The parser of each command."""
-    list(add_commands(argparse.ArgumentParser(prog="tcuq").add_subparsers()))
-    return {parser.section: parser for parser in ConfiguredParser.commands}
-
-
-def shared_keys() -> set[str]:
-    """Keys of options that two or more processes have."""
-    keys = [key for name in COMMANDS[:3] for key, _ in parsers()[name].options()]
-    return {key for key in keys if keys.count(key) > 1}
+OPTIONS = {command.table(): command.configurable() for command in COMMANDS}
 
 
 def table(section: str) -> str:
-    """One row per option: its key, variable, default and meaning."""
-    known = parsers()
+    """Return one row per option: its key, variable, default and meaning."""
+    keys = [key for name in PROCESSES for key in OPTIONS[name]]
+    shared = {key for key in keys if keys.count(key) > 1}
     if section == "shared":
-        actions = {key: a for name in COMMANDS[:3] for key, a in known[name].options()}
-        options = {key: action for key, action in actions.items() if key in shared_keys()}
+        every = {key: field for name in PROCESSES for key, field in OPTIONS[name].items()}
+        options = {key: field for key, field in every.items() if key in shared}
     else:
-        options = {key: a for key, a in known[section].options() if key not in shared_keys()}
+        options = {key: field for key, field in OPTIONS[section].items() if key not in shared}
     rows = [
-        f"| `{key}` | `{variable(key)}` | {_default(action)} | {_text(action)} |"
-        for key, action in options.items()
+        f"| `{key}` | `{variable(key.replace('-', '_'))}` | {_default(field)} | {_text(field)} |\n"
+        for key, field in options.items()
     ]
-    head = "| key in the file, option `--key` | variable | default | meaning |\n|---|---|---|---|\n"
-    return head + "\n".join(rows) + "\n"
+    return HEAD + "".join(rows)
 
 
-def _default(action: argparse.Action) -> str:
-    return "" if action.default in (None, [], False) else f"`{action.default}`"
+def _default(field: FieldInfo) -> str:
+    value: Any = field.default
+    text = " ".join(value) if isinstance(value, list) else str(value)
+    return "" if value in (None, [], False) else f"`{text}`"
 
 
-def _text(action: argparse.Action) -> str:
-    text = re.sub(r"[;,]? ?(\()?default:? ([^,;()]*)(?(1)\))$", "", action.help or "")
-    if action.choices:
-        text = f"{text}; one of {', '.join(action.choices)}"
-    return text.replace("|", "\\|").replace("%(default)s", str(action.default))
+def _text(field: FieldInfo) -> str:
+    """Return the description with the choices or the bounds."""
+    if get_origin(field.annotation) is Literal:
+        return f"{field.description}; one of {', '.join(get_args(field.annotation))}"
+    bounds = [
+        f"{sign} {getattr(limit, name):,}"
+        for limit in field.metadata
+        for name, sign in BOUNDS.items()
+        if hasattr(limit, name)
+    ]
+    return "; ".join([str(field.description), *([", ".join(bounds)] if bounds else [])])
 
 
 def main() -> None:

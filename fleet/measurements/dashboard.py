@@ -1,40 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dashboard over a million devices: its first view, every query, every page, accessibility."""
+"""The dashboard over a million devices: its first view, and every query."""
 
 import random
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
-import urllib.request
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import psycopg
 from playwright.sync_api import Browser
 
-from fleet.tests.fixtures.dashboard_server import get
 from fleet.tests.fixtures.seed import seed
+from fleet.tests.fixtures.sender import wait_for
+from fleet.tests.fixtures.servers import fleet_command, private_postgres, running_process
 from results.result import ROOT, Row, arguments, report
 from tcuq_fleet.serve import alarm_queries, levels, queries
 from tcuq_fleet.serve import device as devices
 from tcuq_fleet.serve.database import Reader, Session
-from tcuq_fleet.serve.identifiers import ALL_DEVICES, Group, device_text
+from tcuq_fleet.serve.identifiers import ALL_DEVICES, Group
 from tcuq_fleet.serve.view import HOURS
-from tcuq_fleet.servers import Postgres, free_port
-from tests.fixtures.browser import (
-    DESK,
-    PHONE,
-    Scheme,
-    axe_faults,
-    axe_script,
-    axe_version,
-    chromium,
-    visited,
-)
+from tcuq_fleet.servers import Postgres, free_port, is_listening
+from tests.fixtures.browser import PHONE, Scheme, chromium, visited
 
 DEVICES, SHORT = 1_000_000, 100_000
 FIRST_S, QUERY_S = 1.0, 0.2
@@ -55,27 +42,16 @@ LOADED = "performance.getEntriesByType('navigation')[0].loadEventEnd"
 
 @contextmanager
 def command(database: str) -> Iterator[str]:
-    """The address of `tcuq fleet serve`, started afresh."""
+    """Start `tcuq fleet serve`; yield its URL."""
     port = free_port()
-    arguments = ["fleet", "serve", "--database", database, "--port", str(port)]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tcuq.cli", *arguments], stdout=subprocess.DEVNULL
-    )
-    address = f"http://127.0.0.1:{port}"
-    end = time.monotonic() + 30
-    while time.monotonic() < end:
-        try:
-            urllib.request.urlopen(f"{address}/healthz", timeout=1).close()  # noqa: S310 - ours
-            break
-        except OSError:
-            time.sleep(0.05)
-    yield address
-    process.terminate()
-    process.wait()
+    line = fleet_command("serve", "--database", database, "--port", str(port))
+    with running_process(line):
+        wait_for(lambda: is_listening(port))
+        yield f"http://127.0.0.1:{port}"
 
 
 def first_rows(browser: Browser, server: Postgres, database: str, rounds: int) -> Iterator[Row]:
-    """From asking to loaded: server, dashboard and browser context all started for it."""
+    """Yield the time to a loaded page, with database, dashboard and browser just started."""
     times = []
     for _ in range(rounds):
         server.stop()
@@ -92,7 +68,7 @@ def first_rows(browser: Browser, server: Postgres, database: str, rounds: int) -
 
 
 def query_rows(database: str, numbers: list[int]) -> Iterator[Row]:
-    """Every query the pages ask, nothing remembered between them; each asked three times."""
+    """Yield the times of every query of the pages without a cache, each run three times."""
     rounds = [_query_times(database, numbers) for _ in range(3)]
     names = [name for name, _ in rounds[0]]
     times = [statistics.median(alike) for alike in zip(*map(_seconds, rounds), strict=True)]
@@ -103,18 +79,6 @@ def query_rows(database: str, numbers: list[int]) -> Iterator[Row]:
         f"{1000 * times[longest]:.0f} ({names[longest]})",
         times[longest] <= QUERY_S,
     )
-    once = max(second for times_of in rounds for _, second in times_of)
-    over = sum(second > QUERY_S for times_of in rounds for _, second in times_of)
-    yield Row(
-        "the longest single one, ms; how many took longer than 200",
-        "stated",
-        f"{1000 * once:.0f}; {over} of {3 * len(times):,}",
-        None,
-    )
-    kinds = {n: [s for name, s in zip(names, times, strict=True) if name == n] for n in set(names)}
-    slow = sorted(kinds, key=lambda name: -statistics.median(kinds[name]))[:4]
-    text = ", ".join(f"{name} {1000 * statistics.median(kinds[name]):.0f}" for name in slow)
-    yield Row("slowest kinds of query, median ms", "stated", text, None)
 
 
 def _seconds(query_times: list[tuple[str, float]]) -> list[float]:
@@ -122,33 +86,33 @@ def _seconds(query_times: list[tuple[str, float]]) -> list[float]:
 
 
 def _query_times(database: str, numbers: list[int]) -> list[tuple[str, float]]:
-    """Name and seconds of every query, in the order in which they are asked."""
-    taken: list[tuple[str, float]] = []
+    """Return name and seconds of every query, in order."""
+    times: list[tuple[str, float]] = []
     for hours in HOURS:
         for group in GROUPS:
             for level in (None, *levels.LEVELS):
-                with _opened(database, taken) as session:
-                    _ask(session, group, level, hours)
-    with _opened(database, taken) as session:
+                with _open_session(database, times) as session:
+                    _query_page(session, group, level, hours)
+    with _open_session(database, times) as session:
         judged = queries.newest(session)
         for number in numbers:
             state = devices.state(session, number, judged.judgement if judged else None)
             if state is not None:
                 devices.history(session, state)
             alarm_queries.alarms_of_device(session, number)
-    return taken
+    return times
 
 
 @contextmanager
-def _opened(database: str, taken: list[tuple[str, float]]) -> Iterator[Session]:
-    reader = Reader(database, lambda name, seconds: taken.append((name, seconds)))
+def _open_session(database: str, times: list[tuple[str, float]]) -> Iterator[Session]:
+    reader = Reader(database, lambda name, seconds: times.append((name, seconds)))
     reader.open()
     with reader.session() as session:
         yield session
     reader.close()
 
 
-def _ask(session: Session, group: Group, level: float | None, hours: int) -> None:
+def _query_page(session: Session, group: Group, level: float | None, hours: int) -> None:
     judged = queries.judgements(session, hours)[0]
     finding = levels.finding_at(session, judged, level)
     levels.findings(session, judged, finding)
@@ -168,41 +132,10 @@ def _ask(session: Session, group: Group, level: float | None, hours: int) -> Non
             queries.suspects(session, judged.judgement, finding.cutoff_q8, group, page=page)
 
 
-def page_rows(address: str, paths: dict[str, str], rounds: int) -> Iterator[Row]:
-    """Whole answers over HTTP, as they come when the page renews itself."""
-    times: dict[str, list[float]] = defaultdict(list)
-    for _ in range(rounds):
-        for name, path in paths.items():
-            started = time.monotonic()
-            answer = get(address + path)
-            times[name].append(time.monotonic() - started)
-            if answer.status != 200:
-                raise ValueError(f"{path} must answer 200, got {answer.status}")
-    text = ", ".join(f"{name} {1000 * statistics.median(t):.0f}" for name, t in times.items())
-    yield Row(f"pages over HTTP, median ms of {rounds}", "stated", text, None)
-
-
-def fault_rows(browser: Browser, address: str, paths: dict[str, str]) -> Iterator[Row]:
-    """What axe and the browser complain of, on a desk and on a phone, light and dark."""
-    script, grave, complaints, views = axe_script(), 0, 0, 0
-    schemes: tuple[Scheme, ...] = ("light", "dark")
-    for path in paths.values():
-        for width in (DESK, PHONE):
-            for scheme in schemes:
-                with visited(browser, address + path, address, width, scheme) as view:
-                    faults = axe_faults(view.page, script)
-                    grave += sum(f["impact"] in ("serious", "critical") for f in faults)
-                    complaints += len(view.complaints)
-                    views += 1
-    over = f"{views} views of {len(paths)} pages: two widths, light and dark"
-    yield Row(f"axe's serious or critical faults, {over}", "0", str(grave), not grave)
-    yield Row("console messages, foreign requests, dialogs", "0", str(complaints), not complaints)
-
-
 def picture(browser: Browser, address: str) -> None:
-    """The pictures of the fleet in the docs."""
+    """Take the pictures of the fleet for the documents."""
     for name, (width, scheme, height) in PICTURES.items():
-        target = ROOT / "docs" / name
+        target = ROOT / "fleet/docs" / name
         with visited(browser, address, address, width, scheme) as view:
             clip = {"x": 0, "y": 0, "width": width, "height": height}
             view.page.screenshot(path=target, clip=clip, full_page=True)  # type: ignore[arg-type]
@@ -215,16 +148,9 @@ def main() -> None:
     """Measure and report."""
     args = arguments()
     count = SHORT if args.short else DEVICES
-    with tempfile.TemporaryDirectory() as name, chromium() as browser:
-        folder = Path(name)
-        folder.chmod(0o755)  # the server's account must reach its folder
-        server = Postgres(folder)
-        server.start()
-        try:
-            rows, more = measured(browser, server, count, write=args.write, short=args.short)
-        finally:
-            server.stop("immediate")
-        tools = {"chromium": browser.version, "axe-core": axe_version(), "postgresql": more}
+    with private_postgres() as server, chromium() as browser:
+        rows, more = measured(browser, server, count, write=args.write, short=args.short)
+        tools = {"chromium": browser.version, "postgresql": more}
     libraries = ("fastapi", "jinja2", "psycopg", "uvicorn", "playwright")
     sys.exit(report("fleet_dashboard", rows, libraries, write=args.write, tools=tools))
 
@@ -232,7 +158,7 @@ def main() -> None:
 def measured(
     browser: Browser, server: Postgres, count: int, *, write: bool, short: bool
 ) -> tuple[list[Row], str]:
-    """All rows, and the database's version."""
+    """Return all rows, and the database's version."""
     started = time.monotonic()
     seed(server.url, count)
     took = time.monotonic() - started
@@ -240,37 +166,21 @@ def measured(
         some = connection.execute(
             "SELECT device FROM devices TABLESAMPLE SYSTEM (1) LIMIT 300"
         ).fetchall()
-        past = connection.execute(
-            "SELECT device FROM suspects JOIN epochs USING (device) GROUP BY device"
-            " ORDER BY count(*) DESC LIMIT 1"
-        ).fetchall()
-        sizes = connection.execute(
+        (sizes,) = connection.execute(
             "SELECT (SELECT count(*) FROM devices), (SELECT count(*) FROM suspects),"
             " (SELECT count(*) FROM cohorts), (SELECT count(*) FROM alarms)"
-        ).fetchone()
-        version = connection.execute("SHOW server_version").fetchone()
-    if sizes is None or version is None:
-        raise ValueError("the database must answer")
+        ).fetchall()
+        ((version,),) = connection.execute("SHOW server_version").fetchall()
     what = "{:,} devices, {:,} suspects, {:,} cohort hours, {:,} alarms".format(*sizes)
     rows = [Row("fleet made by SQL", "stated", f"{what} in {took:.0f} s", None)]
-    paths = {
-        "fleet": "/",
-        "week": "/?hours=168&level=0.001",
-        "group": "/group?firmware=1.8.0",
-        "suspects": "/suspects",
-        "alarms": "/alarms",
-        "device": f"/device/{device_text(past[0][0])}",
-    }
     rows += first_rows(browser, server, server.url, 3 if short else 7)
     numbers = [row[0] for row in some]
     random.Random(0).shuffle(numbers)  # noqa: S311 - an order, not a secret
     rows += query_rows(server.url, numbers)
-    with command(server.url) as address:
-        rows += page_rows(address, paths, 5 if short else 15)
-        rows += fault_rows(browser, address, paths)
-        if write:
+    if write:
+        with command(server.url) as address:
             picture(browser, address)
-    return rows, str(version[0]).split()[0]
+    return rows, str(version).split()[0]
 
 
 if __name__ == "__main__":

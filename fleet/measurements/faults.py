@@ -1,112 +1,99 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults: workers, broker and database are killed while devices send; all counts end true.
+"""Faults: workers, broker and database are killed while devices send; all counts end exact.
 
-The devices run the firmware's own uplink; the wire loses and repeats messages, devices restart.
+Simulated devices run the firmware's uplink; the transport loses and repeats messages, and devices
+restart.
 """
 
 import json
-import signal
-import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import psycopg
 
+from fleet.tests.fixtures.servers import create_tables, fleet_command, open_folder, running_process
 from results.result import Row, arguments, report
 from tcuq.telemetry import COUNTERS
 from tcuq_fleet.servers import Broker, Postgres
-from tcuq_fleet.store.migrate import migrate
 
-COMMAND = [sys.executable, "-m", "tcuq.cli", "fleet"]
+if TYPE_CHECKING:
+    import subprocess
+
 WORKERS = 2
+Outcome = dict[str, Any]
 
 
 class Scene:
-    """Servers, two workers and a simulated fleet; `database` is the URL of running servers."""
+    """A broker, two workers and a simulated fleet, beside a running database."""
 
     def __init__(
-        self, folder: Path, devices: int, hours: int, hour_s: float, database: str | None = None
+        self, folder: Path, database: str, devices: int, hours: int, hour_s: float
     ) -> None:
         folder.mkdir(exist_ok=True)
-        folder.chmod(0o755)
-        self.folder, self.truth = folder, folder / "truth.npz"
-        self.postgres, self.broker = Postgres(folder), Broker(folder / "broker")
-        if database is None:
-            self.postgres.start()
-        self.database = database or self.postgres.url
-        with psycopg.connect(self.database, autocommit=True) as connection:
-            migrate(connection)
-        self.broker.start()
-        self.killed = dict.fromkeys(("worker", "database", "broker"), 0)
+        self.folder, self.database, self.truth = folder, database, folder / "truth.npz"
+        self.broker = Broker(folder / "broker")
         broker = f"mqtt://127.0.0.1:{self.broker.port}"
-        self._ingest = [
-            *COMMAND, "ingest", "--database", self.database, "--broker", broker,
-            "--quota", "60000", "--batch", "2000",
-        ]  # fmt: skip
-        self.workers = [self._worker() for _ in range(WORKERS)]
-        time.sleep(3)
-        self.fleet = subprocess.Popen(
-            [
-                *COMMAND, "simulate", "--broker", broker, "--devices", str(devices),
-                "--hours", str(hours), "--hour-s", str(hour_s), "--reboot", "1%", "--loss", "2%",
-                "--duplication", "2%", "--drift", "1%", "--truth", str(self.truth), "--json",
-            ],
-            stdout=subprocess.PIPE,
+        self._ingest = fleet_command(
+            "ingest", "--database", database, "--broker", broker, "--quota", "60000",
+            "--batch", "2000",
         )  # fmt: skip
+        self._simulate = fleet_command(
+            "simulate", "--broker", broker, "--devices", str(devices), "--hours", str(hours),
+            "--hour-s", str(hour_s), "--reboot", "1%", "--loss", "2%", "--duplication", "2%",
+            "--drift", "1%", "--truth", str(self.truth), "--json",
+        )  # fmt: skip
+        self._stack = ExitStack()
+        self._workers: list[subprocess.Popen[bytes]] = []
 
-    def _worker(self) -> "subprocess.Popen[bytes]":
-        with (self.folder / "ingest.log").open("ab") as log:
-            return subprocess.Popen(self._ingest, stdout=log, stderr=log)
+    def __enter__(self) -> Self:
+        create_tables(self.database)
+        self._stack.enter_context(self.broker)
+        for _ in range(WORKERS):
+            self._start_worker()
+        time.sleep(3)
+        self.devices = self._stack.enter_context(running_process(self._simulate))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _start_worker(self) -> None:
+        worker = running_process(self._ingest, self.folder / "ingest.log")
+        self._workers.append(self._stack.enter_context(worker))
 
     def kill_worker(self) -> None:
-        """In the midst of whatever it does."""
-        at = self.killed["worker"] % WORKERS
-        self.workers[at].kill()
-        self.workers[at].wait()
-        self.workers[at] = self._worker()
-        self.killed["worker"] += 1
-
-    def kill_database(self) -> None:
-        """As a crash; it recovers."""
-        self.postgres.stop("immediate")
-        time.sleep(2)
-        self.postgres.start()
-        self.killed["database"] += 1
+        """Kill the oldest worker and start another."""
+        worker = self._workers.pop(0)
+        worker.kill()
+        worker.wait()
+        self._start_worker()
 
     def kill_broker(self) -> None:
-        """With everything it had acknowledged."""
-        self.broker.stop(signal.SIGKILL)
+        """Crash the broker, which loses every message that it has acknowledged."""
+        self.broker.crash()
         time.sleep(1)
         self.broker.start()
-        self.killed["broker"] += 1
 
-    def close(self) -> None:
-        """Stop whatever runs."""
-        for process in (self.fleet, *self.workers):
-            process.terminate()
-        for process in (self.fleet, *self.workers):
-            process.wait()
-        self.broker.stop()
-        self.postgres.stop("immediate")
+    def wait(self, database: str) -> Outcome:
+        """Wait for the devices to end; return what differs from their counters."""
+        output, _ = self.devices.communicate()
+        sent = int(json.loads(output)["sent"])
+        return differences(database, self.truth) | {"sent": sent}
 
 
-def faults(scene: Scene, rounds: int) -> Iterator[Callable[[], None]]:
-    """Five times a worker, twice the database, twice the broker, in turns."""
-    order = [
-        scene.kill_worker, scene.kill_database, scene.kill_worker, scene.kill_broker,
-        scene.kill_worker, scene.kill_database, scene.kill_worker, scene.kill_broker,
-        scene.kill_worker,
-    ]  # fmt: skip
-    yield from order[:rounds]
+def kill_database(postgres: Postgres) -> None:
+    """Crash the database; it recovers at its next start."""
+    postgres.crash()
+    time.sleep(2)
+    postgres.start()
 
 
-def differences(database: str, path: Path) -> dict[str, int]:
-    """Where the tables and the devices' own truth part."""
+def differences(database: str, path: Path) -> Outcome:
+    """Return how many devices and cohorts of the tables differ from the devices' counters."""
     with np.load(path) as file:
         truth = {name: file[name] for name in file.files}
     with psycopg.connect(database) as connection:
@@ -117,7 +104,7 @@ def differences(database: str, path: Path) -> dict[str, int]:
             "SELECT profile, firmware, name, sum(steps), sum(abstained), sum(denied),"
             " sum(exceeded), sum(alarms) FROM cohorts JOIN sites USING (site) GROUP BY 1, 2, 3"
         ).fetchall()
-        letters = connection.execute("SELECT count(*) FROM dead_letters").fetchone()
+        ((letters,),) = connection.execute("SELECT count(*) FROM dead_letters").fetchall()
     stored = {row[0] % 2**64: row[1:] for row in rows}
     wrong = 0
     for at, device in enumerate(truth["device"].tolist()):
@@ -130,66 +117,78 @@ def differences(database: str, path: Path) -> dict[str, int]:
         (profile % 2**32, firmware % 2**32, site): [int(value) for value in values]
         for profile, firmware, site, *values in sums
     }
+    right_sums = cohort_sums(truth)
     return {
         "devices": wrong + max(0, len(stored) - len(truth["device"])),
-        "cohorts": sum(stored_sums.get(key) != value for key, value in cohorts_of(truth).items())
-        + len(set(stored_sums) - set(cohorts_of(truth))),
+        "cohorts": sum(stored_sums.get(key) != value for key, value in right_sums.items())
+        + len(stored_sums.keys() - right_sums.keys()),
         "waiting": int((truth["waiting"] > 0).sum()),
-        "letters": int(letters[0]) if letters else 0,
+        "letters": letters,
         "restarts": int((truth["boot"] - truth["boot"].min()).sum()),
         "steps": int(truth["steps"].sum()),
         "cohorts_in_all": len(stored_sums),
     }
 
 
-def cohorts_of(truth: dict[str, Any]) -> dict[tuple[int, int, str], list[int]]:
-    """The sums that cohorts must have."""
+def cohort_sums(truth: dict[str, Any]) -> dict[tuple[int, int, str], list[int]]:
+    """Return the sums that cohorts must have."""
     sums: dict[tuple[int, int, str], list[int]] = {}
     sites = truth["sites"][truth["site"]].tolist()
     keys = zip(truth["profile"].tolist(), truth["firmware"].tolist(), sites, strict=True)
     counters = np.stack([truth[name] for name in COUNTERS], axis=1).tolist()
-    for key, counted in zip(keys, counters, strict=True):
-        sums[key] = [a + b for a, b in zip(sums.get(key, [0] * 5), counted, strict=True)]
+    for key, values in zip(keys, counters, strict=True):
+        sums[key] = [a + b for a, b in zip(sums.get(key, [0] * 5), values, strict=True)]
     return sums
 
 
-def survived(devices: int, hours: int, hour_s: float, rounds: int) -> dict[str, int]:
-    """Run the scene with its faults; what differs in the end."""
-    with tempfile.TemporaryDirectory() as name:
-        scene = Scene(Path(name), devices, hours, hour_s)
-        try:
-            time.sleep(hour_s)
-            pause_s = hours * hour_s * 0.8 / rounds
-            for fault in faults(scene, rounds):
-                began = time.monotonic()
-                fault()
-                time.sleep(max(0.0, pause_s - (time.monotonic() - began)))
-            out, _ = scene.fleet.communicate()
-            summary = json.loads(out)
-            outcome = differences(scene.postgres.url, scene.truth)
-        finally:
-            scene.close()
-    return outcome | {"sent": int(summary["sent"]), **scene.killed}
+def exactness_row(what: str, outcome: Outcome, *, letters: bool = False, valid: bool = True) -> Row:
+    """Return the row that compares the tables with the devices' counters."""
+    exact = outcome["devices"] == outcome["cohorts"] == outcome["waiting"] == 0
+    more = f", {outcome['letters']} dead letters" if letters else ""
+    return Row(
+        f"{what}: devices and cohorts that differ from the truth",
+        "0 and 0",
+        f"{outcome['devices']} and {outcome['cohorts']} of {outcome['cohorts_in_all']}"
+        f" ({outcome['steps']:,} steps, {outcome['sent']:,} records sent,"
+        f" {outcome['restarts']:,} restarts{more})",
+        exact and valid,
+    )
+
+
+def run(devices: int, hours: int, hour_s: float, rounds: int) -> tuple[Outcome, str]:
+    """Kill workers, database and broker in turns; return the differences and what was killed."""
+    with (
+        open_folder() as folder,
+        Postgres(folder) as postgres,
+        Scene(folder / "fleet", postgres.url, devices, hours, hour_s) as scene,
+    ):
+        time.sleep(hour_s)
+        pause_s = hours * hour_s * 0.8 / rounds
+        kills = dict.fromkeys(("worker", "database", "broker"), 0)
+        for name in ("worker", "database", "worker", "broker") * 2 + ("worker",):
+            if sum(kills.values()) == rounds:
+                break
+            began = time.monotonic()
+            if name == "database":
+                kill_database(postgres)
+            else:
+                scene.kill_worker() if name == "worker" else scene.kill_broker()
+            kills[name] += 1
+            time.sleep(max(0.0, pause_s - (time.monotonic() - began)))
+        outcome = scene.wait(postgres.url)
+    return outcome, ", ".join(f"{name} {count}" for name, count in kills.items())
 
 
 def main() -> None:
     """Measure; --short: fewer devices, three faults."""
     args = arguments()
     devices, hours, hour_s, rounds = (2_000, 10, 2.0, 3) if args.short else (20_000, 36, 5.0, 9)
-    outcome = survived(devices, hours, hour_s, rounds)
-    killed = ", ".join(f"{name} {outcome[name]}" for name in ("worker", "database", "broker"))
-    exact = outcome["devices"] == outcome["cohorts"] == outcome["waiting"] == 0
-    rows = [
-        Row(
-            f"{devices:,} devices, killed in mid-work ({killed}), 2 % lost and 2 % repeated both"
-            " ways, restarts: devices and cohorts that differ from the truth",
-            "0 and 0",
-            f"{outcome['devices']} and {outcome['cohorts']} of {outcome['cohorts_in_all']}"
-            f" ({outcome['steps']:,} steps, {outcome['sent']:,} records sent,"
-            f" {outcome['restarts']:,} restarts, {outcome['letters']} dead letters)",
-            exact,
-        )
-    ]
+    outcome, killed = run(devices, hours, hour_s, rounds)
+    what = (
+        f"{devices:,} devices, killed in mid-work ({killed}), 2 % lost and 2 % repeated both ways,"
+        " restarts"
+    )
+    rows = [exactness_row(what, outcome, letters=True)]
     sys.exit(report("fleet_faults", rows, ("psycopg", "paho-mqtt"), write=args.write))
 
 

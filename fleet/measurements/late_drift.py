@@ -8,18 +8,17 @@ a million devices are in fleet_discovery.
 
 import statistics
 import sys
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-import psycopg
 
+from fleet.tests.fixtures.servers import new_database, private_postgres
 from results.result import Row, arguments, report
 from tcuq.telemetry import decode
 from tcuq_fleet.judge.ebh import discover
 from tcuq_fleet.judge.groups import cutoff_or_unreachable
-from tcuq_fleet.judge.judge import Rules, judge
+from tcuq_fleet.judge.judge import judge
+from tcuq_fleet.judge.rules import Rules
 from tcuq_fleet.servers import Postgres
 from tcuq_fleet.simulate.devices import NEVER, Devices, Plan
 from tcuq_fleet.simulate.run import simulate_records
@@ -43,13 +42,10 @@ class HourlyShares:
 
 def shares_found(server: Postgres, plan: Plan) -> HourlyShares:
     """Store and judge a simulated fleet hour by hour, in a database of its own."""
-    with psycopg.connect(server.url, autocommit=True) as maintenance:
-        maintenance.execute("DROP DATABASE IF EXISTS late WITH (FORCE)")
-        maintenance.execute("CREATE DATABASE late")
     devices = Devices(plan)
     drifting = set(devices.device[devices.drifts_from != NEVER].tolist())
     shares = HourlyShares([], [], [])
-    with Store(server.url.removesuffix("fleet") + "late") as store:
+    with Store(new_database(server, "late")) as store:
         migrate(store.connection)
         site = store.site("berlin")
         for hour, rows in enumerate(simulate_records(devices)):
@@ -130,16 +126,9 @@ def rows_of(server: Postgres, fleets: int, steps: int) -> list[Row]:
 def main() -> None:
     """Measure and report; --short: two fleets at the lower rate."""
     args = arguments()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        server = Postgres(folder)
-        server.start()
-        try:
-            rows = rows_of(server, 2 if args.short else 20, 360)
-            rows += [] if args.short else rows_of(server, 20, 1800)
-        finally:
-            server.stop("immediate")
+    with private_postgres() as server:
+        rows = rows_of(server, 2 if args.short else 20, 360)
+        rows += [] if args.short else rows_of(server, 20, 1800)
     sys.exit(report("fleet_late_drift", rows, ("psycopg",), write=args.write))
 
 

@@ -2,29 +2,26 @@
 """Devices on for ten hours a day beside devices that are always on, for 30 days.
 
 Both run the firmware's monitor and uplink and send through a real broker and worker to PostgreSQL.
-The former boot anew each day, so that their epochs close only if they go on over boots.
+The former boot anew each day, so that their epochs close only if epochs continue over boots.
 """
 
-import json
-import subprocess
 import sys
-import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psycopg
 
+from fleet.tests.fixtures.servers import fleet_command, private_servers, running_process
 from results.result import Row, arguments, report
 from tcuq_fleet.judge.groups import cutoff_or_unreachable
-from tcuq_fleet.judge.judge import Rules
 from tcuq_fleet.judge.retention import Retention
+from tcuq_fleet.judge.rules import Rules
 from tcuq_fleet.judge.schedule import judge_now
 from tcuq_fleet.servers import Broker, Postgres
-from tcuq_fleet.store.migrate import migrate
 
-COMMAND = [sys.executable, "-m", "tcuq.cli", "fleet"]
 ON_HOURS = {"on 10 h a day": 10, "always on": 24}
 DAY_H, STEPS = 24, 360
 EPOCH_STEPS = DAY_H * STEPS
@@ -32,56 +29,42 @@ NEVER = 2**32 - 1
 
 
 class Fleets:
-    """Servers, a worker and two simulated fleets, one per number of hours on."""
+    """A worker and two simulated fleets, one per number of hours on, beside running servers."""
 
-    def __init__(self, folder: Path, devices: int, days: int, hour_s: float) -> None:
-        folder.chmod(0o755)
-        self.folder, self.hour_s = folder, hour_s
-        self.postgres, self.broker = Postgres(folder), Broker(folder / "broker")
-        self.postgres.start()
-        with psycopg.connect(self.postgres.url, autocommit=True) as connection:
-            migrate(connection)
-        self.broker.start()
-        broker = f"mqtt://127.0.0.1:{self.broker.port}"
-        ingest = [*COMMAND, "ingest", "--database", self.postgres.url, "--broker", broker]
-        self.worker = subprocess.Popen([*ingest, "--quota", "60000"], stdout=subprocess.DEVNULL)
-        time.sleep(5)
-        self.simulated = {
-            name: subprocess.Popen(
-                [
-                    *COMMAND, "simulate", "--broker", broker, "--devices", str(devices),
-                    "--on-hours", str(on), "--hours", str(days * DAY_H), "--hour-s", str(hour_s),
-                    "--drain-s", "60", "--steps", str(STEPS), "--drift", "20%", "--seed", str(on),
-                    "--truth", str(self.truth_path(name)), "--json",
-                ],
-                stdout=subprocess.PIPE,
-            )
-            for name, on in ON_HOURS.items()
-        }  # fmt: skip
+    def __init__(self, postgres: Postgres, broker: Broker, devices: int, days: int) -> None:
+        self.database, self._folder = postgres.url, postgres.folder
+        self._broker = f"mqtt://127.0.0.1:{broker.port}"
+        self._devices, self._days = devices, days
+
+    def run(self, hour_s: float) -> None:
+        """Judge once per simulated day until the devices end."""
+        # Off for 14 hours is not silent: an operator of such devices configures that.
+        rules, retention = Rules(silent_after=1e6), Retention()
+        ingest = fleet_command(
+            "ingest", "--database", self.database, "--broker", self._broker, "--quota", "60000"
+        )
+        with running_process(ingest, self._folder / "ingest.log"), ExitStack() as stack:
+            time.sleep(5)
+            fleets = [
+                stack.enter_context(running_process(self._simulate(name, hour_s)))
+                for name in ON_HOURS
+            ]
+            while any(fleet.poll() is None for fleet in fleets):
+                judge_now(self.database, rules, retention)
+                time.sleep(DAY_H * hour_s)
+        judge_now(self.database, rules, retention)
+
+    def _simulate(self, name: str, hour_s: float) -> list[str]:
+        return fleet_command(
+            "simulate", "--broker", self._broker, "--devices", str(self._devices),
+            "--on-hours", str(ON_HOURS[name]), "--hours", str(self._days * DAY_H),
+            "--hour-s", str(hour_s), "--drain-s", "60", "--steps", str(STEPS), "--drift", "20%",
+            "--seed", str(ON_HOURS[name]), "--truth", str(self.truth_path(name)), "--json",
+        )  # fmt: skip
 
     def truth_path(self, name: str) -> Path:
         """Return the file that a simulated fleet writes in the end."""
-        return self.folder / f"truth-{ON_HOURS[name]}.npz"
-
-    def judge_daily(self) -> None:
-        """Judge once per simulated day until the devices end."""
-        # Off for 14 hours is not silent: an operator of such devices says so.
-        rules, retention = Rules(silent_after_s=1e6), Retention()
-        while any(process.poll() is None for process in self.simulated.values()):
-            judge_now(self.postgres.url, rules, retention)
-            time.sleep(DAY_H * self.hour_s)
-        for process in self.simulated.values():
-            out, _ = process.communicate()
-            print(json.loads(out), flush=True)
-        judge_now(self.postgres.url, rules, retention)
-
-    def close(self) -> None:
-        """Stop whatever runs."""
-        for process in (*self.simulated.values(), self.worker):
-            process.terminate()
-            process.wait()
-        self.broker.stop()
-        self.postgres.stop("immediate")
+        return self._folder / f"truth-{ON_HOURS[name]}.npz"
 
 
 def outcome_of(fleets: Fleets, name: str) -> dict[str, Any]:
@@ -91,7 +74,7 @@ def outcome_of(fleets: Fleets, name: str) -> dict[str, Any]:
         boots = int(np.median(file["boot"])) + 1
     drifting = {int(d) for d, start in zip(device, drifts_from, strict=True) if start != NEVER}
     own = set(device.tolist())
-    with psycopg.connect(fleets.postgres.url) as connection:
+    with psycopg.connect(fleets.database) as connection:
         state = connection.execute(
             "SELECT device, judged_q8, epoch, (SELECT count(*) FROM epochs"
             " WHERE epochs.device = devices.device) FROM devices"
@@ -153,14 +136,10 @@ def rows_of(days: int, outcomes: dict[str, dict[str, Any]]) -> list[Row]:
 
 def measured(devices: int, days: int, hour_s: float) -> list[Row]:
     """Return the rows of fleets of this size."""
-    with tempfile.TemporaryDirectory() as name:
-        fleets = Fleets(Path(name), devices, days, hour_s)
-        try:
-            fleets.judge_daily()
-            outcomes = {name: outcome_of(fleets, name) for name in ON_HOURS}
-        finally:
-            fleets.close()
-    return rows_of(days, outcomes)
+    with private_servers() as (postgres, broker):
+        fleets = Fleets(postgres, broker, devices, days)
+        fleets.run(hour_s)
+        return rows_of(days, {name: outcome_of(fleets, name) for name in ON_HOURS})
 
 
 def main() -> None:

@@ -3,21 +3,21 @@
 
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, LiteralString
 
 import psycopg
 
-from fleet.tests.fixtures.dashboard_server import get, live
+from fleet.tests.fixtures.dashboard_server import get_page, live
+from fleet.tests.fixtures.load import durations
 from fleet.tests.fixtures.seed import seed
+from fleet.tests.fixtures.servers import private_postgres
 from results.result import Row, arguments, report
 from tcuq_fleet.judge import retention
-from tcuq_fleet.judge.judge import Rules, judge
+from tcuq_fleet.judge.judge import judge
 from tcuq_fleet.judge.retention import Retention, compact
-from tcuq_fleet.servers import Postgres
+from tcuq_fleet.judge.rules import Rules
 
 DEVICES, SITES, SEEDED_HOURS = 1_000_000, 50_000, 4
 ROUNDS = 3
@@ -57,17 +57,14 @@ FROM (VALUES
 
 
 def judge_rows(connection: "psycopg.Connection[Any]", rounds: int) -> Iterator[Row]:
-    """How long a judgement takes, on a usual day and in a storm."""
+    """Yield how long a judgement takes, on a usual day and in a storm."""
     for what in ("a judgement", "a judgement in a storm of silent and drifting sites"):
         if what != "a judgement":
             connection.execute(STORM)
             connection.execute("VACUUM ANALYZE devices")
-        times, named = [], 0
-        for _ in range(rounds):
-            began = time.perf_counter()
-            judgement = judge(connection, Rules())
-            times.append(time.perf_counter() - began)
-            named = judgement.groups if judgement else 0
+        times = durations(lambda: judge(connection, Rules()), rounds)
+        judgement = judge(connection, Rules())
+        named = judgement.groups if judgement else 0
         middle = statistics.median(times)
         text = f"{middle:.1f} and {max(times):.1f} ({named} groups named)"
         must, passed = f"≤ {MOST_JUDGE_S:g}", middle <= MOST_JUDGE_S
@@ -75,15 +72,11 @@ def judge_rows(connection: "psycopg.Connection[Any]", rounds: int) -> Iterator[R
 
 
 def page_row(database: str, rounds: int) -> Row:
-    """The fleet's page, with dashboard and connections started for each view."""
+    """Return the time of the fleet's page, with the dashboard started for each view."""
     times = []
     for _ in range(rounds):
         with live(database) as address:
-            began = time.perf_counter()
-            status = get(address).status
-            times.append(time.perf_counter() - began)
-        if status != 200:
-            raise ValueError(f"the fleet's page must answer 200, got {status}")
+            times += durations(lambda: get_page(address), 1)
     middle = statistics.median(times)
     text = f"{middle:.2f} and {max(times):.2f}"
     return Row(
@@ -143,26 +136,21 @@ def _bytes_each(size: tuple[int, int]) -> float:
     return size[0] / max(size[1], 1)
 
 
-def _hours(connection: "psycopg.Connection[Any]", table: str) -> int:
-    query: LiteralString = (
-        "SELECT count(DISTINCT hour) FROM cohorts"
-        if table == "cohorts"
-        else "SELECT count(DISTINCT hour) FROM hours"
-    )
-    row = connection.execute(query).fetchone()
-    return int(row[0]) if row else 0
+def _hours(connection: "psycopg.Connection[Any]", table: LiteralString) -> int:
+    query = "SELECT count(DISTINCT hour) FROM " + table  # noqa: S608 - our own names
+    ((count,),) = connection.execute(query).fetchall()
+    return int(count)
 
 
 def measured(database: str, devices: int, sites: int, rounds: int) -> list[Row]:
-    """All rows."""
+    """Return all rows."""
     began = time.monotonic()
     seed(database, devices, judged=False, sites=sites, hours=SEEDED_HOURS)
     took = time.monotonic() - began
     with psycopg.connect(database, autocommit=True) as connection:
-        row = connection.execute(
+        ((cohorts, used),) = connection.execute(
             "SELECT count(DISTINCT (profile, firmware, site)), count(DISTINCT site) FROM devices"
-        ).fetchone()
-        cohorts, used = row or (0, 0)
+        ).fetchall()
         text = f"{devices:,} devices, {used:,} sites, {cohorts:,} cohorts in {took:.0f} s"
         rows = [Row("fleet made by SQL", "stated", text, None)]
         rows += judge_rows(connection, rounds)
@@ -175,15 +163,9 @@ def main() -> None:
     """Measure and report; --short: a twentieth of the fleet."""
     args = arguments()
     part = 20 if args.short else 1
-    with tempfile.TemporaryDirectory() as name:
-        Path(name).chmod(0o755)
-        server = Postgres(Path(name))
-        server.start()
-        try:
-            rounds = 2 if args.short else ROUNDS
-            rows = measured(server.url, DEVICES // part, SITES // part, rounds)
-        finally:
-            server.stop("immediate")
+    with private_postgres() as server:
+        rounds = 2 if args.short else ROUNDS
+        rows = measured(server.url, DEVICES // part, SITES // part, rounds)
     sys.exit(report("fleet_sites", rows, ("psycopg", "fastapi"), write=args.write))
 
 

@@ -1,39 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real servers for the fleet's tests: one PostgreSQL per session, a new database per test."""
 
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
-import psycopg
 import pytest
 
+from fleet.tests.fixtures.servers import create_tables, local_broker, new_database, private_postgres
+from fleet.tests.fixtures.stored_fleet import StoredFleet
+from tcuq_fleet.mqtt import BrokerAddress
 from tcuq_fleet.servers import Broker, Postgres
-from tcuq_fleet.store.migrate import migrate
 from tcuq_fleet.store.store import Store
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
-    """Start a PostgreSQL for the session, in a folder that its account can read."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        server = Postgres(folder)
-        server.start()
+    """Start a PostgreSQL for the session."""
+    with private_postgres() as server:
         yield server
-        server.stop("immediate")
 
 
 @pytest.fixture
 def database(postgres: Postgres) -> str:
     """Create a new database with the fleet's tables; return its URL."""
-    with psycopg.connect(postgres.url, autocommit=True) as maintenance:
-        maintenance.execute("DROP DATABASE IF EXISTS one WITH (FORCE)")
-        maintenance.execute("CREATE DATABASE one")
-    url = postgres.url.removesuffix("fleet") + "one"
-    with psycopg.connect(url, autocommit=True) as connection:
-        migrate(connection)
+    url = new_database(postgres, "one")
+    create_tables(url)
     return url
 
 
@@ -45,9 +35,19 @@ def store(database: str) -> Iterator[Store]:
 
 
 @pytest.fixture
+def fleet(store: Store) -> StoredFleet:
+    """Return an empty fleet in the store."""
+    return StoredFleet(store)
+
+
+@pytest.fixture
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """Start a broker that accepts every client on this machine."""
-    server = Broker(tmp_path_factory.mktemp("broker"))
-    server.start()
-    yield server
-    server.stop()
+    with Broker(tmp_path_factory.mktemp("broker")) as server:
+        yield server
+
+
+@pytest.fixture
+def broker_address(broker: Broker) -> BrokerAddress:
+    """Return the broker's address."""
+    return local_broker(broker.port)

@@ -5,18 +5,16 @@ import pytest
 
 from fleet.tests.fixtures.stored_fleet import StoredFleet
 from tcuq_fleet.judge import alarms
-from tcuq_fleet.judge.judge import Rules
-from tcuq_fleet.store.store import Store
+from tcuq_fleet.judge.rules import Rules
 
 NONE = (None, None, None)
 
 
 @pytest.fixture
-def fleet(store: Store) -> StoredFleet:
+def fleet(fleet: StoredFleet) -> StoredFleet:
     """Store a site of 300 devices without drift."""
-    stored = StoredFleet(store)
-    stored.add(300)
-    return stored
+    fleet.add(300)
+    return fleet
 
 
 def test_a_device_escalates_in_its_third_epoch(fleet: StoredFleet) -> None:
@@ -113,7 +111,7 @@ def test_a_named_group_replaces_its_devices_alarms(fleet: StoredFleet) -> None:
 
 def test_a_groups_evidence_counts_once_per_epoch(fleet: StoredFleet) -> None:
     """A group's epochs follow the clock, since its devices close theirs at different times."""
-    fleet.rules = Rules(group_interval_s=1e9)
+    fleet.rules = Rules(group_interval=1e9)
     fleet.add(40, bits=20, firmware=8)
     for _ in range(5):
         fleet.judge()

@@ -3,24 +3,13 @@
 
 import threading
 
-import numpy as np
 import psycopg
 import pytest
 
 from fleet.tests.fixtures.stored_fleet import StoredFleet
-from tcuq.errors import InputError
-from tcuq_fleet.judge import pruning
-from tcuq_fleet.judge.ebh import discover
-from tcuq_fleet.judge.groups import cutoff_or_unreachable
-from tcuq_fleet.judge.judge import LOCK, Rules, judge
+from tcuq_fleet.judge import groups
+from tcuq_fleet.judge.judge import LOCK, judge
 from tcuq_fleet.judge.retention import Retention
-from tcuq_fleet.store.store import Store
-
-
-@pytest.fixture
-def fleet(store: Store) -> StoredFleet:
-    """Return an empty fleet."""
-    return StoredFleet(store)
 
 
 def test_a_fleet_is_judged_by_reporting_devices(fleet: StoredFleet) -> None:
@@ -40,27 +29,6 @@ def test_an_empty_fleet_is_judged(fleet: StoredFleet) -> None:
     """A judgement before the first device reports finds nothing."""
     assert fleet.judge().devices == 0
     assert fleet.alarms() == []
-
-
-def test_stored_evidence_suffices_for_any_level(fleet: StoredFleet) -> None:
-    """e-BH over the stored counts equals the judge's e-BH at every level."""
-    rng = np.random.default_rng(3)
-    for bits in rng.uniform(-5, 25, 60).round(2):
-        fleet.add(int(rng.integers(1, 30)), bits=float(bits))
-    fleet.connection.execute("UPDATE devices SET evidence = evidence - device % 12")
-    judgement = fleet.judge()
-    counts = np.array(fleet.rows("SELECT evidence_q8, devices FROM evidence"))
-    for level in (0.01, 0.1, 0.5):
-        discovery = discover(counts[:, 0], counts[:, 1], judgement.judgeable, level)
-        assert discovery.count == sum(
-            judged >= cutoff_or_unreachable(discovery.cutoff_q8)
-            for (judged,) in fleet.rows("SELECT judged_q8 FROM devices")
-        )
-        if level == fleet.rules.level:
-            assert (discovery.count, discovery.cutoff_q8) == (
-                judgement.discovered,
-                judgement.cutoff_q8,
-            )
 
 
 def test_suspects_include_discoveries_at_looser_levels(fleet: StoredFleet) -> None:
@@ -96,7 +64,7 @@ def test_of_many_sites_only_notable_groups_are_written(
     fleet: StoredFleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The largest, the drifting and the silent groups are written; every site is counted."""
-    monkeypatch.setattr(pruning, "MAX_WRITTEN", 3)
+    monkeypatch.setattr(groups, "MAX_WRITTEN", 3)
     for site in range(1, 31):
         fleet.add(20 + site, site=site)
     fleet.add(30, bits=30, site=40)
@@ -123,7 +91,7 @@ def test_pruning_does_not_change_which_groups_drift(
         fleet.add(20, bits=9 if site == 60 else 0, site=site)
     drifted = "SELECT profile, firmware, site, evidence FROM groups WHERE judgement = {} AND named"
     first = fleet.judge().judgement
-    monkeypatch.setattr(pruning, "MAX_WRITTEN", 1)
+    monkeypatch.setattr(groups, "MAX_WRITTEN", 1)
     second = fleet.judge().judgement
     assert fleet.rows(drifted.format(first)) == fleet.rows(drifted.format(second))
 
@@ -211,16 +179,21 @@ def test_old_rows_are_deleted(fleet: StoredFleet) -> None:
     assert Retention().apply(fleet.connection) == 1
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"level": 0.6}, "level must lie in"),
-        ({"share": -0.1}, "share must lie in"),
-        ({"silent_after_s": 0}, "silent_after_s must be above 0"),
-        ({"group_interval_s": 0}, "group_interval_s must be above 0"),
-    ],
-)
-def test_rules_have_bounds(options: dict[str, float], message: str) -> None:
-    """A rule out of bounds is refused by its name."""
-    with pytest.raises(InputError, match=message):
-        Rules(**options)
+def test_devices_are_counted_by_profile(fleet: StoredFleet) -> None:
+    """Every judgement counts the devices of each profile, however few they are."""
+    fleet.add(30, profile=1)
+    fleet.silence(fleet.add(3, profile=2))
+    fleet.add(1, profile=2, site=2)
+    counts = "SELECT profile, owner, devices, silent FROM profile_counts ORDER BY profile"
+    for _ in range(2):
+        fleet.judge()
+        assert fleet.rows(counts) == [(1, 0, 30, 0), (2, 0, 4, 3)]
+
+
+def test_cohorts_are_keyed_by_profile(fleet: StoredFleet) -> None:
+    """A drifting old profile is named alone: the new one of the same firmware and site is not."""
+    fleet.add(40, bits=30, profile=1)
+    fleet.add(40, profile=2)
+    fleet.judge()
+    named = fleet.rows("SELECT profile FROM groups WHERE drifted AND profile IS NOT NULL")
+    assert set(named) == {(1,)}

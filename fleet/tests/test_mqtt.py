@@ -1,78 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The worker's MQTT 5 client against arbitrary bytes and against a real broker."""
-
-from contextlib import suppress
+"""The worker's MQTT 5 client against a real broker."""
 
 import mqtt5
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
-from fleet.tests.fixtures.sender import WAIT_S, Sender, records_of, wait_for
+from fleet.tests.fixtures.records import records_of
+from fleet.tests.fixtures.sender import WAIT_S, Sender, wait_for
 from tcuq_fleet.errors import FleetError
 from tcuq_fleet.mqtt import (
-    MAX_PACKET_BYTES,
     BrokerAddress,
     Message,
     MqttClient,
-    PacketReader,
-    ProtocolError,
     encode_publish,
-    to_message,
 )
-from tcuq_fleet.servers import Broker, free_port
+from tcuq_fleet.servers import Broker
 
 
-@given(st.lists(st.binary(max_size=300), max_size=8), st.data())
-def test_packets_do_not_depend_on_how_bytes_arrive(
-    payloads: list[bytes], data: st.DataObject
+def test_text_that_is_not_utf8_does_not_reach_a_worker(
+    broker: Broker, broker_address: BrokerAddress
 ) -> None:
-    """A stream of packets cut anywhere gives the same packets."""
-    stream = b"".join(encode_publish("a/b", payload, 7) for payload in payloads)
-    reader, packets, at = PacketReader(), [], 0
-    while at < len(stream):
-        size = data.draw(st.integers(1, len(stream) - at))
-        packets += reader.feed(stream[at : at + size])
-        at += size
-    messages = [to_message(one) for one in packets if isinstance(one, mqtt5.PublishPacket)]
-    assert messages == [Message(b"a/b", payload, 7) for payload in payloads]
-
-
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of the panic
-@settings(deadline=None)  # a panic prints its backtrace
-@given(st.binary(max_size=2000))
-@example(b"\x30\x04\x00\x01\xff\x00")  # a topic that is not UTF-8, on which mqtt5 panics
-def test_any_bytes_end_in_packets_or_a_protocol_error(data: bytes) -> None:
-    """Arbitrary bytes raise nothing but ProtocolError."""
-    with suppress(ProtocolError):
-        PacketReader().feed(data)
-
-
-def test_a_retained_message_arrives_empty() -> None:
-    """It was not sent now, so its payload is not taken for a record."""
-    (packet,) = PacketReader().feed(encode_publish("a/b", b"old", 3, retain=True))
-    assert isinstance(packet, mqtt5.PublishPacket)
-    assert to_message(packet) == Message(b"a/b", b"", 3)
-
-
-@pytest.mark.parametrize("cut", [None, -1])
-def test_a_packet_that_is_too_large_is_refused(cut: int | None) -> None:
-    """A packet is refused by its size, complete or not."""
-    packet = encode_publish("a/b", bytes(MAX_PACKET_BYTES))
-    with pytest.raises(ProtocolError, match=f"at most {MAX_PACKET_BYTES}"):
-        PacketReader().feed(packet[:cut])
-
-
-def test_text_that_is_not_utf8_does_not_reach_a_worker(broker: Broker) -> None:
     """The broker hangs up on a device that sends it; a worker goes on receiving."""
-    address = BrokerAddress("127.0.0.1", broker.port)
     topic = b"tcuq/berlin/0000000000000001/record"
     invalid_topic = encode_publish(topic.decode(), b"1").replace(b"berlin", b"berl\xff\xfe")
     with_property = mqtt5.PublishPacket(topic.decode(), b"1", user_properties=[("key", "value")])
     invalid_property = with_property.write().replace(b"value", b"val\xff\xfe")
-    with MqttClient(address, ["tcuq/+/+/record"]) as worker:
+    with MqttClient(broker_address, ["tcuq/+/+/record"]) as worker:
         for packet in (invalid_topic, invalid_property):
-            with MqttClient(address, ["other"]) as device:
+            with MqttClient(broker_address, ["other"]) as device:
                 device.acknowledge([], packet)
                 with pytest.raises(FleetError, match="the broker"):
                     device.receive(WAIT_S)
@@ -82,12 +36,13 @@ def test_text_that_is_not_utf8_does_not_reach_a_worker(broker: Broker) -> None:
         assert message.topic == topic
 
 
-def test_the_receive_maximum_limits_unacknowledged_messages(broker: Broker) -> None:
+def test_the_receive_maximum_limits_unacknowledged_messages(
+    broker: Broker, broker_address: BrokerAddress
+) -> None:
     """With a receive maximum of two the third message waits for an acknowledgement."""
-    address = BrokerAddress("127.0.0.1", broker.port)
     with (
         Sender(broker.port) as sender,
-        MqttClient(address, ["tcuq/+/+/record"], receive_maximum=2) as client,
+        MqttClient(broker_address, ["tcuq/+/+/record"], receive_maximum=2) as client,
     ):
         sender.send(records_of(range(5)))
         received: list[Message] = []
@@ -102,9 +57,3 @@ def test_the_receive_maximum_limits_unacknowledged_messages(broker: Broker) -> N
             received += more
         assert {m.payload for m in received} == {r.tobytes() for r in records_of(range(5))}
         wait_for(lambda: len(sender.acknowledged) == 1)
-
-
-def test_a_missing_broker_is_named() -> None:
-    """The error holds the address that was tried."""
-    with pytest.raises(FleetError, match=r"127\.0\.0\.1:\d+: no broker answers"):
-        MqttClient(BrokerAddress("127.0.0.1", free_port()), ["a"])

@@ -1,27 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """The interface of a store: PostgreSQL and a folder of files give the same answers."""
 
-import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fleet.tests.fixtures.history import Array, history
-from fleet.tests.fixtures.sender import Sender, records_of, wait_for
-from tcuq.errors import InputError
+from fleet.tests.fixtures.load import stored_part
+from fleet.tests.fixtures.records import history, records_of, send, write_folder
+from fleet.tests.fixtures.sender import Sender, wait_for
+from fleet.tests.fixtures.servers import running_worker, wait_until_connected
 from tcuq.telemetry import COUNTERS, Reason, sealed
 from tcuq_fleet.ingest.validation import Validator
-from tcuq_fleet.ingest.worker import Worker
-from tcuq_fleet.mqtt import BrokerAddress, Message, MqttClient
+from tcuq_fleet.judge.judge import judge
+from tcuq_fleet.judge.rules import Rules
+from tcuq_fleet.mqtt import BrokerAddress, Message
 from tcuq_fleet.report.folder import read_folder
+from tcuq_fleet.report.summary import report
 from tcuq_fleet.servers import Broker
+from tcuq_fleet.store.batch import Batch
+from tcuq_fleet.store.claims import Claims
 from tcuq_fleet.store.folder import FolderStore
 from tcuq_fleet.store.interface import RecordStore, open_store
-from tcuq_fleet.store.sites import Claims
 from tcuq_fleet.store.store import Store
-from tcuq_fleet.wire import SHARED_FILTERS, record_topic, records_topic
+from tcuq_fleet.wire import records_topic
 
 Open = Callable[[], RecordStore]
 
@@ -39,20 +43,6 @@ def open_again(request: pytest.FixtureRequest, database: str, tmp_path: Path) ->
     yield opened
     for store in stores:
         store.close()
-
-
-def send(
-    store: RecordStore, records: Array, site: str = "berlin"
-) -> tuple[list[tuple[int, int, int]], list[Reason]]:
-    """Put single records of devices; return the acks that may be sent, and the refusals."""
-    messages = [
-        Message(record_topic(site, int(record["device"])).encode(), record.tobytes(), 0)
-        for record in records
-    ]
-    result = Validator(quota=60_000).validate(messages)
-    batch, acks = store.put(result.parts, result.dead_letters)
-    fine = batch.reasons == Reason.FINE
-    return acks[fine].tolist(), [Reason(int(reason)) for reason in batch.reasons[~fine]]
 
 
 def test_a_late_record_is_acknowledged_with_what_is_stored(open_again: Open) -> None:
@@ -108,38 +98,52 @@ def test_a_folder_holds_the_same_sums_as_the_database(store: Store, tmp_path: Pa
         each.close()
 
 
-def test_a_truncated_record_at_the_end_of_a_file_is_sent_again(tmp_path: Path) -> None:
-    """After a power cut the complete records count, and the truncated one is stored anew."""
-    folder = FolderStore(tmp_path)
-    send(folder, records_of([7, 8]))
-    folder.close()
-    (file,) = tmp_path.glob("berlin/*.records")
-    file.write_bytes(file.read_bytes()[:-5])
-    again = FolderStore(tmp_path)
-    send(again, records_of([8]))
-    again.close()
-    assert sorted(read_folder(tmp_path).devices["device"].tolist()) == [7, 8]
-
-
-def test_a_worker_stores_into_a_folder(broker: Broker, tmp_path: Path) -> None:
+def test_a_worker_stores_into_a_folder(
+    broker: Broker, broker_address: BrokerAddress, tmp_path: Path
+) -> None:
     """Records of 50 devices over a real broker are acknowledged and can be read."""
-    address = BrokerAddress("127.0.0.1", broker.port)
-    worker = Worker(f"folder:{tmp_path}", lambda: MqttClient(address, SHARED_FILTERS))
-    thread = threading.Thread(target=worker.run)
-    thread.start()
-    try:
-        value = worker.metrics.registry.get_sample_value
-        wait_for(lambda: value("tcuq_ingest_broker_connected") == 1)
+    with running_worker(f"folder:{tmp_path}", broker_address) as worker:
+        wait_until_connected(worker)
         with Sender(broker.port) as sender:
             sender.send(records_of(range(50)))
             wait_for(lambda: len(sender.acknowledged) == 50)
-    finally:
-        worker.stopping.set()
-        thread.join()
     assert len(read_folder(tmp_path).devices) == 50
 
 
-def test_a_folder_without_a_name_is_refused() -> None:
-    """`folder:` alone would have written into the working folder."""
-    with pytest.raises(InputError, match="must name a folder"):
-        open_store("folder:", Claims())
+def test_a_folder_counts_and_judges_as_the_store_does(tmp_path: Path, store: Store) -> None:
+    """Wrapping counters, boots, cohorts, epochs, devices and groups agree with the store."""
+    rng = np.random.default_rng(4)
+    sites = {site: history(rng, 150) for site in ("berlin", "lyon")}
+    sites["lyon"]["device"] += 1000
+    for site, records in sites.items():
+        write_folder(tmp_path / site, sealed(records), rng)
+        for sequence in np.unique(records["sequence"] + 100 * records["boot"]):
+            part = records[records["sequence"] + 100 * records["boot"] == sequence]
+            store.put(Batch.of([(stored_part(part), store.site(site))]))
+    fleet = read_folder(tmp_path)
+    rows = store.connection.execute(
+        "SELECT profile, firmware, name, sum(steps), sum(abstained), sum(alarms)"
+        " FROM cohorts JOIN sites USING (site) GROUP BY 1, 2, 3"
+    ).fetchall()
+    summary = report(fleet, 0.1, 0.1)
+    assert {
+        (c["profile"], c["firmware"], c["site"], c["steps"], c["abstained"], c["alarms"])
+        for c in summary["cohorts"]
+    } == {("ffffffff", f"0.0.{f}", s, *map(int, sums)) for p, f, s, *sums in rows}
+    judgement = judge(store.connection, Rules())
+    assert judgement is not None
+    assert (summary["devices"], summary["judgeable"]) == (judgement.devices, judgement.judgeable)
+    assert summary["discovered"] == judgement.discovered > 0
+    judged = store.connection.execute("SELECT judged_q8 FROM devices ORDER BY device").fetchall()
+    assert [device["evidence_bits"] for device in summary["each"]] == [
+        None if q8 is None else q8 / 256 for (q8,) in judged
+    ]
+    groups = store.connection.execute(
+        "SELECT firmware, name, evidence, drifted, named FROM groups LEFT JOIN sites USING (site)"
+    ).fetchall()
+    reported = [
+        (g["firmware"], g["site"], round(g["evidence_bits"], 9), g["drifted"], g["named"])
+        for g in summary["groups"]
+    ]
+    stored = [(f if f is None else f"0.0.{f}", s, round(e, 9), d, n) for f, s, e, d, n in groups]
+    assert Counter(reported) == Counter(stored)

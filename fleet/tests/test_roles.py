@@ -1,34 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Least privilege: each process runs with its own role, and that role can do no more."""
 
-import tempfile
-import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from fleet.tests.fixtures.dashboard_server import get, live, post
-from fleet.tests.fixtures.sender import Sender, records_of, wait_for
+from fleet.tests.fixtures.records import records_of
+from fleet.tests.fixtures.sender import Sender, wait_for
+from fleet.tests.fixtures.servers import new_database, private_postgres, running_worker
 from tcuq.cli import main
-from tcuq_fleet.ingest.worker import Worker
-from tcuq_fleet.mqtt import BrokerAddress, MqttClient
-from tcuq_fleet.serve.actions import ACKNOWLEDGE
+from tcuq_fleet.mqtt import BrokerAddress
 from tcuq_fleet.servers import Broker, Postgres, free_port
 from tcuq_fleet.store.migrate import ROLES
-from tcuq_fleet.store.registry import Registry
-from tcuq_fleet.wire import SHARED_FILTERS
 
 
 @pytest.fixture
 def with_roles(postgres: Postgres) -> Iterator[str]:
     """Create a database with roles by the documented command; return its URL."""
-    with psycopg.connect(postgres.url, autocommit=True) as maintenance:
-        maintenance.execute("DROP DATABASE IF EXISTS roles WITH (FORCE)")
-        maintenance.execute("CREATE DATABASE roles")
-    url = postgres.url.removesuffix("fleet") + "roles"
+    url = new_database(postgres, "roles")
     assert main(["fleet", "migrate", "--roles", "--database", url]) == 0
     yield url
     with psycopg.connect(url, autocommit=True) as connection:
@@ -41,30 +33,23 @@ def as_role(url: str, role: str) -> str:
     return url.replace("//tcuq@", f"//{role}@")
 
 
-def test_every_process_runs_with_its_own_role(with_roles: str, broker: Broker) -> None:
-    """Ingest stores, the judge judges and deletes, the dashboard shows, each with its role."""
-    worker = Worker(
-        as_role(with_roles, "tcuq_ingest"),
-        lambda: MqttClient(BrokerAddress("127.0.0.1", broker.port), SHARED_FILTERS),
-    )
-    thread = threading.Thread(target=worker.run)
-    thread.start()
-    try:
-        with Sender(broker.port) as sender:
-            wait_for(lambda: worker.metrics.ready)
-            sender.send(records_of(range(20)))
-            sender.send(records_of([1], sequence=1))
-            sender.client.publish("tcuq/berlin/0000000000000001/record", b"damaged", qos=1)
-            wait_for(lambda: sender.acknowledged.get((1, 1)) == 1)
-            wait_for(lambda: len(sender.acknowledged) == 20)
-    finally:
-        worker.stopping.set()
-        thread.join()
+def test_every_process_runs_with_its_own_role(
+    with_roles: str, broker: Broker, broker_address: BrokerAddress
+) -> None:
+    """Ingest stores, the judge judges and deletes, the dashboard shows and acts, by its role."""
+    ingest = running_worker(as_role(with_roles, "tcuq_ingest"), broker_address)
+    with ingest as worker, Sender(broker.port) as sender:
+        wait_for(lambda: worker.metrics.ready)
+        sender.send(records_of(range(20)))
+        sender.send(records_of([1], sequence=1))
+        sender.client.publish("tcuq/berlin/0000000000000001/record", b"damaged", qos=1)
+        wait_for(lambda: sender.acknowledged.get((1, 1)) == 1)
+        wait_for(lambda: len(sender.acknowledged) == 20)
     judge = ["fleet", "judge", "--once", "--keep", "epochs=2", "--database"]
     assert main([*judge, as_role(with_roles, "tcuq_judge")]) == 0
     with live(as_role(with_roles, "tcuq_serve")) as address:
-        assert get(f"{address}/readyz").status == 200
-        assert get(address).status == 200
+        assert get(f"{address}/readyz").status_code == 200
+        assert get(address).status_code == 200
         assert "tcuq_fleet_database_up 1.0" in get(f"{address}/metrics").text
         device = f"{address}/api/devices/{1:016x}"
         with psycopg.connect(with_roles, autocommit=True) as connection:
@@ -74,9 +59,13 @@ def test_every_process_runs_with_its_own_role(with_roles: str, broker: Broker) -
             connection.execute(
                 "INSERT INTO quarantine (device, site, boot, record) VALUES (1, 1, 99999, '')"
             )
-        assert post(f"{device}/release").status == 200
-        assert post(f"{device}/mute?hours=1").status == post(f"{device}/retire").status == 200
-        assert post(f"{address}/api/alarms/1/acknowledge").status == 200
+        assert post(f"{device}/release").status_code == 200
+        assert (
+            post(f"{device}/mute?hours=1").status_code
+            == post(f"{device}/retire").status_code
+            == 200
+        )
+        assert post(f"{address}/api/alarms/1/acknowledge").status_code == 200
 
 
 FORBIDDEN = {
@@ -100,21 +89,6 @@ def test_a_role_can_do_nothing_else(with_roles: str, role: str) -> None:
                 connection.execute(statement.encode())
 
 
-def test_the_dashboards_role_acts_for_operators(with_roles: str) -> None:
-    """Mute, retire, release and acknowledge need no more than the dashboard's role."""
-    with psycopg.connect(with_roles, autocommit=True) as owner:
-        owner.execute("INSERT INTO registry (device) VALUES (7)")
-        owner.execute("INSERT INTO quarantine (device, site, boot, record) VALUES (7, 1, 9, '')")
-        owner.execute("INSERT INTO alarms (kind, device, evidence) VALUES ('device', 7, 1)")
-    with psycopg.connect(as_role(with_roles, "tcuq_serve"), autocommit=True) as connection:
-        registry = Registry(connection, "operator")
-        registry.mute(7, datetime.now(UTC))
-        registry.release(7)
-        registry.retire(7)
-        values = {"by": "operator", "alarm": 1}
-        assert connection.execute(ACKNOWLEDGE, values).fetchone() == (1,)
-
-
 def listen_on_tcp(server: Postgres, port: int) -> None:
     """Restart a server so that it also listens on a loopback port, with passwords."""
     hba = server.data / "pg_hba.conf"
@@ -132,23 +106,17 @@ def test_a_role_needs_the_password_of_its_file(
     for role in ROLES:
         (tmp_path / role).write_text(f"password of {role}\n", "utf-8")
         (tmp_path / role).chmod(0o600)
-    with tempfile.TemporaryDirectory() as name:
-        Path(name).chmod(0o755)
-        server = Postgres(Path(name), memory="64MB")
-        server.start()
-        try:
-            port = free_port()
-            monkeypatch.setenv("PGPORT", str(port))  # it names the socket as well
-            listen_on_tcp(server, port)
-            migrate = ["fleet", "migrate", "--roles", "--passwords", str(tmp_path)]
-            assert main([*migrate, "--database", server.url]) == 0
-            url = f"postgresql://tcuq_judge@127.0.0.1:{port}/fleet"
-            judge = ["fleet", "judge", "--once", "--database", url, "--database-password-file"]
-            assert main([*judge, str(tmp_path / "tcuq_judge")]) == 0
-            assert main([*judge, str(tmp_path / "tcuq_serve")]) == 1
-            log = (server.data / "log").read_text("utf-8")
-        finally:
-            server.stop("immediate")
+    with private_postgres(memory="64MB") as server:
+        port = free_port()
+        monkeypatch.setenv("PGPORT", str(port))  # it names the socket as well
+        listen_on_tcp(server, port)
+        migrate = ["fleet", "migrate", "--roles", "--passwords", str(tmp_path)]
+        assert main([*migrate, "--database", server.url]) == 0
+        url = f"postgresql://tcuq_judge@127.0.0.1:{port}/fleet"
+        judge = ["fleet", "judge", "--once", "--database", url, "--database-password-file"]
+        assert main([*judge, str(tmp_path / "tcuq_judge")]) == 0
+        assert main([*judge, str(tmp_path / "tcuq_serve")]) == 1
+        log = (server.data / "log").read_text("utf-8")
     assert "password authentication failed" in capsys.readouterr().err
     assert "ALTER ROLE" in log
     assert "password of" not in log

@@ -1,169 +1,118 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated devices send through a real broker to the reference store."""
+"""Simulated devices send through a real broker and a real worker to the database."""
 
 import json
 import signal
 import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import psycopg
 import pytest
 
+from fleet.measurements.faults import differences
 from fleet.tests.fixtures.attacks.certificate_authority import CertificateAuthority
 from fleet.tests.fixtures.sender import wait_for
-from tcuq.cli import main
-from tcuq.errors import InputError
+from fleet.tests.fixtures.servers import fleet_command, running_worker, wait_until_connected
 from tcuq.telemetry import COUNTERS
-from tcuq_fleet.errors import FleetError
-from tcuq_fleet.mqtt import BrokerAddress, Message, MqttClient, encode_publish
+from tcuq_fleet.ingest.validation import Validator
+from tcuq_fleet.mqtt import BrokerAddress, MqttClient
 from tcuq_fleet.servers import Broker
 from tcuq_fleet.simulate.devices import Devices, Plan
 from tcuq_fleet.simulate.run import SimulationResult, simulate, write_truth
 from tcuq_fleet.simulate.transport import TransportOptions
-from tcuq_fleet.wire import SHARED_FILTERS, parse_topic, stored_topic
-from tests.fixtures.uplink.reference_store import ReferenceStore
-
-RECORD_BYTES = 87
-COMMAND = (sys.executable, "-m", "tcuq.cli", "fleet", "simulate")
+from tcuq_fleet.store.registry import Registry
 
 
-class ReferenceWorker(threading.Thread):
-    """A minimal ingest worker: it stores each message and acknowledges it."""
-
-    def __init__(self, address: BrokerAddress) -> None:
-        super().__init__()
-        self.store, self.messages, self.mismatched = ReferenceStore(), 0, 0
-        self._address, self._stopping = address, threading.Event()
-        self._client = MqttClient(address, SHARED_FILTERS)
-        self.start()
-
-    def stop(self) -> None:
-        """Stop receiving and disconnect."""
-        self._stopping.set()
-        self.join()
-        self._client.__exit__()
-
-    def run(self) -> None:
-        """Receive and store until stopped, reconnecting when needed."""
-        while not self._stopping.is_set():
-            try:
-                messages = self._client.receive(0.1)
-                acks = b"".join(self._store(message) for message in messages)
-                self._client.acknowledge(messages, acks)
-            except FleetError:
-                self._reconnect()
-
-    def _reconnect(self) -> None:
-        self._client.__exit__()
-        while not self._stopping.wait(0.1):
-            with suppress(FleetError):
-                self._client = MqttClient(self._address, SHARED_FILTERS)
-                return
-
-    def _store(self, message: Message) -> bytes:
-        topic, payload = parse_topic(message.topic.decode()), message.payload
-        records = [payload[at : at + RECORD_BYTES] for at in range(0, len(payload), RECORD_BYTES)]
-        self.messages += 1
-        self.mismatched += (
-            topic.kind == "record" and int.from_bytes(payload[2:10], "little") != topic.device
-        )
-        acks = b"".join(self.store.put(record) for record in records)
-        return encode_publish(stored_topic(topic.site, topic.name), acks)
+def run(database: str, worker: BrokerAddress, devices: Devices, options: TransportOptions) -> int:
+    """Simulate beside a worker; check that the database ends exact; return the records sent."""
+    with running_worker(database, worker, Validator(quota=60_000)) as ingest:
+        wait_until_connected(ingest)
+        result: SimulationResult = simulate(devices, options, threading.Event())
+    assert (result.waiting, result.refused) == (0, 0)
+    return result.sent
 
 
-@pytest.fixture
-def address(broker: Broker) -> BrokerAddress:
-    """Return the broker's address."""
-    return BrokerAddress("127.0.0.1", broker.port)
-
-
-def assert_stored(worker: ReferenceWorker, devices: Devices, result: SimulationResult) -> None:
-    """Check that the store holds exactly what devices counted."""
-    truth = devices.truth()
-    rows = [worker.store.rows[int(device)] for device in devices.device]
-    assert (result.waiting, result.refused, worker.mismatched) == (0, 0, 0)
-    np.testing.assert_array_equal([row.sums for row in rows], truth.counters)
-    np.testing.assert_array_equal([row.boot for row in rows], truth.boot)
-    np.testing.assert_array_equal([row.sequence for row in rows], truth.sequence)
+def assert_exact(database: str, devices: Devices, folder: Path) -> None:
+    """Check that the database holds exactly what the devices counted."""
+    write_truth(devices, folder / "truth.npz")
+    outcome = differences(database, folder / "truth.npz")
+    assert (outcome["devices"], outcome["cohorts"], outcome["waiting"]) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("gateway", [None, "gateway-1"])
-def test_all_is_stored_over_a_lossy_transport(gateway: str | None, address: BrokerAddress) -> None:
+def test_all_is_stored_over_a_lossy_transport(
+    gateway: str | None, database: str, broker_address: BrokerAddress, tmp_path: Path
+) -> None:
     """Loss and duplication change nothing, for single records and for a gateway's batches."""
     options = TransportOptions(
-        broker=address, gateway=gateway, loss=0.1, duplication=0.1, hour_s=0.5, batch=50
+        broker=broker_address, gateway=gateway, loss=0.1, duplication=0.1, hour_s=0.5, batch=50
     )
     first_s, longest_s = options.simulated_s(0.3), options.simulated_s(1)
     devices = Devices(
         Plan(devices=300, hours=6, reboot=0.2, steps=10, resend_s=first_s, longest_s=longest_s)
     )
-    worker = ReferenceWorker(address)
-    result = simulate(devices, options, threading.Event())
-    worker.stop()
-    assert_stored(worker, devices, result)
-    assert result.sent > 6 * 300 * 1.05
-    if gateway:
-        assert worker.messages < result.sent / 2
+    with psycopg.connect(database, autocommit=True) as connection:
+        Registry(connection).add_gateway("gateway-1", devices.site_names)
+    assert run(database, broker_address, devices, options) > 6 * 300 * 1.05
+    assert_exact(database, devices, tmp_path)
 
 
-def test_a_broker_crash_loses_nothing(broker: Broker, address: BrokerAddress) -> None:
+def test_a_broker_crash_loses_nothing(
+    database: str, broker: Broker, broker_address: BrokerAddress, tmp_path: Path
+) -> None:
     """Devices resend what a killed broker lost."""
-    options = TransportOptions(broker=address, hour_s=1, resend_s=0.3, longest_s=1)
+    options = TransportOptions(broker=broker_address, hour_s=1, resend_s=0.3, longest_s=1)
     devices = Devices(
         Plan(devices=200, hours=4, reboot=0.2, steps=10, resend_s=1000, longest_s=3600)
     )
-    worker = ReferenceWorker(address)
     with ThreadPoolExecutor(1) as executor:  # the broker ends with the thread that started it
-        simulation = executor.submit(simulate, devices, options, threading.Event())
+        simulation = executor.submit(run, database, broker_address, devices, options)
         time.sleep(1.5)
-        broker.stop(signal.SIGKILL)
+        broker.crash()
         time.sleep(0.5)
         broker.start()
-        result = simulation.result()
-    worker.stop()
-    assert_stored(worker, devices, result)
+        simulation.result()
+    assert_exact(database, devices, tmp_path)
 
 
-def test_mutual_tls(tmp_path: Path) -> None:
+def test_mutual_tls(database: str, tmp_path: Path) -> None:
     """Records are stored with a certificate, and refused without one or with another CA."""
     authority = CertificateAuthority(tmp_path / "trusted")
     other = CertificateAuthority(tmp_path / "other")
-    broker = Broker(tmp_path / "broker", certificates=authority.issue("broker"))
-    broker.start()
     devices = Devices(Plan(devices=1, hours=1, steps=10))
-    own = authority.broker_address(broker.port, f"{int(devices.device[0]):016x}")
-    worker = ReferenceWorker(authority.broker_address(broker.port, "ingest"))
-    result = simulate(devices, TransportOptions(broker=own, hour_s=0.5), threading.Event())
-    worker.stop()
-    assert_stored(worker, devices, result)
-    client = ("--certificate", str(own.certificate), "--key", str(own.key))
-    for options in (("--ca", str(authority.ca)), ("--ca", str(other.ca), *client)):
-        failed = subprocess.run(
-            [*COMMAND, "--devices", "1", "--broker", f"mqtts://127.0.0.1:{broker.port}", *options],
-            capture_output=True, text=True, check=False, timeout=60,
-        )  # fmt: skip
-        assert failed.returncode == 1
-        assert "broker" in failed.stderr
-    broker.stop()
+    with Broker(tmp_path / "broker", certificates=authority.issue("broker")) as broker:
+        own = authority.broker_address(broker.port, f"{int(devices.device[0]):016x}")
+        worker = authority.broker_address(broker.port, "ingest")
+        run(database, worker, devices, TransportOptions(broker=own, hour_s=0.5))
+        assert_exact(database, devices, tmp_path)
+        client = ("--certificate", str(own.certificate), "--key", str(own.key))
+        url = f"mqtts://127.0.0.1:{broker.port}"
+        for options in (("--ca", str(authority.ca)), ("--ca", str(other.ca), *client)):
+            failed = subprocess.run(
+                fleet_command("simulate", "--devices", "1", "--broker", url, *options),
+                capture_output=True, text=True, check=False, timeout=60,
+            )  # fmt: skip
+            assert failed.returncode == 1
+            assert "broker" in failed.stderr
 
 
-def test_the_command_stops_on_sigterm(broker: Broker, tmp_path: Path) -> None:
+def test_the_command_stops_on_sigterm(
+    broker: Broker, broker_address: BrokerAddress, tmp_path: Path
+) -> None:
     """SIGTERM ends the command, which writes the truth so far and the waiting records."""
     truth = tmp_path / "truth.npz"
-    command = subprocess.Popen(
-        [*COMMAND, "--devices", "50", "--drift", "10%",
-         "--reboot", "0.1%", "--hour-s", "0.5", "--steps", "10", "--json", "--truth", str(truth),
-         "--broker", f"mqtt://127.0.0.1:{broker.port}"],
-        stdout=subprocess.PIPE, text=True,
+    line = fleet_command(
+        "simulate", "--devices", "50", "--drift", "10%", "--reboot", "0.1%", "--hour-s", "0.5",
+        "--steps", "10", "--json", "--truth", str(truth),
+        "--broker", f"mqtt://127.0.0.1:{broker.port}",
     )  # fmt: skip
-    with MqttClient(BrokerAddress("127.0.0.1", broker.port), ["tcuq/+/+/record"]) as link:
-        wait_for(lambda: link.receive(0.5), 60)
+    command = subprocess.Popen(line, stdout=subprocess.PIPE, text=True)
+    with MqttClient(broker_address, ["tcuq/+/+/record"]) as client:
+        wait_for(lambda: client.receive(0.5), 60)
     command.send_signal(signal.SIGTERM)
     output, _ = command.communicate(timeout=30)
     assert command.returncode == 0
@@ -175,46 +124,3 @@ def test_the_command_stops_on_sigterm(broker: Broker, tmp_path: Path) -> None:
                 "drifts_from", "waiting", "refused"} == set(file.files)  # fmt: skip
         assert (file["waiting"] > 0).sum() == facts["waiting"]
         assert (file["drifts_from"] == 0).sum() == 5
-
-
-def test_the_truth_file_holds_the_devices_truth(tmp_path: Path) -> None:
-    """Every column of the file equals the devices' truth."""
-    devices = Devices(Plan(devices=30, hours=3, reboot=0.5, steps=10))
-    devices.advance(3 * 3600)
-    write_truth(devices, tmp_path / "truth.npz")
-    with np.load(tmp_path / "truth.npz") as file:
-        counters = np.stack([file[name] for name in COUNTERS], axis=1)
-        np.testing.assert_array_equal(counters, devices.truth().counters)
-        np.testing.assert_array_equal(file["device"], devices.device)
-        assert file["sites"][file["site"][0]] == devices.site_names[devices.site[0]]
-
-
-def test_a_missing_broker_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    """A port without a listener is an error that holds the address."""
-    assert main(["fleet", "simulate", "--devices", "1", "--broker", "mqtt://127.0.0.1:1"]) == 1
-    assert "127.0.0.1:1: no broker answers" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("url", ["http://host", "mqtt://", "mqtt://host:x", "mqtt://host/topic"])
-def test_an_invalid_broker_url_is_refused(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Another scheme, no host, an invalid port or a topic is refused."""
-    assert main(["fleet", "simulate", "--devices", "1", "--broker", url]) == 1
-    assert "broker" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("option", "value"), [("drift", "101%"), ("loss", "x"), ("reboot", "-1%"), ("drift", "nan")]
-)
-def test_an_invalid_share_is_refused(option: str, value: str) -> None:
-    """The command line refuses a share out of bounds or not a number."""
-    with pytest.raises(SystemExit, match="2"):
-        main(["fleet", "simulate", "--devices", "1", f"--{option}={value}"])
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"loss": 1.0}, {"hour_s": 0}, {"batch": 1001}, {"connections": 0}]
-)
-def test_invalid_transport_options_are_refused(wrong: dict[str, Any]) -> None:
-    """A value out of bounds is refused by its name."""
-    with pytest.raises(InputError, match=next(iter(wrong))):
-        TransportOptions(broker=BrokerAddress("127.0.0.1", 1883), **wrong)

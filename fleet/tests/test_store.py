@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from numpy.typing import NDArray
 
-from fleet.tests.fixtures.stored_records import put, record
+from fleet.tests.fixtures.records import put, record
 from tcuq.telemetry import Reason
 from tcuq_fleet.errors import FleetError
 from tcuq_fleet.store.batch import Batch

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fleet.tests.fixtures.stored_records import put, record
+from fleet.tests.fixtures.records import put, record
 from tcuq_fleet.judge.evidence import judged_q8
 from tcuq_fleet.store.store import Store
 

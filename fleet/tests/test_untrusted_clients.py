@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Untrusted clients: certificates, topics by certificate, and invalid records."""
 
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,8 +9,8 @@ import numpy as np
 import pytest
 
 from fleet.tests.fixtures.attacks.certificate_authority import CertificateAuthority
-from fleet.tests.fixtures.sender import records_of, wait_for
-from fleet.tests.fixtures.stored_records import add_gateway
+from fleet.tests.fixtures.records import add_gateway, records_of
+from fleet.tests.fixtures.servers import running_worker, wait_until_connected
 from tcuq_fleet.errors import FleetError
 from tcuq_fleet.ingest.worker import Worker
 from tcuq_fleet.mqtt import (
@@ -22,7 +21,7 @@ from tcuq_fleet.mqtt import (
 )
 from tcuq_fleet.servers import Broker
 from tcuq_fleet.store.store import Store
-from tcuq_fleet.wire import ACK, SHARED_FILTERS, record_topic, records_topic, stored_topic
+from tcuq_fleet.wire import ACK, SHARED_FILTERS, record_topic, records_topic
 
 DEVICE, OTHER = 0xA1, 0xB2
 
@@ -36,28 +35,17 @@ def authority(tmp_path: Path) -> CertificateAuthority:
 @pytest.fixture
 def tls_broker(tmp_path: Path, authority: CertificateAuthority) -> Iterator[Broker]:
     """Start a broker that requires client certificates."""
-    server = Broker(tmp_path / "broker", certificates=authority.issue("broker"))
-    server.start()
-    yield server
-    server.stop()
+    with Broker(tmp_path / "broker", certificates=authority.issue("broker")) as server:
+        yield server
 
 
 @pytest.fixture
 def worker(database: str, tls_broker: Broker, authority: CertificateAuthority) -> Iterator[Worker]:
     """Run a worker with its own certificate."""
     add_gateway(database)
-    address = authority.broker_address(tls_broker.port, "ingest")
-    ingest = Worker(
-        database,
-        lambda: MqttClient(address, SHARED_FILTERS),
-    )
-    thread = threading.Thread(target=ingest.run)
-    thread.start()
-    connected = "tcuq_ingest_broker_connected"
-    wait_for(lambda: ingest.metrics.registry.get_sample_value(connected) == 1)
-    yield ingest
-    ingest.stopping.set()
-    thread.join()
+    with running_worker(database, authority.broker_address(tls_broker.port, "ingest")) as ingest:
+        wait_until_connected(ingest)
+        yield ingest
 
 
 def publish(client: MqttClient, topic: str, device: int) -> None:
@@ -87,7 +75,7 @@ def test_a_device_publishes_only_to_its_own_topic(
 ) -> None:
     """A record on the device's own topic is stored; the broker drops others."""
     address = authority.broker_address(tls_broker.port, f"{DEVICE:016x}")
-    with MqttClient(address, [stored_topic("berlin", f"{DEVICE:016x}")]) as client:
+    with MqttClient(address, [f"tcuq/berlin/{DEVICE:016x}/stored"]) as client:
         publish(client, record_topic("berlin", OTHER), OTHER)
         publish(client, records_topic("berlin", "gate-1"), OTHER)
         publish(client, record_topic("berlin", DEVICE), DEVICE)

@@ -8,25 +8,40 @@ import shlex
 import signal
 import stat
 import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import httpx
 import psycopg
 import pytest
 
 from fleet.tests.fixtures.load import stored_part
-from fleet.tests.fixtures.sender import records_of, wait_for
+from fleet.tests.fixtures.records import records_of
+from fleet.tests.fixtures.sender import wait_for
+from fleet.tests.fixtures.servers import fleet_command, new_database, open_folder
 from tcuq.cli import main
 from tcuq_fleet.servers import Broker, Postgres, free_port, is_listening, postgresql_program
 from tcuq_fleet.store.batch import Batch
 from tcuq_fleet.store.store import Store
 
 ROOT = Path(__file__).parents[2]
-COMMAND = [sys.executable, "-m", "tcuq.cli", "fleet"]
+
+
+class Ports(NamedTuple):
+    """The ports of a fleet on this machine."""
+
+    broker: int
+    ingest: int
+    dashboard: int
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Return a folder with a short path that every account can enter."""
+    with open_folder() as path:
+        yield path
 
 
 def documented(document: str, command: str) -> list[str]:
@@ -37,64 +52,54 @@ def documented(document: str, command: str) -> list[str]:
 
 
 @contextmanager
-def started(document: str, folder: Path, ports: dict[str, int]) -> Iterator[str]:
-    """Run `tcuq fleet up` as a document gives it; yield the dashboard's URL; stop it by SIGTERM."""
-    options = [f"--{name}-port={port}" for name, port in ports.items()]
+def fleet_up(folder: Path, *words: str) -> Iterator[tuple["subprocess.Popen[str]", Ports]]:
+    """Run `tcuq fleet up` in its own session, as a terminal does; kill what is left of it."""
+    ports = Ports(free_port(), free_port(), free_port())
+    options = [f"--{name}-port={port}" for name, port in ports._asdict().items()]
+    line = fleet_command("up", *words, "--folder", str(folder), "--every", "1", "--json", *options)
     process = subprocess.Popen(
-        [
-            *COMMAND,
-            *documented(document, "up"),
-            "--folder",
-            str(folder),
-            "--every",
-            "1",
-            "--json",
-            *options,
-        ],
-        stdout=subprocess.PIPE,
-    )
+        ["env", "--default-signal=HUP", *line],  # the tests may run under nohup, which ignores it
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
     assert process.stdout is not None
     try:
-        yield json.loads(process.stdout.readline())["dashboard"]
+        json.loads(process.stdout.readline())
+        yield process, ports
     finally:
-        process.send_signal(signal.SIGTERM)
+        process.kill()
         process.communicate()
-    assert process.returncode == 0
 
 
-def devices_shown(dashboard: str) -> int:
+def devices_shown(ports: Ports) -> int:
     """Return how many devices the dashboard shows."""
     try:
-        return int(httpx.get(f"{dashboard}/api/fleet").json()["devices"] or 0)
+        response = httpx.get(f"http://127.0.0.1:{ports.dashboard}/api/fleet")
+        return int(response.json()["devices"] or 0)
     except (httpx.HTTPError, KeyError):
         return 0
 
 
-def test_up_shows_simulated_devices_and_continues_after_a_stop() -> None:
+def test_up_shows_simulated_devices_and_continues_after_a_stop(folder: Path) -> None:
     """The documents' commands show simulated devices, also after a restart."""
-    names = ("broker", "ingest", "dashboard")
-    with tempfile.TemporaryDirectory() as name:
-        Path(name).chmod(0o755)
-        ports = {name: free_port() for name in names}
-        with started("README.md", Path(name), ports) as dashboard:
-            simulation = subprocess.run(
-                [
-                    *COMMAND, *documented("fleet/docs/index.md", "simulate"), "--broker", f"mqtt://127.0.0.1:{ports['broker']}",
-                    "--devices", "50", "--hours", "4", "--hour-s", "0.5", "--json",
-                ],
-                capture_output=True,
-                check=True,
-            )  # fmt: skip
-            assert json.loads(simulation.stdout)["waiting"] == 0
-            wait_for(lambda: devices_shown(dashboard) == 50)
-        with started("fleet/docs/index.md", Path(name), ports) as dashboard:
-            wait_for(lambda: devices_shown(dashboard) == 50)
+    with fleet_up(folder, *documented("README.md", "up")[1:]) as (process, ports):
+        simulate = documented("fleet/docs/index.md", "simulate")
+        few = ("--devices", "50", "--hours", "4", "--hour-s", "0.5", "--json")
+        line = fleet_command(*simulate, "--broker", f"mqtt://127.0.0.1:{ports.broker}", *few)
+        simulation = subprocess.run(line, capture_output=True, check=True)
+        assert json.loads(simulation.stdout)["waiting"] == 0
+        wait_for(lambda: devices_shown(ports) == 50)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait() == 0
+    with fleet_up(folder, *documented("fleet/docs/index.md", "up")[1:]) as (_, ports):
+        wait_for(lambda: devices_shown(ports) == 50)
 
 
-def test_a_port_in_use_is_named(broker: Broker, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_port_in_use_is_named(
+    broker: Broker, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A port in use is an error before anything is started."""
-    with tempfile.TemporaryDirectory() as name:
-        assert main(["fleet", "up", "--folder", name, "--dashboard-port", str(broker.port)]) == 1
+    up = ["fleet", "up", "--folder", str(folder), "--dashboard-port", str(broker.port)]
+    assert main(up) == 1
     assert f"port {broker.port} is in use: choose another by --" in capsys.readouterr().err
 
 
@@ -107,37 +112,13 @@ def test_the_next_records_complete_a_restored_dump(
     dump = tmp_path / "fleet.dump"
     subprocess.run([postgresql_program("pg_dump"), "-Fc", "-f", dump, database], check=True)
     store.put(Batch.of([(stored_part(records_of(range(100), sequence=1)), site)]))
-    with psycopg.connect(postgres.url, autocommit=True) as maintenance:
-        maintenance.execute("DROP DATABASE IF EXISTS restored WITH (FORCE)")
-        maintenance.execute("CREATE DATABASE restored")
-    restored = postgres.url.removesuffix("fleet") + "restored"
+    restored = new_database(postgres, "restored")
     subprocess.run([postgresql_program("pg_restore"), "-d", restored, dump], check=True)
     with Store(restored) as other:
         newest = stored_part(records_of(range(100), sequence=2))
         other.put(Batch.of([(newest, other.site("berlin"))]))
         row = other.connection.execute("SELECT sum(steps), count(*) FROM cohorts").fetchone()
     assert row == (100 * 300, 1)
-
-
-PORTS = ("broker", "ingest", "dashboard")
-
-
-@contextmanager
-def fleet_up(folder: Path, ports: dict[str, int]) -> Iterator["subprocess.Popen[str]"]:
-    """Run `tcuq fleet up` in its own session, as a terminal does; kill what is left of it."""
-    options = [f"--{name}-port={port}" for name, port in ports.items()]
-    process = subprocess.Popen(
-        ["env", "--default-signal=HUP",  # the tests may run under nohup, which ignores it
-         *COMMAND, "up", "--folder", str(folder), "--json", *options],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
-    assert process.stdout is not None
-    try:
-        json.loads(process.stdout.readline())
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def running_in(folder: Path) -> list[int]:
@@ -154,41 +135,31 @@ def running_in(folder: Path) -> list[int]:
     return lines
 
 
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """Return a folder with a short path that every account can enter."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
-
-
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGKILL])
-def test_a_closed_terminal_left_five_processes_behind(folder: Path, number: int) -> None:
+def test_no_process_outlives_the_terminal(folder: Path, number: int) -> None:
     """A closed terminal (SIGHUP) or a killed parent leaves no process, and its ports are free."""
-    ports = {name: free_port() for name in PORTS}
-    with fleet_up(folder, ports) as process:
+    with fleet_up(folder) as (process, ports):
         wait_for(lambda: len(running_in(folder)) >= 5)
         process.send_signal(number)
         wait_for(lambda: not running_in(folder))
-        wait_for(lambda: not any(is_listening(port) for port in ports.values()))
+        wait_for(lambda: not any(is_listening(port) for port in ports))
 
 
-def test_a_killed_broker_stayed_dead_in_silence(folder: Path) -> None:
-    """Killed servers are restarted, and standard error says so."""
-    ports = {name: free_port() for name in PORTS}
-    with fleet_up(folder, ports) as process:
-        wait_for(lambda: readiness(ports["ingest"]) == 200)
+def test_killed_servers_are_restarted(folder: Path) -> None:
+    """Broker and database run again, and standard error says so."""
+    with fleet_up(folder) as (process, ports):
+        wait_for(lambda: readiness(ports.ingest) == 200)
         (broker,) = [
             pid for pid in running_in(folder)
             if b"mosquitto.conf" in Path(f"/proc/{pid}/cmdline").read_bytes()
         ]  # fmt: skip
         killed = postmaster(folder)
         os.kill(broker, signal.SIGKILL)
-        wait_for(lambda: not is_listening(ports["broker"]))
-        wait_for(lambda: is_listening(ports["broker"]))
+        wait_for(lambda: not is_listening(ports.broker))
+        wait_for(lambda: is_listening(ports.broker))
         os.kill(killed, signal.SIGKILL)
         wait_for(lambda: postmaster(folder) not in (0, killed))
-        wait_for(lambda: readiness(ports["ingest"]) == 200)
+        wait_for(lambda: readiness(ports.ingest) == 200)
         process.send_signal(signal.SIGTERM)
         _, error = process.communicate()
     assert "the broker exited" in error
@@ -211,9 +182,7 @@ def readiness(port: int) -> int:
         return 0
 
 
-def test_another_local_user_was_a_superuser_without_a_password(
-    postgres: Postgres, folder: Path
-) -> None:
+def test_another_local_user_cannot_reach_the_database(postgres: Postgres, folder: Path) -> None:
     """PostgreSQL has no TCP port, and another account cannot reach its socket."""
     with psycopg.connect(postgres.url) as connection:
         assert connection.execute("SHOW listen_addresses").fetchone() == ("",)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Child: start a program so that it ends with the process that started it, however that ends.
+"""Child: start a program that ends with the process that started it, also if that is killed.
 
-The kernel sends the signal (Linux; elsewhere only an orderly stop ends the program). It is set by
-a small program that becomes the wanted one: code between fork and exec is unsafe with threads.
+The kernel sends the signal (Linux; elsewhere only an orderly stop ends the program). A small
+program sets it and then executes the real one: code between fork and exec is unsafe with threads.
 """
 
 import os
@@ -37,18 +37,9 @@ def start_child(
 ) -> "subprocess.Popen[bytes]":
     """Start a program in a session of its own: Ctrl-C and a closed terminal do not reach it.
 
-    Parameters
-    ----------
-    line
-        An absolute path, then arguments.
-    output
-        File for what it prints.
-    death_signal
-        Sent to it when this process ends. The thread that calls must live as long as this process.
-    account
-        User to become, if this process is root.
-    folder
-        Working folder.
+    `line` is an absolute path and arguments, `folder` the working folder. The kernel sends the
+    death signal when the thread that calls ends, so that thread must live as long as this process.
+    Root may start the program as another account.
     """
     become = [sys.executable, "-I", "-S", "-c", _BECOME]
     return subprocess.Popen(

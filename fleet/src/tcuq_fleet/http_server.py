@@ -7,6 +7,7 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI, Response
+from fastapi.responses import PlainTextResponse
 from prometheus_client.openmetrics import exposition
 from prometheus_client.registry import CollectorRegistry
 from uvicorn import Server
@@ -78,9 +79,8 @@ class RequestLimit:
         if scope["type"] != "http" or scope["path"] in MONITORING:
             await self._app(scope, receive, send)
         elif self._requests >= MAX_REQUESTS:
-            headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"retry-after", b"5")]
-            await send({"type": "http.response.start", "status": 503, "headers": headers})
-            await send({"type": "http.response.body", "body": b"too many requests at once\n"})
+            response = PlainTextResponse("too many requests at once\n", 503, {"retry-after": "5"})
+            await response(scope, receive, send)
         else:
             self._requests += 1
             try:

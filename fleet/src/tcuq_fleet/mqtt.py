@@ -40,19 +40,11 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BrokerAddress:
-    """Host and port of a broker, and the certificates for it.
-
-    Parameters
-    ----------
-    host, port
-        Of its listener.
-    ca, certificate, key
-        PEM files for mutual TLS; without `ca` the connection is not encrypted.
-    """
+    """Host and port of a broker, and the certificates for it."""
 
     host: str
     port: int
-    ca: str | None = None
+    ca: str | None = None  # PEM files for mutual TLS; without a CA nothing is encrypted
     certificate: str | None = None
     key: str | None = None
 
@@ -125,7 +117,7 @@ def _read_packet(view: memoryview) -> tuple[mqtt5.Packet, int] | None:
 
 
 def to_message(packet: mqtt5.PublishPacket) -> Message:
-    """Return what a worker needs of a publication."""
+    """Convert a publication to a message."""
     # A retained message was not sent now: it arrives empty, so that it is refused and acknowledged.
     payload = b"" if packet.retain else packet.payload
     return Message(packet.topic.encode(), payload, packet.packet_id or 0)
@@ -147,16 +139,9 @@ def _words(reason: IntEnum) -> str:
 
 
 class MqttClient:
-    """One connection to a broker; several clients can share a subscription.
+    """One connection to a broker; clients share a subscription by `$share/name/...` in filters.
 
-    Parameters
-    ----------
-    address
-        The broker's.
-    filters
-        Topic filters; `$share/name/...` shares them.
-    receive_maximum
-        How many messages the broker sends ahead of their acknowledgement.
+    The broker sends at most `receive_maximum` messages ahead of their acknowledgement.
     """
 
     def __init__(

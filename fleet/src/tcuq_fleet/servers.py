@@ -8,15 +8,18 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import Self
 from urllib.parse import quote
 
 from tcuq_fleet.child import start_child
 from tcuq_fleet.errors import FleetError
 
 START_TIMEOUT_S = 60
+STOP_TIMEOUT_S = 60
 MAX_SOCKET_FOLDER_BYTES = 107 - len("/.s.PGSQL.5432")
 DEBIAN_POSTGRESQL = "/usr/lib/postgresql"
 # fsync stays on: an acknowledgement promises a durable commit. A small WAL keeps recovery short.
@@ -57,21 +60,64 @@ def free_port() -> int:
         return port
 
 
-class Postgres:
+class Server:
+    """A program that runs as a child of this process; as a context it runs for the block."""
+
+    stop_signal, crash_signal = signal.SIGTERM, signal.SIGKILL
+    _process: "subprocess.Popen[bytes] | None" = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.crash()
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """Stop the server in order."""
+        self._end(self.stop_signal)
+
+    def crash(self) -> None:
+        """End the server as a crash would."""
+        self._end(self.crash_signal)
+
+    def _end(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+            try:
+                self._process.wait(STOP_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+
+    def has_exited(self) -> bool:
+        """Return whether the server ended without being stopped."""
+        return self._process is not None and self._process.poll() is not None
+
+    def _wait_for(self, answers: Callable[[], bool], log: Path) -> None:
+        end = time.monotonic() + START_TIMEOUT_S
+        while not answers():
+            if self.has_exited() or time.monotonic() > end:
+                raise FleetError(f"{type(self).__name__} did not start: see {log}")
+            time.sleep(0.05)
+
+
+class Postgres(Server):
     """A private PostgreSQL server whose data stay in a folder.
 
-    It listens only on a Unix socket in its data folder, which nobody but its own account and root
-    can enter: other users of this machine cannot connect, and nobody can over the network.
+    It listens only on a Unix socket in its data folder, which only its own account and root can
+    enter: other users of this machine cannot connect, and no other machine can.
 
-    Parameters
-    ----------
-    folder
-        Created if it does not exist.
-    memory
-        PostgreSQL's shared buffers; best large enough for all of `devices`, 300 bytes per row.
-    settings
-        Further lines of its configuration.
+    `memory` is for PostgreSQL's shared buffers, best large enough for the table `devices` at 300
+    bytes per row; `settings` are further lines of its configuration.
     """
+
+    stop_signal, crash_signal = signal.SIGINT, signal.SIGQUIT  # SIGINT ends connections
 
     def __init__(self, folder: Path, memory: str = "512MB", settings: str = "") -> None:
         self.folder = folder.resolve()
@@ -84,7 +130,6 @@ class Postgres:
         self.url = self.url_of("tcuq")
         self.memory, self.settings = memory, settings
         self._account = "postgres" if os.geteuid() == 0 else None  # it refuses to run as root
-        self._process: subprocess.Popen[bytes] | None = None
 
     def url_of(self, role: str) -> str:
         """Return the URL by which a role connects."""
@@ -117,22 +162,7 @@ class Postgres:
                 account=self._account,
                 folder=self.data,
             )
-        end = time.monotonic() + START_TIMEOUT_S
-        while not self._answers():
-            if self.has_exited() or time.monotonic() > end:
-                raise FleetError(f"PostgreSQL did not start: see {self.data / 'log'}")
-            time.sleep(0.05)
-
-    def has_exited(self) -> bool:
-        """Return whether the server ended without being stopped."""
-        return self._process is not None and self._process.poll() is not None
-
-    def stop(self, mode: str = "fast") -> None:
-        """Stop the server: `fast` ends connections, `immediate` simulates a crash."""
-        if self._process is not None:
-            self._process.send_signal(signal.SIGINT if mode == "fast" else signal.SIGQUIT)
-            self._process.wait()
-            self._process = None
+        self._wait_for(self._answers, self.data / "log")
 
     def _answers(self) -> bool:
         try:
@@ -167,18 +197,11 @@ class Certificates:
     key: Path
 
 
-class Broker:
-    """A private mosquitto broker.
+class Broker(Server):
+    """A private mosquitto broker, by default on a free port.
 
-    Parameters
-    ----------
-    folder
-        For its configuration and log.
-    port
-        Default: a free one.
-    certificates
-        If given, clients must present a certificate of the same CA and may publish only under its
-        common name; otherwise every client on this machine is accepted.
+    With certificates, clients must present a certificate of the same CA and may publish only under
+    its common name; otherwise every client on this machine is accepted.
     """
 
     def __init__(
@@ -187,7 +210,6 @@ class Broker:
         self.port = free_port() if port is None else port
         self.folder = folder
         self._certificates = certificates
-        self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start the broker and wait until it listens."""
@@ -198,15 +220,7 @@ class Broker:
             self._process = start_child(
                 [_find_program("mosquitto", ["/usr/sbin"]), "-c", str(config)], log
             )
-        end = time.monotonic() + START_TIMEOUT_S
-        while not is_listening(self.port):
-            if self.has_exited() or time.monotonic() > end:
-                raise FleetError(f"mosquitto did not start: see {self.folder / 'mosquitto.log'}")
-            time.sleep(0.05)
-
-    def has_exited(self) -> bool:
-        """Return whether the broker ended without being stopped."""
-        return self._process is not None and self._process.poll() is not None
+        self._wait_for(lambda: is_listening(self.port), self.folder / "mosquitto.log")
 
     @property
     def pid(self) -> int:
@@ -229,13 +243,6 @@ class Broker:
         return listener + MUTUAL_TLS_CONF.format(
             ca=pem.ca, certificate=pem.certificate, key=pem.key, acl=acl
         )
-
-    def stop(self, signal_number: signal.Signals = signal.SIGTERM) -> None:
-        """Stop the broker; SIGKILL simulates a crash."""
-        if self._process is not None:
-            self._process.send_signal(signal_number)
-            self._process.wait()
-            self._process = None
 
 
 def _account() -> str:

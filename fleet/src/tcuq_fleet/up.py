@@ -14,7 +14,7 @@ from threading import Event
 
 from tcuq_fleet.child import start_child
 from tcuq_fleet.errors import FleetError
-from tcuq_fleet.servers import Broker, Postgres, is_listening
+from tcuq_fleet.servers import Broker, Postgres, Server, is_listening
 from tcuq_fleet.store.connection import MIGRATE, connect, database_errors
 from tcuq_fleet.store.migrate import create_roles, migrate
 
@@ -22,7 +22,6 @@ log = logging.getLogger("tcuq_fleet.up")
 
 POLL_S = 0.5
 RESTART_DELAY_S = 2.0
-STOP_TIMEOUT_S = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,31 +33,30 @@ class Ports:
     dashboard: int = 8050
 
 
+class FleetProcess(Server):
+    """A `fleet` command that runs as a child and logs to a file."""
+
+    def __init__(self, line: list[str], log_file: Path) -> None:
+        self._line, self._log_file = line, log_file
+
+    def start(self) -> None:
+        """Start the command."""
+        with self._log_file.open("ab") as out:
+            self._process = start_child(self._line, out)
+
+
 @dataclass(slots=True)
 class Supervisor:
-    """Starts the fleet's processes, restarts those that exit, and stops them all.
+    """Starts the fleet's processes, restarts those that exit, and stops them all."""
 
-    Parameters
-    ----------
-    folder
-        For the database and logs; created if it does not exist.
-    database, broker
-        URLs of existing servers to use instead of private ones.
-    password_file
-        Of that database.
-    every_s
-        Seconds between two judgements.
-    """
-
-    folder: Path
+    folder: Path  # for the database and logs; created if it does not exist
     ports: Ports
-    database: str | None = None
-    password_file: str | None = None
-    broker: str | None = None
-    every_s: float = 15.0
+    database: str | None = None  # URL of an existing server; default: a private one
+    password_file: str | None = None  # of that database
+    broker: str | None = None  # URL of an existing server; default: a private one
+    every_s: float = 15.0  # between two judgements
     stopping: Event = field(default_factory=Event)
-    _servers: dict[str, Postgres | Broker] = field(default_factory=dict)
-    _processes: dict[str, tuple[list[str], "subprocess.Popen[bytes]"]] = field(default_factory=dict)
+    _servers: dict[str, Server] = field(default_factory=dict)
 
     def start(self) -> None:
         """Start the servers that are not given, then worker, judge and dashboard."""
@@ -67,36 +65,30 @@ class Supervisor:
             if getattr(self, name, None) is None and is_listening(port):
                 raise FleetError(f"port {port} is in use: choose another by --{name}-port")
         self.folder.mkdir(parents=True, exist_ok=True)
-        database = self.database or self._start_database()
-        broker = self.broker or self._start_broker()
-        if self.database is None:
-            with connect(database, MIGRATE) as connection, database_errors():
-                create_roles(connection, {})
-                migrate(connection)
-        elif subprocess.run(self._line("migrate", "--database", database), check=False).returncode:
-            raise FleetError("the database could not be migrated: its message is above")
-        self._run("ingest", "--database", self._url("tcuq_ingest"), "--broker", broker,
+        urls = self._prepare_database()
+        broker = self.broker
+        if broker is None:
+            self._start("the broker", Broker(self.folder, self.ports.broker))
+            broker = f"mqtt://127.0.0.1:{self.ports.broker}"
+        self._run("ingest", "--database", urls["ingest"], "--broker", broker,
                   "--quota", "60000", "--http", str(self.ports.ingest))  # fmt: skip
-        self._run("judge", "--database", self._url("tcuq_judge"), "--every", str(self.every_s))
-        self._run("serve", "--database", self._url("tcuq_serve"),
-                  "--port", str(self.ports.dashboard))  # fmt: skip
+        self._run("judge", "--database", urls["judge"], "--every", str(self.every_s))
+        self._run("serve", "--database", urls["serve"], "--port", str(self.ports.dashboard))
 
-    def _url(self, role: str) -> str:
-        """Return the URL for a process: with its own role in the private server."""
-        server = self._servers.get("PostgreSQL")
-        return server.url_of(role) if isinstance(server, Postgres) else str(self.database)
-
-    def _start_database(self) -> str:
+    def _prepare_database(self) -> dict[str, str]:
+        """Migrate the database; return each process's URL, with its own role if it is private."""
+        processes = ("ingest", "judge", "serve")
+        if self.database is not None:
+            line = self._line("migrate", "--database", self.database)
+            if subprocess.run(line, check=False).returncode:
+                raise FleetError("the database could not be migrated: its message is above")
+            return dict.fromkeys(processes, self.database)
         server = Postgres(self.folder)
-        self._servers["PostgreSQL"] = server
-        server.start()
-        return server.url
-
-    def _start_broker(self) -> str:
-        server = Broker(self.folder, self.ports.broker)
-        self._servers["the broker"] = server
-        server.start()
-        return f"mqtt://127.0.0.1:{server.port}"
+        self._start("PostgreSQL", server)
+        with connect(server.url, MIGRATE) as connection, database_errors():
+            create_roles(connection, {})
+            migrate(connection)
+        return {process: server.url_of(f"tcuq_{process}") for process in processes}
 
     def _line(self, command: str, *arguments: str) -> list[str]:
         line = [sys.executable, "-m", "tcuq.cli", "fleet", command, *arguments]
@@ -105,11 +97,12 @@ class Supervisor:
         return line
 
     def _run(self, command: str, *arguments: str) -> None:
-        self._start(command, self._line(command, *arguments))
+        line = self._line(command, *arguments)
+        self._start(command, FleetProcess(line, self.folder / f"{command}.log"))
 
-    def _start(self, command: str, line: list[str]) -> None:
-        with (self.folder / f"{command}.log").open("ab") as out:
-            self._processes[command] = (line, start_child(line, out))
+    def _start(self, name: str, server: Server) -> None:
+        self._servers[name] = server
+        server.start()
 
     def watch(self) -> None:
         """Restart every server and process that exits, until `stopping` is set."""
@@ -118,28 +111,12 @@ class Supervisor:
                 if server.has_exited():
                     log.warning("%s exited: see its log in %s; restarting it", name, self.folder)
                     self.stopping.wait(RESTART_DELAY_S)
-                    self._restart(name, server)
-            for command, (line, process) in list(self._processes.items()):
-                if process.poll() is not None:
-                    log.warning("%s exited: see %s.log; restarting it", command, command)
-                    self.stopping.wait(RESTART_DELAY_S)
-                    self._start(command, line)
-
-    @staticmethod
-    def _restart(name: str, server: Postgres | Broker) -> None:
-        try:
-            server.start()
-        except FleetError as error:
-            log.warning("%s: %s; trying again", name, error)
+                    try:
+                        server.start()
+                    except FleetError as error:
+                        log.warning("%s: %s; trying again", name, error)
 
     def stop(self) -> None:
         """Stop the processes first, then the servers, so that received records are stored."""
-        for _, process in self._processes.values():
-            process.terminate()
-        for _, process in self._processes.values():
-            try:
-                process.wait(STOP_TIMEOUT_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
         for server in reversed(self._servers.values()):
             server.stop()

@@ -7,10 +7,11 @@
 
 import re
 from collections.abc import Mapping
-from typing import Literal, NamedTuple, cast
+from typing import Annotated, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BeforeValidator
 
 from tcuq.errors import InputError
 from tcuq.telemetry import Keys
@@ -49,20 +50,20 @@ class Topic(NamedTuple):
 
 
 def device_name(device: int) -> str:
-    """Return a device's id as 16 lowercase hexadecimal digits.
+    """Return a device's id, signed or unsigned, as 16 lowercase hexadecimal digits.
 
     Examples
     --------
     >>> device_name(0xBEEF)
     '000000000000beef'
     """
-    if not 0 <= device < 2**64:
+    if not -(2**63) <= device < 2**64:
         raise InputError(f"device must lie in 0..2^64-1, got {device}")
-    return f"{device:016x}"
+    return f"{device % 2**64:016x}"
 
 
 def profile_name(profile: int) -> str:
-    """Return the first 4 bytes of a profile's hash as 8 hexadecimal digits, from either sign.
+    """Return the first 4 bytes of a profile's hash, signed or unsigned, as 8 hexadecimal digits.
 
     Examples
     --------
@@ -100,6 +101,23 @@ def firmware_name(code: int) -> str:
     return f"{code >> 24 & 255}.{code >> 16 & 255}.{code & 65535}"
 
 
+def to_signed(value: int, bits: int) -> int:
+    """Return the signed integer of the same bits, as the database stores it.
+
+    Examples
+    --------
+    >>> to_signed(2**64 - 1, 64)
+    -1
+    """
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+# Fields of rows that show the database's numbers as text.
+DeviceId = Annotated[str, BeforeValidator(device_name)]
+ProfileId = Annotated[str, BeforeValidator(profile_name)]
+FirmwareId = Annotated[str, BeforeValidator(firmware_name)]
+
+
 def record_topic(site: str, device: int) -> str:
     """Return the topic to which a device publishes its records."""
     return f"tcuq/{_check_site(site)}/{device_name(device)}/record"
@@ -108,13 +126,6 @@ def record_topic(site: str, device: int) -> str:
 def records_topic(site: str, gateway: str) -> str:
     """Return the topic to which a gateway publishes records of many devices."""
     return f"tcuq/{_check_site(site)}/{_check_gateway(gateway)}/records"
-
-
-def stored_topic(site: str, name: str) -> str:
-    """Return the topic on which a device or a gateway receives acknowledgements."""
-    if not _DEVICE.fullmatch(name):
-        _check_gateway(name)
-    return f"tcuq/{_check_site(site)}/{name}/stored"
 
 
 def stored_filter(gateway: str) -> str:

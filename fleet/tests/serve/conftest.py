@@ -1,33 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """A fleet of 20,000 devices and its dashboard, one of each per session."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import psycopg
 import pytest
 
 from fleet.tests.fixtures.dashboard_server import live
 from fleet.tests.fixtures.seed import seed
+from fleet.tests.fixtures.servers import new_database
 from tcuq_fleet.servers import Postgres
 
 
 @pytest.fixture(scope="session")
-def create_database(postgres: Postgres) -> Callable[[str], str]:
-    """Return a function that creates an empty database by its name."""
-
-    def create(name: str) -> str:
-        with psycopg.connect(postgres.url, autocommit=True) as maintenance:
-            maintenance.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-            maintenance.execute(f"CREATE DATABASE {name}")
-        return postgres.url.removesuffix("fleet") + name
-
-    return create
-
-
-@pytest.fixture(scope="session")
-def seeded(create_database: Callable[[str], str]) -> str:
+def seeded(postgres: Postgres) -> str:
     """Create a database with a judged fleet in which firmware 1.8.0 drifts."""
-    database = create_database("seeded")
+    database = new_database(postgres, "seeded")
     seed(database, 20_000)
     return database
 

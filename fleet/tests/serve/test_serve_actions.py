@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Acts of operators: recorded with who, refused from other sites, and seen by the judge."""
 
-import json
 from collections.abc import Iterator
 
-import psycopg
 import pytest
 
 from fleet.tests.fixtures.dashboard_server import get, live, post
+from fleet.tests.fixtures.servers import read_only
 from fleet.tests.fixtures.stored_fleet import StoredFleet
 from tcuq_fleet.serve.viewer import ProxyHeaders
 from tcuq_fleet.store.store import Store
@@ -16,13 +15,12 @@ OPERATOR = {"X-User": "ada", "X-Groups": "operators"}
 
 
 @pytest.fixture
-def fleet(store: Store) -> StoredFleet:
+def fleet(fleet: StoredFleet, store: Store) -> StoredFleet:
     """Store a fleet with one drifting device."""
-    stored = StoredFleet(store)
-    stored.add(100, site=store.site("berlin"))
-    stored.add(1, bits=40)
-    stored.judge()
-    return stored
+    fleet.add(100, site=store.site("berlin"))
+    fleet.add(1, bits=40)
+    fleet.judge()
+    return fleet
 
 
 @pytest.fixture
@@ -45,11 +43,11 @@ def test_an_alarm_is_acknowledged_on_the_page(address: str, fleet: StoredFleet) 
     """The form's button is on the page; who pressed it and when is recorded and shown."""
     assert 'action="/alarm/1/acknowledge"' in get(f"{address}/alarms", OPERATOR).text
     response = post(f"{address}/alarm/1/acknowledge", same_origin(address))
-    assert response.status == 200
+    assert response.status_code == 200
     assert "acknowledged by ada just now" in response.text
     assert "/alarm/1/acknowledge" not in response.text
     assert fleet.rows("SELECT acknowledged_by FROM alarms") == [("ada",)]
-    assert post(f"{address}/alarm/99/acknowledge", same_origin(address)).status == 404
+    assert post(f"{address}/alarm/99/acknowledge", same_origin(address)).status_code == 404
 
 
 def test_a_device_is_muted_and_retired_on_its_page(address: str, fleet: StoredFleet) -> None:
@@ -74,12 +72,12 @@ def test_a_quarantined_boot_is_shown_and_released(address: str, fleet: StoredFle
     )
     assert "99,999" in get(f"{address}/registry", OPERATOR).text
     assert "record in quarantine" in get(f"{address}/device/{DEVICE}", OPERATOR).text
-    (record,) = json.loads(get(f"{address}/api/quarantine", OPERATOR).text)
+    (record,) = get(f"{address}/api/quarantine", OPERATOR).json()
     assert (record["device"], record["boot"], record["stored_boot"]) == (DEVICE, 99999, 1)
     page = post(f"{address}/device/{DEVICE}/release", same_origin(address)).text
     assert "record in quarantine" not in page
     assert fleet.rows("SELECT boot_released, changed_by FROM registry") == [(99999, "ada")]
-    assert post(f"{address}/device/{DEVICE}/release", same_origin(address)).status == 409
+    assert post(f"{address}/device/{DEVICE}/release", same_origin(address)).status_code == 409
 
 
 def test_the_api_acts_with_a_note(address: str, fleet: StoredFleet) -> None:
@@ -87,12 +85,12 @@ def test_the_api_acts_with_a_note(address: str, fleet: StoredFleet) -> None:
     url = f"{address}/api/devices/{DEVICE}/retire"
     headers = OPERATOR | {"Content-Type": "application/json"}
     response = post(url, headers, b'{"note": "scrapped"}')
-    assert json.loads(response.text) == {"subject": DEVICE, "act": "retire", "by": "ada"}
+    assert response.json() == {"subject": DEVICE, "act": "retire", "by": "ada"}
     assert "scrapped (ada)" in get(f"{address}/device/{DEVICE}", OPERATOR).text
-    assert post(f"{address}/api/devices/{1000:016x}/retire", OPERATOR).status == 404
-    (alarm,) = json.loads(get(f"{address}/api/alarms", OPERATOR).text)
+    assert post(f"{address}/api/devices/{1000:016x}/retire", OPERATOR).status_code == 404
+    (alarm,) = get(f"{address}/api/alarms", OPERATOR).json()
     assert (alarm["device"], alarm["severity"], alarm["site"]) == (DEVICE, "warning", "berlin")
-    assert post(f"{address}/api/alarms/1/acknowledge", OPERATOR).status == 200
+    assert post(f"{address}/api/alarms/1/acknowledge", OPERATOR).status_code == 200
     assert fleet.rows("SELECT note FROM registry") == [("scrapped",)]
 
 
@@ -111,9 +109,11 @@ def test_another_sites_page_cannot_act(
     """A request that a foreign page causes (CSRF) is refused, by form and by API."""
     for path in (f"/device/{DEVICE}/retire", f"/api/devices/{DEVICE}/retire"):
         response = post(address + path, OPERATOR | headers)
-        assert response.status == 403
+        assert response.status_code == 403
         assert "another site" in response.text
-    assert post(f"{address}/device/{DEVICE}/retire", OPERATOR).status == 403  # a form without both
+    assert (
+        post(f"{address}/device/{DEVICE}/retire", OPERATOR).status_code == 403
+    )  # a form without both
     assert fleet.rows("SELECT * FROM registry") == []
 
 
@@ -121,8 +121,8 @@ def test_a_large_body_is_refused_unread(address: str, fleet: StoredFleet) -> Non
     """A note has a limit, and a body of megabytes is not read."""
     url = f"{address}/api/devices/{DEVICE}/retire"
     headers = OPERATOR | {"Content-Type": "application/json"}
-    assert post(url, headers, b'{"note": "' + b"x" * 501 + b'"}').status == 422
-    assert post(url, headers, b'{"note": "' + b"x" * 20_000 + b'"}').status == 413
+    assert post(url, headers, b'{"note": "' + b"x" * 501 + b'"}').status_code == 422
+    assert post(url, headers, b'{"note": "' + b"x" * 20_000 + b'"}').status_code == 413
     assert fleet.rows("SELECT * FROM registry") == []
 
 
@@ -147,17 +147,10 @@ def test_a_device_without_evidence_is_not_drawn_as_drifting_or_fine(
     assert "No device tested yet" in get(address, OPERATOR).text
 
 
-def test_a_read_only_database_is_said_in_one_line(
-    address: str, fleet: StoredFleet, database: str
-) -> None:
-    """An act on a standby gives 503 and says why."""
-    assert fleet.alarms()
-    with psycopg.connect(database, autocommit=True) as connection:
-        connection.execute("ALTER DATABASE one SET default_transaction_read_only = on")
-        try:
-            response = post(f"{address}/api/alarms/1/acknowledge", OPERATOR)
-        finally:
-            connection.execute("SET default_transaction_read_only = off")
-            connection.execute("ALTER DATABASE one RESET default_transaction_read_only")
-    assert response.status == 503
+def test_an_act_on_a_read_only_database_gives_503(address: str, database: str) -> None:
+    """The response says why in one line."""
+    with read_only(database) as (_, repair):
+        response = post(f"{address}/api/alarms/1/acknowledge", OPERATOR)
+        repair()
+    assert response.status_code == 503
     assert "read-only" in response.text

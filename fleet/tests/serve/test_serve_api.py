@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The JSON API follows its own OpenAPI description."""
 
-import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from fleet.tests.fixtures.dashboard_server import get, live
 from fleet.tests.fixtures.seed import seed
+from fleet.tests.fixtures.servers import new_database
+from tcuq_fleet.servers import Postgres
 
 
-def test_responses_follow_the_description(create_database: Callable[[str], str]) -> None:
+def test_responses_follow_the_description(postgres: Postgres) -> None:
     """Schemathesis finds no server error and no undocumented response; it acts, too."""
-    database = create_database("fuzzed")
+    database = new_database(postgres, "fuzzed")
     seed(database, 2000)
     with live(database) as address:
         result = fuzz(address)
@@ -37,22 +37,22 @@ def fuzz(address: str) -> "subprocess.CompletedProcess[str]":
 
 def test_figures_agree_with_the_pages(address: str, suspect: str) -> None:
     """The fleet, its groups, its suspects and one device have the seeded figures."""
-    fleet = json.loads(get(f"{address}/api/fleet?level=0.01").text)
-    looser = json.loads(get(f"{address}/api/fleet").text)
+    fleet = get(f"{address}/api/fleet?level=0.01").json()
+    looser = get(f"{address}/api/fleet").json()
     assert (fleet["devices"], fleet["level"], looser["level"]) == (20_000, 0.01, 0.05)
-    profiles = json.loads(get(f"{address}/api/profiles").text)
+    profiles = get(f"{address}/api/profiles").json()
     assert sum(profile["devices"] for profile in profiles) == 20_000
     assert sum(profile["share"] for profile in profiles) == pytest.approx(1)
     assert 0 < fleet["discovered"] < looser["discovered"]
     assert fleet["alarms"]["group"] == 1
     assert len(fleet["hours"]) == 24
-    groups = json.loads(get(f"{address}/api/groups").text)
+    groups = get(f"{address}/api/groups").json()
     assert (groups[0]["firmware"], groups[0]["named"]) == ("1.8.0", True)
-    first = json.loads(get(f"{address}/api/suspects?firmware=1.8.0&page=1").text)
+    first = get(f"{address}/api/suspects?firmware=1.8.0&page=1").json()
     assert len(first) == 50
     assert {row["firmware"] for row in first} == {"1.8.0"}
-    device = json.loads(get(f"{address}/api/devices/{suspect}").text)
+    device = get(f"{address}/api/devices/{suspect}").json()
     assert device["discovered"]
     assert len(device["epochs"]) == 46
     assert [epoch["closed"] for epoch in device["epochs"]].count(False) == 1
-    assert get(f"{address}/api/devices/00000000000000ff").status == 404
+    assert get(f"{address}/api/devices/00000000000000ff").status_code == 404

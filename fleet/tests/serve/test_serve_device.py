@@ -42,15 +42,15 @@ def test_epochs_show_what_they_added(store: Store, reader: Reader) -> None:
         state = devices.state(session, -1, None)
         assert state is not None
         epochs = devices.history(session, state)
-    assert [(e.epoch, e.evidence, e.closed, e.rebooted) for e in epochs] == [
-        (0, 4, True, False),
-        (1, -9, True, True),
-        (2, 3, False, False),
+    assert [(e.epoch, e.evidence_bits, e.closed, e.rebooted) for e in epochs] == [
+        (0, 2, True, False),
+        (1, -4.5, True, True),
+        (2, 1.5, False, False),
     ]
     assert [e.steps for e in epochs] == [1500, 400, 300]
     assert [e.abstained for e in epochs] == [110, 0, 0]
     assert [e.denied for e in epochs] == [0, 3, 4]
-    assert [int(e.histogram.sum()) for e in epochs] == [1500, 400, 300]
+    assert [sum(e.risk_histogram) for e in epochs] == [1500, 400, 300]
 
 
 def test_wrapped_counters_give_the_right_difference(store: Store, reader: Reader) -> None:

@@ -88,11 +88,11 @@ def test_a_groups_discoveries_are_its_devices(
 def test_named_groups_come_first(session: Session, judgement: queries.JudgementRow) -> None:
     """The broken firmware is named and first, and its cohorts are explained by it."""
     groups = levels.drifting(session, judgement, levels.finding_at(session, judgement, None))
-    assert str(groups[0].row.group) == "Firmware 1.8.0"
-    assert [ranked.row.named for ranked in groups].count(True) == 1
-    within = [ranked for ranked in groups[1:] if ranked.row.group.firmware == "1.8.0"]
+    assert str(groups[0].group) == "Firmware 1.8.0"
+    assert [row.named for row in groups].count(True) == 1
+    within = [row for row in groups[1:] if row.firmware == "1.8.0"]
     assert within
-    assert all(ranked.explained for ranked in within)
+    assert all(row.explained for row in within)
 
 
 def test_suspects_are_listed_completely_and_in_order(
@@ -110,7 +110,7 @@ def test_suspects_are_listed_completely_and_in_order(
         if len(rows) < queries.PAGE:
             break
     assert len({row.device for row in listed}) == len(listed) == finding.discovered
-    evidence = [row.evidence_q8 for row in listed]
+    evidence = [row.evidence_bits for row in listed]
     assert evidence == sorted(evidence, reverse=True)
 
 

@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pages over HTTP: their text, their errors, and their behaviour without data or database."""
 
-import json
 import re
-from collections.abc import Callable
 
 import psycopg
 import pytest
 
 from fleet.tests.fixtures.dashboard_server import get, live
 from fleet.tests.fixtures.seed import seed
-from tcuq_fleet.serve import wording
-from tcuq_fleet.servers import free_port
+from fleet.tests.fixtures.servers import new_database
+from tcuq_fleet.servers import Postgres, free_port
 from tcuq_fleet.store.migrate import migrate
 
 
@@ -44,7 +42,7 @@ def text_of(page: str) -> str:
 def test_pages_say_what_they_should(address: str, path: str, pattern: str) -> None:
     """Each page contains its text."""
     response = get(address + path)
-    assert response.status == 200
+    assert response.status_code == 200
     assert re.search(pattern, text_of(response.text))
 
 
@@ -54,7 +52,7 @@ def test_a_device_is_found_by_any_notation_of_its_id(address: str, suspect: str)
     words = text_of(get(f"{address}/search?q={odd}").text)
     assert suspect in words
     assert "drifted shows as much with a chance of at most 1 in" in words
-    assert "last alarm of its own: " in words
+    assert "Its own last alarm was raised by" in words
     assert "it is discovered" in words
 
 
@@ -80,7 +78,7 @@ def test_a_device_is_found_by_any_notation_of_its_id(address: str, suspect: str)
 def test_mistakes_are_explained(address: str, path: str, status: int, text: str) -> None:
     """An error page says what is wrong and links back."""
     response = get(address + path)
-    assert response.status == status
+    assert response.status_code == status
     assert text in text_of(response.text)
     assert "To the fleet" in response.text
     assert "<script>" not in response.text
@@ -100,40 +98,33 @@ def test_every_response_has_security_headers(address: str) -> None:
     assert "immutable" in get(address + style[0]).headers["cache-control"]
 
 
-def test_an_empty_database_says_what_to_do_next(create_database: Callable[[str], str]) -> None:
+def test_an_empty_database_says_what_to_do_next(postgres: Postgres) -> None:
     """Without tables, records or a judgement the page names the next command."""
-    database = create_database("empty")
+    database = new_database(postgres, "empty")
     with live(database) as address:
-        assert get(f"{address}/readyz").status == 503
+        assert get(f"{address}/readyz").status_code == 503
         response = get(address)
-        assert (response.status, "tcuq fleet migrate" in text_of(response.text)) == (503, True)
+        assert (response.status_code, "tcuq fleet migrate" in text_of(response.text)) == (503, True)
         with psycopg.connect(database, autocommit=True) as connection:
             migrate(connection)
-        assert get(f"{address}/readyz").status == 200
+        assert get(f"{address}/readyz").status_code == 200
         assert "tcuq fleet ingest" in text_of(get(address).text)
         for path in ("/suspects", "/alarms", "/api/fleet", "/api/groups", "/metrics"):
-            assert get(address + path).status == 200
+            assert get(address + path).status_code == 200
         seed(database, 500, judged=False)
         words = text_of(get(address).text)
         assert "Not judged yet" in words
         assert "tcuq fleet judge" in words
-        assert get(f"{address}/group?firmware=1.8.0").status == 200
-
-
-def test_the_stated_delays_are_the_measured_ones() -> None:
-    """The page's figures on detection delay are those of the committed results."""
-    assert "half are found within 6 h" in wording.power(400, 1)
-    assert "half are found within 2 h" in wording.power(3600, 1)
-    assert "was not measured" in wording.power(10, 1)
+        assert get(f"{address}/group?firmware=1.8.0").status_code == 200
 
 
 def test_a_database_that_is_away_gives_503() -> None:
     """Pages and API give 503; the process is alive but not ready, and metrics say so."""
     with live(f"postgresql://tcuq@127.0.0.1:{free_port()}/fleet") as address:
         response = get(address)
-        assert response.status == 503
+        assert response.status_code == 503
         assert "does not answer" in text_of(response.text)
-        assert json.loads(get(f"{address}/api/fleet").text)["detail"]
-        assert get(f"{address}/healthz").status == 200
-        assert get(f"{address}/readyz").status == 503
+        assert get(f"{address}/api/fleet").json()["detail"]
+        assert get(f"{address}/healthz").status_code == 200
+        assert get(f"{address}/readyz").status_code == 503
         assert "tcuq_fleet_database_up 0.0" in get(f"{address}/metrics").text

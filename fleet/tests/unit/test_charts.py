@@ -6,7 +6,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from importlib import resources
 
-import numpy as np
 import pytest
 
 from tcuq.charts import Chart, stylesheet
@@ -39,11 +38,13 @@ def judgements(count: int, minutes: int) -> list[JudgementRow]:
 
 def epochs(count: int) -> list[Epoch]:
     """The second after a reboot, the last not yet whole."""
-    histogram = np.arange(BINS, dtype=np.int64)
     return [
-        Epoch(i, 1, NOW, 2 * i, 3600, 360, 36, 2, histogram, i == 1, i < count - 1)
+        Epoch(
+            epoch=i, boot=1, stored=NOW, closed=i < count - 1, rebooted=i == 1, evidence_bits=i,
+            steps=3600, abstained=360, denied=36, alarms=2, risk_histogram=list(range(BINS)),
+        )
         for i in range(count)
-    ]
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("count", HOURS)
@@ -79,7 +80,7 @@ def test_charts_of_epochs_mark_reboots_and_limits() -> None:
     """A dotted line at a new boot, a dashed one at what is needed or in force."""
     for chart in (
         charts.evidence(epochs(9), 512, 0.05),
-        charts.risk(epochs(9), 8192),
+        charts.risk(epochs(9), 0.5),
         charts.decisions(epochs(9)),
     ):
         assert [m.get("x1") for m in chart.marks if m.get("class") == "boot"] == [
@@ -87,7 +88,7 @@ def test_charts_of_epochs_mark_reboots_and_limits() -> None:
         ]
         assert chart.x.label == "epochs 0 to 8, by time stored, UTC"
         assert len(chart.tooltips) == 9
-    limits = [m.text for m in charts.risk(epochs(2), 8192).marks if m.tag == "text"]
+    limits = [m.text for m in charts.risk(epochs(2), 0.5).marks if m.tag == "text"]
     assert limits == ["threshold now"]
     assert len(charts.risk(epochs(1), 0).areas) == BINS - 1
 

@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
-from tcuq.errors import InputError
-from tcuq.telemetry import COUNTERS, decode
+from tcuq.telemetry import decode
+from tcuq_fleet.mqtt import BrokerAddress
 from tcuq_fleet.simulate.devices import HOUR_S, NEVER, Devices, Plan, acks_of
 from tcuq_fleet.simulate.run import simulate_records
+from tcuq_fleet.simulate.transport import TransportOptions
 from tcuq_fleet.wire import ACK, firmware_code
 from tests.fixtures.uplink.reference_store import HEAD, ReferenceStore
 
@@ -168,15 +170,19 @@ def test_an_acknowledgement_of_what_was_never_sent_starts_a_new_boot() -> None:
         {"reboot": -0.1},
         {"slots": 1},
         {"resend_s": 10, "longest_s": 5},
-        {"drift_firmware": "2.0"},
+        {"unknown": 1},
     ],
 )
 def test_a_wrong_plan_is_refused(wrong: dict[str, Any]) -> None:
     """A value out of bounds is refused by its name."""
-    with pytest.raises(InputError, match=next(iter(wrong))):
+    with pytest.raises(ValidationError, match=next(iter(wrong))):
         Plan(**{"devices": 1, **wrong})
 
 
-def test_counters_have_names() -> None:
-    """The truth has one column per counter."""
-    assert len(COUNTERS) == Devices(Plan(devices=1)).truth().counters.shape[1]
+@pytest.mark.parametrize(
+    "wrong", [{"loss": 1.0}, {"hour_s": 0}, {"batch": 1001}, {"connections": 0}]
+)
+def test_invalid_transport_options_are_refused(wrong: dict[str, Any]) -> None:
+    """A value out of bounds is refused by its name."""
+    with pytest.raises(ValidationError, match=next(iter(wrong))):
+        TransportOptions(broker=BrokerAddress("127.0.0.1", 1883), **wrong)

@@ -5,18 +5,9 @@ import json
 import logging
 from datetime import UTC, datetime
 
-FORMATS = ("text", "json")
-LEVELS = ("debug", "info", "warning", "error")
-
 
 class LineFormatter(logging.Formatter):
-    """Time in UTC, level, logger and message in one line; an exception follows in the same line.
-
-    Parameters
-    ----------
-    style
-        `text`, or `json` for one JSON object per line.
-    """
+    """Time in UTC, level, logger and message in one line; an exception follows in the same line."""
 
     def __init__(self, style: str) -> None:
         super().__init__()

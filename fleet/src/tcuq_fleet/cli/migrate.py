@@ -1,58 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
 """`fleet migrate`: bring the database's tables up to date, and name a profile's statistics."""
 
-import argparse
 from pathlib import Path
+from typing import ClassVar
 
-from tcuq.cli.output import Commands, print_result
-from tcuq_fleet.cli.options import add_database
+from pydantic import Field
+
+from tcuq_fleet.cli.configuration import Command, Words
+from tcuq_fleet.cli.options import DatabaseOptions
 from tcuq_fleet.cli.secrets import read_secret
 
 
-def add_parser(parsers: Commands) -> argparse.ArgumentParser:
-    """Add the parser of `fleet migrate`."""
-    parser: argparse.ArgumentParser = parsers.add_parser(
-        "migrate", help="bring the database's tables up to date"
+class Migrate(DatabaseOptions, Command):
+    """Bring the database's tables up to date."""
+
+    example: ClassVar[str] = "migrate --database postgresql://localhost/tcuq"
+    command_line_only: ClassVar[tuple[str, ...]] = ("roles",)
+
+    profile: Words = Field(
+        [],
+        description="profile whose names of input health to store, so that alarms name their cause,"
+        " repeatable",
     )
-    add_database(parser)
-    parser.add_argument(
-        "--profile", action="append", default=[], metavar="PROFILE.json",
-        help="profile whose names of input health to store, so that alarms name their cause",
-    )  # fmt: skip
-    parser.add_argument(
-        "--roles", action="store_true",
-        help="create the roles of owner, ingest, judge and serve (once, as a superuser)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--passwords", metavar="FOLDER",
-        help="with --roles: set passwords from files named after the roles, such as tcuq_ingest",
-    )  # fmt: skip
-    parser.set_defaults(command=_migrate)
-    return parser
+    roles: bool = Field(
+        default=False,
+        description="create the roles of owner, ingest, judge and serve (once, as a superuser)",
+    )
+    passwords: str | None = Field(
+        None,
+        description="with --roles: folder of files named after the roles, such as tcuq_ingest, that"
+        " hold their passwords",
+    )
+
+    def run(self) -> None:
+        """Migrate once."""
+        from tcuq.profile.profile import Profile
+        from tcuq_fleet.store.connection import MIGRATE, connect, database_errors
+        from tcuq_fleet.store.migrate import create_roles, migrate
+        from tcuq_fleet.store.registry import Registry
+
+        profiles = [Profile.load(path) for path in self.profile]
+        passwords = _read_passwords(Path(self.passwords)) if self.passwords else {}
+        with connect(self.connection, MIGRATE) as connection, database_errors():
+            if self.roles:
+                create_roles(connection, passwords)
+            version = migrate(connection)
+            for profile in profiles:
+                health = profile.signals.health
+                names = () if health is None else health.names
+                Registry(connection).register_profile(int(profile.sha256[:8], 16), names)
+        self.print_result({"schema": version}, f"the database has schema {version}")
 
 
-def _migrate(args: argparse.Namespace) -> None:
-    from tcuq.profile.profile import Profile
-    from tcuq_fleet.store.connection import MIGRATE, connect, database_errors
-    from tcuq_fleet.store.migrate import create_roles, migrate
-    from tcuq_fleet.store.profiles import register_profile
-
-    profiles = [Profile.load(path) for path in args.profile]
-    passwords = _passwords(args.passwords) if args.passwords else {}
-    with connect(args.database, MIGRATE) as connection, database_errors():
-        if args.roles:
-            create_roles(connection, passwords)
-        version = migrate(connection)
-        for profile in profiles:
-            health = profile.signals.health
-            names = () if health is None else health.names
-            register_profile(connection, int(profile.sha256[:8], 16), names)
-    print_result(args, {"schema": version}, f"the database has schema {version}")
-
-
-def _passwords(folder: str) -> dict[str, str]:
+def _read_passwords(folder: Path) -> dict[str, str]:
     """Read the roles' passwords from files; a role without a file gets none."""
     from tcuq_fleet.store.migrate import ROLES
 
-    files = {role: Path(folder) / role for role in ROLES}
+    files = {role: folder / role for role in ROLES}
     return {role: read_secret(str(file)) for role, file in files.items() if file.exists()}

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that `fleet` commands share: servers, keys and gateways from files, signals, levels."""
+"""Options that several `fleet` commands have: servers, keys and certificates; signals."""
 
-import argparse
 import json
 import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Self
 from urllib.parse import urlsplit
 
+from pydantic import AfterValidator, BaseModel, Field, model_validator
+
 from tcuq.errors import InputError
+from tcuq.watch.mqtt import PORTS
+from tcuq_fleet.cli.secrets import check_no_password, with_password
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -19,134 +22,118 @@ if TYPE_CHECKING:
     from tcuq.telemetry import Keys
     from tcuq_fleet.mqtt import BrokerAddress
 
-DATABASE = "postgresql://localhost/tcuq"
-BROKER = "mqtt://127.0.0.1"
 MAX_FILE_BYTES = 1 << 20
 
+Port = Annotated[int, Field(ge=1, le=65535)]
+DatabaseUrl = Annotated[str, AfterValidator(check_no_password)]
+PASSWORD_FILE = "file of mode 0600 that holds the database's password"  # noqa: S105 - no password
 
-def add_database(parser: argparse.ArgumentParser) -> None:
-    """Add the option for PostgreSQL's URL."""
-    parser.add_argument(
-        "--database", default=DATABASE, help=f"URL of PostgreSQL, default: {DATABASE}"
+
+class DatabaseOptions(BaseModel):
+    """Where PostgreSQL is, and the password's file."""
+
+    database: DatabaseUrl = Field(
+        "postgresql://localhost/tcuq", repr=False, description="URL of PostgreSQL"
     )
-    parser.add_argument(
-        "--database-password-file",
-        metavar="FILE",
-        help="file of mode 0600 that holds the database's password",
+    database_password_file: str | None = Field(None, description=PASSWORD_FILE)
+
+    @property
+    def connection(self) -> str:
+        """The connection string, with the password of the file if one is named."""
+        if self.database_password_file is None:
+            return self.database
+        return with_password(self.database, self.database_password_file)
+
+
+class BrokerOptions(BaseModel):
+    """Where the broker is, and the certificates for it."""
+
+    broker: str = Field(
+        "mqtt://127.0.0.1", description="URL of the broker: mqtt://host[:port], or mqtts:// for TLS"
     )
-
-
-def add_broker(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the broker's URL and certificates."""
-    parser.add_argument(
-        "--broker",
-        default=BROKER,
-        help=f"URL of the broker: mqtt://host[:port], or mqtts:// for TLS; default {BROKER}",
+    ca: str | None = Field(
+        None, description="PEM file of the CA that signed the broker's certificate"
     )
-    parser.add_argument("--ca", help="PEM file of the CA that signed the broker's certificate")
-    parser.add_argument("--certificate", help="PEM file of the client's certificate")
-    parser.add_argument("--key", help="PEM file of the client's private key")
+    certificate: str | None = Field(None, description="PEM file of the client's certificate")
+    key: str | None = Field(None, description="PEM file of the client's private key")
+
+    @model_validator(mode="after")
+    def _check_broker(self) -> Self:
+        self.broker_address()
+        return self
+
+    def broker_address(self) -> "BrokerAddress":
+        """Return the broker's address with its certificates."""
+        from tcuq_fleet.mqtt import BrokerAddress
+
+        parts = urlsplit(self.broker)
+        try:
+            port = parts.port
+        except ValueError as error:
+            raise ValueError(f"broker: {error}") from None
+        if parts.scheme not in PORTS or not parts.hostname or parts.path.strip("/"):
+            raise ValueError(f"broker must be mqtt://host[:port] or mqtts://, got {self.broker!r}")
+        if (parts.scheme == "mqtts") != (self.ca is not None):
+            raise ValueError("mqtts:// and --ca go together: one needs the other")
+        if (self.certificate is None) != (self.key is None):
+            raise ValueError("--certificate and --key go together: one needs the other")
+        return BrokerAddress(
+            parts.hostname, port or PORTS[parts.scheme], self.ca, self.certificate, self.key
+        )
 
 
-def add_http_certificate(parser: argparse.ArgumentParser) -> None:
-    """Add the options for HTTPS."""
-    parser.add_argument(
-        "--http-certificate", help="PEM file of the server's certificate: serve HTTPS"
+class HttpsOptions(BaseModel):
+    """The certificate of an HTTP server."""
+
+    http_certificate: str | None = Field(
+        None, description="PEM file of the server's certificate: serve HTTPS"
     )
-    parser.add_argument("--http-key", help="PEM file of the server's private key")
+    http_key: str | None = Field(None, description="PEM file of the server's private key")
 
 
-def add_http(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a process's HTTP server."""
-    parser.add_argument(
-        "--http",
-        type=int,
-        metavar="PORT",
-        help="port of an HTTP server for health and metrics, and for records to a worker",
+class HttpOptions(HttpsOptions):
+    """A process's HTTP server."""
+
+    http: Port | None = Field(
+        None,
+        description="port of an HTTP server for health and metrics, and for records to a worker",
     )
-    parser.add_argument(
-        "--http-host",
-        default="127.0.0.1",
-        help="address to listen on; other machines are served over TLS only",
-    )
-    add_http_certificate(parser)
-
-
-def start_http(args: argparse.Namespace, app: "FastAPI") -> "Server":
-    """Serve an application in its own thread; return its server."""
-    from tcuq_fleet.http_server import create_server
-
-    server = create_server(app, args.http_host, args.http, args.http_certificate, args.http_key)
-    threading.Thread(target=server.run, daemon=True).start()
-    return server
-
-
-def add_keys(parser: argparse.ArgumentParser) -> None:
-    """Add the option for the file of master keys."""
-    parser.add_argument(
-        "--keys", help='JSON file of keys, {"1": "hex digits"}: records must be signed'
-    )
-
-
-def add_level(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the false-discovery level and a group's share."""
-    parser.add_argument(
-        "--level", type=float, default=0.1, help="false-discovery rate to keep, default 0.1"
-    )
-    parser.add_argument(
-        "--share",
-        type=float,
-        default=0.1,
-        help="least share of drifting devices in a drifting group, default 0.1",
-    )
-
-
-def broker_address(args: argparse.Namespace) -> "BrokerAddress":
-    """Return the address that the broker's options give."""
-    from tcuq.watch.mqtt import PORTS
-    from tcuq_fleet.mqtt import BrokerAddress
-
-    parts = urlsplit(args.broker)
-    try:
-        port = parts.port
-    except ValueError as error:
-        raise InputError(f"broker: {error}") from None
-    if parts.scheme not in PORTS or not parts.hostname or parts.path.strip("/"):
-        raise InputError(f"broker must be mqtt://host[:port] or mqtts://, got {args.broker!r}")
-    if (parts.scheme == "mqtts") != (args.ca is not None):
-        raise InputError("mqtts:// and --ca go together: one needs the other")
-    if (args.certificate is None) != (args.key is None):
-        raise InputError("--certificate and --key go together: one needs the other")
-    return BrokerAddress(
-        parts.hostname, port or PORTS[parts.scheme], args.ca, args.certificate, args.key
+    http_host: str = Field(
+        "127.0.0.1", description="address to listen on; other machines are served over TLS only"
     )
 
+    def start_http(self, app: "FastAPI") -> "Server | None":
+        """Serve an application in its own thread, if a port is given; return its server."""
+        from tcuq_fleet.http_server import create_server
 
-def read_keys(path: str | None) -> "Keys | None":
-    """Read master keys from a JSON file: {"1": "hexadecimal digits", ...}."""
-    from tcuq.telemetry import Keys
-
-    if path is None:
-        return None
-    document = read_document(path)
-    try:
-        return Keys({int(key_id): bytes.fromhex(digits) for key_id, digits in document.items()})
-    except (ValueError, TypeError):
-        raise InputError(
-            f'{path} must be {{"1": "hexadecimal digits", ...}}, at least 16 bytes per key'
-        ) from None
+        if self.http is None:
+            return None
+        server = create_server(app, self.http_host, self.http, self.http_certificate, self.http_key)
+        threading.Thread(target=server.run, daemon=True).start()
+        return server
 
 
-def read_document(path: str) -> dict[str, Any]:
-    """Read a small JSON object; errors never show its content, which may be secret."""
-    text = Path(path).read_bytes()[: MAX_FILE_BYTES + 1]
-    try:
-        document = json.loads(text) if len(text) <= MAX_FILE_BYTES else None
-    except ValueError:
-        document = None
-    if not isinstance(document, dict):
-        raise InputError(f"{path} must hold a JSON object of at most {MAX_FILE_BYTES} bytes")
-    return document
+class KeysOptions(BaseModel):
+    """The file of master keys."""
+
+    keys: str | None = Field(
+        None, description='JSON file of keys, {"1": "hex digits"}: records must be signed'
+    )
+
+    def read_keys(self) -> "Keys | None":
+        """Read the master keys; errors never show the file's content, which is secret."""
+        from tcuq.telemetry import Keys
+
+        if self.keys is None:
+            return None
+        text = Path(self.keys).read_bytes()[: MAX_FILE_BYTES + 1]
+        try:
+            document = json.loads(text[:MAX_FILE_BYTES])
+            return Keys({int(key_id): bytes.fromhex(digits) for key_id, digits in document.items()})
+        except (ValueError, TypeError, AttributeError):
+            raise InputError(
+                f'{self.keys} must be {{"1": "hexadecimal digits", ...}}, at least 16 bytes per key'
+            ) from None
 
 
 def stop_on_signal(stop: Callable[[], None]) -> None:

@@ -1,102 +1,223 @@
 # SPDX-License-Identifier: Apache-2.0
 """`fleet registry`: enrol devices, and decide about devices, sites and gateways."""
 
-import argparse
 import csv
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from tcuq.cli.output import Commands, print_result
+from pydantic import AfterValidator, Field
+from pydantic_settings import CliPositionalArg
+
 from tcuq.errors import InputError
-from tcuq_fleet.cli.options import add_database
+from tcuq_fleet.cli.configuration import Command, Words
+from tcuq_fleet.cli.options import DatabaseOptions
 
 if TYPE_CHECKING:
     from tcuq_fleet.store.registry import Enrolment, Registry
 
-COLUMNS = ("device", "site", "name", "owner")
 MAX_FILE_BYTES = 1 << 30
 MAX_TEXT = 200
-_DEVICE = re.compile(r"[0-9a-f]{16}")
-_SITE = re.compile(r"[a-z0-9-]{1,32}")
-_TOKEN = re.compile(r"[0-9a-f]{64}")
 
 
-def add_parsers(parsers: Commands) -> list[argparse.ArgumentParser]:
-    """Add the parser of `fleet registry`; return those of its acts."""
-    parser: argparse.ArgumentParser = parsers.add_parser(
-        "registry", help="enrol, move, mute, retire and release devices; add gateways"
+def _matching(pattern: str, rule: str) -> Callable[[str], str]:
+    def check(value: str) -> str:
+        if not re.fullmatch(pattern, value):
+            raise ValueError(f"must be {rule}, got {value[:64]!r}")
+        return value
+
+    return check
+
+
+def _printable(value: str) -> str:
+    if len(value) > MAX_TEXT or not value.isprintable():
+        raise ValueError(f"must be at most {MAX_TEXT} printable characters, got {value[:64]!r}")
+    return value
+
+
+def _hash(value: str) -> str:
+    if not re.fullmatch("[0-9a-f]{64}", value):  # not shown: it may be the token itself
+        raise ValueError("must be 64 digits of 0-9a-f: printf %s TOKEN | sha256sum")
+    return value
+
+
+CHECKS = {  # of the columns of a file
+    "device": _matching("[0-9a-f]{16}", "16 digits of 0-9a-f"),
+    "site": _matching("[a-z0-9-]{1,32}", "1 to 32 of a-z, 0-9 and -"),
+    "name": _printable,
+    "owner": _printable,
+}
+NOTE = Field(None, description="reason, shown on the device's page")
+
+
+class Act(DatabaseOptions, Command):
+    """An act on the registry."""
+
+    @classmethod
+    def table(cls) -> str:
+        """Return the table that all acts share in the file."""
+        return "registry"
+
+    def run(self) -> None:
+        """Act on the database's registry."""
+        import psycopg
+
+        from tcuq_fleet.store.registry import Registry
+
+        try:
+            with psycopg.connect(self.connection, autocommit=True) as connection:
+                self._act(Registry(connection))
+        except psycopg.Error as error:
+            raise InputError(f"the database: {str(error).strip()}") from None
+
+    def _act(self, registry: "Registry") -> None:
+        raise NotImplementedError
+
+
+class DeviceAct(Act):
+    """An act on one device."""
+
+    command_line_only: ClassVar[tuple[str, ...]] = ("device",)
+
+    device: CliPositionalArg[Annotated[str, AfterValidator(CHECKS["device"])]] = Field(
+        description="id of the device, 16 hexadecimal digits"
     )
-    acts = parser.add_subparsers(required=True, metavar="ACT")
-    added = []
 
-    def act(name: str, run: Callable[..., None], text: str) -> argparse.ArgumentParser:
-        one: argparse.ArgumentParser = acts.add_parser(name, help=text)
-        add_database(one)
-        one.set_defaults(command=lambda args: _connected(args, run))
-        added.append(one)
-        return one
+    @property
+    def number(self) -> int:
+        """The device's id as a number."""
+        return int(self.device, 16)
 
-    act("enrol", _enrol, "enrol the devices of a CSV file").add_argument(
-        "file", help="CSV with the columns device,site and optionally name,owner"
+
+class Enrol(Act):
+    """Enrol the devices of a CSV file."""
+
+    example: ClassVar[str] = "registry enrol devices.csv"
+    command_line_only: ClassVar[tuple[str, ...]] = ("file",)
+
+    file: CliPositionalArg[str] = Field(
+        description="CSV with the columns device,site and optionally name,owner"
     )
-    listed = act(
-        "list", _list, "list devices that are enrolled, named, muted, retired or quarantined"
+
+    def _act(self, registry: "Registry") -> None:
+        count = registry.enrol(read_enrolments(Path(self.file)))
+        self.print_result({"enrolled": count}, f"{count:,} devices are enrolled")
+
+
+class List(Act):
+    """List devices that are enrolled, named, muted, retired or quarantined."""
+
+    example: ClassVar[str] = "registry list --site berlin"
+
+    site: str | None = Field(None, description="list the devices of this site only")
+    limit: int = Field(1000, ge=0, description="most devices to list")
+
+    def _act(self, registry: "Registry") -> None:
+        lines, devices = [], list[dict[str, Any]]()
+        for entry in registry.list(self.site, self.limit):
+            until, boot = entry.muted_until, entry.quarantined_boot
+            muted = f"muted until {until:%Y-%m-%d %H:%M}" if until else None
+            quarantine = None if boot is None else f"boot {boot} in quarantine"
+            texts = (entry.device, entry.site, entry.state, entry.name, muted, quarantine)
+            lines.append("  ".join(filter(None, texts)))
+            devices.append(entry._asdict() | {"muted_until": until and until.isoformat()})
+        self.print_result({"devices": devices}, "\n".join(lines) or "the registry lists no device")
+
+
+class Move(DeviceAct):
+    """Move a device to another site."""
+
+    example: ClassVar[str] = "registry move 00000000000000a1 berlin"
+    command_line_only: ClassVar[tuple[str, ...]] = ("device", "site")
+
+    site: CliPositionalArg[Annotated[str, AfterValidator(CHECKS["site"])]] = Field(
+        description="site that the device belongs to from now on"
     )
-    listed.add_argument("--site", help="list the devices of this site only")
-    listed.add_argument("--limit", type=int, default=1000, help="most devices to list")
-    for name, run, text in (
-        ("move", _move, "move a device to another site"),
-        ("mute", _mute, "send no alerts about a device for some days"),
-        ("retire", _retire, "store and judge no further records of a device"),
-        ("release", _release, "accept the boot of a device's quarantined record"),
-    ):
-        one = act(name, run, text)
-        one.add_argument("device", help="id of the device, 16 hexadecimal digits")
-        if name == "move":
-            one.add_argument("site", help="site that the device belongs to from now on")
-        if name == "mute":
-            one.add_argument("--days", type=float, default=7, help="days without alerts, default 7")
-        if name in ("mute", "retire"):
-            one.add_argument("--note", help="reason, shown on the device's page")
-    add = act(
-        "add-gateway", _add_gateway, "add or change a gateway and the sites that it speaks for"
+
+    def _act(self, registry: "Registry") -> None:
+        registry.move(self.number, self.site)
+        self.print_result({"site": self.site}, f"{self.device} belongs to {self.site}")
+
+
+class Mute(DeviceAct):
+    """Send no alerts about a device for some days."""
+
+    example: ClassVar[str] = "registry mute 00000000000000a1 --days 2 --note repair"
+
+    days: float = Field(7, gt=0, le=3650, description="days without alerts")
+    note: str | None = NOTE
+
+    def _act(self, registry: "Registry") -> None:
+        until = datetime.now(UTC) + timedelta(days=self.days)
+        registry.mute(self.number, until, self.note)
+        text = f"no alerts about {self.device} until {until:%Y-%m-%d %H:%M} UTC"
+        self.print_result({"muted_until": until.isoformat()}, text)
+
+
+class Retire(DeviceAct):
+    """Store and judge no further records of a device."""
+
+    example: ClassVar[str] = "registry retire 00000000000000a1 --note scrapped"
+
+    note: str | None = NOTE
+
+    def _act(self, registry: "Registry") -> None:
+        registry.retire(self.number, self.note)
+        self.print_result({"state": "retired"}, f"{self.device} is retired")
+
+
+class Release(DeviceAct):
+    """Accept the boot of a device's quarantined record."""
+
+    example: ClassVar[str] = "registry release 00000000000000a1"
+
+    def _act(self, registry: "Registry") -> None:
+        boot = registry.release(self.number)
+        self.print_result({"boot": boot}, f"{self.device} may report boots up to {boot}")
+
+
+class AddGateway(Act):
+    """Add or change a gateway and the sites that it speaks for."""
+
+    example: ClassVar[str] = "registry add-gateway gate-1 --site berlin --owner acme"
+    command_line_only: ClassVar[tuple[str, ...]] = ("gateway",)
+
+    gateway: CliPositionalArg[str] = Field(description="common name of the gateway's certificate")
+    site: Words = Field(description="site that it speaks for, repeatable")
+    owner: str | None = Field(None, description="owner of the gateway and its sites")
+    token_sha256: Annotated[str, AfterValidator(_hash)] | None = Field(
+        None,
+        repr=False,
+        description="SHA-256 of the gateway's token for HTTPS, 64 hexadecimal digits",
     )
-    add.add_argument("gateway", help="common name of the gateway's certificate")
-    add.add_argument(
-        "--site",
-        action="append",
-        required=True,
-        dest="sites",
-        help="site that it speaks for, repeatable",
-    )
-    add.add_argument("--owner", help="owner of the gateway and its sites")
-    add.add_argument(
-        "--token-sha256", help="SHA-256 of the gateway's token for HTTPS, 64 hexadecimal digits"
-    )
-    act("remove-gateway", _remove_gateway, "refuse the messages of a gateway").add_argument(
-        "gateway", help="name of the gateway"
-    )
-    return added
+
+    def _act(self, registry: "Registry") -> None:
+        from tcuq_fleet.wire import records_topic
+
+        for site in self.site:
+            records_topic(site, self.gateway)  # checks both names
+        token = bytes.fromhex(self.token_sha256) if self.token_sha256 else None
+        registry.add_gateway(self.gateway, self.site, self.owner, token)
+        text = f"{self.gateway} speaks for {', '.join(self.site)}"
+        self.print_result({"sites": self.site}, text)
 
 
-def _connected(args: argparse.Namespace, run: Callable[..., None]) -> None:
-    import psycopg
+class RemoveGateway(Act):
+    """Refuse the messages of a gateway."""
 
-    from tcuq_fleet.store.registry import Registry
+    example: ClassVar[str] = "registry remove-gateway gate-1"
+    command_line_only: ClassVar[tuple[str, ...]] = ("gateway",)
 
-    try:
-        with psycopg.connect(args.database, autocommit=True) as connection:
-            run(args, Registry(connection))
-    except psycopg.Error as error:
-        raise InputError(f"the database: {str(error).strip()}") from None
+    gateway: CliPositionalArg[str] = Field(description="name of the gateway")
+
+    def _act(self, registry: "Registry") -> None:
+        registry.remove_gateway(self.gateway)
+        self.print_result({"removed": self.gateway}, f"{self.gateway} is removed")
 
 
-def _enrol(args: argparse.Namespace, registry: "Registry") -> None:
-    count = registry.enrol(read_enrolments(Path(args.file)))
-    print_result(args, {"enrolled": count}, f"{count:,} devices are enrolled")
+ACTS = (Enrol, List, Move, Mute, Retire, Release, AddGateway, RemoveGateway)
 
 
 def read_enrolments(path: Path) -> "list[Enrolment]":
@@ -108,7 +229,7 @@ def read_enrolments(path: Path) -> "list[Enrolment]":
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file, restkey="more", restval="")
         header = tuple(reader.fieldnames or ())
-        if not {"device", "site"} <= set(header) <= set(COLUMNS):
+        if not {"device", "site"} <= set(header) <= set(CHECKS):
             raise InputError(
                 f"{path}, line 1 must name the columns device,site and optionally name,owner,"
                 f" got {','.join(header)[:MAX_TEXT]!r}"
@@ -127,72 +248,7 @@ def read_enrolments(path: Path) -> "list[Enrolment]":
 
 
 def _checked(where: str, column: str, value: str) -> str:
-    if column == "device" and not _DEVICE.fullmatch(value):
-        raise InputError(f"{where}: device must be 16 digits of 0-9a-f, got {value[:64]!r}")
-    if column == "site" and not _SITE.fullmatch(value):
-        raise InputError(f"{where}: site must be 1 to 32 of a-z, 0-9 and -, got {value[:64]!r}")
-    if len(value) > MAX_TEXT or not value.isprintable():
-        raise InputError(
-            f"{where}: {column} must be at most {MAX_TEXT} printable characters, got {value[:64]!r}"
-        )
-    return value
-
-
-def _device(args: argparse.Namespace) -> int:
-    return int(_checked("registry", "device", args.device), 16)
-
-
-def _list(args: argparse.Namespace, registry: "Registry") -> None:
-    entries = registry.list(args.site, args.limit)
-    lines = []
-    for entry in entries:
-        muted = f"muted until {entry.muted_until:%Y-%m-%d %H:%M}" if entry.muted_until else ""
-        boot = entry.quarantined_boot
-        quarantine = "" if boot is None else f"boot {boot} in quarantine"
-        columns = (entry.device, entry.site or "", entry.state, entry.name or "", muted, quarantine)
-        lines.append("  ".join(filter(None, columns)))
-    result: list[dict[str, Any]] = [entry._asdict() for entry in entries]
-    for row in result:
-        row["muted_until"] = row["muted_until"] and row["muted_until"].isoformat()
-    print_result(args, {"devices": result}, "\n".join(lines) or "the registry lists no device")
-
-
-def _move(args: argparse.Namespace, registry: "Registry") -> None:
-    registry.move(_device(args), _checked("registry", "site", args.site))
-    print_result(args, {"site": args.site}, f"{args.device} belongs to {args.site}")
-
-
-def _mute(args: argparse.Namespace, registry: "Registry") -> None:
-    if not 0 < args.days <= 3650:
-        raise InputError(f"days must lie in (0, 3650], got {args.days:g}")
-    until = datetime.now(UTC) + timedelta(days=args.days)
-    registry.mute(_device(args), until, args.note)
-    text = f"no alerts about {args.device} until {until:%Y-%m-%d %H:%M} UTC"
-    print_result(args, {"muted_until": until.isoformat()}, text)
-
-
-def _retire(args: argparse.Namespace, registry: "Registry") -> None:
-    registry.retire(_device(args), args.note)
-    print_result(args, {"state": "retired"}, f"{args.device} is retired")
-
-
-def _release(args: argparse.Namespace, registry: "Registry") -> None:
-    boot = registry.release(_device(args))
-    print_result(args, {"boot": boot}, f"{args.device} may report boots up to {boot}")
-
-
-def _add_gateway(args: argparse.Namespace, registry: "Registry") -> None:
-    from tcuq_fleet.wire import records_topic
-
-    for site in args.sites:
-        records_topic(site, args.gateway)  # checks both names
-    if args.token_sha256 is not None and not _TOKEN.fullmatch(args.token_sha256):
-        raise InputError("token-sha256 must be 64 digits of 0-9a-f: printf %s TOKEN | sha256sum")
-    token = bytes.fromhex(args.token_sha256) if args.token_sha256 else None
-    registry.add_gateway(args.gateway, args.sites, args.owner, token)
-    print_result(args, {"sites": args.sites}, f"{args.gateway} speaks for {', '.join(args.sites)}")
-
-
-def _remove_gateway(args: argparse.Namespace, registry: "Registry") -> None:
-    registry.remove_gateway(args.gateway)
-    print_result(args, {"removed": args.gateway}, f"{args.gateway} is removed")
+    try:
+        return CHECKS[column](value)
+    except ValueError as error:
+        raise InputError(f"{where}: {column} {error}") from None

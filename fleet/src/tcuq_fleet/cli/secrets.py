@@ -27,11 +27,12 @@ def with_password(database: str, path: str) -> str:
     return make_conninfo(database, password=read_secret(path))
 
 
-def check_no_password(database: str) -> None:
-    """Refuse a password in a URL: other users see command lines, and logs keep them."""
+def check_no_password(database: str) -> str:
+    """Return a database's URL; refuse one with a password, which other users and logs would see."""
     authority = database.partition("://")[2].partition("/")[0]
     if ":" in authority.partition("@")[0] * ("@" in authority) or "password=" in database:
-        raise InputError(
-            "the database's URL must hold no password: write it to a file of mode 0600 and name"
-            " the file by --database-password-file"
+        raise ValueError(
+            "must hold no password: write it to a file of mode 0600 and name the file by"
+            " --database-password-file"
         )
+    return database

@@ -1,62 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
 """`fleet up`: run the whole fleet on one machine."""
 
-import argparse
 from pathlib import Path
+from typing import ClassVar
 
-from tcuq.cli.output import Commands, print_result
-from tcuq_fleet.cli.options import stop_on_signal
+from pydantic import Field
 
-FOLDER = "tcuq-fleet"
+from tcuq_fleet.cli.configuration import Command
+from tcuq_fleet.cli.options import PASSWORD_FILE, DatabaseUrl, Port, stop_on_signal
 
 
-def add_parser(parsers: Commands) -> argparse.ArgumentParser:
-    """Add the parser of `fleet up`."""
-    parser: argparse.ArgumentParser = parsers.add_parser(
-        "up", help="run servers, worker, judge and dashboard on this machine"
+class Up(Command):
+    """Run servers, worker, judge and dashboard on this machine."""
+
+    example: ClassVar[str] = "up --folder tcuq-fleet"
+
+    folder: str = Field("tcuq-fleet", description="folder for the data")
+    database: DatabaseUrl | None = Field(
+        None, repr=False, description="use this PostgreSQL instead: postgresql://..."
     )
-    parser.add_argument("--folder", default=FOLDER, help=f"folder for the data, default ./{FOLDER}")
-    parser.add_argument("--database", help="use this PostgreSQL instead: postgresql://...")
-    parser.add_argument(
-        "--database-password-file",
-        metavar="FILE",
-        help="file of mode 0600 that holds the database's password",
-    )
-    parser.add_argument("--broker", help="use this broker instead: mqtt://host[:port]")
-    parser.add_argument("--broker-port", type=int, default=1883, help="port of the private broker")
-    parser.add_argument(
-        "--ingest-port", type=int, default=8049, help="port of the worker's health and metrics"
-    )
-    parser.add_argument("--dashboard-port", type=int, default=8050, help="port of the dashboard")
-    parser.add_argument("--every", type=float, default=15, help="seconds between two judgements")
-    parser.set_defaults(command=_up)
-    return parser
+    database_password_file: str | None = Field(None, description=PASSWORD_FILE)
+    broker: str | None = Field(None, description="use this broker instead: mqtt://host[:port]")
+    broker_port: Port = Field(1883, description="port of the private broker")
+    ingest_port: Port = Field(8049, description="port of the worker's health and metrics")
+    dashboard_port: Port = Field(8050, description="port of the dashboard")
+    every: float = Field(15, gt=0, description="seconds between two judgements")
 
+    def run(self) -> None:
+        """Start everything and watch it until a signal arrives."""
+        from tcuq_fleet.up import Ports, Supervisor
 
-def _up(args: argparse.Namespace) -> None:
-    from tcuq_fleet.up import Ports, Supervisor
-
-    ports = Ports(args.broker_port, args.ingest_port, args.dashboard_port)
-    supervisor = Supervisor(
-        Path(args.folder).resolve(),
-        ports,
-        args.database,
-        args.database_password_file,
-        args.broker,
-        args.every,
-    )
-    stop_on_signal(supervisor.stopping.set)
-    try:
-        supervisor.start()
-        dashboard = f"http://127.0.0.1:{ports.dashboard}"
-        broker = args.broker or f"mqtt://127.0.0.1:{ports.broker}"
-        simulate = f"tcuq fleet simulate --broker {broker} --devices 2000 --drift 5% --hour-s 1"
-        print_result(
-            args,
-            {"dashboard": dashboard, "broker": broker, "folder": str(supervisor.folder)},
-            f"dashboard  {dashboard}\nbroker     {broker}\nfolder     {supervisor.folder}\n"
-            f"Devices to look at:  {simulate}\nCtrl-C stops everything.",
+        ports = Ports(self.broker_port, self.ingest_port, self.dashboard_port)
+        supervisor = Supervisor(
+            Path(self.folder).resolve(),
+            ports,
+            self.database,
+            self.database_password_file,
+            self.broker,
+            self.every,
         )
-        supervisor.watch()
-    finally:
-        supervisor.stop()
+        stop_on_signal(supervisor.stopping.set)
+        try:
+            supervisor.start()
+            dashboard = f"http://127.0.0.1:{ports.dashboard}"
+            broker = self.broker or f"mqtt://127.0.0.1:{ports.broker}"
+            simulate = f"tcuq fleet simulate --broker {broker} --devices 2000 --drift 5% --hour-s 1"
+            self.print_result(
+                {"dashboard": dashboard, "broker": broker, "folder": str(supervisor.folder)},
+                f"dashboard  {dashboard}\nbroker     {broker}\nfolder     {supervisor.folder}\n"
+                f"Devices to look at:  {simulate}\nCtrl-C stops everything.",
+            )
+            supervisor.watch()
+        finally:
+            supervisor.stop()

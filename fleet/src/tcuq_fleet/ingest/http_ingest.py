@@ -21,8 +21,8 @@ from tcuq_fleet.ingest.metrics import IngestMetrics
 from tcuq_fleet.ingest.validation import ValidationResult, Validator
 from tcuq_fleet.mqtt import Message
 from tcuq_fleet.store.batch import Array
+from tcuq_fleet.store.claims import OPEN, Claims
 from tcuq_fleet.store.interface import open_store
-from tcuq_fleet.store.sites import Claims
 from tcuq_fleet.version import __version__
 from tcuq_fleet.wire import MAX_RECORDS, NAME, records_topic
 
@@ -44,23 +44,10 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 class HttpIngest:
-    """Authenticates gateways, validates their records and stores them, one request at a time.
-
-    Parameters
-    ----------
-    database
-        As `open_store` takes it.
-    validator
-        Checks messages before the store does.
-    claims
-        Which devices and sites may be new.
-    """
+    """Authenticates gateways, validates their records and stores them, one request at a time."""
 
     def __init__(
-        self,
-        database: str,
-        validator: Validator | None = None,
-        claims: Claims = Claims(),
+        self, database: str, validator: Validator | None = None, claims: Claims = OPEN
     ) -> None:
         self._lock = threading.Lock()
         self._store = open_store(database, claims)

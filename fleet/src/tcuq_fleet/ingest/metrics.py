@@ -2,6 +2,7 @@
 """A worker's metrics for Prometheus: lag, batches, commits, refusals by reason; and its health."""
 
 import time
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -16,41 +17,31 @@ class IngestMetrics:
     """A worker's metrics in their own registry."""
 
     def __init__(self) -> None:
-        self.registry = own = CollectorRegistry()
-        self.records = Counter(
-            "tcuq_ingest_records", "Records stored, or known already.", registry=own
-        )
-        self.refused = Counter(
-            "tcuq_ingest_refused", "Refused, by reason.", ["reason"], registry=own
-        )
+        self.registry = CollectorRegistry()
+        counter = partial(Counter, registry=self.registry)
+        gauge = partial(Gauge, registry=self.registry)
+        histogram = partial(Histogram, registry=self.registry)
+        self.records = counter("tcuq_ingest_records", "Records stored, or known already.")
+        self.refused = counter("tcuq_ingest_refused", "Refused, by reason.", ["reason"])
         for reason in Reason:
             if reason != Reason.FINE:
                 self.refused.labels(reason.name.lower())
-        self.batch = Histogram(
+        self.batch = histogram(
             "tcuq_ingest_batch_records",
             "Records per transaction.",
             buckets=(1, 10, 100, 1_000, 5_000, 10_000, 20_000, 50_000),
-            registry=own,
         )
-        self.commit = Histogram(
-            "tcuq_ingest_commit_seconds", "From the first statement to COMMIT.", registry=own
-        )
-        self.lag = Gauge(
+        self.commit = histogram("tcuq_ingest_commit_seconds", "From the first statement to COMMIT.")
+        self.lag = gauge(
             "tcuq_ingest_lag_seconds",
             "Age of the oldest message that is not stored yet; without one, of the last batch.",
-            registry=own,
         )
         self.lag.set_function(lambda: self.lag_s)
-        self.failures = Counter(
-            "tcuq_ingest_failures", "Lost connections, by server.", ["server"], registry=own
-        )
-        self.broker = Gauge(
-            "tcuq_ingest_broker_connected", "1 while the broker is connected.", registry=own
-        )
-        self.database = Gauge(
+        self.failures = counter("tcuq_ingest_failures", "Lost connections, by server.", ["server"])
+        self.broker = gauge("tcuq_ingest_broker_connected", "1 while the broker is connected.")
+        self.database = gauge(
             "tcuq_ingest_database_connected",
             "1 while the database answers and has the tables of this version.",
-            registry=own,
         )
         self._heartbeat = time.monotonic()
         self.oldest: float | None = None  # arrival of the oldest unstored message

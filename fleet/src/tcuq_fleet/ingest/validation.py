@@ -121,17 +121,10 @@ class ValidationResult:
 class Validator:
     """Validates messages; its only state is the quota's counters.
 
-    Parameters
-    ----------
-    keys
-        If given, records must be signed.
-    quota, gateway_quota
-        Messages that a device and a gateway may send per hour, valid or not. A gateway may also
-        send `quota` records of each device.
-    accept_unsigned
-        Accept unsigned records beside signed ones, while a fleet moves to signatures.
-    authenticated
-        The broker checks that a device publishes under its own name only (mutual TLS).
+    With keys, records must be signed; `accept_unsigned` accepts unsigned ones beside them, while a
+    fleet moves to signatures. `quota` and `gateway_quota` are the messages that a device and a
+    gateway may send per hour, valid or not; a gateway may also send `quota` records of each device.
+    `authenticated` says that the broker lets a device publish under its own name only (mutual TLS).
     """
 
     def __init__(

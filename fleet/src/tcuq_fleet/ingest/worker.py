@@ -7,12 +7,12 @@ reading, so that the backpressure reaches the broker and then the devices.
 """
 
 import logging
-import random
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from threading import Event
+from threading import Event, Thread
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,38 +20,28 @@ from numpy.typing import NDArray
 from tcuq.telemetry import PLAIN, SIGNED, Reason
 from tcuq_fleet.errors import FleetError
 from tcuq_fleet.ingest.metrics import IngestMetrics
-from tcuq_fleet.ingest.probe import DatabaseProbe
 from tcuq_fleet.ingest.validation import ValidationResult, Validator
 from tcuq_fleet.mqtt import Message, MqttClient
 from tcuq_fleet.store.batch import Batch
-from tcuq_fleet.store.connection import DatabaseUnavailableError
-from tcuq_fleet.store.interface import open_store
-from tcuq_fleet.store.sites import Claims
+from tcuq_fleet.store.claims import OPEN, Claims
+from tcuq_fleet.store.connection import DatabaseUnavailableError, next_backoff_s
+from tcuq_fleet.store.interface import RecordStore, open_store
 
 log = logging.getLogger("tcuq_fleet.ingest")
 
 MAX_SINGLE = SIGNED.itemsize + 1  # kept of a single record's payload: more than any valid one
 IDLE_S = 0.05  # a pending batch is stored when no message arrives for this long
 MAX_BACKOFF_S = 30.0
+PROBE_EVERY_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a pending batch is stored.
-
-    Parameters
-    ----------
-    records
-        Once it holds this many records.
-    age_s
-        This long after its first message.
-    payload_bytes
-        Once its payloads reach this size, which bounds the worker's memory.
-    """
+    """When a pending batch is stored: at the first of these limits."""
 
     records: int = 20_000
-    age_s: float = 0.25
-    payload_bytes: int = 16 << 20
+    age_s: float = 0.25  # since its first message
+    payload_bytes: int = 16 << 20  # bounds the worker's memory
 
 
 class PendingBatch:
@@ -80,22 +70,45 @@ class PendingBatch:
         )
 
 
+class DatabaseProbe:
+    """Sets a worker's database gauge every few seconds, in its own thread, until the block ends."""
+
+    def __init__(self, store: RecordStore, metrics: IngestMetrics) -> None:
+        self._store, self._metrics = store, metrics
+        self._stopping = Event()
+        self._thread = Thread(target=self._run, daemon=True, name="database probe")
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+
+    def _run(self) -> None:
+        answered = True
+        while not self._stopping.is_set():
+            try:
+                self._store.probe()
+            except DatabaseUnavailableError as error:
+                self._metrics.database.set(0)
+                if answered:
+                    log.warning("%s", error)
+                answered = False
+            else:
+                self._metrics.database.set(1)
+                answered = True
+            self._stopping.wait(PROBE_EVERY_S)
+
+
 Commit = Future[tuple[PendingBatch, bytes]]
 
 
 class Worker:
     """Receives, validates and stores messages until `stopping` is set.
 
-    Parameters
-    ----------
-    database
-        `postgresql://...` or `folder:PATH`, as `open_store` takes it.
-    connect
-        Connects to the broker; called again whenever the connection is lost.
-    validator
-        Checks messages before the store does.
-    claims
-        Which devices and sites may be new.
+    `database` is as `open_store` takes it; `connect` is called again whenever the connection to the
+    broker is lost.
     """
 
     def __init__(
@@ -104,7 +117,7 @@ class Worker:
         connect: Callable[[], MqttClient],
         *,
         validator: Validator | None = None,
-        claims: Claims = Claims(),
+        claims: Claims = OPEN,
         limits: Limits = Limits(),
     ) -> None:
         self.metrics = IngestMetrics()
@@ -128,7 +141,7 @@ class Worker:
                 except FleetError as error:
                     self.metrics.broker.set(0)
                     self.metrics.failures.labels("broker").inc()
-                    delay_s = next_backoff_s(delay_s)
+                    delay_s = next_backoff_s(delay_s, 0.2, MAX_BACKOFF_S)
                     log.warning("%s; retrying in %.1f s", error, delay_s)
                     self.metrics.beat()
         self._store.close()
@@ -185,15 +198,10 @@ class Worker:
             except DatabaseUnavailableError as error:
                 self.metrics.database.set(0)
                 self.metrics.failures.labels("database").inc()
-                delay_s = next_backoff_s(delay_s)
+                delay_s = next_backoff_s(delay_s, 0.2, MAX_BACKOFF_S)
                 log.warning("%s; retrying in %.1f s", error, delay_s)
                 if self.stopping.wait(delay_s):
                     raise FleetError("stopped while the database was away") from None
             else:
                 self.metrics.database.set(1)
                 return batch, acks
-
-
-def next_backoff_s(delay_s: float) -> float:
-    """Exponential backoff with jitter: return the wait that follows a wait of `delay_s`."""
-    return min(MAX_BACKOFF_S, max(0.2, delay_s * 2)) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter

@@ -4,7 +4,7 @@
 Epochs are counted, not judgements: a device that is judged hourly is counted once in each running
 epoch, by the first judgement in it. One fault is one alarm, so devices of a named group or of a
 silent group have no alarms of their own. An alarm is active until it is closed. Alarms of a retired
-device, and of one that is gone (silent for `gone_after_s`), are closed at once.
+device, and of one that is gone (silent for `gone_after`), are closed at once.
 """
 
 from datetime import datetime  # noqa: TC003 - NamedTuple reads it

@@ -7,81 +7,100 @@ for an open alarm and `critical` for an escalated one, here as on the dashboard'
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Any
+from typing import Any, Literal, LiteralString
 from urllib.parse import urlencode
 
+from pydantic import BaseModel, Field, computed_field
+
 from tcuq.telemetry import cause_text
-from tcuq_fleet.wire import device_name, firmware_name, profile_name
+from tcuq_fleet.wire import DeviceId, FirmwareId, ProfileId
 
 Json = dict[str, Any]
 
 MAX_LISTED = 100  # devices per message
-SEVERITIES = {"open": "warning", "escalated": "critical"}  # of an alarm's state
+SEVERITIES: dict[str, Literal["warning", "critical", "closed"]] = {
+    "open": "warning",
+    "escalated": "critical",
+    "closed": "closed",
+}
 MANY_SUFFIX = "ManyDevices"
 
 
-@dataclass(frozen=True, slots=True)
-class AlarmNotice:
-    """A stored alarm, and whether its state is new to the receiver."""
+# Of the table `alarms` and what belongs to its device or group, for a model that extends `Alarm`.
+ALARM_COLUMNS: LiteralString = """
+    kind::text, alarms.state::text, alarms.device, alarms.profile,
+    coalesce(alarms.firmware, devices.firmware) AS firmware, sites.name AS site,
+    owners.name AS owner, registry.name, opened, alarms.changed, alarms.evidence,
+    alarms.cause AS cause_code,
+    (SELECT health_names FROM profiles WHERE profiles.profile = devices.profile) AS health_names
+"""
+ALARM_TABLES: LiteralString = """
+FROM alarms LEFT JOIN devices USING (device) LEFT JOIN registry USING (device)
+    LEFT JOIN sites ON sites.site = coalesce(alarms.site, devices.site)
+    LEFT JOIN owners USING (owner)
+"""
 
-    kind: str
-    state: str
-    device: int | None
-    profile: int | None
-    firmware: int | None
-    site: str | None
+
+class Alarm(BaseModel):
+    """A stored alarm of a device or a group; an identifier that is None means any."""
+
+    kind: Literal["device", "group", "silent"]
+    state: Literal["open", "escalated", "closed"]
+    device: DeviceId | None
+    profile: ProfileId | None
+    firmware: FirmwareId | None  # the group's, or what the device runs
+    site: str | None  # the group's, or the device's
+    owner: str | None  # of the site
+    name: str | None  # of the device, in the registry
     opened: datetime
     changed: datetime
     evidence: float
-    cause: int | None
-    health_names: list[str] | None
-    owner: str | None  # of the site
-    name: str | None  # of the device, in the registry
-    runs: int | None  # the device's firmware
-    new: bool
+    cause_code: int | None = Field(exclude=True)
+    health_names: list[str] | None = Field(exclude=True)
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
-    def severity(self) -> str:
-        """`warning` or `critical`, or `closed`."""
-        return SEVERITIES.get(self.state, self.state)
+    def severity(self) -> Literal["warning", "critical", "closed"]:
+        """What the alarm asks of people."""
+        return SEVERITIES[self.state]
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def cause(self) -> str:
+        """The cause of the device's own last alarm in words, or ""."""
+        return cause_text(self.cause_code or 0, self.health_names or ())
+
+
+class AlarmNotice(Alarm):
+    """An alarm to send, and whether its state is new to the receiver."""
+
+    new: bool
 
     @property
     def details(self) -> dict[str, str]:
         """The device's name and firmware, which may change while the alarm is active."""
-        values = {"name": self.name, "firmware": self.runs and firmware_name(self.runs)}
-        return {key: str(value) for key, value in values.items() if value is not None}
+        return {} if self.device is None else self._present("name", "firmware")
+
+    @property
+    def subject(self) -> dict[str, str]:
+        """The device or group of the alarm, by readable names."""
+        if self.device is None:
+            return self._present("profile", "firmware", "site", "owner")
+        return self._present("device", "site", "owner")
 
     @property
     def path(self) -> str:
         """The dashboard's page of the alarm's subject."""
         if self.device is not None:
-            return f"/device/{device_name(self.device % 2**64)}"
-        group = {k: v for k, v in self.subject.items() if k in ("profile", "firmware", "site")}
+            return f"/device/{self.device}"
+        group = self._present("profile", "firmware", "site")
         return f"/group?{urlencode(group)}" if group else f"/alarms?kind={self.kind}"
 
-    @property
-    def subject(self) -> dict[str, str]:
-        """The device or group of the alarm, by readable names."""
-        names: dict[str, str] = {}
-        if self.device is not None:
-            names["device"] = device_name(self.device % 2**64)
-        if self.profile is not None:
-            names["profile"] = profile_name(self.profile)
-        if self.firmware is not None:
-            names["firmware"] = firmware_name(self.firmware)
-        if self.site is not None:
-            names["site"] = self.site
-        if self.owner is not None:
-            names["owner"] = self.owner
-        return names
-
-    @property
-    def cause_text(self) -> str:
-        """The cause of the device's own last alarm in words, or ""."""
-        return cause_text(self.cause or 0, self.health_names or ())
+    def _present(self, *names: str) -> dict[str, str]:
+        values = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in values.items() if value is not None}
 
     @property
     def text(self) -> str:
@@ -95,8 +114,7 @@ class AlarmNotice:
             return f"{subject or 'the fleet'}: {self.evidence:,.0f} devices do not report"
         if self.kind == "silent":
             return f"{subject}: silent for {self.evidence:.0f} hours"
-        own = self.cause_text
-        because = f", last alarm of its own: {own}" if own else ""
+        because = f", last alarm of its own: {self.cause}" if self.cause else ""
         return f"{subject}: drifted, {self.evidence:.0f} bits of evidence{because}"
 
 
@@ -117,19 +135,9 @@ def webhook_message(
         "judged": judged.isoformat(),
         "text": "\n".join(lines),
         "alarms": [
-            {
-                "kind": alarm.kind,
-                "state": alarm.state,
-                "severity": alarm.severity,
-                **alarm.subject,
-                **alarm.details,
-                **_link(alarm, dashboard),
-                "opened": alarm.opened.isoformat(),
-                "changed": alarm.changed.isoformat(),
-                "evidence": alarm.evidence,
-                "cause": alarm.cause_text,
-                "text": alarm.text,
-            }
+            alarm.model_dump(mode="json", exclude={"new"}, exclude_none=True)
+            | _link(alarm, dashboard)
+            | {"text": alarm.text}
             for alarm in listed
         ],
         "more": more,
@@ -158,12 +166,12 @@ def _alerts(alarm: AlarmNotice, until: datetime, dashboard: str | None) -> Itera
     labels = {"alertname": _name(alarm.kind), "kind": alarm.kind, **alarm.subject}
     link = _link(alarm, dashboard)
     annotations = {"summary": alarm.text, **alarm.details, **link}
-    for state, severity in SEVERITIES.items():
+    for state in ("open", "escalated"):
         active = alarm.state == state
         starts = alarm.changed if active else alarm.opened
         if active or (alarm.new and alarm.state != "open" and alarm.opened < alarm.changed):
             ends = until if active else alarm.changed
-            alert = _alert({**labels, "severity": severity}, annotations, starts, ends)
+            alert = _alert({**labels, "severity": SEVERITIES[state]}, annotations, starts, ends)
             yield alert | ({"generatorURL": link["link"]} if link else {})
 
 

@@ -28,10 +28,7 @@ KINDS = ((0,), (1,), (2,), (0, 1, 2))
 class EvidenceCounts:
     """Counts of devices by cohort and evidence, and their sums over groups.
 
-    Parameters
-    ----------
-    rows
-        Profile, firmware, site, evidence_q8 (or SILENT, YOUNG), devices; in any order.
+    Rows are profile, firmware, site, evidence_q8 (or SILENT, YOUNG) and devices, in any order.
     """
 
     def __init__(self, rows: NDArray[np.int64]) -> None:
@@ -64,10 +61,6 @@ class EvidenceCounts:
         """Apply e-BH to all devices."""
         above = self.evidence_q8 > 0
         return discover(self.evidence_q8[above], self.devices[above], self.judgeable, level)
-
-    def bits(self, share: float, alive: Flags) -> Array:
-        """Return log2 of every group's e-value; see `SelectedGroups.bits`."""
-        return self.select(np.ones(len(self.groups), np.bool_)).bits(share, alive)
 
     def select(self, groups: Flags) -> "SelectedGroups":
         """Return the evidence of some groups, for the statistics that need each device's."""

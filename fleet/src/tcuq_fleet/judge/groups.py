@@ -2,7 +2,8 @@
 """Judge groups of devices: "firmware 1.8 drifted" rather than 40,000 devices.
 
 All groups form one e-BH family. Of the groups that drift, the few that explain the drift are named;
-the others drift only because they share devices with a named one.
+the others drift only because they share devices with a named one. Not all judged groups are
+written: a fleet of 50,000 sites writes about as many as one of 1,000.
 """
 
 from collections.abc import Callable
@@ -11,12 +12,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from tcuq_fleet.judge.ebh import Discovery, discover
-from tcuq_fleet.judge.evidence_counts import SILENT, Array, EvidenceCounts, Flags, GroupKey
+from tcuq_fleet.judge.evidence_counts import (
+    KINDS,
+    SILENT,
+    Array,
+    EvidenceCounts,
+    Flags,
+    GroupKey,
+)
 
 # With 20 devices a share of 10 % is at least two, so no single device makes a group drift. Smaller
 # groups would only enlarge the family and make discovery harder for all.
 MIN_DEVICES = 20
 MAX_NAMED = 50  # with more, groups do not explain the drift
+MAX_WRITTEN = 1000  # of a kind, by evidence and again by size
 UNREACHABLE_Q8 = 1 << 30  # a cut-off above any evidence
 
 
@@ -120,6 +129,30 @@ def cover(
             np.subtract.at(size, groups, sizes[removed])
             np.subtract.at(left, groups, hits[removed])
     return named
+
+
+def notable(groups: GroupJudgements, kinds: Array, active: frozenset[GroupKey]) -> Flags:
+    """Return which groups are written; `kinds` has each group's kind, `active` have alarms.
+
+    Of each kind (profile, firmware, site, cohort) these are the groups that are named, explain an
+    outage or have an active alarm, the drifting ones with the most evidence, and the largest ones.
+    """
+    has_alarm = np.array([key in active for key in groups.keys], np.bool_)
+    chosen = groups.named | groups.outages | has_alarm
+    for kind in range(len(KINDS)):
+        of_kind = kinds == kind
+        chosen |= _largest(np.where(groups.drifted, groups.bits, 0.0), of_kind & groups.drifted)
+        chosen |= _largest(groups.devices, of_kind)
+    return chosen
+
+
+def _largest(values: Array, among: Flags) -> Flags:
+    """Select the groups with the largest values; of equals, the first."""
+    where = np.flatnonzero(among)
+    order = np.argsort(-values[where], kind="stable")[:MAX_WRITTEN]
+    selected = np.zeros(len(values), np.bool_)
+    selected[where[order]] = True
+    return selected
 
 
 def bits_q8(bits: Array) -> Array:

@@ -15,65 +15,34 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString
 
+import numpy as np
 from psycopg import Connection
 
-from tcuq.errors import InputError
-from tcuq_fleet.judge import alarms
-from tcuq_fleet.judge.counting import count_evidence
-from tcuq_fleet.judge.evidence_counts import SILENT
-from tcuq_fleet.judge.groups import cutoff_or_unreachable, judge_groups
-from tcuq_fleet.judge.persistence import (
-    LOOSEST_LEVEL,
-    write_evidence,
-    write_groups,
-    write_profiles,
-    write_sites,
-    write_suspects,
-)
-from tcuq_fleet.judge.pruning import notable
+from tcuq_fleet.judge import alarms, persistence
+from tcuq_fleet.judge.evidence_counts import SILENT, YOUNG, EvidenceCounts
+from tcuq_fleet.judge.groups import cutoff_or_unreachable, judge_groups, notable
+from tcuq_fleet.judge.rules import Rules
 
 LOCK = 0x6A756467  # advisory lock: one judge at a time
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """Parameters of a judgement.
-
-    Parameters
-    ----------
-    level
-        False-discovery rate, up to 0.5.
-    share
-        Share of a group's devices that must drift before the group does; 0: the plain average.
-    silent_after_s
-        Seconds without a record after which a device is silent.
-    gone_after_s
-        Seconds without a record after which a device is gone: it is counted, but neither judged nor
-        alerted about, until it reports again.
-    group_interval_s
-        A group has no epochs of its own: its alarm counts evidence once per so many seconds, which
-        should be about the length of its devices' epochs.
-    """
-
-    level: float = 0.1
-    share: float = 0.1
-    silent_after_s: float = 10_800
-    gone_after_s: float = 30 * 86_400
-    group_interval_s: float = 86_400
-
-    def __post_init__(self) -> None:
-        if not 0 < self.level <= LOOSEST_LEVEL:
-            raise InputError(f"level must lie in (0, {LOOSEST_LEVEL}], got {self.level}")
-        if not 0 <= self.share <= 1:
-            raise InputError(f"share must lie in [0, 1], got {self.share}")
-        for name in ("silent_after_s", "group_interval_s"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name} must be above 0, got {getattr(self, name)}")
-        if not self.gone_after_s > self.silent_after_s:
-            raise InputError(
-                f"gone_after_s must be above silent_after_s, got {self.gone_after_s} and"
-                f" {self.silent_after_s}"
-            )
+# Retired devices are not counted. Grouping by columns alone is faster than by a CASE. The rows are
+# concatenated, in parts below PostgreSQL's limit of 1 GB, because reading them one by one is slow.
+COUNT: LiteralString = """
+SELECT string_agg(int4send(profile) || int4send(firmware) || int4send(site)
+    || int4send(CASE WHEN judged_q8 IS NULL THEN %(young)s ELSE greatest(judged_q8, 0) END::integer)
+    || int4send((devices - silent)::integer) || int4send((silent - gone)::integer)
+    || int4send(gone::integer), ''::bytea)
+FROM (
+    SELECT profile, firmware, site, judged_q8, count(*) AS devices,
+        count(*) FILTER (WHERE last_seen < %(since)s) AS silent,
+        count(*) FILTER (WHERE last_seen < %(gone_since)s) AS gone
+    FROM devices WHERE NOT EXISTS (
+        SELECT FROM registry WHERE registry.device = devices.device AND state = 'retired')
+    GROUP BY profile, firmware, site, judged_q8
+) AS counted
+GROUP BY site & 15
+"""
+_KEYS = ("profile", "firmware", "site", "evidence_q8")
+_ROW = np.dtype([(name, ">i4") for name in (*_KEYS, "reporting", "silent", "gone")])
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +87,8 @@ def judge(
 
 
 def _judge_snapshot(connection: Connection[Any], rules: Rules) -> Judgement:
-    since = _value(connection, "SELECT now() - %s * interval '1 s'", rules.silent_after_s)
-    gone_since = _value(connection, "SELECT now() - %s * interval '1 s'", rules.gone_after_s)
+    since = _value(connection, "SELECT now() - %s * interval '1 s'", rules.silent_after)
+    gone_since = _value(connection, "SELECT now() - %s * interval '1 s'", rules.gone_after)
     counts, gone = count_evidence(connection, since, gone_since)
     discovery = counts.discovery(rules.level)
     active = alarms.active_groups(connection, "group")
@@ -137,18 +106,37 @@ def _judge_snapshot(connection: Connection[Any], rules: Rules) -> Judgement:
         [rules.level, *figures, bool(written.all())],
     ).fetchall()
     cutoff_q8 = cutoff_or_unreachable(discovery.cutoff_q8)
-    write_evidence(connection, judgement, counts)
-    write_groups(connection, judgement, groups, written)
-    write_sites(connection, judgement, counts, cutoff_q8)
-    write_profiles(connection, counts)
-    write_suspects(connection, judgement, counts, groups, since)
-    interval = int(judged.timestamp() // rules.group_interval_s)
+    persistence.write_evidence(connection, judgement, counts)
+    persistence.write_groups(connection, judgement, groups, written)
+    persistence.write_sites(connection, judgement, counts, cutoff_q8)
+    persistence.write_profiles(connection, counts)
+    persistence.write_suspects(connection, judgement, counts, groups, since)
+    interval = int(judged.timestamp() // rules.group_interval)
     changes = alarms.update(
         connection,
         alarms.JudgementInput(judgement, since, gone_since, cutoff_q8, groups, interval),
     )
     named = int(groups.named.sum())
     return Judgement(judgement, judged, *figures, named, changes)
+
+
+def count_evidence(
+    connection: Connection[Any], since: datetime, gone_since: datetime
+) -> tuple[EvidenceCounts, int]:
+    """Count the devices by evidence, and how many of the fleet are gone.
+
+    A device that was last seen before `since` is silent, before `gone_since` gone.
+    """
+    values = {"since": since, "gone_since": gone_since, "young": YOUNG}
+    with connection.cursor(binary=True) as cursor:
+        parts = cursor.execute(COUNT, values).fetchall()
+    rows = np.frombuffer(b"".join(part for (part,) in parts), _ROW)
+    keys = np.stack([rows[name].astype(np.int64) for name in _KEYS], axis=1)
+    reporting = np.column_stack([keys, rows["reporting"]])
+    silent = np.column_stack([keys, rows["silent"]])
+    silent[:, 3] = SILENT
+    present = np.concatenate([reporting[reporting[:, 4] > 0], silent[silent[:, 4] > 0]])
+    return EvidenceCounts(present), int(rows["gone"].sum())
 
 
 def _value(connection: Connection[Any], statement: LiteralString, value: object) -> Any:  # noqa: ANN401 - a column's

@@ -2,6 +2,7 @@
 """The judge's metrics for Prometheus, and its health."""
 
 import time
+from functools import partial
 
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -14,26 +15,22 @@ class JudgeMetrics:
     """A judge's metrics in their own registry."""
 
     def __init__(self) -> None:
-        self.registry = own = CollectorRegistry()
-        self.judgements = Counter("tcuq_judge_judgements", "Judgements written.", registry=own)
-        self.failures = Counter(
-            "tcuq_judge_failures", "Judgements that the database prevented.", registry=own
+        self.registry = CollectorRegistry()
+        counter = partial(Counter, registry=self.registry)
+        gauge = partial(Gauge, registry=self.registry)
+        self.judgements = counter("tcuq_judge_judgements", "Judgements written.")
+        self.failures = counter("tcuq_judge_failures", "Judgements that the database prevented.")
+        self.last = gauge(
+            "tcuq_judge_last_timestamp_seconds", "When it last judged, or saw another judge do so."
         )
-        self.last = Gauge(
-            "tcuq_judge_last_timestamp_seconds", "When it last judged, or saw another judge do so.",
-            registry=own,
-        )  # fmt: skip
         self.seconds = Histogram(
             "tcuq_judge_seconds", "Duration of a judgement and of the retention.",
-            buckets=(0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 1800), registry=own,
+            buckets=(0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 1800), registry=self.registry,
         )  # fmt: skip
-        self.devices = Gauge(
-            "tcuq_judge_devices", "Devices of its last judgement.", ["state"], registry=own
+        self.devices = gauge("tcuq_judge_devices", "Devices of its last judgement.", ["state"])
+        self.database = gauge(
+            "tcuq_judge_database_connected", "1 if the last judgement reached the database."
         )
-        self.database = Gauge(
-            "tcuq_judge_database_connected", "1 if the last judgement reached the database.",
-            registry=own,
-        )  # fmt: skip
 
     def observe(self, judgement: Judgement | None, seconds: float) -> None:
         """Count a judgement; None: another judge was faster."""

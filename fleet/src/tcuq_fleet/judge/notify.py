@@ -8,7 +8,6 @@ delivery is repeated later, also by another process. Judging never waits for a d
 import hashlib
 import json
 import logging
-import random
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,33 +18,32 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from tcuq.errors import InputError
-from tcuq_fleet.judge.alerts import AlarmNotice, alertmanager_alerts, webhook_message
+from tcuq_fleet.judge import alerts
+from tcuq_fleet.judge.alerts import AlarmNotice
 from tcuq_fleet.store.connection import (
     NOTIFY,
     DatabaseUnavailableError,
-    connect,
-    database_errors,
-    time_limit,
+    connected,
+    next_backoff_s,
 )
 
 TIMEOUT_S = 10.0
 FIRST_BACKOFF_S, MAX_BACKOFF_S = 1.0, 300.0
 
 # Alarms of muted devices and acknowledged ones are left out. A mute that ended makes an alarm new.
-UNDELIVERED: LiteralString = """
-SELECT kind::text, alarms.state::text, alarms.device, alarms.profile, alarms.firmware,
-    sites.name AS site, opened, alarms.changed, alarms.evidence, alarms.cause,
-    (SELECT health_names FROM profiles WHERE profiles.profile = devices.profile) AS health_names,
-    owners.name AS owner, registry.name, devices.firmware AS runs,
-    greatest(alarms.changed, muted_until) > coalesce(deliveries.judged, '-infinity') AS new
-FROM alarms LEFT JOIN devices USING (device) LEFT JOIN registry USING (device)
-    LEFT JOIN sites ON sites.site = coalesce(alarms.site, devices.site)
-    LEFT JOIN owners USING (owner) LEFT JOIN deliveries ON receiver = %(receiver)s
+UNDELIVERED: LiteralString = (
+    "SELECT"
+    + alerts.ALARM_COLUMNS
+    + ", greatest(alarms.changed, muted_until) > coalesce(deliveries.judged, '-infinity') AS new"
+    + alerts.ALARM_TABLES
+    + """
+    LEFT JOIN deliveries ON receiver = %(receiver)s
 WHERE (alarms.state <> 'closed' AND acknowledged IS NULL
         OR alarms.state = 'closed' AND alarms.changed > deliveries.judged)
     AND coalesce(muted_until, '-infinity') <= now()
 ORDER BY alarms.state = 'escalated' DESC, alarm
 """
+)
 
 DELIVERED: LiteralString = """
 INSERT INTO deliveries (receiver, judged) VALUES (%(receiver)s, %(judged)s)
@@ -64,7 +62,8 @@ class Receiver:
 
     def __post_init__(self) -> None:
         if urlsplit(self.url).scheme not in ("http", "https") or not urlsplit(self.url).hostname:
-            raise InputError(f"a receiver must be http://host or https://host, got {self.url!r}")
+            kind = self.url.partition(":")[0]  # the rest may hold a secret
+            raise InputError(f"a receiver must be http://host or https://host, got {kind}:...")
 
     @property
     def name(self) -> str:
@@ -81,7 +80,7 @@ def webhook(url: str, dashboard: str | None = None) -> Receiver:
     """Create a receiver of the alarms that changed, as JSON; `dashboard` is the URL for links."""
     return Receiver(
         url,
-        lambda alarms, judged: webhook_message(
+        lambda alarms, judged: alerts.webhook_message(
             [alarm for alarm in alarms if alarm.new], judged, dashboard
         ),
     )
@@ -91,7 +90,9 @@ def alertmanager(server: str, lasting_s: float, dashboard: str | None = None) ->
     """Create a receiver of all active alarms each time; an alert that is not repeated expires."""
     return Receiver(
         server.rstrip("/") + "/api/v2/alerts",
-        lambda alarms, _: alertmanager_alerts(alarms, datetime.now(UTC), lasting_s, dashboard),
+        lambda alarms, _: alerts.alertmanager_alerts(
+            alarms, datetime.now(UTC), lasting_s, dashboard
+        ),
     )
 
 
@@ -103,11 +104,7 @@ def deliver(database: str, receiver: Receiver) -> bool:
     from psycopg.rows import class_row
 
     values: dict[str, Any] = {"receiver": receiver.name}
-    with (
-        connect(database, NOTIFY) as connection,
-        database_errors(),
-        time_limit(connection, NOTIFY.limit_s),
-    ):
+    with connected(database, NOTIFY) as connection:
         with connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             ((judged,),) = connection.execute("SELECT max(judged) FROM judgements").fetchall()
@@ -156,13 +153,14 @@ class Notifier(threading.Thread):
 
     def run(self) -> None:
         """Deliver whenever notified, until stopped."""
-        failures = 0
+        delay_s = 0.0
         while True:
-            self._wake.wait(_backoff_s(failures) if failures else None)
+            self._wake.wait(delay_s or None)
             if self._stopping:
                 return
             self._wake.clear()
-            failures = 0 if attempt(self._database, self._receiver) else failures + 1
+            delivered = attempt(self._database, self._receiver)
+            delay_s = 0.0 if delivered else next_backoff_s(delay_s, FIRST_BACKOFF_S, MAX_BACKOFF_S)
 
 
 def attempt(database: str, receiver: Receiver) -> bool:
@@ -173,9 +171,3 @@ def attempt(database: str, receiver: Receiver) -> bool:
         log.warning("alarms could not be delivered to %s yet: %s", receiver.host, error)
         return False
     return True
-
-
-def _backoff_s(failures: int) -> float:
-    """Exponential backoff with jitter: return the wait after so many failures."""
-    longest = min(FIRST_BACKOFF_S * 2.0 ** min(failures - 1, 20), MAX_BACKOFF_S)
-    return random.uniform(0.5, 1.0) * longest  # noqa: S311 - a wait, no secret

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Persistence: write a judgement to the store."""
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, LiteralString
 
@@ -9,8 +10,8 @@ from psycopg import Connection
 
 from tcuq_fleet.judge.evidence_counts import SILENT, EvidenceCounts, Flags
 from tcuq_fleet.judge.groups import UNREACHABLE_Q8, GroupJudgements, cutoff_or_unreachable
+from tcuq_fleet.judge.rules import LOOSEST_LEVEL
 
-LOOSEST_LEVEL = 0.5  # of the lists of devices
 MAX_SUSPECTS = 100_000
 
 # Devices at the loosest level, and those of cohorts in which a lower cut-off discovers some.
@@ -39,12 +40,9 @@ def write_evidence(connection: Connection[Any], judgement: int, counts: Evidence
     above = counts.evidence_q8 > 0
     values, where = np.unique(counts.evidence_q8[above], return_inverse=True)
     devices = np.bincount(where, counts.devices[above], len(values)).astype(int)
-    with (
-        connection.cursor() as cursor,
-        cursor.copy("COPY evidence (judgement, evidence_q8, devices) FROM STDIN") as copy,
-    ):
-        for value, count in zip(values.tolist(), devices.tolist(), strict=True):
-            copy.write_row((judgement, value, count))
+    rows = zip(values.tolist(), devices.tolist(), strict=True)
+    target = "evidence (judgement, evidence_q8, devices)"
+    _copy(connection, target, ((judgement, *row) for row in rows))
 
 
 def write_groups(
@@ -52,19 +50,18 @@ def write_groups(
 ) -> None:
     """Write one row per group of `written`."""
     columns = (groups.devices, groups.silent, groups.judgeable, groups.discovered)
-    with (
-        connection.cursor() as cursor,
-        cursor.copy(
-            "COPY groups (judgement, profile, firmware, site, devices, silent, judgeable,"
-            " discovered, own_discovered, own_cutoff_q8, evidence, drifted, named) FROM STDIN"
-        ) as copy,
-    ):
-        for i in np.flatnonzero(written).tolist():
-            own = groups.own[i]
-            figures = (int(column[i]) for column in columns)
-            drift = (float(groups.bits[i]), bool(groups.drifted[i]), bool(groups.named[i]))
-            row = (judgement, *groups.keys[i], *figures, own.count, own.cutoff_q8, *drift)
-            copy.write_row(row)
+
+    def row(i: int) -> tuple[Any, ...]:
+        own = groups.own[i]
+        figures = (int(column[i]) for column in columns)
+        drift = (float(groups.bits[i]), bool(groups.drifted[i]), bool(groups.named[i]))
+        return (judgement, *groups.keys[i], *figures, own.count, own.cutoff_q8, *drift)
+
+    target = (
+        "groups (judgement, profile, firmware, site, devices, silent, judgeable, discovered,"
+        " own_discovered, own_cutoff_q8, evidence, drifted, named)"
+    )
+    _copy(connection, target, (row(i) for i in np.flatnonzero(written).tolist()))
 
 
 def write_sites(
@@ -78,9 +75,7 @@ def write_sites(
         for rows in (codes >= SILENT, codes == SILENT, codes >= 0, codes >= cutoff_q8)
     ]
     connection.execute("DELETE FROM site_counts")
-    with connection.cursor() as cursor, cursor.copy("COPY site_counts FROM STDIN") as copy:
-        for row in np.stack([sites, *columns], axis=1).tolist():
-            copy.write_row(row)
+    _copy(connection, "site_counts", np.stack([sites, *columns], axis=1).tolist())
     connection.execute(OWNERS, [judgement])
 
 
@@ -95,9 +90,7 @@ def write_profiles(connection: Connection[Any], counts: EvidenceCounts) -> None:
         for at, column in enumerate(columns):
             row[at] += int(column[i])
     connection.execute("DELETE FROM profile_counts")
-    with connection.cursor() as cursor, cursor.copy("COPY profile_counts FROM STDIN") as copy:
-        for key, row in sums.items():
-            copy.write_row((*key, *row))
+    _copy(connection, "profile_counts", ((*key, *row) for key, row in sums.items()))
 
 
 def write_suspects(
@@ -131,3 +124,12 @@ def write_suspects(
             "cutoffs": cutoffs[lower].tolist(),
         },
     )
+
+
+def _copy(
+    connection: Connection[Any], target: LiteralString, rows: Iterable[Sequence[Any]]
+) -> None:
+    """Write rows to a table, or to some of its columns."""
+    with connection.cursor() as cursor, cursor.copy(f"COPY {target} FROM STDIN") as copy:
+        for row in rows:
+            copy.write_row(row)

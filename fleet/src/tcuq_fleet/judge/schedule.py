@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from threading import Event
 
 from tcuq_fleet.errors import FleetError
-from tcuq_fleet.judge.judge import Judgement, Rules, judge
+from tcuq_fleet.judge.judge import Judgement, judge
 from tcuq_fleet.judge.metrics import JudgeMetrics
 from tcuq_fleet.judge.notify import Notifier, Receiver
 from tcuq_fleet.judge.retention import Retention
-from tcuq_fleet.store.connection import JUDGE, connect, database_errors, time_limit
+from tcuq_fleet.judge.rules import Rules
+from tcuq_fleet.store.connection import JUDGE, connected
 from tcuq_fleet.store.migrate import check_schema
 
 RETRY_S = 5.0  # while the database is away
@@ -23,11 +24,7 @@ def judge_now(
     database: str, rules: Rules, retention: Retention, unless_within_s: float = 0
 ) -> Judgement | None:
     """Judge once and delete old rows; None if another judge was faster."""
-    with (
-        connect(database, JUDGE) as connection,
-        database_errors(),
-        time_limit(connection, JUDGE.limit_s),
-    ):
+    with connected(database, JUDGE) as connection:
         check_schema(connection)
         judgement = judge(connection, rules, unless_within_s)
         retention.apply(connection)

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any
 
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
+
 from tcuq.errors import InputError
 from tcuq_fleet.serve.viewer import ProxyHeaders, Viewer
 
@@ -15,19 +18,19 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
     " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-HEADERS = (
-    (b"content-security-policy", POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"same-origin"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-)
-CACHE_FOREVER = b"public, max-age=31536000, immutable"  # static URLs hold a digest
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+CACHE_FOREVER = "public, max-age=31536000, immutable"  # static URLs hold a digest
 MAX_BODY_BYTES = 16_384
 PUBLIC = ("/healthz", "/readyz")  # they reveal nothing about the fleet
 PROXIES_ONLY = "/metrics"  # a scraper has no user, but connects from a trusted address
 # Hosts that are answered without a proxy; others may be DNS rebinding by an untrusted page.
-LOCAL_HOST = re.compile(rb"(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?")
+LOCAL_HOST = re.compile(r"(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?")
 
 
 def networks(addresses: Sequence[str]) -> tuple[Network, ...]:
@@ -43,14 +46,7 @@ def networks(addresses: Sequence[str]) -> tuple[Network, ...]:
 class AccessControl:
     """ASGI middleware that refuses unauthenticated requests and adds security headers.
 
-    Parameters
-    ----------
-    app
-        The application.
-    headers
-        Headers in which a proxy names users; without one, only this machine is answered.
-    trusted
-        Networks of the proxies whose headers are believed.
+    Without a header in which a trusted proxy names the user, only this machine is answered.
     """
 
     def __init__(self, app: Any, headers: ProxyHeaders, trusted: tuple[Network, ...]) -> None:  # noqa: ANN401 - ASGI
@@ -66,30 +62,22 @@ class AccessControl:
 
         async def send_with_headers(message: Any) -> None:  # noqa: ANN401 - ASGI
             if message["type"] == "http.response.start":
-                present = {name for name, _ in message["headers"]}
+                headers = MutableHeaders(scope=message)
                 static = scope["path"].startswith("/static/") and message["status"] == 200
-                added = [*HEADERS, (b"cache-control", CACHE_FOREVER if static else b"no-store")]
-                message["headers"] = [
-                    *message["headers"],
-                    *((name, value) for name, value in added if name not in present),
-                ]
+                cache = {"cache-control": CACHE_FOREVER if static else "no-store"}
+                for name, value in (HEADERS | cache).items():
+                    headers.setdefault(name, value)
             await send(message)
 
-        refusal = _refuse_body(scope["headers"]) or self._refusal(scope)
-        if refusal is None:
-            await self._app(scope, receive, send_with_headers)
-            return
-        status, text = refusal
-        headers = [(b"content-type", b"text/plain; charset=utf-8")]
-        start = {"type": "http.response.start", "status": status, "headers": headers}
-        await send_with_headers(start)
-        await send({"type": "http.response.body", "body": text.encode()})
+        refusal = _refuse_body(Headers(scope=scope)) or self._refusal(scope)
+        response = self._app if refusal is None else PlainTextResponse(refusal[1], refusal[0])
+        await response(scope, receive, send_with_headers)
 
     def _refusal(self, scope: Any) -> tuple[int, str] | None:  # noqa: ANN401 - ASGI
         """Return why a request is refused, or None; put the viewer into the request's state."""
         scope.setdefault("state", {})["viewer"] = Viewer()
         if self._headers.user is None:
-            hosts = [value for name, value in scope["headers"] if name == b"host"]
+            hosts = Headers(scope=scope).getlist("host")
             if len(hosts) == 1 and LOCAL_HOST.fullmatch(hosts[0]):
                 return None
             return 421, "This dashboard answers on this machine alone: open it as localhost.\n"
@@ -97,13 +85,12 @@ class AccessControl:
             return None
         if not self._is_trusted(scope):
             return 401, "Open the dashboard through its proxy: this address is not trusted.\n"
-        named = any(name == self._headers.user.lower().encode() for name, _ in scope["headers"])
-        if scope["path"] == PROXIES_ONLY and not named:
+        if scope["path"] == PROXIES_ONLY and self._headers.user not in Headers(scope=scope):
             return None
         return self._authenticate(scope)
 
     def _authenticate(self, scope: Any) -> tuple[int, str] | None:  # noqa: ANN401 - ASGI
-        viewer = self._headers.viewer(scope["headers"])
+        viewer = self._headers.viewer(Headers(scope=scope))
         if viewer is None:
             return 401, "Sign in: the proxy did not say who you are.\n"
         scope["state"]["viewer"] = viewer
@@ -121,11 +108,11 @@ class AccessControl:
         return any(address in network for network in self._trusted)
 
 
-def _refuse_body(headers: list[tuple[bytes, bytes]]) -> tuple[int, str] | None:
+def _refuse_body(headers: Headers) -> tuple[int, str] | None:
     """Return why a request's body is refused, or None: its length must be known and small."""
-    if any(name == b"transfer-encoding" for name, _ in headers):
+    if "transfer-encoding" in headers:
         return 411, "Send the length of the body in Content-Length.\n"
-    lengths = [value for name, value in headers if name == b"content-length"]
+    lengths = headers.getlist("content-length")
     if any(not value.isdigit() or int(value) > MAX_BODY_BYTES for value in lengths):
         return 413, f"A body must have at most {MAX_BODY_BYTES} bytes.\n"
     return None

@@ -6,15 +6,13 @@ browser: a browser says in `Sec-Fetch-Site` or `Origin` from which site a reques
 """
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, LiteralString
+from typing import Annotated, Any, Literal, LiteralString
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Body, Depends, HTTPException, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
-from psycopg import Connection
 from pydantic import BaseModel, ConfigDict
 
 from tcuq.errors import InputError
@@ -23,7 +21,7 @@ from tcuq_fleet.serve.api import Problem
 from tcuq_fleet.serve.database import Session
 from tcuq_fleet.serve.identifiers import DEVICE, device_number
 from tcuq_fleet.serve.pages import OpenSession
-from tcuq_fleet.store.connection import Use, connect, database_errors, time_limit
+from tcuq_fleet.store.connection import Use, connected
 from tcuq_fleet.store.registry import Registry
 
 ACTS = Use("tcuq-serve-acts", 5)
@@ -80,7 +78,7 @@ class Operator:
 
     def acknowledge(self, alarm: int) -> Decision:
         """Stop alerts about an alarm unless it becomes critical."""
-        with self._writing() as connection:
+        with connected(self._database, ACTS) as connection:
             values = {"alarm": alarm, "by": self._by}
             row = connection.execute(ACKNOWLEDGE, values).fetchone()
         if row is None:
@@ -90,21 +88,12 @@ class Operator:
     def _decide(self, device: str, act: str, decide: Callable[[Registry, int], object]) -> Decision:
         if devices.state(self._session, device_number(device), None) is None:
             raise HTTPException(404, f"No record of device {device} was stored.")
-        with self._writing() as connection:
+        with connected(self._database, ACTS) as connection:
             try:
                 decide(Registry(connection, self._by), int(device, 16))
             except InputError as error:
                 raise HTTPException(409, str(error)) from None
         return self._recorded(device, act)
-
-    @contextmanager
-    def _writing(self) -> Iterator[Connection[Any]]:
-        with (
-            connect(self._database, ACTS) as connection,
-            database_errors(),
-            time_limit(connection, ACTS.limit_s),
-        ):
-            yield connection
 
     def _recorded(self, subject: str, act: str) -> Decision:
         log.info("%s: %s %s", self._by, act, subject)
@@ -140,21 +129,14 @@ api_router = APIRouter(prefix="/api", responses=refusals)
 def mute_by_form(by: AnOperator, device: DevicePath, hours: Hours) -> Response:
     """Mute a device for so many hours, or end its mute, and return to its page."""
     by.mute(device, hours)
-    return _to_device(device)
+    return RedirectResponse(f"/device/{device}", 303)
 
 
-@router.post("/device/{device}/retire")
-def retire_by_form(by: AnOperator, device: DevicePath) -> Response:
-    """Retire a device and return to its page."""
-    by.retire(device)
-    return _to_device(device)
-
-
-@router.post("/device/{device}/release")
-def release_by_form(by: AnOperator, device: DevicePath) -> Response:
-    """Accept the boot of a device's quarantined record."""
-    by.release(device)
-    return _to_device(device)
+@router.post("/device/{device}/{act}")
+def act_by_form(by: AnOperator, device: DevicePath, act: Literal["retire", "release"]) -> Response:
+    """Retire a device, or release its quarantined boot, and return to its page."""
+    by.retire(device) if act == "retire" else by.release(device)
+    return RedirectResponse(f"/device/{device}", 303)
 
 
 @router.post("/alarm/{alarm}/acknowledge")
@@ -190,7 +172,3 @@ def acknowledge(by: AnOperator, alarm: AlarmPath) -> Decision:
 
 def _text(note: Note | None) -> str | None:
     return None if note is None else note.note
-
-
-def _to_device(device: str) -> Response:
-    return RedirectResponse(f"/device/{device}", 303)

@@ -3,8 +3,8 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from http import HTTPStatus
+from typing import LiteralString
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -21,7 +21,7 @@ from tcuq_fleet.http_server import create_server, is_loopback
 from tcuq_fleet.serve import actions, api, pages
 from tcuq_fleet.serve.access_control import AccessControl, networks
 from tcuq_fleet.serve.database import Reader
-from tcuq_fleet.serve.metrics import FleetCollector, QueryTimer
+from tcuq_fleet.serve.metrics import FleetCollector, query_timer
 from tcuq_fleet.serve.viewer import ProxyHeaders
 from tcuq_fleet.store.connection import DatabaseUnavailableError
 from tcuq_fleet.store.migrate import migrations
@@ -34,27 +34,16 @@ AWAY = "The database does not answer. This page tries again by itself."
 SLOW = "The database took too long to answer. Look at fewer hours, or at a smaller group."
 
 
-@dataclass(frozen=True, slots=True)
-class _Version:
-    version: int
-
-
 def create_app(
     database: str, headers: ProxyHeaders = NO_PROXY, trusted: Sequence[str] = LOOPBACK
 ) -> FastAPI:
-    """Create the application.
+    """Create the application; pages only read, acts write to the registry and to alarms.
 
-    Parameters
-    ----------
-    database
-        A libpq connection string. Pages only read; acts write to the registry and to alarms.
-    headers
-        Headers in which a reverse proxy names users and groups; default: only for this machine.
-    trusted
-        Addresses or networks of the proxies whose headers are believed.
+    `trusted` are addresses or networks of the proxies whose headers are believed.
     """
     registry = CollectorRegistry()
-    reader = Reader(database, QueryTimer(registry).observe)
+    timer = query_timer(registry)
+    reader = Reader(database, lambda name, seconds: timer.labels(name).observe(seconds))
     registry.register(FleetCollector(reader))
 
     @asynccontextmanager
@@ -150,12 +139,11 @@ def readyz(request: Request) -> Response:
     newest = migrations()[-1][0]
     try:
         with request.app.state.reader.session() as session:
-            row = session.row(
-                _Version, "version", "SELECT max(version) AS version FROM schema_version", {}
-            )
+            query: LiteralString = "SELECT coalesce(max(version), 0) FROM schema_version"
+            ((version,),) = session.tuples("version", query, {})
     except (Error, PoolTimeout, TooManyRequests):
         return PlainTextResponse("the database does not answer\n", 503)
-    if row is None or row.version is None or row.version < newest:
+    if version < newest:
         return PlainTextResponse(f"the database's schema is older than {newest}\n", 503)
     return PlainTextResponse("ready\n")
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 from tcuq.charts import Axis, Chart, Frame, ceiling
-from tcuq_fleet.serve.device import BINS, Epoch
+from tcuq_fleet.serve.device import BINS, UNITS_PER_BIT, Epoch
 from tcuq_fleet.serve.queries import FirmwareHour, Hour, JudgementRow
-from tcuq_fleet.serve.wording import HALF_BITS, UNITS_PER_BIT, percent, short, signed
+from tcuq_fleet.serve.wording import percent, short, signed
 from tcuq_fleet.wire import firmware_name
 
 Legend = list[tuple[str, str]]  # class and text
@@ -74,7 +74,7 @@ def discoveries(judgements: Sequence[JudgementRow]) -> Chart:
 
 def evidence(epochs: Sequence[Epoch], cutoff_q8: int | None, level: float | None) -> Chart:
     """Draw a device's evidence per epoch, and the evidence that discovery requires."""
-    bits = [e.evidence / HALF_BITS for e in epochs]
+    bits = [e.evidence_bits for e in epochs]
     levels = [*bits, 0.0] if cutoff_q8 is None else [*bits, 0.0, cutoff_q8 / UNITS_PER_BIT]
     low, high = min(levels), max(levels)
     margin = max(0.08 * (high - low), 1.0)
@@ -113,21 +113,21 @@ def decisions(epochs: Sequence[Epoch]) -> Chart:
     return chart
 
 
-def risk(epochs: Sequence[Epoch], threshold: int) -> Chart:
+def risk(epochs: Sequence[Epoch], threshold: float) -> Chart:
     """Draw the risk histogram of each epoch as a column, whose opacity is the share of steps."""
     title = "Risk of steps by epoch, as shares of sixteen bins"
     chart = _epoch_chart(title, epochs, Axis.linear(0, 1))
     for i, epoch in enumerate(epochs):
-        total = int(epoch.histogram.sum())
-        for number, count in enumerate(epoch.histogram.tolist()):
+        total = sum(epoch.risk_histogram)
+        for number, count in enumerate(epoch.risk_histogram):
             opacity = round((count / total) ** 0.5, 2) if total else 0.0
             if opacity >= MIN_OPACITY:
                 chart.cell(i, i + 1, number / BINS, (number + 1) / BINS, opacity)
-        high = int(epoch.histogram[BINS // 2 :].sum())
+        high = sum(epoch.risk_histogram[BINS // 2 :])
         text = f"{percent(high, total)} of steps at a risk of 0.5 and more"
         chart.tooltip(i, i + 1, f"{_epoch(epoch)}: {text}")
     if threshold:
-        chart.horizontal(threshold / 16384, "threshold now")
+        chart.horizontal(threshold, "threshold now")
     return chart
 
 

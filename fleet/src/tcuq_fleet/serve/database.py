@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Database access of the dashboard: read-only, timed, one snapshot per page, a result cache."""
+"""Database access of the dashboard: read-only, timed, one snapshot per page."""
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
-from threading import Lock
 from typing import Any, LiteralString, TypeVar, cast
 
 from psycopg import Connection, IsolationLevel
-from psycopg.rows import class_row
+from psycopg.rows import RowFactory, class_row, tuple_row
 from psycopg_pool import ConnectionPool
 
 from tcuq_fleet.store.connection import SERVE, parameters, time_limit
@@ -20,7 +18,6 @@ Observer = Callable[[str, float], None]
 CONNECTIONS = 4
 POOL_TIMEOUT_S = 1.5
 CHECK_S = 1.0
-CACHE_SIZE = 64
 
 
 class Session:
@@ -30,9 +27,10 @@ class Session:
     """
 
     def __init__(
-        self, connection: Connection[Any], reader: "Reader", groups: frozenset[str] | None
+        self, connection: Connection[Any], observe: Observer, groups: frozenset[str] | None
     ) -> None:
-        self._connection, self._reader = connection, reader
+        self._connection, self._observe = connection, observe
+        self._cache: dict[Hashable, object] = {}
         self.owners: list[int] | None = None
         if groups is not None:
             names = connection.execute(
@@ -48,12 +46,8 @@ class Session:
     def rows(
         self, kind: type[T], name: str, query: LiteralString, values: Mapping[str, object]
     ) -> list[T]:
-        """Return a query's rows as dataclasses; `name` labels its duration in the metrics."""
-        started = time.perf_counter()
-        with self._connection.cursor(row_factory=class_row(kind)) as cursor:
-            rows = cursor.execute(query, {**values, "owners": self.owners}).fetchall()
-        self._reader.observe(name, time.perf_counter() - started)
-        return rows
+        """Return a query's rows as objects; `name` labels its duration in the metrics."""
+        return self._fetch(class_row(kind), name, query, values)
 
     def row(
         self, kind: type[T], name: str, query: LiteralString, values: Mapping[str, object]
@@ -61,27 +55,39 @@ class Session:
         """Return the first row, or None."""
         return next(iter(self.rows(kind, name, query, values)), None)
 
+    def tuples(
+        self, name: str, query: LiteralString, values: Mapping[str, object]
+    ) -> list[tuple[Any, ...]]:
+        """Return a query's rows as tuples."""
+        return self._fetch(tuple_row, name, query, values)
+
+    def _fetch(
+        self,
+        factory: RowFactory[T],
+        name: str,
+        query: LiteralString,
+        values: Mapping[str, object],
+    ) -> list[T]:
+        started = time.perf_counter()
+        with self._connection.cursor(row_factory=factory) as cursor:
+            rows = cursor.execute(query, {**values, "owners": self.owners}).fetchall()
+        self._observe(name, time.perf_counter() - started)
+        return rows
+
     def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """Return the cached value of a key; a judgement's rows never change."""
-        owners = None if self.owners is None else tuple(self.owners)
-        return self._reader.cached((owners, key), compute)
+        """Return the value of a key, computed at most once for the page."""
+        if key not in self._cache:
+            self._cache[key] = compute()
+        return cast("T", self._cache[key])
 
 
 class Reader:
-    """A pool of read-only connections, with a cache of results.
-
-    Parameters
-    ----------
-    database
-        A libpq connection string.
-    observe
-        Called with each query's name and seconds.
-    """
+    """A pool of read-only connections; `observe` is called with each query's name and seconds."""
 
     def __init__(self, database: str, observe: Observer) -> None:
         # Compiling a query takes longer than it saves.
         settings = parameters(database, SERVE, "default_transaction_read_only=on", "jit=off")
-        self.observe = observe
+        self._observe = observe
         self._pool: ConnectionPool[Connection[Any]] = ConnectionPool(
             kwargs=settings,
             min_size=1,
@@ -92,8 +98,6 @@ class Reader:
             check=_check,
             open=False,
         )
-        self._cache: OrderedDict[Hashable, object] = OrderedDict()
-        self._lock = Lock()
 
     def open(self) -> None:
         """Start connecting; a database that is away now may come back."""
@@ -107,20 +111,7 @@ class Reader:
     def session(self, groups: frozenset[str] | None = None) -> Iterator[Session]:
         """Open a session on one snapshot of these owners' sites (None: all)."""
         with self._pool.connection() as connection, time_limit(connection, SERVE.limit_s):
-            yield Session(connection, self, groups)
-
-    def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """Return the cached value of a key, and compute it if it is missing."""
-        with self._lock:
-            if key in self._cache:
-                self._cache.move_to_end(key)
-                return cast("T", self._cache[key])
-        value = compute()
-        with self._lock:
-            self._cache[key] = value
-            while len(self._cache) > CACHE_SIZE:
-                self._cache.popitem(last=False)
-        return value
+            yield Session(connection, self._observe, groups)
 
 
 def _check(connection: Connection[Any]) -> None:

@@ -1,28 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
 """One device: its latest state, and what each of its epochs added to the counters."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
-from typing import Literal, LiteralString
+from typing import Literal, LiteralString, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, Field, computed_field
 
 from tcuq.telemetry import cause_text
 from tcuq_fleet.serve.database import Session
-from tcuq_fleet.serve.identifiers import Group
+from tcuq_fleet.serve.identifiers import Group, device_number
+from tcuq_fleet.wire import DeviceId, FirmwareId, ProfileId, device_name
 
 EPOCHS = 60
 BINS = 16
+UNITS_PER_BIT = 256  # a judged device's evidence counts 1/256 bit
+HALF_BITS = 2  # an epoch's evidence counts half bits
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceState:
+class DeviceState(BaseModel):
     """A device's latest record, and its evidence in the last judgement."""
 
-    device: int
+    device: DeviceId
+    name: str | None  # in the registry
+    owner: str | None
+    state: Literal["active", "retired"]
+    muted_until: datetime | None  # in the future
+    note: str | None
+    changed_by: str | None  # of its entry in the registry
+    quarantined_boot: int | None  # of a record that is held back
+    profile: ProfileId
+    firmware: FirmwareId
+    site: str
+    last_seen: datetime
     boot: int
     sequence: int
     steps: int
@@ -30,38 +42,34 @@ class DeviceState:
     denied: int
     exceeded: int
     alarms: int
-    profile: int
-    firmware: int
-    site: str
-    threshold: int
+    threshold: float
     epoch: int
-    evidence: int  # of the running epoch, in half bits
+    running_bits: float  # evidence of the running epoch
     closed_epoch: int | None
-    closed_evidence: int | None
-    judged_q8: int | None  # None: no evidence of its firmware alone yet
-    cause: int
-    health_names: list[str] | None  # of its profile, if registered
-    histogram_shift: int
-    histogram: bytes
-    last_seen: datetime
-    suspected_q8: int | None
-    name: str | None  # in the registry
-    state: Literal["active", "retired"]
-    muted_until: datetime | None  # in the future
-    note: str | None
-    changed_by: str | None  # of its entry in the registry
-    quarantined_boot: int | None  # of a record that is held back
-    owner: str | None
+    closed_bits: float | None
+    judged_q8: int | None = Field(exclude=True)  # None: no evidence of its firmware alone yet
+    suspected_q8: int | None = Field(exclude=True)
+    cause_code: int = Field(exclude=True)
+    health_names: list[str] | None = Field(exclude=True)  # of its profile, if registered
+    histogram_shift: int = Field(exclude=True)
+    histogram: bytes = Field(exclude=True)
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
-    def cause_text(self) -> str:
+    def cause(self) -> str:
         """The cause of its last alarm in words, or ""."""
-        return cause_text(self.cause, self.health_names or ())
+        return cause_text(self.cause_code, self.health_names or ())
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def evidence_bits(self) -> float | None:
+        """The evidence by which it is judged."""
+        return None if self.judged_q8 is None else self.judged_q8 / UNITS_PER_BIT
 
     @property
     def group(self) -> Group:
         """The device's cohort."""
-        return Group.of(self.profile, self.firmware, self.site)
+        return Group(self.profile, self.firmware, self.site)
 
     def is_discovered(self, cutoff_q8: int | None) -> bool:
         """Return whether the device is a suspect with at least this evidence."""
@@ -70,13 +78,9 @@ class DeviceState:
         return self.suspected_q8 >= cutoff_q8
 
 
-@dataclass(frozen=True, slots=True)
-class _DeviceNumber:
-    device: int
+class EpochRow(NamedTuple):
+    """A device's counters at the end of an epoch."""
 
-
-@dataclass(frozen=True, slots=True)
-class _EpochRow:
     boot: int
     steps: int
     abstained: int
@@ -84,32 +88,35 @@ class _EpochRow:
     alarms: int
     stored: datetime
     epoch: int
-    evidence: int
+    evidence: float  # in half bits
     histogram_shift: int
     histogram: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Epoch:
-    """What an epoch added to the counters; `closed` is false for the running epoch."""
+class Epoch(BaseModel):
+    """What an epoch added to the counters; `closed` is false for the running epoch.
+
+    A device counts its steps into epochs of a number that its profile sets.
+    """
 
     epoch: int
     boot: int
     stored: datetime
-    evidence: int  # in half bits
+    closed: bool
+    rebooted: bool
+    evidence_bits: float
     steps: int
     abstained: int
     denied: int
     alarms: int
-    histogram: NDArray[np.int64]
-    rebooted: bool
-    closed: bool
+    risk_histogram: list[int]
 
 
 _STATE: LiteralString = """
 SELECT devices.device, boot, sequence, steps, abstained, denied, exceeded, alarms, devices.profile,
-    devices.firmware, sites.name AS site, threshold, epoch, evidence, closed_epoch,
-    closed_evidence, judged_q8, cause,
+    devices.firmware, sites.name AS site, threshold / 16384.0 AS threshold, epoch,
+    evidence / 2.0 AS running_bits, closed_epoch, closed_evidence / 2.0 AS closed_bits, judged_q8,
+    cause AS cause_code,
     (SELECT health_names FROM profiles WHERE profiles.profile = devices.profile),
     histogram_shift, histogram, devices.last_seen,
     (SELECT suspects.evidence_q8 FROM suspects
@@ -134,51 +141,56 @@ FROM epochs WHERE device = %(device)s ORDER BY boot DESC, epoch DESC LIMIT %(lim
 """
 
 
+EMPTY = EpochRow(0, 0, 0, 0, 0, datetime.min, 0, 0, 0, bytes(2 * BINS))  # noqa: DTZ901 - unused
+
+
 def state(session: Session, device: int, judgement: int | None) -> DeviceState | None:
     """Return the device's state, or None if no record of it is stored."""
     return session.row(DeviceState, "device", _STATE, {"device": device, "judgement": judgement})
 
 
-def by_name(session: Session, name: str) -> int | None:
-    """Return the device that the registry gives this name, or None."""
-    row = session.row(_DeviceNumber, "by_name", _NAMED, {"name": name})
-    return None if row is None else row.device
+def by_name(session: Session, name: str) -> str | None:
+    """Return the id of the device that the registry gives this name, or None."""
+    rows = session.tuples("by_name", _NAMED, {"name": name})
+    return device_name(rows[0][0]) if rows else None
 
 
 def history(session: Session, now: DeviceState) -> list[Epoch]:
     """Return the last epochs, the oldest first and the running one last."""
-    values = {"device": now.device, "limit": EPOCHS + 1}
-    rows = session.rows(_EpochRow, "epochs", _EPOCHS, values)[::-1]
-    running = _EpochRow(
+    values = {"device": device_number(now.device), "limit": EPOCHS + 1}
+    rows = [EpochRow(*row) for row in session.tuples("epochs", _EPOCHS, values)[::-1]]
+    running = EpochRow(
         now.boot, now.steps, now.abstained, now.denied, now.alarms, now.last_seen, now.epoch,
-        now.evidence, now.histogram_shift, now.histogram,
+        HALF_BITS * now.running_bits, now.histogram_shift, now.histogram,
     )  # fmt: skip
     # The row before the first one shown holds its counters' start.
-    known = [None, *rows] if len(rows) <= EPOCHS else list(rows)
-    return list(_increments([*known, running]))
+    first = rows.pop(0) if len(rows) > EPOCHS else None
+    return [
+        _increment(before, row, closed=row is not running)
+        for before, row in pairwise([first, *rows, running])
+        if row is not None
+    ]
 
 
-def _increments(rows: list[_EpochRow | None]) -> Iterator[Epoch]:
-    for before, row in pairwise(rows):
-        if row is None:
-            continue
-        same = before is not None and before.boot == row.boot
-        old = before if same else None
-        yield Epoch(
-            row.epoch,
-            row.boot,
-            row.stored,
-            row.evidence,
-            steps=(row.steps - (old.steps if old else 0)) % 2**32,
-            abstained=(row.abstained - (old.abstained if old else 0)) % 2**32,
-            denied=(row.denied - (old.denied if old else 0)) % 2**32,
-            alarms=max(0, row.alarms - (old.alarms if old else 0)),
-            histogram=np.maximum(_counts(row) - (_counts(old) if old else 0), 0),
-            rebooted=before is not None and not same,
-            closed=row is not rows[-1],
-        )
+def _increment(before: EpochRow | None, row: EpochRow, *, closed: bool) -> Epoch:
+    rebooted = before is not None and before.boot != row.boot
+    old = EMPTY if before is None or rebooted else before
+    counts = np.maximum(_counts(row) - _counts(old), 0)
+    return Epoch(
+        epoch=row.epoch,
+        boot=row.boot,
+        stored=row.stored,
+        closed=closed,
+        rebooted=rebooted,
+        evidence_bits=row.evidence / HALF_BITS,
+        steps=(row.steps - old.steps) % 2**32,
+        abstained=(row.abstained - old.abstained) % 2**32,
+        denied=(row.denied - old.denied) % 2**32,
+        alarms=max(0, row.alarms - old.alarms),
+        risk_histogram=counts.tolist(),
+    )
 
 
-def _counts(row: _EpochRow) -> NDArray[np.int64]:
+def _counts(row: EpochRow) -> NDArray[np.int64]:
     """Return the number of steps per risk bin; a bin counts every 2^shift-th step."""
     return np.frombuffer(row.histogram, "<u2").astype(np.int64) << min(row.histogram_shift, 32)

@@ -6,7 +6,7 @@ The database stores them as signed integers of the same bits; a page never shows
 
 from dataclasses import dataclass
 
-from tcuq_fleet.wire import NAME, device_name, firmware_code, firmware_name, profile_name
+from tcuq_fleet.wire import NAME, firmware_code, to_signed
 
 _BYTE = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _SHORT = (
@@ -18,28 +18,9 @@ FIRMWARE = rf"^{_BYTE}\.{_BYTE}\.{_SHORT}$"
 SITE = f"^{NAME}$"
 
 
-def device_text(device: int) -> str:
-    """Return a device of the database as 16 hexadecimal digits."""
-    return device_name(device % 2**64)
-
-
 def device_number(text: str) -> int:
     """Return the database's number of a device."""
-    return _signed(int(text, 16), 64)
-
-
-def profile_number(text: str) -> int:
-    """Return the database's number of a profile."""
-    return _signed(int(text, 16), 32)
-
-
-def firmware_number(text: str) -> int:
-    """Return the database's number of a firmware version."""
-    return _signed(firmware_code(text), 32)
-
-
-def _signed(value: int, bits: int) -> int:
-    return value - (1 << bits) if value >> (bits - 1) else value
+    return to_signed(int(text, 16), 64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +30,6 @@ class Group:
     profile: str | None = None
     firmware: str | None = None
     site: str | None = None
-
-    @classmethod
-    def of(cls, profile: int | None, firmware: int | None, site: str | None) -> "Group":
-        """Create a group from the database's numbers."""
-        return cls(
-            None if profile is None else profile_name(profile),
-            None if firmware is None else firmware_name(firmware),
-            site,
-        )
 
     @property
     def parts(self) -> dict[str, str]:
@@ -69,8 +41,10 @@ class Group:
     def numbers(self) -> dict[str, int | str | None]:
         """The group as parameters of an SQL query."""
         return {
-            "profile": None if self.profile is None else profile_number(self.profile),
-            "firmware": None if self.firmware is None else firmware_number(self.firmware),
+            "profile": None if self.profile is None else to_signed(int(self.profile, 16), 32),
+            "firmware": (
+                None if self.firmware is None else to_signed(firmware_code(self.firmware), 32)
+            ),
             "site": self.site,
         }
 

@@ -1,20 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Discoveries at a false-discovery level: the judge's own or another."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tcuq_fleet.judge.ebh import discover
+from tcuq_fleet.serve import queries
 from tcuq_fleet.serve.database import Session
 from tcuq_fleet.serve.identifiers import ALL_DEVICES
-from tcuq_fleet.serve.queries import (
-    GroupRow,
-    JudgementRow,
-    cohorts,
-    count_suspects,
-    discovered_by_group,
-    evidence,
-    single_groups,
-)
+from tcuq_fleet.serve.queries import GroupRow, JudgementRow
 
 LOOSEST, STRICTEST = 0.5, 0.001
 MAX_COHORTS = 100  # those with the most evidence
@@ -34,10 +27,10 @@ def finding_at(session: Session, judgement: JudgementRow, level: float | None) -
     """Return the finding at a level, by default the judge's."""
     if level is None or level == judgement.level:
         return Finding(judgement.level, judgement.discovered, judgement.cutoff_q8)
-    discovery = discover(*evidence(session, judgement.judgement), judgement.tested, level)
+    discovery = discover(*queries.evidence(session, judgement.judgement), judgement.tested, level)
     count, cutoff = discovery.count, discovery.cutoff_q8
     if not session.sees_all and cutoff is not None:
-        count = count_suspects(session, judgement.judgement, cutoff, ALL_DEVICES)
+        count = queries.count_suspects(session, judgement.judgement, cutoff, ALL_DEVICES)
     return Finding(level, count, cutoff)
 
 
@@ -47,59 +40,51 @@ def findings(session: Session, judgement: JudgementRow, chosen: Finding) -> list
     return [finding_at(session, judgement, level) for level in levels]
 
 
-@dataclass(frozen=True, slots=True)
-class RankedGroup:
-    """A group and how many of its devices are discovered at the chosen level."""
-
-    row: GroupRow
-    discovered: int
-    explained: bool = False  # within a group that is named
-
-    @property
-    def share(self) -> float:
-        """The discovered share of the judgeable devices."""
-        return self.discovered / self.row.judgeable if self.row.judgeable else 0.0
-
-
 def count_discoveries(
     session: Session, judgement: JudgementRow, finding: Finding, rows: list[GroupRow]
-) -> list[RankedGroup]:
+) -> list[GroupRow]:
     """Return groups with their discoveries at the finding's level."""
     if finding.cutoff_q8 == judgement.cutoff_q8:
-        return [RankedGroup(row, row.discovered) for row in rows]
-    if finding.cutoff_q8 is None:
-        return [RankedGroup(row, 0) for row in rows]
-    if len(rows) == 1:
+        return rows
+    number, cutoff = judgement.judgement, finding.cutoff_q8
+    if cutoff is None:
+        counts = {}
+    elif len(rows) == 1:
         group = rows[0].group
-        count = count_suspects(session, judgement.judgement, finding.cutoff_q8, group)
-        return [RankedGroup(rows[0], count)]
-    counts = discovered_by_group(session, judgement.judgement, finding.cutoff_q8)
-    return [RankedGroup(row, counts.get(row.group, 0)) for row in rows]
+        counts = {group: queries.count_suspects(session, number, cutoff, group)}
+    else:
+        counts = queries.discovered_by_group(session, number, cutoff)
+    return [row.model_copy(update={"discovered": counts.get(row.group, 0)}) for row in rows]
 
 
 def truncated_to(session: Session, judgement: JudgementRow, finding: Finding) -> int:
     """Return how many suspects are listed if more are discovered, else 0."""
     if finding.cutoff_q8 in (None, judgement.cutoff_q8):
         return 0
-    listed = count_suspects(session, judgement.judgement, finding.cutoff_q8 or 0, ALL_DEVICES)
+    listed = queries.count_suspects(
+        session, judgement.judgement, finding.cutoff_q8 or 0, ALL_DEVICES
+    )
     return listed if listed < finding.discovered else 0
 
 
-def drifting(session: Session, judgement: JudgementRow, finding: Finding) -> list[RankedGroup]:
+def drifting(session: Session, judgement: JudgementRow, finding: Finding) -> list[GroupRow]:
     """Return groups with discoveries, ranked: named ones first, then drifting, then by evidence."""
     number = judgement.judgement
-    rows = [*single_groups(session, number), *cohorts(session, number, ALL_DEVICES, MAX_COHORTS)]
-    counted = count_discoveries(session, judgement, finding, rows)
-    groups = [group for group in counted if group.discovered]
-    named = [group.row.group.parts.items() for group in groups if group.row.named]
+    rows = [
+        *queries.single_groups(session, number),
+        *queries.cohorts(session, number, ALL_DEVICES, MAX_COHORTS),
+    ]
+    groups = [row for row in count_discoveries(session, judgement, finding, rows) if row.discovered]
+    named = [row.group.parts.items() for row in groups if row.named]
     explained = [
-        replace(group, explained=any(parts < group.row.group.parts.items() for parts in named))
-        for group in groups
+        row.model_copy(
+            update={"explained": any(parts < row.group.parts.items() for parts in named)}
+        )
+        for row in groups
     ]
     return sorted(explained, key=_rank)
 
 
-def _rank(group: RankedGroup) -> tuple[bool, bool, float, float]:
+def _rank(row: GroupRow) -> tuple[bool, bool, float, float]:
     """Sort by named, drifted, evidence; without evidence, by the share of discovered devices."""
-    row = group.row
-    return not row.named, not row.drifted, -(row.evidence or 0.0), -group.share
+    return not row.named, not row.drifted, -(row.evidence_bits or 0.0), -row.share

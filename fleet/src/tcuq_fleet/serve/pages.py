@@ -16,19 +16,11 @@ from fastapi.templating import Jinja2Templates
 
 from tcuq_fleet.serve import alarm_queries, charts, levels, queries, registry_queries, wording
 from tcuq_fleet.serve import device as devices
-from tcuq_fleet.serve.adoption import profiles_in_use
 from tcuq_fleet.serve.database import Session
-from tcuq_fleet.serve.identifiers import (
-    ALL_DEVICES,
-    DEVICE,
-    Group,
-    device_number,
-    device_text,
-)
+from tcuq_fleet.serve.identifiers import ALL_DEVICES, DEVICE, Group, device_number
 from tcuq_fleet.serve.view import HOURS, Page, View, parse_view
 from tcuq_fleet.serve.viewer import Viewer
 from tcuq_fleet.version import __version__
-from tcuq_fleet.wire import firmware_name, profile_name
 
 REFRESH_S = 30
 STATIC = (("tcuq_fleet.serve", "static"), ("tcuq.charts", "static"))  # packages and folders
@@ -58,13 +50,8 @@ def templates() -> Jinja2Templates:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "device": device_text,
-        "firmware": firmware_name,
-        "profile": profile_name,
         "short": wording.short,
         "ago": wording.ago,
-        "bits": lambda q8: wording.signed(q8 / wording.UNITS_PER_BIT),
-        "half_bits": lambda evidence: wording.signed(evidence / wording.HALF_BITS),
         "signed": wording.signed,
         "utc": lambda when: f"{when.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
     }
@@ -121,7 +108,7 @@ class Overview:
             None if self.judged is None else levels.finding_at(session, self.judged, view.level)
         )
 
-    def context(self, ranked: levels.RankedGroup | None) -> dict[str, Any]:
+    def context(self, ranked: queries.GroupRow | None) -> dict[str, Any]:
         """Return the template's values; `ranked` holds the group's figures."""
         now = datetime.now(UTC)
         rows, count = self.hours, self.view.hours
@@ -155,7 +142,7 @@ class Overview:
             self.session, number, cutoff, self.view.group, page=page, limit=limit
         )
 
-    def ranked(self, group: Group) -> levels.RankedGroup | None:
+    def ranked(self, group: Group) -> queries.GroupRow | None:
         """Return the group's own figures."""
         if self.judged is None or self.finding is None:
             return None
@@ -174,11 +161,10 @@ def fleet(request: Request, session: OpenSession, view: QueryView) -> Response:
     whole, groups, fleet_charts = None, [], {}
     if overview.judged is not None and overview.finding is not None:
         judged = overview.judged
-        row = queries.GroupRow(
-            None, None, None, judged.devices, judged.silent, judged.judgeable, judged.discovered,
-            None, drifted=False, named=False,
+        whole = queries.GroupRow(
+            devices=judged.devices, silent=judged.silent, judgeable=judged.judgeable,
+            discovered=overview.finding.discovered,
         )  # fmt: skip
-        whole = levels.RankedGroup(row, overview.finding.discovered)
         groups = levels.drifting(session, judged, overview.finding)
         fleet_charts = {"discoveries": charts.discoveries(overview.judgements)}
     context = overview.context(whole)
@@ -187,7 +173,7 @@ def fleet(request: Request, session: OpenSession, view: QueryView) -> Response:
     context["charts"] |= fleet_charts | {"adoption": adoption}
     return _page(
         request, "fleet.html", view, groups=groups, adoption_legend=adoption_legend,
-        profiles=profiles_in_use(session),
+        profiles=queries.profiles_in_use(session),
         alarm_counts=alarm_queries.alarm_counts(session),
         alarms=alarm_queries.alarms(session, None, 1, SHOWN), **context,
     )  # fmt: skip
@@ -265,10 +251,10 @@ def device(
         meaning = wording.evidence(state.judged_q8, cutoff, among, finding.level)
     return _page(
         request, "device.html", view, state=state, epochs=epochs, finding=finding, judged=judged,
-        meaning=meaning, alarms=alarm_queries.alarms_of_device(session, state.device),
+        meaning=meaning, alarms=alarm_queries.alarms_of_device(session, device_number(device)),
         findings=[] if judged is None or finding is None
         else levels.findings(session, judged, finding),
-        discovered=state.is_discovered(cutoff), why=wording.why(state.cause_text, epochs),
+        discovered=state.is_discovered(cutoff), why=wording.why(state.cause, epochs),
         charts={
             "evidence": charts.evidence(epochs, cutoff, level),
             "risk": charts.risk(epochs, state.threshold),
@@ -295,11 +281,11 @@ def search(
     """Redirect to a device's page by its name in the registry or its id in any usual notation."""
     device = re.sub(r"[\s:_-]|^0x", "", q.strip().lower())
     if not re.fullmatch("[0-9a-f]{16}", device):
-        number = devices.by_name(session, q.strip())
-        if number is None:
+        named = devices.by_name(session, q.strip())
+        if named is None:
             raise HTTPException(
                 404,
                 f"No device is named {q.strip()!r}. A device's id has 16 digits of 0-9 and a-f.",
             )
-        device = device_text(number)
+        device = named
     return RedirectResponse(view.link(f"/device/{device}", ALL_DEVICES), 303)

@@ -7,14 +7,17 @@ from typing import LiteralString
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel
 
 from tcuq_fleet.serve.database import Session
 from tcuq_fleet.serve.identifiers import Group
+from tcuq_fleet.wire import DeviceId, FirmwareId, ProfileId, firmware_name, profile_name
 
 PAGE = 50  # rows per page of a list
 MAX_PAGE = 200
 MAX_CHOICES = 500  # in a filter
 MIN_JUDGEMENTS = 30  # in a chart
+MAX_PROFILES = 100  # listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,28 +37,34 @@ class JudgementRow:
     tested: int  # devices of the whole fleet in the e-BH, whatever the viewer sees
 
 
-@dataclass(frozen=True, slots=True)
-class GroupRow:
-    """A judged group; evidence is None for a group that was not judged as one.
+class GroupRow(BaseModel):
+    """A judged group, and how many of its devices are discovered at the level in question.
 
-    A drifted group is named unless another group's devices explain it.
+    Evidence is None for a group that was not judged as one. A drifted group is named unless another
+    group's devices explain it.
     """
 
-    profile: int | None
-    firmware: int | None
-    site: str | None
+    profile: ProfileId | None = None
+    firmware: FirmwareId | None = None
+    site: str | None = None
     devices: int
     silent: int
     judgeable: int
     discovered: int
-    evidence: float | None
-    drifted: bool
-    named: bool
+    evidence_bits: float | None = None
+    drifted: bool = False
+    named: bool = False
+    explained: bool = False  # within a group that is named
 
     @property
     def group(self) -> Group:
         """The group's identifiers."""
-        return Group.of(self.profile, self.firmware, self.site)
+        return Group(self.profile, self.firmware, self.site)
+
+    @property
+    def share(self) -> float:
+        """The discovered share of the judgeable devices."""
+        return self.discovered / self.judgeable if self.judgeable else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,46 +88,24 @@ class FirmwareHour:
     records: int
 
 
-@dataclass(frozen=True, slots=True)
-class Suspect:
+class Suspect(BaseModel):
     """A device on the judge's list of suspects."""
 
-    device: int
-    profile: int
-    firmware: int
+    device: DeviceId
+    profile: ProfileId
+    firmware: FirmwareId
     site: str
-    evidence_q8: int
+    evidence_bits: float
     name: str | None  # in the registry
 
 
-@dataclass(frozen=True, slots=True)
-class _EvidenceCounts:
-    evidence_q8: list[int]
-    devices: list[int]
+class ProfileUse(BaseModel):
+    """Devices whose newest record names one profile, and their share of all devices."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Release:
-    profile: int
-    firmware: int
-
-
-@dataclass(frozen=True, slots=True)
-class _GroupCount:
-    groups: int
-
-
-@dataclass(frozen=True, slots=True)
-class _DeviceCount:
+    profile: ProfileId
     devices: int
-
-
-@dataclass(frozen=True, slots=True)
-class _DiscoveredRow:
-    profile: int | None
-    firmware: int | None
-    site: str | None
-    devices: int
+    silent: int
+    share: float
 
 
 # Every query reads only sites of the viewer's owners; %(owners)s is null for one who sees all.
@@ -150,8 +137,8 @@ SELECT coalesce(array_agg(evidence_q8 ORDER BY evidence_q8), '{}') AS evidence_q
 FROM evidence WHERE judgement = %(judgement)s
 """
 _GROUPS: LiteralString = """
-SELECT profile, firmware, sites.name AS site, devices, silent, judgeable, discovered, evidence,
-    drifted, named
+SELECT profile, firmware, sites.name AS site, devices, silent, judgeable, discovered,
+    evidence AS evidence_bits, drifted, named
 FROM groups LEFT JOIN sites USING (site) WHERE judgement = %(judgement)s
     AND (%(owners)s::integer[] IS NULL OR sites.owner = ANY(%(owners)s))
 """
@@ -169,16 +156,14 @@ _SUMMED_GROUP: LiteralString = (
 SELECT %(profile)s::integer AS profile, %(firmware)s::integer AS firmware, %(site)s::text AS site,
     coalesce(sum(devices), 0)::bigint AS devices, coalesce(sum(silent), 0)::bigint AS silent,
     coalesce(sum(judgeable), 0)::bigint AS judgeable,
-    coalesce(sum(discovered), 0)::bigint AS discovered,
-    NULL::double precision AS evidence, false AS drifted, false AS named
+    coalesce(sum(discovered), 0)::bigint AS discovered
 FROM groups JOIN sites USING (site)
 WHERE judgement = %(judgement)s AND profile IS NOT NULL AND firmware IS NOT NULL
 """
     + _IN_GROUP
 )
 _SITE_COUNTS: LiteralString = """
-SELECT NULL::integer AS profile, NULL::integer AS firmware, name AS site, devices, silent,
-    judgeable, discovered, NULL::double precision AS evidence, false AS drifted, false AS named
+SELECT name AS site, devices, silent, judgeable, discovered
 FROM site_counts JOIN sites USING (site) WHERE name = %(site)s
     AND (%(owners)s::integer[] IS NULL OR sites.owner = ANY(%(owners)s))
 """
@@ -205,7 +190,7 @@ WHERE hour > now() - %(hours)s * interval '1 hour'
 GROUP BY hour, firmware ORDER BY hour, firmware
 """
 _NAMED_GROUPS: LiteralString = """
-SELECT count(*) AS groups FROM groups WHERE judgement = %(judgement)s AND named
+SELECT count(*) FROM groups WHERE judgement = %(judgement)s AND named
 """
 # Only of stored groups: a fleet of many sites has more cohorts than a page can list. A number above
 # all others stands for "any", because a join by IS NOT DISTINCT FROM compares all pairs.
@@ -226,14 +211,15 @@ WHERE judgement = %(judgement)s
 """
 _SUSPECT_COUNT: LiteralString = (
     """
-SELECT count(*) AS devices FROM suspects JOIN sites USING (site)
+SELECT count(*) FROM suspects JOIN sites USING (site)
 WHERE judgement = %(judgement)s AND evidence_q8 >= %(cutoff_q8)s
 """
     + _IN_GROUP
 )
 _SUSPECTS: LiteralString = (
     """
-SELECT device, profile, firmware, sites.name AS site, evidence_q8, registry.name
+SELECT device, profile, firmware, sites.name AS site, evidence_q8 / 256.0 AS evidence_bits,
+    registry.name
 FROM suspects JOIN sites USING (site) LEFT JOIN registry USING (device)
 WHERE judgement = %(judgement)s AND evidence_q8 >= %(cutoff_q8)s
 """
@@ -241,28 +227,31 @@ WHERE judgement = %(judgement)s AND evidence_q8 >= %(cutoff_q8)s
     + "ORDER BY evidence_q8 DESC, device LIMIT %(limit)s OFFSET %(offset)s"
 )
 # Sums over all sites are rows of their own; a site's are summed over its cohorts.
-_HOURS: LiteralString = """
+_SUMS: LiteralString = """
 SELECT hour, sum(records)::bigint AS records, sum(steps)::bigint AS steps,
     sum(abstained)::bigint AS abstained, sum(denied)::bigint AS denied,
     sum(alarms)::bigint AS alarms
-FROM hours
+"""
+_RECENT: LiteralString = """
 WHERE hour > now() - %(hours)s * interval '1 hour'
-    AND (%(owners)s::integer[] IS NULL OR owner = ANY(%(owners)s))
     AND (%(profile)s::integer IS NULL OR profile = %(profile)s)
     AND (%(firmware)s::integer IS NULL OR firmware = %(firmware)s)
-GROUP BY hour ORDER BY hour
 """
-_SITE_HOURS: LiteralString = """
-SELECT hour, sum(records)::bigint AS records, sum(steps)::bigint AS steps,
-    sum(abstained)::bigint AS abstained, sum(denied)::bigint AS denied,
-    sum(alarms)::bigint AS alarms
-FROM cohorts
-WHERE hour > now() - %(hours)s * interval '1 hour'
+_OF_OWNERS: LiteralString = """
+    AND (%(owners)s::integer[] IS NULL OR owner = ANY(%(owners)s))
+"""
+_OF_SITE: LiteralString = """
     AND site = (SELECT site FROM sites WHERE name = %(site)s
         AND (%(owners)s::integer[] IS NULL OR owner = ANY(%(owners)s)))
-    AND (%(profile)s::integer IS NULL OR profile = %(profile)s)
-    AND (%(firmware)s::integer IS NULL OR firmware = %(firmware)s)
-GROUP BY hour ORDER BY hour
+"""
+_BY_HOUR: LiteralString = "GROUP BY hour ORDER BY hour"
+_HOURS: LiteralString = _SUMS + "FROM hours" + _RECENT + _OF_OWNERS + _BY_HOUR
+_SITE_HOURS: LiteralString = _SUMS + "FROM cohorts" + _RECENT + _OF_SITE + _BY_HOUR
+_PROFILES: LiteralString = """
+SELECT profile, sum(devices)::bigint AS devices, sum(silent)::bigint AS silent,
+    sum(devices)::float / sum(sum(devices)) OVER () AS share
+FROM profile_counts WHERE %(owners)s::integer[] IS NULL OR owner = ANY(%(owners)s)
+GROUP BY profile ORDER BY devices DESC, profile LIMIT %(limit)s
 """
 
 
@@ -285,8 +274,8 @@ def evidence(session: Session, judgement: int) -> tuple[NDArray[np.int64], NDArr
     """Return evidence above 0 in 1/256 bit, ascending, and the number of devices with each."""
 
     def query() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        (row,) = session.rows(_EvidenceCounts, "evidence", _EVIDENCE, {"judgement": judgement})
-        return np.array(row.evidence_q8, np.int64), np.array(row.devices, np.int64)
+        ((values, counts),) = session.tuples("evidence", _EVIDENCE, {"judgement": judgement})
+        return np.array(values, np.int64), np.array(counts, np.int64)
 
     return session.cached(("evidence", judgement), query)
 
@@ -317,17 +306,16 @@ def single_groups(session: Session, judgement: int) -> list[GroupRow]:
 def choices(session: Session, judgement: int) -> list[Group]:
     """Return what a filter offers: profiles, firmware versions and sites."""
     sites = [row.group for row in single_groups(session, judgement) if row.site is not None]
-    values = {"limit": MAX_CHOICES}
-    releases = session.rows(_Release, "releases", _RELEASES, values)
-    profiles = dict.fromkeys(Group.of(row.profile, None, None) for row in releases)
-    firmwares = dict.fromkeys(Group.of(None, row.firmware, None) for row in releases)
+    releases = session.tuples("releases", _RELEASES, {"limit": MAX_CHOICES})
+    profiles = dict.fromkeys(Group(profile=profile_name(profile)) for profile, _ in releases)
+    firmwares = dict.fromkeys(Group(firmware=firmware_name(code)) for _, code in releases)
     return [*profiles, *firmwares, *sites]
 
 
 def named_groups(session: Session, judgement: int) -> int:
     """Return how many groups are named."""
-    row = session.row(_GroupCount, "named_groups", _NAMED_GROUPS, {"judgement": judgement})
-    return 0 if row is None else row.groups
+    ((count,),) = session.tuples("named_groups", _NAMED_GROUPS, {"judgement": judgement})
+    return int(count)
 
 
 def cohorts(session: Session, judgement: int, group: Group, limit: int = 10) -> list[GroupRow]:
@@ -344,8 +332,16 @@ def discovered_by_group(session: Session, judgement: int, cutoff_q8: int) -> dic
 
     def query() -> dict[Group, int]:
         values = {"judgement": judgement, "cutoff_q8": cutoff_q8}
-        rows = session.rows(_DiscoveredRow, "discovered", _DISCOVERED, values)
-        return {Group.of(row.profile, row.firmware, row.site): row.devices for row in rows}
+        return {
+            Group(
+                None if profile is None else profile_name(profile),
+                None if firmware is None else firmware_name(firmware),
+                site,
+            ): devices
+            for profile, firmware, site, devices in session.tuples(
+                "discovered", _DISCOVERED, values
+            )
+        }
 
     return session.cached(("discovered", judgement, cutoff_q8), query)
 
@@ -353,8 +349,8 @@ def discovered_by_group(session: Session, judgement: int, cutoff_q8: int) -> dic
 def count_suspects(session: Session, judgement: int, cutoff_q8: int, group: Group) -> int:
     """Return how many suspects of a group have at least this evidence."""
     values = {"judgement": judgement, "cutoff_q8": cutoff_q8, **group.numbers}
-    row = session.row(_DeviceCount, "suspect_count", _SUSPECT_COUNT, values)
-    return 0 if row is None else row.devices
+    ((count,),) = session.tuples("suspect_count", _SUSPECT_COUNT, values)
+    return int(count)
 
 
 def suspects(
@@ -382,3 +378,8 @@ def hours(session: Session, group: Group, count: int) -> list[Hour]:
 def adoption(session: Session, count: int) -> list[FirmwareHour]:
     """Return the records of each firmware version in the last hours."""
     return session.rows(FirmwareHour, "adoption", _ADOPTION, {"hours": count})
+
+
+def profiles_in_use(session: Session) -> list[ProfileUse]:
+    """Return the profiles with the most devices, as the newest judgement counted them."""
+    return session.rows(ProfileUse, "profiles", _PROFILES, {"limit": MAX_PROFILES})

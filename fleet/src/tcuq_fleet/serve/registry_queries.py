@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Queries of the registry: devices that operators named, muted or retired, and the quarantine."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import LiteralString
 
+from pydantic import BaseModel
+
 from tcuq_fleet.serve.database import Session
 from tcuq_fleet.serve.queries import PAGE
+from tcuq_fleet.wire import DeviceId
 
 MAX_ENTRIES = 10 * PAGE
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(BaseModel):
     """A device in the registry."""
 
-    device: int
+    device: DeviceId
     name: str | None
     site: str | None
     state: str  # "new", "active" or "retired"
@@ -26,16 +27,15 @@ class Entry:
     changed_by: str
 
 
-@dataclass(frozen=True, slots=True)
-class QuarantinedRecord:
+class QuarantinedRecord(BaseModel):
     """A device whose last record is held back because its boot is far ahead."""
 
-    device: int
+    device: DeviceId
     name: str | None
     site: str
     boot: int
     stored_boot: int
-    count: int
+    records: int
     last: datetime
 
 
@@ -51,7 +51,8 @@ WHERE (%(owners)s::integer[] IS NULL OR sites.owner = ANY(%(owners)s))
 ORDER BY registry.changed DESC, registry.device LIMIT %(limit)s
 """
 _QUARANTINED: LiteralString = """
-SELECT device, registry.name, sites.name AS site, quarantined.boot, stored_boot, count, last
+SELECT device, registry.name, sites.name AS site, quarantined.boot, stored_boot,
+    count AS records, last
 FROM quarantined JOIN devices USING (device) JOIN sites ON sites.site = devices.site
     LEFT JOIN registry USING (device)
 WHERE (%(owners)s::integer[] IS NULL OR sites.owner = ANY(%(owners)s))

@@ -4,6 +4,8 @@
 import re
 from dataclasses import dataclass
 
+from starlette.datastructures import Headers
+
 from tcuq.errors import InputError
 
 USER = re.compile(r"[\x21-\x7e][\x20-\x7e]{0,127}")
@@ -12,21 +14,11 @@ MAX_GROUPS, MAX_GROUPS_BYTES = 256, 8192
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """A user as the proxy names them; without a proxy, whoever uses this machine.
+    """A user as the proxy names them; without a proxy, whoever uses this machine."""
 
-    Parameters
-    ----------
-    user
-        Name; None without a proxy.
-    groups
-        Names of the owners whose sites are visible; None: all sites.
-    may_act
-        Whether the viewer may acknowledge, mute, retire and release.
-    """
-
-    user: str | None = None
-    groups: frozenset[str] | None = None
-    may_act: bool = True
+    user: str | None = None  # None without a proxy
+    groups: frozenset[str] | None = None  # owners whose sites are visible; None: all sites
+    may_act: bool = True  # acknowledge, mute, retire and release
 
     @property
     def sees_all(self) -> bool:
@@ -36,28 +28,20 @@ class Viewer:
 
 @dataclass(frozen=True, slots=True)
 class ProxyHeaders:
-    """Headers in which a trusted proxy names users and their groups.
+    """Headers in which a trusted proxy names users and their groups, separated by commas.
 
-    Parameters
-    ----------
-    user
-        Header with the user; None: no proxy, and only this machine is answered.
-    groups
-        Header with the user's groups, separated by commas; None: all users see everything and
-        nobody may act.
-    operators
-        Group whose members see all sites and may act. Any other group is an owner's name.
+    Without a header for groups all users see everything and nobody may act.
     """
 
-    user: str | None = None
+    user: str | None = None  # None: no proxy, and only this machine is answered
     groups: str | None = None
-    operators: str = "operators"
+    operators: str = "operators"  # group that sees all and may act; others are owners' names
 
     def __post_init__(self) -> None:
         if self.groups is not None and self.user is None:
             raise InputError("--groups-header needs --user-header: groups are a user's")
 
-    def viewer(self, headers: list[tuple[bytes, bytes]]) -> Viewer | None:
+    def viewer(self, headers: Headers) -> Viewer | None:
         """Return who sends these headers; None if they do not say."""
         user = _single(headers, self.user)
         if user is None or not USER.fullmatch(user):
@@ -75,9 +59,7 @@ class ProxyHeaders:
         return Viewer(user, groups, may_act=False)
 
 
-def _single(headers: list[tuple[bytes, bytes]], name: str | None) -> str | None:
+def _single(headers: Headers, name: str | None) -> str | None:
     """Return a header's value; "" if it is missing, None if it is repeated."""
-    values = [value for key, value in headers if name and key == name.lower().encode()]
-    if len(values) > 1:
-        return None
-    return values[0].decode("latin-1") if values else ""
+    values = headers.getlist(name) if name else []
+    return None if len(values) > 1 else "".join(values)

@@ -8,11 +8,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from tcuq_fleet.serve.device import Epoch
+from tcuq_fleet.serve.device import UNITS_PER_BIT, Epoch
 from tcuq_fleet.serve.identifiers import Group
 
-UNITS_PER_BIT = 256  # a judged device's evidence counts 1/256 bit
-HALF_BITS = 2  # an epoch's evidence counts half bits
 USUAL_STEPS = 3600  # per hour, of a device that decides every second
 MIN_EPOCHS, MIN_ABSTENTIONS = 3, 20  # for a comparison with earlier epochs
 _THOUSANDS = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))

@@ -6,12 +6,15 @@ epoch, telemetry, snapshot, record and uplink are the C code that runs on a devi
 """
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, model_validator
 
 from tcuq.errors import InputError
 from tcuq.telemetry import COUNTERS, PLAIN
+from tcuq_fleet.simulate.options import DeviceOptions
 from tcuq_fleet.simulate.simulator import Simulator
 from tcuq_fleet.wire import ACK, firmware_code
 
@@ -19,77 +22,32 @@ RECORD_BYTES = PLAIN.itemsize
 HOUR_S = 3600
 NEVER = 2**32 - 1  # first hour of drift in a device that never drifts
 PROFILES = (0x5EED0001, 0x5EED0002)
-MAX_DEVICES = 50_000_000
 MAX_WAIT_S = 65535
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(DeviceOptions):
     """A simulated fleet: its devices, their drift, reboots and uplinks.
 
-    Parameters
-    ----------
-    devices, hours
-        Number of devices, and of hours; each device makes one record per hour.
-    on_hours
-        Hours of a day that a device has power, at its own time of the day. It boots anew each day.
-    drift, drift_firmware, drift_from
-        Share of devices that drift, or a firmware whose devices all drift; first hour of drift.
-    reboot
-        Probability that a device reboots, per hour.
-    seed
-        Determines everything except the network.
-    steps, block
-        Steps per hour, and steps between two bets of the alarm.
-    epoch_steps
-        Steps of an epoch, set in the profile; by default as many as 24 hours have.
-    sharing
-        Probability, per block, that a cohort's draw replaces a device's own. It makes devices
-        dependent; the distribution of each device stays the same.
-    sites, firmware
-        Number of sites, and shares of firmware versions.
-    slots, resend_s, longest_s
-        Records an uplink can hold; its first and its longest wait for an acknowledgement.
+    `block` steps lie between two bets of the alarm, `epoch_steps` are set in the profile (by
+    default as many as 24 hours have). `sharing` is the probability, per block, that a cohort's draw
+    replaces a device's own: it makes devices dependent, and the distribution of each device stays
+    the same. An uplink holds `slots` records and waits from `resend_s` up to `longest_s` for an
+    acknowledgement.
     """
 
-    devices: int
-    hours: int = 24
-    on_hours: int = 24
-    drift: float = 0.0
-    drift_firmware: str | None = None
-    drift_from: int = 0
-    reboot: float = 0.0
-    seed: int = 0
-    steps: int = 360
-    block: int = 64
-    epoch_steps: int | None = None
-    sharing: float = 0.3
-    sites: int = 5
+    block: int = Field(default=64, ge=1, le=8192)
+    epoch_steps: int | None = Field(default=None, ge=1, lt=2**31)
+    sharing: float = Field(default=0.3, ge=0, le=1)
     firmware: tuple[tuple[str, float], ...] = (("1.6", 0.3), ("1.7", 0.5), ("1.8", 0.2))
-    slots: int = 4
-    resend_s: int = 30
-    longest_s: int = 3600
+    slots: int = Field(default=4, ge=2, le=255)
+    resend_s: int = Field(default=30, ge=1)
+    longest_s: int = Field(default=3600, ge=1, le=MAX_WAIT_S)
 
-    def __post_init__(self) -> None:
-        """Refuse values out of bounds."""
-        for name, limit in (("devices", MAX_DEVICES), ("hours", 1_000_000), ("sites", 10_000),
-                           ("on_hours", 24), ("steps", 10**6), ("block", 8192),
-                           ("resend_s", self.longest_s), ("longest_s", MAX_WAIT_S)):  # fmt: skip
-            value = getattr(self, name)
-            if not 1 <= value <= limit:
-                raise InputError(f"{name} must lie in 1..{limit}, got {value}")
-        if self.epoch_steps is not None and not 1 <= self.epoch_steps < 2**31:
-            raise InputError(f"epoch_steps must lie in 1..2^31-1, got {self.epoch_steps}")
-        for name in ("drift", "reboot", "sharing"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise InputError(f"{name} must lie in 0..1, got {getattr(self, name)}")
-        if not 2 <= self.slots <= 255:
-            raise InputError(f"slots must lie in 2..255, got {self.slots}")
-        versions = [version for version, _ in self.firmware]
-        if self.drift_firmware is not None and self.drift_firmware not in versions:
-            raise InputError(
-                f"drift_firmware must be one of {', '.join(versions)}, got {self.drift_firmware!r}"
-            )
+    @model_validator(mode="after")
+    def _check_waits(self) -> Self:
+        if self.resend_s > self.longest_s:
+            raise ValueError(f"resend_s must be at most {self.longest_s}, got {self.resend_s}")
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +132,16 @@ class Devices:
         return truth
 
     def _drifting(self, rng: np.random.Generator) -> NDArray[np.intp]:
-        if self.plan.drift_firmware is not None:
-            return np.flatnonzero(self.firmware == firmware_code(self.plan.drift_firmware))
+        versions, drifting = (
+            [version for version, _ in self.plan.firmware],
+            self.plan.drift_firmware,
+        )
+        if drifting in versions:
+            return np.flatnonzero(self.firmware == firmware_code(drifting))
+        if drifting is not None:
+            raise InputError(
+                f"drift-firmware must be one of {', '.join(versions)}, got {drifting!r}"
+            )
         share = round(self.plan.drift * self.plan.devices)
         return rng.choice(self.plan.devices, share, replace=False)
 

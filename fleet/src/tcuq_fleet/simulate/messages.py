@@ -11,15 +11,7 @@ GATHER_S = 0.2  # between two batches of a gateway
 
 
 class MessageBuilder:
-    """Turns records into topics and payloads.
-
-    Parameters
-    ----------
-    devices
-        Whose records are sent.
-    gateway, batch
-        Name of a gateway through which all records go, or None; records per message of it.
-    """
+    """Turns records into topics and payloads, one each or in batches of a gateway."""
 
     def __init__(self, devices: Devices, gateway: str | None, batch: int) -> None:
         self._devices, self._gateway, self._batch = devices, gateway, batch

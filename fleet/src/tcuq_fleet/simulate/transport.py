@@ -6,69 +6,34 @@ It loses and duplicates messages at given rates in both directions, on top of th
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from paho.mqtt import client as paho
 from paho.mqtt.enums import CallbackAPIVersion
+from pydantic import Field
 
-from tcuq.errors import InputError
 from tcuq_fleet.errors import FleetError
 from tcuq_fleet.mqtt import BrokerAddress
 from tcuq_fleet.simulate.devices import HOUR_S, MAX_WAIT_S
-from tcuq_fleet.wire import ACK, MAX_RECORDS, STORED_FILTER, stored_filter
+from tcuq_fleet.simulate.options import DeliveryOptions
+from tcuq_fleet.wire import ACK, STORED_FILTER, stored_filter
 
 MAX_QUEUED = 10_000  # messages per connection that the broker has not accepted; more are lost
 MAX_RECEIVED = 1_000_000  # acknowledging messages not read yet
 RECONNECT_S = (1, 4)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TransportOptions:
+class TransportOptions(DeliveryOptions):
     """How simulated devices reach a broker, and how fast simulated time passes.
 
-    Parameters
-    ----------
-    broker, connections
-        The broker's address, and the number of connections to it.
-    gateway, batch
-        Name of a gateway through which all records go, if any, and records per message of it.
-    loss, duplication
-        Probability of either, per message, in each direction.
-    hour_s
-        Real seconds of a simulated hour.
-    resend_s, longest_s
-        A device's first and longest wait for an acknowledgement, in real seconds.
-    drain_s
-        Longest wait for the last acknowledgements after the last hour.
+    A device waits from `resend_s` up to `longest_s` real seconds for an acknowledgement.
     """
 
     broker: BrokerAddress
-    connections: int = 4
-    gateway: str | None = None
-    batch: int = 200
-    loss: float = 0.0
-    duplication: float = 0.0
-    hour_s: float = 60.0
-    resend_s: float = 5.0
-    longest_s: float = 30.0
-    drain_s: float = 300.0
-
-    def __post_init__(self) -> None:
-        """Refuse values out of bounds."""
-        for name in ("loss", "duplication"):
-            if not 0 <= getattr(self, name) < 1:
-                raise InputError(f"{name} must lie in [0, 1), got {getattr(self, name)}")
-        for name, limit in (("connections", 1000), ("batch", MAX_RECORDS)):
-            if not 1 <= getattr(self, name) <= limit:
-                raise InputError(f"{name} must lie in 1..{limit}, got {getattr(self, name)}")
-        for name in ("hour_s", "resend_s", "longest_s", "drain_s"):
-            if not 0 < getattr(self, name) <= 1e6:
-                raise InputError(
-                    f"{name} must lie above 0 and up to 1e6, got {getattr(self, name)}"
-                )
+    resend_s: float = Field(default=5, gt=0, le=1e6)
+    longest_s: float = Field(default=30, gt=0, le=1e6)
 
     def simulated_s(self, seconds: float) -> int:
         """Convert real to simulated seconds, within what an uplink can wait."""
@@ -81,15 +46,7 @@ class TransportOptions:
 
 
 class SimulatedTransport:
-    """Sends simulated devices' messages and receives their acknowledgements.
-
-    Parameters
-    ----------
-    options
-        The broker, the number of connections, and the rates of loss and duplication.
-    rng
-        Decides which messages are lost or duplicated.
-    """
+    """Sends simulated devices' messages and receives acknowledgements; `rng` loses and repeats."""
 
     def __init__(self, options: TransportOptions, rng: np.random.Generator) -> None:
         self.close_reason = ""

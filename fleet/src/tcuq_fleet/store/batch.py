@@ -16,28 +16,13 @@ UNKNOWN, FORBIDDEN = 0, -1  # in place of a site's number
 GATEWAY_ONLY, OWN_CERTIFICATE, SIGNATURE = 0, 1, 2  # trust: what authenticates a record
 MAX_BOOTS = 8  # of one device in a batch
 
-_SMALL, _WHOLE, _BIG = ">i2", ">i4", ">i8"
 # The stage table's columns in order; binary COPY writes each after its length.
 COLUMNS: tuple[tuple[str, str], ...] = (
-    ("round", _SMALL),
-    ("device", _BIG),
-    ("boot", _BIG),
-    ("sequence", _BIG),
-    ("steps", _BIG),
-    ("abstained", _BIG),
-    ("denied", _BIG),
-    ("exceeded", _BIG),
-    ("profile", _WHOLE),
-    ("firmware", _WHOLE),
-    ("site", _WHOLE),
-    ("alarms", _WHOLE),
-    ("threshold", _WHOLE),
-    ("epoch", _WHOLE),
-    ("evidence", _SMALL),
-    ("closed", _SMALL),
-    ("cause", _SMALL),
-    ("histogram_shift", _SMALL),
-    ("trust", _SMALL),
+    ("round", ">i2"),
+    *((name, ">i8") for name in ("device", "boot", "sequence")),
+    *((name, ">i8") for name in ("steps", "abstained", "denied", "exceeded")),
+    *((name, ">i4") for name in ("profile", "firmware", "site", "alarms", "threshold", "epoch")),
+    *((name, ">i2") for name in ("evidence", "closed", "cause", "histogram_shift", "trust")),
 )
 _ROW = np.dtype(
     [

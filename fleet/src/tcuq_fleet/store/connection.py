@@ -8,6 +8,7 @@ COMMIT's wait for a synchronous standby with a success (docs/decisions/0031-conn
 """
 
 import os
+import random
 import socket
 import threading
 from collections.abc import Iterator
@@ -37,24 +38,12 @@ class DatabaseUnavailableError(FleetError):
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a connection is for.
+    """What a connection is for."""
 
-    Parameters
-    ----------
-    name
-        Shown as `application_name` in `pg_stat_activity`.
-    limit_s
-        Seconds after which this side ends the connection.
-    statement_s
-        Seconds after which the server ends a statement; 0: never.
-    writes
-        Whether a read-only standby is refused, so that the next host of the URL is tried.
-    """
-
-    name: str
-    limit_s: float
-    statement_s: float = 0
-    writes: bool = True
+    name: str  # shown as `application_name` in `pg_stat_activity`
+    limit_s: float  # after which this side ends the connection
+    statement_s: float = 0  # after which the server ends a statement; 0: never
+    writes: bool = True  # a read-only standby is refused, and the URL's next host is tried
 
 
 INGEST = Use("tcuq-ingest", 20)
@@ -94,6 +83,17 @@ def connect(database: str, use: Use) -> Connection[Any]:
     """Connect in autocommit mode, or raise `DatabaseUnavailableError`."""
     with database_errors():
         return psycopg.connect(autocommit=True, **parameters(database, use))
+
+
+@contextmanager
+def connected(database: str, use: Use) -> Iterator[Connection[Any]]:
+    """Connect for one task, which ends within the limit of its use."""
+    with (
+        connect(database, use) as connection,
+        database_errors(),
+        time_limit(connection, use.limit_s),
+    ):
+        yield connection
 
 
 @contextmanager
@@ -138,3 +138,8 @@ def _shut_down(peer: socket.socket) -> None:
 def first_line(error: Exception) -> str:
     """Return the first line of an error's text, for a log."""
     return (str(error).strip().split("\n") or [""])[0]
+
+
+def next_backoff_s(delay_s: float, first_s: float, longest_s: float) -> float:
+    """Exponential backoff with jitter: return the wait that follows a wait of `delay_s`."""
+    return min(longest_s, max(first_s, delay_s * 2)) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter

@@ -19,7 +19,7 @@ from tcuq.telemetry import PLAIN, decode, encode
 from tcuq_fleet.store.batch import FORBIDDEN, Batch, Part
 from tcuq_fleet.store.connection import DatabaseUnavailableError
 from tcuq_fleet.store.dead_letters import DeadLetter
-from tcuq_fleet.store.gateways import Gateway
+from tcuq_fleet.store.sites import Gateway
 from tcuq_fleet.wire import ACK
 
 Array = NDArray[Any]
@@ -28,13 +28,7 @@ NOTHING: State = (-1, -1)
 
 
 class FolderStore:
-    """Appends each batch to one file per site, and returns after the disk has it.
-
-    Parameters
-    ----------
-    folder
-        Created if it does not exist; what it holds is read first.
-    """
+    """Appends each batch to one file per site, and returns after the disk has it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from tcuq.errors import InputError
 from tcuq_fleet.store.batch import Batch, Part
+from tcuq_fleet.store.claims import Claims
 from tcuq_fleet.store.dead_letters import DeadLetter
 from tcuq_fleet.store.folder import FolderStore
-from tcuq_fleet.store.gateways import Gateway
 from tcuq_fleet.store.reconnecting import ReconnectingStore
-from tcuq_fleet.store.sites import Claims
+from tcuq_fleet.store.sites import Gateway
 
 FOLDER = "folder:"
 

@@ -8,25 +8,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcuq_fleet.store.batch import Batch, Part
+from tcuq_fleet.store.claims import OPEN, Claims
 from tcuq_fleet.store.connection import (
     INGEST,
     PROBE,
     DatabaseUnavailableError,
-    connect,
+    connected,
     database_errors,
     time_limit,
 )
 from tcuq_fleet.store.dead_letters import DeadLetter
-from tcuq_fleet.store.gateways import Gateway
 from tcuq_fleet.store.migrate import check_schema
-from tcuq_fleet.store.sites import Claims
+from tcuq_fleet.store.sites import Gateway
 from tcuq_fleet.store.store import Store
 
 
 class ReconnectingStore:
     """Opens a `Store` at the first `put`, and a new one after `close`."""
 
-    def __init__(self, database: str, claims: Claims = Claims()) -> None:
+    def __init__(self, database: str, claims: Claims = OPEN) -> None:
         self._database = database
         self._claims = claims
         self._store: Store | None = None
@@ -48,11 +48,7 @@ class ReconnectingStore:
 
     def probe(self) -> None:
         """Connect anew as a writer and check the schema, or raise `DatabaseUnavailableError`."""
-        with (
-            connect(self._database, PROBE) as connection,
-            database_errors(),
-            time_limit(connection, PROBE.limit_s),
-        ):
+        with connected(self._database, PROBE) as connection:
             check_schema(connection)
 
     def close(self) -> None:

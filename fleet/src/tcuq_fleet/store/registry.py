@@ -9,7 +9,7 @@ from typing import Any, LiteralString, NamedTuple
 from psycopg import Connection
 
 from tcuq.errors import InputError
-from tcuq_fleet.wire import device_name
+from tcuq_fleet.wire import device_name, to_signed
 
 CHUNK = 10_000
 
@@ -67,6 +67,10 @@ ON CONFLICT (gateway) DO UPDATE SET owner = coalesce(excluded.owner, old.owner),
     token_sha256 = coalesce(excluded.token_sha256, old.token_sha256), changed = now(),
     changed_by = %(by)s
 """
+NAME_STATISTICS: LiteralString = """
+INSERT INTO profiles (profile, health_names) VALUES (%s, %s)
+ON CONFLICT (profile) DO UPDATE SET health_names = excluded.health_names
+"""
 
 
 class Enrolment(NamedTuple):
@@ -90,15 +94,7 @@ class Entry(NamedTuple):
 
 
 class Registry:
-    """Changes the registry's tables.
-
-    Parameters
-    ----------
-    connection
-        Of a role that may write the registry.
-    by
-        Who decides, for the column `changed_by`; default: this process's user.
-    """
+    """Changes the registry's tables; `by` is who decides, by default this process's user."""
 
     def __init__(self, connection: Connection[Any], by: str | None = None) -> None:
         self._connection = connection
@@ -112,7 +108,7 @@ class Registry:
                 self._give_site(site, owner)
             for at in range(0, len(rows), CHUNK):
                 some = rows[at : at + CHUNK]
-                devices = [_signed(row.device) for row in some]
+                devices = [to_signed(row.device, 64) for row in some]
                 self._connection.execute(
                     ENROL,
                     {
@@ -141,7 +137,7 @@ class Registry:
         """Accept the boot of the device's quarantined record; return it."""
         with self._connection.transaction():
             row = self._connection.execute(
-                "DELETE FROM quarantine WHERE device = %s RETURNING boot", [_signed(device)]
+                "DELETE FROM quarantine WHERE device = %s RETURNING boot", [to_signed(device, 64)]
             ).fetchone()
             if row is None:
                 raise InputError(f"device {device_name(device)} has no record in quarantine")
@@ -151,7 +147,7 @@ class Registry:
     def list(self, site: str | None = None, limit: int = 1000) -> list[Entry]:
         """Return the devices in the registry or in quarantine, in the order of their ids."""
         rows = self._connection.execute(LIST, {"site": site, "limit": limit})
-        return [Entry(device_name(row[0] % 2**64), *row[1:]) for row in rows]
+        return [Entry(device_name(row[0]), *row[1:]) for row in rows]
 
     def add_gateway(
         self,
@@ -181,6 +177,13 @@ class Registry:
         if not self._connection.execute("DELETE FROM gateways WHERE gateway = %s", [name]).rowcount:
             raise InputError(f"no gateway is named {name!r}: see  tcuq fleet registry list")
 
+    def register_profile(self, profile: int, health_names: Sequence[str]) -> None:
+        """Store the names of a profile's health statistics, so that alarms can name their cause.
+
+        `profile` is the number of the profile in its records.
+        """
+        self._connection.execute(NAME_STATISTICS, [to_signed(profile, 32), list(health_names)])
+
     def _create_sites(self, names: Iterable[str]) -> None:
         self._connection.execute(CREATE_SITES, [list(names)])
 
@@ -208,12 +211,8 @@ class Registry:
         note: str | None = None,
     ) -> None:
         parameters = {
-            "device": _signed(device), "state": state or "active", "set_state": state,
+            "device": to_signed(device, 64), "state": state or "active", "set_state": state,
             "until": until, "boot": boot, "note": note, "by": self._by,
         }  # fmt: skip
         if not self._connection.execute(DECIDE, parameters).rowcount:
             raise InputError(f"device {device_name(device)} is neither stored nor enrolled")
-
-
-def _signed(device: int) -> int:
-    return device - 2**64 if device >= 2**63 else device

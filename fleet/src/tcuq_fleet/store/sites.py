@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sites: names to numbers, and which records may create a site.
+"""Sites and gateways: names to numbers, which records may create a site, who may send for it.
 
 Only a device that the store does not know yet creates a site, and only its first one: a record that
 is refused leaves no row. The limits are counted in the database, so that all workers share them.
@@ -8,16 +8,17 @@ is refused leaves no row. The limits are counted in the database, so that all wo
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, LiteralString
+from typing import Any, LiteralString
 
 from psycopg import Cursor
 
-from tcuq.errors import InputError
 from tcuq_fleet.store.batch import UNKNOWN, Part
+from tcuq_fleet.store.claims import Claims
 
 CREATE_LOCK = 0x74637572  # advisory: workers create sites one after another
 UNKNOWN_FOR_S = 5.0
 MAX_UNKNOWN = 10_000
+GATEWAYS_FRESH_S = 5.0
 
 LOOK_UP: LiteralString = "SELECT name, site FROM sites WHERE name = ANY(%s)"
 CREATE: LiteralString = """
@@ -30,35 +31,14 @@ LIMIT greatest(0, least(%(total)s - (SELECT count(*) FROM sites),
     %(per_hour)s - (SELECT count(*) FROM sites WHERE created > now() - interval '1 hour')))
 ON CONFLICT DO NOTHING
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Claims:
-    """What an unknown device may claim, and how far a known one may jump.
-
-    Parameters
-    ----------
-    mode
-        `open`: a device claims the site of its first record, also a new site. `sites`: only a site
-        that exists. `enrolled`: only devices in the registry, or stored already, are accepted.
-    sites_per_hour, max_sites
-        How many sites all devices together may create, and up to which number of sites.
-    boot_jump
-        A record whose boot is further beyond the stored one is quarantined, unless the device's own
-        certificate or signature authenticates it.
-    """
-
-    mode: Literal["open", "sites", "enrolled"] = "open"
-    sites_per_hour: int = 1_000
-    max_sites: int = 100_000
-    boot_jump: int = 10_000
-
-    def __post_init__(self) -> None:
-        if self.mode not in ("open", "sites", "enrolled"):
-            raise InputError(f"claim must be open, sites or enrolled, got {self.mode!r}")
-        for name in ("sites_per_hour", "max_sites", "boot_jump"):
-            if not 0 <= (value := getattr(self, name)) < 2**31:
-                raise InputError(f"{name} must lie in 0..2^31-1, got {value}")
+GATEWAYS_VERSION: LiteralString = """
+SELECT (SELECT (count(*), max(changed)) FROM gateways)::text,
+    (SELECT count(*) FROM gateway_sites)
+"""
+READ_GATEWAYS: LiteralString = """
+SELECT gateway, token_sha256, array_remove(array_agg(sites.name), NULL)
+FROM gateways LEFT JOIN gateway_sites USING (gateway) LEFT JOIN sites USING (site) GROUP BY gateway
+"""
 
 
 class Sites:
@@ -80,7 +60,7 @@ class Sites:
         requested = [name for name in unknown if self._unknown_until.get(name, 0.0) <= now]
         self._look_up(cursor, requested)
         unknown -= self._numbers.keys()
-        if unknown and self._claims.mode == "open" and (wanted := self._wanted(parts, unknown)):
+        if unknown and self._claims.claim == "open" and (wanted := self._wanted(parts, unknown)):
             self._create(cursor, wanted)
         self._remember_unknown([name for name in requested if name not in self._numbers], now)
         return {name: self._numbers.get(name, UNKNOWN) for name in names}
@@ -121,3 +101,33 @@ class Sites:
             self._unknown_until.clear()
         for name in names[:MAX_UNKNOWN]:
             self._unknown_until[name] = now_s + UNKNOWN_FOR_S
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """The SHA-256 of a gateway's token, if it has one, and the sites for which it speaks."""
+
+    token_sha256: bytes | None
+    sites: frozenset[str]
+
+
+class Gateways:
+    """A copy of the gateways that is at most a few seconds old."""
+
+    def __init__(self) -> None:
+        self._gateways: dict[str, Gateway] = {}
+        self._version: tuple[Any, ...] | None = None
+        self._checked = 0.0
+
+    def get(self, cursor: Cursor[Any], name: str) -> Gateway | None:
+        """Return a gateway, or None if no operator added it."""
+        if self._version is None or time.monotonic() - self._checked > GATEWAYS_FRESH_S:
+            version = cursor.execute(GATEWAYS_VERSION).fetchone()
+            if version != self._version:
+                self._gateways = {
+                    gateway: Gateway(token and bytes(token), frozenset(sites))
+                    for gateway, token, sites in cursor.execute(READ_GATEWAYS)
+                }
+                self._version = version
+            self._checked = time.monotonic()
+        return self._gateways.get(name)

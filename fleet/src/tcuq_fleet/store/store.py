@@ -16,10 +16,10 @@ from psycopg import Connection, Cursor
 
 from tcuq.telemetry import Reason
 from tcuq_fleet.store.batch import COLUMNS, FORBIDDEN, Batch, Part
+from tcuq_fleet.store.claims import OPEN, Claims
 from tcuq_fleet.store.connection import INGEST, connect
 from tcuq_fleet.store.dead_letters import MAX_PER_BATCH, DeadLetter, DeadLetters
-from tcuq_fleet.store.gateways import Gateway, Gateways
-from tcuq_fleet.store.sites import Claims, Sites
+from tcuq_fleet.store.sites import Gateway, Gateways, Sites
 from tcuq_fleet.wire import ACK
 
 _TYPES = {">i2": "smallint", ">i4": "integer", ">i8": "bigint"}
@@ -166,17 +166,9 @@ ON CONFLICT (device) DO UPDATE SET site = excluded.site, boot = excluded.boot,
 
 
 class Store:
-    """Writes to the fleet's tables through its own connection.
+    """Writes to the fleet's tables through its own connection; `database` is libpq's string."""
 
-    Parameters
-    ----------
-    database
-        A libpq connection string, `postgresql://user@host/name` or `host=... dbname=...`.
-    claims
-        Which devices and sites may be new.
-    """
-
-    def __init__(self, database: str, claims: Claims = Claims()) -> None:
+    def __init__(self, database: str, claims: Claims = OPEN) -> None:
         self.connection: Connection[Any] = connect(database, INGEST)
         self._sites = Sites(claims)
         self._gateways = Gateways()
@@ -276,7 +268,7 @@ class Store:
 def apply_parameters(claims: Claims) -> dict[str, Any]:
     """Return the parameters of `APPLY` and `UNCHANGED` that do not depend on the round."""
     return {
-        "enrolled": claims.mode == "enrolled", "jump": claims.boot_jump,
+        "enrolled": claims.claim == "enrolled", "jump": claims.boot_jump,
         "retired": int(Reason.RETIRED), "site": int(Reason.SITE),
         "unsigned": int(Reason.UNSIGNED), "quarantine": int(Reason.QUARANTINE),
     }  # fmt: skip

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Claims: what an unknown device may claim, and how far a known one may jump."""
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+
+class Claims(BaseModel, extra="forbid"):
+    """Limits of unknown devices, which are options of `fleet ingest`.
+
+    With `open` a device claims the site of its first record, also a new site; with `sites` only a
+    site that exists; with `enrolled` only devices in the registry, or stored already, are accepted.
+    A boot further ahead than `boot_jump` is accepted if the device's own certificate or signature
+    authenticates it.
+    """
+
+    claim: Literal["open", "sites", "enrolled"] = Field(
+        default="open",
+        description="sites that an unknown device may claim: any, existing ones, or none unless"
+        " enrolled",
+    )
+    sites_per_hour: int = Field(
+        default=1_000, ge=0, lt=2**31, description="most sites that devices may create per hour"
+    )
+    max_sites: int = Field(
+        default=100_000, ge=0, lt=2**31, description="most sites that devices may create in all"
+    )
+    boot_jump: int = Field(
+        default=10_000,
+        ge=0,
+        lt=2**31,
+        description="quarantine records whose boot is further ahead than this",
+    )
+
+
+OPEN = Claims()
