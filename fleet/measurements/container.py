@@ -13,7 +13,7 @@ from pathlib import Path
 
 from results.result import ROOT, Row, arguments, report
 
-CONTAINERFILE = ROOT / "deploy/Containerfile"
+CONTAINERFILE = ROOT / "fleet/deploy/Containerfile"
 AWAY = ["judge", "--once", "--database", "postgresql://127.0.0.1:1/fleet"]
 
 
@@ -32,8 +32,7 @@ def build(root: Path, wheels: Path) -> str:
             subprocess.run(["mmdebstrap", "--quiet", "--variant=minbase", suite, root], check=True)
             subprocess.run(["cp", "--recursive", wheels, root / "wheels"], check=True)
         elif instruction == "COPY":
-            (wheel,) = wheels.glob("tcuq-*.whl")
-            subprocess.run(["cp", wheel, root / "tmp"], check=True)
+            subprocess.run(["cp", *wheels.glob("tcuq*.whl"), root / "tmp"], check=True)
         elif instruction == "RUN":
             within(root, "0:0", ["/bin/sh", "-c", argument]).check_returncode()
         elif instruction == "USER":
@@ -57,9 +56,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         wheels, root = Path(name) / "wheels", Path(name) / "root"
         pip = [sys.executable, "-m", "pip", "--quiet"]
-        subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", wheels, ROOT], check=True)
-        (wheel,) = wheels.glob("tcuq-*.whl")
-        subprocess.run([*pip, "download", "--dest", wheels, f"{wheel}[fleet]"], check=True)
+        projects = [ROOT, ROOT / "fleet"]
+        subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", wheels, *projects], check=True)
+        built = list(wheels.iterdir())
+        subprocess.run([*pip, "download", "--dest", wheels, *built], check=True)
         user = build(root, wheels)
         entry = next(argument for instruction, argument in steps() if instruction == "ENTRYPOINT")
         line = re.findall(r'"([^"]+)"', entry)

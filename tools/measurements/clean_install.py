@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `pip install` brings into a clean environment, and what `import tcuq` costs there."""
+"""What `pip install` of each wheel brings into a clean environment, and what its import costs."""
 
 import json
 import statistics
@@ -28,9 +28,14 @@ def import_seconds(python: Path, module: str) -> float:
     return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
-def base_rows(python: Path) -> Iterator[Row]:
-    """Yield what a base install brings, what its import costs, and its hint on extras."""
-    pip(python, "install", "--quiet", str(ROOT))
+def install(python: Path, wheels: Path, product: str) -> None:
+    """Install a product from the folder of wheels, with what it depends on."""
+    pip(python, "install", "--quiet", "--find-links", str(wheels), product)
+
+
+def base_rows(python: Path, wheels: Path) -> Iterator[Row]:
+    """Yield what a base install brings, what its import costs, and its hints on what is missing."""
+    install(python, wheels, "tcuq")
     installed = {p["name"] for p in json.loads(pip(python, "list", "--format=json"))}
     brought = sorted(installed - {"pip", "setuptools", "tcuq"})
     yield Row("packages a base install brings", "numpy", ", ".join(brought), brought == ["numpy"])
@@ -41,20 +46,18 @@ def base_rows(python: Path) -> Iterator[Row]:
     ratio = statistics.median(ratios[1:])
     what = f"import tcuq against import numpy, CPU time, median of {ROUNDS} pairs"
     yield Row(what, "≤ 2.0", f"{ratio:.2f}", ratio <= 2.0)
-    demo = run_demo(python)
-    yield Row(
-        "demo without the extra says what to install",
-        "exit 3",
-        f"exit {demo.returncode}",
-        demo.returncode == 3 and "pip install 'tcuq[fit]'" in demo.stderr,
-    )
+    for command, package in (("demo", "tcuq[fit]"), ("fleet", "tcuq-fleet")):
+        result = run(python, command)
+        hint = f"pip install '{package}'" in result.stderr
+        what = f"{command} without {package} says what to install"
+        yield Row(what, "exit 3", f"exit {result.returncode}", result.returncode == 3 and hint)
 
 
-def demo_rows(python: Path, begun: float) -> Iterator[Row]:
+def demo_rows(python: Path, wheels: Path, begun: float) -> Iterator[Row]:
     """Yield the seconds until a new user sees the demo's table."""
-    pip(python, "install", "--quiet", f"{ROOT}[fit]")
+    install(python, wheels, "tcuq[fit]")
     started = time.monotonic()
-    demo = run_demo(python)
+    demo = run(python, "demo")
     now = time.monotonic()
     complete = "a softmax threshold would have withheld" in " ".join(demo.stdout.split())
     took, whole = now - started, now - begun
@@ -63,25 +66,42 @@ def demo_rows(python: Path, begun: float) -> Iterator[Row]:
     yield Row(what, "≤ 180", f"{whole:.0f}", complete and whole <= 180)
 
 
-def run_demo(python: Path) -> subprocess.CompletedProcess[str]:
-    """Run `tcuq demo` in an environment."""
-    command = [str(python.with_name("tcuq")), "demo"]
+def fleet_rows(python: Path, wheels: Path) -> Iterator[Row]:
+    """Yield whether the fleet's wheel alone brings its command, which judges a device's record."""
+    install(python, wheels, "tcuq-fleet")
+    golden = json.loads((ROOT / "tests/unit/golden_records.json").read_text("utf-8"))
+    with tempfile.TemporaryDirectory() as folder:
+        record = bytes.fromhex(golden["records"][0]["version_1"])
+        (Path(folder) / "device.bin").write_bytes(record)
+        report = run(python, "fleet", "report", folder)
+    works = report.returncode == 0 and "1 device" in report.stdout
+    actual = "report of 1 device" if works else (report.stdout + report.stderr)[-200:]
+    yield Row("tcuq-fleet in an environment of its own", "report of 1 device", actual, works)
+
+
+def run(python: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run `tcuq words` in an environment."""
+    command = [str(python.with_name("tcuq")), *words]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def new_environment(folder: str) -> Path:
+def new_environment(folder: Path) -> Path:
     """Create an environment and return its Python."""
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    return Path(folder) / "bin/python"
+    return folder / "bin/python"
 
 
 def rows(_short: bool) -> Iterator[Row]:
-    """Yield the figures of a base install, and of one with the demo's extra."""
-    with tempfile.TemporaryDirectory() as base:
-        yield from base_rows(new_environment(base))
-    with tempfile.TemporaryDirectory() as new:
+    """Yield the figures of a base install, of one with the demo's extra, and of the fleet."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        wheels = folder / "wheels"
+        projects = (str(ROOT), str(ROOT / "fleet"))
+        pip(Path(sys.executable), "wheel", "--quiet", "--no-deps", "-w", str(wheels), *projects)
+        yield from base_rows(new_environment(folder / "base"), wheels)
         begun = time.monotonic()
-        yield from demo_rows(new_environment(new), begun)
+        yield from demo_rows(new_environment(folder / "fit"), wheels, begun)
+        yield from fleet_rows(new_environment(folder / "fleet"), wheels)
 
 
 if __name__ == "__main__":
