@@ -34,6 +34,7 @@ HEADERS = (
 DECLARATION = re.compile(r"^[a-z][\w ]*[ *](tcuq_\w+)\(([^()]*)\);", re.MULTILINE)
 CONTRACT = ("at the same time|one caller at a time", "nterrupt", "align", "Undefined")
 MOST_LINES = {"README.md": 150}
+MOST_PROSE = 12
 
 
 def violations(files: Iterable[Path]) -> Iterator[str]:
@@ -63,7 +64,11 @@ def broken_links(path: Path, text: str) -> Iterator[str]:
 
 def layers() -> Iterator[str]:
     """Yield where ARCHITECTURE.md's table differs from the packages and from import-linter."""
-    table = (ROOT / "ARCHITECTURE.md").read_text("utf-8").partition(TABLE)[2].partition("\n\n")[0]
+    page = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    prose = re.sub(r"^```.*?^```", "", page, flags=re.MULTILINE | re.DOTALL)
+    if (count := len(re.findall(r"^[^#|\n]", prose, re.MULTILINE))) > MOST_PROSE:
+        yield f"ARCHITECTURE.md: at most {MOST_PROSE} lines of text beside its drawings, has {count}"
+    table = page.partition(TABLE)[2].partition("\n\n")[0]
     if not table:
         yield f"ARCHITECTURE.md: must have a table that begins with {TABLE.splitlines()[0]!r}"
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
