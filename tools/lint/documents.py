@@ -67,7 +67,7 @@ def layers() -> Iterator[str]:
     page = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
     prose = re.sub(r"^```.*?^```", "", page, flags=re.MULTILINE | re.DOTALL)
     if (count := len(re.findall(r"^[^#|\n]", prose, re.MULTILINE))) > MOST_PROSE:
-        yield f"ARCHITECTURE.md: at most {MOST_PROSE} lines of text beside its drawings, has {count}"
+        yield f"ARCHITECTURE.md: at most {MOST_PROSE} lines of text, has {count}"
     table = page.partition(TABLE)[2].partition("\n\n")[0]
     if not table:
         yield f"ARCHITECTURE.md: must have a table that begins with {TABLE.splitlines()[0]!r}"

@@ -2,7 +2,6 @@
 """Every rule of `tools.lint` detects what it is there for."""
 
 import ast
-import re
 from pathlib import Path
 
 import pytest
@@ -79,15 +78,13 @@ def test_a_docstring_that_is_no_imperative_sentence_is_named(function: str, prob
 
 
 def test_commands_that_do_not_exist_are_named() -> None:
-    """A module without a file, and a target without a sentence or outside .PHONY."""
+    """A module without a file, and a target without a sentence."""
     text = "`python -m tools.nothing` and `python -m tools.lint`"
     assert list(commands.missing_modules("a.md", text)) == [
         "a.md: runs tools.nothing, which does not exist"
     ]
-    makefile = ".PHONY: lint\nlint: ## Check\ntypes:\n"
-    assert [
-        re.findall(r"'(\w+)'", line) for line in commands.unexplained("Makefile", makefile)
-    ] == [["types"], ["types"]]
+    (message,) = commands.unexplained("Makefile", "lint: ## Check\ntypes:\n")
+    assert "'types'" in message
 
 
 def test_broken_links_and_undocumented_parameters_are_named() -> None:

@@ -26,3 +26,10 @@ def test_a_file_follows_its_platforms_schema(schema: str) -> None:
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}"]
     result = subprocess.run([*command, *paths], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_workflows_are_secure() -> None:
+    """`zizmor` finds no action without a hash, no excess of permissions, no injection."""
+    command = [Path(sys.executable).with_name("zizmor"), "--offline", ROOT / ".github/workflows"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
