@@ -97,7 +97,7 @@ cppcheck: ## Check the C sources by cppcheck and MISRA C:2012
 	$(RUN) tools.fuzz.cppcheck
 
 seeded-bugs: ## Check that bugs put into the C sources on purpose are found
-	$(RUN) tools.fuzz.uplink_seeded --short
+	$(RUN) tools.fuzz.uplink_seeded $(if $(TCUQ_SHORT),--short)
 	$(RUN) pytest tools/tests/fuzz
 
 fuzz-runtime: ## Fuzz the runtime for a short time and state its coverage
@@ -124,7 +124,10 @@ docs: ## Build the documentation site with both builders; check that no table or
 scorecard: ## Print every committed result; fail if one is out of date or a document quotes another figure
 	$(RUN) results.scorecard --check
 
-nightly: statistical proof dependencies container wheels ## Run what takes hours: long statistics, whole proofs, dependency matrix, container
+nightly: coverage emulated seeded-bugs statistical fuzz dependencies container wheels proof ## Run what takes hours, every case of it
+
+coverage: ## Run the tests with every case; write the lines and branches that they execute to results/coverage.json
+	$(RUN) tools.measurements.coverage --write
 
 statistical: ## Check the alarm's false-alarm rate on millions of steps and over many calibrations
 	$(RUN) pytest tests/statistical
@@ -160,7 +163,7 @@ bench: ## Run every experiment on every task and write the benchmark's pages; ne
 	$(RUN) tcuq_benchmark.report
 
 measure: ## Measure again everything that the scorecard quotes and write results/
-	for name in clean_install speed device demo properties bounds hashes size report replay blob registries; do \
+	for name in workspace clean_install speed device demo properties bounds hashes size report replay blob registries; do \
 	  $(RUN) tools.measurements.$$name --write || exit 1; done
 	for name in alarm_calm alarm_delay alarm_faults alarm_gaps alarm_peers accepted_error calibration train epoch_power \
 	  fleet_sessions labelled novelty; do $(RUN) tcuq_benchmark.measurements.$$name --write || exit 1; done
