@@ -71,8 +71,7 @@ def softmax_accepts(profile: Profile, confidence: Floats) -> Bools | None:
     threshold = profile.provenance.figures.get(FIGURE)
     if threshold is None:
         return None
-    accepted: Bools = confidence >= threshold
-    return accepted
+    return confidence >= threshold
 
 
 def selection(accepted: Bools, wrong: Bools, known: Bools) -> Selection:

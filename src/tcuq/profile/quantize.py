@@ -250,8 +250,7 @@ def health_integers(values: Floats) -> NDArray[np.int16]:
 
 def _whole(values: Floats) -> Floats:
     """Round to integers; what one CPU's library puts below a half and another's above is a half."""
-    integers: Floats = np.rint(np.round(values, 9))
-    return integers
+    return np.rint(np.round(values, 9))
 
 
 def _rounded(weights: Floats, whitening: Floats) -> Floats:

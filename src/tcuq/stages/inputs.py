@@ -171,8 +171,7 @@ def _both_bytes(second: NDArray[np.generic]) -> NDArray[np.uint8]:
 
 def posterior_bytes(rows: NDArray[np.generic], kind: Kind) -> Floats:
     """Round checked rows to bytes in 1/256."""
-    rounded: Floats = np.minimum(np.rint(probabilities(rows, kind) * 256), 255)
-    return rounded
+    return np.minimum(np.rint(probabilities(rows, kind) * 256), 255)
 
 
 def probabilities(rows: NDArray[np.generic], kind: Kind) -> Floats:
@@ -186,5 +185,4 @@ def probabilities(rows: NDArray[np.generic], kind: Kind) -> Floats:
 
 def _int8(values: Floats, scale: float) -> Floats:
     """Round to the nearest values that an int8 in this scale holds."""
-    rounded: Floats = np.clip(np.rint(np.ascontiguousarray(values) / scale), -127, 127) * scale
-    return rounded
+    return np.clip(np.rint(np.ascontiguousarray(values) / scale), -127, 127) * scale

@@ -35,8 +35,7 @@ COMBINED = ("divergence", "instability", "inconsistency", "doubt")
 
 def risk_odds(levels: NDArray[np.int64]) -> Floats:
     """Return the log-odds of risks in 0..16384, as the alarm takes them."""
-    odds: Floats = RISK_ODDS[levels]
-    return odds
+    return RISK_ODDS[levels]
 
 
 class TcuqScore:
@@ -59,8 +58,7 @@ class TcuqScore:
         """Return the risk of each step."""
         settings = self.settings
         uncertainty = sigmoid(self.logit(columns))
-        risk: Floats = settings.mix * uncertainty + (1 - settings.mix) * (1 - columns.confidence)
-        return risk
+        return settings.mix * uncertainty + (1 - settings.mix) * (1 - columns.confidence)
 
     def logit(self, columns: SignalColumns) -> Floats:
         """Return the combination before the sigmoid."""
@@ -140,8 +138,7 @@ class Novelty:
         recent = ewma(now, self._recent, RECENT_EWMA)
         if len(recent):
             self._recent = float(recent[-1])
-        novelty: Floats = (now + recent) / 2
-        return novelty
+        return (now + recent) / 2
 
 
 def make_score(settings: ScoreSettings) -> TcuqScore | AnchoredScore:
@@ -173,5 +170,4 @@ def surprise(values: Floats, term: Term) -> Floats:
     """Return -log2 survival: linear between the table's points, then by the slope of the tail."""
     upward = values if term.tail == "upper" else -values
     bits = np.interp(upward, term.points, term.bits)
-    beyond: Floats = bits + term.slope * np.maximum(upward - term.points[-1], 0)
-    return beyond
+    return bits + term.slope * np.maximum(upward - term.points[-1], 0)

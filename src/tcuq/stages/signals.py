@@ -136,16 +136,14 @@ class Signals:
 
     def _novelty(self, features: Floats) -> Floats:
         whitened = matrix_times_rows(self._whitening, features)
-        novelty: Floats = np.log1p(least_squared_distance(whitened, self._centres))
-        return novelty
+        return np.log1p(least_squared_distance(whitened, self._centres))
 
 
 def health_signal(statistics: Floats, reference: HealthSettings) -> Floats:
     """Return ln(1 + Σ z²) over the standard scores of each step's statistics."""
     distance = np.minimum(np.abs(statistics - np.array(reference.means)), MAX_HEALTH_DISTANCE)
     scores = np.minimum(distance / np.array(reference.scales), MAX_HEALTH_SCORE)
-    health: Floats = np.log1p(dot(scores, scores))
-    return health
+    return np.log1p(dot(scores, scores))
 
 
 def _make_past(probabilities: Floats, features: Floats) -> _Past:

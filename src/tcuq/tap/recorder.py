@@ -145,8 +145,7 @@ def _scaled(rows: Array, kind: Kind, temperature: float) -> Array:
             f"temperature must be 1 where the model returns {kind}, got {temperature}: record its"
             " logits"
         )
-    scaled: Array = rows / temperature
-    return scaled
+    return rows / temperature
 
 
 def _rows(values: Array, steps: int, name: str) -> Array:
