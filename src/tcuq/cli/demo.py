@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tcuq.cli.output import Commands, add_command, print_result
+from tcuq.cli.output import print_result
 
 if TYPE_CHECKING:
     from tcuq.demo import Baseline, Demonstration, Effect, Onset
 
+SENTENCE = "show the monitor at work on a recorded stream"
+EXAMPLE = "demo"
 COLUMNS = 80
 HEADER = (
     "                     withheld %   wrong % of accepted  first alarm in a session:",
@@ -28,13 +30,10 @@ NEXT = (
 )
 
 
-def add_parser(commands: Commands) -> argparse.ArgumentParser:
-    """Add the command's parser."""
-    parser = add_command(commands, "demo", "show the monitor at work on a recorded stream", "demo")
-    parser.add_argument(
-        "-o", "--out", metavar="FOLDER", help="write the recorded streams to this folder instead"
-    )
-    return parser
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add = parser.add_argument
+    add("-o", "--out", metavar="FOLDER", help="write the recorded streams to this folder instead")
 
 
 def run(args: argparse.Namespace) -> None:

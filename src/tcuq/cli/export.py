@@ -5,67 +5,53 @@ import argparse
 from pathlib import Path
 
 from tcuq.cli._arguments import add_without_telemetry
-from tcuq.cli.output import Commands, add_command, print_result
+from tcuq.cli.output import print_result
 from tcuq.errors import ExportError
 from tcuq.files import atomic_write
 from tcuq.profile import Profile
 from tcuq.stream import Stream
 
+SENTENCE = "write a profile as C for a firmware project"
+EXAMPLE = "export monitor.json -o firmware --for c"
 MAX_KEY_DIGITS = 1024
 
 
-def add_parser(commands: Commands) -> argparse.ArgumentParser:
-    """Add the command's parser."""
-    parser = add_command(
-        commands,
-        "export",
-        "write a profile as C for a firmware project",
-        "export monitor.json -o firmware --for c",
-    )
-    parser.add_argument("profile", help="profile to export, .json")
-    parser.add_argument("-o", "--output", help="folder to write: a new one, or an earlier export")
-    parser.add_argument(
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add = parser.add_argument
+    add("profile", help="profile to export, .json")
+    add("-o", "--output", help="folder to write: a new one, or an earlier export")
+    add(
         "--for",
         dest="target",
         default="c",
         help="build system: c (default), arduino, zephyr, esp-idf, platformio; profile: no runtime",
     )
-    parser.add_argument(
+    add(
         "--name",
         default="device",
         help="name of the monitor in C, tcuq_NAME (default device); one folder holds several",
     )
-    parser.add_argument(
+    add(
         "--check",
         action="store_true",
         help="check that the folder is up to date, and write nothing",
     )
     add_without_telemetry(parser)
-    parser.add_argument(
-        "--uplink", action="store_true", help="add the code that sends telemetry records"
-    )
-    parser.add_argument(
-        "--ota", action="store_true", help="add the code that loads profiles over the air"
-    )
-    parser.add_argument(
-        "--blob", metavar="FILE", help="write the profile as a blob to send over the air"
-    )
-    parser.add_argument(
-        "--number", type=int, help="number of the blob, higher than that of any earlier blob"
-    )
-    parser.add_argument(
+    add("--uplink", action="store_true", help="add the code that sends telemetry records")
+    add("--ota", action="store_true", help="add the code that loads profiles over the air")
+    add("--blob", metavar="FILE", help="write the profile as a blob to send over the air")
+    add("--number", type=int, help="number of the blob, higher than that of any earlier blob")
+    add(
         "--key", metavar="FILE", help="file with the key that signs the blob, in hexadecimal digits"
     )
-    parser.add_argument(
-        "--vectors", metavar="STREAM", help="take the steps of the self-test from this stream"
-    )
-    parser.add_argument(
+    add("--vectors", metavar="STREAM", help="take the steps of the self-test from this stream")
+    add(
         "--feature-codes",
         type=_parse_codes,
         metavar="SCALE,ZERO",
         help="scale and zero point of the network's int8 features: add a table that converts them",
     )
-    return parser
 
 
 def run(args: argparse.Namespace) -> None:

@@ -3,35 +3,30 @@
 
 import argparse
 
-from tcuq.cli.output import Commands, add_command, check_output, print_result
+from tcuq.cli.output import check_output, print_result
 from tcuq.profile import Profile
 from tcuq.stream import KINDS
 
+SENTENCE = "pack recorded streams into one file for replay"
+EXAMPLE = "pack calibration.npz field.npz -o archive.parquet"
 
-def add_parser(commands: Commands) -> argparse.ArgumentParser:
-    """Add the command's parser."""
-    parser = add_command(
-        commands,
-        "pack",
-        "pack recorded streams into one file for replay",
-        "pack calibration.npz field.npz -o archive.parquet",
-    )
-    parser.add_argument(
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add = parser.add_argument
+    add(
         "sources",
         nargs="+",
         help="streams to pack: .npz, or .csv and .parquet with one row per step",
     )
-    parser.add_argument("-o", "--output", required=True, help="file of chunks to write, .parquet")
-    parser.add_argument(
-        "--profile", help="store the quantised bytes that its device gets; the fastest to replay"
-    )
-    parser.add_argument(
+    add("-o", "--output", required=True, help="file of chunks to write, .parquet")
+    add("--profile", help="store the quantised bytes that its device gets; the fastest to replay")
+    add(
         "--kind",
         choices=KINDS,
         default="probabilities",
         help="kind of the posteriors in .csv and .parquet, default probabilities",
     )
-    return parser
 
 
 def run(args: argparse.Namespace) -> None:

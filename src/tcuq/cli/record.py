@@ -6,83 +6,69 @@ from typing import Any
 
 from tcuq._labels import UNKNOWN
 from tcuq.cli._arguments import parse_groups
-from tcuq.cli.output import Commands, add_command, check_output, print_result
+from tcuq.cli.output import check_output, print_result
 from tcuq.errors import InputError, StreamError
 from tcuq.progress import Progress
 from tcuq.recording import read_arrays
 
+SENTENCE = "run a model over inputs and write the recorded stream"
+EXAMPLE = "record network.tflite inputs.npz -o calibration.npz"
 INPUTS = ("inputs", "labels", "starts", "shifted", "windows")
 
 
-def add_parser(commands: Commands) -> argparse.ArgumentParser:
-    """Add the command's parser."""
-    parser = add_command(
-        commands,
-        "record",
-        "run a model over inputs and write the recorded stream",
-        "record network.tflite inputs.npz -o calibration.npz",
-    )
-    parser.add_argument(
-        "model", help=".tflite, .onnx, .keras, .pte, or file.py:factory of your own code"
-    )
-    parser.add_argument(
-        "data", help=".npz with inputs, and if known labels, starts, shifted, windows"
-    )
-    parser.add_argument("-o", "--output", required=True, help="stream to write, .parquet or .npz")
-    parser.add_argument(
-        "--layer", help="layer to take features from, default: the last one's input"
-    )
-    parser.add_argument("--from-output", metavar="NAME", help="output to use, if there are several")
-    parser.add_argument(
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add = parser.add_argument
+    add("model", help=".tflite, .onnx, .keras, .pte, or file.py:factory of your own code")
+    add("data", help=".npz with inputs, and if known labels, starts, shifted, windows")
+    add("-o", "--output", required=True, help="stream to write, .parquet or .npz")
+    add("--layer", help="layer to take features from, default: the last one's input")
+    add("--from-output", metavar="NAME", help="output to use, if there are several")
+    add(
         "--kind",
         choices=("probabilities", "logits"),
         help="kind of the output, if the model does not tell",
     )
-    parser.add_argument(
+    add(
         "--pool",
         choices=("flatten", "first", "mean"),
         default="flatten",
         help="how features become one vector per step, default flatten",
     )
-    parser.add_argument(
+    add(
         "--temperature",
         type=float,
         default=1.0,
         help="temperature that divides the logits, default 1",
     )
-    parser.add_argument(
+    add(
         "--reference-kernels",
         action="store_true",
         help="LiteRT: use the reference kernels, which give a device's integers",
     )
-    _add_health(parser)
-    return parser
-
-
-def _add_health(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    add(
         "--health",
         action="store_true",
         help="input health from the model's inputs, or from windows of raw samples in the data",
     )
-    parser.add_argument(
+    add(
         "--health-groups",
         type=parse_groups,
         metavar="GROUPS",
         help="channels judged together, such as 0,1,2:3,4,5, default: all",
     )
-    parser.add_argument(
+    add(
         "--health-names",
         metavar="NAMES",
         help="names of the groups, such as accelerometer,gyroscope",
     )
-    parser.add_argument(
+    add(
         "--health-lsb",
         type=float,
         metavar="LSB",
         help="smallest step of the sensor, in the inputs' unit; required for real numbers",
     )
-    parser.add_argument(
+    add(
         "--health-channels-first", action="store_true", help="inputs are (steps, channels, samples)"
     )
 

@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from tcuq.cli._arguments import add_without_telemetry, parse_bytes
-from tcuq.cli.output import Commands, add_command, print_result
+from tcuq.cli.output import print_result
 from tcuq.errors import ExportError
 from tcuq.profile import Profile
 
@@ -14,56 +14,51 @@ if TYPE_CHECKING:
     from tcuq.firmware.footprint import Footprint
     from tcuq.firmware.instructions import StepInstructions
 
+SENTENCE = "say what a profile costs on a device, before flashing"
+EXAMPLE = "size monitor.json --part STM32L432KC"
 
-def add_parser(commands: Commands) -> argparse.ArgumentParser:
-    """Add the command's parser."""
-    parser = add_command(
-        commands,
-        "size",
-        "say what a profile costs on a device, before flashing",
-        "size monitor.json --part STM32L432KC",
-    )
-    parser.add_argument("profile", help="profile, .json")
-    parser.add_argument("--cpu", help="cortex-m0, -m3, -m4 (default), -m7 or rv32imc")
-    parser.add_argument(
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add = parser.add_argument
+    add("profile", help="profile, .json")
+    add("--cpu", help="cortex-m0, -m3, -m4 (default), -m7 or rv32imc")
+    add(
         "--optimise",
         choices=("size", "speed"),
         default="size",
         help="compile with -Os (default) or -O2",
     )
-    parser.add_argument(
+    add(
         "--interface",
         choices=("whole", "step"),
         default="whole",
         help="functions that the firmware calls: all (default), or tcuq_step alone",
     )
     add_without_telemetry(parser)
-    parser.add_argument(
+    add(
         "--record-minutes",
         type=int,
         default=60,
         help="minutes between two telemetry records, default 60",
     )
-    parser.add_argument(
+    add(
         "--table",
         action="store_true",
         help="use the measured table even if a cross compiler is installed",
     )
-    parser.add_argument("--part", help="check that it fits this part: STM32L432KC, nRF52840, ...")
-    parser.add_argument(
-        "--flash", type=parse_bytes, help="check that it fits this flash, such as 256K"
-    )
-    parser.add_argument("--ram", type=parse_bytes, help="check that it fits this RAM, such as 64K")
-    parser.add_argument(
+    add("--part", help="check that it fits this part: STM32L432KC, nRF52840, ...")
+    add("--flash", type=parse_bytes, help="check that it fits this flash, such as 256K")
+    add("--ram", type=parse_bytes, help="check that it fits this RAM, such as 64K")
+    add(
         "--model-flash",
         type=parse_bytes,
         default=0,
         help="flash used by the model and the application, such as 180K",
     )
-    parser.add_argument(
+    add(
         "--model-ram", type=parse_bytes, default=0, help="RAM used by the model and the application"
     )
-    return parser
 
 
 def run(args: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from tcuq.cli.output import Commands, add_command, print_result
+from tcuq.cli.output import print_result
 from tcuq.decision import steps_by_cause
 from tcuq.errors import InputError
 from tcuq.profile import Profile
@@ -17,34 +17,25 @@ if TYPE_CHECKING:
 
     from tcuq.watch import Step
 
+SENTENCE = "run a profile over steps as they arrive"
+EXAMPLE = "watch monitor.json field.npz"
 SERIAL, MQTT = "serial:", ("mqtt://", "mqtts://")
 
 
-def add_parser(commands: Commands) -> argparse.ArgumentParser:
-    """Add the command's parser."""
-    parser = add_command(
-        commands,
-        "watch",
-        "run a profile over steps as they arrive",
-        "watch monitor.json field.npz",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add = parser.add_argument
+    add("profile", help="profile, .json")
+    add(
+        "source", help="stream file, - for standard input, serial:/dev/ttyUSB0 or mqtt://host/topic"
     )
-    parser.add_argument("profile", help="profile, .json")
-    parser.add_argument(
-        "source",
-        help="stream file, - for standard input, serial:/dev/ttyUSB0 or mqtt://host/topic",
-    )
-    parser.add_argument(
+    add(
         "--rate",
         type=float,
         help="steps per second to read from a file, default: as fast as possible",
     )
-    parser.add_argument(
-        "--baud", type=int, default=115_200, help="baud rate of a serial port, default 115200"
-    )
-    parser.add_argument(
-        "--quantised", action="store_true", help="lines hold the integers that tcuq_step takes"
-    )
-    return parser
+    add("--baud", type=int, default=115_200, help="baud rate of a serial port, default 115200")
+    add("--quantised", action="store_true", help="lines hold the integers that tcuq_step takes")
 
 
 def run(args: argparse.Namespace) -> None:
