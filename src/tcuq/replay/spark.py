@@ -11,7 +11,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar, get_args
 
-from tcuq.errors import InputError, MissingExtraError, StreamError
+from tcuq._extras import import_extra
+from tcuq.errors import InputError, StreamError
 from tcuq.profile import Profile
 from tcuq.replay.function import Replay, Runner
 from tcuq.replay.layout import Layout
@@ -156,11 +157,7 @@ def _run_units(units: Iterable[Unit], replays: Sequence[Replay], schema: Any) ->
 
 
 def _spark_schema(schema: Any) -> Any:  # noqa: ANN401
-    try:
-        from pyspark.sql.pandas.types import from_arrow_schema
-    except ImportError:
-        raise MissingExtraError("pyspark", "tcuq[spark]") from None
-    return from_arrow_schema(schema)
+    return import_extra("pyspark.sql.pandas.types", "spark").from_arrow_schema(schema)
 
 
 def write_run(results: Any, output: str, run: str) -> str:  # noqa: ANN401

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tcuq.errors import MissingExtraError, StreamError
+from tcuq._extras import import_extra
+from tcuq.errors import StreamError
 from tcuq.replay.layout import Layout, layout_of
 
 
@@ -40,12 +41,7 @@ class Source:
 
 def arrow() -> tuple[Any, Any]:
     """Import Arrow and its Parquet, or name the extra to install."""
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ImportError:
-        raise MissingExtraError("pyarrow", "tcuq[parquet]") from None
-    return pa, parquet
+    return import_extra("pyarrow", "parquet"), import_extra("pyarrow.parquet", "parquet")
 
 
 def files_of(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
