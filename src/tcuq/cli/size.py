@@ -11,8 +11,7 @@ from tcuq.errors import ExportError
 from tcuq.profile import Profile
 
 if TYPE_CHECKING:
-    from tcuq.firmware.footprint import Footprint
-    from tcuq.firmware.instructions import StepInstructions
+    from tcuq.firmware.footprint import Footprint, StepInstructions
 
 SENTENCE = "say what a profile costs on a device, before flashing"
 EXAMPLE = "size monitor.json --part STM32L432KC"
@@ -64,8 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Print the footprint, and whether it fits if a part is given."""
     from tcuq.firmware.compiler import best_footprint
-    from tcuq.firmware.footprint import footprint, sample_fold
-    from tcuq.firmware.instructions import nearest_instructions
+    from tcuq.firmware.footprint import footprint, nearest_instructions, sample_fold
 
     if not 1 <= args.record_minutes <= 1440:
         raise ExportError(f"record-minutes must lie in 1..1440, got {args.record_minutes}")

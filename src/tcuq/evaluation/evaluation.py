@@ -12,10 +12,10 @@ from tcuq.evaluation.failures import (
     classifier_measures,
     drop_measures,
     failure_measures,
+    rate_measures,
     withheld_measures,
 )
 from tcuq.evaluation.measures import risk_coverage
-from tcuq.evaluation.rates import rate_measures
 from tcuq.evaluation.run import EvaluatedRun, Measure
 from tcuq.evaluation.selection import Comparison, compare
 from tcuq.evaluation.shifts import alarm_measures, shift_measures

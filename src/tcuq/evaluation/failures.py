@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures of wrong predictions: the withheld share, ranking by risk, the classifier's own."""
+"""Measures of withheld and wrong predictions, of the promised rates, and the classifier's own."""
 
 import math
 from collections.abc import Iterator
@@ -8,10 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from tcuq.evaluation import measures as m
-from tcuq.evaluation.bootstrap import Indices
+from tcuq.evaluation.bootstrap import Indices, Interval
 from tcuq.evaluation.run import Bools, EvaluatedRun, Measure
 from tcuq.evaluation.selection import percent, selection
+from tcuq.profile.settings import ALPHA_BITS, TOKEN
 from tcuq.stages.budget import Outcome
+
+RATE_WINDOW = 1000
+MAXIMUM = Interval(reason="a maximum over windows has no bootstrap interval")
 
 
 def withheld_measures(run: EvaluatedRun) -> Iterator[Measure]:
@@ -135,3 +139,38 @@ def classifier_measures(run: EvaluatedRun) -> Iterator[Measure]:
 
 def _mean(values: Bools) -> float:
     return float(values.mean()) if len(values) else math.nan
+
+
+def rate_measures(run: EvaluatedRun) -> Iterator[Measure]:
+    """Exceedances beside alpha and abstentions beside the budget, on unshifted steps."""
+    at = np.flatnonzero(~run.shifted)
+    if len(at) == 0:
+        return
+    trace, profile = run.trace, run.profile
+    alpha = profile.threshold.alpha_q16 / (1 << ALPHA_BITS)
+    rate, burst = profile.budget.rate_q16 / TOKEN, profile.budget.burst_q16 / TOKEN
+    abstained = trace.outcome == Outcome.ABSTAIN
+    window = min(RATE_WINDOW, len(trace))
+    always = {"always": 1.0, "never": 0.0}
+    yield run.measure(
+        "deviation from alpha",
+        at,
+        lambda chosen: abs(float(trace.exceeded[chosen].mean()) - alpha),
+        {"always": 1 - alpha, "never": alpha},
+    )
+    yield Measure(
+        "exceedances, worst window",
+        m.worst_window_rate(trace.exceeded, window),
+        MAXIMUM,
+        always,
+        f"share in the worst {window:,} consecutive steps; alpha is {alpha:.4g}",
+    )
+    yield run.measure("abstentions", at, lambda c: float(abstained[c].mean()), always)
+    yield Measure(
+        "abstentions, worst window",
+        m.worst_window_rate(abstained, window),
+        MAXIMUM,
+        always,
+        f"share in the worst {window:,} consecutive steps; the budget allows"
+        f" {burst / window + rate:.4f}",
+    )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tcuq.profile import Profile
-from tcuq.replay.results import BINS, COUNTS
+from tcuq.replay.function import BINS, COUNTS
 
 CHANNELS = {
     "risk_alarms": "risk",

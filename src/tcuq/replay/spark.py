@@ -14,12 +14,10 @@ from typing import Any, Literal, TypeVar, get_args
 from tcuq._extras import import_extra
 from tcuq.errors import InputError, StreamError
 from tcuq.profile import Profile
-from tcuq.replay.function import Replay, Runner
+from tcuq.replay.function import Replay, Runner, schema_of
 from tcuq.replay.layout import Layout
 from tcuq.replay.local import replays_of
-from tcuq.replay.results import schema_of
-from tcuq.replay.row_groups import Damage, replay_unit
-from tcuq.replay.units import Source, Unit, arrow, files_of, sources_of
+from tcuq.replay.units import Damage, Source, Unit, arrow, files_of, replay_unit, sources_of
 from tcuq.version import __version__
 
 T = TypeVar("T")

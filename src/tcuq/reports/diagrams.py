@@ -11,7 +11,7 @@ from tcuq.charts import Axis, Chart, Legend, legend
 from tcuq.charts.markup import element
 from tcuq.evaluation.measures import ECE_BINS, risk_coverage
 from tcuq.profile.settings import RISK_LEVELS, AnchoredScoreSettings
-from tcuq.reports.health import health_table
+from tcuq.reports.tables import health_table
 from tcuq.reports.view import View
 
 NAMES = {

@@ -5,13 +5,19 @@ import math
 from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tcuq.charts.markup import Child, element
 from tcuq.evaluation.bootstrap import Interval
 from tcuq.evaluation.selection import Selection, percent
 from tcuq.evaluation.table import interval_text, notes, short
+from tcuq.profile.settings import HealthSettings
 from tcuq.reports.view import View
 
 MARGIN = 40  # steps shown on either side of the span
+Floats = NDArray[np.float64]
+Group = tuple[str, str, NDArray[np.bool_]]  # class of its marks, name, steps
 
 
 def table(
@@ -97,3 +103,26 @@ def measures_table(views: Sequence[View]) -> Iterator[Element]:
 def _value(value: float, interval: Interval) -> Element:
     text = element("small", f" {interval_text(interval)}")
     return element("span", short(value), text, class_="value")
+
+
+def health_table(view: View, groups: Sequence[Group]) -> Element:
+    """Return mean and standard deviation of each statistic, in calibration and in each group."""
+    reference, values = view.profile.signals.health, view.stream.health
+    assert reference is not None  # noqa: S101 - the caller has health; for the type checker
+    assert values is not None  # noqa: S101
+    rows = [
+        _row(reference, number, [values[at, number] for _, _, at in groups])
+        for number in range(len(reference.names))
+    ]
+    columns = ["statistic of the input", "calibration", *(name for _, name, _ in groups)]
+    return table(f"Input health, {view.name}", columns, rows)
+
+
+def _row(reference: HealthSettings, number: int, columns: Sequence[Floats]) -> list[Child]:
+    calibrated = _spread(reference.means[number], reference.scales[number])
+    observed = (_spread(float(column.mean()), float(column.std())) for column in columns)
+    return [reference.names[number], calibrated, *observed]
+
+
+def _spread(mean: float, deviation: float) -> str:
+    return f"{mean:.2f} ± {deviation:.2f}"

@@ -14,7 +14,7 @@ from tcuq._conversion import as_numbers, refuse_extreme
 from tcuq.errors import InputError
 from tcuq.profile.quantize import health_integers
 from tcuq.profile.settings import HealthSettings, InputSettings
-from tcuq.stages.rowwise import matrix_times_rows
+from tcuq.stages.columns import matrix_times_rows
 from tcuq.stream import Kind, Stream, checked_features, checked_posteriors, require_stream
 
 Floats = NDArray[np.float64]

@@ -20,8 +20,7 @@ from tcuq.profile.settings import (
     InputSettings,
     SignalSettings,
 )
-from tcuq.stages.columns import SignalColumns
-from tcuq.stages.rowwise import dot, least_squared_distance, matrix_times_rows
+from tcuq.stages.columns import SignalColumns, dot, least_squared_distance, matrix_times_rows
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
