@@ -8,7 +8,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
-from tcuq._labels import UNKNOWN
+from tcuq._columns import UNKNOWN
 from tcuq.cli.output import print_result
 from tcuq.errors import MissingExtraError
 from tcuq.profile import Profile

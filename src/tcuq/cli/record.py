@@ -4,7 +4,7 @@
 import argparse
 from typing import Any
 
-from tcuq._labels import UNKNOWN
+from tcuq._columns import UNKNOWN
 from tcuq.cli._arguments import parse_groups
 from tcuq.cli.output import check_output, print_result
 from tcuq.errors import InputError, StreamError

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 SENTENCE = "say what a profile costs on a device, before flashing"
 EXAMPLE = "size monitor.json --part STM32L432KC"
+MINUTES_PER_DAY = 1440
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,8 +66,10 @@ def run(args: argparse.Namespace) -> None:
     from tcuq.firmware.compiler import best_footprint
     from tcuq.firmware.footprint import footprint, nearest_instructions, sample_fold
 
-    if not 1 <= args.record_minutes <= 1440:
-        raise ExportError(f"record-minutes must lie in 1..1440, got {args.record_minutes}")
+    if not 1 <= args.record_minutes <= MINUTES_PER_DAY:
+        raise ExportError(
+            f"record-minutes must lie in 1..{MINUTES_PER_DAY}, got {args.record_minutes}"
+        )
     part, flash, ram = _part(args)
     cpu = args.cpu or (part.cpu if part else "cortex-m4")
     if part is not None and cpu != part.cpu:
@@ -78,7 +81,7 @@ def run(args: argparse.Namespace) -> None:
     if not args.table:
         size = best_footprint(profile, size)
     nearest = nearest_instructions(profile, cpu, optimise=optimise, telemetry=telemetry)
-    daily = size.telemetry_per_day(args.record_minutes)
+    daily = size.record * (MINUTES_PER_DAY // args.record_minutes)
     facts: dict[str, Any] = dataclasses.asdict(size)
     facts |= {"flash": size.flash, "telemetry_bytes_per_day": daily}
     facts["instructions"] = dataclasses.asdict(nearest)
@@ -88,7 +91,11 @@ def run(args: argparse.Namespace) -> None:
     if profile.signals.health is not None:
         fold = sample_fold(cpu)
         facts["sample_fold"] = fold
-        text.append(_fold_line(fold))
+        text.append(
+            f"raw samples   {fold['flash']:>9,.0f} bytes of flash more; {fold['frame']:g}"
+            f" instructions per sample (audio in blocks {fold['block']:g}) at -O2;\n"
+            f"{'':<18}RAM 8 bytes per channel + 24 per group + 16"
+        )
     answer = ""
     if flash is not None and ram is not None:
         needs = {
@@ -120,14 +127,6 @@ def _lines(size: "Footprint", nearest: "StepInstructions", daily: str) -> list[s
         f"  flags           {nearest.flags}",
         f"measured table    {size.table_compiler}",
     ]
-
-
-def _fold_line(fold: dict[str, float]) -> str:
-    return (
-        f"raw samples   {fold['flash']:>9,.0f} bytes of flash more; {fold['frame']:g} instructions"
-        f" per sample (audio in blocks {fold['block']:g}) at -O2;\n"
-        f"{'':<18}RAM 8 bytes per channel + 24 per group + 16"
-    )
 
 
 def _part(args: argparse.Namespace) -> tuple[Any, int | None, int | None]:

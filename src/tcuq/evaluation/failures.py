@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tcuq.evaluation import measures as m
-from tcuq.evaluation.bootstrap import Indices, Interval
+from tcuq.evaluation.bootstrap import Interval
 from tcuq.evaluation.run import Bools, EvaluatedRun, Measure
 from tcuq.evaluation.selection import percent, selection
 from tcuq.profile.settings import ALPHA_BITS, TOKEN
@@ -121,9 +121,6 @@ def classifier_measures(run: EvaluatedRun) -> Iterator[Measure]:
     flat = 1 - 1 / classes
     first = float((labels[at] == 0).mean())  # a uniform posterior predicts the first class
 
-    def calibration_error(chosen: Indices) -> float:
-        return m.expected_calibration_error(confidence[chosen], right[chosen])
-
     yield run.measure(
         "NLL", at, lambda c: float(nll[c].mean()), {"uniform": float(np.log(classes))}
     )
@@ -134,7 +131,12 @@ def classifier_measures(run: EvaluatedRun) -> Iterator[Measure]:
         lambda c: float(square[c].mean() / classes),
         {"uniform": flat / classes},
     )
-    yield run.measure("ECE", at, calibration_error, {"uniform": abs(first - 1 / classes)})
+    yield run.measure(
+        "ECE",
+        at,
+        lambda c: m.expected_calibration_error(confidence[c], right[c]),
+        {"uniform": abs(first - 1 / classes)},
+    )
 
 
 def _mean(values: Bools) -> float:

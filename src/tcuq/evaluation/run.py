@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq._labels import UNKNOWN
+from tcuq._columns import UNKNOWN
 from tcuq.autocorrelation import autocorrelation_time
 from tcuq.decision import Trace
 from tcuq.evaluation import measures as m

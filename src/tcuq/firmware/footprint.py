@@ -27,7 +27,6 @@ WHOLE_FUNCTIONS = (
     "tcuq_snapshot_size", "tcuq_snapshot", "tcuq_restore", "tcuq_strerror",
 )  # fmt: skip
 FLASH_ERROR = 0.005  # bound of the table against the linker; tools/measurements/size.py checks it
-MINUTES_PER_DAY = 1440
 WORD = 4
 NOTE = "measured for the nearest standard profile, yours may differ"
 
@@ -52,10 +51,6 @@ class Footprint:
     def flash(self) -> int:
         """Code and the profile's tables."""
         return self.code + self.tables
-
-    def telemetry_per_day(self, minutes: int) -> int:
-        """Bytes of telemetry per day with one record every so many minutes."""
-        return self.record * (MINUTES_PER_DAY // minutes)
 
 
 def footprint(
@@ -101,7 +96,7 @@ def footprint(
         interface=interface,
         parts=parts,
         code=build[interface],
-        tables=tables_bytes(spec),
+        tables=size_of("tcuq_monitor")[0] + _struct_bytes("tcuq_profile", [spec]),
         ram=sum(ram_parts(spec, telemetry=telemetry).values()),
         stack=build["stack"],
         record=number("TCUQ_RECORD_BYTES") if telemetry else 0,
@@ -142,12 +137,8 @@ def ram_parts(spec: Spec, *, telemetry: bool) -> dict[str, int]:
     return {name: align(size_of(ctype)[0] * length, WORD) for ctype, name, length in arrays}
 
 
-def tables_bytes(spec: Spec) -> int:
-    """Bytes of a profile's constants: the profile, the monitor and every table they point to."""
-    return size_of("tcuq_monitor")[0] + _struct_bytes("tcuq_profile", [spec])
-
-
 def _struct_bytes(struct: str, rows: list[Spec]) -> int:
+    """Bytes of structs and of every table that they point to."""
     total = align(size_of(struct)[0] * len(rows), WORD)
     for row in rows:
         for member in structs()[struct]:

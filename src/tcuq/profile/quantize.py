@@ -15,7 +15,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq._health_columns import HEALTH_ONE
+from tcuq._columns import HEALTH_ONE
 from tcuq.errors import ProfileError
 from tcuq.profile.settings import (
     MAX_NOVELTY,
@@ -38,7 +38,6 @@ from tcuq.profile.settings import (
 SIGNALS: tuple[Signal, ...] = get_args(Signal)  # the device numbers them in this order
 CHANNEL_SIGNALS: tuple[Signal | ChannelSignal, ...] = (*SIGNALS, "risk", "health")
 LOGARITHMS = frozenset({"low_confidence", "novelty", "risk", "health"})
-POSTERIOR_STEP = 1 / 256
 MAX_LEDGER_STEP = 8192
 WHITENED_MAX = 4095
 MAX_WEIGHT, WEIGHT_OFFSET = 63, 64

@@ -11,8 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq._health_columns import HEALTH_ONE
-from tcuq._labels import OUT_OF_DISTRIBUTION
+from tcuq._columns import HEALTH_ONE, OUT_OF_DISTRIBUTION
 from tcuq.errors import InputError, StreamError
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
@@ -121,13 +120,7 @@ class Replay:
 
 
 class Runner:
-    """The monitors of a Replay, reused for each sequence of batches.
-
-    Parameters
-    ----------
-    replay
-        The replay to run.
-    """
+    """The monitors of a Replay, reused for each sequence of batches."""
 
     def __init__(self, replay: Replay) -> None:
         self.replay = replay
@@ -167,13 +160,7 @@ def _unpickle(documents: Mapping[str, str], layout: Layout, decisions: bool) -> 
 
 
 class StepConverter:
-    """Convert steps of a layout to the inputs of a profile's engine.
-
-    Parameters
-    ----------
-    profile, layout
-        The profile, and the layout of the chunks.
-    """
+    """Convert steps of a layout to the inputs of a profile's engine."""
 
     def __init__(self, profile: Profile, layout: Layout) -> None:
         self._inputs = profile.inputs

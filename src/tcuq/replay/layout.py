@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq._health_columns import MAX_STATISTICS
+from tcuq._columns import MAX_STATISTICS
 from tcuq.errors import StreamError
 from tcuq.recording import FORMAT, SCALES
 from tcuq.stream import KINDS, MAX_CLASSES, MAX_FEATURES, MIN_CLASSES, Kind
@@ -125,14 +125,7 @@ class Span:
 class Chunks:
     """Reads consecutive batches of rows; refuses rows out of order.
 
-    Parameters
-    ----------
-    layout
-        Layout of the rows' bytes.
-    name
-        Name of the stream, where the rows do not name theirs.
-    first_row
-        Number of the first row, for errors.
+    `name` is the stream's where rows do not name theirs; errors count from `first_row`.
     """
 
     def __init__(self, layout: Layout, name: str, first_row: int = 0) -> None:

@@ -8,15 +8,14 @@ A table has the columns `posterior_0`, `posterior_1`, ..., and may have `feature
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq._health_columns import HEALTH_ONE
-from tcuq._labels import UNKNOWN
+from tcuq._columns import HEALTH_ONE, UNKNOWN
 from tcuq.errors import InputError, StreamError
 from tcuq.files import atomic_write
 from tcuq.monitor import Monitor
@@ -64,15 +63,10 @@ def pack(
         raise StreamError("there must be at least 1 stream, got 0")
     layout, steps = _layout(first[2], profile), 0
     with ChunkWriter(output, layout) as writer:
-        for stream, recording, part in _prepend(first, pieces):
+        for stream, recording, part in chain([first], pieces):
             writer.add(stream, recording, _columns(part, layout, monitor, stream))
             steps += len(part)
     return steps
-
-
-def _prepend(first: Piece, rest: Iterator[Piece]) -> Iterator[Piece]:
-    yield first
-    yield from rest
 
 
 def _pieces(paths: Iterable[Path], kind: Kind) -> Iterator[Piece]:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The comparison as one HTML page without scripts or external resources."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from importlib import resources
 from xml.etree import ElementTree as ET
 
 from tcuq.charts import histogram, stylesheet
-from tcuq.charts.markup import element, html
+from tcuq.charts.markup import element, html, table
 from tcuq.replay.comparison import ReplayComparison
 
 HEADS = (
@@ -36,7 +36,7 @@ def page(comparison: ReplayComparison, title: str) -> str:
         "main",
         element("h1", title),
         element("p", f"{first['streams']:,} streams, {first['steps']:,} steps", class_="lead"),
-        _table(HEADS, (_row(comparison, name, facts) for name in comparison.names)),
+        table(HEADS, (_row(comparison, name, facts) for name in comparison.names)),
         *_changes(comparison, facts),
         *_damage(facts),
     )
@@ -67,24 +67,11 @@ def _changes(
         heads = ("stream", "profile", "alarms, before and after", "abstained, before and after")
         rows = ([str(v) for v in one.values()] for one in facts["apart"])
         yield element("h2", f"Farthest from {comparison.names[0]}")
-        yield _table(heads, rows)
+        yield table(heads, rows)
 
 
 def _damage(facts: dict[str, list[dict[str, object]]]) -> Iterable[ET.Element]:
     if facts["damaged"]:
         yield element("h2", "Not read")
         heads = ("file", "first row", "rows", "reason")
-        yield _table(heads, ([str(v) for v in one.values()] for one in facts["damaged"]))
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[ET.Element | str]]) -> ET.Element:
-    return element(
-        "div",
-        element(
-            "table",
-            element("thead", element("tr", *(element("th", head, scope="col") for head in heads))),
-            element("tbody", *(element("tr", *(element("td", c) for c in row)) for row in rows)),
-        ),
-        class_="scroll",
-        tabindex=0,
-    )
+        yield table(heads, ([str(v) for v in one.values()] for one in facts["damaged"]))

@@ -120,8 +120,8 @@ class Flag(IntFlag):
 
 def timeline(view: View, panels: int) -> dict[str, Any]:
     """One profile's columns as page.js reads them, where so many share the page."""
-    size = _steps_a_cell(len(view.stream), PAGE_BYTES // panels)
-    trace = view.trace
+    trace, steps, room = view.trace, len(view.stream), PAGE_BYTES // panels
+    size = 1 if steps * STEP_BYTES <= room else -(-steps * CELL_BYTES // room)
     risk = np.rint(trace.risk * RISK_LEVELS)
     threshold = np.clip(np.rint(trace.threshold * RISK_LEVELS), 0, RISK_LEVELS)
     known = np.nan_to_num(view.accuracy, nan=UNKNOWN_ACCURACY / FULL_ACCURACY)
@@ -140,12 +140,9 @@ def timeline(view: View, panels: int) -> dict[str, Any]:
         columns["low"] = np.minimum.reduceat(risk, begins).astype("<u2")
         columns["high"] = np.maximum.reduceat(risk, begins).astype("<u2")
     causes = steps_by_cause(list(trace.alarms.items())[:MAX_CAUSES])
-    packed = {name: _packed(column) for name, column in columns.items()}
+    deflated = {name: zlib.compress(column.tobytes(), 9) for name, column in columns.items()}
+    packed = {name: base64.b64encode(column).decode() for name, column in deflated.items()}
     return {"size": size, "columns": packed, "causes": causes}
-
-
-def _steps_a_cell(steps: int, room: int) -> int:
-    return 1 if steps * STEP_BYTES <= room else -(-steps * CELL_BYTES // room)
 
 
 def _flags(view: View) -> NDArray[np.uint8]:
@@ -161,7 +158,3 @@ def _flags(view: View) -> NDArray[np.uint8]:
     ):
         flags[at] |= np.uint8(flag)
     return flags
-
-
-def _packed(column: NDArray[Any]) -> str:
-    return base64.b64encode(zlib.compress(column.tobytes(), 9)).decode()

@@ -23,11 +23,6 @@ Floats = NDArray[np.float64]
 class Inputs:
     """Turns posteriors or logits into quantised shares, and wide features into projected ones.
 
-    Parameters
-    ----------
-    settings
-        Kind, number of classes, width of the features and their projection.
-
     Examples
     --------
     >>> inputs = Inputs(InputSettings("logits", classes=2, width=0, projection=None))
@@ -97,7 +92,9 @@ class Inputs:
         columns = None if features is None else np.asarray(features)
         classes, width = self.settings.classes, self.settings.width
         if classes == 2 and rows.shape in ((len(rows),), (len(rows), 1)):
-            rows = _both_bytes(rows.reshape(-1))
+            # Both classes' bytes of a single sigmoid, as the export's `tcuq_device_sigmoid`.
+            first = np.minimum(256 - rows.reshape(-1).astype(np.int16), 255)
+            rows = np.column_stack([first, rows.reshape(-1)]).astype(np.uint8)
         if rows.ndim != 2 or rows.shape[1] != classes:
             raise InputError(f"posteriors must have the shape (steps, {classes}), got {rows.shape}")
         shape = None if columns is None else columns.shape
@@ -161,12 +158,6 @@ def is_quantised(posteriors: ArrayLike, features: ArrayLike | None) -> bool:
         and posteriors.dtype == np.uint8
         and (features is None or (isinstance(features, np.ndarray) and features.dtype == np.int8))
     )
-
-
-def _both_bytes(second: NDArray[np.generic]) -> NDArray[np.uint8]:
-    """Return both classes' bytes of a single sigmoid, as the export's `tcuq_device_sigmoid`."""
-    first = np.minimum(256 - second.astype(np.int16), 255)
-    return np.column_stack([first, second]).astype(np.uint8)
 
 
 def posterior_bytes(rows: NDArray[np.generic], kind: Kind) -> Floats:

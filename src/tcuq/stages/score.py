@@ -41,11 +41,6 @@ def risk_odds(levels: NDArray[np.int64]) -> Floats:
 class TcuqScore:
     """The paper's score: a logistic combination blended with low confidence.
 
-    Parameters
-    ----------
-    settings
-        Weights, bias and mix.
-
     References
     ----------
     Lamaakal et al., TCUQ, equations 3 and 4.
@@ -74,13 +69,7 @@ class TcuqScore:
 
 
 class AnchoredScore:
-    """Surprises against the calibration stream, weighed and summed.
-
-    Parameters
-    ----------
-    settings
-        The bias, and the terms: signal, tail, smoothing, dead zone, cap, weight, survival table.
-    """
+    """Surprises against the calibration stream, weighed and summed."""
 
     def __init__(self, settings: AnchoredScoreSettings) -> None:
         self.settings = settings

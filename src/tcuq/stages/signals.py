@@ -27,8 +27,6 @@ Indices = NDArray[np.int64]
 
 # Keeps ln(1 - C) finite where the classifier is certain.
 CERTAIN = 1e-5
-# Above the result of any projection that the schema allows, for features within ±1e9.
-MAX_PROJECTED = 1e30
 _SMALLEST = np.finfo(np.float64).tiny
 
 
@@ -53,13 +51,6 @@ class _Past:
 
 class Signals:
     """Computes the signals of a stream, a step or a chunk at a time.
-
-    Parameters
-    ----------
-    settings
-        Lags, blend, and the references of novelty and health.
-    inputs
-        Number of classes and of features.
 
     Examples
     --------

@@ -47,14 +47,9 @@ class TuneResult:
 
 
 class TrialLog:
-    """Trials in a file of JSON lines; the first line is a header.
+    """Trials in a file of JSON lines, so that an interrupted search resumes.
 
-    Parameters
-    ----------
-    path
-        The file; created if it does not exist.
-    header
-        The stream, library and device; a log with another header is refused.
+    The first line is a header with the stream, library and device; any other one is refused.
     """
 
     def __init__(self, path: str | os.PathLike[str], header: Mapping[str, object]) -> None:

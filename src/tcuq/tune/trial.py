@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq._labels import UNKNOWN
+from tcuq._columns import UNKNOWN
 from tcuq.calibrate import fit
 from tcuq.errors import CalibrationWarning, FitError
 from tcuq.evaluation import Evaluation, evaluate
