@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Replay, write the results and a page, and print the comparison."""
     from tcuq.replay import replay_files
-    from tcuq.replay.page import page
+    from tcuq.replay.comparison import page
 
     if args.threads is not None and args.threads < 1:
         raise InputError(f"threads must be at least 1, got {args.threads}")

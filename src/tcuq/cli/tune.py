@@ -136,7 +136,7 @@ def _table(tuned: "TuneResult") -> Iterator[str]:
 
 
 def _row(tuned: "TuneResult", trial: "Trial") -> str:
-    from tcuq.tune.pareto import command_line_options
+    from tcuq.tune.search import command_line_options
 
     judged = (
         (tuned.objective.cost(trial), trial.wrong, trial.abstained, trial.auroc)

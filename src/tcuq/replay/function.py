@@ -247,17 +247,15 @@ class _Group:
         """Yield each profile's row for the stream that ends here."""
         decisions = np.concatenate(self._decisions, axis=1) if self._decisions else None
         for number, (name, monitor) in enumerate(zip(self._names, self._monitors, strict=True)):
-            yield (
-                name,
-                {
-                    "counts": self._counts[number].tolist(),
-                    "epoch": monitor.epoch,
-                    "evidence_bits": monitor.epoch_evidence_bits,
-                    "closed_evidence_bits": monitor.closed_evidence_bits,
-                    "snapshot": monitor.snapshot(),
-                    "decisions": None if decisions is None else decisions[number].tobytes(),
-                },
-            )
+            row = {
+                "counts": self._counts[number].tolist(),
+                "epoch": monitor.epoch,
+                "evidence_bits": monitor.epoch_evidence_bits,
+                "closed_evidence_bits": monitor.closed_evidence_bits,
+                "snapshot": monitor.snapshot(),
+                "decisions": None if decisions is None else decisions[number].tobytes(),
+            }
+            yield name, row
         self.clear()
 
 
