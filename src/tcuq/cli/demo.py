@@ -78,11 +78,7 @@ def _lines(shown: "Demonstration") -> Iterator[str]:
         " confidence. all: no monitor. level, roughness, repeats, spread: the health of the"
         " microphone's samples; other causes: the network's outputs."
     )
-    yield from (
-        "",
-        *_wrapped(_unseen(shown.effects)),
-        *_wrapped(_adwin(adwin(), shown.effects)),
-    )
+    yield from ("", *_wrapped(_unseen(shown.effects)), *_wrapped(_adwin(adwin(), shown.effects)))
     fault, span = PICTURE_SPAN
     stream, trace = demo_stream(f"fault_{fault}"), shown.traces[FAULTS.index(fault)]
     yield from ("", f"Fault {fault!r}, seconds {span.start} to {span.stop - 1}:")

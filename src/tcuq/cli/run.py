@@ -5,12 +5,7 @@ import argparse
 
 import numpy as np
 
-from tcuq.cli.output import (
-    alarm_lines,
-    check_output,
-    print_result,
-    trace_facts,
-)
+from tcuq.cli.output import alarm_lines, check_output, print_result, trace_facts
 from tcuq.decision import Trace
 from tcuq.files import atomic_write
 from tcuq.monitor import Monitor

@@ -63,20 +63,12 @@ def failure_measures(run: EvaluatedRun) -> Iterator[Measure]:
         },
         {"errors among accepted": errors},
     )
-    risk, uncertainty, guess = run.trace.risk, run.uncertainty, run.guess
+    risk = run.trace.risk
     yield from run.ranking("failure", wrong, at, ("errors", "correct predictions"), risk)
-    yield run.measure(
-        "area under risk-coverage",
-        at,
-        lambda chosen: m.area_under_risk_coverage(wrong[chosen], risk[chosen]),
-        {
-            "softmax": m.area_under_risk_coverage(wrong[at], uncertainty[at]),
-            "always": error,
-            "never": error,
-            "random": m.area_under_risk_coverage(wrong[at], guess[at]),
-        },
-        {"errors": int(wrong[at].sum())},
-    )
+    name, scores = "area under risk-coverage", (risk, run.uncertainty, run.guess)
+    events = {"errors": int(wrong[at].sum())}
+    area = m.area_under_risk_coverage
+    yield run.ranked(name, at, area, wrong, scores, equal=error, events=events)
 
 
 def drop_measures(run: EvaluatedRun) -> Iterator[Measure]:
@@ -87,25 +79,15 @@ def drop_measures(run: EvaluatedRun) -> Iterator[Measure]:
     if np.isnan(floor):
         return
     everything = np.ones(len(accuracy), np.bool_)
-    risk, uncertainty, guess = (
+    risk, softmax, guess = (
         m.moving_mean(values, everything, run.starts, run.window)
         for values in (run.trace.risk, run.uncertainty, run.guess)
     )
     at = np.flatnonzero(np.isfinite(accuracy))
     event = accuracy < floor
     share = float(event[at].mean())
-    yield run.measure(
-        "accuracy-drop AUPRC",
-        at,
-        lambda chosen: m.auprc(event[chosen], risk[chosen]),
-        {
-            "softmax": m.auprc(event[at], uncertainty[at]),
-            "always": share,
-            "never": share,
-            "random": m.auprc(event[at], guess[at]),
-        },
-        {"windows with low accuracy": int(event[at].sum())},
-    )
+    scores, events = (risk, softmax, guess), {"windows with low accuracy": int(event[at].sum())}
+    yield run.ranked("accuracy-drop AUPRC", at, m.auprc, event, scores, equal=share, events=events)
 
 
 def classifier_measures(run: EvaluatedRun) -> Iterator[Measure]:

@@ -121,10 +121,7 @@ def of_signals(view: View, *, alone: bool) -> Iterator[Element]:
 def _risk_tail(view: View, *, alone: bool) -> Element:
     groups = [("stream", "all steps", np.ones(len(view.stream), np.bool_))]
     if view.wrong.any() and (view.known & ~view.wrong).any():
-        groups = [
-            ("stream", "right", view.known & ~view.wrong),
-            ("wrong", "wrong", view.wrong),
-        ]
+        groups = [("stream", "right", view.known & ~view.wrong), ("wrong", "wrong", view.wrong)]
     curves = [(kind, *_survival(view.trace.risk[at])) for kind, _, at in groups]
     anchor = view.profile.threshold.anchor / RISK_LEVELS
     chart = _tail_chart("risk", "Tail of the risk", curves, anchor)

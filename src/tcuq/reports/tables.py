@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcuq.charts.markup import Child, element, table
+from tcuq.evaluation.evaluation import interval_text, notes, short
 from tcuq.evaluation.selection import Selection, percent
-from tcuq.evaluation.table import interval_text, notes, short
 from tcuq.profile.settings import HealthSettings
 from tcuq.reports.view import View
 
