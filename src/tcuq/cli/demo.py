@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tcuq.cli._arguments import adder
 from tcuq.cli.output import print_result
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ NEXT = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    add = parser.add_argument
-    add("-o", "--out", metavar="FOLDER", help="write the recorded streams to this folder instead")
+    add = adder(parser)
+    add("-o", "--out", "write the recorded streams to this folder instead", metavar="FOLDER")
 
 
 def run(args: argparse.Namespace) -> None:

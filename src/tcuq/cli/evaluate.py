@@ -3,7 +3,7 @@
 
 import argparse
 
-from tcuq.cli._arguments import add_measures
+from tcuq.cli._arguments import add_measures, adder
 from tcuq.cli.output import alarm_lines, print_result, trace_facts
 from tcuq.profile import Profile
 from tcuq.stream import Stream
@@ -14,11 +14,11 @@ EXAMPLE = "evaluate monitor.json field.npz"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    add = parser.add_argument
-    add("profile", help="profile, .json")
-    add("stream", help="recorded stream with labels, .npz or .parquet")
+    add = adder(parser)
+    add("profile", "profile, .json")
+    add("stream", "recorded stream with labels, .npz or .parquet")
     add_measures(parser)
-    add("--seed", type=int, default=0, help="seed of the bootstrap, default 0")
+    add("--seed", "seed of the bootstrap, default 0", type=int, default=0)
 
 
 def run(args: argparse.Namespace) -> None:

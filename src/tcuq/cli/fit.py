@@ -6,7 +6,7 @@ import json
 import warnings
 from dataclasses import fields
 
-from tcuq.cli._arguments import add_options, parse_lags
+from tcuq.cli._arguments import add_options, adder, parse_lags
 from tcuq.cli.output import check_output, print_result
 from tcuq.errors import CalibrationWarning
 from tcuq.options import GROUPS, grouped
@@ -28,44 +28,38 @@ NOTES = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    add = parser.add_argument
-    add("calibration", help="stream of normal operation, .npz or .parquet")
+    add = adder(parser)
+    add("calibration", "stream of normal operation, .npz or .parquet")
     add(
         "--development",
-        help="labelled stream with shifts, to learn weights from; the tcuq score requires it",
+        "labelled stream with shifts, to learn weights from; the tcuq score requires it",
     )
-    add("-o", "--output", required=True, help="profile to write, .json")
+    add("-o", "--output", "profile to write, .json", required=True)
     add(
         "--preset",
+        "defaults of all options below, default recommended",
         choices=("recommended", "paper"),
         default="recommended",
-        help="defaults of all options below, default recommended",
     )
     add(
         "--alpha",
+        "share of normal steps whose risk may reach the threshold, default 0.1",
         type=float,
-        help="share of normal steps whose risk may reach the threshold, default 0.1",
     )
-    add(
-        "--budget",
-        type=float,
-        help="long-run share of predictions that may be withheld, default 0.15",
-    )
+    add("--budget", "long-run share of predictions that may be withheld, default 0.15", type=float)
     add(
         "--burst",
+        "predictions that may be withheld beyond the budget at once, default 16",
         type=float,
-        help="predictions that may be withheld beyond the budget at once, default 16",
     )
-    add(
-        "--lags", type=parse_lags, help="past steps to compare with, comma-separated, default 1,2,4"
-    )
+    add("--lags", "past steps to compare with, comma-separated, default 1,2,4", type=parse_lags)
     add(
         "--novelty",
+        "compute the novelty of each decision; default: as in the preset",
         action=argparse.BooleanOptionalAction,
-        help="compute the novelty of each decision; default: as in the preset",
     )
-    add("--projection", choices=("pca", "lda"), help="method that reduces features wider than 32")
-    add("--seed", type=int, help="seed of the random numbers in the fit")
+    add("--projection", "method that reduces features wider than 32", choices=("pca", "lda"))
+    add("--seed", "seed of the random numbers in the fit", type=int)
     for group, heading in HEADINGS.items():
         section = parser.add_argument_group(heading, NOTES.get(group))
         if group == "alarm":

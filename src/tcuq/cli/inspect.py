@@ -9,6 +9,7 @@ from textwrap import wrap
 from typing import Any
 
 from tcuq._columns import UNKNOWN
+from tcuq.cli._arguments import adder
 from tcuq.cli.output import print_result
 from tcuq.errors import MissingExtraError
 from tcuq.profile import Profile
@@ -23,8 +24,8 @@ INDENT = " " * 11
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    add = parser.add_argument
-    add("file", help="profile (.json) or stream (.npz or .parquet)")
+    add = adder(parser)
+    add("file", "profile (.json) or stream (.npz or .parquet)")
 
 
 def run(args: argparse.Namespace) -> None:

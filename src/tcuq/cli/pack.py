@@ -3,6 +3,7 @@
 
 import argparse
 
+from tcuq.cli._arguments import adder
 from tcuq.cli.output import check_output, print_result
 from tcuq.profile import Profile
 from tcuq.stream import KINDS
@@ -13,19 +14,15 @@ EXAMPLE = "pack calibration.npz field.npz -o archive.parquet"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    add = parser.add_argument
-    add(
-        "sources",
-        nargs="+",
-        help="streams to pack: .npz, or .csv and .parquet with one row per step",
-    )
-    add("-o", "--output", required=True, help="file of chunks to write, .parquet")
-    add("--profile", help="store the quantised bytes that its device gets; the fastest to replay")
+    add = adder(parser)
+    add("sources", "streams to pack: .npz, or .csv and .parquet with one row per step", nargs="+")
+    add("-o", "--output", "file of chunks to write, .parquet", required=True)
+    add("--profile", "store the quantised bytes that its device gets; the fastest to replay")
     add(
         "--kind",
+        "kind of the posteriors in .csv and .parquet",
         choices=KINDS,
         default="probabilities",
-        help="kind of the posteriors in .csv and .parquet, default probabilities",
     )
 
 

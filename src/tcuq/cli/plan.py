@@ -5,6 +5,7 @@ import argparse
 import math
 from typing import Any
 
+from tcuq.cli._arguments import adder
 from tcuq.cli.output import print_result
 from tcuq.errors import InputError
 from tcuq.options import AlarmOptions, FitOptions
@@ -20,20 +21,20 @@ BUDGET_SHARE = 1.5  # of alpha: the room above what usual data withhold, as in t
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    add = parser.add_argument
-    add("--steps-per-hour", type=float, required=True, help="predictions per hour of one device")
+    add = adder(parser)
+    add("--steps-per-hour", "predictions per hour of one device", type=float, required=True)
     add(
         "--false-alarms-per-month",
+        "tolerated false alarms per month of all devices",
         type=float,
         default=1.0,
-        help="tolerated false alarms per month of all devices, default 1",
     )
-    add("--devices", type=int, default=1, help="number of devices, default 1")
+    add("--devices", "number of devices", type=int, default=1)
     add(
         "--withheld",
+        "share of predictions that may be withheld on normal data",
         type=float,
         default=0.1,
-        help="share of predictions that may be withheld on normal data, default 0.1",
     )
 
 

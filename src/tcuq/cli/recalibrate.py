@@ -3,7 +3,7 @@
 
 import argparse
 
-from tcuq.cli._arguments import add_archive
+from tcuq.cli._arguments import add_archive, adder
 from tcuq.cli.output import check_output, print_result
 from tcuq.errors import FitError
 from tcuq.profile import Profile
@@ -14,11 +14,11 @@ EXAMPLE = "recalibrate monitor.json archive.parquet -o refreshed.json --accept"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    add = parser.add_argument
-    add("profile", help="profile as it was fitted, .json")
+    add = adder(parser)
+    add("profile", "profile as it was fitted, .json")
     add_archive(parser)
-    add("-o", "--output", required=True, help="profile to write, .json")
-    add("--accept", action="store_true", help="write the profile despite objections")
+    add("-o", "--output", "profile to write, .json", required=True)
+    add("--accept", "write the profile despite objections", action="store_true")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ import argparse
 from typing import Any
 
 from tcuq._columns import UNKNOWN
-from tcuq.cli._arguments import parse_groups
+from tcuq.cli._arguments import adder, parse_groups
 from tcuq.cli.output import check_output, print_result
 from tcuq.errors import InputError, StreamError
 from tcuq.progress import Progress
@@ -18,59 +18,48 @@ INPUTS = ("inputs", "labels", "starts", "shifted", "windows")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    add = parser.add_argument
-    add("model", help=".tflite, .onnx, .keras, .pte, or file.py:factory of your own code")
-    add("data", help=".npz with inputs, and if known labels, starts, shifted, windows")
-    add("-o", "--output", required=True, help="stream to write, .parquet or .npz")
-    add("--layer", help="layer to take features from, default: the last one's input")
-    add("--from-output", metavar="NAME", help="output to use, if there are several")
+    add = adder(parser)
+    add("model", ".tflite, .onnx, .keras, .pte, or file.py:factory of your own code")
+    add("data", ".npz with inputs, and if known labels, starts, shifted, windows")
+    add("-o", "--output", "stream to write, .parquet or .npz", required=True)
+    add("--layer", "layer to take features from, default: the last one's input")
+    add("--from-output", "output to use, if there are several", metavar="NAME")
     add(
         "--kind",
+        "kind of the output, if the model does not tell",
         choices=("probabilities", "logits"),
-        help="kind of the output, if the model does not tell",
     )
     add(
         "--pool",
+        "how features become one vector per step",
         choices=("flatten", "first", "mean"),
         default="flatten",
-        help="how features become one vector per step, default flatten",
     )
-    add(
-        "--temperature",
-        type=float,
-        default=1.0,
-        help="temperature that divides the logits, default 1",
-    )
+    add("--temperature", "temperature that divides the logits", type=float, default=1.0)
     add(
         "--reference-kernels",
+        "LiteRT: use the reference kernels, which give a device's integers",
         action="store_true",
-        help="LiteRT: use the reference kernels, which give a device's integers",
     )
     add(
         "--health",
+        "input health from the model's inputs, or from windows of raw samples in the data",
         action="store_true",
-        help="input health from the model's inputs, or from windows of raw samples in the data",
     )
     add(
         "--health-groups",
+        "channels judged together, such as 0,1,2:3,4,5, default: all",
         type=parse_groups,
         metavar="GROUPS",
-        help="channels judged together, such as 0,1,2:3,4,5, default: all",
     )
-    add(
-        "--health-names",
-        metavar="NAMES",
-        help="names of the groups, such as accelerometer,gyroscope",
-    )
+    add("--health-names", "names of the groups, such as accelerometer,gyroscope", metavar="NAMES")
     add(
         "--health-lsb",
+        "smallest step of the sensor, in the inputs' unit; required for real numbers",
         type=float,
         metavar="LSB",
-        help="smallest step of the sensor, in the inputs' unit; required for real numbers",
     )
-    add(
-        "--health-channels-first", action="store_true", help="inputs are (steps, channels, samples)"
-    )
+    add("--health-channels-first", "inputs are (steps, channels, samples)", action="store_true")
 
 
 def run(args: argparse.Namespace) -> None:

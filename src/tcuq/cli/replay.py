@@ -4,7 +4,7 @@
 import argparse
 from pathlib import Path
 
-from tcuq.cli._arguments import add_archive, paths_by_name
+from tcuq.cli._arguments import add_archive, adder, paths_by_name
 from tcuq.cli.output import print_result
 from tcuq.errors import InputError, StreamError
 from tcuq.files import atomic_write
@@ -16,25 +16,16 @@ EXAMPLE = "replay monitor.json archive.parquet -o replayed"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    add = parser.add_argument
+    add = adder(parser)
     add(
         "profiles",
+        "profiles to compare, .json; the first is the present one",
         nargs="+",
         metavar="profile",
-        help="profiles to compare, .json; the first is the present one",
     )
     add_archive(parser)
-    add(
-        "-o",
-        "--output",
-        required=True,
-        help="folder for the results; an interrupted run resumes there",
-    )
-    add(
-        "--decisions",
-        action="store_true",
-        help="also store the decision of every step, one byte each",
-    )
+    add("-o", "--output", "folder for the results; an interrupted run resumes there", required=True)
+    add("--decisions", "also store the decision of every step, one byte each", action="store_true")
 
 
 def run(args: argparse.Namespace) -> None:

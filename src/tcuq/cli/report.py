@@ -4,7 +4,7 @@
 import argparse
 from pathlib import Path
 
-from tcuq.cli._arguments import add_measures, paths_by_name
+from tcuq.cli._arguments import add_measures, adder, paths_by_name
 from tcuq.cli.output import check_output, print_result
 from tcuq.files import atomic_write
 from tcuq.profile import Profile
@@ -16,15 +16,15 @@ EXAMPLE = "report monitor.json field.npz -o report.html"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    add = parser.add_argument
+    add = adder(parser)
     add(
         "profiles",
+        "profiles to report on, .json; several are compared",
         nargs="+",
         metavar="profile",
-        help="profiles to report on, .json; several are compared",
     )
-    add("stream", help="recorded stream, .npz or .parquet")
-    add("-o", "--output", required=True, help="page to write, .html")
+    add("stream", "recorded stream, .npz or .parquet")
+    add("-o", "--output", "page to write, .html", required=True)
     add_measures(parser)
 
 

@@ -5,6 +5,7 @@ import argparse
 
 import numpy as np
 
+from tcuq.cli._arguments import adder
 from tcuq.cli.output import alarm_lines, check_output, print_result, trace_facts
 from tcuq.decision import Trace
 from tcuq.files import atomic_write
@@ -19,10 +20,10 @@ EXAMPLE = "run monitor.json field.npz"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    add = parser.add_argument
-    add("profile", help="profile, .json")
-    add("stream", help="recorded stream, .npz or .parquet")
-    add("-o", "--output", help="write the decision of every step, .npz")
+    add = adder(parser)
+    add("profile", "profile, .json")
+    add("stream", "recorded stream, .npz or .parquet")
+    add("-o", "--output", "write the decision of every step, .npz")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ import argparse
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from tcuq.cli._arguments import add_without_telemetry, parse_bytes
+from tcuq.cli._arguments import add_without_telemetry, adder, parse_bytes
 from tcuq.cli.output import print_result
 from tcuq.errors import ExportError
 from tcuq.profile import Profile
@@ -20,45 +20,35 @@ MINUTES_PER_DAY = 1440
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    add = parser.add_argument
-    add("profile", help="profile, .json")
-    add("--cpu", help="cortex-m0, -m3, -m4 (default), -m7 or rv32imc")
+    add = adder(parser)
+    add("profile", "profile, .json")
+    add("--cpu", "cortex-m0, -m3, -m4 (default), -m7 or rv32imc")
     add(
-        "--optimise",
-        choices=("size", "speed"),
-        default="size",
-        help="compile with -Os (default) or -O2",
+        "--optimise", "compile with -Os (default) or -O2", choices=("size", "speed"), default="size"
     )
     add(
         "--interface",
+        "functions that the firmware calls: all (default), or tcuq_step alone",
         choices=("whole", "step"),
         default="whole",
-        help="functions that the firmware calls: all (default), or tcuq_step alone",
     )
     add_without_telemetry(parser)
-    add(
-        "--record-minutes",
-        type=int,
-        default=60,
-        help="minutes between two telemetry records, default 60",
-    )
+    add("--record-minutes", "minutes between two telemetry records", type=int, default=60)
     add(
         "--table",
+        "use the measured table even if a cross compiler is installed",
         action="store_true",
-        help="use the measured table even if a cross compiler is installed",
     )
-    add("--part", help="check that it fits this part: STM32L432KC, nRF52840, ...")
-    add("--flash", type=parse_bytes, help="check that it fits this flash, such as 256K")
-    add("--ram", type=parse_bytes, help="check that it fits this RAM, such as 64K")
+    add("--part", "check that it fits this part: STM32L432KC, nRF52840, ...")
+    add("--flash", "check that it fits this flash, such as 256K", type=parse_bytes)
+    add("--ram", "check that it fits this RAM, such as 64K", type=parse_bytes)
     add(
         "--model-flash",
+        "flash used by the model and the application, such as 180K",
         type=parse_bytes,
         default=0,
-        help="flash used by the model and the application, such as 180K",
     )
-    add(
-        "--model-ram", type=parse_bytes, default=0, help="RAM used by the model and the application"
-    )
+    add("--model-ram", "RAM used by the model and the application", type=parse_bytes, default=0)
 
 
 def run(args: argparse.Namespace) -> None:

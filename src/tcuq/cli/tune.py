@@ -10,7 +10,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tcuq.cli._arguments import add_without_telemetry, parse_bytes, parse_lags
+from tcuq.cli._arguments import add_without_telemetry, adder, parse_bytes, parse_lags
 from tcuq.cli.output import check_output, print_result
 from tcuq.errors import InputError
 from tcuq.files import atomic_write
@@ -32,36 +32,27 @@ _RULE = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    add = parser.add_argument
-    add("stream", help="development stream in recorded order; not the test stream")
-    add("-o", "--output", required=True, help="profile to write, .json")
-    add("--ram", type=parse_bytes, help="limit of the monitor's state, such as 1K")
-    add("--flash", type=parse_bytes, help="limit of the monitor's code and tables, such as 16K")
-    add(
-        "--false-alarms",
-        type=float,
-        default=1.0,
-        help="limit of false alarms per million steps, default 1",
-    )
+    add = adder(parser)
+    add("stream", "development stream in recorded order; not the test stream")
+    add("-o", "--output", "profile to write, .json", required=True)
+    add("--ram", "limit of the monitor's state, such as 1K", type=parse_bytes)
+    add("--flash", "limit of the monitor's code and tables, such as 16K", type=parse_bytes)
+    add("--false-alarms", "limit of false alarms per million steps", type=float, default=1.0)
     add(
         "--price",
+        "cost of an abstention, where an error costs 1; default 0.2",
         type=float,
         default=0.2,
-        help="cost of an abstention, where an error costs 1; default 0.2",
     )
-    add("--processes", type=int, default=1, help="candidates to fit in parallel, default 1")
-    add(
-        "--cpu",
-        default="cortex-m4",
-        help="CPU for RAM and flash, as for `tcuq size`, default cortex-m4",
-    )
+    add("--processes", "candidates to fit in parallel", type=int, default=1)
+    add("--cpu", "CPU for RAM and flash, as for `tcuq size`", default="cortex-m4")
     add_without_telemetry(parser)
-    add("--epoch-steps", type=int, help="steps per epoch, as for `tcuq fit`, default 65536")
-    add("--lags", type=parse_lags, nargs="+", help="sets of lags to try, such as 1 1,2 1,2,4")
-    add("--block-factor", type=int, nargs="+", help="factors of the alarm's block lengths to try")
-    add("--score", choices=("anchored", "tcuq"), nargs="+", help="scores to try")
+    add("--epoch-steps", "steps per epoch, as for `tcuq fit`, default 65536", type=int)
+    add("--lags", "sets of lags to try, such as 1 1,2 1,2,4", type=parse_lags, nargs="+")
+    add("--block-factor", "factors of the alarm's block lengths to try", type=int, nargs="+")
+    add("--score", "scores to try", choices=("anchored", "tcuq"), nargs="+")
     for name in ("mix", "alpha", "budget"):
-        add(f"--{name}", type=float, nargs="+", help=f"values of {name} to try")
+        add(f"--{name}", f"values of {name} to try", type=float, nargs="+")
 
 
 def run(args: argparse.Namespace) -> None:

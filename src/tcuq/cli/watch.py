@@ -5,6 +5,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from tcuq.cli._arguments import adder
 from tcuq.cli.output import print_result
 from tcuq.decision import steps_by_cause
 from tcuq.errors import InputError
@@ -24,18 +25,12 @@ SERIAL, MQTT = "serial:", ("mqtt://", "mqtts://")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    add = parser.add_argument
-    add("profile", help="profile, .json")
-    add(
-        "source", help="stream file, - for standard input, serial:/dev/ttyUSB0 or mqtt://host/topic"
-    )
-    add(
-        "--rate",
-        type=float,
-        help="steps per second to read from a file, default: as fast as possible",
-    )
-    add("--baud", type=int, default=115_200, help="baud rate of a serial port, default 115200")
-    add("--quantised", action="store_true", help="lines hold the integers that tcuq_step takes")
+    add = adder(parser)
+    add("profile", "profile, .json")
+    add("source", "stream file, - for standard input, serial:/dev/ttyUSB0 or mqtt://host/topic")
+    add("--rate", "steps per second to read from a file, default: as fast as possible", type=float)
+    add("--baud", "baud rate of a serial port", type=int, default=115_200)
+    add("--quantised", "lines hold the integers that tcuq_step takes", action="store_true")
 
 
 def run(args: argparse.Namespace) -> None:
