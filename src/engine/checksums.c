@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The CRC-32 of many telemetry records at once, which the fleet's ingest checks before anything else. The
  * runtime's takes a bit at a time and no table; here eight bytes, because a server reads millions. */
-#include "checksums.h"
-
-#include <stdbool.h>
-#include <stdint.h>
+#include "engine.h"
 
 #define SLICES 8
 #define POLYNOMIAL 0xEDB88320u

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The Engine type: the C runtime for Python. An Engine owns copies of its profile's arrays and the monitor's
  * memory, and references to the types of a Decision's members. */
-#include "checksums.h"
 #include "engine.h"
-#include "health.h"
 
 #include <structmember.h>
 

@@ -158,6 +158,11 @@ PyObject *engine_record(PyObject *object, PyObject *args);
 /* score.c */
 PyObject *engine_score(PyObject *self, PyObject *observed);
 
+/* checksums.c, health.c: functions of the module; the tables are filled once, when it is loaded. */
+extern PyMethodDef checksums_methods[];
+extern PyMethodDef health_methods[];
+void checksums_prepare(void);
+
 /* replay.c: many steps under several profiles. */
 PyObject *engine_replay(PyObject *self, PyObject *const *args, Py_ssize_t count);
 

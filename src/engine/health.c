@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Input health of many windows: the device's own fold and finish, without the GIL. */
-#include "health.h"
-
+#include "engine.h"
 #include "tcuq_health.h"
 
 typedef struct {

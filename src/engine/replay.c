@@ -10,7 +10,7 @@
 
 #define SIGNAL_STEPS 64 /* steps whose signals are computed together: they fit the first cache */
 
-/* The counts of a stream, in the order of tcuq.replay.results. */
+/* The counts of a stream, in the order of tcuq.replay.function. */
 enum {
     STEPS, EXCEEDED, ABSTAINED, DENIED, ALARMS,
     CHANNELS, FIRST_ALARM = CHANNELS + (int)TCUQ_MAX_CHANNELS, /* 1 and the step of it; 0: none */

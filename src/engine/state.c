@@ -2,28 +2,28 @@
 /* The state between steps: resets, epochs, snapshots, counters and the telemetry record. */
 #include "engine.h"
 
-PyObject *engine_reset(PyObject *object, PyObject *unused)
+/* Calls a function of the runtime that changes the state. */
+static PyObject *change(PyObject *object, void (*by)(const tcuq_monitor *monitor))
 {
     engine *self = (engine *)object;
-    (void)unused;
     if (!engine_take(self)) {
         return NULL;
     }
-    tcuq_reset(&self->monitor);
+    by(&self->monitor);
     engine_release(self);
     Py_RETURN_NONE;
 }
 
+PyObject *engine_reset(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return change(object, tcuq_reset);
+}
+
 PyObject *engine_reset_history(PyObject *object, PyObject *unused)
 {
-    engine *self = (engine *)object;
     (void)unused;
-    if (!engine_take(self)) {
-        return NULL;
-    }
-    tcuq_reset_history(&self->monitor);
-    engine_release(self);
-    Py_RETURN_NONE;
+    return change(object, tcuq_reset_history);
 }
 
 PyObject *engine_epoch(PyObject *object, PyObject *unused)

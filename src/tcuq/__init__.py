@@ -8,7 +8,7 @@ On the microcontroller, in one pass, without labels, in a few hundred bytes. Err
 from typing import TYPE_CHECKING
 
 from tcuq import errors
-from tcuq._labels import OUT_OF_DISTRIBUTION
+from tcuq._columns import OUT_OF_DISTRIBUTION
 from tcuq.decision import Decision, Trace
 from tcuq.health import Health, health
 from tcuq.monitor import Monitor

@@ -7,13 +7,14 @@ The lower layers may not know Trace and Profile: this module reads their arrays 
 import json
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tcuq._extras import import_extra
 from tcuq.charts import palette
-from tcuq.errors import InputError, MissingExtraError
+from tcuq.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,35 +27,11 @@ OUTCOMES = {"abstained": 1, "denied": 2}  # as the device numbers them
 SERIES = ("risk", "threshold", "held", "alarm", "soft", "shifted", "denied", "teal")
 
 
-class TraceLike(Protocol):
-    """A trace: one array per field, and the causes of its alarms."""
-
-    @property
-    def risk(self) -> NDArray[np.float64]:
-        """Risk of each step."""
-
-    @property
-    def threshold(self) -> NDArray[np.float64]:
-        """Threshold at each step."""
-
-    @property
-    def outcome(self) -> NDArray[np.uint8]:
-        """Outcome of each step."""
-
-    @property
-    def alarms(self) -> Mapping[int, str]:
-        """Steps of the alarms, with their causes in words."""
-
-
-class ProfileLike(Protocol):
-    """A profile that can be read as JSON."""
-
-    def to_json(self) -> str:
-        """The profile as JSON."""
-
-
 def plot_trace(
-    trace: TraceLike,
+    risk: NDArray[np.float64],
+    threshold: NDArray[np.float64],
+    outcome: NDArray[np.uint8],
+    alarms: Mapping[int, str],
     *,
     ax: "Axes | None" = None,
     starts: ArrayLike | None = None,
@@ -64,8 +41,8 @@ def plot_trace(
 
     Parameters
     ----------
-    trace
-        A monitor's trace of a stream.
+    risk, threshold, outcome, alarms
+        As in a Trace.
     ax
         Axes to draw in; None makes a figure.
     starts
@@ -73,11 +50,11 @@ def plot_trace(
     shifted
         Steps known to be shifted, such as ``stream.shifted``; they get a strip.
     """
-    strips = _strips(trace, shifted)
+    strips = _strips(outcome, alarms, shifted)
     ax, colours = _axes(ax, (10, 3.6)), palette()
-    ax.plot(trace.risk, color=colours["risk"], linewidth=0.7, label="risk")
-    ax.plot(trace.threshold, color=colours["threshold"], linewidth=1.6, label="threshold")
-    for step in trace.alarms:
+    ax.plot(risk, color=colours["risk"], linewidth=0.7, label="risk")
+    ax.plot(threshold, color=colours["threshold"], linewidth=1.6, label="threshold")
+    for step in alarms:
         ax.axvline(step, color=colours["alarm"], linewidth=0.8, alpha=0.6)
     begins = np.asarray(() if starts is None else starts, np.int64)
     for number, step in enumerate(begins[begins > 0].tolist()):
@@ -95,24 +72,24 @@ def plot_trace(
             at = np.flatnonzero(mask)
             ax.plot(at, np.full(len(at), low + ROW_HEIGHT / 2), "^", color=colour, markersize=5)
     ax.set_yticks(list(ticks), list(ticks.values()))
-    ax.set(
-        xlabel="step", xlim=(0, max(len(trace.risk), 1)), ylim=(0, 1 + ROW_STEP * (len(strips) + 1))
-    )
+    ax.set(xlabel="step", xlim=(0, max(len(risk), 1)), ylim=(0, 1 + ROW_STEP * (len(strips) + 1)))
     ax.legend(loc="upper left", bbox_to_anchor=(0, -0.12), ncols=3, frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
-def _strips(trace: TraceLike, shifted: ArrayLike | None) -> dict[str, NDArray[np.bool_]]:
+def _strips(
+    outcome: NDArray[np.uint8], alarms: Mapping[int, str], shifted: ArrayLike | None
+) -> dict[str, NDArray[np.bool_]]:
     """The rows above the risk, from the lowest: which steps each marks."""
-    strips = {name: trace.outcome == code for name, code in OUTCOMES.items()}
-    for step, cause in trace.alarms.items():
-        strips.setdefault(f"alarm: {cause}", np.zeros(len(trace.risk), np.bool_))[step] = True
+    strips = {name: outcome == code for name, code in OUTCOMES.items()}
+    for step, cause in alarms.items():
+        strips.setdefault(f"alarm: {cause}", np.zeros(len(outcome), np.bool_))[step] = True
     if shifted is not None:
         strips["shifted"] = np.asarray(shifted, np.bool_)
-        if strips["shifted"].shape != trace.risk.shape:
+        if strips["shifted"].shape != outcome.shape:
             raise InputError(
-                f"shifted must have one value per step, {len(trace.risk)},"
+                f"shifted must have one value per step, {len(outcome)},"
                 f" got shape {strips['shifted'].shape}"
             )
     return strips
@@ -124,7 +101,7 @@ def _runs(mask: NDArray[np.bool_]) -> list[tuple[float, float]]:
     return [(begin - 0.5, end - begin) for begin, end in edges.reshape(-1, 2).tolist()]
 
 
-def plot_profile(profile: ProfileLike, *, ax: "Axes | None" = None) -> "Axes":
+def plot_profile(profile: str, *, ax: "Axes | None" = None) -> "Axes":
     """Plot what raises the risk: for each term of the score, by how unusual its signal is.
 
     A line shows the risk that a term alone gives a confident prediction. Where the score has the
@@ -134,11 +111,11 @@ def plot_profile(profile: ProfileLike, *, ax: "Axes | None" = None) -> "Axes":
     Parameters
     ----------
     profile
-        From ``tcuq.fit``.
+        The JSON of a profile.
     ax
         Axes to draw in; None makes a figure.
     """
-    document: dict[str, Any] = json.loads(profile.to_json())
+    document: dict[str, Any] = json.loads(profile)
     ax = _axes(ax, (8, 4.5))
     if document["score"]["kind"] == "anchored":
         _plot_terms(document["score"], document["threshold"]["anchor"] / RISK_LEVELS, ax)
@@ -212,8 +189,5 @@ def _logit(risk: float) -> float:
 
 def _axes(ax: "Axes | None", size: tuple[float, float]) -> "Axes":
     """Return the given axes, or those of a new figure."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise MissingExtraError("matplotlib", "tcuq[plot]") from None
+    plt = import_extra("matplotlib.pyplot", "plot")
     return plt.subplots(figsize=size, layout="constrained")[1] if ax is None else ax

@@ -25,6 +25,7 @@ ALARMS = tuple(str(AlarmFlag(int(bits))) for bits in FLAGS)
 NAMES = {"outcome": OUTCOMES, "alarm": ALARMS}
 SINCE_BOOT = "SINCE_BOOT"
 SHOWN_ALARMS = 5
+DTYPES = ("i4", "f8", "f8", "f8", "?", "u1", "u1", "u1", "?")  # of a trace's columns
 
 
 def cause_in_words(health_names: Sequence[str], alarm: int, statistic: int) -> str:
@@ -110,18 +111,7 @@ class Trace(_HealthNames):
     @classmethod
     def empty(cls, steps: int, health_names: tuple[str, ...] = ()) -> "Trace":
         """Return a trace of zeros, to be filled in."""
-        return cls(
-            label=np.zeros(steps, np.int32),
-            risk=np.zeros(steps),
-            novelty=np.zeros(steps),
-            threshold=np.zeros(steps),
-            exceeded=np.zeros(steps, np.bool_),
-            outcome=np.zeros(steps, np.uint8),
-            alarm=np.zeros(steps, np.uint8),
-            cause=np.zeros(steps, np.uint8),
-            promised=np.zeros(steps, np.bool_),
-            health_names=health_names,
-        )
+        return cls(*(np.zeros(steps, dtype) for dtype in DTYPES), health_names=health_names)
 
     def __len__(self) -> int:
         return len(self.label)
@@ -136,7 +126,8 @@ class Trace(_HealthNames):
         """Plot risk, threshold, outcomes and alarms by step; extra `plot`."""
         from tcuq._plots import plot_trace
 
-        return plot_trace(self, ax=ax, starts=starts, shifted=shifted)
+        columns = (self.risk, self.threshold, self.outcome)
+        return plot_trace(*columns, self.alarms, ax=ax, starts=starts, shifted=shifted)
 
     @overload
     def __getitem__(self, step: SupportsIndex) -> Decision: ...
@@ -149,17 +140,9 @@ class Trace(_HealthNames):
             columns = (getattr(self, name)[step] for name in self.__slots__)
             return Trace(*columns, health_names=self.health_names)
         at = index(step)
-        return Decision(
-            label=int(self.label[at]),
-            risk=float(self.risk[at]),
-            novelty=float(self.novelty[at]),
-            threshold=float(self.threshold[at]),
-            exceeded=bool(self.exceeded[at]),
-            outcome=Outcome(int(self.outcome[at])),
-            alarm=AlarmFlag(int(self.alarm[at])),
-            cause=self._cause_at(at),
-            promised=bool(self.promised[at]),
-        )
+        row: dict[str, Any] = {name: getattr(self, name)[at].item() for name in self.__slots__}
+        row |= {"outcome": Outcome(row["outcome"]), "alarm": AlarmFlag(row["alarm"])}
+        return Decision(**row | {"cause": self._cause_at(at)})
 
     def _cause_at(self, step: int) -> str:
         return cause_in_words(self.health_names, int(self.alarm[step]), int(self.cause[step]))

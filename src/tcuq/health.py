@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tcuq import runtime
+from tcuq._columns import HEALTH_ONE, MAX_STATISTICS
 from tcuq._conversion import as_numbers
-from tcuq._health_columns import HEALTH_ONE, MAX_STATISTICS
 from tcuq.errors import InputError
 
 MAX_SAMPLES = 65_535  # of a window

@@ -224,14 +224,7 @@ class Monitor:
         except ValueError as error:
             raise SnapshotError(str(error)) from None
 
-    def record(
-        self,
-        *,
-        device: int,
-        firmware: int,
-        boot: int,
-        sequence: int,
-    ) -> bytes:
+    def record(self, *, device: int, firmware: int, boot: int, sequence: int) -> bytes:
         """Return the telemetry record since the last reset, as `tcuq_record` fills it."""
         identity = (device, firmware, boot, sequence)
         for (name, bits), value in zip(IDENTITY.items(), identity, strict=True):

@@ -11,12 +11,7 @@ import numpy as np
 
 from tcuq.errors import InputError
 from tcuq.profile.quantize import MAX_LEDGER_STEP
-from tcuq.profile.settings import (
-    MAX_STEPS_PER_FALSE_ALARM,
-    MAX_TERM_WEIGHT,
-    RISK_LEVELS,
-    Signal,
-)
+from tcuq.profile.settings import MAX_STEPS_PER_FALSE_ALARM, MAX_TERM_WEIGHT, RISK_LEVELS, Signal
 
 Preset = Literal["paper", "recommended"]
 LEDGER_STEPS = (1 / RISK_LEVELS, MAX_LEDGER_STEP / RISK_LEVELS)

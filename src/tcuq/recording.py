@@ -87,16 +87,14 @@ def _by_ending(path: str | os.PathLike[str], known: Mapping[str, Any]) -> Callab
 def read_arrays(path: str | os.PathLike[str], names: Iterable[str]) -> dict[str, NDArray[Any]]:
     """Return those of the named arrays that an untrusted .npz file holds."""
     read: Callable[[Path], dict[str, NDArray[Any]]] = _by_ending(
-        path, {".npz": lambda file: _read_zip(file, names)}
+        path, {".npz": lambda file: _read_npz(file, names)}
     )
     return _read_untrusted(path, read)
 
 
-def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
-    return _read_zip(path, (*COLUMNS, "kind", *NAMES, *SCALES.values()))
-
-
-def _read_zip(path: Path, names: Iterable[str]) -> dict[str, NDArray[Any]]:
+def _read_npz(
+    path: Path, names: Iterable[str] = (*COLUMNS, "kind", *NAMES, *SCALES.values())
+) -> dict[str, NDArray[Any]]:
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             archive.open(member).close()  # a damaged name would pass for another array's

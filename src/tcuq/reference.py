@@ -10,8 +10,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tcuq._columns import HEALTH_ONE
 from tcuq._conversion import as_numbers
-from tcuq._health_columns import HEALTH_ONE
 from tcuq.decision import Decision, Trace
 from tcuq.errors import InputError
 from tcuq.profile import Profile

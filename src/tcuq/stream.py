@@ -10,15 +10,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tcuq._conversion import as_numbers, refuse_extreme
-from tcuq._health_columns import checked_health
-from tcuq._labels import (
+from tcuq._columns import (
     OUT_OF_DISTRIBUTION,
     UNKNOWN,
     LabelsLike,
+    checked_health,
     checked_labels,
     checked_names,
 )
+from tcuq._conversion import as_numbers, refuse_extreme
 from tcuq._notebook import counted, facts_table
 from tcuq.errors import InputError
 from tcuq.recording import read_recording, write_recording
@@ -105,12 +105,13 @@ class Stream:
             raise InputError("a stream must have at least 1 step, got 0")
         names = checked_names(classes, columns)
         numbers = checked_labels(labels, steps, columns, names)
+        begins = checked_steps(() if starts is None else starts, "starts", steps)
         self._set_slots(
             posterior_rows,
             None if features is None else checked_features(features, steps),
             numbers,
             kind,
-            _checked_starts(starts, steps),
+            np.unique(np.concatenate([np.zeros(1, np.int64), begins])),
             _checked_shifted(shifted, numbers, steps),
             names,
             *checked_health(health, health_names, steps),
@@ -316,11 +317,6 @@ def checked_steps(values: ArrayLike, name: str, steps: int) -> NDArray[np.int64]
     if array.min() < 0 or array.max() >= steps:
         raise InputError(f"{name} must lie in 0..{steps - 1}, got {array.min()}..{array.max()}")
     return array.astype(np.int64)
-
-
-def _checked_starts(starts: ArrayLike | None, steps: int) -> NDArray[np.int64]:
-    begins = checked_steps(() if starts is None else starts, "starts", steps)
-    return np.unique(np.concatenate([np.zeros(1, np.int64), begins]))
 
 
 def _checked_shifted(

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.errors import InputError, MissingExtraError
+from tcuq._extras import import_extra
+from tcuq.errors import InputError
 from tcuq.runtime import checksums
 
 Array = NDArray[Any]
@@ -269,10 +270,7 @@ def cause_text(cause: int, health_names: Sequence[str] = ()) -> str:
 
 def to_arrow(records: Array) -> Any:  # noqa: ANN401 - pyarrow has no types
     """Return records as an Arrow batch, one column per field, for other data systems."""
-    try:
-        import pyarrow as pa
-    except ImportError:
-        raise MissingExtraError("pyarrow", "tcuq[parquet]") from None
+    pa = import_extra("pyarrow", "parquet")
     columns = {}
     for name in RECORD.names or ():
         column = np.ascontiguousarray(records[name])

@@ -9,9 +9,8 @@ import pytest
 import tcuq
 from tcuq.cli import main
 from tcuq.errors import ExportError
-from tcuq.firmware.footprint import footprint
+from tcuq.firmware.footprint import NOTE, footprint, nearest_instructions
 from tcuq.firmware.header import number
-from tcuq.firmware.instructions import NOTE, nearest_instructions
 from tcuq.monitor import Monitor
 
 PAGE = Path(__file__).parents[2] / "docs/howto/size.md"

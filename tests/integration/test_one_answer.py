@@ -19,7 +19,7 @@ from tcuq.cli import main
 from tcuq.demo import demo_stream
 from tcuq.profile.quantize import quantize
 from tcuq.profile.settings import RISK_LEVELS
-from tcuq.reports.cells import Flag
+from tcuq.reports.timeline import Flag
 from tcuq.stages.inputs import device_health
 from tests.fixtures.firmware.emulator import Steps, decide, recordings
 from tests.fixtures.firmware.export import write_c

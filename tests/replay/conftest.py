@@ -13,7 +13,7 @@ from pyarrow import parquet
 import tcuq
 from tcuq.demo import demo_profile, demo_stream
 from tcuq.errors import CalibrationWarning
-from tcuq.replay import pack, writing
+from tcuq.replay import pack, packing
 from tests.fixtures.replay_bytes import decision_bytes
 
 BOX = Path(tcuq.__file__).parent / "data/keywords"
@@ -45,14 +45,14 @@ def whole_archive(
     tmp_path_factory: pytest.TempPathFactory, profiles: Mapping[str, tcuq.Profile]
 ) -> Path:
     """Pack the same with one row group per stream."""
-    return packed(tmp_path_factory.mktemp("whole"), profiles, most=writing.MOST_GROUP_BYTES)
+    return packed(tmp_path_factory.mktemp("whole"), profiles, most=packing.MOST_GROUP_BYTES)
 
 
 def packed(folder: Path, profiles: Mapping[str, tcuq.Profile], most: int) -> Path:
     """Pack the bundled streams in row groups of at most about this many bytes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(writing, "GROUP_BYTES", 1)
-        patch.setattr(writing, "MOST_GROUP_BYTES", most)
+        patch.setattr(packing, "GROUP_BYTES", 1)
+        patch.setattr(packing, "MOST_GROUP_BYTES", most)
         pack(sorted(BOX.glob("*.npz")), folder / "box.parquet", profile=profiles["present"])
     return folder / "box.parquet"
 

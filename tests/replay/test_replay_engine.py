@@ -8,7 +8,7 @@ import pytest
 import tcuq
 from tcuq.demo import demo_stream
 from tcuq.monitor import Monitor
-from tcuq.replay.results import WIDTH
+from tcuq.replay.function import WIDTH
 
 
 @pytest.fixture

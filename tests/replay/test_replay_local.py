@@ -14,8 +14,8 @@ import tcuq
 from tcuq.cli import main
 from tcuq.errors import StreamError
 from tcuq.replay import ChunkWriter, layout_of, replay_files
+from tcuq.replay.comparison import page
 from tcuq.replay.layout import Chunks
-from tcuq.replay.page import page
 from tcuq.replay.units import sources_of
 
 BOX = Path(tcuq.__file__).parent / "data/keywords"

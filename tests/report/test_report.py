@@ -18,8 +18,7 @@ from tcuq.demo import demo_stream
 from tcuq.errors import InputError
 from tcuq.monitor import Monitor
 from tcuq.profile.settings import RISK_LEVELS
-from tcuq.reports import cells, report
-from tcuq.reports.cost import costs, ram_parts
+from tcuq.reports import report, timeline
 from tcuq.reports.missed import (
     confusion_text,
     confusions,
@@ -27,6 +26,7 @@ from tcuq.reports.missed import (
     drops_text,
     missed_runs,
 )
+from tcuq.reports.profiles import costs, ram_parts
 from tcuq.reports.promises import promises
 from tcuq.reports.view import MAX_PROFILES, View, views
 from tcuq.stages.budget import Outcome
@@ -46,7 +46,7 @@ def column(packed: str, dtype: str) -> np.ndarray:
 
 def test_timeline_holds_every_step(view: View) -> None:
     """With one cell per step, the risk, threshold and outcomes are the trace's."""
-    result = cells.timeline(view, 1)
+    result = timeline.timeline(view, 1)
     assert result["size"] == 1
     trace, columns = view.trace, result["columns"]
     assert (column(columns["risk"], "<u2") == np.rint(trace.risk * RISK_LEVELS)).all()
@@ -54,18 +54,18 @@ def test_timeline_holds_every_step(view: View) -> None:
     assert (column(columns["threshold"], "<u2") == np.clip(level, 0, RISK_LEVELS)).all()
     flags = column(columns["flags"], "u1")
     for flag, at in (
-        (cells.Flag.ABSTAINED, trace.outcome == Outcome.ABSTAIN),
-        (cells.Flag.DENIED, trace.outcome == Outcome.DENIED),
-        (cells.Flag.ALARMED, trace.alarm > 0),
-        (cells.Flag.MISSED, (trace.outcome == Outcome.ACCEPT) & view.wrong),
+        (timeline.Flag.ABSTAINED, trace.outcome == Outcome.ABSTAIN),
+        (timeline.Flag.DENIED, trace.outcome == Outcome.DENIED),
+        (timeline.Flag.ALARMED, trace.alarm > 0),
+        (timeline.Flag.MISSED, (trace.outcome == Outcome.ACCEPT) & view.wrong),
     ):
         assert ((flags & flag > 0) == at).all()
 
 
 def test_longer_streams_keep_extremes(view: View, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cell of several steps has their lowest, mean and highest risk, and any flag."""
-    monkeypatch.setattr(cells, "PAGE_BYTES", 5000)
-    result = cells.timeline(view, 1)
+    monkeypatch.setattr(timeline, "PAGE_BYTES", 5000)
+    result = timeline.timeline(view, 1)
     size, columns = result["size"], result["columns"]
     assert size > 1
     risk = np.rint(view.trace.risk * RISK_LEVELS)
@@ -73,7 +73,7 @@ def test_longer_streams_keep_extremes(view: View, monkeypatch: pytest.MonkeyPatc
     assert column(columns["low"], "<u2").tolist() == [p.min() for p in parts]
     assert column(columns["high"], "<u2").tolist() == [p.max() for p in parts]
     assert column(columns["risk"], "<u2") == pytest.approx([p.mean() for p in parts], abs=0.5)
-    missed = column(columns["flags"], "u1") & cells.Flag.MISSED > 0
+    missed = column(columns["flags"], "u1") & timeline.Flag.MISSED > 0
     assert missed.tolist() == [
         bool(view.missed[i : i + size].any()) for i in range(0, len(risk), size)
     ]

@@ -15,7 +15,7 @@ from tcuq.errors import FitError, InputError
 from tcuq.profile.settings import MAX_STEPS_PER_FALSE_ALARM
 from tcuq.tune import Grid, Limits, Trial
 from tcuq.tune.front import FEWEST, Objective, within_limits
-from tcuq.tune.split import training_part, unshifted, validation_part
+from tcuq.tune.trial import training_part, unshifted, validation_part
 from tests.fixtures.healthy_streams import healthy_stream
 
 Make = Callable[..., tcuq.Stream]

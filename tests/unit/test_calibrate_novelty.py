@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from tcuq.calibrate.folds import FOLDS
 from tcuq.calibrate.novelty import fit_novelty, novelty_out_of_fold
 from tcuq.profile.settings import NoveltySettings
-from tcuq.stages.rowwise import least_squared_distance, matrix_times_rows
+from tcuq.stages.columns import least_squared_distance, matrix_times_rows
 
 Floats = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ import tcuq
 from tcuq.demo import demo_stream
 from tcuq.errors import InputError
 from tcuq.evaluation import Evaluation, as_json, evaluate, lines
-from tcuq.evaluation.table import short
+from tcuq.evaluation.evaluation import short
 
 pytestmark = pytest.mark.filterwarnings("ignore::tcuq.errors.CalibrationWarning")
 

@@ -10,7 +10,7 @@ import pytest
 
 import tcuq
 import tcuq.reference
-from tcuq._health_columns import HEALTH_ONE
+from tcuq._columns import HEALTH_ONE
 from tcuq.calibrate.observe import observe, observe_calibration
 from tcuq.decision import cause_in_words
 from tcuq.errors import CalibrationWarning, InputError, ProfileError

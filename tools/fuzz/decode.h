@@ -24,6 +24,12 @@ enum { TABLES = 40, TERMS = 60, CHANNELS = 70 };
         (member) = (type)raw;      \
         break
 
+#define MOST_BYTES ((size_t)1 << 22) /* the largest table of a sound profile */
+
+/* A block of exactly count items that the subject owns. One too large for any sound profile is empty: nobody may
+ * read it. */
+void *block(subject *made, size_t count, size_t item);
+
 /* Whether a term is smoothed, so that memory for it is needed. */
 bool smooths(const tcuq_profile *p);
 

@@ -2,7 +2,6 @@
 /* Bytes to a profile that keeps every rule, but for up to three values of it bent to anything. */
 #include <string.h>
 
-#include "blocks.h"
 #include "decode.h"
 
 #define MOST_DRAWN 4096u /* items; a longer table repeats them */

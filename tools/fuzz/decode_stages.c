@@ -2,7 +2,6 @@
 /* Terms of the score and channels of the alarm, as decode_profile.c makes the rest. */
 #include <string.h>
 
-#include "blocks.h"
 #include "decode.h"
 
 static void bend_term(tcuq_term *t, const bend *by)

@@ -20,8 +20,13 @@ from typing import Any, get_args
 from results.result import ROOT
 from tcuq.firmware import cpus
 from tcuq.firmware.compiler import FLASH_SECTIONS, gcc, linked_sections
-from tcuq.firmware.footprint import OPTIMISATIONS, Interface, build_name, interface_functions
-from tcuq.firmware.instructions import profile_shape
+from tcuq.firmware.footprint import (
+    OPTIMISATIONS,
+    Interface,
+    build_name,
+    interface_functions,
+    profile_shape,
+)
 from tcuq.firmware.profile_c import PARTS, required_parts
 from tcuq.firmware.runtime_files import code_digest
 from tcuq.profile.quantize import quantize

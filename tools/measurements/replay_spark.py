@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 import tcuq
-from tcuq.replay.results import WIDTH, Rows, schema_of
+from tcuq.replay.function import WIDTH, Rows, schema_of
 from tcuq.replay.spark import KEYS, replay_archive, write_run
 from tools.measurements.replay import bare_threads
 

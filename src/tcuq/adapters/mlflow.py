@@ -2,7 +2,6 @@
 """MLflow: a profile, its settings, measures and report in the active run. Extra `mlflow`."""
 
 import math
-from typing import Any
 
 from tcuq._extras import import_extra
 from tcuq.evaluation import evaluate
@@ -30,7 +29,15 @@ def log_monitor(
         Of the bootstrap behind the confidence intervals.
     """
     mlflow = import_extra("mlflow", "mlflow")
-    mlflow.log_params({f"{folder}.{name}": value for name, value in settings(profile).items()})
+    settings = {
+        "sha256": profile.sha256,
+        "classes": profile.inputs.classes,
+        "features": profile.inputs.width,
+        "score": profile.score.kind,
+        "alpha": profile.threshold.alpha_q16 / (1 << ALPHA_BITS),
+        "steps_per_false_alarm": profile.alarm and profile.alarm.steps_per_false_alarm,
+    }
+    mlflow.log_params({f"{folder}.{name}": value for name, value in settings.items()})
     mlflow.log_text(profile.to_json(), f"{folder}/monitor.json")
     if stream is None:
         return
@@ -42,15 +49,3 @@ def log_monitor(
     mlflow.log_metrics({key: x for key, x in measures.items() if math.isfinite(x)})
     page = report({"monitor.json": profile}, stream, rounds=rounds)
     mlflow.log_text(page, f"{folder}/report.html")
-
-
-def settings(profile: Profile) -> dict[str, Any]:
-    """Return what tells one profile from another, in a few values."""
-    return {
-        "sha256": profile.sha256,
-        "classes": profile.inputs.classes,
-        "features": profile.inputs.width,
-        "score": profile.score.kind,
-        "alpha": profile.threshold.alpha_q16 / (1 << ALPHA_BITS),
-        "steps_per_false_alarm": profile.alarm and profile.alarm.steps_per_false_alarm,
-    }

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq._labels import OUT_OF_DISTRIBUTION, UNKNOWN
+from tcuq._columns import OUT_OF_DISTRIBUTION, UNKNOWN
 from tcuq.calibrate.acceptance import promised_threshold, without_labels
 from tcuq.calibrate.bets import ChannelFit, fastest_alarm_steps, fit_channel
 from tcuq.calibrate.doctor import (

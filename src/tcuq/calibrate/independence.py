@@ -53,8 +53,7 @@ class LabelledSteps:
         accepted = self.levels < level
         counts = np.bincount(self.recording[accepted])
         errors = np.bincount(self.recording[accepted], self.wrong[accepted])
-        shares: Floats = errors[counts > 0] / counts[counts > 0]
-        return shares
+        return errors[counts > 0] / counts[counts > 0]
 
     def _design_effects(self, levels: Sequence[int]) -> list[float]:
         """Return the design effect below each level, or below the first with enough errors."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq._health_columns import HEALTH_ONE
+from tcuq._columns import HEALTH_ONE
 from tcuq.calibrate.folds import folds, out_of_fold
 from tcuq.calibrate.health import fit_health
 from tcuq.calibrate.novelty import fit_novelty, novelty_out_of_fold

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq._labels import UNKNOWN
+from tcuq._columns import UNKNOWN
 from tcuq.calibrate.combiner import Sample, fit_logistic, fit_near
 from tcuq.calibrate.observe import Parts, observe, term_values
 from tcuq.calibrate.orders import grouped_by_class

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
-from tcuq._labels import checked_labels
+from tcuq._columns import checked_labels
 from tcuq.errors import InputError
 from tcuq.stream import checked_posteriors
 

@@ -5,9 +5,8 @@ Colours are CSS variables in static/charts.css, light and dark; a mark's class p
 """
 
 from tcuq.charts.axis import Axis, ceiling
-from tcuq.charts.bars import histogram, stacked_bar
+from tcuq.charts.bars import Legend, histogram, legend, stacked_bar
 from tcuq.charts.chart import Chart, Frame
-from tcuq.charts.legend import Legend, legend
 from tcuq.charts.style import palette, standalone_svg, stylesheet
 
 __all__ = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bars without axes: a histogram that fits in a table's cell, and a stacked bar."""
+"""Figures without axes: a histogram that fits in a table's cell, a stacked bar, a legend."""
 
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
@@ -8,6 +8,7 @@ from tcuq.charts.markup import element
 
 BIN, HEIGHT = 6, 40
 STACK, STACK_HEIGHT, GAP = 1000, 20, 2
+Legend = Sequence[tuple[str, str]]  # kind, with "spot" or "box" before it if not a line; and text
 
 
 def histogram(counts: Sequence[int], title: str, unit: str) -> Element:
@@ -37,3 +38,9 @@ def stacked_bar(parts: Sequence[tuple[str, int]], title: str) -> Element:
         begin += width
     box = {"viewBox": f"0 0 {STACK} {STACK_HEIGHT}", "preserveAspectRatio": "none"}
     return element("svg", *bars, role="img", aria_label=title, class_="stack", **box)
+
+
+def legend(entries: Legend) -> Element:
+    """Keys and what they stand for."""
+    keys = [element("li", element("i", class_=f"key {kind}"), text) for kind, text in entries]
+    return element("ul", *keys, class_="legend")

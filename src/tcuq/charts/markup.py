@@ -2,6 +2,7 @@
 """HTML and SVG as a tree of elements: the serializer escapes every untrusted string."""
 
 import re
+from collections.abc import Iterable, Sequence
 from xml.etree import ElementTree as ET
 
 Child = ET.Element | str | float | None
@@ -38,6 +39,20 @@ def _append_text(parent: ET.Element, text: str) -> None:
 def printable(value: object) -> str:
     """Untrusted text, with a mark in place of each character that no page may hold."""
     return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", str(value))
+
+
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[Child]], caption: str = "", kind: str = ""
+) -> ET.Element:
+    """A table that scrolls by itself where the screen is narrow."""
+    content = element(
+        "table",
+        element("caption", caption, class_="unseen") if caption else None,
+        element("thead", element("tr", *(element("th", name, scope="col") for name in columns))),
+        element("tbody", *(element("tr", *(element("td", c) for c in row)) for row in rows)),
+    )
+    region = {"role": "region", "aria_label": caption} if caption else {}
+    return element("div", content, class_=f"scroll {kind}".strip(), tabindex=0, **region)
 
 
 def html(tree: ET.Element) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: one module per command, each with `add_parser` and `run`.
+"""The command line: one module per command, which adds its arguments and runs it.
 
 Exit codes: 0 done; 1 an input, profile or stream breaks a rule; 2 the command line itself is wrong;
 3 an optional library is missing; 130 interrupted (no file is left half written).
@@ -30,7 +30,7 @@ from tcuq.cli import (
     tune,
     watch,
 )
-from tcuq.cli.output import Commands
+from tcuq.cli.output import Commands, add_command
 from tcuq.errors import CalibrationWarning, MissingExtraError, TcuqError
 from tcuq.version import __version__
 
@@ -92,10 +92,12 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     for group, modules in GROUPS.items():
         listing.append(group)
         for module in modules:
-            added = module.add_parser(commands)
+            name = module.__name__.rpartition(".")[2]
+            added = add_command(commands, name, module.SENTENCE, module.EXAMPLE)
+            module.add_arguments(added)
             added.set_defaults(command=module.run)
             _add_json([added])
-            listing.append(_listed(added.prog.split()[-1], added.description or ""))
+            listing.append(_listed(name, module.SENTENCE))
     for name, (sentence, distribution) in EXTENSIONS.items():
         listing += [name, _listed(name, f"{sentence} (pip install {distribution})")]
         if words[:1] == [name]:
@@ -105,7 +107,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _listed(name: str, sentence: str) -> str:
-    return f"  {name:<12} {sentence[:1].lower()}{sentence[1:].removesuffix('.')}"
+    return f"  {name:<12} {sentence}"
 
 
 def _add_json(parsers: Iterable[argparse.ArgumentParser]) -> None:

@@ -4,10 +4,11 @@
 import argparse
 import inspect
 import re
+from collections.abc import Callable
 from dataclasses import MISSING, fields
 from pathlib import Path
 from types import UnionType
-from typing import Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from tcuq.errors import InputError
 
@@ -15,31 +16,40 @@ SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kKmM]?)[iI]?[bB]?")
 UNITS = {"": 1, "k": 1024, "m": 1024**2}
 
 
+def adder(parser: argparse.ArgumentParser) -> Callable[..., None]:
+    """Return a function that adds an argument: its names, its help text, options of argparse.
+
+    A default is appended to a text that does not mention it.
+    """
+
+    def add(*names_and_text: str, **options: Any) -> None:  # noqa: ANN401 - argparse's
+        *names, text = names_and_text
+        default = options.get("default")
+        if default and "default" not in text:
+            text += f", default {default if isinstance(default, str) else f'{default:g}'}"
+        parser.add_argument(*names, help=text, **options)
+
+    return add
+
+
 def add_without_telemetry(parser: argparse.ArgumentParser) -> None:
     """Add the option that leaves out telemetry."""
-    parser.add_argument(
-        "--without-telemetry",
-        action="store_true",
-        help="leave out the telemetry record and its counters",
-    )
+    text = "leave out the telemetry record and its counters"
+    adder(parser)("--without-telemetry", text, action="store_true")
 
 
 def add_measures(parser: argparse.ArgumentParser) -> None:
     """Add the options of measures on a recorded stream."""
-    parser.add_argument(
-        "--window", type=int, default=100, help="steps of the moving accuracy, default 100"
-    )
-    parser.add_argument(
-        "--rounds", type=int, default=200, help="bootstrap rounds, default 200; 0: no intervals"
-    )
+    add = adder(parser)
+    add("--window", "steps of the moving accuracy", type=int, default=100)
+    add("--rounds", "bootstrap rounds, default 200; 0: no intervals", type=int, default=200)
 
 
 def add_archive(parser: argparse.ArgumentParser) -> None:
     """Add the archive of recorded streams and how many threads read it."""
-    parser.add_argument("archive", help="archive that `tcuq pack` wrote, or a folder of them")
-    parser.add_argument(
-        "--threads", type=int, help="row groups to run in parallel, default: one per core"
-    )
+    add = adder(parser)
+    add("archive", "archive that `tcuq pack` wrote, or a folder of them")
+    add("--threads", "row groups to run in parallel, default: one per core", type=int)
 
 
 def add_options(parser: argparse._ActionsContainer, kind: type) -> None:

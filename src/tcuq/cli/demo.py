@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tcuq.cli.output import Commands, add_command, print_result
+from tcuq.cli._arguments import adder
+from tcuq.cli.output import print_result
 
 if TYPE_CHECKING:
     from tcuq.demo import Baseline, Demonstration, Effect, Onset
 
+SENTENCE = "show the monitor at work on a recorded stream"
+EXAMPLE = "demo"
 COLUMNS = 80
 HEADER = (
     "                     withheld %   wrong % of accepted  first alarm in a session:",
@@ -28,13 +31,10 @@ NEXT = (
 )
 
 
-def add_parser(commands: Commands) -> argparse.ArgumentParser:
-    """Add the command's parser."""
-    parser = add_command(commands, "demo", "show the monitor at work on a recorded stream", "demo")
-    parser.add_argument(
-        "-o", "--out", metavar="FOLDER", help="write the recorded streams to this folder instead"
-    )
-    return parser
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add = adder(parser)
+    add("-o", "--out", "write the recorded streams to this folder instead", metavar="FOLDER")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -79,11 +79,7 @@ def _lines(shown: "Demonstration") -> Iterator[str]:
         " confidence. all: no monitor. level, roughness, repeats, spread: the health of the"
         " microphone's samples; other causes: the network's outputs."
     )
-    yield from (
-        "",
-        *_wrapped(_unseen(shown.effects)),
-        *_wrapped(_adwin(adwin(), shown.effects)),
-    )
+    yield from ("", *_wrapped(_unseen(shown.effects)), *_wrapped(_adwin(adwin(), shown.effects)))
     fault, span = PICTURE_SPAN
     stream, trace = demo_stream(f"fault_{fault}"), shown.traces[FAULTS.index(fault)]
     yield from ("", f"Fault {fault!r}, seconds {span.start} to {span.stop - 1}:")

@@ -3,25 +3,22 @@
 
 import argparse
 
-from tcuq.cli._arguments import add_measures
-from tcuq.cli.output import Commands, add_command, alarm_lines, print_result, trace_facts
+from tcuq.cli._arguments import add_measures, adder
+from tcuq.cli.output import alarm_lines, print_result, trace_facts
 from tcuq.profile import Profile
 from tcuq.stream import Stream
 
+SENTENCE = "measure a profile on a labelled stream"
+EXAMPLE = "evaluate monitor.json field.npz"
 
-def add_parser(commands: Commands) -> argparse.ArgumentParser:
-    """Add the command's parser."""
-    parser = add_command(
-        commands,
-        "evaluate",
-        "measure a profile on a labelled stream",
-        "evaluate monitor.json field.npz",
-    )
-    parser.add_argument("profile", help="profile, .json")
-    parser.add_argument("stream", help="recorded stream with labels, .npz or .parquet")
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add = adder(parser)
+    add("profile", "profile, .json")
+    add("stream", "recorded stream with labels, .npz or .parquet")
     add_measures(parser)
-    parser.add_argument("--seed", type=int, default=0, help="seed of the bootstrap, default 0")
-    return parser
+    add("--seed", "seed of the bootstrap, default 0", type=int, default=0)
 
 
 def run(args: argparse.Namespace) -> None:

@@ -4,68 +4,48 @@
 import argparse
 from pathlib import Path
 
-from tcuq.cli._arguments import add_without_telemetry
-from tcuq.cli.output import Commands, add_command, print_result
+from tcuq.cli._arguments import add_without_telemetry, adder
+from tcuq.cli.output import print_result
 from tcuq.errors import ExportError
 from tcuq.files import atomic_write
 from tcuq.profile import Profile
 from tcuq.stream import Stream
 
+SENTENCE = "write a profile as C for a firmware project"
+EXAMPLE = "export monitor.json -o firmware --for c"
 MAX_KEY_DIGITS = 1024
 
 
-def add_parser(commands: Commands) -> argparse.ArgumentParser:
-    """Add the command's parser."""
-    parser = add_command(
-        commands,
-        "export",
-        "write a profile as C for a firmware project",
-        "export monitor.json -o firmware --for c",
-    )
-    parser.add_argument("profile", help="profile to export, .json")
-    parser.add_argument("-o", "--output", help="folder to write: a new one, or an earlier export")
-    parser.add_argument(
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add = adder(parser)
+    add("profile", "profile to export, .json")
+    add("-o", "--output", "folder to write: a new one, or an earlier export")
+    add(
         "--for",
+        "build system: c (default), arduino, zephyr, esp-idf, platformio; profile: no runtime",
         dest="target",
         default="c",
-        help="build system: c (default), arduino, zephyr, esp-idf, platformio; profile: no runtime",
     )
-    parser.add_argument(
+    add(
         "--name",
+        "name of the monitor in C, tcuq_NAME (default device); one folder holds several",
         default="device",
-        help="name of the monitor in C, tcuq_NAME (default device); one folder holds several",
     )
-    parser.add_argument(
-        "--check",
-        action="store_true",
-        help="check that the folder is up to date, and write nothing",
-    )
+    add("--check", "check that the folder is up to date, and write nothing", action="store_true")
     add_without_telemetry(parser)
-    parser.add_argument(
-        "--uplink", action="store_true", help="add the code that sends telemetry records"
-    )
-    parser.add_argument(
-        "--ota", action="store_true", help="add the code that loads profiles over the air"
-    )
-    parser.add_argument(
-        "--blob", metavar="FILE", help="write the profile as a blob to send over the air"
-    )
-    parser.add_argument(
-        "--number", type=int, help="number of the blob, higher than that of any earlier blob"
-    )
-    parser.add_argument(
-        "--key", metavar="FILE", help="file with the key that signs the blob, in hexadecimal digits"
-    )
-    parser.add_argument(
-        "--vectors", metavar="STREAM", help="take the steps of the self-test from this stream"
-    )
-    parser.add_argument(
+    add("--uplink", "add the code that sends telemetry records", action="store_true")
+    add("--ota", "add the code that loads profiles over the air", action="store_true")
+    add("--blob", "write the profile as a blob to send over the air", metavar="FILE")
+    add("--number", "number of the blob, higher than that of any earlier blob", type=int)
+    add("--key", "file with the key that signs the blob, in hexadecimal digits", metavar="FILE")
+    add("--vectors", "take the steps of the self-test from this stream", metavar="STREAM")
+    add(
         "--feature-codes",
+        "scale and zero point of the network's int8 features: add a table that converts them",
         type=_parse_codes,
         metavar="SCALE,ZERO",
-        help="scale and zero point of the network's int8 features: add a table that converts them",
     )
-    return parser
 
 
 def run(args: argparse.Namespace) -> None:

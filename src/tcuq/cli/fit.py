@@ -6,12 +6,14 @@ import json
 import warnings
 from dataclasses import fields
 
-from tcuq.cli._arguments import add_options, parse_lags
-from tcuq.cli.output import Commands, add_command, check_output, print_result
+from tcuq.cli._arguments import add_options, adder, parse_lags
+from tcuq.cli.output import check_output, print_result
 from tcuq.errors import CalibrationWarning
 from tcuq.options import GROUPS, grouped
 from tcuq.stream import Stream
 
+SENTENCE = "calibrate a profile from recorded streams"
+EXAMPLE = "fit calibration.npz -o monitor.json"
 # Options of groups, by the heading that `--help` gives the group.
 HEADINGS = {
     "alarm": "alarm",
@@ -24,53 +26,40 @@ NOTES = {
 }
 
 
-def add_parser(commands: Commands) -> argparse.ArgumentParser:
-    """Add the command's parser."""
-    parser = add_command(
-        commands,
-        "fit",
-        "calibrate a profile from recorded streams",
-        "fit calibration.npz -o monitor.json",
-    )
-    parser.add_argument("calibration", help="stream of normal operation, .npz or .parquet")
-    parser.add_argument(
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add = adder(parser)
+    add("calibration", "stream of normal operation, .npz or .parquet")
+    add(
         "--development",
-        help="labelled stream with shifts, to learn weights from; the tcuq score requires it",
+        "labelled stream with shifts, to learn weights from; the tcuq score requires it",
     )
-    parser.add_argument("-o", "--output", required=True, help="profile to write, .json")
-    parser.add_argument(
+    add("-o", "--output", "profile to write, .json", required=True)
+    add(
         "--preset",
+        "defaults of all options below, default recommended",
         choices=("recommended", "paper"),
         default="recommended",
-        help="defaults of all options below, default recommended",
     )
-    parser.add_argument(
+    add(
         "--alpha",
+        "share of normal steps whose risk may reach the threshold, default 0.1",
         type=float,
-        help="share of normal steps whose risk may reach the threshold, default 0.1",
     )
-    parser.add_argument(
-        "--budget",
-        type=float,
-        help="long-run share of predictions that may be withheld, default 0.15",
-    )
-    parser.add_argument(
+    add("--budget", "long-run share of predictions that may be withheld, default 0.15", type=float)
+    add(
         "--burst",
+        "predictions that may be withheld beyond the budget at once, default 16",
         type=float,
-        help="predictions that may be withheld beyond the budget at once, default 16",
     )
-    parser.add_argument(
-        "--lags", type=parse_lags, help="past steps to compare with, comma-separated, default 1,2,4"
-    )
-    parser.add_argument(
+    add("--lags", "past steps to compare with, comma-separated, default 1,2,4", type=parse_lags)
+    add(
         "--novelty",
+        "compute the novelty of each decision; default: as in the preset",
         action=argparse.BooleanOptionalAction,
-        help="compute the novelty of each decision; default: as in the preset",
     )
-    parser.add_argument(
-        "--projection", choices=("pca", "lda"), help="method that reduces features wider than 32"
-    )
-    parser.add_argument("--seed", type=int, help="seed of the random numbers in the fit")
+    add("--projection", "method that reduces features wider than 32", choices=("pca", "lda"))
+    add("--seed", "seed of the random numbers in the fit", type=int)
     for group, heading in HEADINGS.items():
         section = parser.add_argument_group(heading, NOTES.get(group))
         if group == "alarm":
@@ -80,7 +69,6 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
                 help="raise an alarm when the stream changes; default: as in the preset",
             )
         add_options(section, GROUPS[group])
-    return parser
 
 
 def run(args: argparse.Namespace) -> None:

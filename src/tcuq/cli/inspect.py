@@ -8,27 +8,24 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
-from tcuq._labels import UNKNOWN
-from tcuq.cli.output import Commands, add_command, print_result
+from tcuq._columns import UNKNOWN
+from tcuq.cli._arguments import adder
+from tcuq.cli.output import print_result
 from tcuq.errors import MissingExtraError
 from tcuq.profile import Profile
 from tcuq.profile.settings import Finding
 from tcuq.profile.summary import MOST_FINDINGS
 from tcuq.stream import Stream
 
+SENTENCE = "describe a profile or a recorded stream, and name mistakes in it"
+EXAMPLE = "inspect monitor.json"
 INDENT = " " * 11
 
 
-def add_parser(commands: Commands) -> argparse.ArgumentParser:
-    """Add the command's parser."""
-    parser = add_command(
-        commands,
-        "inspect",
-        "describe a profile or a recorded stream, and name mistakes in it",
-        "inspect monitor.json",
-    )
-    parser.add_argument("file", help="profile (.json) or stream (.npz or .parquet)")
-    return parser
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add = adder(parser)
+    add("file", "profile (.json) or stream (.npz or .parquet)")
 
 
 def run(args: argparse.Namespace) -> None:

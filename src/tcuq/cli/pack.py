@@ -3,35 +3,27 @@
 
 import argparse
 
-from tcuq.cli.output import Commands, add_command, check_output, print_result
+from tcuq.cli._arguments import adder
+from tcuq.cli.output import check_output, print_result
 from tcuq.profile import Profile
 from tcuq.stream import KINDS
 
+SENTENCE = "pack recorded streams into one file for replay"
+EXAMPLE = "pack calibration.npz field.npz -o archive.parquet"
 
-def add_parser(commands: Commands) -> argparse.ArgumentParser:
-    """Add the command's parser."""
-    parser = add_command(
-        commands,
-        "pack",
-        "pack recorded streams into one file for replay",
-        "pack calibration.npz field.npz -o archive.parquet",
-    )
-    parser.add_argument(
-        "sources",
-        nargs="+",
-        help="streams to pack: .npz, or .csv and .parquet with one row per step",
-    )
-    parser.add_argument("-o", "--output", required=True, help="file of chunks to write, .parquet")
-    parser.add_argument(
-        "--profile", help="store the quantised bytes that its device gets; the fastest to replay"
-    )
-    parser.add_argument(
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add = adder(parser)
+    add("sources", "streams to pack: .npz, or .csv and .parquet with one row per step", nargs="+")
+    add("-o", "--output", "file of chunks to write, .parquet", required=True)
+    add("--profile", "store the quantised bytes that its device gets; the fastest to replay")
+    add(
         "--kind",
+        "kind of the posteriors in .csv and .parquet",
         choices=KINDS,
         default="probabilities",
-        help="kind of the posteriors in .csv and .parquet, default probabilities",
     )
-    return parser
 
 
 def run(args: argparse.Namespace) -> None:

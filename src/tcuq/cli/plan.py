@@ -5,42 +5,37 @@ import argparse
 import math
 from typing import Any
 
-from tcuq.cli.output import Commands, add_command, print_result
+from tcuq.cli._arguments import adder
+from tcuq.cli.output import print_result
 from tcuq.errors import InputError
 from tcuq.options import AlarmOptions, FitOptions
 from tcuq.profile.settings import MAX_STEPS_PER_FALSE_ALARM
 
+SENTENCE = "choose the options of a fit from rates in your units"
+EXAMPLE = "plan --steps-per-hour 3600 --false-alarms-per-month 1"
 HOURS_PER_MONTH = 730
 MAX_EPOCH_STEPS = 2**31 - 1
 BOOT_STEPS = 512  # false alarms per boot: at most this over steps_per_false_alarm
 BUDGET_SHARE = 1.5  # of alpha: the room above what usual data withhold, as in the defaults
 
 
-def add_parser(commands: Commands) -> argparse.ArgumentParser:
-    """Add the command's parser."""
-    parser = add_command(
-        commands,
-        "plan",
-        "choose the options of a fit from rates in your units",
-        "plan --steps-per-hour 3600 --false-alarms-per-month 1",
-    )
-    parser.add_argument(
-        "--steps-per-hour", type=float, required=True, help="predictions per hour of one device"
-    )
-    parser.add_argument(
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add = adder(parser)
+    add("--steps-per-hour", "predictions per hour of one device", type=float, required=True)
+    add(
         "--false-alarms-per-month",
+        "tolerated false alarms per month of all devices",
         type=float,
         default=1.0,
-        help="tolerated false alarms per month of all devices, default 1",
     )
-    parser.add_argument("--devices", type=int, default=1, help="number of devices, default 1")
-    parser.add_argument(
+    add("--devices", "number of devices", type=int, default=1)
+    add(
         "--withheld",
+        "share of predictions that may be withheld on normal data",
         type=float,
         default=0.1,
-        help="share of predictions that may be withheld on normal data, default 0.1",
     )
-    return parser
 
 
 def run(args: argparse.Namespace) -> None:

@@ -3,27 +3,22 @@
 
 import argparse
 
-from tcuq.cli._arguments import add_archive
-from tcuq.cli.output import Commands, add_command, check_output, print_result
+from tcuq.cli._arguments import add_archive, adder
+from tcuq.cli.output import check_output, print_result
 from tcuq.errors import FitError
 from tcuq.profile import Profile
 
+SENTENCE = "refresh a profile's reference from streams of the field"
+EXAMPLE = "recalibrate monitor.json archive.parquet -o refreshed.json --accept"
 
-def add_parser(commands: Commands) -> argparse.ArgumentParser:
-    """Add the command's parser."""
-    parser = add_command(
-        commands,
-        "recalibrate",
-        "refresh a profile's reference from streams of the field",
-        "recalibrate monitor.json archive.parquet -o refreshed.json --accept",
-    )
-    parser.add_argument("profile", help="profile as it was fitted, .json")
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add = adder(parser)
+    add("profile", "profile as it was fitted, .json")
     add_archive(parser)
-    parser.add_argument("-o", "--output", required=True, help="profile to write, .json")
-    parser.add_argument(
-        "--accept", action="store_true", help="write the profile despite objections"
-    )
-    return parser
+    add("-o", "--output", "profile to write, .json", required=True)
+    add("--accept", "write the profile despite objections", action="store_true")
 
 
 def run(args: argparse.Namespace) -> None:

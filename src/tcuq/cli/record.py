@@ -4,87 +4,62 @@
 import argparse
 from typing import Any
 
-from tcuq._labels import UNKNOWN
-from tcuq.cli._arguments import parse_groups
-from tcuq.cli.output import Commands, add_command, check_output, print_result
+from tcuq._columns import UNKNOWN
+from tcuq.cli._arguments import adder, parse_groups
+from tcuq.cli.output import check_output, print_result
 from tcuq.errors import InputError, StreamError
 from tcuq.progress import Progress
 from tcuq.recording import read_arrays
 
+SENTENCE = "run a model over inputs and write the recorded stream"
+EXAMPLE = "record network.tflite inputs.npz -o calibration.npz"
 INPUTS = ("inputs", "labels", "starts", "shifted", "windows")
 
 
-def add_parser(commands: Commands) -> argparse.ArgumentParser:
-    """Add the command's parser."""
-    parser = add_command(
-        commands,
-        "record",
-        "run a model over inputs and write the recorded stream",
-        "record network.tflite inputs.npz -o calibration.npz",
-    )
-    parser.add_argument(
-        "model", help=".tflite, .onnx, .keras, .pte, or file.py:factory of your own code"
-    )
-    parser.add_argument(
-        "data", help=".npz with inputs, and if known labels, starts, shifted, windows"
-    )
-    parser.add_argument("-o", "--output", required=True, help="stream to write, .parquet or .npz")
-    parser.add_argument(
-        "--layer", help="layer to take features from, default: the last one's input"
-    )
-    parser.add_argument("--from-output", metavar="NAME", help="output to use, if there are several")
-    parser.add_argument(
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add = adder(parser)
+    add("model", ".tflite, .onnx, .keras, .pte, or file.py:factory of your own code")
+    add("data", ".npz with inputs, and if known labels, starts, shifted, windows")
+    add("-o", "--output", "stream to write, .parquet or .npz", required=True)
+    add("--layer", "layer to take features from, default: the last one's input")
+    add("--from-output", "output to use, if there are several", metavar="NAME")
+    add(
         "--kind",
+        "kind of the output, if the model does not tell",
         choices=("probabilities", "logits"),
-        help="kind of the output, if the model does not tell",
     )
-    parser.add_argument(
+    add(
         "--pool",
+        "how features become one vector per step",
         choices=("flatten", "first", "mean"),
         default="flatten",
-        help="how features become one vector per step, default flatten",
     )
-    parser.add_argument(
-        "--temperature",
-        type=float,
-        default=1.0,
-        help="temperature that divides the logits, default 1",
-    )
-    parser.add_argument(
+    add("--temperature", "temperature that divides the logits", type=float, default=1.0)
+    add(
         "--reference-kernels",
+        "LiteRT: use the reference kernels, which give a device's integers",
         action="store_true",
-        help="LiteRT: use the reference kernels, which give a device's integers",
     )
-    _add_health(parser)
-    return parser
-
-
-def _add_health(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    add(
         "--health",
+        "input health from the model's inputs, or from windows of raw samples in the data",
         action="store_true",
-        help="input health from the model's inputs, or from windows of raw samples in the data",
     )
-    parser.add_argument(
+    add(
         "--health-groups",
+        "channels judged together, such as 0,1,2:3,4,5, default: all",
         type=parse_groups,
         metavar="GROUPS",
-        help="channels judged together, such as 0,1,2:3,4,5, default: all",
     )
-    parser.add_argument(
-        "--health-names",
-        metavar="NAMES",
-        help="names of the groups, such as accelerometer,gyroscope",
-    )
-    parser.add_argument(
+    add("--health-names", "names of the groups, such as accelerometer,gyroscope", metavar="NAMES")
+    add(
         "--health-lsb",
+        "smallest step of the sensor, in the inputs' unit; required for real numbers",
         type=float,
         metavar="LSB",
-        help="smallest step of the sensor, in the inputs' unit; required for real numbers",
     )
-    parser.add_argument(
-        "--health-channels-first", action="store_true", help="inputs are (steps, channels, samples)"
-    )
+    add("--health-channels-first", "inputs are (steps, channels, samples)", action="store_true")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -4,46 +4,34 @@
 import argparse
 from pathlib import Path
 
-from tcuq.cli._arguments import add_archive, paths_by_name
-from tcuq.cli.output import Commands, add_command, print_result
+from tcuq.cli._arguments import add_archive, adder, paths_by_name
+from tcuq.cli.output import print_result
 from tcuq.errors import InputError, StreamError
 from tcuq.files import atomic_write
 from tcuq.profile import Profile
 
+SENTENCE = "run profiles over many recorded streams and compare them"
+EXAMPLE = "replay monitor.json archive.parquet -o replayed"
 
-def add_parser(commands: Commands) -> argparse.ArgumentParser:
-    """Add the command's parser."""
-    parser = add_command(
-        commands,
-        "replay",
-        "run profiles over many recorded streams and compare them",
-        "replay monitor.json archive.parquet -o replayed",
-    )
-    parser.add_argument(
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add = adder(parser)
+    add(
         "profiles",
+        "profiles to compare, .json; the first is the present one",
         nargs="+",
         metavar="profile",
-        help="profiles to compare, .json; the first is the present one",
     )
     add_archive(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        required=True,
-        help="folder for the results; an interrupted run resumes there",
-    )
-    parser.add_argument(
-        "--decisions",
-        action="store_true",
-        help="also store the decision of every step, one byte each",
-    )
-    return parser
+    add("-o", "--output", "folder for the results; an interrupted run resumes there", required=True)
+    add("--decisions", "also store the decision of every step, one byte each", action="store_true")
 
 
 def run(args: argparse.Namespace) -> None:
     """Replay, write the results and a page, and print the comparison."""
     from tcuq.replay import replay_files
-    from tcuq.replay.page import page
+    from tcuq.replay.comparison import page
 
     if args.threads is not None and args.threads < 1:
         raise InputError(f"threads must be at least 1, got {args.threads}")

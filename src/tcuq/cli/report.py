@@ -4,31 +4,28 @@
 import argparse
 from pathlib import Path
 
-from tcuq.cli._arguments import add_measures, paths_by_name
-from tcuq.cli.output import Commands, add_command, check_output, print_result
+from tcuq.cli._arguments import add_measures, adder, paths_by_name
+from tcuq.cli.output import check_output, print_result
 from tcuq.files import atomic_write
 from tcuq.profile import Profile
 from tcuq.stream import Stream
 
+SENTENCE = "write one HTML page on profiles and a recorded stream"
+EXAMPLE = "report monitor.json field.npz -o report.html"
 
-def add_parser(commands: Commands) -> argparse.ArgumentParser:
-    """Add the command's parser."""
-    parser = add_command(
-        commands,
-        "report",
-        "write one HTML page on profiles and a recorded stream",
-        "report monitor.json field.npz -o report.html",
-    )
-    parser.add_argument(
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add = adder(parser)
+    add(
         "profiles",
+        "profiles to report on, .json; several are compared",
         nargs="+",
         metavar="profile",
-        help="profiles to report on, .json; several are compared",
     )
-    parser.add_argument("stream", help="recorded stream, .npz or .parquet")
-    parser.add_argument("-o", "--output", required=True, help="page to write, .html")
+    add("stream", "recorded stream, .npz or .parquet")
+    add("-o", "--output", "page to write, .html", required=True)
     add_measures(parser)
-    return parser
 
 
 def run(args: argparse.Namespace) -> None:

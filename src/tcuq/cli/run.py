@@ -5,14 +5,8 @@ import argparse
 
 import numpy as np
 
-from tcuq.cli.output import (
-    Commands,
-    add_command,
-    alarm_lines,
-    check_output,
-    print_result,
-    trace_facts,
-)
+from tcuq.cli._arguments import adder
+from tcuq.cli.output import alarm_lines, check_output, print_result, trace_facts
 from tcuq.decision import Trace
 from tcuq.files import atomic_write
 from tcuq.monitor import Monitor
@@ -20,16 +14,16 @@ from tcuq.profile import Profile
 from tcuq.progress import Progress
 from tcuq.stream import Stream
 
+SENTENCE = "run a profile over a recorded stream"
+EXAMPLE = "run monitor.json field.npz"
 
-def add_parser(commands: Commands) -> argparse.ArgumentParser:
-    """Add the command's parser."""
-    parser = add_command(
-        commands, "run", "run a profile over a recorded stream", "run monitor.json field.npz"
-    )
-    parser.add_argument("profile", help="profile, .json")
-    parser.add_argument("stream", help="recorded stream, .npz or .parquet")
-    parser.add_argument("-o", "--output", help="write the decision of every step, .npz")
-    return parser
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add = adder(parser)
+    add("profile", "profile, .json")
+    add("stream", "recorded stream, .npz or .parquet")
+    add("-o", "--output", "write the decision of every step, .npz")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -5,75 +5,61 @@ import argparse
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from tcuq.cli._arguments import add_without_telemetry, parse_bytes
-from tcuq.cli.output import Commands, add_command, print_result
+from tcuq.cli._arguments import add_without_telemetry, adder, parse_bytes
+from tcuq.cli.output import print_result
 from tcuq.errors import ExportError
 from tcuq.profile import Profile
 
 if TYPE_CHECKING:
-    from tcuq.firmware.footprint import Footprint
-    from tcuq.firmware.instructions import StepInstructions
+    from tcuq.firmware.footprint import Footprint, StepInstructions
+
+SENTENCE = "say what a profile costs on a device, before flashing"
+EXAMPLE = "size monitor.json --part STM32L432KC"
+MINUTES_PER_DAY = 1440
 
 
-def add_parser(commands: Commands) -> argparse.ArgumentParser:
-    """Add the command's parser."""
-    parser = add_command(
-        commands,
-        "size",
-        "say what a profile costs on a device, before flashing",
-        "size monitor.json --part STM32L432KC",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add = adder(parser)
+    add("profile", "profile, .json")
+    add("--cpu", "cortex-m0, -m3, -m4 (default), -m7 or rv32imc")
+    add(
+        "--optimise", "compile with -Os (default) or -O2", choices=("size", "speed"), default="size"
     )
-    parser.add_argument("profile", help="profile, .json")
-    parser.add_argument("--cpu", help="cortex-m0, -m3, -m4 (default), -m7 or rv32imc")
-    parser.add_argument(
-        "--optimise",
-        choices=("size", "speed"),
-        default="size",
-        help="compile with -Os (default) or -O2",
-    )
-    parser.add_argument(
+    add(
         "--interface",
+        "functions that the firmware calls: all (default), or tcuq_step alone",
         choices=("whole", "step"),
         default="whole",
-        help="functions that the firmware calls: all (default), or tcuq_step alone",
     )
     add_without_telemetry(parser)
-    parser.add_argument(
-        "--record-minutes",
-        type=int,
-        default=60,
-        help="minutes between two telemetry records, default 60",
-    )
-    parser.add_argument(
+    add("--record-minutes", "minutes between two telemetry records", type=int, default=60)
+    add(
         "--table",
+        "use the measured table even if a cross compiler is installed",
         action="store_true",
-        help="use the measured table even if a cross compiler is installed",
     )
-    parser.add_argument("--part", help="check that it fits this part: STM32L432KC, nRF52840, ...")
-    parser.add_argument(
-        "--flash", type=parse_bytes, help="check that it fits this flash, such as 256K"
-    )
-    parser.add_argument("--ram", type=parse_bytes, help="check that it fits this RAM, such as 64K")
-    parser.add_argument(
+    add("--part", "check that it fits this part: STM32L432KC, nRF52840, ...")
+    add("--flash", "check that it fits this flash, such as 256K", type=parse_bytes)
+    add("--ram", "check that it fits this RAM, such as 64K", type=parse_bytes)
+    add(
         "--model-flash",
+        "flash used by the model and the application, such as 180K",
         type=parse_bytes,
         default=0,
-        help="flash used by the model and the application, such as 180K",
     )
-    parser.add_argument(
-        "--model-ram", type=parse_bytes, default=0, help="RAM used by the model and the application"
-    )
-    return parser
+    add("--model-ram", "RAM used by the model and the application", type=parse_bytes, default=0)
 
 
 def run(args: argparse.Namespace) -> None:
     """Print the footprint, and whether it fits if a part is given."""
     from tcuq.firmware.compiler import best_footprint
-    from tcuq.firmware.footprint import footprint, sample_fold
-    from tcuq.firmware.instructions import nearest_instructions
+    from tcuq.firmware.footprint import footprint, nearest_instructions, sample_fold
 
-    if not 1 <= args.record_minutes <= 1440:
-        raise ExportError(f"record-minutes must lie in 1..1440, got {args.record_minutes}")
+    if not 1 <= args.record_minutes <= MINUTES_PER_DAY:
+        raise ExportError(
+            f"record-minutes must lie in 1..{MINUTES_PER_DAY}, got {args.record_minutes}"
+        )
     part, flash, ram = _part(args)
     cpu = args.cpu or (part.cpu if part else "cortex-m4")
     if part is not None and cpu != part.cpu:
@@ -85,7 +71,7 @@ def run(args: argparse.Namespace) -> None:
     if not args.table:
         size = best_footprint(profile, size)
     nearest = nearest_instructions(profile, cpu, optimise=optimise, telemetry=telemetry)
-    daily = size.telemetry_per_day(args.record_minutes)
+    daily = size.record * (MINUTES_PER_DAY // args.record_minutes)
     facts: dict[str, Any] = dataclasses.asdict(size)
     facts |= {"flash": size.flash, "telemetry_bytes_per_day": daily}
     facts["instructions"] = dataclasses.asdict(nearest)
@@ -95,7 +81,11 @@ def run(args: argparse.Namespace) -> None:
     if profile.signals.health is not None:
         fold = sample_fold(cpu)
         facts["sample_fold"] = fold
-        text.append(_fold_line(fold))
+        text.append(
+            f"raw samples   {fold['flash']:>9,.0f} bytes of flash more; {fold['frame']:g}"
+            f" instructions per sample (audio in blocks {fold['block']:g}) at -O2;\n"
+            f"{'':<18}RAM 8 bytes per channel + 24 per group + 16"
+        )
     answer = ""
     if flash is not None and ram is not None:
         needs = {
@@ -127,14 +117,6 @@ def _lines(size: "Footprint", nearest: "StepInstructions", daily: str) -> list[s
         f"  flags           {nearest.flags}",
         f"measured table    {size.table_compiler}",
     ]
-
-
-def _fold_line(fold: dict[str, float]) -> str:
-    return (
-        f"raw samples   {fold['flash']:>9,.0f} bytes of flash more; {fold['frame']:g} instructions"
-        f" per sample (audio in blocks {fold['block']:g}) at -O2;\n"
-        f"{'':<18}RAM 8 bytes per channel + 24 per group + 16"
-    )
 
 
 def _part(args: argparse.Namespace) -> tuple[Any, int | None, int | None]:

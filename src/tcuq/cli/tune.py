@@ -10,8 +10,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tcuq.cli._arguments import add_without_telemetry, parse_bytes, parse_lags
-from tcuq.cli.output import Commands, add_command, check_output, print_result
+from tcuq.cli._arguments import add_without_telemetry, adder, parse_bytes, parse_lags
+from tcuq.cli.output import check_output, print_result
 from tcuq.errors import InputError
 from tcuq.files import atomic_write
 from tcuq.stream import Stream
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tcuq.tune import Trial, TuneResult
     from tcuq.tune.search import MapFunction
 
+SENTENCE = "choose options of a fit under a device's limits"
+EXAMPLE = "tune calibration.npz -o tuned.json --lags 1 1,2 --mix 0.7 --alpha 0.1 --budget 0.15"
 AXES = ("lags", "block_factor", "score", "mix", "alpha", "budget")
 SHOWN = 20
 _RULE = {
@@ -28,54 +30,29 @@ _RULE = {
 }
 
 
-def add_parser(commands: Commands) -> argparse.ArgumentParser:
-    """Add the command's parser."""
-    parser = add_command(
-        commands,
-        "tune",
-        "choose options of a fit under a device's limits",
-        "tune calibration.npz -o tuned.json --lags 1 1,2 --mix 0.7 --alpha 0.1 --budget 0.15",
-    )
-    parser.add_argument("stream", help="development stream in recorded order; not the test stream")
-    parser.add_argument("-o", "--output", required=True, help="profile to write, .json")
-    parser.add_argument("--ram", type=parse_bytes, help="limit of the monitor's state, such as 1K")
-    parser.add_argument(
-        "--flash", type=parse_bytes, help="limit of the monitor's code and tables, such as 16K"
-    )
-    parser.add_argument(
-        "--false-alarms",
-        type=float,
-        default=1.0,
-        help="limit of false alarms per million steps, default 1",
-    )
-    parser.add_argument(
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add = adder(parser)
+    add("stream", "development stream in recorded order; not the test stream")
+    add("-o", "--output", "profile to write, .json", required=True)
+    add("--ram", "limit of the monitor's state, such as 1K", type=parse_bytes)
+    add("--flash", "limit of the monitor's code and tables, such as 16K", type=parse_bytes)
+    add("--false-alarms", "limit of false alarms per million steps", type=float, default=1.0)
+    add(
         "--price",
+        "cost of an abstention, where an error costs 1; default 0.2",
         type=float,
         default=0.2,
-        help="cost of an abstention, where an error costs 1; default 0.2",
     )
-    parser.add_argument(
-        "--processes", type=int, default=1, help="candidates to fit in parallel, default 1"
-    )
-    parser.add_argument(
-        "--cpu",
-        default="cortex-m4",
-        help="CPU for RAM and flash, as for `tcuq size`, default cortex-m4",
-    )
+    add("--processes", "candidates to fit in parallel", type=int, default=1)
+    add("--cpu", "CPU for RAM and flash, as for `tcuq size`", default="cortex-m4")
     add_without_telemetry(parser)
-    parser.add_argument(
-        "--epoch-steps", type=int, help="steps per epoch, as for `tcuq fit`, default 65536"
-    )
-    parser.add_argument(
-        "--lags", type=parse_lags, nargs="+", help="sets of lags to try, such as 1 1,2 1,2,4"
-    )
-    parser.add_argument(
-        "--block-factor", type=int, nargs="+", help="factors of the alarm's block lengths to try"
-    )
-    parser.add_argument("--score", choices=("anchored", "tcuq"), nargs="+", help="scores to try")
+    add("--epoch-steps", "steps per epoch, as for `tcuq fit`, default 65536", type=int)
+    add("--lags", "sets of lags to try, such as 1 1,2 1,2,4", type=parse_lags, nargs="+")
+    add("--block-factor", "factors of the alarm's block lengths to try", type=int, nargs="+")
+    add("--score", "scores to try", choices=("anchored", "tcuq"), nargs="+")
     for name in ("mix", "alpha", "budget"):
-        parser.add_argument(f"--{name}", type=float, nargs="+", help=f"values of {name} to try")
-    return parser
+        add(f"--{name}", f"values of {name} to try", type=float, nargs="+")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -150,7 +127,7 @@ def _table(tuned: "TuneResult") -> Iterator[str]:
 
 
 def _row(tuned: "TuneResult", trial: "Trial") -> str:
-    from tcuq.tune.pareto import command_line_options
+    from tcuq.tune.search import command_line_options
 
     judged = (
         (tuned.objective.cost(trial), trial.wrong, trial.abstained, trial.auroc)

@@ -5,7 +5,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from tcuq.cli.output import Commands, add_command, print_result
+from tcuq.cli._arguments import adder
+from tcuq.cli.output import print_result
 from tcuq.decision import steps_by_cause
 from tcuq.errors import InputError
 from tcuq.profile import Profile
@@ -17,34 +18,19 @@ if TYPE_CHECKING:
 
     from tcuq.watch import Step
 
+SENTENCE = "run a profile over steps as they arrive"
+EXAMPLE = "watch monitor.json field.npz"
 SERIAL, MQTT = "serial:", ("mqtt://", "mqtts://")
 
 
-def add_parser(commands: Commands) -> argparse.ArgumentParser:
-    """Add the command's parser."""
-    parser = add_command(
-        commands,
-        "watch",
-        "run a profile over steps as they arrive",
-        "watch monitor.json field.npz",
-    )
-    parser.add_argument("profile", help="profile, .json")
-    parser.add_argument(
-        "source",
-        help="stream file, - for standard input, serial:/dev/ttyUSB0 or mqtt://host/topic",
-    )
-    parser.add_argument(
-        "--rate",
-        type=float,
-        help="steps per second to read from a file, default: as fast as possible",
-    )
-    parser.add_argument(
-        "--baud", type=int, default=115_200, help="baud rate of a serial port, default 115200"
-    )
-    parser.add_argument(
-        "--quantised", action="store_true", help="lines hold the integers that tcuq_step takes"
-    )
-    return parser
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add = adder(parser)
+    add("profile", "profile, .json")
+    add("source", "stream file, - for standard input, serial:/dev/ttyUSB0 or mqtt://host/topic")
+    add("--rate", "steps per second to read from a file, default: as fast as possible", type=float)
+    add("--baud", "baud rate of a serial port", type=int, default=115_200)
+    add("--quantised", "lines hold the integers that tcuq_step takes", action="store_true")
 
 
 def run(args: argparse.Namespace) -> None:

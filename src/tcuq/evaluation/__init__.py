@@ -11,10 +11,9 @@ from tcuq.errors import MissingExtraError
 if find_spec("sklearn") is None:
     raise MissingExtraError("scikit-learn", "tcuq[fit]")
 
-from tcuq.evaluation.evaluation import Evaluation, evaluate
+from tcuq.evaluation.evaluation import Evaluation, as_json, evaluate, lines
 from tcuq.evaluation.run import Measure
 from tcuq.evaluation.selection import Comparison, Selection, compare
-from tcuq.evaluation.table import as_json, lines
 
 __all__ = [
     "Comparison",

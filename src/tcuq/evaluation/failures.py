@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures of wrong predictions: the withheld share, ranking by risk, the classifier's own."""
+"""Measures of withheld and wrong predictions, of the promised rates, and the classifier's own."""
 
 import math
 from collections.abc import Iterator
@@ -8,10 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from tcuq.evaluation import measures as m
-from tcuq.evaluation.bootstrap import Indices
+from tcuq.evaluation.bootstrap import Interval
 from tcuq.evaluation.run import Bools, EvaluatedRun, Measure
 from tcuq.evaluation.selection import percent, selection
+from tcuq.profile.settings import ALPHA_BITS, TOKEN
 from tcuq.stages.budget import Outcome
+
+RATE_WINDOW = 1000
+MAXIMUM = Interval(reason="a maximum over windows has no bootstrap interval")
 
 
 def withheld_measures(run: EvaluatedRun) -> Iterator[Measure]:
@@ -59,20 +63,12 @@ def failure_measures(run: EvaluatedRun) -> Iterator[Measure]:
         },
         {"errors among accepted": errors},
     )
-    risk, uncertainty, guess = run.trace.risk, run.uncertainty, run.guess
+    risk = run.trace.risk
     yield from run.ranking("failure", wrong, at, ("errors", "correct predictions"), risk)
-    yield run.measure(
-        "area under risk-coverage",
-        at,
-        lambda chosen: m.area_under_risk_coverage(wrong[chosen], risk[chosen]),
-        {
-            "softmax": m.area_under_risk_coverage(wrong[at], uncertainty[at]),
-            "always": error,
-            "never": error,
-            "random": m.area_under_risk_coverage(wrong[at], guess[at]),
-        },
-        {"errors": int(wrong[at].sum())},
-    )
+    name, scores = "area under risk-coverage", (risk, run.uncertainty, run.guess)
+    events = {"errors": int(wrong[at].sum())}
+    area = m.area_under_risk_coverage
+    yield run.ranked(name, at, area, wrong, scores, equal=error, events=events)
 
 
 def drop_measures(run: EvaluatedRun) -> Iterator[Measure]:
@@ -83,25 +79,15 @@ def drop_measures(run: EvaluatedRun) -> Iterator[Measure]:
     if np.isnan(floor):
         return
     everything = np.ones(len(accuracy), np.bool_)
-    risk, uncertainty, guess = (
+    risk, softmax, guess = (
         m.moving_mean(values, everything, run.starts, run.window)
         for values in (run.trace.risk, run.uncertainty, run.guess)
     )
     at = np.flatnonzero(np.isfinite(accuracy))
     event = accuracy < floor
     share = float(event[at].mean())
-    yield run.measure(
-        "accuracy-drop AUPRC",
-        at,
-        lambda chosen: m.auprc(event[chosen], risk[chosen]),
-        {
-            "softmax": m.auprc(event[at], uncertainty[at]),
-            "always": share,
-            "never": share,
-            "random": m.auprc(event[at], guess[at]),
-        },
-        {"windows with low accuracy": int(event[at].sum())},
-    )
+    scores, events = (risk, softmax, guess), {"windows with low accuracy": int(event[at].sum())}
+    yield run.ranked("accuracy-drop AUPRC", at, m.auprc, event, scores, equal=share, events=events)
 
 
 def classifier_measures(run: EvaluatedRun) -> Iterator[Measure]:
@@ -117,9 +103,6 @@ def classifier_measures(run: EvaluatedRun) -> Iterator[Measure]:
     flat = 1 - 1 / classes
     first = float((labels[at] == 0).mean())  # a uniform posterior predicts the first class
 
-    def calibration_error(chosen: Indices) -> float:
-        return m.expected_calibration_error(confidence[chosen], right[chosen])
-
     yield run.measure(
         "NLL", at, lambda c: float(nll[c].mean()), {"uniform": float(np.log(classes))}
     )
@@ -130,8 +113,48 @@ def classifier_measures(run: EvaluatedRun) -> Iterator[Measure]:
         lambda c: float(square[c].mean() / classes),
         {"uniform": flat / classes},
     )
-    yield run.measure("ECE", at, calibration_error, {"uniform": abs(first - 1 / classes)})
+    yield run.measure(
+        "ECE",
+        at,
+        lambda c: m.expected_calibration_error(confidence[c], right[c]),
+        {"uniform": abs(first - 1 / classes)},
+    )
 
 
 def _mean(values: Bools) -> float:
     return float(values.mean()) if len(values) else math.nan
+
+
+def rate_measures(run: EvaluatedRun) -> Iterator[Measure]:
+    """Exceedances beside alpha and abstentions beside the budget, on unshifted steps."""
+    at = np.flatnonzero(~run.shifted)
+    if len(at) == 0:
+        return
+    trace, profile = run.trace, run.profile
+    alpha = profile.threshold.alpha_q16 / (1 << ALPHA_BITS)
+    rate, burst = profile.budget.rate_q16 / TOKEN, profile.budget.burst_q16 / TOKEN
+    abstained = trace.outcome == Outcome.ABSTAIN
+    window = min(RATE_WINDOW, len(trace))
+    always = {"always": 1.0, "never": 0.0}
+    yield run.measure(
+        "deviation from alpha",
+        at,
+        lambda chosen: abs(float(trace.exceeded[chosen].mean()) - alpha),
+        {"always": 1 - alpha, "never": alpha},
+    )
+    yield Measure(
+        "exceedances, worst window",
+        m.worst_window_rate(trace.exceeded, window),
+        MAXIMUM,
+        always,
+        f"share in the worst {window:,} consecutive steps; alpha is {alpha:.4g}",
+    )
+    yield run.measure("abstentions", at, lambda c: float(abstained[c].mean()), always)
+    yield Measure(
+        "abstentions, worst window",
+        m.worst_window_rate(abstained, window),
+        MAXIMUM,
+        always,
+        f"share in the worst {window:,} consecutive steps; the budget allows"
+        f" {burst / window + rate:.4f}",
+    )

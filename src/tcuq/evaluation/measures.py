@@ -8,22 +8,6 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-__all__ = [
-    "accuracy_and_floor",
-    "area_under_risk_coverage",
-    "auprc",
-    "auroc",
-    "brier",
-    "detection_delays",
-    "expected_calibration_error",
-    "moving_mean",
-    "negative_log_likelihood",
-    "poisson_interval",
-    "risk_coverage",
-    "steps_after_shift",
-    "worst_window_rate",
-]
-
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.integer]

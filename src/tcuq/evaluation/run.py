@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq._labels import UNKNOWN
+from tcuq._columns import UNKNOWN
 from tcuq.autocorrelation import autocorrelation_time
 from tcuq.decision import Trace
 from tcuq.evaluation import measures as m
@@ -139,15 +139,30 @@ class EvaluatedRun:
         """
         share = float(event[at].mean())
         events = {words[0]: int(event[at].sum()), words[1]: int((~event[at]).sum())}
-
-        def score(kind: Callable[[Bools, Floats], float], by: Floats) -> Callable[..., float]:
-            return lambda chosen: kind(event[chosen], by[chosen])
-
+        scores = (by, self.uncertainty, self.guess)
         for word, kind, equal in (("AUROC", m.auroc, 0.5), ("AUPRC", m.auprc, share)):
-            baselines = {
-                "softmax": score(kind, self.uncertainty)(at),
-                "always": equal,
-                "never": equal,
-                "random": score(kind, self.guess)(at),
-            }
-            yield self.measure(f"{name} {word}", at, score(kind, by), baselines, events)
+            yield self.ranked(f"{name} {word}", at, kind, event, scores, equal=equal, events=events)
+
+    def ranked(
+        self,
+        name: str,
+        at: Indices,
+        kind: Callable[[Bools, Floats], float],
+        event: Bools,
+        scores: tuple[Floats, Floats, Floats],
+        *,
+        equal: float,
+        events: Mapping[str, int],
+    ) -> Measure:
+        """A statistic of an event under the monitor's score, the softmax's and a random one.
+
+        ``equal`` is its value where all steps rank equal.
+        """
+        ours, softmax, random = scores
+        baselines = {
+            "softmax": kind(event[at], softmax[at]),
+            "always": equal,
+            "never": equal,
+            "random": kind(event[at], random[at]),
+        }
+        return self.measure(name, at, lambda c: kind(event[c], ours[c]), baselines, events)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq._labels import UNKNOWN
+from tcuq._columns import UNKNOWN
 from tcuq.decision import Trace
 from tcuq.profile import Profile
 from tcuq.stages.budget import Outcome
@@ -71,8 +71,7 @@ def softmax_accepts(profile: Profile, confidence: Floats) -> Bools | None:
     threshold = profile.provenance.figures.get(FIGURE)
     if threshold is None:
         return None
-    accepted: Bools = confidence >= threshold
-    return accepted
+    return confidence >= threshold
 
 
 def selection(accepted: Bools, wrong: Bools, known: Bools) -> Selection:

@@ -134,15 +134,9 @@ def _tables(spec: Spec, steps: Vectors) -> Iterator[bytes]:
     for term in spec["terms"] or ():
         yield _run("tcuq_term", TERM_RUN, term)
         yield from (term["points"], term["bits_q10"])
-    for name in (
-        "means",
-        "lag_weights_q15",
-        "health_means",
-        "health_weights_q9",
-        "whitening_shift",
-    ):
+    rest = ("means", "lag_weights_q15", "health_means", "health_weights_q9", "whitening_shift")
+    for name in (*rest, "projection"):
         yield spec[name] or b""
-    yield spec["projection"] or b""
     yield steps.posteriors.tobytes()
     yield b"" if steps.features is None else steps.features.tobytes()
     if spec["health_count"]:

@@ -51,17 +51,12 @@ def zig(cpu: Cpu) -> Compiler:
     return Compiler((sys.executable, "-m", "ziglang", "cc", *cpu.zig_flags), ())
 
 
-def installed_compiler(cpu: Cpu) -> Compiler | None:
-    """GCC if it is installed, else Zig's Clang, else None."""
-    if shutil.which(f"{cpu.prefix}gcc") is not None:
-        return gcc(cpu)
-    return None if find_spec("ziglang") is None else zig(cpu)
-
-
 def best_footprint(profile: Profile, table: Footprint) -> Footprint:
-    """The compiled footprint if a cross compiler is installed, else the table's, unchanged."""
-    compiler = installed_compiler(CPUS[table.cpu])
-    return table if compiler is None else compiled_footprint(profile, table, compiler)
+    """The footprint by GCC or Zig's Clang if one is installed, else the table's, unchanged."""
+    cpu = CPUS[table.cpu]
+    if shutil.which(f"{cpu.prefix}gcc") is not None:
+        return compiled_footprint(profile, table, gcc(cpu))
+    return table if find_spec("ziglang") is None else compiled_footprint(profile, table, zig(cpu))
 
 
 def compiled_footprint(profile: Profile, table: Footprint, compiler: Compiler) -> Footprint:

@@ -10,8 +10,7 @@ from typing import Unpack
 
 from tcuq.errors import ExportError
 from tcuq.files import atomic_write
-from tcuq.firmware.models import DEFAULT_NAME, Model, parse_models, rename
-from tcuq.firmware.sources import Options, shared_sources
+from tcuq.firmware.sources import DEFAULT_NAME, Model, Options, parse_models, rename, shared_sources
 from tcuq.firmware.targets import TARGETS
 from tcuq.firmware.template_values import render_template
 from tcuq.profile import Profile

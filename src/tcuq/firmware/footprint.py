@@ -6,7 +6,7 @@ footprint.json, which tools/measurements/footprint.py measures for every build o
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -27,8 +27,8 @@ WHOLE_FUNCTIONS = (
     "tcuq_snapshot_size", "tcuq_snapshot", "tcuq_restore", "tcuq_strerror",
 )  # fmt: skip
 FLASH_ERROR = 0.005  # bound of the table against the linker; tools/measurements/size.py checks it
-MINUTES_PER_DAY = 1440
 WORD = 4
+NOTE = "measured for the nearest standard profile, yours may differ"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,6 @@ class Footprint:
     def flash(self) -> int:
         """Code and the profile's tables."""
         return self.code + self.tables
-
-    def telemetry_per_day(self, minutes: int) -> int:
-        """Bytes of telemetry per day with one record every so many minutes."""
-        return self.record * (MINUTES_PER_DAY // minutes)
 
 
 def footprint(
@@ -100,7 +96,7 @@ def footprint(
         interface=interface,
         parts=parts,
         code=build[interface],
-        tables=tables_bytes(spec),
+        tables=size_of("tcuq_monitor")[0] + _struct_bytes("tcuq_profile", [spec]),
         ram=sum(ram_parts(spec, telemetry=telemetry).values()),
         stack=build["stack"],
         record=number("TCUQ_RECORD_BYTES") if telemetry else 0,
@@ -141,12 +137,8 @@ def ram_parts(spec: Spec, *, telemetry: bool) -> dict[str, int]:
     return {name: align(size_of(ctype)[0] * length, WORD) for ctype, name, length in arrays}
 
 
-def tables_bytes(spec: Spec) -> int:
-    """Bytes of a profile's constants: the profile, the monitor and every table they point to."""
-    return size_of("tcuq_monitor")[0] + _struct_bytes("tcuq_profile", [spec])
-
-
 def _struct_bytes(struct: str, rows: list[Spec]) -> int:
+    """Bytes of structs and of every table that they point to."""
     total = align(size_of(struct)[0] * len(rows), WORD)
     for row in rows:
         for member in structs()[struct]:
@@ -165,3 +157,75 @@ def measured_table() -> dict[str, Any]:
     text = resources.files("tcuq.firmware").joinpath("footprint.json").read_text("utf-8")
     table: dict[str, Any] = json.loads(text)
     return table
+
+
+@dataclass(frozen=True, slots=True)
+class StepInstructions:
+    """Instructions of one step of a standard profile on one CPU, and what was measured."""
+
+    mean: int
+    worst: int
+    profile: str
+    classes: int
+    features: int
+    lags: int
+    terms: int  # of the anchored score
+    parts: tuple[str, ...]
+    steps: int
+    flags: str
+    note: str = NOTE
+
+    @property
+    def size(self) -> str:
+        """The size of the standard profile in words."""
+        return (
+            f"{self.classes} classes, {self.features} features, {self.lags} lags,"
+            f" {self.terms} score terms"
+        )
+
+
+def nearest_instructions(
+    profile: Profile, cpu: str = "cortex-m4", *, optimise: str = "-Os", telemetry: bool = True
+) -> StepInstructions:
+    """The counts of the nearest standard profile.
+
+    Nearest is the profile with the fewest differing parts of the runtime, then with the smallest
+    sum of differences in classes, features, lags and score terms.
+
+    Examples
+    --------
+    >>> from tcuq.demo import demo_profile
+    >>> nearest_instructions(demo_profile()).profile
+    'recommended preset on the demo streams'
+    """
+    check_build(cpu, optimise)
+    spec = quantize(profile)
+    shape, parts = profile_shape(spec), set(required_parts(spec, telemetry=telemetry))
+    table = measured_table()
+    name, nearest = min(
+        table["standard_profiles"].items(),
+        key=lambda item: _distance(item[1]["measured"], shape, parts),
+    )
+    return StepInstructions(
+        profile=name,
+        **nearest["measured"] | {"parts": tuple(nearest["measured"]["parts"])},
+        **nearest["instructions"][cpu][optimise],
+        flags=" ".join((*CPUS[cpu].flags, optimise, *table["flags"])),
+    )
+
+
+def _distance(
+    measured: Mapping[str, Any], shape: Mapping[str, int], parts: set[str]
+) -> tuple[int, int]:
+    differences = (abs(measured[name] - value) for name, value in shape.items())
+    return len(parts.symmetric_difference(measured["parts"])), sum(differences)
+
+
+def profile_shape(spec: Spec) -> dict[str, int]:
+    """The counts that tell one quantised profile from another."""
+    return {
+        "classes": spec["classes"],
+        "features": spec["width"],
+        "lags": len(spec["lags"]),
+        "terms": len(spec["terms"] or ()),
+    }

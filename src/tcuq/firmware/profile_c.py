@@ -13,13 +13,8 @@ from tcuq.errors import ExportError
 from tcuq.firmware.header import INTEGERS, Member, structs
 
 Spec = Mapping[str, Any]
-PARTS = (
-    "anchored",
-    "novelty",
-    "health",
-    "alarm",
-    "telemetry",
-)  # of the runtime, each can be left out
+# Of the runtime, each can be left out.
+PARTS = ("anchored", "novelty", "health", "alarm", "telemetry")
 PROFILE = "tcuq_device_profile"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from tcuq.firmware.models import rename
+from tcuq.firmware.sources import rename
 from tcuq.firmware.template_values import Values, render_template
 
 PROGRAMS = (".c", ".cpp", ".ino")

@@ -15,7 +15,6 @@ from tcuq.profile.settings import (
     Signal,
     TcuqScoreSettings,
     Term,
-    ThresholdSettings,
 )
 
 
@@ -41,7 +40,12 @@ def inconsistencies(settings: MonitorSettings) -> Iterator[str]:
     yield from _novelty_inconsistencies(settings)
     if settings.alarm is not None:
         yield from _alarm_inconsistencies(settings.alarm, settings.present_channels)
-    yield from _threshold_inconsistencies(settings.threshold)
+    threshold = settings.threshold
+    if threshold.step == 0 and threshold.start != threshold.anchor:
+        yield (
+            f"threshold.start must be the anchor, {threshold.anchor}, when step is 0,"
+            f" got {threshold.start}"
+        )
     yield from _promise_inconsistencies(settings)
 
 
@@ -121,14 +125,6 @@ def _alarm_inconsistencies(
         for row in channel.passes:
             if list(row) != sorted(row, reverse=True):
                 yield f"{place}.passes must not ascend with the edge, got {list(row)}"
-
-
-def _threshold_inconsistencies(threshold: ThresholdSettings) -> Iterator[str]:
-    if threshold.step == 0 and threshold.start != threshold.anchor:
-        yield (
-            f"threshold.start must be the anchor, {threshold.anchor}, when step is 0,"
-            f" got {threshold.start}"
-        )
 
 
 def _promise_inconsistencies(settings: MonitorSettings) -> Iterator[str]:

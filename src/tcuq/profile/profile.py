@@ -14,35 +14,15 @@ from functools import cache
 from html import escape
 from importlib import resources
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import MappingProxyType, UnionType
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from tcuq.errors import ProfileError
 from tcuq.files import atomic_write
 from tcuq.profile.consistency import inconsistencies
 from tcuq.profile.quantize import digest
 from tcuq.profile.schema import violation
-from tcuq.profile.settings import (
-    AlarmSettings,
-    AnchoredScoreSettings,
-    BudgetSettings,
-    Channel,
-    CombinerWeights,
-    Finding,
-    HealthSettings,
-    InputSettings,
-    MonitorSettings,
-    NoveltySettings,
-    NoveltyTerm,
-    Projection,
-    PromiseSettings,
-    Provenance,
-    SignalSettings,
-    StreamInfo,
-    TcuqScoreSettings,
-    Term,
-    ThresholdSettings,
-)
+from tcuq.profile.settings import MonitorSettings, Provenance
 from tcuq.profile.summary import summary_lines
 
 if TYPE_CHECKING:
@@ -50,8 +30,6 @@ if TYPE_CHECKING:
 
 FORMAT = "tcuq.profile/5"
 MAX_FILE_BYTES = 64 << 20
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -121,7 +99,8 @@ class Profile(MonitorSettings):
                 f"checksum must be {_hash(content)} for this content, got {document['checksum']}"
                 " (edited by hand? fit again, or save through tcuq)"
             )
-        settings, provenance = _build(content)
+        provenance = _built(Provenance, content.pop("provenance"))
+        settings = _built(MonitorSettings, content)
         for message in inconsistencies(settings):
             raise ProfileError(message)
         stages = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings)}
@@ -141,7 +120,7 @@ class Profile(MonitorSettings):
         """Plot how each term of the score raises the risk; extra `plot`."""
         from tcuq._plots import plot_profile
 
-        return plot_profile(self, ax=ax)
+        return plot_profile(self.to_json(), ax=ax)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Profile":
@@ -210,55 +189,16 @@ def _parse(text: str | bytes) -> Any:  # noqa: ANN401 - any JSON value
         raise ProfileError(f"not a JSON document: {str(error)[:200]}") from None
 
 
-def _frozen(value: Any) -> Any:  # noqa: ANN401 - any JSON value
-    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
-
-
-def _make(kind: type[T], content: Mapping[str, Any], **built: object) -> T:
-    """Build a settings object from its checked JSON; the caller builds nested ones."""
-    return kind(**{**{name: _frozen(member) for name, member in content.items()}, **built})
-
-
-def _optional(kind: type[T], content: Mapping[str, Any] | None) -> T | None:
-    return None if content is None else _make(kind, content)
-
-
-def _build(content: Mapping[str, Any]) -> tuple[MonitorSettings, Provenance]:
-    inputs, signals, score = content["inputs"], content["signals"], content["score"]
-    alarm, origin = content["alarm"], content["provenance"]
-    settings = MonitorSettings(
-        inputs=_make(InputSettings, inputs, projection=_optional(Projection, inputs["projection"])),
-        signals=_make(
-            SignalSettings,
-            signals,
-            novelty=_optional(NoveltySettings, signals["novelty"]),
-            health=_optional(HealthSettings, signals["health"]),
-        ),
-        score=(
-            _make(TcuqScoreSettings, score, weights=_make(CombinerWeights, score["weights"]))
-            if score["kind"] == "tcuq"
-            else _make(
-                AnchoredScoreSettings,
-                score,
-                terms=tuple(_make(Term, term) for term in score["terms"]),
-            )
-        ),
-        novelty=tuple(_make(NoveltyTerm, term) for term in content["novelty"]),
-        threshold=_make(ThresholdSettings, content["threshold"]),
-        budget=_make(BudgetSettings, content["budget"]),
-        alarm=None
-        if alarm is None
-        else _make(
-            AlarmSettings, alarm, channels=tuple(_make(Channel, c) for c in alarm["channels"])
-        ),
-        promise=_optional(PromiseSettings, content["promise"]),
-    )
-    provenance = _make(
-        Provenance,
-        origin,
-        calibration=_make(StreamInfo, origin["calibration"]),
-        development=_optional(StreamInfo, origin["development"]),
-        figures=MappingProxyType(dict(origin["figures"])),
-        findings=tuple(_make(Finding, finding) for finding in origin["findings"]),
-    )
-    return settings, provenance
+def _built(kind: Any, value: Any) -> Any:  # noqa: ANN401 - a type of the settings, any JSON value
+    """Build a value of an annotated type from its checked JSON."""
+    kinds: tuple[Any, ...] = get_args(kind) if get_origin(kind) is UnionType else (kind,)
+    if isinstance(value, list):
+        (item, *_) = next(get_args(one) for one in kinds if get_origin(one) is tuple)
+        return tuple(_built(item, member) for member in value)
+    if not isinstance(value, dict):
+        return value
+    for one in kinds:
+        if set(value) <= set(getattr(one, "__dataclass_fields__", ())):
+            hints = get_type_hints(one)
+            return one(**{name: _built(hints[name], member) for name, member in value.items()})
+    return MappingProxyType(value)

@@ -15,7 +15,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq._health_columns import HEALTH_ONE
+from tcuq._columns import HEALTH_ONE
 from tcuq.errors import ProfileError
 from tcuq.profile.settings import (
     MAX_NOVELTY,
@@ -38,7 +38,6 @@ from tcuq.profile.settings import (
 SIGNALS: tuple[Signal, ...] = get_args(Signal)  # the device numbers them in this order
 CHANNEL_SIGNALS: tuple[Signal | ChannelSignal, ...] = (*SIGNALS, "risk", "health")
 LOGARITHMS = frozenset({"low_confidence", "novelty", "risk", "health"})
-POSTERIOR_STEP = 1 / 256
 MAX_LEDGER_STEP = 8192
 WHITENED_MAX = 4095
 MAX_WEIGHT, WEIGHT_OFFSET = 63, 64
@@ -250,8 +249,7 @@ def health_integers(values: Floats) -> NDArray[np.int16]:
 
 def _whole(values: Floats) -> Floats:
     """Round to integers; what one CPU's library puts below a half and another's above is a half."""
-    integers: Floats = np.rint(np.round(values, 9))
-    return integers
+    return np.rint(np.round(values, 9))
 
 
 def _rounded(weights: Floats, whitening: Floats) -> Floats:
@@ -295,21 +293,18 @@ def _fitting_shift(most: float, limit: int, low: int, high: int, name: str) -> i
 
 def quantize_score(score: ScoreSettings) -> dict[str, Any]:
     """Return the members that the score reads."""
+    # Clipped to the device's integers, far beyond the sigmoid's ends.
+    bias = {"bias_q16": round(min(max(score.bias, -8000.0), 8000.0) * 65536)}
     if not isinstance(score, TcuqScoreSettings):
-        return {
-            "terms": [_term(term) for term in score.terms],
-            "weights": _bytes([0] * 4, "<i2"),
-            "weight_shift": 0,
-            "bias_q16": _bias_q16(score.bias),
-            "mix_q15": 0,
-        }
+        terms = [_term(term) for term in score.terms]
+        return {"terms": terms, "weights": bytes(8), "weight_shift": 0, **bias, "mix_q15": 0}
     weights = np.array([getattr(score.weights, name) or 0.0 for name in SIGNALS[:4]])
     shift = _fitting_shift(float(np.abs(weights).max()), 32767, 5, 16, "score.weights")
     return {
         "terms": None,
         "weights": _bytes(np.rint(weights * 2**shift), "<i2"),
         "weight_shift": shift,
-        "bias_q16": _bias_q16(score.bias),
+        **bias,
         "mix_q15": round(score.mix * 32768),
     }
 
@@ -340,11 +335,6 @@ def _place_of_table(
             if all(same[name] == value for name, value in table.items()):
                 return place
     return None
-
-
-def _bias_q16(bias: float) -> int:
-    """Return the bias in Q16, clipped to the device's integers, far beyond the sigmoid's ends."""
-    return round(min(max(bias, -8000.0), 8000.0) * 65536)
 
 
 def _term(term: Term) -> dict[str, Any]:

@@ -5,9 +5,8 @@ from tcuq.replay.comparison import ReplayComparison
 from tcuq.replay.function import Replay
 from tcuq.replay.layout import Layout, layout_of
 from tcuq.replay.local import replay_files
-from tcuq.replay.packing import pack
-from tcuq.replay.row_groups import Damage
-from tcuq.replay.writing import ChunkWriter
+from tcuq.replay.packing import ChunkWriter, pack
+from tcuq.replay.units import Damage
 
 __all__ = [
     "ChunkWriter",

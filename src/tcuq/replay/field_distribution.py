@@ -63,18 +63,12 @@ class Counts:
 
 
 class Reference:
-    """Distribution of a profile's signals and risk on field streams.
-
-    Parameters
-    ----------
-    profile
-        Its terms, channels and block lengths are used.
-    layout
-        Layout of the chunks.
-    """
+    """Distribution on field streams of a profile's risk, terms and channels."""
 
     def __init__(self, profile: Profile, layout: Layout) -> None:
-        self.terms: tuple[Term, ...] = _terms_of(profile)
+        score = profile.score  # the tcuq score has no terms
+        terms = score.terms if isinstance(score, AnchoredScoreSettings) else ()
+        self.terms: tuple[Term, ...] = (*terms, *(term.as_term() for term in profile.novelty))
         self.channels: tuple[Channel, ...] = () if profile.alarm is None else profile.alarm.channels
         # By a term's index; the odds of an error depend on the classifier alone.
         self.surprises: dict[int, Counts] = {
@@ -170,10 +164,3 @@ def _counts_at(signal: str, table: NDArray[np.int32]) -> NDArray[np.bool_]:
     elif signal in NEEDS_PAST:
         counted = table[:, WHOLE_PAST] != 0
     return counted
-
-
-def _terms_of(profile: Profile) -> tuple[Term, ...]:
-    """Return the anchored score's terms (the tcuq score has none), then those of novelty."""
-    score = profile.score
-    terms = score.terms if isinstance(score, AnchoredScoreSettings) else ()
-    return (*terms, *(term.as_term() for term in profile.novelty))

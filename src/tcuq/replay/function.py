@@ -11,15 +11,13 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq._health_columns import HEALTH_ONE
-from tcuq._labels import OUT_OF_DISTRIBUTION
+from tcuq._columns import HEALTH_ONE, OUT_OF_DISTRIBUTION
 from tcuq.errors import InputError, StreamError
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
 from tcuq.profile.quantize import quantize
 from tcuq.profile.settings import InputSettings
 from tcuq.replay.layout import Chunks, Layout, Span
-from tcuq.replay.results import WIDTH, Rows
 from tcuq.stages.inputs import Inputs, device_health
 
 Array = NDArray[Any]
@@ -29,6 +27,61 @@ SHARED = (
     "classes", "width", "dimensions", "lags", "blend_q15",
     "projection", "projection_bias", "projection_shift", "health_count",
 )  # fmt: skip
+# In the engine's order (src/engine/replay.c); a histogram of 16 bins of risk follows.
+COUNTS = (
+    "steps", "exceeded", "abstained", "denied", "alarms",
+    "risk_alarms", "novelty_alarms", "divergence_alarms", "instability_alarms", "health_alarms",
+    "first_alarm",
+    "labelled", "labelled_abstained", "wrong", "wrong_abstained",
+)  # fmt: skip
+BINS = 16
+WIDTH = len(COUNTS) + BINS
+
+
+def schema_of(*, decisions: bool) -> Any:  # noqa: ANN401 - pyarrow has no types
+    """Return the schema of results; `first_alarm` is null without one.
+
+    Evidence is of the running epoch and of the last closed one, null before one has closed.
+    """
+    import pyarrow as pa
+
+    fields = [("stream", pa.string()), ("profile", pa.string())]
+    fields += [(name, pa.int64()) for name in COUNTS]
+    fields += [
+        ("risk_histogram", pa.list_(pa.int64())),
+        ("epoch", pa.int64()),
+        ("evidence_bits", pa.float64()),
+        ("closed_evidence_bits", pa.float64()),
+        ("snapshot", pa.binary()),
+    ]
+    return pa.schema(fields + ([("decisions", pa.binary())] if decisions else []))
+
+
+class Rows:
+    """Collects finished rows into a batch."""
+
+    def __init__(self, *, decisions: bool) -> None:
+        self._schema = schema_of(decisions=decisions)
+        self._columns: dict[str, list[Any]] = {name: [] for name in self._schema.names}
+
+    def __len__(self) -> int:
+        return len(self._columns["stream"])
+
+    def add(self, stream: str, profile: str, counts: list[int], **more: object) -> None:
+        """Append a stream's row under a profile."""
+        row: dict[str, Any] = dict(zip(COUNTS, counts, strict=False))
+        row["first_alarm"] = row["first_alarm"] - 1 if row["first_alarm"] else None
+        row |= {"stream": stream, "profile": profile, "risk_histogram": counts[len(COUNTS) :]}
+        for name, column in self._columns.items():
+            column.append(row[name] if name in row else more[name])
+
+    def batch(self) -> Any:  # noqa: ANN401
+        """Return the collected rows as a batch and clear them."""
+        import pyarrow as pa
+
+        batch = pa.RecordBatch.from_pydict(self._columns, self._schema)
+        self._columns = {name: [] for name in self._columns}
+        return batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +120,7 @@ class Replay:
 
 
 class Runner:
-    """The monitors of a Replay, reused for each sequence of batches.
-
-    Parameters
-    ----------
-    replay
-        The replay to run.
-    """
+    """The monitors of a Replay, reused for each sequence of batches."""
 
     def __init__(self, replay: Replay) -> None:
         self.replay = replay
@@ -113,13 +160,7 @@ def _unpickle(documents: Mapping[str, str], layout: Layout, decisions: bool) -> 
 
 
 class StepConverter:
-    """Convert steps of a layout to the inputs of a profile's engine.
-
-    Parameters
-    ----------
-    profile, layout
-        The profile, and the layout of the chunks.
-    """
+    """Convert steps of a layout to the inputs of a profile's engine."""
 
     def __init__(self, profile: Profile, layout: Layout) -> None:
         self._inputs = profile.inputs
@@ -206,17 +247,15 @@ class _Group:
         """Yield each profile's row for the stream that ends here."""
         decisions = np.concatenate(self._decisions, axis=1) if self._decisions else None
         for number, (name, monitor) in enumerate(zip(self._names, self._monitors, strict=True)):
-            yield (
-                name,
-                {
-                    "counts": self._counts[number].tolist(),
-                    "epoch": monitor.epoch,
-                    "evidence_bits": monitor.epoch_evidence_bits,
-                    "closed_evidence_bits": monitor.closed_evidence_bits,
-                    "snapshot": monitor.snapshot(),
-                    "decisions": None if decisions is None else decisions[number].tobytes(),
-                },
-            )
+            row = {
+                "counts": self._counts[number].tolist(),
+                "epoch": monitor.epoch,
+                "evidence_bits": monitor.epoch_evidence_bits,
+                "closed_evidence_bits": monitor.closed_evidence_bits,
+                "snapshot": monitor.snapshot(),
+                "decisions": None if decisions is None else decisions[number].tobytes(),
+            }
+            yield name, row
         self.clear()
 
 

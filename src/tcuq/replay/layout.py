@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq._health_columns import MAX_STATISTICS
+from tcuq._columns import MAX_STATISTICS
 from tcuq.errors import StreamError
 from tcuq.recording import FORMAT, SCALES
 from tcuq.stream import KINDS, MAX_CLASSES, MAX_FEATURES, MIN_CLASSES, Kind
@@ -55,10 +55,8 @@ class Layout:
     def of_bytes(self) -> bool:
         """Whether posteriors and features are the device's input bytes."""
         features = self.columns.get("features", ("|i1", 0))[0]
-        return (self.columns["posteriors"][0], features) == (
-            "|u1",
-            "|i1",
-        ) and self.posterior_scale == POSTERIOR_SCALE
+        types = (self.columns["posteriors"][0], features)
+        return types == ("|u1", "|i1") and self.posterior_scale == POSTERIOR_SCALE
 
     def metadata(self) -> dict[str, str]:
         """Return the layout as the schema's metadata."""
@@ -81,10 +79,8 @@ def layout_of(schema: Any) -> Layout:  # noqa: ANN401 - pyarrow has no types
         columns = {str(n): (np.dtype(t).str, w) for n, (t, w) in meta["columns"].items()}
         scales = {n: float(meta.get(n, 1.0)) for n in SCALES.values()}
         names = tuple(str(name) for name in meta.get("health_names", ()))
-        kind, source = (
-            meta["kind"],
-            {str(k): str(v) for k, v in meta.get("source", {}).items()},
-        )
+        kind = meta["kind"]
+        source = {str(k): str(v) for k, v in meta.get("source", {}).items()}
     except (ValueError, TypeError, LookupError, AttributeError):
         raise StreamError(f"the schema's metadata must hold {FORMAT!r} with its columns") from None
     if kind not in KINDS:
@@ -125,14 +121,7 @@ class Span:
 class Chunks:
     """Reads consecutive batches of rows; refuses rows out of order.
 
-    Parameters
-    ----------
-    layout
-        Layout of the rows' bytes.
-    name
-        Name of the stream, where the rows do not name theirs.
-    first_row
-        Number of the first row, for errors.
+    `name` is the stream's where rows do not name theirs; errors count from `first_row`.
     """
 
     def __init__(self, layout: Layout, name: str, first_row: int = 0) -> None:
@@ -149,7 +138,10 @@ class Chunks:
         steps, first = self._integers(batch, "steps", 1), self._integers(batch, "first_step", 0)
         zeros = np.zeros(rows, np.int64)
         recording = self._integers(batch, "recording", 0) if "recording" in names else zeros
-        streams = np.array(_streams(batch) if "stream" in names else [self._name] * rows, object)
+        if "stream" in names and batch.column("stream").null_count:
+            raise StreamError("column 'stream' must not have nulls")
+        named = batch.column("stream").to_pylist() if "stream" in names else [self._name] * rows
+        streams = np.array(named, object)
         ends = np.cumsum(steps)
         columns = {name: self._values(batch, name, steps) for name in self._layout.columns}
         same = (streams[1:] == streams[:-1]) & (recording[1:] == recording[:-1])
@@ -214,11 +206,3 @@ class Chunks:
                 f"row {self._row + row}: {name} must be at least {least}, got {values[row]}"
             )
         return values
-
-
-def _streams(batch: Any) -> list[Any]:  # noqa: ANN401
-    column = batch.column("stream")
-    if column.null_count:
-        raise StreamError("column 'stream' must not have nulls")
-    values: list[Any] = column.to_pylist()
-    return values

@@ -19,10 +19,8 @@ from tcuq.files import atomic_write
 from tcuq.profile import Profile
 from tcuq.progress import Progress
 from tcuq.replay.comparison import ReplayComparison
-from tcuq.replay.function import Replay, Runner
-from tcuq.replay.results import schema_of
-from tcuq.replay.row_groups import Damage, replay_unit
-from tcuq.replay.units import Source, Unit, arrow, sources_of
+from tcuq.replay.function import Replay, Runner, schema_of
+from tcuq.replay.units import Damage, Source, Unit, arrow, replay_unit, sources_of
 from tcuq.version import __version__
 
 FORMAT = "tcuq.replay/1"

@@ -34,8 +34,7 @@ from tcuq.replay.comparison import ReplayComparison
 from tcuq.replay.field_distribution import Counts, Floats, Ints, Reference
 from tcuq.replay.function import Replay, Runner
 from tcuq.replay.layout import Chunks
-from tcuq.replay.row_groups import read_unit
-from tcuq.replay.units import Source, Unit, arrow, sources_of
+from tcuq.replay.units import Source, Unit, arrow, read_unit, sources_of
 from tcuq.stages.alarm import distance_from_centre
 
 T = TypeVar("T")

@@ -11,14 +11,13 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar, get_args
 
-from tcuq.errors import InputError, MissingExtraError, StreamError
+from tcuq._extras import import_extra
+from tcuq.errors import InputError, StreamError
 from tcuq.profile import Profile
-from tcuq.replay.function import Replay, Runner
+from tcuq.replay.function import Replay, Runner, schema_of
 from tcuq.replay.layout import Layout
 from tcuq.replay.local import replays_of
-from tcuq.replay.results import schema_of
-from tcuq.replay.row_groups import Damage, replay_unit
-from tcuq.replay.units import Source, Unit, arrow, files_of, sources_of
+from tcuq.replay.units import Damage, Source, Unit, arrow, files_of, replay_unit, sources_of
 from tcuq.version import __version__
 
 T = TypeVar("T")
@@ -156,11 +155,7 @@ def _run_units(units: Iterable[Unit], replays: Sequence[Replay], schema: Any) ->
 
 
 def _spark_schema(schema: Any) -> Any:  # noqa: ANN401
-    try:
-        from pyspark.sql.pandas.types import from_arrow_schema
-    except ImportError:
-        raise MissingExtraError("pyspark", "tcuq[spark]") from None
-    return from_arrow_schema(schema)
+    return import_extra("pyspark.sql.pandas.types", "spark").from_arrow_schema(schema)
 
 
 def write_run(results: Any, output: str, run: str) -> str:  # noqa: ANN401

@@ -11,7 +11,7 @@ from tcuq.charts import Axis, Chart, Legend, legend
 from tcuq.charts.markup import element
 from tcuq.evaluation.measures import ECE_BINS, risk_coverage
 from tcuq.profile.settings import RISK_LEVELS, AnchoredScoreSettings
-from tcuq.reports.health import health_table
+from tcuq.reports.tables import health_table
 from tcuq.reports.view import View
 
 NAMES = {
@@ -121,10 +121,7 @@ def of_signals(view: View, *, alone: bool) -> Iterator[Element]:
 def _risk_tail(view: View, *, alone: bool) -> Element:
     groups = [("stream", "all steps", np.ones(len(view.stream), np.bool_))]
     if view.wrong.any() and (view.known & ~view.wrong).any():
-        groups = [
-            ("stream", "right", view.known & ~view.wrong),
-            ("wrong", "wrong", view.wrong),
-        ]
+        groups = [("stream", "right", view.known & ~view.wrong), ("wrong", "wrong", view.wrong)]
     curves = [(kind, *_survival(view.trace.risk[at])) for kind, _, at in groups]
     anchor = view.profile.threshold.anchor / RISK_LEVELS
     chart = _tail_chart("risk", "Tail of the risk", curves, anchor)

@@ -7,8 +7,8 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from tcuq.charts.markup import Child, element
-from tcuq.reports.tables import span_button, table
+from tcuq.charts.markup import Child, element, table
+from tcuq.reports.tables import span_button
 from tcuq.reports.view import View
 
 SHOWN = 8  # rows of a list, the worst first
@@ -145,7 +145,7 @@ def _accepted_errors(view: View) -> Iterator[Element]:
         for run in runs[:SHOWN]
     ]
     columns = ["at step", "length", "predicted", "true", "lowest risk"]
-    yield table(f"Accepted errors, {view.name}", columns, rows)
+    yield table(columns, rows, f"Accepted errors, {view.name}")
     yield element("p", confusion_text(confusions(view)), class_="note")
 
 
@@ -192,7 +192,7 @@ def _drops(view: View) -> Iterator[Element]:
     ]
     if rows:
         columns = ["at step", "lowest accuracy", "withheld", "nearest alarm"]
-        yield table(f"Drops in accuracy, {view.name}", columns, rows)
+        yield table(columns, rows, f"Drops in accuracy, {view.name}")
     if len(silent) > SHOWN:
         yield element("p", f"The deepest {SHOWN} of {len(silent):,}.", class_="note")
 

@@ -14,7 +14,7 @@ from tcuq.charts import stylesheet
 from tcuq.charts.markup import element, html, printable
 from tcuq.profile import Profile
 from tcuq.reports import sections
-from tcuq.reports.cells import timeline
+from tcuq.reports.timeline import timeline
 from tcuq.reports.view import View, views
 from tcuq.stream import Stream
 

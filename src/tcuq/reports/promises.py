@@ -45,8 +45,19 @@ def promises(view: View) -> Iterator[Promise]:
     if view.profile.promise is not None:
         yield _accepted_error(view, view.profile.promise)
     yield _step_is_run(view)
-    yield _device()
-    yield _checked(view.profile)
+    yield Promise(
+        "The device makes the decisions on this page, bit for bit.",
+        "the firmware quantises its inputs as the export states.",
+        "held",
+        "By construction: this page ran the C code of the device.",
+    )
+    profile = view.profile
+    yield Promise(
+        "A damaged or invalid profile is refused.",
+        "nothing.",
+        _verdict(Profile.from_json(profile.to_json()) == profile),
+        f"This profile passes every check; its SHA-256 begins with {profile.sha256[:8]}.",
+    )
 
 
 def _exceedances(view: View) -> Promise:
@@ -156,24 +167,6 @@ def _step_is_run(view: View) -> Promise:
         "nothing.",
         _verdict(same),
         f"The first {len(first):,} steps were also run one by one.",
-    )
-
-
-def _device() -> Promise:
-    return Promise(
-        "The device makes the decisions on this page, bit for bit.",
-        "the firmware quantises its inputs as the export states.",
-        "held",
-        "By construction: this page ran the C code of the device.",
-    )
-
-
-def _checked(profile: Profile) -> Promise:
-    return Promise(
-        "A damaged or invalid profile is refused.",
-        "nothing.",
-        _verdict(Profile.from_json(profile.to_json()) == profile),
-        f"This profile passes every check; its SHA-256 begins with {profile.sha256[:8]}.",
     )
 
 

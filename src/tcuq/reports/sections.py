@@ -4,11 +4,11 @@
 from collections.abc import Callable, Iterator, Sequence
 from xml.etree.ElementTree import Element
 
-from tcuq.charts.markup import Child, element
+from tcuq.charts.markup import Child, element, table
 from tcuq.reports import diagrams, profiles
 from tcuq.reports.missed import missed_elements
 from tcuq.reports.promises import promises
-from tcuq.reports.tables import measures_table, selection_table, table
+from tcuq.reports.tables import figure, measures_table, selection_table
 from tcuq.reports.timeline import timeline_section
 from tcuq.reports.view import View
 from tcuq.stages.budget import Outcome
@@ -117,15 +117,11 @@ def _glance(views: Views) -> Iterator[Element]:
         yield element("div", listed, selection_table(views), class_="card")
     else:
         rows = [
-            [row[0][0], *(_figure(value, more) for _, value, more in row)]
+            [row[0][0], *(figure(value, more) for _, value, more in row)]
             for row in zip(*figures, strict=True)
         ]
-        yield table("At a glance", ["share of steps", *(view.name for view in views)], rows)
+        yield table(["share of steps", *(view.name for view in views)], rows, "At a glance")
         yield selection_table(views)
-
-
-def _figure(value: str, more: str) -> Element:
-    return element("span", value, element("small", f" {more}"), class_="value")
 
 
 def _tiles(view: View) -> Iterator[tuple[str, str, str]]:

@@ -5,35 +5,18 @@ import math
 from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element
 
-from tcuq.charts.markup import Child, element
-from tcuq.evaluation.bootstrap import Interval
+import numpy as np
+from numpy.typing import NDArray
+
+from tcuq.charts.markup import Child, element, table
+from tcuq.evaluation.evaluation import interval_text, notes, short
 from tcuq.evaluation.selection import Selection, percent
-from tcuq.evaluation.table import interval_text, notes, short
+from tcuq.profile.settings import HealthSettings
 from tcuq.reports.view import View
 
 MARGIN = 40  # steps shown on either side of the span
-
-
-def table(
-    caption: str, columns: Sequence[str], rows: Sequence[Sequence[Child]], kind: str = ""
-) -> Element:
-    """A table that scrolls by itself where the screen is narrow."""
-    head = element("tr", *(element("th", name, scope="col") for name in columns))
-    body = [element("tr", *(element("td", cell) for cell in row)) for row in rows]
-    content = element(
-        "table",
-        element("caption", caption, class_="unseen"),
-        element("thead", head),
-        element("tbody", *body),
-    )
-    return element(
-        "div",
-        content,
-        class_=f"scroll {kind}".strip(),
-        tabindex=0,
-        role="region",
-        aria_label=caption,
-    )
+Floats = NDArray[np.float64]
+Group = tuple[str, str, NDArray[np.bool_]]  # class of its marks, name, steps
 
 
 def span_button(begin: int, end: int, text: str = "", before: int = 0) -> Element:
@@ -63,7 +46,7 @@ def selection_table(views: Sequence[View]) -> Element:
     error = float(views[0].wrong[known].mean()) if known.any() else math.nan
     rows.append(_selection_row("no monitor", Selection(0.0, error)))
     columns = ["method", "withheld", "coverage", "error among accepted"]
-    return table("The monitor and its baselines", columns, rows)
+    return table(columns, rows, "The monitor and its baselines")
 
 
 def _selection_row(name: str, part: Selection) -> list[Child]:
@@ -80,20 +63,47 @@ def measures_table(views: Sequence[View]) -> Iterator[Element]:
         row: list[Child] = [name]
         for view in views:
             measure = {m.name: m for m in view.evaluation.measures}.get(name)
-            row.append("–" if measure is None else _value(measure.value, measure.interval))
+            row.append(
+                "–"
+                if measure is None
+                else figure(short(measure.value), interval_text(measure.interval))
+            )
         if alone:
             baselines = views[0].evaluation[name].baselines
             known = {word: v for word, v in baselines.items() if not math.isnan(v)}
             row.append(", ".join(f"{word} {short(v)}" for word, v in known.items()))
         rows.append(row)
     if not alone:
-        yield table("Measures by name", ["measure", *(view.name for view in views)], rows)
+        yield table(["measure", *(view.name for view in views)], rows, "Measures by name")
         return
-    yield table("Measures by name", ["measure", "value", "baselines"], rows, "measures")
+    yield table(["measure", "value", "baselines"], rows, "Measures by name", "measures")
     for note in notes(views[0].evaluation):
         yield element("p", note, class_="note")
 
 
-def _value(value: float, interval: Interval) -> Element:
-    text = element("small", f" {interval_text(interval)}")
-    return element("span", short(value), text, class_="value")
+def figure(value: str, more: str) -> Element:
+    """A figure with a remark."""
+    return element("span", value, element("small", f" {more}"), class_="value")
+
+
+def health_table(view: View, groups: Sequence[Group]) -> Element:
+    """Return mean and standard deviation of each statistic, in calibration and in each group."""
+    reference, values = view.profile.signals.health, view.stream.health
+    assert reference is not None  # noqa: S101 - the caller has health; for the type checker
+    assert values is not None  # noqa: S101
+    rows = [
+        _row(reference, number, [values[at, number] for _, _, at in groups])
+        for number in range(len(reference.names))
+    ]
+    columns = ["statistic of the input", "calibration", *(name for _, name, _ in groups)]
+    return table(columns, rows, f"Input health, {view.name}")
+
+
+def _row(reference: HealthSettings, number: int, columns: Sequence[Floats]) -> list[Child]:
+    calibrated = _spread(reference.means[number], reference.scales[number])
+    observed = (_spread(float(column.mean()), float(column.std())) for column in columns)
+    return [reference.names[number], calibrated, *observed]
+
+
+def _spread(mean: float, deviation: float) -> str:
+    return f"{mean:.2f} ± {deviation:.2f}"

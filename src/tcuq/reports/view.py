@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq._labels import UNKNOWN
+from tcuq._columns import UNKNOWN
 from tcuq.calibrate.observe import observe
 from tcuq.decision import Trace
 from tcuq.errors import InputError

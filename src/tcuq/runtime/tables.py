@@ -14,11 +14,6 @@ def xlog2x(value: int) -> int:
     return 0 if value in (0, 128) else round(-share * math.log2(share) * 32768)
 
 
-def sigmoid(value: float) -> int:
-    """1 / (1 + exp(-x)) in Q16."""
-    return round(65536 / (1 + math.exp(-value)))
-
-
 TABLES = {
     "uint16_t tcuq_xlog2x_q15[130]": [xlog2x(v) for v in (*range(129), 128)],
     "uint16_t tcuq_log2_q15[33]": [

@@ -20,11 +20,6 @@ class Outcome(IntEnum):
 class Budget:
     """The bucket: a step adds `rate`, an abstention takes one token, `burst` is the most it holds.
 
-    Parameters
-    ----------
-    settings
-        Rate and burst, in 1/65536 token.
-
     Examples
     --------
     >>> budget = Budget(BudgetSettings(rate_q16=TOKEN // 2, burst_q16=TOKEN))

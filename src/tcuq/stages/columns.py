@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The output of the signals stage: one array per signal, one entry per step."""
+"""The output of the signals stage, one array per signal, and products of rows.
+
+A joint matrix product rounds a row differently with the number of rows beside it. `step` and `run`
+must agree to the last bit, so each row gets a product of its own.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -40,3 +44,26 @@ def concatenate(columns: Sequence[SignalColumns]) -> SignalColumns:
         return None if parts[0] is None else np.concatenate(parts)
 
     return SignalColumns(*(column(f.name) for f in fields(SignalColumns)))
+
+
+def matrix_times_rows(matrix: Floats, rows: Floats) -> Floats:
+    """The matrix times each row."""
+    products: Floats = np.matmul(matrix, rows[:, :, None])[:, :, 0]
+    return products
+
+
+def dot(left: Floats, right: Floats) -> Floats:
+    """Return the dot product of each pair of rows."""
+    product: Floats = (left * right).sum(axis=-1)
+    return product
+
+
+def least_squared_distance(rows: Floats, centres: Floats) -> Floats:
+    """Return the squared distance of each row to its nearest centre."""
+    size = max(1, (1 << 17) // centres.size)  # rows at a time: the differences stay in the cache
+    nearest = np.empty(len(rows))
+    for begin in range(0, len(rows), size):
+        gaps = rows[begin : begin + size, None, :] - centres
+        gaps *= gaps
+        gaps.sum(axis=2).min(axis=1, out=nearest[begin : begin + size])
+    return nearest

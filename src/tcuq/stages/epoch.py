@@ -20,13 +20,7 @@ CEILING = 2.0 ** (32767 / 256)
 
 
 class Epoch:
-    """The running epoch and the last closed one.
-
-    Parameters
-    ----------
-    settings
-        The channels and the length of an epoch.
-    """
+    """The running epoch and the last closed one."""
 
     def __init__(self, settings: AlarmSettings) -> None:
         self.settings = settings

@@ -14,7 +14,7 @@ from tcuq._conversion import as_numbers, refuse_extreme
 from tcuq.errors import InputError
 from tcuq.profile.quantize import health_integers
 from tcuq.profile.settings import HealthSettings, InputSettings
-from tcuq.stages.rowwise import matrix_times_rows
+from tcuq.stages.columns import matrix_times_rows
 from tcuq.stream import Kind, Stream, checked_features, checked_posteriors, require_stream
 
 Floats = NDArray[np.float64]
@@ -22,11 +22,6 @@ Floats = NDArray[np.float64]
 
 class Inputs:
     """Turns posteriors or logits into quantised shares, and wide features into projected ones.
-
-    Parameters
-    ----------
-    settings
-        Kind, number of classes, width of the features and their projection.
 
     Examples
     --------
@@ -97,7 +92,9 @@ class Inputs:
         columns = None if features is None else np.asarray(features)
         classes, width = self.settings.classes, self.settings.width
         if classes == 2 and rows.shape in ((len(rows),), (len(rows), 1)):
-            rows = _both_bytes(rows.reshape(-1))
+            # Both classes' bytes of a single sigmoid, as the export's `tcuq_device_sigmoid`.
+            first = np.minimum(256 - rows.reshape(-1).astype(np.int16), 255)
+            rows = np.column_stack([first, rows.reshape(-1)]).astype(np.uint8)
         if rows.ndim != 2 or rows.shape[1] != classes:
             raise InputError(f"posteriors must have the shape (steps, {classes}), got {rows.shape}")
         shape = None if columns is None else columns.shape
@@ -163,16 +160,9 @@ def is_quantised(posteriors: ArrayLike, features: ArrayLike | None) -> bool:
     )
 
 
-def _both_bytes(second: NDArray[np.generic]) -> NDArray[np.uint8]:
-    """Return both classes' bytes of a single sigmoid, as the export's `tcuq_device_sigmoid`."""
-    first = np.minimum(256 - second.astype(np.int16), 255)
-    return np.column_stack([first, second]).astype(np.uint8)
-
-
 def posterior_bytes(rows: NDArray[np.generic], kind: Kind) -> Floats:
     """Round checked rows to bytes in 1/256."""
-    rounded: Floats = np.minimum(np.rint(probabilities(rows, kind) * 256), 255)
-    return rounded
+    return np.minimum(np.rint(probabilities(rows, kind) * 256), 255)
 
 
 def probabilities(rows: NDArray[np.generic], kind: Kind) -> Floats:
@@ -186,5 +176,4 @@ def probabilities(rows: NDArray[np.generic], kind: Kind) -> Floats:
 
 def _int8(values: Floats, scale: float) -> Floats:
     """Round to the nearest values that an int8 in this scale holds."""
-    rounded: Floats = np.clip(np.rint(np.ascontiguousarray(values) / scale), -127, 127) * scale
-    return rounded
+    return np.clip(np.rint(np.ascontiguousarray(values) / scale), -127, 127) * scale

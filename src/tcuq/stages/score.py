@@ -35,17 +35,11 @@ COMBINED = ("divergence", "instability", "inconsistency", "doubt")
 
 def risk_odds(levels: NDArray[np.int64]) -> Floats:
     """Return the log-odds of risks in 0..16384, as the alarm takes them."""
-    odds: Floats = RISK_ODDS[levels]
-    return odds
+    return RISK_ODDS[levels]
 
 
 class TcuqScore:
     """The paper's score: a logistic combination blended with low confidence.
-
-    Parameters
-    ----------
-    settings
-        Weights, bias and mix.
 
     References
     ----------
@@ -59,8 +53,7 @@ class TcuqScore:
         """Return the risk of each step."""
         settings = self.settings
         uncertainty = sigmoid(self.logit(columns))
-        risk: Floats = settings.mix * uncertainty + (1 - settings.mix) * (1 - columns.confidence)
-        return risk
+        return settings.mix * uncertainty + (1 - settings.mix) * (1 - columns.confidence)
 
     def logit(self, columns: SignalColumns) -> Floats:
         """Return the combination before the sigmoid."""
@@ -76,13 +69,7 @@ class TcuqScore:
 
 
 class AnchoredScore:
-    """Surprises against the calibration stream, weighed and summed.
-
-    Parameters
-    ----------
-    settings
-        The bias, and the terms: signal, tail, smoothing, dead zone, cap, weight, survival table.
-    """
+    """Surprises against the calibration stream, weighed and summed."""
 
     def __init__(self, settings: AnchoredScoreSettings) -> None:
         self.settings = settings
@@ -140,8 +127,7 @@ class Novelty:
         recent = ewma(now, self._recent, RECENT_EWMA)
         if len(recent):
             self._recent = float(recent[-1])
-        novelty: Floats = (now + recent) / 2
-        return novelty
+        return (now + recent) / 2
 
 
 def make_score(settings: ScoreSettings) -> TcuqScore | AnchoredScore:
@@ -173,5 +159,4 @@ def surprise(values: Floats, term: Term) -> Floats:
     """Return -log2 survival: linear between the table's points, then by the slope of the tail."""
     upward = values if term.tail == "upper" else -values
     bits = np.interp(upward, term.points, term.bits)
-    beyond: Floats = bits + term.slope * np.maximum(upward - term.points[-1], 0)
-    return beyond
+    return bits + term.slope * np.maximum(upward - term.points[-1], 0)

@@ -20,16 +20,13 @@ from tcuq.profile.settings import (
     InputSettings,
     SignalSettings,
 )
-from tcuq.stages.columns import SignalColumns
-from tcuq.stages.rowwise import dot, least_squared_distance, matrix_times_rows
+from tcuq.stages.columns import SignalColumns, dot, least_squared_distance, matrix_times_rows
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 # Keeps ln(1 - C) finite where the classifier is certain.
 CERTAIN = 1e-5
-# Above the result of any projection that the schema allows, for features within ±1e9.
-MAX_PROJECTED = 1e30
 _SMALLEST = np.finfo(np.float64).tiny
 
 
@@ -54,13 +51,6 @@ class _Past:
 
 class Signals:
     """Computes the signals of a stream, a step or a chunk at a time.
-
-    Parameters
-    ----------
-    settings
-        Lags, blend, and the references of novelty and health.
-    inputs
-        Number of classes and of features.
 
     Examples
     --------
@@ -136,16 +126,14 @@ class Signals:
 
     def _novelty(self, features: Floats) -> Floats:
         whitened = matrix_times_rows(self._whitening, features)
-        novelty: Floats = np.log1p(least_squared_distance(whitened, self._centres))
-        return novelty
+        return np.log1p(least_squared_distance(whitened, self._centres))
 
 
 def health_signal(statistics: Floats, reference: HealthSettings) -> Floats:
     """Return ln(1 + Σ z²) over the standard scores of each step's statistics."""
     distance = np.minimum(np.abs(statistics - np.array(reference.means)), MAX_HEALTH_DISTANCE)
     scores = np.minimum(distance / np.array(reference.scales), MAX_HEALTH_SCORE)
-    health: Floats = np.log1p(dot(scores, scores))
-    return health
+    return np.log1p(dot(scores, scores))
 
 
 def _make_past(probabilities: Floats, features: Floats) -> _Past:

@@ -18,11 +18,6 @@ Bools = NDArray[np.bool_]
 class Threshold:
     """The ledger, the frozen anchor beside it, and the paper's warm-up.
 
-    Parameters
-    ----------
-    settings
-        Mode, alpha, step, start, anchor and warm-up.
-
     Examples
     --------
     >>> threshold = Threshold(ThresholdSettings("adaptive", 1 << 15, 100, 500, 500, 0))

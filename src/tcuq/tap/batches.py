@@ -27,7 +27,11 @@ class Batch(NamedTuple):
 def batches(inputs: Any, size: int) -> Iterator[Batch]:  # noqa: ANN401 - whatever a caller has
     """Yield the inputs in order, at most ``size`` steps at once."""
     if is_loader(inputs):
-        _refuse_shuffled(inputs)
+        if type(getattr(inputs, "sampler", None)).__name__ == "RandomSampler":
+            raise InputError(
+                "inputs must come in recorded order, got a loader that shuffles: make it with"
+                " shuffle=False"
+            )
         for batch in inputs:
             yield from _cut(*_split(batch), size)
     elif isinstance(inputs, Mapping):
@@ -42,14 +46,6 @@ def is_loader(inputs: Any) -> bool:  # noqa: ANN401 - as above
         inputs, list | tuple | str | bytes | range | Mapping
     )
     return hasattr(inputs, "__iter__") and not holds_steps
-
-
-def _refuse_shuffled(loader: Any) -> None:  # noqa: ANN401 - as above
-    if type(getattr(loader, "sampler", None)).__name__ == "RandomSampler":
-        raise InputError(
-            "inputs must come in recorded order, got a loader that shuffles: make it with"
-            " shuffle=False"
-        )
 
 
 def _split(batch: Any) -> tuple[Any, Any]:  # noqa: ANN401 - as above

@@ -129,8 +129,7 @@ def _last_activation(model: Any) -> str | None:  # noqa: ANN401 - as above
         layer = layer.layers[-1]
     if type(layer).__name__ == "Softmax":
         return "softmax"
-    name: str | None = getattr(getattr(layer, "activation", None), "__name__", None)
-    return name
+    return getattr(getattr(layer, "activation", None), "__name__", None)
 
 
 def _head(model: Any, *, several: bool) -> Any:  # noqa: ANN401 - a layer

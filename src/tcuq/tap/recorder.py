@@ -8,8 +8,8 @@ from typing import Any, Literal, Protocol, get_args, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tcuq._columns import OUT_OF_DISTRIBUTION, UNKNOWN, LabelsLike
 from tcuq._conversion import as_array
-from tcuq._labels import OUT_OF_DISTRIBUTION, UNKNOWN, LabelsLike
 from tcuq.errors import InputError
 from tcuq.health import Health
 from tcuq.stream import Kind, Stream
@@ -145,8 +145,7 @@ def _scaled(rows: Array, kind: Kind, temperature: float) -> Array:
             f"temperature must be 1 where the model returns {kind}, got {temperature}: record its"
             " logits"
         )
-    scaled: Array = rows / temperature
-    return scaled
+    return rows / temperature
 
 
 def _rows(values: Array, steps: int, name: str) -> Array:

@@ -71,12 +71,9 @@ class SklearnTap:
             if self.layer is None:
                 return posteriors, None
             layer = inputs if self._transform is None else self._transform.transform(inputs)
-        rows = as_numbers(_dense(layer), f"layer {self.layer!r}")
+        dense = layer.toarray() if hasattr(layer, "toarray") else layer
+        rows = as_numbers(as_array(dense, "features"), f"layer {self.layer!r}")
         return posteriors, _last_hidden(self._last, rows) if self.layer == HIDDEN else rows
-
-
-def _dense(values: Any) -> Array:  # noqa: ANN401 - an array, a sparse matrix or a table
-    return as_array(values.toarray() if hasattr(values, "toarray") else values, "features")
 
 
 def _last_hidden(perceptron: Any, rows: Array) -> Array:  # noqa: ANN401 - untyped library

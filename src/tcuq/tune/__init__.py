@@ -3,8 +3,7 @@
 
 from tcuq.tune.front import Limits
 from tcuq.tune.grid import Grid
-from tcuq.tune.pareto import pareto_chart
-from tcuq.tune.search import TuneResult, tune
+from tcuq.tune.search import TuneResult, pareto_chart, tune
 from tcuq.tune.trial import Trial
 
 __all__ = ["Grid", "Limits", "Trial", "TuneResult", "pareto_chart", "tune"]

@@ -47,15 +47,8 @@ class Limits:
 
     def violations(self, trial: Trial) -> list[str]:
         """The names of the limits that a trial exceeds."""
-        return [
-            name
-            for name, limit in (
-                ("ram", self.ram),
-                ("flash", self.flash),
-                ("false_alarms", self.false_alarms),
-            )
-            if limit is not None and getattr(trial, name) > limit
-        ]
+        limits = {"ram": self.ram, "flash": self.flash, "false_alarms": self.false_alarms}
+        return [n for n, limit in limits.items() if limit is not None and getattr(trial, n) > limit]
 
 
 @dataclass(frozen=True, slots=True)

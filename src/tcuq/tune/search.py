@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Grid search: fit and evaluate every candidate on two parts of one development stream."""
 
+import json
+import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
+from tcuq.charts import Axis, Chart, Frame, standalone_svg
 from tcuq.errors import FitError, InputError
 from tcuq.firmware.footprint import footprint
 from tcuq.firmware.runtime_files import code_digest
@@ -13,13 +17,21 @@ from tcuq.progress import Progress
 from tcuq.stream import Stream
 from tcuq.tune.front import Limits, Objective, within_limits
 from tcuq.tune.grid import Candidate, Grid
-from tcuq.tune.log import TrialLog
-from tcuq.tune.split import training_part, validation_part
-from tcuq.tune.trial import Trial, TrialRunner, fit_candidate, longest_block
+from tcuq.tune.trial import (
+    Trial,
+    TrialRunner,
+    fit_candidate,
+    longest_block,
+    training_part,
+    validation_part,
+)
 from tcuq.version import __version__
 
 # The signature of the built-in map; the results may come in any order.
 MapFunction = Callable[[Callable[[Candidate], Trial], Iterable[Candidate]], Iterable[Trial]]
+FRAME = Frame(640, 400, left=60, right=150, top=36, bottom=40)
+LEGEND = {"candidate": "within the limits", "series0": "Pareto front", "chosen": "chosen"}
+LEGEND_ROW = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +49,63 @@ class TuneResult:
     objective: Objective
     limits: Limits
     steps: tuple[int, int, int]  # training, gap, validation
+
+
+class TrialLog:
+    """Trials in a file of JSON lines, so that an interrupted search resumes.
+
+    The first line is a header with the stream, library and device; any other one is refused.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], header: Mapping[str, object]) -> None:
+        self.path: Path = Path(path)
+        self._trials: dict[str, Trial] = {}
+        lines = self._complete_lines()
+        if not lines:
+            self._append(header)
+            return
+        if lines[0] != _line(header):
+            raise FitError(
+                f"{self.path}: holds trials of another stream, version or device;"
+                " remove it, or name another output"
+            )
+        for number, line in enumerate(lines[1:], start=2):
+            try:
+                trial = Trial.from_json(json.loads(line))
+            except (ValueError, TypeError, LookupError):
+                raise FitError(f"{self.path}: line {number} is no trial; remove it") from None
+            self._trials[_key(trial.options)] = trial
+
+    def _complete_lines(self) -> list[bytes]:
+        """The lines of the file; a last line cut off by an interruption is removed."""
+        content = self.path.read_bytes() if self.path.is_file() else b""
+        lines = [line for line in content.splitlines(keepends=True) if line.endswith(b"\n")]
+        if content and not content.endswith(b"\n"):
+            os.truncate(self.path, sum(map(len, lines)))
+        return lines
+
+    def get(self, candidate: Candidate) -> Trial | None:
+        """The finished trial of a candidate, or None."""
+        return self._trials.get(_key(candidate))
+
+    def add(self, trial: Trial) -> None:
+        """Append a finished trial; it is on disk when this returns."""
+        self._append(trial.as_json())
+        self._trials[_key(trial.options)] = trial
+
+    def _append(self, document: Mapping[str, object]) -> None:
+        with self.path.open("ab") as file:
+            file.write(_line(document))
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _line(document: Mapping[str, object]) -> bytes:
+    return json.dumps(document).encode() + b"\n"
+
+
+def _key(candidate: Candidate) -> str:
+    return json.dumps(candidate, sort_keys=True)
 
 
 def tune(
@@ -124,3 +193,49 @@ def _check_size(profile: Profile, limits: Limits, cpu: str, *, telemetry: bool) 
                 f"fitted on the whole stream the chosen profile takes {used:,} bytes of {name},"
                 f" above the limit of {limit:,}; retry with --{name} {2 * limit - used:,}"
             )
+
+
+def pareto_chart(tuned: TuneResult) -> str:
+    """The candidates within the limits, the Pareto front among them, and the chosen one."""
+    trials = [
+        t for t in within_limits(tuned.trials, tuned.limits) if math.isfinite(_objective(tuned, t))
+    ]
+    trials = trials or [tuned.chosen]
+    heights = {id(t): h if math.isfinite(h := _objective(tuned, t)) else 0.0 for t in trials}
+    label = "cost of a step" if tuned.objective.labelled else "fastest alarm, steps"
+    x = _axis([t.ram for t in trials], "RAM, bytes")
+    chart = Chart(f"Candidates: {label}, by RAM", x, _axis([*heights.values()], label), FRAME)
+    for kind, radius in (("candidate", 3), ("series0", 5), ("chosen", 7)):
+        for trial in trials:
+            if _kind(tuned, trial) == kind:
+                tooltip = (
+                    f"{command_line_options(trial)}:"
+                    f" {trial.ram:,} bytes of RAM, {trial.flash:,} of flash"
+                )
+                chart.point(trial.ram, heights[id(trial)], kind, radius, tooltip)
+    for row, (kind, text) in enumerate(LEGEND.items()):
+        chart.margin_text(FRAME.top + LEGEND_ROW * row, f"● {text}", kind)
+    return standalone_svg(chart)
+
+
+def command_line_options(trial: Trial) -> str:
+    """A candidate's options as the command line takes them."""
+    named = {n: v for n, v in trial.options.items() if n not in ("steps_per_false_alarm", "signs")}
+    named["lags"] = ",".join(map(str, trial.options["lags"]))
+    return " ".join(f"--{name} {value}" for name, value in named.items())
+
+
+def _kind(tuned: TuneResult, trial: Trial) -> str:
+    if trial == tuned.chosen:
+        return "chosen"
+    return "series0" if trial in tuned.front else "candidate"
+
+
+def _objective(tuned: TuneResult, trial: Trial) -> float:
+    return tuned.objective.measures(trial)[0]
+
+
+def _axis(values: list[float], label: str) -> Axis:
+    """An axis with room around the values."""
+    room = 0.06 * (max(values) - min(values)) or 1.0
+    return Axis.linear(min(values) - room, max(values) + room, label)

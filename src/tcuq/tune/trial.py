@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq._labels import UNKNOWN
+from tcuq._columns import UNKNOWN
 from tcuq.calibrate import fit
 from tcuq.errors import CalibrationWarning, FitError
 from tcuq.evaluation import Evaluation, evaluate
@@ -19,10 +19,11 @@ from tcuq.profile import Profile
 from tcuq.stages.budget import Outcome
 from tcuq.stream import Stream
 from tcuq.tune.grid import Candidate
-from tcuq.tune.split import unshifted
 
 BLOCKS = 16  # of the validation part, to estimate the standard error of a cost
 BY_BLOCK = ("wrong_by_block", "abstained_by_block")
+TRAINING_SHARE = 0.6
+MIN_STEPS = 256  # that are not shifted, in either part
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,3 +150,52 @@ def longest_block(stream: Stream) -> int:
         alarm = fit(unshifted(stream), alarm=AlarmOptions(block_factor=4)).alarm
     assert alarm is not None  # noqa: S101 - the recommended preset has one; for the type checker
     return max(channel.block for channel in alarm.channels)
+
+
+def training_part(stream: Stream) -> Stream:
+    """The first 60 % of the steps."""
+    part = stream[: max(1, int(TRAINING_SHARE * len(stream)))]
+    _check("training", part)
+    return part
+
+
+def validation_part(stream: Stream, gap: int) -> Stream:
+    """The steps after the training part and a gap."""
+    begin = int(TRAINING_SHARE * len(stream)) + gap
+    if begin >= len(stream):
+        raise FitError(
+            f"a gap of {gap} steps, the alarm's longest block, leaves none of the last"
+            f" {len(stream) - begin + gap} steps for validation; give a longer stream"
+        )
+    part = stream[begin:]
+    _check("validation", part)
+    return part
+
+
+def unshifted(stream: Stream) -> Stream:
+    """The steps that are not marked as shifted; a new recording begins after each gap."""
+    if stream.shifted is None or not stream.shifted.any():
+        return stream
+    keep = ~stream.shifted
+    begins = np.zeros(len(stream), np.bool_)
+    begins[stream.starts] = True
+    begins[1:] |= stream.shifted[:-1]
+    return Stream(
+        stream.posteriors[keep],
+        None if stream.features is None else stream.features[keep],
+        None if stream.labels is None else stream.labels[keep],
+        classes=stream.class_names,
+        kind=stream.kind,
+        starts=np.flatnonzero(begins[keep]),
+        health=None if stream.health is None else stream.health[keep],
+        health_names=None if stream.health is None else stream.health_names,
+    )
+
+
+def _check(name: str, part: Stream) -> None:
+    steps = len(part) if part.shifted is None else int((~part.shifted).sum())
+    if steps < MIN_STEPS:
+        raise FitError(
+            f"the {name} part must hold at least {MIN_STEPS} steps that are not shifted,"
+            f" got {steps}; give a longer stream"
+        )
