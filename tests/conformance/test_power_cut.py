@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device's snapshot: a power cut changes no decision, and a damaged snapshot is refused."""
+"""The device's snapshot and record: a power cut changes no decision, a damaged one is refused."""
 
 import warnings
 import zlib
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,10 @@ from tcuq.demo import demo_profile, demo_stream
 from tcuq.errors import CalibrationWarning, SnapshotError
 from tcuq.monitor import Monitor
 from tests.fixtures.conformance import recorded_profile
+from tests.fixtures.firmware.golden import encoded_on_host, golden
 from tests.fixtures.power_cut import refused_snapshots, survived_cuts
+
+RECORDS = golden()["records"]
 
 
 @pytest.fixture(scope="module")
@@ -136,3 +140,11 @@ def test_record_matches_the_specification(stream: tcuq.Stream) -> None:
     last = int(trace.alarm[trace.alarm > 0][-1])
     assert 1 << (fields["cause"] & 15) - 1 == last & 31
     assert (fields["boot"], fields["sequence"]) == (3, 9)
+
+
+def test_the_host_encodes_the_same_bytes(tmp_path: Path) -> None:
+    """Runtime, uplink and HMAC in C, compiled for the host, encode the golden bytes."""
+    encoded = encoded_on_host(tmp_path)
+    assert [record.version_1.hex() for record in encoded] == [r["version_1"] for r in RECORDS]
+    assert [record.version_2.hex() for record in encoded] == [r["version_2"] for r in RECORDS]
+    assert [record.signed_ack.hex() for record in encoded] == [r["signed_ack"] for r in RECORDS]

@@ -2,6 +2,9 @@
 """Blobs: a loaded profile decides as on the host; broken, forged and old blobs are refused."""
 
 import ctypes
+import json
+import re
+import shutil
 import struct
 import warnings
 from collections.abc import Callable
@@ -12,6 +15,8 @@ import numpy as np
 import pytest
 
 import tcuq
+from tcuq.cli import main
+from tcuq.demo import demo_profile
 from tcuq.errors import CalibrationWarning, ExportError
 from tcuq.firmware import profile_blob
 from tcuq.firmware.blob import HEAD, PROFILE_RUNS, inputs_id
@@ -33,11 +38,15 @@ from tests.fixtures.firmware.blob_device import (
     SELFTEST,
     BlobDevice,
 )
+from tests.fixtures.firmware.toolchain import HERE, M4, OTA, RUNTIME, UPLINK, run
+from tests.fixtures.pages import ROOT, blocks, check_console
 from tests.fixtures.random_profiles import random_profile
 from tests.ota.conftest import KEY
 
 DECISION = struct.Struct("<HHiBBBBI")
 SHORT = 2000  # damaged blobs; tools.measurements.blob tries 100,000
+PATH = "docs/howto/ota.md"
+PAGE = (ROOT / PATH).read_text("utf-8")
 
 
 def changed(blob: bytes, at: int, value: bytes) -> bytes:
@@ -191,3 +200,77 @@ def test_number_and_key_are_checked(profile: tcuq.Profile) -> None:
             profile_blob(profile, number=number, key=KEY)
     with pytest.raises(ExportError, match="at least 16 bytes, got 15"):
         profile_blob(profile, number=1, key=bytes(15))
+
+
+def test_the_command_writes_a_blob(
+    saved: str, profile: tcuq.Profile, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file holds the function's bytes; -o writes the sources of the loader beside it."""
+    (tmp_path / "key.txt").write_text(KEY.hex() + "\n")
+    words = ["export", saved, "--blob", str(tmp_path / "new.blob"), "--number", "3"]
+    words += ["--key", str(tmp_path / "key.txt"), "--json"]
+    assert main(words) == 0
+    assert (tmp_path / "new.blob").read_bytes() == profile_blob(profile, number=3, key=KEY)
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["number"] == 3
+    assert facts["profile"] == profile.sha256
+    assert main([*words, "-o", str(tmp_path / "out"), "--ota"]) == 0
+    assert (tmp_path / "out/src/tcuq_slots.c").is_file()
+
+
+def test_what_is_missing_is_named(
+    saved: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a folder or file, number or key, the message says which; a key is never shown."""
+    assert main(["export", saved]) == 1
+    assert "give a folder with -o or a file with --blob" in capsys.readouterr().err
+    blob = ["export", saved, "--blob", str(tmp_path / "new.blob")]
+    assert main([*blob, "--number", "1"]) == 1
+    assert "--blob needs --number and --key" in capsys.readouterr().err
+    (tmp_path / "key.txt").write_text("secret words")
+    assert main([*blob, "--number", "1", "--key", str(tmp_path / "key.txt")]) == 1
+    error = capsys.readouterr().err
+    assert "must hold hexadecimal digits, at least 32" in error
+    assert "secret" not in error
+    assert not (tmp_path / "new.blob").exists()
+
+
+def test_the_example_prints_what_the_page_shows(tmp_path: Path, newer: tcuq.Profile) -> None:
+    """The example is exported, compiled and run with the output that the page shows."""
+    demo_profile().save(tmp_path / "monitor.json")
+    newer.save(tmp_path / "newer.json")
+    for name in ("hmac_sha256.c", "hmac_sha256.h"):
+        shutil.copy(HERE / name, tmp_path)
+    (program,) = blocks(PATH, "c")
+    (tmp_path / "ota.c").write_text(program, "utf-8")
+    check_console(PATH, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("tcuq_blob", r"loader takes (\d+) bytes"),
+        ("tcuq_blob_selftest", r"self-test (\d+) and"),
+        ("tcuq_slots", r"and the slots (\d+)\."),
+        ("profile", r"profile takes\n(\d+) bytes"),
+        ("term", r"and (\d+) for each term"),
+        ("slots_state", r"state of the slots (\d+)\."),
+    ],
+)
+def test_the_stated_cost_is_correct(source: str, line: str, tmp_path: Path) -> None:
+    """Flash and RAM are the compiler's sizes, and the loader is within its budget."""
+    (figure,) = re.findall(line, PAGE)
+    path = OTA / f"{source}.c"
+    if not path.exists():
+        path = tmp_path / "size.c"
+        path.write_text(
+            f'#include "tcuq_slots.h"\nconst char size[sizeof(tcuq_{source})] = {{1}};\n', "utf-8"
+        )
+    folders = [f"-I{folder}" for folder in (RUNTIME, UPLINK, OTA)]
+    run(
+        [f"{M4.prefix}gcc", *M4.flags, "-Os", "-std=c99", "-ffreestanding", *folders, "-c", path],
+        cwd=tmp_path,
+    )
+    row = run([f"{M4.prefix}size", *tmp_path.glob("*.o")]).splitlines()[1].split()
+    assert row[:3] == [figure, "0", "0"]
+    assert source != "tcuq_blob" or int(figure) <= 900

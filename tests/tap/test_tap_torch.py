@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
+"""PyTorch modules and Hugging Face models, with loaders and tokenizers' dictionaries."""
+
+import warnings
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,17 @@ from tcuq.tap import open_tap, record
 from tcuq.tap.torch import TorchTap
 
 Array = NDArray[Any]
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from transformers import BatchEncoding, BertConfig, BertForSequenceClassification
+SENTENCES, TOKENS = 30, 12
+SIZES: dict[str, Any] = {
+    "vocab_size": 50,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+}
 
 
 class Encoder(nn.Module):
@@ -259,3 +273,63 @@ def test_inputs_that_the_module_cannot_take_are_refused(rows: Array) -> None:
         assert "\n" not in str(caught.value)
     assert module.training
     assert not any(part._forward_pre_hooks for part in module.modules())  # noqa: SLF001
+
+
+def bert_model(**options: Any) -> Any:
+    """A BERT of two layers, in training mode."""
+    torch.manual_seed(0)
+    make: Any = BertForSequenceClassification
+    return make(BertConfig(**SIZES, **options)).train()
+
+
+@pytest.fixture(scope="module")
+def encoded() -> Any:
+    """Sentences as a tokenizer gives them."""
+    rng = np.random.default_rng(0)
+    mask = np.arange(TOKENS) < rng.integers(4, TOKENS, (SENTENCES, 1))
+    tokens = rng.integers(1, 50, (SENTENCES, TOKENS)) * mask
+    return BatchEncoding(
+        {"input_ids": tokens.tolist(), "attention_mask": mask.astype(int).tolist()}
+    )
+
+
+def test_a_tokenizers_dictionary(encoded: Any) -> None:
+    """Its logits in evaluation mode; the classifier's input is found; kind needs no saying."""
+    bert = bert_model(num_labels=3)
+    tap = open_tap(bert)
+    stream = record(tap, encoded, np.arange(SENTENCES) % 3)
+    assert (stream.kind, stream.classes, stream.width) == ("logits", 3, 16)
+    assert tap.layer == "input of classifier"
+    assert bert.training
+    bert.eval()
+    with torch.no_grad():
+        own = bert(**{name: torch.tensor(values) for name, values in encoded.items()})
+    np.testing.assert_allclose(stream.posteriors, own.logits.numpy(), atol=1e-6)
+
+
+def test_tensors_labels_and_loaders(encoded: Any) -> None:
+    """A dictionary of tensors with labels, and a loader of dictionaries, give the same stream."""
+    bert = bert_model(num_labels=3)
+    labels = np.arange(SENTENCES) % 3
+    expected = record(open_tap(bert), encoded, labels).sha256
+    tensors = encoded.convert_to_tensors("pt")
+    assert record(open_tap(bert), {**tensors, "labels": labels}).sha256 == expected
+    examples: Any = [
+        {"input_ids": ids, "attention_mask": mask, "labels": label}
+        for ids, mask, label in zip(
+            tensors["input_ids"], tensors["attention_mask"], labels, strict=True
+        )
+    ]
+    assert record(open_tap(bert), DataLoader(examples, batch_size=SENTENCES)).sha256 == expected
+
+
+def test_a_named_encoder(encoded: Any) -> None:
+    """A submodule's first output, of which the class token is taken."""
+    stream = record(open_tap(bert_model(num_labels=3), "bert.encoder"), encoded, pool="first")
+    assert stream.width == 16
+
+
+def test_a_regression_is_refused(encoded: Any) -> None:
+    """One label is a regression for Hugging Face, not a classifier of two classes."""
+    with pytest.raises(InputError, match="got a regression: num_labels is 1"):
+        record(open_tap(bert_model(num_labels=1)), encoded)

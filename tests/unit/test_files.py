@@ -45,18 +45,24 @@ def test_error_leaves_the_old_file(
     assert [p.read_bytes() for p in tmp_path.iterdir()] == before
 
 
-def test_absent_folder_is_an_error(tmp_path: Path) -> None:
-    """A missing folder is not created."""
-    with pytest.raises(FileNotFoundError), atomic_write(tmp_path / "none" / "a.bin"):
-        pytest.fail("the block must not run")
+@pytest.mark.parametrize("path", [".", "", "/", "none/a.bin"])
+def test_file_that_cannot_be_written_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """A path without a file name or in a missing folder is an OSError that names this path."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OSError, match=r"\[Errno \d+\]") as caught, atomic_write(path):
+        pass
+    assert caught.value.filename == path
     assert list(tmp_path.iterdir()) == []
 
 
 def test_folder_of_the_same_name_stays(tmp_path: Path) -> None:
-    """A folder is not replaced, and no temporary file is left."""
+    """A folder is not replaced, the error names it, and no temporary file is left."""
     (tmp_path / "a").mkdir()
-    with pytest.raises(OSError, match="directory"), atomic_write(tmp_path / "a") as file:
+    with pytest.raises(IsADirectoryError) as caught, atomic_write(tmp_path / "a") as file:
         file.write(b"new")
+    assert caught.value.filename == str(tmp_path / "a")
     assert list(tmp_path.iterdir()) == [tmp_path / "a"]
 
 
