@@ -157,7 +157,7 @@ def test_a_run_has_profile_measures_and_report(
 ) -> None:
     """The run's artefact is the profile, and its metrics are those of `evaluate`."""
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", (tmp_path / "runs").as_uri())
     with mlflow.start_run() as run:
         log_monitor(profile, faulty, rounds=20)
     finished = mlflow.get_run(run.info.run_id)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The device's integers against the float reference on the same inputs, stage by stage."""
 
-import warnings
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,6 @@ import tcuq
 import tcuq.reference
 from tcuq.calibrate.observe import observe
 from tcuq.demo import FAULTS, demo_stream
-from tcuq.errors import CalibrationWarning
 from tcuq.monitor import Monitor
 from tcuq.profile.settings import RISK_LEVELS
 from tcuq.stages.alarm import Alarm
@@ -73,16 +70,6 @@ def test_quality_equals_the_float_path(preset: Preset) -> None:
         assert abs(device - reference) <= 0.005
 
 
-def test_step_is_run() -> None:
-    """The engine decides the same step by step and in bulk."""
-    stream = demo_stream("fault_clipping")
-    assert stream.features is not None
-    one, many = Monitor(recorded_profile()), Monitor(recorded_profile())
-    trace = many.run(stream.posteriors[:500], stream.features[:500])
-    for index in range(500):
-        assert one.step(stream.posteriors[index], stream.features[index]) == trace[index]
-
-
 def test_alarms_agree_with_the_reference() -> None:
     """On a detected fault, device and reference alarm in the same block."""
     stream = demo_stream("fault_clipping")
@@ -96,12 +83,7 @@ def test_alarms_come_at_the_same_steps() -> None:
     """Integer and float alarms of all recorded streams agree, at every step and in every flag."""
     alarms = 0
     for power in POWERS:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CalibrationWarning)
-            profile = tcuq.fit(
-                demo_stream("calibration"),
-                alarm=tcuq.AlarmOptions(steps_per_false_alarm=1 << power),
-            )
+        profile = quiet_fit(demo_stream("calibration"), alarm=tcuq.AlarmOptions(1 << power))
         assert profile.alarm is not None
         for name in STREAMS:
             stream = demo_stream(name)

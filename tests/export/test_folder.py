@@ -4,7 +4,6 @@
 import configparser
 import json
 import re
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,12 +20,13 @@ from platformio.package.manifest.schema import ManifestSchema
 
 import tcuq
 from tcuq.cli import main
-from tcuq.errors import CalibrationWarning, ExportError, TcuqError
+from tcuq.errors import ExportError, TcuqError
 from tcuq.firmware import TARGETS, differences, export
 from tcuq.firmware.header import Member, number, structs
 from tcuq.firmware.selftest import ROWS, vectors
 from tcuq.monitor import Monitor
 from tcuq.profile.quantize import quantize
+from tests.fixtures.conformance import quiet_fit
 from tests.fixtures.manifest_schemas import LIBRARY_PROPERTIES, MODULE_YML
 
 UPLINK = Path(tcuq.__file__).parent / "uplink"
@@ -56,9 +56,7 @@ def test_another_profile_is_reported(
 ) -> None:
     """`differences` names the files of another profile, and a new export updates the folder."""
     export(profile, tmp_path / "a", "c")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        other = tcuq.fit(synthetic(2000))
+    other = quiet_fit(synthetic(2000))
     changes = differences(other, tmp_path / "a", "c")
     assert "src/tcuq_device.c differs" in changes
     assert "main.c differs" not in changes
@@ -163,12 +161,10 @@ def test_the_command(saved: str, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "run the same command without --check" in capsys.readouterr().err
 
 
-def test_the_command_refuses(
-    saved: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_refuses(saved: str, tmp_path: Path, refusal: Callable[..., str]) -> None:
     """The error for an unknown build system lists the known ones."""
-    assert main(["export", saved, "-o", str(tmp_path / "out"), "--for", "mbed"]) == 1
-    assert "target must be one of c, arduino, zephyr" in capsys.readouterr().err
+    message = refusal("export", saved, "-o", tmp_path / "out", "--for", "mbed")
+    assert "target must be one of c, arduino, zephyr" in message
     assert not (tmp_path / "out").exists()
 
 

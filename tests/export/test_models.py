@@ -3,7 +3,6 @@
 
 import re
 import subprocess
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,10 +10,10 @@ import numpy as np
 import pytest
 
 import tcuq
-from tcuq.cli import main
-from tcuq.errors import CalibrationWarning, ExportError
+from tcuq.errors import ExportError
 from tcuq.firmware import TARGETS, differences, export
 from tcuq.monitor import Monitor
+from tests.fixtures.conformance import quiet_fit
 
 SOURCES = Path(tcuq.__file__).parent
 INTERNAL = re.compile(
@@ -63,9 +62,7 @@ FLAGS = ("-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror")
 @pytest.fixture(scope="module")
 def narrow(synthetic: Callable[..., tcuq.Stream]) -> tcuq.Profile:
     """A profile of two classes without features, which needs fewer parts of the runtime."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        return tcuq.fit(synthetic(classes=2, width=0))
+    return quiet_fit(synthetic(classes=2, width=0))
 
 
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
@@ -136,11 +133,11 @@ def test_a_name_of_the_runtime_is_refused(name: str, profile: tcuq.Profile, tmp_
 
 @pytest.mark.parametrize("name", ["", "Kws", "9a", "a-b", "a/b", "x" * 25])
 def test_a_name_that_is_none_in_c_is_refused(
-    name: str, saved: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, saved: str, tmp_path: Path, refusal: Callable[..., str]
 ) -> None:
     """The command states the rule and the name."""
-    assert main(["export", saved, "-o", str(tmp_path / "out"), "--name", name]) == 1
-    assert f"underscores, got {name!r}" in capsys.readouterr().err
+    message = refusal("export", saved, "-o", tmp_path / "out", "--name", name)
+    assert f"underscores, got {name!r}" in message
 
 
 def test_models_with_and_without_telemetry_do_not_mix(

@@ -15,17 +15,16 @@ from tcuq.firmware.header import number
 from tcuq.monitor import Monitor
 from tcuq.profile.quantize import quantize
 from tcuq.profile.settings import AlarmFlag
+from tests.fixtures.conformance import quiet_fit
 from tests.fixtures.firmware.emulator import STAGES, build_plugin, count, decide, state
-from tests.fixtures.firmware.export import write_c
 from tests.fixtures.firmware.scenarios import (
     Scenario,
     box_scenarios,
     field_scenario,
     make_scenario,
-    quiet_fit,
 )
 from tests.fixtures.firmware.sizes import ram, stack
-from tests.fixtures.firmware.toolchain import CPUS, M4, M33, Cpu, ToolError, build, run
+from tests.fixtures.firmware.toolchain import CPUS, M4, M33, Cpu, ToolError, build
 
 STEPS = 1000
 TOOLS = ("gcc", "arm-none-eabi-gcc", "qemu-system-arm", "riscv64-unknown-elf-gcc",
@@ -102,18 +101,6 @@ def test_without_features_and_with_wide_ones(
     np.testing.assert_array_equal(decisions, scenario.expected())
 
 
-def test_a_changed_step_changes_the_decisions(tmp_path: Path) -> None:
-    """The comparison can fail: one other posterior is seen."""
-    scenario = scenarios()["full_keywords"]
-    elf = build(M4, tmp_path, scenario.monitor())
-    posteriors = scenario.steps.posteriors.copy()
-    posteriors[500] = posteriors[500][::-1]
-    decisions = decide(M4, elf, replace(scenario.steps, posteriors=posteriors))
-    expected = scenario.expected()
-    np.testing.assert_array_equal(decisions[:500], expected[:500])
-    assert decisions[500] != expected[500]
-
-
 def test_counts_repeat(tmp_path: Path) -> None:
     """Two runs take the same instructions, and the stages' add up to the step's."""
     scenario, plugin = in_the_field(), build_plugin(tmp_path)
@@ -140,15 +127,6 @@ def test_state_is_what_the_engine_keeps(tmp_path: Path) -> None:
     assert stack(tmp_path).path[:2] == ("tcuq_step", "tcuq_signals_run_core")
 
 
-def test_export_is_the_same_each_time() -> None:
-    """The same profile gives the same text; telemetry is the caller's choice."""
-    scenario = scenarios()["full_keywords"]
-    spec = quantize(scenario.profile)
-    assert write_c(spec, telemetry=True) == scenario.monitor()
-    assert "state_telemetry" in scenario.monitor()
-    assert "telemetry" not in write_c(spec, telemetry=False)
-
-
 def test_a_profile_the_build_cannot_run_is_refused(tmp_path: Path) -> None:
     """Novelty in a build without it ends the firmware with the code for a refused profile."""
     full, alone = scenarios()["full_keywords"], scenarios()["tcuq_keywords"]
@@ -165,9 +143,3 @@ def test_a_cut_off_file_is_refused(tmp_path: Path) -> None:
     half = replace(steps, posteriors=steps.posteriors[:, :-1])
     with pytest.raises(ToolError, match="exit code 3: qemu-system-arm"):
         decide(M4, elf, half)
-
-
-def test_a_missing_tool_is_named() -> None:
-    """The message says what is missing and how it is had."""
-    with pytest.raises(ToolError, match=r"no-such-gcc is not installed; on Debian: apt-get"):
-        run(["no-such-gcc", "--version"])

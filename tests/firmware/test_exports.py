@@ -3,7 +3,6 @@
 
 import re
 import shutil
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,20 +10,11 @@ import pytest
 
 import tcuq
 from tcuq.demo import demo_profile, demo_stream
-from tcuq.errors import CalibrationWarning
 from tcuq.firmware import TARGETS, export
+from tests.fixtures.conformance import quiet_fit, recorded_profile
 from tests.fixtures.firmware.exports import BUILDS, PLAIN, Build, compiled, emulated
 from tests.fixtures.firmware.scenarios import field_scenario
 from tests.fixtures.firmware.toolchain import CPUS, Cpu, ToolError, run
-
-
-@pytest.fixture(scope="module")
-def paper() -> tcuq.Profile:
-    """The paper's profile of the streams in the box: no anchored score, no novelty."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        streams = demo_stream("calibration"), demo_stream("development")
-        return tcuq.fit(*streams, preset="paper")
 
 
 def test_every_target_is_built() -> None:
@@ -46,9 +36,9 @@ def test_self_test_passes_on_every_cpu(cpu: Cpu, tmp_path: Path) -> None:
     emulated(Build(cpu, PLAIN, "main.c"), tmp_path / "out", tmp_path / "objects")
 
 
-def test_the_papers_profile_without_telemetry(tmp_path: Path, paper: tcuq.Profile) -> None:
+def test_the_papers_profile_without_telemetry(tmp_path: Path) -> None:
     """A build that leaves parts out passes too."""
-    export(paper, tmp_path / "out", "c", telemetry=False)
+    export(recorded_profile("paper"), tmp_path / "out", "c", telemetry=False)
     build = (tmp_path / "out/src/tcuq_build.h").read_text("utf-8")
     for part in ("ANCHORED", "NOVELTY", "TELEMETRY"):
         assert f"#define TCUQ_WITH_{part} 0" in build
@@ -70,9 +60,7 @@ def test_without_features_and_with_wide_ones(
     width: int, synthetic: Callable[..., tcuq.Stream], tmp_path: Path
 ) -> None:
     """No features, and features that are projected."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        profile = tcuq.fit(synthetic(3000, classes=5, width=width))
+    profile = quiet_fit(synthetic(3000, classes=5, width=width))
     export(profile, tmp_path / "out", "c")
     emulated(BUILDS["c"], tmp_path / "out", tmp_path / "objects")
 

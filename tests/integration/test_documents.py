@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tcuq
@@ -26,6 +27,23 @@ ROOT = Path(__file__).parents[2]
 MOST_COMMANDS = 5
 COMMANDS = [module.__name__.rpartition(".")[2] for group in GROUPS.values() for module in group]
 FRAGMENT = re.compile(r"(of|its|to|and|or|per|for|from|the) |default\b")
+
+
+@pytest.fixture
+def keyword_files(mlperf: Callable[[str], Path]) -> Callable[[Path], None]:
+    """Put the keyword network of MLPerf Tiny, and inputs for it, into a folder."""
+
+    def put(folder: Path) -> None:
+        shutil.copy(mlperf("kws_ref_model"), folder)
+        # Like a front end's: words of twenty frames or so, one after another.
+        rng = np.random.default_rng(8)
+        words = rng.normal(0, 30, (12, 49, 10))
+        spoken = np.repeat(rng.integers(0, 12, 150), 20)
+        inputs = 60 + words[spoken] + rng.normal(0, 12, (len(spoken), 49, 10))
+        codes = np.clip(np.rint(inputs), -128, 127).astype(np.int8)
+        np.savez(folder / "keywords.npz", inputs=codes)
+
+    return put
 
 
 @pytest.mark.parametrize("path", ["README.md", "docs/quickstart.md"])

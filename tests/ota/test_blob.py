@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 import struct
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,15 +14,15 @@ import numpy as np
 import pytest
 
 import tcuq
-from tcuq.cli import main
 from tcuq.demo import demo_profile
-from tcuq.errors import CalibrationWarning, ExportError
+from tcuq.errors import ExportError
 from tcuq.firmware import profile_blob
 from tcuq.firmware.blob import HEAD, PROFILE_RUNS, inputs_id
 from tcuq.firmware.header import structs
 from tcuq.monitor import Monitor
 from tcuq.profile.quantize import quantize
 from tcuq.telemetry import decode
+from tests.fixtures.conformance import quiet_fit
 from tests.fixtures.firmware.blob_damage import DAMAGES, HEAD_BYTES, TAG_BYTES, signed
 from tests.fixtures.firmware.blob_device import (
     ALIGNMENT,
@@ -112,9 +111,7 @@ def test_projection_and_input_health_load(
     plain = synthetic(3000, width=64)
     health = np.random.default_rng(1).normal(size=(len(plain), 3))
     stream = tcuq.Stream(plain.posteriors, plain.features, health=health)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        profile = tcuq.fit(stream)
+    profile = quiet_fit(stream)
     device = BlobDevice(profile, tmp_path, KEY)
     assert device.load(profile_blob(profile, number=1, key=KEY, stream=stream)) == OK
     assert quantize(profile)["health_count"] == 3
@@ -203,33 +200,26 @@ def test_number_and_key_are_checked(profile: tcuq.Profile) -> None:
 
 
 def test_the_command_writes_a_blob(
-    saved: str, profile: tcuq.Profile, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    saved: str, profile: tcuq.Profile, tmp_path: Path, output_of: Callable[..., str]
 ) -> None:
     """The file holds the function's bytes; -o writes the sources of the loader beside it."""
     (tmp_path / "key.txt").write_text(KEY.hex() + "\n")
-    words = ["export", saved, "--blob", str(tmp_path / "new.blob"), "--number", "3"]
-    words += ["--key", str(tmp_path / "key.txt"), "--json"]
-    assert main(words) == 0
+    words = ["export", saved, "--blob", tmp_path / "new.blob", "--number", 3]
+    words += ["--key", tmp_path / "key.txt", "--json"]
+    facts = json.loads(output_of(*words))
     assert (tmp_path / "new.blob").read_bytes() == profile_blob(profile, number=3, key=KEY)
-    facts = json.loads(capsys.readouterr().out)
-    assert facts["number"] == 3
-    assert facts["profile"] == profile.sha256
-    assert main([*words, "-o", str(tmp_path / "out"), "--ota"]) == 0
+    assert (facts["number"], facts["profile"]) == (3, profile.sha256)
+    output_of(*words, "-o", tmp_path / "out", "--ota")
     assert (tmp_path / "out/src/tcuq_slots.c").is_file()
 
 
-def test_what_is_missing_is_named(
-    saved: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_missing_is_named(saved: str, tmp_path: Path, refusal: Callable[..., str]) -> None:
     """Without a folder or file, number or key, the message says which; a key is never shown."""
-    assert main(["export", saved]) == 1
-    assert "give a folder with -o or a file with --blob" in capsys.readouterr().err
-    blob = ["export", saved, "--blob", str(tmp_path / "new.blob")]
-    assert main([*blob, "--number", "1"]) == 1
-    assert "--blob needs --number and --key" in capsys.readouterr().err
+    assert "give a folder with -o or a file with --blob" in refusal("export", saved)
+    blob = ["export", saved, "--blob", tmp_path / "new.blob", "--number", 1]
+    assert "--blob needs --number and --key" in refusal(*blob)
     (tmp_path / "key.txt").write_text("secret words")
-    assert main([*blob, "--number", "1", "--key", str(tmp_path / "key.txt")]) == 1
-    error = capsys.readouterr().err
+    error = refusal(*blob, "--key", tmp_path / "key.txt")
     assert "must hold hexadecimal digits, at least 32" in error
     assert "secret" not in error
     assert not (tmp_path / "new.blob").exists()

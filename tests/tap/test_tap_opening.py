@@ -215,33 +215,14 @@ def test_record_refuses(
 
 
 def write_onnx(path: Path) -> None:
-    """Two layers over six values, and a softmax over three classes."""
-    from onnx import TensorProto, helper, numpy_helper
+    """Write two layers over six values, and a softmax over three classes."""
+    from tests.fixtures.onnx_models import save_onnx
 
     rng = np.random.default_rng(0)
-    nodes = [
-        helper.make_node("MatMul", ["x", "v"], ["hidden"]),
-        helper.make_node("MatMul", ["hidden", "w"], ["logits"]),
-        helper.make_node("Softmax", ["logits"], ["p"]),
-    ]
-    graph = helper.make_graph(
-        nodes,
-        "activity",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 6])],
-        [helper.make_tensor_value_info("p", TensorProto.FLOAT, ["n", 3])],
-        [
-            numpy_helper.from_array(rng.normal(size=shape).astype(np.float32), name)
-            for name, shape in (("v", (6, 4)), ("w", (4, 3)))
-        ],
-    )
-    opset = [helper.make_opsetid("", 17)]
-    model = helper.make_model(graph, opset_imports=opset, ir_version=9)
-    path.write_bytes(model.SerializeToString())
-
-
-def test_every_section_is_run() -> None:
-    """No section with Python is left out."""
-    assert set(BLOCKS) == set(LIBRARIES) == set(SIZES)
+    nodes = [("MatMul", "x v", "h"), ("MatMul", "h w", "logits"), ("Softmax", "logits", "p")]
+    sizes = {"v": (6, 4), "w": (4, 3)}
+    weights = {name: rng.normal(size=size).astype(np.float32) for name, size in sizes.items()}
+    save_onnx(path, nodes, {"x": ["n", 6]}, ["n", 3], weights)
 
 
 @pytest.mark.parametrize("title", BLOCKS)

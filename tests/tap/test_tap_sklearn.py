@@ -31,17 +31,13 @@ def pipeline() -> Pipeline:
     return pipeline
 
 
-def test_a_pipeline_by_itself(pipeline: Pipeline) -> None:
-    """predict_proba exactly; features are what the last step is given."""
+def test_a_pipeline_by_itself_and_by_name(pipeline: Pipeline) -> None:
+    """predict_proba exactly; features are what the last step is given, or a named step's output."""
     tap = open_tap(pipeline)
     stream = record(tap, INPUTS, NAMES)
     assert (stream.kind, tap.layer) == ("probabilities", "pca")
     np.testing.assert_array_equal(stream.posteriors, pipeline.predict_proba(INPUTS))
     np.testing.assert_array_equal(stream.features, pipeline[:-1].transform(INPUTS))
-
-
-def test_a_pipeline_by_name(pipeline: Pipeline) -> None:
-    """A named step's output."""
     stream = record(open_tap(pipeline, "standardscaler"), INPUTS)
     np.testing.assert_array_equal(stream.features, pipeline[0].transform(INPUTS))
 
@@ -60,8 +56,7 @@ def test_numbered_labels_and_unknown_ones() -> None:
     """Classes 1..5 are columns 0..4; -1 stays unknown and -2 out of distribution."""
     model = LogisticRegression(max_iter=1000).fit(INPUTS, np.repeat(np.arange(1, 6), 100))
     stream = record(open_tap(model), INPUTS[[0, 450, 3, 4]], [1, 5, -1, -2])
-    assert stream.labels is not None
-    assert stream.labels.tolist() == [0, 4, -1, -2]
+    assert np.asarray(stream.labels).tolist() == [0, 4, -1, -2]
     assert stream.class_names == ("1", "2", "3", "4", "5")
     assert stream.features is None
     with pytest.raises(InputError, match="labels must be among the model's"):
@@ -151,8 +146,7 @@ def test_two_classes_of_truth() -> None:
     wanted = NAMES == "walk"
     model = LogisticRegression().fit(INPUTS, wanted)
     stream = record(open_tap(model), INPUTS, wanted)
-    assert stream.labels is not None
-    assert stream.labels.tolist() == wanted.astype(int).tolist()
+    assert np.asarray(stream.labels).tolist() == wanted.astype(int).tolist()
     assert stream.class_names == ("False", "True")
 
 

@@ -75,19 +75,14 @@ def plainly(module: nn.Module, rows: Array) -> Array:
     return array
 
 
-def test_a_cnn_by_itself(rows: Array) -> None:
-    """The module's own logits to the last bit; features are what its last layer is given."""
+def test_a_cnn_by_itself_and_by_name(rows: Array) -> None:
+    """The module's own logits to the last bit; features are the last layer's, or a named one's."""
     module = small_cnn()
     tap = TorchTap(module, kind="logits")
     stream = record(tap, rows)
     assert (stream.width, stream.classes, tap.layer) == (16, 5, "input of 8")
     np.testing.assert_array_equal(stream.posteriors, plainly(module, rows))
     np.testing.assert_array_equal(stream.features, plainly(module[:8], rows))
-
-
-def test_a_cnn_by_name(rows: Array) -> None:
-    """A named layer's output, whatever its shape."""
-    module = small_cnn()
     stream = record(open_tap(module, "4", kind="logits"), rows)
     np.testing.assert_array_equal(stream.features, plainly(module[:5], rows).reshape(100, -1))
 
@@ -120,10 +115,12 @@ def test_the_module_is_left_as_it_was(rows: Array) -> None:
     assert not any(part._forward_hooks or part._forward_pre_hooks for part in module.modules())  # noqa: SLF001
 
 
-def test_kind_is_never_guessed(rows: Array) -> None:
-    """A module does not say what it gives: the caller must."""
+def test_kind_and_layer_are_never_guessed(rows: Array) -> None:
+    """The caller must pass the kind; an unknown layer is answered with those that exist."""
     with pytest.raises(InputError, match="the model does not tell its kind: pass kind="):
         record(TorchTap(small_cnn()), rows)
+    with pytest.raises(InputError, match="layer must be one of the model's, such as"):
+        TorchTap(Encoder(), "heads", kind="logits")
 
 
 def test_a_member_of_the_output(rows: Array) -> None:
@@ -143,12 +140,6 @@ def test_a_member_of_the_output(rows: Array) -> None:
     np.testing.assert_array_equal(stream.posteriors, plainly(small_cnn(), rows))
     with pytest.raises(InputError, match="output 7 is no member"):
         record(TorchTap(Pair(), kind="logits", output=7), rows)
-
-
-def test_unknown_layer_is_refused() -> None:
-    """The message lists submodules that exist."""
-    with pytest.raises(InputError, match="layer must be one of the model's, such as"):
-        TorchTap(Encoder(), "heads", kind="logits")
 
 
 class Gate(nn.Module):
@@ -209,15 +200,11 @@ def test_data_loaders(rows: Array) -> None:
     assert alone.sha256 == expected.sha256
 
 
-def test_loaders_that_lose_the_order_are_refused(rows: Array) -> None:
-    """A loader that shuffles is no recording."""
+def test_loaders_are_recorded_in_order_only(rows: Array) -> None:
+    """A loader that shuffles is no recording, and `tap.run` says what takes a loader."""
     pairs = TensorDataset(torch.from_numpy(rows))
     with pytest.raises(InputError, match=r"recorded order, .* make it with shuffle=False"):
         record(TorchTap(small_cnn(), kind="logits"), DataLoader(pairs, shuffle=True))
-
-
-def test_a_loader_is_no_batch(rows: Array) -> None:
-    """`tap.run` takes one batch and says what takes a loader."""
     loader = DataLoader(TensorDataset(torch.from_numpy(rows)))
     with pytest.raises(InputError, match=r"got DataLoader: tcuq\.tap\.record takes"):
         TorchTap(small_cnn(), kind="logits").run(loader)

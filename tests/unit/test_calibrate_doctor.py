@@ -13,18 +13,9 @@ from numpy.typing import NDArray
 import tcuq
 from tcuq.demo import demo_stream
 from tcuq.errors import FitError, InputError
+from tests.fixtures.conformance import probabilities_of
 from tests.fixtures.effort import cases
 
-MISTAKES = {
-    "probabilities_as_logits",
-    "shuffled",
-    "training_data",
-    "classes_beyond_bytes",
-    "dead_features",
-    "one_class",
-    "one_recording",
-    "too_short",
-}
 Columns = dict[str, Any]
 
 
@@ -76,17 +67,10 @@ def of_the_demo() -> Columns:
 SOURCES: dict[str, Callable[[], Columns]] = {"demo": of_the_demo, "digits": of_digits}
 
 
-def softmax(logits: NDArray[Any]) -> NDArray[Any]:
-    """Return rows of probabilities."""
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    shares: NDArray[Any] = powers / powers.sum(axis=1, keepdims=True)
-    return shares
-
-
 def probabilities(columns: Columns) -> NDArray[Any]:
     """Return the posteriors as probabilities."""
     rows = np.asarray(columns["posteriors"], np.float64)
-    return softmax(rows) if columns["kind"] == "logits" else rows
+    return probabilities_of(rows) if columns["kind"] == "logits" else rows
 
 
 def taken(columns: Columns, steps: Any) -> Columns:
@@ -173,7 +157,7 @@ def test_each_mistake_is_named_first(source: str, mistake: str) -> None:
 @pytest.mark.parametrize("source", SOURCES)
 def test_correct_data_has_no_finding(source: str) -> None:
     """Several recordings in order, not used in training, have no finding."""
-    assert not MISTAKES & set(findings(SOURCES[source]()))
+    assert not set(WRONG) & set(findings(SOURCES[source]()))
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -196,7 +180,7 @@ def test_logits_declared_as_probabilities_are_refused(source: str) -> None:
 def test_posteriors_that_bytes_cannot_represent_are_refused(source: str) -> None:
     """Where bytes would name another class, the fit refuses and names the limit."""
     columns = SOURCES[source]()
-    rows = softmax(np.log(probabilities(columns) + 1e-3) / 40)
+    rows = probabilities_of(np.log(probabilities(columns) + 1e-3) / 40)
     flat = np.hstack([rows, np.full((len(rows), 900), rows.mean())])
     columns = {**columns, "posteriors": flat / flat.sum(axis=1, keepdims=True)}
     with pytest.raises(FitError, match="8-bit rounding of the posteriors changes the class"):

@@ -56,16 +56,12 @@ def test_whitening_whitens() -> None:
 
 
 def test_means_are_the_classes() -> None:
-    """There is a mean for each class with at least two steps."""
+    """Each class with at least two steps has a mean; where none has two, each step is one."""
     features, labels = clusters(200, 2)
     labels[0] = 9  # one step: no class to be near to
     settings = fit_novelty(features, labels)
     assert len(settings.means) == 3
     assert settings.means[1] == pytest.approx(features[labels == 1].mean(axis=0))
-
-
-def test_single_steps_are_means_if_no_class_has_two() -> None:
-    """Where no class has two steps, each step is a mean."""
     settings = fit_novelty(np.eye(4), np.arange(4, dtype=np.int32))
     assert len(settings.means) == 4
     assert np.isfinite(settings.whitening).all()
@@ -147,21 +143,16 @@ def test_wide_features_work_end_to_end(
     assert moved.risk.mean() > calm.risk.mean() + 0.2
 
 
-def test_narrow_features_are_not_projected(synthetic: Synthetic) -> None:
-    """Up to 32 features are used unchanged."""
+def test_wide_features_are_projected_on_an_orthonormal_frame(synthetic: Synthetic) -> None:
+    """Up to 32 features stay; PCA's rows are orthonormal and its mean is the features'."""
     assert fit_projection(synthetic(width=32), "pca", 0) is None
     assert fit_projection(synthetic(width=0), "pca", 0) is None
-
-
-def test_principal_components_are_an_orthonormal_frame(synthetic: Synthetic) -> None:
-    """PCA keeps lengths within its subspace: its rows are orthonormal, its mean the features'."""
     stream = synthetic(width=50)
     projection = fit_projection(stream, "pca", 0)
     assert projection is not None
-    assert stream.features is not None
     matrix = np.array(projection.matrix)
     assert matrix @ matrix.T == pytest.approx(np.eye(32), abs=1e-9)
-    assert projection.mean == pytest.approx(stream.features.mean(axis=0))
+    assert projection.mean == pytest.approx(np.asarray(stream.features).mean(axis=0))
 
 
 def test_discriminants_separate_classes(synthetic: Synthetic) -> None:

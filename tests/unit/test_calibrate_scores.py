@@ -35,18 +35,13 @@ def table_of(values: NDArray[np.float64]) -> TermTable:
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_table_is_a_survival_function(name: str) -> None:
-    """Points ascend, bits start at 0 and never fall, the slope is not negative."""
+    """Points ascend, bits never fall, and each is -log2 of the share of steps at or above it."""
     table = table_of(SAMPLES[name](np.random.default_rng(0)))
     assert 1 <= len(table.points) == len(table.bits) <= POINTS
     assert (np.diff(table.points) > 0).all()
     assert table.bits[0] == 0
     assert (np.diff(table.bits) >= 0).all()
     assert 0 <= table.slope <= STEEPEST
-
-
-@pytest.mark.parametrize("name", SAMPLES)
-def test_ties_keep_their_mass(name: str) -> None:
-    """At each point the bits are -log2 of the share of steps at or above it."""
     values = SAMPLES[name](np.random.default_rng(1))
     table = table_of(values)
     for point, bits in zip(table.points, table.bits, strict=True):

@@ -38,27 +38,6 @@ RunCommand = Callable[..., str]
 PAGE = Path(__file__).parents[2] / "docs/howto/plan.md"
 
 
-@pytest.fixture
-def output_of(capsys: pytest.CaptureFixture[str]) -> RunCommand:
-    """Run a command that must succeed without standard error; return its standard output."""
-
-    def run(*arguments: object) -> str:
-        assert main([str(argument) for argument in arguments]) == 0
-        captured = capsys.readouterr()
-        assert captured.err == ""
-        return captured.out
-
-    return run
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory, profile: tcuq.Profile) -> Path:
-    """Save the recommended profile in a file."""
-    path = tmp_path_factory.mktemp("profile") / "p.json"
-    profile.save(path)
-    return path
-
-
 def read(text: str) -> dict[str, Any]:
     """Parse one line of JSON without NaN or infinity."""
 
@@ -120,14 +99,10 @@ def test_last_commands_of_the_demo_work(
 def test_fit_writes_the_profile_of_the_library(
     output_of: RunCommand, tmp_path: Path, profile: tcuq.Profile
 ) -> None:
-    """The file equals tcuq.fit's profile, and the text is its summary."""
+    """The file is tcuq.fit's profile; the text is its summary, the JSON its document."""
     text = output_of("fit", CALIBRATION, "-o", tmp_path / "p.json")
     assert tcuq.Profile.load(tmp_path / "p.json") == profile
     assert text == f"{profile.summary()}\nwritten to {tmp_path / 'p.json'}\n"
-
-
-def test_fit_as_json(output_of: RunCommand, tmp_path: Path, profile: tcuq.Profile) -> None:
-    """The JSON printed is the document written."""
     document = read(output_of("fit", CALIBRATION, "-o", tmp_path / "p.json", "--json"))
     assert document == json.loads((tmp_path / "p.json").read_text())
     assert document == json.loads(profile.to_json())
@@ -154,8 +129,8 @@ def test_fit_takes_every_option(output_of: RunCommand, tmp_path: Path) -> None:
     assert (document["provenance"]["seed"], document["provenance"]["preset"]) == (5, "paper")
 
 
-def test_run_counts_outcomes(output_of: RunCommand, saved: Path) -> None:
-    """Every step has one outcome; alarms name their cause and step."""
+def test_run_counts_outcomes(output_of: RunCommand, saved: str) -> None:
+    """Every step has one outcome; alarms name cause and step, or the text says there is none."""
     document = read(output_of("run", saved, FAULT, "--json"))
     assert sum(document["outcomes"].values()) == document["steps"] == 1920
     assert sum(map(len, document["alarms"].values())) > 0
@@ -163,6 +138,8 @@ def test_run_counts_outcomes(output_of: RunCommand, saved: Path) -> None:
     assert "1,920 steps, mean risk " in text
     cause, steps = next(iter(document["alarms"].items()))
     assert f"alarm    {cause} at step {steps[0]:,}" in text
+    assert "no alarm\n" in output_of("run", saved, TEST)
+    assert read(output_of("run", saved, TEST, "--json"))["alarms"] == {}
 
 
 @pytest.mark.parametrize("command", ["run", "evaluate"])
@@ -175,22 +152,12 @@ def test_alarms_name_the_statistic_of_input_health(
     stream.save(tmp_path / "rough.npz")
     without_health(stream).save(tmp_path / "bare.npz")
     more = ("--rounds", 0) if command == "evaluate" else ()
-    document = read(
-        output_of(command, tmp_path / "p.json", tmp_path / "rough.npz", "--json", *more)
-    )
-    assert list(document["alarms"]) == [ROUGH]
-    text = output_of(command, tmp_path / "p.json", tmp_path / "rough.npz", *more)
-    assert f"alarm    {ROUGH} at step {document['alarms'][ROUGH][0]:,}" in text
+    rough = (command, tmp_path / "p.json", tmp_path / "rough.npz", *more)
+    alarms = read(output_of(*rough, "--json"))["alarms"]
+    assert list(alarms) == [ROUGH]
+    assert f"alarm    {ROUGH} at step {alarms[ROUGH][0]:,}" in output_of(*rough)
     bare = output_of(command, tmp_path / "p.json", tmp_path / "bare.npz", *more)
-    assert bare.endswith(
-        "no alarm\nnote     the stream has no input health, so that channel cannot alarm\n"
-    )
-
-
-def test_run_reports_that_nothing_alarmed(output_of: RunCommand, saved: Path) -> None:
-    """In distribution there is no alarm, and the text says so."""
-    assert "no alarm\n" in output_of("run", saved, TEST)
-    assert read(output_of("run", saved, TEST, "--json"))["alarms"] == {}
+    assert "no alarm\nnote     the stream has no input health, so that channel cannot" in bare
 
 
 def test_run_keeps_recordings_apart(
@@ -216,18 +183,16 @@ def test_run_keeps_recordings_apart(
             assert trace[name].tobytes() == getattr(whole, name).tobytes(), name
 
 
-def test_evaluate_prints_a_table(output_of: RunCommand, saved: Path) -> None:
-    """One sentence, then a line for each measure with its interval and baselines."""
+def test_evaluate_prints_measures_with_intervals_and_baselines(
+    output_of: RunCommand, saved: str
+) -> None:
+    """Text has a line per measure; in JSON, values that are not finite are null."""
     text = output_of("evaluate", saved, FAULT, "--rounds", 3, "--window", 50, "--seed", 1)
     assert text.startswith("The monitor withheld ")
     assert "\nmeasure " in text
     assert "failure AUROC" in text
     assert "detection delay" in text
     assert " to " in text
-
-
-def test_evaluate_as_json(output_of: RunCommand, saved: Path) -> None:
-    """Every measure has a value, an interval and baselines; values that are not finite are null."""
     document = read(output_of("evaluate", saved, FAULT, "--rounds", 0, "--json"))
     assert document["summary"].startswith("The monitor withheld ")
     measures = document["measures"]
@@ -237,7 +202,7 @@ def test_evaluate_as_json(output_of: RunCommand, saved: Path) -> None:
     assert all(measure["baselines"] for measure in measures.values())
 
 
-def test_inspect_a_profile(output_of: RunCommand, saved: Path, profile: tcuq.Profile) -> None:
+def test_inspect_a_profile(output_of: RunCommand, saved: str, profile: tcuq.Profile) -> None:
     """A profile's summary, or the profile itself."""
     assert output_of("inspect", saved).startswith(f"profile    {profile.sha256[:8]}")
     assert read(output_of("inspect", saved, "--json")) == json.loads(profile.to_json())
@@ -246,18 +211,12 @@ def test_inspect_a_profile(output_of: RunCommand, saved: Path, profile: tcuq.Pro
 def test_inspect_a_stream(output_of: RunCommand, test_stream: tcuq.Stream) -> None:
     """The output has the stream's sizes and its hash."""
     document = read(output_of("inspect", TEST, "--json"))
-    assert (document["steps"], document["recordings"], document["kind"]) == (
-        1920,
-        2,
-        "probabilities",
-    )
+    assert document["steps"] == document["labelled"] == len(test_stream)
+    assert (document["recordings"], document["kind"]) == (2, "probabilities")
     assert (document["classes"], document["features"], document["shifted"]) == (10, 32, 0)
-    assert (document["labelled"], document["sha256"]) == (1920, test_stream.sha256)
+    assert (document.pop("findings"), document["sha256"]) == ([], test_stream.sha256)
     text = output_of("inspect", TEST)
-    assert [line.split()[0] for line in text.splitlines()] == [
-        n for n in document if n != "findings"
-    ]
-    assert document["findings"] == []
+    assert [line.split()[0] for line in text.splitlines()] == list(document)
 
 
 def test_inspect_names_health(output_of: RunCommand, tmp_path: Path) -> None:
@@ -295,17 +254,11 @@ def test_inspect_a_bare_stream(
     assert "warning No monitor can be calibrated on it: calibration must have at least 256" in text
 
 
-def plan(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """Return what `tcuq plan` prints."""
-    assert main(["plan", *arguments]) == 0
-    return capsys.readouterr().out
-
-
-def test_the_page_shows_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_shows_what_the_command_prints(output_of: RunCommand) -> None:
     """The example of the page is the output of its own command."""
     block = PAGE.read_text("utf-8").split("```console\n")[1].split("```")[0]
     command, _, expected = block.partition("\n")
-    assert plan(capsys, *shlex.split(command)[3:]) == expected
+    assert output_of("plan", *shlex.split(command)[3:]) == expected
 
 
 @settings(deadline=None, max_examples=50)
@@ -339,8 +292,7 @@ def test_planned_options_are_accepted_and_keep_the_rate_or_say_so(
      ("--withheld", "1")],
 )  # fmt: skip
 def test_a_rate_that_makes_no_sense_is_refused(
-    option: str, value: str, capsys: pytest.CaptureFixture[str]
+    option: str, value: str, refusal: RunCommand
 ) -> None:
     """The message names the option, the rule and the value."""
-    assert main(["plan", "--steps-per-hour", "60", option, value]) == 1
-    assert f"{option[2:]} must" in capsys.readouterr().err
+    assert f"{option[2:]} must" in refusal("plan", "--steps-per-hour", "60", option, value)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands end in one line where something is wrong: no traceback, no hang, no late refusal."""
 
-import io
 import json
 import os
 import signal
@@ -18,8 +17,6 @@ import pytest
 import tcuq
 from tcuq.cli import main
 from tcuq.errors import ProfileError
-from tcuq.evaluation import evaluate
-from tcuq.progress import Progress
 
 BOX = Path(tcuq.__file__).parent / "data/keywords"
 CALIBRATION, TEST = str(BOX / "calibration.npz"), str(BOX / "test.npz")
@@ -36,7 +33,7 @@ Refusal = Callable[..., str]
 
 @pytest.fixture
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder commands run in; it holds a stream of two classes."""
+    """Change to a folder that holds a stream of two classes."""
     monkeypatch.chdir(tmp_path)
     tcuq.Stream([[0.5, 0.5]] * 9).save("narrow.npz")
     return tmp_path
@@ -88,24 +85,16 @@ def test_version_and_help_are_0(capsys: pytest.CaptureFixture[str], option: str)
         (["run", "PROFILE", "narrow.npz"], "posteriors must have 10 classes"),
         (["evaluate", "PROFILE", TEST, "--window", "0"], "window must be at least 1"),
         (["evaluate", "PROFILE", TEST, "--rounds", "-1"], "rounds must be at least 0"),
+        (["evaluate", "PROFILE", TEST, "--seed", "-1"], "seed"),
         (["inspect", "none.json"], "none.json: No such file"),
         (["inspect", "p.yaml"], "must end in .npz or .parquet"),
     ],
 )
 def test_bad_input_is_1(
-    arguments: list[str],
-    rule: str,
-    saved: str,
-    capsys: pytest.CaptureFixture[str],
-    workplace: Path,
+    arguments: list[str], rule: str, saved: str, refusal: Refusal, workplace: Path
 ) -> None:
     """A broken rule is one line on standard error, and no file is written."""
-    assert main([saved if argument == "PROFILE" else argument for argument in arguments]) == 1
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith("tcuq: ")
-    assert captured.err.count("\n") == 1
-    assert rule in captured.err
+    assert rule in refusal(*[saved if word == "PROFILE" else word for word in arguments])
     assert [path.name for path in workplace.iterdir()] == ["narrow.npz"]
 
 
@@ -163,21 +152,6 @@ def test_interrupted_is_130(tmp_path: Path, command: str, after_s: float) -> Non
 
 
 @pytest.fixture
-def refusal(capsys: pytest.CaptureFixture[str]) -> Refusal:
-    """Run a command that must end with 1; return its one line."""
-
-    def run(*arguments: object) -> str:
-        assert main([str(argument) for argument in arguments]) == 1
-        captured = capsys.readouterr()
-        assert captured.out == ""
-        assert captured.err.startswith("tcuq: ")
-        assert captured.err.count("\n") == 1
-        return captured.err.removeprefix("tcuq: ")
-
-    return run
-
-
-@pytest.fixture
 def idle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Change to an empty folder and make any fit or run fail."""
 
@@ -188,16 +162,6 @@ def idle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(tcuq.Monitor, "run", work)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def test_run_refuses_a_stream_of_the_other_kind(
-    tmp_path: Path, saved: str, test_stream: tcuq.Stream, refusal: Refusal
-) -> None:
-    """Logits given to a profile of probabilities are refused, never read as probabilities."""
-    columns = test_stream.posteriors, test_stream.features, test_stream.labels
-    stream = tcuq.Stream(*columns, kind="logits", starts=test_stream.starts)
-    stream.save(tmp_path / "s.npz")
-    assert "kind" in refusal("run", saved, tmp_path / "s.npz")
 
 
 def test_many_members_one_of_them_repeated_do_not_hang() -> None:
@@ -225,11 +189,6 @@ def test_output_that_cannot_be_written_is_refused_before_the_work(
     assert output in message
     assert ".part" not in message
     assert list(idle.iterdir()) == []
-
-
-def test_negative_seed_of_evaluate_is_no_traceback(saved: str, refusal: Refusal) -> None:
-    """An invalid seed is one line that names it."""
-    assert "seed" in refusal("evaluate", saved, TEST, "--seed", "-1")
 
 
 @pytest.mark.parametrize(
@@ -268,28 +227,6 @@ def test_closed_pipe_ends_quietly(saved: str, command: str, unbuffered: str) -> 
     finally:
         os.close(writing)
     assert (result.returncode, result.stderr) == (0, "")
-
-
-def test_nothing_done_yet_is_no_division_by_zero(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Progress of no item at no time is drawn like any other."""
-
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    screen = Terminal()
-    monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(time, "monotonic", lambda: 0.0)
-    with Progress("steps", total=2, patience_s=0) as progress:
-        progress.advance(0)
-    assert "steps: 0 of 2" in screen.getvalue()
-
-
-def test_unknown_measure_is_a_key_error(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
-    """A measure's name that is not there is an error of the caller, not the end of an iterator."""
-    evaluation = evaluate(profile, test_stream, rounds=0)
-    with pytest.raises(KeyError, match="nothing"):
-        evaluation["nothing"]
 
 
 def test_null_byte_in_a_path_is_a_profile_error() -> None:

@@ -17,20 +17,12 @@ SOME = np.array([False, True, False, True])
 Indices = NDArray[np.int64]
 
 
-def test_auroc_by_hand() -> None:
-    """Of the four pairs of event and non-event three are ranked right."""
+def test_rankings_by_hand() -> None:
+    """AUROC counts pairs, AUPRC means precisions; without the steps they need they do not exist."""
     assert m.auroc(SOME, np.array([0.1, 0.2, 0.3, 0.4])) == 0.75
     assert m.auroc(SOME, np.full(4, 0.5)) == 0.5
-
-
-def test_auprc_by_hand() -> None:
-    """Precision is 1 at the first event and 2/3 at the second."""
     assert m.auprc(SOME, np.array([0.1, 0.2, 0.3, 0.4])) == pytest.approx((1 + 2 / 3) / 2)
     assert m.auprc(SOME, np.full(4, 0.5)) == 0.5
-
-
-def test_ranking_needs_both_kinds() -> None:
-    """Without an event neither exists; with nothing but events AUROC does not."""
     risk = np.arange(4.0)
     assert math.isnan(m.auroc(NONE, risk))
     assert math.isnan(m.auroc(~NONE, risk))
@@ -39,31 +31,23 @@ def test_ranking_needs_both_kinds() -> None:
 
 
 def test_moving_mean_by_hand() -> None:
-    """Means look back over the window within a recording, over at least half of it known."""
+    """Means look back over a window within a recording, over at least half of it known."""
     values = np.array([1.0, 2.0, 3.0, 10.0, 20.0, 30.0, 40.0])
     known = np.array([True, True, True, True, False, False, True])
     means = m.moving_mean(values, known, np.array([0, 3]), 2)
     assert means == pytest.approx([np.nan, 1.5, 2.5, np.nan, 10, np.nan, 40], nan_ok=True)
     half = m.moving_mean(values, known, np.array([0, 3]), 3)
     assert half == pytest.approx([np.nan, np.nan, 2, *[np.nan] * 4], nan_ok=True)
-
-
-def test_moving_mean_of_a_young_recording_is_unknown() -> None:
-    """A recording shorter than the window has no mean."""
     assert np.isnan(m.moving_mean(np.ones(4), ~NONE, np.array([0, 2]), 3)).all()
 
 
 def test_area_under_risk_coverage_by_hand() -> None:
-    """The mean over k of the error among the k least risky steps."""
+    """It is the mean over k of the error among the k least risky steps; ties share errors."""
     wrong = np.array([False, False, True, True])
     best = (0 + 0 + 1 / 3 + 2 / 4) / 4
     assert m.area_under_risk_coverage(wrong, np.arange(4.0)) == pytest.approx(best)
     worst = (1 + 1 + 2 / 3 + 2 / 4) / 4
     assert m.area_under_risk_coverage(wrong, -np.arange(4.0)) == pytest.approx(worst)
-
-
-def test_equal_risks_share_their_errors() -> None:
-    """The order of steps of the same risk does not matter."""
     risk = np.array([0.0, 1.0, 1.0, 1.0])
     expected = (0 + (1 / 3) / 2 + (2 / 3) / 3 + 1 / 4) / 4
     for place in (1, 2, 3):
@@ -96,14 +80,10 @@ def test_brier_by_hand() -> None:
 
 
 def test_calibration_error_by_hand() -> None:
-    """Half the steps are sure and right, half are 0.6 sure and never right: 0.3."""
+    """Too sure and not sure enough cancel in one bin, not across bins."""
     confidence = np.array([1.0, 1.0, 0.6, 0.6])
     right = np.array([True, True, False, False])
     assert m.expected_calibration_error(confidence, right) == pytest.approx(0.3)
-
-
-def test_calibration_error_cancels_within_a_bin_only() -> None:
-    """Too sure and not sure enough cancel in one bin, not across bins."""
     right = np.array([True, False])
     assert m.expected_calibration_error(np.array([0.5, 0.5]), right) == pytest.approx(0)
     assert m.expected_calibration_error(np.array([0.2, 0.9]), right) == pytest.approx(0.85)
@@ -209,18 +189,14 @@ def test_resampled_streams_are_blocks(steps: int, block: int) -> None:
             assert (jumps == 1 % steps).all()
 
 
-def test_same_seed_gives_the_same_interval() -> None:
-    """Randomness comes from the generator alone."""
+def test_intervals_come_from_the_generator_and_its_rounds() -> None:
+    """The same seed gives the same interval; no rounds give none."""
     values = np.random.default_rng(3).normal(size=50)
     intervals = {
         block_interval(lambda c: float(values[c].mean()), 50, 5, 30, np.random.default_rng(4))
         for _ in range(3)
     }
     assert len(intervals) == 1
-
-
-def test_no_rounds_give_no_interval() -> None:
-    """Without resampling rounds there is no interval."""
     low, high = block_interval(lambda _: 1.0, 10, 2, 0, np.random.default_rng(0))
     assert math.isnan(low)
     assert math.isnan(high)

@@ -7,7 +7,7 @@ from tcuq.files import atomic_write
 
 
 def test_file_appears_whole(tmp_path: Path) -> None:
-    """The name holds the old content until the block ends, then all of the new one."""
+    """The name, a str or a Path, holds the old content until the block ends, then the new one."""
     path = tmp_path / "a.bin"
     path.write_bytes(b"old")
     with atomic_write(path) as file:
@@ -16,10 +16,6 @@ def test_file_appears_whole(tmp_path: Path) -> None:
         assert path.read_bytes() == b"old"
     assert path.read_bytes() == b"new"
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_path_may_be_text(tmp_path: Path) -> None:
-    """A path may be a str or a Path."""
     with atomic_write(str(tmp_path / "a.bin")) as file:
         file.write(b"new")
     assert (tmp_path / "a.bin").read_bytes() == b"new"

@@ -111,15 +111,11 @@ def test_names_and_spread() -> None:
     assert named.names[-1] == "battery spread"
 
 
-def test_order_of_channels_in_a_group_does_not_matter() -> None:
-    """Groups may name channels in any order and leave some out."""
+def test_groups_and_images_are_channels_and_samples() -> None:
+    """Channels may come in any order; axes between the first and the last are samples."""
     windows = np.random.default_rng(0).integers(-9, 9, (5, 40, 4))
     some = tcuq.health(windows, ((3, 1),)).values
     np.testing.assert_array_equal(some, tcuq.health(windows[:, :, [1, 3]]).values)
-
-
-def test_images_are_samples_in_the_order_of_memory() -> None:
-    """Axes between the first and the last are samples."""
     images = np.random.default_rng(0).integers(0, 255, (4, 8, 9, 3))
     flat = tcuq.health(images.reshape(4, 72, 3)).values
     np.testing.assert_array_equal(tcuq.health(images).values, flat)

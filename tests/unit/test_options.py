@@ -9,7 +9,6 @@ from tcuq.errors import InputError
 from tcuq.options import (
     PRESETS,
     AlarmOptions,
-    PaperOptions,
     PromiseOptions,
     TermPlan,
     grouped,
@@ -108,14 +107,6 @@ def test_single_options_join_their_groups() -> None:
         grouped("recommended", {"confidence": 0.9})
     with pytest.raises(InputError, match="epoch_steps needs alarm=True, got False"):
         grouped("recommended", {"epoch_steps": 300, "alarm": False})
-
-
-def test_presets_are_the_paper_s_and_ours() -> None:
-    """The paper's system has its score, its warm-up and no alarm; ours needs no labels."""
-    assert PAPER.paper == PaperOptions("tcuq", "free", 0.7, 0.5, "adaptive", 64, 1 / 128)
-    assert (PAPER.alarm, PAPER.novelty) == (None, False)
-    assert (RECOMMENDED.paper.score, RECOMMENDED.paper.mode) == ("anchored", "guarded")
-    assert RECOMMENDED.alarm == AlarmOptions(2**20, 2**16, 1)
 
 
 @pytest.mark.parametrize(

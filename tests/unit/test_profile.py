@@ -185,13 +185,9 @@ def test_numbers_beyond_floats_are_refused(tmp_path: Path, profile: tcuq.Profile
     assert "signals.blend must lie in 0..1, got inf" in refusal(tmp_path / "p.json", content)
 
 
-def test_too_large_a_file_is_refused(tmp_path: Path) -> None:
-    """A file beyond the bound is not parsed."""
+def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
+    """A file beyond the bound is not parsed; a missing path is refused with the reason."""
     assert "at most 67,108,864 bytes" in refusal(tmp_path / "p", b" " * (MAX_FILE_BYTES + 1))
-
-
-def test_absent_file_and_folder_are_refused(tmp_path: Path) -> None:
-    """A path that cannot be read is refused with the reason."""
     for path, rule in ((tmp_path / "none.json", "No such file"), (tmp_path, "Is a directory")):
         with pytest.raises(ProfileError, match=rule):
             tcuq.Profile.load(path)
@@ -212,21 +208,13 @@ def enumerated(name: str) -> dict[str, int]:
     return {key: int(value) for key, value in re.findall(r"TCUQ_(\w+) = (\d+)", body[1])}
 
 
-def test_alarm_flags_are_the_headers() -> None:
-    """A flag has one number in Python, in the spec and on the device."""
+def test_numbers_and_limits_are_the_headers() -> None:
+    """Flags, outcomes, signals and limits have the same numbers in Python and on the device."""
     flags = {n.removeprefix("ALARM_"): v for n, v in MACROS.items() if n.startswith("ALARM_")}
     assert flags == {flag.name: flag.value for flag in AlarmFlag}
-
-
-def test_outcomes_and_signals_are_the_headers() -> None:
-    """Outcomes and signals have the same numbers in Python and on the device."""
     assert enumerated("outcome") == {outcome.name: outcome.value for outcome in Outcome}
     signals = {name.upper(): index for index, name in enumerate(quantize.CHANNEL_SIGNALS)}
     assert enumerated("signal") == signals
-
-
-def test_limits_are_the_headers() -> None:
-    """Python's limits equal the runtime's."""
     assert {
         "MAX_CLASSES": stream.MAX_CLASSES,
         "MAX_DIMENSIONS": settings.MAX_DIMENSIONS,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import io
 import sys
+import time
 
 import pytest
 
@@ -70,3 +71,12 @@ def test_error_clears_the_line_too(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyboardInterrupt), progress:
         raise KeyboardInterrupt
     assert terminal.getvalue().endswith(CLEAR)
+
+
+def test_nothing_done_yet_is_no_division_by_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Progress of no item at no time is drawn like any other."""
+    screen = watched(monkeypatch)
+    monkeypatch.setattr(time, "monotonic", lambda: 0.0)
+    with Progress("steps", total=2, patience_s=0) as progress:
+        progress.advance(0)
+    assert "steps: 0 of 2" in screen.getvalue()

@@ -130,7 +130,7 @@ def test_a_slice_is_a_trace(trace: Trace) -> None:
 
 
 def test_alarms_have_steps_and_names(trace: Trace) -> None:
-    """Each step with an alarm is there, with its cause in words."""
+    """Each step with an alarm has its cause in words; numbers stay the device's."""
     assert list(trace.alarms) == np.flatnonzero(trace.alarm).tolist() != []
     alarm = np.array([AlarmFlag.RISK, 0, AlarmFlag.HEALTH, AlarmFlag.NOVELTY | 128], np.uint8)
     columns = {n: np.zeros(4, getattr(trace, n).dtype) for n in Trace.__slots__}
@@ -138,10 +138,6 @@ def test_alarms_have_steps_and_names(trace: Trace) -> None:
     named = Trace(**columns, health_names=("level", "roughness"))
     assert named.alarms == {0: "risk", 2: "input health: roughness", 3: "novelty since boot"}
     assert named[2].cause == "input health: roughness"
-
-
-def test_flags_print_as_words() -> None:
-    """Text and formatting are words; numbers stay the device's."""
     flags = AlarmFlag.RISK | AlarmFlag.NOVELTY
     assert str(flags) == f"{flags}" == "risk, novelty"
     assert str(AlarmFlag(0)) == "none"
@@ -149,8 +145,8 @@ def test_flags_print_as_words() -> None:
     assert int(flags) == 3
 
 
-def test_repr_is_one_short_line(trace: Trace) -> None:
-    """It counts outcomes and alarms."""
+def test_text_and_table_count_outcomes_and_alarms(trace: Trace) -> None:
+    """The repr is one line with counts; the table has shares and the first alarms."""
     accept, abstain, denied = np.bincount(trace.outcome)
     assert min(accept, abstain, denied) > 0
     assert repr(trace) == (
@@ -158,10 +154,6 @@ def test_repr_is_one_short_line(trace: Trace) -> None:
         f" {len(trace.alarms)} alarms)"
     )
     assert repr(trace[:0]) == "Trace(0 steps: 0 accept, 0 abstain, 0 denied; 0 alarms)"
-
-
-def test_notebooks_show_a_table(trace: Trace) -> None:
-    """The table has shares and the first alarms."""
     shown = trace._repr_html_()
     first, cause = next(iter(trace.alarms.items()))
     for part in (f"{len(trace):,}", f"{first:,} ({cause})"):

@@ -1,21 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from tcuq.profile.settings import ThresholdSettings
 from tcuq.stages.threshold import Threshold
 
+PLAIN = ThresholdSettings("adaptive", 1 << 15, step=100, start=500, anchor=500, warmup=0)
 
-def settings(**changes: object) -> ThresholdSettings:
+
+def settings(**changes: Any) -> ThresholdSettings:
     """Return settings with alpha 1/2, 100 levels per step, start and anchor at 500."""
-    plain: dict[str, object] = {
-        "mode": "adaptive",
-        "alpha_q16": 1 << 15,
-        "step": 100,
-        "start": 500,
-        "anchor": 500,
-        "warmup": 0,
-    }
-    return ThresholdSettings(**{**plain, **changes})  # type: ignore[arg-type]
+    return replace(PLAIN, **changes)
 
 
 def test_equal_is_exceeded() -> None:
