@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runtime on emulated CPUs decides as the host's engine does, bit for bit."""
+"""The runtime on emulated CPUs decides and encodes as the host's engine does, bit for bit."""
 
 import shutil
 from collections.abc import Callable
@@ -17,6 +17,7 @@ from tcuq.profile.quantize import quantize
 from tcuq.profile.settings import AlarmFlag
 from tests.fixtures.conformance import quiet_fit
 from tests.fixtures.firmware.emulator import STAGES, build_plugin, count, decide, state
+from tests.fixtures.firmware.golden import encoded_on, golden
 from tests.fixtures.firmware.scenarios import (
     Scenario,
     box_scenarios,
@@ -24,11 +25,24 @@ from tests.fixtures.firmware.scenarios import (
     make_scenario,
 )
 from tests.fixtures.firmware.sizes import ram, stack
-from tests.fixtures.firmware.toolchain import CPUS, M4, M33, Cpu, ToolError, build
+from tests.fixtures.firmware.toolchain import (
+    CPUS,
+    FLAGS,
+    HERE,
+    M4,
+    M33,
+    RUNTIME,
+    Cpu,
+    ToolError,
+    build,
+    emulate,
+    link,
+)
 
 STEPS = 1000
 TOOLS = ("gcc", "arm-none-eabi-gcc", "qemu-system-arm", "riscv64-unknown-elf-gcc",
          "qemu-system-riscv32")  # fmt: skip
+PROJECTION = Path(__file__).parent / "bare/projection.c"
 
 
 @cache
@@ -143,3 +157,26 @@ def test_a_cut_off_file_is_refused(tmp_path: Path) -> None:
     half = replace(steps, posteriors=steps.posteriors[:, :-1])
     with pytest.raises(ToolError, match="exit code 3: qemu-system-arm"):
         decide(M4, elf, half)
+
+
+@pytest.mark.parametrize("cpu", CPUS, ids=lambda cpu: cpu.name)
+def test_every_cpu_encodes_the_same_bytes(cpu: Cpu, tmp_path: Path) -> None:
+    """Every golden record and signed acknowledgement, byte for byte, key derivation included."""
+    encoded = encoded_on(cpu, tmp_path)
+    expected = golden()["records"]
+    assert [record.version_1.hex() for record in encoded] == [r["version_1"] for r in expected]
+    assert [record.version_2.hex() for record in encoded] == [r["version_2"] for r in expected]
+    assert [record.signed_ack.hex() for record in encoded] == [r["signed_ack"] for r in expected]
+
+
+@pytest.mark.parametrize("optimise", ["-O2", "-Os"])
+@pytest.mark.parametrize("cpu", CPUS, ids=lambda cpu: cpu.name)
+def test_odd_widths_and_rows_equal_a_plain_projection(
+    cpu: Cpu, optimise: str, tmp_path: Path
+) -> None:
+    """1 to 67 features to 1 to 32, from every alignment; what follows is not overwritten."""
+    flags = (*FLAGS, optimise, f"-I{RUNTIME}", f"-I{HERE}")
+    start = (HERE / cpu.startup, HERE / "semihosting.c", HERE / "library.c")
+    elf = tmp_path / "projection.elf"
+    link(cpu, elf, *flags, *start, PROJECTION, RUNTIME / "tcuq_projection.c")
+    emulate(cpu, elf)
