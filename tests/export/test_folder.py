@@ -51,10 +51,10 @@ def test_the_same_bytes_each_time(target: str, profile: tcuq.Profile, tmp_path: 
     assert differences(profile, tmp_path / "a", target) == []
 
 
-def test_another_profile_is_reported(
+def test_differences_are_reported(
     profile: tcuq.Profile, synthetic: Callable[..., tcuq.Stream], tmp_path: Path
 ) -> None:
-    """`differences` names the files of another profile, and a new export updates the folder."""
+    """Files of another profile, and generated files that were edited or deleted, are named."""
     export(profile, tmp_path / "a", "c")
     other = quiet_fit(synthetic(2000))
     changes = differences(other, tmp_path / "a", "c")
@@ -62,6 +62,13 @@ def test_another_profile_is_reported(
     assert "main.c differs" not in changes
     export(other, tmp_path / "a", "c")
     assert differences(other, tmp_path / "a", "c") == []
+    export(profile, tmp_path / "b", "c")
+    (tmp_path / "b/src/tcuq.h").write_text("/* gone */\n")
+    (tmp_path / "b/README.md").unlink()
+    assert differences(profile, tmp_path / "b", "c") == [
+        "README.md is missing",
+        "src/tcuq.h differs",
+    ]
 
 
 def test_user_files_are_not_overwritten(profile: tcuq.Profile, tmp_path: Path) -> None:
@@ -74,14 +81,6 @@ def test_user_files_are_not_overwritten(profile: tcuq.Profile, tmp_path: Path) -
     assert (tmp_path / "src/mine.c").is_file()
     assert not (tmp_path / "CMakeLists.txt").exists()
     assert differences(profile, tmp_path, "arduino") == []
-
-
-def test_an_edited_file_is_reported(profile: tcuq.Profile, tmp_path: Path) -> None:
-    """A generated file that was edited or deleted is named."""
-    export(profile, tmp_path, "c")
-    (tmp_path / "src/tcuq.h").write_text("/* gone */\n")
-    (tmp_path / "README.md").unlink()
-    assert differences(profile, tmp_path, "c") == ["README.md is missing", "src/tcuq.h differs"]
 
 
 def test_a_foreign_folder_is_refused(profile: tcuq.Profile, tmp_path: Path) -> None:
@@ -146,8 +145,10 @@ def test_the_header_is_parsed(profile: tcuq.Profile) -> None:
         number("TCUQ_NOTHING")
 
 
-def test_the_command(saved: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`tcuq export` with --check before and after, and with --json."""
+def test_the_command(
+    saved: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], refusal: Callable[..., str]
+) -> None:
+    """`tcuq export` with --check before and after and --json; unknown targets list the known."""
     words = ["export", saved, "-o", str(tmp_path / "out"), "--for", "zephyr"]
     assert main([*words, "--check"]) == 1
     assert "is not current: " in capsys.readouterr().err
@@ -159,13 +160,9 @@ def test_the_command(saved: str, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert facts["for"] == "zephyr"
     assert main([*words, "--check"]) == 1
     assert "run the same command without --check" in capsys.readouterr().err
-
-
-def test_the_command_refuses(saved: str, tmp_path: Path, refusal: Callable[..., str]) -> None:
-    """The error for an unknown build system lists the known ones."""
-    message = refusal("export", saved, "-o", tmp_path / "out", "--for", "mbed")
+    message = refusal("export", saved, "-o", tmp_path / "none", "--for", "mbed")
     assert "target must be one of c, arduino, zephyr" in message
-    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "none").exists()
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -19,10 +19,15 @@ Command = Callable[..., str]
 PAGE = Path(__file__).parents[2] / "docs/howto/size.md"
 
 
-def test_ram_is_the_engines(profile: tcuq.Profile) -> None:
-    """RAM is the storage of the host's engine, with each array aligned to a word."""
+def test_ram_is_the_engines_and_flash_follows_options(profile: tcuq.Profile) -> None:
+    """RAM is the engine's storage; -O2 takes more flash and fewer instructions."""
     storage = Monitor(profile)._engine.storage_bytes  # noqa: SLF001 - the device's own figure
     assert 0 <= footprint(profile).ram - storage <= 6
+    small, fast = footprint(profile), footprint(profile, optimise="-O2")
+    assert small.flash < fast.flash
+    fewer = nearest_instructions(profile, optimise="-O2")
+    assert fewer.mean < nearest_instructions(profile).mean
+    assert footprint(profile, interface="step").flash < small.flash
 
 
 def test_does_it_fit(saved: str, output_of: Command, capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,15 +64,6 @@ def test_every_figure_names_its_source(saved: str, output_of: Command) -> None:
     assert "recommended preset on the demo streams" in text
     assert "10 classes, 32 features, 3 lags, 7 score terms" in text
     assert "-mcpu=cortex-m4 -mthumb -mfloat-abi=soft -Os" in text
-
-
-def test_speed_and_interface(profile: tcuq.Profile) -> None:
-    """-O2 takes more flash and fewer instructions; the whole interface more than a step's."""
-    small, fast = footprint(profile), footprint(profile, optimise="-O2")
-    assert small.flash < fast.flash
-    fewer = nearest_instructions(profile, optimise="-O2")
-    assert fewer.mean < nearest_instructions(profile).mean
-    assert footprint(profile, interface="step").flash < small.flash
 
 
 def test_nearest_standard_profile(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:

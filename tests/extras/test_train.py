@@ -297,15 +297,11 @@ def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str) ->
     assert hooks_of(network) == 0
 
 
-def test_other_objects_are_no_network() -> None:
-    """Something that is no module is refused by its type."""
+def test_what_cannot_be_assisted_is_refused() -> None:
+    """Something that is no module, or has no linear or convolutional layer, is refused."""
     network: Any = len
     with pytest.raises(InputError, match=r"must be a torch\.nn.Module, got builtin_function"):
         Assisted(network, ["0"], SIX)
-
-
-def test_a_network_without_a_head_is_refused() -> None:
-    """Without a linear or convolutional layer there is nothing to assist."""
     with pytest.raises(InputError, match=r"head must be a linear .* name it by head"):
         Assisted(nn.Sequential(nn.ReLU()), ["0"], SIX)
 

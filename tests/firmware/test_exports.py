@@ -60,25 +60,18 @@ def test_without_features_and_with_wide_ones(
     emulated(BUILDS["c"], tmp_path / "out", tmp_path / "objects")
 
 
-def test_the_self_test_can_fail(tmp_path: Path) -> None:
-    """A changed anchor is seen, and the program says so."""
+@pytest.mark.parametrize(
+    ("member", "value"), [("anchor", "1"), ("block", "16384")], ids=["decisions", "state"]
+)
+def test_the_self_test_sees_decisions_and_state(member: str, value: str, tmp_path: Path) -> None:
+    """Another anchor shows in the decisions; a longer block shows in the state alone."""
     export(demo_profile(), tmp_path / "out", "c")
     path = tmp_path / "out/src/tcuq_device.c"
-    text = path.read_text("utf-8")
-    path.write_text(re.sub(r"anchor = \d+", "anchor = 1", text), "utf-8")
-    with pytest.raises(ToolError, match="exit code 1: qemu-system-arm"):
-        emulated(BUILDS["c"], tmp_path / "out", tmp_path / "objects")
-
-
-def test_the_self_test_sees_state(tmp_path: Path) -> None:
-    """A block twice as long shows in no decision yet, but in the state."""
-    export(demo_profile(), tmp_path / "out", "c")
-    path = tmp_path / "out/src/tcuq_device.c"
-    text = path.read_text("utf-8")
-    start = text.index(".block = ") + len(".block = ")
-    end = text.index(",", start)
-    longer = str(2 * int(text[start:end]))
-    path.write_text(text[:start] + longer + text[end:], "utf-8")
+    text, changes = re.subn(
+        rf"\.{member} = \d+", f".{member} = {value}", path.read_text("utf-8"), count=1
+    )
+    assert changes == 1
+    path.write_text(text, "utf-8")
     with pytest.raises(ToolError, match="exit code 1: qemu-system-arm"):
         emulated(BUILDS["c"], tmp_path / "out", tmp_path / "objects")
 

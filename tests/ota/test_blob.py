@@ -137,10 +137,15 @@ def test_broken_blobs_are_refused(kind: str, device: BlobDevice, newer: tcuq.Pro
     assert device.state == before
 
 
-def test_every_cut_is_refused(device: BlobDevice, newer: tcuq.Profile) -> None:
-    """A blob that ends early, at any byte, is refused."""
+def test_cut_blobs_and_blobs_for_other_inputs_are_refused(
+    device: BlobDevice, newer: tcuq.Profile, profile: tcuq.Profile
+) -> None:
+    """A blob that ends early, at any byte, or has features of another scale is refused."""
     blob = profile_blob(newer, number=1, key=KEY)
     assert {device.load(blob[:end]) for end in range(len(blob))} <= {DAMAGED, FORMAT, FORGED}
+    scale = (profile.inputs.feature_scale or 0.0) * 2
+    other = replace(newer, inputs=replace(newer.inputs, feature_scale=scale))
+    assert device.load(profile_blob(other, number=1, key=KEY)) == INPUTS
 
 
 def test_a_true_tag_over_wrong_values(device: BlobDevice, newer: tcuq.Profile) -> None:
@@ -179,15 +184,6 @@ def test_a_true_tag_over_wrong_values(device: BlobDevice, newer: tcuq.Profile) -
     assert device.load(blob, offset=4) == ALIGNMENT
     assert device.load(b"") == DAMAGED
     assert HEAD_BYTES == 104
-
-
-def test_a_blob_for_other_inputs_is_refused(
-    device: BlobDevice, profile: tcuq.Profile, newer: tcuq.Profile
-) -> None:
-    """Features of another scale would be read wrongly: the firmware has its scale compiled in."""
-    scale = (profile.inputs.feature_scale or 0.0) * 2
-    other = replace(newer, inputs=replace(newer.inputs, feature_scale=scale))
-    assert device.load(profile_blob(other, number=1, key=KEY)) == INPUTS
 
 
 def test_number_and_key_are_checked(profile: tcuq.Profile) -> None:

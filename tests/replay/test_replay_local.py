@@ -72,8 +72,8 @@ def test_npz_csv_and_tables_give_the_same_chunks(tmp_path: Path) -> None:
         np.testing.assert_allclose(posteriors, packed[0][1], rtol=1e-6)
 
 
-def test_a_packed_stream_is_a_stream(tmp_path: Path, profile: tcuq.Profile) -> None:
-    """A packed file of one stream loads as the stream's quantised numbers."""
+def test_a_packed_stream_is_a_stream(tmp_path: Path, profile: tcuq.Profile, archive: Path) -> None:
+    """One stream loads as its quantised numbers; several are refused with the command for them."""
     stream = demo_stream("test")
     stream.save(tmp_path / "test.npz")
     pack([tmp_path / "test.npz"], tmp_path / "p.parquet", profile=profile)
@@ -84,10 +84,6 @@ def test_a_packed_stream_is_a_stream(tmp_path: Path, profile: tcuq.Profile) -> N
     assert scale is not None
     inside = np.clip(np.asarray(stream.features), -127 * scale, 127 * scale)
     np.testing.assert_allclose(np.asarray(loaded.features), inside, atol=0.51 * scale)
-
-
-def test_several_streams_in_a_file_are_no_stream(archive: Path) -> None:
-    """Loading them as one stream is refused with the command that reads them."""
     with pytest.raises(StreamError, match="several streams: tcuq replay"):
         tcuq.Stream.load(archive)
 

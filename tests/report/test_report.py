@@ -180,8 +180,8 @@ def test_missing_labels_are_reported(profile: tcuq.Profile, test_stream: tcuq.St
     assert "does not mark its shifted steps" in page
 
 
-def test_alarms_are_shown_with_their_cause(pages: Callable[[str], Path]) -> None:
-    """Tiles, the list under the timeline, its data and the measures name the statistic."""
+def test_alarms_and_input_health_are_shown(pages: Callable[[str], Path]) -> None:
+    """Tiles, list, data and measures name the cause; each statistic is beside calibration's."""
     page = pages("health").read_text("utf-8")
     alarms = Monitor(health_profile()).run(healthy_stream(3000, seed=2, rough_from=1500)).alarms
     first = next(iter(alarms))
@@ -190,10 +190,6 @@ def test_alarms_are_shown_with_their_cause(pages: Callable[[str], Path]) -> None
     assert f"▲ {first:,}</button> {ROUGH}<" in page
     assert f'"causes": {{"{ROUGH}": [{first}, ' in page
     assert f"alarms during shifts: {ROUGH} ({len(alarms)})" in page
-
-
-def test_input_health_is_shown_beside_calibrations(pages: Callable[[str], Path]) -> None:
-    """A stream with input health has its tail and each statistic; others have neither."""
     page, reference = pages("health").read_text("utf-8"), health_profile().signals.health
     assert reference is not None
     assert "2 statistics of input health" in page

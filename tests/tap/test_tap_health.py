@@ -45,11 +45,17 @@ def write_onnx(path: Path) -> Path:
 
 
 def test_onnx(tmp_path: Path, windows: Array) -> None:
-    """Statistics of all batches are those of all windows at once, under their names."""
+    """Statistics are those of all windows at once, or a given Health; real numbers need a step."""
     stream = record(open_tap(write_onnx(tmp_path / "m.onnx")), windows, health=PLAN)
     assert stream.health is not None
     np.testing.assert_array_equal(stream.health, expected(windows))
     assert stream.health_names[3] == "gyroscope level"
+    audio = tcuq.health(np.random.default_rng(0).integers(-99, 99, (STEPS, 400)))
+    stream = record(open_tap(write_onnx(tmp_path / "m.onnx")), windows, health=audio)
+    np.testing.assert_array_equal(stream.health, audio.values)
+    tap = open_tap(write_onnx(tmp_path / "m.onnx"))
+    with pytest.raises(InputError, match="lsb must be given, since inputs are real numbers"):
+        record(tap, windows, health=InputHealth())
 
 
 # Keras' own, on its torch backend with NumPy 2.
@@ -92,13 +98,6 @@ def test_litert_knows_the_step(mlperf: Callable[[str], Path]) -> None:
         np.testing.assert_array_equal(stream.health, tcuq.health(units).values)
 
 
-def test_health_of_other_samples_is_stored(tmp_path: Path, windows: Array) -> None:
-    """A Health, such as of the audio behind a spectrum, is recorded as it is."""
-    audio = tcuq.health(np.random.default_rng(0).integers(-99, 99, (STEPS, 400)))
-    stream = record(open_tap(write_onnx(tmp_path / "m.onnx")), windows, health=audio)
-    np.testing.assert_array_equal(stream.health, audio.values)
-
-
 def test_one_quiet_step_is_no_wrong_lsb(windows: Array) -> None:
     """A window that rounds to 0, or saturates, is a finding of the monitor, not an error."""
     rows = windows[:, :, 0].copy()
@@ -130,13 +129,6 @@ def test_inputs_of_several_names(windows: Array) -> None:
     np.testing.assert_array_equal(stream.health, expected(windows))
     with pytest.raises(InputError, match="input must be named, one of x, y"):
         record(tap, inputs, health=InputHealth(lsb=1.0))
-
-
-def test_real_numbers_need_a_step(tmp_path: Path, windows: Array) -> None:
-    """Without a quantised model, the step of real numbers must be given."""
-    tap = open_tap(write_onnx(tmp_path / "m.onnx"))
-    with pytest.raises(InputError, match="lsb must be given, since inputs are real numbers"):
-        record(tap, windows, health=InputHealth())
 
 
 def test_command_line(tmp_path: Path, windows: Array, capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,8 +61,8 @@ def test_posteriors_and_the_layer_before_the_last(tmp_path: Path, rows: Array) -
     np.testing.assert_allclose(shares, stream.posteriors, atol=1e-6)
 
 
-def test_a_named_layer(tmp_path: Path, rows: Array) -> None:
-    """A tensor named is the one taken: the ReLU's, flattened."""
+def test_a_named_layer_and_a_named_input(tmp_path: Path, rows: Array) -> None:
+    """A tensor named is the one taken, flattened; the only input may be named, too."""
     path = write_model(tmp_path / "m.onnx")
     stream = record(open_tap(path, "r"), rows)
     default = record(open_tap(path), rows)
@@ -70,6 +70,8 @@ def test_a_named_layer(tmp_path: Path, rows: Array) -> None:
     assert default.features is not None
     means = np.asarray(stream.features).reshape(STEPS, 8, 49).mean(axis=2)
     np.testing.assert_allclose(means, default.features, atol=1e-6)
+    tap = open_tap(write_model(tmp_path / "m.onnx"))
+    assert record(tap, {"x": rows}).sha256 == record(tap, rows).sha256
 
 
 def test_logits_are_known_by_the_graph(tmp_path: Path, rows: Array) -> None:
@@ -171,9 +173,3 @@ def test_named_inputs_must_all_be_there(tmp_path: Path) -> None:
             record(tap, given)
     with pytest.raises(InputError, match=r"tokens must have the shape \(steps, 4\)"):
         record(tap, {"tokens": tokens[:, :3], "mask": tokens})
-
-
-def test_a_dictionary_for_one_input(tmp_path: Path, rows: Array) -> None:
-    """The only input may be named, too."""
-    tap = open_tap(write_model(tmp_path / "m.onnx"))
-    assert record(tap, {"x": rows}).sha256 == record(tap, rows).sha256

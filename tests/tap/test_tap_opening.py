@@ -163,14 +163,10 @@ def test_factory_that_is_not_there_is_refused(
     assert "\n" not in str(caught.value)
 
 
-def test_factory_of_an_installed_module() -> None:
-    """`module:factory` imports what is installed."""
+def test_what_is_no_model_or_no_tap_is_refused() -> None:
+    """A factory must return a model; a model in the place of a tap gets the line to write."""
     with pytest.raises(InputError, match=r"must be a torch module, .*got collections\.OrderedDict"):
         open_tap("collections:OrderedDict")
-
-
-def test_a_model_in_the_place_of_a_tap_is_refused() -> None:
-    """The message has the line to write."""
     model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(InputError, match=r"LogisticRegression: write  record\(open_tap\(model\),"):
         record(model, [[0.5]])

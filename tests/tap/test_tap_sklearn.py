@@ -71,8 +71,8 @@ def test_labels_become_columns(pipeline: Pipeline) -> None:
         record(open_tap(pipeline), INPUTS[:1], ["swim"])
 
 
-def test_numbered_labels_and_unknown_ones() -> None:
-    """Classes 1..5 are columns 0..4; -1 stays unknown and -2 out of distribution."""
+def test_numbered_and_boolean_labels_become_columns() -> None:
+    """Classes 1..5 and booleans are columns from 0; -1 stays unknown, -2 out of distribution."""
     model = LogisticRegression(max_iter=1000).fit(INPUTS, np.repeat(np.arange(1, 6), 100))
     stream = record(open_tap(model), INPUTS[[0, 450, 3, 4]], [1, 5, -1, -2])
     assert np.asarray(stream.labels).tolist() == [0, 4, -1, -2]
@@ -80,6 +80,11 @@ def test_numbered_labels_and_unknown_ones() -> None:
     assert stream.features is None
     with pytest.raises(InputError, match="labels must be among the model's"):
         record(open_tap(model), INPUTS[:1], [0])
+    wanted = CLASS_NAMES == "walk"
+    model = LogisticRegression().fit(INPUTS, wanted)
+    stream = record(open_tap(model), INPUTS, wanted)
+    assert np.asarray(stream.labels).tolist() == wanted.astype(int).tolist()
+    assert stream.class_names == ("False", "True")
 
 
 @pytest.mark.parametrize(
@@ -158,15 +163,6 @@ def test_texts_and_sparse_rows() -> None:
     assert stream.width == 6
     again = record(open_tap(model[-1]), model[0].transform(texts), CLASS_NAMES)
     np.testing.assert_array_equal(again.posteriors, stream.posteriors)
-
-
-def test_two_classes_of_truth() -> None:
-    """Labels that are booleans become the columns of False and True."""
-    wanted = CLASS_NAMES == "walk"
-    model = LogisticRegression().fit(INPUTS, wanted)
-    stream = record(open_tap(model), INPUTS, wanted)
-    assert np.asarray(stream.labels).tolist() == wanted.astype(int).tolist()
-    assert stream.class_names == ("False", "True")
 
 
 def test_inputs_that_the_model_cannot_take_are_refused(pipeline: Pipeline) -> None:

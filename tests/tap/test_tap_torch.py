@@ -310,13 +310,9 @@ def test_tensors_labels_and_loaders(encoded: Any) -> None:
     assert record(open_tap(bert), DataLoader(examples, batch_size=SENTENCES)).sha256 == expected
 
 
-def test_a_named_encoder(encoded: Any) -> None:
-    """A submodule's first output, of which the class token is taken."""
+def test_a_named_encoder_and_a_regression(encoded: Any) -> None:
+    """A submodule's class token is taken; one label is a regression for Hugging Face."""
     stream = record(open_tap(bert_model(num_labels=3), "bert.encoder"), encoded, pool="first")
     assert stream.width == 16
-
-
-def test_a_regression_is_refused(encoded: Any) -> None:
-    """One label is a regression for Hugging Face, not a classifier of two classes."""
     with pytest.raises(InputError, match="got a regression: num_labels is 1"):
         record(open_tap(bert_model(num_labels=1)), encoded)

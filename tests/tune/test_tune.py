@@ -247,7 +247,7 @@ def test_a_stream_too_short_is_refused(synthetic: Make) -> None:
 
 
 def test_shifted_steps_are_left_out(synthetic: Make) -> None:
-    """Shifted steps are removed, and history does not reach across the gap."""
+    """Shifted steps go, history does not cross the gap, and health stays beside the rest."""
     shifted = np.zeros(600, np.bool_)
     shifted[100:150] = shifted[300:] = True
     stream = synthetic(shifted=shifted, starts=[0, 50])
@@ -255,10 +255,6 @@ def test_shifted_steps_are_left_out(synthetic: Make) -> None:
     assert np.array_equal(rest.posteriors, stream.posteriors[~shifted])
     assert rest.starts.tolist() == [0, 50, 100]
     assert unshifted(rest) is rest
-
-
-def test_health_is_kept_without_shifted_steps() -> None:
-    """Input health stays beside the steps that are left, under its names."""
     stream = healthy_stream(600, seed=2, rough_from=400)
     rest = unshifted(stream)
     assert rest.health is not None

@@ -127,7 +127,7 @@ def test_an_alarm_resets_the_evidence_and_keeps_what_was_learned() -> None:
 
 
 def test_a_shift_since_boot_alarms_by_calibrations_own_bets() -> None:
-    """Where learning bets are too poor to alarm, calibration's own do, and say so."""
+    """Where learning bets are too poor, calibration's alarm, by a limit of steps and channels."""
     poor = channel(passes=((1600, 1600, 1600), (1600, 1600, 1600)))
     early = Alarm(settings(poor, steps=2**10))
     flags = run(early, [9.0] * 64)
@@ -135,10 +135,6 @@ def test_a_shift_since_boot_alarms_by_calibrations_own_bets() -> None:
     late = Alarm(settings(poor, steps=2**10))
     run(late, [0.0] * 1024)
     assert max(run(late, [9.0] * 64)) == 0
-
-
-def test_boot_limit_depends_on_block_length_and_channels() -> None:
-    """The limit is log2 of 2 · steps per false alarm · channels / block, in 1/256 bit."""
     three = settings(channel(), channel("divergence"), channel("instability"))
     assert three.boot_limit_q8(channel()) == math.ceil(256 * (21 - 4 + math.log2(3)))
 

@@ -60,7 +60,7 @@ def test_threshold_separates_errors() -> None:
 
 
 def test_clustered_and_repeated_errors_count_less() -> None:
-    """Errors in runs, and steps that are repeated, are worth fewer independent steps."""
+    """Runs and repeats are worth fewer steps; where errors are few, doubts say how they cluster."""
     rng = np.random.default_rng(2)
     levels = rng.permutation(STEPS) * 16
     single = rng.random(STEPS) < 0.1
@@ -71,10 +71,6 @@ def test_clustered_and_repeated_errors_count_less() -> None:
     shuffled = rng.permutation(STEPS)
     repeated = labelled(runs[shuffled], levels=levels, row=shuffled // 10)
     assert repeated.independent("steps", [top])[0] < 0.2 * STEPS
-
-
-def test_few_errors_cluster_as_the_doubts_do() -> None:
-    """Where errors are too few to show it, the classifier's own doubts say how they cluster."""
     doubt = np.repeat(np.random.default_rng(3).random(STEPS // 20), 20)
     steps = labelled(np.zeros(STEPS, np.bool_), doubt=doubt)
     assert steps.independent("steps", [16 * STEPS])[0] < STEPS / 5
@@ -139,16 +135,12 @@ def test_profile_holds_the_promise() -> None:
     assert (profile.signals, profile.score) == (plain.signals, plain.score)
 
 
-def test_recordings_are_the_default_of_several() -> None:
-    """Two recordings cannot promise anything for a third."""
+def test_two_recordings_or_no_labels_promise_nothing(synthetic: Callable[..., tcuq.Stream]) -> None:
+    """Two recordings cannot promise anything for a third; without labels it says where they go."""
     with pytest.raises(
         FitError, match=r'calibration has 2: record more, or give independent_unit="st'
     ):
         tcuq.fit(demo_stream("calibration"), promise=PromiseOptions(0.05))
-
-
-def test_no_labels_are_refused(synthetic: Callable[..., tcuq.Stream]) -> None:
-    """Without labels the message says where they go."""
     with pytest.raises(FitError, match=r"needs labels on the calibration stream.*Stream\(labels="):
         tcuq.fit(synthetic(labels=None), promise=PromiseOptions(0.05))
 

@@ -155,8 +155,8 @@ def test_wide_features_are_projected_on_an_orthonormal_frame(synthetic: Syntheti
     assert projection.mean == pytest.approx(np.asarray(stream.features).mean(axis=0))
 
 
-def test_discriminants_separate_classes(synthetic: Synthetic) -> None:
-    """After LDA classes lie apart by more than they scatter; there is one row less than classes."""
+def test_discriminants_separate_known_classes(synthetic: Synthetic) -> None:
+    """Classes lie apart by more than they scatter; steps without a label do not count."""
     stream = synthetic(2000, classes=4, width=60)
     projection = fit_projection(stream, "lda", 0)
     assert projection is not None
@@ -167,19 +167,6 @@ def test_discriminants_separate_classes(synthetic: Synthetic) -> None:
     means = np.stack([projected[stream.labels == c].mean(axis=0) for c in range(4)])
     scatter = (projected - means[stream.labels]).std(axis=0)
     assert (means.std(axis=0) > 2 * scatter).all()
-
-
-@pytest.mark.parametrize("labels", [None, np.full(600, -1), np.zeros(600, np.int64)])
-def test_discriminants_need_labels(synthetic: Synthetic, labels: Any) -> None:
-    """Without labels of at least two classes the message gives the remedy."""
-    wide = synthetic(600, width=40)
-    stream = tcuq.Stream(wide.posteriors, wide.features, labels)
-    with pytest.raises(FitError, match='projection="lda" needs calibration labels'):
-        tcuq.fit(stream, projection="lda")
-
-
-def test_unknown_labels_are_no_class(synthetic: Synthetic) -> None:
-    """Steps without a label do not count for the discriminants."""
     wide = synthetic(600, width=40)
     assert wide.labels is not None
     labels = np.where(np.arange(600) % 2, wide.labels, -1)
@@ -191,11 +178,13 @@ def test_unknown_labels_are_no_class(synthetic: Synthetic) -> None:
     assert np.array(projection.matrix) == pytest.approx(np.array(alone.matrix))
 
 
-def test_pca_needs_no_labels(synthetic: Synthetic) -> None:
-    """PCA works without labels."""
+@pytest.mark.parametrize("labels", [None, np.full(600, -1), np.zeros(600, np.int64)])
+def test_discriminants_need_labels(synthetic: Synthetic, labels: Any) -> None:
+    """Without labels of at least two classes the message gives the remedy."""
     wide = synthetic(600, width=40)
-    profile = tcuq.fit(tcuq.Stream(wide.posteriors, wide.features))
-    assert profile.inputs.dimensions == 32
+    stream = tcuq.Stream(wide.posteriors, wide.features, labels)
+    with pytest.raises(FitError, match='projection="lda" needs calibration labels'):
+        tcuq.fit(stream, projection="lda")
 
 
 def test_the_same_steps_in_runs_of_one_class(synthetic: Synthetic) -> None:

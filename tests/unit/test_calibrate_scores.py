@@ -51,11 +51,13 @@ def test_table_is_a_survival_function(name: str) -> None:
 STEEPEST = 1e6  # bits per unit
 
 
-def test_table_ends_at_one_step_in_two_hundred() -> None:
-    """Beyond the point that one step in two hundred exceeds, the exponential tail begins."""
+def test_table_ends_where_its_tail_begins() -> None:
+    """One step in two hundred exceeds the last point; a constant has one and the steepest tail."""
     values = np.random.default_rng(2).normal(size=20_000)
     table = table_of(values)
     assert (values >= table.points[-1]).mean() == pytest.approx(RAREST, rel=0.02)
+    table = table_of(np.full(100, 3.0))
+    assert (table.points, table.bits, table.slope) == ((3.0,), (0.0,), STEEPEST)
 
 
 @pytest.mark.parametrize("scale", [0.01, 1.0, 50.0])
@@ -63,12 +65,6 @@ def test_exponential_tail_has_its_slope(scale: float) -> None:
     """Beyond an exponential's table, bits grow by 1 / (scale · ln 2) per unit."""
     table = table_of(np.random.default_rng(3).exponential(scale, 100_000))
     assert table.slope == pytest.approx(1 / (scale * np.log(2)), rel=0.1)
-
-
-def test_constant_makes_any_change_surprising() -> None:
-    """A signal that never varied has one point, no bits at it and the steepest tail."""
-    table = table_of(np.full(100, 3.0))
-    assert (table.points, table.bits, table.slope) == ((3.0,), (0.0,), STEEPEST)
 
 
 @pytest.mark.parametrize("tail", ["upper", "lower"])
@@ -115,15 +111,11 @@ def test_monotone_is_never_negative(weights: list[float]) -> None:
     assert (bounded[np.array(weights) > 0] > 0).all()
 
 
-def test_weights_are_near_the_truth() -> None:
-    """The fit recovers the weights that generated the errors; balancing moves the bias alone."""
+def test_weights_are_near_the_truth_and_balanced() -> None:
+    """The fit recovers the weights; without any signal the bias gives even odds."""
     signals, wrong = observed([1.0, 2.0, 0.0])
     weights, _ = fit_logistic(signals, wrong, "free")
     assert weights == pytest.approx([1.0, 2.0, 0.0], abs=0.25)
-
-
-def test_rare_errors_weigh_as_much_as_successes() -> None:
-    """Classes are balanced: without any signal, the bias gives even odds."""
     wrong = np.arange(1000) < 50
     for signs in ("free", "monotone"):
         weights, bias = fit_logistic(np.zeros((1000, 2)), wrong, signs)
@@ -148,17 +140,13 @@ def test_one_kind_of_outcome_is_refused(signs: str, wrong: bool) -> None:
         fit_logistic(np.zeros((50, 1)), np.full(50, wrong), signs)  # type: ignore[arg-type]
 
 
-def test_without_evidence_the_prior_weights_stay() -> None:
-    """Signals that are always 0 leave the weights at the prior ones."""
+def test_evidence_alone_moves_weights_from_the_prior() -> None:
+    """Signals of 0 leave them; one that goes with errors gains, one against them ends at 0."""
     prior = np.array([1.0, 0.25])
     sample = Sample(np.zeros((1000, 2)), np.arange(1000) < 50, 1.0)
     weights, bias = fit_near([sample], prior)
     assert weights == pytest.approx(prior, abs=1e-6)
     assert bias == pytest.approx(0, abs=1e-4)
-
-
-def test_evidence_moves_weights_from_the_prior_but_not_below_zero() -> None:
-    """A signal that goes with errors gains weight; one that goes against them ends at 0."""
     signals, wrong = observed([2.0, -2.0])
     weights, _ = fit_near([Sample(signals, wrong, 1.0)], np.array([0.5, 0.5]))
     assert weights[0] > 0.6
@@ -216,11 +204,13 @@ def test_the_temperature_of_the_labels_is_found(temperature: float) -> None:
 
 
 def test_recording_divides_logits() -> None:
-    """The stream holds the scaled logits; 1 leaves them as they are."""
+    """The stream holds the scaled logits; probabilities are refused with the next step."""
     logits, _ = sample(1.0)
     scaled = record(LogitTap(), logits, temperature=2.0)
     np.testing.assert_array_equal(scaled.posteriors, logits / 2)
     np.testing.assert_array_equal(record(LogitTap(), logits).posteriors, logits)
+    with pytest.raises(InputError, match=r"temperature must be 1 .* record its logits"):
+        record(LogitTap("probabilities"), np.full((5, 2), 0.5), temperature=2.0)
 
 
 @pytest.mark.parametrize("temperature", [0.0, -1.0, float("inf"), float("nan")])
@@ -228,12 +218,6 @@ def test_wrong_temperatures_are_refused(temperature: float) -> None:
     """A temperature is a positive number."""
     with pytest.raises(InputError, match="temperature must be a positive number, got"):
         record(LogitTap(), sample(1.0)[0], temperature=temperature)
-
-
-def test_probabilities_have_no_temperature() -> None:
-    """A model that ends in a softmax is refused with the next step."""
-    with pytest.raises(InputError, match=r"temperature must be 1 .* record its logits"):
-        record(LogitTap("probabilities"), np.full((5, 2), 0.5), temperature=2.0)
 
 
 @pytest.mark.parametrize(

@@ -49,8 +49,8 @@ def read(text: str) -> dict[str, Any]:
     return document
 
 
-def test_demo_shows_every_fault(output_of: RunCommand) -> None:
-    """The demo has the comparison, a row for each fault, ADWIN and a picture, on one screen."""
+def test_demo_shows_every_fault(output_of: RunCommand, profile: tcuq.Profile) -> None:
+    """The comparison, a row per fault and a picture fit one screen; JSON has the figures."""
     text = output_of("demo")
     lines = text.splitlines()
     assert len(lines) <= 40
@@ -60,10 +60,6 @@ def test_demo_shows_every_fault(output_of: RunCommand) -> None:
     for name in FAULTS:
         assert f"\n{name} " in text
     assert all(f"\n{row:<9}" in text for row in ("risk", "fault", "withheld", "alarm"))
-
-
-def test_demo_as_json(output_of: RunCommand, profile: tcuq.Profile) -> None:
-    """The same as JSON: the profile's hash and every fault's figures."""
     document = read(output_of("demo", "--json"))
     assert document["profile"] == profile.sha256
     assert [fault["fault"] for fault in document["faults"]] == list(FAULTS)
@@ -202,10 +198,17 @@ def test_evaluate_prints_measures_with_intervals_and_baselines(
     assert all(measure["baselines"] for measure in measures.values())
 
 
-def test_inspect_a_profile(output_of: RunCommand, saved: str, profile: tcuq.Profile) -> None:
-    """A profile's summary, or the profile itself."""
+def test_inspect_a_profile_and_its_health(
+    output_of: RunCommand, saved: str, profile: tcuq.Profile, tmp_path: Path
+) -> None:
+    """A profile's summary or document; statistics of input health are named."""
     assert output_of("inspect", saved).startswith(f"profile    {profile.sha256[:8]}")
     assert read(output_of("inspect", saved, "--json")) == json.loads(profile.to_json())
+    healthy_stream(2000, seed=2).save(tmp_path / "s.npz")
+    assert read(output_of("inspect", tmp_path / "s.npz", "--json"))["health"] == list(NAMES)
+    health_profile().save(tmp_path / "p.json")
+    for file in ("s.npz", "p.json"):
+        assert f"health     {', '.join(NAMES)}\n" in output_of("inspect", tmp_path / file)
 
 
 def test_inspect_a_stream(output_of: RunCommand, test_stream: tcuq.Stream) -> None:
@@ -219,19 +222,10 @@ def test_inspect_a_stream(output_of: RunCommand, test_stream: tcuq.Stream) -> No
     assert [line.split()[0] for line in text.splitlines()] == list(document)
 
 
-def test_inspect_names_health(output_of: RunCommand, tmp_path: Path) -> None:
-    """The statistics of input health are named, of a stream and of a profile."""
-    healthy_stream(2000, seed=2).save(tmp_path / "s.npz")
-    assert read(output_of("inspect", tmp_path / "s.npz", "--json"))["health"] == list(NAMES)
-    health_profile().save(tmp_path / "p.json")
-    for file in ("s.npz", "p.json"):
-        assert f"health     {', '.join(NAMES)}\n" in output_of("inspect", tmp_path / file)
-
-
-def test_recordings_shorter_than_a_block_are_named(
+def test_inspect_warns_of_what_cannot_be_calibrated(
     output_of: RunCommand, tmp_path: Path, synthetic: Callable[..., tcuq.Stream]
 ) -> None:
-    """`inspect` and `fit` say so where half of the recordings do not fill a block of the alarm."""
+    """Recordings shorter than a block and too few steps are named; absent columns are absent."""
     synthetic(2000, starts=np.arange(0, 2000, 20)).save(tmp_path / "s.npz")
     document = read(output_of("inspect", tmp_path / "s.npz", "--json"))
     assert [finding["name"] for finding in document["findings"]] == ["short_recordings"]
@@ -239,12 +233,6 @@ def test_recordings_shorter_than_a_block_are_named(
     for text in (output_of("inspect", tmp_path / "s.npz"), fitted):
         words = " ".join(text.split())
         assert "warning Recordings are short: half have at most 20 steps, and a block of" in words
-
-
-def test_inspect_a_bare_stream(
-    output_of: RunCommand, tmp_path: Path, synthetic: Callable[..., tcuq.Stream]
-) -> None:
-    """Columns that were not recorded are reported as absent."""
     bare = tcuq.Stream(synthetic(20).posteriors)
     bare.save(tmp_path / "s.parquet")
     document = read(output_of("inspect", tmp_path / "s.parquet", "--json"))

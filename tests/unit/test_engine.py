@@ -67,8 +67,8 @@ def test_first_step_by_hand() -> None:
     assert kinds == [int, float, float, float, bool, Outcome, AlarmFlag, str, bool]
 
 
-def test_signals_by_hand() -> None:
-    """A step turned upside down differs from its past in every signal that looks back."""
+def test_signals_and_health_by_hand() -> None:
+    """A step turned upside down differs in every lagged signal; health is log2(1 + squares)."""
     engine = make(spec(**NOVELTY))
     first = engine.signals(POSTERIOR, FEATURES, None)
     engine.signals(POSTERIOR, FEATURES, None)
@@ -80,10 +80,6 @@ def test_signals_by_hand() -> None:
     assert now[2] > 1000
     assert now[3] == pytest.approx(65535, abs=16)
     assert now[6:8] == pytest.approx(1024 * np.log2([56 / 256, 1 + 200**2]), abs=3)
-
-
-def test_health_by_hand() -> None:
-    """One and three deviations give log2(1 + 1 + 9); no statistics, or no reference, give none."""
     engine = make(spec(**HEALTH))
     given = engine.signals(POSTERIOR, FEATURES, np.array([2048, -8192], np.int16))
     assert given is not None
@@ -286,7 +282,7 @@ def test_engine_copies_its_spec() -> None:
 
 
 def test_novelty_by_hand() -> None:
-    """Novelty is half of this step's surprise and half of a mean that starts at log2(e) bits."""
+    """Novelty is half this step's surprise and half its mean, which counts at most 16 bits."""
     engine = make(spec(terms=[term()]))
     low_confidence = np.log2(1 - 200 / 256 + 1e-5)
     surprise, recent = 2 * (low_confidence + 4), np.log2(np.e)  # 8 bits in 4 of log2
@@ -299,10 +295,6 @@ def test_novelty_by_hand() -> None:
     assert decision is not None
     assert plain is not None
     assert decision.risk == plain.risk
-
-
-def test_novelty_counts_at_most_16_bits() -> None:
-    """A surprise beyond the table counts 16 bits."""
     engine = make(spec(terms=[term(bits_q10=packed([65_535] * 2, "<u2"))]))
     decisions = [engine.step(POSTERIOR, FEATURES, None) for _ in range(2000)]
     novelties = [decision.novelty for decision in decisions if decision is not None]

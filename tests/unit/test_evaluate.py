@@ -145,11 +145,16 @@ def test_measures_without_their_columns_are_left_out(
     assert bool(evaluation & OF_STREAMS) == (shifted != "all")
 
 
-def test_unknown_labels_are_no_labels(synthetic: Synthetic) -> None:
-    """A stream whose labels are all unknown has no failures to measure."""
+def test_unknown_labels_and_no_alarm_leave_measures_out(synthetic: Synthetic) -> None:
+    """Unknown labels give no failures to measure, no alarm no delays and no false alarms."""
     profile = tcuq.fit(synthetic())
     stream = synthetic(seed=1, labels=np.full(600, -1))
     assert names(evaluate(profile, stream, rounds=0)) == OF_ALL | OF_STREAMS
+    profile = tcuq.fit(synthetic(), alarm=False)
+    stream = synthetic(seed=1, shifted=np.arange(600) > 300)
+    evaluation = names(evaluate(profile, stream, rounds=0))
+    assert not evaluation & {"shifts missed", "false alarms per million"}
+    assert "shift AUROC" in evaluation
 
 
 def test_steps_out_of_distribution_are_errors_and_shifted(synthetic: Synthetic) -> None:
@@ -167,15 +172,6 @@ def test_steps_out_of_distribution_are_errors_and_shifted(synthetic: Synthetic) 
     assert "shift AUROC" in names(evaluation)
     first = evaluate(profile, outside[:500], rounds=0)
     assert evaluation["NLL"].value == pytest.approx(first["NLL"].value)
-
-
-def test_profile_without_an_alarm_has_no_alarm_measures(synthetic: Synthetic) -> None:
-    """A profile without an alarm has no delays and no false alarms."""
-    profile = tcuq.fit(synthetic(), alarm=False)
-    stream = synthetic(seed=1, shifted=np.arange(600) > 300)
-    evaluation = names(evaluate(profile, stream, rounds=0))
-    assert not evaluation & {"shifts missed", "false alarms per million"}
-    assert "shift AUROC" in evaluation
 
 
 def test_same_seed_gives_the_same_measures(profile: tcuq.Profile) -> None:
@@ -287,7 +283,7 @@ def test_softmax_threshold_withholds_alpha_of_calibration(alpha: float) -> None:
 
 
 def test_comparison_is_of_the_same_steps(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
-    """Withheld over all steps and the error among accepted, labelled ones, for both."""
+    """Withheld over all steps or those of a mask, and the error among accepted, labelled ones."""
     trace = tcuq.Monitor(profile).run(test_stream)
     comparison = compare(profile, test_stream, trace)
     assert test_stream.labels is not None
@@ -299,10 +295,6 @@ def test_comparison_is_of_the_same_steps(profile: tcuq.Profile, test_stream: tcu
     for part, accepted in ((comparison.monitor, monitor), (comparison.softmax, softmax)):
         assert part.withheld == pytest.approx(1 - accepted.mean())
         assert part.error == pytest.approx(wrong[accepted & known].mean())
-
-
-def test_some_steps_are_compared_alone(profile: tcuq.Profile) -> None:
-    """With a mask, only its steps count."""
     stream = demo_stream("fault_clipping")
     assert stream.shifted is not None
     trace = tcuq.Monitor(profile).run(stream)

@@ -41,8 +41,8 @@ def test_moving_mean_by_hand() -> None:
     assert np.isnan(m.moving_mean(np.ones(4), ~NONE, np.array([0, 2]), 3)).all()
 
 
-def test_area_under_risk_coverage_by_hand() -> None:
-    """It is the mean over k of the error among the k least risky steps; ties share errors."""
+def test_risk_coverage_by_hand() -> None:
+    """The curve runs to 1; its area is the mean error of the k least risky steps, ties shared."""
     wrong = np.array([False, False, True, True])
     best = (0 + 0 + 1 / 3 + 2 / 4) / 4
     assert m.area_under_risk_coverage(wrong, np.arange(4.0)) == pytest.approx(best)
@@ -53,10 +53,6 @@ def test_area_under_risk_coverage_by_hand() -> None:
     for place in (1, 2, 3):
         wrong = np.arange(4) == place
         assert m.area_under_risk_coverage(wrong, risk) == pytest.approx(expected)
-
-
-def test_risk_coverage_by_hand() -> None:
-    """Coverage runs to 1, where the error is that of all steps."""
     coverage, error = m.risk_coverage(np.array([True, False, True, False]), np.arange(4.0))
     assert coverage.tolist() == [0.25, 0.5, 0.75, 1.0]
     assert error == pytest.approx([1, 1 / 2, 2 / 3, 1 / 2])

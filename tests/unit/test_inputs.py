@@ -7,15 +7,11 @@ from tcuq.profile.settings import InputSettings, Projection
 from tcuq.stages.inputs import Inputs
 
 
-def test_logits_become_probabilities() -> None:
-    """Softmax, without overflow for large logits."""
+def test_posteriors_become_probabilities() -> None:
+    """Softmax without overflow for logits; int8 softmax outputs become shares of their sum."""
     inputs = Inputs(InputSettings("logits", 2, 0, None))
     probabilities, _ = inputs.run([[1000.0, 0.0], [0.0, 0.0]], None)
     assert probabilities.tolist() == [[1, 0], [0.5, 0.5]]
-
-
-def test_probabilities_are_normalised_within_the_tolerance() -> None:
-    """A row that sums to about 1, as int8 softmax outputs do, becomes shares of its sum."""
     inputs = Inputs(InputSettings("probabilities", 2, 0, None))
     probabilities, _ = inputs.run([[0.5, 0.51]], None)
     assert probabilities.sum() == pytest.approx(1, abs=1e-15)

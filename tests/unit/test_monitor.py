@@ -99,7 +99,7 @@ def test_features_are_quantised_as_specified(
 def test_every_input_type_decides_alike(
     narrow: tcuq.Profile, synthetic: Callable[..., tcuq.Stream]
 ) -> None:
-    """Lists, other dtypes, memory orders and device bytes give the same decisions."""
+    """Lists, dtypes, orders and device bytes decide alike; a one-hot integer row is certain."""
     stream = synthetic(steps=200, seed=2)
     rows, wide = stream.posteriors.astype(np.float32), np.asarray(stream.features, np.float32)
     trace = Monitor(narrow).run(rows, wide)
@@ -121,10 +121,6 @@ def test_every_input_type_decides_alike(
         assert [monitor.step(p, f) for p, f in zip(posteriors, features, strict=True)] == [
             trace[step] for step in range(200)
         ]
-
-
-def test_integers_are_numbers_unless_both_are_bytes(narrow: tcuq.Profile) -> None:
-    """A one-hot row of integers is a certain posterior, not one of a 256th."""
     monitor = Monitor(narrow)
     for kind in (np.int64, np.uint8):
         monitor.reset()

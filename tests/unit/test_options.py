@@ -79,13 +79,9 @@ def test_unknown_preset_is_refused(preset: Any) -> None:
 
 
 def test_changes_replace_the_presets_options() -> None:
-    """Changed options replace the preset's; lists become tuples."""
+    """Lists become tuples; True and False turn the alarm on and off, options turn it on."""
     options = options_from("paper", {"lags": [1, 8], "terms": [TermPlan("doubt")], "alpha": None})
     assert options == replace(PAPER, lags=(1, 8), terms=(TermPlan("doubt"),))
-
-
-def test_the_alarm_is_a_switch_or_its_options() -> None:
-    """True and False turn it on and off in both presets; options turn it on."""
     for preset in PRESETS:
         assert options_from(preset, {"alarm": True}).alarm == AlarmOptions()
         assert options_from(preset, {"alarm": False}).alarm is None

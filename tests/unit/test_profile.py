@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
-import numpy as np
 import pytest
 
 import tcuq
@@ -191,14 +190,6 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     for path, rule in ((tmp_path / "none.json", "No such file"), (tmp_path, "Is a directory")):
         with pytest.raises(ProfileError, match=rule):
             tcuq.Profile.load(path)
-
-
-def test_members_cannot_be_set(profile: tcuq.Profile) -> None:
-    """A profile is frozen, its figures too."""
-    with pytest.raises(AttributeError):
-        profile.alarm = None  # type: ignore[misc]
-    with pytest.raises(TypeError):
-        profile.provenance.figures["x"] = np.inf  # type: ignore[index]
 
 
 def enumerated(name: str) -> dict[str, int]:

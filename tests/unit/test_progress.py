@@ -25,16 +25,14 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     return screen
 
 
-def test_silent_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    """A log or a pipe gets nothing, however long the work takes."""
+def test_silent_without_a_terminal_and_at_first(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log or a pipe gets nothing, nor does work that ends within the patience."""
     with Progress("steps", total=3, patience_s=0) as progress:
         for _ in range(3):
             progress.advance()
     assert capsys.readouterr() == ("", "")
-
-
-def test_silent_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Work that ends within the patience is not reported."""
     terminal = watched(monkeypatch)
     with Progress("steps", total=3, patience_s=60) as progress:
         progress.advance(3)

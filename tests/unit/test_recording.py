@@ -112,12 +112,6 @@ def test_bad_scales_are_refused(tmp_path: Path, scale: Any) -> None:
         tcuq.Stream.load(path)
 
 
-def test_members_of_other_names_are_ignored(tmp_path: Path) -> None:
-    """A file may have members besides the columns."""
-    path = write(tmp_path / "a.npz", kind="logits", posteriors=HALVES, notes=["a", "b"])
-    assert len(tcuq.Stream.load(path)) == 4
-
-
 class Interrupting:
     """A column whose reading is interrupted."""
 

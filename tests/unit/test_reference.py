@@ -23,12 +23,13 @@ def monitor() -> tcuq.reference.ReferenceMonitor:
 
 
 def test_decision_names_are_the_traces(monitor: tcuq.reference.ReferenceMonitor) -> None:
-    """A trace has a decision's names, one array each."""
+    """A trace has a decision's names, one array each; zero steps give an empty one."""
     stream = demo_stream("test")
     trace = monitor.run(stream.posteriors[:10], stream.features[:10])  # type: ignore[index]
     assert list(tcuq.Trace.__slots__) == list(tcuq.Decision.__slots__)
     assert isinstance(trace[3], tcuq.Decision)
     assert trace[3].outcome is tcuq.Outcome(int(trace.outcome[3]))
+    assert len(monitor.run(np.empty((0, 10)), np.empty((0, 32)))) == 0
 
 
 def test_a_request_is_risk_at_or_above_the_threshold(
@@ -40,11 +41,6 @@ def test_a_request_is_risk_at_or_above_the_threshold(
     requested = trace.risk >= trace.threshold
     assert ((trace.outcome != tcuq.Outcome.ACCEPT) == requested).all()
     assert {0, 1, 2} == set(trace.outcome.tolist())
-
-
-def test_no_steps_give_an_empty_trace(monitor: tcuq.reference.ReferenceMonitor) -> None:
-    """Zero steps are not an error."""
-    assert len(monitor.run(np.empty((0, 10)), np.empty((0, 32)))) == 0
 
 
 def test_bad_step_changes_nothing(monitor: tcuq.reference.ReferenceMonitor) -> None:
@@ -60,8 +56,10 @@ def test_bad_step_changes_nothing(monitor: tcuq.reference.ReferenceMonitor) -> N
     assert monitor.step(*step) == other.step(*step)
 
 
-def test_starts_reset_history(monitor: tcuq.reference.ReferenceMonitor) -> None:
-    """Run with starts is run, reset_history, run."""
+def test_starts_reset_history_and_reset_everything(
+    monitor: tcuq.reference.ReferenceMonitor,
+) -> None:
+    """Run with starts is run, reset_history, run; after reset the state is a new monitor's."""
     stream = demo_stream("test")
     assert stream.features is not None
     whole = monitor.run(stream.posteriors[:600], stream.features[:600], starts=[0, 300])
@@ -72,14 +70,10 @@ def test_starts_reset_history(monitor: tcuq.reference.ReferenceMonitor) -> None:
     for name in tcuq.Trace.__slots__:
         halves = np.concatenate([getattr(first, name), getattr(second, name)])
         assert (getattr(whole, name) == halves).all()
-
-
-def test_reset_is_a_new_monitor(monitor: tcuq.reference.ReferenceMonitor) -> None:
-    """After reset the state is a new monitor's."""
     stream = demo_stream("fault_clipping")
-    first = monitor.run(stream)
     monitor.reset()
     again = monitor.run(stream)
+    first = tcuq.reference.ReferenceMonitor(demo_profile()).run(stream)
     for name in tcuq.Trace.__slots__:
         assert (getattr(first, name) == getattr(again, name)).all()
 

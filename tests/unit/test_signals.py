@@ -71,13 +71,9 @@ def test_zero_vectors_are_defined(
     assert columns.named("instability")[1] == pytest.approx(instability)
 
 
-def test_novelty_is_the_distance_to_the_nearest_mean() -> None:
-    """Novelty is ln(1 + least squared distance)."""
+def test_novelty_and_doubt_by_hand() -> None:
+    """Novelty is ln(1 + least squared distance); a near-tie is doubtful where the top is likely."""
     columns = make(novelty=True).run(np.full((3, 3), 1 / 3), rows([0, 0], [9, 2], [3, 4]))
     assert columns.named("novelty") == pytest.approx(np.log1p([0, 5, 25]))
-
-
-def test_doubt_blends_confidence_and_margin() -> None:
-    """A near-tie is doubtful even where the top class is likely."""
     columns = make().run(rows([0.5, 0.5, 0], [0.5, 0.25, 0.25]), np.ones((2, 2)))
     assert columns.doubt == pytest.approx([0.5 * 0.5 + 0.5 * 1, 0.5 * 0.5 + 0.5 * 0.75])

@@ -121,8 +121,10 @@ def test_bad_columns_are_refused(case: str) -> None:
 
 
 def test_no_steps_are_refused() -> None:
-    """A stream must have at least one step."""
+    """A stream and a slice of one must have at least one step."""
     assert refusal(np.empty((0, 3))) == "a stream must have at least 1 step, got 0"
+    with pytest.raises(InputError, match="at least 1 step, got 3:3 of 3 steps"):
+        tcuq.Stream(HALVES)[5:9]
 
 
 def test_logits_may_be_negative_and_large() -> None:
@@ -196,12 +198,6 @@ def test_other_indices_are_refused(at: Any) -> None:
     """Only consecutive steps are a stream; the message shows how to write them."""
     with pytest.raises(InputError, match=r"slice of consecutive steps, such as stream\["):
         tcuq.Stream(HALVES)[at]
-
-
-def test_empty_slices_are_refused() -> None:
-    """A stream has at least one step."""
-    with pytest.raises(InputError, match="at least 1 step, got 3:3 of 3 steps"):
-        tcuq.Stream(HALVES)[5:9]
 
 
 def test_repr_is_one_short_line(test_stream: tcuq.Stream) -> None:
