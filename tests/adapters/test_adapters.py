@@ -67,8 +67,8 @@ def model() -> MonitoredClassifier:
     return trained.calibrate(recorded(4000, 1)[0], starts=range(0, 4000, 500))
 
 
-def test_it_abstains_and_alarms(model: MonitoredClassifier) -> None:
-    """Accepted labels are right more often than all; moved inputs are rejected and alarmed."""
+def test_it_abstains_and_alarms_as_the_monitor_does(model: MonitoredClassifier) -> None:
+    """Accepted labels are right more often, moved inputs alarm, and a profile decides alike."""
     inputs, labels = recorded(2000, 2)
     answers = model.predict_or_abstain(inputs)
     accepted = answers != -1
@@ -77,10 +77,6 @@ def test_it_abstains_and_alarms(model: MonitoredClassifier) -> None:
     moved, _ = recorded(2000, 3, moved=4.0)
     assert (model.predict_or_abstain(moved) == -1).mean() > 0.5
     assert model.monitor(moved).alarms
-
-
-def test_it_decides_as_the_monitor_does(model: MonitoredClassifier) -> None:
-    """A saved profile gives the same outcomes, as it does on a device."""
     inputs, _ = recorded(500, 4)
     scaled = model.estimator_[:-1].transform(inputs)
     trace = tcuq.Monitor(model.profile_).run(model.predict_proba(inputs), scaled)
@@ -127,8 +123,10 @@ def test_it_alarms_as_the_monitor_does(profile: tcuq.Profile, faulty: tcuq.Strea
     assert trace.alarms
 
 
-def test_clones_start_anew(profile: tcuq.Profile, faulty: tcuq.Stream) -> None:
-    """A clone has the profile and none of the steps."""
+def test_clones_start_anew_and_dictionaries_are_rows(
+    profile: tcuq.Profile, faulty: tcuq.Stream
+) -> None:
+    """A clone has the profile and no steps; unmet classes count as 0, unknown ones are refused."""
     detector = DriftMonitor(profile, classes=list("0123456789"))
     assert faulty.features is not None
     by_class = dict(zip("0123456789", faulty.posteriors[0].tolist(), strict=True))
@@ -138,10 +136,6 @@ def test_clones_start_anew(profile: tcuq.Profile, faulty: tcuq.Stream) -> None:
     assert (clone.classes, clone.decision) == (list("0123456789"), None)
     clone.update(by_class, faulty.features[0])
     assert clone.decision == detector.decision
-
-
-def test_dictionaries_are_rows(profile: tcuq.Profile, faulty: tcuq.Stream) -> None:
-    """A class that a river model has not met yet counts as 0; an unknown one is refused."""
     detector = DriftMonitor(profile)
     assert faulty.features is not None
     detector.update({3: 0.75, 7: 0.25}, faulty.features[0])

@@ -4,7 +4,6 @@
 import glob
 import json
 import random
-import re
 import shlex
 import shutil
 import subprocess
@@ -27,10 +26,11 @@ from tcuq.replay import ChunkWriter, layout_of, pack, replay_files
 from tcuq.replay.layout import Chunks
 from tcuq.replay.page import page
 from tcuq.replay.units import sources_of
+from tests.fixtures.pages import blocks
 
 BOX = Path(tcuq.__file__).parent / "data/keywords"
 FILES = 24
-PAGE = Path(__file__).parents[2] / "docs/howto/replay.md"
+PAGE = "docs/howto/replay.md"
 
 
 def table_of(streams: Mapping[str, tcuq.Stream]) -> Any:
@@ -239,22 +239,20 @@ def test_a_damaged_row_group_is_named_and_the_rest_is_done(
     assert rest["present.json"]["streams"] == whole["streams"] - 1
 
 
-def test_a_folder_of_another_run_is_refused(
+def test_other_runs_and_other_files_are_refused(
     tmp_path: Path, archive: Path, profiles: Mapping[str, tcuq.Profile]
 ) -> None:
-    """Results of two runs never mix."""
+    """Results of two runs never mix; a file that holds no chunks is named."""
     replay_files(profiles, [archive], tmp_path)
     with pytest.raises(StreamError, match="holds a run of other files"):
         replay_files({"present": profiles["present"]}, [archive], tmp_path)
-
-
-def test_files_that_are_no_chunks_are_refused(tmp_path: Path) -> None:
-    """The error names the file."""
+    other = tmp_path / "other"
+    other.mkdir()
     with pytest.raises(StreamError, match="at least 1 file"):
-        sources_of([tmp_path])
-    (tmp_path / "a.parquet").write_bytes(b"PAR1 and no more")
+        sources_of([other])
+    (other / "a.parquet").write_bytes(b"PAR1 and no more")
     with pytest.raises(StreamError, match=r"a\.parquet: "):
-        sources_of([tmp_path])
+        sources_of([other])
 
 
 def test_page_shows_every_profile_and_escapes(
@@ -280,9 +278,7 @@ def test_how_to_alone_leads_to_a_comparison_of_three_profiles(
     shutil.copy(BOX / "calibration.npz", "calibration.npz")
     for path in BOX.glob("*.npz"):
         shutil.copy(path, "recordings")
-    text = PAGE.read_text("utf-8")
-    blocks = re.findall(r"^```console\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    for line in "".join(blocks).splitlines():
+    for line in "".join(blocks(PAGE, "console")).splitlines():
         words = shlex.split(line.removeprefix("$ tcuq "))
         expanded = [w for word in words for w in (sorted(glob.glob(word)) or [word])]  # noqa: PTH207
         assert main(expanded) == 0, line
@@ -290,7 +286,7 @@ def test_how_to_alone_leads_to_a_comparison_of_three_profiles(
     assert all(name in page for name in ("monitor.json", "strict.json", "short.json"))
     recorded = [len(tcuq.Stream.load(path)) for path in Path("recordings").iterdir()]
     assert f"{len(recorded)} streams, {sum(recorded):,} steps" in page
-    (block,) = re.findall(r"^```python\n(from pyarrow.*?)^```", text, re.MULTILINE | re.DOTALL)
+    (block,) = (block for block in blocks(PAGE, "python") if block.startswith("from pyarrow"))
     capsys.readouterr()
     exec(compile(block, "replay.md", "exec"), {})  # noqa: S102 - our own document
     assert sum(map(int, capsys.readouterr().out.split())) == len(recorded)

@@ -155,9 +155,12 @@ def test_each_mistake_is_named_first(source: str, mistake: str) -> None:
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_correct_data_has_no_finding(source: str) -> None:
-    """Several recordings in order, not used in training, have no finding."""
+def test_correct_data_has_no_finding_but_in_short_recordings(source: str) -> None:
+    """Recordings in order have no finding; cut shorter than a block, they are named as such."""
     assert not set(WRONG) & set(findings(SOURCES[source]()))
+    columns = SOURCES[source]()
+    cut = {**columns, "starts": range(0, len(columns["posteriors"]), 12)}
+    assert findings(cut)[0] == "short_recordings"
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -169,30 +172,17 @@ def test_shuffled_steps_are_detected(source: str) -> None:
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_logits_declared_as_probabilities_are_refused(source: str) -> None:
-    """Stream refuses them with the argument to write."""
+def test_posteriors_that_are_no_probabilities_of_bytes_are_refused(source: str) -> None:
+    """Logits get the argument to write; where bytes would name another class, the fit refuses."""
     logits = np.log(probabilities(SOURCES[source]()) + 1e-9)
     with pytest.raises(InputError, match='say kind="logits"'):
         tcuq.Stream(logits, kind="probabilities")
-
-
-@pytest.mark.parametrize("source", SOURCES)
-def test_posteriors_that_bytes_cannot_represent_are_refused(source: str) -> None:
-    """Where bytes would name another class, the fit refuses and names the limit."""
     columns = SOURCES[source]()
     rows = probabilities_of(np.log(probabilities(columns) + 1e-3) / 40)
     flat = np.hstack([rows, np.full((len(rows), 900), rows.mean())])
     columns = {**columns, "posteriors": flat / flat.sum(axis=1, keepdims=True)}
     with pytest.raises(FitError, match="8-bit rounding of the posteriors changes the class"):
         tcuq.fit(tcuq.Stream(**{**columns, "kind": "probabilities"}))
-
-
-@pytest.mark.parametrize("source", SOURCES)
-def test_recordings_shorter_than_a_block_are_named_as_such(source: str) -> None:
-    """The alarm cannot work on them, and the sentence names the recordings."""
-    columns = SOURCES[source]()
-    cut = {**columns, "starts": range(0, len(columns["posteriors"]), 12)}
-    assert findings(cut)[0] == "short_recordings"
 
 
 def test_one_sigmoid_as_logits_is_named_first() -> None:

@@ -77,15 +77,11 @@ def test_out_of_fold_is_not_lower_on_average(recordings: int) -> None:
 
 
 def test_out_of_fold_matches_fresh_steps() -> None:
-    """Calibration steps are as novel out of fold as fresh steps."""
+    """Steps are as novel out of fold as fresh ones; a recording unlike all others is novel."""
     features, labels = clusters(3000, 8)
     fair = out_of_fold(features[:1500], labels[:1500], [1500])
     fresh = novelty(fit_novelty(features[:1500], labels[:1500]), features[1500:])
     assert fair.mean() == pytest.approx(fresh.mean(), abs=0.05)
-
-
-def test_folds_are_whole_recordings() -> None:
-    """A recording unlike all others is novel out of fold, whatever its label."""
     features, labels = clusters(500, 4)
     features[100:200] += 100
     fair = out_of_fold(features, labels, [100] * FOLDS)

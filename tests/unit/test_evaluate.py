@@ -74,14 +74,18 @@ def test_every_interval_holds_its_value(profile: tcuq.Profile, test_stream: tcuq
     )
 
 
-def test_missing_interval_has_a_reason(faulty: Evaluation) -> None:
-    """Too few shifts, too few blocks or a maximum: no interval, and the reason is named."""
+def test_every_interval_is_there_or_has_a_reason(faulty: Evaluation) -> None:
+    """Too few shifts or blocks, or a maximum, are reasons; false alarms have a Poisson interval."""
     for measure in faulty.measures:
         missing = math.isnan(measure.interval.low)
         assert missing == math.isnan(measure.interval.high) == bool(measure.interval.reason)
     assert faulty["detection delay"].interval.reason.startswith("only 2 shifts;")
     assert "fewer than 5 bootstrap blocks" in faulty["NLL"].interval.reason
     assert "maximum" in faulty["exceedances, worst window"].interval.reason
+    measure = faulty["false alarms per million"]
+    steps = int(measure.note.split()[2].replace(",", ""))
+    assert (measure.value, measure.interval.low) == (0, 0)
+    assert measure.interval.high * steps / 1e6 == pytest.approx(-math.log(0.025))
 
 
 def test_few_errors_give_no_interval(synthetic: Synthetic) -> None:
@@ -115,14 +119,6 @@ def test_values_are_the_trace_s(profile: tcuq.Profile, test_stream: tcuq.Stream)
     assert evaluation["abstentions"].value == pytest.approx(abstained)
     assert evaluation["false alarms per million"].value == 0
     assert evaluation["false alarms per million"].note.startswith("0 in 1,920 steps")
-
-
-def test_false_alarm_interval_is_poissons(faulty: Evaluation) -> None:
-    """With no false alarm, the upper end is 3.69 per stream, where P(no event) is 2.5 %."""
-    measure = faulty["false alarms per million"]
-    steps = int(measure.note.split()[2].replace(",", ""))
-    assert (measure.value, measure.interval.low) == (0, 0)
-    assert measure.interval.high * steps / 1e6 == pytest.approx(-math.log(0.025))
 
 
 @pytest.mark.parametrize("labelled", [True, False])

@@ -45,8 +45,8 @@ def test_recordings_of_which_one_is_long_enough_are_fitted(
     tcuq.fit(synthetic(601, width=0, starts=starts))
 
 
-def test_alarm_limit_of_long_blocks_is_at_least_one_bit() -> None:
-    """Blocks longer than 2^h steps leave a positive limit, and the snapshot is restored."""
+def test_extreme_profiles_survive_a_snapshot() -> None:
+    """Long blocks leave a limit of at least one bit; projected features beyond 1e9 are restored."""
     rng = np.random.default_rng(0)
     rows, features = rng.dirichlet([1, 1], 60), rng.normal(size=(60, 2))
     slow, slow_features = np.repeat(rows, 400, axis=0), np.repeat(features, 400, axis=0)
@@ -59,6 +59,14 @@ def test_alarm_limit_of_long_blocks_is_at_least_one_bit() -> None:
     monitor.run(slow[:50], slow_features[:50])
     other.restore(monitor.snapshot())
     assert other.snapshot() == monitor.snapshot()
+    rng = np.random.default_rng(0)
+    stream = tcuq.Stream(rng.dirichlet([1, 1], 600), rng.normal(size=(600, 40)))
+    profile = tcuq.fit(stream)
+    assert profile.inputs.projection is not None
+    monitor, other = tcuq.Monitor(profile), tcuq.Monitor(profile)
+    monitor.step([0.5, 0.5], 1e9 * np.sign(profile.inputs.projection.matrix[0]))
+    other.restore(monitor.snapshot())
+    assert other.snapshot() == monitor.snapshot()
 
 
 @pytest.mark.parametrize("starts", ["abc", [0.5], [0.0], ["0"], [1], [-1]])
@@ -68,18 +76,6 @@ def test_starts_that_are_no_steps_of_the_run_are_an_input_error(
     """Text, fractions and steps that are not there are refused, never rounded or passed over."""
     with pytest.raises(InputError, match="starts"):
         tcuq.Monitor(profile).run([ROW], [FEATURES], starts=starts)
-
-
-def test_projected_features_beyond_1e9_survive_a_snapshot() -> None:
-    """Large projected features are restored from a snapshot."""
-    rng = np.random.default_rng(0)
-    stream = tcuq.Stream(rng.dirichlet([1, 1], 600), rng.normal(size=(600, 40)))
-    profile = tcuq.fit(stream)
-    assert profile.inputs.projection is not None
-    monitor, other = tcuq.Monitor(profile), tcuq.Monitor(profile)
-    monitor.step([0.5, 0.5], 1e9 * np.sign(profile.inputs.projection.matrix[0]))
-    other.restore(monitor.snapshot())
-    assert other.snapshot() == monitor.snapshot()
 
 
 @pytest.mark.parametrize(

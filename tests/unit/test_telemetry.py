@@ -148,8 +148,8 @@ def test_wrapped_counters_and_other_versions_are_no_damage() -> None:
     assert reasons(decode(b"")) == [Reason.SIZE]
 
 
-def test_signatures(true_record: bytes) -> None:
-    """A signed record is accepted with its key only; unsigned or changed ones are refused."""
+def test_signatures_and_keys_are_checked(true_record: bytes) -> None:
+    """A signed record needs its key, unsigned or changed ones are refused; keys never show."""
     good = signed(true_record, 2**63 + 5)
     assert len(decode(good, KEYS).records) == 1
     assert reasons(decode(good)) == [Reason.KEY]
@@ -161,10 +161,6 @@ def test_signatures(true_record: bytes) -> None:
         changed = bytearray(good)
         changed[at] ^= 1
         assert reasons(decode(bytes(changed), KEYS))[0] in (Reason.TAG, Reason.KEY)
-
-
-def test_keys_do_not_show_and_are_checked() -> None:
-    """Key bytes appear in no text that could reach a log."""
     assert MASTER.hex() not in repr(KEYS)
     assert repr(KEYS) == "Keys(ids=[3])"
     with pytest.raises(InputError, match="at least 16 bytes, got 3"):

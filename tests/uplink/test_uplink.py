@@ -267,8 +267,8 @@ def test_closed_epochs_wait_through_an_outage(uplink: Uplink) -> None:
     uplink("epoch", 0)
 
 
-def test_epochs_of_a_later_boot_make_room_too(uplink: Uplink) -> None:
-    """Behind an earlier boot's record the present boot's epochs are thinned, not refused."""
+def test_closed_epochs_make_room_for_counters(uplink: Uplink) -> None:
+    """Behind an earlier boot epochs are thinned; a restart finds room while epochs fill slots."""
     network = Network(uplink)
     network.apply("hour", 10)
     network.device.start()
@@ -277,10 +277,6 @@ def test_epochs_of_a_later_boot_make_room_too(uplink: Uplink) -> None:
         assert network.device.hour(1) == OK
     network.settle()
     assert network.store.rows[DEVICE].sums[0] == 10 + 6
-
-
-def test_a_new_boot_takes_the_slots_of_closed_epochs(uplink: Uplink) -> None:
-    """Counters go before epochs: a restart finds room while any boot has more than two records."""
     network = Network(uplink)
     for epoch in range(4):
         uplink("epoch", epoch)
