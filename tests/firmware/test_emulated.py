@@ -18,12 +18,7 @@ from tcuq.profile.settings import AlarmFlag
 from tests.fixtures.conformance import quiet_fit
 from tests.fixtures.firmware.emulator import STAGES, build_plugin, count, decide, state
 from tests.fixtures.firmware.golden import encoded_on, golden
-from tests.fixtures.firmware.scenarios import (
-    Scenario,
-    box_scenarios,
-    field_scenario,
-    make_scenario,
-)
+from tests.fixtures.firmware.scenarios import Scenario, box_scenarios, field_scenario, make_scenario
 from tests.fixtures.firmware.sizes import ram, stack
 from tests.fixtures.firmware.toolchain import (
     CPUS,

@@ -187,10 +187,7 @@ def test_budget(wishes: list[bool], sizes: list[int]) -> None:
 @given(streams, cuts, with_alarm, st.integers(2, 6))
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_alarm(
-    inputs: tuple[NDArray[Any], NDArray[Any]],
-    sizes: list[int],
-    profile: tcuq.Profile,
-    times: int,
+    inputs: tuple[NDArray[Any], NDArray[Any]], sizes: list[int], profile: tcuq.Profile, times: int
 ) -> None:
     """Alarms over several blocks are the same."""
     longer = tuple(np.tile(column, (times, 1)) for column in inputs)

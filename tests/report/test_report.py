@@ -20,13 +20,7 @@ from tcuq.monitor import Monitor
 from tcuq.profile.settings import RISK_LEVELS
 from tcuq.reports import cells, report
 from tcuq.reports.cost import costs, ram_parts
-from tcuq.reports.missed import (
-    confusion_text,
-    confusions,
-    drops,
-    drops_text,
-    missed_runs,
-)
+from tcuq.reports.missed import confusion_text, confusions, drops, drops_text, missed_runs
 from tcuq.reports.promises import promises
 from tcuq.reports.view import MAX_PROFILES, View, views
 from tcuq.stages.budget import Outcome

@@ -107,8 +107,7 @@ def test_reference_kernels(mlperf: Find, spectra: Array) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "rule"),
-    [((3, 10, 49), "(steps, 49, 10, 1)"), ((3, 490), "(steps, 49, 10, 1)")],
+    ("shape", "rule"), [((3, 10, 49), "(steps, 49, 10, 1)"), ((3, 490), "(steps, 49, 10, 1)")]
 )
 def test_rearranged_inputs_are_refused(mlperf: Find, shape: tuple[int, ...], rule: str) -> None:
     """As many numbers in another order are an error, not a stream."""

@@ -119,10 +119,7 @@ def make():
     "model", ["my_model.py:make", "my_model:make", "{folder}/my_model.py:make"]
 )
 def test_record_takes_a_factory(
-    model: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A function in a file is found by its path or where one stands, and sys.path stays."""
     (tmp_path / "my_model.py").write_text(FACTORY)
@@ -147,11 +144,7 @@ def test_record_takes_a_factory(
     ],
 )
 def test_factory_that_is_not_there_is_refused(
-    source: str,
-    model: str,
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    source: str, model: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The message names the model and what is missing, in one line."""
     (tmp_path / "my_model.py").write_text(source)

@@ -171,11 +171,7 @@ def test_named_inputs_and_one_output(squeeze: bool) -> None:
         own = module(torch.tensor(named["sound"]).float(), worn=torch.tensor(named["worn"]))
     np.testing.assert_allclose(stream.posteriors[:, 1], own.reshape(-1), atol=1e-6)
     assert not stream.posteriors[:, 0].any()
-    assert (tap.layer, stream.width, stream.class_names) == (
-        "input of head",
-        4,
-        ("other", "wake"),
-    )
+    assert (tap.layer, stream.width, stream.class_names) == ("input of head", 4, ("other", "wake"))
 
 
 def test_data_loaders(rows: Array) -> None:

@@ -128,11 +128,7 @@ WRONG: dict[str, Callable[[Columns], Columns]] = {
     "dead_features": dead,
     "one_class": one_class,
     "one_recording": lambda c: {**c, "starts": None},
-    "too_short": lambda c: {
-        **taken(c, slice(300)),
-        "starts": [0, 150],
-        "kind": c["kind"],
-    },
+    "too_short": lambda c: {**taken(c, slice(300)), "starts": [0, 150], "kind": c["kind"]},
 }
 
 

@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 
 from tcuq.errors import InputError
-from tcuq.options import (
-    PRESETS,
-    AlarmOptions,
-    PromiseOptions,
-    TermPlan,
-    grouped,
-    options_from,
-)
+from tcuq.options import PRESETS, AlarmOptions, PromiseOptions, TermPlan, grouped, options_from
 
 PAPER, RECOMMENDED = PRESETS["paper"], PRESETS["recommended"]
 

@@ -15,15 +15,7 @@ from hypothesis import strategies as st
 
 import tcuq
 from tcuq.errors import InputError
-from tcuq.telemetry import (
-    CHECKED,
-    PLAIN,
-    Keys,
-    Reason,
-    cause_text,
-    decode,
-    to_arrow,
-)
+from tcuq.telemetry import CHECKED, PLAIN, Keys, Reason, cause_text, decode, to_arrow
 from tests.fixtures.firmware.golden import device_key, golden
 
 MASTER = bytes(range(32))
