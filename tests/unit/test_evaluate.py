@@ -225,7 +225,7 @@ def test_bad_options_are_refused(profile: tcuq.Profile, options: Any) -> None:
 
 
 def test_table_and_json_agree(faulty: Evaluation) -> None:
-    """A row for each measure; JSON holds the numbers, null where there is none, and the reason."""
+    """A row per measure, odd values in words; JSON holds numbers, or null and the reason."""
     rows = list(lines(faulty))
     document = json.loads(json.dumps(as_json(faulty), allow_nan=False))
     assert document["risk_coverage"][-1][0] == 1
@@ -235,6 +235,8 @@ def test_table_and_json_agree(faulty: Evaluation) -> None:
         assert evaluation["value"] == pytest.approx(measure.value)
         assert evaluation["reason"] == measure.interval.reason
         assert (evaluation["interval"][0] is None) == bool(measure.interval.reason)
+    shown = [short(v) for v in (math.nan, math.inf, 12345.6, 1e6, 0.00012, 1e-6, 0.5, 1.0, 3.14159)]
+    assert shown == ["–", "∞", "12,346", "1M", "0.0001", "1e-06", "0.5", "1", "3.142"]
 
 
 @pytest.mark.parametrize("name", ["test", "fault_clipping", "fault_noise_low"])
@@ -246,12 +248,6 @@ def test_table_is_at_most_80_columns_wide(profile: tcuq.Profile, name: str) -> N
     edges = [header.index(word) + len(word) for word in ("softmax", "always", "never", "random")]
     for row in rows[rows.index(header) + 1 : rows.index("", rows.index(header))]:
         assert all(row[edge - 7 : edge - 6] in (" ", "") for edge in edges), row
-
-
-def test_odd_values_are_shown_in_words() -> None:
-    """A missing value is a dash, an endless delay infinite, and large numbers are short."""
-    shown = [short(v) for v in (math.nan, math.inf, 12345.6, 1e6, 0.00012, 1e-6, 0.5, 1.0, 3.14159)]
-    assert shown == ["–", "∞", "12,346", "1M", "0.0001", "1e-06", "0.5", "1", "3.142"]
 
 
 def confidence_of(profile: tcuq.Profile, stream: tcuq.Stream) -> np.ndarray:

@@ -53,17 +53,13 @@ def test_file_that_cannot_be_written_is_named(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_folder_of_the_same_name_stays(tmp_path: Path) -> None:
-    """A folder is not replaced, the error names it, and no temporary file is left."""
+def test_folders_and_other_writers_are_not_disturbed(tmp_path: Path) -> None:
+    """A folder is not replaced and is named; of two writers the last to finish wins."""
     (tmp_path / "a").mkdir()
     with pytest.raises(IsADirectoryError) as caught, atomic_write(tmp_path / "a") as file:
         file.write(b"new")
     assert caught.value.filename == str(tmp_path / "a")
     assert list(tmp_path.iterdir()) == [tmp_path / "a"]
-
-
-def test_two_writers_do_not_mix(tmp_path: Path) -> None:
-    """Each writer has its own temporary file; the last to finish wins."""
     path = tmp_path / "a.bin"
     with atomic_write(path) as first:
         first.write(b"first")
