@@ -3,16 +3,20 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tcuq
+from tcuq.cli import main
 from tcuq.demo import demo_stream
 from tcuq.stream import Kind
 
+ROOT = Path(__file__).parents[1]  # a relative $TCUQ_DATA starts here, wherever a test stands
 DWELL = 20  # mean steps a class stays
 
 
@@ -47,6 +51,47 @@ def synthetic() -> Callable[..., tcuq.Stream]:
         return tcuq.Stream(posteriors, features, kind=kind, **{"labels": labels, **columns})
 
     return make
+
+
+@pytest.fixture(scope="session")
+def mlperf() -> Callable[[str], Path]:
+    """Find a model of MLPerf Tiny in `$TCUQ_DATA`; fail the test if it is missing."""
+
+    def find(name: str) -> Path:
+        folder = ROOT / os.environ.get("TCUQ_DATA", "../shared/data") / "mlperf-tiny"
+        if not (folder / f"{name}.tflite").is_file():
+            pytest.fail(f"{folder} has no {name}: TCUQ_DATA must name the folder of the data sets")
+        return folder / f"{name}.tflite"
+
+    return find
+
+
+@pytest.fixture
+def output_of(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Run a command that must succeed without standard error; return its standard output."""
+
+    def run(*arguments: object) -> str:
+        assert main([str(argument) for argument in arguments]) == 0
+        captured = capsys.readouterr()
+        assert captured.err == ""
+        return captured.out
+
+    return run
+
+
+@pytest.fixture
+def refusal(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Run a command that must end with 1; return its one line."""
+
+    def run(*arguments: object) -> str:
+        assert main([str(argument) for argument in arguments]) == 1
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.startswith("tcuq: ")
+        assert captured.err.count("\n") == 1
+        return captured.err.removeprefix("tcuq: ")
+
+    return run
 
 
 def put_member(document: Any, path: str, value: object) -> None:

@@ -1,20 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile and a stream with a fault, for every adapter."""
+"""A stream with a fault, for every adapter."""
 
 import os
 
 import pytest
 
 import tcuq
-from tcuq.demo import demo_profile, demo_stream
+from tcuq.demo import demo_stream
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # before MLflow is imported
-
-
-@pytest.fixture(scope="session")
-def profile() -> tcuq.Profile:
-    """The demo's profile."""
-    return demo_profile()
 
 
 @pytest.fixture(scope="session")

@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device's snapshot: a power cut changes no decision, and a damaged snapshot is refused."""
+"""The device's snapshot and record: a power cut changes no decision, a damaged one is refused."""
 
-import warnings
 import zlib
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tcuq
 from tcuq.demo import demo_profile, demo_stream
-from tcuq.errors import CalibrationWarning, SnapshotError
+from tcuq.errors import SnapshotError
 from tcuq.monitor import Monitor
-from tests.fixtures.conformance import recorded_profile
+from tcuq.telemetry import decode
+from tests.fixtures.conformance import quiet_fit, recorded_profile
+from tests.fixtures.firmware.golden import encoded_on_host, golden
 from tests.fixtures.power_cut import refused_snapshots, survived_cuts
+
+RECORDS = golden()["records"]
 
 
 @pytest.fixture(scope="module")
@@ -22,20 +26,13 @@ def stream() -> tcuq.Stream:
     return demo_stream("fault_clipping")
 
 
-def test_power_cut_changes_no_decision(stream: tcuq.Stream) -> None:
-    """After snapshots at 1,000 random steps, a restored monitor decides as without the cut."""
-    assert survived_cuts(demo_profile(), stream, cuts=1000, seed=0) == 1000
-
-
-def test_power_cut_with_other_profiles(
-    synthetic: Callable[..., tcuq.Stream],
+def test_power_cut_changes_no_decision(
+    stream: tcuq.Stream, synthetic: Callable[..., tcuq.Stream]
 ) -> None:
-    """The same holds without features, and with the paper's score."""
+    """After random cuts a restored monitor decides as without, also bare and with paper's score."""
+    assert survived_cuts(demo_profile(), stream, cuts=1000, seed=0) == 1000
     bare = synthetic(width=0, steps=400)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        profile = tcuq.fit(bare)
-    assert survived_cuts(profile, bare, cuts=50, seed=1) == 50
+    assert survived_cuts(quiet_fit(bare), bare, cuts=50, seed=1) == 50
     assert survived_cuts(recorded_profile("paper"), demo_stream("test"), cuts=50, seed=1) == 50
 
 
@@ -51,17 +48,8 @@ def test_damaged_snapshots_are_refused_and_change_nothing(stream: tcuq.Stream) -
     assert monitor.snapshot() == snapshot
 
 
-def test_foreign_snapshot_is_refused() -> None:
-    """A snapshot of another profile is refused as such."""
-    snapshot = bytearray(Monitor(demo_profile()).snapshot())
-    snapshot[4] ^= 1
-    snapshot[-4:] = zlib.crc32(snapshot[:-4]).to_bytes(4, "little")
-    with pytest.raises(SnapshotError, match="another profile"):
-        Monitor(demo_profile()).restore(bytes(snapshot))
-
-
-def test_a_snapshot_of_another_profile_is_called_foreign(stream: tcuq.Stream) -> None:
-    """A whole snapshot of a profile with other sizes is foreign, and changes nothing."""
+def test_snapshots_of_another_profile_or_version_are_refused(stream: tcuq.Stream) -> None:
+    """A whole snapshot of another profile, size or version is refused as such, without a change."""
     monitor, other = Monitor(demo_profile()), Monitor(recorded_profile("paper"))
     assert len(monitor.snapshot()) != len(other.snapshot())
     monitor.run(stream.posteriors[:100], stream.features[:100])  # type: ignore[index]
@@ -69,12 +57,13 @@ def test_a_snapshot_of_another_profile_is_called_foreign(stream: tcuq.Stream) ->
     with pytest.raises(SnapshotError, match="snapshot of another profile"):
         monitor.restore(other.snapshot())
     assert monitor.snapshot() == before
-
-
-def test_snapshot_of_another_version_is_refused() -> None:
-    """Byte 11 is the version; a whole snapshot of a later one is refused as such."""
     snapshot = bytearray(Monitor(demo_profile()).snapshot())
-    assert snapshot[11] == 0
+    snapshot[4] ^= 1
+    snapshot[-4:] = zlib.crc32(snapshot[:-4]).to_bytes(4, "little")
+    with pytest.raises(SnapshotError, match="another profile"):
+        Monitor(demo_profile()).restore(bytes(snapshot))
+    snapshot = bytearray(Monitor(demo_profile()).snapshot())
+    assert snapshot[11] == 0  # the version
     snapshot[11] = 1
     with pytest.raises(SnapshotError, match="damaged"):
         Monitor(demo_profile()).restore(bytes(snapshot))
@@ -105,34 +94,29 @@ def test_impossible_values_under_a_true_checksum_are_refused() -> None:
 
 
 def test_record_matches_the_specification(stream: tcuq.Stream) -> None:
-    """The record has 87 bytes, the trace's counters and zlib's CRC-32."""
+    """The record has 87 bytes and the trace's counters."""
     monitor = Monitor(demo_profile())
     trace = monitor.run(stream.posteriors, stream.features)
-    engine = monitor._engine  # noqa: SLF001 - the record has no Python face yet
-    record = engine.record(2**40 + 5, 0x01080000, 3, 9)
-    kinds = np.dtype(
-        [
-            ("version", "u1"), ("cause", "u1"), ("device", "<u8"), ("profile", "<u4"),
-            ("firmware", "<u4"), ("boot", "<u4"), ("sequence", "<u4"),
-            ("threshold", "<u2"), ("epoch", "<u2"), ("evidence", "i1"), ("closed", "i1"),
-            ("steps", "<u4"),
-            ("abstained", "<u4"), ("denied", "<u4"), ("exceeded", "<u4"), ("alarms", "<u2"),
-            ("shift", "u1"), ("histogram", "<u2", (16,)), ("crc", "<u4"),
-        ]
-    )  # fmt: skip
-    assert kinds.itemsize == len(record) == 87
-    (fields,) = np.frombuffer(record, kinds)
-    assert fields["crc"] == zlib.crc32(record[:-4])
-    assert fields["device"] == 2**40 + 5
+    record = monitor.record(device=2**40 + 5, firmware=0x01080000, boot=3, sequence=9)
+    assert len(record) == 87
+    (fields,) = decode(record).records
+    assert (fields["device"], fields["boot"], fields["sequence"]) == (2**40 + 5, 3, 9)
     assert fields["profile"] == int(demo_profile().sha256[:8], 16)
-    assert fields["steps"] == len(trace) == fields["histogram"].sum() << fields["shift"]
+    assert fields["steps"] == len(trace) == fields["histogram"].sum() << fields["histogram_shift"]
     assert fields["abstained"] == (trace.outcome == tcuq.Outcome.ABSTAIN).sum()
     assert fields["denied"] == (trace.outcome == tcuq.Outcome.DENIED).sum()
     assert fields["exceeded"] == trace.exceeded.sum()
     assert fields["alarms"] == (trace.alarm > 0).sum()
-    number, running_q8, closed = engine.epoch()
+    number, running_q8, closed = monitor.engine.epoch()
     assert (fields["epoch"], fields["closed"]) == (number, closed)
     assert fields["evidence"] == max(-128, min(127, running_q8 // 128))
     last = int(trace.alarm[trace.alarm > 0][-1])
     assert 1 << (fields["cause"] & 15) - 1 == last & 31
-    assert (fields["boot"], fields["sequence"]) == (3, 9)
+
+
+def test_the_host_encodes_the_same_bytes(tmp_path: Path) -> None:
+    """Runtime, uplink and HMAC in C, compiled for the host, encode the golden bytes."""
+    encoded = encoded_on_host(tmp_path)
+    assert [record.version_1.hex() for record in encoded] == [r["version_1"] for r in RECORDS]
+    assert [record.version_2.hex() for record in encoded] == [r["version_2"] for r in RECORDS]
+    assert [record.signed_ack.hex() for record in encoded] == [r["signed_ack"] for r in RECORDS]

@@ -2,6 +2,7 @@
 """`tcuq size`: its figures, their sources, and whether a part holds the monitor beside a model."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,20 +14,26 @@ from tcuq.firmware.footprint import NOTE, footprint, nearest_instructions
 from tcuq.firmware.header import number
 from tcuq.monitor import Monitor
 
+Command = Callable[..., str]
 PAGE = Path(__file__).parents[2] / "docs/howto/size.md"
 
 
-def test_ram_is_the_engines(profile: tcuq.Profile) -> None:
-    """RAM is the storage of the host's engine, with each array aligned to a word."""
+def test_ram_is_the_engines_and_flash_follows_options(profile: tcuq.Profile) -> None:
+    """RAM is the engine's storage; -O2 takes more flash and fewer instructions."""
     storage = Monitor(profile)._engine.storage_bytes  # noqa: SLF001 - the device's own figure
     assert 0 <= footprint(profile).ram - storage <= 6
+    small, fast = footprint(profile), footprint(profile, optimise="-O2")
+    assert small.flash < fast.flash
+    fewer = nearest_instructions(profile, optimise="-O2")
+    assert fewer.mean < nearest_instructions(profile).mean
+    assert footprint(profile, interface="step").flash < small.flash
 
 
-def test_does_it_fit(saved: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_does_it_fit(saved: str, output_of: Command, capsys: pytest.CaptureFixture[str]) -> None:
     """An STM32L432KC beside a model of 180 KB: yes; beside one of 255 KB: no, exit code 1."""
     words = ["size", saved, "--table", "--part", "STM32L432KC"]
-    assert main([*words, "--model-flash", "180K", "--model-ram", "40K"]) == 0
-    assert "\nyes, it fits STM32L432KC: flash 19" in capsys.readouterr().out
+    beside = output_of(*words, "--model-flash", "180K", "--model-ram", "40K")
+    assert "\nyes, it fits STM32L432KC: flash 19" in beside
     assert main([*words, "--model-flash", "255K"]) == 1
     captured = capsys.readouterr()
     assert "\nno, it does not fit STM32L432KC: flash" in captured.out
@@ -34,46 +41,28 @@ def test_does_it_fit(saved: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*words, "--model-ram", "64K"]) == 1
 
 
-def test_as_json(saved: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_as_json(saved: str, output_of: Command) -> None:
     """Every figure is in the JSON; telemetry depends on how often a record is sent."""
     words = ["size", saved, "--table", "--json", "--cpu", "cortex-m0", "--record-minutes", "15"]
-    assert main(words) == 0
-    facts = json.loads(capsys.readouterr().out)
+    facts = json.loads(output_of(*words))
     assert facts["flash"] == facts["code"] + facts["tables"]
     assert facts["telemetry_bytes_per_day"] == 96 * number("TCUQ_RECORD_BYTES")
     assert facts["instructions"]["note"] == NOTE
     assert "fits" not in facts
-    assert main([*words, "--without-telemetry", "--flash", "32K", "--ram", "4K"]) == 0
-    less = json.loads(capsys.readouterr().out)
+    less = json.loads(output_of(*words, "--without-telemetry", "--flash", "32K", "--ram", "4K"))
     assert less["fits"]
     assert (less["telemetry_bytes_per_day"], less["ram"] < facts["ram"]) == (0, True)
 
 
-def test_every_figure_names_its_source(saved: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The text says what was measured: the table's error, the standard profile and its flags."""
-    assert main(["size", saved, "--table"]) == 0
-    text = capsys.readouterr().out
+def test_every_figure_names_its_source(saved: str, output_of: Command) -> None:
+    """The text says what was measured, the standard profile and its flags; the page shows it."""
+    text = output_of("size", saved, "--table")
+    assert PAGE.read_text("utf-8").partition("```text\n")[2].partition("```")[0] == text
     assert "flash from the measured table, error on 10 random profiles < 0.5%" in text
     assert NOTE in text
     assert "recommended preset on the demo streams" in text
     assert "10 classes, 32 features, 3 lags, 7 score terms" in text
     assert "-mcpu=cortex-m4 -mthumb -mfloat-abi=soft -Os" in text
-
-
-def test_the_page_shows_the_output(saved: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The how-to shows what the command prints for the demo's profile without a compiler."""
-    assert main(["size", saved, "--table"]) == 0
-    shown = PAGE.read_text("utf-8").partition("```text\n")[2].partition("```")[0]
-    assert capsys.readouterr().out == shown
-
-
-def test_speed_and_interface(profile: tcuq.Profile) -> None:
-    """-O2 takes more flash and fewer instructions; the whole interface more than a step's."""
-    small, fast = footprint(profile), footprint(profile, optimise="-O2")
-    assert small.flash < fast.flash
-    fewer = nearest_instructions(profile, optimise="-O2")
-    assert fewer.mean < nearest_instructions(profile).mean
-    assert footprint(profile, interface="step").flash < small.flash
 
 
 def test_nearest_standard_profile(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
@@ -99,10 +88,9 @@ def test_nearest_standard_profile(profile: tcuq.Profile, test_stream: tcuq.Strea
         ("--record-minutes 0", "record-minutes must lie in 1..1440, got 0"),
     ],
 )
-def test_refusals(words: str, message: str, saved: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_refusals(words: str, message: str, saved: str, refusal: Command) -> None:
     """A question without an answer is refused with the rule and the value."""
-    assert main(["size", saved, "--table", *words.split()]) == 1
-    assert message in capsys.readouterr().err
+    assert message in refusal("size", saved, "--table", *words.split())
 
 
 def test_a_wrong_size_is_refused(saved: str) -> None:

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several models in one firmware, and C++: names that do not collide, headers that C++ takes."""
+"""Several models in one firmware, models with one output, and headers that C++ takes."""
 
 import re
 import subprocess
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tcuq
-from tcuq.cli import main
-from tcuq.errors import CalibrationWarning, ExportError
+from tcuq.errors import ExportError
 from tcuq.firmware import TARGETS, differences, export
+from tcuq.monitor import Monitor
+from tests.fixtures.conformance import quiet_fit
 
 SOURCES = Path(tcuq.__file__).parent
 INTERNAL = re.compile(
@@ -42,14 +43,26 @@ int main()
     return (tcuq_kws_profile.hash == tcuq_gesture_profile.hash) ? 2 : 0;
 }
 """
+MAIN = """
+#include <stdio.h>
+#include "tcuq_device.h"
+int main(void)
+{
+    for (int code = -128; code < 128; code++) {
+        uint8_t posterior[2];
+        tcuq_device_sigmoid(tcuq_device_posterior_of((int8_t)code), posterior);
+        printf("%d %d\\n", (int)posterior[0], (int)posterior[1]);
+    }
+    return 0;
+}
+"""
+FLAGS = ("-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror")
 
 
 @pytest.fixture(scope="module")
 def narrow(synthetic: Callable[..., tcuq.Stream]) -> tcuq.Profile:
     """A profile of two classes without features, which needs fewer parts of the runtime."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        return tcuq.fit(synthetic(classes=2, width=0))
+    return quiet_fit(synthetic(classes=2, width=0))
 
 
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
@@ -120,11 +133,11 @@ def test_a_name_of_the_runtime_is_refused(name: str, profile: tcuq.Profile, tmp_
 
 @pytest.mark.parametrize("name", ["", "Kws", "9a", "a-b", "a/b", "x" * 25])
 def test_a_name_that_is_none_in_c_is_refused(
-    name: str, saved: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, saved: str, tmp_path: Path, refusal: Callable[..., str]
 ) -> None:
     """The command states the rule and the name."""
-    assert main(["export", saved, "-o", str(tmp_path / "out"), "--name", name]) == 1
-    assert f"underscores, got {name!r}" in capsys.readouterr().err
+    message = refusal("export", saved, "-o", tmp_path / "out", "--name", name)
+    assert f"underscores, got {name!r}" in message
 
 
 def test_models_with_and_without_telemetry_do_not_mix(
@@ -134,3 +147,35 @@ def test_models_with_and_without_telemetry_do_not_mix(
     export(profile, tmp_path, "c", name="kws", telemetry=False)
     with pytest.raises(ExportError, match="'kws' was exported without it"):
         export(narrow, tmp_path, "c", name="gesture")
+
+
+@pytest.mark.parametrize("compiler", [("gcc", "-std=c99"), ("g++", "-xc++")])
+def test_every_byte_of_a_sigmoid(
+    compiler: tuple[str, str], narrow: tcuq.Profile, tmp_path: Path
+) -> None:
+    """All 256 outputs become round(256 · (1 - p)) and round(256 · p), at most 255."""
+    export(narrow, tmp_path, "c")
+    (tmp_path / "sigmoid.c").write_text(MAIN)
+    program = tmp_path / "sigmoid"
+    command = [*compiler, *FLAGS, "-Isrc", "sigmoid.c", "-o", str(program)]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    text = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    rows = np.array([line.split() for line in text.splitlines()], int)
+    p = np.arange(256) / 256
+    expected = np.minimum(np.rint(256 * np.stack([1 - p, p], axis=1)), 255)
+    np.testing.assert_array_equal(rows, expected)
+    monitor = Monitor(narrow)
+    for posteriors in (p, p[:, None], np.stack([1 - p, p], axis=1)):
+        np.testing.assert_array_equal(monitor.quantize(posteriors)[0], expected)
+    for codes in (np.arange(256, dtype=np.uint8), np.arange(256, dtype=np.uint8)[:, None]):
+        np.testing.assert_array_equal(monitor.quantize(codes)[0], expected)
+
+
+def test_helper_is_only_for_two_classes(profile: tcuq.Profile, tmp_path: Path) -> None:
+    """With seven classes a call to it does not compile."""
+    export(profile, tmp_path, "c")
+    (tmp_path / "sigmoid.c").write_text(MAIN)
+    command = ["gcc", "-std=c99", "-Werror", "-Isrc", "-fsyntax-only", "sigmoid.c"]
+    refused = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert refused.returncode != 0
+    assert "tcuq_device_sigmoid" in refused.stderr

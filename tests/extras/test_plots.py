@@ -64,15 +64,11 @@ def test_trace_plot_shows_risk_outcomes_and_alarms_by_cause(trace: Trace) -> Non
     ]  # fmt: skip
 
 
-def test_trace_plot_uses_the_given_axes(trace: Trace) -> None:
-    """The given axes are used and returned; an empty trace can be plotted."""
+def test_trace_plot_uses_the_given_axes_and_shifts(trace: Trace) -> None:
+    """The given axes are returned, an empty trace is plotted, shifts must be one per step."""
     _, ax = plt.subplots()
     assert trace.plot(ax=ax) is ax
     assert Trace.empty(0).plot().get_xlabel() == "step"
-
-
-def test_trace_plot_refuses_shifts_of_another_stream(trace: Trace) -> None:
-    """`shifted` must have one value per step."""
     with pytest.raises(InputError, match=r"one value per step, 10, got shape \(3,\)"):
         trace.plot(shifted=[True, False, True])
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Temporal assistance on networks of several kinds, by its definition in the paper."""
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from tcuq.train import Assisted, ramp  # noqa: E402
 
 N, CLASSES = 12, 3
 LABELS = torch.arange(N) % CLASSES
+SIX, SIX_LABELS = torch.randn(6, 4), torch.arange(6) % 2
 
 
 class Block(nn.Module):
@@ -76,15 +79,15 @@ NETWORKS: dict[str, tuple[Any, tuple[int, ...], list[str], str]] = {
 }
 
 
+Case = tuple[nn.Module, Tensor, list[str], str]
+
+
 @pytest.fixture(params=NETWORKS)
-def case(request: pytest.FixtureRequest) -> tuple[nn.Module, Tensor, list[str], str]:
-    """A network with fixed weights, a batch, where its exits stand, and its head."""
+def case(request: pytest.FixtureRequest) -> Case:
+    """Return a network with fixed weights, a batch, where its exits stand, and its head."""
     make, shape, at, head = NETWORKS[request.param]
     torch.manual_seed(1)
     return make(), torch.randn(N, *shape), at, head
-
-
-Case = tuple[nn.Module, Tensor, list[str], str]
 
 
 def train(network: nn.Module, inputs: Tensor, at: list[str], steps: int = 8) -> list[float]:
@@ -240,3 +243,105 @@ def test_a_module_named_twice_has_two_exits() -> None:
     first, second = (one.get_parameter("classifier.weight") for one in assisted.exits)
     assert not torch.equal(first, second)
     assert assisted.loss(network(inputs), LABELS, done=1.0) > 0
+
+
+class Branching(nn.Module):
+    """Runs `twice` two times and `never` not at all; `recurrent` returns a tuple."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.twice, self.never = nn.Linear(4, 4), nn.Linear(4, 4)
+        self.recurrent = nn.GRU(4, 4, batch_first=True)
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, values: Tensor) -> Tensor:
+        """Return logits."""
+        sequence, _ = self.recurrent(self.twice(self.twice(values)).unsqueeze(1))
+        logits: Tensor = self.head(sequence[:, 0])
+        return logits
+
+
+class Skipping(nn.Module):
+    """Skips its `layer` on request."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.head, self.skip = nn.Linear(4, 4), nn.Linear(4, 2), False
+
+    def forward(self, values: Tensor) -> Tensor:
+        """Return logits."""
+        logits: Tensor = self.head(values if self.skip else self.layer(values))
+        return logits
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"at": ["twize"]}, r"at must be one of the model's, such as \['twice'.*got 'twize'"),
+        ({"at": ["head"], "head": "heat"}, r"head must be .*such as \['head'.*got 'heat'"),
+        ({"at": ["twice"]}, "module 'twice' must run once per pass of the network, it ran 2 times"),
+        ({"at": ["never"]}, "module 'never' must run once .* it ran 0 times: name another"),
+        ({"at": ["recurrent"]}, "module 'recurrent' must return one tensor .* got tuple"),
+        ({"at": ["head"], "head": "recurrent"}, "head must be a linear .* got 'recurrent', GRU"),
+        ({"at": []}, "at must be a list of at least one module's name, got "),
+        ({"at": "head"}, "at must be a list of at least one module's name, got 'head'"),
+        ({"at": ["head"], "transfer_rate": 2}, r"transfer_rate must lie in 0\.\.1, got 2"),
+        ({"at": ["head"], "weight_0": -3}, "weights must not be negative, got "),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
+    """The error says what is wrong, and no hook stays on the network."""
+    network = Branching()
+    with pytest.raises(InputError, match=message):
+        Assisted(network, example=SIX, **arguments)
+    assert hooks_of(network) == 0
+
+
+def test_what_cannot_be_assisted_is_refused() -> None:
+    """Something that is no module, or has no linear or convolutional layer, is refused."""
+    network: Any = len
+    with pytest.raises(InputError, match=r"must be a torch\.nn.Module, got builtin_function"):
+        Assisted(network, ["0"], SIX)
+    with pytest.raises(InputError, match=r"head must be a linear .* name it by head"):
+        Assisted(nn.Sequential(nn.ReLU()), ["0"], SIX)
+
+
+def test_a_module_that_a_later_pass_skips_is_refused() -> None:
+    """The number of runs is checked in every pass, not only in the example's."""
+    network = Skipping()
+    Assisted(network, ["layer"], SIX)
+    network.skip = True
+    with pytest.raises(InputError, match=r"'layer' must run once .* ran 0 times"):
+        network(SIX)
+
+
+def test_a_loss_without_its_pass_is_refused() -> None:
+    """One pass gives one loss, with the labels of its batch; a detached network gives none."""
+    network = Skipping()
+    assisted = Assisted(network, ["layer"], SIX)
+    logits = network(SIX)
+    with pytest.raises(InputError, match=r"labels must be of the batch .* 6 samples, got 3"):
+        assisted.loss(logits, SIX_LABELS[:3], done=0.0)
+    with pytest.raises(InputError, match="loss must follow a pass"):
+        assisted.loss(logits, SIX_LABELS, done=0.0)
+    assisted.detach()
+    with pytest.raises(InputError, match="detached: make a new Assisted"):
+        assisted.loss(network(SIX), SIX_LABELS, done=0.0)
+
+
+def test_examples_may_be_arguments_by_position_or_name() -> None:
+    """A tuple is positional arguments, a dictionary named ones."""
+    for example in ((SIX,), {"values": SIX}):
+        assert len(Assisted(Skipping(), ["layer"], example).exits) == 1
+
+
+def test_without_torch_the_extra_is_named() -> None:
+    """Importing the module without PyTorch names the extra to install."""
+    program = (
+        "import importlib.util as u; real = u.find_spec\n"
+        "u.find_spec = lambda name, *_: None if name == 'torch' else real(name)\n"
+        "import tcuq.train"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "tcuq[torch]" in done.stderr.splitlines()[-1]

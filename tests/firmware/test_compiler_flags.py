@@ -36,16 +36,13 @@ def assert_same_decisions(
     np.testing.assert_array_equal(decide(cpu, elf, scenario().steps), scenario().expected())
 
 
+@pytest.mark.parametrize("flags", [FRAME_POINTER, PIC_BASE_R9], ids=["frame pointer", "PIC base"])
 @pytest.mark.parametrize("cpu", ASSEMBLED, ids=lambda cpu: cpu.name)
-def test_the_runtime_compiles_with_a_frame_pointer(cpu: Cpu, tmp_path: Path) -> None:
-    """Assembly named r7, in which a frame pointer is kept."""
-    assert_same_decisions(cpu, tmp_path, FRAME_POINTER)
-
-
-@pytest.mark.parametrize("cpu", ASSEMBLED, ids=lambda cpu: cpu.name)
-def test_the_runtime_compiles_with_a_pic_base_in_r9(cpu: Cpu, tmp_path: Path) -> None:
-    """Assembly named r9, through which position-independent code finds its data."""
-    assert_same_decisions(cpu, tmp_path, PIC_BASE_R9)
+def test_the_runtime_compiles_without_r7_or_r9(
+    cpu: Cpu, flags: tuple[str, ...], tmp_path: Path
+) -> None:
+    """A frame pointer takes r7, position-independent code r9, both of which assembly once named."""
+    assert_same_decisions(cpu, tmp_path, flags)
 
 
 @pytest.mark.parametrize("cpu", ASSEMBLED, ids=lambda cpu: cpu.name)

@@ -3,7 +3,6 @@
 
 import re
 import shutil
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,28 +10,14 @@ import pytest
 
 import tcuq
 from tcuq.demo import demo_profile, demo_stream
-from tcuq.errors import CalibrationWarning
 from tcuq.firmware import TARGETS, export
+from tests.fixtures.conformance import quiet_fit, recorded_profile
 from tests.fixtures.firmware.exports import BUILDS, PLAIN, Build, compiled, emulated
 from tests.fixtures.firmware.scenarios import field_scenario
 from tests.fixtures.firmware.toolchain import CPUS, Cpu, ToolError, run
 
 
-@pytest.fixture(scope="module")
-def paper() -> tcuq.Profile:
-    """The paper's profile of the streams in the box: no anchored score, no novelty."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        streams = demo_stream("calibration"), demo_stream("development")
-        return tcuq.fit(*streams, preset="paper")
-
-
-def test_every_target_is_built() -> None:
-    """No target is left out below; the profile alone has a test of its own."""
-    assert {*BUILDS, "profile"} == set(TARGETS)
-
-
-@pytest.mark.parametrize("target", sorted(BUILDS))
+@pytest.mark.parametrize("target", sorted({*TARGETS} - {"profile"}))
 def test_self_test_passes_on_the_cpu(target: str, tmp_path: Path) -> None:
     """Exported, compiled with the build system's flags, run: every decision is the host's."""
     export(demo_profile(), tmp_path / "out", target)
@@ -46,9 +31,9 @@ def test_self_test_passes_on_every_cpu(cpu: Cpu, tmp_path: Path) -> None:
     emulated(Build(cpu, PLAIN, "main.c"), tmp_path / "out", tmp_path / "objects")
 
 
-def test_the_papers_profile_without_telemetry(tmp_path: Path, paper: tcuq.Profile) -> None:
+def test_the_papers_profile_without_telemetry(tmp_path: Path) -> None:
     """A build that leaves parts out passes too."""
-    export(paper, tmp_path / "out", "c", telemetry=False)
+    export(recorded_profile("paper"), tmp_path / "out", "c", telemetry=False)
     build = (tmp_path / "out/src/tcuq_build.h").read_text("utf-8")
     for part in ("ANCHORED", "NOVELTY", "TELEMETRY"):
         assert f"#define TCUQ_WITH_{part} 0" in build
@@ -70,32 +55,23 @@ def test_without_features_and_with_wide_ones(
     width: int, synthetic: Callable[..., tcuq.Stream], tmp_path: Path
 ) -> None:
     """No features, and features that are projected."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        profile = tcuq.fit(synthetic(3000, classes=5, width=width))
+    profile = quiet_fit(synthetic(3000, classes=5, width=width))
     export(profile, tmp_path / "out", "c")
     emulated(BUILDS["c"], tmp_path / "out", tmp_path / "objects")
 
 
-def test_the_self_test_can_fail(tmp_path: Path) -> None:
-    """A changed anchor is seen, and the program says so."""
+@pytest.mark.parametrize(
+    ("member", "value"), [("anchor", "1"), ("block", "16384")], ids=["decisions", "state"]
+)
+def test_the_self_test_sees_decisions_and_state(member: str, value: str, tmp_path: Path) -> None:
+    """Another anchor shows in the decisions; a longer block shows in the state alone."""
     export(demo_profile(), tmp_path / "out", "c")
     path = tmp_path / "out/src/tcuq_device.c"
-    text = path.read_text("utf-8")
-    path.write_text(re.sub(r"anchor = \d+", "anchor = 1", text), "utf-8")
-    with pytest.raises(ToolError, match="exit code 1: qemu-system-arm"):
-        emulated(BUILDS["c"], tmp_path / "out", tmp_path / "objects")
-
-
-def test_the_self_test_sees_state(tmp_path: Path) -> None:
-    """A block twice as long shows in no decision yet, but in the state."""
-    export(demo_profile(), tmp_path / "out", "c")
-    path = tmp_path / "out/src/tcuq_device.c"
-    text = path.read_text("utf-8")
-    start = text.index(".block = ") + len(".block = ")
-    end = text.index(",", start)
-    longer = str(2 * int(text[start:end]))
-    path.write_text(text[:start] + longer + text[end:], "utf-8")
+    text, changes = re.subn(
+        rf"\.{member} = \d+", f".{member} = {value}", path.read_text("utf-8"), count=1
+    )
+    assert changes == 1
+    path.write_text(text, "utf-8")
     with pytest.raises(ToolError, match="exit code 1: qemu-system-arm"):
         emulated(BUILDS["c"], tmp_path / "out", tmp_path / "objects")
 

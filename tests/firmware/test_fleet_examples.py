@@ -18,10 +18,7 @@ CPUS = {
                 "-mabi=ilp32", "-Os"),
     "zephyr": ("arm-none-eabi-gcc", "--specs=picolibc.specs", "-mcpu=cortex-m4", "-mthumb", "-Os"),
 }  # fmt: skip
-HOST = {
-    "esp-idf": ("cc", "-O1", "-Dgettimeofday=simulated_gettimeofday"),
-    "zephyr": ("cc", "-O1"),
-}
+HOST = {"esp-idf": ("cc", "-O1", "-Dgettimeofday=simulated_gettimeofday"), "zephyr": ("cc", "-O1")}
 
 
 def sources(target: str) -> list[Path]:

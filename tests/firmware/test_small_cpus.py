@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CPUs beyond the measured ones decide alike, bit for bit: AVR (16-bit int), Xtensa, PowerPC."""
+"""CPUs beyond the measured ones decide alike: AVR (16-bit int), Xtensa, PowerPC (big-endian)."""
 
 import subprocess
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tcuq.demo import demo_profile
-from tcuq.firmware import export
+from tcuq.firmware import export, profile_blob
 from tests.fixtures.firmware.arduino import printed, self_test_of_sketch
 from tests.fixtures.firmware.toolchain import HERE, run
 
@@ -85,3 +85,23 @@ def test_powerpc_decides_as_the_host(exported: Path, host_text: str, tmp_path: P
 def test_the_arduino_build_passes_the_self_test_on_avr(exported: Path, tmp_path: Path) -> None:
     """The Arduino builder's own build for an ATmega2560 passes the self-test in an emulator."""
     assert self_test_of_sketch(exported, tmp_path) == "self-test 0"
+
+
+@pytest.mark.parametrize(
+    ("compiler", "emulator", "output"),
+    [("gcc", (), "1 0 0\n"), ("powerpc-linux-gnu-gcc", ("qemu-ppc",), "0 0 0\n")],
+)
+def test_a_blob_passes_its_self_test_in_either_byte_order(
+    compiler: str, emulator: tuple[str, ...], output: str, tmp_path: Path
+) -> None:
+    """Little-endian CPUs read tables in place, others copy them; the self-test passes on both."""
+    export(demo_profile(), tmp_path, "c", ota=True)
+    blob, program = tmp_path / "new.blob", tmp_path / "program"
+    blob.write_bytes(profile_blob(demo_profile(), number=1, key=bytes([7] * 32)))
+    sources = [Path(__file__).with_name("blob_once.c"), HERE / "hmac_sha256.c"]
+    folders = [f"-I{tmp_path / 'src'}", f"-I{HERE}"]
+    run(
+        [compiler, "-static", "-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", *folders, *sources,
+         *sorted((tmp_path / "src").glob("*.c")), "-o", program]
+    )  # fmt: skip
+    assert run([*emulator, program, blob]) == output

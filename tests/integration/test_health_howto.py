@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page on input health: its Python and its C decide alike on the same samples."""
 
-import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,9 @@ import pytest
 
 import tcuq
 from tcuq.cli import main
+from tests.fixtures.pages import blocks
 
-PAGE = (Path(__file__).parents[2] / "docs/howto/health.md").read_text("utf-8")
+PAGE = "docs/howto/health.md"
 # What the page leaves to the firmware: samples and posteriors arrive, decisions go somewhere.
 MAIN = """
 #include <stdio.h>
@@ -41,18 +41,13 @@ int main(void)
 """
 
 
-def block(language: str) -> str:
-    """The page's one block in a language."""
-    (text,) = re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    return str(text)
-
-
 @pytest.fixture
 def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The names that the page's Python leaves, run in an empty folder."""
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
-    exec(compile(block("python"), "health.md", "exec"), names)  # noqa: S102 - our own document
+    (block,) = blocks(PAGE, "python")
+    exec(compile(block, "health.md", "exec"), names)  # noqa: S102 - our own document
     return names
 
 
@@ -67,7 +62,8 @@ def test_python_of_the_page_names_the_cause(page: dict[str, Any]) -> None:
 def test_c_of_the_page_decides_as_the_host(page: dict[str, Any], tmp_path: Path) -> None:
     """The page's C over the exported sources gives the host's risks and alarms, step by step."""
     assert main(["export", "monitor.json", "-o", "firmware", "--for", "c"]) == 0
-    (tmp_path / "page.c").write_text(block("c") + MAIN, "utf-8")
+    (block,) = blocks(PAGE, "c")
+    (tmp_path / "page.c").write_text(block + MAIN, "utf-8")
     sources = [str(path) for path in sorted(Path("firmware/src").glob("*.c"))]
     warnings = ("-std=c99", "-Wall", "-Wextra", "-Werror")
     command = ["gcc", *warnings, "-Ifirmware/src", "page.c", *sources, "-o", "page"]

@@ -15,7 +15,6 @@ import pytest
 from numpy.typing import NDArray
 
 import tcuq
-from tcuq.cli import main
 from tcuq.demo import demo_stream
 from tcuq.profile.quantize import quantize
 from tcuq.profile.settings import RISK_LEVELS
@@ -79,17 +78,6 @@ def answer(request: pytest.FixtureRequest, tmp_path: Path, profile: tcuq.Profile
     return Answer(request.param, tmp_path, health_profile(), stream)
 
 
-@pytest.fixture
-def tcuq_command(capsys: pytest.CaptureFixture[str]) -> Command:
-    """Runs a command that must succeed; returns its standard output."""
-
-    def run(*arguments: object) -> str:
-        assert main([str(argument) for argument in arguments]) == 0
-        return capsys.readouterr().out
-
-    return run
-
-
 def check_counts(facts: dict[str, Any], answer: Answer) -> None:
     """Steps, outcomes and alarms of a command's JSON are Python's."""
     assert facts["steps"] == len(answer.trace)
@@ -110,29 +98,28 @@ def test_the_faulty_streams_alarm(answer: Answer, cause: str) -> None:
 def test_step_by_step(answer: Answer) -> None:
     """Python's `step`, with the history forgotten at each recording's start."""
     monitor, stream = tcuq.Monitor(answer.fitted), answer.stream
-    assert stream.features is not None
     for step in range(len(stream)):
         if step in stream.starts:
             monitor.reset_history()
         health = None if stream.health is None else stream.health[step]
-        decision = monitor.step(stream.posteriors[step], stream.features[step], health)
+        decision = monitor.step(stream.posteriors[step], np.asarray(stream.features)[step], health)
         assert decision == answer.trace[step]
 
 
-def test_run(answer: Answer, tcuq_command: Command) -> None:
+def test_run(answer: Answer, output_of: Command) -> None:
     """`tcuq run`: its JSON, and every column of the file that it writes."""
     output = answer.file.with_suffix(".trace.npz")
     words = ("run", answer.profile, answer.file, "-o", output, "--json")
-    check_counts(json.loads(tcuq_command(*words)), answer)
+    check_counts(json.loads(output_of(*words)), answer)
     with np.load(output) as written:
         for name in tcuq.Trace.__slots__:
             assert (written[name] == getattr(answer.trace, name)).all(), name
 
 
-def test_evaluate(answer: Answer, tcuq_command: Command) -> None:
+def test_evaluate(answer: Answer, output_of: Command) -> None:
     """`tcuq evaluate`: counts, alarms and the error among accepted predictions."""
     words = ("evaluate", answer.profile, answer.file, "--rounds", 0, "--json")
-    facts = json.loads(tcuq_command(*words))
+    facts = json.loads(output_of(*words))
     check_counts(facts, answer)
     labels = answer.stream.labels
     assert labels is not None
@@ -141,18 +128,18 @@ def test_evaluate(answer: Answer, tcuq_command: Command) -> None:
     assert error == pytest.approx(answer.wrong[accepted].mean())
 
 
-def test_watch(answer: Answer, tcuq_command: Command) -> None:
+def test_watch(answer: Answer, output_of: Command) -> None:
     """`tcuq watch`: its JSON, and the alarms with their causes that it prints on a pipe."""
-    check_counts(json.loads(tcuq_command("watch", answer.profile, answer.file, "--json")), answer)
-    text = tcuq_command("watch", answer.profile, answer.file)
+    check_counts(json.loads(output_of("watch", answer.profile, answer.file, "--json")), answer)
+    text = output_of("watch", answer.profile, answer.file)
     printed = re.findall(r"^step (\d+) alarm (.*)$", text, re.MULTILINE)
     assert {int(step): cause for step, cause in printed} == answer.trace.alarms
 
 
-def test_report(answer: Answer, tcuq_command: Command) -> None:
+def test_report(answer: Answer, output_of: Command) -> None:
     """`tcuq report`: the data embedded in the page, and the alarms that it lists."""
     output = answer.file.with_suffix(".html")
-    tcuq_command("report", answer.profile, answer.file, "-o", output, "--rounds", 0)
+    output_of("report", answer.profile, answer.file, "-o", output, "--rounds", 0)
     page = output.read_text("utf-8")
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page)
     assert data is not None
@@ -176,12 +163,12 @@ def test_report(answer: Answer, tcuq_command: Command) -> None:
 
 
 @pytest.mark.parametrize("quantised", [False, True])
-def test_replay(answer: Answer, tcuq_command: Command, quantised: bool) -> None:
+def test_replay(answer: Answer, output_of: Command, quantised: bool) -> None:
     """`tcuq pack` and `tcuq replay`: every step's decision, from floats and from bytes."""
     archive, folder = answer.file.with_suffix(".parquet"), answer.file.with_suffix(".replay")
     as_bytes = ("--profile", answer.profile) if quantised else ()
-    tcuq_command("pack", answer.file, "-o", archive, *as_bytes)
-    tcuq_command("replay", answer.profile, archive, "-o", folder, "--decisions")
+    output_of("pack", answer.file, "-o", archive, *as_bytes)
+    output_of("replay", answer.profile, archive, "-o", folder, "--decisions")
     (row,) = pq.read_table(folder / "streams.parquet").to_pylist()
     trace, alarms = answer.trace, np.flatnonzero(answer.trace.alarm)
     assert row["steps"] == len(trace)

@@ -3,8 +3,6 @@
 
 import json
 import re
-import warnings
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +11,6 @@ import pytest
 import tcuq
 from tcuq.cli import main
 from tcuq.demo import demo_stream
-from tcuq.errors import CalibrationWarning
 from tcuq.reference import ReferenceMonitor
 from tcuq.reports.promises import promises
 from tcuq.reports.view import views
@@ -21,25 +18,16 @@ from tcuq.stages.budget import Outcome
 from tcuq.telemetry import decode
 from tcuq.watch import Step, Tally
 from tcuq.watch.view import events
+from tests.fixtures.conformance import promised_profile
 from tests.fixtures.terminal import rendered
 
 FAULT = Path(tcuq.__file__).parent / "data/keywords/fault_clipping.npz"
 
 
-@cache
-def promised() -> tcuq.Profile:
-    """Return a profile that promises 5 %."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        return tcuq.fit(
-            demo_stream("calibration"), promise=tcuq.PromiseOptions(0.05, independent_unit="steps")
-        )
-
-
 def test_trace_and_monitor() -> None:
     """Accepted steps are promised until the first alarm; a snapshot keeps that, a reset ends it."""
     stream = demo_stream("fault_clipping")
-    monitor = tcuq.Monitor(promised())
+    monitor = tcuq.Monitor(promised_profile())
     assert monitor.promise.startswith("of what it accepts at most 5 % is wrong")
     trace = monitor.run(stream)
     first = next(iter(trace.alarms))
@@ -48,7 +36,7 @@ def test_trace_and_monitor() -> None:
     assert accepted[first:].any()
     assert not trace.promised[first:].any()
     assert monitor.promise.startswith("void since an alarm")
-    other = tcuq.Monitor(promised())
+    other = tcuq.Monitor(promised_profile())
     other.restore(monitor.snapshot())
     assert other.promise.startswith("void since an alarm")
     assert not other.run(stream[:50]).promised.any()
@@ -60,8 +48,8 @@ def test_trace_and_monitor() -> None:
 def test_steps_and_reference_agree() -> None:
     """Step by step, and in float, the same steps are promised."""
     stream = demo_stream("fault_clipping")
-    trace = tcuq.Monitor(promised()).run(stream)
-    monitor = tcuq.Monitor(promised())
+    trace = tcuq.Monitor(promised_profile()).run(stream)
+    monitor = tcuq.Monitor(promised_profile())
     assert stream.features is not None
     assert stream.health is not None
     first = next(iter(trace.alarms))
@@ -71,7 +59,7 @@ def test_steps_and_reference_agree() -> None:
             monitor.reset_history()
         decision = monitor.step(stream.posteriors[step], stream.features[step], stream.health[step])
         assert decision.promised == trace.promised[step]
-    reference = ReferenceMonitor(promised()).run(stream)
+    reference = ReferenceMonitor(promised_profile()).run(stream)
     before = np.arange(len(stream)) < min(first, next(iter(reference.alarms)))
     same = reference.outcome == trace.outcome
     assert (reference.promised == trace.promised)[before & same].all()
@@ -87,7 +75,7 @@ def test_without_a_promise_nothing_is_promised(profile: tcuq.Profile) -> None:
 
 def test_record() -> None:
     """The cause in a record says that the promise is void."""
-    monitor = tcuq.Monitor(promised())
+    monitor = tcuq.Monitor(promised_profile())
     for stream, void in (("test", False), ("fault_clipping", True)):
         monitor.run(demo_stream(stream))
         record = monitor.record(device=1, firmware=1, boot=1, sequence=0)
@@ -99,7 +87,7 @@ def test_watch() -> None:
     stream = demo_stream("fault_clipping")
     assert stream.features is not None
     assert stream.health is not None
-    tally = Tally(promised())
+    tally = Tally(promised_profile())
     assert "of what it accepts at most 5 %" in rendered(tally, "")
     lines: list[str] = []
     for step in range(len(stream)):
@@ -115,7 +103,7 @@ def test_watch() -> None:
 
 def test_report() -> None:
     """The report counts covered steps alone, and names the alarm and denied steps."""
-    view = views({"a": promised()}, demo_stream("fault_clipping"), window=100, rounds=0)[0]
+    view = views({"a": promised_profile()}, demo_stream("fault_clipping"), window=100, rounds=0)[0]
     by_name = {promise.promise.split(":")[0]: promise for promise in promises(view)}
     assert "Void since the alarm at step" in by_name["Accepted error"].evidence
     assert "DENIED steps" in by_name["Accepted error"].evidence

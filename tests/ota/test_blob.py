@@ -2,8 +2,10 @@
 """Blobs: a loaded profile decides as on the host; broken, forged and old blobs are refused."""
 
 import ctypes
+import json
+import re
+import shutil
 import struct
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,13 +14,15 @@ import numpy as np
 import pytest
 
 import tcuq
-from tcuq.errors import CalibrationWarning, ExportError
+from tcuq.demo import demo_profile
+from tcuq.errors import ExportError
 from tcuq.firmware import profile_blob
 from tcuq.firmware.blob import HEAD, PROFILE_RUNS, inputs_id
 from tcuq.firmware.header import structs
 from tcuq.monitor import Monitor
 from tcuq.profile.quantize import quantize
 from tcuq.telemetry import decode
+from tests.fixtures.conformance import quiet_fit
 from tests.fixtures.firmware.blob_damage import DAMAGES, HEAD_BYTES, TAG_BYTES, signed
 from tests.fixtures.firmware.blob_device import (
     ALIGNMENT,
@@ -33,11 +37,15 @@ from tests.fixtures.firmware.blob_device import (
     SELFTEST,
     BlobDevice,
 )
+from tests.fixtures.firmware.toolchain import HERE, M4, OTA, RUNTIME, UPLINK, run
+from tests.fixtures.pages import ROOT, blocks, check_console
 from tests.fixtures.random_profiles import random_profile
 from tests.ota.conftest import KEY
 
 DECISION = struct.Struct("<HHiBBBBI")
 SHORT = 2000  # damaged blobs; tools.measurements.blob tries 100,000
+PATH = "docs/howto/ota.md"
+PAGE = (ROOT / PATH).read_text("utf-8")
 
 
 def changed(blob: bytes, at: int, value: bytes) -> bytes:
@@ -103,9 +111,7 @@ def test_projection_and_input_health_load(
     plain = synthetic(3000, width=64)
     health = np.random.default_rng(1).normal(size=(len(plain), 3))
     stream = tcuq.Stream(plain.posteriors, plain.features, health=health)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        profile = tcuq.fit(stream)
+    profile = quiet_fit(stream)
     device = BlobDevice(profile, tmp_path, KEY)
     assert device.load(profile_blob(profile, number=1, key=KEY, stream=stream)) == OK
     assert quantize(profile)["health_count"] == 3
@@ -131,10 +137,15 @@ def test_broken_blobs_are_refused(kind: str, device: BlobDevice, newer: tcuq.Pro
     assert device.state == before
 
 
-def test_every_cut_is_refused(device: BlobDevice, newer: tcuq.Profile) -> None:
-    """A blob that ends early, at any byte, is refused."""
+def test_cut_blobs_and_blobs_for_other_inputs_are_refused(
+    device: BlobDevice, newer: tcuq.Profile, profile: tcuq.Profile
+) -> None:
+    """A blob that ends early, at any byte, or has features of another scale is refused."""
     blob = profile_blob(newer, number=1, key=KEY)
     assert {device.load(blob[:end]) for end in range(len(blob))} <= {DAMAGED, FORMAT, FORGED}
+    scale = (profile.inputs.feature_scale or 0.0) * 2
+    other = replace(newer, inputs=replace(newer.inputs, feature_scale=scale))
+    assert device.load(profile_blob(other, number=1, key=KEY)) == INPUTS
 
 
 def test_a_true_tag_over_wrong_values(device: BlobDevice, newer: tcuq.Profile) -> None:
@@ -175,15 +186,6 @@ def test_a_true_tag_over_wrong_values(device: BlobDevice, newer: tcuq.Profile) -
     assert HEAD_BYTES == 104
 
 
-def test_a_blob_for_other_inputs_is_refused(
-    device: BlobDevice, profile: tcuq.Profile, newer: tcuq.Profile
-) -> None:
-    """Features of another scale would be read wrongly: the firmware has its scale compiled in."""
-    scale = (profile.inputs.feature_scale or 0.0) * 2
-    other = replace(newer, inputs=replace(newer.inputs, feature_scale=scale))
-    assert device.load(profile_blob(other, number=1, key=KEY)) == INPUTS
-
-
 def test_number_and_key_are_checked(profile: tcuq.Profile) -> None:
     """A number outside 32 bits, 0 and a short key are refused."""
     for number in (0, -1, 1 << 32):
@@ -191,3 +193,70 @@ def test_number_and_key_are_checked(profile: tcuq.Profile) -> None:
             profile_blob(profile, number=number, key=KEY)
     with pytest.raises(ExportError, match="at least 16 bytes, got 15"):
         profile_blob(profile, number=1, key=bytes(15))
+
+
+def test_the_command_writes_a_blob(
+    saved: str, profile: tcuq.Profile, tmp_path: Path, output_of: Callable[..., str]
+) -> None:
+    """The file holds the function's bytes; -o writes the sources of the loader beside it."""
+    (tmp_path / "key.txt").write_text(KEY.hex() + "\n")
+    words = ["export", saved, "--blob", tmp_path / "new.blob", "--number", 3]
+    words += ["--key", tmp_path / "key.txt", "--json"]
+    facts = json.loads(output_of(*words))
+    assert (tmp_path / "new.blob").read_bytes() == profile_blob(profile, number=3, key=KEY)
+    assert (facts["number"], facts["profile"]) == (3, profile.sha256)
+    output_of(*words, "-o", tmp_path / "out", "--ota")
+    assert (tmp_path / "out/src/tcuq_slots.c").is_file()
+
+
+def test_what_is_missing_is_named(saved: str, tmp_path: Path, refusal: Callable[..., str]) -> None:
+    """Without a folder or file, number or key, the message says which; a key is never shown."""
+    assert "give a folder with -o or a file with --blob" in refusal("export", saved)
+    blob = ["export", saved, "--blob", tmp_path / "new.blob", "--number", 1]
+    assert "--blob needs --number and --key" in refusal(*blob)
+    (tmp_path / "key.txt").write_text("secret words")
+    error = refusal(*blob, "--key", tmp_path / "key.txt")
+    assert "must hold hexadecimal digits, at least 32" in error
+    assert "secret" not in error
+    assert not (tmp_path / "new.blob").exists()
+
+
+def test_the_example_prints_what_the_page_shows(tmp_path: Path, newer: tcuq.Profile) -> None:
+    """The example is exported, compiled and run with the output that the page shows."""
+    demo_profile().save(tmp_path / "monitor.json")
+    newer.save(tmp_path / "newer.json")
+    for name in ("hmac_sha256.c", "hmac_sha256.h"):
+        shutil.copy(HERE / name, tmp_path)
+    (program,) = blocks(PATH, "c")
+    (tmp_path / "ota.c").write_text(program, "utf-8")
+    check_console(PATH, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("tcuq_blob", r"loader takes (\d+) bytes"),
+        ("tcuq_blob_selftest", r"self-test (\d+) and"),
+        ("tcuq_slots", r"and the slots (\d+)\."),
+        ("profile", r"profile takes\n(\d+) bytes"),
+        ("term", r"and (\d+) for each term"),
+        ("slots_state", r"state of the slots (\d+)\."),
+    ],
+)
+def test_the_stated_cost_is_correct(source: str, line: str, tmp_path: Path) -> None:
+    """Flash and RAM are the compiler's sizes, and the loader is within its budget."""
+    (figure,) = re.findall(line, PAGE)
+    path = OTA / f"{source}.c"
+    if not path.exists():
+        path = tmp_path / "size.c"
+        path.write_text(
+            f'#include "tcuq_slots.h"\nconst char size[sizeof(tcuq_{source})] = {{1}};\n', "utf-8"
+        )
+    folders = [f"-I{folder}" for folder in (RUNTIME, UPLINK, OTA)]
+    run(
+        [f"{M4.prefix}gcc", *M4.flags, "-Os", "-std=c99", "-ffreestanding", *folders, "-c", path],
+        cwd=tmp_path,
+    )
+    row = run([f"{M4.prefix}size", *tmp_path.glob("*.o")]).splitlines()[1].split()
+    assert row[:3] == [figure, "0", "0"]
+    assert source != "tcuq_blob" or int(figure) <= 900

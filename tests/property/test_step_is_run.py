@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every stage gives bit-identical results step by step, in chunks and in one run."""
 
-import warnings
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, Protocol
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 import tcuq
 import tcuq.reference
 from tcuq.demo import demo_stream
-from tcuq.errors import CalibrationWarning
 from tcuq.options import AlarmOptions, PaperOptions, TermPlan
 from tcuq.profile.settings import (
     RISK_LEVELS,
@@ -30,6 +28,7 @@ from tcuq.stages.inputs import Inputs, probabilities
 from tcuq.stages.score import make_score
 from tcuq.stages.signals import Signals
 from tcuq.stages.threshold import Threshold
+from tests.fixtures.conformance import quiet_fit
 from tests.fixtures.effort import cases
 
 EXAMPLES = cases(500)
@@ -39,13 +38,6 @@ SMOOTHED = (
     TermPlan("novelty", ewma=5, dead=6.0, cap=2.0),
     TermPlan("inconsistency", tail="lower", ewma=5, dead=6.0, cap=2.0),
 )
-
-
-def fitted(**options: Any) -> tcuq.Profile:
-    """Fit a profile on the bundled streams."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        return tcuq.fit(demo_stream("calibration"), demo_stream("development"), **options)
 
 
 @cache
@@ -60,7 +52,7 @@ def fitted_profile(number: int) -> tcuq.Profile:
             "paper": PaperOptions("anchored", warmup=0),
         },
     )
-    return fitted(**options[number])
+    return quiet_fit(demo_stream("calibration"), demo_stream("development"), **options[number])
 
 
 REAL = ("test", "fault_clipping", "fault_dropout", "fault_noise_low")
@@ -195,10 +187,7 @@ def test_budget(wishes: list[bool], sizes: list[int]) -> None:
 @given(streams, cuts, with_alarm, st.integers(2, 6))
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_alarm(
-    inputs: tuple[NDArray[Any], NDArray[Any]],
-    sizes: list[int],
-    profile: tcuq.Profile,
-    times: int,
+    inputs: tuple[NDArray[Any], NDArray[Any]], sizes: list[int], profile: tcuq.Profile, times: int
 ) -> None:
     """Alarms over several blocks are the same."""
     longer = tuple(np.tile(column, (times, 1)) for column in inputs)

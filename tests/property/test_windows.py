@@ -8,13 +8,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import tcuq
-from tcuq.profile.settings import (
-    ALPHA_BITS,
-    RISK_LEVELS,
-    TOKEN,
-    BudgetSettings,
-    ThresholdSettings,
-)
+from tcuq.profile.settings import ALPHA_BITS, RISK_LEVELS, TOKEN, BudgetSettings, ThresholdSettings
 from tcuq.stages.budget import Budget, Outcome
 from tcuq.stages.threshold import Threshold
 from tests.fixtures.effort import cases
@@ -109,9 +103,7 @@ def test_a_budget_is_never_stored_above_its_value(budget: float, burst: float) -
 
 
 buckets = st.builds(
-    BudgetSettings,
-    rate_q16=st.integers(0, TOKEN),
-    burst_q16=st.integers(0, 40 * TOKEN),
+    BudgetSettings, rate_q16=st.integers(0, TOKEN), burst_q16=st.integers(0, 40 * TOKEN)
 )
 
 

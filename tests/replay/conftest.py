@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of the replay tests: different profiles, and the bundled streams in chunks."""
 
-import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,8 @@ from pyarrow import parquet
 
 import tcuq
 from tcuq.demo import demo_profile, demo_stream
-from tcuq.errors import CalibrationWarning
 from tcuq.replay import pack, packing
+from tests.fixtures.conformance import quiet_fit, recorded_profile
 from tests.fixtures.replay_bytes import decision_bytes
 
 BOX = Path(tcuq.__file__).parent / "data/keywords"
@@ -23,15 +22,13 @@ KEY = [("stream", "ascending"), ("profile", "ascending")]
 @pytest.fixture(scope="session")
 def profiles() -> dict[str, tcuq.Profile]:
     """Return two profiles with the same signals, one with other lags, and the paper's."""
-    calibration, development = demo_stream("calibration"), demo_stream("development")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        return {
-            "present": demo_profile(),
-            "strict": tcuq.fit(calibration, alpha=0.05, budget=0.05),
-            "short": tcuq.fit(calibration, lags=(1, 2)),
-            "paper": tcuq.fit(calibration, development, preset="paper"),
-        }
+    calibration = demo_stream("calibration")
+    return {
+        "present": demo_profile(),
+        "strict": quiet_fit(calibration, alpha=0.05, budget=0.05),
+        "short": quiet_fit(calibration, lags=(1, 2)),
+        "paper": recorded_profile("paper"),
+    }
 
 
 @pytest.fixture(scope="session")

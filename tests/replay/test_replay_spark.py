@@ -110,10 +110,7 @@ def test_streams_split_by_spark_are_refused_or_brought_together(
 ) -> None:
     """A frame of split streams needs a shuffle; `spark_map` works, too."""
     replay_files(profiles, [archive], tmp_path / "local")
-    chunks, layout = (
-        session.read.parquet(str(archive)),
-        layout_of(parquet.read_schema(archive)),
-    )
+    chunks, layout = (session.read.parquet(str(archive)), layout_of(parquet.read_schema(archive)))
     with pytest.raises(Exception, match="all rows of a stream stand together"):
         replay_frame(chunks.repartition(3), profiles, layout).collect()
     frame = replay_frame(chunks, profiles, layout, together=False)
@@ -171,10 +168,7 @@ def test_a_truncated_file_is_named_on_both_routes(
 
 
 def test_a_file_that_workers_cannot_open_asks_for_the_other_route(
-    tmp_path: Path,
-    session: Any,
-    profiles: Mapping[str, tcuq.Profile],
-    whole_archive: Path,
+    tmp_path: Path, session: Any, profiles: Mapping[str, tcuq.Profile], whole_archive: Path
 ) -> None:
     """It is no damage of the file: the job ends and names the option."""
     path = tmp_path / "gone.parquet"

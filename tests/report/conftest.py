@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pages of every kind of stream."""
 
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,8 +9,8 @@ import pytest
 
 import tcuq
 from tcuq.demo import demo_stream
-from tcuq.errors import CalibrationWarning
 from tcuq.reports import report
+from tests.fixtures.conformance import quiet_fit
 from tests.fixtures.healthy_streams import health_profile, healthy_stream
 
 HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>&amp;\u202e\udcff</title>.npz"
@@ -28,9 +27,7 @@ def plain_profile(synthetic: Callable[..., tcuq.Stream]) -> tcuq.Profile:
     """Fit the paper's profile without features: no novelty, no instability, no alarm."""
     shifted = np.arange(600) >= 400
     development = synthetic(width=0, seed=1, shifted=shifted)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        return tcuq.fit(synthetic(width=0), development, preset="paper")
+    return quiet_fit(synthetic(width=0), development, preset="paper")
 
 
 @pytest.fixture(scope="session")
@@ -46,9 +43,7 @@ def pages(
     assert test.features is not None
     sure = np.tile(np.r_[0.991, np.full(9, 0.001)], (300, 1))
     calm = np.tile(test.features[0], (300, 1))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        strict = tcuq.fit(demo_stream("calibration"), budget=0.05, alarm=tcuq.AlarmOptions(1 << 14))
+    strict = quiet_fit(demo_stream("calibration"), budget=0.05, alarm=tcuq.AlarmOptions(1 << 14))
 
     def unlabelled() -> tcuq.Stream:
         return tcuq.Stream(test.posteriors, test.features, starts=test.starts)
@@ -58,11 +53,7 @@ def pages(
         "missed": lambda: report({"a": profile}, demo_stream("fault_microphone"), "x", rounds=0),
         "unlabelled": lambda: report({"a": profile}, unlabelled(), "field", rounds=0),
         "featureless": lambda: report({"a": plain_profile}, synthetic(width=0), "x", rounds=0),
-        "calm": lambda: report(
-            {"a": profile},
-            tcuq.Stream(sure, calm),
-            rounds=0,
-        ),
+        "calm": lambda: report({"a": profile}, tcuq.Stream(sure, calm), rounds=0),
         "health": lambda: report(
             {"a": health_profile()}, healthy_stream(3000, seed=2, rough_from=1500), rounds=0
         ),

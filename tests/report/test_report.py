@@ -19,13 +19,7 @@ from tcuq.errors import InputError
 from tcuq.monitor import Monitor
 from tcuq.profile.settings import RISK_LEVELS
 from tcuq.reports import report, timeline
-from tcuq.reports.missed import (
-    confusion_text,
-    confusions,
-    drops,
-    drops_text,
-    missed_runs,
-)
+from tcuq.reports.missed import confusion_text, confusions, drops, drops_text, missed_runs
 from tcuq.reports.profiles import costs, ram_parts
 from tcuq.reports.promises import promises
 from tcuq.reports.view import MAX_PROFILES, View, views
@@ -84,10 +78,9 @@ def test_missed_runs_are_all_accepted_errors(view: View) -> None:
     runs = missed_runs(view)
     covered = np.concatenate([np.arange(run.begin, run.end) for run in runs])
     assert sorted(covered.tolist()) == np.flatnonzero(view.missed).tolist()
-    assert view.stream.labels is not None
     for run in runs:
         assert (view.trace.label[run.begin : run.end] == run.predicted).all()
-        assert (view.stream.labels[run.begin : run.end] == run.true).all()
+        assert (np.asarray(view.stream.labels)[run.begin : run.end] == run.true).all()
         assert run.predicted != run.true
     assert sum(count for _, _, count in confusions(view)) == len(covered)
 
@@ -181,8 +174,8 @@ def test_missing_labels_are_reported(profile: tcuq.Profile, test_stream: tcuq.St
     assert "does not mark its shifted steps" in page
 
 
-def test_alarms_are_shown_with_their_cause(pages: Callable[[str], Path]) -> None:
-    """Tiles, the list under the timeline, its data and the measures name the statistic."""
+def test_alarms_and_input_health_are_shown(pages: Callable[[str], Path]) -> None:
+    """Tiles, list, data and measures name the cause; each statistic is beside calibration's."""
     page = pages("health").read_text("utf-8")
     alarms = Monitor(health_profile()).run(healthy_stream(3000, seed=2, rough_from=1500)).alarms
     first = next(iter(alarms))
@@ -191,10 +184,6 @@ def test_alarms_are_shown_with_their_cause(pages: Callable[[str], Path]) -> None
     assert f"▲ {first:,}</button> {ROUGH}<" in page
     assert f'"causes": {{"{ROUGH}": [{first}, ' in page
     assert f"alarms during shifts: {ROUGH} ({len(alarms)})" in page
-
-
-def test_input_health_is_shown_beside_calibrations(pages: Callable[[str], Path]) -> None:
-    """A stream with input health has its tail and each statistic; others have neither."""
     page, reference = pages("health").read_text("utf-8"), health_profile().signals.health
     assert reference is not None
     assert "2 statistics of input health" in page

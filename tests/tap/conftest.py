@@ -2,8 +2,6 @@
 """Real models to tap, and inputs for them."""
 
 import os
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,21 +13,6 @@ os.environ.setdefault(
 )  # before Keras is imported; TensorFlow is not needed
 
 Array = NDArray[Any]
-MLPERF = "mlperf-tiny"
-ROOT = Path(__file__).parents[2]  # a relative $TCUQ_DATA starts here, wherever a test stands
-
-
-@pytest.fixture(scope="session")
-def mlperf() -> Callable[[str], Path]:
-    """A model of MLPerf Tiny in `$TCUQ_DATA`; that it is missing fails the test."""
-
-    def find(name: str) -> Path:
-        path = ROOT / os.environ.get("TCUQ_DATA", "../shared/data") / MLPERF / f"{name}.tflite"
-        if not path.is_file():
-            pytest.fail(f"{path} is missing: TCUQ_DATA must name the folder of the data sets")
-        return path
-
-    return find
 
 
 @pytest.fixture(scope="session")

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
 from sklearn.linear_model import LogisticRegression
 
 import tcuq
 from tcuq.cli import main
 from tcuq.errors import InputError
 from tcuq.tap import InputHealth, open_tap, record
+from tests.fixtures.onnx_models import save_onnx
 
 Array = NDArray[Any]
 STEPS = 70  # more than a batch
@@ -38,31 +38,24 @@ def expected(windows: Array) -> Array:
 
 
 def write_onnx(path: Path) -> Path:
-    """A dense layer and a softmax over windows of 16 samples of six axes."""
+    """Write a dense layer and a softmax over windows of 16 samples of six axes."""
     weights = np.random.default_rng(0).normal(size=(96, 3)).astype(np.float32)
-    nodes = [
-        helper.make_node("Flatten", ["x"], ["flat"]),
-        helper.make_node("MatMul", ["flat", "w"], ["logits"]),
-        helper.make_node("Softmax", ["logits"], ["p"]),
-    ]
-    graph = helper.make_graph(
-        nodes,
-        "axes",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 16, 6])],
-        [helper.make_tensor_value_info("p", TensorProto.FLOAT, ["n", 3])],
-        [numpy_helper.from_array(weights, "w")],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    path.write_bytes(model.SerializeToString())
-    return path
+    nodes = [("Flatten", "x", "flat"), ("MatMul", "flat w", "logits"), ("Softmax", "logits", "p")]
+    return save_onnx(path, nodes, {"x": ["n", 16, 6]}, ["n", 3], {"w": weights})
 
 
 def test_onnx(tmp_path: Path, windows: Array) -> None:
-    """Statistics of all batches are those of all windows at once, under their names."""
+    """Statistics are those of all windows at once, or a given Health; real numbers need a step."""
     stream = record(open_tap(write_onnx(tmp_path / "m.onnx")), windows, health=PLAN)
     assert stream.health is not None
     np.testing.assert_array_equal(stream.health, expected(windows))
     assert stream.health_names[3] == "gyroscope level"
+    audio = tcuq.health(np.random.default_rng(0).integers(-99, 99, (STEPS, 400)))
+    stream = record(open_tap(write_onnx(tmp_path / "m.onnx")), windows, health=audio)
+    np.testing.assert_array_equal(stream.health, audio.values)
+    tap = open_tap(write_onnx(tmp_path / "m.onnx"))
+    with pytest.raises(InputError, match="lsb must be given, since inputs are real numbers"):
+        record(tap, windows, health=InputHealth())
 
 
 # Keras' own, on its torch backend with NumPy 2.
@@ -105,13 +98,6 @@ def test_litert_knows_the_step(mlperf: Callable[[str], Path]) -> None:
         np.testing.assert_array_equal(stream.health, tcuq.health(units).values)
 
 
-def test_health_of_other_samples_is_stored(tmp_path: Path, windows: Array) -> None:
-    """A Health, such as of the audio behind a spectrum, is recorded as it is."""
-    audio = tcuq.health(np.random.default_rng(0).integers(-99, 99, (STEPS, 400)))
-    stream = record(open_tap(write_onnx(tmp_path / "m.onnx")), windows, health=audio)
-    np.testing.assert_array_equal(stream.health, audio.values)
-
-
 def test_one_quiet_step_is_no_wrong_lsb(windows: Array) -> None:
     """A window that rounds to 0, or saturates, is a finding of the monitor, not an error."""
     rows = windows[:, :, 0].copy()
@@ -120,8 +106,7 @@ def test_one_quiet_step_is_no_wrong_lsb(windows: Array) -> None:
     tap = open_tap(model)
     tap.batch = 1  # type: ignore[misc]
     stream = record(tap, rows, health=InputHealth(lsb=1 / 256))
-    assert stream.health is not None
-    assert stream.health[3:5, 0].tolist() == [0, pytest.approx(15, abs=0.01)]
+    assert np.asarray(stream.health)[3:5, 0].tolist() == [0, pytest.approx(15, abs=0.01)]
     with pytest.raises(InputError, match="lsb must be the sensor's smallest step"):
         record(tap, rows[3:4], health=InputHealth(lsb=1 / 256))
 
@@ -144,13 +129,6 @@ def test_inputs_of_several_names(windows: Array) -> None:
     np.testing.assert_array_equal(stream.health, expected(windows))
     with pytest.raises(InputError, match="input must be named, one of x, y"):
         record(tap, inputs, health=InputHealth(lsb=1.0))
-
-
-def test_real_numbers_need_a_step(tmp_path: Path, windows: Array) -> None:
-    """Without a quantised model, the step of real numbers must be given."""
-    tap = open_tap(write_onnx(tmp_path / "m.onnx"))
-    with pytest.raises(InputError, match="lsb must be given, since inputs are real numbers"):
-        record(tap, windows, health=InputHealth())
 
 
 def test_command_line(tmp_path: Path, windows: Array, capsys: pytest.CaptureFixture[str]) -> None:

@@ -38,8 +38,8 @@ def small(*, units: int = 4, activation: str | None = "softmax") -> Any:
     )
 
 
-def test_a_sequential_by_itself() -> None:
-    """The model's own probabilities; the head makes them of the features."""
+def test_a_sequential_by_itself_and_by_name() -> None:
+    """The model's own probabilities, made of the features by its head; a named layer's output."""
     model = small()
     tap = open_tap(model)
     stream = record(tap, ROWS)
@@ -47,10 +47,6 @@ def test_a_sequential_by_itself() -> None:
     np.testing.assert_allclose(stream.posteriors, model.predict(ROWS, verbose=0), atol=1e-6)
     again = keras.ops.convert_to_numpy(model.get_layer("head")(stream.features))
     np.testing.assert_allclose(again, stream.posteriors, atol=1e-6)
-
-
-def test_a_named_layer() -> None:
-    """A layer's output, pooled."""
     stream = record(open_tap(small(), "conv"), ROWS, pool="mean")
     assert stream.width == 8
     with pytest.raises(InputError, match=r"layer must be one of the model's, such as .*'conv'"):
@@ -66,12 +62,15 @@ def test_one_output(activation: str | None, kind: str) -> None:
     np.testing.assert_allclose(stream.posteriors[:, 1:], model.predict(ROWS, verbose=0), atol=1e-6)
 
 
-def test_a_model_built_by_its_first_call() -> None:
-    """Shapes taken from a first batch do not bind the next ones."""
+def test_batches_of_any_size() -> None:
+    """A first batch's shape does not bind the next; loaders work as they do for other taps."""
     model = keras.Sequential([layers.Flatten(), layers.Dense(5), layers.Dense(3), layers.Softmax()])
     model(ROWS[:7])
     stream = record(open_tap(model), ROWS)
     assert (len(stream), stream.width, stream.kind) == (100, 5, "probabilities")
+    expected = record(KerasTap(small(), batch=50), ROWS, np.arange(100) % 4).sha256
+    parts = ((ROWS[at : at + 50], np.arange(at, at + 50) % 4) for at in (0, 50))
+    assert record(KerasTap(small(), batch=50), parts).sha256 == expected
 
 
 def test_an_unknown_kind_must_be_given() -> None:
@@ -111,8 +110,8 @@ def test_named_inputs_and_outputs() -> None:
         open_tap(model, output="word", kind="logits")
 
 
-def test_a_subclassed_model_is_refused() -> None:
-    """It has no graph; the message says how to record it all the same."""
+def test_models_without_a_reachable_last_layer_are_refused() -> None:
+    """Without a graph, or with a network as last layer, the message says what to do."""
 
     class Own(keras.Model):  # type: ignore[misc]
         def __init__(self) -> None:
@@ -126,20 +125,9 @@ def test_a_subclassed_model_is_refused() -> None:
     model(ROWS[:, 0])
     with pytest.raises(InputError, match=r"record yours as  tcuq\.Stream\("):
         open_tap(model)
-
-
-def test_a_network_in_the_place_of_the_last_layer_is_refused() -> None:
-    """Its own last layer is out of reach, so a layer must be named."""
     model = keras.Sequential([layers.Input((16, 3)), layers.Rescaling(0.5, name="half"), small()])
     with pytest.raises(InputError, match=r"layer must be named, .*half, sequential"):
         open_tap(model)
-
-
-def test_batches_of_any_size() -> None:
-    """Loaders and generators work as they do for other taps."""
-    expected = record(KerasTap(small(), batch=50), ROWS, np.arange(100) % 4).sha256
-    parts = ((ROWS[at : at + 50], np.arange(at, at + 50) % 4) for at in (0, 50))
-    assert record(KerasTap(small(), batch=50), parts).sha256 == expected
 
 
 def test_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,43 +7,31 @@ import onnx
 import onnxruntime
 import pytest
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
+from onnx import numpy_helper
 
 from tcuq.errors import InputError
 from tcuq.tap import open_tap, record
+from tests.fixtures.onnx_models import Node, save_onnx
 
 Array = NDArray[Any]
 STEPS = 70  # more than a batch
 
 
 def write_model(path: Path, *, softmax: bool = True, batch: int | str = "n") -> Path:
-    """A convolution, a pool and a dense layer of 5 classes over pictures of 3 x 16 x 16."""
+    """Write a convolution, a pool and a dense layer of 5 classes over pictures of 3 x 16 x 16."""
     rng = np.random.default_rng(1)
-
-    def weights(name: str, *shape: int) -> TensorProto:
-        return numpy_helper.from_array(rng.normal(0, 0.3, shape).astype(np.float32), name)
-
-    nodes = [
-        helper.make_node("Conv", ["x", "w1", "b1"], ["c"], strides=[2, 2]),
-        helper.make_node("Relu", ["c"], ["r"]),
-        helper.make_node("GlobalAveragePool", ["r"], ["g"]),
-        helper.make_node("Flatten", ["g"], ["pooled"]),
-        helper.make_node("MatMul", ["pooled", "w2"], ["m"]),
-        helper.make_node("Add", ["m", "b2"], ["logits"]),
+    sizes: dict[str, tuple[int, ...]] = {"w1": (8, 3, 3, 3), "b1": (8,), "w2": (8, 5), "b2": (5,)}
+    weights = {name: rng.normal(0, 0.3, size).astype(np.float32) for name, size in sizes.items()}
+    nodes: list[Node] = [
+        ("Conv", "x w1 b1", "c", {"strides": [2, 2]}),
+        ("Relu", "c", "r"),
+        ("GlobalAveragePool", "r", "g"),
+        ("Flatten", "g", "pooled"),
+        ("MatMul", "pooled w2", "m"),
+        ("Add", "m b2", "logits"),
     ]
-    if softmax:
-        nodes.append(helper.make_node("Softmax", ["logits"], ["p"]))
-    graph = helper.make_graph(
-        nodes,
-        "small",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch, 3, 16, 16])],
-        [helper.make_tensor_value_info(nodes[-1].output[0], TensorProto.FLOAT, [batch, 5])],
-        [weights("w1", 8, 3, 3, 3), weights("b1", 8), weights("w2", 8, 5), weights("b2", 5)],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    onnx.checker.check_model(model)
-    path.write_bytes(model.SerializeToString())
-    return path
+    nodes += [("Softmax", "logits", "p")] if softmax else []
+    return save_onnx(path, nodes, {"x": [batch, 3, 16, 16]}, [batch, 5], weights)
 
 
 @pytest.fixture(scope="module")
@@ -73,16 +61,17 @@ def test_posteriors_and_the_layer_before_the_last(tmp_path: Path, rows: Array) -
     np.testing.assert_allclose(shares, stream.posteriors, atol=1e-6)
 
 
-def test_a_named_layer(tmp_path: Path, rows: Array) -> None:
-    """A tensor named is the one taken: the ReLU's, flattened."""
+def test_a_named_layer_and_a_named_input(tmp_path: Path, rows: Array) -> None:
+    """A tensor named is the one taken, flattened; the only input may be named, too."""
     path = write_model(tmp_path / "m.onnx")
     stream = record(open_tap(path, "r"), rows)
     default = record(open_tap(path), rows)
     assert stream.width == 8 * 7 * 7
-    assert stream.features is not None
     assert default.features is not None
-    means = stream.features.reshape(STEPS, 8, 49).mean(axis=2)
+    means = np.asarray(stream.features).reshape(STEPS, 8, 49).mean(axis=2)
     np.testing.assert_allclose(means, default.features, atol=1e-6)
+    tap = open_tap(write_model(tmp_path / "m.onnx"))
+    assert record(tap, {"x": rows}).sha256 == record(tap, rows).sha256
 
 
 def test_logits_are_known_by_the_graph(tmp_path: Path, rows: Array) -> None:
@@ -102,13 +91,16 @@ def test_a_fixed_batch(tmp_path: Path, rows: Array) -> None:
     np.testing.assert_allclose(stream.posteriors, whole.posteriors, atol=1e-6)
 
 
-def test_unknown_names_are_refused(tmp_path: Path) -> None:
-    """A layer or an output that is not there is answered with what is."""
+def test_unknown_names_and_wrong_inputs_are_refused(tmp_path: Path, rows: Array) -> None:
+    """A layer or output that is not there, and channels last, are answered with what is right."""
     path = write_model(tmp_path / "m.onnx")
     with pytest.raises(InputError, match=r"layer must be one of the model's, such as .*'pooled'"):
         open_tap(path, "pool")
     with pytest.raises(InputError, match="output must be one of"):
         open_tap(path, output="q")
+    tap = open_tap(write_model(tmp_path / "m.onnx"))
+    with pytest.raises(InputError, match=r"inputs must have the shape \(steps, 3, 16, 16\)"):
+        record(tap, rows.transpose(0, 2, 3, 1))
 
 
 def test_weights_outside_the_file_are_refused(tmp_path: Path) -> None:
@@ -129,40 +121,20 @@ def test_a_file_that_is_no_model_is_refused(content: bytes, tmp_path: Path) -> N
         open_tap(tmp_path / "m.onnx")
 
 
-def test_wrong_inputs_are_refused(tmp_path: Path, rows: Array) -> None:
-    """Channels last where channels come first."""
-    tap = open_tap(write_model(tmp_path / "m.onnx"))
-    with pytest.raises(InputError, match=r"inputs must have the shape \(steps, 3, 16, 16\)"):
-        record(tap, rows.transpose(0, 2, 3, 1))
-
-
 def write_named(path: Path, *, batch: int | str = "n", ending: str = "Sigmoid") -> Path:
-    """Two inputs, of tokens and of a mask, and one output."""
+    """Write a model of two inputs, tokens and a mask, and one output."""
     rng = np.random.default_rng(1)
-    table = numpy_helper.from_array(rng.normal(size=(20, 6)).astype(np.float32), "table")
-    weights = numpy_helper.from_array(rng.normal(size=(6, 1)).astype(np.float32), "w")
-    axis = numpy_helper.from_array(np.array([1]), "axis")
-    nodes = [
-        helper.make_node("Gather", ["table", "tokens"], ["embedded"]),
-        helper.make_node("Mul", ["embedded", "mask"], ["masked"]),
-        helper.make_node("ReduceSum", ["masked", "axis"], ["pooled"], keepdims=0),
-        helper.make_node("MatMul", ["pooled", "w"], ["logit"]),
-        helper.make_node(ending, ["logit"], ["p"]),
+    table, dense = (rng.normal(size=size).astype(np.float32) for size in ((20, 6), (6, 1)))
+    nodes: list[Node] = [
+        ("Gather", "table tokens", "embedded"),
+        ("Mul", "embedded mask", "masked"),
+        ("ReduceSum", "masked axis", "pooled", {"keepdims": 0}),
+        ("MatMul", "pooled w", "logit"),
+        (ending, "logit", "p"),
     ]
-    graph = helper.make_graph(
-        nodes,
-        "named",
-        [
-            helper.make_tensor_value_info("tokens", TensorProto.INT64, [batch, 4]),
-            helper.make_tensor_value_info("mask", TensorProto.FLOAT, [batch, 4, 1]),
-        ],
-        [helper.make_tensor_value_info("p", TensorProto.FLOAT, [batch, 1])],
-        [table, weights, axis],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    onnx.checker.check_model(model)
-    path.write_bytes(model.SerializeToString())
-    return path
+    inputs: dict[str, list[int | str]] = {"tokens": [batch, 4], "mask": [batch, 4, 1]}
+    weights = {"table": table, "w": dense, "axis": [1]}
+    return save_onnx(path, nodes, inputs, [batch, 1], weights, integers=["tokens"])
 
 
 @pytest.mark.parametrize("batch", ["n", 4])
@@ -201,9 +173,3 @@ def test_named_inputs_must_all_be_there(tmp_path: Path) -> None:
             record(tap, given)
     with pytest.raises(InputError, match=r"tokens must have the shape \(steps, 4\)"):
         record(tap, {"tokens": tokens[:, :3], "mask": tokens})
-
-
-def test_a_dictionary_for_one_input(tmp_path: Path, rows: Array) -> None:
-    """The only input may be named, too."""
-    tap = open_tap(write_model(tmp_path / "m.onnx"))
-    assert record(tap, {"x": rows}).sha256 == record(tap, rows).sha256

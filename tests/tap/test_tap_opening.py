@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which tap opens what, and what happens without its library; `tcuq record`."""
+"""Which tap opens what, and what happens without its library; tcuq record and its page."""
 
 import json
+import re
+import shutil
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,33 @@ from tcuq.tap import open_tap, record
 from tcuq.tap.litert import LiteRTTap
 
 Find = Callable[[str], Path]
+PAGE = (Path(__file__).parents[2] / "docs/howto/record.md").read_text("utf-8")
+SECTION = re.compile(r"^## (.*?)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+BLOCKS = {
+    title: code[1]
+    for title, text in SECTION.findall(PAGE)
+    if (code := re.search(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
+}
+LIBRARIES = {
+    "LiteRT": ["ai_edge_litert"],
+    "ONNX": ["onnx", "onnxruntime"],
+    "Keras": ["keras"],
+    "ExecuTorch": ["executorch.runtime"],
+    "PyTorch": ["torch"],
+    "Hugging Face": ["torch", "transformers"],
+    "scikit-learn": ["sklearn", "pandas"],
+    "Your own code": ["pandas"],
+}
+SIZES = {  # steps, classes, features, share of labels
+    "LiteRT": (20, 12, 64, 1.0),
+    "ONNX": (200, 3, 4, 0.0),
+    "Keras": (200, 2, 8, 0.0),
+    "ExecuTorch": (200, 3, 8, 0.0),
+    "PyTorch": (200, 3, 8, 1.0),
+    "Hugging Face": (50, 3, 16, 0.0),
+    "scikit-learn": (200, 2, 4, 1.0),
+    "Your own code": (3, 2, 0, 2 / 3),
+}
 
 
 @pytest.mark.parametrize(
@@ -89,10 +119,7 @@ def make():
     "model", ["my_model.py:make", "my_model:make", "{folder}/my_model.py:make"]
 )
 def test_record_takes_a_factory(
-    model: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A function in a file is found by its path or where one stands, and sys.path stays."""
     (tmp_path / "my_model.py").write_text(FACTORY)
@@ -117,11 +144,7 @@ def test_record_takes_a_factory(
     ],
 )
 def test_factory_that_is_not_there_is_refused(
-    source: str,
-    model: str,
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    source: str, model: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The message names the model and what is missing, in one line."""
     (tmp_path / "my_model.py").write_text(source)
@@ -133,14 +156,10 @@ def test_factory_that_is_not_there_is_refused(
     assert "\n" not in str(caught.value)
 
 
-def test_factory_of_an_installed_module() -> None:
-    """`module:factory` imports what is installed."""
+def test_what_is_no_model_or_no_tap_is_refused() -> None:
+    """A factory must return a model; a model in the place of a tap gets the line to write."""
     with pytest.raises(InputError, match=r"must be a torch module, .*got collections\.OrderedDict"):
         open_tap("collections:OrderedDict")
-
-
-def test_a_model_in_the_place_of_a_tap_is_refused() -> None:
-    """The message has the line to write."""
     model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(InputError, match=r"LogisticRegression: write  record\(open_tap\(model\),"):
         record(model, [[0.5]])
@@ -182,3 +201,39 @@ def test_record_refuses(
     assert message in error
     assert error.count("\n") == 1
     assert not out.exists()
+
+
+def write_onnx(path: Path) -> None:
+    """Write two layers over six values, and a softmax over three classes."""
+    from tests.fixtures.onnx_models import save_onnx
+
+    rng = np.random.default_rng(0)
+    nodes = [("MatMul", "x v", "h"), ("MatMul", "h w", "logits"), ("Softmax", "logits", "p")]
+    sizes = {"v": (6, 4), "w": (4, 3)}
+    weights = {name: rng.normal(size=size).astype(np.float32) for name, size in sizes.items()}
+    save_onnx(path, nodes, {"x": ["n", 6]}, ["n", 3], weights)
+
+
+@pytest.mark.parametrize("title", BLOCKS)
+def test_python_of_the_section_runs(
+    title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mlperf: Callable[[str], Path]
+) -> None:
+    """It makes a stream of the sizes that its model has."""
+    monkeypatch.chdir(tmp_path)
+    with warnings.catch_warnings():
+        for category in (DeprecationWarning, FutureWarning):  # of the libraries themselves
+            warnings.simplefilter("ignore", category)
+        for library in LIBRARIES[title]:
+            pytest.importorskip(library)
+        if title == "ONNX":
+            write_onnx(tmp_path / "activity.onnx")
+        if title == "LiteRT":
+            shutil.copy(mlperf("kws_ref_model"), tmp_path)
+            rng = np.random.default_rng(0)
+            inputs = rng.integers(-128, 128, (20, 49, 10), np.int8)
+            np.savez(tmp_path / "keywords.npz", inputs=inputs, labels=np.arange(20) % 12)
+        names: dict[str, Any] = {}
+        exec(compile(BLOCKS[title], "record.md", "exec"), names)  # noqa: S102 - our own document
+    stream = names["stream"]
+    assert isinstance(stream, tcuq.Stream)
+    assert (len(stream), stream.classes, stream.width, stream.labelled) == SIZES[title]

@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
+"""scikit-learn models, and batches of every container that taps take."""
+
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+import torch
+from scipy import sparse
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
@@ -16,56 +22,69 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from tcuq.errors import InputError
 from tcuq.tap import open_tap, record
+from tcuq.tap.batches import batches
 from tcuq.tap.sklearn import SklearnTap
 
 RNG = np.random.default_rng(9)
 INPUTS = RNG.normal(size=(500, 12)) + np.repeat(np.arange(5), 100)[:, None]
-NAMES = np.repeat(["walk", "sit", "run", "lie", "stand"], 100)
+CLASS_NAMES = np.repeat(["walk", "sit", "run", "lie", "stand"], 100)
+TEN_VALUES = np.arange(10.0).reshape(5, 2)
+CONTAINERS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+    "array": (TEN_VALUES, np.asarray),
+    "list": (TEN_VALUES.tolist(), np.asarray),
+    "tensor": (torch.tensor(TEN_VALUES), np.asarray),
+    "DataFrame": (pd.DataFrame(TEN_VALUES, index=[9, 7, 5, 3, 1]), pd.DataFrame.to_numpy),
+    "Arrow table": (pa.table(pd.DataFrame(TEN_VALUES, columns=["a", "b"])), np.asarray),
+    "sparse": (sparse.csr_array(TEN_VALUES), lambda part: part.toarray()),
+    "loader": (iter([TEN_VALUES[:1], TEN_VALUES[1:]]), np.asarray),
+    "pairs": (iter([(TEN_VALUES[:1], [1]), (TEN_VALUES[1:], [1] * 4)]), np.asarray),
+    "dictionary": ({"x": TEN_VALUES, "labels": range(5)}, lambda part: part["x"]),
+}
 
 
 @pytest.fixture(scope="module")
 def pipeline() -> Pipeline:
     """Scaler, PCA and a logistic regression over five names."""
     pipeline = make_pipeline(StandardScaler(), PCA(4), LogisticRegression())
-    pipeline.fit(INPUTS, NAMES)
+    pipeline.fit(INPUTS, CLASS_NAMES)
     return pipeline
 
 
-def test_a_pipeline_by_itself(pipeline: Pipeline) -> None:
-    """predict_proba exactly; features are what the last step is given."""
+def test_a_pipeline_by_itself_and_by_name(pipeline: Pipeline) -> None:
+    """predict_proba exactly; features are what the last step is given, or a named step's output."""
     tap = open_tap(pipeline)
-    stream = record(tap, INPUTS, NAMES)
+    stream = record(tap, INPUTS, CLASS_NAMES)
     assert (stream.kind, tap.layer) == ("probabilities", "pca")
     np.testing.assert_array_equal(stream.posteriors, pipeline.predict_proba(INPUTS))
     np.testing.assert_array_equal(stream.features, pipeline[:-1].transform(INPUTS))
-
-
-def test_a_pipeline_by_name(pipeline: Pipeline) -> None:
-    """A named step's output."""
     stream = record(open_tap(pipeline, "standardscaler"), INPUTS)
     np.testing.assert_array_equal(stream.features, pipeline[0].transform(INPUTS))
 
 
 def test_labels_become_columns(pipeline: Pipeline) -> None:
     """Names turn into the columns of predict_proba; a name nobody knows is refused."""
-    stream = record(open_tap(pipeline), INPUTS, NAMES)
+    stream = record(open_tap(pipeline), INPUTS, CLASS_NAMES)
     assert stream.labels is not None
-    np.testing.assert_array_equal(pipeline.classes_[stream.labels], NAMES)
+    np.testing.assert_array_equal(pipeline.classes_[stream.labels], CLASS_NAMES)
     assert stream.class_names == ("lie", "run", "sit", "stand", "walk")
     with pytest.raises(InputError, match=r"labels must be among classes .*got 'swim'"):
         record(open_tap(pipeline), INPUTS[:1], ["swim"])
 
 
-def test_numbered_labels_and_unknown_ones() -> None:
-    """Classes 1..5 are columns 0..4; -1 stays unknown and -2 out of distribution."""
+def test_numbered_and_boolean_labels_become_columns() -> None:
+    """Classes 1..5 and booleans are columns from 0; -1 stays unknown, -2 out of distribution."""
     model = LogisticRegression(max_iter=1000).fit(INPUTS, np.repeat(np.arange(1, 6), 100))
     stream = record(open_tap(model), INPUTS[[0, 450, 3, 4]], [1, 5, -1, -2])
-    assert stream.labels is not None
-    assert stream.labels.tolist() == [0, 4, -1, -2]
+    assert np.asarray(stream.labels).tolist() == [0, 4, -1, -2]
     assert stream.class_names == ("1", "2", "3", "4", "5")
     assert stream.features is None
     with pytest.raises(InputError, match="labels must be among the model's"):
         record(open_tap(model), INPUTS[:1], [0])
+    wanted = CLASS_NAMES == "walk"
+    model = LogisticRegression().fit(INPUTS, wanted)
+    stream = record(open_tap(model), INPUTS, wanted)
+    assert np.asarray(stream.labels).tolist() == wanted.astype(int).tolist()
+    assert stream.class_names == ("False", "True")
 
 
 @pytest.mark.parametrize(
@@ -88,7 +107,7 @@ def test_a_perceptron_gives_its_last_hidden_layer(activation: str, piped: bool) 
     model = make_pipeline(StandardScaler(), network) if piped else network
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it has not converged
-        model.fit(INPUTS, NAMES)
+        model.fit(INPUTS, CLASS_NAMES)
     tap = open_tap(model)
     stream = record(tap, INPUTS)
     assert (tap.layer, stream.width) == ("last hidden layer", 6)
@@ -102,13 +121,13 @@ def test_a_perceptron_gives_its_last_hidden_layer(activation: str, piped: bool) 
 
 def test_a_forest_gives_its_inputs_if_asked() -> None:
     """A forest has no layer: no features by itself, its inputs by name, in a pipeline too."""
-    forest = RandomForestClassifier(5, random_state=0).fit(INPUTS, NAMES)
+    forest = RandomForestClassifier(5, random_state=0).fit(INPUTS, CLASS_NAMES)
     assert record(open_tap(forest), INPUTS).features is None
     named = record(open_tap(forest, "input"), INPUTS)
     np.testing.assert_array_equal(named.features, INPUTS)
     with pytest.raises(InputError, match=r"layer must be one of the model's, such as \['input'\]"):
         open_tap(forest, "leaves")
-    piped = make_pipeline(StandardScaler(), forest).fit(INPUTS, NAMES)
+    piped = make_pipeline(StandardScaler(), forest).fit(INPUTS, CLASS_NAMES)
     np.testing.assert_array_equal(
         record(open_tap(piped), INPUTS).features, piped[:-1].transform(INPUTS)
     )
@@ -127,33 +146,23 @@ def test_a_data_frame_reaches_the_pipeline_as_one(table: pd.DataFrame) -> None:
     columns = make_column_transformer(
         (StandardScaler(), ["x0", "x3"]), (OneHotEncoder(), ["site"]), sparse_threshold=1.0
     )
-    model = make_pipeline(columns, LogisticRegression()).fit(table, NAMES)
+    model = make_pipeline(columns, LogisticRegression()).fit(table, CLASS_NAMES)
     tap = SklearnTap(model)
     tap.batch = 64
-    stream = record(tap, table, pd.Series(NAMES, index=table.index))
+    stream = record(tap, table, pd.Series(CLASS_NAMES, index=table.index))
     np.testing.assert_array_equal(stream.posteriors, model.predict_proba(table))
     assert (stream.width, stream.labelled) == (4, 1.0)
 
 
 def test_texts_and_sparse_rows() -> None:
     """A list of texts goes to a vectoriser as it is, a sparse matrix to a classifier."""
-    texts = [f"{name} quickly" for name in NAMES]
-    model = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(texts, NAMES)
-    stream = record(open_tap(model), texts, NAMES)
+    texts = [f"{name} quickly" for name in CLASS_NAMES]
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(texts, CLASS_NAMES)
+    stream = record(open_tap(model), texts, CLASS_NAMES)
     np.testing.assert_array_equal(stream.posteriors, model.predict_proba(texts))
     assert stream.width == 6
-    again = record(open_tap(model[-1]), model[0].transform(texts), NAMES)
+    again = record(open_tap(model[-1]), model[0].transform(texts), CLASS_NAMES)
     np.testing.assert_array_equal(again.posteriors, stream.posteriors)
-
-
-def test_two_classes_of_truth() -> None:
-    """Labels that are booleans become the columns of False and True."""
-    wanted = NAMES == "walk"
-    model = LogisticRegression().fit(INPUTS, wanted)
-    stream = record(open_tap(model), INPUTS, wanted)
-    assert stream.labels is not None
-    assert stream.labels.tolist() == wanted.astype(int).tolist()
-    assert stream.class_names == ("False", "True")
 
 
 def test_inputs_that_the_model_cannot_take_are_refused(pipeline: Pipeline) -> None:
@@ -162,3 +171,45 @@ def test_inputs_that_the_model_cannot_take_are_refused(pipeline: Pipeline) -> No
         record(open_tap(pipeline), INPUTS[:, :3])
     with pytest.raises(InputError, match="inputs must be one batch, got generator"):
         open_tap(pipeline).run(row for row in INPUTS)
+
+
+@pytest.mark.parametrize("case", CONTAINERS)
+def test_rows_keep_order_and_container(case: str) -> None:
+    """Cut in any way, the parts are the rows, and a table's part is a table."""
+    inputs, rows = CONTAINERS[case]
+    parts = list(batches(inputs, 2))
+    assert all(batch.steps <= 2 for batch in parts)
+    np.testing.assert_array_equal(
+        np.concatenate([rows(batch.inputs) for batch in parts]), TEN_VALUES
+    )
+    assert sum(batch.steps for batch in parts) == 5
+    if case in ("DataFrame", "Arrow table", "sparse", "tensor"):
+        assert type(parts[0].inputs) is type(inputs)
+    labelled = case in ("pairs", "dictionary")
+    assert all((batch.labels is not None) == labelled for batch in parts)
+
+
+BAD: dict[str, tuple[Any, str]] = {
+    "no steps": (np.empty((0, 3)), r"the shape \(steps, \.\.\.\), got \(0, 3\)"),
+    "a number": (3.0, r"the shape \(steps, \.\.\.\), got \(\)"),
+    "a text": ("rows.csv", r"the shape \(steps, \.\.\.\), got \(\)"),
+    "an empty dictionary": ({}, r"the shape \(steps, \.\.\.\), got \(\)"),
+    "two lengths": (
+        {"a": TEN_VALUES, "b": TEN_VALUES[:3]},
+        r"equally many steps, got {'a': 5, 'b': 3}",
+    ),
+    "ragged tokens": ({"input_ids": [[1, 2], [1]]}, "input_ids must be a rectangular array"),
+    "three members": (
+        iter([(TEN_VALUES, TEN_VALUES, TEN_VALUES)]),
+        r"inputs or \(inputs, labels\), got 3 members",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_inputs_without_steps_are_refused(case: str) -> None:
+    """The message is one line with the rule."""
+    inputs, rule = BAD[case]
+    with pytest.raises(InputError, match=rule) as caught:
+        list(batches(inputs, 2))
+    assert "\n" not in str(caught.value)

@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
+"""PyTorch modules and Hugging Face models, with loaders and tokenizers' dictionaries."""
+
+import warnings
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,17 @@ from tcuq.tap import open_tap, record
 from tcuq.tap.torch import TorchTap
 
 Array = NDArray[Any]
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from transformers import BatchEncoding, BertConfig, BertForSequenceClassification
+SENTENCES, TOKENS = 30, 12
+SIZES: dict[str, Any] = {
+    "vocab_size": 50,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+}
 
 
 class Encoder(nn.Module):
@@ -61,19 +75,14 @@ def plainly(module: nn.Module, rows: Array) -> Array:
     return array
 
 
-def test_a_cnn_by_itself(rows: Array) -> None:
-    """The module's own logits to the last bit; features are what its last layer is given."""
+def test_a_cnn_by_itself_and_by_name(rows: Array) -> None:
+    """The module's own logits to the last bit; features are the last layer's, or a named one's."""
     module = small_cnn()
     tap = TorchTap(module, kind="logits")
     stream = record(tap, rows)
     assert (stream.width, stream.classes, tap.layer) == (16, 5, "input of 8")
     np.testing.assert_array_equal(stream.posteriors, plainly(module, rows))
     np.testing.assert_array_equal(stream.features, plainly(module[:8], rows))
-
-
-def test_a_cnn_by_name(rows: Array) -> None:
-    """A named layer's output, whatever its shape."""
-    module = small_cnn()
     stream = record(open_tap(module, "4", kind="logits"), rows)
     np.testing.assert_array_equal(stream.features, plainly(module[:5], rows).reshape(100, -1))
 
@@ -106,10 +115,12 @@ def test_the_module_is_left_as_it_was(rows: Array) -> None:
     assert not any(part._forward_hooks or part._forward_pre_hooks for part in module.modules())  # noqa: SLF001
 
 
-def test_kind_is_never_guessed(rows: Array) -> None:
-    """A module does not say what it gives: the caller must."""
+def test_kind_and_layer_are_never_guessed(rows: Array) -> None:
+    """The caller must pass the kind; an unknown layer is answered with those that exist."""
     with pytest.raises(InputError, match="the model does not tell its kind: pass kind="):
         record(TorchTap(small_cnn()), rows)
+    with pytest.raises(InputError, match="layer must be one of the model's, such as"):
+        TorchTap(Encoder(), "heads", kind="logits")
 
 
 def test_a_member_of_the_output(rows: Array) -> None:
@@ -129,12 +140,6 @@ def test_a_member_of_the_output(rows: Array) -> None:
     np.testing.assert_array_equal(stream.posteriors, plainly(small_cnn(), rows))
     with pytest.raises(InputError, match="output 7 is no member"):
         record(TorchTap(Pair(), kind="logits", output=7), rows)
-
-
-def test_unknown_layer_is_refused() -> None:
-    """The message lists submodules that exist."""
-    with pytest.raises(InputError, match="layer must be one of the model's, such as"):
-        TorchTap(Encoder(), "heads", kind="logits")
 
 
 class Gate(nn.Module):
@@ -166,11 +171,7 @@ def test_named_inputs_and_one_output(squeeze: bool) -> None:
         own = module(torch.tensor(named["sound"]).float(), worn=torch.tensor(named["worn"]))
     np.testing.assert_allclose(stream.posteriors[:, 1], own.reshape(-1), atol=1e-6)
     assert not stream.posteriors[:, 0].any()
-    assert (tap.layer, stream.width, stream.class_names) == (
-        "input of head",
-        4,
-        ("other", "wake"),
-    )
+    assert (tap.layer, stream.width, stream.class_names) == ("input of head", 4, ("other", "wake"))
 
 
 def test_data_loaders(rows: Array) -> None:
@@ -195,15 +196,11 @@ def test_data_loaders(rows: Array) -> None:
     assert alone.sha256 == expected.sha256
 
 
-def test_loaders_that_lose_the_order_are_refused(rows: Array) -> None:
-    """A loader that shuffles is no recording."""
+def test_loaders_are_recorded_in_order_only(rows: Array) -> None:
+    """A loader that shuffles is no recording, and `tap.run` says what takes a loader."""
     pairs = TensorDataset(torch.from_numpy(rows))
     with pytest.raises(InputError, match=r"recorded order, .* make it with shuffle=False"):
         record(TorchTap(small_cnn(), kind="logits"), DataLoader(pairs, shuffle=True))
-
-
-def test_a_loader_is_no_batch(rows: Array) -> None:
-    """`tap.run` takes one batch and says what takes a loader."""
     loader = DataLoader(TensorDataset(torch.from_numpy(rows)))
     with pytest.raises(InputError, match=r"got DataLoader: tcuq\.tap\.record takes"):
         TorchTap(small_cnn(), kind="logits").run(loader)
@@ -259,3 +256,59 @@ def test_inputs_that_the_module_cannot_take_are_refused(rows: Array) -> None:
         assert "\n" not in str(caught.value)
     assert module.training
     assert not any(part._forward_pre_hooks for part in module.modules())  # noqa: SLF001
+
+
+def bert_model(**options: Any) -> Any:
+    """A BERT of two layers, in training mode."""
+    torch.manual_seed(0)
+    make: Any = BertForSequenceClassification
+    return make(BertConfig(**SIZES, **options)).train()
+
+
+@pytest.fixture(scope="module")
+def encoded() -> Any:
+    """Sentences as a tokenizer gives them."""
+    rng = np.random.default_rng(0)
+    mask = np.arange(TOKENS) < rng.integers(4, TOKENS, (SENTENCES, 1))
+    tokens = rng.integers(1, 50, (SENTENCES, TOKENS)) * mask
+    return BatchEncoding(
+        {"input_ids": tokens.tolist(), "attention_mask": mask.astype(int).tolist()}
+    )
+
+
+def test_a_tokenizers_dictionary(encoded: Any) -> None:
+    """Its logits in evaluation mode; the classifier's input is found; kind needs no saying."""
+    bert = bert_model(num_labels=3)
+    tap = open_tap(bert)
+    stream = record(tap, encoded, np.arange(SENTENCES) % 3)
+    assert (stream.kind, stream.classes, stream.width) == ("logits", 3, 16)
+    assert tap.layer == "input of classifier"
+    assert bert.training
+    bert.eval()
+    with torch.no_grad():
+        own = bert(**{name: torch.tensor(values) for name, values in encoded.items()})
+    np.testing.assert_allclose(stream.posteriors, own.logits.numpy(), atol=1e-6)
+
+
+def test_tensors_labels_and_loaders(encoded: Any) -> None:
+    """A dictionary of tensors with labels, and a loader of dictionaries, give the same stream."""
+    bert = bert_model(num_labels=3)
+    labels = np.arange(SENTENCES) % 3
+    expected = record(open_tap(bert), encoded, labels).sha256
+    tensors = encoded.convert_to_tensors("pt")
+    assert record(open_tap(bert), {**tensors, "labels": labels}).sha256 == expected
+    examples: Any = [
+        {"input_ids": ids, "attention_mask": mask, "labels": label}
+        for ids, mask, label in zip(
+            tensors["input_ids"], tensors["attention_mask"], labels, strict=True
+        )
+    ]
+    assert record(open_tap(bert), DataLoader(examples, batch_size=SENTENCES)).sha256 == expected
+
+
+def test_a_named_encoder_and_a_regression(encoded: Any) -> None:
+    """A submodule's class token is taken; one label is a regression for Hugging Face."""
+    stream = record(open_tap(bert_model(num_labels=3), "bert.encoder"), encoded, pool="first")
+    assert stream.width == 16
+    with pytest.raises(InputError, match="got a regression: num_labels is 1"):
+        record(open_tap(bert_model(num_labels=1)), encoded)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import math
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,19 +10,20 @@ from tcuq.profile.settings import MAX_COUNT, AlarmFlag, AlarmSettings, Channel, 
 from tcuq.stages.alarm import Alarm, Bets, edges_passed
 from tcuq.stages.columns import SignalColumns
 
+PLAIN = Channel(
+    signal="novelty",
+    centre=None,
+    block=16,
+    edges=(1.0, 2.0, 3.0),
+    gains_q8=(-256, 256, 512, 1024),
+    passes=((160, 32, 16), (32, 16, 16)),
+    chances=1600,
+)
 
-def channel(signal: ChannelSignal = "novelty", **changes: object) -> Channel:
+
+def channel(signal: ChannelSignal = "novelty", **changes: Any) -> Channel:
     """Return a channel with blocks of 16, edges 1, 2, 3 and gains -1, 1, 2, 4 bits."""
-    plain: dict[str, object] = {
-        "signal": signal,
-        "centre": None,
-        "block": 16,
-        "edges": (1.0, 2.0, 3.0),
-        "gains_q8": (-256, 256, 512, 1024),
-        "passes": ((160, 32, 16), (32, 16, 16)),
-        "chances": 1600,
-    }
-    return Channel(**{**plain, **changes})  # type: ignore[arg-type]
+    return replace(PLAIN, signal=signal, **changes)
 
 
 def settings(*channels: Channel, steps: int = 2**20, epoch: int = 65_536) -> AlarmSettings:
@@ -72,26 +75,18 @@ def test_a_bet_pays_by_how_seldom_blocks_passed() -> None:
     assert bets.evidence == pytest.approx(16 * (26.7 + 1) * 0.5, abs=1 / 8)
 
 
-@pytest.mark.parametrize("between", [[], [0]])
-def test_soon_after_a_block_that_passed_another_pays_less(between: list[int]) -> None:
-    """Passes in the two blocks after one are no news: runs of passes are what calibration had."""
+# 160 + 16 passes after none and 32 after some: 2 · 176 - 64 + 32 sixteenths of chances.
+@pytest.mark.parametrize(
+    ("between", "payoff"), [([], 320 / 32), ([0], 320 / 32), ([0, 0], (1600 + 16) / 176)]
+)
+def test_within_two_blocks_of_a_pass_another_pays_less(between: list[int], payoff: float) -> None:
+    """Passes in the two blocks after one are no news; the third is judged as any other."""
     bets = Bets(channel())
     for passed in (1, *between):
         bets.take(passed)
     bets.evidence = 0.0
     bets.take(1)
-    # 160 + 16 passes after none and 32 after some: 2 · 176 - 64 + 32 sixteenths of chances.
-    assert bets.evidence == pytest.approx(16 * (0.5 + 0.17 * 320 / 32), abs=1 / 8)
-
-
-def test_a_pass_is_forgotten_after_two_blocks() -> None:
-    """The third block after a pass is judged as any other."""
-    bets = Bets(channel())
-    for passed in (1, 0, 0):
-        bets.take(passed)
-    bets.evidence = 0.0
-    bets.take(1)
-    assert bets.evidence == pytest.approx(16 * (0.5 + 0.17 * (1600 + 16) / 176), abs=1 / 8)
+    assert bets.evidence == pytest.approx(16 * (0.5 + 0.17 * payoff), abs=1 / 8)
 
 
 def test_bets_learn_what_this_device_shows() -> None:
@@ -132,7 +127,7 @@ def test_an_alarm_resets_the_evidence_and_keeps_what_was_learned() -> None:
 
 
 def test_a_shift_since_boot_alarms_by_calibrations_own_bets() -> None:
-    """Where learning bets are too poor to alarm, calibration's own do, and say so."""
+    """Where learning bets are too poor, calibration's alarm, by a limit of steps and channels."""
     poor = channel(passes=((1600, 1600, 1600), (1600, 1600, 1600)))
     early = Alarm(settings(poor, steps=2**10))
     flags = run(early, [9.0] * 64)
@@ -140,23 +135,15 @@ def test_a_shift_since_boot_alarms_by_calibrations_own_bets() -> None:
     late = Alarm(settings(poor, steps=2**10))
     run(late, [0.0] * 1024)
     assert max(run(late, [9.0] * 64)) == 0
-
-
-def test_boot_limit_depends_on_block_length_and_channels() -> None:
-    """The limit is log2 of 2 · steps per false alarm · channels / block, in 1/256 bit."""
     three = settings(channel(), channel("divergence"), channel("instability"))
     assert three.boot_limit_q8(channel()) == math.ceil(256 * (21 - 4 + math.log2(3)))
 
 
-def test_lagged_channels_need_a_full_past() -> None:
-    """Steps without a full past do not count for risk and divergence, but do for novelty."""
+def test_channels_count_only_the_steps_they_can_read() -> None:
+    """Risk and divergence need a full past, the health channel needs statistics."""
     alarm = Alarm(settings(channel(), channel("divergence"), channel("risk")))
     run(alarm, [9.0] * 10, past=False)
     assert alarm.block_steps.tolist() == [10, 0, 0]
-
-
-def test_health_counts_only_steps_that_carry_it() -> None:
-    """Without statistics of the input the health channel waits."""
     alarm = Alarm(settings(channel("health")))
     run(alarm, [9.0] * 10, health=False)
     assert alarm.block_steps.tolist() == [0]

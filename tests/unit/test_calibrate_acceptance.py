@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The threshold of a promised accepted error: chosen by labels, refused without enough of them."""
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,18 +15,9 @@ from tcuq.calibrate.independence import LabelledSteps, betting_p_value, binomial
 from tcuq.demo import demo_stream
 from tcuq.errors import CalibrationWarning, FitError, InputError, ProfileError
 from tcuq.options import PromiseOptions
+from tests.fixtures.conformance import promised_profile, quiet_fit
 
 STEPS = 1000
-
-
-@cache
-def promised() -> tcuq.Profile:
-    """Return a profile of the demo's calibration that promises 5 %."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        return tcuq.fit(
-            demo_stream("calibration"), promise=PromiseOptions(0.05, independent_unit="steps")
-        )
 
 
 def labelled(wrong: np.ndarray, **columns: Any) -> LabelledSteps:
@@ -43,16 +32,12 @@ def labelled(wrong: np.ndarray, **columns: Any) -> LabelledSteps:
     return LabelledSteps(wrong=wrong, **{**usual, **columns})
 
 
-def test_fewest_units() -> None:
-    """Without an error 59 units prove 5 % at 95 %, in both tests, and 58 do not."""
+def test_p_values_are_exact() -> None:
+    """Without an error 59 units prove 5 % at 95 % and 58 do not, by the binomial p-value."""
     assert units_without_error(0.05, 0.95) == 59
     assert binomial_p_value(0, 59, 0.05) <= 0.05 < binomial_p_value(0, 58, 0.05)
     proved, missed = (betting_p_value(np.zeros(n), 0.05, 0.05) for n in (59, 58))
     assert proved <= 0.05 < missed
-
-
-def test_binomial_p_value_is_exact() -> None:
-    """The p-value is the binomial distribution's; errors that are no whole number round up."""
     assert binomial_p_value(7, 200, 0.05) == pytest.approx(binom.cdf(7, 200, 0.05))
     assert binomial_p_value(6.2, 200, 0.05) == binomial_p_value(7, 200, 0.05)
     assert binomial_p_value(200, 200, 0.05) == 1
@@ -75,7 +60,7 @@ def test_threshold_separates_errors() -> None:
 
 
 def test_clustered_and_repeated_errors_count_less() -> None:
-    """Errors in runs, and steps that are repeated, are worth fewer independent steps."""
+    """Runs and repeats are worth fewer steps; where errors are few, doubts say how they cluster."""
     rng = np.random.default_rng(2)
     levels = rng.permutation(STEPS) * 16
     single = rng.random(STEPS) < 0.1
@@ -86,10 +71,6 @@ def test_clustered_and_repeated_errors_count_less() -> None:
     shuffled = rng.permutation(STEPS)
     repeated = labelled(runs[shuffled], levels=levels, row=shuffled // 10)
     assert repeated.independent("steps", [top])[0] < 0.2 * STEPS
-
-
-def test_few_errors_cluster_as_the_doubts_do() -> None:
-    """Where errors are too few to show it, the classifier's own doubts say how they cluster."""
     doubt = np.repeat(np.random.default_rng(3).random(STEPS // 20), 20)
     steps = labelled(np.zeros(STEPS, np.bool_), doubt=doubt)
     assert steps.independent("steps", [16 * STEPS])[0] < STEPS / 5
@@ -116,34 +97,32 @@ def test_one_long_bad_recording_allows_no_promise() -> None:
     assert choose_threshold(steps, "recordings", 0.15, 0.95).errors == wrong.sum()
 
 
-def test_too_few_steps_are_refused() -> None:
-    """The message says how many independent steps are needed, and how many there are."""
-    message = (
-        r"accepted_error=0\.05 at confidence 0\.95 needs at least 59 independent labelled steps"
-        r" without an error; calibration has 50 labelled steps, worth \d+ independent ones"
-    )
+@pytest.mark.parametrize(
+    ("wrong", "accepted_error", "message"),
+    [
+        (
+            np.zeros(50, np.bool_), 0.05,
+            r"at confidence 0\.95 needs at least 59 .*has 50 labelled steps, worth \d+ independent",
+        ),
+        (
+            np.random.default_rng(4).random(STEPS) < 0.3, 0.05,
+            r"cannot be kept at any threshold.*accepted_error=0\.2",
+        ),
+        (np.arange(200) % 40 == 0, 0.04, r"label about [\d,]+ such steps, or give"),
+    ],
+    ids=["too few steps", "too many errors", "almost enough labels"],
+)  # fmt: skip
+def test_labels_that_cannot_prove_a_promise_are_refused(
+    wrong: np.ndarray, accepted_error: float, message: str
+) -> None:
+    """The message counts the independent steps, names a larger error or how many labels to add."""
     with pytest.raises(FitError, match=message):
-        choose_threshold(labelled(np.zeros(50, np.bool_)), "steps", 0.05, 0.95)
-
-
-def test_too_many_errors_are_refused() -> None:
-    """The message names the smallest accepted error that the labels support."""
-    wrong = np.random.default_rng(4).random(STEPS) < 0.3
-    with pytest.raises(FitError, match=r"cannot be kept at any threshold.*accepted_error=0\.2"):
-        choose_threshold(labelled(wrong), "steps", 0.05, 0.95)
-
-
-def test_almost_enough_labels_say_how_many_more() -> None:
-    """Where the errors are rare enough, the message says how many labels would do."""
-    wrong = np.zeros(200, np.bool_)
-    wrong[::40] = True
-    with pytest.raises(FitError, match=r"label about [\d,]+ such steps, or give"):
-        choose_threshold(labelled(wrong), "steps", 0.04, 0.95)
+        choose_threshold(labelled(wrong), "steps", accepted_error, 0.95)
 
 
 def test_profile_holds_the_promise() -> None:
-    """The profile states the promise, survives a file, and its threshold is fixed."""
-    profile = promised()
+    """The profile states it and its threshold is fixed; labels change nothing but the threshold."""
+    profile = promised_profile()
     promise = profile.promise
     assert promise is not None
     assert (promise.accepted_error, promise.confidence, promise.unit) == (0.05, 0.95, "steps")
@@ -152,27 +131,16 @@ def test_profile_holds_the_promise() -> None:
     assert "at most 5 % is wrong, with 95 % confidence" in " ".join(profile.summary().split())
     trace = tcuq.Monitor(profile).run(demo_stream("calibration"))
     assert np.unique(trace.threshold).tolist() == [profile.threshold.anchor / 16384]
-
-
-def test_labels_serve_the_threshold_alone() -> None:
-    """All tables equal those of a fit without labels, because the tests need unused ones."""
-    profile = promised()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        plain = tcuq.fit(without_labels(demo_stream("calibration")))
+    plain = quiet_fit(without_labels(demo_stream("calibration")))
     assert (profile.signals, profile.score) == (plain.signals, plain.score)
 
 
-def test_recordings_are_the_default_of_several() -> None:
-    """Two recordings cannot promise anything for a third."""
+def test_two_recordings_or_no_labels_promise_nothing(synthetic: Callable[..., tcuq.Stream]) -> None:
+    """Two recordings cannot promise anything for a third; without labels it says where they go."""
     with pytest.raises(
         FitError, match=r'calibration has 2: record more, or give independent_unit="st'
     ):
         tcuq.fit(demo_stream("calibration"), promise=PromiseOptions(0.05))
-
-
-def test_no_labels_are_refused(synthetic: Callable[..., tcuq.Stream]) -> None:
-    """Without labels the message says where they go."""
     with pytest.raises(FitError, match=r"needs labels on the calibration stream.*Stream\(labels="):
         tcuq.fit(synthetic(labels=None), promise=PromiseOptions(0.05))
 
@@ -217,7 +185,7 @@ def test_a_small_budget_is_named() -> None:
 )
 def test_impossible_promises_are_refused(changes: dict[str, Any], message: str) -> None:
     """A profile whose promise contradicts its own numbers is not loaded."""
-    profile = promised()
+    profile = promised_profile()
     assert profile.promise is not None
     changed = replace(profile, promise=replace(profile.promise, **changes))
     with pytest.raises(ProfileError, match=message):
@@ -226,7 +194,7 @@ def test_impossible_promises_are_refused(changes: dict[str, Any], message: str) 
 
 def test_a_promise_needs_a_fixed_threshold_and_an_alarm() -> None:
     """A moving threshold, a start beside the anchor, or no alarm is refused with a promise."""
-    profile = promised()
+    profile = promised_profile()
     moving = replace(profile, threshold=replace(profile.threshold, step=128))
     beside = replace(profile, threshold=replace(profile.threshold, start=1))
     for changed, message in (

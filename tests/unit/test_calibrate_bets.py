@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-import math
+"""The alarm's bets: blocks as long as the autocorrelation time, edges, gains and counts."""
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.stats import binom
 
+from tcuq.autocorrelation import autocorrelation_time
 from tcuq.calibrate.bets import (
     CONFIDENCE_LOST,
     SHARES_ABOVE,
@@ -27,17 +29,6 @@ def bound(blocks: int, above: int, channels: int) -> float:
         likely = binom.cdf(above, blocks, middle) > CONFIDENCE_LOST / (len(STAKES) * channels)
         low, high = (middle, high) if likely else (low, middle)
     return high
-
-
-def test_reserve_and_stakes_sum_to_one() -> None:
-    """The reserve and the stakes sum to 1."""
-    assert math.isclose(RESERVE + sum(STAKES), 1)
-
-
-def test_gains_by_hand() -> None:
-    """Nine blocks, four channels: no block above any edge, each bound 1 - (0.05/12)^(1/9)."""
-    # bound 0.45608; bets 0.5, 0.87274, 1.24548, 1.59630; 256 · log2 of them, rounded down.
-    assert gains_q8(9, 4) == (-256, -51, 81, 172)
 
 
 @pytest.mark.parametrize("channels", [1, 2, 4])
@@ -63,21 +54,22 @@ def test_gains_are_rounded_down(blocks: int) -> None:
 
 
 def test_gains_ascend_and_grow_with_blocks() -> None:
-    """Passing more edges pays more, and more calibration makes passing all of them pay more."""
+    """Passing more edges and more calibration pay more; without a block no gain is positive."""
     for blocks in (0, 1, 10, 100, 1000):
         assert list(gains_q8(blocks, 4)) == sorted(gains_q8(blocks, 4))
     tops = [gains_q8(blocks, 4)[-1] for blocks in (0, 10, 100, 1000, 10_000)]
     assert tops == sorted(set(tops))
-
-
-def test_no_blocks_never_alarm() -> None:
-    """Without a calibration block no gain is positive."""
     assert gains_q8(0, 4)[-1] <= 0
 
 
-def test_blocks_are_whole() -> None:
-    """Steps left over at the end of the stream are in no block."""
+def test_blocks_are_whole_and_continue_over_recordings() -> None:
+    """Steps left at the end are in no block; short recordings give as many as a long one."""
     assert block_means(np.arange(5.0), 2).tolist() == [0.5, 2.5]
+    values = np.random.default_rng(4).normal(size=3200)
+    short = fit_channel(
+        "novelty", np.split(values, 400), channels=1, block_factor=1, distinct_share=1.0
+    )
+    assert short.blocks == 200
 
 
 def test_block_length_is_the_autocorrelation_time() -> None:
@@ -98,15 +90,6 @@ def test_block_length_is_the_autocorrelation_time() -> None:
     assert block_steps("novelty", 1e9) == MAX_BLOCK
 
 
-def test_blocks_continue_over_short_recordings() -> None:
-    """Recordings shorter than a block give as many blocks as one long recording."""
-    values = np.random.default_rng(4).normal(size=3200)
-    short = fit_channel(
-        "novelty", np.split(values, 400), channels=1, block_factor=1, distinct_share=1.0
-    )
-    assert short.blocks == 200
-
-
 def test_counts_of_blocks_by_the_block_before() -> None:
     """Counts are in sixteenths, with one block that passes everything added to each kind."""
     passed = np.array([0, 1, 2, 0, 0, 3, 0, 1])
@@ -121,18 +104,14 @@ def test_counts_of_blocks_by_the_block_before() -> None:
 
 
 def test_edges_are_passed_by_their_share() -> None:
-    """Of the calibration blocks, 10 %, 2 % and none lie strictly above the edges."""
+    """10 %, 2 % and none of the blocks lie above the edges; two-sided channels have a centre."""
     values = np.random.default_rng(1).normal(size=16 * 1000)
     fitted = fit_channel("novelty", [values], channels=1, block_factor=1, distinct_share=1.0)
     means = block_means(values, fitted.channel.block)
     assert [(means > edge).sum() for edge in fitted.channel.edges] == [100, 20, 0]
-
-
-def test_two_sided_channels_have_a_centre() -> None:
-    """Divergence can be too small as well as too large; novelty cannot be too small."""
-    values = [np.random.default_rng(2).random(2000)]
+    uniform = [np.random.default_rng(2).random(2000)]
     for signal, centred in (("divergence", True), ("instability", True), ("novelty", False)):
-        fitted = fit_channel(signal, values, channels=1, block_factor=1, distinct_share=1.0)  # type: ignore[arg-type]
+        fitted = fit_channel(signal, uniform, channels=1, block_factor=1, distinct_share=1.0)  # type: ignore[arg-type]
         assert (fitted.channel.centre is not None) == centred
 
 
@@ -151,3 +130,44 @@ def test_neighbours_correlate() -> None:
     assert neighbour_correlation(np.repeat([0.0, 1.0], 50)) > 0.9
     assert neighbour_correlation(np.tile([0.0, 1.0], 50)) == pytest.approx(-1)
     assert neighbour_correlation(np.ones(50)) == neighbour_correlation(np.ones(1)) == 0
+
+
+def autoregressive(memory: float, steps: int, seed: int) -> NDArray[np.float64]:
+    """A stationary AR(1) series: x' = memory · x + noise."""
+    rng = np.random.default_rng(seed)
+    noise = rng.normal(size=steps)
+    series = np.empty(steps)
+    series[0] = noise[0] / np.sqrt(1 - memory**2)
+    for step in range(1, steps):
+        series[step] = memory * series[step - 1] + noise[step]
+    return series
+
+
+@pytest.mark.parametrize("memory", [0.0, 0.5, 0.9, 0.97])
+def test_autoregressive_time_is_known(memory: float) -> None:
+    """The time of an AR(1) series is (1 + r) / (1 - r)."""
+    time = autocorrelation_time([autoregressive(memory, 100_000, seed=1)])
+    assert time == pytest.approx((1 + memory) / (1 - memory), rel=0.12)
+
+
+def test_time_depends_on_neither_units_nor_cuts() -> None:
+    """Scale, offset, cuts into recordings and empty ones do not matter; the time is at least 1."""
+    series = autoregressive(0.7, 5000, seed=0)
+    expected = autocorrelation_time([series])
+    assert autocorrelation_time([series * 1e-3 + 5]) == pytest.approx(expected)
+    parts = [autoregressive(0.8, 500, seed) for seed in range(200)]
+    assert autocorrelation_time(parts) == pytest.approx(9, rel=0.12)
+    assert autocorrelation_time([np.empty(0), series]) == expected
+    assert autocorrelation_time([np.tile([0.0, 1.0], 500)]) == 1.0
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -7.25, 1e6, 0.1])
+def test_constant_signal_has_time_1(value: float) -> None:
+    """A signal that never varied has the time 1."""
+    assert autocorrelation_time([np.full(1000, value), np.full(10, value)]) == 1.0
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_few_steps_are_enough(steps: int) -> None:
+    """Even a single step has a time, at least 1 and at most its length."""
+    assert 1.0 <= autocorrelation_time([np.arange(float(steps))]) <= max(1, steps)

@@ -76,23 +76,15 @@ def test_ceiling_is_above_and_near(highest: float) -> None:
     assert top <= 2 * max(highest * 1.04, 4)
 
 
-def test_values_outside_the_axes_stay_in_the_plot_area() -> None:
-    """A value beyond an axis is drawn at its end."""
+def test_marks_and_texts_stay_in_the_picture() -> None:
+    """Values beyond an axis are drawn at its end, names move inside, and marks come in order."""
     drawing = chart()
     assert drawing.y_of(7) == drawing.frame.top
     assert drawing.y_of(-7) == drawing.frame.base
     assert drawing.x_of(70) == drawing.frame.end
-
-
-def test_text_stays_in_the_picture() -> None:
-    """The name of a line near an edge goes to its other side."""
     texts = {text.text: text for text in chart().svg().iter("text")}
     assert texts["calibrated"].get("text-anchor") == "end"
     assert float(texts["limit"].get("y", 0)) > chart().y_of(0.99)
-
-
-def test_marks_are_drawn_in_order() -> None:
-    """Areas lie under the axis, lines over it, and tooltips over everything."""
     classes = [part.get("class", "").split()[:1] for part in chart().svg()]
     order = [classes.index([kind]) for kind in ("rule", "cell", "axis", "line", "tooltip")]
     assert order == sorted(order)

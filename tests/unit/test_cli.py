@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
+"""The commands that fit, run, evaluate, inspect, plan and show the demo."""
+
+import contextlib
+import io
 import json
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tcuq
 from tcuq import demo
@@ -14,6 +21,7 @@ from tcuq.cli import main
 from tcuq.decision import joined_traces
 from tcuq.demo import FAULTS
 from tcuq.errors import CalibrationWarning
+from tcuq.options import FitOptions, grouped
 from tcuq.reference import CHUNK_STEPS
 from tests.fixtures.healthy_streams import (
     NAMES,
@@ -26,29 +34,8 @@ from tests.fixtures.healthy_streams import (
 BOX = Path(tcuq.__file__).parent / "data/keywords"
 CALIBRATION, DEVELOPMENT = str(BOX / "calibration.npz"), str(BOX / "development.npz")
 TEST, FAULT = str(BOX / "test.npz"), str(BOX / "fault_clipping.npz")
-
 RunCommand = Callable[..., str]
-
-
-@pytest.fixture
-def output_of(capsys: pytest.CaptureFixture[str]) -> RunCommand:
-    """Run a command that must succeed without standard error; return its standard output."""
-
-    def run(*arguments: object) -> str:
-        assert main([str(argument) for argument in arguments]) == 0
-        captured = capsys.readouterr()
-        assert captured.err == ""
-        return captured.out
-
-    return run
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory, profile: tcuq.Profile) -> Path:
-    """Save the recommended profile in a file."""
-    path = tmp_path_factory.mktemp("profile") / "p.json"
-    profile.save(path)
-    return path
+PAGE = Path(__file__).parents[2] / "docs/howto/plan.md"
 
 
 def read(text: str) -> dict[str, Any]:
@@ -62,8 +49,8 @@ def read(text: str) -> dict[str, Any]:
     return document
 
 
-def test_demo_shows_every_fault(output_of: RunCommand) -> None:
-    """The demo has the comparison, a row for each fault, ADWIN and a picture, on one screen."""
+def test_demo_shows_every_fault(output_of: RunCommand, profile: tcuq.Profile) -> None:
+    """The comparison, a row per fault and a picture fit one screen; JSON has the figures."""
     text = output_of("demo")
     lines = text.splitlines()
     assert len(lines) <= 40
@@ -73,10 +60,6 @@ def test_demo_shows_every_fault(output_of: RunCommand) -> None:
     for name in FAULTS:
         assert f"\n{name} " in text
     assert all(f"\n{row:<9}" in text for row in ("risk", "fault", "withheld", "alarm"))
-
-
-def test_demo_as_json(output_of: RunCommand, profile: tcuq.Profile) -> None:
-    """The same as JSON: the profile's hash and every fault's figures."""
     document = read(output_of("demo", "--json"))
     assert document["profile"] == profile.sha256
     assert [fault["fault"] for fault in document["faults"]] == list(FAULTS)
@@ -112,14 +95,10 @@ def test_last_commands_of_the_demo_work(
 def test_fit_writes_the_profile_of_the_library(
     output_of: RunCommand, tmp_path: Path, profile: tcuq.Profile
 ) -> None:
-    """The file equals tcuq.fit's profile, and the text is its summary."""
+    """The file is tcuq.fit's profile; the text is its summary, the JSON its document."""
     text = output_of("fit", CALIBRATION, "-o", tmp_path / "p.json")
     assert tcuq.Profile.load(tmp_path / "p.json") == profile
     assert text == f"{profile.summary()}\nwritten to {tmp_path / 'p.json'}\n"
-
-
-def test_fit_as_json(output_of: RunCommand, tmp_path: Path, profile: tcuq.Profile) -> None:
-    """The JSON printed is the document written."""
     document = read(output_of("fit", CALIBRATION, "-o", tmp_path / "p.json", "--json"))
     assert document == json.loads((tmp_path / "p.json").read_text())
     assert document == json.loads(profile.to_json())
@@ -146,8 +125,8 @@ def test_fit_takes_every_option(output_of: RunCommand, tmp_path: Path) -> None:
     assert (document["provenance"]["seed"], document["provenance"]["preset"]) == (5, "paper")
 
 
-def test_run_counts_outcomes(output_of: RunCommand, saved: Path) -> None:
-    """Every step has one outcome; alarms name their cause and step."""
+def test_run_counts_outcomes(output_of: RunCommand, saved: str) -> None:
+    """Every step has one outcome; alarms name cause and step, or the text says there is none."""
     document = read(output_of("run", saved, FAULT, "--json"))
     assert sum(document["outcomes"].values()) == document["steps"] == 1920
     assert sum(map(len, document["alarms"].values())) > 0
@@ -155,6 +134,8 @@ def test_run_counts_outcomes(output_of: RunCommand, saved: Path) -> None:
     assert "1,920 steps, mean risk " in text
     cause, steps = next(iter(document["alarms"].items()))
     assert f"alarm    {cause} at step {steps[0]:,}" in text
+    assert "no alarm\n" in output_of("run", saved, TEST)
+    assert read(output_of("run", saved, TEST, "--json"))["alarms"] == {}
 
 
 @pytest.mark.parametrize("command", ["run", "evaluate"])
@@ -167,22 +148,12 @@ def test_alarms_name_the_statistic_of_input_health(
     stream.save(tmp_path / "rough.npz")
     without_health(stream).save(tmp_path / "bare.npz")
     more = ("--rounds", 0) if command == "evaluate" else ()
-    document = read(
-        output_of(command, tmp_path / "p.json", tmp_path / "rough.npz", "--json", *more)
-    )
-    assert list(document["alarms"]) == [ROUGH]
-    text = output_of(command, tmp_path / "p.json", tmp_path / "rough.npz", *more)
-    assert f"alarm    {ROUGH} at step {document['alarms'][ROUGH][0]:,}" in text
+    rough = (command, tmp_path / "p.json", tmp_path / "rough.npz", *more)
+    alarms = read(output_of(*rough, "--json"))["alarms"]
+    assert list(alarms) == [ROUGH]
+    assert f"alarm    {ROUGH} at step {alarms[ROUGH][0]:,}" in output_of(*rough)
     bare = output_of(command, tmp_path / "p.json", tmp_path / "bare.npz", *more)
-    assert bare.endswith(
-        "no alarm\nnote     the stream has no input health, so that channel cannot alarm\n"
-    )
-
-
-def test_run_reports_that_nothing_alarmed(output_of: RunCommand, saved: Path) -> None:
-    """In distribution there is no alarm, and the text says so."""
-    assert "no alarm\n" in output_of("run", saved, TEST)
-    assert read(output_of("run", saved, TEST, "--json"))["alarms"] == {}
+    assert "no alarm\nnote     the stream has no input health, so that channel cannot" in bare
 
 
 def test_run_keeps_recordings_apart(
@@ -208,18 +179,16 @@ def test_run_keeps_recordings_apart(
             assert trace[name].tobytes() == getattr(whole, name).tobytes(), name
 
 
-def test_evaluate_prints_a_table(output_of: RunCommand, saved: Path) -> None:
-    """One sentence, then a line for each measure with its interval and baselines."""
+def test_evaluate_prints_measures_with_intervals_and_baselines(
+    output_of: RunCommand, saved: str
+) -> None:
+    """Text has a line per measure; in JSON, values that are not finite are null."""
     text = output_of("evaluate", saved, FAULT, "--rounds", 3, "--window", 50, "--seed", 1)
     assert text.startswith("The monitor withheld ")
     assert "\nmeasure " in text
     assert "failure AUROC" in text
     assert "detection delay" in text
     assert " to " in text
-
-
-def test_evaluate_as_json(output_of: RunCommand, saved: Path) -> None:
-    """Every measure has a value, an interval and baselines; values that are not finite are null."""
     document = read(output_of("evaluate", saved, FAULT, "--rounds", 0, "--json"))
     assert document["summary"].startswith("The monitor withheld ")
     measures = document["measures"]
@@ -229,31 +198,12 @@ def test_evaluate_as_json(output_of: RunCommand, saved: Path) -> None:
     assert all(measure["baselines"] for measure in measures.values())
 
 
-def test_inspect_a_profile(output_of: RunCommand, saved: Path, profile: tcuq.Profile) -> None:
-    """A profile's summary, or the profile itself."""
+def test_inspect_a_profile_and_its_health(
+    output_of: RunCommand, saved: str, profile: tcuq.Profile, tmp_path: Path
+) -> None:
+    """A profile's summary or document; statistics of input health are named."""
     assert output_of("inspect", saved).startswith(f"profile    {profile.sha256[:8]}")
     assert read(output_of("inspect", saved, "--json")) == json.loads(profile.to_json())
-
-
-def test_inspect_a_stream(output_of: RunCommand, test_stream: tcuq.Stream) -> None:
-    """The output has the stream's sizes and its hash."""
-    document = read(output_of("inspect", TEST, "--json"))
-    assert (document["steps"], document["recordings"], document["kind"]) == (
-        1920,
-        2,
-        "probabilities",
-    )
-    assert (document["classes"], document["features"], document["shifted"]) == (10, 32, 0)
-    assert (document["labelled"], document["sha256"]) == (1920, test_stream.sha256)
-    text = output_of("inspect", TEST)
-    assert [line.split()[0] for line in text.splitlines()] == [
-        n for n in document if n != "findings"
-    ]
-    assert document["findings"] == []
-
-
-def test_inspect_names_health(output_of: RunCommand, tmp_path: Path) -> None:
-    """The statistics of input health are named, of a stream and of a profile."""
     healthy_stream(2000, seed=2).save(tmp_path / "s.npz")
     assert read(output_of("inspect", tmp_path / "s.npz", "--json"))["health"] == list(NAMES)
     health_profile().save(tmp_path / "p.json")
@@ -261,10 +211,21 @@ def test_inspect_names_health(output_of: RunCommand, tmp_path: Path) -> None:
         assert f"health     {', '.join(NAMES)}\n" in output_of("inspect", tmp_path / file)
 
 
-def test_recordings_shorter_than_a_block_are_named(
+def test_inspect_a_stream(output_of: RunCommand, test_stream: tcuq.Stream) -> None:
+    """The output has the stream's sizes and its hash."""
+    document = read(output_of("inspect", TEST, "--json"))
+    assert document["steps"] == document["labelled"] == len(test_stream)
+    assert (document["recordings"], document["kind"]) == (2, "probabilities")
+    assert (document["classes"], document["features"], document["shifted"]) == (10, 32, 0)
+    assert (document.pop("findings"), document["sha256"]) == ([], test_stream.sha256)
+    text = output_of("inspect", TEST)
+    assert [line.split()[0] for line in text.splitlines()] == list(document)
+
+
+def test_inspect_warns_of_what_cannot_be_calibrated(
     output_of: RunCommand, tmp_path: Path, synthetic: Callable[..., tcuq.Stream]
 ) -> None:
-    """`inspect` and `fit` say so where half of the recordings do not fill a block of the alarm."""
+    """Recordings shorter than a block and too few steps are named; absent columns are absent."""
     synthetic(2000, starts=np.arange(0, 2000, 20)).save(tmp_path / "s.npz")
     document = read(output_of("inspect", tmp_path / "s.npz", "--json"))
     assert [finding["name"] for finding in document["findings"]] == ["short_recordings"]
@@ -272,12 +233,6 @@ def test_recordings_shorter_than_a_block_are_named(
     for text in (output_of("inspect", tmp_path / "s.npz"), fitted):
         words = " ".join(text.split())
         assert "warning Recordings are short: half have at most 20 steps, and a block of" in words
-
-
-def test_inspect_a_bare_stream(
-    output_of: RunCommand, tmp_path: Path, synthetic: Callable[..., tcuq.Stream]
-) -> None:
-    """Columns that were not recorded are reported as absent."""
     bare = tcuq.Stream(synthetic(20).posteriors)
     bare.save(tmp_path / "s.parquet")
     document = read(output_of("inspect", tmp_path / "s.parquet", "--json"))
@@ -285,3 +240,47 @@ def test_inspect_a_bare_stream(
     assert [finding["name"] for finding in document["findings"]] == ["too_short"]
     text = " ".join(output_of("inspect", tmp_path / "s.parquet").split())
     assert "warning No monitor can be calibrated on it: calibration must have at least 256" in text
+
+
+def test_the_page_shows_what_the_command_prints(output_of: RunCommand) -> None:
+    """The example of the page is the output of its own command."""
+    block = PAGE.read_text("utf-8").split("```console\n")[1].split("```")[0]
+    command, _, expected = block.partition("\n")
+    assert output_of("plan", *shlex.split(command)[3:]) == expected
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    per_hour=st.floats(1e-3, 1e9),
+    monthly=st.floats(1e-6, 1e6),
+    devices=st.integers(1, 10**8),
+    withheld=st.floats(0.001, 0.99),
+)
+def test_planned_options_are_accepted_and_keep_the_rate_or_say_so(
+    per_hour: float, monthly: float, devices: int, withheld: float
+) -> None:
+    """Options are valid; the false-alarm rate is kept unless the note names the larger one."""
+    out = io.StringIO()
+    line = ["--steps-per-hour", repr(per_hour), "--false-alarms-per-month", repr(monthly)]
+    line += ["--devices", str(devices), "--withheld", repr(withheld)]
+    with contextlib.redirect_stdout(out):
+        assert main(["plan", *line, "--json"]) == 0
+        assert main(["plan", *line]) == 0
+    first, _, text = out.getvalue().partition("\n")
+    facts = json.loads(first)
+    total = facts.pop("false_alarms_per_month")
+    FitOptions(**grouped("recommended", facts))
+    assert facts["budget"] >= facts["alpha"] == withheld
+    assert total <= 1.01 * monthly or "note:" in text
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--steps-per-hour", "nan"), ("--false-alarms-per-month", "0"), ("--devices", "-1"),
+     ("--withheld", "1")],
+)  # fmt: skip
+def test_a_rate_that_makes_no_sense_is_refused(
+    option: str, value: str, refusal: RunCommand
+) -> None:
+    """The message names the option, the rule and the value."""
+    assert f"{option[2:]} must" in refusal("plan", "--steps-per-hour", "60", option, value)

@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages and exit codes of the command line's errors."""
+"""Commands end in one line where something is wrong: no traceback, no hang, no late refusal."""
 
+import json
+import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tcuq
 from tcuq.cli import main
+from tcuq.errors import ProfileError
 
 BOX = Path(tcuq.__file__).parent / "data/keywords"
 CALIBRATION, TEST = str(BOX / "calibration.npz"), str(BOX / "test.npz")
@@ -22,11 +27,13 @@ READY = (
 )
 HIDING = "import sys; [sys.modules.update({{n: None}}) for n in {}]; from tcuq.cli import main; "
 RUN = "sys.exit(main(sys.argv[1:]))"
+RAW = ("\ud800\x1b[2J", "\x1b[2J", "\ud800", "\x9b2J", "a\nb", "a\n", "\0")
+Refusal = Callable[..., str]
 
 
 @pytest.fixture
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder commands run in; it holds a stream of two classes."""
+    """Change to a folder that holds a stream of two classes."""
     monkeypatch.chdir(tmp_path)
     tcuq.Stream([[0.5, 0.5]] * 9).save("narrow.npz")
     return tmp_path
@@ -49,13 +56,22 @@ def test_bad_usage_is_2(capsys: pytest.CaptureFixture[str]) -> None:
         assert capsys.readouterr().err.startswith("usage: tcuq")
 
 
-@pytest.mark.parametrize("option", ["--version", "--help"])
-def test_version_and_help_are_0(capsys: pytest.CaptureFixture[str], option: str) -> None:
-    """Version and help go to standard output."""
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--version"], "tcuq"),
+        (["--help"], "tcuq"),
+        ([], "calibrate a profile from recorded streams"),
+    ],
+)
+def test_version_and_help_are_0(
+    capsys: pytest.CaptureFixture[str], words: list[str], text: str
+) -> None:
+    """Version and help go to standard output; without a command there is help."""
     with pytest.raises(SystemExit) as caught:
-        main([option])
+        main(words)
     assert caught.value.code == 0
-    assert "tcuq" in capsys.readouterr().out
+    assert text in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -78,24 +94,16 @@ def test_version_and_help_are_0(capsys: pytest.CaptureFixture[str], option: str)
         (["run", "PROFILE", "narrow.npz"], "posteriors must have 10 classes"),
         (["evaluate", "PROFILE", TEST, "--window", "0"], "window must be at least 1"),
         (["evaluate", "PROFILE", TEST, "--rounds", "-1"], "rounds must be at least 0"),
+        (["evaluate", "PROFILE", TEST, "--seed", "-1"], "seed"),
         (["inspect", "none.json"], "none.json: No such file"),
         (["inspect", "p.yaml"], "must end in .npz or .parquet"),
     ],
 )
 def test_bad_input_is_1(
-    arguments: list[str],
-    rule: str,
-    saved: str,
-    capsys: pytest.CaptureFixture[str],
-    workplace: Path,
+    arguments: list[str], rule: str, saved: str, refusal: Refusal, workplace: Path
 ) -> None:
     """A broken rule is one line on standard error, and no file is written."""
-    assert main([saved if argument == "PROFILE" else argument for argument in arguments]) == 1
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith("tcuq: ")
-    assert captured.err.count("\n") == 1
-    assert rule in captured.err
+    assert rule in refusal(*[saved if word == "PROFILE" else word for word in arguments])
     assert [path.name for path in workplace.iterdir()] == ["narrow.npz"]
 
 
@@ -150,3 +158,84 @@ def test_interrupted_is_130(tmp_path: Path, command: str, after_s: float) -> Non
     assert errors == "tcuq: interrupted; nothing was left half written\n"
     assert output.read_bytes() == b"old"
     assert sorted(path.name for path in tmp_path.iterdir()) == [output.name, "p.json", "s.npz"]
+
+
+@pytest.fixture
+def idle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Change to an empty folder and make any fit or run fail."""
+
+    def work(*_: object, **__: object) -> None:
+        pytest.fail("the work began before the output was refused")
+
+    monkeypatch.setattr("tcuq.calibrate.fit", work)
+    monkeypatch.setattr(tcuq.Monitor, "run", work)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_hostile_profiles_and_paths_do_not_hang() -> None:
+    """A repeated member is found in linear time; an impossible path is refused in one line."""
+    text = "{" + ",".join(f'"{number}":0' for number in range(20_000)) + ',"19999":0}'
+    began = time.monotonic()
+    with pytest.raises(ProfileError, match="'19999' is repeated"):
+        tcuq.Profile.from_json(text)
+    assert time.monotonic() - began < 1
+    with pytest.raises(ProfileError) as caught:
+        tcuq.Profile.load("a\0b")
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        *(("fit", output) for output in (".", "", "/", "none/p.json", "p.yaml", "p")),
+        *(("run", output) for output in (".", "", "/", "none/t.npz", "t.csv", "t")),
+    ],
+)
+def test_output_that_cannot_be_written_is_refused_before_the_work(
+    idle: Path, saved: str, refusal: Refusal, command: str, output: str
+) -> None:
+    """No file name, no such folder or the wrong ending is one line that names the path, at once."""
+    given = {"fit": [CALIBRATION], "run": [saved, TEST]}[command]
+    message = refusal(command, *given, "-o", output)
+    assert output in message
+    assert ".part" not in message
+    assert list(idle.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "damage", [(p, t) for p in ("library", "findings") for t in RAW], ids=ascii
+)
+def test_text_in_a_profile_does_not_reach_the_terminal_raw(
+    tmp_path: Path,
+    profile: tcuq.Profile,
+    altered: Callable[..., dict[str, Any]],
+    refusal: Refusal,
+    damage: tuple[str, str],
+) -> None:
+    """Provenance with control characters or lone surrogates is refused without repeating them."""
+    place, text = damage
+    given = [{"name": "odd", "sentence": text}] if place == "findings" else text
+    document = altered(profile, f"provenance.{place}", given)
+    (tmp_path / "p.json").write_text(json.dumps(document))
+    with pytest.raises(ProfileError, match=f"provenance.{place}"):
+        tcuq.Profile.load(tmp_path / "p.json")
+    assert refusal("inspect", tmp_path / "p.json").rstrip("\n").isprintable()
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("command", ["inspect", "run"])
+def test_closed_pipe_ends_quietly(saved: str, command: str, unbuffered: str) -> None:
+    """A closed pipe, buffered or not, gives no error."""
+    given = {"inspect": [saved], "run": [saved, TEST]}[command]
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        result = subprocess.run(
+            [sys.executable, "-m", "tcuq.cli", command, *given],
+            stdout=writing, stderr=subprocess.PIPE, text=True, check=False,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        )  # fmt: skip
+    finally:
+        os.close(writing)
+    assert (result.returncode, result.stderr) == (0, "")

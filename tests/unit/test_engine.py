@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
+"""The C engine by hand: its arithmetic, its spec, its refusals and its threads."""
+
 import gc
+import threading
 import tracemalloc
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -16,6 +20,7 @@ from tcuq.stages.budget import Outcome
 from tests.fixtures.engine import (
     FEATURES,
     HEALTH,
+    MANY_MEANS,
     NOVELTY,
     POSTERIOR,
     VARIANTS,
@@ -62,8 +67,8 @@ def test_first_step_by_hand() -> None:
     assert kinds == [int, float, float, float, bool, Outcome, AlarmFlag, str, bool]
 
 
-def test_signals_by_hand() -> None:
-    """A step turned upside down differs from its past in every signal that looks back."""
+def test_signals_and_health_by_hand() -> None:
+    """A step turned upside down differs in every lagged signal; health is log2(1 + squares)."""
     engine = make(spec(**NOVELTY))
     first = engine.signals(POSTERIOR, FEATURES, None)
     engine.signals(POSTERIOR, FEATURES, None)
@@ -75,10 +80,6 @@ def test_signals_by_hand() -> None:
     assert now[2] > 1000
     assert now[3] == pytest.approx(65535, abs=16)
     assert now[6:8] == pytest.approx(1024 * np.log2([56 / 256, 1 + 200**2]), abs=3)
-
-
-def test_health_by_hand() -> None:
-    """One and three deviations give log2(1 + 1 + 9); no statistics, or no reference, give none."""
     engine = make(spec(**HEALTH))
     given = engine.signals(POSTERIOR, FEATURES, np.array([2048, -8192], np.int16))
     assert given is not None
@@ -278,3 +279,70 @@ def test_engine_copies_its_spec() -> None:
     # What is never freed grows in every round, what others allocate meanwhile does not.
     growth = min(after - before for before, after in pairwise(sizes[1:]))
     assert growth < 16 * 10 * len(WRONG)  # less than one object a turn
+
+
+def test_novelty_by_hand() -> None:
+    """Novelty is half this step's surprise and half its mean, which counts at most 16 bits."""
+    engine = make(spec(terms=[term()]))
+    low_confidence = np.log2(1 - 200 / 256 + 1e-5)
+    surprise, recent = 2 * (low_confidence + 4), np.log2(np.e)  # 8 bits in 4 of log2
+    for _ in range(3):
+        decision = engine.step(POSTERIOR, FEATURES, None)
+        assert decision is not None
+        recent += (surprise - recent) / 32
+        assert decision.novelty == pytest.approx((surprise + recent) / 2, abs=5e-3)
+    plain = make(spec()).step(POSTERIOR, FEATURES, None)
+    assert decision is not None
+    assert plain is not None
+    assert decision.risk == plain.risk
+    engine = make(spec(terms=[term(bits_q10=packed([65_535] * 2, "<u2"))]))
+    decisions = [engine.step(POSTERIOR, FEATURES, None) for _ in range(2000)]
+    novelties = [decision.novelty for decision in decisions if decision is not None]
+    assert novelties == sorted(novelties)
+    assert novelties[-1] == pytest.approx(16, abs=1e-3)
+
+
+def test_threads_run_separate_engines_in_parallel() -> None:
+    """An Engine in use refuses a second thread, which can run its own Engine."""
+    slow = spec(**{**NOVELTY, **MANY_MEANS})
+    posteriors, wide, _ = stream(slow, 10_000)
+    shared, own = make(slow), make(slow)
+    thread = threading.Thread(target=shared.run, args=(posteriors, wide, None, *outputs(10_000)))
+    thread.start()
+    with suppress(RuntimeError):
+        while thread.is_alive():
+            shared.telemetry()
+    own.run(posteriors[:9], wide[:9], None, *outputs(9))
+    step: list[Any] = [posteriors[0], wide[0], None]
+    rows: list[Any] = [posteriors[:1], wide[:1]]
+    calls = {"step": step, "signals": step, "quantize": rows, "run": [*rows, None, *outputs(1)]}
+    others = ("reset", "reset_history", "epoch", "snapshot", "telemetry")
+    for name in (*calls, *others):
+        with pytest.raises(RuntimeError, match="this monitor is in use by another thread"):
+            getattr(shared, name)(*calls.get(name, []))
+    assert thread.is_alive()
+    thread.join()
+    assert (shared.telemetry()["steps"], own.telemetry()["steps"]) == (10_000, 9)
+
+
+def test_two_threads_never_share_an_engine() -> None:
+    """Threads that use one Engine get an answer or an error; all steps taken are counted."""
+    small = spec()
+    posteriors, wide, _ = stream(small, 64)
+    shared = make(small)
+    taken = [0, 0, 0, 0]
+
+    def work(thread: int) -> None:
+        for turn in range(3000):
+            with suppress(RuntimeError):
+                shared.step(posteriors[turn % 64], wide[turn % 64], None)
+                taken[thread] += 1
+            with suppress(RuntimeError):
+                shared.snapshot()
+
+    threads = [threading.Thread(target=work, args=(thread,)) for thread in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert shared.telemetry()["steps"] == sum(taken) > 0

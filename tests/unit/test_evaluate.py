@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Evaluations: which measures a stream gives, and the comparison with a softmax threshold."""
+
+import dataclasses
 import json
 import math
 from collections.abc import Callable
@@ -11,11 +14,12 @@ from sklearn.metrics import roc_auc_score
 import tcuq
 from tcuq.demo import demo_stream
 from tcuq.errors import InputError
-from tcuq.evaluation import Evaluation, as_json, evaluate, lines
+from tcuq.evaluation import Comparison, Evaluation, Selection, as_json, compare, evaluate, lines
 from tcuq.evaluation.evaluation import short
+from tcuq.evaluation.selection import FIGURE
+from tcuq.stages.inputs import probabilities
 
 pytestmark = pytest.mark.filterwarnings("ignore::tcuq.errors.CalibrationWarning")
-
 Synthetic = Callable[..., tcuq.Stream]
 OF_LABELS = {
     "failure AUROC", "failure AUPRC", "area under risk-coverage", "error among accepted",
@@ -43,13 +47,11 @@ def faulty(profile: tcuq.Profile) -> Evaluation:
 
 
 def test_everything_is_measured(faulty: Evaluation) -> None:
-    """With labels and shifts, every measure is there, once."""
+    """Every measure is there once, beside the scores of monitors that ignore the stream."""
+    with pytest.raises(KeyError, match="nothing"):
+        faulty["nothing"]
     assert names(faulty) == OF_ALL | OF_LABELS | OF_SHIFTS | OF_STREAMS
     assert len(faulty.measures) == len(names(faulty))
-
-
-def test_every_measure_has_baselines(faulty: Evaluation) -> None:
-    """Every value has the scores of monitors that ignore the stream."""
     for measure in faulty.measures:
         words = set(measure.baselines)
         assert {"always", "never"} <= words or words == {"uniform"}, measure.name
@@ -72,14 +74,18 @@ def test_every_interval_holds_its_value(profile: tcuq.Profile, test_stream: tcuq
     )
 
 
-def test_missing_interval_has_a_reason(faulty: Evaluation) -> None:
-    """Too few shifts, too few blocks or a maximum: no interval, and the reason is named."""
+def test_every_interval_is_there_or_has_a_reason(faulty: Evaluation) -> None:
+    """Too few shifts or blocks, or a maximum, are reasons; false alarms have a Poisson interval."""
     for measure in faulty.measures:
         missing = math.isnan(measure.interval.low)
         assert missing == math.isnan(measure.interval.high) == bool(measure.interval.reason)
     assert faulty["detection delay"].interval.reason.startswith("only 2 shifts;")
     assert "fewer than 5 bootstrap blocks" in faulty["NLL"].interval.reason
     assert "maximum" in faulty["exceedances, worst window"].interval.reason
+    measure = faulty["false alarms per million"]
+    steps = int(measure.note.split()[2].replace(",", ""))
+    assert (measure.value, measure.interval.low) == (0, 0)
+    assert measure.interval.high * steps / 1e6 == pytest.approx(-math.log(0.025))
 
 
 def test_few_errors_give_no_interval(synthetic: Synthetic) -> None:
@@ -115,14 +121,6 @@ def test_values_are_the_trace_s(profile: tcuq.Profile, test_stream: tcuq.Stream)
     assert evaluation["false alarms per million"].note.startswith("0 in 1,920 steps")
 
 
-def test_false_alarm_interval_is_poissons(faulty: Evaluation) -> None:
-    """With no false alarm, the upper end is 3.69 per stream, where P(no event) is 2.5 %."""
-    measure = faulty["false alarms per million"]
-    steps = int(measure.note.split()[2].replace(",", ""))
-    assert (measure.value, measure.interval.low) == (0, 0)
-    assert measure.interval.high * steps / 1e6 == pytest.approx(-math.log(0.025))
-
-
 @pytest.mark.parametrize("labelled", [True, False])
 @pytest.mark.parametrize("shifted", [None, "no", "some", "all"])
 def test_measures_without_their_columns_are_left_out(
@@ -143,11 +141,16 @@ def test_measures_without_their_columns_are_left_out(
     assert bool(evaluation & OF_STREAMS) == (shifted != "all")
 
 
-def test_unknown_labels_are_no_labels(synthetic: Synthetic) -> None:
-    """A stream whose labels are all unknown has no failures to measure."""
+def test_unknown_labels_and_no_alarm_leave_measures_out(synthetic: Synthetic) -> None:
+    """Unknown labels give no failures to measure, no alarm no delays and no false alarms."""
     profile = tcuq.fit(synthetic())
     stream = synthetic(seed=1, labels=np.full(600, -1))
     assert names(evaluate(profile, stream, rounds=0)) == OF_ALL | OF_STREAMS
+    profile = tcuq.fit(synthetic(), alarm=False)
+    stream = synthetic(seed=1, shifted=np.arange(600) > 300)
+    evaluation = names(evaluate(profile, stream, rounds=0))
+    assert not evaluation & {"shifts missed", "false alarms per million"}
+    assert "shift AUROC" in evaluation
 
 
 def test_steps_out_of_distribution_are_errors_and_shifted(synthetic: Synthetic) -> None:
@@ -165,15 +168,6 @@ def test_steps_out_of_distribution_are_errors_and_shifted(synthetic: Synthetic) 
     assert "shift AUROC" in names(evaluation)
     first = evaluate(profile, outside[:500], rounds=0)
     assert evaluation["NLL"].value == pytest.approx(first["NLL"].value)
-
-
-def test_profile_without_an_alarm_has_no_alarm_measures(synthetic: Synthetic) -> None:
-    """A profile without an alarm has no delays and no false alarms."""
-    profile = tcuq.fit(synthetic(), alarm=False)
-    stream = synthetic(seed=1, shifted=np.arange(600) > 300)
-    evaluation = names(evaluate(profile, stream, rounds=0))
-    assert not evaluation & {"shifts missed", "false alarms per million"}
-    assert "shift AUROC" in evaluation
 
 
 def test_same_seed_gives_the_same_measures(profile: tcuq.Profile) -> None:
@@ -231,7 +225,7 @@ def test_bad_options_are_refused(profile: tcuq.Profile, options: Any) -> None:
 
 
 def test_table_and_json_agree(faulty: Evaluation) -> None:
-    """A row for each measure; JSON holds the numbers, null where there is none, and the reason."""
+    """A row per measure, odd values in words; JSON holds numbers, or null and the reason."""
     rows = list(lines(faulty))
     document = json.loads(json.dumps(as_json(faulty), allow_nan=False))
     assert document["risk_coverage"][-1][0] == 1
@@ -241,6 +235,8 @@ def test_table_and_json_agree(faulty: Evaluation) -> None:
         assert evaluation["value"] == pytest.approx(measure.value)
         assert evaluation["reason"] == measure.interval.reason
         assert (evaluation["interval"][0] is None) == bool(measure.interval.reason)
+    shown = [short(v) for v in (math.nan, math.inf, 12345.6, 1e6, 0.00012, 1e-6, 0.5, 1.0, 3.14159)]
+    assert shown == ["–", "∞", "12,346", "1M", "0.0001", "1e-06", "0.5", "1", "3.142"]
 
 
 @pytest.mark.parametrize("name", ["test", "fault_clipping", "fault_noise_low"])
@@ -254,7 +250,78 @@ def test_table_is_at_most_80_columns_wide(profile: tcuq.Profile, name: str) -> N
         assert all(row[edge - 7 : edge - 6] in (" ", "") for edge in edges), row
 
 
-def test_odd_values_are_shown_in_words() -> None:
-    """A missing value is a dash, an endless delay infinite, and large numbers are short."""
-    shown = [short(v) for v in (math.nan, math.inf, 12345.6, 1e6, 0.00012, 1e-6, 0.5, 1.0, 3.14159)]
-    assert shown == ["–", "∞", "12,346", "1M", "0.0001", "1e-06", "0.5", "1", "3.142"]
+def confidence_of(profile: tcuq.Profile, stream: tcuq.Stream) -> np.ndarray:
+    """Return the largest probability of every step."""
+    confidence: np.ndarray = probabilities(stream.posteriors, profile.inputs.kind).max(axis=1)
+    return confidence
+
+
+@pytest.fixture(scope="module")
+def without_figure(profile: tcuq.Profile, altered: Callable[..., dict[str, Any]]) -> tcuq.Profile:
+    """The profile as if it had been fitted before the figure existed."""
+    figures = {n: v for n, v in profile.provenance.figures.items() if n != FIGURE}
+    return tcuq.Profile.from_json(json.dumps(altered(profile, "provenance.figures", figures)))
+
+
+@pytest.mark.filterwarnings("ignore::tcuq.errors.CalibrationWarning")
+@pytest.mark.parametrize("alpha", [0.01, 0.1, 0.4])
+def test_softmax_threshold_withholds_alpha_of_calibration(alpha: float) -> None:
+    """On the calibration stream it withholds at most alpha, and one step more would be over."""
+    stream = demo_stream("calibration")
+    profile = tcuq.fit(stream, alpha=alpha)
+    confidence, threshold = confidence_of(profile, stream), profile.provenance.figures[FIGURE]
+    exact = profile.threshold.alpha_q16 / 65536
+    assert (confidence < threshold).mean() <= exact < (confidence <= threshold).mean()
+
+
+def test_comparison_is_of_the_same_steps(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
+    """Withheld over all steps or those of a mask, and the error among accepted, labelled ones."""
+    trace = tcuq.Monitor(profile).run(test_stream)
+    comparison = compare(profile, test_stream, trace)
+    assert test_stream.labels is not None
+    known, wrong = test_stream.labels >= 0, trace.label != test_stream.labels
+    threshold = profile.provenance.figures[FIGURE]
+    softmax = confidence_of(profile, test_stream) >= threshold
+    monitor = trace.outcome == tcuq.Outcome.ACCEPT
+    assert comparison.softmax is not None
+    for part, accepted in ((comparison.monitor, monitor), (comparison.softmax, softmax)):
+        assert part.withheld == pytest.approx(1 - accepted.mean())
+        assert part.error == pytest.approx(wrong[accepted & known].mean())
+    stream = demo_stream("fault_clipping")
+    assert stream.shifted is not None
+    trace = tcuq.Monitor(profile).run(stream)
+    withheld = trace.outcome != tcuq.Outcome.ACCEPT
+    comparison = compare(profile, stream, trace, stream.shifted)
+    assert comparison.monitor.withheld == pytest.approx(withheld[stream.shifted].mean())
+
+
+def test_profile_without_the_figure_says_so(
+    without_figure: tcuq.Profile, test_stream: tcuq.Stream
+) -> None:
+    """The sentence names what is missing and the next step; the baseline is a dash."""
+    evaluation = evaluate(without_figure, test_stream, rounds=0)
+    assert evaluation.comparison.softmax is None
+    assert evaluation.comparison.sentence.endswith(f"({FIGURE}): fit it again to compare.")
+    row = next(line for line in lines(evaluation) if line.startswith("withheld "))
+    assert row.split()[-3:] == ["–", "1", "0"]
+
+
+def test_sentence_with_and_without_labels(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
+    """The sentence has the errors where labels are known, else that they are unknown."""
+    sentence = Comparison(Selection(0.156, 0.041), Selection(0.1, 0.05), labelled=True).sentence
+    assert sentence == (
+        "The monitor withheld 15.6% of predictions, and 4.1% of the accepted ones are wrong;"
+        " a softmax threshold would have withheld 10.0%, with 5.0% of its accepted ones wrong."
+    )
+    compared = compare(profile, test_stream, tcuq.Monitor(profile).run(test_stream))
+    bare = dataclasses.replace(compared, monitor=Selection(1.0, float("nan")))
+    assert compared.denied > 0
+    assert bare.sentence.startswith(
+        f"The monitor withheld 100.0% of predictions ({compared.denied:.1%} beyond its budget);"
+    )
+    beyond = Comparison(Selection(0.3, 0.1), None, labelled=True, denied=0.15).sentence
+    assert beyond.startswith("The monitor withheld 30.0% of predictions (15.0% beyond its budget),")
+    stream = tcuq.Stream(test_stream.posteriors, test_stream.features, starts=test_stream.starts)
+    unlabelled = evaluate(profile, stream, rounds=0).comparison.sentence
+    assert "unknown: the stream has no labels" in unlabelled
+    assert "wrong;" not in unlabelled

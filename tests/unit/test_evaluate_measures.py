@@ -1,31 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Measures by hand, and their bootstrap intervals."""
+
 import math
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from sklearn.metrics import log_loss
 
 from tcuq.evaluation import measures as m
+from tcuq.evaluation.bootstrap import block_interval, interval_of
 
 INF = np.inf
 NONE = np.zeros(4, np.bool_)
 SOME = np.array([False, True, False, True])
+Indices = NDArray[np.int64]
 
 
-def test_auroc_by_hand() -> None:
-    """Of the four pairs of event and non-event three are ranked right."""
+def test_rankings_by_hand() -> None:
+    """AUROC counts pairs, AUPRC means precisions; without the steps they need they do not exist."""
     assert m.auroc(SOME, np.array([0.1, 0.2, 0.3, 0.4])) == 0.75
     assert m.auroc(SOME, np.full(4, 0.5)) == 0.5
-
-
-def test_auprc_by_hand() -> None:
-    """Precision is 1 at the first event and 2/3 at the second."""
     assert m.auprc(SOME, np.array([0.1, 0.2, 0.3, 0.4])) == pytest.approx((1 + 2 / 3) / 2)
     assert m.auprc(SOME, np.full(4, 0.5)) == 0.5
-
-
-def test_ranking_needs_both_kinds() -> None:
-    """Without an event neither exists; with nothing but events AUROC does not."""
     risk = np.arange(4.0)
     assert math.isnan(m.auroc(NONE, risk))
     assert math.isnan(m.auroc(~NONE, risk))
@@ -34,40 +31,28 @@ def test_ranking_needs_both_kinds() -> None:
 
 
 def test_moving_mean_by_hand() -> None:
-    """Means look back over the window within a recording, over at least half of it known."""
+    """Means look back over a window within a recording, over at least half of it known."""
     values = np.array([1.0, 2.0, 3.0, 10.0, 20.0, 30.0, 40.0])
     known = np.array([True, True, True, True, False, False, True])
     means = m.moving_mean(values, known, np.array([0, 3]), 2)
     assert means == pytest.approx([np.nan, 1.5, 2.5, np.nan, 10, np.nan, 40], nan_ok=True)
     half = m.moving_mean(values, known, np.array([0, 3]), 3)
     assert half == pytest.approx([np.nan, np.nan, 2, *[np.nan] * 4], nan_ok=True)
-
-
-def test_moving_mean_of_a_young_recording_is_unknown() -> None:
-    """A recording shorter than the window has no mean."""
     assert np.isnan(m.moving_mean(np.ones(4), ~NONE, np.array([0, 2]), 3)).all()
 
 
-def test_area_under_risk_coverage_by_hand() -> None:
-    """The mean over k of the error among the k least risky steps."""
+def test_risk_coverage_by_hand() -> None:
+    """The curve runs to 1; its area is the mean error of the k least risky steps, ties shared."""
     wrong = np.array([False, False, True, True])
     best = (0 + 0 + 1 / 3 + 2 / 4) / 4
     assert m.area_under_risk_coverage(wrong, np.arange(4.0)) == pytest.approx(best)
     worst = (1 + 1 + 2 / 3 + 2 / 4) / 4
     assert m.area_under_risk_coverage(wrong, -np.arange(4.0)) == pytest.approx(worst)
-
-
-def test_equal_risks_share_their_errors() -> None:
-    """The order of steps of the same risk does not matter."""
     risk = np.array([0.0, 1.0, 1.0, 1.0])
     expected = (0 + (1 / 3) / 2 + (2 / 3) / 3 + 1 / 4) / 4
     for place in (1, 2, 3):
         wrong = np.arange(4) == place
         assert m.area_under_risk_coverage(wrong, risk) == pytest.approx(expected)
-
-
-def test_risk_coverage_by_hand() -> None:
-    """Coverage runs to 1, where the error is that of all steps."""
     coverage, error = m.risk_coverage(np.array([True, False, True, False]), np.arange(4.0))
     assert coverage.tolist() == [0.25, 0.5, 0.75, 1.0]
     assert error == pytest.approx([1, 1 / 2, 2 / 3, 1 / 2])
@@ -91,14 +76,10 @@ def test_brier_by_hand() -> None:
 
 
 def test_calibration_error_by_hand() -> None:
-    """Half the steps are sure and right, half are 0.6 sure and never right: 0.3."""
+    """Too sure and not sure enough cancel in one bin, not across bins."""
     confidence = np.array([1.0, 1.0, 0.6, 0.6])
     right = np.array([True, True, False, False])
     assert m.expected_calibration_error(confidence, right) == pytest.approx(0.3)
-
-
-def test_calibration_error_cancels_within_a_bin_only() -> None:
-    """Too sure and not sure enough cancel in one bin, not across bins."""
     right = np.array([True, False])
     assert m.expected_calibration_error(np.array([0.5, 0.5]), right) == pytest.approx(0)
     assert m.expected_calibration_error(np.array([0.2, 0.9]), right) == pytest.approx(0.85)
@@ -149,3 +130,108 @@ def test_steps_after_a_shift() -> None:
     after = m.steps_after_shift(shifted, 2)
     assert np.flatnonzero(after).tolist() == [3, 4, 7, 9]
     assert not m.steps_after_shift(np.zeros(5, bool), 2).any()
+
+
+def autoregressive(memory: float, steps: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """An AR(1) series around 0."""
+    series = rng.normal(size=steps)
+    series[0] /= np.sqrt(1 - memory**2)
+    for step in range(1, steps):
+        series[step] += memory * series[step - 1]
+    return series
+
+
+def test_blocks_cover_the_truth_more_often() -> None:
+    """On an autocorrelated stream, blocks give valid intervals and single steps do not."""
+    rng, trials = np.random.default_rng(0), 100
+    covered = {1: 0, 80: 0}
+    for _ in range(trials):
+        series = autoregressive(0.9, 1000, rng)
+        for block in covered:
+            low, high = block_interval(
+                lambda chosen, series=series: float(series[chosen].mean()),  # type: ignore[misc]
+                1000, block, 100, rng,
+            )  # fmt: skip
+            covered[block] += low <= 0 <= high
+    assert covered[1] < 0.6 * trials
+    assert covered[80] > 0.8 * trials
+
+
+def test_independent_steps_have_the_usual_interval() -> None:
+    """Without memory the interval of a mean is ±1.96 standard errors."""
+    values = np.random.default_rng(1).normal(size=2000)
+    low, high = block_interval(
+        lambda chosen: float(values[chosen].mean()), 2000, 1, 2000, np.random.default_rng(2)
+    )
+    assert (high - low) / 2 == pytest.approx(1.96 / np.sqrt(2000), rel=0.08)
+
+
+@pytest.mark.parametrize(("steps", "block"), [(10, 3), (10, 10), (10, 99), (7, 1), (1, 1), (5, 0)])
+def test_resampled_streams_are_blocks(steps: int, block: int) -> None:
+    """A resampled stream is as long as the stream and made of consecutive steps, in a circle."""
+    samples: list[Indices] = []
+
+    def record(chosen: Indices) -> float:
+        samples.append(chosen)
+        return 0.0
+
+    block_interval(record, steps, block, 20, np.random.default_rng(0))
+    size = max(1, min(block, steps))
+    for chosen in samples:
+        assert len(chosen) == steps
+        assert ((chosen >= 0) & (chosen < steps)).all()
+        for begin in range(0, steps, size):
+            jumps = np.diff(chosen[begin : begin + size]) % steps
+            assert (jumps == 1 % steps).all()
+
+
+def test_intervals_come_from_the_generator_and_its_rounds() -> None:
+    """The same seed gives the same interval; no rounds give none."""
+    values = np.random.default_rng(3).normal(size=50)
+    intervals = {
+        block_interval(lambda c: float(values[c].mean()), 50, 5, 30, np.random.default_rng(4))
+        for _ in range(3)
+    }
+    assert len(intervals) == 1
+    low, high = block_interval(lambda _: 1.0, 10, 2, 0, np.random.default_rng(0))
+    assert math.isnan(low)
+    assert math.isnan(high)
+
+
+@pytest.mark.parametrize(("share", "exists"), [(0.3, True), (0.9, False), (1.0, False)])
+def test_statistic_that_often_fails_has_no_interval(share: float, exists: bool) -> None:
+    """NaN in fewer than half of the rounds is left out; in more, there is no interval."""
+    rng = np.random.default_rng(5)
+    low, high = block_interval(
+        lambda _: float("nan") if rng.random() < share else 7.0, 10, 2, 200, rng
+    )
+    assert (low, high) == (7.0, 7.0) if exists else math.isnan(low) and math.isnan(high)
+
+
+@pytest.mark.parametrize(
+    ("steps", "block", "rounds", "events", "reason"),
+    [
+        (100, 5, 0, {}, "no bootstrap rounds were requested"),
+        (100, 50, 20, {}, "100 steps hold fewer than 5 bootstrap blocks of 50 steps"),
+        (100, 5, 20, {"errors": 4}, "only 4 errors; an interval needs at least 5"),
+        (100, 5, 20, {"errors": 5}, ""),
+    ],
+)
+def test_an_interval_or_the_reason_why_not(
+    steps: int, block: int, rounds: int, events: dict[str, int], reason: str
+) -> None:
+    """Too few rounds, blocks or events give no interval, and give the reason."""
+    values = np.random.default_rng(6).normal(size=steps)
+    rng = np.random.default_rng(7)
+    interval = interval_of(
+        lambda c: float(values[c].mean()), steps, block, rounds, rng, events=events
+    )
+    assert interval.reason == reason
+    assert math.isnan(interval.low) == math.isnan(interval.high) == bool(reason)
+
+
+@pytest.mark.parametrize(("value", "word"), [(3.0, "same value"), (math.nan, "undefined")])
+def test_zero_width_is_no_interval(value: float, word: str) -> None:
+    """A statistic that never varies, or does not exist, has no interval."""
+    interval = interval_of(lambda _: value, 100, 5, 20, np.random.default_rng(8))
+    assert word in interval.reason

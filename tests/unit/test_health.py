@@ -70,30 +70,32 @@ def test_statistics_are_the_formulas(
     assert not {name: error for name, error in worst.items() if error > LARGEST_ERROR}
 
 
-def test_widest_group_does_not_overflow() -> None:
-    """64 channels of the longest window at both ends are the float formula's within its error."""
+def test_extremes_are_exact_and_do_not_overflow() -> None:
+    """64 channels of the longest window are within the error; no level and no change are exact."""
     windows = np.full((2, 65_535, 64), -32768, np.int16)
     windows[1, ::2] = 32767
     groups = (tuple(range(64)),)
     values = tcuq.health(windows, groups, spread=True).values
     assert np.abs(values - float_health(windows, groups, spread=True)).max() <= LARGEST_ERROR
     assert values[0].tolist() == [pytest.approx(18, abs=0.01), 0, 1, 0]
-
-
-def test_exact_values() -> None:
-    """No level, no change and all repeats are exact: 0, 0 and 1."""
     values = tcuq.health(np.zeros((1, 100, 3), np.int16), spread=True).values
     assert values.tolist() == [[0, 0, 1, 0]]
     assert tcuq.health(np.full((1, 1), 7, np.int16)).values[0, 1:].tolist() == [0, 0, 0]
 
 
-def test_windows_do_not_know_each_other() -> None:
-    """Each window's statistics are those it has alone."""
+def test_windows_groups_and_images_are_independent_of_layout() -> None:
+    """Windows do not know each other; channels come in any order; inner axes are samples."""
     rng = np.random.default_rng(3)
     windows = rng.integers(-500, 500, (20, 64, 6))
     together = tcuq.health(windows, GROUPS).values
     alone = [tcuq.health(window[None], GROUPS).values[0] for window in windows]
     np.testing.assert_array_equal(together, alone)
+    windows = np.random.default_rng(0).integers(-9, 9, (5, 40, 4))
+    some = tcuq.health(windows, ((3, 1),)).values
+    np.testing.assert_array_equal(some, tcuq.health(windows[:, :, [1, 3]]).values)
+    images = np.random.default_rng(0).integers(0, 255, (4, 8, 9, 3))
+    flat = tcuq.health(images.reshape(4, 72, 3)).values
+    np.testing.assert_array_equal(tcuq.health(images).values, flat)
 
 
 def test_names_and_spread() -> None:
@@ -111,30 +113,12 @@ def test_names_and_spread() -> None:
     assert named.names[-1] == "battery spread"
 
 
-def test_order_of_channels_in_a_group_does_not_matter() -> None:
-    """Groups may name channels in any order and leave some out."""
-    windows = np.random.default_rng(0).integers(-9, 9, (5, 40, 4))
-    some = tcuq.health(windows, ((3, 1),)).values
-    np.testing.assert_array_equal(some, tcuq.health(windows[:, :, [1, 3]]).values)
-
-
-def test_images_are_samples_in_the_order_of_memory() -> None:
-    """Axes between the first and the last are samples."""
-    images = np.random.default_rng(0).integers(0, 255, (4, 8, 9, 3))
-    flat = tcuq.health(images.reshape(4, 72, 3)).values
-    np.testing.assert_array_equal(tcuq.health(images).values, flat)
-
-
-def test_real_numbers_are_read_as_the_sensor_reads_them() -> None:
-    """Samples are rounded to the sensor's smallest step and saturate at 16 bits."""
+def test_real_numbers_are_read_as_the_sensor_reads_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Samples are rounded to the smallest step and saturate at 16 bits, in parts of any size."""
     volts = np.array([[0.0, 0.26, -0.24, 9000.0]])
     units = np.array([[0, 1, -1, 32767]], np.int16)
     read = tcuq.health(volts, lsb=0.25).values
     np.testing.assert_array_equal(read, tcuq.health(units).values)
-
-
-def test_long_recordings_are_converted_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The size of the parts changes nothing."""
     windows = np.random.default_rng(0).normal(0, 100, (50, 16, 2))
     whole = tcuq.health(windows).values
     monkeypatch.setitem(tcuq.health.__globals__, "CHUNK", 100)

@@ -7,22 +7,14 @@ from tcuq.profile.settings import InputSettings, Projection
 from tcuq.stages.inputs import Inputs
 
 
-def test_logits_become_probabilities() -> None:
-    """Softmax, without overflow for large logits."""
+def test_posteriors_and_features_become_the_signals_inputs() -> None:
+    """Logits and int8 softmax outputs become probabilities; wide features are projected."""
     inputs = Inputs(InputSettings("logits", 2, 0, None))
     probabilities, _ = inputs.run([[1000.0, 0.0], [0.0, 0.0]], None)
     assert probabilities.tolist() == [[1, 0], [0.5, 0.5]]
-
-
-def test_probabilities_are_normalised_within_the_tolerance() -> None:
-    """A row that sums to about 1, as int8 softmax outputs do, becomes shares of its sum."""
     inputs = Inputs(InputSettings("probabilities", 2, 0, None))
     probabilities, _ = inputs.run([[0.5, 0.51]], None)
     assert probabilities.sum() == pytest.approx(1, abs=1e-15)
-
-
-def test_wide_features_are_projected() -> None:
-    """Matrix · (features - mean)."""
     projection = Projection("pca", (1.0,) * 40, ((1.0,) * 40, (0.5,) * 40))
     inputs = Inputs(InputSettings("probabilities", 2, 40, projection, feature_scale=0.5))
     _, features = inputs.run([[0.5, 0.5]], np.full((1, 40), 2.0))

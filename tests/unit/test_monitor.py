@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+"""The monitor: its inputs, its refusals and many streams at once."""
+
 import time
 from collections.abc import Callable
 from typing import Any
@@ -14,8 +16,16 @@ from tcuq.errors import CalibrationWarning, InputError
 from tcuq.monitor import ALARMS, OUTCOMES, Monitor, run_many
 from tcuq.profile.quantize import quantize
 from tcuq.runtime import Engine
-from tcuq.stream import SUM_TOLERANCE
+from tcuq.stream import SUM_TOLERANCE, Kind
 from tests.fixtures.conformance import feature_bytes, posterior_bytes, probabilities_of
+
+SCALARS: list[Callable[[float], Any]] = [
+    float,
+    np.float32,
+    np.array,
+    lambda p: [p],
+    lambda p: np.array([p]),
+]
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +99,7 @@ def test_features_are_quantised_as_specified(
 def test_every_input_type_decides_alike(
     narrow: tcuq.Profile, synthetic: Callable[..., tcuq.Stream]
 ) -> None:
-    """Lists, other dtypes, memory orders and device bytes give the same decisions."""
+    """Lists, dtypes, orders and device bytes decide alike; a one-hot integer row is certain."""
     stream = synthetic(steps=200, seed=2)
     rows, wide = stream.posteriors.astype(np.float32), np.asarray(stream.features, np.float32)
     trace = Monitor(narrow).run(rows, wide)
@@ -111,10 +121,6 @@ def test_every_input_type_decides_alike(
         assert [monitor.step(p, f) for p, f in zip(posteriors, features, strict=True)] == [
             trace[step] for step in range(200)
         ]
-
-
-def test_integers_are_numbers_unless_both_are_bytes(narrow: tcuq.Profile) -> None:
-    """A one-hot row of integers is a certain posterior, not one of a 256th."""
     monitor = Monitor(narrow)
     for kind in (np.int64, np.uint8):
         monitor.reset()
@@ -135,7 +141,7 @@ def wrong_steps() -> list[tuple[Any, Any]]:
     return [
         *off, (good[:2], wide), (good, wide[:3]), (good, None), (good, good), ("no", wide),
         (good, ["a"] * 4), (good.astype(complex), wide), (good, wide[None]), (good, 1.0),
-        ([0.2, [0.8]], wide), (None, None),
+        ([0.2, [0.8]], wide), (good, [[1], [1, 2]]), (None, None),
     ]  # fmt: skip
 
 
@@ -234,3 +240,46 @@ def test_time_grew_with_the_square_of_the_recordings(
     trace = Monitor(narrow).run(stream)
     assert time.process_time() - begun < 6
     assert len(trace) == 60_000
+
+
+def fitted(kind: Kind, synthetic: Callable[..., tcuq.Stream]) -> tuple[tcuq.Profile, Any]:
+    """A profile of two classes from one column, and the column."""
+    logits = np.diff(synthetic(classes=2, kind="logits").posteriors, axis=1).ravel()
+    column = logits if kind == "logits" else 1 / (1 + np.exp(-logits))
+    return tcuq.fit(tcuq.Stream(column, kind=kind)), column
+
+
+@pytest.mark.filterwarnings("ignore::tcuq.errors.CalibrationWarning")
+@pytest.mark.parametrize("kind", ["probabilities", "logits"])
+def test_one_column_runs_as_two(kind: Kind, synthetic: Callable[..., tcuq.Stream]) -> None:
+    """A column, a step alone and the stacked rows all give the same decisions."""
+    profile, column = fitted(kind, synthetic)
+    rows = tcuq.Stream(column, kind=kind).posteriors
+    expected = Monitor(profile).run(rows)
+    for given in (column, column[:, None], column.tolist()):
+        trace = Monitor(profile).run(given)
+        np.testing.assert_array_equal(trace.risk, expected.risk)
+        np.testing.assert_array_equal(trace.outcome, expected.outcome)
+    for scalar in SCALARS:
+        one = Monitor(profile)
+        assert [one.step(scalar(p)).risk for p in column[:9].tolist()] == pytest.approx(
+            expected.risk[:9].tolist(), abs=1e-3
+        )
+
+
+def test_one_column_is_no_step_of_seven_classes(profile: tcuq.Profile) -> None:
+    """Where the profile has other than two classes, one column is refused as before."""
+    with pytest.raises(InputError, match=r"the shape \(steps, classes\), got \(7,\)"):
+        Monitor(profile).run(np.zeros(7), np.zeros((1, 32)))
+    with pytest.raises(InputError, match="2 to 1000 classes, got 1"):
+        Monitor(profile).step(0.5, np.zeros(32))
+
+
+@pytest.mark.filterwarnings("ignore::tcuq.errors.CalibrationWarning")
+def test_regression_output_is_refused(synthetic: Callable[..., tcuq.Stream]) -> None:
+    """A value outside 0..1 is refused in a step and in a run."""
+    profile, _ = fitted("probabilities", synthetic)
+    with pytest.raises(InputError, match="regression"):
+        Monitor(profile).run([0.5, 21.5])
+    with pytest.raises(InputError, match="regression"):
+        Monitor(profile).step(21.5)

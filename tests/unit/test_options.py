@@ -6,15 +6,7 @@ import numpy as np
 import pytest
 
 from tcuq.errors import InputError
-from tcuq.options import (
-    PRESETS,
-    AlarmOptions,
-    PaperOptions,
-    PromiseOptions,
-    TermPlan,
-    grouped,
-    options_from,
-)
+from tcuq.options import PRESETS, AlarmOptions, PromiseOptions, TermPlan, grouped, options_from
 
 PAPER, RECOMMENDED = PRESETS["paper"], PRESETS["recommended"]
 
@@ -80,13 +72,9 @@ def test_unknown_preset_is_refused(preset: Any) -> None:
 
 
 def test_changes_replace_the_presets_options() -> None:
-    """Changed options replace the preset's; lists become tuples."""
+    """Lists become tuples; True and False turn the alarm on and off, options turn it on."""
     options = options_from("paper", {"lags": [1, 8], "terms": [TermPlan("doubt")], "alpha": None})
     assert options == replace(PAPER, lags=(1, 8), terms=(TermPlan("doubt"),))
-
-
-def test_the_alarm_is_a_switch_or_its_options() -> None:
-    """True and False turn it on and off in both presets; options turn it on."""
     for preset in PRESETS:
         assert options_from(preset, {"alarm": True}).alarm == AlarmOptions()
         assert options_from(preset, {"alarm": False}).alarm is None
@@ -108,14 +96,6 @@ def test_single_options_join_their_groups() -> None:
         grouped("recommended", {"confidence": 0.9})
     with pytest.raises(InputError, match="epoch_steps needs alarm=True, got False"):
         grouped("recommended", {"epoch_steps": 300, "alarm": False})
-
-
-def test_presets_are_the_paper_s_and_ours() -> None:
-    """The paper's system has its score, its warm-up and no alarm; ours needs no labels."""
-    assert PAPER.paper == PaperOptions("tcuq", "free", 0.7, 0.5, "adaptive", 64, 1 / 128)
-    assert (PAPER.alarm, PAPER.novelty) == (None, False)
-    assert (RECOMMENDED.paper.score, RECOMMENDED.paper.mode) == ("anchored", "guarded")
-    assert RECOMMENDED.alarm == AlarmOptions(2**20, 2**16, 1)
 
 
 @pytest.mark.parametrize(

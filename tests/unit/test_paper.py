@@ -2,7 +2,6 @@
 """The paper's system, recomputed from its equations in plain Python, against preset="paper"."""
 
 import math
-import warnings
 from functools import cache
 
 import numpy as np
@@ -11,8 +10,8 @@ import pytest
 import tcuq
 import tcuq.reference
 from tcuq.demo import demo_stream
-from tcuq.errors import CalibrationWarning
 from tcuq.profile.settings import RISK_LEVELS, TcuqScoreSettings
+from tests.fixtures.conformance import quiet_fit
 
 LAGS = (1, 2, 4)
 STEPS = 700
@@ -59,9 +58,7 @@ def logits_of(name: str) -> tcuq.Stream:
 @pytest.fixture(scope="module")
 def paper() -> tcuq.Profile:
     """Fit the paper's system on the bundled streams."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        return tcuq.fit(logits_of("calibration"), logits_of("development"), preset="paper")
+    return quiet_fit(logits_of("calibration"), logits_of("development"), preset="paper")
 
 
 @pytest.fixture(scope="module")
@@ -70,13 +67,12 @@ def expected(paper: tcuq.Profile) -> list[dict[str, float]]:
     score = paper.score
     assert isinstance(score, TcuqScoreSettings)
     stream = logits_of("test")
-    assert stream.features is not None
     scale = paper.inputs.feature_scale
     assert scale is not None
     posteriors = [in_bytes(softmax([float(v) for v in row])) for row in stream.posteriors[:STEPS]]
     features = [
         [float(max(-127, min(127, round(float(v) / scale)))) for v in row]
-        for row in stream.features[:STEPS]
+        for row in np.asarray(stream.features)[:STEPS]
     ]
     begins = set(stream.starts.tolist())
     rows, begin = [], 0
@@ -151,10 +147,9 @@ def test_threshold_and_budget(paper: tcuq.Profile, expected: list[dict[str, floa
     from fractions import Fraction
 
     stream = logits_of("test")
-    assert stream.features is not None
     trace = tcuq.reference.ReferenceMonitor(paper).run(
         stream.posteriors[:STEPS],
-        stream.features[:STEPS],
+        np.asarray(stream.features)[:STEPS],
         starts=stream.starts[stream.starts < STEPS],
     )
     alpha, rate = Fraction(int(0.1 * 65536), 65536), Fraction(int(0.15 * 65536), 65536)

@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Profiles: files decide the same, damaged ones are refused, numbers are the C header's."""
+
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-import numpy as np
 import pytest
 
 import tcuq
+import tcuq.runtime
+from tcuq import stream
 from tcuq.demo import demo_stream
 from tcuq.errors import ProfileError
-from tcuq.profile import MAX_FILE_BYTES
+from tcuq.profile import MAX_FILE_BYTES, quantize, settings
+from tcuq.profile.settings import AlarmFlag
+from tcuq.stages.budget import Outcome
 
 Altered = Callable[..., dict[str, Any]]
 BIG = 10**12 + 1
-
 # Path, new value (`...` removes it), and the expected message. The hash is recomputed.
 DAMAGED: list[tuple[str, object, str]] = [
     ("format", "tcuq.profile/4", "format must be tcuq.profile/5, got tcuq.profile/4, of another"),
@@ -73,6 +78,8 @@ DAMAGED: list[tuple[str, object, str]] = [
     ("provenance.findings", [1], "provenance.findings[0] must be of type object, got 1"),
     ("surprise", 1, "'surprise' is not a known member"),
 ]  # fmt: skip
+HEADER = Path(tcuq.runtime.__file__).with_name("tcuq.h").read_text("utf-8")
+MACROS = {name: int(value) for name, value in re.findall(r"#define TCUQ_(\w+) (\d+)u\b", HEADER)}
 
 
 def refusal(path: Path, content: bytes) -> str:
@@ -177,21 +184,36 @@ def test_numbers_beyond_floats_are_refused(tmp_path: Path, profile: tcuq.Profile
     assert "signals.blend must lie in 0..1, got inf" in refusal(tmp_path / "p.json", content)
 
 
-def test_too_large_a_file_is_refused(tmp_path: Path) -> None:
-    """A file beyond the bound is not parsed."""
+def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
+    """A file beyond the bound is not parsed; a missing path is refused with the reason."""
     assert "at most 67,108,864 bytes" in refusal(tmp_path / "p", b" " * (MAX_FILE_BYTES + 1))
-
-
-def test_absent_file_and_folder_are_refused(tmp_path: Path) -> None:
-    """A path that cannot be read is refused with the reason."""
     for path, rule in ((tmp_path / "none.json", "No such file"), (tmp_path, "Is a directory")):
         with pytest.raises(ProfileError, match=rule):
             tcuq.Profile.load(path)
 
 
-def test_members_cannot_be_set(profile: tcuq.Profile) -> None:
-    """A profile is frozen, its figures too."""
-    with pytest.raises(AttributeError):
-        profile.alarm = None  # type: ignore[misc]
-    with pytest.raises(TypeError):
-        profile.provenance.figures["x"] = np.inf  # type: ignore[index]
+def enumerated(name: str) -> dict[str, int]:
+    """Return the members of one of the header's enums."""
+    body = re.search(r"typedef enum \{([^}]*)\} tcuq_" + name, HEADER)
+    assert body is not None
+    return {key: int(value) for key, value in re.findall(r"TCUQ_(\w+) = (\d+)", body[1])}
+
+
+def test_numbers_and_limits_are_the_headers() -> None:
+    """Flags, outcomes, signals and limits have the same numbers in Python and on the device."""
+    flags = {n.removeprefix("ALARM_"): v for n, v in MACROS.items() if n.startswith("ALARM_")}
+    assert flags == {flag.name: flag.value for flag in AlarmFlag}
+    assert enumerated("outcome") == {outcome.name: outcome.value for outcome in Outcome}
+    signals = {name.upper(): index for index, name in enumerate(quantize.CHANNEL_SIGNALS)}
+    assert enumerated("signal") == signals
+    assert {
+        "MAX_CLASSES": stream.MAX_CLASSES,
+        "MAX_DIMENSIONS": settings.MAX_DIMENSIONS,
+        "SIGNALS": len(quantize.SIGNALS),
+        "MAX_BLOCK": settings.MAX_BLOCK,
+        "BOOT_STEPS": settings.BOOT_STEPS,
+        "MAX_CHANNELS": len(get_args(settings.ChannelSignal)),
+        "MAX_STEP": quantize.MAX_LEDGER_STEP,
+        "RISK_LEVELS": settings.RISK_LEVELS,
+        "TOKEN": settings.TOKEN,
+    }.items() <= MACROS.items()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import io
 import sys
+import time
 
 import pytest
 
@@ -24,16 +25,14 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     return screen
 
 
-def test_silent_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    """A log or a pipe gets nothing, however long the work takes."""
+def test_silent_without_a_terminal_and_at_first(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log or a pipe gets nothing, nor does work that ends within the patience."""
     with Progress("steps", total=3, patience_s=0) as progress:
         for _ in range(3):
             progress.advance()
     assert capsys.readouterr() == ("", "")
-
-
-def test_silent_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Work that ends within the patience is not reported."""
     terminal = watched(monkeypatch)
     with Progress("steps", total=3, patience_s=60) as progress:
         progress.advance(3)
@@ -70,3 +69,12 @@ def test_error_clears_the_line_too(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyboardInterrupt), progress:
         raise KeyboardInterrupt
     assert terminal.getvalue().endswith(CLEAR)
+
+
+def test_nothing_done_yet_is_no_division_by_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Progress of no item at no time is drawn like any other."""
+    screen = watched(monkeypatch)
+    monkeypatch.setattr(time, "monotonic", lambda: 0.0)
+    with Progress("steps", total=2, patience_s=0) as progress:
+        progress.advance(0)
+    assert "steps: 0 of 2" in screen.getvalue()

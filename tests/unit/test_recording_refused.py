@@ -3,6 +3,8 @@
 
 import io
 import json
+import re
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +21,7 @@ from tcuq.recording import FORMAT, MAX_COLUMN_BYTES
 
 HALVES = np.full((2, 2), 0.5)
 ROWS = {"recording": [0], "first_step": [0], "steps": [2], "posteriors": [HALVES.tobytes()]}
+BROKEN = "not a readable stream"
 META = {"kind": "probabilities", "columns": {"posteriors": ["<f8", 2]}}
 
 
@@ -29,10 +32,15 @@ def npy(value: Any, *, pickled: bool = False) -> bytes:
     return file.getvalue()
 
 
+def npy_headed(header: str) -> bytes:
+    """Return an .npy file of four floats with this header."""
+    text = f"{header}\n".encode()
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + HALVES.tobytes()
+
+
 def npy_claiming(shape: str, descr: str = "'<f8'") -> bytes:
-    """An .npy file of four floats whose header claims something else."""
-    header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}}}\n".encode()
-    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + HALVES.tobytes()
+    """Return an .npy file of four floats whose header claims something else."""
+    return npy_headed(f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}}}")
 
 
 def npz(**members: Any) -> Callable[[Path], None]:
@@ -62,7 +70,7 @@ def table(meta: object = META, **rows: Any) -> Callable[[Path], None]:
 
     def make(path: Path) -> None:
         columns = {name: values for name, values in {**ROWS, **rows}.items() if values is not None}
-        text = json.dumps(meta)
+        text = meta if isinstance(meta, str) else json.dumps(meta)
         parquet.write_table(pa.table(columns).replace_schema_metadata({FORMAT: text}), path)
 
     return make
@@ -74,11 +82,11 @@ def columns(**changed: Any) -> dict[str, Any]:
 
 
 BAD_NPZ: dict[str, tuple[Callable[[Path], None], str]] = {
-    "empty": (raw(b""), "not a readable stream"),
-    "garbage": (raw(b"\x00\xff" * 500), "not a readable stream"),
-    "text": (raw(b"step,posterior\n0,0.5\n"), "not a readable stream"),
-    "a pickle": (raw(b"\x80\x04\x95\x00."), "not a readable stream"),
-    "an .npy": (raw(npy(HALVES)), "not a readable stream"),
+    "empty": (raw(b""), BROKEN),
+    "garbage": (raw(b"\x00\xff" * 500), BROKEN),
+    "text": (raw(b"step,posterior\n0,0.5\n"), BROKEN),
+    "a pickle": (raw(b"\x80\x04\x95\x00."), BROKEN),
+    "an .npy": (raw(npy(HALVES)), BROKEN),
     "no kind": (npz(kind=None), "kind is missing"),
     "no posteriors": (npz(posteriors=None), "posteriors are missing"),
     "foreign kind": (npz(kind="votes"), "kind must be one of probabilities, logits, got 'votes'"),
@@ -86,9 +94,18 @@ BAD_NPZ: dict[str, tuple[Callable[[Path], None], str]] = {
     "objects in a record": (npz(labels=npy_claiming("(4,)", "[('a', '|O')]")), "Python objects"),
     "a header of 32 TB": (npz(posteriors=npy_claiming("(2000000, 2000000)")), "32000000000000"),
     "a header of one row more": (npz(posteriors=npy_claiming("(200, 2)")), "claims 3200 bytes"),
-    "a header of less than nothing": (npz(posteriors=npy_claiming("(-1, 2)")), "not a readable"),
-    "a header of no type": (npz(posteriors=npy_claiming("(2, 2)", "'zz'")), "not a readable"),
-    "not an array": (npz(features=b"hello"), "not a readable stream"),
+    "a header of less than nothing": (npz(posteriors=npy_claiming("(-1, 2)")), BROKEN),
+    "a header of no type": (npz(posteriors=npy_claiming("(2, 2)", "'zz'")), BROKEN),
+    "a header with a key that cannot be one": (npz(posteriors=npy_headed("{[]: 1}")), BROKEN),
+    "a header whose keys have no order": (npz(posteriors=npy_headed("{'a': 1, 2: 3}")), BROKEN),
+    "a header with open brackets": (npz(posteriors=npy_headed("(" * 50)), BROKEN),
+    "a header beyond the parser's stack": (npz(posteriors=npy_headed("-" * 9000 + "1")), BROKEN),
+    "a header of more than NumPy reads": (npz(posteriors=npy_headed("[" * 10_500)), BROKEN),
+    "a header with a truth as length": (npz(posteriors=npy_claiming("(True, 2)")), BROKEN),
+    "a header of 2^70 rows": (npz(posteriors=npy_claiming(f"({2**70}, 0)")), BROKEN),
+    "a header of Python 2": (npz(posteriors=npy_claiming("(2L, 2L)")), BROKEN),
+    "a scale that overflows": (npz(posteriors=HALVES * 1e300, posterior_scale=1e300), "finite"),
+    "not an array": (npz(features=b"hello"), BROKEN),
     "strings": (npz(posteriors=[["a", "b"]]), "posteriors must not have dtype <U1"),
     "complex": (npz(posteriors=HALVES * 1j), "posteriors must not have dtype complex128"),
     "labels as floats": (npz(labels=[0.0, 1.0]), "labels must not have dtype float64"),
@@ -100,10 +117,9 @@ BAD_NPZ: dict[str, tuple[Callable[[Path], None], str]] = {
     "class names too few": (npz(class_names=["a"]), "classes must be 2 different names"),
     "class names as numbers": (npz(class_names=[1, 2]), "classes must be a list of names"),
 }
-
 BAD_PARQUET: dict[str, tuple[Callable[[Path], None], str]] = {
-    "empty": (raw(b""), "not a readable stream"),
-    "garbage": (raw(b"\x00\xff" * 500), "not a readable stream"),
+    "empty": (raw(b""), BROKEN),
+    "garbage": (raw(b"\x00\xff" * 500), BROKEN),
     "no metadata": (table(meta=None), f"metadata must hold '{FORMAT}'"),
     "metadata of another kind": (table(meta=[1]), f"metadata must hold '{FORMAT}'"),
     "no kind": (table(meta={"columns": META["columns"]}), "'kind'"),
@@ -117,13 +133,20 @@ BAD_PARQUET: dict[str, tuple[Callable[[Path], None], str]] = {
     "steps too many": (table(steps=[3]), "must hold 48 bytes for 3 steps, got 32"),
     "steps negative": (table(steps=[-2]), "-2 steps"),
     "steps of text": (table(steps=["two"]), "must be int64"),
-    "column missing": (table(posteriors=None), "not a readable stream"),
-    "steps missing": (table(steps=None), "not a readable stream"),
-    "posteriors of numbers": (table(posteriors=[3]), "not a readable stream"),
+    "column missing": (table(posteriors=None), BROKEN),
+    "steps missing": (table(steps=None), BROKEN),
+    "posteriors of numbers": (table(posteriors=[3]), BROKEN),
     "width negative": (table(meta=columns(posteriors=["<f8", -2])), "must not be negative, got -2"),
     "class names too few": (table(meta={**META, "class_names": ["a"]}), "2 different names"),
     "class names nested": (table(meta={**META, "class_names": [["a"], ["b"]]}), "a list of names"),
     "class names as numbers": (table(meta={**META, "class_names": 7}), "a list of names"),
+    "metadata of deep arrays": (table(meta="[" * 100_000), BROKEN),
+    "metadata of deep objects": (table(meta='{"a":' * 100_000), BROKEN),
+    "width infinite": (table(meta=columns(posteriors=["<f8", float("inf")])), "inf"),
+    "column of text": (table(meta=columns(posteriors="ab")), "posteriors"),
+    "steps null": (table(steps=pa.array([None], pa.int64())), "must be int64 without nulls"),
+    "steps infinite": (table(steps=[float("inf")]), "must be int64 without nulls"),
+    "steps of a fraction": (table(steps=[2.5]), "must be int64 without nulls"),
     "no rows": (table(**{name: pa.array([], pa.int64()) for name in ROWS}), "1 step, got 0"),
 }
 
@@ -180,3 +203,37 @@ def test_size_is_bounded_before_it_is_allocated(tmp_path: Path) -> None:
         archive.writestr("posteriors.npy", npy_claiming(f"({MAX_COLUMN_BYTES // 16 + 1}, 2)"))
         archive.getinfo("posteriors.npy").file_size = 2 * MAX_COLUMN_BYTES
     assert f"claims {MAX_COLUMN_BYTES + 16} bytes" in refusal(path)
+
+
+def test_encrypted_npz_is_no_crash(tmp_path: Path, synthetic: Callable[..., tcuq.Stream]) -> None:
+    """A member marked as encrypted is refused in one line."""
+    path = tmp_path / "a.npz"
+    synthetic(width=0).save(path)
+    content = bytearray(path.read_bytes())
+    content[content.find(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(content)
+    refusal(path)
+
+
+def test_npz_members_of_other_names_are_not_loaded(tmp_path: Path) -> None:
+    """Members that are no columns of a stream take no memory."""
+    np.savez_compressed(
+        tmp_path / "a.npz", kind="logits", posteriors=HALVES, bomb=np.zeros(3 * 10**7)
+    )
+    tracemalloc.start()
+    stream = tcuq.Stream.load(tmp_path / "a.npz")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert np.array_equal(stream.posteriors, HALVES)
+    assert peak < 50e6
+
+
+@pytest.mark.parametrize("ending", [".npz", ".parquet"])
+def test_stream_that_cannot_be_written_is_a_stream_error(
+    tmp_path: Path, synthetic: Callable[..., tcuq.Stream], ending: str
+) -> None:
+    """A folder that is not there is a StreamError whose one line names the file."""
+    path = tmp_path / "none" / f"a{ending}"
+    with pytest.raises(StreamError, match=f"^{re.escape(str(path))}: [^\n]*$") as caught:
+        synthetic(width=0).save(path)
+    assert ".part" not in str(caught.value)

@@ -49,14 +49,10 @@ def agree(document: object) -> bool:
     return (broken is None) == verdict
 
 
-def test_shipped_schema_is_a_schema() -> None:
-    """The schema declares draft 2020-12 and is valid under it."""
+def test_sound_profiles_break_no_rule(small: tcuq.Profile) -> None:
+    """The schema is valid under draft 2020-12, and both validators accept fitted profiles."""
     assert SCHEMA["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
-
-
-def test_sound_profiles_break_no_rule(small: tcuq.Profile) -> None:
-    """Both validators accept fitted profiles."""
     document = json.loads(small.to_json())
     assert violation(document, SCHEMA) is None
     assert LIBRARY.is_valid(document)
@@ -118,17 +114,13 @@ def test_other_documents_are_refused(document: object) -> None:
     assert agree(document)
 
 
-def test_integers_are_written_as_integers(
+def test_integers_are_integers_and_messages_are_short(
     small: tcuq.Profile, altered: Callable[..., dict[str, Any]]
 ) -> None:
-    """8.0 is not accepted as an integer, stricter than the library, because C cannot read it."""
+    """8.0 is no integer, stricter than the library, for C; a message stays short."""
     document = altered(small, "threshold.step", 8.0)
     assert violation(document, SCHEMA) == "threshold.step must be of type integer, got 8.0"
     assert LIBRARY.is_valid(document)
-
-
-def test_long_values_are_shortened() -> None:
-    """A message stays short however long the value."""
     for value in ("x" * 10**6, 10**5000, -(10**5000)):
         broken = violation({"format": value}, {"properties": {"format": {"const": "a"}}})
         assert broken is not None

@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -22,41 +25,24 @@ from tcuq.stages.score import (
     surprise,
 )
 
+TERM = Term(
+    "novelty", "upper", "surprise", None, start=0.0, dead=0.0, cap=16.0, weight=1.0,
+    points=(0.0, 8.0), bits=(0.0, 4.0), slope=1.0,
+)  # fmt: skip
+
 
 def columns(**signals: list[float]) -> SignalColumns:
     """Return signals, 0 where not given."""
     steps = len(next(iter(signals.values())))
-    values = {name: np.array(column, np.float64) for name, column in signals.items()}
-    zero = np.zeros(steps)
-    return SignalColumns(
-        label=np.zeros(steps, np.int32),
-        confidence=values.get("confidence", zero),
-        divergence=values.get("divergence", zero),
-        instability=values.get("instability", zero),
-        inconsistency=values.get("inconsistency", zero),
-        doubt=values.get("doubt", zero),
-        low_confidence=values.get("low_confidence", zero),
-        novelty=values.get("novelty", zero),
-        whole_past=np.ones(steps, np.bool_),
-    )
+    zero = dict.fromkeys(SignalColumns.__slots__, np.zeros(steps))
+    given: dict[str, Any] = {name: np.array(column) for name, column in signals.items()}
+    marks = {"label": np.zeros(steps, np.int32), "whole_past": np.ones(steps, np.bool_)}
+    return SignalColumns(**{**zero, **marks, **given})
 
 
-def term(signal: Signal = "novelty", **changes: object) -> Term:
+def term(**changes: Any) -> Term:
     """Return a term with 0 bits at 0, 4 bits at 8, then 1 bit per unit."""
-    plain: dict[str, object] = {
-        "signal": signal,
-        "tail": "upper",
-        "scale": "surprise",
-        "ewma": None,
-        "start": 0.0,
-        "dead": 0.0,
-        "cap": 16.0,
-        "weight": 1.0,
-        "points": (0.0, 8.0),
-        "bits": (0.0, 4.0),
-        "slope": 1.0,
-    }
-    return Term(**{**plain, **changes})  # type: ignore[arg-type]
+    return replace(TERM, **changes)
 
 
 def test_sigmoid_does_not_overflow() -> None:
@@ -64,56 +50,38 @@ def test_sigmoid_does_not_overflow() -> None:
     assert sigmoid(np.array([-1e9, 0.0, 1e9])).tolist() == [0, 0.5, 1]
 
 
-def test_tcuq_leaves_out_absent_signals() -> None:
-    """Without features the combination runs over the three other signals."""
+def test_tcuq_combines_the_signals_it_has() -> None:
+    """Absent signals are left out; a mix of 0 is 1 - confidence alone."""
     weights = CombinerWeights(1.0, None, 2.0, 3.0)
     score = TcuqScore(TcuqScoreSettings("free", weights, 0.5, 1.0))
     result = score.logit(columns(divergence=[1.0], inconsistency=[1.0], doubt=[1.0]))
     assert result.tolist() == [6.5]
-
-
-def test_tcuq_mix_blends_with_low_confidence() -> None:
-    """A mix of 0 is 1 - confidence alone."""
     weights = CombinerWeights(1.0, 1.0, 1.0, 1.0)
     score = TcuqScore(TcuqScoreSettings("free", weights, 0.0, 0.0))
     assert score.run(columns(confidence=[0.75])).tolist() == [0.25]
 
 
-@pytest.mark.parametrize(("value", "bits"), [(-1, 0), (0, 0), (4, 2), (8, 4), (10, 6)])
-def test_surprise_interpolates_and_extrapolates(value: float, bits: float) -> None:
-    """The table is linear between points, flat below the first, sloped beyond the last."""
-    assert surprise(np.array([float(value)]), term()).tolist() == [bits]
+def test_surprise_interpolates_and_extrapolates() -> None:
+    """Linear between points, flat below the first, sloped beyond the last; lower tails mirror."""
+    assert surprise(np.array([-1.0, 0, 4, 8, 10]), term()).tolist() == [0, 0, 2, 4, 6]
+    assert surprise(np.array([-8.0, 8.0]), term(tail="lower")).tolist() == [4, 0]
 
 
-def test_lower_tail_mirrors_the_upper() -> None:
-    """With a lower tail, small values are surprising."""
-    mirrored = term(tail="lower")
-    assert surprise(np.array([-8.0, 8.0]), mirrored).tolist() == [4, 0]
-
-
-def test_dead_zone_cap_and_weight() -> None:
-    """A term is weight · clip(bits - dead, 0, cap)."""
+def test_a_term_is_clipped_and_weighted() -> None:
+    """A term is weight · clip(bits - dead, 0, cap), and risk is at most 1."""
     settings = AnchoredScoreSettings((term(dead=1.0, cap=2.0, weight=4.0),), -4.0)
     result = AnchoredScore(settings).run(columns(novelty=[0.0, 4.0, 8.0]))
     assert result.tolist() == sigmoid(np.array([-4.0, 0.0, 4.0])).tolist()
-
-
-def test_risk_stops_at_one() -> None:
-    """Risk is at most 1 however surprising a step is."""
     settings = AnchoredScoreSettings((term(weight=64.0),), -8.0)
     assert AnchoredScore(settings).run(columns(novelty=[1e6])).tolist() == [1]
 
 
 def test_smoothing_starts_at_the_calibration_mean() -> None:
-    """The first smoothed value moves from the start by 1/2^shift; a reset starts again."""
+    """Each step is m += (x - m) / 2^shift from the start; a reset starts again."""
     score = AnchoredScore(AnchoredScoreSettings((term(ewma=1, start=8.0),), -2.0))
     assert score.run(columns(novelty=[0.0])).tolist() == [0.5]
     score.reset_history()
     assert score.run(columns(novelty=[0.0])).tolist() == [0.5]
-
-
-def test_ewma_by_hand() -> None:
-    """Each step is m += (x - m) / 2^shift."""
     assert ewma(np.array([4.0, 4.0]), 0.0, 1).tolist() == [2, 3]
 
 
@@ -140,13 +108,9 @@ def test_novelty_is_half_now_and_half_lately() -> None:
     assert novelty.run(signals) == pytest.approx(expected)
 
 
-def test_novelty_without_terms_is_0() -> None:
-    """A profile without novelty's tables gives 0."""
+def test_novelty_is_bounded() -> None:
+    """Without terms it is 0; one outlier raises the mean by half a bit at most."""
     assert Novelty(()).run(columns(novelty=[9.0])).tolist() == [0]
-
-
-def test_novelty_counts_at_most_16_bits_of_a_step() -> None:
-    """One outlier raises the mean over the last steps by half a bit at most."""
     novelty = Novelty((novelty_term("novelty", 1.0),))
     after = novelty.run(columns(novelty=[1e6, 0.0]))[1]
     assert after <= (MEAN_BITS + 0.5) / 2

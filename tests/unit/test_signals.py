@@ -23,12 +23,19 @@ def rows(*values: list[float]) -> np.ndarray:
     return np.array(values, np.float64)
 
 
-def test_first_step_has_no_past() -> None:
-    """Without a past the three lagged signals are 0 and whole_past is False."""
+def test_the_past_begins_empty_and_ends_at_the_longest_lag() -> None:
+    """Without a past, at first or after a reset, lagged signals are 0; no more is kept."""
     columns = make().run(rows([0.2, 0.3, 0.5]), rows([1.0, 2.0]))
     assert columns.divergence[0] == columns.inconsistency[0] == 0
     assert columns.named("instability")[0] == 0
     assert not columns.whole_past[0]
+    signals = make()
+    signals.run(rows([1, 0, 0]), rows([1, 0]))
+    signals.reset_history()
+    assert signals.run(rows([0, 1, 0]), rows([0, 1])).divergence[0] == 0
+    signals = make(lags=(1, 3))
+    signals.run(np.full((100, 3), 1 / 3), np.ones((100, 2)))
+    assert len(signals._past.label) == 3  # noqa: SLF001 - the past is private
 
 
 def test_identical_steps_have_divergence_exactly_0() -> None:
@@ -40,15 +47,11 @@ def test_identical_steps_have_divergence_exactly_0() -> None:
         assert np.abs(columns.named("instability")).max() < 1e-15
 
 
-def test_disjoint_posteriors_diverge_by_one_bit() -> None:
-    """Posteriors without common support are 1 apart: 0 log 0 is 0, no smoothing is needed."""
+def test_divergence_by_hand() -> None:
+    """Disjoint posteriors are 1 apart; weights are renormalised over the lags that have a past."""
     columns = make(lags=(1,)).run(rows([1, 0, 0], [0, 1, 0], [0, 0, 1]), np.ones((3, 2)))
     assert columns.divergence.tolist() == [0, 1, 1]
     assert columns.inconsistency.tolist() == [0, 1, 1]
-
-
-def test_weights_are_renormalised_over_the_lags_that_have_a_past() -> None:
-    """At step 1 only lag 1 exists and counts whole; at step 2 both lags do, 2/3 and 1/3."""
     posteriors = rows([1, 0, 0], [0, 1, 0], [0, 1, 0])
     columns = make().run(posteriors, np.ones((3, 2)))
     assert columns.divergence == pytest.approx([0, 1, 1 / 3])
@@ -68,28 +71,9 @@ def test_zero_vectors_are_defined(
     assert columns.named("instability")[1] == pytest.approx(instability)
 
 
-def test_novelty_is_the_distance_to_the_nearest_mean() -> None:
-    """Novelty is ln(1 + least squared distance)."""
+def test_novelty_and_doubt_by_hand() -> None:
+    """Novelty is ln(1 + least squared distance); a near-tie is doubtful where the top is likely."""
     columns = make(novelty=True).run(np.full((3, 3), 1 / 3), rows([0, 0], [9, 2], [3, 4]))
     assert columns.named("novelty") == pytest.approx(np.log1p([0, 5, 25]))
-
-
-def test_doubt_blends_confidence_and_margin() -> None:
-    """A near-tie is doubtful even where the top class is likely."""
     columns = make().run(rows([0.5, 0.5, 0], [0.5, 0.25, 0.25]), np.ones((2, 2)))
     assert columns.doubt == pytest.approx([0.5 * 0.5 + 0.5 * 1, 0.5 * 0.5 + 0.5 * 0.75])
-
-
-def test_reset_history_forgets_the_past() -> None:
-    """After a reset the next step is a first step."""
-    signals = make()
-    signals.run(rows([1, 0, 0]), rows([1, 0]))
-    signals.reset_history()
-    assert signals.run(rows([0, 1, 0]), rows([0, 1])).divergence[0] == 0
-
-
-def test_past_is_as_long_as_the_longest_lag() -> None:
-    """The past has no more steps than the longest lag."""
-    signals = make(lags=(1, 3))
-    signals.run(np.full((100, 3), 1 / 3), np.ones((100, 2)))
-    assert len(signals._past.label) == 3  # noqa: SLF001 - the past is private

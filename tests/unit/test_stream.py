@@ -79,6 +79,10 @@ BAD_COLUMNS: dict[str, tuple[dict[str, Any], str]] = {
         {"features": [["a"], ["b"], ["c"]]},
         "features must be real numbers, got dtype <U1",
     ),
+    "labels ragged": ({"labels": [[1], [1, 2]]}, "labels must be a rectangular array"),
+    "starts ragged": ({"starts": [[1], [1, 2]]}, "starts must be a rectangular array"),
+    "shifted ragged": ({"shifted": [[True], [True, False]]}, "shifted must be a rectangular"),
+    "starts 2-d": ({"starts": np.zeros((40, 2), int)}, "starts must have one dimension"),
     "kind wrong": ({"kind": "logit"}, "kind must be one of probabilities, logits, got 'logit'"),
     "kind missing": ({"kind": None}, "kind must be one of probabilities, logits, got None"),
 }
@@ -117,8 +121,10 @@ def test_bad_columns_are_refused(case: str) -> None:
 
 
 def test_no_steps_are_refused() -> None:
-    """A stream must have at least one step."""
+    """A stream and a slice of one must have at least one step."""
     assert refusal(np.empty((0, 3))) == "a stream must have at least 1 step, got 0"
+    with pytest.raises(InputError, match="at least 1 step, got 3:3 of 3 steps"):
+        tcuq.Stream(HALVES)[5:9]
 
 
 def test_logits_may_be_negative_and_large() -> None:
@@ -136,11 +142,12 @@ def test_int8_softmax_is_a_probability(total: int) -> None:
 def test_starts_are_sorted_unique_and_hold_0() -> None:
     """Step 0 always begins a recording; order and repeats do not matter."""
     assert tcuq.Stream(HALVES, starts=[2, 1, 2]).starts.tolist() == [0, 1, 2]
+    assert tcuq.Stream(HALVES).starts.tolist() == tcuq.Stream(HALVES, starts=[]).starts.tolist()
     assert tcuq.Stream(HALVES).starts.tolist() == [0]
 
 
 def test_recordings_are_streams() -> None:
-    """Recordings follow the starts, carry every column, and each begins at its own step 0."""
+    """Recordings follow the starts and carry every column; without starts there is one."""
     stream = tcuq.Stream(
         [[0.1, 0.9], [0.2, 0.8], [0.3, 0.7], [0.4, 0.6]],
         [[1], [2], [3], [4]],
@@ -156,10 +163,6 @@ def test_recordings_are_streams() -> None:
     for name in ("posteriors", "features", "labels", "shifted"):
         joined = np.concatenate([getattr(recording, name) for recording in recordings])
         assert (joined == getattr(stream, name)).all()
-
-
-def test_one_recording_is_the_stream() -> None:
-    """A stream without starts is one recording."""
     stream = tcuq.Stream(HALVES)
     (only,) = stream.recordings()
     assert only.sha256 == stream.sha256
@@ -195,12 +198,6 @@ def test_other_indices_are_refused(at: Any) -> None:
     """Only consecutive steps are a stream; the message shows how to write them."""
     with pytest.raises(InputError, match=r"slice of consecutive steps, such as stream\["):
         tcuq.Stream(HALVES)[at]
-
-
-def test_empty_slices_are_refused() -> None:
-    """A stream has at least one step."""
-    with pytest.raises(InputError, match="at least 1 step, got 3:3 of 3 steps"):
-        tcuq.Stream(HALVES)[5:9]
 
 
 def test_repr_is_one_short_line(test_stream: tcuq.Stream) -> None:
@@ -277,21 +274,20 @@ def test_distinct_counts_whole_steps() -> None:
 
 
 @pytest.mark.parametrize("shape", [(3,), (3, 1)])
-def test_one_probability_becomes_two_classes(shape: tuple[int, ...]) -> None:
-    """A single sigmoid p is [1 - p, p], in the type it came in."""
-    column = np.array([0.0, 0.25, 1.0], np.float32).reshape(shape)
-    stream = tcuq.Stream(column, labels=[0, 0, 1], classes=["other", "wake"])
-    assert stream.posteriors.tolist() == [[1.0, 0.0], [0.75, 0.25], [0.0, 1.0]]
-    assert stream.posteriors.dtype == np.float32
-
-
-@pytest.mark.parametrize("shape", [(3,), (3, 1)])
-def test_one_logit_becomes_two_classes(shape: tuple[int, ...]) -> None:
-    """A single logit z is [0, z], whose softmax is its sigmoid."""
-    column = np.array([-3, 0, 7], np.int8).reshape(shape)
-    stream = tcuq.Stream(column, kind="logits")
-    assert stream.posteriors.tolist() == [[0, -3], [0, 0], [0, 7]]
-    assert stream.posteriors.dtype == np.int8
+@pytest.mark.parametrize(
+    ("kind", "column", "rows"),
+    [
+        ("probabilities", np.array([0.0, 0.25, 1.0], np.float32), [[1, 0], [0.75, 0.25], [0, 1]]),
+        ("logits", np.array([-3, 0, 7], np.int8), [[0, -3], [0, 0], [0, 7]]),
+    ],
+)
+def test_one_column_becomes_two_classes(
+    kind: Any, column: Any, rows: list[list[float]], shape: tuple[int, ...]
+) -> None:
+    """A single sigmoid p is [1 - p, p], a single logit z is [0, z], in the type it came in."""
+    stream = tcuq.Stream(column.reshape(shape), kind=kind, labels=[0, 0, 1], classes=["a", "b"])
+    assert stream.posteriors.tolist() == rows
+    assert stream.posteriors.dtype == column.dtype
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Untrusted telemetry records: valid ones are decoded, others refused with a reason."""
+"""Telemetry records: golden ones follow the specification, others are decoded or refused."""
 
 import hashlib
 import hmac
 import json
+import struct
 import zlib
 from typing import Any
 
@@ -14,28 +15,25 @@ from hypothesis import strategies as st
 
 import tcuq
 from tcuq.errors import InputError
-from tcuq.telemetry import (
-    CHECKED,
-    PLAIN,
-    RECORD,
-    SIGNED,
-    Keys,
-    Reason,
-    cause_text,
-    decode,
-    to_arrow,
-)
+from tcuq.telemetry import CHECKED, PLAIN, Keys, Reason, cause_text, decode, to_arrow
+from tests.fixtures.firmware.golden import device_key, golden
 
 MASTER = bytes(range(32))
 KEYS = Keys({3: MASTER})
+RECORDS = golden()["records"]
+# docs/spec/record.md, field by field, bytes 0 to 82.
+COMMON = struct.Struct("<BBQIIIIHHbbIIIIHB16H")
+NAMES = (
+    "cause", "device", "profile", "firmware", "boot", "sequence", "threshold", "epoch",
+    "evidence", "closed", "steps", "abstained", "denied", "exceeded", "alarms", "histogram_shift",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def true_record(profile: tcuq.Profile, test_stream: tcuq.Stream) -> bytes:
     """Return the C runtime's record after 500 steps."""
     monitor = tcuq.Monitor(profile)
-    assert test_stream.features is not None
-    monitor.run(test_stream.posteriors[:500], test_stream.features[:500])
+    monitor.run(test_stream.posteriors[:500], np.asarray(test_stream.features)[:500])
     return monitor.record(device=2**63 + 5, firmware=0x01080000, boot=7, sequence=9)
 
 
@@ -53,13 +51,16 @@ def reasons(decoded: Any) -> list[Reason]:
     return [reason for reason, _ in decoded.refused]
 
 
-def test_what_the_device_encodes_is_decoded(true_record: bytes) -> None:
-    """Identity and counters are decoded as they were encoded."""
+def test_what_the_device_encodes_is_decoded(true_record: bytes, profile: tcuq.Profile) -> None:
+    """Identity and counters are decoded as encoded; a number that is too wide is refused."""
     decoded = decode(true_record)
     assert not decoded.refused
     (one,) = decoded.records
     assert (one["device"], one["boot"], one["sequence"], one["epoch"]) == (2**63 + 5, 7, 9, 0)
     assert (one["firmware"], one["steps"], one["histogram"].sum()) == (0x01080000, 500, 500)
+    monitor = tcuq.Monitor(profile)
+    with pytest.raises(InputError, match=r"boot must lie in 0..2\^32-1, got 4294967296"):
+        monitor.record(device=1, firmware=1, boot=2**32, sequence=0)
 
 
 @pytest.mark.parametrize(
@@ -72,18 +73,6 @@ def test_what_the_device_encodes_is_decoded(true_record: bytes) -> None:
 def test_a_cause_has_words(cause: int, text: str) -> None:
     """Every channel has its name, and a statistic without a name its number."""
     assert cause_text(cause, ["level"]) == text
-
-
-def test_identity_must_fit_its_fields(profile: tcuq.Profile) -> None:
-    """A number that is too wide is refused by name, not truncated."""
-    monitor = tcuq.Monitor(profile)
-    with pytest.raises(InputError, match=r"boot must lie in 0..2\^32-1, got 4294967296"):
-        monitor.record(device=1, firmware=1, boot=2**32, sequence=0)
-
-
-def test_sizes_are_those_of_the_specification() -> None:
-    """87 bytes with a checksum, 96 with a signature."""
-    assert (RECORD.itemsize, PLAIN.itemsize, SIGNED.itemsize) == (83, 87, 96)
 
 
 @given(st.integers(0, 87 * 8 - 1))
@@ -143,20 +132,16 @@ def test_impossible_counters_are_refused(fields: dict[str, int]) -> None:
     assert reasons(decode(sealed(**fields))) == [Reason.COUNTERS]
 
 
-def test_wrapped_counters_are_accepted() -> None:
-    """After 2^32 steps a record may have more abstentions than steps."""
+def test_wrapped_counters_and_other_versions_are_no_damage() -> None:
+    """After 2^32 steps counters may wrap; a newer version or another size has its own reason."""
     assert len(decode(sealed(steps=5, abstained=400, histogram_shift=13)).records) == 1
-
-
-def test_unknown_version_has_its_own_reason() -> None:
-    """A newer version is not reported as damage."""
     assert reasons(decode(b"\x03" + bytes(86))) == [Reason.VERSION]
     assert reasons(decode(b"\x01" + bytes(85))) == [Reason.SIZE]
     assert reasons(decode(b"")) == [Reason.SIZE]
 
 
-def test_signatures(true_record: bytes) -> None:
-    """A signed record is accepted with its key only; unsigned or changed ones are refused."""
+def test_signatures_and_keys_are_checked(true_record: bytes) -> None:
+    """A signed record needs its key, unsigned or changed ones are refused; keys never show."""
     good = signed(true_record, 2**63 + 5)
     assert len(decode(good, KEYS).records) == 1
     assert reasons(decode(good)) == [Reason.KEY]
@@ -168,10 +153,6 @@ def test_signatures(true_record: bytes) -> None:
         changed = bytearray(good)
         changed[at] ^= 1
         assert reasons(decode(bytes(changed), KEYS))[0] in (Reason.TAG, Reason.KEY)
-
-
-def test_keys_do_not_show_and_are_checked() -> None:
-    """Key bytes appear in no text that could reach a log."""
     assert MASTER.hex() not in repr(KEYS)
     assert repr(KEYS) == "Keys(ids=[3])"
     with pytest.raises(InputError, match="at least 16 bytes, got 3"):
@@ -186,3 +167,30 @@ def test_records_as_arrow(true_record: bytes) -> None:
     assert batch.num_rows == 3
     assert batch.column("device").to_pylist() == [2**63 + 5] * 3
     assert json.loads(json.dumps(batch.column("histogram").to_pylist()[0]))[0] >= 0
+
+
+def common(version: int, fields: dict[str, Any]) -> bytes:
+    """Encode bytes 0 to 82 by the specification alone."""
+    return COMMON.pack(version, *(fields[name] for name in NAMES), *fields["histogram"])
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record["name"])
+def test_golden_records_are_as_specified(record: dict[str, Any]) -> None:
+    """Version 1 is 87 bytes with a CRC-32; version 2 is 96 with a key id and 12 bytes of HMAC."""
+    head = common(1, record["fields"])
+    expected = head + zlib.crc32(head).to_bytes(4, "little")
+    assert (bytes.fromhex(record["version_1"]), len(expected)) == (expected, 87)
+    head = common(2, record["fields"]) + bytes([golden()["key_id"]])
+    expected = head + hmac.digest(device_key(record["fields"]["device"]), head, hashlib.sha256)[:12]
+    assert (bytes.fromhex(record["version_2"]), len(expected)) == (expected, 96)
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record["name"])
+def test_golden_records_decode_to_their_fields(record: dict[str, Any]) -> None:
+    """Both versions decode to the original fields."""
+    keys = Keys({golden()["key_id"]: bytes.fromhex(golden()["master_key"])})
+    for name, used in (("version_1", None), ("version_2", keys)):
+        decoded = decode(bytes.fromhex(record[name]), used)
+        assert not decoded.refused
+        for field, value in record["fields"].items():
+            assert decoded.records[0][field].tolist() == value

@@ -2,6 +2,7 @@
 """The uplink over lossy, duplicating and reordering networks, power cuts and lost flash."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -147,7 +148,7 @@ def test_a_device_that_lost_its_flash_takes_new_boot_ids(
 
 
 def test_only_the_first_and_the_newest_of_a_boot_wait(uplink: Uplink) -> None:
-    """Hours without the store use two slots per boot and cause no extra sendings."""
+    """Hours without the store use two slots per boot; sequences count sent records, from 0."""
     network = Network(uplink)
     for _ in range(20):
         network.apply("hour", 10)
@@ -157,10 +158,6 @@ def test_only_the_first_and_the_newest_of_a_boot_wait(uplink: Uplink) -> None:
     network.device.acknowledge(network.store.put(network.records[0]))
     newest = HEAD.unpack_from(network.device.run())
     assert (newest[6], newest[11]) == (1, 200)
-
-
-def test_a_record_that_was_never_sent_passes_on_its_sequence(uplink: Uplink) -> None:
-    """Sequences count sent records, so the first one sent is 0."""
     network = Network(uplink)
     for _ in range(3):
         network.apply("hour", 10)
@@ -270,8 +267,8 @@ def test_closed_epochs_wait_through_an_outage(uplink: Uplink) -> None:
     uplink("epoch", 0)
 
 
-def test_epochs_of_a_later_boot_make_room_too(uplink: Uplink) -> None:
-    """Behind an earlier boot's record the present boot's epochs are thinned, not refused."""
+def test_closed_epochs_make_room_for_counters(uplink: Uplink) -> None:
+    """Behind an earlier boot epochs are thinned; a restart finds room while epochs fill slots."""
     network = Network(uplink)
     network.apply("hour", 10)
     network.device.start()
@@ -280,10 +277,6 @@ def test_epochs_of_a_later_boot_make_room_too(uplink: Uplink) -> None:
         assert network.device.hour(1) == OK
     network.settle()
     assert network.store.rows[DEVICE].sums[0] == 10 + 6
-
-
-def test_a_new_boot_takes_the_slots_of_closed_epochs(uplink: Uplink) -> None:
-    """Counters go before epochs: a restart finds room while any boot has more than two records."""
     network = Network(uplink)
     for epoch in range(4):
         uplink("epoch", epoch)
@@ -317,10 +310,14 @@ def test_a_signed_record_differs_only_in_version_key_and_tag(
     assert signed[84:] == bytes((signed[i] + signed[83 - i]) % 256 for i in range(12))
 
 
-@pytest.mark.parametrize(("slots", "pages"), [(0, 2), (1, 2), (2, 0), (2, 1)])
-def test_too_few_slots_or_pages_are_refused(uplink_program: Path, slots: int, pages: int) -> None:
-    """Fewer than two slots or two pages are refused."""
-    uplink = Uplink(uplink_program, slots=slots, pages=pages)
+@pytest.mark.parametrize(
+    "numbers", [{"slots": 0}, {"slots": 1}, {"pages": 0}, {"pages": 1}, {"least_steps": 0}], ids=str
+)
+def test_too_few_slots_pages_or_steps_are_refused(
+    uplink_program: Path, numbers: dict[str, Any]
+) -> None:
+    """Fewer than two slots or pages, or least_steps of 0, by which a clock could wear out flash."""
+    uplink = Uplink(uplink_program, **numbers)
     status = uplink("init").status
     uplink.stop()
     assert status == CONFIG

@@ -147,8 +147,8 @@ def test_foreign_and_malformed_acknowledgements_are_refused(uplink: Uplink) -> N
     assert uplink("ack", device.now_s, good.hex()).waiting == 0
 
 
-def test_the_last_boot_ids_are_not_passed(uplink: Uplink, signing: Uplink) -> None:
-    """At the end of the boot ids an acknowledgement beyond it changes nothing."""
+def test_the_last_boot_ids_and_sequences_are_not_passed(uplink: Uplink, signing: Uplink) -> None:
+    """Beyond the last boot id or sequence nothing changes, as the next would be 0 again."""
     for process, ack in (
         (uplink, ACK.pack(DEVICE, 2**32 - 1, 0)), (signing, signed_ack(DEVICE, 2**32 - 1, 0)),
     ):  # fmt: skip
@@ -160,10 +160,6 @@ def test_the_last_boot_ids_are_not_passed(uplink: Uplink, signing: Uplink) -> No
         assert process("begin", device.now_s).boot == 2**32 - 1
         device.hour(1)
         assert process("begin", device.now_s).status == EXHAUSTED
-
-
-def test_the_last_sequence_is_not_used(uplink: Uplink) -> None:
-    """Sequence 2^32 - 1 is refused: the one behind it would be 0 again."""
     device = Device(uplink)
     device.start()
     uplink("sequence", 2**32 - 1)

@@ -1,34 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tcuq watch`: files, pipes and serial ports, on a screen and on a pipe."""
+"""tcuq watch: files, pipes, serial ports and a real broker's topic."""
 
 import io
 import json
 import os
 import re
+import shutil
+import signal
+import socket
 import subprocess
 import sys
 import termios
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from paho.mqtt import publish
 
 import tcuq
 from tcuq.cli import main
-from tcuq.decision import steps_by_cause
 from tcuq.demo import demo_stream
+from tcuq.errors import InputError
 from tcuq.monitor import Monitor
 from tcuq.profile.quantize import health_integers
 from tcuq.stream import KINDS
-from tcuq.watch import Screen, Step, Tally, parse_step, recorded_steps
+from tcuq.watch import Screen, Step, Tally, mqtt_lines, parse_step, recorded_steps
 from tests.fixtures.healthy_streams import ROUGH, health_profile, healthy_stream
 from tests.fixtures.terminal import rendered
 
 FAULT = str(Path(tcuq.__file__).parent / "data/keywords/fault_clipping.npz")
 FIRST = 300
+SECONDS = 60
+# The command line, also where the tests themselves run in a shell's background, deaf to Ctrl-C.
+INTERRUPTIBLE = """
+import signal, sys
+from tcuq.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.exit(main(sys.argv[1:]))
+"""
 
 
 class Terminal(io.StringIO):
@@ -44,23 +56,9 @@ def as_line(posterior: np.ndarray, features: np.ndarray) -> str:
     return ",".join(repr(float(value)) for value in [*posterior, *features])
 
 
-def test_a_file_is_watched_as_it_is_run(
-    saved: str, profile: tcuq.Profile, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Counts and alarms are those of the device's monitor, recordings kept apart."""
-    assert main(["watch", saved, FAULT, "--json"]) == 0
-    totals = json.loads(capsys.readouterr().out)
-    trace = Monitor(profile).run(tcuq.Stream.load(FAULT))
-    assert totals["steps"] == len(trace)
-    assert list(totals["outcomes"].values()) == np.bincount(trace.outcome, minlength=3).tolist()
-    assert totals["alarms"] == steps_by_cause(trace.alarms.items())
-    assert totals["without_health"] == 0
-
-
-def test_a_pipe_is_quiet(saved: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pipe_is_quiet(saved: str, output_of: Callable[..., str]) -> None:
     """Where nobody watches, a line for each alarm and one at the end."""
-    assert main(["watch", saved, FAULT]) == 0
-    *alarms, last = capsys.readouterr().out.splitlines()
+    *alarms, last = output_of("watch", saved, FAULT).splitlines()
     assert last.startswith(f"steps {len(tcuq.Stream.load(FAULT))} accept ")
     assert alarms
     assert all(line.startswith("step ") and " alarm " in line for line in alarms)
@@ -213,23 +211,24 @@ def test_refusals(
     synthetic: Callable[..., tcuq.Stream],
 ) -> None:
     """Streams of another kind or shape, a port that is not there, a rate that is none."""
+
+    def refused(*words: object) -> str:
+        assert main(["watch", *map(str, words)]) == 1
+        return capsys.readouterr().err
+
     (kind,) = set(KINDS) - {profile.inputs.kind}
     synthetic(20, classes=profile.inputs.classes, kind=kind).save(tmp_path / "kind.npz")
     synthetic(20, classes=profile.inputs.classes + 1).save(tmp_path / "classes.npz")
-    for name, rule in (("kind", "the stream's kind must be"), ("classes", "posteriors must have")):
-        assert main(["watch", saved, str(tmp_path / f"{name}.npz")]) == 1
-        assert rule in capsys.readouterr().err
-    assert main(["watch", saved, "serial:/dev/no-such-port"]) == 1
-    assert "/dev/no-such-port" in capsys.readouterr().err
-    assert main(["watch", saved, FAULT, "--rate", "-1"]) == 1
-    assert "rate must lie above 0" in capsys.readouterr().err
+    assert "the stream's kind must be" in refused(saved, tmp_path / "kind.npz")
+    assert "posteriors must have" in refused(saved, tmp_path / "classes.npz")
+    assert "/dev/no-such-port" in refused(saved, "serial:/dev/no-such-port")
+    assert "rate must lie above 0" in refused(saved, FAULT, "--rate", "-1")
     health_profile().save(tmp_path / "health.json")
     other = healthy_stream(20, seed=2)
-    assert other.health is not None
-    one = tcuq.Stream(other.posteriors, other.features, health=other.health[:, :1])
+    one = tcuq.Stream(other.posteriors, other.features, health=np.asarray(other.health)[:, :1])
     one.save(tmp_path / "one.npz")
-    assert main(["watch", str(tmp_path / "health.json"), str(tmp_path / "one.npz")]) == 1
-    assert "health must have the shape (20, 2)" in capsys.readouterr().err
+    message = refused(tmp_path / "health.json", tmp_path / "one.npz")
+    assert "health must have the shape (20, 2)" in message
 
 
 def test_rate_is_kept(test_stream: tcuq.Stream) -> None:
@@ -238,3 +237,91 @@ def test_rate_is_kept(test_stream: tcuq.Stream) -> None:
     steps = list(recorded_steps(test_stream[:21], 100.0))
     assert 0.19 <= time.monotonic() - begun < 2
     assert len([s for s in steps if isinstance(s, Step)]) == 21
+
+
+class Broker:
+    """A mosquitto of our own on a free port of this machine; its log says what happens."""
+
+    def __init__(self, folder: Path) -> None:
+        program = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            self.port = taken.getsockname()[1]
+        config = folder / "mosquitto.conf"
+        config.write_text(f"listener {self.port} 127.0.0.1\nallow_anonymous true\n")
+        self.process = subprocess.Popen(
+            [program, "-v", "-c", str(config)], stderr=subprocess.PIPE, text=True
+        )
+        self.wait_for(" running")
+
+    def wait_for(self, text: str) -> None:
+        """Until the log says so."""
+        assert self.process.stderr is not None
+        watchdog = threading.Timer(SECONDS, self.process.kill)
+        watchdog.start()
+        try:
+            for line in self.process.stderr:
+                if text in line:
+                    return
+        finally:
+            watchdog.cancel()
+        pytest.fail(f"the broker never said {text!r}")
+
+    def stop(self) -> None:
+        """By its own handle."""
+        self.process.terminate()
+        self.process.communicate()
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    """A broker for one test."""
+    server = Broker(tmp_path)
+    yield server
+    server.stop()
+
+
+def test_a_topic(saved: str, test_stream: tcuq.Stream, broker: Broker) -> None:
+    """Steps published one by one and several a message are decided on; Ctrl-C ends it well."""
+    lines = [
+        " ".join(repr(float(value)) for value in [*posterior, *features])
+        for posterior, features in zip(
+            test_stream.posteriors[:30], np.asarray(test_stream.features)[:30], strict=True
+        )
+    ]
+    watch = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTIBLE, "watch", saved, "--json",
+         f"mqtt://127.0.0.1:{broker.port}/field/7"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    broker.wait_for("Sending SUBACK")
+    messages = [*lines[:20], "\n".join(lines[20:])]
+    publish.multiple(
+        [("field/7", message, 1, False) for message in messages],
+        hostname="127.0.0.1",
+        port=broker.port,
+    )
+    for _ in messages:
+        broker.wait_for("Received PUBACK")
+    time.sleep(1)  # what was received is decided on
+    watch.send_signal(signal.SIGINT)
+    output, _ = watch.communicate(timeout=SECONDS)
+    assert watch.returncode == 0
+    assert json.loads(output)["steps"] == 30
+
+
+def test_no_broker(saved: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A port where nobody listens is an error that names the host."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    assert main(["watch", saved, f"mqtt://127.0.0.1:{port}/x"]) == 1
+    assert "127.0.0.1: no broker answers" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("url", ["mqtt://host", "mqtt:///topic", "mqtt://host:x/t", "http://h/t"])
+def test_what_is_no_topic(url: str) -> None:
+    """A URL without a host, a port that is none, another scheme."""
+    with pytest.raises(InputError):
+        next(mqtt_lines(url))

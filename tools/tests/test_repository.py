@@ -30,6 +30,6 @@ def test_a_file_follows_its_platforms_schema(schema: str) -> None:
 
 def test_workflows_are_secure() -> None:
     """`zizmor` finds no action without a hash, no excess of permissions, no injection."""
-    command = [Path(sys.executable).with_name("zizmor"), "--offline", ROOT / ".github/workflows"]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [str(Path(sys.executable).with_name("zizmor")), "--offline", ".github/workflows"]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr

@@ -7,7 +7,7 @@ from tcuq.files import atomic_write
 
 
 def test_file_appears_whole(tmp_path: Path) -> None:
-    """The name holds the old content until the block ends, then all of the new one."""
+    """The name, a str or a Path, holds the old content until the block ends, then the new one."""
     path = tmp_path / "a.bin"
     path.write_bytes(b"old")
     with atomic_write(path) as file:
@@ -16,10 +16,6 @@ def test_file_appears_whole(tmp_path: Path) -> None:
         assert path.read_bytes() == b"old"
     assert path.read_bytes() == b"new"
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_path_may_be_text(tmp_path: Path) -> None:
-    """A path may be a str or a Path."""
     with atomic_write(str(tmp_path / "a.bin")) as file:
         file.write(b"new")
     assert (tmp_path / "a.bin").read_bytes() == b"new"
@@ -45,23 +41,25 @@ def test_error_leaves_the_old_file(
     assert [p.read_bytes() for p in tmp_path.iterdir()] == before
 
 
-def test_absent_folder_is_an_error(tmp_path: Path) -> None:
-    """A missing folder is not created."""
-    with pytest.raises(FileNotFoundError), atomic_write(tmp_path / "none" / "a.bin"):
-        pytest.fail("the block must not run")
+@pytest.mark.parametrize("path", [".", "", "/", "none/a.bin"])
+def test_file_that_cannot_be_written_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """A path without a file name or in a missing folder is an OSError that names this path."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OSError, match=r"\[Errno \d+\]") as caught, atomic_write(path):
+        pass
+    assert caught.value.filename == path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_folder_of_the_same_name_stays(tmp_path: Path) -> None:
-    """A folder is not replaced, and no temporary file is left."""
+def test_folders_and_other_writers_are_not_disturbed(tmp_path: Path) -> None:
+    """A folder is not replaced and is named; of two writers the last to finish wins."""
     (tmp_path / "a").mkdir()
-    with pytest.raises(OSError, match="directory"), atomic_write(tmp_path / "a") as file:
+    with pytest.raises(IsADirectoryError) as caught, atomic_write(tmp_path / "a") as file:
         file.write(b"new")
+    assert caught.value.filename == str(tmp_path / "a")
     assert list(tmp_path.iterdir()) == [tmp_path / "a"]
-
-
-def test_two_writers_do_not_mix(tmp_path: Path) -> None:
-    """Each writer has its own temporary file; the last to finish wins."""
     path = tmp_path / "a.bin"
     with atomic_write(path) as first:
         first.write(b"first")
