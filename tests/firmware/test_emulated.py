@@ -110,6 +110,18 @@ def test_without_features_and_with_wide_ones(
     np.testing.assert_array_equal(decisions, scenario.expected())
 
 
+def test_a_changed_step_changes_the_decisions(tmp_path: Path) -> None:
+    """The comparison can fail: one other posterior is seen."""
+    scenario = scenarios()["full_keywords"]
+    elf = build(M4, tmp_path, scenario.monitor())
+    posteriors = scenario.steps.posteriors.copy()
+    posteriors[500] = posteriors[500][::-1]
+    decisions = decide(M4, elf, replace(scenario.steps, posteriors=posteriors))
+    expected = scenario.expected()
+    np.testing.assert_array_equal(decisions[:500], expected[:500])
+    assert decisions[500] != expected[500]
+
+
 def test_counts_repeat(tmp_path: Path) -> None:
     """Two runs take the same instructions, and the stages' add up to the step's."""
     scenario, plugin = in_the_field(), build_plugin(tmp_path)
@@ -164,14 +176,29 @@ def test_every_cpu_encodes_the_same_bytes(cpu: Cpu, tmp_path: Path) -> None:
     assert [record.signed_ack.hex() for record in encoded] == [r["signed_ack"] for r in expected]
 
 
+def project(cpu: Cpu, folder: Path, optimise: str, source: Path) -> None:
+    """Build the comparison for a CPU and run it; ToolError unless both projections agree."""
+    flags = (*FLAGS, optimise, f"-I{RUNTIME}", f"-I{HERE}")
+    start = (HERE / cpu.startup, HERE / "semihosting.c", HERE / "library.c")
+    elf = folder / "projection.elf"
+    link(cpu, elf, *flags, *start, PROJECTION, source)
+    emulate(cpu, elf)
+
+
 @pytest.mark.parametrize("optimise", ["-O2", "-Os"])
 @pytest.mark.parametrize("cpu", CPUS, ids=lambda cpu: cpu.name)
 def test_odd_widths_and_rows_equal_a_plain_projection(
     cpu: Cpu, optimise: str, tmp_path: Path
 ) -> None:
     """1 to 67 features to 1 to 32, from every alignment; what follows is not overwritten."""
-    flags = (*FLAGS, optimise, f"-I{RUNTIME}", f"-I{HERE}")
-    start = (HERE / cpu.startup, HERE / "semihosting.c", HERE / "library.c")
-    elf = tmp_path / "projection.elf"
-    link(cpu, elf, *flags, *start, PROJECTION, RUNTIME / "tcuq_projection.c")
-    emulate(cpu, elf)
+    project(cpu, tmp_path, optimise, RUNTIME / "tcuq_projection.c")
+
+
+def test_a_wrong_row_of_the_projection_is_seen(tmp_path: Path) -> None:
+    """The comparison can fail: weights of another row."""
+    text = (RUNTIME / "tcuq_projection.c").read_text("utf-8")
+    assert text.count("(next != 0u) ? width : 0u") == 1
+    wrong = tmp_path / "tcuq_projection.c"
+    wrong.write_text(text.replace("(next != 0u) ? width : 0u", "0u"), "utf-8")
+    with pytest.raises(ToolError, match="exit code 1: qemu-system-arm"):
+        project(M4, tmp_path, "-O2", wrong)
