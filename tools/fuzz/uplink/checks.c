@@ -35,7 +35,7 @@ void check_row(const fuzz_uplink *on)
 /* What is sent stands whole in the newest page: a power cut cannot make the device forget it. */
 void check_sent(const fuzz_uplink *on)
 {
-    bool found = on->damaged;
+    bool found = on->damaged != 0u;
     MUST(on->good != NONE);
     for (uint32_t i = 0u; !found && (i < on->uplink.slots); i++) {
         const uint8_t *slot = &on->pages[on->good][TCUQ_UPLINK_HEAD_BYTES + i * on->uplink.record_bytes];

@@ -61,14 +61,14 @@ bool op_save(fuzz_uplink *on, bytes *in)
     memcpy(on->pages[page], snapshot, (way < 5u) ? on->size : torn);
     if (memcmp(on->pages[page], snapshot, on->size) == 0) {
         on->good = page;
-        on->damaged = false;
+        on->damaged &= (uint8_t)~(1u << page);
     }
     if (way < 5u) {
         MUST(tcuq_uplink_saved(&on->uplink) == TCUQ_UPLINK_OK);
         MUST((on->state->page == page) && (tcuq_uplink_page(&on->uplink) != page));
     } else if ((on->good == page) && (way != 7u)) {
         on->good = NONE; /* a write that is said to fail, though it is whole: either copy may be restored */
-        on->damaged = true;
+        on->damaged |= (uint8_t)(1u << page);
     }
     MUST(tcuq_uplink_saved(&on->uplink) == ((way < 5u) ? TCUQ_UPLINK_ERROR_UNSAVED : TCUQ_UPLINK_OK) ||
          (way >= 5u));
@@ -167,7 +167,7 @@ void op_restart(fuzz_uplink *on, bytes *in)
             if ((way & 8u) != 0u) {
                 tcuq_put_32(&page[on->size - 4u], tcuq_crc32(page, on->size - 4u));
             }
-            on->damaged = true;
+            on->damaged |= (uint8_t)(1u << (way >> 6));
             on->good = NONE;
         }
     }
@@ -181,8 +181,8 @@ void op_restart(fuzz_uplink *on, bytes *in)
         MUST((status != TCUQ_UPLINK_OK) || (on->state->page == page));
         check_row(on);
     }
-    /* A torn write can mend a damaged page, which then is the newest again. */
-    MUST((on->good == NONE) || on->damaged || (on->state->page == on->good));
+    /* A torn write can mend a damaged page, which then is the newest again, until a whole one replaces it. */
+    MUST((on->good == NONE) || (on->damaged != 0u) || (on->state->page == on->good));
     on->good = (on->state->phase == 1u) ? on->state->page : NONE;
     const tcuq_uplink_state restored = *on->state;
     const uint32_t boot = on->state->boot;

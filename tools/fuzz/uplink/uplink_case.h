@@ -22,7 +22,7 @@ typedef struct {
     uint8_t *pages[MAX_PAGES];
     uint32_t size;        /* of a snapshot */
     uint8_t good;         /* page that holds the newest whole snapshot, or NONE */
-    bool damaged;         /* a page was changed by other hands: what it held is no promise any more */
+    uint8_t damaged;      /* bits of pages changed by other hands and not rewritten: what they hold is no promise */
     uint8_t sent[TCUQ_SIGNED_BYTES];
     uint32_t sendings;
     uint32_t now_s;
