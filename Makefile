@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 RUN := $(BIN)/python -m
 WORKERS ?= 2
 PYTEST := $(RUN) pytest -n $(WORKERS) --dist worksteal
+SHORT := $(if $(TCUQ_SHORT),--short)
 TCUQ_DATA ?= ../shared/data
 export TCUQ_DATA
 # The notice of the site builder's successor is for its maintainers, not for every build.
@@ -92,13 +93,13 @@ emulated: ## Run the firmware on every emulated CPU for 1,000 steps and compare 
 check-c: compilers cppcheck seeded-bugs fuzz-runtime fuzz-uplink fuzz-blob ## Check the C sources in every way that is not a proof
 
 compilers: ## Compile every C source in every build with five compilers: no warning
-	$(RUN) tools.fuzz.compilers
+	$(RUN) tools.fuzz.compilers $(SHORT)
 
 cppcheck: ## Check the C sources by cppcheck and MISRA C:2012
 	$(RUN) tools.fuzz.cppcheck
 
 seeded-bugs: ## Check that bugs put into the C sources on purpose are found
-	$(RUN) tools.fuzz.uplink_seeded $(if $(TCUQ_SHORT),--short)
+	$(RUN) tools.fuzz.uplink_seeded $(SHORT)
 	$(RUN) pytest tools/tests/fuzz
 
 fuzz-runtime: ## Fuzz the runtime for a short time and state its coverage
@@ -125,7 +126,7 @@ docs: ## Build the documentation site with both builders; check that no table or
 scorecard: ## Print every committed result; fail if one is out of date or a document quotes another figure
 	$(RUN) results.scorecard --check
 
-nightly: coverage emulated seeded-bugs statistical fuzz dependencies container wheels proof ## Run what takes hours, every case of it
+nightly: coverage emulated compilers seeded-bugs statistical fuzz dependencies container wheels proof ## Run what takes hours, every case of it
 
 coverage: ## Run the tests with every case; write the lines and branches that they execute to results/coverage.json
 	$(RUN) tools.measurements.coverage --write
