@@ -11,7 +11,7 @@ SHORT := $(if $(TCUQ_SHORT),--short)
 TCUQ_DATA ?= ../shared/data
 export TCUQ_DATA
 # uv installs in a third of pip's time; where only pip knows the index, pip installs.
-install = $(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps $(1) || $(BIN)/pip install --quiet --no-deps $(1)
+install = $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --no-deps $(1) || $(BIN)/pip install --quiet --no-deps $(1)
 # The notice of the site builder's successor is for its maintainers, not for every build.
 export NO_MKDOCS_2_WARNING = 1
 # Tests that emulate CPUs, fuzz and prove, or take long, have targets of their own.
@@ -53,7 +53,7 @@ tools: ## Install cross compilers, emulators, fuzzer, checkers, servers and a br
 
 setup-all: ## Create a virtual environment with all products and everything their checks need
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --no-compile uv torch==2.13.0
+	$(BIN)/pip install --quiet uv torch==2.13.0
 	$(call install,--require-hashes --requirement constraints/all.txt)
 	$(call install,--editable . --editable fleet --editable benchmark)
 
