@@ -64,6 +64,7 @@ class Onset:
 class Effect:
     """A fault's effect on classifier and monitor, against the same steps without the fault.
 
+    Softmax, and the same after temperature scaling, accept as many predictions as the monitor.
     ``onsets`` are with a new monitor in every session, as after a repair; of ``left_running``,
     one monitor ran through both sessions.
     """
@@ -75,8 +76,8 @@ class Effect:
     withheld_clean: float
     withheld: float
     error_accepted: float
-    softmax_withheld: float
     softmax_error_accepted: float
+    scaled_error_accepted: float
     onsets: tuple[Onset, ...]
     left_running: tuple[Onset, ...]
 
@@ -152,19 +153,17 @@ def _effect(fault: str, trace: Trace, clean: Trace) -> Effect:
     assert stream.shifted is not None  # noqa: S101 - for the type checker: bundled data has it
     at = stream.shifted
     right, right_clean = trace.label == stream.labels, clean.label == stream.labels
-    compared = compare(demo_profile(), stream, trace, at)
-    softmax = compared.softmax
-    assert softmax is not None  # noqa: S101 - a profile that was just fitted has it
+    compared = compare(demo_profile(), stream, trace, at, rounds=0)
     return Effect(
         fault=fault,
         steps=int(at.sum()),
         accuracy_clean=float(right_clean[at].mean()),
         accuracy=float(right[at].mean()),
         withheld_clean=float((clean.outcome[at] != Outcome.ACCEPT).mean()),
-        withheld=compared.monitor.withheld,
-        error_accepted=float(np.nan_to_num(compared.monitor.error)),
-        softmax_withheld=softmax.withheld,
-        softmax_error_accepted=softmax.error,
+        withheld=1 - compared.coverage,
+        error_accepted=compared.error,
+        softmax_error_accepted=compared.rivals["softmax"].error,
+        scaled_error_accepted=compared.rivals["scaled"].error,
         onsets=onsets(stream, trace),
         left_running=onsets(stream, Monitor(demo_profile()).run(stream)),
     )

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evaluations: which measures a stream gives, and the comparison with a softmax threshold."""
 
-import dataclasses
 import json
 import math
 from collections.abc import Callable
@@ -14,9 +13,11 @@ from sklearn.metrics import roc_auc_score
 import tcuq
 from tcuq.demo import demo_stream
 from tcuq.errors import InputError
-from tcuq.evaluation import Comparison, Evaluation, Selection, as_json, compare, evaluate, lines
+from tcuq.evaluation import Comparison, Evaluation, Rival, as_json, compare, evaluate, lines
+from tcuq.evaluation.bootstrap import Interval
 from tcuq.evaluation.evaluation import short
-from tcuq.evaluation.selection import FIGURE
+from tcuq.evaluation.selection import error_at_coverage, errors_among
+from tcuq.profile.settings import TEMPERATURE
 from tcuq.stages.inputs import probabilities
 
 pytestmark = pytest.mark.filterwarnings("ignore::tcuq.errors.CalibrationWarning")
@@ -171,7 +172,7 @@ def test_steps_out_of_distribution_are_errors_and_shifted(synthetic: Synthetic) 
 
 
 def test_same_seed_gives_the_same_measures(profile: tcuq.Profile) -> None:
-    """The seed decides the intervals and the random baseline, and nothing else does."""
+    """The seed decides the intervals, and nothing else does."""
     stream = demo_stream("fault_offset")
     first, again, other = (
         as_json(evaluate(profile, stream, rounds=5, seed=seed))["measures"] for seed in (1, 1, 2)
@@ -228,7 +229,8 @@ def test_table_and_json_agree(faulty: Evaluation) -> None:
     """A row per measure, odd values in words; JSON holds numbers, or null and the reason."""
     rows = list(lines(faulty))
     document = json.loads(json.dumps(as_json(faulty), allow_nan=False))
-    assert document["risk_coverage"][-1][0] == 1
+    assert list(document["risk_coverage"]) == ["monitor", "softmax", "scaled"]
+    assert all(curve[-1][0] == 1 for curve in document["risk_coverage"].values())
     for measure in faulty.measures:
         assert sum(row.startswith(f"{measure.name:<26}") for row in rows) == 1
         evaluation = document["measures"][measure.name]
@@ -245,83 +247,76 @@ def test_table_is_at_most_80_columns_wide(profile: tcuq.Profile, name: str) -> N
     rows = list(lines(evaluate(profile, demo_stream(name), rounds=10)))
     assert max(map(len, rows)) <= 80
     header = next(row for row in rows if row.startswith("measure"))
-    edges = [header.index(word) + len(word) for word in ("softmax", "always", "never", "random")]
+    edges = [header.index(word) + len(word) for word in ("softmax", "scaled", "always", "never")]
     for row in rows[rows.index(header) + 1 : rows.index("", rows.index(header))]:
         assert all(row[edge - 7 : edge - 6] in (" ", "") for edge in edges), row
 
 
-def confidence_of(profile: tcuq.Profile, stream: tcuq.Stream) -> np.ndarray:
-    """Return the largest probability of every step."""
-    confidence: np.ndarray = probabilities(stream.posteriors, profile.inputs.kind).max(axis=1)
-    return confidence
+@pytest.mark.parametrize("count", [0, 1, 3, 5, 8])
+def test_equally_sure_steps_share_their_errors(count: int) -> None:
+    """Of tied steps each is as likely to be accepted; the order of steps does not matter."""
+    wrong = np.array([1, 0, 0, 1, 1, 0, 1, 1], np.bool_)
+    doubt = np.array([0.1, 0.2, 0.2, 0.2, 0.3, 0.3, 0.9, 0.9])
+    expected = {0: 0.0, 1: 1.0, 3: 1 + 2 / 3, 5: 2.5, 8: 5.0}[count]
+    for order in (np.arange(8), np.arange(8)[::-1]):
+        assert errors_among(wrong[order], doubt[order], count) == pytest.approx(expected)
+    accepted = np.arange(8) < count
+    error = error_at_coverage(wrong, doubt, accepted)
+    assert error == pytest.approx(expected / count) if count else math.isnan(error)
 
 
-@pytest.fixture(scope="module")
-def without_figure(profile: tcuq.Profile, altered: Callable[..., dict[str, Any]]) -> tcuq.Profile:
-    """The profile as if it had been fitted before the figure existed."""
-    figures = {n: v for n, v in profile.provenance.figures.items() if n != FIGURE}
-    return tcuq.Profile.from_json(json.dumps(altered(profile, "provenance.figures", figures)))
-
-
-@pytest.mark.filterwarnings("ignore::tcuq.errors.CalibrationWarning")
-@pytest.mark.parametrize("alpha", [0.01, 0.1, 0.4])
-def test_softmax_threshold_withholds_alpha_of_calibration(alpha: float) -> None:
-    """On the calibration stream it withholds at most alpha, and one step more would be over."""
-    stream = demo_stream("calibration")
-    profile = tcuq.fit(stream, alpha=alpha)
-    confidence, threshold = confidence_of(profile, stream), profile.provenance.figures[FIGURE]
-    exact = profile.threshold.alpha_q16 / 65536
-    assert (confidence < threshold).mean() <= exact < (confidence <= threshold).mean()
-
-
-def test_comparison_is_of_the_same_steps(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
-    """Withheld over all steps or those of a mask, and the error among accepted, labelled ones."""
-    trace = tcuq.Monitor(profile).run(test_stream)
-    comparison = compare(profile, test_stream, trace)
-    assert test_stream.labels is not None
-    known, wrong = test_stream.labels >= 0, trace.label != test_stream.labels
-    threshold = profile.provenance.figures[FIGURE]
-    softmax = confidence_of(profile, test_stream) >= threshold
-    monitor = trace.outcome == tcuq.Outcome.ACCEPT
-    assert comparison.softmax is not None
-    for part, accepted in ((comparison.monitor, monitor), (comparison.softmax, softmax)):
-        assert part.withheld == pytest.approx(1 - accepted.mean())
-        assert part.error == pytest.approx(wrong[accepted & known].mean())
-    stream = demo_stream("fault_clipping")
-    assert stream.shifted is not None
-    trace = tcuq.Monitor(profile).run(stream)
-    withheld = trace.outcome != tcuq.Outcome.ACCEPT
-    comparison = compare(profile, stream, trace, stream.shifted)
-    assert comparison.monitor.withheld == pytest.approx(withheld[stream.shifted].mean())
-
-
-def test_profile_without_the_figure_says_so(
-    without_figure: tcuq.Profile, test_stream: tcuq.Stream
+def test_rivals_accept_as_many_as_the_monitor(
+    profile: tcuq.Profile, test_stream: tcuq.Stream
 ) -> None:
-    """The sentence names what is missing and the next step; the baseline is a dash."""
-    evaluation = evaluate(without_figure, test_stream, rounds=0)
-    assert evaluation.comparison.softmax is None
-    assert evaluation.comparison.sentence.endswith(f"({FIGURE}): fit it again to compare.")
-    row = next(line for line in lines(evaluation) if line.startswith("withheld "))
-    assert row.split()[-3:] == ["–", "1", "0"]
+    """All choose the same number among labelled steps, in a mask or in the whole stream."""
+    faulty = demo_stream("fault_clipping")
+    for stream, mask in ((test_stream, None), (faulty, faulty.shifted)):
+        trace = tcuq.Monitor(profile).run(stream)
+        comparison = compare(profile, stream, trace, mask, rounds=20)
+        at = np.ones(len(stream), np.bool_) if mask is None else mask
+        accepted = at & (trace.outcome == tcuq.Outcome.ACCEPT)
+        wrong = trace.label != stream.labels
+        assert comparison.coverage == pytest.approx(accepted.sum() / at.sum())
+        assert comparison.error == pytest.approx(wrong[accepted].mean())
+        confidence = probabilities(stream.posteriors, stream.kind).max(axis=1)[at]
+        surest = np.sort(confidence)[-int(accepted.sum()) :]
+        theirs, softmax = wrong[at][confidence > surest[0]].sum(), comparison.rivals["softmax"]
+        assert theirs <= softmax.error * accepted.sum() + 1e-9
+        assert softmax.gap == pytest.approx(comparison.error - softmax.error)
+        assert set(comparison.rivals) == {"softmax", "scaled"}
+
+
+def test_temperature_scaling_needs_labels_of_calibration(synthetic: Synthetic) -> None:
+    """With them the profile holds the temperature; without, that rival is left out."""
+    labelled, bare = synthetic(), synthetic(labels=None)
+    assert labelled.labels is not None
+    assert tcuq.fit(labelled).provenance.figures[TEMPERATURE] == pytest.approx(
+        tcuq.fit_temperature(np.log(np.maximum(labelled.posteriors, 1 / 512)), labelled.labels)
+    )
+    profile = tcuq.fit(bare)
+    assert TEMPERATURE not in profile.provenance.figures
+    evaluation = evaluate(profile, synthetic(seed=1), rounds=0)
+    assert (
+        set(evaluation.comparison.rivals)
+        == {"softmax"}
+        == set(evaluation.risk_coverage) - {"monitor"}
+    )
 
 
 def test_sentence_with_and_without_labels(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
-    """The sentence has the errors where labels are known, else that they are unknown."""
-    sentence = Comparison(Selection(0.156, 0.041), Selection(0.1, 0.05), labelled=True).sentence
-    assert sentence == (
-        "The monitor withheld 15.6% of predictions, and 4.1% of the accepted ones are wrong;"
-        " a softmax threshold would have withheld 10.0%, with 5.0% of its accepted ones wrong."
+    """The sentence has the errors at equal coverage where labels are known."""
+    rivals = {
+        "softmax": Rival(0.05, -0.009, Interval(-0.014, -0.004)),
+        "scaled": Rival(0.048, -0.007, Interval(reason="none")),
+    }
+    assert Comparison(0.844, 0.041, rivals).sentence == (
+        "The monitor accepted 84.4% of predictions, of which 4.1% are wrong; of as many chosen by a"
+        " softmax threshold, 5.0% (difference -0.9 points, 95% -1.4 to -0.4), and after temperature"
+        " scaling 4.8%."
     )
-    compared = compare(profile, test_stream, tcuq.Monitor(profile).run(test_stream))
-    bare = dataclasses.replace(compared, monitor=Selection(1.0, float("nan")))
-    assert compared.denied > 0
-    assert bare.sentence.startswith(
-        f"The monitor withheld 100.0% of predictions ({compared.denied:.1%} beyond its budget);"
-    )
-    beyond = Comparison(Selection(0.3, 0.1), None, labelled=True, denied=0.15).sentence
-    assert beyond.startswith("The monitor withheld 30.0% of predictions (15.0% beyond its budget),")
     stream = tcuq.Stream(test_stream.posteriors, test_stream.features, starts=test_stream.starts)
-    unlabelled = evaluate(profile, stream, rounds=0).comparison.sentence
-    assert "unknown: the stream has no labels" in unlabelled
-    assert "wrong;" not in unlabelled
+    unlabelled = evaluate(profile, stream, rounds=0).comparison
+    assert unlabelled.rivals == {}
+    assert unlabelled.sentence.endswith(
+        "of predictions; without labels it is unknown how many of them are wrong."
+    )

@@ -22,6 +22,7 @@ from tcuq.calibrate.novelty import fit_novelty_terms
 from tcuq.calibrate.observe import Parts, observe, observe_calibration, risk_levels
 from tcuq.calibrate.projection import fit_projection, int8_step
 from tcuq.calibrate.scores import fit_anchored, fit_anchored_weights, fit_tcuq
+from tcuq.calibrate.temperature import fit_temperature
 from tcuq.errors import CalibrationWarning, FitError
 from tcuq.options import (
     AlarmOptions,
@@ -36,6 +37,7 @@ from tcuq.profile import Profile
 from tcuq.profile.settings import (
     ALPHA_BITS,
     RISK_LEVELS,
+    TEMPERATURE,
     TOKEN,
     AlarmSettings,
     BudgetSettings,
@@ -50,7 +52,7 @@ from tcuq.profile.settings import (
 )
 from tcuq.profile.summary import MOST_FINDINGS
 from tcuq.stages.alarm import channel_input
-from tcuq.stages.inputs import probabilities
+from tcuq.stages.inputs import logits
 from tcuq.stages.score import risk_odds
 from tcuq.stream import Stream, require_stream
 from tcuq.version import __version__
@@ -223,7 +225,7 @@ def _fit(
             seed=options.seed,
             calibration=info,
             development=None if development is None else _stream_info(development),
-            figures=_figures(alarm, fits, threshold) | _softmax_figure(calibration, threshold),
+            figures=_figures(alarm, fits, threshold) | _temperature_figure(calibration),
             findings=(
                 *diagnose_stream(calibration, parts),
                 *diagnose_fit(score, alarm, fits, info),
@@ -349,8 +351,9 @@ def _figures(
     return figures
 
 
-def _softmax_figure(calibration: Stream, threshold: ThresholdSettings) -> dict[str, float]:
-    """Return the baseline's threshold: at most alpha of the steps have less confidence."""
-    ordered = np.sort(probabilities(calibration.posteriors, calibration.kind).max(axis=1))
-    allowed = len(ordered) * threshold.alpha_q16 >> ALPHA_BITS
-    return {"softmax.threshold_confidence": float(ordered[allowed])}
+def _temperature_figure(calibration: Stream) -> dict[str, float]:
+    """Return the temperature of the baseline that an evaluation compares with, by labels."""
+    if calibration.labels is None or calibration.labelled == 0:
+        return {}
+    rows = logits(calibration.posteriors, calibration.kind)
+    return {TEMPERATURE: fit_temperature(rows, calibration.labels)}

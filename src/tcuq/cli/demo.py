@@ -20,8 +20,8 @@ SENTENCE = "show the monitor at work on a recorded stream"
 EXAMPLE = "demo"
 COLUMNS = 80
 HEADER = (
-    "                     withheld %   wrong % of accepted  first alarm in a session:",
-    "fault      accuracy tcuq softmax  tcuq softmax   all  seconds after onset, cause",
+    "                              wrong % of accepted     first alarm in a session:",
+    "fault      accuracy withheld  tcuq softmax scaled all  seconds from onset, cause",
 )
 NEXT = (
     "Try next:",
@@ -75,9 +75,10 @@ def _lines(shown: "Demonstration") -> Iterator[str]:
     yield from ("", *HEADER)
     yield from (_row(effect) for effect in shown.effects)
     yield from _wrapped(
-        "A step is 1 s. accuracy: without → with the fault. softmax: a threshold on the network's"
-        " confidence. all: no monitor. level, roughness, repeats, spread: the health of the"
-        " microphone's samples; other causes: the network's outputs."
+        "A step is 1 s; columns are in %. accuracy: without → with the fault. softmax: the"
+        " network's confidence, at a threshold that accepts as many; scaled: the same after"
+        " temperature scaling; all: no monitor. level, roughness, repeats, spread: the health of"
+        " the microphone's samples; other causes: the network's outputs."
     )
     yield from ("", *_wrapped(_unseen(shown.effects)), *_wrapped(_adwin(adwin(), shown.effects)))
     fault, span = PICTURE_SPAN
@@ -92,11 +93,17 @@ def _wrapped(text: str) -> list[str]:
 
 def _row(effect: "Effect") -> str:
     before, after = 100 * effect.accuracy_clean, 100 * effect.accuracy
-    ours = 100 * effect.withheld, 100 * effect.error_accepted
-    softmax = 100 * effect.softmax_withheld, 100 * effect.softmax_error_accepted
+    ours, softmax, scaled = (
+        100 * error
+        for error in (
+            effect.error_accepted,
+            effect.softmax_error_accepted,
+            effect.scaled_error_accepted,
+        )
+    )
     return (
-        f"{effect.fault:<11}{before:>3.0f}→{after:<4.0f}{ours[0]:>4.0f}{softmax[0]:>8.0f}"
-        f"{ours[1]:>6.0f}{softmax[1]:>8.0f}{100 - after:>6.0f}  "
+        f"{effect.fault:<11}{before:>3.0f}→{after:<4.0f}{100 * effect.withheld:>8.0f}"
+        f"{ours:>6.0f}{softmax:>8.0f}{scaled:>7.0f}{100 - after:>4.0f}  "
         f"{', '.join(_alarm(onset) for onset in effect.onsets)}"
     )
 

@@ -13,13 +13,13 @@ if find_spec("sklearn") is None:
 
 from tcuq.evaluation.evaluation import Evaluation, as_json, evaluate, lines
 from tcuq.evaluation.run import Measure
-from tcuq.evaluation.selection import Comparison, Selection, compare
+from tcuq.evaluation.selection import Comparison, Rival, compare
 
 __all__ = [
     "Comparison",
     "Evaluation",
     "Measure",
-    "Selection",
+    "Rival",
     "as_json",
     "compare",
     "evaluate",

@@ -2,7 +2,7 @@
 """Evaluate: run a profile over a recorded stream; its measures, as text and as JSON values."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
@@ -30,7 +30,7 @@ from tcuq.stream import Stream, require_stream
 
 MOST_MEASURES = 21
 COLUMNS = 80
-MONITOR_BASELINES = ("softmax", "always", "never", "random")
+MONITOR_BASELINES = ("softmax", "scaled", "always", "never")
 CLASSIFIER_BASELINES = ("uniform",)
 
 
@@ -38,12 +38,13 @@ CLASSIFIER_BASELINES = ("uniform",)
 class Evaluation:
     """All measures of one profile on one stream.
 
-    ``risk_coverage`` holds (coverage, error among the least risky steps covered) where there are
-    labels; ``comparison`` sets the monitor beside a softmax threshold.
+    ``risk_coverage`` holds curves of (coverage, error among the steps covered) where there are
+    labels: of the monitor, which covers the least risky steps first, and of its rivals, which
+    cover those they are surest of; ``comparison`` sets them side by side at equal coverage.
     """
 
     measures: tuple[Measure, ...]
-    risk_coverage: tuple[tuple[float, float], ...]
+    risk_coverage: Mapping[str, tuple[tuple[float, float], ...]]
     comparison: Comparison
     trace: Trace
 
@@ -69,7 +70,7 @@ def evaluate(
     rounds
         Bootstrap rounds for the confidence intervals; 0 for none.
     seed
-        Of the bootstrap and the random baseline.
+        Of the bootstrap.
 
     Examples
     --------
@@ -91,7 +92,8 @@ def evaluate(
         for measure in _measures(run):
             measures.append(measure)
             progress.advance()
-    return Evaluation(tuple(measures), _risk_coverage(run), compare(profile, stream, trace), trace)
+    comparison = compare(profile, stream, trace, rounds=rounds, seed=seed)
+    return Evaluation(tuple(measures), _risk_coverage(run), comparison, trace)
 
 
 def _measures(run: EvaluatedRun) -> Iterator[Measure]:
@@ -107,11 +109,15 @@ def _measures(run: EvaluatedRun) -> Iterator[Measure]:
         yield from classifier_measures(run)
 
 
-def _risk_coverage(run: EvaluatedRun) -> tuple[tuple[float, float], ...]:
+def _risk_coverage(run: EvaluatedRun) -> dict[str, tuple[tuple[float, float], ...]]:
     if not run.known.any():
-        return ()
-    coverage, error = risk_coverage(run.wrong[run.known], run.trace.risk[run.known])
-    return tuple(zip(coverage.tolist(), error.tolist(), strict=True))
+        return {}
+    orders = {"monitor": run.trace.risk, **run.doubts}
+    curves = {
+        name: risk_coverage(run.wrong[run.known], values[run.known])
+        for name, values in orders.items()
+    }
+    return {name: tuple(zip(*map(np.ndarray.tolist, c), strict=True)) for name, c in curves.items()}
 
 
 def lines(evaluation: Evaluation) -> Iterator[str]:
@@ -157,7 +163,10 @@ def as_json(evaluation: Evaluation) -> dict[str, Any]:
     return {
         "summary": evaluation.comparison.sentence,
         "measures": {measure.name: _measure_as_json(measure) for measure in evaluation.measures},
-        "risk_coverage": [list(point) for point in evaluation.risk_coverage],
+        "risk_coverage": {
+            name: [list(point) for point in curve]
+            for name, curve in evaluation.risk_coverage.items()
+        },
     }
 
 

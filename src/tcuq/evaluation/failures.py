@@ -9,8 +9,8 @@ import numpy as np
 
 from tcuq.evaluation import measures as m
 from tcuq.evaluation.bootstrap import Interval
-from tcuq.evaluation.run import Bools, EvaluatedRun, Measure
-from tcuq.evaluation.selection import percent, selection
+from tcuq.evaluation.run import Bools, EvaluatedRun, Floats, Measure
+from tcuq.evaluation.selection import error_at_coverage, percent
 from tcuq.profile.settings import ALPHA_BITS, TOKEN
 from tcuq.stages.budget import Outcome
 
@@ -21,7 +21,6 @@ MAXIMUM = Interval(reason="a maximum over windows has no bootstrap interval")
 def withheld_measures(run: EvaluatedRun) -> Iterator[Measure]:
     """The withheld share of predictions and the coverage, which need no labels."""
     at, accepted = np.arange(len(run.trace)), run.accepted
-    softmax = math.nan if run.softmax is None else float(1 - run.softmax.mean())
     events = {
         "withheld predictions": int((~accepted).sum()),
         "accepted predictions": int(accepted.sum()),
@@ -31,7 +30,7 @@ def withheld_measures(run: EvaluatedRun) -> Iterator[Measure]:
         "withheld",
         at,
         lambda chosen: float(1 - accepted[chosen].mean()),
-        {"softmax": softmax, "always": 1.0, "never": 0.0},
+        {"always": 1.0, "never": 0.0},
         events,
     )
     denied = withheld.value - abstained
@@ -41,7 +40,7 @@ def withheld_measures(run: EvaluatedRun) -> Iterator[Measure]:
         "coverage",
         at,
         lambda chosen: float(accepted[chosen].mean()),
-        {"softmax": 1 - softmax, "always": 0.0, "never": 1.0},
+        {"always": 0.0, "never": 1.0},
         events,
     )
 
@@ -49,23 +48,23 @@ def withheld_measures(run: EvaluatedRun) -> Iterator[Measure]:
 def failure_measures(run: EvaluatedRun) -> Iterator[Measure]:
     """How well the risk tells wrong predictions from correct ones."""
     at, accepted, wrong = np.flatnonzero(run.known), run.accepted, run.wrong
-    softmax = None if run.softmax is None else selection(run.softmax, wrong, run.known)
     error, errors = float(wrong[at].mean()), int((wrong & accepted & run.known).sum())
-    yield run.measure(
+    rivals = {
+        name: error_at_coverage(wrong[at], doubt[at], accepted[at])
+        for name, doubt in run.doubts.items()
+    }
+    among = run.measure(
         "error among accepted",
         at,
         lambda chosen: _mean(wrong[chosen][accepted[chosen]]),
-        {
-            "softmax": math.nan if softmax is None else softmax.error,
-            "always": math.nan,
-            "never": error,
-            "random": error,
-        },
+        {**rivals, "always": math.nan, "never": error},
         {"errors among accepted": errors},
     )
+    note = f"{' and '.join(rivals)} accept as many predictions as the monitor"
+    yield replace(among, note=note)
     risk = run.trace.risk
     yield from run.ranking("failure", wrong, at, ("errors", "correct predictions"), risk)
-    name, scores = "area under risk-coverage", (risk, run.uncertainty, run.guess)
+    name, scores = "area under risk-coverage", (risk, run.doubts)
     events = {"errors": int(wrong[at].sum())}
     area = m.area_under_risk_coverage
     yield run.ranked(name, at, area, wrong, scores, equal=error, events=events)
@@ -79,14 +78,15 @@ def drop_measures(run: EvaluatedRun) -> Iterator[Measure]:
     if np.isnan(floor):
         return
     everything = np.ones(len(accuracy), np.bool_)
-    risk, softmax, guess = (
-        m.moving_mean(values, everything, run.starts, run.window)
-        for values in (run.trace.risk, run.uncertainty, run.guess)
-    )
+
+    def lately(values: Floats) -> Floats:
+        return m.moving_mean(values, everything, run.starts, run.window)
+
+    scores = lately(run.trace.risk), {name: lately(doubt) for name, doubt in run.doubts.items()}
     at = np.flatnonzero(np.isfinite(accuracy))
     event = accuracy < floor
     share = float(event[at].mean())
-    scores, events = (risk, softmax, guess), {"windows with low accuracy": int(event[at].sum())}
+    events = {"windows with low accuracy": int(event[at].sum())}
     yield run.ranked("accuracy-drop AUPRC", at, m.auprc, event, scores, equal=share, events=events)
 
 

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcuq._columns import UNKNOWN
-from tcuq.autocorrelation import autocorrelation_time
 from tcuq.decision import Trace
 from tcuq.evaluation import measures as m
 from tcuq.evaluation.bootstrap import Indices, Interval, interval_of
-from tcuq.evaluation.selection import softmax_accepts
+from tcuq.evaluation.selection import block_of, doubts
 from tcuq.profile import Profile
 from tcuq.stages.budget import Outcome
 from tcuq.stages.inputs import probabilities
@@ -21,16 +20,14 @@ from tcuq.stream import Stream
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
-BLOCK_TIMES = 4  # a bootstrap block is this many autocorrelation times of the risk
-
 
 @dataclass(frozen=True, slots=True)
 class Measure:
     """A value, its 95 % interval, and what each baseline scores on the same stream.
 
-    The baselines are `softmax` (a threshold on the softmax confidence), `always` and `never`
-    (withhold or alarm at every step, or at none) and `random`; `uniform` is a classifier that
-    gives every class the same probability.
+    The baselines are `softmax` (the softmax confidence), `scaled` (the same after temperature
+    scaling), `always` and `never` (withhold or alarm at every step, or at none: all steps rank
+    equal); `uniform` is a classifier that gives every class the same probability.
     """
 
     name: str
@@ -44,8 +41,7 @@ class Measure:
 class EvaluatedRun:
     """A trace with its stream's labels, shifts and probabilities.
 
-    ``guess`` is the risk that the random baseline draws; ``softmax`` marks the steps that the
-    softmax threshold accepts, or is None if the profile does not hold it.
+    ``doubts`` are the numbers by which `softmax` and `scaled` rank the steps.
     """
 
     profile: Profile
@@ -54,8 +50,7 @@ class EvaluatedRun:
     labels: NDArray[np.int32]
     shifted: Bools
     probabilities: Floats
-    guess: Floats
-    softmax: Bools | None
+    doubts: Mapping[str, Floats]
     window: int
     rounds: int
     block: int
@@ -82,11 +77,10 @@ class EvaluatedRun:
             labels=np.full(steps, UNKNOWN, np.int32) if stream.labels is None else stream.labels,
             shifted=np.zeros(steps, np.bool_) if stream.shifted is None else stream.shifted,
             probabilities=rows,
-            guess=rng.random(steps),
-            softmax=softmax_accepts(profile, rows.max(axis=1)),
+            doubts=doubts(profile, stream),
             window=window,
             rounds=rounds,
-            block=int(BLOCK_TIMES * autocorrelation_time([trace.risk])),
+            block=block_of(trace),
             rng=rng,
         )
 
@@ -108,12 +102,6 @@ class EvaluatedRun:
         accepted: Bools = self.trace.outcome == Outcome.ACCEPT
         return accepted
 
-    @property
-    def uncertainty(self) -> Floats:
-        """1 - max p, by which the softmax baseline ranks steps."""
-        uncertainty: Floats = 1 - self.probabilities.max(axis=1)
-        return uncertainty
-
     def measure(
         self,
         name: str,
@@ -133,15 +121,13 @@ class EvaluatedRun:
     def ranking(
         self, name: str, event: Bools, at: Indices, words: tuple[str, str], by: Floats
     ) -> Iterator[Measure]:
-        """AUROC and AUPRC of a score, `by`, for an event among the steps `at`.
-
-        A monitor that withholds always or never ranks all steps equal.
-        """
+        """AUROC and AUPRC of a score, `by`, for an event among the steps `at`."""
         share = float(event[at].mean())
         events = {words[0]: int(event[at].sum()), words[1]: int((~event[at]).sum())}
-        scores = (by, self.uncertainty, self.guess)
         for word, kind, equal in (("AUROC", m.auroc, 0.5), ("AUPRC", m.auprc, share)):
-            yield self.ranked(f"{name} {word}", at, kind, event, scores, equal=equal, events=events)
+            yield self.ranked(
+                f"{name} {word}", at, kind, event, (by, self.doubts), equal=equal, events=events
+            )
 
     def ranked(
         self,
@@ -149,20 +135,16 @@ class EvaluatedRun:
         at: Indices,
         kind: Callable[[Bools, Floats], float],
         event: Bools,
-        scores: tuple[Floats, Floats, Floats],
+        scores: tuple[Floats, Mapping[str, Floats]],
         *,
         equal: float,
         events: Mapping[str, int],
     ) -> Measure:
-        """A statistic of an event under the monitor's score, the softmax's and a random one.
+        """A statistic of an event under the monitor's score and under its rivals'.
 
         ``equal`` is its value where all steps rank equal.
         """
-        ours, softmax, random = scores
-        baselines = {
-            "softmax": kind(event[at], softmax[at]),
-            "always": equal,
-            "never": equal,
-            "random": kind(event[at], random[at]),
-        }
+        ours, rivals = scores
+        baselines = {rival: kind(event[at], doubt[at]) for rival, doubt in rivals.items()}
+        baselines |= {"always": equal, "never": equal}
         return self.measure(name, at, lambda c: kind(event[c], ours[c]), baselines, events)

@@ -1,63 +1,69 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selective prediction: what the monitor withholds, beside a softmax threshold at the same rate.
+"""Selective prediction at equal coverage: the monitor beside the confidence alone.
 
-The softmax threshold withholds a prediction whose confidence, max p, is below the value that at
-most alpha of the calibration steps fell below: the rule that also sets the monitor's threshold.
+A rival accepts as many of the labelled steps as the monitor did, those it is surest of. Its
+threshold is thus chosen in hindsight, which favours it.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tcuq._columns import UNKNOWN
+from tcuq.autocorrelation import autocorrelation_time
 from tcuq.decision import Trace
+from tcuq.evaluation.bootstrap import Indices, Interval, interval_of
 from tcuq.profile import Profile
+from tcuq.profile.settings import TEMPERATURE
 from tcuq.stages.budget import Outcome
-from tcuq.stages.inputs import probabilities
+from tcuq.stages.inputs import logits, probabilities
 from tcuq.stream import Stream
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
-FIGURE = "softmax.threshold_confidence"
-NO_FIGURE = f"this profile does not hold the softmax threshold ({FIGURE}): fit it again to compare"
+BLOCK_TIMES = 4  # a bootstrap block is this many autocorrelation times of the risk
+NAMES = {"softmax": "a softmax threshold", "scaled": "after temperature scaling"}
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """The share of predictions withheld, and the error among the accepted; NaN if unknown."""
+class Rival:
+    """Error among as many accepted as the monitor's; how much larger the monitor's own is."""
 
-    withheld: float
     error: float
+    gap: float
+    interval: Interval
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The monitor beside the softmax threshold, which is None if the profile does not hold it."""
+    """Coverage and error among accepted of the monitor, and rivals at the same coverage.
 
-    monitor: Selection
-    softmax: Selection | None
-    labelled: bool
-    denied: float = 0.0  # share of predictions that the monitor withheld beyond its budget
+    Errors are NaN without labels. ``rivals`` are "softmax", by the confidence, and "scaled", by
+    the confidence after temperature scaling, if calibration had the labels that it needs.
+    """
+
+    coverage: float
+    error: float
+    rivals: Mapping[str, Rival]
 
     @property
     def sentence(self) -> str:
-        """Both in one sentence."""
-        ours, theirs = self.monitor, self.softmax
-        text = f"The monitor withheld {percent(ours.withheld)} of predictions"
-        if self.denied > 0:
-            text += f" ({percent(self.denied)} beyond its budget)"
-        if not self.labelled:
-            text += " (how many of the rest are wrong is unknown: the stream has no labels)"
-        elif not math.isnan(ours.error):
-            text += f", and {percent(ours.error)} of the accepted ones are wrong"
-        if theirs is None:
-            return f"{text}; {NO_FIGURE}."
-        text += f"; a softmax threshold would have withheld {percent(theirs.withheld)}"
-        if not math.isnan(theirs.error):
-            text += f", with {percent(theirs.error)} of its accepted ones wrong"
+        """All of them in one sentence."""
+        text = f"The monitor accepted {percent(self.coverage)} of predictions"
+        if math.isnan(self.error):
+            return f"{text}; without labels it is unknown how many of them are wrong."
+        text += f", of which {percent(self.error)} are wrong"
+        softmax = self.rivals["softmax"]
+        text += f"; of as many chosen by {NAMES['softmax']}, {percent(softmax.error)}"
+        if not softmax.interval.reason:
+            low, high = 100 * softmax.interval.low, 100 * softmax.interval.high
+            text += f" (difference {100 * softmax.gap:+.1f} points, 95% {low:+.1f} to {high:+.1f})"
+        if "scaled" in self.rivals:
+            text += f", and {NAMES['scaled']} {percent(self.rivals['scaled'].error)}"
         return f"{text}."
 
 
@@ -66,32 +72,69 @@ def percent(share: float) -> str:
     return f"{share:.1%}"
 
 
-def softmax_accepts(profile: Profile, confidence: Floats) -> Bools | None:
-    """Return which steps the softmax threshold accepts; None if the profile does not hold it."""
-    threshold = profile.provenance.figures.get(FIGURE)
-    if threshold is None:
-        return None
-    return confidence >= threshold
+def doubts(profile: Profile, stream: Stream) -> dict[str, Floats]:
+    """Return by rival how unsure each prediction is: 1 - C, and 1 - C after temperature scaling."""
+    rows = probabilities(stream.posteriors, stream.kind)
+    by_rival: dict[str, Floats] = {"softmax": 1 - rows.max(axis=1)}
+    temperature = profile.provenance.figures.get(TEMPERATURE)
+    if temperature is not None:
+        scaled = probabilities(logits(stream.posteriors, stream.kind) / temperature, "logits")
+        by_rival["scaled"] = 1 - scaled.max(axis=1)
+    return by_rival
 
 
-def selection(accepted: Bools, wrong: Bools, known: Bools) -> Selection:
-    """The withheld share of all steps, and the error among accepted steps with a known label."""
-    judged = accepted & known
-    error = float(wrong[judged].mean()) if judged.any() else math.nan
-    return Selection(float(1 - accepted.mean()), error)
+def errors_among(wrong: Bools, doubt: Floats, count: int) -> float:
+    """Return the errors among the `count` surest steps; equally sure steps share theirs."""
+    if count == 0:
+        return 0.0
+    last = np.partition(doubt, count - 1)[count - 1]
+    surer, tied = doubt < last, doubt == last
+    return float(wrong[surer].sum() + wrong[tied].mean() * (count - surer.sum()))
 
 
-def compare(profile: Profile, stream: Stream, trace: Trace, at: Bools | None = None) -> Comparison:
-    """Compare a monitor's trace of a stream with the softmax threshold, at some steps or all."""
+def error_at_coverage(wrong: Bools, doubt: Floats, accepted: Bools) -> float:
+    """Return the error among the surest steps, as many as are accepted; NaN if none is."""
+    count = int(accepted.sum())
+    return errors_among(wrong, doubt, count) / count if count else math.nan
+
+
+def block_of(trace: Trace) -> int:
+    """Return the steps of a bootstrap block."""
+    return int(BLOCK_TIMES * autocorrelation_time([trace.risk]))
+
+
+def compare(
+    profile: Profile,
+    stream: Stream,
+    trace: Trace,
+    at: Bools | None = None,
+    *,
+    rounds: int = 200,
+    seed: int = 0,
+) -> Comparison:
+    """Compare a monitor's trace of a stream with its rivals, at some steps or all."""
     at = np.ones(len(stream), np.bool_) if at is None else at
     labels = stream.labels if stream.labels is not None else np.full(len(stream), UNKNOWN, np.int32)
-    known, wrong = labels != UNKNOWN, trace.label != labels
-    confidence = probabilities(stream.posteriors, stream.kind).max(axis=1)
-    softmax = softmax_accepts(profile, confidence)
     accepted: Bools = trace.outcome == Outcome.ACCEPT
-    return Comparison(
-        selection(accepted[at], wrong[at], known[at]),
-        None if softmax is None else selection(softmax[at], wrong[at], known[at]),
-        labelled=bool(known[at].any()),
-        denied=float((trace.outcome[at] == Outcome.DENIED).mean()),
-    )
+    coverage = float(accepted[at].mean()) if at.any() else math.nan
+    steps = np.flatnonzero(at & (labels != UNKNOWN))
+    if not accepted[steps].any():
+        return Comparison(coverage, math.nan, {})
+    wrong, block, rng = trace.label != labels, block_of(trace), np.random.default_rng(seed)
+    error = float(wrong[steps][accepted[steps]].mean())
+    events = {"errors": int(wrong[steps].sum())}
+
+    def rival(doubt: Floats) -> Rival:
+        def gap(chosen: Indices) -> float:
+            one = steps[chosen]
+            if not accepted[one].any():
+                return math.nan
+            ours = float(wrong[one][accepted[one]].mean())
+            return ours - error_at_coverage(wrong[one], doubt[one], accepted[one])
+
+        theirs = error_at_coverage(wrong[steps], doubt[steps], accepted[steps])
+        interval = interval_of(gap, len(steps), block, rounds, rng, events=events)
+        return Rival(theirs, error - theirs, interval)
+
+    rivals = {name: rival(doubt) for name, doubt in doubts(profile, stream).items()}
+    return Comparison(coverage, error, rivals)

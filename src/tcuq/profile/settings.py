@@ -25,6 +25,7 @@ BOOT_STEPS = 1024  # after a boot the alarm also bets on calibration alone for s
 MAX_HEALTH_DISTANCE = 32767 / 1024  # of a statistic from its mean
 MAX_HEALTH_SCORE = 8191 / 64  # standard deviations
 MIN_HEALTH_SCALE, MAX_HEALTH_SCALE = 1 / 64, 32.0
+TEMPERATURE = "softmax.temperature"  # a figure of the profile, for comparisons
 
 Signal = Literal["divergence", "instability", "inconsistency", "doubt", "low_confidence", "novelty"]
 ChannelSignal = Literal["risk", "novelty", "divergence", "instability", "health"]

@@ -244,8 +244,7 @@ def _threshold(threshold: ThresholdSettings, levels: Counts) -> ThresholdSetting
 def _with_origin(profile: Profile, old: Profile, reference: Reference, alarmed: int) -> Profile:
     """Add the reference's origin and check the profile as the loader does."""
     figures = {
-        # the softmax baseline's threshold is of the old calibration stream
-        **{n: v for n, v in old.provenance.figures.items() if not n.startswith("softmax.")},
+        **old.provenance.figures,
         RECALIBRATED_KEY: float(reference.streams),
         "recalibration.steps": float(reference.steps),
         "recalibration.streams_left_out": float(alarmed),

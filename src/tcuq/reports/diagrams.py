@@ -11,7 +11,7 @@ from tcuq.charts import Axis, Chart, Legend, legend
 from tcuq.charts.markup import element
 from tcuq.evaluation.measures import ECE_BINS, risk_coverage
 from tcuq.profile.settings import RISK_LEVELS, AnchoredScoreSettings
-from tcuq.reports.tables import health_table
+from tcuq.reports.tables import RIVALS, health_table
 from tcuq.reports.view import View
 
 NAMES = {
@@ -45,7 +45,10 @@ def of_labels(views: Sequence[View]) -> Iterator[Element]:
 def _risk_coverage(views: Sequence[View]) -> Element:
     known, wrong = views[0].known, views[0].wrong
     error = float(wrong[known].mean())
-    curves = [tuple(zip(*view.evaluation.risk_coverage, strict=True)) for view in views]
+    rivals = dict(views[0].evaluation.risk_coverage)
+    rivals.pop("monitor")
+    all_curves = [*(view.evaluation.risk_coverage["monitor"] for view in views), *rivals.values()]
+    curves = [tuple(zip(*curve, strict=True)) for curve in all_curves]
     top = min(1.0, max(0.05, 1.1 * max(error, *(max(y) for _, y in curves))))
     title = f"Error among the least risky steps by coverage; of all steps {error:.1%} are wrong"
     chart = _share_chart(title, "coverage", "error among covered", top)
@@ -59,6 +62,7 @@ def _risk_coverage(views: Sequence[View]) -> Element:
             share = float(accepted.sum() / known.sum())
             chart.point(share, float(wrong[accepted].mean()), f"series{index}", 5)
     names = [view.name if len(views) > 1 else "ordered by risk" for view in views]
+    names += [f"by {RIVALS[name]}" for name in rivals]
     entries = [(f"series{index}", name) for index, name in enumerate(names)]
     entries += [("dashed", "ordered at random"), ("ideal", "perfect order")]
     note = "The dot is what was accepted, budget and all. Lower is better."

@@ -53,9 +53,9 @@ def sections(views: Views, name: str) -> Iterator[Element]:
     )
     yield _section(
         "Measures",
-        "With 95% confidence intervals that respect autocorrelation. Baselines: softmax (a"
-        " threshold on the confidence), always and never (withhold every prediction, or none),"
-        " random (withhold at random), uniform (equal probabilities for all classes).",
+        "With 95% confidence intervals that respect autocorrelation. Baselines: softmax (by the"
+        " confidence), scaled (the same after temperature scaling), always and never (withhold"
+        " every prediction, or none), uniform (equal probabilities for all classes).",
         *measures_table(views),
     )
     yield _section("Calibration", "", _grid(views, profiles.calibration))
@@ -83,7 +83,7 @@ def _grid(views: Views, card: Callable[[View], Iterator[Element]]) -> Element:
 
 
 def _summaries(views: Views) -> Iterator[Element]:
-    """Say in one sentence what each monitor withheld, beside a softmax threshold."""
+    """Say in one sentence what each monitor accepted, beside a softmax threshold."""
     for view in views:
         name = f"{view.name}: " if len(views) > 1 else ""
         sentence = element("strong", view.evaluation.comparison.sentence)

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from tcuq.charts.markup import Child, element, table
 from tcuq.evaluation.evaluation import interval_text, notes, short
-from tcuq.evaluation.selection import Selection, percent
+from tcuq.evaluation.selection import Rival, percent
 from tcuq.profile.settings import HealthSettings
 from tcuq.reports.view import View
 
+RIVALS = {"softmax": "softmax threshold", "scaled": "softmax after temperature scaling"}
 MARGIN = 40  # steps shown on either side of the span
 Floats = NDArray[np.float64]
 Group = tuple[str, str, NDArray[np.bool_]]  # class of its marks, name, steps
@@ -33,25 +34,30 @@ def span_button(begin: int, end: int, text: str = "", before: int = 0) -> Elemen
 
 
 def selection_table(views: Sequence[View]) -> Element:
-    """Withheld, coverage and error among accepted: the monitor beside its baselines."""
+    """Coverage and error among accepted: the monitor, its rivals at equal coverage, no monitor."""
     alone = len(views) == 1
     rows: list[list[Child]] = []
     for view in views:
         comparison = view.evaluation.comparison
-        rows.append(_selection_row("monitor" if alone else view.name, comparison.monitor))
-        if comparison.softmax is not None:
-            name = "softmax threshold" if alone else f"softmax threshold of {view.name}"
-            rows.append(_selection_row(name, comparison.softmax))
+        coverage, of = percent(comparison.coverage), "" if alone else f" as {view.name}"
+        rows.append(["monitor" if alone else view.name, coverage, _error(comparison.error), "–"])
+        for name, rival in comparison.rivals.items():
+            gap = "–" if rival.interval.reason else _points(rival)
+            rows.append([f"{RIVALS[name]}{of}", coverage, _error(rival.error), gap])
     known = views[0].known
     error = float(views[0].wrong[known].mean()) if known.any() else math.nan
-    rows.append(_selection_row("no monitor", Selection(0.0, error)))
-    columns = ["method", "withheld", "coverage", "error among accepted"]
-    return table(columns, rows, "The monitor and its baselines")
+    rows.append(["no monitor", percent(1.0), _error(error), "–"])
+    columns = ["method", "coverage", "error among accepted", "the monitor's is, in points"]
+    return table(columns, rows, "The monitor and its baselines, at equal coverage")
 
 
-def _selection_row(name: str, part: Selection) -> list[Child]:
-    error = "–" if math.isnan(part.error) else percent(part.error)
-    return [name, percent(part.withheld), percent(1 - part.withheld), error]
+def _error(error: float) -> str:
+    return "–" if math.isnan(error) else percent(error)
+
+
+def _points(rival: Rival) -> Element:
+    low, high = 100 * rival.interval.low, 100 * rival.interval.high
+    return figure(f"{100 * rival.gap:+.1f}", f"{low:+.1f} to {high:+.1f}")
 
 
 def measures_table(views: Sequence[View]) -> Iterator[Element]:

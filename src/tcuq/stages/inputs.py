@@ -19,6 +19,8 @@ from tcuq.stream import Kind, Stream, checked_features, checked_posteriors, requ
 
 Floats = NDArray[np.float64]
 
+SMALLEST = 1 / 512  # probability whose logarithm is taken: half of a byte's unit
+
 
 class Inputs:
     """Turns posteriors or logits into quantised shares, and wide features into projected ones.
@@ -163,6 +165,13 @@ def is_quantised(posteriors: ArrayLike, features: ArrayLike | None) -> bool:
 def posterior_bytes(rows: NDArray[np.generic], kind: Kind) -> Floats:
     """Round checked rows to bytes in 1/256."""
     return np.minimum(np.rint(probabilities(rows, kind) * 256), 255)
+
+
+def logits(posteriors: NDArray[np.generic], kind: Kind) -> Floats:
+    """Return logits as they are, or the logarithms of probabilities, which a byte rounds to 0."""
+    if kind == "logits":
+        return np.asarray(posteriors, np.float64)
+    return np.log(np.maximum(probabilities(posteriors, kind), SMALLEST))
 
 
 def probabilities(rows: NDArray[np.generic], kind: Kind) -> Floats:
