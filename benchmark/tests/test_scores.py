@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tcuq_benchmark.experiments import measures
-from tcuq_benchmark.experiments.trials import TRIALS, Tuned, default_terms
+from tcuq_benchmark.experiments.trials import TRIALS, Tuned
 from tcuq_benchmark.scenario_run import ScenarioRun
 from tcuq_benchmark.scores.monitors import MonitorScore
 from tcuq_benchmark.scores.refitted import SIGNALS, RefittedScore
@@ -164,9 +164,3 @@ def test_a_better_candidate_is_chosen() -> None:
     score = Tuned(candidates)
     score.fit(in_distribution(2_000, 0), synthetic(2_000, 1))
     assert score.chosen_ == "max_prob"
-
-
-def test_the_default_terms_are_the_presets() -> None:
-    """A fit with the terms read from a profile is the fit without the option."""
-    assert default_terms()[0].signal == "low_confidence"
-    assert len(default_terms()) == 6

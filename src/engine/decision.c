@@ -2,28 +2,32 @@
 /* Decision: the runtime's result for one step, as tcuq.decision's dataclass. */
 #include "engine.h"
 
+/* What the engine's tuple holds: the type of a Decision, the words of its members, and their slots. */
+enum { TYPE, OUTCOMES, REASONS, ALARMS, CAUSE, FIRST_MEMBER };
+
 /* Stores the type, the enums' members and the setters of the type's slots. */
-int decisions_read(engine *self, PyObject *type, PyObject *outcomes, PyObject *alarms, PyObject *cause)
+int decisions_read(engine *self, PyObject *type, PyObject *const *words)
 {
     static const char *const names[DECISION_MEMBERS] = {
-        "label", "risk", "novelty", "threshold", "exceeded", "outcome", "alarm", "cause", "promised",
+        "label",  "steady_label", "risk",     "expected_error", "novelty", "threshold", "exceeded",
+        "reason", "outcome",      "withheld", "alarm",          "cause",   "promised",
     };
-    PyObject *objects = PyTuple_New(4 + DECISION_MEMBERS);
+    PyObject *objects = PyTuple_New(FIRST_MEMBER + DECISION_MEMBERS);
     if (objects == NULL) {
         return -1;
     }
     self->decisions = objects;
     self->allocate = (allocfunc)PyType_GetSlot((PyTypeObject *)type, Py_tp_alloc);
-    (void)PyTuple_SetItem(objects, 0, Py_NewRef(type));
-    (void)PyTuple_SetItem(objects, 1, Py_NewRef(outcomes));
-    (void)PyTuple_SetItem(objects, 2, Py_NewRef(alarms));
-    (void)PyTuple_SetItem(objects, 3, Py_NewRef(cause));
+    (void)PyTuple_SetItem(objects, TYPE, Py_NewRef(type));
+    for (int i = OUTCOMES; i <= CAUSE; i++) {
+        (void)PyTuple_SetItem(objects, i, Py_NewRef(words[i - OUTCOMES]));
+    }
     for (int i = 0; i < DECISION_MEMBERS; i++) {
         PyObject *member = PyObject_GetAttrString(type, names[i]);
         if (member == NULL) {
             return -1;
         }
-        (void)PyTuple_SetItem(objects, 4 + i, member);
+        (void)PyTuple_SetItem(objects, FIRST_MEMBER + i, member);
         self->set[i] = (descrsetfunc)PyType_GetSlot(Py_TYPE(member), Py_tp_descr_set);
         if (self->set[i] == NULL) {
             PyErr_Format(PyExc_TypeError, "decision.%s: not a slot", names[i]);
@@ -46,29 +50,34 @@ static PyObject *cause_of(PyObject *decisions, const tcuq_decision *d)
     if (d->alarm == 0u) {
         return PyUnicode_FromString("");
     }
-    return PyObject_CallFunction(PyTuple_GetItem(decisions, 3), "ii", (int)d->alarm, (int)d->cause);
+    return PyObject_CallFunction(PyTuple_GetItem(decisions, CAUSE), "ii", (int)d->alarm, (int)d->cause);
 }
 
 /* A Decision, its members set without the __init__ that a frozen dataclass makes slow. */
 PyObject *decision_of(const engine *self, const tcuq_decision *d, bool promise)
 {
     PyObject *decisions = self->decisions;
-    PyObject *result = self->allocate((PyTypeObject *)PyTuple_GetItem(decisions, 0), 0);
-    PyObject *outcome = PyTuple_GetItem(PyTuple_GetItem(decisions, 1), d->outcome);
-    PyObject *alarm = PyTuple_GetItem(PyTuple_GetItem(decisions, 2), d->alarm);
+    PyObject *result = self->allocate((PyTypeObject *)PyTuple_GetItem(decisions, TYPE), 0);
+    PyObject *outcome = PyTuple_GetItem(PyTuple_GetItem(decisions, OUTCOMES), d->outcome);
+    PyObject *reason = PyTuple_GetItem(PyTuple_GetItem(decisions, REASONS), d->reason);
+    PyObject *alarm = PyTuple_GetItem(PyTuple_GetItem(decisions, ALARMS), d->alarm);
     PyObject *values[DECISION_MEMBERS] = {
         PyLong_FromLong(d->label),
+        PyLong_FromLong(d->steady_label),
         PyFloat_FromDouble(d->risk / LEVELS),
+        PyFloat_FromDouble(d->expected_error / LEVELS),
         PyFloat_FromDouble(d->novelty_q10 / BIT_Q10),
         PyFloat_FromDouble(d->threshold_q16 / LEVELS_Q16),
         PyBool_FromLong(d->exceeded),
+        Py_XNewRef(reason),
         Py_XNewRef(outcome),
+        PyBool_FromLong(d->withheld),
         Py_XNewRef(alarm),
         cause_of(decisions, d),
         PyBool_FromLong(promise),
     };
     for (int i = 0; i < DECISION_MEMBERS; i++) {
-        PyObject *member = PyTuple_GetItem(decisions, 4 + i);
+        PyObject *member = PyTuple_GetItem(decisions, FIRST_MEMBER + i);
         if ((result != NULL) && ((values[i] == NULL) || (self->set[i](member, result, values[i]) < 0))) {
             Py_CLEAR(result);
         }

@@ -11,18 +11,16 @@ static PyObject *engine_new(PyTypeObject *type, PyObject *args, PyObject *keywor
 {
     PyObject *spec;
     PyObject *decision;
-    PyObject *outcomes;
-    PyObject *alarms;
-    PyObject *cause;
-    static char *names[] = {"spec", "decision", "outcomes", "alarms", "cause", NULL};
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!O!O!O:Engine", names, &PyDict_Type, &spec,
-                                     &PyType_Type, &decision, &PyTuple_Type, &outcomes,
-                                     &PyTuple_Type, &alarms, &cause)) {
+    PyObject *words[4];
+    static char *names[] = {"spec", "decision", "outcomes", "reasons", "alarms", "cause", NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!O!O!O!O:Engine", names, &PyDict_Type, &spec,
+                                     &PyType_Type, &decision, &PyTuple_Type, &words[0], &PyTuple_Type,
+                                     &words[1], &PyTuple_Type, &words[2], &words[3])) {
         return NULL;
     }
     const allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     engine *self = (engine *)allocate(type, 0); /* zeroed */
-    if ((self != NULL) && (decisions_read(self, decision, outcomes, alarms, cause) == 0) &&
+    if ((self != NULL) && (decisions_read(self, decision, words) == 0) &&
         (engine_read(self, spec) == 0)) {
         const tcuq_status status = tcuq_init(&self->monitor);
         if (status == TCUQ_OK) {
@@ -70,19 +68,19 @@ static PyMethodDef engine_methods[] = {
      "takes($self, posteriors, features, health, /)\n--\n\n"
      "Whether these are arrays of many steps that run takes as they are."},
     {"run", FAST(engine_run), METH_FASTCALL,
-     "run($self, posteriors, features, health, label, risk, threshold, exceeded, outcome, alarm,"
-     " cause, promised, /)\n--\n\nMany steps, without the GIL, into the eight last arguments. How many were run: fewer\n"
+     "run($self, posteriors, features, health, label, steady_label, risk, expected_error, novelty,"
+     " threshold, exceeded, reason, outcome, withheld, alarm, cause, promised, /)\n--\n\n"
+     "Many steps, without the GIL, into the arguments from label on. How many were run: fewer\n"
      "than given if a step breaks a rule; the state is then of no use."},
     {"quantize", FAST(engine_quantize), METH_FASTCALL,
      "quantize($self, posteriors, features, /)\n--\n\n"
      "The device's bytes of many steps' posteriors and features; None if a step breaks a rule."},
     {"observe", FAST(engine_observe), METH_FASTCALL,
      "observe($self, posteriors, features, health, /)\n--\n\n"
-     "Many steps' signals, ten int32 a step; None if a step breaks a rule."},
+     "Many steps' signals, eleven int32 a step; None if a step breaks a rule."},
     {"score", engine_score, METH_O,
      "score($self, observed, /)\n--\n\n"
-     "Of signals that observe gave: the risk levels, a uint16 a step, and what each term's mean\n"
-     "was then, an int16 a step and term. Without an EWMA the latter is of no use."},
+     "Of signals that observe gave: the risk levels, a uint16 a step."},
     {"replay", FAST(engine_replay), METH_FASTCALL,
      "replay($self, others, posteriors, features, health, labels, counts, decisions, /)\n--\n\n"
      "Many steps under this profile and others that see the same signals, without the GIL.\n"
@@ -91,7 +89,7 @@ static PyMethodDef engine_methods[] = {
      "signals($self, posterior, features, health, /)\n--\n\n"
      "The signals of a step, which then is the past's newest: (label, confidence_q16,\n"
      "divergence_q15, instability_q15, inconsistency_q15, doubt_q15, low_confidence_q10,\n"
-     "novelty_q10, whole_past, health_q10, health_given); None as step."},
+     "novelty_q10, contradiction_q10, whole_past, health_q10, health_given); None as step."},
     {"reset", engine_reset, METH_NOARGS,
      "reset($self, /)\n--\n\nBack to the calibrated state."},
     {"reset_history", engine_reset_history, METH_NOARGS,
@@ -118,7 +116,7 @@ static PyMemberDef engine_members[] = {
 };
 
 static PyType_Slot engine_slots[] = {
-    {Py_tp_doc, "Engine(spec, decision, outcomes, alarms, cause)\n--\n\n"
+    {Py_tp_doc, "Engine(spec, decision, outcomes, reasons, alarms, cause)\n--\n\n"
                 "The C runtime, running the profile a spec describes; cause(alarm, statistic)\n"
                 "returns a Decision's cause in words."},
     {Py_tp_new, engine_new},

@@ -14,7 +14,7 @@
 
 /* Eleven arrays, terms and two arrays each, channels, seven parts of the monitor's memory, scratch. */
 #define ENGINE_BLOCKS (11 + 1 + 2 * (int)TCUQ_MAX_TERMS + 1 + 7 + 1)
-#define DECISION_MEMBERS 9
+#define DECISION_MEMBERS 13
 
 #define LEVELS ((double)TCUQ_RISK_LEVELS)
 #define LEVELS_Q16 (LEVELS * 65536.0)
@@ -122,7 +122,7 @@ static inline void rows_advance(const tcuq_profile *profile, size_t steps, devic
 }
 
 /* decision.c: stores the types of a Decision's members; -1 with an error set. */
-int decisions_read(engine *self, PyObject *type, PyObject *outcomes, PyObject *alarms, PyObject *cause);
+int decisions_read(engine *self, PyObject *type, PyObject *const *words);
 PyObject *decision_of(const engine *self, const tcuq_decision *d, bool promise);
 bool promised(const engine *self, const tcuq_decision *d);
 
@@ -130,7 +130,7 @@ bool promised(const engine *self, const tcuq_decision *d);
 typedef void (*consumer)(const engine *self, device_rows at, Py_ssize_t begin, Py_ssize_t count,
                          void *const *out);
 
-#define OBSERVED 10 /* numbers per step from observe */
+#define OBSERVED 11 /* numbers per step from observe */
 
 /* steps.c: runs all steps, in blocks, without the GIL; returns how many came before an invalid number. */
 Py_ssize_t consume(engine *self, const inputs *in, consumer each, void *const *out);
@@ -141,7 +141,9 @@ PyObject *engine_signals(PyObject *self, PyObject *const *args, Py_ssize_t count
 PyObject *engine_takes(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *engine_run(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *engine_quantize(PyObject *self, PyObject *const *args, Py_ssize_t count);
-PyObject *engine_observe(PyObject *self, PyObject *const *args, Py_ssize_t count);
+
+/* True, with an error set, if a method has other than `expected` arguments. */
+bool wrong_count(Py_ssize_t count, int expected);
 
 /* Arrays of many steps; -1 with an error set if they must be converted first. */
 int inputs_needed(const engine *self, PyObject *const *args, inputs *in);
@@ -156,6 +158,7 @@ PyObject *engine_telemetry(PyObject *object, PyObject *unused);
 PyObject *engine_record(PyObject *object, PyObject *args);
 
 /* score.c */
+PyObject *engine_observe(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *engine_score(PyObject *self, PyObject *observed);
 
 /* checksums.c, health.c: functions of the module; the tables are filled once, when it is loaded. */

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replay: many steps under several profiles at once, counted, without the GIL.
- *
- * Profiles with the same signals (equal inputs, lags and blend) share them: the first engine of a
- * call computes them, each engine decides by its own score, threshold, budget and alarm, and at the end
- * each has the past it would have had alone. Novelty is shared where its reference is the same. */
+/* Replay: many steps under several profiles at once, counted, without the GIL. Profiles with the same signals
+ * share them: the first engine of a call computes them, each decides by its own score, threshold, budget and
+ * alarm, and at the end has the past it would have had alone. Novelty is shared where its reference is the same. */
 #include <string.h>
 
 #include "engine.h"
@@ -50,7 +48,7 @@ static bool same_signals(const engine *self, const engine *other)
     return (a->classes == b->classes) && (a->width == b->width) && (a->dimensions == b->dimensions) &&
            (a->health_count == b->health_count) &&
            (a->lag_count == b->lag_count) && (memcmp(a->lags, b->lags, a->lag_count) == 0) &&
-           (a->blend_q15 == b->blend_q15) && (a->projection_shift == b->projection_shift) &&
+           (a->blend_q15 == b->blend_q15) && (a->stay_q8 == b->stay_q8) && (a->projection_shift == b->projection_shift) &&
            equal_bytes(a->projection, b->projection, rows * a->width) &&
            equal_bytes(a->projection_bias, b->projection_bias, rows * sizeof(int32_t)) &&
            (self->quantizer.logits == other->quantizer.logits) &&
@@ -68,11 +66,6 @@ static bool same_novelty(const tcuq_profile *a, const tcuq_profile *b)
 
 /* ---- the loop ---- */
 
-static int16_t novelty_of(const tcuq_profile *profile, const int8_t *row)
-{
-    return (profile->whitening == NULL) ? 0 : tcuq_novelty_run(profile, row);
-}
-
 static void observe(group *all, device_rows at, size_t steps, tcuq_signals *signals)
 {
     const tcuq_monitor *monitor = &all->members[0].of->monitor;
@@ -81,7 +74,8 @@ static void observe(group *all, device_rows at, size_t steps, tcuq_signals *sign
         const int8_t *row = tcuq_signals_run_core(monitor, at.posterior, at.features, &signals[i]);
         for (size_t k = 0u; k < all->count; k++) {
             if (all->members[k].novelty == k) {
-                all->members[k].novelties_q10[i] = novelty_of(&all->members[k].of->profile, row);
+                const tcuq_profile *own = &all->members[k].of->profile;
+                all->members[k].novelties_q10[i] = (own->whitening == NULL) ? 0 : tcuq_novelty_run(own, row);
             }
         }
         rows_advance(profile, 1u, &at);
@@ -135,8 +129,9 @@ static void decide(member *one, const member *all, const int16_t *health, tcuq_s
         tcuq_signals_health(monitor->profile, health, step);
         health = (health == NULL) ? NULL : health + monitor->profile->health_count;
         d.label = step->label;
-        d.risk = tcuq_score_run(monitor, step, &d.novelty_q10);
-        d.outcome = tcuq_budget_run(monitor, tcuq_threshold_run(monitor, d.risk, &d));
+        tcuq_score_run(monitor, step, &d);
+        tcuq_threshold_run(monitor, &d);
+        tcuq_budget_run(monitor, &d);
         tcuq_alarm_run(monitor, step, &d);
         tcuq_telemetry_count(monitor, &d);
         if (d.alarm != 0u) {
@@ -184,6 +179,10 @@ static void copy_past(const group *all)
         const tcuq_monitor *to = &all->members[k].of->monitor;
         to->core->next = from->core->next;
         to->core->filled = from->core->filled;
+        for (size_t i = 0u; i < 2u; i++) {
+            to->core->kept[i] = from->core->kept[i];
+            to->core->held_q15[i] = from->core->held_q15[i];
+        }
         memcpy(to->slots, from->slots, past * sizeof(tcuq_slot));
         memcpy(to->posteriors, from->posteriors, past * from->profile->classes);
         if (from->features != NULL) {

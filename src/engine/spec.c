@@ -21,8 +21,14 @@ static const field profile_fields[] = {
     PROFILE(mean_count, U16),
     PROFILE(novelty_exponent, U8),
     PROFILE(health_count, U8),
+    PROFILE(stay_q8, U16),
+    PROFILE(rest_q8, U16),
+    PROFILE(change_q8, U16),
     PROFILE(weight_shift, U8),
     PROFILE(bias_q16, I32),
+    PROFILE(error_bias_q16, I32),
+    PROFILE(novelty_limit_q10, U16),
+    PROFILE(withhold_denied, U8),
     PROFILE(adaptive, U8),
     PROFILE(alpha_q16, U16),
     PROFILE(step, U16),
@@ -38,14 +44,14 @@ static const field profile_fields[] = {
 
 static const field term_fields[] = {
     TERM(signal, U8),
-    TERM(lower, U8),
     TERM(ewma, U8),
     TERM(dead_q10, U16),
     TERM(cap_q10, U16),
     TERM(weight_q8, U16),
+    TERM(error_q8, U16),
     TERM(novelty_q8, U16),
     TERM(slope_q8, U16),
-    TERM(start, I16),
+    TERM(start_q10, U16),
     END,
 };
 

@@ -6,7 +6,7 @@
 
 #include "engine.h"
 
-#define OUTPUTS 9
+#define OUTPUTS 13
 
 /* ---- one step ---- */
 
@@ -72,11 +72,12 @@ PyObject *engine_signals(PyObject *object, PyObject *const *args, Py_ssize_t cou
         s.values_q15[TCUQ_DOUBT],
         s.low_confidence_q10,
         s.novelty_q10,
+        s.contradiction_q10,
         s.whole_past ? 1 : 0,
         s.health_q10,
         s.health_given ? 1 : 0,
     };
-    return tuple_of(values, 11);
+    return tuple_of(values, 12);
 }
 
 /* ---- many steps ---- */
@@ -87,11 +88,15 @@ static const struct {
     Py_ssize_t size;
 } outputs[OUTPUTS] = {
     {"label", sizeof(int32_t)},
+    {"steady_label", sizeof(int32_t)},
     {"risk", sizeof(double)},
+    {"expected_error", sizeof(double)},
     {"novelty", sizeof(double)},
     {"threshold", sizeof(double)},
     {"exceeded", 1},
+    {"reason", 1},
     {"outcome", 1},
+    {"withheld", 1},
     {"alarm", 1},
     {"cause", 1},
     {"promised", 1},
@@ -101,49 +106,34 @@ static void decide(const engine *self, device_rows at, Py_ssize_t begin, Py_ssiz
                    void *const *out)
 {
     int32_t *label = out[0];
-    double *risk = out[1];
-    double *novelty = out[2];
-    double *threshold = out[3];
-    uint8_t *exceeded = out[4];
-    uint8_t *outcome = out[5];
-    uint8_t *alarm = out[6];
-    uint8_t *cause = out[7];
-    uint8_t *stands = out[8];
+    int32_t *steady_label = out[1];
+    double *risk = out[2];
+    double *expected_error = out[3];
+    double *novelty = out[4];
+    double *threshold = out[5];
+    uint8_t *exceeded = out[6];
+    uint8_t *reason = out[7];
+    uint8_t *outcome = out[8];
+    uint8_t *withheld = out[9];
+    uint8_t *alarm = out[10];
+    uint8_t *cause = out[11];
+    uint8_t *stands = out[12];
     for (Py_ssize_t i = begin; i < begin + count; i++) {
         tcuq_decision d;
         tcuq_step(&self->monitor, at.posterior, at.features, at.health, &d);
         label[i] = d.label;
+        steady_label[i] = d.steady_label;
         risk[i] = d.risk / LEVELS;
+        expected_error[i] = d.expected_error / LEVELS;
         novelty[i] = d.novelty_q10 / BIT_Q10;
         threshold[i] = d.threshold_q16 / LEVELS_Q16;
         exceeded[i] = d.exceeded;
+        reason[i] = d.reason;
         outcome[i] = d.outcome;
+        withheld[i] = d.withheld;
         alarm[i] = d.alarm;
         cause[i] = d.cause;
         stands[i] = promised(self, &d) ? 1u : 0u;
-        rows_advance(&self->profile, 1u, &at);
-    }
-}
-
-/* Ten numbers per step: signals in the order of the profile's tables, confidence, whole past, health and
- * whether it was given. */
-static void observe(const engine *self, device_rows at, Py_ssize_t begin, Py_ssize_t count,
-                    void *const *out)
-{
-    int32_t *to = (int32_t *)out[0] + begin * OBSERVED;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        tcuq_signals s;
-        tcuq_signals_run(&self->monitor, at.posterior, at.features, at.health, &s);
-        for (size_t signal = 0u; signal < 4u; signal++) {
-            to[signal] = s.values_q15[signal];
-        }
-        to[TCUQ_LOW_CONFIDENCE] = s.low_confidence_q10;
-        to[TCUQ_NOVELTY] = s.novelty_q10;
-        to[TCUQ_SIGNALS] = (int32_t)s.confidence_q16;
-        to[TCUQ_SIGNALS + 1] = s.whole_past ? 1 : 0;
-        to[TCUQ_SIGNALS + 2] = s.health_q10;
-        to[TCUQ_SIGNALS + 3] = s.health_given ? 1 : 0;
-        to += OBSERVED;
         rows_advance(&self->profile, 1u, &at);
     }
 }
@@ -218,8 +208,7 @@ int inputs_needed(const engine *self, PyObject *const *args, inputs *in)
     return -1;
 }
 
-/* True, with an error set, if a method has other than `expected` arguments. */
-static bool wrong_count(Py_ssize_t count, int expected)
+bool wrong_count(Py_ssize_t count, int expected)
 {
     if (count != expected) {
         PyErr_Format(PyExc_TypeError, "expected %d arguments, got %zd", expected, count);
@@ -275,26 +264,4 @@ PyObject *engine_quantize(PyObject *object, PyObject *const *args, Py_ssize_t co
     Py_XDECREF(features);
     inputs_release(&in);
     return both;
-}
-
-PyObject *engine_observe(PyObject *object, PyObject *const *args, Py_ssize_t count)
-{
-    engine *self = (engine *)object;
-    inputs in;
-    if (wrong_count(count, INPUTS) || (inputs_needed(self, args, &in) < 0)) {
-        return NULL;
-    }
-    const Py_ssize_t bytes = in.steps * OBSERVED * (Py_ssize_t)sizeof(int32_t);
-    PyObject *observed = PyByteArray_FromStringAndSize(NULL, bytes);
-    if ((observed != NULL) && engine_take(self)) {
-        void *const out[] = {PyByteArray_AsString(observed)};
-        if (consume(self, &in, observe, out) < in.steps) {
-            Py_DECREF(observed);
-            observed = Py_NewRef(Py_None);
-        }
-    } else {
-        Py_CLEAR(observed);
-    }
-    inputs_release(&in);
-    return observed;
 }

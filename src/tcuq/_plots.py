@@ -174,7 +174,7 @@ def _plot_weights(score: Mapping[str, Any], ax: "Axes") -> None:
 
 
 def _term_name(term: Mapping[str, Any]) -> str:
-    name = f"low {_words(term['signal'])}" if term["tail"] == "lower" else _words(term["signal"])
+    name = _words(term["signal"])
     return name if term["ewma"] is None else f"{name}, mean of about {1 << term['ewma']} steps"
 
 

@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from tcuq._extras import import_extra
 from tcuq._notebook import counted, facts_table
+from tcuq.errors import InputError
 from tcuq.profile.settings import AlarmFlag
 from tcuq.stages.budget import Outcome
+from tcuq.stages.threshold import REASONS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,10 +24,11 @@ OUTCOMES = tuple(outcome.name.lower() for outcome in Outcome)
 CHANNELS: list[int] = [0, *(flag for flag in AlarmFlag if flag is not AlarmFlag.SINCE_BOOT)]
 FLAGS = np.array([*CHANNELS, *(flag | AlarmFlag.SINCE_BOOT for flag in CHANNELS[1:])], np.uint8)
 ALARMS = tuple(str(AlarmFlag(int(bits))) for bits in FLAGS)
-NAMES = {"outcome": OUTCOMES, "alarm": ALARMS}
+NAMES = {"outcome": OUTCOMES, "reason": REASONS, "alarm": ALARMS}
 SINCE_BOOT = "SINCE_BOOT"
 SHOWN_ALARMS = 5
-DTYPES = ("i4", "f8", "f8", "f8", "?", "u1", "u1", "u1", "?")  # of a trace's columns
+# Of a trace's columns.
+DTYPES = ("i4", "i4", "f8", "f8", "f8", "f8", "?", "u1", "u1", "?", "u1", "u1", "?")
 
 
 def cause_in_words(health_names: Sequence[str], alarm: int, statistic: int) -> str:
@@ -53,18 +56,24 @@ def steps_by_cause(alarms: Iterable[tuple[int, str]]) -> dict[str, list[int]]:
 class Decision:
     """The monitor's result for one step.
 
-    ``risk`` is that of an error. ``novelty`` says how unlike calibration this step and the last
-    ones are, in bits of surprise, at most 16; 0 if the profile has none. ``cause`` says in words
-    why there is an alarm.
-    ``promised``: the step is accepted, and the profile's bound on the accepted error stands.
+    ``risk`` is that of an error; ``expected_error`` is for means over a stretch, whose share of
+    errors it estimates. ``novelty`` says how unlike calibration this step and the last ones are, in
+    bits of surprise, at most 16; 0 if the profile has none. ``steady_label`` is the most probable
+    class by posterior and past. ``withheld``: do not use the label; ``reason`` says why not:
+    "doubt", "unusual" or "both". ``cause`` says in words why there is an alarm. ``promised``: the
+    step is accepted, and the profile's bound on the accepted error stands.
     """
 
     label: int
+    steady_label: int
     risk: float
+    expected_error: float
     novelty: float
     threshold: float
     exceeded: bool
+    reason: str
     outcome: Outcome
+    withheld: bool
     alarm: AlarmFlag
     cause: str = ""
     promised: bool = False
@@ -81,9 +90,10 @@ class _HealthNames:
 class Trace(_HealthNames):
     """The decisions on a stream: one array per field of Decision.
 
-    ``trace[3]`` is a Decision and ``trace[10:20]`` a Trace. ``risk`` is in 1/16384,
-    ``novelty`` in bits; a step would abstain where ``risk >= threshold``; ``exceeded`` is what the
-    ledger counts, at the rate alpha; ``alarm`` holds AlarmFlag bits, ``cause`` the statistic of
+    ``trace[3]`` is a Decision and ``trace[10:20]`` a Trace. ``risk`` is in 1/16384, ``novelty`` in
+    bits; a step asks to be withheld where ``reason`` is not 0 (bits: 1 doubt, 2 unusual);
+    ``withheld`` is what the budget made of it; ``exceeded`` is what the ledger counts, at the rate
+    alpha; ``alarm`` holds AlarmFlag bits, ``cause`` the statistic of
     input health that alarmed, ``alarms`` the alarms' steps and causes in words; ``promised`` the
     accepted steps that the profile's bound on the accepted error covers, none from an alarm on.
 
@@ -93,17 +103,21 @@ class Trace(_HealthNames):
     >>> from tcuq.monitor import Monitor
     >>> trace = Monitor(demo_profile()).run(demo_stream("fault_clipping"))
     >>> trace
-    Trace(1,920 steps: 960 accept, 297 abstain, 663 denied; 5 alarms)
+    Trace(1,920 steps: 1,205 accept, 286 abstain, 429 denied; 5 alarms)
     >>> next(iter(trace.alarms.items()))
     (479, 'input health: microphone level')
     """
 
     label: NDArray[np.int32]
+    steady_label: NDArray[np.int32]
     risk: NDArray[np.float64]
+    expected_error: NDArray[np.float64]
     novelty: NDArray[np.float64]
     threshold: NDArray[np.float64]
     exceeded: NDArray[np.bool_]
+    reason: NDArray[np.uint8]
     outcome: NDArray[np.uint8]
+    withheld: NDArray[np.bool_]
     alarm: NDArray[np.uint8]
     cause: NDArray[np.uint8]
     promised: NDArray[np.bool_]
@@ -142,10 +156,32 @@ class Trace(_HealthNames):
         at = index(step)
         row: dict[str, Any] = {name: getattr(self, name)[at].item() for name in self.__slots__}
         row |= {"outcome": Outcome(row["outcome"]), "alarm": AlarmFlag(row["alarm"])}
+        row["reason"] = REASONS[row["reason"]]
         return Decision(**row | {"cause": self._cause_at(at)})
 
     def _cause_at(self, step: int) -> str:
         return cause_in_words(self.health_names, int(self.alarm[step]), int(self.cause[step]))
+
+    def estimated_accuracy(self, window: int = 100) -> NDArray[np.float64]:
+        """Return the share of labels that are probably right in the last `window` steps, by step.
+
+        NaN before the first whole window; no labels are needed. It is an estimate: the benchmark
+        states how far it was off under shifts, and it ranks stretches better than it measures them.
+
+        Examples
+        --------
+        >>> from tcuq.demo import demo_profile, demo_stream
+        >>> from tcuq.monitor import Monitor
+        >>> trace = Monitor(demo_profile()).run(demo_stream("fault_hum"))
+        >>> bool(trace.estimated_accuracy(300)[880] < trace.estimated_accuracy(300)[400])
+        True
+        """
+        if window < 1:
+            raise InputError(f"window must be at least 1, got {window}")
+        summed = np.concatenate([[0.0], np.cumsum(self.expected_error)])
+        accuracy = np.full(len(self), np.nan)
+        accuracy[window - 1 :] = 1 - (summed[window:] - summed[:-window]) / window
+        return accuracy
 
     @property
     def alarms(self) -> dict[int, str]:
@@ -161,7 +197,8 @@ class Trace(_HealthNames):
 
     def _codes(self, name: str) -> NDArray[Any]:
         """Return the index of each step's word in NAMES."""
-        return np.searchsorted(FLAGS, self.alarm) if name == "alarm" else self.outcome
+        codes: NDArray[np.uint8] = getattr(self, name)
+        return np.searchsorted(FLAGS, codes) if name == "alarm" else codes
 
     def to_pandas(self) -> Any:  # noqa: ANN401 - pandas is not imported for its name
         """A pandas DataFrame with one row per step; outcome, alarm and cause are words."""

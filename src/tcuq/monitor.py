@@ -19,6 +19,7 @@ from tcuq.profile.settings import AlarmFlag, InputSettings
 from tcuq.runtime import Engine
 from tcuq.stages.budget import Outcome
 from tcuq.stages.inputs import Inputs, device_health, is_quantised
+from tcuq.stages.threshold import REASONS
 from tcuq.stream import SUM_TOLERANCE, Stream, checked_steps
 
 Array = NDArray[Any]
@@ -297,4 +298,4 @@ def make_engine(
         "sum_tolerance": SUM_TOLERANCE,
     }
     cause = partial(cause_in_words, health_names)
-    return Engine({**spec, **quantizer}, Decision, OUTCOMES, ALARMS, cause)
+    return Engine({**spec, **quantizer}, Decision, OUTCOMES, REASONS, ALARMS, cause)

@@ -15,6 +15,7 @@ from tcuq.profile.settings import MAX_STEPS_PER_FALSE_ALARM, MAX_TERM_WEIGHT, RI
 
 Preset = Literal["paper", "recommended"]
 LEDGER_STEPS = (1 / RISK_LEVELS, MAX_LEDGER_STEP / RISK_LEVELS)
+SCALES = {"low_confidence": ("surprise", "odds"), "contradiction": ("odds",)}
 
 
 def _check_lags(lags: tuple[int, ...]) -> None:
@@ -179,51 +180,53 @@ class TermPlan:
     ----------
     signal
         The signal that the term reads.
-    tail
-        "upper" if large values are surprising, "lower" if small ones are.
     scale
-        "surprise" in bits, or "odds", of low_confidence alone: the log-odds of an error by the
-        classifier's own probabilities, so that risk is 1 - confidence where nothing surprises.
+        "surprise" in bits, or "odds": of low_confidence, the log-odds of an error by the
+        classifier's own probabilities, so that risk is 1 - confidence where nothing surprises; of
+        contradiction, the log-odds of the past against the label.
     ewma
-        Smoothing by 2^-ewma per step, or None.
-    dead, cap, weight
-        The term is weight · clip(bits - dead, 0, cap).
+        Smoothing of the bits by 2^-ewma per step, or None.
+    dead, cap
+        The term is clip(bits - dead, 0, cap). Of smoothed odds, dead counts from their mean on
+        calibration.
+    weight, error_weight
+        Its weights in the risk and in the expected error.
     """
 
     signal: Signal
-    tail: Literal["upper", "lower"] = "upper"
     scale: Literal["surprise", "odds"] = "surprise"
     ewma: int | None = None
     dead: float = 0.0
     cap: float = 16.0
     weight: float = 1.0
+    error_weight: float = 0.0
 
     def __post_init__(self) -> None:
         _check_choice("a term's signal", self.signal, get_args(Signal))
-        _check_choice("a term's tail", self.tail, ("upper", "lower"))
         _check_choice("a term's scale", self.scale, ("surprise", "odds"))
-        read = (self.signal, self.tail, self.ewma)
-        if self.scale == "odds" and read != ("low_confidence", "upper", None):
+        allowed = SCALES.get(self.signal, ("surprise",))
+        if self.scale not in allowed:
             raise InputError(
-                "a term's scale must be surprise, unless it is the upper tail of low_confidence,"
-                f" not smoothed; got odds of {self.signal}, {self.tail}, ewma {self.ewma}"
+                f"a term's scale must be {' or '.join(allowed)} for {self.signal}, got {self.scale}"
             )
         if self.ewma is not None:
             _check_integer("a term's ewma", self.ewma, 1, 10)
         _check_range("a term's dead", self.dead, 0, 16)
         _check_range("a term's cap", self.cap, 0, 16)
         _check_range("a term's weight", self.weight, 0, MAX_TERM_WEIGHT)
+        _check_range("a term's error_weight", self.error_weight, 0, MAX_TERM_WEIGHT)
 
 
-# The classifier's doubt; unusual features, now and smoothed; labels that flip, now and smoothed;
-# labels that stopped changing. Chosen on development data, docs/decisions/0018.
+# The classifier's doubt; the past against the label, now and lately; unusual features: a little of
+# each step, much of a very unusual one, and lately. Chosen on development data,
+# docs/decisions/0073.
 TERMS = (
-    TermPlan("low_confidence", scale="odds"),
-    TermPlan("novelty", dead=2.0, cap=12.0, weight=0.5),
-    TermPlan("novelty", ewma=4, dead=6.0, cap=8.0, weight=0.25),
-    TermPlan("inconsistency", cap=8.0, weight=0.5),
-    TermPlan("inconsistency", ewma=4, dead=3.0, cap=5.0, weight=0.25),
-    TermPlan("inconsistency", tail="lower", ewma=5, dead=4.0, cap=4.0, weight=0.5),
+    TermPlan("low_confidence", scale="odds", error_weight=1.0),
+    TermPlan("contradiction", scale="odds", weight=0.75, error_weight=0.5),
+    TermPlan("contradiction", scale="odds", ewma=4, dead=0.25, cap=2.0, error_weight=1.0),
+    TermPlan("novelty", weight=6 / 256, error_weight=13 / 256),
+    TermPlan("novelty", dead=8.0, cap=8.0, weight=0.0, error_weight=1.0),
+    TermPlan("novelty", ewma=5, dead=2.5, cap=3.0, weight=0.25, error_weight=0.5),
 )
 
 
@@ -232,8 +235,10 @@ class FitOptions:
     """Every option of a fit, as `tcuq.fit` describes them; the presets differ in these alone."""
 
     alpha: float = 0.1
+    unusual: float = 0.01
     budget: float = 0.15
     burst: float = 16.0
+    denied: Literal["use", "withhold"] = "withhold"
     lags: tuple[int, ...] = (1, 2, 4)
     terms: tuple[TermPlan, ...] = TERMS
     novelty: bool = True
@@ -247,6 +252,8 @@ class FitOptions:
 
     def __post_init__(self) -> None:
         _check_range("alpha", self.alpha, 2**-16, 1 - 2**-16)
+        _check_range("unusual", self.unusual, 0, 0.99)
+        _check_choice("denied", self.denied, ("use", "withhold"))
         _check_range("budget", self.budget, 0, 1)
         _check_range("burst", self.burst, 1, 32_767)
         _check_integer("seed", self.seed, 0, 2**32 - 1)
@@ -277,11 +284,21 @@ class FitOptions:
             )
         if self.alarm is None:
             raise InputError("a promise holds until an alarm, and needs alarm=True")
+        if self.denied != "withhold":
+            raise InputError(
+                'a promise covers accepted predictions alone, and needs denied="withhold"'
+            )
+        if self.unusual != 0:
+            raise InputError(
+                f"a promise has one threshold, and needs unusual=0, got {self.unusual}"
+            )
 
 
 PRESETS: Mapping[str, FitOptions] = MappingProxyType(
     {
-        "paper": FitOptions(paper=PaperOptions(), novelty=False, alarm=None),
+        "paper": FitOptions(
+            paper=PaperOptions(), novelty=False, unusual=0.0, denied="use", alarm=None
+        ),
         "recommended": FitOptions(),
     }
 )
@@ -300,6 +317,8 @@ def options_from(preset: str, changes: Mapping[str, Any]) -> FitOptions:
             "alpha and a promise both choose the threshold: give one of them, got"
             f" alpha={changed['alpha']!r} and {changed['promise']!r}"
         )
+    if changed.get("promise") is not None:
+        changed = {"unusual": 0.0, **changed}
     if isinstance(changed.get("alarm"), bool):
         changed["alarm"] = AlarmOptions() if changed["alarm"] else None
     for name in {"lags", "terms"} & set(changed):

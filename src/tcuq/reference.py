@@ -100,14 +100,20 @@ class ReferenceMonitor:
         at: slice,
     ) -> None:
         signals = self._signals.run(*self._inputs.convert(rows, columns), health)
-        risk_levels = np.rint(self._score.run(signals) * RISK_LEVELS).astype(np.int64)
-        requested, exceeded, levels_q16 = self._threshold.run(risk_levels)
+        risk, error = self._score.run(signals)
+        risk_levels = np.rint(risk * RISK_LEVELS).astype(np.int64)
+        novelty = self._novelty.run(signals)
+        reason, exceeded, levels_q16 = self._threshold.run(risk_levels, novelty)
         trace.label[at] = signals.label
+        trace.steady_label[at] = self._signals.steady_labels(signals)
         trace.risk[at] = risk_levels / RISK_LEVELS
-        trace.novelty[at] = self._novelty.run(signals)
+        trace.expected_error[at] = np.rint(error * RISK_LEVELS) / RISK_LEVELS
+        trace.novelty[at] = novelty
         trace.threshold[at] = levels_q16 / (RISK_LEVELS << ALPHA_BITS)
         trace.exceeded[at] = exceeded
-        trace.outcome[at] = self._budget.run(requested)
+        trace.reason[at] = reason
+        trace.outcome[at] = self._budget.run(reason > 0)
+        trace.withheld[at] = self._budget.withheld(trace.outcome[at])
         if self._alarm is not None:
             trace.alarm[at] = self._alarm.run(signals, risk_odds(risk_levels))
         if self.profile.promise is not None:

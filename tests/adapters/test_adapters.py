@@ -159,8 +159,8 @@ def test_a_run_has_profile_measures_and_report(
     assert tcuq.Profile.load(artefacts / "monitor.json") == profile
     assert "<html" in (artefacts / "report.html").read_text("utf-8")
     assert finished.data.params["tcuq.sha256"] == profile.sha256
-    assert float(finished.data.params["tcuq.alpha"]) == pytest.approx(0.1, abs=1e-4)
-    assert finished.data.metrics["tcuq.withheld"] == pytest.approx(0.533, abs=0.05)
+    assert float(finished.data.params["tcuq.alpha"]) == pytest.approx(0.099, abs=1e-4)
+    assert finished.data.metrics["tcuq.withheld"] == pytest.approx(0.47, abs=0.05)
     assert finished.data.metrics["tcuq.withheld low"] < finished.data.metrics["tcuq.withheld high"]
 
 

@@ -58,6 +58,7 @@ def test_stages_after_the_signals(preset: Preset, name: str) -> None:
     """Given the previous stage's output, each integer stage decides as the float stage."""
     differences = decision_differences(recorded_profile(preset), demo_stream(name))
     assert differences.pop("score") <= 5e-3
+    assert differences.pop("expected error") <= 5e-3
     assert differences.pop("novelty") <= 1e-2
     assert set(differences.values()) == {0}
 

@@ -63,8 +63,8 @@ def test_snapshots_of_another_profile_or_version_are_refused(stream: tcuq.Stream
     with pytest.raises(SnapshotError, match="another profile"):
         Monitor(demo_profile()).restore(bytes(snapshot))
     snapshot = bytearray(Monitor(demo_profile()).snapshot())
-    assert snapshot[11] == 0  # the version
-    snapshot[11] = 1
+    assert snapshot[11] == 1  # the version
+    snapshot[11] = 0
     with pytest.raises(SnapshotError, match="damaged"):
         Monitor(demo_profile()).restore(bytes(snapshot))
     snapshot[-4:] = zlib.crc32(snapshot[:-4]).to_bytes(4, "little")

@@ -85,7 +85,7 @@ def test_profile_plot_shows_every_term(profile: tcuq.Profile) -> None:
         assert values[0] == pytest.approx(profile.score.bias)
         reach = min(term.cap, bits[-1] - term.dead)
         assert values[-1] == pytest.approx(profile.score.bias + term.weight * reach)
-    assert lines[1].get_label() == "novelty, mean of about 16 steps"
+    assert lines[2].get_label() == "novelty, mean of about 32 steps"
     assert profile.alarm is not None
     for channel in profile.alarm.channels:
         assert f"{channel.signal} {channel.block}" in ax.get_title()

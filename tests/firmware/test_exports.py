@@ -81,7 +81,7 @@ def test_the_self_test_sees_decisions_and_state(member: str, value: str, tmp_pat
     [
         ("tcuq_build.h", "DIGEST 0x", "DIGEST 0x1", "exported with another runtime"),
         ("tcuq.h", '#include "tcuq_build.h"', "", "exported with another runtime"),
-        ("tcuq.h", "TCUQ_PROFILE_FORMAT 3u", "TCUQ_PROFILE_FORMAT 4u", "has format 3"),
+        ("tcuq.h", "TCUQ_PROFILE_FORMAT 4u", "TCUQ_PROFILE_FORMAT 5u", "has format 4"),
         ("tcuq.h", "    int32_t ledger_q16;\n", "    int32_t ledger_q16, more;\n",
          "tcuq_device_storage_is_exact"),
     ],

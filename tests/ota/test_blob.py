@@ -42,7 +42,7 @@ from tests.fixtures.pages import ROOT, blocks, check_console
 from tests.fixtures.random_profiles import random_profile
 from tests.ota.conftest import KEY
 
-DECISION = struct.Struct("<HHiBBBBI")
+DECISION = struct.Struct("<HHHHiI6BH")
 SHORT = 2000  # damaged blobs; tools.measurements.blob tries 100,000
 PATH = "docs/howto/ota.md"
 PAGE = (ROOT / PATH).read_text("utf-8")
@@ -84,7 +84,7 @@ def test_a_loaded_profile_decides_as_the_host(
     buffer = ctypes.create_string_buffer(DECISION.size)
     for step, (row, columns) in enumerate(zip(rows, features, strict=True)):
         device.library.device_step(row.tobytes(), columns.tobytes(), None, buffer)
-        label, risk, *_, outcome, alarm, _, novelty = DECISION.unpack(buffer.raw)
+        label, risk, _, _, _, novelty, _, outcome, _, _, alarm, *_ = DECISION.unpack(buffer.raw)
         expected = (trace.label[step], trace.risk[step], trace.outcome[step], trace.alarm[step])
         assert (label, risk / 16384, outcome, alarm) == expected, step
         assert novelty / 1024 == trace.novelty[step]
@@ -160,17 +160,17 @@ def test_a_true_tag_over_wrong_values(device: BlobDevice, newer: tcuq.Profile) -
         "more channels": (changed(blob, 34, b"\x06"), ROOM),
         "more terms": (changed(blob, 35, b"\x0b"), ROOM),
         "fewer terms": (changed(blob, 35, bytes([blob[35] - 1])), DAMAGED),
-        "more means": (changed(blob, 50, b"\xff\xff"), DAMAGED),
-        "no rows": (changed(blob, 94, b"\0"), DAMAGED),
-        "no dwell": (changed(blob, 95, b"\0"), DAMAGED),
+        "more means": (changed(blob, 52, b"\xff\xff"), DAMAGED),
+        "no rows": (changed(blob, 110, b"\0"), DAMAGED),
+        "no dwell": (changed(blob, 111, b"\0"), DAMAGED),
         "one more word": (changed(longer, 8, len(longer).to_bytes(4, "little")), DAMAGED),
-        "classes": (changed(blob, 42, b"\x02\0"), INPUTS),
+        "classes": (changed(blob, 44, b"\x02\0"), INPUTS),
         "inputs": (changed(blob, 20, b"\0\0\0\0"), INPUTS),
-        "blend": (changed(blob, 46, b"\xff\xff"), PROFILE),
-        "alpha": (changed(blob, 52, b"\0\0"), PROFILE),
-        "weights of lags": (changed(blob, 56, b"\xff\xff"), PROFILE),
-        "decisions": (changed(blob, 96, bytes(4)), SELFTEST),
-        "start": (changed(blob, 56, b"\0\0"), SELFTEST),
+        "blend": (changed(blob, 48, b"\xff\xff"), PROFILE),
+        "alpha": (changed(blob, 60, b"\0\0"), PROFILE),
+        "weights of lags": (changed(blob, 64, b"\xff\xff"), PROFILE),
+        "decisions": (changed(blob, 112, bytes(4)), SELFTEST),
+        "start": (changed(blob, 64, b"\0\0"), SELFTEST),
         "format": (changed(blob, 4, b"\x02"), FORMAT),
         "profile format": (changed(blob, 6, b"\xff"), FORMAT),
         "size of 0": (changed(blob, 8, bytes(4)), DAMAGED),
@@ -183,7 +183,7 @@ def test_a_true_tag_over_wrong_values(device: BlobDevice, newer: tcuq.Profile) -
     assert device.load(blob, least=2) == OLD
     assert device.load(blob, offset=4) == ALIGNMENT
     assert device.load(b"") == DAMAGED
-    assert HEAD_BYTES == 104
+    assert HEAD_BYTES == 120
 
 
 def test_number_and_key_are_checked(profile: tcuq.Profile) -> None:

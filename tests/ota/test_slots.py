@@ -117,7 +117,7 @@ def test_a_failed_self_test_keeps_the_old_profile(
     device.confirm()
     writes, before = device.writes, device.state
     body = bytearray(blobs[1][:-12])
-    body[96] ^= 1
+    body[112] ^= 1
     assert device.install(signed(bytes(body), KEY)) == SELFTEST
     assert (device.writes, device.state) == (writes, before)
     assert device.install(blobs[1]) == OK  # its number was not used

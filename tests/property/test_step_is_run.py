@@ -36,7 +36,7 @@ SMOOTHED = (
     TermPlan("low_confidence", cap=8.0),
     TermPlan("novelty", dead=4.0, weight=0.5),
     TermPlan("novelty", ewma=5, dead=6.0, cap=2.0),
-    TermPlan("inconsistency", tail="lower", ewma=5, dead=6.0, cap=2.0),
+    TermPlan("inconsistency", ewma=5, dead=6.0, cap=2.0, error_weight=0.5),
 )
 
 
@@ -157,7 +157,7 @@ def test_signals(
     novelty = profile.signals.novelty
     assert isinstance(novelty, NoveltySettings)
     converted = Inputs(profile.inputs).run(*inputs)
-    chosen = SignalSettings(lags, 0.5, novelty)
+    chosen = SignalSettings(lags, 0.5, 0.3, novelty)
     check(lambda: Signals(chosen, profile.inputs), converted, sizes)
 
 
@@ -174,7 +174,8 @@ def test_score(
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_threshold(risks: list[int], sizes: list[int], profile: tcuq.Profile) -> None:
     """Requests, exceedances and levels are the same."""
-    check(lambda: Threshold(profile.threshold), (np.array(risks),), sizes)
+    novelty = np.array(risks) % 17.0
+    check(lambda: Threshold(profile.threshold), (np.array(risks), novelty), sizes)
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=80), cuts)

@@ -67,7 +67,7 @@ def test_exceedances_keep_to_alpha_in_every_window(
     chosen: ThresholdSettings, risks: list[int]
 ) -> None:
     """On random, sorted, constant, alternating and tied sequences the bound holds exactly."""
-    _, exceeded, _ = Threshold(chosen).run(np.array(risks, np.int64))
+    _, exceeded, _ = Threshold(chosen).run(np.array(risks, np.int64), np.zeros(len(risks)))
     assert_exceedances_keep_to_alpha(chosen, exceeded)
 
 
@@ -82,7 +82,7 @@ def test_exceedances_keep_to_alpha_against_an_adversary(
     for wish in exceed:
         at = -(-threshold.ledger_q16 // (1 << ALPHA_BITS))  # the lowest level that exceeds
         level = min(max(at if wish else at - 1, 0), RISK_LEVELS)
-        exceeded.append(threshold.run(np.array([level]))[1][0])
+        exceeded.append(threshold.run(np.array([level]), np.zeros(1))[1][0])
     assert_exceedances_keep_to_alpha(chosen, np.array(exceeded))
 
 

@@ -72,7 +72,7 @@ def test_bets_stay_and_edges_are_the_fields(field: Path) -> None:
         assert replace(after, centre=before.centre, edges=before.edges) == before
         assert after.edges != before.edges
         means = np.concatenate([channel_means(new, after, stream) for stream in streams])
-        passed = edges_passed(means, after.edges, after.centre)
+        passed = edges_passed(means - 1e-9, after.edges, after.centre)  # at an edge is not above
         for edge, share in enumerate((0.1, 0.02, 0.0)):
             assert 0.95 * share <= (passed > edge).mean() <= share, (after.signal, edge)
 
@@ -141,7 +141,7 @@ def test_a_drifting_fleet_cannot_calibrate_its_drift_away(
     (tmp_path / "fleet").mkdir()
     for device in range(90):
         part = calibration[200 * device : 200 * device + 400]
-        blurred = 0.9 * np.asarray(part.posteriors) + 0.1 / part.classes
+        blurred = 0.96 * np.asarray(part.posteriors) + 0.04 / part.classes
         tcuq.Stream(blurred, part.features).save(tmp_path / f"fleet/{device:02d}.npz")
     sources = [str(path) for path in sorted((tmp_path / "fleet").iterdir())]
     assert main(["pack", *sources, "-o", str(tmp_path / "a.parquet")]) == 0

@@ -302,15 +302,15 @@ def test_engines_with_other_signals_are_refused(
 def test_observed_signals_are_those_of_single_steps(
     profile: tcuq.Profile, steps: tuple[Any, Any, None]
 ) -> None:
-    """`observe` returns ten numbers per step, equal to those of `signals`."""
+    """`observe` returns eleven numbers per step, equal to those of `signals`."""
     observed = Monitor(profile).engine.observe(*steps)
     assert observed is not None
-    table = np.frombuffer(observed, np.int32).reshape(-1, 10)
+    table = np.frombuffer(observed, np.int32).reshape(-1, 11)
     engine = Monitor(profile).engine
     for row, posterior, features in zip(table[:50], *steps[:2], strict=False):
         one = engine.signals(posterior, features, None)
         assert one is not None
-        assert row.tolist() == [*one[2:8], one[1], *one[8:]]
+        assert row.tolist() == [*one[2:9], one[1], *one[9:]]
     stream = demo_stream("test")
     wild = np.full_like(np.asarray(stream.posteriors, float), np.nan)
     assert engine.observe(wild, np.asarray(stream.features, float), None) is None

@@ -44,6 +44,7 @@ def columns(values: list[float], *, past: bool = True, health: bool = True) -> S
         doubt=column,
         low_confidence=column,
         novelty=column,
+        contradiction=column,
         whole_past=np.full(steps, past),
         health=column if health else None,
     )

@@ -20,9 +20,9 @@ from tcuq import demo
 from tcuq.cli import main
 from tcuq.decision import joined_traces
 from tcuq.demo import FAULTS
-from tcuq.errors import CalibrationWarning
 from tcuq.options import FitOptions, grouped
 from tcuq.reference import CHUNK_STEPS
+from tests.fixtures.conformance import quiet_fit
 from tests.fixtures.healthy_streams import (
     NAMES,
     ROUGH,
@@ -107,15 +107,16 @@ def test_fit_writes_the_profile_of_the_library(
 def test_fit_takes_every_option(output_of: RunCommand, tmp_path: Path) -> None:
     """Each option of the command line reaches the profile."""
     options = (
-        "--alpha 0.05 --budget 0.25 --burst 8 --score tcuq --signs monotone --mode adaptive"
-        " --blend 0.25 --warmup 9 --ledger-step 0.0625 --alarm"
+        "--alpha 0.05 --budget 0.25 --burst 8 --denied withhold --score tcuq --signs monotone"
+        " --mode adaptive --blend 0.25 --warmup 9 --ledger-step 0.0625 --alarm"
         " --lags 1,3 --steps-per-false-alarm 4096 --block-factor 2 --projection lda --seed 5"
         " --preset paper"
     )
     given = ("--development", DEVELOPMENT, *options.split(), "-o", tmp_path / "p.json")
     document = read(output_of("fit", CALIBRATION, *given, "--json"))
     assert document["threshold"]["alpha_q16"] == int(0.05 * 65536)
-    assert document["budget"] == {"rate_q16": 65536 // 4, "burst_q16": 8 * 65536}
+    budget = {"rate_q16": 65536 // 4, "burst_q16": 8 * 65536, "denied": "withhold"}
+    assert document["budget"] == budget
     assert (document["score"]["kind"], document["score"]["signs"]) == ("tcuq", "monotone")
     assert (document["threshold"]["mode"], document["threshold"]["step"]) == ("adaptive", 1024)
     assert document["signals"]["lags"] == [1, 3]
@@ -163,8 +164,7 @@ def test_run_keeps_recordings_apart(
     starts = [1, 9, CHUNK_STEPS - 1, CHUNK_STEPS, CHUNK_STEPS + 1, 5 * CHUNK_STEPS + 7, 16384]
     stream = synthetic(20_000, width=2, starts=starts, seed=3)
     looks_back = [tcuq.TermPlan("divergence"), tcuq.TermPlan("novelty", ewma=4)]
-    with pytest.warns(CalibrationWarning, match="still depend on each other"):
-        profile = tcuq.fit(stream, terms=looks_back, alarm=tcuq.AlarmOptions(1024))
+    profile = quiet_fit(stream, terms=looks_back, alarm=tcuq.AlarmOptions(1024))
     profile.save(tmp_path / "p.json")
     stream.save(tmp_path / "s.npz")
     output_of("run", tmp_path / "p.json", tmp_path / "s.npz", "-o", tmp_path / "t.npz")
@@ -184,13 +184,13 @@ def test_evaluate_prints_measures_with_intervals_and_baselines(
 ) -> None:
     """Text has a line per measure; in JSON, values that are not finite are null."""
     text = output_of("evaluate", saved, FAULT, "--rounds", 3, "--window", 50, "--seed", 1)
-    assert text.startswith("The monitor withheld ")
+    assert text.startswith("The monitor accepted ")
     assert "\nmeasure " in text
     assert "failure AUROC" in text
     assert "detection delay" in text
     assert " to " in text
     document = read(output_of("evaluate", saved, FAULT, "--rounds", 0, "--json"))
-    assert document["summary"].startswith("The monitor withheld ")
+    assert document["summary"].startswith("The monitor accepted ")
     measures = document["measures"]
     assert measures["failure AUROC"]["interval"] == [None, None]
     assert measures["failure AUROC"]["reason"] == "no bootstrap rounds were requested"

@@ -17,6 +17,8 @@ from tcuq.monitor import ALARMS, OUTCOMES
 from tcuq.profile.settings import AlarmFlag
 from tcuq.runtime import Engine
 from tcuq.stages.budget import Outcome
+from tcuq.stages.threshold import REASONS
+from tests.fixtures.effort import cases
 from tests.fixtures.engine import (
     FEATURES,
     HEALTH,
@@ -62,9 +64,12 @@ def test_first_step_by_hand() -> None:
     decision = make(spec()).step(POSTERIOR, FEATURES, None)
     assert decision is not None
     assert decision.risk == pytest.approx((1 / (1 + np.exp(1 - doubt)) + shortfall) / 2, abs=1e-3)
-    assert decision == Decision(0, decision.risk, 0.0, 0.5, False, OUTCOMES[0], ALARMS[0])
+    risk = decision.risk
+    accepted = (False, "", OUTCOMES[0], False)
+    assert decision == Decision(0, 0, risk, risk, 0.0, 0.5, *accepted, ALARMS[0])
     kinds = [type(getattr(decision, name)) for name in Decision.__slots__]
-    assert kinds == [int, float, float, float, bool, Outcome, AlarmFlag, str, bool]
+    numbers = [int, int, float, float, float, float]
+    assert kinds == [*numbers, bool, str, Outcome, bool, AlarmFlag, str, bool]
 
 
 def test_signals_and_health_by_hand() -> None:
@@ -76,20 +81,20 @@ def test_signals_and_health_by_hand() -> None:
     assert first is not None
     assert first[:6] == (0, 51201, 0, 0, 0, 10752)
     assert now is not None
-    assert (now[0], now[4], now[8]) == (1, 32768, 1)
+    assert (now[0], now[4], now[9]) == (1, 32768, 1)
     assert now[2] > 1000
     assert now[3] == pytest.approx(65535, abs=16)
     assert now[6:8] == pytest.approx(1024 * np.log2([56 / 256, 1 + 200**2]), abs=3)
     engine = make(spec(**HEALTH))
     given = engine.signals(POSTERIOR, FEATURES, np.array([2048, -8192], np.int16))
     assert given is not None
-    assert given[9] == pytest.approx(1024 * np.log2(11), abs=2)
-    assert given[10] == 1
+    assert given[10] == pytest.approx(1024 * np.log2(11), abs=2)
+    assert given[11] == 1
     far = engine.signals(POSTERIOR, FEATURES, np.array([32767, -32768], np.int16))
     assert far is not None
-    assert far[9] == pytest.approx(1024 * np.log2(1 + 31**2 + 15**2), abs=3)
+    assert far[10] == pytest.approx(1024 * np.log2(1 + 31**2 + 15**2), abs=3)
     for one, health in ((engine, None), (make(spec()), np.zeros(5, np.int16))):
-        assert (one.signals(POSTERIOR, FEATURES, health) or ())[9:] == (0, 0)
+        assert (one.signals(POSTERIOR, FEATURES, health) or ())[10:] == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -126,9 +131,9 @@ def test_resets_and_epochs() -> None:
 
 def test_storage_is_the_devices() -> None:
     """Core, two slots of posterior and features, smoothed terms, channels and telemetry."""
-    plain = 28 + 2 * (8 + 2 + 2) + 52
+    plain = 36 + 2 * (8 + 2 + 2) + 52
     assert make(spec()).storage_bytes == plain
-    assert make(VARIANTS["anchored"]).storage_bytes == plain + 2 * 4
+    assert make(VARIANTS["anchored"]).storage_bytes == plain + 3 * 4
     assert make(VARIANTS["everything"]).storage_bytes == plain + 2 * 28
 
 
@@ -240,22 +245,22 @@ def test_wrong_arguments_are_refused() -> None:
         (engine.takes, [POSTERIOR], TypeError, "expected 3 arguments, got 1"),
         (engine.quantize, [POSTERIOR], TypeError, "expected 2 arguments, got 1"),
         (engine.quantize, [POSTERIOR, FEATURES], ValueError, "not arrays that takes"),
-        (engine.run, good[:-1], TypeError, "expected 12 arguments, got 11"),
+        (engine.run, good[:-1], TypeError, "expected 16 arguments, got 15"),
         (engine.run, [b"123", *good[1:]], ValueError, "not arrays that takes"),
         (engine.run, [*good[:3], np.zeros(2, np.int32), *good[4:]], ValueError, "^label: 8 bytes"),
-        (engine.run, [*good[:4], odd, *good[5:]], ValueError, "^risk: 8 bytes.* aligned"),
+        (engine.run, [*good[:5], odd, *good[6:]], ValueError, "^risk: 8 bytes.* aligned"),
         (engine.run, [*good[:-1], 3], TypeError, "^promised: not bytes-like"),
         (engine.run, [*good[:-1], b"1"], BufferError, "not writable"),
-        (Engine, [[], Decision, OUTCOMES, ALARMS, cause], TypeError, "must be dict"),
-        (Engine, [spec(), int, OUTCOMES, ALARMS, cause], AttributeError, "label"),
-        (Engine, [spec(), Trace, [], ALARMS, cause], TypeError, "must be tuple"),
+        (Engine, [[], Decision, OUTCOMES, REASONS, ALARMS, cause], TypeError, "must be dict"),
+        (Engine, [spec(), int, OUTCOMES, REASONS, ALARMS, cause], AttributeError, "label"),
+        (Engine, [spec(), Trace, [], REASONS, ALARMS, cause], TypeError, "must be tuple"),
     ]
     for call, arguments, error, message in calls:
         with pytest.raises(error, match=message):
             call(*arguments)
     assert engine.telemetry()["steps"] == 0
     with pytest.raises(IndexError):  # an outcome that has no member
-        Engine(spec(), Decision, (), ALARMS, cause).step(POSTERIOR, FEATURES, None)
+        Engine(spec(), Decision, (), REASONS, ALARMS, cause).step(POSTERIOR, FEATURES, None)
 
 
 def test_engine_copies_its_spec() -> None:
@@ -346,3 +351,20 @@ def test_two_threads_never_share_an_engine() -> None:
     for thread in threads:
         thread.join()
     assert shared.telemetry()["steps"] == sum(taken) > 0
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5, 10])
+def test_the_kept_classes_differ_and_hold_no_more_than_all(classes: int) -> None:
+    """Whatever posteriors come: zeros, ties, single bytes; with the stickiest past there is."""
+    rest = 0 if classes == 2 else 768
+    sticky = {"stay_q8": 25600, "rest_q8": rest, "change_q8": 1, "weight_shift": 0, "weights": None}
+    engine = make(spec(classes=classes, width=0, dimensions=0, terms=[term(signal=6)], **sticky))
+    draw = np.random.default_rng(classes)
+    for step in range(cases(4000)):
+        row = draw.integers(0, (256, 3, 2, 256)[step % 4], classes)
+        row[draw.random(classes) < (0.0, 0.0, 0.0, 0.7)[step % 4]] = 0
+        engine.step(row.astype(np.uint8), None, None)
+        first, second, *probable = np.frombuffer(engine.snapshot()[40:48], "<u2").tolist()
+        assert first != second
+        assert max(first, second) < classes
+        assert sum(probable) <= 32768

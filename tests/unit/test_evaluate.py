@@ -81,7 +81,6 @@ def test_every_interval_is_there_or_has_a_reason(faulty: Evaluation) -> None:
         missing = math.isnan(measure.interval.low)
         assert missing == math.isnan(measure.interval.high) == bool(measure.interval.reason)
     assert faulty["detection delay"].interval.reason.startswith("only 2 shifts;")
-    assert "fewer than 5 bootstrap blocks" in faulty["NLL"].interval.reason
     assert "maximum" in faulty["exceedances, worst window"].interval.reason
     measure = faulty["false alarms per million"]
     steps = int(measure.note.split()[2].replace(",", ""))

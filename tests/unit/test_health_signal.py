@@ -14,6 +14,7 @@ from tcuq._columns import HEALTH_ONE
 from tcuq.calibrate.observe import observe, observe_calibration
 from tcuq.decision import cause_in_words
 from tcuq.errors import CalibrationWarning, InputError, ProfileError
+from tcuq.options import FitOptions
 from tcuq.profile import Profile
 from tcuq.profile.quantize import quantize
 from tcuq.stages.inputs import device_health
@@ -144,12 +145,12 @@ def test_the_engine_computes_the_float_signal(profile: Profile, stream: tcuq.Str
 
 def test_calibration_is_measured_out_of_fold(profile: Profile, stream: tcuq.Stream) -> None:
     """On average a step is no nearer to references fitted without it."""
-    signals, parts = observe_calibration(stream, profile.inputs, (1, 2, 4), 0.5)
+    signals, parts = observe_calibration(stream, profile.inputs, FitOptions())
     assert signals.health == profile.signals.health
     fair = np.concatenate([part.named("health") for part in parts])
     columns = observe(stream, profile.inputs, signals)
     assert fair.mean() > np.concatenate([part.named("health") for part in columns]).mean()
-    bare = observe_calibration(with_health(stream, None, None), profile.inputs, (1, 2, 4), 0.5)
+    bare = observe_calibration(with_health(stream, None, None), profile.inputs, FitOptions())
     assert bare[0].health is None
     assert all(part.health is None for part in bare[1])
 

@@ -16,6 +16,7 @@ from tcuq.errors import CalibrationWarning, InputError
 from tcuq.monitor import ALARMS, OUTCOMES, Monitor, run_many
 from tcuq.profile.quantize import quantize
 from tcuq.runtime import Engine
+from tcuq.stages.threshold import REASONS
 from tcuq.stream import SUM_TOLERANCE, Kind
 from tests.fixtures.conformance import feature_bytes, posterior_bytes, probabilities_of
 
@@ -45,7 +46,7 @@ def engine_of(profile: tcuq.Profile, **changes: object) -> Engine:
         "sum_tolerance": SUM_TOLERANCE,
     }
     spec = {**quantize(profile), **rules, **changes}
-    return Engine(spec, Decision, OUTCOMES, ALARMS, lambda *_: "")
+    return Engine(spec, Decision, OUTCOMES, REASONS, ALARMS, lambda *_: "")
 
 
 @pytest.mark.parametrize("classes", [2, 7, 8, 9, 10, 129, 1000])

@@ -37,7 +37,6 @@ BAD: list[tuple[str, Any]] = [
 ]
 BAD_TERMS: list[tuple[str, Any]] = [
     *(("signal", value) for value in ("luck", "", None)),
-    *(("tail", value) for value in ("both", None)),
     *(("scale", value) for value in ("bits", None, "odds")),
     *(("ewma", value) for value in (0, 11, -1, 2.5)),
     *(("dead", value) for value in (-1, 17, NAN, "x")),

@@ -136,7 +136,7 @@ def test_equations_1_to_4(paper: tcuq.Profile, expected: list[dict[str, float]])
         ("1-c", columns.inconsistency),
         ("m", columns.doubt),
         ("U", sigmoid(score.logit(columns))),
-        ("r", score.run(columns)),
+        ("r", score.run(columns)[0]),
     ):
         theirs = np.array([row[name] for row in expected])
         assert np.abs(ours[:STEPS] - theirs).max() < 1e-9, name

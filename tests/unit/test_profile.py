@@ -22,8 +22,8 @@ Altered = Callable[..., dict[str, Any]]
 BIG = 10**12 + 1
 # Path, new value (`...` removes it), and the expected message. The hash is recomputed.
 DAMAGED: list[tuple[str, object, str]] = [
-    ("format", "tcuq.profile/4", "format must be tcuq.profile/5, got tcuq.profile/4, of another"),
-    ("format", "csv", "format must be 'tcuq.profile/5', got 'csv'"),
+    ("format", "tcuq.profile/4", "format must be tcuq.profile/6, got tcuq.profile/4, of another"),
+    ("format", "csv", "format must be 'tcuq.profile/6', got 'csv'"),
     ("checksum", "0" * 64, "(edited by hand? fit again, or save through tcuq)"),
     ("checksum", ..., "checksum is missing"),
     ("sha256", "0" * 64, "for this content, got 0000"),
@@ -113,7 +113,7 @@ def test_saved_profile_decides_the_same(tmp_path: Path, preset: Any) -> None:
 def test_file_names_its_format_and_hash(profile: tcuq.Profile) -> None:
     """The document has its format and hash; the hash does not depend on its formatting."""
     document = json.loads(profile.to_json())
-    assert (document["format"], document["sha256"]) == ("tcuq.profile/5", profile.sha256)
+    assert (document["format"], document["sha256"]) == ("tcuq.profile/6", profile.sha256)
     tight = json.dumps(dict(reversed(document.items())), separators=(",", ":"))
     assert tcuq.Profile.from_json(tight) == profile
     assert tcuq.Profile.from_json(tight.encode("utf-16")) == profile

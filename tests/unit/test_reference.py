@@ -35,10 +35,12 @@ def test_decision_names_are_the_traces(monitor: tcuq.reference.ReferenceMonitor)
 def test_a_request_is_risk_at_or_above_the_threshold(
     monitor: tcuq.reference.ReferenceMonitor,
 ) -> None:
-    """Outcome is ACCEPT exactly where risk is below the trace's threshold."""
+    """Outcome is ACCEPT exactly where risk and novelty are below their thresholds."""
     stream = demo_stream("fault_clipping")
     trace = monitor.run(stream.posteriors, stream.features)
-    requested = trace.risk >= trace.threshold
+    limit = monitor.profile.threshold.novelty_limit
+    assert limit is not None
+    requested = (trace.risk >= trace.threshold) | (trace.novelty >= limit)
     assert ((trace.outcome != tcuq.Outcome.ACCEPT) == requested).all()
     assert {0, 1, 2} == set(trace.outcome.tolist())
 
@@ -144,7 +146,7 @@ def test_text_and_table_count_outcomes_and_alarms(trace: Trace) -> None:
     accept, abstain, denied = np.bincount(trace.outcome)
     assert min(accept, abstain, denied) > 0
     assert repr(trace) == (
-        f"Trace(1,920 steps: {accept} accept, {abstain} abstain, {denied} denied;"
+        f"Trace(1,920 steps: {accept:,} accept, {abstain} abstain, {denied} denied;"
         f" {len(trace.alarms)} alarms)"
     )
     assert repr(trace[:0]) == "Trace(0 steps: 0 accept, 0 abstain, 0 denied; 0 alarms)"

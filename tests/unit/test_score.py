@@ -26,7 +26,7 @@ from tcuq.stages.score import (
 )
 
 TERM = Term(
-    "novelty", "upper", "surprise", None, start=0.0, dead=0.0, cap=16.0, weight=1.0,
+    "novelty", "surprise", None, start=0.0, dead=0.0, cap=16.0, weight=1.0, error_weight=0.5,
     points=(0.0, 8.0), bits=(0.0, 4.0), slope=1.0,
 )  # fmt: skip
 
@@ -58,30 +58,32 @@ def test_tcuq_combines_the_signals_it_has() -> None:
     assert result.tolist() == [6.5]
     weights = CombinerWeights(1.0, 1.0, 1.0, 1.0)
     score = TcuqScore(TcuqScoreSettings("free", weights, 0.0, 0.0))
-    assert score.run(columns(confidence=[0.75])).tolist() == [0.25]
+    risk, error = score.run(columns(confidence=[0.75]))
+    assert risk.tolist() == error.tolist() == [0.25]
 
 
 def test_surprise_interpolates_and_extrapolates() -> None:
-    """Linear between points, flat below the first, sloped beyond the last; lower tails mirror."""
+    """Linear between points, flat below the first, sloped beyond the last."""
     assert surprise(np.array([-1.0, 0, 4, 8, 10]), term()).tolist() == [0, 0, 2, 4, 6]
-    assert surprise(np.array([-8.0, 8.0]), term(tail="lower")).tolist() == [4, 0]
 
 
 def test_a_term_is_clipped_and_weighted() -> None:
-    """A term is weight · clip(bits - dead, 0, cap), and risk is at most 1."""
-    settings = AnchoredScoreSettings((term(dead=1.0, cap=2.0, weight=4.0),), -4.0)
-    result = AnchoredScore(settings).run(columns(novelty=[0.0, 4.0, 8.0]))
-    assert result.tolist() == sigmoid(np.array([-4.0, 0.0, 4.0])).tolist()
-    settings = AnchoredScoreSettings((term(weight=64.0),), -8.0)
-    assert AnchoredScore(settings).run(columns(novelty=[1e6])).tolist() == [1]
+    """A term is weight · clip(bits - dead, 0, cap), of at most 16 bits, and risk is at most 1."""
+    settings = AnchoredScoreSettings((term(dead=1.0, cap=2.0, weight=4.0),), -4.0, -1.0)
+    risk, error = AnchoredScore(settings).run(columns(novelty=[0.0, 4.0, 8.0]))
+    assert risk.tolist() == sigmoid(np.array([-4.0, 0.0, 4.0])).tolist()
+    assert error.tolist() == sigmoid(np.array([-1.0, -0.5, 0.0])).tolist()
+    settings = AnchoredScoreSettings((term(weight=64.0, error_weight=1.0),), -8.0, -16.0)
+    risk, error = AnchoredScore(settings).run(columns(novelty=[1e6]))
+    assert (risk.tolist(), error.tolist()) == ([1], [0.5])
 
 
 def test_smoothing_starts_at_the_calibration_mean() -> None:
-    """Each step is m += (x - m) / 2^shift from the start; a reset starts again."""
-    score = AnchoredScore(AnchoredScoreSettings((term(ewma=1, start=8.0),), -2.0))
-    assert score.run(columns(novelty=[0.0])).tolist() == [0.5]
+    """Each step is m += (bits - m) / 2^shift from the start; a reset starts again."""
+    score = AnchoredScore(AnchoredScoreSettings((term(ewma=1, start=4.0),), -2.0, 0.0))
+    assert score.run(columns(novelty=[0.0]))[0].tolist() == [0.5]
     score.reset_history()
-    assert score.run(columns(novelty=[0.0])).tolist() == [0.5]
+    assert score.run(columns(novelty=[0.0]))[0].tolist() == [0.5]
     assert ewma(np.array([4.0, 4.0]), 0.0, 1).tolist() == [2, 3]
 
 
@@ -89,7 +91,7 @@ def test_make_score_follows_the_profile() -> None:
     """The settings' type chooses the score."""
     weights = CombinerWeights(0.0, 0.0, 0.0, 0.0)
     assert isinstance(make_score(TcuqScoreSettings("free", weights, 0, 0.7)), TcuqScore)
-    assert isinstance(make_score(AnchoredScoreSettings((term(),), 0.0)), AnchoredScore)
+    assert isinstance(make_score(AnchoredScoreSettings((term(),), 0.0, 0.0)), AnchoredScore)
 
 
 def novelty_term(signal: Signal, share: float) -> NoveltyTerm:

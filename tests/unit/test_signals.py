@@ -10,11 +10,12 @@ def make(
     classes: int = 3, width: int = 2, lags: tuple[int, ...] = (1, 2), *, novelty: bool = False
 ) -> Signals:
     """Return Signals with identity whitening and means at the origin and (10, 0, ..)."""
-    means = (tuple([0.0] * width), (10.0, *[0.0] * (width - 1)))
+    means = (tuple([0.0] * width), (10.0, *[0.0] * (width - 1))[:width])
     whitening = tuple(tuple(row) for row in np.eye(width).tolist())
     reference = NoveltySettings(means, whitening) if novelty else None
     return Signals(
-        SignalSettings(lags, 0.5, reference), InputSettings("probabilities", classes, width, None)
+        SignalSettings(lags, 0.5, 0.5, reference),
+        InputSettings("probabilities", classes, width, None),
     )
 
 
@@ -77,3 +78,31 @@ def test_novelty_and_doubt_by_hand() -> None:
     assert columns.named("novelty") == pytest.approx(np.log1p([0, 5, 25]))
     columns = make().run(rows([0.5, 0.5, 0], [0.5, 0.25, 0.25]), np.ones((2, 2)))
     assert columns.doubt == pytest.approx([0.5 * 0.5 + 0.5 * 1, 0.5 * 0.5 + 0.5 * 0.75])
+
+
+def test_contradiction_by_hand() -> None:
+    """Nothing without a past; then what the past expects of the others over the label's share."""
+    sure, other = [0.8, 0.1, 0.1], [0.1, 0.8, 0.1]
+    first, same, changed = make(width=0).run(rows(sure, sure, other), None).named("contradiction")
+    assert first == 0
+    # With stickiness 1/2: kept 0.8 and 0.1, ratios 1.7, 0.65 and 0.5 + 0.1 · 1.5 = 0.65.
+    assert same == pytest.approx(np.log(0.65 / 1.7))
+    probable = np.array([0.8 * 1.7, 0.1 * 0.65, 0.1 * 0.65])
+    ratios = 0.5 + 0.5 * 3 * probable / probable.sum()
+    expected = (0.1 * ratios[0] + 0.1 * ratios[2]) / 0.2 / ratios[1]
+    assert changed == pytest.approx(np.log(expected))
+
+
+@pytest.mark.parametrize("classes", [2, 3, 10, 200])
+def test_contradiction_expects_the_label_that_stays(classes: int) -> None:
+    """A label that stays is expected ever more, up to a bound; one that returns speaks against."""
+    draw = np.random.default_rng(classes)
+    posteriors = draw.dirichlet(np.ones(classes), 400)
+    posteriors[:200, 1] += 0.6 * (draw.random(200) < 0.8)
+    posteriors /= posteriors.sum(axis=1, keepdims=True)
+    columns = make(classes, 0).run(posteriors, None)
+    contradiction = columns.named("contradiction")
+    bound = np.log((0.5 + 0.5 * min(classes, 100)) / 0.5)
+    assert np.abs(contradiction).max() <= bound + 1e-9
+    stayed = contradiction[1:200][columns.label[1:200] == 1]
+    assert stayed.mean() < 0 < contradiction[1:200][columns.label[1:200] != 1].mean()

@@ -70,7 +70,8 @@ static bool value_of(const tcuq_signals *signals, uint16_t risk, uint8_t signal,
     const int64_t values[] = {signals->values_q15[0],      signals->values_q15[1],
                               signals->values_q15[2] / 2,  signals->values_q15[3] / 2,
                               signals->low_confidence_q10, signals->novelty_q10,
-                              odds,                        signals->health_q10};
+                              signals->contradiction_q10,  odds,
+                              signals->health_q10};
     *value = values[signal];
     if (signal == TCUQ_HEALTH) {
         return signals->health_given;

@@ -63,6 +63,11 @@ static void bend_profile(tcuq_profile *p, const bend *by)
         BEND(21, p->health_count, uint8_t);
         BEND(22, p->alarm_limit, uint32_t);
         BEND(23, p->epoch_steps, uint32_t);
+        BEND(24, p->stay_q8, uint16_t);
+        BEND(25, p->rest_q8, uint16_t);
+        BEND(26, p->change_q8, uint16_t);
+        BEND(27, p->error_bias_q16, int32_t);
+        BEND(28, p->withhold_denied, uint8_t);
     default:
         break;
     }
@@ -89,6 +94,10 @@ static void take_inputs(subject *made, bytes *in)
         p->lags[i] = (uint8_t)lag;
     }
     p->blend_q15 = (uint16_t)take_in(in, 0, 32768);
+    const int32_t stay = take_in(in, 0, 25600);
+    p->stay_q8 = (made->shape & ANCHORED) ? (uint16_t)stay : 0u;
+    p->rest_q8 = (uint16_t)take_in(in, 0, 768);
+    p->change_q8 = (uint16_t)take_in(in, 1, 256);
     p->projection_shift = (uint8_t)(take8(in) % 31u);
     if (made->shape & NOVEL) {
         p->mean_count = (uint16_t)(2 * take_in(in, 1, large ? 4096 : 6));
@@ -107,6 +116,9 @@ static void take_decisions(subject *made, bytes *in)
         p->weights[i] = (int16_t)take_in(in, INT16_MIN, INT16_MAX);
     }
     p->bias_q16 = take_in(in, -(1 << 29), 1 << 29);
+    p->error_bias_q16 = take_in(in, -(1 << 29), 1 << 29);
+    p->novelty_limit_q10 = (uint16_t)take_in(in, 0, 65535);
+    p->withhold_denied = (uint8_t)(take8(in) & 1u);
     p->adaptive = take8(in);
     p->alpha_q16 = (uint16_t)take_in(in, 1, 65535);
     p->step = (uint16_t)take_in(in, 1, (int32_t)TCUQ_MAX_STEP);

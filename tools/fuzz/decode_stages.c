@@ -14,6 +14,8 @@ static void bend_term(tcuq_term *t, const bend *by)
         BEND(TERMS + 3, t->cap_q10, uint16_t);
         BEND(TERMS + 4, t->weight_q8, uint16_t);
         BEND(TERMS + 5, t->novelty_q8, uint16_t);
+        BEND(TERMS + 6, t->error_q8, uint16_t);
+        BEND(TERMS + 7, t->start_q10, uint16_t);
     default:
         break;
     }
@@ -41,7 +43,8 @@ static uint8_t take_signal(const subject *made, bytes *in, uint32_t of)
     const bool given = (signal == (uint8_t)TCUQ_NOVELTY)       ? (made->shape & NOVEL) != 0
                        : (signal == (uint8_t)TCUQ_INSTABILITY) ? (made->shape & FEATURES) != 0
                        : (signal == (uint8_t)TCUQ_HEALTH)      ? made->profile.health_count != 0u
-                                                               : true;
+                       : (signal == (uint8_t)TCUQ_CONTRADICTION) ? made->profile.stay_q8 != 0u
+                                                                 : true;
     return given ? signal : (uint8_t)TCUQ_LOW_CONFIDENCE;
 }
 
@@ -87,15 +90,16 @@ void make_terms(subject *made, bytes *in)
             continue;
         }
         t->signal = take_signal(made, in, TCUQ_SIGNALS);
-        t->lower = take8(in);
+        t->reserved = take8(in);
         t->ewma = (uint8_t)(take8(in) % 11u);
         t->point_count = (uint8_t)(1u + take8(in) % TCUQ_MAX_POINTS);
         t->dead_q10 = (uint16_t)take_in(in, 0, 65535);
         t->cap_q10 = (uint16_t)take_in(in, 0, 16384);
         t->weight_q8 = (uint16_t)take_in(in, 0, 16384);
+        t->error_q8 = (uint16_t)take_in(in, 0, 16384);
         t->novelty_q8 = (uint16_t)take_in(in, 0, 256);
         t->slope_q8 = (uint16_t)take_in(in, 0, 65535);
-        t->start = (int16_t)take_in(in, INT16_MIN, INT16_MAX);
+        t->start_q10 = (uint16_t)take_in(in, 0, 16384);
         for (uint8_t b = 0u; b < made->bend_count; b++) {
             if ((made->bends[b].index == EVERY) || (made->bends[b].index % p->term_count == i)) {
                 bend_term(t, &made->bends[b]);

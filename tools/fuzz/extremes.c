@@ -53,6 +53,18 @@ static uint8_t *visit_channel(walk *on, uint8_t *at, const tcuq_channel *channel
     return at;
 }
 
+/* The two kept classes, which differ, and their probabilities, which together are at most 1. */
+static uint8_t *visit_kept(walk *on, uint8_t *at, uint32_t classes)
+{
+    (void)visit(on, at, 2u, 0, (int64_t)classes - 1);
+    (void)visit(on, &at[2], 2u, 0, (int64_t)classes - 1);
+    (void)visit(on, &at[4], 2u, 0, 32768);
+    const int64_t left = 32768 - read_value(&at[4], 2u, false);
+    (void)visit(on, &at[6], 2u, 0, (left < 0) ? 0 : left);
+    on->possible = on->possible && (read_value(at, 2u, false) != read_value(&at[2], 2u, false));
+    return &at[8];
+}
+
 static void visit_telemetry(walk *on, uint8_t *at)
 {
     for (uint32_t counter = 0u; counter < 4u; counter++) {
@@ -89,9 +101,10 @@ static void visit_all(walk *on, const fuzz_case *of, uint8_t *snapshot)
     at = visit(on, at, 2u, 0, UINT16_MAX);
     at = visit(on, at, 2u, 0, UINT16_MAX);
     at = visit(on, at, 4u, 0, RECENT_MAX);
+    at = visit_kept(on, at, p->classes);
     at += past_bytes(of);
     for (uint32_t i = 0u; (m->smoothed_q8 != NULL) && (i < p->term_count); i++) {
-        at = visit(on, at, 4u, -(1 << 23), (1 << 23) - 1);
+        at = visit(on, at, 4u, 0, 1 << 22);
     }
     for (uint32_t i = 0u; i < p->channel_count; i++) {
         at = visit_channel(on, at, &p->channels[i]);

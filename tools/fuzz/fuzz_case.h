@@ -33,7 +33,7 @@ bool is_possible(const fuzz_case *on, uint8_t *snapshot);
 bool is_in_order(const fuzz_case *on, const uint8_t *snapshot);
 
 /* Bytes of a snapshot before its past steps, and of those. */
-#define HEAD_BYTES 40u
+#define HEAD_BYTES 48u
 uint32_t past_bytes(const fuzz_case *on);
 
 /* Whether the input may cost this much more; if not, it may cost nothing more. */

@@ -22,7 +22,15 @@ static void check_decision(fuzz_case *on, const tcuq_decision *is)
     MUST(is->novelty_q10 <= TCUQ_MAX_TERMS * MOST_BITS_Q10);
     MUST(is->outcome <= TCUQ_DENIED);
     MUST(is->exceeded <= 1u);
-    MUST((is->outcome == TCUQ_ACCEPT) == (risk_q16 < is->threshold_q16));
+    MUST(((is->reason & TCUQ_REASON_DOUBT) != 0u) == (risk_q16 >= is->threshold_q16));
+    MUST(((is->reason & TCUQ_REASON_UNUSUAL) != 0u) ==
+         ((on->of.profile.novelty_limit_q10 != UINT16_MAX) && (is->novelty_q10 >= on->of.profile.novelty_limit_q10)));
+    MUST(is->reason <= (TCUQ_REASON_DOUBT | TCUQ_REASON_UNUSUAL));
+    MUST((is->outcome == TCUQ_ACCEPT) == (is->reason == 0u));
+    MUST(is->withheld == ((is->outcome == TCUQ_ABSTAIN) ||
+                          ((is->outcome == TCUQ_DENIED) && (on->of.profile.withhold_denied != 0u))));
+    MUST(is->expected_error <= TCUQ_RISK_LEVELS);
+    MUST(is->steady_label < on->of.classes);
     MUST((is->alarm & ~((uint32_t)on->of.flags | TCUQ_ALARM_SINCE_BOOT)) == 0u);
     on->steps++;
     on->abstained += (is->outcome == TCUQ_ABSTAIN) ? 1u : 0u;

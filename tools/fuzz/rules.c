@@ -66,7 +66,7 @@ static bool novelty_valid(const tcuq_profile *p)
 
 static bool signal_is_given(const tcuq_profile *p, uint8_t signal)
 {
-    return (signal < 6u) && ((signal != TCUQ_INSTABILITY) || (p->width != 0u)) &&
+    return (signal < 7u) && ((signal != TCUQ_CONTRADICTION) || (p->stay_q8 != 0u)) && ((signal != TCUQ_INSTABILITY) || (p->width != 0u)) &&
            ((signal != TCUQ_NOVELTY) || (p->whitening != NULL));
 }
 
@@ -74,7 +74,8 @@ static bool term_valid(const tcuq_profile *p, const tcuq_term *t)
 {
     bool valid = signal_is_given(p, t->signal) && in(t->point_count, 1, 64) && (t->points != NULL) &&
                 (t->bits_q10 != NULL) && in(t->ewma, 0, 10) && in(t->cap_q10, 0, 16384) &&
-                in(t->weight_q8, 0, 16384) && in(t->novelty_q8, 0, 256);
+                in(t->weight_q8, 0, 16384) && in(t->error_q8, 0, 16384) && in(t->novelty_q8, 0, 256) &&
+                in(t->start_q10, 0, 16384);
     for (uint32_t i = 1u; valid && (i < t->point_count); i++) {
         valid = (t->points[i] > t->points[i - 1u]) && (t->bits_q10[i] >= t->bits_q10[i - 1u]);
     }
@@ -88,7 +89,7 @@ static bool weights_valid(const tcuq_profile *p)
 
 static bool score_valid(const tcuq_profile *p)
 {
-    if (!in(p->bias_q16, -(1 << 29), 1 << 29)) {
+    if (!in(p->bias_q16, -(1 << 29), 1 << 29) || !in(p->error_bias_q16, -(1 << 29), 1 << 29)) {
         return false;
     }
     if (p->terms == NULL) {
@@ -156,16 +157,18 @@ tcuq_status expected_of(const tcuq_monitor *m)
         return TCUQ_ERROR_NULL;
     }
     const tcuq_profile *p = m->profile;
-    if (p->format != 3u) {
+    if (p->format != 4u) {
         return TCUQ_ERROR_FORMAT;
     }
     if (!inputs_valid(p) || !lags_valid(p) || !novelty_valid(p) || !score_valid(p) ||
         !health_valid(p) || !alarm_valid(p) ||
         (p->alpha_q16 == 0u) || !in(p->step, 0, 8192) || !in(p->start, 0, 16384) ||
-        !in(p->anchor, 0, 16384) || !in(p->rate_q16, 0, 65536) || !in(p->burst_q16, 0, INT32_MAX)) {
+        !in(p->anchor, 0, 16384) || !in(p->rate_q16, 0, 65536) || !in(p->burst_q16, 0, INT32_MAX) ||
+        !in(p->withhold_denied, 0, 1) || !in(p->stay_q8, 0, 25600) || !in(p->rest_q8, 0, 768) ||
+        !in(p->change_q8, 1, 256)) {
         return TCUQ_ERROR_PROFILE;
     }
-    if ((!TCUQ_WITH_ANCHORED && (p->terms != NULL)) || (!TCUQ_WITH_PROJECTION && (p->projection != NULL)) ||
+    if ((!TCUQ_WITH_ANCHORED && ((p->terms != NULL) || (p->stay_q8 != 0u))) || (!TCUQ_WITH_PROJECTION && (p->projection != NULL)) ||
         (!TCUQ_WITH_NOVELTY && (p->whitening != NULL)) ||
         (!TCUQ_WITH_HEALTH && (p->health_count != 0u)) ||
         (!TCUQ_WITH_ALARM && ((p->channels != NULL) || (p->channel_count != 0u))) ||

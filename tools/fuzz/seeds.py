@@ -52,7 +52,6 @@ class Term:
     """A term of the score."""
 
     signal: int
-    lower: int = 0
     ewma: int = 0
     points: int = 16
     filled: int = NEAR_ZERO
@@ -60,10 +59,10 @@ class Term:
 
     def encode(self, numbers: Numbers) -> bytes:
         """Encode a term of weight 1 without dead zone, capped at 8 bits, points from the middle."""
-        head = struct.pack("<4B", self.signal, self.lower, self.ewma, self.points - 1)
+        head = struct.pack("<4B", self.signal, 0, self.ewma, self.points - 1)
         q10, full = (0, 16384), (0, 65535)
-        head += numbers((0, *full), (8 << 10, *q10), (256, *q10), (self.share, 0, 256))
-        head += numbers((64, *full), (3, -32768, 32767))
+        head += numbers((0, *full), (8 << 10, *q10), (256, *q10), (128, *q10))
+        head += numbers((self.share, 0, 256), (64, *full), (3, *q10))
         return head + series(self.filled, 3) + series(self.filled, 5) + struct.pack("<H", 32768)
 
 
@@ -98,6 +97,7 @@ class Model:
     terms: tuple[Term, ...] = ()
     channels: tuple[Channel, ...] = ()
     health: int = 0
+    stay: int = 1280
     alarm_limit: int = 5 << 14
     epoch_steps: int = 40
     filled: int = ANY
@@ -110,6 +110,7 @@ class Model:
         gaps = [b - a - 1 for a, b in zip((0, *self.lags), self.lags, strict=False)]
         sizes, numbers = Numbers(), Numbers(end)
         q15, level, weight = (0, 32768), (0, 16384), (-32768, 32767)
+        bias = (-(2**29), 2**29)
         large = self.shape & LARGE
         means = sizes((self.means // 2, 1, 4096 if large else 6)) + struct.pack("<B", 16)
         parts = [
@@ -119,12 +120,14 @@ class Model:
             struct.pack("<B", self.dimensions - 1),
             sizes((self.width, 1, 65535 if large else 256)),
             struct.pack("<9B", len(self.lags) - 1, *gaps, *[0] * (8 - len(gaps))),
-            numbers((16384, *q15)) + struct.pack("<B", 8),
+            numbers((16384, *q15), (self.stay, 0, 25600), (160, 0, 768), (128, 1, 256)),
+            struct.pack("<B", 8),
             means if self.shape & NOVEL else b"",
             struct.pack("<B", self.health),
             numbers((26214, *q15)) + struct.pack("<B", ANCHORED_SCORE if self.anchored else 0),
             numbers(*((w, *weight) for w in (8000, 8000, 4000, 12000))),
-            numbers((-(1 << 17), -(2**29), 2**29)) + struct.pack("<B", 1),
+            numbers((-(1 << 17), *bias), (-(1 << 17), *bias), (5000, 0, 65535)),
+            struct.pack("<2B", 1, 1),
             numbers((6553, 1, 65535), (80, 1, 8192), (9000, *level), (12000, *level)),
             struct.pack("<I", 20) + numbers((9000, 0, 65536), (4 << 16, 0, 2**31 - 1)),
             struct.pack("<B", len(self.terms) - 1) if self.terms else b"",
@@ -197,14 +200,15 @@ EVERYTHING = Model(
         Term(5, ewma=3),
         Term(0, points=64),
         Term(2, points=1),
-        Term(3, lower=1),
+        Term(3),
+        Term(6, ewma=4),
     ),
     channels=(
-        Channel(6),
+        Channel(7),
         Channel(5, two_sided=1),
         Channel(0, 1),
         Channel(1, 1, power=9),
-        Channel(7),
+        Channel(8),
     ),
     health=6,
 )
@@ -227,7 +231,7 @@ BENT = {
     "projected": Model(FEATURES | PROJECTED, dimensions=3, width=9),
     "blind": Model(ANCHORED | ALARMED, terms=(Term(4),) * 2, channels=(Channel(4),) * 2),
 }
-EXTREMES = 11 + 6 + 5 * 12 + 8  # values of EVERYTHING's snapshot, up to the first of the histogram
+EXTREMES = 15 + 7 + 5 * 12 + 8  # values of EVERYTHING's snapshot, up to the first of the histogram
 MIXED = (
     steps(1), steps(12), POWER_CUT, steps(3, HIGH), steps(3, LOW), RECORD, EVIDENCE, steps(20),
     damaged((20, 1)), damaged((0, 1)), SHORT_SNAPSHOT, NO_SNAPSHOT, steps(2), RESET_HISTORY,

@@ -63,6 +63,8 @@ void init_distributions(simulation *sim)
     const tcuq_profile profile = {
         .format = TCUQ_PROFILE_FORMAT,
         .classes = CLASSES,
+        .change_q8 = 256u,
+        .novelty_limit_q10 = UINT16_MAX,
         .lag_count = 1u,
         .lags = {1u},
         .alpha_q16 = 6554u,
@@ -114,8 +116,8 @@ void run_steps(const simulation *sim, device *dev, const tcuq_monitor *monitor, 
         tcuq_decision decision = {0};
         bits = ((i % 5u) == 0u) ? random_next(&dev->random) : (bits >> 12);
         decision.risk = risks[bits % QUANTILES];
-        decision.outcome =
-            tcuq_budget_run(monitor, tcuq_threshold_run(monitor, decision.risk, &decision));
+        tcuq_threshold_run(monitor, &decision);
+        tcuq_budget_run(monitor, &decision);
         dev->block_steps++;
         if (dev->block_steps >= sim->plan.block) {
             dev->block_steps = 0u;

@@ -18,8 +18,15 @@ from tcuq.calibrate.doctor import (
     diagnose_stream,
     refuse_lost_labels,
 )
-from tcuq.calibrate.novelty import fit_novelty_terms
-from tcuq.calibrate.observe import Parts, observe, observe_calibration, risk_levels
+from tcuq.calibrate.novelty import fit_novelty_terms, novelty_limit, unknown_class_auroc
+from tcuq.calibrate.observe import (
+    Parts,
+    device_features,
+    observe,
+    observe_calibration,
+    reference_labels,
+    risk_levels,
+)
 from tcuq.calibrate.projection import fit_projection, int8_step
 from tcuq.calibrate.scores import fit_anchored, fit_anchored_weights, fit_tcuq
 from tcuq.calibrate.temperature import fit_temperature
@@ -44,6 +51,7 @@ from tcuq.profile.settings import (
     ChannelSignal,
     Finding,
     InputSettings,
+    NoveltyTerm,
     Provenance,
     ScoreSettings,
     SignalSettings,
@@ -66,8 +74,10 @@ def fit(
     *,
     preset: Preset = "recommended",
     alpha: float | None = None,
+    unusual: float | None = None,
     budget: float | None = None,
     burst: float | None = None,
+    denied: Literal["use", "withhold"] | None = None,
     lags: Iterable[int] | None = None,
     terms: Iterable[TermPlan] | None = None,
     novelty: bool | None = None,
@@ -98,10 +108,17 @@ def fit(
     preset
         "recommended", or "paper" for the paper's system.
     alpha
-        Rate at which risk exceeds the threshold; 0.1.
+        Share of calibration steps that ask to be withheld; 0.1.
+    unusual
+        Share of alpha for steps whose novelty is unlike calibration, whatever their risk; 0.01
+        ("paper", or with a promise: 0).
     budget, burst
         In any n steps at most burst + budget · n abstentions; further requests are DENIED; 0.15
         and 16.
+    denied
+        What becomes of a DENIED prediction: "withhold", so that the budget bounds the abstentions
+        that cost something (a question to a person, a radio message) and doubtful predictions are
+        never used; or "use", so that it bounds all that is withheld; "withhold" ("paper": "use").
     lags
         Steps looked back over; 1, 2, 4.
     terms
@@ -139,8 +156,10 @@ def fit(
         preset,
         {
             "alpha": alpha,
+            "unusual": unusual,
             "budget": budget,
             "burst": burst,
+            "denied": denied,
             "lags": lags,
             "terms": terms,
             "novelty": novelty,
@@ -176,7 +195,7 @@ def diagnose(stream: Stream) -> tuple[Finding, ...]:
     except FitError as error:
         return (Finding("too_short", f"No monitor can be calibrated on it: {error}."),)
     inputs = _fit_inputs(stream, options)
-    _, parts = observe_calibration(stream, inputs, options.lags, options.paper.blend)
+    _, parts = observe_calibration(stream, inputs, options)
     return tuple(diagnose_stream(stream, parts))
 
 
@@ -197,14 +216,17 @@ def _fit(
     # Labels that choose the threshold serve nothing else: its tests need them unused.
     source = calibration if options.promise is None else without_labels(calibration)
     inputs = _fit_inputs(source, options)
-    signals, parts = observe_calibration(source, inputs, options.lags, options.paper.blend)
+    signals, parts = observe_calibration(source, inputs, options)
     refuse_lost_labels(calibration, np.concatenate([part.label for part in parts]))
     score = _fit_score((source, parts), development, inputs, signals, options)
     levels = risk_levels(parts, inputs, signals, score)
+    novelty = _fit_novelty(source, parts, inputs) if options.novelty else ()
+    limit = novelty_limit(parts, novelty, options.alpha * options.unusual)
     # Rounded down: the guarantee must hold for the user's number.
-    budget = BudgetSettings(math.floor(options.budget * TOKEN), math.floor(options.burst * TOKEN))
+    rate, burst = math.floor(options.budget * TOKEN), math.floor(options.burst * TOKEN)
+    budget = BudgetSettings(rate, burst, options.denied)
     if options.promise is None:
-        threshold, promise = _fit_threshold(levels, options), None
+        threshold, promise = _fit_threshold(levels, limit, options), None
     else:
         threshold, promise = promised_threshold(calibration, parts, levels, options.promise, budget)
     info = _stream_info(calibration)
@@ -214,7 +236,7 @@ def _fit(
         inputs,
         signals,
         score,
-        fit_novelty_terms(parts) if options.novelty else (),
+        novelty,
         threshold,
         budget,
         alarm,
@@ -286,15 +308,34 @@ def _fit_score(
     return fit_anchored_weights(score, development, calibration, inputs, signals)
 
 
-def _fit_threshold(levels: NDArray[np.int64], options: FitOptions) -> ThresholdSettings:
-    """Set start and anchor to the lowest level that at most alpha of the steps reach."""
+def _fit_novelty(
+    calibration: Stream, parts: Parts, inputs: InputSettings
+) -> tuple[NoveltyTerm, ...]:
+    """Fit the decision's novelty: how much of it the features have depends on what they tell."""
+    if inputs.width == 0:
+        return fit_novelty_terms(parts, tells_unknown=0.5)
+    features, labels = device_features(calibration, inputs), reference_labels(calibration, parts)
+    lengths = [len(part.label) for part in parts]
+    return fit_novelty_terms(parts, unknown_class_auroc(features, labels, lengths))
+
+
+def _fit_threshold(
+    levels: NDArray[np.int64], novelty_limit: float | None, options: FitOptions
+) -> ThresholdSettings:
+    """Set start and anchor to the lowest level that at most alpha of the steps reach.
+
+    What unusual steps may ask for is taken from alpha.
+    """
     ordered = np.sort(levels)
-    alpha_q16 = max(1, math.floor(options.alpha * (1 << ALPHA_BITS)))
+    alpha = options.alpha * (1 - (0.0 if novelty_limit is None else options.unusual))
+    alpha_q16 = max(1, math.floor(alpha * (1 << ALPHA_BITS)))
     allowed = len(ordered) * alpha_q16 >> ALPHA_BITS
     anchor = int(min(ordered[len(ordered) - allowed - 1] + 1, RISK_LEVELS))
     paper = options.paper
     step = round(paper.ledger_step * RISK_LEVELS)
-    return ThresholdSettings(paper.mode, alpha_q16, step, anchor, anchor, paper.warmup)
+    return ThresholdSettings(
+        paper.mode, alpha_q16, step, anchor, anchor, paper.warmup, novelty_limit
+    )
 
 
 def _fit_channels(

@@ -12,25 +12,22 @@ from tcuq.calibrate.folds import folds, out_of_fold
 from tcuq.calibrate.health import fit_health
 from tcuq.calibrate.novelty import fit_novelty, novelty_out_of_fold
 from tcuq.monitor import make_engine
+from tcuq.options import FitOptions
 from tcuq.profile.quantize import (
-    LOGARITHMS,
     NO_DECISION,
     SIGNALS,
     health_integers,
     projected_int8,
     quantize_score,
     quantize_signals,
-    signal_scale,
     signal_unit,
 )
 from tcuq.profile.settings import (
-    AnchoredScoreSettings,
     HealthSettings,
     InputSettings,
     NoveltySettings,
     ScoreSettings,
     SignalSettings,
-    Term,
 )
 from tcuq.runtime import Engine
 from tcuq.stages.columns import SignalColumns
@@ -43,6 +40,8 @@ Floats = NDArray[np.float64]
 CONFIDENCE, WHOLE_PAST, HEALTH, HEALTH_GIVEN = range(len(SIGNALS), len(SIGNALS) + 4)
 OBSERVED = HEALTH_GIVEN + 1
 HEALTH_UNIT = signal_unit("novelty")  # both are Q10 of log2
+BELIEF = 0.5  # of the agreement of consecutive labels, docs/decisions/0073
+LEAST_STICKINESS = 1 / 32  # less is not worth a signal, and a shuffled stream may show it by chance
 
 
 def observe(stream: Stream, inputs: InputSettings, signals: SignalSettings) -> Parts:
@@ -52,13 +51,16 @@ def observe(stream: Stream, inputs: InputSettings, signals: SignalSettings) -> P
 
 
 def observe_calibration(
-    stream: Stream, inputs: InputSettings, lags: tuple[int, ...], blend: float
+    stream: Stream, inputs: InputSettings, options: FitOptions
 ) -> tuple[SignalSettings, Parts]:
     """Return the settings of the signals and their values on the calibration stream.
 
-    Novelty and input health are measured out of fold.
+    Novelty and input health are measured out of fold. What no term reads, contradiction, is absent.
     """
-    signals = SignalSettings(lags, blend, novelty=None)
+    anchored = options.paper.score == "anchored"
+    looks_back = anchored and any(term.signal == "contradiction" for term in options.terms)
+    stickiness = fit_stickiness(stream, inputs) if looks_back else 0.0
+    signals = SignalSettings(options.lags, options.paper.blend, stickiness, novelty=None)
     parts = observe(stream, inputs, signals)
     features = device_features(stream, inputs) if inputs.width else None
     if features is not None:
@@ -126,44 +128,37 @@ def risk_levels(
 ) -> NDArray[np.int64]:
     """Return the risk of each step in 0..16384, by the device's score on these signals."""
     engine = _engine(inputs, signals, score)
-    levels = [np.frombuffer(_score(engine, part)[0], np.uint16) for part in parts]
+    levels = []
+    for part in parts:
+        engine.reset_history()
+        levels.append(np.frombuffer(engine.score(_signal_integers(part)), np.uint16))
     return np.concatenate(levels).astype(np.int64)
 
 
-def term_values(
-    parts: Parts, inputs: InputSettings, signals: SignalSettings, terms: tuple[Term, ...]
-) -> list[Floats]:
-    """Return the values looked up in each term's table, larger ones more surprising."""
-    engine = _engine(inputs, signals, AnchoredScoreSettings(terms, 0.0))
-    tables = [_signal_integers(part) for part in parts]
-    smoothed = [np.frombuffer(_score(engine, part)[1], np.int16) for part in parts]
-    return term_inputs(np.concatenate(tables), np.concatenate(smoothed), terms)
+def fit_stickiness(stream: Stream, inputs: InputSettings) -> float:
+    """Return how much more often consecutive labels agree than by chance, halved; 0 if hardly.
 
-
-def term_inputs(
-    observed: NDArray[np.int32], smoothed: NDArray[np.int16], terms: tuple[Term, ...]
-) -> list[Floats]:
-    """Return the same from the engine's signals and smoothed values, whose terms come first."""
-    means = smoothed.reshape(len(observed), -1)
-    values = []
-    for number, term in enumerate(terms):
-        column = observed[:, SIGNALS.index(term.signal)]
-        # The device halves a signal in Q15 towards zero.
-        plain = column if term.signal in LOGARITHMS else column >> 1
-        integers = plain if term.ewma is None else means[:, number]
-        upward = integers if term.tail == "upper" else -integers.astype(np.int32)
-        values.append(upward / signal_scale(term.signal, summed=False))
-    return values
-
-
-def _score(engine: Engine, part: SignalColumns) -> tuple[bytearray, bytearray]:
-    engine.reset_history()
-    return engine.score(_signal_integers(part))
+    Halved, because errors persist as well: a past that is believed too much confirms them.
+    """
+    engine = _engine(inputs, SignalSettings((1,), 0.5, 0.0, None))
+    same, pairs, counts = 0, 0, np.zeros(inputs.classes)
+    for part in stream.recordings():
+        rows = np.frombuffer(_bytes(engine, part, inputs)[0], np.uint8)
+        labels = rows.reshape(len(part), inputs.classes).argmax(axis=1)
+        same += int((labels[1:] == labels[:-1]).sum())
+        pairs += len(labels) - 1
+        counts += np.bincount(labels, minlength=inputs.classes)
+    chance = float(((counts / counts.sum()) ** 2).sum())
+    if pairs == 0 or chance == 1:
+        return 0.0
+    beyond = (same / pairs - chance) / (1 - chance)
+    stickiness = round(256 * BELIEF * beyond) / 256
+    return stickiness if stickiness >= LEAST_STICKINESS else 0.0
 
 
 def device_features(stream: Stream, inputs: InputSettings) -> Floats:
     """Return the features that enter the device's signals, in float units."""
-    engine = _engine(inputs, SignalSettings((1,), 0.5, None))
+    engine = _engine(inputs, SignalSettings((1,), 0.5, 0.0, None))
     _, quantised = _bytes(engine, stream, inputs)
     return projected_int8(np.frombuffer(quantised, np.int8).reshape(len(stream), -1), inputs)
 
@@ -207,6 +202,7 @@ def _columns(
         doubt=column["doubt"],
         low_confidence=column["low_confidence"],
         novelty=None if signals.novelty is None else column["novelty"],
+        contradiction=column["contradiction"] if signals.stickiness else None,
         whole_past=table[:, WHOLE_PAST] != 0,
         health=values[:, HEALTH] * HEALTH_UNIT if health is not None else None,
     )

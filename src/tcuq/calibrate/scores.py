@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from tcuq._columns import UNKNOWN
 from tcuq.calibrate.combiner import Sample, fit_logistic, fit_near
-from tcuq.calibrate.observe import Parts, observe, term_values
+from tcuq.calibrate.observe import Parts, observe
 from tcuq.calibrate.orders import grouped_by_class
-from tcuq.calibrate.tails import LOWEST_ODDS, TermTable, odds_table, survival_table
+from tcuq.calibrate.tails import TermTable, odds_table, survival_table
 from tcuq.errors import FitError
 from tcuq.options import FitOptions, TermPlan
 from tcuq.profile.quantize import steepest_slope
 from tcuq.profile.settings import (
+    MAX_NOVELTY,
     MAX_TERM_WEIGHT,
     NEEDS_FEATURES,
     AnchoredScoreSettings,
@@ -27,7 +28,7 @@ from tcuq.profile.settings import (
     Term,
 )
 from tcuq.stages.columns import SignalColumns, concatenate
-from tcuq.stages.score import COMBINED, surprise
+from tcuq.stages.score import COMBINED, sigmoid, term_bits
 from tcuq.stream import Stream
 
 Floats = NDArray[np.float64]
@@ -36,6 +37,7 @@ LOWEST_BIAS = -8.0  # where the device's sigmoid ends
 # Shares of the loss of the labelled fit, docs/decisions/0024.
 AS_RECORDED, GROUPED, IN_DISTRIBUTION = 0.65, 0.25, 0.1
 TRUST = 0.5  # of the label-free weights, in the weights that the labelled fit begins from
+BISECTIONS = 40
 FEWEST_ERRORS = 16  # of calibration, to take part in the labelled fit
 
 
@@ -55,26 +57,80 @@ def fit_tcuq(development: Stream, parts: Parts, options: FitOptions) -> TcuqScor
 def fit_anchored(
     calibration: Parts, plans: Sequence[TermPlan], inputs: InputSettings, signals: SignalSettings
 ) -> AnchoredScoreSettings:
-    """Fit each term's table on the calibration stream, without terms of absent features.
+    """Fit each term's table on the calibration stream, without terms of absent signals.
 
-    The bias is the log-odds at which the odds begin. Without odds among the terms it is log2 of the
-    error rate that the classifier itself expects: a step as surprising as one calibration step in
-    so many has risk 1/2.
+    The biases make the mean risk and the mean expected error on calibration those that the
+    classifier itself expects, 1 - confidence. Without odds among the terms the bias is log2 of that
+    error rate: a step as surprising as one calibration step in so many has risk 1/2.
     """
-    usable = [p for p in plans if inputs.width or p.signal not in NEEDS_FEATURES]
+    absent = {"contradiction"} if signals.stickiness == 0 else set()
+    absent |= set() if inputs.width else set(NEEDS_FEATURES)
+    usable = [plan for plan in plans if plan.signal not in absent]
     if not usable:
         raise FitError("every term needs features, and the calibration stream has none")
-    if any(plan.scale == "odds" for plan in usable):
-        bias = LOWEST_ODDS
-    else:
-        expected = 1 - float(np.concatenate([part.confidence for part in calibration]).mean())
-        bias = math.log2(max(expected, 2.0**LOWEST_BIAS))
     columns = concatenate(calibration)
-    terms = tuple(
-        _term_without_table(plan, float(columns.named(plan.signal).mean())) for plan in usable
+    fits = [_fit_term(plan, columns.named(plan.signal)) for plan in usable]
+    terms = tuple(_from_mean(term, calibration) for term in fits)
+    expected = 1 - float(columns.confidence.mean())
+    if not any(term.scale == "odds" for term in terms):
+        bias = math.log2(max(expected, 2.0**LOWEST_BIAS))
+        return AnchoredScoreSettings(terms, bias, bias)
+    above = np.column_stack(_above(calibration, terms))
+    risks = above @ np.array([term.weight for term in terms])
+    errors = above @ np.array([term.error_weight for term in terms])
+    return AnchoredScoreSettings(terms, _bias_for(risks, expected), _bias_for(errors, expected))
+
+
+def _fit_term(plan: TermPlan, values: Floats) -> Term:
+    """Return a term with its table, by what calibration showed of its signal."""
+    table = (
+        odds_table(plan.signal)
+        if plan.scale == "odds"
+        else survival_table(*np.unique(values, return_counts=True), steepest_slope(plan.signal))
     )
-    values = term_values(calibration, inputs, signals, terms)
-    return AnchoredScoreSettings(tuple(map(_fit_table, terms, values)), bias)
+    term = Term(
+        plan.signal,
+        plan.scale,
+        plan.ewma,
+        0.0,
+        float(plan.dead),
+        float(plan.cap),
+        float(plan.weight),
+        float(plan.error_weight),
+        points=(0.0,),
+        bits=(0.0,),
+        slope=0.0,
+    )
+    return with_table(term, table)
+
+
+def _from_mean(term: Term, calibration: Parts) -> Term:
+    """Return a smoothed term that starts from its mean on calibration; odds count from there."""
+    if term.ewma is None:
+        return term
+    plain = replace(term, ewma=None)
+    bits = [term_bits(part.named(term.signal), plain, 0.0) for part in calibration]
+    mean = float(np.concatenate(bits).mean())
+    dead = min(mean + term.dead, MAX_NOVELTY) if term.scale == "odds" else term.dead
+    return replace(term, start=mean, dead=dead)
+
+
+def _above(parts: Parts, terms: tuple[Term, ...]) -> list[Floats]:
+    """Return clip(bits - dead, 0, cap) of each term, over all steps."""
+    above = []
+    for term in terms:
+        bits = [term_bits(part.named(term.signal), term, term.start) for part in parts]
+        above.append(np.clip(np.concatenate(bits) - term.dead, 0, term.cap))
+    return above
+
+
+def _bias_for(sums: Floats, mean: float) -> float:
+    """Return the bias at which the mean of the sigmoids is `mean`, in 1/256."""
+    low, high = -32.0, 32.0
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if sigmoid(sums + middle).mean() > mean else (middle, high)
+    return _coarse(high)
 
 
 def fit_anchored_weights(
@@ -88,14 +144,15 @@ def fit_anchored_weights(
 
     They are pulled towards half the label-free weights of the terms beside the classifier's own
     odds, so that few labels change little. The steps are development's as recorded, the same
-    grouped by class, and calibration's if it has labels and errors enough.
+    grouped by class, and calibration's if it has labels and errors enough. The expected error stays
+    as it is: it is for stretches of which nothing is known.
     """
     terms = settings.terms
 
     def sample(stream: Stream, parts: Parts, share: float) -> Sample:
         known, wrong = outcomes(stream, concatenate(parts))
-        bits = map(_bits, terms, term_values(parts, inputs, signals, terms))
-        return Sample(np.column_stack([column[known] for column in bits]), wrong, share)
+        above = _above(parts, terms)
+        return Sample(np.column_stack([column[known] for column in above]), wrong, share)
 
     labels = known_labels(development)
     samples = [
@@ -120,7 +177,7 @@ def fit_anchored_weights(
         replace(term, weight=min(_coarse(weight), MAX_TERM_WEIGHT))
         for term, weight in zip(terms, weights, strict=True)
     )
-    return AnchoredScoreSettings(weighed, _coarse(bias))
+    return replace(settings, terms=weighed, bias=_coarse(bias))
 
 
 def known_labels(stream: Stream) -> NDArray[np.int32]:
@@ -137,30 +194,6 @@ def outcomes(stream: Stream, columns: SignalColumns) -> tuple[NDArray[np.int64],
     return known, columns.label[known] != labels[known]
 
 
-def _term_without_table(plan: TermPlan, start: float) -> Term:
-    """Return a term whose table is always 0."""
-    return Term(
-        plan.signal,
-        plan.tail,
-        plan.scale,
-        plan.ewma,
-        start,
-        float(plan.dead),
-        float(plan.cap),
-        float(plan.weight),
-        points=(0.0,),
-        bits=(0.0,),
-        slope=0.0,
-    )
-
-
-def _fit_table(term: Term, values: Floats) -> Term:
-    if term.scale == "odds":
-        return with_table(term, odds_table())
-    steps = np.unique(values, return_counts=True)
-    return with_table(term, survival_table(*steps, steepest_slope(term.signal)))
-
-
 def with_table(term: Term, table: TermTable) -> Term:
     """Return the term with this table."""
     return replace(term, points=table.points, bits=table.bits, slope=table.slope)
@@ -169,9 +202,3 @@ def with_table(term: Term, table: TermTable) -> Term:
 def _coarse(value: float) -> float:
     """Return a fitted number in 1/256: no other linear algebra moves it."""
     return round(256 * float(value)) / 256
-
-
-def _bits(term: Term, values: Floats) -> Floats:
-    """Return the term's bits by its table; large values are surprising already."""
-    bits = surprise(values, replace(term, tail="upper"))
-    return np.clip(bits - term.dead, 0, term.cap)

@@ -47,8 +47,10 @@ def survival_table(values: Floats, counts: Ints, max_slope: float) -> TermTable:
     return TermTable(tuple(points.tolist()), tuple(bits.tolist()), float(slope))
 
 
-def odds_table() -> TermTable:
-    """Tabulate ln((1 - C) / C) of low confidence, above the lowest that 8 bits can hold."""
+def odds_table(signal: str) -> TermTable:
+    """Tabulate log-odds above the lowest: contradiction's own, or ln((1 - C) / C) of confidence."""
+    if signal == "contradiction":
+        return TermTable((LOWEST_ODDS, -LOWEST_ODDS), (0.0, -2 * LOWEST_ODDS), 0.0)
     bits = np.linspace(0, -2 * LOWEST_ODDS, POINTS)
     wrong = 1 / (1 + np.exp(-(bits + LOWEST_ODDS)))
     points = np.log(wrong + CERTAIN)

@@ -20,6 +20,10 @@ HEADINGS = {
     "promise": "promise on correctness, by labels of the calibration stream",
     "paper": "the paper's score and threshold",
 }
+SINGLE = (
+    "alpha", "unusual", "budget", "burst", "denied", "lags", "novelty", "projection", "seed",
+    "alarm",
+)  # fmt: skip
 NOTES = {
     "paper": "Defaults are those of --preset paper; recommended: score anchored, mode guarded,"
     " warmup 0."
@@ -43,14 +47,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--alpha",
-        "share of normal steps whose risk may reach the threshold, default 0.1",
+        "share of normal steps that may ask to be withheld, default 0.1",
         type=float,
     )
-    add("--budget", "long-run share of predictions that may be withheld, default 0.15", type=float)
+    add("--unusual", "share of alpha for inputs unlike calibration, default 0.01", type=float)
+    add("--budget", "long-run share of steps that may abstain, default 0.15", type=float)
+    add("--burst", "abstentions beyond the budget at once, default 16", type=float)
     add(
-        "--burst",
-        "predictions that may be withheld beyond the budget at once, default 16",
-        type=float,
+        "--denied",
+        "what becomes of a prediction that the budget denies, default withhold",
+        choices=("use", "withhold"),
     )
     add("--lags", "past steps to compare with, comma-separated, default 1,2,4", type=parse_lags)
     add(
@@ -78,8 +84,7 @@ def run(args: argparse.Namespace) -> None:
     check_output(args.output, ".json")
     calibration = Stream.load(args.calibration)
     development = None if args.development is None else Stream.load(args.development)
-    single = ("alpha", "budget", "burst", "lags", "novelty", "projection", "seed", "alarm")
-    names = [*single, *(one.name for kind in GROUPS.values() for one in fields(kind))]
+    names = [*SINGLE, *(one.name for kind in GROUPS.values() for one in fields(kind))]
     options = grouped(args.preset, {name: getattr(args, name) for name in names})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)  # the summary has them

@@ -13,7 +13,6 @@ from tcuq.evaluation import measures as m
 from tcuq.evaluation.bootstrap import Indices, Interval, interval_of
 from tcuq.evaluation.selection import block_of, doubts
 from tcuq.profile import Profile
-from tcuq.stages.budget import Outcome
 from tcuq.stages.inputs import probabilities
 from tcuq.stream import Stream
 
@@ -99,8 +98,7 @@ class EvaluatedRun:
     @property
     def accepted(self) -> Bools:
         """Steps whose prediction the monitor accepted."""
-        accepted: Bools = self.trace.outcome == Outcome.ACCEPT
-        return accepted
+        return ~self.trace.withheld
 
     def measure(
         self,

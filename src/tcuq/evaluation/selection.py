@@ -18,7 +18,6 @@ from tcuq.decision import Trace
 from tcuq.evaluation.bootstrap import Indices, Interval, interval_of
 from tcuq.profile import Profile
 from tcuq.profile.settings import TEMPERATURE
-from tcuq.stages.budget import Outcome
 from tcuq.stages.inputs import logits, probabilities
 from tcuq.stream import Stream
 
@@ -115,7 +114,7 @@ def compare(
     """Compare a monitor's trace of a stream with its rivals, at some steps or all."""
     at = np.ones(len(stream), np.bool_) if at is None else at
     labels = stream.labels if stream.labels is not None else np.full(len(stream), UNKNOWN, np.int32)
-    accepted: Bools = trace.outcome == Outcome.ACCEPT
+    accepted: Bools = ~trace.withheld
     coverage = float(accepted[at].mean()) if at.any() else math.nan
     steps = np.flatnonzero(at & (labels != UNKNOWN))
     if not accepted[steps].any():

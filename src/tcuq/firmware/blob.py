@@ -25,14 +25,14 @@ Spec = Mapping[str, Any]
 MAGIC, FORMAT = b"TCUB", 1
 HEAD = struct.Struct("<4sHHIIII")
 SELFTEST = struct.Struct("<HBBII")
-CHAINED = struct.Struct("<IHHiBBBBI")
+CHAINED = struct.Struct("<IHHHHiIBBBBBB")
 MAX_NUMBER = 0xFFFFFFFF
 # Runs of a struct's members that stand in a blob as in memory: first and last.
 PROFILE_RUNS = (
-    ("lag_count", "adaptive"), ("classes", "weights"), ("bias_q16", "burst_q16"),
+    ("lag_count", "withhold_denied"), ("classes", "weights"), ("bias_q16", "burst_q16"),
     ("alarm_limit", "epoch_steps"),
 )  # fmt: skip
-TERM_RUN, CHANNEL_RUN = ("signal", "start"), ("signal", "reserved_end")
+TERM_RUN, CHANNEL_RUN = ("signal", "start_q10"), ("signal", "reserved_end")
 
 
 def profile_blob(
@@ -112,9 +112,9 @@ def room_c(profile: Profile, spec: Spec, *, telemetry: bool) -> str:
 
 def _unsigned(profile: Profile, spec: Spec, steps: Vectors, blob_number: int) -> bytes:
     """Everything but the tag."""
-    runs = b"".join(_run("tcuq_profile", run, _flat(spec)) for run in PROFILE_RUNS)
+    bytes_, *words = (_run("tcuq_profile", run, _flat(spec)) for run in PROFILE_RUNS)
     projected = bytes([spec["projection"] is not None])
-    scalars = runs[:17] + projected + runs[17:]
+    scalars = b"".join(run + bytes(-len(run) % 4) for run in (bytes_ + projected, *words))
     selftest = SELFTEST.pack(steps.count, ROWS, DWELL, _chain(steps), 0)
     tables = b"".join(table + bytes(-len(table) % 4) for table in _tables(spec, steps))
     total = HEAD.size + len(scalars) + len(selftest) + len(tables) + TAG_BYTES
@@ -169,8 +169,11 @@ def _encoded(member: Member, value: int | bytes | Sequence[int]) -> bytes:
 
 def _chain(steps: Vectors) -> int:
     """One number for all decisions: each is checksummed behind the number so far."""
-    columns = ("label", "risk", "threshold_q16", "exceeded", "outcome", "alarm", "cause")
-    rows = zip(*(steps.decisions[name].tolist() for name in (*columns, "novelty_q10")), strict=True)
+    columns = (
+        "label", "steady_label", "risk", "expected_error", "threshold_q16", "novelty_q10",
+        "exceeded", "reason", "outcome", "withheld", "alarm", "cause",
+    )  # fmt: skip
+    rows = zip(*(steps.decisions[name].tolist() for name in columns), strict=True)
     chain = 0
     for row in rows:
         chain = zlib.crc32(CHAINED.pack(chain, *row))

@@ -42,6 +42,7 @@ class ProfileWriter:
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
         self.tables: list[str] = []
+        self.names: dict[tuple[str, str], str] = {}  # of the tables, by what they hold
 
     def text(self) -> str:
         """The C text of the tables and the profile."""
@@ -83,7 +84,10 @@ class ProfileWriter:
         if member.ctype in INTEGERS:
             numbers = rows(_numbers(member, value))
             kind = f"static const {member.ctype} TCUQ_WORD_ALIGNED"
-            self.tables.append(f"{kind} {name}[] = {{\n    {numbers},\n}};\n")
+            # Equal tables are one: terms that share it are looked up once.
+            name = self.names.setdefault((kind, numbers), name)
+            if name == f"{member.name}{suffix}":
+                self.tables.append(f"{kind} {name}[] = {{\n    {numbers},\n}};\n")
             return name
         if not value:
             return "NULL"

@@ -26,7 +26,9 @@ DWELL = 3
 STEPS_BEYOND_LAGS = 64
 CONFIDENCES = (250, 200, 160, 128, 96, 230, 64, 180)  # of 256
 NOISE, OUTLIER_NOISE = 3, 127  # of the features, in codes
-DECIDED = ("label", "exceeded", "outcome", "alarm", "cause")
+DECIDED = (
+    "label", "steady_label", "exceeded", "reason", "outcome", "withheld", "alarm", "cause",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ def vectors(profile: Profile, stream: Stream | None = None) -> Vectors:
     trace = monitor.run(posteriors[order], columns, statistics)
     decisions: dict[str, NDArray[Any]] = {
         "risk": trace.risk * RISK_LEVELS,
+        "expected_error": trace.expected_error * RISK_LEVELS,
         "novelty_q10": trace.novelty * 1024,
         "threshold_q16": trace.threshold * (RISK_LEVELS << ALPHA_BITS),
         **{name: getattr(trace, name) for name in DECIDED},

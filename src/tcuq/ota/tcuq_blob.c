@@ -11,14 +11,14 @@
 /* Runs of integers in the blob are runs in memory: no gaps. */
 #define TCUQ_RUN(type, first, last, bytes) \
     ((offsetof(type, last) + sizeof(((type *)0)->last) - offsetof(type, first)) == (bytes))
-typedef char tcuq_profile_is_as_blob[(TCUQ_RUN(tcuq_profile, lag_count, adaptive, 17u) &&
-                                      TCUQ_RUN(tcuq_profile, classes, weights, 26u) &&
-                                      TCUQ_RUN(tcuq_profile, bias_q16, burst_q16, 16u) &&
+typedef char tcuq_profile_is_as_blob[(TCUQ_RUN(tcuq_profile, lag_count, withhold_denied, 18u) &&
+                                      TCUQ_RUN(tcuq_profile, classes, weights, 34u) &&
+                                      TCUQ_RUN(tcuq_profile, bias_q16, burst_q16, 20u) &&
                                       TCUQ_RUN(tcuq_profile, alarm_limit, epoch_steps, 8u))
                                          ? 1
                                          : -1];
-typedef char tcuq_term_is_as_blob[(TCUQ_RUN(tcuq_term, signal, point_count, 4u) &&
-                                   TCUQ_RUN(tcuq_term, dead_q10, start, 12u))
+typedef char tcuq_term_is_as_blob[(TCUQ_RUN(tcuq_term, signal, reserved, 4u) &&
+                                   TCUQ_RUN(tcuq_term, dead_q10, start_q10, 14u))
                                       ? 1
                                       : -1];
 typedef char tcuq_channel_is_as_blob[(TCUQ_RUN(tcuq_channel, signal, reserved, 4u) &&
@@ -131,10 +131,10 @@ static const void *tcuq_blob_take(tcuq_tables *tables, uint32_t bytes, uint32_t 
 static void tcuq_blob_scalars(tcuq_profile *profile, const uint8_t *bytes)
 {
     profile->hash = tcuq_get_32(&bytes[16]);
-    tcuq_blob_copy(&profile->lag_count, &bytes[24], 1u, 17u);
-    tcuq_blob_copy((uint8_t *)&profile->classes, &bytes[TCUQ_BLOB_CLASSES], 2u, 13u);
-    tcuq_blob_copy((uint8_t *)&profile->bias_q16, &bytes[68], 4u, 4u);
-    tcuq_blob_copy((uint8_t *)&profile->alarm_limit, &bytes[84], 4u, 2u);
+    tcuq_blob_copy(&profile->lag_count, &bytes[24], 1u, 18u);
+    tcuq_blob_copy((uint8_t *)&profile->classes, &bytes[TCUQ_BLOB_CLASSES], 2u, 17u);
+    tcuq_blob_copy((uint8_t *)&profile->bias_q16, &bytes[80], 4u, 5u);
+    tcuq_blob_copy((uint8_t *)&profile->alarm_limit, &bytes[100], 4u, 2u);
 }
 
 /* The terms, which hold pointers and so are the caller's memory, and their tables. */
@@ -148,7 +148,7 @@ static void tcuq_blob_terms(const tcuq_room *room, tcuq_tables *tables)
             return;
         }
         tcuq_blob_copy(&term->signal, at, 1u, 4u);
-        tcuq_blob_copy((uint8_t *)&term->dead_q10, &at[4], 2u, 6u);
+        tcuq_blob_copy((uint8_t *)&term->dead_q10, &at[4], 2u, 7u);
         term->points = tcuq_blob_take(tables, 2u, term->point_count);
         term->bits_q10 = tcuq_blob_take(tables, 2u, term->point_count);
     }

@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 #define TCUQ_BLOB_FORMAT 1u
-#define TCUQ_BLOB_HEAD_BYTES 104u
+#define TCUQ_BLOB_HEAD_BYTES 120u
 
 /* Whether tables are read in the blob: the CPU is known to be little-endian. Else they are copied; define
  * TCUQ_BLOB_COPY to copy them on every CPU. */

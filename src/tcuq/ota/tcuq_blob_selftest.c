@@ -2,7 +2,7 @@
 /* Self-test of a blob: its own steps, and one number for all decisions on them. */
 #include "tcuq_blob_internal.h"
 
-#define TCUQ_CHAIN_BYTES 20u
+#define TCUQ_CHAIN_BYTES 26u
 
 /* The number of all decisions so far, then this one, as one more checksum. */
 static uint32_t tcuq_chain(uint32_t chain, const tcuq_decision *decision)
@@ -10,13 +10,17 @@ static uint32_t tcuq_chain(uint32_t chain, const tcuq_decision *decision)
     uint8_t bytes[TCUQ_CHAIN_BYTES];
     tcuq_put_32(bytes, chain);
     tcuq_put_16(&bytes[4], decision->label);
-    tcuq_put_16(&bytes[6], decision->risk);
-    tcuq_put_32(&bytes[8], (uint32_t)decision->threshold_q16);
-    bytes[12] = decision->exceeded;
-    bytes[13] = decision->outcome;
-    bytes[14] = decision->alarm;
-    bytes[15] = decision->cause;
+    tcuq_put_16(&bytes[6], decision->steady_label);
+    tcuq_put_16(&bytes[8], decision->risk);
+    tcuq_put_16(&bytes[10], decision->expected_error);
+    tcuq_put_32(&bytes[12], (uint32_t)decision->threshold_q16);
     tcuq_put_32(&bytes[16], decision->novelty_q10);
+    bytes[20] = decision->exceeded;
+    bytes[21] = decision->reason;
+    bytes[22] = decision->outcome;
+    bytes[23] = decision->withheld;
+    bytes[24] = decision->alarm;
+    bytes[25] = decision->cause;
     return tcuq_crc32(bytes, TCUQ_CHAIN_BYTES);
 }
 

@@ -40,12 +40,7 @@ def inconsistencies(settings: MonitorSettings) -> Iterator[str]:
     yield from _novelty_inconsistencies(settings)
     if settings.alarm is not None:
         yield from _alarm_inconsistencies(settings.alarm, settings.present_channels)
-    threshold = settings.threshold
-    if threshold.step == 0 and threshold.start != threshold.anchor:
-        yield (
-            f"threshold.start must be the anchor, {threshold.anchor}, when step is 0,"
-            f" got {threshold.start}"
-        )
+    yield from _threshold_inconsistencies(settings)
     yield from _promise_inconsistencies(settings)
 
 
@@ -93,6 +88,17 @@ def _term_inconsistencies(place: str, term: Term, present: tuple[Signal, ...]) -
         yield f"{place}.bits must not descend"
 
 
+def _threshold_inconsistencies(settings: MonitorSettings) -> Iterator[str]:
+    threshold = settings.threshold
+    if threshold.step == 0 and threshold.start != threshold.anchor:
+        yield (
+            f"threshold.start must be the anchor, {threshold.anchor}, when step is 0,"
+            f" got {threshold.start}"
+        )
+    if threshold.novelty_limit is not None and not settings.novelty:
+        yield "threshold.novelty_limit must be null where the decision has no novelty"
+
+
 def _novelty_inconsistencies(settings: MonitorSettings) -> Iterator[str]:
     terms = settings.novelty
     for index, term in enumerate(terms):
@@ -135,6 +141,8 @@ def _promise_inconsistencies(settings: MonitorSettings) -> Iterator[str]:
         yield f"threshold.step must be 0 with a promise, got {settings.threshold.step}"
     if settings.alarm is None:
         yield "alarm must be given with a promise, which is void from an alarm on"
+    if settings.budget.denied != "withhold":
+        yield "budget.denied must be withhold with a promise: it covers accepted predictions alone"
     if promise.independent > promise.labelled:
         yield (
             f"promise.independent must be at most promise.labelled, {promise.labelled},"

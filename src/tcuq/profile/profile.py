@@ -28,7 +28,7 @@ from tcuq.profile.summary import summary_lines
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FORMAT = "tcuq.profile/5"
+FORMAT = "tcuq.profile/6"
 MAX_FILE_BYTES = 64 << 20
 
 

@@ -19,6 +19,7 @@ from tcuq._columns import HEALTH_ONE
 from tcuq.errors import ProfileError
 from tcuq.profile.settings import (
     MAX_NOVELTY,
+    MAX_STAY_CLASSES,
     AlarmFlag,
     AlarmSettings,
     Channel,
@@ -37,34 +38,23 @@ from tcuq.profile.settings import (
 
 SIGNALS: tuple[Signal, ...] = get_args(Signal)  # the device numbers them in this order
 CHANNEL_SIGNALS: tuple[Signal | ChannelSignal, ...] = (*SIGNALS, "risk", "health")
-LOGARITHMS = frozenset({"low_confidence", "novelty", "risk", "health"})
+LOGARITHMS = frozenset({"low_confidence", "novelty", "contradiction", "risk", "health"})
 MAX_LEDGER_STEP = 8192
 WHITENED_MAX = 4095
 MAX_WEIGHT, WEIGHT_OFFSET = 63, 64
 MAX_SLOPE_Q8 = 65_535
+NO_NOVELTY_LIMIT = (1 << 16) - 1
 
 # A paper's score of weight 0 and an open threshold: for an engine that computes signals alone.
 NO_DECISION: Mapping[str, Any] = MappingProxyType(
     {
-        "hash": 0,
-        "terms": None,
-        "weights": bytes(8),
-        "weight_shift": 5,
-        "bias_q16": 0,
-        "mix_q15": 0,
-        "adaptive": 0,
-        "alpha_q16": 1,
-        "step": 1,
-        "start": 0,
-        "anchor": 0,
-        "warmup": 0,
-        "rate_q16": 0,
-        "burst_q16": 1 << 16,
-        "channels": None,
-        "alarm_limit": 0,
+        "hash": 0, "terms": None, "weights": bytes(8), "weight_shift": 5, "bias_q16": 0,
+        "error_bias_q16": 0, "mix_q15": 0, "novelty_limit_q10": NO_NOVELTY_LIMIT,
+        "withhold_denied": 0, "adaptive": 0, "alpha_q16": 1, "step": 1, "start": 0, "anchor": 0,
+        "warmup": 0, "rate_q16": 0, "burst_q16": 1 << 16, "channels": None, "alarm_limit": 0,
         "epoch_steps": 0,
     }
-)
+)  # fmt: skip
 
 Floats = NDArray[np.float64]
 
@@ -100,6 +90,8 @@ def _device_form(settings: MonitorSettings) -> dict[str, Any]:
     return {
         **quantize_signals(settings.inputs, signals),
         **_score_and_novelty(settings),
+        "novelty_limit_q10": _novelty_limit(threshold.novelty_limit),
+        "withhold_denied": int(budget.denied == "withhold"),
         "adaptive": int(threshold.mode == "adaptive"),
         "alpha_q16": threshold.alpha_q16,
         "step": threshold.step,
@@ -121,9 +113,24 @@ def quantize_signals(inputs: InputSettings, signals: SignalSettings) -> dict[str
         "lags": _bytes(signals.lags, "u1"),
         "lag_weights_q15": _bytes(_lag_weights(signals.lags), "<u2"),
         "blend_q15": round(signals.blend * 32768),
+        **_contradiction(inputs.classes, signals.stickiness),
         **_projection(inputs),
         **_novelty(signals.novelty, inputs),
         **_health(signals.health),
+    }
+
+
+def _novelty_limit(limit: float | None) -> int:
+    return NO_NOVELTY_LIMIT if limit is None else math.ceil(limit * 1024)
+
+
+def _contradiction(classes: int, stickiness: float) -> dict[str, int]:
+    """Return how much more probable classes are after a step that showed one, in 1/256."""
+    others = classes / (classes - 2) if classes > 2 else 0.0
+    return {
+        "stay_q8": round(256 * stickiness * min(classes, MAX_STAY_CLASSES)),
+        "rest_q8": round(256 * stickiness * others),
+        "change_q8": round(256 * (1 - stickiness)),
     }
 
 
@@ -293,9 +300,9 @@ def _fitting_shift(most: float, limit: int, low: int, high: int, name: str) -> i
 
 def quantize_score(score: ScoreSettings) -> dict[str, Any]:
     """Return the members that the score reads."""
-    # Clipped to the device's integers, far beyond the sigmoid's ends.
-    bias = {"bias_q16": round(min(max(score.bias, -8000.0), 8000.0) * 65536)}
+    bias = {"bias_q16": _bias(score.bias), "error_bias_q16": 0}
     if not isinstance(score, TcuqScoreSettings):
+        bias["error_bias_q16"] = _bias(score.error_bias)
         terms = [_term(term) for term in score.terms]
         return {"terms": terms, "weights": bytes(8), "weight_shift": 0, **bias, "mix_q15": 0}
     weights = np.array([getattr(score.weights, name) or 0.0 for name in SIGNALS[:4]])
@@ -307,6 +314,11 @@ def quantize_score(score: ScoreSettings) -> dict[str, Any]:
         **bias,
         "mix_q15": round(score.mix * 32768),
     }
+
+
+def _bias(bias: float) -> int:
+    """Return it clipped to the device's integers, far beyond the sigmoid's ends."""
+    return round(min(max(bias, -8000.0), 8000.0) * 65536)
 
 
 def _score_and_novelty(settings: MonitorSettings) -> dict[str, Any]:
@@ -330,8 +342,8 @@ def _place_of_table(
     if isinstance(score, TcuqScoreSettings):
         return None
     for place, term in enumerate(score.terms):
-        if (term.signal, term.tail, term.ewma) == (novelty.signal, "upper", None):
-            same = _term(replace(term, dead=0.0, cap=max(MAX_NOVELTY, term.dead + term.cap)))
+        if (term.signal, term.ewma) == (novelty.signal, None):
+            same = _term(term)
             if all(same[name] == value for name, value in table.items()):
                 return place
     return None
@@ -343,22 +355,20 @@ def _term(term: Term) -> dict[str, Any]:
     # Points that coincide keep the bits of the last: a tie keeps its whole mass.
     last = np.append(points[1:] != points[:-1], True)
     points, bits = points[last], np.minimum(np.rint(np.array(term.bits)[last] * 1024), 65535)
-    dead, cap = round(term.dead * 1024), round(term.cap * 1024)
-    # Below the dead zone and above the cap the score does not change: no points are needed there.
-    first = max(int(np.searchsorted(bits, dead, side="right")) - 1, 0)
-    end = max(int(np.searchsorted(bits, dead + cap)), first) + 1
-    points, bits = points[first:end], bits[first:end]
+    # Beyond 16 bits the score does not change: no points are needed there.
+    end = int(np.searchsorted(bits, 1024 * MAX_NOVELTY)) + 1
+    points, bits = points[:end], bits[:end]
     return {
         "signal": SIGNALS.index(term.signal),
-        "lower": int(term.tail == "lower"),
         "ewma": term.ewma or 0,
         "point_count": len(points),
-        "dead_q10": dead,
-        "cap_q10": cap,
+        "dead_q10": round(term.dead * 1024),
+        "cap_q10": round(term.cap * 1024),
         "weight_q8": round(term.weight * 256),
+        "error_q8": round(term.error_weight * 256),
         "novelty_q8": 0,
         "slope_q8": min(MAX_SLOPE_Q8, round(term.slope / scale * 1024 * 256)),
-        "start": round(min(max(term.start * scale, -32768), 32767)),
+        "start_q10": round(term.start * 1024),
         "points": _bytes(points, "<i2"),
         "bits_q10": _bytes(bits, "<u2"),
     }

@@ -12,6 +12,7 @@ from tcuq.stream import Kind
 MAX_DIMENSIONS = 32
 MAX_TERM_WEIGHT = 64
 MAX_NOVELTY = 16.0  # bits
+MAX_STAY_CLASSES = 100  # contradiction takes no label to be rarer than one in so many
 RISK_LEVELS = 1 << 14
 ALPHA_BITS = 16
 TOKEN = 1 << 16
@@ -27,7 +28,15 @@ MAX_HEALTH_SCORE = 8191 / 64  # standard deviations
 MIN_HEALTH_SCALE, MAX_HEALTH_SCALE = 1 / 64, 32.0
 TEMPERATURE = "softmax.temperature"  # a figure of the profile, for comparisons
 
-Signal = Literal["divergence", "instability", "inconsistency", "doubt", "low_confidence", "novelty"]
+Signal = Literal[
+    "divergence",
+    "instability",
+    "inconsistency",
+    "doubt",
+    "low_confidence",
+    "novelty",
+    "contradiction",
+]
 ChannelSignal = Literal["risk", "novelty", "divergence", "instability", "health"]
 NEEDS_FEATURES: frozenset[Signal | ChannelSignal] = frozenset({"instability", "novelty"})
 
@@ -102,10 +111,15 @@ class HealthSettings:
 
 @dataclass(frozen=True, slots=True)
 class SignalSettings:
-    """Lags looked back over, the blend in doubt, and the references of novelty and health."""
+    """Lags looked back over, the blend in doubt, and the references of novelty and health.
+
+    ``stickiness`` is the probability with which contradiction expects the last label to stay;
+    without it there is no contradiction.
+    """
 
     lags: tuple[int, ...]
     blend: float
+    stickiness: float
     novelty: NoveltySettings | None
     health: HealthSettings | None = None
 
@@ -138,16 +152,21 @@ class TcuqScoreSettings:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One signal's surprise, in bits, against the calibration stream; or the odds of an error."""
+    """One signal's surprise, in bits, against the calibration stream; or the odds of an error.
+
+    Bits are at most 16. With ``ewma`` they are smoothed, from ``start`` on. The term adds
+    clip(bits - dead, 0, cap), times ``weight`` to the risk and ``error_weight`` to the expected
+    error.
+    """
 
     signal: Signal
-    tail: Literal["upper", "lower"]
     scale: Literal["surprise", "odds"]
     ewma: int | None
     start: float
     dead: float
     cap: float
     weight: float
+    error_weight: float
     points: Row
     bits: Row
     slope: float
@@ -155,10 +174,11 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class AnchoredScoreSettings:
-    """The sigmoid of a weighted sum of surprises and a bias."""
+    """The sigmoid of a weighted sum of surprises and a bias: of the risk, of the expected error."""
 
     terms: tuple[Term, ...]
     bias: float
+    error_bias: float
     kind: Literal["anchored"] = "anchored"
 
 
@@ -179,13 +199,13 @@ class NoveltyTerm:
         """Return it as a term that adds nothing to the risk."""
         return Term(
             self.signal,
-            tail="upper",
             scale="surprise",
             ewma=None,
             start=0.0,
             dead=0.0,
             cap=MAX_NOVELTY,
             weight=0.0,
+            error_weight=0.0,
             points=self.points,
             bits=self.bits,
             slope=self.slope,
@@ -194,7 +214,10 @@ class NoveltyTerm:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdSettings:
-    """The ledger: alpha in 1/65536, the rest in risk levels of 0..16384; step 0 keeps it fixed."""
+    """The ledger: alpha in 1/65536, the rest in risk levels of 0..16384; step 0 keeps it fixed.
+
+    A step whose novelty is at or above ``novelty_limit``, in bits, asks to be withheld as well.
+    """
 
     mode: Literal["guarded", "adaptive"]
     alpha_q16: int
@@ -202,14 +225,16 @@ class ThresholdSettings:
     start: int
     anchor: int
     warmup: int
+    novelty_limit: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetSettings:
-    """The token bucket, in 1/65536 token."""
+    """The token bucket, in 1/65536 token, and what becomes of a step that it denies."""
 
     rate_q16: int
     burst_q16: int
+    denied: Literal["use", "withhold"] = "withhold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +318,8 @@ class MonitorSettings:
         absent = set(NEEDS_FEATURES) if self.inputs.width == 0 else set()
         if self.signals.novelty is None:
             absent.add("novelty")
+        if self.signals.stickiness == 0:
+            absent.add("contradiction")
         return tuple(s for s in get_args(Signal) if s not in absent)
 
     @property

@@ -45,7 +45,8 @@ def summary_lines(profile: MonitorSettings, origin: Provenance, sha256: str) -> 
     budget = profile.budget
     yield (
         f"budget     in any n steps at most {budget.burst_q16 / TOKEN:g} +"
-        f" {budget.rate_q16 / TOKEN:.3g} · n predictions are withheld"
+        f" {budget.rate_q16 / TOKEN:.3g} · n abstentions; further requests are denied, and"
+        + (" used" if budget.denied == "use" else " withheld all the same")
     )
     if profile.promise is not None:
         yield from _promise_lines(profile.promise)
@@ -75,19 +76,20 @@ def _score_lines(score: TcuqScoreSettings | AnchoredScoreSettings) -> Iterator[s
         listed = ", ".join(f"{name} {value:+.3g}" for name, value in named if value is not None)
         yield from _paragraph("score", f"tcuq ({score.signs} signs), mix {score.mix:g}: {listed}")
         return
-    odds = [term for term in score.terms if term.scale == "odds"]
+    odds = [
+        term for term in score.terms if term.scale == "odds" and term.signal == "low_confidence"
+    ]
     start = "constant odds"
     if odds:
         start = f"the classifier's own odds of an error, weight {odds[0].weight:.3g}"
     listed = ", ".join(
         f"{term.signal.replace('_', ' ')}"
         + (f" over {1 << term.ewma} steps" if term.ewma else "")
-        + (" (unusually low)" if term.tail == "lower" else "")
         + f" {term.weight:.3g}"
         for term in score.terms
-        if term.scale != "odds"
+        if term.signal != "low_confidence" and term.weight > 0
     )
-    text = f"anchored: {start}, raised where signals are unusual, weights: {listed}"
+    text = f"anchored: {start}, moved by the past and raised where signals are unusual: {listed}"
     yield from _paragraph("score", text)
 
 
@@ -101,6 +103,8 @@ def _threshold_lines(threshold: ThresholdSettings) -> Iterator[str]:
     else:
         text = f"adaptive: withhold the {alpha:.3g} of the steps with the highest risk, at first"
         text += f" {anchor:.4f} or above"
+    if threshold.novelty_limit is not None:
+        text += f"; and an unusual one, at a novelty of {threshold.novelty_limit:.2f} bits or above"
     if threshold.warmup:
         text += f"; guarded for the first {threshold.warmup} steps"
     yield from _paragraph("threshold", text)

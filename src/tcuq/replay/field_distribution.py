@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.calibrate.observe import HEALTH, HEALTH_GIVEN, WHOLE_PAST, term_inputs
+from tcuq.calibrate.observe import HEALTH, HEALTH_GIVEN, WHOLE_PAST
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
-from tcuq.profile.quantize import SIGNALS, signal_scale, signal_unit
+from tcuq.profile.quantize import LOGARITHMS, SIGNALS, signal_unit
 from tcuq.profile.settings import AnchoredScoreSettings, Channel, ChannelSignal, Signal, Term
 from tcuq.replay.function import StepConverter
 from tcuq.replay.layout import Layout, Span
@@ -110,13 +110,13 @@ class Reference:
         if observed is None:
             self._convert.refuse(span, posteriors, features)
         table = np.frombuffer(observed, np.int32).reshape(span.steps, -1)
-        risk, smoothed = self._score.score(observed)
-        levels = np.frombuffer(risk, np.uint16).astype(np.int64)
+        levels = np.frombuffer(self._score.score(observed), np.uint16).astype(np.int64)
         self.levels.add(levels)
-        values = term_inputs(table, np.frombuffer(smoothed, np.int16), self.terms)
         for number, counts in self.surprises.items():
-            scale = signal_scale(self.terms[number].signal, summed=False)
-            counts.add(np.rint(values[number] * scale).astype(np.int64))
+            signal = self.terms[number].signal
+            column = table[:, SIGNALS.index(signal)]
+            # The device halves a signal in Q15 towards zero.
+            counts.add((column if signal in LOGARITHMS else column >> 1).astype(np.int64))
         self._take_blocks(table, ODDS_Q10[levels])
         for index, signal in enumerate(SIGNALS):
             counted = table[:, index][_counts_at(signal, table)]

@@ -172,9 +172,9 @@ def _is_absent(channel: Channel, reference: Reference) -> bool:
 
 def _with_terms(profile: Profile, reference: Reference) -> Profile:
     """Refit the tables of score and novelty on the field's signals."""
-    means, terms = reference.means(), list(reference.terms)
+    terms = list(reference.terms)
     for number, counts in reference.surprises.items():
-        terms[number] = _term(terms[number], counts, means[terms[number].signal])
+        terms[number] = _term(terms[number], counts)
     own = len(terms) - len(profile.novelty)
     novelty = tuple(
         replace(mine, points=term.points, bits=term.bits, slope=term.slope)
@@ -200,12 +200,12 @@ def _with_channels(profile: Profile, reference: Reference) -> Profile:
     return replace(profile, threshold=threshold, alarm=alarm, promise=None)
 
 
-def _term(term: Term, counts: Counts, mean: float) -> Term:
+def _term(term: Term, counts: Counts) -> Term:
     """Refit the term's table on the field's values."""
     values, times = counts.counted()
     scale = signal_scale(term.signal, summed=False)
     table = survival_table(values / scale, times, steepest_slope(term.signal))
-    return replace(with_table(term, table), start=mean)
+    return with_table(term, table)
 
 
 def _channel(channel: Channel, reference: Reference, means: Mapping[str, float]) -> Channel:

@@ -21,6 +21,7 @@ NAMES = {
     "doubt": "doubt",
     "low_confidence": "low confidence, ln(1 − C)",
     "novelty": "novelty, ln(1 + d²)",
+    "contradiction": "contradiction, log-odds of the past against the label",
     "health": "input health, ln(1 + Σ z²)",
 }
 CURVE_POINTS = 120
@@ -142,7 +143,7 @@ def _calibrated(view: View) -> dict[str, tuple[Floats, Floats]]:
     return {
         term.signal: (np.array(term.points), 2.0 ** -np.array(term.bits))
         for term in score.terms
-        if (term.tail, term.scale, term.ewma) == ("upper", "surprise", None)
+        if (term.scale, term.ewma) == ("surprise", None)
     }
 
 

@@ -14,7 +14,6 @@ from tcuq.errors import InputError
 from tcuq.evaluation import Evaluation, evaluate
 from tcuq.evaluation.measures import accuracy_and_floor
 from tcuq.profile import Profile
-from tcuq.stages.budget import Outcome
 from tcuq.stages.columns import SignalColumns, concatenate
 from tcuq.stream import Stream
 
@@ -52,8 +51,7 @@ class View:
     @property
     def accepted(self) -> Bools:
         """Steps whose prediction was accepted."""
-        accepted: Bools = self.trace.outcome == Outcome.ACCEPT
-        return accepted
+        return ~self.trace.withheld
 
     @property
     def missed(self) -> Bools:

@@ -23,6 +23,7 @@ class Engine:
         spec: dict[str, Any],
         decision: type,
         outcomes: tuple[object, ...],
+        reasons: tuple[str, ...],
         alarms: tuple[object, ...],
         cause: Callable[[int, int], str],
     ) -> Engine: ...
@@ -34,11 +35,15 @@ class Engine:
         features: Buffer | None,
         health: Buffer | None,
         label: Buffer,
+        steady_label: Buffer,
         risk: Buffer,
+        expected_error: Buffer,
         novelty: Buffer,
         threshold: Buffer,
         exceeded: Buffer,
+        reason: Buffer,
         outcome: Buffer,
+        withheld: Buffer,
         alarm: Buffer,
         cause: Buffer,
         promised: Buffer,
@@ -50,7 +55,7 @@ class Engine:
     def observe(
         self, posteriors: Buffer, features: Buffer | None, health: Buffer | None, /
     ) -> bytearray | None: ...
-    def score(self, observed: Buffer, /) -> tuple[bytearray, bytearray]: ...
+    def score(self, observed: Buffer, /) -> bytearray: ...
     def replay(
         self,
         others: tuple[Engine, ...],

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define TCUQ_PROFILE_FORMAT 3u
+#define TCUQ_PROFILE_FORMAT 4u
 #define TCUQ_MAX_CLASSES 1000u
 #define TCUQ_MAX_WIDTH 65535u
 #define TCUQ_MAX_DIMENSIONS 32u
@@ -36,7 +36,7 @@ extern "C" {
 #define TCUQ_MAX_HEALTH 16u
 
 /* What a build leaves out costs no flash: define as 0. */
-#ifndef TCUQ_WITH_ANCHORED /* terms: the anchored score and the decision's novelty */
+#ifndef TCUQ_WITH_ANCHORED /* terms: the anchored score and the decision's novelty; contradiction */
 #define TCUQ_WITH_ANCHORED 1
 #endif
 #ifndef TCUQ_WITH_PROJECTION /* of wide features */
@@ -77,7 +77,11 @@ typedef enum {
 
 typedef enum { TCUQ_ACCEPT = 0, TCUQ_ABSTAIN = 1, TCUQ_DENIED = 2 } tcuq_outcome;
 
-/* Signals, in the order of the profile's tables; a term reads one of the first six. */
+/* Bits of tcuq_decision.reason: why a step asks to be withheld. */
+#define TCUQ_REASON_DOUBT 1u   /* its label is probably wrong: the risk is at or above the threshold */
+#define TCUQ_REASON_UNUSUAL 2u /* its input is unlike calibration: novelty is at or above its limit */
+
+/* Signals, in the order of the profile's tables; a term reads one of the first seven. */
 typedef enum {
     TCUQ_DIVERGENCE = 0,
     TCUQ_INSTABILITY = 1,
@@ -85,11 +89,12 @@ typedef enum {
     TCUQ_DOUBT = 3,
     TCUQ_LOW_CONFIDENCE = 4,
     TCUQ_NOVELTY = 5,
-    TCUQ_RISK = 6, /* a channel's alone: log-odds of the risk */
-    TCUQ_HEALTH = 7 /* a channel's alone */
+    TCUQ_CONTRADICTION = 6,
+    TCUQ_RISK = 7, /* a channel's alone: log-odds of the risk */
+    TCUQ_HEALTH = 8 /* a channel's alone */
 } tcuq_signal;
 
-#define TCUQ_SIGNALS 6u
+#define TCUQ_SIGNALS 7u
 
 /* Bits of tcuq_decision.alarm: the channel, and whether the stream differs since boot. */
 #define TCUQ_ALARM_RISK 1u
@@ -101,16 +106,18 @@ typedef enum {
 
 typedef struct {
     uint8_t signal;        /* tcuq_signal */
-    uint8_t lower;         /* 1: small values are surprising */
-    uint8_t ewma;          /* smoothing by 2^-ewma; 0: none */
+    uint8_t ewma;          /* smoothing of the bits by 2^-ewma; 0: none */
     uint8_t point_count;   /* 1..64 */
+    uint8_t reserved;
     uint16_t dead_q10;     /* bits */
     uint16_t cap_q10;      /* bits */
     uint16_t weight_q8;    /* in the risk */
+    uint16_t error_q8;     /* weight in the expected error */
     uint16_t novelty_q8;   /* share of the decision's novelty, at most 256; the exporter's add up to 256 */
     uint16_t slope_q8;     /* bits_q10 per unit of the signal beyond the last point */
-    int16_t start;         /* where smoothing starts, in the signal's unit */
-    const int16_t *points; /* ascending, in the signal's unit (negated if lower) */
+    uint16_t start_q10;    /* bits at which smoothing starts, at most 16384 */
+    const int16_t *points; /* ascending, in the signal's unit; the same as the term's before it: one look-up
+                              serves both, if they read the same signal */
     const uint16_t *bits_q10;
 } tcuq_term;
 
@@ -144,16 +151,22 @@ typedef struct {
     uint8_t novelty_exponent; /* a squared distance of 1 is 2^this */
     uint8_t projection_shift;
     uint8_t adaptive; /* 0: guarded */
+    uint8_t withhold_denied; /* 1: a step that the budget denies is withheld; 0: it is used */
     uint16_t classes;
     uint16_t width; /* features a step carries, 0: none */
     uint16_t blend_q15;
     uint16_t mix_q15;
     uint16_t mean_count; /* even: the last may stand twice */
+    /* contradiction: how much more probable a class is after a step that showed it, in 1/256; stay 0: none */
+    uint16_t stay_q8;   /* of the label that the past shows, at most 25600 */
+    uint16_t rest_q8;   /* of all classes that the past does not show, at most 768 */
+    uint16_t change_q8; /* of any class, 1..256 */
     /* threshold */
     uint16_t alpha_q16;
     uint16_t step; /* 0: the threshold is fixed */
     uint16_t start;
     uint16_t anchor;
+    uint16_t novelty_limit_q10; /* a step of this novelty or more asks to be withheld; UINT16_MAX: none does */
     int16_t weights[4]; /* divergence, instability, inconsistency, doubt, in 2^-weight_shift */
     const uint16_t *lag_weights_q15; /* row k (of k = 1..lag_count entries): weights of the first k lags */
     /* projection of wide features; null: none */
@@ -171,6 +184,7 @@ typedef struct {
     /* score; terms null: none, and a decision's novelty is 0 */
     const tcuq_term *terms;
     int32_t bias_q16;
+    int32_t error_bias_q16; /* of the expected error */
     /* threshold and budget */
     uint32_t warmup;
     uint32_t rate_q16;
@@ -195,6 +209,8 @@ typedef struct {
     uint16_t epoch;        /* its number; 0: none has closed */
     uint16_t worst_health; /* the largest health deviation lately: size, and in the last four bits which */
     uint32_t recent_q18;   /* mean surprise lately, in bits */
+    uint16_t kept[2];      /* the two classes that are most probable by posterior and past */
+    uint16_t held_q15[2];  /* their probabilities */
 } tcuq_core;
 
 typedef struct {
@@ -252,13 +268,18 @@ typedef struct {
 
 typedef struct {
     uint16_t label;
-    uint16_t risk;         /* 0..16384 */
-    int32_t threshold_q16; /* the level asked at */
+    uint16_t risk;           /* 0..16384 */
+    uint16_t expected_error; /* 0..16384: its mean over a stretch is the share of labels that are probably wrong */
+    uint16_t steady_label;   /* the most probable class by posterior and past */
+    int32_t threshold_q16;   /* the level asked at */
+    uint32_t novelty_q10;    /* bits of surprise against calibration, 0..16384 if shares add up to 256 */
     uint8_t exceeded;
-    uint8_t outcome; /* tcuq_outcome */
-    uint8_t alarm;   /* TCUQ_ALARM_... */
-    uint8_t cause;   /* with an alarm of input health: the statistic farthest from calibration */
-    uint32_t novelty_q10; /* bits of surprise against calibration, 0..16384 if shares add up to 256 */
+    uint8_t outcome;  /* tcuq_outcome */
+    uint8_t reason;   /* TCUQ_REASON_...; 0: accepted */
+    uint8_t withheld; /* 1: do not use this label */
+    uint8_t alarm;    /* TCUQ_ALARM_... */
+    uint8_t cause;    /* with an alarm of input health: the statistic farthest from calibration */
+    uint16_t reserved; /* 0 */
 } tcuq_decision;
 
 /* ---- the functions ----

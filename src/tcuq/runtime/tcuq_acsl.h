@@ -68,7 +68,8 @@
       1 <= p->alpha_q16 && p->step <= TCUQ_MAX_STEP && p->start <= TCUQ_RISK_LEVELS &&
       p->anchor <= TCUQ_RISK_LEVELS;
 
-    predicate tcuq_budget_ok(tcuq_profile *p) = p->rate_q16 <= TCUQ_TOKEN && p->burst_q16 <= INT32_MAX;
+    predicate tcuq_budget_ok(tcuq_profile *p) = p->rate_q16 <= TCUQ_TOKEN && p->burst_q16 <= INT32_MAX &&
+      p->withhold_denied <= 1;
 
     predicate tcuq_decisions_ok(tcuq_profile *p) = tcuq_threshold_ok(p) && tcuq_budget_ok(p);
 
@@ -97,9 +98,13 @@
     predicate tcuq_tokens_ok(tcuq_monitor *m) = m->core->tokens_q16 <= m->profile->burst_q16;
 
     predicate tcuq_smoothed_ok(tcuq_monitor *m) =
-      \forall integer i; 0 <= i < tcuq_smoothed(m) ==> -0x800000 <= m->smoothed_q8[i] < 0x800000;
+      \forall integer i; 0 <= i < tcuq_smoothed(m) ==> 0 <= m->smoothed_q8[i] <= 0x400000;
 
     predicate tcuq_recent_ok(tcuq_monitor *m) = m->core->recent_q18 <= TCUQ_RECENT_MAX;
+
+    predicate tcuq_kept_ok(tcuq_monitor *m) =
+      m->core->kept[0] < m->profile->classes && m->core->kept[1] < m->profile->classes &&
+      m->core->kept[0] != m->core->kept[1] && m->core->held_q15[0] + m->core->held_q15[1] <= 32768;
 
     predicate tcuq_channel_state_ok(tcuq_channel *c, tcuq_channel_state *s) =
       s->block_steps_and_memory < 0xC000 && (s->block_steps_and_memory & 0x3FFF) < c->block &&
@@ -122,7 +127,7 @@
 
     predicate tcuq_state_ok(tcuq_monitor *m) =
       tcuq_ring_ok(m) && tcuq_ledger_ok(m) && tcuq_tokens_ok(m) && tcuq_smoothed_ok(m) &&
-      tcuq_recent_ok(m) && tcuq_epoch_ok(m) && tcuq_alarm_ok(m) && tcuq_histogram_ok(m); */
+      tcuq_recent_ok(m) && tcuq_kept_ok(m) && tcuq_epoch_ok(m) && tcuq_alarm_ok(m) && tcuq_histogram_ok(m); */
 
 /* The logarithm as the code computes it. tools/proof/exhaustive.py runs every input. */
 /*@ axiomatic tcuq_logarithms {
@@ -214,10 +219,15 @@ bool tcuq_budget_sound(const tcuq_profile *profile);
 
 /*@ requires tcuq_core_given(monitor) && \valid(decision);
     requires \separated(decision, monitor, monitor->profile, monitor->core);
-    requires tcuq_threshold_ok(monitor->profile) && tcuq_ledger_ok(monitor) && risk <= TCUQ_RISK_LEVELS;
-    assigns monitor->core->ledger_q16, monitor->core->age, decision->exceeded, decision->threshold_q16;
-    ensures tcuq_ledger_ok(monitor) && decision->exceeded <= 1; */
-bool tcuq_threshold_run(const tcuq_monitor *monitor, uint16_t risk, tcuq_decision *decision);
+    requires tcuq_threshold_ok(monitor->profile) && tcuq_ledger_ok(monitor) && decision->risk <= TCUQ_RISK_LEVELS;
+    assigns monitor->core->ledger_q16, monitor->core->age, decision->exceeded, decision->threshold_q16,
+      decision->reason;
+    ensures tcuq_ledger_ok(monitor) && decision->exceeded <= 1 && decision->reason <= 3;
+    ensures 65536 * decision->risk >= decision->threshold_q16 <==>
+      decision->reason == TCUQ_REASON_DOUBT || decision->reason == 3;
+    ensures decision->reason >= TCUQ_REASON_UNUSUAL <==> monitor->profile->novelty_limit_q10 != UINT16_MAX &&
+      decision->novelty_q10 >= monitor->profile->novelty_limit_q10; */
+void tcuq_threshold_run(const tcuq_monitor *monitor, tcuq_decision *decision);
 
 /*@ requires tcuq_core_given(monitor) && tcuq_threshold_ok(monitor->profile);
     assigns monitor->core->ledger_q16, monitor->core->age;
@@ -225,11 +235,15 @@ bool tcuq_threshold_run(const tcuq_monitor *monitor, uint16_t risk, tcuq_decisio
 void tcuq_threshold_reset(const tcuq_monitor *monitor);
 
 /*@ requires tcuq_core_given(monitor) && tcuq_budget_ok(monitor->profile) && tcuq_tokens_ok(monitor);
-    assigns monitor->core->tokens_q16;
-    ensures tcuq_tokens_ok(monitor) && \result <= TCUQ_DENIED;
-    ensures \result == TCUQ_ABSTAIN ==>
+    requires \valid(decision) && \separated(decision, monitor, monitor->profile, monitor->core);
+    assigns monitor->core->tokens_q16, decision->outcome, decision->withheld;
+    ensures tcuq_tokens_ok(monitor) && decision->outcome <= TCUQ_DENIED;
+    ensures decision->outcome == TCUQ_ACCEPT <==> decision->reason == 0;
+    ensures decision->withheld == (decision->outcome == TCUQ_ABSTAIN ? 1 :
+      decision->outcome == TCUQ_DENIED ? monitor->profile->withhold_denied : 0);
+    ensures decision->outcome == TCUQ_ABSTAIN ==>
       monitor->core->tokens_q16 + TCUQ_TOKEN <= \old(monitor->core->tokens_q16) + monitor->profile->rate_q16; */
-uint8_t tcuq_budget_run(const tcuq_monitor *monitor, bool asked);
+void tcuq_budget_run(const tcuq_monitor *monitor, tcuq_decision *decision);
 
 /*@ requires tcuq_core_given(monitor);
     assigns monitor->core->tokens_q16;
@@ -339,7 +353,7 @@ uint32_t tcuq_crc32(const uint8_t *bytes, uint32_t size);
       tcuq_cells(tcuq_slots(m->profile), m->profile->classes) + tcuq_cells(tcuq_slots(m->profile), m->profile->dimensions) +
       4 * tcuq_smoothed(m);
     logic integer tcuq_snapshot_bytes(tcuq_monitor *m) =
-      44 + tcuq_past_bytes(m) + 28 * m->profile->channel_count + 51 * tcuq_counters(m); */
+      52 + tcuq_past_bytes(m) + 28 * m->profile->channel_count + 51 * tcuq_counters(m); */
 
 /*@ requires \valid_read(monitor) && \valid_read(monitor->profile) && tcuq_sizes_ok(monitor->profile);
     assigns \nothing;

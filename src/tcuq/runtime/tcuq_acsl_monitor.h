@@ -94,8 +94,9 @@ static void tcuq_signals_health(const tcuq_profile *profile, const int16_t *heal
     TCUQ_TABLES_APART
     TCUQ_STEP_APART(signals)
     requires monitor->profile->projection != \null ==> \separated(signals, TCUQ_BIASES);
-    assigns *signals, monitor->core->next, monitor->core->filled, *TCUQ_POSTERIORS, *TCUQ_FEATURES, *TCUQ_SLOTS;
-    ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor);
+    assigns *signals, TCUQ_KEPT_CLASSES, monitor->core->next, monitor->core->filled, *TCUQ_POSTERIORS, *TCUQ_FEATURES,
+      *TCUQ_SLOTS;
+    ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor) && tcuq_kept_ok(monitor);
     ensures signals->confidence_q16 <= 65536 && signals->label < monitor->profile->classes; */
 static void tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
                              const int16_t *health, tcuq_signals *signals);
@@ -110,7 +111,7 @@ static void tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *posteri
     assigns *decision, TCUQ_STATE;
     ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor);
     ensures tcuq_ledger_ok(monitor) && tcuq_tokens_ok(monitor) && tcuq_recent_ok(monitor);
-    ensures tcuq_smoothed_ok(monitor);
+    ensures tcuq_smoothed_ok(monitor) && tcuq_kept_ok(monitor);
     ensures tcuq_epoch_ok(monitor) && tcuq_alarm_ok(monitor) && tcuq_histogram_ok(monitor); */
 void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
                const int16_t *health, tcuq_decision *decision);
@@ -121,8 +122,9 @@ void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8
 bool tcuq_alarm_stands(const tcuq_monitor *monitor);
 
 /*@ requires tcuq_held(monitor) && (monitor->profile->term_count != 0 ==> tcuq_tables_ready(monitor));
-    assigns monitor->core->next, monitor->core->filled, monitor->core->recent_q18, *TCUQ_SMOOTHED;
-    ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor) && tcuq_smoothed_ok(monitor) && tcuq_recent_ok(monitor); */
+    assigns TCUQ_KEPT_CLASSES, monitor->core->next, monitor->core->filled, monitor->core->recent_q18, *TCUQ_SMOOTHED;
+    ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor) && tcuq_smoothed_ok(monitor) && tcuq_recent_ok(monitor);
+    ensures tcuq_kept_ok(monitor); */
 void tcuq_reset_history(const tcuq_monitor *monitor);
 
 /*@ requires tcuq_held(monitor) && (monitor->profile->term_count != 0 ==> tcuq_tables_ready(monitor));

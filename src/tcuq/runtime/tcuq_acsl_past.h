@@ -16,6 +16,7 @@
 
     predicate tcuq_signals_ok(tcuq_profile *p) =
       2 <= p->classes <= TCUQ_MAX_CLASSES && p->blend_q15 <= 32768 && tcuq_features_ok(p) &&
+      p->stay_q8 <= 25600 && p->rest_q8 <= 768 && 1 <= p->change_q8 <= 256 &&
       1 <= p->lag_count <= TCUQ_MAX_LAGS && tcuq_lags_ascend(p, p->lag_count);
 
     predicate tcuq_lags_given(tcuq_profile *p) =
@@ -46,6 +47,22 @@
 #define TCUQ_BIASES (monitor->profile->projection_bias + (0 .. monitor->profile->dimensions - 1))
 #define TCUQ_ROW_WITHIN(at, width) \
     tcuq_cells(at, width) + width <= tcuq_cells(tcuq_slots(profile), width) <= 255000
+
+#define TCUQ_KEPT_CLASSES monitor->core->kept[0 .. 1], monitor->core->held_q15[0 .. 1]
+
+/*@ requires \valid_read(monitor) && \valid_read(monitor->profile) && \valid(monitor->core) && \valid_read(read);
+    requires \valid_read(posterior + (0 .. monitor->profile->classes - 1));
+    requires \separated(monitor->core, monitor, monitor->profile, read);
+    requires \separated(monitor->core, posterior + (0 .. monitor->profile->classes - 1));
+    requires 2 <= monitor->profile->classes <= TCUQ_MAX_CLASSES && tcuq_kept_ok(monitor);
+    requires monitor->profile->stay_q8 <= 25600 && monitor->profile->rest_q8 <= 768;
+    requires 1 <= monitor->profile->change_q8 <= 256;
+    requires read->label < monitor->profile->classes && read->zeros <= monitor->profile->classes;
+    requires read->second != 0 ==> read->second_label < monitor->profile->classes && read->second_label != read->label;
+    requires read->second <= read->first <= read->sum;
+    assigns TCUQ_KEPT_CLASSES;
+    ensures tcuq_kept_ok(monitor); */
+int16_t tcuq_contradiction(const tcuq_monitor *monitor, const uint8_t *posterior, const tcuq_posterior *read);
 
 /* What tcuq_share_q15 holds. */
 #define TCUQ_SHARES(k, share) \
@@ -130,6 +147,7 @@ static void tcuq_remember(const tcuq_monitor *monitor, const uint8_t *posterior,
 #define TCUQ_SIGNALS_CONTRACT \
     requires tcuq_ring_given(monitor) && tcuq_signals_ok(monitor->profile) && tcuq_ring_ok(monitor); \
     requires tcuq_slots_ok(monitor) && \valid_read(TCUQ_LAG_WEIGHTS) && tcuq_projection_given(monitor->profile); \
+    requires tcuq_kept_ok(monitor); \
     requires \valid_read(posterior + (0 .. monitor->profile->classes - 1)) && \valid(signals); \
     requires \separated(posterior + (0 .. monitor->profile->classes - 1), TCUQ_PAST_OF); \
     requires \separated(signals, posterior + (0 .. monitor->profile->classes - 1)); \
@@ -140,8 +158,9 @@ static void tcuq_remember(const tcuq_monitor *monitor, const uint8_t *posterior,
     requires monitor->profile->projection != \null ==> \separated(TCUQ_PROJECTION, TCUQ_FEATURES); \
     requires monitor->profile->projection != \null ==> \separated(TCUQ_BIASES, TCUQ_FEATURES); \
     requires monitor->profile->projection != \null ==> \separated(signals, TCUQ_BIASES); \
-    assigns *signals, monitor->core->next, monitor->core->filled, *TCUQ_POSTERIORS, *TCUQ_FEATURES, *TCUQ_SLOTS; \
-    ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor); \
+    assigns *signals, TCUQ_KEPT_CLASSES, monitor->core->next, monitor->core->filled, *TCUQ_POSTERIORS, \
+      *TCUQ_FEATURES, *TCUQ_SLOTS; \
+    ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor) && tcuq_kept_ok(monitor); \
     ensures signals->confidence_q16 <= 65536 && signals->label < monitor->profile->classes; \
     ensures monitor->profile->dimensions != 0 ==> \
       \result == monitor->features + tcuq_cells(\old(monitor->core->next), monitor->profile->dimensions);
@@ -166,8 +185,10 @@ bool tcuq_lags_sound(const tcuq_profile *profile);
 bool tcuq_signals_sound(const tcuq_profile *profile);
 
 /*@ requires \valid_read(monitor) && \valid(monitor->core) && \separated(monitor, monitor->core);
-    assigns monitor->core->next, monitor->core->filled;
-    ensures monitor->core->next == 0 && monitor->core->filled == 0; */
+    assigns TCUQ_KEPT_CLASSES, monitor->core->next, monitor->core->filled;
+    ensures monitor->core->next == 0 && monitor->core->filled == 0;
+    ensures monitor->core->kept[0] == 0 && monitor->core->kept[1] == 1;
+    ensures monitor->core->held_q15[0] == 0 && monitor->core->held_q15[1] == 0; */
 void tcuq_signals_reset(const tcuq_monitor *monitor);
 
 #endif

@@ -8,14 +8,16 @@
       lemma both_most: \forall integer x, y, s, t; 0 <= x <= s && 0 <= y <= t ==> 0 <= x * y <= s * t;
     } */
 
-/*@ predicate tcuq_bias_ok(tcuq_profile *p) = -0x20000000 <= p->bias_q16 <= 0x20000000;
+/*@ predicate tcuq_bias_ok(tcuq_profile *p) =
+      -0x20000000 <= p->bias_q16 <= 0x20000000 && -0x20000000 <= p->error_bias_q16 <= 0x20000000;
 
     predicate tcuq_weights_ok(tcuq_profile *p) =
       p->mix_q15 <= 32768 && 5 <= p->weight_shift <= 16 && tcuq_bias_ok(p);
 
     predicate tcuq_term_fields_ok(tcuq_term *t) =
       t->signal < TCUQ_SIGNALS && 1 <= t->point_count <= TCUQ_MAX_POINTS && t->points != \null &&
-      t->bits_q10 != \null && t->ewma <= 10 && t->cap_q10 <= 16384 && t->weight_q8 <= 16384 && t->novelty_q8 <= 256;
+      t->bits_q10 != \null && t->ewma <= 10 && t->cap_q10 <= 16384 && t->weight_q8 <= 16384 && t->error_q8 <= 16384 &&
+      t->novelty_q8 <= 256 && t->start_q10 <= TCUQ_MAX_BITS_Q10;
 
     predicate tcuq_ascending(tcuq_term *t, integer n) =
       \forall integer i, j; 0 <= i < j < n ==> t->points[i] < t->points[j] && t->bits_q10[i] <= t->bits_q10[j];
@@ -71,15 +73,17 @@ bool tcuq_score_sound(const tcuq_profile *profile);
     ensures !\result ==> \forall integer i; 0 <= i < profile->term_count ==> profile->terms[i].ewma == 0; */
 bool tcuq_score_smooths(const tcuq_profile *profile);
 
-/*@ requires tcuq_core_given(monitor) && \valid_read(signals) && \valid(novelty_q10);
+/*@ requires tcuq_core_given(monitor) && \valid_read(signals) && \valid(decision);
     requires tcuq_score_ok(monitor->profile) && signals->confidence_q16 <= 65536;
     requires monitor->profile->terms != \null ==> tcuq_terms_given(monitor);
     requires \separated(signals, TCUQ_SMOOTHED) && tcuq_smoothed_ok(monitor) && tcuq_recent_ok(monitor);
     requires \separated(monitor->core, signals, TCUQ_SMOOTHED);
-    requires \separated(novelty_q10, signals, monitor->core, TCUQ_SMOOTHED, TCUQ_PROFILE);
-    assigns *TCUQ_SMOOTHED, monitor->core->recent_q18, *novelty_q10;
-    ensures tcuq_smoothed_ok(monitor) && tcuq_recent_ok(monitor) && \result <= TCUQ_RISK_LEVELS; */
-uint16_t tcuq_score_run(const tcuq_monitor *monitor, const tcuq_signals *signals, uint32_t *novelty_q10);
+    requires \separated(decision, signals, monitor->core, TCUQ_SMOOTHED, TCUQ_PROFILE);
+    assigns *TCUQ_SMOOTHED, monitor->core->recent_q18, decision->novelty_q10, decision->risk,
+      decision->expected_error;
+    ensures tcuq_smoothed_ok(monitor) && tcuq_recent_ok(monitor);
+    ensures decision->risk <= TCUQ_RISK_LEVELS && decision->expected_error <= TCUQ_RISK_LEVELS; */
+void tcuq_score_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tcuq_decision *decision);
 
 /*@ requires tcuq_core_given(monitor) && monitor->profile->term_count <= TCUQ_MAX_TERMS;
     requires monitor->profile->term_count != 0 ==> tcuq_tables_ready(monitor);

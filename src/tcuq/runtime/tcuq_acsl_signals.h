@@ -42,7 +42,9 @@
 
 /*@ requires 1 <= classes <= TCUQ_MAX_CLASSES && \valid_read(posterior + (0 .. classes - 1)) && \valid(read);
     assigns *read;
-    ensures read->label < classes && read->second <= read->first <= read->sum <= 255 * classes; */
+    ensures read->label < classes && read->second <= read->first <= read->sum <= 255 * classes;
+    ensures read->second_label < classes && read->zeros <= classes;
+    ensures read->second != 0 ==> read->second_label != read->label; */
 void tcuq_read_posterior(const uint8_t *posterior, uint32_t classes, tcuq_posterior *read);
 
 /*@ requires classes <= TCUQ_MAX_CLASSES && \valid_read(now + (0 .. classes - 1));

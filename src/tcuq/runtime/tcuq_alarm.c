@@ -15,8 +15,8 @@
 #define TCUQ_LAST_STAKE_Q16 10485u
 
 /* Signals that count at every step, and those that count if every lag had a past. */
-#define TCUQ_ANY_STEP 0x3Cu
-#define TCUQ_WHOLE_PAST 0x43u
+#define TCUQ_ANY_STEP 0x7Cu
+#define TCUQ_WHOLE_PAST 0x83u
 
 bool tcuq_counts_sound(const uint16_t *counts)
 {

@@ -28,6 +28,7 @@ typedef struct {
     uint16_t values_q15[4];        /* divergence, instability (0..65535), inconsistency, doubt */
     int16_t low_confidence_q10;    /* log2(1 - confidence + 1e-5) */
     int16_t novelty_q10;           /* log2(1 + squared distance) */
+    int16_t contradiction_q10;     /* log2 of how much the past speaks against the label */
     bool whole_past;
     bool health_given;
     int16_t health_q10;            /* log2(1 + sum of squared standard scores); 0 if not given */
@@ -70,9 +71,9 @@ extern const uint8_t tcuq_log_add_q8[65];
 
 /* Of a snapshot: its first four bytes, and the sizes of its first and its last parts. */
 #define TCUQ_SNAPSHOT_MAGIC 0x51554354u /* "TCUQ" */
-#define TCUQ_SNAPSHOT_VERSION 0u /* in the highest byte of the size; raised when the state changes */
+#define TCUQ_SNAPSHOT_VERSION 1u /* in the highest byte of the size; raised when the state changes */
 #define TCUQ_SNAPSHOT_HEAD 12u
-#define TCUQ_SNAPSHOT_CORE 28u
+#define TCUQ_SNAPSHOT_CORE 36u
 #define TCUQ_SNAPSHOT_CHANNEL 28u
 #define TCUQ_SNAPSHOT_TELEMETRY 51u
 #define TCUQ_SNAPSHOT_CRC 4u
@@ -92,6 +93,9 @@ static inline int16_t tcuq_signal_value(const tcuq_signals *signals, uint8_t sig
     }
     if (signal == (uint8_t)TCUQ_NOVELTY) {
         return signals->novelty_q10;
+    }
+    if (signal == (uint8_t)TCUQ_CONTRADICTION) {
+        return signals->contradiction_q10;
     }
     return (int16_t)(signals->values_q15[signal & 3u] >> 1);
 }
@@ -114,6 +118,8 @@ void tcuq_move_counters(tcuq_place *at, tcuq_telemetry *telemetry);
 typedef struct {
     uint32_t sum;
     uint16_t label;
+    uint16_t second_label; /* of the second largest; means nothing if that is 0 */
+    uint16_t zeros;        /* classes */
     uint8_t first;
     uint8_t second;
     uint16_t entropy_q12;
@@ -132,6 +138,7 @@ typedef struct {
 } tcuq_replaced;
 
 void tcuq_read_posterior(const uint8_t *posterior, uint32_t classes, tcuq_posterior *read);
+int16_t tcuq_contradiction(const tcuq_monitor *monitor, const uint8_t *posterior, const tcuq_posterior *read);
 uint32_t tcuq_mixture_q17(const uint8_t *now, const uint8_t *past, uint32_t classes);
 
 bool tcuq_features_sound(const tcuq_profile *profile);
@@ -154,18 +161,18 @@ void tcuq_signals_reset(const tcuq_monitor *monitor);
 void tcuq_signals_refresh(const tcuq_monitor *monitor);
 bool tcuq_signal_given(const tcuq_profile *profile, uint8_t signal);
 
-uint16_t tcuq_score_run(const tcuq_monitor *monitor, const tcuq_signals *signals, uint32_t *novelty_q10);
+void tcuq_score_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tcuq_decision *decision);
 bool tcuq_score_sound(const tcuq_profile *profile);
 #if TCUQ_WITH_ANCHORED
 bool tcuq_score_smooths(const tcuq_profile *profile);
 void tcuq_score_reset(const tcuq_monitor *monitor);
 #endif
 
-bool tcuq_threshold_run(const tcuq_monitor *monitor, uint16_t risk, tcuq_decision *decision);
+void tcuq_threshold_run(const tcuq_monitor *monitor, tcuq_decision *decision);
 bool tcuq_threshold_sound(const tcuq_profile *profile);
 void tcuq_threshold_reset(const tcuq_monitor *monitor);
 
-uint8_t tcuq_budget_run(const tcuq_monitor *monitor, bool asked);
+void tcuq_budget_run(const tcuq_monitor *monitor, tcuq_decision *decision);
 bool tcuq_budget_sound(const tcuq_profile *profile);
 void tcuq_budget_reset(const tcuq_monitor *monitor);
 

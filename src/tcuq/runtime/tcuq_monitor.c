@@ -68,7 +68,7 @@ tcuq_status tcuq_init(const tcuq_monitor *monitor)
     if (!tcuq_profile_sound(profile)) {
         return TCUQ_ERROR_PROFILE;
     }
-    if ((!TCUQ_WITH_ANCHORED && (profile->terms != NULL)) ||
+    if ((!TCUQ_WITH_ANCHORED && ((profile->terms != NULL) || (profile->stay_q8 != 0u))) ||
         (!TCUQ_WITH_PROJECTION && (profile->projection != NULL)) ||
         (!TCUQ_WITH_NOVELTY && (profile->whitening != NULL)) ||
         (!TCUQ_WITH_HEALTH && (profile->health_count != 0u)) ||
@@ -88,10 +88,12 @@ void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8
 {
     tcuq_signals signals;
     tcuq_signals_run(monitor, posterior, features, health, &signals);
+    decision->reserved = 0u;
     decision->label = signals.label;
-    decision->risk = tcuq_score_run(monitor, &signals, &decision->novelty_q10);
-    decision->outcome =
-        tcuq_budget_run(monitor, tcuq_threshold_run(monitor, decision->risk, decision));
+    decision->steady_label = (monitor->profile->stay_q8 != 0u) ? monitor->core->kept[0] : signals.label;
+    tcuq_score_run(monitor, &signals, decision);
+    tcuq_threshold_run(monitor, decision);
+    tcuq_budget_run(monitor, decision);
     //@ assert tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor);
 #if TCUQ_WITH_ALARM
     tcuq_alarm_run(monitor, &signals, decision);

@@ -30,8 +30,8 @@ static int16_t tcuq_get_signed_16(const uint8_t *at)
     return (int16_t)((value < 32768) ? value : value - 65536);
 }
 
-/*@ requires tcuq_core_given(monitor) && tcuq_limits_ok(monitor->profile) && \valid_read(at + (0 .. 27));
-    requires \separated(monitor->core, at + (0 .. 27)) && \separated(monitor->core, TCUQ_PROFILE);
+/*@ requires tcuq_core_given(monitor) && tcuq_limits_ok(monitor->profile) && \valid_read(at + (0 .. 35));
+    requires \separated(monitor->core, at + (0 .. 35)) && \separated(monitor->core, TCUQ_PROFILE);
     assigns *monitor->core;
     TCUQ_KEPT */
 static void tcuq_get_core(const tcuq_monitor *monitor, const uint8_t *at)
@@ -48,6 +48,10 @@ static void tcuq_get_core(const tcuq_monitor *monitor, const uint8_t *at)
     core->epoch = tcuq_get_16(&at[20]);
     core->worst_health = tcuq_get_16(&at[22]);
     core->recent_q18 = tcuq_get_32(&at[24]);
+    core->kept[0] = tcuq_get_16(&at[28]);
+    core->kept[1] = tcuq_get_16(&at[30]);
+    core->held_q15[0] = tcuq_get_16(&at[32]);
+    core->held_q15[1] = tcuq_get_16(&at[34]);
 }
 
 /* Posteriors, features and smoothed terms. */
@@ -183,7 +187,10 @@ static bool tcuq_core_possible(const tcuq_monitor *monitor)
         return false;
     }
 #endif
-    return (core->next < slots) && (core->filled <= slots) && (core->tokens_q16 <= profile->burst_q16) &&
+    return (core->kept[0] < profile->classes) && (core->kept[1] < profile->classes) &&
+           (core->kept[0] != core->kept[1]) &&
+           (((uint32_t)core->held_q15[0] + core->held_q15[1]) <= 32768u) &&
+           (core->next < slots) && (core->filled <= slots) && (core->tokens_q16 <= profile->burst_q16) &&
            (core->recent_q18 <= TCUQ_RECENT_MAX) && (core->ledger_q16 >= -slack) &&
            (core->ledger_q16 <= (int32_t)((uint32_t)TCUQ_RISK_LEVELS << 16) + slack);
 }
@@ -218,12 +225,12 @@ static bool tcuq_state_possible(const tcuq_monitor *monitor)
     }
     /*@ loop invariant i <= profile->term_count;
         loop invariant monitor->smoothed_q8 == \null || \forall integer k; 0 <= k < i ==>
-          -0x800000 <= monitor->smoothed_q8[k] < 0x800000;
+          0 <= monitor->smoothed_q8[k] <= 0x400000;
         loop assigns i;
         loop variant profile->term_count - i; */
     for (uint32_t i = 0u; (monitor->smoothed_q8 != NULL) && (i < profile->term_count); i++) {
         const int32_t value = monitor->smoothed_q8[i];
-        if ((value >= ((int32_t)1 << 23)) || (value < -((int32_t)1 << 23))) {
+        if ((value > ((int32_t)1 << 22)) || (value < 0)) {
             return false;
         }
     }

@@ -68,47 +68,68 @@ static uint32_t tcuq_surprise_q10(const tcuq_term *term, int32_t value)
     return term->bits_q10[low] + (rise * along) / width;
 }
 
-/* The sums over terms of weight · clip(bits - dead, 0, cap), for the risk, and of share · min(bits, 16),
- * for novelty. */
+/* Sums over terms: of weight · clip(bits - dead, 0, cap), for the risk and for the expected error, and of
+ * share · bits, for novelty. */
+typedef struct {
+    uint32_t risk_q18;
+    uint32_t error_q18;
+    uint32_t surprise_q18;
+} tcuq_sums;
+
+/* Whether a term reads what the one before it read. */
+/*@ requires \valid_read(terms + (0 .. i));
+    assigns \nothing;
+    ensures \result ==> i > 0; */
+static bool tcuq_reads_the_same(const tcuq_term *terms, uint32_t i)
+{
+    return (i != 0u) && (terms[i].points == terms[i - 1u].points) && (terms[i].signal == terms[i - 1u].signal);
+}
+
 /*@ requires tcuq_terms_given(monitor) && tcuq_terms_ok(monitor->profile, monitor->profile->term_count);
     requires monitor->profile->term_count <= TCUQ_MAX_TERMS;
     requires \valid_read(signals) && \separated(signals, TCUQ_SMOOTHED) && tcuq_smoothed_ok(monitor);
-    requires \valid(surprise_q18) && \separated(surprise_q18, TCUQ_SMOOTHED);
-    assigns *TCUQ_SMOOTHED, *surprise_q18;
-    ensures tcuq_smoothed_ok(monitor) && \result <= 0x10000000 * TCUQ_MAX_TERMS;
-    ensures *surprise_q18 <= TCUQ_RECENT_MAX; */
-static uint32_t tcuq_terms_run(const tcuq_monitor *monitor, const tcuq_signals *signals,
-                               uint32_t *surprise_q18)
+    requires \valid(sums) && \separated(sums, TCUQ_SMOOTHED);
+    assigns *TCUQ_SMOOTHED, *sums;
+    ensures tcuq_smoothed_ok(monitor) && sums->risk_q18 <= 0x10000000 * TCUQ_MAX_TERMS;
+    ensures sums->error_q18 <= 0x10000000 * TCUQ_MAX_TERMS && sums->surprise_q18 <= TCUQ_RECENT_MAX; */
+static void tcuq_terms_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tcuq_sums *sums)
 {
     const tcuq_profile *profile = monitor->profile;
-    uint32_t total_q18 = 0u;
-    uint32_t now_q18 = 0u;
-    /*@ loop invariant 0 <= i <= profile->term_count && total_q18 <= 0x10000000 * i;
-        loop invariant now_q18 <= 0x400000 * i;
+    uint32_t risk_q18 = 0u;
+    uint32_t error_q18 = 0u;
+    uint32_t surprise_q18 = 0u;
+    uint32_t bits = 0u;
+    /*@ loop invariant 0 <= i <= profile->term_count && bits <= TCUQ_MAX_BITS_Q10;
+        loop invariant risk_q18 <= 0x10000000 * i && error_q18 <= 0x10000000 * i;
+        loop invariant surprise_q18 <= 0x400000 * i;
         loop invariant tcuq_smoothed_ok(monitor);
-        loop assigns i, total_q18, now_q18, *TCUQ_SMOOTHED;
+        loop assigns i, bits, risk_q18, error_q18, surprise_q18, *TCUQ_SMOOTHED;
         loop variant profile->term_count - i; */
     for (uint32_t i = 0u; i < profile->term_count; i++) {
         const tcuq_term *term = &profile->terms[i];
-        int32_t value = tcuq_signal_value(signals, term->signal);
+        if (!tcuq_reads_the_same(profile->terms, i)) {
+            bits = tcuq_surprise_q10(term, tcuq_signal_value(signals, term->signal));
+            bits = (bits > TCUQ_MAX_BITS_Q10) ? TCUQ_MAX_BITS_Q10 : bits;
+        }
+        uint32_t level = bits;
         if (term->ewma != 0u) {
             int32_t *mean_q8 = &monitor->smoothed_q8[i];
-            *mean_q8 += tcuq_floor_shift(value * 256 - *mean_q8, term->ewma);
-            value = tcuq_floor_shift(*mean_q8, 8u);
+            *mean_q8 += tcuq_floor_shift((int32_t)(bits << 8) - *mean_q8, term->ewma);
+            level = (uint32_t)*mean_q8 >> 8;
         }
-        const uint32_t bits = tcuq_surprise_q10(term, (term->lower != 0u) ? -value : value);
-        uint32_t over = (bits > term->dead_q10) ? bits - term->dead_q10 : 0u;
+        uint32_t over = (level > term->dead_q10) ? level - term->dead_q10 : 0u;
         over = (over > term->cap_q10) ? term->cap_q10 : over;
-        //@ assert 0 <= over <= 16384 && 0 <= term->weight_q8 <= 16384;
-        //@ assert 0 <= over * term->weight_q8 <= 16384 * 16384;
-        total_q18 += over * term->weight_q8;
-        const uint32_t counted = (bits > TCUQ_MAX_BITS_Q10) ? TCUQ_MAX_BITS_Q10 : bits;
-        //@ assert 0 <= counted <= 16384 && 0 <= term->novelty_q8 <= 256;
-        //@ assert 0 <= counted * term->novelty_q8 <= 16384 * 256;
-        now_q18 += counted * term->novelty_q8;
+        //@ assert 0 <= over <= 16384 && 0 <= term->weight_q8 <= 16384 && 0 <= term->error_q8 <= 16384;
+        //@ assert 0 <= over * term->weight_q8 <= 16384 * 16384 && 0 <= over * term->error_q8 <= 16384 * 16384;
+        risk_q18 += over * term->weight_q8;
+        error_q18 += over * term->error_q8;
+        //@ assert 0 <= bits <= 16384 && 0 <= term->novelty_q8 <= 256;
+        //@ assert 0 <= bits * term->novelty_q8 <= 16384 * 256;
+        surprise_q18 += bits * term->novelty_q8;
     }
-    *surprise_q18 = now_q18;
-    return total_q18;
+    sums->risk_q18 = risk_q18;
+    sums->error_q18 = error_q18;
+    sums->surprise_q18 = surprise_q18;
 }
 
 /* (Q18, Q10) half this step's surprise, half its mean lately. */
@@ -131,7 +152,8 @@ static bool tcuq_term_sound(const tcuq_profile *profile, const tcuq_term *term)
     bool sound = tcuq_signal_given(profile, term->signal) && (term->point_count >= 1u) &&
                  (term->point_count <= TCUQ_MAX_POINTS) && (term->points != NULL) &&
                  (term->bits_q10 != NULL) && (term->ewma <= 10u) && (term->cap_q10 <= 16384u) &&
-                 (term->weight_q8 <= 16384u) && (term->novelty_q8 <= 256u);
+                 (term->weight_q8 <= 16384u) && (term->error_q8 <= 16384u) && (term->novelty_q8 <= 256u) &&
+                 (term->start_q10 <= TCUQ_MAX_BITS_Q10);
     /*@ loop invariant 1 <= i && (sound ==> tcuq_term_fields_ok(term) && i <= term->point_count);
         loop invariant sound ==> tcuq_ascending(term, i);
         loop assigns i, sound;
@@ -145,6 +167,13 @@ static bool tcuq_term_sound(const tcuq_profile *profile, const tcuq_term *term)
 
 #endif
 
+/*@ assigns \nothing;
+    ensures \result ==> -TCUQ_MAX_BIAS <= bias_q16 <= TCUQ_MAX_BIAS; */
+static bool tcuq_bias_sound(int32_t bias_q16)
+{
+    return (bias_q16 <= TCUQ_MAX_BIAS) && (bias_q16 >= -TCUQ_MAX_BIAS);
+}
+
 /*@ requires \valid_read(profile);
     assigns \nothing;
     ensures \result && tcuq_bias_ok(profile) ==> tcuq_weights_ok(profile); */
@@ -155,7 +184,7 @@ static bool tcuq_weights_sound(const tcuq_profile *profile)
 
 bool tcuq_score_sound(const tcuq_profile *profile)
 {
-    if ((profile->bias_q16 > TCUQ_MAX_BIAS) || (profile->bias_q16 < -TCUQ_MAX_BIAS)) {
+    if (!tcuq_bias_sound(profile->bias_q16) || !tcuq_bias_sound(profile->error_bias_q16)) {
         return false;
     }
     if (profile->terms == NULL) {
@@ -178,25 +207,37 @@ bool tcuq_score_sound(const tcuq_profile *profile)
 #endif
 }
 
-uint16_t tcuq_score_run(const tcuq_monitor *monitor, const tcuq_signals *signals, uint32_t *novelty_q10)
+#if TCUQ_WITH_ANCHORED
+
+/* Ten terms at most: a quarter of the sum and the bias are within 2^30 each. */
+/*@ requires sum_q18 <= 0x10000000 * TCUQ_MAX_TERMS && -TCUQ_MAX_BIAS <= bias_q16 <= TCUQ_MAX_BIAS;
+    assigns \nothing;
+    ensures \result <= TCUQ_RISK_LEVELS; */
+static uint16_t tcuq_level_of(uint32_t sum_q18, int32_t bias_q16)
+{
+    return (uint16_t)(tcuq_sigmoid((int32_t)(sum_q18 >> 2) + bias_q16) >> 2);
+}
+
+#endif
+
+void tcuq_score_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tcuq_decision *decision)
 {
     const tcuq_profile *profile = monitor->profile;
+    decision->novelty_q10 = 0u;
 #if TCUQ_WITH_ANCHORED
     if (profile->terms != NULL) {
-        uint32_t surprise_q18;
-        const uint32_t total_q18 = tcuq_terms_run(monitor, signals, &surprise_q18);
-        *novelty_q10 = tcuq_novelty_q10(monitor->core, surprise_q18);
+        tcuq_sums sums;
+        tcuq_terms_run(monitor, signals, &sums);
+        decision->novelty_q10 = tcuq_novelty_q10(monitor->core, sums.surprise_q18);
         if (profile->weight_shift == 0u) {
-            /* Ten terms at most: a quarter of the sum and the bias are within 2^30 each. */
-            return (uint16_t)(tcuq_sigmoid((int32_t)(total_q18 >> 2) + profile->bias_q16) >> 2);
+            decision->risk = tcuq_level_of(sums.risk_q18, profile->bias_q16);
+            decision->expected_error = tcuq_level_of(sums.error_q18, profile->error_bias_q16);
+            return;
         }
-    } else {
-        *novelty_q10 = 0u;
     }
-#else
-    *novelty_q10 = 0u;
 #endif
-    return tcuq_score_combined(profile, signals);
+    decision->risk = tcuq_score_combined(profile, signals);
+    decision->expected_error = decision->risk;
 }
 
 #if TCUQ_WITH_ANCHORED
@@ -221,13 +262,13 @@ void tcuq_score_reset(const tcuq_monitor *monitor)
     uint32_t shares = 0u;
     /*@ loop invariant 0 <= i <= profile->term_count && shares <= 256 * i;
         loop invariant \forall integer k; 0 <= k < i && k < tcuq_smoothed(monitor) ==>
-          -0x800000 <= monitor->smoothed_q8[k] < 0x800000;
+          0 <= monitor->smoothed_q8[k] <= 0x400000;
         loop assigns i, shares, *TCUQ_SMOOTHED;
         loop variant profile->term_count - i; */
     for (uint32_t i = 0u; i < profile->term_count; i++) {
         shares += profile->terms[i].novelty_q8;
         if (monitor->smoothed_q8 != NULL) {
-            monitor->smoothed_q8[i] = (int32_t)profile->terms[i].start * 256;
+            monitor->smoothed_q8[i] = (int32_t)profile->terms[i].start_q10 * 256;
         }
     }
     monitor->core->recent_q18 = TCUQ_MEAN_BITS_Q10 * shares;

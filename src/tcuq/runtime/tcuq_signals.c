@@ -255,6 +255,12 @@ static TCUQ_NOINLINE const int8_t *tcuq_signals_run_projected(const tcuq_monitor
     now.label = read.label;
     now.reserved = 0u;
     signals->label = read.label;
+    signals->contradiction_q10 = 0;
+#if TCUQ_WITH_ANCHORED
+    if (profile->stay_q8 != 0u) {
+        signals->contradiction_q10 = tcuq_contradiction(monitor, posterior, &read);
+    }
+#endif
     //@ assert tcuq_slots_ok(monitor);
     //@ assert \valid_read(TCUQ_LAG_WEIGHTS);
     tcuq_look_back(monitor, posterior, &past, products, &now, signals);
@@ -300,7 +306,8 @@ void tcuq_signals_refresh(const tcuq_monitor *monitor)
 bool tcuq_signals_sound(const tcuq_profile *profile)
 {
     return (profile->classes >= 2u) && (profile->classes <= TCUQ_MAX_CLASSES) &&
-           (profile->blend_q15 <= 32768u) && tcuq_features_sound(profile) && tcuq_lags_sound(profile);
+           (profile->blend_q15 <= 32768u) && (profile->stay_q8 <= 25600u) && (profile->rest_q8 <= 768u) &&
+           (profile->change_q8 >= 1u) && (profile->change_q8 <= 256u) && tcuq_features_sound(profile) && tcuq_lags_sound(profile);
 }
 
 bool tcuq_signal_given(const tcuq_profile *profile, uint8_t signal)
@@ -311,11 +318,19 @@ bool tcuq_signal_given(const tcuq_profile *profile, uint8_t signal)
     if (signal == (uint8_t)TCUQ_INSTABILITY) {
         return profile->width != 0u;
     }
+    if (signal == (uint8_t)TCUQ_CONTRADICTION) {
+        return profile->stay_q8 != 0u;
+    }
     return signal < (uint8_t)TCUQ_NOVELTY;
 }
 
 void tcuq_signals_reset(const tcuq_monitor *monitor)
 {
-    monitor->core->next = 0u;
-    monitor->core->filled = 0u;
+    tcuq_core *core = monitor->core;
+    core->next = 0u;
+    core->filled = 0u;
+    core->kept[0] = 0u;
+    core->kept[1] = 1u;
+    core->held_q15[0] = 0u;
+    core->held_q15[1] = 0u;
 }

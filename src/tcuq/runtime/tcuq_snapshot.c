@@ -35,8 +35,8 @@ static void tcuq_put_state(const tcuq_monitor *monitor, uint8_t *at)
 
 #else
 
-/*@ requires \valid_read(core) && \valid(at + (0 .. 27)) && \separated(at + (0 .. 27), core);
-    assigns at[0 .. 27]; */
+/*@ requires \valid_read(core) && \valid(at + (0 .. 35)) && \separated(at + (0 .. 35), core);
+    assigns at[0 .. 35]; */
 static void tcuq_put_core(const tcuq_core *core, uint8_t *at)
 {
     tcuq_put_32(at, (uint32_t)core->ledger_q16);
@@ -50,6 +50,10 @@ static void tcuq_put_core(const tcuq_core *core, uint8_t *at)
     tcuq_put_16(&at[20], core->epoch);
     tcuq_put_16(&at[22], core->worst_health);
     tcuq_put_32(&at[24], core->recent_q18);
+    tcuq_put_16(&at[28], core->kept[0]);
+    tcuq_put_16(&at[30], core->kept[1]);
+    tcuq_put_16(&at[32], core->held_q15[0]);
+    tcuq_put_16(&at[34], core->held_q15[1]);
 }
 
 /*@ requires tcuq_past_given(monitor) && tcuq_sizes_ok(monitor->profile);

@@ -8,11 +8,11 @@ bool tcuq_threshold_sound(const tcuq_profile *profile)
            (profile->start <= TCUQ_RISK_LEVELS) && (profile->anchor <= TCUQ_RISK_LEVELS);
 }
 
-bool tcuq_threshold_run(const tcuq_monitor *monitor, uint16_t risk, tcuq_decision *decision)
+void tcuq_threshold_run(const tcuq_monitor *monitor, tcuq_decision *decision)
 {
     const tcuq_profile *profile = monitor->profile;
     tcuq_core *core = monitor->core;
-    const int32_t risk_q16 = (int32_t)((uint32_t)risk << 16); /* <= 2^30 */
+    const int32_t risk_q16 = (int32_t)((uint32_t)decision->risk << 16); /* <= 2^30 */
     const int32_t anchor_q16 = (int32_t)((uint32_t)profile->anchor << 16);
     int32_t level_q16 = core->ledger_q16;
     const bool exceeded = risk_q16 >= level_q16;
@@ -29,7 +29,10 @@ bool tcuq_threshold_run(const tcuq_monitor *monitor, uint16_t risk, tcuq_decisio
     }
     decision->exceeded = exceeded ? 1u : 0u;
     decision->threshold_q16 = level_q16;
-    return risk_q16 >= level_q16;
+    const bool unusual = (profile->novelty_limit_q10 != UINT16_MAX) &&
+                         (decision->novelty_q10 >= profile->novelty_limit_q10);
+    const uint32_t doubt = (risk_q16 >= level_q16) ? TCUQ_REASON_DOUBT : 0u;
+    decision->reason = (uint8_t)(unusual ? doubt + TCUQ_REASON_UNUSUAL : doubt);
 }
 
 void tcuq_threshold_reset(const tcuq_monitor *monitor)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Budget: a token bucket; abstentions in EVERY window of n are at most burst + budget · n."""
+"""Budget: a token bucket; abstentions in EVERY window of n are at most burst + budget · n.
+
+A step that asks in vain is denied; whether its prediction is used or withheld is chosen at the fit.
+"""
 
 from enum import IntEnum
 
@@ -10,11 +13,11 @@ from tcuq.profile.settings import TOKEN, BudgetSettings
 
 
 class Outcome(IntEnum):
-    """Tells the caller what to do with the prediction."""
+    """What the budget made of a step: nothing asked, a token taken, or none left."""
 
     ACCEPT = 0
     ABSTAIN = 1
-    DENIED = 2  # wanted to abstain, the budget is spent: use the label at your own risk
+    DENIED = 2
 
 
 class Budget:
@@ -50,3 +53,10 @@ class Budget:
                 outcomes[step] = Outcome.DENIED
         self.tokens_q16 = min(burst, tokens + rate * (len(requested) - 1 - last))
         return outcomes
+
+    def withheld(self, outcomes: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Return which steps' predictions are not to be used."""
+        least = Outcome.ABSTAIN
+        if self.settings.denied == "withhold":
+            return np.asarray(outcomes >= least, np.bool_)
+        return np.asarray(outcomes == least, np.bool_)

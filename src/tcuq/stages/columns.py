@@ -27,6 +27,7 @@ class SignalColumns:
     doubt: Floats
     low_confidence: Floats
     novelty: Floats | None
+    contradiction: Floats | None
     whole_past: NDArray[np.bool_]  # whether every lag had a past
     health: Floats | None = None
 

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Score: signals to one risk in [0, 1], and to novelty in bits.
+"""Score: signals to a risk and an expected error in [0, 1], and to novelty in bits.
 
-tcuq, the paper's: U = sigmoid(w · [divergence, instability, inconsistency, doubt] + bias),
-risk = mix · U + (1 - mix) · (1 - confidence). anchored, ours: risk = sigmoid(sum + bias), the sum
-over terms of weight · clip(bits - dead, 0, cap), bits the surprise of a signal against the
-calibration stream, or the log-odds of an error by the classifier's own confidence. novelty is the
-mean of two surprises, weighed by shares: half this step's, half their mean over the last steps.
+The risk ranks steps by how probably their label is wrong; the mean of the expected error over a
+stretch is the share of its labels that are probably wrong. tcuq, the paper's, has one number for
+both: U = sigmoid(w · [divergence, instability, inconsistency, doubt] + bias), risk = mix · U +
+(1 - mix) · (1 - confidence). anchored, ours: sigmoid(sum + bias), the sum over terms of weight ·
+clip(bits - dead, 0, cap), bits the surprise of a signal against the calibration stream, or
+log-odds: of an error by the classifier's own confidence, and of the past against the label.
+novelty is the mean of two surprises, weighed by shares: half this step's, half their mean over
+the last steps.
 """
 
 import numpy as np
@@ -49,11 +52,12 @@ class TcuqScore:
     def __init__(self, settings: TcuqScoreSettings) -> None:
         self.settings = settings
 
-    def run(self, columns: SignalColumns) -> Floats:
-        """Return the risk of each step."""
+    def run(self, columns: SignalColumns) -> tuple[Floats, Floats]:
+        """Return the risk of each step, twice: it is the expected error as well."""
         settings = self.settings
         uncertainty = sigmoid(self.logit(columns))
-        return settings.mix * uncertainty + (1 - settings.mix) * (1 - columns.confidence)
+        risk = settings.mix * uncertainty + (1 - settings.mix) * (1 - columns.confidence)
+        return risk, risk
 
     def logit(self, columns: SignalColumns) -> Floats:
         """Return the combination before the sigmoid."""
@@ -76,22 +80,28 @@ class AnchoredScore:
         self.reset_history()
 
     def reset_history(self) -> None:
-        """Restart the smoothed signals from their calibration means."""
+        """Restart the smoothed bits from their calibration means."""
         self._smoothed = np.array([term.start for term in self.settings.terms], np.float64)
 
-    def run(self, columns: SignalColumns) -> Floats:
-        """Return the risk of each step."""
-        total = np.full(len(columns.label), float(self.settings.bias))
+    def run(self, columns: SignalColumns) -> tuple[Floats, Floats]:
+        """Return the risk and the expected error of each step."""
+        steps = len(columns.label)
+        risk = np.full(steps, float(self.settings.bias))
+        error = np.full(steps, float(self.settings.error_bias))
         for index, term in enumerate(self.settings.terms):
-            values = columns.named(term.signal)
-            if term.ewma is not None:
-                values = ewma(values, float(self._smoothed[index]), term.ewma)
-                if len(values):
-                    self._smoothed[index] = values[-1]
-            total += term.weight * np.minimum(
-                np.maximum(surprise(values, term) - term.dead, 0), term.cap
-            )
-        return sigmoid(total)
+            bits = term_bits(columns.named(term.signal), term, float(self._smoothed[index]))
+            if term.ewma is not None and steps:
+                self._smoothed[index] = bits[-1]
+            above = np.minimum(np.maximum(bits - term.dead, 0), term.cap)
+            risk += term.weight * above
+            error += term.error_weight * above
+        return sigmoid(risk), sigmoid(error)
+
+
+def term_bits(values: Floats, term: Term, start: float) -> Floats:
+    """Return a term's bits, smoothed from `start` on if it smooths."""
+    bits = np.minimum(surprise(values, term), MAX_NOVELTY)
+    return bits if term.ewma is None else ewma(bits, start, term.ewma)
 
 
 class Novelty:
@@ -157,6 +167,5 @@ def ewma(values: Floats, start: float, shift: int) -> Floats:
 
 def surprise(values: Floats, term: Term) -> Floats:
     """Return -log2 survival: linear between the table's points, then by the slope of the tail."""
-    upward = values if term.tail == "upper" else -values
-    bits = np.interp(upward, term.points, term.bits)
-    return bits + term.slope * np.maximum(upward - term.points[-1], 0)
+    bits = np.interp(values, term.points, term.bits)
+    return bits + term.slope * np.maximum(values - term.points[-1], 0)

@@ -2,9 +2,10 @@
 """Signals: how a step differs from its recent past and from calibration.
 
 Over the lags for which a past exists: divergence (weighted Jensen-Shannon, base 2), instability
-(1 - mean cosine of features), inconsistency (share of changed labels). Of the step alone: doubt
-(low confidence and small margin blended), low confidence ln(1 - C + 1e-5), novelty ln(1 + d²),
-and input health ln(1 + Σ z²) over the standard scores z of the sensor's statistics.
+(1 - mean cosine of features), inconsistency (share of changed labels). Over the whole past:
+contradiction (log-odds by which it speaks against the label). Of the step alone: doubt (low
+confidence and small margin blended), low confidence ln(1 - C + 1e-5), novelty ln(1 + d²), and
+input health ln(1 + Σ z²) over the standard scores z of the sensor's statistics.
 """
 
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from tcuq.profile.settings import (
     MAX_HEALTH_DISTANCE,
     MAX_HEALTH_SCORE,
+    MAX_STAY_CLASSES,
     HealthSettings,
     InputSettings,
     SignalSettings,
@@ -27,6 +29,7 @@ Indices = NDArray[np.int64]
 
 # Keeps ln(1 - C) finite where the classifier is certain.
 CERTAIN = 1e-5
+UNSEEN = 1 / 512  # probability of a class that an 8-bit posterior rounds to 0
 _SMALLEST = np.finfo(np.float64).tiny
 
 
@@ -55,7 +58,7 @@ class Signals:
     Examples
     --------
     >>> signals = Signals(
-    ...     SignalSettings(lags=(1,), blend=0.5, novelty=None),
+    ...     SignalSettings(lags=(1,), blend=0.5, stickiness=0.0, novelty=None),
     ...     InputSettings("probabilities", classes=2, width=0, projection=None),
     ... )
     >>> columns = signals.run(np.array([[1.0, 0.0], [0.0, 1.0]]), None)
@@ -78,6 +81,7 @@ class Signals:
         self._past = _make_past(
             np.empty((0, self.inputs.classes)), np.empty((0, self.inputs.dimensions))
         )
+        self._label_past = LabelPast(self.inputs.classes, self.settings.stickiness)
 
     def run(
         self, probabilities: Floats, features: Floats | None, health: Floats | None = None
@@ -102,6 +106,9 @@ class Signals:
             doubt=blend * (1 - confidence) + (1 - blend) * (1 - (confidence - second)),
             low_confidence=np.log(1 - confidence + CERTAIN),
             novelty=self._novelty(features) if self.settings.novelty is not None else None,
+            contradiction=(
+                self._label_past.run(probabilities) if self.settings.stickiness else None
+            ),
             whole_past=before + np.arange(steps) >= max(self.settings.lags),
             health=(
                 None
@@ -109,6 +116,12 @@ class Signals:
                 else health_signal(health, self.settings.health)
             ),
         )
+
+    def steady_labels(self, columns: SignalColumns) -> NDArray[np.int32]:
+        """Return the most probable class by posterior and past, of the steps of the last run."""
+        if columns.contradiction is None:
+            return columns.label
+        return np.array(self._label_past.steady, np.int32)
 
     def _look_back(self, past: _Past, steps: int) -> tuple[Floats, Floats, Floats]:
         """Return divergence, instability and inconsistency over the lags that have a past."""
@@ -127,6 +140,64 @@ class Signals:
     def _novelty(self, features: Floats) -> Floats:
         whitened = matrix_times_rows(self._whitening, features)
         return np.log1p(least_squared_distance(whitened, self._centres))
+
+
+class LabelPast:
+    """What the past expects of the label: two classes and their probabilities.
+
+    A class stays with the probability ``stickiness``, else any class follows. The posterior times
+    what the past then expects of each class, relative to chance, is kept for the two most probable
+    classes; the others share the rest. Contradiction is the logarithm of how much more the past
+    expects the other classes, weighed by the posterior, than the label.
+
+    Examples
+    --------
+    >>> past = LabelPast(classes=3, stickiness=0.5)
+    >>> sure, changed = [0.9, 0.05, 0.05], [0.05, 0.9, 0.05]
+    >>> past.run(np.array([sure, sure, changed])).round(2).tolist()
+    [0.0, -1.17, 0.86]
+    """
+
+    def __init__(self, classes: int, stickiness: float) -> None:
+        self.classes, self.stickiness = classes, stickiness
+        self.kept: dict[int, float] = {}
+        self.steady: list[int] = []  # the most probable class after each step of the last run
+
+    def run(self, probabilities: Floats) -> Floats:
+        """Return the contradiction of each step."""
+        self.steady = []
+        return np.array([self._step(row) for row in probabilities])
+
+    def _step(self, row: Floats) -> float:
+        shares = np.where(row > 0, row, UNSEEN)
+        shares /= np.where(row > 0, 0.0, UNSEEN).sum() + 1
+        ratios = self._ratios()
+        weights = shares * ratios
+        label = int(row.argmax())
+        others = weights.sum() - weights[label]
+        self._keep(row, weights / weights.sum())
+        return float(np.log(others / (1 - shares[label]) / ratios[label]))
+
+    def _ratios(self) -> Floats:
+        """Return how much more probable each class is than without the past."""
+        if not self.kept:
+            return np.ones(self.classes)
+        stay, change = self.stickiness, 1 - self.stickiness
+        rest = 1 - sum(self.kept.values())
+        ratios = np.full(self.classes, change)
+        if self.classes > 2:
+            ratios += stay * rest * self.classes / (self.classes - 2)
+        for label, probability in self.kept.items():
+            ratios[label] = change + stay * probability * min(self.classes, MAX_STAY_CLASSES)
+        return ratios
+
+    def _keep(self, row: Floats, probable: Floats) -> None:
+        """Keep the two most probable of the classes that were kept and the posterior's two."""
+        label, second = np.argsort(-row, kind="stable")[:2].tolist()
+        candidates = [*self.kept, label] + ([second] if row[second] > 0 or not self.kept else [])
+        best = sorted(dict.fromkeys(candidates), key=lambda c: -probable[c])[:2]
+        self.kept = {label: float(probable[label]) for label in best}
+        self.steady.append(best[0])
 
 
 def health_signal(statistics: Floats, reference: HealthSettings) -> Floats:

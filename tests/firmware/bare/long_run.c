@@ -83,11 +83,13 @@ int main(void)
         tcuq_step(&tcuq_device, posterior, (TCUQ_DEVICE_WIDTH > 0u) ? features : NULL,
                   (TCUQ_DEVICE_HEALTH > 0u) ? health : NULL, &decision);
         hash_number(decision.label);
+        hash_number(decision.steady_label);
         hash_number(decision.risk);
+        hash_number(decision.expected_error);
         hash_number(decision.novelty_q10);
         hash_number((uint32_t)decision.threshold_q16);
         hash_number(((uint32_t)decision.outcome << 16) | ((uint32_t)decision.exceeded << 8) | decision.alarm);
-        hash_number(decision.cause);
+        hash_number(((uint32_t)decision.reason << 16) | ((uint32_t)decision.withheld << 8) | decision.cause);
         abstained += (decision.outcome == (uint8_t)TCUQ_ABSTAIN) ? 1u : 0u;
         alarms += (decision.alarm != 0u) ? 1u : 0u;
     }

@@ -6,17 +6,17 @@ The trials are those of benchmark/docs/protocol.md, as many for others' scores a
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from itertools import product
 
 import numpy as np
 
-from tcuq import Stream, TermPlan
+from tcuq.options import TERMS
 from tcuq_benchmark.experiments.detection import mean_drop_auprc
 from tcuq_benchmark.scenario_run import ScenarioRun
 from tcuq_benchmark.scores.distance import Mahalanobis, NextActivation
 from tcuq_benchmark.scores.ensembles import LOGITS, MeanPosterior
-from tcuq_benchmark.scores.monitors import MonitorScore, quiet_fit
+from tcuq_benchmark.scores.monitors import MonitorScore
 from tcuq_benchmark.scores.posterior import Conformal, Posterior, Temperature
 from tcuq_benchmark.scores.score import Prediction, Score
 from tcuq_benchmark.scores.table import RULES
@@ -95,29 +95,16 @@ class TimesTemperature(Temperature):
         self.temperature_ *= self.factor
 
 
-@cache
-def default_terms() -> tuple[TermPlan, ...]:
-    """Return the terms of the library's default score, read from a profile fitted on noise."""
-    rng = np.random.default_rng(0)
-    noise = Stream(rng.dirichlet(np.ones(3), 512), rng.normal(size=(512, 4)))
-    score = quiet_fit(noise, alarm=False).score
-    if score.kind != "anchored":
-        raise ValueError(f"the default score must be anchored, got {score.kind}")
-    return tuple(
-        TermPlan(t.signal, t.tail, t.scale, t.ewma, t.dead, t.cap, t.weight) for t in score.terms
-    )
-
-
-def weighed(novelty: float, inconsistency: float) -> Score:
+def weighed(novelty: float, contradiction: float) -> Score:
     """Return the default score with other weights of two signals."""
-    factors = {"novelty": novelty, "inconsistency": inconsistency}
-    terms = [replace(t, weight=t.weight * factors.get(t.signal, 1)) for t in default_terms()]
+    factors = {"novelty": novelty, "contradiction": contradiction}
+    terms = [replace(t, weight=t.weight * factors.get(t.signal, 1)) for t in TERMS]
     return MonitorScore({"terms": terms})
 
 
 def smoothed(ewma: int, lags: tuple[int, ...]) -> Score:
     """Return the labelled score with other smoothing and lags."""
-    terms = [t if t.ewma is None else replace(t, ewma=ewma) for t in default_terms()]
+    terms = [t if t.ewma is None else replace(t, ewma=ewma) for t in TERMS]
     return MonitorScore({"terms": terms, "lags": lags}, labelled=True)
 
 
@@ -149,7 +136,7 @@ TRIALS: Mapping[str, Candidates] = {
     "tcuq": _tcuq("base"),
     "tcuq assisted": _tcuq("assisted"),
     "recommended": {
-        f"novelty × {n}, inconsistency × {i}": partial(weighed, n, i)
+        f"novelty × {n}, contradiction × {i}": partial(weighed, n, i)
         for n, i in product(NOVELTY_FACTORS, INCONSISTENCY_FACTORS)
     },
     "recommended labelled": {
