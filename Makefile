@@ -85,7 +85,7 @@ fleet-short: ## Measure the fleet in short: failover, restore, short days, sites
 	for name in failover restore short_days sites late_drift discovery untrusted; do \
 	  $(RUN) fleet.measurements.$$name --short || exit 1; done
 
-bench-quick: ## Train and score one task, compare it with the committed result, check the benchmark's pages
+bench-quick: ## Score one task, compare it with the committed result, check the benchmark's pages
 	$(RUN) tcuq_benchmark.quick
 	$(RUN) tcuq_benchmark.report --check
 

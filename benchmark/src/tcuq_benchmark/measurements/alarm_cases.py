@@ -31,7 +31,7 @@ from tcuq_benchmark.detectors.tasks import make_pool
 from tcuq_benchmark.experiments.result import DATA
 from tcuq_benchmark.measurements.alarm_hapt import with_health
 from tcuq_benchmark.networks.tasks import TASKS
-from tcuq_benchmark.networks.zoo import load_network, path
+from tcuq_benchmark.networks.zoo import is_trained, load_network
 from tcuq_benchmark.scores.monitors import quiet_fit
 
 Ints = NDArray[np.int64]
@@ -98,7 +98,7 @@ def cases(
 def trained(task: str) -> tuple[int, ...]:
     """Return the seeds whose network is trained; the first must be."""
     load_network(task, "base", 0)
-    return tuple(seed for seed in NETWORKS if path(task, "base", seed).is_file())
+    return tuple(seed for seed in NETWORKS if is_trained(task, "base", seed))
 
 
 @lru_cache(maxsize=1)
