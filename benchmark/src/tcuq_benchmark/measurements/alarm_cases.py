@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 import tcuq
 from results.result import ROOT
 from tcuq_benchmark.cache import cache_root, write_entry
-from tcuq_benchmark.data.files import manifest
+from tcuq_benchmark.data.identity import data_sha256
 from tcuq_benchmark.data.samples import Array
 from tcuq_benchmark.detectors.cases import LENGTHS
 from tcuq_benchmark.detectors.pools import Pool, Split
@@ -204,7 +204,7 @@ def provenance(tasks: Sequence[str]) -> Mapping[str, object]:
     tasks = [task for task in TASKS if task in tasks]
     names = sorted({name for task in tasks for name in DATA[task]})
     return {
-        "data_sha256": {name: manifest()[name].sha256 for name in names},
+        "data_sha256": {name: data_sha256(name) for name in names},
         "networks_sha256": {
             f"{task}-{seed}": load_network(task, "base", seed).sha256
             for task in tasks

@@ -2,14 +2,14 @@
 """The weights that are part of the repository: compressed arrays and one index, weights.json."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 
-from results.result import ROOT
 from tcuq_benchmark.cache import write_entry
 from tcuq_benchmark.networks.weights import Metadata, Weights, read_arrays
 
-FOLDER = ROOT / "benchmark/weights"  # in no distribution
+FOLDER = Path(__file__).resolve().parents[3] / "weights"  # in no distribution
 MOST_BYTES = 20_000_000
 RECORDED = (
     "key",
