@@ -85,7 +85,7 @@ fleet-short: ## Measure the fleet in short: failover, restore, short days, sites
 	for name in failover restore short_days sites late_drift discovery untrusted; do \
 	  $(RUN) fleet.measurements.$$name --short || exit 1; done
 
-bench-quick: ## Train and score one task, compare it with the committed result, check the benchmark's pages
+bench-quick: ## Score one task, compare it with the committed result, check the benchmark's pages
 	$(RUN) tcuq_benchmark.quick
 	$(RUN) tcuq_benchmark.report --check
 
@@ -170,7 +170,7 @@ measure: ## Measure again everything that the scorecard quotes and write results
 	for name in workspace clean_install speed device demo properties bounds hashes size report replay blob registries; do \
 	  $(RUN) tools.measurements.$$name --write || exit 1; done
 	for name in alarm_calm alarm_delay alarm_faults alarm_gaps alarm_peers accepted_error calibration train epoch_power \
-	  fleet_sessions labelled novelty; do $(RUN) tcuq_benchmark.measurements.$$name --write || exit 1; done
+	  fleet_sessions labelled novelty failures; do $(RUN) tcuq_benchmark.measurements.$$name --write || exit 1; done
 	for name in dashboard ingest untrusted attacks faults failover restore container discovery late_drift sites \
 	  short_days; do $(RUN) fleet.measurements.$$name --write || exit 1; done
 	$(RUN) fleet.measurements.power

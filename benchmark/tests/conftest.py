@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tcuq_benchmark.data.files import is_present, manifest
+from tcuq_benchmark.data.identity import BUNDLED
 
 
 @pytest.fixture(scope="session")
@@ -17,7 +18,7 @@ def load() -> Callable[[str], Any]:
     cache: dict[str, Any] = {}
 
     def load_once(name: str) -> Any:
-        if not is_present(name):
+        if name not in BUNDLED and not is_present(name):
             pytest.skip(f"{name} not found: {manifest()[name].remedy}")
         if name not in cache:
             cache[name] = importlib.import_module(f"tcuq_benchmark.data.{name}").load()

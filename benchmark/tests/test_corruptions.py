@@ -8,17 +8,29 @@ import pytest
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from tcuq_benchmark.corruptions import audio, blur, cifar10_c, inertial, mnist_c, weather
+from tcuq_benchmark.corruptions import (
+    audio,
+    blur,
+    cifar10_c,
+    inertial,
+    mnist_c,
+    small_image,
+    weather,
+)
 from tcuq_benchmark.corruptions.suite import SEVERITIES, apply
 
 Array = NDArray[Any]
 Load = Callable[[str], Any]
-SUITES = {"mnist": mnist_c, "cifar": cifar10_c, "audio": audio, "inertial": inertial}
+SUITES = {
+    "mnist": mnist_c, "cifar": cifar10_c, "audio": audio, "inertial": inertial,
+    "digits": small_image,
+}  # fmt: skip
 EVERY = [(kind, name) for kind, module in SUITES.items() for name in module.SUITE]
 RECORDED: dict[str, tuple[str, Callable[[Any], Array]]] = {
     "mnist": ("mnist", lambda samples: samples.x[:64]),
     "cifar": ("tinyimagenet", lambda samples: samples.x[:32]),
     "audio": ("audiomnist", lambda samples: samples.x[::40]),
+    "digits": ("digits", lambda samples: samples.x),
     "inertial": ("hapt", lambda recordings: recordings[0].signal[None, -4_000:]),
 }
 EXEMPT = {"mnist": mnist_c.NOT_MONOTONE, "cifar": cifar10_c.NOT_MONOTONE}
@@ -46,6 +58,7 @@ def batches() -> dict[str, Array]:
         "cifar": (blobs * 255).astype(np.uint8),
         "audio": (voice * 6_000).astype(np.int16),
         "inertial": np.stack([walk, 1.2 * walk]).astype(np.float32),
+        "digits": (16 * strokes[:, 10:18, 10:18]).astype(np.float32),
     }
 
 

@@ -26,6 +26,7 @@ SETS = {  # type, shape of a sample, samples in train, calibration, development,
     "tinyimagenet_50": ("uint8", (32, 32, 3), (20_000, 5_000, 1_250, 1_250)),
     "speech_commands": ("int16", (16_000,), (2_246, 787, 513, 987)),
     "audiomnist": ("int16", (16_000,), (2_400, 960, 480, 960)),
+    "digits": ("float32", (8, 8), (600, 600, 200, 397)),
     "gas_drift": ("float32", (128,), (848, 424, 1_754, 3_671)),
 }
 PEOPLE = ("speech_commands", "audiomnist")

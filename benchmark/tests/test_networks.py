@@ -18,6 +18,7 @@ Array = NDArray[Any]
 SHAPES = {
     "mnist": (28, 28), "fashion_mnist": (28, 28), "cifar10": (32, 32, 3), "speech": (16_000,),
     "hapt": (128, 6), "watch": (128, 6), "gas": (128,), "tinyimagenet": (32, 32, 3),
+    "digits": (8, 8),
 }  # fmt: skip
 N = 24
 OUTPUTS: dict[str, dict[str, tuple[int, ...]]] = {
@@ -34,8 +35,8 @@ def synthetic(task: str, n: int, seed: int) -> Samples:
     y = rng.integers(0, tasks.TASKS[task].architecture.classes, n)
     level = y.reshape(-1, *(1 for _ in SHAPES[task]))
     noise = rng.random((n, *SHAPES[task])) * 100 + 10 * (level % 10)
-    kind = {"speech": np.int16, "hapt": np.float32, "watch": np.float32, "gas": np.float32}
-    x = noise.astype(kind.get(task, np.uint8))
+    kind = {"speech": "i2", "hapt": "f4", "watch": "f4", "gas": "f4", "digits": "f4"}
+    x = noise.astype(kind.get(task, "u1"))
     return Samples(x, y, np.arange(n), np.arange(n), tuple("0123456789"))
 
 

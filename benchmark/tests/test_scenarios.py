@@ -54,6 +54,19 @@ def test_shuffled_recordings_keep_their_windows(load: Load) -> None:
     assert (np.diff(shuffled.plan.index) != 1).mean() > 0.9
 
 
+def test_digits_have_shorter_streams_and_no_other_set() -> None:
+    """A label stays for 15 steps on average; there are nine faults, and no set to follow."""
+    clean = make_scenario("digits", "in_distribution", "coherent", 0)
+    assert len(clean.plan) == 4_000
+    assert len(make_scenario("digits", "calibration", "iid", 0).plan) == 5_000
+    assert 10 < 4_000 / np.count_nonzero(np.diff(clean.labels)) < 20
+    drop = make_scenario("digits", "drop", "coherent", 0)
+    assert len(drop.conditions) == 9
+    assert len(drop.plan) == 18_000
+    with pytest.raises(ValueError, match="no out-of-distribution set"):
+        make_scenario("digits", "ood", "iid", 0)
+
+
 def test_unknown_task_is_refused() -> None:
     """The error names the tasks."""
     with pytest.raises(ValueError, match=r"task must be one of mnist, .* got 'svhn'"):

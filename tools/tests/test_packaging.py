@@ -88,6 +88,16 @@ def test_visual_studio_would_accept_the_c_sources() -> None:
     subprocess.run(["clang", *target, *warnings, *includes, *SOURCES], check=True)
 
 
+def test_no_distribution_holds_the_trained_weights() -> None:
+    """Source packages leave benchmark/weights out; the fleet's begins in a folder beside it."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    assert "/benchmark" in settings["tool"]["scikit-build"]["sdist"]["exclude"]
+    build = tomllib.loads((ROOT / "benchmark/pyproject.toml").read_text("utf-8"))["tool"]["hatch"]
+    targets = build["build"]["targets"]
+    assert targets["sdist"]["exclude"] == ["/weights"]
+    assert targets["wheel"]["packages"] == ["src/tcuq_benchmark"]
+
+
 def test_the_sdist_excludes_nothing_that_the_build_needs() -> None:
     """The provider of the README is in the repository that the source package is made of."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A quick check: train one network, run the detection experiment, compare with committed rows.
+"""A quick check: run the detection experiment on one network, compare with committed rows.
 
 Gas drift, one seed, about a minute.
 """

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from results.result import ROOT, json_text, origin
-from tcuq_benchmark.data.files import manifest
+from tcuq_benchmark.data.identity import data_sha256
 
 RESULTS = ROOT / "benchmark/results"
 LIBRARIES = ("scipy", "scikit-learn", "torch")
@@ -22,6 +22,7 @@ DATA = {
     "speech": ("audiomnist", "speech_commands"),
     "gas": ("gas_drift",),
     "watch": ("watch", "hapt"),
+    "digits": ("digits",),
     "tinyimagenet": ("tinyimagenet_50", "tinyimagenet", "frost"),
 }
 ExperimentRow = dict[str, Any]
@@ -39,7 +40,7 @@ def write_result(
     document = {
         **origin(f"python -m tcuq_benchmark.experiments {name} {task}", LIBRARIES),
         "code": _code(),
-        "data_sha256": {source: manifest()[source].sha256 for source in DATA[task]},
+        "data_sha256": {source: data_sha256(source) for source in DATA[task]},
         "networks_sha256": dict(sorted(networks.items())),
         "wall_seconds": round(time.monotonic() - begun),
         "rows": [_rounded(row) for row in rows],

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from tcuq_benchmark.experiments.odin import OdinNetwork, odin_network
-from tcuq_benchmark.networks.zoo import TrainedNetwork, load_network, path
+from tcuq_benchmark.networks.zoo import TrainedNetwork, is_trained, load_network
 from tcuq_benchmark.scenario_run import ScenarioRun, run_networks
 from tcuq_benchmark.scenarios.scenario import Kind, Name
 from tcuq_benchmark.scenarios.tasks import make_scenario
@@ -34,7 +34,7 @@ def trained_seeds(task: str) -> tuple[int, ...]:
     """Return the seeds whose base network is trained; at least the first must be."""
     load_variant(task, "base", 0)
     seeds = CONFIRMATION_SEEDS if task == "tinyimagenet" else SEEDS
-    return tuple(seed for seed in seeds if path(task, "base", seed).is_file())
+    return tuple(seed for seed in seeds if is_trained(task, "base", seed))
 
 
 def load_variants(task: str, variants: Iterable[str], seed: int) -> dict[str, AnyNetwork]:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 import tcuq
 from results.result import ROOT
 from tcuq_benchmark.cache import cache_root, write_entry
-from tcuq_benchmark.data.files import manifest
+from tcuq_benchmark.data.identity import data_sha256
 from tcuq_benchmark.data.samples import Array
 from tcuq_benchmark.detectors.cases import LENGTHS
 from tcuq_benchmark.detectors.pools import Pool, Split
@@ -31,7 +31,7 @@ from tcuq_benchmark.detectors.tasks import make_pool
 from tcuq_benchmark.experiments.result import DATA
 from tcuq_benchmark.measurements.alarm_hapt import with_health
 from tcuq_benchmark.networks.tasks import TASKS
-from tcuq_benchmark.networks.zoo import load_network, path
+from tcuq_benchmark.networks.zoo import is_trained, load_network
 from tcuq_benchmark.scores.monitors import quiet_fit
 
 Ints = NDArray[np.int64]
@@ -98,7 +98,7 @@ def cases(
 def trained(task: str) -> tuple[int, ...]:
     """Return the seeds whose network is trained; the first must be."""
     load_network(task, "base", 0)
-    return tuple(seed for seed in NETWORKS if path(task, "base", seed).is_file())
+    return tuple(seed for seed in NETWORKS if is_trained(task, "base", seed))
 
 
 @lru_cache(maxsize=1)
@@ -204,7 +204,7 @@ def provenance(tasks: Sequence[str]) -> Mapping[str, object]:
     tasks = [task for task in TASKS if task in tasks]
     names = sorted({name for task in tasks for name in DATA[task]})
     return {
-        "data_sha256": {name: manifest()[name].sha256 for name in names},
+        "data_sha256": {name: data_sha256(name) for name in names},
         "networks_sha256": {
             f"{task}-{seed}": load_network(task, "base", seed).sha256
             for task in tasks

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m tcuq_benchmark.networks`: list the zoo, train missing networks; resumable."""
+"""`python -m tcuq_benchmark.networks`: list the zoo, train missing networks, keep them.
+
+`train` resumes an interrupted training; `keep` copies weights from the cache to the repository.
+"""
 
 import argparse
 import sys
 
 import torch
 
-from tcuq_benchmark.networks import weights, zoo
+from tcuq_benchmark.networks import zoo
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; the exit status is 0 if all requested networks are trained."""
     parser = argparse.ArgumentParser(prog="python -m tcuq_benchmark.networks", description=__doc__)
-    parser.add_argument("command", choices=("list", "train"))
+    parser.add_argument("command", choices=("list", "train", "keep"))
     parser.add_argument("--task", nargs="+", default=list(zoo.TASKS), choices=zoo.TASKS)
     parser.add_argument("--variant", nargs="+", default=["base"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
@@ -24,7 +27,9 @@ def main(arguments: list[str] | None = None) -> int:
         for one in requested:
             if args.command == "list":
                 sys.stdout.write(f"{describe(*one)}\n")
-            elif not zoo.path(*one).with_suffix(".json").exists():
+            elif args.command == "keep":
+                zoo.keep_network(*one)
+            elif not zoo.is_trained(*one):
                 zoo.train_network(*one, log)
                 log(describe(*one))
     except (ValueError, OSError) as error:
@@ -45,10 +50,9 @@ def log(line: str) -> None:
 def describe(task: str, variant: str, seed: int) -> str:
     """Return one line on a network of the zoo."""
     name = f"{task:14} {variant:12} {seed}"
-    try:
-        _, metadata = weights.read(zoo.path(task, variant, seed))
-    except FileNotFoundError:
+    if not zoo.is_trained(task, variant, seed):
         return f"{name}  not trained"
+    _, metadata = zoo.read_weights(task, variant, seed)
     shares = "  ".join(f"{p} {metadata[f'{p}_accuracy']:.4f}" for p in ("calibration", "test"))
     return f"{name}  {shares}  {metadata['wall_s']:.0f} s"
 

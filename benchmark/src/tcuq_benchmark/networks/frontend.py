@@ -37,8 +37,8 @@ def windows(x: Array) -> Tensor:
 
 
 def rows(x: Array) -> Tensor:
-    """Return rows of numbers, unchanged."""
-    return torch.from_numpy(np.ascontiguousarray(x, np.float32))
+    """Return each sample's numbers in one row."""
+    return torch.from_numpy(np.ascontiguousarray(x.reshape(len(x), -1), np.float32))
 
 
 def clips(x: Array) -> Tensor:

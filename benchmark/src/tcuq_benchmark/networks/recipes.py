@@ -57,6 +57,7 @@ BASE = {
     "speech": Recipe(12, 64, 2e-3, precision="bfloat16"),
     "gas": Recipe(60, 32, 3e-3),
     "watch": MOTION,
+    "digits": Recipe(30, 32, 5e-3),
     # As for CIFAR-10; all its variants start from fresh weights and train for as long.
     "tinyimagenet": Recipe(20, 128, 1e-2, precision="bfloat16"),
 }

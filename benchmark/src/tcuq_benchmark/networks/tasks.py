@@ -11,6 +11,7 @@ from tcuq_benchmark import recordings
 from tcuq_benchmark.data import (
     audiomnist,
     cifar10,
+    digits,
     fashion_mnist,
     gas_drift,
     hapt,
@@ -18,7 +19,7 @@ from tcuq_benchmark.data import (
     tinyimagenet_50,
     watch,
 )
-from tcuq_benchmark.data.files import manifest
+from tcuq_benchmark.data.identity import data_sha256
 from tcuq_benchmark.data.samples import Array, Part, Recording, Samples
 from tcuq_benchmark.networks import frontend
 from tcuq_benchmark.networks.architectures import Architecture
@@ -52,8 +53,8 @@ class Task:
 
     @property
     def data_sha256(self) -> str:
-        """The identity of the data set's files."""
-        return manifest()[self.source].sha256
+        """The identity of the data set."""
+        return data_sha256(self.source)
 
 
 def _cut(parts: dict[Part, tuple[Recording, ...]], classes: tuple[str, ...]) -> Parts:
@@ -88,11 +89,14 @@ FIFTY = replace(COLOUR, classes=50)
 SOUND = Architecture("dscnn", (1, 49, 10), (64, 64, 64, 64), 10)
 MOTION = Architecture("cnn1d", (6, 128), (32, 48, 64, 32), 7)
 ROWS = Architecture("mlp", (128,), (64, 32), 6)
+SMALL_GREY = Architecture("mlp", (64,), (32, 16), 10)
 PIXELS = FrontEnd(frontend.images, (0, 1, 2, 3))
 COLOURS = FrontEnd(frontend.images, (0, 2, 3), frontend.crop_and_flip)
 CLIPS = FrontEnd(frontend.clips, (0, 1, 2), frontend.augment_clips)
 WINDOWS = FrontEnd(frontend.windows, (0, 2), frontend.augment_motion)
 NUMBERS = FrontEnd(frontend.rows, (0,))
+# One mean and spread for all pixels: those at the edge are always dark.
+FLAT_PIXELS = FrontEnd(frontend.rows, (0, 1))
 TASKS = {
     "mnist": Task(mnist.NAME, mnist.load, GREY, PIXELS, (2,)),
     "fashion_mnist": Task(fashion_mnist.NAME, fashion_mnist.load, GREY, PIXELS, (2,)),
@@ -101,5 +105,6 @@ TASKS = {
     "speech": Task(audiomnist.NAME, audiomnist.load, SOUND, CLIPS, (2,)),
     "gas": Task(gas_drift.NAME, _gas, ROWS, NUMBERS, (0,)),
     "watch": Task(watch.NAME, _watch, MOTION, WINDOWS, (2,)),
+    "digits": Task(digits.NAME, digits.load, SMALL_GREY, FLAT_PIXELS, (0,)),
     "tinyimagenet": Task(tinyimagenet_50.NAME, tinyimagenet_50.load, FIFTY, COLOURS, (0, 1)),
 }

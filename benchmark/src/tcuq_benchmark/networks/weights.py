@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights as plain arrays in a cache file, and a JSON file beside it with their metadata."""
+"""Weights as plain arrays in a file, and JSON with their metadata: hash, accuracy, versions."""
 
 import hashlib
 import json
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tcuq_benchmark.cache import write_entry
 from tcuq_benchmark.data.samples import Array
 
 Weights = dict[str, Array]
+Metadata = dict[str, Any]
 
 
 def sha256(weights: Weights) -> str:
@@ -54,7 +56,7 @@ def put_matching(network: torch.nn.Module, weights: Weights) -> None:
     network.load_state_dict(fitting, strict=False)
 
 
-def write(path: Path, weights: Weights, metadata: dict[str, Any]) -> None:
+def write(path: Path, weights: Weights, metadata: Metadata) -> None:
     """Write the arrays, then the JSON: if the JSON exists, so do the arrays."""
     with write_entry(path) as file:
         np.savez(file, allow_pickle=False, **weights)
@@ -63,18 +65,23 @@ def write(path: Path, weights: Weights, metadata: dict[str, Any]) -> None:
         file.write(f"{text}\n".encode())
 
 
-def read(path: Path) -> tuple[Weights, dict[str, Any]]:
+def read(path: Path) -> tuple[Weights, Metadata]:
     """Return weights and metadata; FileNotFoundError if missing, ValueError if damaged."""
-    metadata = json.loads(path.with_suffix(".json").read_bytes())
+    metadata: Metadata = json.loads(path.with_suffix(".json").read_bytes())
+    return read_arrays(path, metadata["sha256"]), metadata
+
+
+def read_arrays(path: Path, expected: str) -> Weights:
+    """Return the arrays in a file; ValueError if it is damaged or its hash is not the expected."""
     try:
         with np.load(path, allow_pickle=False) as file:
             weights = {name: file[name] for name in file.files}
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"{path} is damaged: delete it and train again ({error})") from error
     digest = sha256(weights)
-    if digest != metadata["sha256"]:
+    if digest != expected:
         raise ValueError(
-            f"{path} is damaged: its weights must have SHA-256 {metadata['sha256']}, got {digest}; "
+            f"{path} is damaged: its weights must have SHA-256 {expected}, got {digest}; "
             "delete it and train again"
         )
-    return weights, metadata
+    return weights

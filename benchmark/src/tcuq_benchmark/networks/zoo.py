@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The zoo: trained networks by task, variant and seed, their weights in the cache."""
+"""The zoo: trained networks by task, variant and seed; weights of the repository, or cached."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ import torch
 
 from tcuq_benchmark.cache import cache_root
 from tcuq_benchmark.data.samples import SPLIT_SEED, Array, Part, Samples
-from tcuq_benchmark.networks import tasks, variants, weights
+from tcuq_benchmark.networks import committed, tasks, variants, weights
 from tcuq_benchmark.networks.network import Network
 from tcuq_benchmark.networks.posterior import PosteriorNetwork
 from tcuq_benchmark.networks.recipes import Recipe, recipe_of
@@ -112,28 +112,65 @@ def key(task: str, variant: str, seed: int) -> str:
 
 
 def path(task: str, variant: str, seed: int) -> Path:
-    """Return the path of the weights, trained or not."""
+    """Return the path of the weights in the cache, trained or not."""
     name = f"{task}-{variant}-{seed}-{key(task, variant, seed)[:16]}.npz"
     return cache_root() / "networks" / name
 
 
+def is_trained(task: str, variant: str, seed: int) -> bool:
+    """Return whether the weights are in the repository or in the cache."""
+    name = committed.name_of(task, variant, seed)
+    if committed.holds(name, key(task, variant, seed)):
+        return True
+    return path(task, variant, seed).with_suffix(".json").exists()
+
+
+def read_weights(task: str, variant: str, seed: int) -> tuple[weights.Weights, weights.Metadata]:
+    """Return weights and metadata from the repository, else from the cache."""
+    name = committed.name_of(task, variant, seed)
+    if committed.holds(name, key(task, variant, seed)):
+        return committed.read(name)
+    return weights.read(path(task, variant, seed))
+
+
+def training_command(task: str, variant: str, seed: int) -> str:
+    """Return the command that trains a network."""
+    options = f"--task {task} --variant {variant} --seeds {seed}"
+    return f"python -m tcuq_benchmark.networks train {options}"
+
+
 def load_network(task: str, variant: str, seed: int, *, train: bool = False) -> TrainedNetwork:
-    """Return a network from the cache; a missing one is trained if `train`, else an error."""
-    at, recipe = path(task, variant, seed), recipe_of(task, variant)
-    if not at.with_suffix(".json").exists():
+    """Return a trained network; a missing one is trained if `train`, else an error."""
+    recipe = recipe_of(task, variant)
+    if not is_trained(task, variant, seed):
         if not train:
-            raise FileNotFoundError(
-                f"{task} {variant} {seed} not found in {at.parent}: train it with  python -m "
-                f"tcuq_benchmark.networks train --task {task} --variant {variant} --seeds {seed}"
-            )
+            raise _not_found(task, variant, seed)
         train_network(task, variant, seed)
-    values, metadata = weights.read(at)
+    values, metadata = read_weights(task, variant, seed)
     network = variants.network(task, variant, seed)
     if recipe.kind == "assisted":
         values = weights.without_exits(values)
     weights.put(network, values)
     count = variants.parameters(network)
     return TrainedNetwork(task, variant, seed, metadata["sha256"], count, network.eval())
+
+
+def keep_network(task: str, variant: str, seed: int) -> None:
+    """Copy a network's weights from the cache to the repository."""
+    at = path(task, variant, seed)
+    if not at.with_suffix(".json").exists():
+        raise _not_found(task, variant, seed)
+    values, metadata = weights.read(at)
+    name, command = committed.name_of(task, variant, seed), training_command(task, variant, seed)
+    committed.add(name, values, metadata, command)
+
+
+def _not_found(task: str, variant: str, seed: int) -> FileNotFoundError:
+    folder = path(task, variant, seed).parent
+    command = training_command(task, variant, seed)
+    return FileNotFoundError(
+        f"{task} {variant} {seed} not found in {folder}: train it with  {command}"
+    )
 
 
 def train_network(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenarios of sets that have a suite of corruptions and an out-of-distribution set."""
+"""Scenarios of sets that have a suite of corruptions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from tcuq_benchmark.scenarios.scenario import (
     make_plan,
     single_condition,
 )
-from tcuq_benchmark.streams import CLEAN, Segment, followed_by, with_segments
+from tcuq_benchmark.streams import CLEAN, DWELL, Plan, Segment, followed_by, with_segments
 
 Ramp = Sequence[int]  # severities, each for an equal share of the corrupted steps
 PLACEHOLDER_LABELS = 10
@@ -28,12 +28,19 @@ PLACEHOLDER_LABELS = 10
 
 @dataclass(frozen=True, eq=False)
 class CorruptionScenarios:
-    """Scenarios of a set; `published` holds the severity of corruptions that have only one."""
+    """Scenarios of a set; `published` holds the severity of corruptions that have only one.
+
+    `load_ood` is None for a set without an out-of-distribution set; `dwell` is that of coherent
+    streams.
+    """
 
     load: Callable[[], Mapping[Part, Samples]]
-    load_ood: Callable[[], Samples]
+    load_ood: Callable[[], Samples] | None
     suite: Suite
     published: Mapping[str, int]
+    calibration: int = CALIBRATION
+    in_distribution: int = IN_DISTRIBUTION
+    dwell: float = DWELL
 
     def __call__(self, name: Name, kind: Kind, seed: int) -> Scenario:
         """Return one scenario."""
@@ -43,13 +50,16 @@ class CorruptionScenarios:
         if name == "drop":
             return self._ramps(name, kind, seed, parts["test"], self._rising_ramps())
         if name == "ood":
-            return _followed_by_ood(kind, seed, parts["test"], self.load_ood())
+            return self._followed_by_ood(kind, seed, parts["test"])
         samples, steps = (
-            (parts["test"], IN_DISTRIBUTION)
+            (parts["test"], self.in_distribution)
             if name == "in_distribution"
-            else (parts["calibration"], CALIBRATION)
+            else (parts["calibration"], self.calibration)
         )
-        return single_condition(name, kind, samples, make_plan(samples, steps, kind, seed))
+        return single_condition(name, kind, samples, self._plan(samples, steps, kind, seed))
+
+    def _plan(self, samples: Samples, steps: int, kind: Kind, seed: int) -> Plan:
+        return make_plan(samples, steps, kind, seed, dwell=self.dwell)
 
     def _rising_ramps(self) -> dict[str, Ramp]:
         return {
@@ -73,16 +83,18 @@ class CorruptionScenarios:
             segments.append((CLEAN, steps))
             segments += [((corruption, severity), steps // len(ramp)) for severity in ramp]
         starts = (np.arange(len(ramps)) * 2 * steps).tolist()
-        clean = make_plan(samples, 2 * steps * len(ramps), kind, seed)
+        clean = self._plan(samples, 2 * steps * len(ramps), kind, seed)
         condition = np.repeat(np.arange(len(ramps)), 2 * steps)
         plan = with_segments(clean, segments, starts)
         return Scenario(name, kind, samples, plan, self.suite, condition, tuple(ramps))
 
-
-def _followed_by_ood(kind: Kind, seed: int, samples: Samples, other: Samples) -> Scenario:
-    """Return clean samples, then samples of another set, labelled -1."""
-    # A plan needs labels to dwell on; these are replaced by -1 below.
-    placeholder = replace(other, y=other.y % PLACEHOLDER_LABELS)
-    first, then = (make_plan(s, OOD, kind, seed) for s in (samples, placeholder))
-    both = joined(samples, replace(other, y=np.full(len(other), -1)))
-    return single_condition("ood", kind, both, followed_by(first, then, len(samples)))
+    def _followed_by_ood(self, kind: Kind, seed: int, samples: Samples) -> Scenario:
+        """Return clean samples, then samples of another set, labelled -1."""
+        if self.load_ood is None:
+            raise ValueError("this task has no out-of-distribution set")
+        other = self.load_ood()
+        # A plan needs labels to dwell on; these are replaced by -1 below.
+        placeholder = replace(other, y=other.y % PLACEHOLDER_LABELS)
+        first, then = (self._plan(s, OOD, kind, seed) for s in (samples, placeholder))
+        both = joined(samples, replace(other, y=np.full(len(other), -1)))
+        return single_condition("ood", kind, both, followed_by(first, then, len(samples)))

@@ -14,7 +14,7 @@ import numpy as np
 
 from tcuq_benchmark.corruptions.suite import Suite
 from tcuq_benchmark.data.samples import Array, Ints, Samples
-from tcuq_benchmark.streams import Plan, coherent, iid, render
+from tcuq_benchmark.streams import DWELL, Plan, coherent, iid, render
 
 Kind = Literal["iid", "coherent"]
 Name = Literal["calibration", "development", "in_distribution", "drop", "ood"]
@@ -53,17 +53,16 @@ class Scenario:
         return self.samples.y[self.plan.index]
 
 
-def make_plan(samples: Samples, steps: int, kind: Kind, seed: int) -> Plan:
+def make_plan(samples: Samples, steps: int, kind: Kind, seed: int, *, dwell: float = DWELL) -> Plan:
     """Return a plan of a kind; in coherent streams of images the camera does a random walk."""
     if kind == "iid":
         return iid(samples, steps, seed)
     if samples.x.dtype == np.uint8:
-        return coherent(samples, steps, seed, stay=STAY, jitter=JITTER)
+        return coherent(samples, steps, seed, dwell=dwell, stay=STAY, jitter=JITTER)
     # Only gas is unbalanced.
     counts = np.unique(samples.y, return_counts=True)[1]
-    return coherent(
-        samples, steps, seed, as_frequent=bool(counts.max() > UNBALANCED * counts.min())
-    )
+    unbalanced = bool(counts.max() > UNBALANCED * counts.min())
+    return coherent(samples, steps, seed, dwell=dwell, as_frequent=unbalanced)
 
 
 def single_condition(name: Name, kind: Kind, samples: Samples, plan: Plan) -> Scenario:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The seven tasks, that of the confirmation, and their scenarios."""
+"""The seven tasks, that of the confirmation, the small one, and their scenarios."""
 
 from collections.abc import Callable, Mapping
 
-from tcuq_benchmark.corruptions import audio, cifar10_c, mnist_c
+from tcuq_benchmark.corruptions import audio, cifar10_c, mnist_c, small_image
 from tcuq_benchmark.data import (
     audiomnist,
     cifar10,
+    digits,
     fashion_mnist,
     hapt,
     mnist,
@@ -45,6 +46,15 @@ FACTORIES: Mapping[str, Callable[[Name, Kind, int], Scenario]] = {
     "speech": CorruptionScenarios(audiomnist.load, _other_words, audio.SUITE, {}),
     "gas": gas,
     "watch": InertialScenarios(watch.load, hapt.load, watch.CLASSES),
+    "digits": CorruptionScenarios(
+        digits.load,
+        None,
+        small_image.SUITE,
+        {},
+        calibration=5_000,
+        in_distribution=4_000,
+        dwell=15.0,
+    ),
     "tinyimagenet": CorruptionScenarios(
         tinyimagenet_50.load,
         lambda: tinyimagenet_50.other_classes()["test"],
@@ -52,7 +62,7 @@ FACTORIES: Mapping[str, Callable[[Name, Kind, int], Scenario]] = {
         {},
     ),
 }
-WITHOUT_OOD = frozenset({"gas"})
+WITHOUT_OOD = frozenset({"gas", "digits"})
 
 
 def make_scenario(task: str, name: Name, kind: Kind, seed: int) -> Scenario:
