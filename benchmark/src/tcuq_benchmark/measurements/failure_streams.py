@@ -54,11 +54,6 @@ Floats = NDArray[np.float64]
 Figures = dict[str, Any]
 
 
-def expected_error_of(trace: Trace) -> Floats:
-    """Return each step's expected error, whose mean over a stretch is 1 - estimated accuracy."""
-    return trace.risk
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredRun:
     """A scenario with the monitor's trace and the doubt of each baseline by step."""
@@ -201,7 +196,7 @@ def cells(scored: ScoredRun) -> Iterator[Figures]:
 def drop_figures(scored: ScoredRun, calibration: ScenarioRun) -> Figures:
     """Return the mean accuracy-drop AUPRC of the expected error and of the baseline."""
     reference = accuracy_reference(calibration)
-    doubts = {OURS: expected_error_of(scored.trace), "max_prob": scored.doubts["max_prob"]}
+    doubts = {OURS: scored.trace.expected_error, "max_prob": scored.doubts["max_prob"]}
     return {
         name: mean_of(drop_auprc(scored.run, Prediction(scored.posteriors, doubt), reference))
         for name, doubt in doubts.items()
@@ -210,7 +205,7 @@ def drop_figures(scored: ScoredRun, calibration: ScenarioRun) -> Figures:
 
 def estimate_figures(scored: ScoredRun, estimators: Mapping[str, Estimator]) -> Figures:
     """Return each estimate's mean error on shifted steps, and its rank correlation by window."""
-    chances = {OURS: 1 - expected_error_of(scored.trace)}
+    chances = {OURS: 1 - scored.trace.expected_error}
     chances |= {name: each.chance_of_right(scored.posteriors) for name, each in estimators.items()}
     return {
         "estimate errors": {name: estimate_error(scored, each) for name, each in chances.items()},
