@@ -76,7 +76,7 @@ FAN = len(rows) // 2
 field = stream_of(clips[rows], classes[rows], np.where(np.arange(len(rows)) < FAN, 0.001, 0.08))
 trace = tcuq.Monitor(profile).run(field)
 
-right, accepted = trace.label == field.labels, trace.outcome == tcuq.Outcome.ACCEPT
+right, accepted = trace.label == field.labels, ~trace.withheld
 network_right, coverage, accepted_right = {}, {}, {}
 for name, part in (("quiet", slice(0, FAN)), ("fan on", slice(FAN, None))):
     network_right[name], coverage[name] = right[part].mean(), accepted[part].mean()

@@ -63,7 +63,7 @@ for name, part in (("outputs alone", alone), ("outputs and features", lambda str
     profile = tcuq.fit(part(calibration), alpha=0.1, budget=1.0)
     monitor = tcuq.Monitor(profile)
     traces = [monitor.run(part(stream)) for stream in (familiar, strange)]
-    shares[name] = [(trace.outcome != tcuq.Outcome.ACCEPT).mean() for trace in traces]
+    shares[name] = [trace.withheld.mean() for trace in traces]
     delays[name] = min(traces[1].alarms, default=np.inf)
     print(
         f"{name}: withholds {shares[name][0]:.0%} of known digits and {shares[name][1]:.0%} of"

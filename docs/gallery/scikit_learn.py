@@ -46,7 +46,7 @@ stream = record(open_tap(model), frames)
 trace = tcuq.Monitor(profile).run(stream)
 
 right = model.predict(frames) == truth
-accepted = trace.outcome == tcuq.Outcome.ACCEPT
+accepted = ~trace.withheld
 model_right, coverage, accepted_right = {}, {}, {}
 for name, part in (("clear", slice(0, FOG)), ("fogged", slice(FOG, None))):
     model_right[name], coverage[name] = right[part].mean(), accepted[part].mean()

@@ -96,7 +96,7 @@ field = listen(sound)
 trace = tcuq.Monitor(profile).run(field)
 
 seconds = (np.arange(len(field)) * STRIDE + FRAMES) * HOP / 16000
-probability, accepted = field.posteriors[:, 1], trace.outcome == tcuq.Outcome.ACCEPT
+probability, accepted = field.posteriors[:, 1], ~trace.withheld
 spoken = np.arange(7, 2 * COVERED, 15)
 through = {}
 for name, times in (("free", spoken[spoken < COVERED]), ("covered", spoken[spoken >= COVERED])):

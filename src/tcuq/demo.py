@@ -18,7 +18,6 @@ from tcuq.evaluation.measures import detection_delays
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
 from tcuq.recording import read_arrays
-from tcuq.stages.budget import Outcome
 from tcuq.stream import Stream
 
 FAULTS = ("noise_low", "noise_high", "microphone", "clipping", "dropout", "offset", "hum")
@@ -159,7 +158,7 @@ def _effect(fault: str, trace: Trace, clean: Trace) -> Effect:
         steps=int(at.sum()),
         accuracy_clean=float(right_clean[at].mean()),
         accuracy=float(right[at].mean()),
-        withheld_clean=float((clean.outcome[at] != Outcome.ACCEPT).mean()),
+        withheld_clean=float(clean.withheld[at].mean()),
         withheld=1 - compared.coverage,
         error_accepted=compared.error,
         softmax_error_accepted=compared.rivals["softmax"].error,
@@ -178,7 +177,7 @@ def picture(stream: Stream, trace: Trace, span: slice) -> list[str]:
     top = max(*risk, trace.threshold[span].max())
     strip = "".join(BARS[min(7, int(8 * value / top))] for value in risk)
     fault = "".join("═" if shifted[cell].any() else "·" for cell in cells)
-    rates = [(trace.outcome[cell] != Outcome.ACCEPT).mean() for cell in cells]
+    rates = [trace.withheld[cell].mean() for cell in cells]
     withheld = "".join(" ░▒▓█"[min(4, int(np.ceil(4 * rate)))] for rate in rates)
     alarm = "".join("▲" if trace.alarm[cell].any() else " " for cell in cells)
     return [

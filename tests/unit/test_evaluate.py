@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::tcuq.errors.CalibrationWarning"
 Synthetic = Callable[..., tcuq.Stream]
 OF_LABELS = {
     "failure AUROC", "failure AUPRC", "area under risk-coverage", "error among accepted",
-    "accuracy-drop AUPRC", "NLL", "Brier", "Brier / classes", "ECE",
+    "accuracy-drop AUPRC", "estimated accuracy", "NLL", "Brier", "Brier / classes", "ECE",
 }  # fmt: skip
 OF_ALL = {"withheld", "coverage"}
 OF_SHIFTS = {

@@ -11,7 +11,6 @@ from tcuq.calibrate import fit as fit_profile
 from tcuq.decision import Trace
 from tcuq.errors import InputError
 from tcuq.monitor import Monitor
-from tcuq.stages.budget import Outcome
 from tcuq.stream import Stream
 from tcuq.tap import open_tap, record
 
@@ -120,7 +119,7 @@ class MonitoredClassifier(base.MetaEstimatorMixin, base.ClassifierMixin, base.Ba
                 f"reject_label must have the type of the labels, {self.classes_.dtype}, got"
                 f" {self.reject_label!r}"
             )
-        return np.where(trace.outcome == Outcome.ACCEPT, self.classes_[trace.label], rejected)
+        return np.where(trace.withheld, rejected, self.classes_[trace.label])
 
     def _stream(self, X: Any, starts: ArrayLike | None) -> Stream:  # noqa: ANN401, N803
         validation.check_is_fitted(self, "estimator_")

@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> None:
     meaning = {
         "alpha": f"on usual data about {options.alpha:.3g} of predictions, "
         f"{options.alpha * per_hour:,.3g} per hour, would be withheld",
-        "budget": f"at most {options.budget:.3g} may be withheld in the long run, whatever happens",
+        "budget": f"at most {options.budget:.3g} may abstain in the long run, whatever happens",
         "burst": f"at most {hourly:,.0f} in any hour",
         "steps_per_false_alarm": f"at most {monthly:.3g} false alarms per device and month, "
         f"and {BOOT_STEPS / alarm.steps_per_false_alarm:.2g} more per restart",

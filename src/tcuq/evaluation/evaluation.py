@@ -28,7 +28,7 @@ from tcuq.profile import Profile
 from tcuq.progress import Progress
 from tcuq.stream import Stream, require_stream
 
-MOST_MEASURES = 21
+MOST_MEASURES = 22
 COLUMNS = 80
 MONITOR_BASELINES = ("softmax", "scaled", "always", "never")
 CLASSIFIER_BASELINES = ("uniform",)

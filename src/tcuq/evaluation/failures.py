@@ -25,7 +25,8 @@ def withheld_measures(run: EvaluatedRun) -> Iterator[Measure]:
         "withheld predictions": int((~accepted).sum()),
         "accepted predictions": int(accepted.sum()),
     }
-    abstained = float((run.trace.outcome == Outcome.ABSTAIN).mean())
+    outcome = run.trace.outcome
+    abstained, denied = (float((outcome == o).mean()) for o in (Outcome.ABSTAIN, Outcome.DENIED))
     withheld = run.measure(
         "withheld",
         at,
@@ -33,8 +34,8 @@ def withheld_measures(run: EvaluatedRun) -> Iterator[Measure]:
         {"always": 1.0, "never": 0.0},
         events,
     )
-    denied = withheld.value - abstained
-    note = f"{percent(abstained)} abstained, {percent(denied)} denied as the budget was spent"
+    rule = "used" if run.profile.budget.denied == "use" else "withheld"
+    note = f"{percent(abstained)} abstained; {percent(denied)} denied by the budget, and {rule}"
     yield replace(withheld, note=note)
     yield run.measure(
         "coverage",
@@ -71,7 +72,8 @@ def failure_measures(run: EvaluatedRun) -> Iterator[Measure]:
 
 
 def drop_measures(run: EvaluatedRun) -> Iterator[Measure]:
-    """Moving risk against moving accuracy below µ - 3σ of the unshifted windows."""
+    """Estimated accuracy: of the stream, and its moving mean against drops below µ - 3σ."""
+    yield _estimated_accuracy(run)
     accuracy, floor = m.accuracy_and_floor(
         ~run.wrong, run.known, run.shifted, run.starts, run.window
     )
@@ -82,12 +84,28 @@ def drop_measures(run: EvaluatedRun) -> Iterator[Measure]:
     def lately(values: Floats) -> Floats:
         return m.moving_mean(values, everything, run.starts, run.window)
 
-    scores = lately(run.trace.risk), {name: lately(doubt) for name, doubt in run.doubts.items()}
+    error = run.trace.expected_error
+    scores = lately(error), {name: lately(doubt) for name, doubt in run.doubts.items()}
     at = np.flatnonzero(np.isfinite(accuracy))
     event = accuracy < floor
     share = float(event[at].mean())
     events = {"windows with low accuracy": int(event[at].sum())}
     yield run.ranked("accuracy-drop AUPRC", at, m.auprc, event, scores, equal=share, events=events)
+
+
+def _estimated_accuracy(run: EvaluatedRun) -> Measure:
+    """The estimate over all labelled steps, beside the mean confidence and the truth."""
+    at, error = np.flatnonzero(run.known), run.trace.expected_error
+    measure = run.measure(
+        "estimated accuracy",
+        at,
+        lambda chosen: float(1 - error[chosen].mean()),
+        {name: float(1 - doubt[at].mean()) for name, doubt in run.doubts.items()}
+        | {"always": 1.0, "never": 0.0},
+    )
+    return replace(
+        measure, note=f"without labels; the true accuracy is {1 - run.wrong[at].mean():.4f}"
+    )
 
 
 def classifier_measures(run: EvaluatedRun) -> Iterator[Measure]:

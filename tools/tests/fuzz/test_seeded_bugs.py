@@ -119,7 +119,7 @@ def test_the_fuzzer_finds_a_bug_in_the_blob_loader(name: str, tmp_path: Path) ->
 
 def test_a_cast_left_out_is_a_warning(runtime: Path) -> None:
     """A 32-bit sum returned as 16 bits without a cast stops gcc and clang."""
-    old = "return (uint16_t)(tcuq_sigmoid((int32_t)(total_q18 >> 2) + profile->bias_q16) >> 2);"
+    old = "return (uint16_t)(tcuq_sigmoid((int32_t)(sum_q18 >> 2) + bias_q16) >> 2);"
     seed_text(runtime, "tcuq_score.c", old, old.replace("(uint16_t)", ""))
     messages = list(complaints(runtime, ["gcc", "clang"], ["everything"]))
     assert len(messages) == 2

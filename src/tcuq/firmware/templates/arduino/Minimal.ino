@@ -22,8 +22,8 @@ void loop() {
   tcuq_decision decision;
   tcuq_step(&tcuq_device, posterior, TCUQ_DEVICE_WIDTH > 0u ? features : nullptr,
             TCUQ_DEVICE_HEALTH > 0u ? health : nullptr, &decision);
-  if (decision.outcome != TCUQ_ACCEPT) {
-    Serial.println(decision.outcome == TCUQ_ABSTAIN ? "abstain" : "abstention budget spent");
+  if (decision.withheld != 0) {
+    Serial.println((decision.reason & TCUQ_REASON_DOUBT) != 0 ? "withheld: doubtful" : "withheld: unusual");
   }
   if (decision.alarm != 0) {
     Serial.println("alarm: the stream is no longer the one known so far");

@@ -15,8 +15,8 @@ int main(void)
         tcuq_decision decision;
         tcuq_step(&tcuq_device, posterior, (TCUQ_DEVICE_WIDTH > 0u) ? features : NULL,
                   (TCUQ_DEVICE_HEALTH > 0u) ? health : NULL, &decision);
-        if (decision.outcome != TCUQ_ACCEPT) {
-            not_accepted++; /* TCUQ_ABSTAIN: do not use the output; TCUQ_DENIED: the abstention budget is spent */
+        if (decision.withheld != 0u) {
+            not_accepted++; /* do not use the output; decision.reason says why */
         }
         if (decision.alarm != 0u) {
             break; /* the stream is no longer the one known so far */

@@ -15,8 +15,8 @@ void app_main(void)
         tcuq_decision decision;
         tcuq_step(&tcuq_device, posterior, (TCUQ_DEVICE_WIDTH > 0u) ? features : NULL,
                   (TCUQ_DEVICE_HEALTH > 0u) ? health : NULL, &decision);
-        if (decision.outcome != TCUQ_ACCEPT) {
-            ESP_LOGW(TAG, "%s", (decision.outcome == TCUQ_ABSTAIN) ? "abstain" : "abstention budget spent");
+        if (decision.withheld != 0u) {
+            ESP_LOGW(TAG, "withheld: %s", ((decision.reason & TCUQ_REASON_DOUBT) != 0u) ? "doubtful" : "unusual");
         }
         if (decision.alarm != 0u) {
             ESP_LOGE(TAG, "alarm: the stream is no longer the one known so far");
