@@ -204,8 +204,8 @@ int16_t tcuq_contradiction(const tcuq_monitor *monitor, const uint8_t *posterior
     const uint32_t ratio = tcuq_ratio_of(core, &ratios, read->label);
     const uint32_t first_q23 = ratios.kept_q8[0] * share_0;
     const uint32_t second_q23 = ratios.kept_q8[1] * share_1;
-    const uint32_t both = share_0 + share_1;
-    const uint32_t whole_q23 = first_q23 + second_q23 + ratios.rest_q8 * ((both < 32768u) ? 32768u - both : 0u);
+    /* Shares are rounded down: those of two classes add up to at most 1. */
+    const uint32_t whole_q23 = first_q23 + second_q23 + ratios.rest_q8 * (32768u - share_0 - share_1);
     const uint32_t turned = (second_q23 > first_q23) ? 1u : 0u;
     tcuq_top top = {{core->kept[turned], core->kept[1u - turned]},
                     {(turned != 0u) ? second_q23 : first_q23, (turned != 0u) ? first_q23 : second_q23}};
