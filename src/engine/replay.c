@@ -48,7 +48,8 @@ static bool same_signals(const engine *self, const engine *other)
     return (a->classes == b->classes) && (a->width == b->width) && (a->dimensions == b->dimensions) &&
            (a->health_count == b->health_count) &&
            (a->lag_count == b->lag_count) && (memcmp(a->lags, b->lags, a->lag_count) == 0) &&
-           (a->blend_q15 == b->blend_q15) && (a->stay_q8 == b->stay_q8) && (a->projection_shift == b->projection_shift) &&
+           (a->blend_q15 == b->blend_q15) && (a->stay_q8 == b->stay_q8) && (a->rest_q8 == b->rest_q8) &&
+           (a->change_q8 == b->change_q8) && (a->projection_shift == b->projection_shift) &&
            equal_bytes(a->projection, b->projection, rows * a->width) &&
            equal_bytes(a->projection_bias, b->projection_bias, rows * sizeof(int32_t)) &&
            (self->quantizer.logits == other->quantizer.logits) &&

@@ -294,6 +294,10 @@ def test_engines_with_other_signals_are_refused(
         one.replay((one,), *steps, None, counts, None)
     with pytest.raises(TypeError, match=r"others\[0\]: not an Engine"):
         one.replay((1,), *steps, None, counts, None)  # type: ignore[arg-type]
+    stays = replace(profiles["present"].signals, stickiness=0.5)
+    stickier = Monitor(replace(profiles["present"], signals=stays)).engine
+    with pytest.raises(ValueError, match=r"others\[0\]: sees other signals"):
+        one.replay((stickier,), *steps, None, counts, None)
     assert not counts.any()
     one.reset()
     other.reset()

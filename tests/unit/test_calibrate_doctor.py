@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import tcuq
 from tcuq.demo import demo_stream
-from tcuq.errors import FitError, InputError
+from tcuq.errors import CalibrationWarning, FitError, InputError
 from tests.fixtures.conformance import probabilities_of
 from tests.fixtures.effort import cases
 
@@ -179,6 +179,12 @@ def test_posteriors_that_are_no_probabilities_of_bytes_are_refused(source: str) 
     columns = {**columns, "posteriors": flat / flat.sum(axis=1, keepdims=True)}
     with pytest.raises(FitError, match="8-bit rounding of the posteriors changes the class"):
         tcuq.fit(tcuq.Stream(**{**columns, "kind": "probabilities"}))
+
+
+def test_blocks_that_depend_on_each_other_are_named() -> None:
+    """The finding says how much neighbours correlate, and which option mends it."""
+    with pytest.warns(CalibrationWarning, match=r"still depend on each other .* block_factor=2"):
+        tcuq.fit(demo_stream("calibration"))
 
 
 def test_one_sigmoid_as_logits_is_named_first() -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evaluations: which measures a stream gives, and the comparison with a softmax threshold."""
 
+import dataclasses
 import json
 import math
 from collections.abc import Callable
@@ -100,6 +101,8 @@ def test_few_errors_give_no_interval(synthetic: Synthetic) -> None:
         "only 4 errors; an interval needs at least 5"
     )
     assert evaluation["withheld"].interval.reason == ""
+    short = evaluate(profile, stream[:12], rounds=20)["withheld"]
+    assert "steps hold fewer than 5 bootstrap blocks" in short.interval.reason
 
 
 def test_values_are_the_trace_s(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
@@ -302,6 +305,11 @@ def test_temperature_scaling_needs_labels_of_calibration(synthetic: Synthetic) -
     )
 
 
+def _withheld(stream: tcuq.Stream, profile: tcuq.Profile) -> tcuq.Trace:
+    trace = tcuq.Monitor(profile).run(stream)
+    return dataclasses.replace(trace, withheld=np.ones(len(trace), np.bool_))
+
+
 def test_sentence_with_and_without_labels(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
     """The sentence has the errors at equal coverage where labels are known."""
     rivals = {
@@ -313,6 +321,10 @@ def test_sentence_with_and_without_labels(profile: tcuq.Profile, test_stream: tc
         " softmax threshold, 5.0% (difference -0.9 points, 95% -1.4 to -0.4), and after temperature"
         " scaling 4.8%."
     )
+    nothing = compare(profile, test_stream, _withheld(test_stream, profile), rounds=0)
+    assert nothing.sentence == "The monitor accepted none of the predictions."
+    assert math.isnan(nothing.error)
+    assert all(math.isnan(rival.error) for rival in nothing.rivals.values())
     stream = tcuq.Stream(test_stream.posteriors, test_stream.features, starts=test_stream.starts)
     unlabelled = evaluate(profile, stream, rounds=0).comparison
     assert unlabelled.rivals == {}

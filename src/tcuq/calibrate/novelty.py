@@ -57,15 +57,15 @@ def novelty_limit(
     calibration: Sequence[SignalColumns], terms: tuple[NoveltyTerm, ...], share: float
 ) -> float | None:
     """Return the novelty, in 1/1024 bit, that at most this share of the steps reach; None for 0."""
+    allowed = int(share * sum(len(part.label) for part in calibration))
+    if allowed == 0 or not terms:
+        return None
     novelty = Novelty(terms)
     values = []
     for part in calibration:
         novelty.reset_history()
         values.append(novelty.run(part))
     ordered = np.sort(np.concatenate(values))
-    allowed = int(len(ordered) * share)
-    if allowed == 0 or not terms:
-        return None
     return min((math.floor(1024 * float(ordered[-allowed - 1])) + 1) / 1024, MAX_NOVELTY)
 
 

@@ -88,20 +88,19 @@ def _fit_term(plan: TermPlan, values: Floats) -> Term:
         if plan.scale == "odds"
         else survival_table(*np.unique(values, return_counts=True), steepest_slope(plan.signal))
     )
-    term = Term(
+    return Term(
         plan.signal,
         plan.scale,
         plan.ewma,
-        0.0,
-        float(plan.dead),
-        float(plan.cap),
-        float(plan.weight),
-        float(plan.error_weight),
-        points=(0.0,),
-        bits=(0.0,),
-        slope=0.0,
+        start=0.0,
+        dead=float(plan.dead),
+        cap=float(plan.cap),
+        weight=float(plan.weight),
+        error_weight=float(plan.error_weight),
+        points=table.points,
+        bits=table.bits,
+        slope=table.slope,
     )
-    return with_table(term, table)
 
 
 def _from_mean(term: Term, calibration: Parts) -> Term:

@@ -3,6 +3,7 @@
 
 import argparse
 import dataclasses
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from textwrap import wrap
@@ -94,7 +95,7 @@ def _wrapped(text: str) -> list[str]:
 def _row(effect: "Effect") -> str:
     before, after = 100 * effect.accuracy_clean, 100 * effect.accuracy
     ours, softmax, scaled = (
-        100 * error
+        "–" if math.isnan(error) else f"{100 * error:.0f}"
         for error in (
             effect.error_accepted,
             effect.softmax_error_accepted,
@@ -103,7 +104,7 @@ def _row(effect: "Effect") -> str:
     )
     return (
         f"{effect.fault:<11}{before:>3.0f}→{after:<4.0f}{100 * effect.withheld:>8.0f}"
-        f"{ours:>6.0f}{softmax:>8.0f}{scaled:>7.0f}{100 - after:>4.0f}  "
+        f"{ours:>6}{softmax:>8}{scaled:>7}{100 - after:>4.0f}  "
         f"{', '.join(_alarm(onset) for onset in effect.onsets)}"
     )
 

@@ -25,7 +25,6 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 BLOCK_TIMES = 4  # a bootstrap block is this many autocorrelation times of the risk
-NAMES = {"softmax": "a softmax threshold", "scaled": "after temperature scaling"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +40,9 @@ class Rival:
 class Comparison:
     """Coverage and error among accepted of the monitor, and rivals at the same coverage.
 
-    Errors are NaN without labels. ``rivals`` are "softmax", by the confidence, and "scaled", by
-    the confidence after temperature scaling, if calibration had the labels that it needs.
+    Errors are NaN where no accepted step has a label. ``rivals`` are "softmax", by the confidence,
+    and "scaled", by the confidence after temperature scaling, if calibration had the labels that
+    it needs.
     """
 
     coverage: float
@@ -52,17 +52,19 @@ class Comparison:
     @property
     def sentence(self) -> str:
         """All of them in one sentence."""
+        if self.coverage == 0:
+            return "The monitor accepted none of the predictions."
         text = f"The monitor accepted {percent(self.coverage)} of predictions"
         if math.isnan(self.error):
             return f"{text}; without labels it is unknown how many of them are wrong."
         text += f", of which {percent(self.error)} are wrong"
         softmax = self.rivals["softmax"]
-        text += f"; of as many chosen by {NAMES['softmax']}, {percent(softmax.error)}"
+        text += f"; of as many chosen by a softmax threshold, {percent(softmax.error)}"
         if not softmax.interval.reason:
             low, high = 100 * softmax.interval.low, 100 * softmax.interval.high
             text += f" (difference {100 * softmax.gap:+.1f} points, 95% {low:+.1f} to {high:+.1f})"
         if "scaled" in self.rivals:
-            text += f", and {NAMES['scaled']} {percent(self.rivals['scaled'].error)}"
+            text += f", and after temperature scaling {percent(self.rivals['scaled'].error)}"
         return f"{text}."
 
 
@@ -117,23 +119,24 @@ def compare(
     accepted: Bools = ~trace.withheld
     coverage = float(accepted[at].mean()) if at.any() else math.nan
     steps = np.flatnonzero(at & (labels != UNKNOWN))
-    if not accepted[steps].any():
+    if len(steps) == 0:
         return Comparison(coverage, math.nan, {})
     wrong, block, rng = trace.label != labels, block_of(trace), np.random.default_rng(seed)
-    error = float(wrong[steps][accepted[steps]].mean())
     events = {"errors": int(wrong[steps].sum())}
+
+    def error_of(chosen: Indices) -> float:
+        among = wrong[chosen][accepted[chosen]]
+        return float(among.mean()) if len(among) else math.nan
 
     def rival(doubt: Floats) -> Rival:
         def gap(chosen: Indices) -> float:
             one = steps[chosen]
-            if not accepted[one].any():
-                return math.nan
-            ours = float(wrong[one][accepted[one]].mean())
-            return ours - error_at_coverage(wrong[one], doubt[one], accepted[one])
+            return error_of(one) - error_at_coverage(wrong[one], doubt[one], accepted[one])
 
         theirs = error_at_coverage(wrong[steps], doubt[steps], accepted[steps])
         interval = interval_of(gap, len(steps), block, rounds, rng, events=events)
         return Rival(theirs, error - theirs, interval)
 
+    error = error_of(steps)
     rivals = {name: rival(doubt) for name, doubt in doubts(profile, stream).items()}
     return Comparison(coverage, error, rivals)

@@ -12,6 +12,7 @@ from tcuq.stream import Kind
 MAX_DIMENSIONS = 32
 MAX_TERM_WEIGHT = 64
 MAX_NOVELTY = 16.0  # bits
+UNSEEN = 1 / 512  # probability of a class whose byte is 0: half of a byte's unit
 MAX_STAY_CLASSES = 100  # contradiction takes no label to be rarer than one in so many
 RISK_LEVELS = 1 << 14
 ALPHA_BITS = 16

@@ -47,7 +47,7 @@ def selection_table(views: Sequence[View]) -> Element:
     known = views[0].known
     error = float(views[0].wrong[known].mean()) if known.any() else math.nan
     rows.append(["no monitor", percent(1.0), _error(error), "–"])
-    columns = ["method", "coverage", "error among accepted", "the monitor's is, in points"]
+    columns = ["method", "coverage", "error among accepted", "monitor minus this, in points"]
     return table(columns, rows, "The monitor and its baselines, at equal coverage")
 
 

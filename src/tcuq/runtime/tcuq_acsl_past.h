@@ -59,7 +59,7 @@
     requires 1 <= monitor->profile->change_q8 <= 256;
     requires read->label < monitor->profile->classes && read->zeros <= monitor->profile->classes;
     requires read->second != 0 ==> read->second_label < monitor->profile->classes && read->second_label != read->label;
-    requires read->second <= read->first <= read->sum;
+    requires read->second <= read->first <= read->sum && tcuq_one_ok(read);
     assigns TCUQ_KEPT_CLASSES;
     ensures tcuq_kept_ok(monitor); */
 int16_t tcuq_contradiction(const tcuq_monitor *monitor, const uint8_t *posterior, const tcuq_posterior *read);
@@ -130,7 +130,7 @@ static void tcuq_look_back(const tcuq_monitor *monitor, const uint8_t *posterior
                            const int32_t *products, const tcuq_slot *now, tcuq_signals *signals);
 
 /*@ requires \valid_read(profile) && \valid_read(read) && \valid(signals) && profile->blend_q15 <= 32768;
-    requires \separated(signals, profile, read) && read->second <= read->first <= read->sum;
+    requires \separated(signals, profile, read) && read->second <= read->first <= read->sum && tcuq_one_ok(read);
     assigns signals->confidence_q16, signals->values_q15[TCUQ_DOUBT], signals->low_confidence_q10;
     ensures signals->confidence_q16 <= 65536; */
 static void tcuq_look_now(const tcuq_profile *profile, const tcuq_posterior *read, tcuq_signals *signals);

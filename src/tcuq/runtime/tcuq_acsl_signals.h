@@ -40,10 +40,13 @@
         -0x1000000 <= tcuq_cells(x, y) <= 0x1000000;
     } */
 
+/*@ predicate tcuq_one_ok(tcuq_posterior *read) =
+      read->one_q32 == (read->sum == 0 ? 0 : UINT32_MAX / read->sum); */
+
 /*@ requires 1 <= classes <= TCUQ_MAX_CLASSES && \valid_read(posterior + (0 .. classes - 1)) && \valid(read);
     assigns *read;
     ensures read->label < classes && read->second <= read->first <= read->sum <= 255 * classes;
-    ensures read->second_label < classes && read->zeros <= classes;
+    ensures tcuq_one_ok(read) && read->second_label < classes && read->zeros <= classes;
     ensures read->second != 0 ==> read->second_label != read->label; */
 void tcuq_read_posterior(const uint8_t *posterior, uint32_t classes, tcuq_posterior *read);
 

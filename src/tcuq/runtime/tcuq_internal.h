@@ -117,6 +117,7 @@ void tcuq_move_counters(tcuq_place *at, tcuq_telemetry *telemetry);
 
 typedef struct {
     uint32_t sum;
+    uint32_t one_q32; /* the reciprocal of the sum: a share of it is at most 1, so no product overflows; 0 of 0 */
     uint16_t label;
     uint16_t second_label; /* of the second largest; means nothing if that is 0 */
     uint16_t zeros;        /* classes */

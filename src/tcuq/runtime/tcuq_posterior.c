@@ -65,6 +65,7 @@ void tcuq_read_posterior(const uint8_t *posterior, uint32_t classes, tcuq_poster
     } while (at != end);
     const uint32_t entropy_q12 = (entropy_q17 + 16u) >> 5;
     read->sum = sum;
+    read->one_q32 = (sum != 0u) ? UINT32_MAX / sum : 0u;
     read->label = (uint16_t)(label - posterior - 1);
     read->second_label = (uint16_t)(second_label - posterior - 1);
     read->zeros = (uint16_t)zeros;
@@ -194,7 +195,7 @@ static uint32_t tcuq_ratio_of(const tcuq_core *core, const tcuq_ratios *ratios, 
 int16_t tcuq_contradiction(const tcuq_monitor *monitor, const uint8_t *posterior, const tcuq_posterior *read)
 {
     tcuq_core *core = monitor->core;
-    const uint32_t one_q32 = (read->sum != 0u) ? UINT32_MAX / read->sum : 0u;
+    const uint32_t one_q32 = read->one_q32;
     const uint32_t scale_q15 = ((uint32_t)512u << 15) / (512u + read->zeros);
     tcuq_ratios ratios;
     tcuq_expect(monitor, read, &ratios);
@@ -216,7 +217,7 @@ int16_t tcuq_contradiction(const tcuq_monitor *monitor, const uint8_t *posterior
     }
     tcuq_keep(core, &top, whole_q23);
     return (int16_t)((int32_t)tcuq_log2_q10(whole_q23 - ratio * share) -
-                     (int32_t)tcuq_log2_q10(32768u - share) - (int32_t)tcuq_log2_q10(ratio));
+                     (int32_t)tcuq_log2_q10(ratio * (32768u - share)));
 }
 
 #endif

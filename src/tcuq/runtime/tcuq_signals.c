@@ -157,8 +157,7 @@ static void tcuq_look_back(const tcuq_monitor *monitor, const uint8_t *posterior
 static void tcuq_look_now(const tcuq_profile *profile, const tcuq_posterior *read,
                           tcuq_signals *signals)
 {
-    /* A share of the sum is at most 1: no product with this overflows. */
-    const uint32_t one_q32 = (read->sum != 0u) ? UINT32_MAX / read->sum : 0u;
+    const uint32_t one_q32 = read->one_q32;
     //@ assert 0 <= tcuq_cells((uint32_t)(read->sum - read->first), one_q32) <= UINT32_MAX;
     //@ assert 0 <= tcuq_cells((uint32_t)(read->first - read->second), one_q32) <= UINT32_MAX;
     const uint32_t short_q32 =

@@ -56,7 +56,7 @@ class Budget:
 
     def withheld(self, outcomes: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Return which steps' predictions are not to be used."""
-        least = Outcome.ABSTAIN
+        withheld = [Outcome.ABSTAIN]
         if self.settings.denied == "withhold":
-            return np.asarray(outcomes >= least, np.bool_)
-        return np.asarray(outcomes == least, np.bool_)
+            withheld.append(Outcome.DENIED)
+        return np.isin(outcomes, withheld)

@@ -13,13 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from tcuq._conversion import as_numbers, refuse_extreme
 from tcuq.errors import InputError
 from tcuq.profile.quantize import health_integers
-from tcuq.profile.settings import HealthSettings, InputSettings
+from tcuq.profile.settings import UNSEEN, HealthSettings, InputSettings
 from tcuq.stages.columns import matrix_times_rows
 from tcuq.stream import Kind, Stream, checked_features, checked_posteriors, require_stream
 
 Floats = NDArray[np.float64]
-
-SMALLEST = 1 / 512  # probability whose logarithm is taken: half of a byte's unit
 
 
 class Inputs:
@@ -168,10 +166,10 @@ def posterior_bytes(rows: NDArray[np.generic], kind: Kind) -> Floats:
 
 
 def logits(posteriors: NDArray[np.generic], kind: Kind) -> Floats:
-    """Return logits as they are, or the logarithms of probabilities, which a byte rounds to 0."""
+    """Return logits as they are, or logarithms of probabilities, none below that of a byte of 0."""
     if kind == "logits":
         return np.asarray(posteriors, np.float64)
-    return np.log(np.maximum(probabilities(posteriors, kind), SMALLEST))
+    return np.log(np.maximum(probabilities(posteriors, kind), UNSEEN))
 
 
 def probabilities(rows: NDArray[np.generic], kind: Kind) -> Floats:

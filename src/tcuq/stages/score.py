@@ -132,8 +132,7 @@ class Novelty:
         """Return the novelty of each step."""
         now = np.zeros(len(columns.label))
         for term in self.terms:
-            bits = surprise(columns.named(term.signal), term.as_term())
-            now += term.share * np.minimum(bits, MAX_NOVELTY)
+            now += term.share * term_bits(columns.named(term.signal), term.as_term(), 0.0)
         recent = ewma(now, self._recent, RECENT_EWMA)
         if len(recent):
             self._recent = float(recent[-1])

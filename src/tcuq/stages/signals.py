@@ -18,6 +18,7 @@ from tcuq.profile.settings import (
     MAX_HEALTH_DISTANCE,
     MAX_HEALTH_SCORE,
     MAX_STAY_CLASSES,
+    UNSEEN,
     HealthSettings,
     InputSettings,
     SignalSettings,
@@ -29,7 +30,6 @@ Indices = NDArray[np.int64]
 
 # Keeps ln(1 - C) finite where the classifier is certain.
 CERTAIN = 1e-5
-UNSEEN = 1 / 512  # probability of a class that an 8-bit posterior rounds to 0
 _SMALLEST = np.finfo(np.float64).tiny
 
 

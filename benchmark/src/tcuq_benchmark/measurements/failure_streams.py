@@ -23,6 +23,7 @@ from tcuq.autocorrelation import autocorrelation_time
 from tcuq.decision import Trace
 from tcuq.evaluation.bootstrap import MIN_EVENTS, block_interval
 from tcuq.evaluation.measures import area_under_risk_coverage, auroc, moving_mean
+from tcuq.evaluation.selection import BLOCK_TIMES
 from tcuq_benchmark.cache import cache_root, write_entry
 from tcuq_benchmark.data.samples import Ints
 from tcuq_benchmark.experiments.detection import mean_of
@@ -48,7 +49,6 @@ BASELINES = ("max_prob", "temperature")
 OURS, ATC, CBPE, OWN_CBPE = "tcuq", "ATC", "CBPE (NannyML)", "CBPE (own)"
 EVERY = 25  # steps between two windows whose accuracy is estimated
 ROUNDS = 300
-BLOCK_TIMES = 4
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Figures = dict[str, Any]

@@ -99,6 +99,16 @@ def mean_of_networks(networks: Sequence[Figures], *keys: str) -> float:
     return float(np.mean([reduce(getitem, keys, one) for one in networks]))
 
 
+def mean_of_kinds(
+    figures: Mapping[Kind, BySet], group: str, name: str, *, percent: bool = False
+) -> tuple[float, str]:
+    """Return the mean over kinds of streams of one figure, and the figure of each kind as text."""
+    factor, digits = (100, 1) if percent else (1, 3)
+    each = {kind: factor * mean_of_sets(sets, group, name) for kind, sets in figures.items()}
+    text = ", ".join(f"{WORDS[kind]} {value:.{digits}f}" for kind, value in each.items())
+    return float(np.mean(list(each.values()))), text
+
+
 def failure_rows(by_set: BySet, kind: Kind, baseline: str) -> Iterator[Row]:
     """Yield the difference of failure AUROC to a baseline: mean of sets, and the worst set."""
     what = f"failure AUROC in distribution minus {baseline}, {WORDS[kind]}"
@@ -217,12 +227,7 @@ def drop_row(by_set: BySet, kind: Kind) -> Row:
 def estimate_rows(figures: Mapping[Kind, BySet], cbpe: str) -> Iterator[Row]:
     """Yield the errors and rank correlations of three estimates of accuracy."""
     for name in (OURS, cbpe, ATC):
-        points = {
-            kind: 100 * mean_of_sets(by_set, "estimate errors", name)
-            for kind, by_set in figures.items()
-        }
-        error = float(np.mean(list(points.values())))
-        by_kind = ", ".join(f"{WORDS[kind]} {value:.1f}" for kind, value in points.items())
+        error, by_kind = mean_of_kinds(figures, "estimate errors", name, percent=True)
         yield Row(
             f"estimated accuracy under faults, {name}: mean error, both kinds",
             f"≤ {MOST_POINTS} points" if name == OURS else "stated",
@@ -230,9 +235,7 @@ def estimate_rows(figures: Mapping[Kind, BySet], cbpe: str) -> Iterator[Row]:
             error <= MOST_POINTS if name == OURS else None,
         )
     for name in (OURS, cbpe, ATC):
-        ranks = {k: mean_of_sets(by_set, "rank correlation", name) for k, by_set in figures.items()}
-        rank = float(np.mean(list(ranks.values())))
-        by_kind = ", ".join(f"{WORDS[kind]} {value:.3f}" for kind, value in ranks.items())
+        rank, by_kind = mean_of_kinds(figures, "rank correlation", name)
         yield Row(
             f"estimated and true accuracy of 100 steps, {name}: rank correlation, both kinds",
             f"≥ {LEAST_CORRELATION}" if name == OURS else "stated",

@@ -17,6 +17,7 @@ from results.result import Row, arguments, report
 from tcuq.autocorrelation import autocorrelation_time
 from tcuq.evaluation.bootstrap import block_interval
 from tcuq.evaluation.measures import auroc
+from tcuq.evaluation.selection import BLOCK_TIMES
 from tcuq_benchmark.experiments.detection import mean_drop_auprc
 from tcuq_benchmark.experiments.variants import load_variant, run_scenario, trained_seeds
 from tcuq_benchmark.scenario_run import ScenarioRun
@@ -31,7 +32,6 @@ SCENARIOS: tuple[Name, ...] = ("calibration", "development", "in_distribution", 
 MOST_LOSS = 0.01  # on one set, and of failure AUROC
 MOST_TRANSFER_LOSS = 0.03
 ROUNDS = 300
-BLOCK_TIMES = 4
 LIBRARIES = ("scikit-learn", "scipy")
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
