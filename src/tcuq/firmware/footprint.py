@@ -89,6 +89,8 @@ def footprint(
     spec = quantize(profile)
     parts = required_parts(spec, telemetry=telemetry)
     table = measured_table()
+    tables: dict[tuple[str, bytes], int] = {}
+    structs_bytes = size_of("tcuq_monitor")[0] + _struct_bytes("tcuq_profile", [spec], tables)
     build = table["builds"][cpu][build_name(parts)][optimise]
     return Footprint(
         cpu=cpu,
@@ -96,7 +98,7 @@ def footprint(
         interface=interface,
         parts=parts,
         code=build[interface],
-        tables=size_of("tcuq_monitor")[0] + _struct_bytes("tcuq_profile", [spec]),
+        tables=structs_bytes + sum(tables.values()),
         ram=sum(ram_parts(spec, telemetry=telemetry).values()),
         stack=build["stack"],
         record=number("TCUQ_RECORD_BYTES") if telemetry else 0,
@@ -137,17 +139,18 @@ def ram_parts(spec: Spec, *, telemetry: bool) -> dict[str, int]:
     return {name: align(size_of(ctype)[0] * length, WORD) for ctype, name, length in arrays}
 
 
-def _struct_bytes(struct: str, rows: list[Spec]) -> int:
-    """Bytes of structs and of every table that they point to."""
+def _struct_bytes(struct: str, rows: list[Spec], tables: dict[tuple[str, bytes], int]) -> int:
+    """Bytes of structs; every table that they point to is added to ``tables``, equal ones once."""
     total = align(size_of(struct)[0] * len(rows), WORD)
     for row in rows:
         for member in structs()[struct]:
             value = row.get(member.name)
-            if member.shape == "pointer" and value:
-                flat = member.ctype in INTEGERS
-                total += (
-                    align(len(value), WORD) if flat else _struct_bytes(member.ctype, list(value))
-                )
+            if member.shape != "pointer" or not value:
+                continue
+            if member.ctype in INTEGERS:
+                tables[member.ctype, bytes(value)] = align(len(value), WORD)
+            else:
+                total += _struct_bytes(member.ctype, list(value), tables)
     return total
 
 
