@@ -15,25 +15,27 @@ WINDOW = 5.0
 def autocorrelation_time(parts: Sequence[Floats]) -> float:
     """1 + 2 · sum of autocorrelations, pooled over recordings, windowed by Sokal's rule.
 
-    At least 1: an alternating signal is not treated as better than independent.
+    A part holds a value per step, or a row, whose columns are pooled. At least 1: an alternating
+    signal is not treated as better than independent.
 
     References
     ----------
     A. Sokal, Monte Carlo Methods in Statistical Mechanics, 1997, section 3.
     """
     everything = np.concatenate(parts)
-    mean = everything.mean()
+    mean = everything.mean(axis=0)
     longest = max(len(part) for part in parts)
     covariance = np.zeros(longest)
     pairs = np.zeros(longest)
     for part in parts:
         steps = len(part)
         size = 1 << (2 * steps - 1).bit_length()
-        spectrum = np.abs(np.fft.rfft(part - mean, size)) ** 2
+        columns = (part - mean).reshape(steps, -1)
+        spectrum = (np.abs(np.fft.rfft(columns, size, axis=0)) ** 2).sum(axis=1)
         covariance[:steps] += np.fft.irfft(spectrum, size)[:steps]
         pairs[:steps] += np.arange(steps, 0, -1)
     covariance /= pairs
-    if covariance[0] <= 1e-12 * max(1.0, mean * mean):
+    if covariance[0] <= 1e-12 * max(1.0, float(np.square(mean).sum())):
         return 1.0  # a constant signal has no autocorrelation
     times = 2 * np.cumsum(covariance / covariance[0]) - 1
     within = np.arange(longest) >= WINDOW * times

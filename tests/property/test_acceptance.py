@@ -40,7 +40,8 @@ def test_independent_steps(
         wrong = rng.random(steps) < worst * risk**power
         levels = (risk * LEVELS).astype(np.int64)
         every = np.arange(steps)
-        labelled = LabelledSteps(wrong, risk, np.zeros(steps, np.int64), every, levels)
+        none = np.zeros(steps, np.int64)
+        labelled = LabelledSteps(wrong, rng.integers(0, 5, steps), risk, none, every, levels)
         try:
             chosen = choose_threshold(labelled, "steps", accepted_error, CONFIDENCE)
         except FitError:
@@ -71,7 +72,8 @@ def test_independent_recordings(
         recording = np.repeat(np.arange(recordings), length)
         levels = (risk * LEVELS).astype(np.int64).ravel()
         every = np.arange(recordings * length)
-        labelled = LabelledSteps(wrong.ravel(), risk.ravel(), recording, every, levels)
+        label = np.zeros(recordings * length, np.int64)
+        labelled = LabelledSteps(wrong.ravel(), label, risk.ravel(), recording, every, levels)
         try:
             chosen = choose_threshold(labelled, "recordings", accepted_error, CONFIDENCE)
         except FitError:
@@ -79,4 +81,39 @@ def test_independent_recordings(
         share = bad * accepted_error
         true = share + (1 - share) * worst * chosen.level / LEVELS / 2
         broken += true > accepted_error
+    assert broken <= most_broken()
+
+
+@FEW_EXAMPLES
+@given(
+    dwell=st.sampled_from([20, 100]),
+    fixed=st.booleans(),
+    within=st.sampled_from([0.5, 1.0]),
+    seed=st.integers(0, 1000),
+)
+def test_visits_that_are_wrong_as_a_whole(
+    dwell: int, fixed: bool, within: float, seed: int
+) -> None:
+    """With labels that dwell, and errors that belong to visits, it is too."""
+    accepted_error, visits, broken = 0.1, 60, 0
+    for repetition in range(REPETITIONS):
+        rng = np.random.default_rng([seed, repetition])
+        lengths = np.full(visits, dwell) if fixed else rng.geometric(1 / dwell, visits)
+        label = np.repeat(rng.integers(0, 10, visits), lengths)
+        steps = len(label)
+        wrong = np.repeat(rng.random(visits) < 1.1 * accepted_error / within, lengths)
+        wrong &= rng.random(steps) < within
+        risk = rng.random(steps)
+        levels = (risk * LEVELS).astype(np.int64)
+        none, every = np.zeros(steps, np.int64), np.arange(steps)
+        try:
+            choose_threshold(
+                LabelledSteps(wrong, label, risk, none, every, levels),
+                "steps",
+                accepted_error,
+                CONFIDENCE,
+            )
+        except FitError:
+            continue
+        broken += 1
     assert broken <= most_broken()

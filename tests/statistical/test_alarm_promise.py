@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The alarm's guarantee: at most 2^-h false alarms per step, where its assumption holds."""
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,9 @@ def autoregressive(steps: int, time: float, rng: np.random.Generator) -> NDArray
 
 def columns(values: NDArray[np.float64]) -> SignalColumns:
     """Return all signals with these values."""
-    label, past = np.zeros(len(values), np.int32), np.ones(len(values), np.bool_)
-    columns: list[Any] = [label, *[values] * 7, past]
-    return SignalColumns(*columns)
+    columns: dict[str, Any] = {field.name: values for field in fields(SignalColumns)}
+    columns |= {"label": np.zeros(len(values), np.int32), "health": None}
+    return SignalColumns(**columns | {"whole_past": np.ones(len(values), np.bool_)})
 
 
 @pytest.mark.parametrize("time", [1.0, 8.0, 30.0])

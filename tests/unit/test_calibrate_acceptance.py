@@ -24,6 +24,7 @@ def labelled(wrong: np.ndarray, **columns: Any) -> LabelledSteps:
     """Return steps of one recording whose risk rises with their number."""
     steps = len(wrong)
     usual = {
+        "label": np.random.default_rng(1).integers(0, 5, steps),
         "doubt": np.random.default_rng(0).random(steps),
         "recording": np.zeros(steps, np.int64),
         "row": np.arange(steps),

@@ -3,7 +3,8 @@
 
 Recordings are tested by betting (Waudby-Smith and Ramdas, 2024): exact for independent recordings,
 however their steps depend on each other. Steps are tested by the exact binomial, their number
-divided by the design effect: the autocorrelation time of the errors, and their repetitions.
+divided by the design effect: the longest autocorrelation time of the errors, of the classifier's
+doubt and of the true labels, whose visits may be right or wrong as a whole, and repetitions.
 """
 
 import math
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import betainc
 
 from tcuq.autocorrelation import autocorrelation_time
+from tcuq.profile.settings import RISK_LEVELS
 from tcuq.stream import Stream
 
 Floats = NDArray[np.float64]
@@ -30,11 +32,12 @@ ENOUGH_ERRORS = 20  # fewer do not show how errors cluster
 class LabelledSteps:
     """The labelled steps of a stream in order: which are wrong, and what they have in common.
 
-    ``doubt`` is the classifier's own probability of an error, which stands for the errors where
-    they are too few to show how they cluster.
+    ``doubt`` is the classifier's own probability of an error; it and the labels show how errors may
+    cluster that are too few to show it themselves.
     """
 
     wrong: Bools
+    label: Ints  # true
     doubt: Floats
     recording: Ints
     row: Ints  # equal for equal steps
@@ -57,15 +60,23 @@ class LabelledSteps:
 
     def _design_effects(self, levels: Sequence[int]) -> list[float]:
         """Return the design effect below each level, or below the first with enough errors."""
-        wrong = self.wrong.astype(np.float64)
+        slowest = max(self._inflation(np.ones(len(self.levels), np.bool_), self.doubt), self._dwell)
         errors = np.sort(self.levels[self.wrong])
-        if len(errors) < ENOUGH_ERRORS:
-            every = np.ones(len(self.levels), np.bool_)
-            effect = max(self._inflation(every, values) for values in (self.doubt, wrong))
-            return [effect] * len(levels)
-        reached = [max(level, int(errors[ENOUGH_ERRORS - 1]) + 1) for level in levels]
+        enough = int(errors[:ENOUGH_ERRORS][-1]) + 1 if len(errors) else RISK_LEVELS
+        reached = [max(level, enough) for level in levels]
+        wrong = self.wrong.astype(np.float64)
         effects = {level: self._inflation(self.levels < level, wrong) for level in set(reached)}
-        return [effects[level] for level in reached]
+        return [max(effects[level], slowest) for level in reached]
+
+    @property
+    def _dwell(self) -> float:
+        """Return the autocorrelation time of the labels: of visits that err as a whole."""
+        shown = (self.label[:, None] == np.unique(self.label)).astype(np.float64)
+        return autocorrelation_time(np.split(shown, self._cuts))
+
+    @property
+    def _cuts(self) -> Ints:
+        return np.flatnonzero(np.diff(self.recording)) + 1
 
     def _inflation(self, accepted: Bools, values: Floats) -> float:
         """Return the variance of the mean of the accepted values over that of independent ones."""
@@ -73,10 +84,9 @@ class LabelledSteps:
         spread = float(residuals @ residuals)
         if spread <= 0:
             return 1.0
-        cuts = np.flatnonzero(np.diff(self.recording)) + 1
         by_row = np.bincount(self.row, residuals)
         repeated = float(by_row @ by_row) / spread
-        return autocorrelation_time(np.split(residuals, cuts)) + max(repeated - 1, 0.0)
+        return autocorrelation_time(np.split(residuals, self._cuts)) + max(repeated - 1, 0.0)
 
 
 def labelled_steps(
@@ -91,6 +101,7 @@ def labelled_steps(
     recording = np.searchsorted(stream.starts, np.arange(len(stream)), side="right") - 1
     return LabelledSteps(
         wrong=(predicted != stream.labels)[known],
+        label=stream.labels[known].astype(np.int64),
         doubt=doubt[known],
         recording=recording[known],
         row=np.unique(rows, return_inverse=True)[1].ravel(),

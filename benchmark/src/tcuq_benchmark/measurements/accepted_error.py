@@ -3,8 +3,9 @@
 
 Each split draws rows at random, fits with `accepted_error` on one part and runs the monitor on the
 other. A promise is broken if more of the accepted held-out steps are wrong than promised, although
-held-out data have a sampling error of their own. On shifted streams accepted steps count from the
-onset to the first alarm. `--confirm` runs the set of the confirmation's protocol instead.
+held-out data have a sampling error of their own; shares are of the promises issued. On shifted
+streams accepted steps count from the onset to the first alarm. `--confirm` runs the set of the
+confirmation's protocol instead.
 """
 
 import sys
@@ -14,50 +15,63 @@ import numpy as np
 from scipy.stats import beta
 
 from results.result import Row, parser, report
-from tcuq_benchmark.measurements.accepted_figures import Trial, shifts_of, splits_of
+from tcuq_benchmark.measurements.accepted_figures import (
+    Trial,
+    dwelling_outcome,
+    shifts_of,
+    splits_of,
+)
 from tcuq_benchmark.measurements.alarm_cases import LIBRARIES, Figures, provenance
 from tcuq_benchmark.networks.zoo import load_network
 
 SPLITS, FEW_SPLITS, SHORT_SPLITS, SHIFT_SPLITS = 102, 12, 20, 1
+DWELLING, SHORT_DWELLING, MISS = 80, 5, 0.05
 LEAST_COVERAGE, ENOUGH_STEPS = 0.9, 2000
 IMAGES = ("mnist", "fashion_mnist", "cifar10")
 PEOPLE = ("speech", "hapt", "watch")
 TRIALS = (
-    *(Trial(task, 0.1) for task in IMAGES),
-    Trial("mnist", 0.1, accepted_error=0.01),
-    Trial("gas", 0.5),
-    *(Trial(task, 0.5, new_people=False, independent="steps") for task in PEOPLE),
+    *(Trial(task, 0.6) for task in IMAGES),
+    Trial("mnist", 0.6, accepted_error=0.01),
+    Trial("gas", 0.5, accepted_error=0.25),  # what about twelve visits to a gas support
+    *(Trial(task, 0.5, new_people=False, independent="steps") for task in ("speech", "hapt")),
+    Trial("watch", 0.5, accepted_error=0.25, new_people=False, independent="steps"),
     Trial("speech", 2 / 3, accepted_error=0.25, confidence=0.9),  # what 16 recordings support
     # Fewer than 59 people are always refused, and steps promise nothing for other people.
     *(Trial(task, 2 / 3, must=False) for task in PEOPLE),
     *(Trial(task, 2 / 3, independent="steps", must=False) for task in ("speech", "hapt")),
-    *(Trial(task, 0.6, must=False) for task in ("fashion_mnist", "cifar10")),
-    Trial("mnist", 0.6, accepted_error=0.01, must=False),
+    *(Trial(task, 0.1, must=False) for task in IMAGES),
     Trial("fashion_mnist", 0.1, image_recordings=True, must=False),
 )
 SHIFTED = (
     *(Trial(task, 0.6) for task in IMAGES),
-    Trial("gas", 0.5),
+    Trial("gas", 0.5, accepted_error=0.25),
     Trial("speech", 2 / 3, independent="steps"),
     Trial("hapt", 2 / 3, independent="steps", accepted_error=0.1),
 )
 CONFIRM = Trial("tinyimagenet", 0.1, accepted_error=0.25)
-SHORT = (Trial("gas", 0.5), Trial("gas", 0.75, accepted_error=0.01))
+SHORT = (Trial("gas", 0.5, accepted_error=0.25), Trial("gas", 0.75))
 
 
 def held_out_rows(trial: Trial, figures: Sequence[Figures | None]) -> Iterator[Row]:
-    """Yield how often the promise was broken, and its coverage beside the oracle's."""
+    """Yield how often an issued promise was broken, and its coverage beside the oracle's."""
     fitted = [one for one in figures if one is not None]
     broken = sum(one["error"] > trial.accepted_error for one in fitted)
-    share, count = broken / len(figures), len(figures)
-    limit = float(beta.ppf(0.95, broken + 1, count - broken)) if broken < count else 1.0
-    base = f"; base error {100 * np.mean([f['base'] for f in fitted]):.1f} %" if fitted else ""
+    issued, refused, allowed = len(fitted), len(figures) - len(fitted), 1 - trial.confidence
+    low, high = share_interval(broken, issued)
+    measured = f"none issued, {refused} refused"
+    if fitted:
+        base = 100 * np.mean([one["base"] for one in fitted])
+        measured = (
+            f"{broken} of {issued} issued ({100 * broken / issued:.1f} %, 95 % interval"
+            f" {100 * low:.1f} to {100 * high:.1f} %), {refused} refused; base error {base:.1f} %"
+        )
     yield Row(
         f"{trial.name}: promises broken by held-out data",
-        f"≤ {100 * (1 - trial.confidence):.0f} % of splits" if trial.must else "said plainly",
-        f"{broken} of {count} splits ({100 * share:.1f} %, upper 95 % limit {100 * limit:.1f} %),"
-        f" {count - len(fitted)} refused{base}",
-        share <= 1 - trial.confidence if trial.must else None,
+        f"≤ {100 * allowed:.0f} % of those issued, within the interval"
+        if trial.must and fitted
+        else "said plainly",
+        measured,
+        low <= allowed if trial.must and fitted else None,
     )
     if not fitted:
         return
@@ -70,6 +84,26 @@ def held_out_rows(trial: Trial, figures: Sequence[Figures | None]) -> Iterator[R
         f"{ratios.mean():.3f} (coverage {np.mean([one['coverage'] for one in fitted]):.3f}, median"
         f" of {independent:,.0f} independent {trial.independent or 'units'} accepted)",
         bool(ratios.mean() >= LEAST_COVERAGE) if enough else None,
+    )
+
+
+def share_interval(count: int, of: int) -> tuple[float, float]:
+    """Return the exact 95 % interval of a share (Clopper and Pearson, 1934)."""
+    low = float(beta.ppf(0.025, count, of - count + 1)) if count else 0.0
+    return low, float(beta.ppf(0.975, count + 1, of - count)) if count < of else 1.0
+
+
+def dwelling_row(streams: int) -> Row:
+    """Return how often a promise was issued that visits of 100 steps break."""
+    outcomes = [dwelling_outcome(seed) for seed in range(streams)]
+    issued = sum(outcomes)
+    low, high = share_interval(issued, streams)
+    return Row(
+        "labels that dwell 100 steps, 6 % of the visits wrong as a whole: promises of 5 % issued",
+        "≤ 5 % of streams, within the interval",
+        f"{issued} of {streams} ({100 * issued / streams:.1f} %, 95 % interval {100 * low:.1f} to"
+        f" {100 * high:.1f} %)",
+        low <= MISS,
     )
 
 
@@ -94,6 +128,7 @@ def long_rows() -> Iterator[Row]:
     """Yield the rows of every trial."""
     for trial in TRIALS:
         yield from held_out_rows(trial, splits_of(trial, SPLITS if trial.must else FEW_SPLITS))
+    yield dwelling_row(DWELLING)
     for trial in SHIFTED:
         yield shifted_row(trial, shifts_of(trial, SHIFT_SPLITS))
 
@@ -103,6 +138,7 @@ def short_rows() -> Iterator[Row]:
     load_network("gas", "base", 0, train=True)
     for trial in SHORT:
         yield from held_out_rows(trial, splits_of(trial, SHORT_SPLITS, [0]))
+    yield dwelling_row(SHORT_DWELLING)
     yield shifted_row(SHORT[0], shifts_of(SHORT[0], SHIFT_SPLITS))
 
 

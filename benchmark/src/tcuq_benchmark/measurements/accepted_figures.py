@@ -16,6 +16,7 @@ from tcuq_benchmark.scores.monitors import quiet_fit
 
 LEAD_IN = 1000  # clean held-out steps before a shift
 LEVELS = 1 << 14
+VISITS, VISIT = 120, 100  # labels that dwell: how often, and for how many steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +134,17 @@ def shifted_figures(trial: Trial, source: Source, seed: int) -> list[Figures]:
             }
         )
     return figures
+
+
+def dwelling_outcome(seed: int) -> bool:
+    """Return whether 5 % is promised of a stream whose visits are wrong as a whole, 6 % of them."""
+    rng = np.random.default_rng([seed, 15])
+    labels = np.repeat(rng.integers(0, 10, VISITS), VISIT)
+    wrong = np.repeat(rng.random(VISITS) < 0.06, VISIT)
+    shown = np.where(wrong, (labels + 1) % 10, labels)
+    logits = 6 * np.eye(10)[shown] + rng.normal(0, 1, (len(labels), 10))
+    stream = tcuq.Stream(logits, labels=labels, kind="logits")
+    return promised_profile(stream, Trial("dwelling", 1.0)) is not None
 
 
 def run_splits(case: Case, trial: Trial, seeds: Sequence[int]) -> Figures:
