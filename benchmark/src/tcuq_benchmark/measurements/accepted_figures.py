@@ -16,7 +16,7 @@ from tcuq_benchmark.scores.monitors import quiet_fit
 
 LEAD_IN = 1000  # clean held-out steps before a shift
 LEVELS = 1 << 14
-VISITS, VISIT = 120, 100  # labels that dwell: how often, and for how many steps
+VISITS, VISIT = 20, 100  # labels that dwell: how often, and for how many steps
 
 
 @dataclass(frozen=True, slots=True)
