@@ -8,7 +8,7 @@ import pytest
 
 import tcuq
 from tcuq import reference
-from tcuq.calibrate.fit import FEWEST_STEPS
+from tcuq.calibrate.streams import FEWEST_STEPS
 from tcuq.demo import demo_stream
 from tcuq.errors import CalibrationWarning, FitError
 from tcuq.options import TERMS
@@ -246,7 +246,7 @@ def test_verbose_prints_the_summary(
         ({"width": 0}, None, {"terms": [tcuq.TermPlan("novelty")]}, "every term needs features"),
         ({}, {"steps": 99, "labels": None}, {}, "development needs labels"),
         ({}, {"steps": 99, "labels": [-1] * 99}, {}, "development needs labels"),
-        ({}, {"steps": 1}, {}, "both right and wrong labelled predictions, got 0 wrong of 1"),
+        ({}, {"steps": 1}, {}, "both right and wrong predictions, got 0 wrong of 1"),
     ],
 )  # fmt: skip
 def test_unfit_streams_are_refused(

@@ -14,6 +14,7 @@ from tcuq.errors import FitError
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+Bounds = list[tuple[float | None, float | None]]
 
 STRENGTH = 1.0  # the inverse of the L2 penalty, as scikit-learn's C
 PULL = 0.1  # L2 penalty on the distance from the prior weights, per mean loss of a step
@@ -61,10 +62,20 @@ def fit_near(samples: Sequence[Sample], prior: Floats) -> tuple[Floats, float]:
     )
 
 
+def fit_factor(sums: Floats, more: Floats, wrong: Bools) -> float:
+    """Return how many times ``more`` counts beside ``sums`` in the odds of an error, 0 to 1."""
+    _require_both(wrong)
+    steps = np.full(len(wrong), 1 / len(wrong))
+    bounds: Bounds = [(1.0, 1.0), (0.0, 1.0), (None, None)]
+    columns = np.column_stack([sums, more])
+    weights, _ = _fit_bounded(columns, wrong, steps, np.array([1.0, 0.0]), 0.0, bounds=bounds)
+    return float(weights[1])
+
+
 def _require_both(wrong: Bools) -> None:
     if wrong.all() or not wrong.any():
         raise FitError(
-            "development must hold both right and wrong labelled predictions,"
+            "development or stress must hold both right and wrong predictions,"
             f" got {int(wrong.sum())} wrong of {len(wrong)}"
         )
 
@@ -76,7 +87,13 @@ def _balanced(wrong: Bools) -> Floats:
 
 
 def _fit_bounded(
-    signals: Floats, wrong: Bools, steps: Floats, prior: Floats, penalty: float
+    signals: Floats,
+    wrong: Bools,
+    steps: Floats,
+    prior: Floats,
+    penalty: float,
+    *,
+    bounds: Bounds | None = None,
 ) -> tuple[Floats, float]:
     """Minimise the weighted loss under bounds, which scikit-learn does not offer."""
     target = np.where(wrong, 1.0, -1.0)
@@ -94,7 +111,7 @@ def _fit_bounded(
         np.append(prior, 0.0),
         jac=True,
         method="L-BFGS-B",
-        bounds=[(0, None)] * count + [(None, None)],
+        bounds=bounds or [(0, None)] * count + [(None, None)],
         options={"maxiter": MAX_ITERATIONS, "ftol": 1e-12, "gtol": 1e-8},
     )
     return result.x[:-1], float(result.x[-1])

@@ -4,12 +4,13 @@
 import math
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq._columns import OUT_OF_DISTRIBUTION, UNKNOWN
+from tcuq._columns import UNKNOWN
 from tcuq.calibrate.acceptance import promised_threshold, without_labels
 from tcuq.calibrate.bets import ChannelFit, fastest_alarm_steps, fit_channel
 from tcuq.calibrate.doctor import (
@@ -28,7 +29,8 @@ from tcuq.calibrate.observe import (
     risk_levels,
 )
 from tcuq.calibrate.projection import fit_projection, int8_step
-from tcuq.calibrate.scores import fit_anchored, fit_anchored_weights, fit_tcuq
+from tcuq.calibrate.scores import fit_anchored, fit_anchored_weights, fit_stress, fit_tcuq
+from tcuq.calibrate.streams import check_streams
 from tcuq.calibrate.temperature import fit_temperature
 from tcuq.errors import CalibrationWarning, FitError
 from tcuq.options import (
@@ -62,16 +64,15 @@ from tcuq.profile.summary import MOST_FINDINGS
 from tcuq.stages.alarm import channel_input
 from tcuq.stages.inputs import logits
 from tcuq.stages.score import risk_odds
-from tcuq.stream import Stream, require_stream
+from tcuq.stream import Stream
 from tcuq.version import __version__
-
-FEWEST_STEPS = 256
 
 
 def fit(
     calibration: Stream,
     development: Stream | None = None,
     *,
+    stress: Stream | None = None,
     preset: Preset = "recommended",
     alpha: float | None = None,
     unusual: float | None = None,
@@ -105,6 +106,9 @@ def fit(
         weights and bias by logistic regression, pulled towards the label-free weights, on the
         steps as recorded and grouped by class, so that they also hold where the field dwells
         longer on a class than the recording did.
+    stress
+        From ``tcuq.tap.stress`` or ``tcuq record --stress``, in place of a development stream:
+        faults of recorded inputs say how much novelty tells of this classifier's errors.
     preset
         "recommended", or "paper" for the paper's system.
     alpha
@@ -170,7 +174,7 @@ def fit(
             "paper": paper,
         },
     )
-    profile = _fit(calibration, development, preset, options)
+    profile = _fit(calibration, (development, stress), preset, options)
     findings = profile.provenance.findings[:MOST_FINDINGS]
     if findings:
         message = "\n".join(finding.sentence for finding in findings)
@@ -191,7 +195,7 @@ def diagnose(stream: Stream) -> tuple[Finding, ...]:
     """
     options = options_from("recommended", {})
     try:
-        _check_streams(stream, None, options)
+        check_streams(stream, None, None, options)
     except FitError as error:
         return (Finding("too_short", f"No monitor can be calibrated on it: {error}."),)
     inputs = _fit_inputs(stream, options)
@@ -210,15 +214,19 @@ def _fit_inputs(calibration: Stream, options: FitOptions) -> InputSettings:
 
 
 def _fit(
-    calibration: Stream, development: Stream | None, preset: Preset, options: FitOptions
+    calibration: Stream,
+    others: tuple[Stream | None, Stream | None],
+    preset: Preset,
+    options: FitOptions,
 ) -> Profile:
-    _check_streams(calibration, development, options)
+    check_streams(calibration, *others, options)
+    second = next((other for other in others if other is not None), None)
     # Labels that choose the threshold serve nothing else: its tests need them unused.
     source = calibration if options.promise is None else without_labels(calibration)
     inputs = _fit_inputs(source, options)
     signals, parts = observe_calibration(source, inputs, options)
     refuse_lost_labels(calibration, np.concatenate([part.label for part in parts]))
-    score = _fit_score((source, parts), development, inputs, signals, options)
+    score = _fit_score((source, parts), others, inputs, signals, options)
     levels = risk_levels(parts, inputs, signals, score)
     novelty = _fit_novelty(source, parts, inputs) if options.novelty else ()
     limit = novelty_limit(parts, novelty, options.alpha * options.unusual)
@@ -246,7 +254,7 @@ def _fit(
             preset=preset,
             seed=options.seed,
             calibration=info,
-            development=None if development is None else _stream_info(development),
+            development=None if second is None else _stream_info(second),
             figures=_figures(alarm, fits, threshold) | _temperature_figure(calibration),
             findings=(
                 *diagnose_stream(calibration, parts),
@@ -259,50 +267,21 @@ def _fit(
     return Profile.from_json(profile.to_json())
 
 
-def _check_streams(calibration: Stream, development: Stream | None, options: FitOptions) -> None:
-    require_stream(calibration, "calibration")
-    if development is not None:
-        require_stream(development, "development")
-    if calibration.labels is not None and (calibration.labels == OUT_OF_DISTRIBUTION).any():
-        step = int(np.argmax(calibration.labels == OUT_OF_DISTRIBUTION))
-        raise FitError(
-            f"calibration must be in distribution, got a step labelled {OUT_OF_DISTRIBUTION}"
-            f" (out of distribution), {step}: move such steps to development"
-        )
-    if len(calibration) < FEWEST_STEPS:
-        raise FitError(
-            f"calibration must have at least {FEWEST_STEPS} steps, got {len(calibration)}"
-        )
-    longest, lag = max(len(part) for part in calibration.recordings()), max(options.lags)
-    if longest <= lag:
-        raise FitError(
-            f"a recording of calibration must be longer than the longest lag, {lag} steps,"
-            f" got {longest} at most"
-        )
-    if options.paper.score == "tcuq" and development is None:
-        raise FitError(
-            'score="tcuq" needs a development stream with labels;'
-            ' give development=, or use score="anchored"'
-        )
-    if development is None:
-        return
-    for name in ("kind", "classes", "width"):
-        ours, theirs = getattr(calibration, name), getattr(development, name)
-        if ours != theirs:
-            raise FitError(f"development must have {name} {ours!r} as calibration, got {theirs!r}")
-
-
 def _fit_score(
     calibration: tuple[Stream, Parts],
-    development: Stream | None,
+    others: tuple[Stream | None, Stream | None],
     inputs: InputSettings,
     signals: SignalSettings,
     options: FitOptions,
 ) -> ScoreSettings:
+    development, stress = others
     if options.paper.score == "tcuq":
         assert development is not None  # noqa: S101 - checked; for the type checker
         return fit_tcuq(development, observe(development, inputs, signals), options)
     score = fit_anchored(calibration[1], options.terms, inputs, signals)
+    if stress is not None:
+        parts = observe(stress, inputs, replace(signals, health=None))
+        return fit_stress(score, stress, parts, calibration[1])
     if development is None:
         return score
     return fit_anchored_weights(score, development, calibration, inputs, signals)

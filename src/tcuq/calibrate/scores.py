@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcuq._columns import UNKNOWN
-from tcuq.calibrate.combiner import Sample, fit_logistic, fit_near
+from tcuq.calibrate.combiner import Sample, fit_factor, fit_logistic, fit_near
 from tcuq.calibrate.observe import Parts, observe
 from tcuq.calibrate.orders import grouped_by_class
 from tcuq.calibrate.tails import TermTable, odds_table, survival_table
@@ -75,10 +75,38 @@ def fit_anchored(
     if not any(term.scale == "odds" for term in terms):
         bias = math.log2(max(expected, 2.0**LOWEST_BIAS))
         return AnchoredScoreSettings(terms, bias, bias)
+    return _with_biases(terms, calibration)
+
+
+def _with_biases(terms: tuple[Term, ...], calibration: Parts) -> AnchoredScoreSettings:
+    """Return the score whose mean risk and expected error on calibration are 1 - confidence."""
+    expected = 1 - float(np.concatenate([part.confidence for part in calibration]).mean())
     above = np.column_stack(_above(calibration, terms))
     risks = above @ np.array([term.weight for term in terms])
     errors = above @ np.array([term.error_weight for term in terms])
     return AnchoredScoreSettings(terms, _bias_for(risks, expected), _bias_for(errors, expected))
+
+
+def fit_stress(
+    settings: AnchoredScoreSettings, stress: Stream, parts: Parts, calibration: Parts
+) -> AnchoredScoreSettings:
+    """Weigh novelty in the risk by what faults cost this classifier, docs/decisions/0076.
+
+    Its weights become a multiple, at most 1, of those in the expected error, by logistic regression
+    on predictions that faults changed; none falls below the label-free weight.
+    """
+    terms = settings.terms
+    novel = np.array([term.signal == "novelty" for term in terms])
+    known, wrong = outcomes(stress, concatenate(parts))
+    above = np.column_stack(_above(parts, terms))[known]
+    weights = np.array([term.weight for term in terms])
+    pattern = np.array([term.error_weight for term in terms]) * novel
+    factor = fit_factor(above @ (weights * ~novel), above @ pattern, wrong)
+    weighed = tuple(
+        replace(term, weight=_coarse(max(weight, factor * most)))
+        for term, weight, most in zip(terms, weights, pattern, strict=True)
+    )
+    return _with_biases(weighed, calibration)
 
 
 def _fit_term(plan: TermPlan, values: Floats) -> Term:

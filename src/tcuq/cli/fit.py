@@ -38,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--development",
         "labelled stream with shifts, to learn weights from; the tcuq score requires it",
     )
+    add("--stress", "stream of `tcuq record --stress`, to weigh novelty by, without labels")
     add("-o", "--output", "profile to write, .json", required=True)
     add(
         "--preset",
@@ -83,12 +84,14 @@ def run(args: argparse.Namespace) -> None:
 
     check_output(args.output, ".json")
     calibration = Stream.load(args.calibration)
-    development = None if args.development is None else Stream.load(args.development)
+    development, stress = (
+        None if path is None else Stream.load(path) for path in (args.development, args.stress)
+    )
     names = [*SINGLE, *(one.name for kind in GROUPS.values() for one in fields(kind))]
     options = grouped(args.preset, {name: getattr(args, name) for name in names})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)  # the summary has them
-        profile = fit(calibration, development, preset=args.preset, **options)
+        profile = fit(calibration, development, stress=stress, preset=args.preset, **options)
     profile.save(args.output)
     text = f"{profile.summary()}\nwritten to {args.output}"
     print_result(args, json.loads(profile.to_json()), text)

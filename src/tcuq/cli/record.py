@@ -35,6 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("flatten", "first", "mean"),
         default="flatten",
     )
+    add(
+        "--stress",
+        "the inputs through generic sensor faults, clean predictions as labels, for fit --stress",
+        action="store_true",
+    )
     add("--temperature", "temperature that divides the logits", type=float, default=1.0)
     add(
         "--reference-kernels",
@@ -64,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Record the stream and describe it."""
-    from tcuq.tap import open_tap, record
+    from tcuq.tap import open_tap, record, stress
 
     check_output(args.output, ".parquet", ".npz")
     arrays = read_arrays(args.data, INPUTS)
@@ -78,14 +83,15 @@ def run(args: argparse.Namespace) -> None:
         reference=args.reference_kernels,
     )
     health = _health(args, arrays.pop("windows", None))
-    with Progress("steps", total=len(arrays["inputs"])) as progress:
-        stream = record(
+    total = len(arrays["inputs"]) * (2 if args.stress else 1)
+    given = {"inputs": arrays["inputs"]} if args.stress else {**arrays, "health": health}
+    with Progress("steps", total=total) as progress:
+        stream = (stress if args.stress else record)(
             tap,
-            **arrays,
+            **given,
             kind=args.kind,
             pool=args.pool,
             temperature=args.temperature,
-            health=health,
             progress=progress.advance,
         )
     stream.save(args.output)
@@ -105,7 +111,7 @@ def run(args: argparse.Namespace) -> None:
     if stream.labels is not None and (stream.labels >= 0).any():
         known = stream.labels >= 0
         right = stream.posteriors[known].argmax(axis=1) == stream.labels[known]
-        facts["accuracy"] = float(right.mean())
+        facts["unchanged" if args.stress else "accuracy"] = float(right.mean())
     text = [f"{name:<13} {value}" for name, value in facts.items()]
     print_result(args, facts, "\n".join([*text, f"written to {args.output}"]))
 
@@ -115,6 +121,8 @@ def _health(args: argparse.Namespace, windows: Any) -> Any:  # noqa: ANN401 - an
     from tcuq.tap.input_health import HealthRecorder, InputHealth
 
     options = (args.health_groups, args.health_names, args.health_lsb)
+    if args.health and args.stress:
+        raise InputError("--stress records no input health: leave --health out")
     if not args.health:
         if any(option is not None for option in options) or args.health_channels_first:
             raise InputError("--health-... options must come with --health")

@@ -8,5 +8,6 @@ of it is created; scikit-learn comes with the extra `fit`.
 from tcuq.tap.input_health import InputHealth
 from tcuq.tap.opening import open_tap
 from tcuq.tap.recorder import Tap, record
+from tcuq.tap.stressing import stress
 
-__all__ = ["InputHealth", "Tap", "open_tap", "record"]
+__all__ = ["InputHealth", "Tap", "open_tap", "record", "stress"]
