@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A fleet that drifts.
 
-Five hundred simulated devices run the real firmware code, and each sends one 87-byte record per
+Five hundred simulated devices run the real firmware code, and each sends one 97-byte record per
 hour. On the second day, one device in twenty begins to drift. No device sends inputs or labels.
 From the records alone, the fleet's judgement finds most of the drifting devices within hours, and
 hardly any other.

@@ -17,7 +17,7 @@ from fleet.measurements.evidence import HOURS, SITES, Array, Field
 from fleet.tests.fixtures.load import durations
 from fleet.tests.fixtures.servers import private_postgres
 from results.result import Row, arguments, report
-from tcuq.telemetry import RECORD
+from tcuq.telemetry import RECORD, UNSIGNED_VERSION
 from tcuq_fleet.judge.ebh import discover
 from tcuq_fleet.judge.evidence import judged_q8
 from tcuq_fleet.judge.evidence_counts import EvidenceCounts
@@ -184,7 +184,7 @@ def store_field(store: Store, field: Field, closed: Array, running: Array) -> No
     for start in range(0, len(running), field.size):
         part = slice(start, start + field.size)
         records = np.zeros(field.size, RECORD)
-        records["version"], records["epoch"] = 1, 1
+        records["version"], records["epoch"] = UNSIGNED_VERSION, 1
         records["device"] = np.arange(start, start + field.size)
         firmware, site = divmod(start // field.size, SITES)
         records["profile"], records["firmware"] = 1, firmware

@@ -37,9 +37,9 @@ def damaged_messages(valid: Array, count: int, rng: np.random.Generator) -> list
         topic, payload = record_topic("berlin", int(record["device"])), bytearray(record.tobytes())
         kind = turn % 5
         if kind == 0:
-            payload[rng.integers(0, 87)] ^= 1 << rng.integers(0, 8)
+            payload[rng.integers(0, 97)] ^= 1 << rng.integers(0, 8)
         elif kind == 1:
-            payload = payload[: rng.integers(0, 87)]
+            payload = payload[: rng.integers(0, 97)]
         elif kind == 2:
             payload += bytes(rng.integers(1, 200))
         elif kind == 3:

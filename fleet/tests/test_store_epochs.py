@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from fleet.tests.fixtures.records import put, record
+from tcuq.telemetry import NO_MEAN
 from tcuq_fleet.judge.evidence import judged_q8
 from tcuq_fleet.store.store import Store
 
@@ -106,3 +107,35 @@ def test_the_judged_evidence_is_the_mean_of_two_e_values(store: Store) -> None:
     loss = np.log2(np.maximum(sum(e_values) / 2, 1e-300)) - stored / 256
     assert loss[stored > -30 * 256].min() > -1e-9
     assert loss[stored > -30 * 256].max() < 2 / 256
+
+
+def errors_of(store: Store) -> tuple[int | None, list[int | None]]:
+    """Return the device's expected error, and that of each stored epoch."""
+    row = store.connection.execute("SELECT expected_error FROM devices").fetchone()
+    query = "SELECT expected_error FROM epochs ORDER BY boot, epoch"
+    return (row or (None,))[0], [error for (error,) in store.connection.execute(query)]
+
+
+def test_the_expected_error_is_of_the_first_epoch_so_far_then_of_the_last_closed(
+    store: Store,
+) -> None:
+    """Only closed epochs are kept, and a device that lost its flash keeps the stored one."""
+    put(store, record(7, 1, 0, 100, epoch=0, expected_error=NO_MEAN))
+    assert errors_of(store) == (None, [])
+    put(store, record(7, 1, 1, 200, epoch=0, expected_error=900))
+    assert errors_of(store) == (900, [])
+    put(store, record(7, 1, 2, 300, epoch=1, expected_error=800))
+    put(store, record(7, 1, 3, 400, epoch=1, expected_error=800))
+    assert errors_of(store) == (800, [800])
+    put(store, record(7, 2, 0, 100, epoch=0, expected_error=5))
+    assert errors_of(store) == (800, [800])
+
+
+def test_a_new_firmware_has_no_estimate_until_it_closes_its_own_epoch(store: Store) -> None:
+    """The epoch that began under another firmware counts for neither."""
+    put(store, record(7, 1, 0, 100, firmware=1, epoch=4, expected_error=800))
+    for sequence, epoch in ((1, 4), (2, 5)):
+        put(store, record(7, 1, sequence, 200, firmware=2, epoch=epoch, expected_error=900))
+        assert errors_of(store)[0] is None
+    put(store, record(7, 1, 3, 300, firmware=2, epoch=6, expected_error=700))
+    assert errors_of(store)[0] == 700

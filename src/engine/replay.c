@@ -134,7 +134,7 @@ static void decide(member *one, const member *all, const int16_t *health, tcuq_s
         tcuq_threshold_run(monitor, &d);
         tcuq_budget_run(monitor, &d);
         tcuq_alarm_run(monitor, step, &d);
-        tcuq_telemetry_count(monitor, &d);
+        tcuq_telemetry_count(monitor, step, &d);
         if (d.alarm != 0u) {
             count_alarm(counts, d.alarm);
         }

@@ -39,14 +39,29 @@ _FIELDS: tuple[tuple[Any, ...], ...] = (
     ("alarms", "<u2"),
     ("histogram_shift", "u1"),
     ("histogram", "<u2", (16,)),
+    ("expected_error", "<u2"),  # this and the next: means over the last closed epoch
+    ("risk_odds", "<u2"),
+    ("novelty", "<u2"),
+    ("confidence", "<u2"),
+    ("label_changes", "<u2"),
 )
 RECORD = np.dtype([*_FIELDS])
 CHANNELS = ("risk", "novelty", "divergence", "instability", "input health")  # of an alarm's cause
+# Means over an epoch: their units per 1, and what is then subtracted.
+MEANS = {
+    "expected_error": (16384, 0),
+    "risk_odds": (1024, 16),  # log2 of risk / (1 - risk)
+    "novelty": (1024, 0),  # bits
+    "confidence": (1024, 0),  # -log2 of 1 - confidence
+    "label_changes": (16384, 0),
+}
+NO_MEAN = 65535  # before the first step, and without an alarm
 COUNTERS = ("steps", "abstained", "denied", "exceeded", "alarms")  # cumulative since boot
 CHECKED = RECORD.itemsize  # bytes that the checksum covers
 PLAIN = np.dtype([*_FIELDS, ("checksum", "<u4")])
 SIGNED = np.dtype([*_FIELDS, ("key", "u1"), ("tag", "u1", (12,))])
-SIZES = {1: PLAIN.itemsize, 2: SIGNED.itemsize}
+UNSIGNED_VERSION, SIGNED_VERSION = 3, 4
+SIZES = {UNSIGNED_VERSION: PLAIN.itemsize, SIGNED_VERSION: SIGNED.itemsize}
 # With bins counting every 2^11th step or more often, the device has run fewer than 2^32 steps.
 MAX_SHIFT_UNWRAPPED = 11
 MIN_KEY_BYTES = 16
@@ -181,7 +196,7 @@ def encode(records: Array) -> bytes:
     plain = np.zeros(len(records), PLAIN)
     for name in RECORD.names or ():
         plain[name] = records[name]
-    plain["version"] = 1
+    plain["version"] = UNSIGNED_VERSION
     return sealed(plain).tobytes()
 
 
@@ -195,9 +210,10 @@ def sealed(plain: Array) -> Array:
 
 
 def checked(rows: Array, keys: Keys | None = None) -> NDArray[np.uint8]:
-    """Return, for each row of 87 or 96 bytes, the Reason to refuse it, or FINE."""
-    version = 1 if rows.shape[1] == PLAIN.itemsize else 2
-    records = rows.view(PLAIN if version == 1 else SIGNED)[:, 0]
+    """Return, for each row of 97 or 106 bytes, the Reason to refuse it, or FINE."""
+    unsigned = rows.shape[1] == PLAIN.itemsize
+    version = UNSIGNED_VERSION if unsigned else SIGNED_VERSION
+    records = rows.view(PLAIN if unsigned else SIGNED)[:, 0]
     reasons = np.empty(len(rows), np.uint8)
     for block in (slice(at, at + BLOCK) for at in range(0, len(rows), BLOCK)):
         reasons[block] = _reasons(rows[block], records[block], version, keys)
@@ -207,11 +223,11 @@ def checked(rows: Array, keys: Keys | None = None) -> NDArray[np.uint8]:
 def _reasons(rows: Array, records: Array, version: int, keys: Keys | None) -> NDArray[np.uint8]:
     """Return for each record the first rule it breaks, or FINE."""
     reasons = np.full(len(rows), Reason.FINE, np.uint8)
-    if version == 1 and keys is None:
+    if version == UNSIGNED_VERSION and keys is None:
         computed = np.empty(len(rows), np.uint32)
         checksums(rows, rows.shape[1], CHECKED, computed)
         reasons[computed != records["checksum"]] = Reason.CHECKSUM
-    elif version == 1:
+    elif version == UNSIGNED_VERSION:
         reasons[:] = Reason.UNSIGNED
     else:
         reasons[:] = _signatures(rows, records, keys)
@@ -234,7 +250,7 @@ def _signatures(rows: Array, records: Array, keys: Keys | None) -> NDArray[np.ui
 
 
 def _impossible(records: Array) -> NDArray[np.bool_]:
-    """Mark impossible counters, only where the steps cannot have wrapped yet."""
+    """Mark impossible shares; impossible counters where the steps cannot have wrapped yet."""
     steps = records["steps"].astype(np.int64)
     shift = records["histogram_shift"]
     requests = records["abstained"].astype(np.int64) + records["denied"]
@@ -243,9 +259,46 @@ def _impossible(records: Array) -> NDArray[np.bool_]:
     return np.asarray(
         (shift > 31)
         | ((shift <= MAX_SHIFT_UNWRAPPED) & more)
-        | ((shift == 0) & (counted != steps)),
+        | ((shift == 0) & (counted != steps))
+        | _above_one(records["expected_error"])
+        | _above_one(records["label_changes"]),
         np.bool_,
     )
+
+
+def _above_one(shares: Array) -> NDArray[np.bool_]:
+    return np.asarray((shares > MEANS["expected_error"][0]) & (shares != NO_MEAN), np.bool_)
+
+
+def mean_of(records: Array, name: str) -> NDArray[np.float64]:
+    """Return each record's mean of MEANS over its last closed epoch; NaN if it has none.
+
+    While no epoch has closed, it is of the first one so far.
+
+    Examples
+    --------
+    >>> mean_of(np.array([(17408,), (65535,)], [("risk_odds", "<u2")]), "risk_odds").tolist()
+    [1.0, nan]
+    """
+    units, offset = MEANS[name]
+    return np.where(records[name] == NO_MEAN, np.nan, records[name] / units - offset)
+
+
+def estimated_accuracy(records: Array) -> NDArray[np.float64]:
+    """Return each record's estimated share of right labels in its epoch; NaN if it has none.
+
+    Examples
+    --------
+    >>> from tcuq.demo import demo_profile, demo_stream
+    >>> from tcuq.monitor import Monitor
+    >>> monitor = Monitor(demo_profile())
+    >>> trace = monitor.run(demo_stream("test"))
+    >>> record = monitor.record(device=1, firmware=1, boot=0, sequence=0)
+    >>> accuracy = estimated_accuracy(decode(record).records)[0]
+    >>> float((accuracy + trace.expected_error.mean()).round(3))
+    1.0
+    """
+    return 1 - mean_of(records, "expected_error")
 
 
 def cause_text(cause: int, health_names: Sequence[str] = ()) -> str:

@@ -63,8 +63,8 @@ def test_snapshots_of_another_profile_or_version_are_refused(stream: tcuq.Stream
     with pytest.raises(SnapshotError, match="another profile"):
         Monitor(demo_profile()).restore(bytes(snapshot))
     snapshot = bytearray(Monitor(demo_profile()).snapshot())
-    assert snapshot[11] == 1  # the version
-    snapshot[11] = 0
+    assert snapshot[11] == 2  # the version
+    snapshot[11] = 1
     with pytest.raises(SnapshotError, match="damaged"):
         Monitor(demo_profile()).restore(bytes(snapshot))
     snapshot[-4:] = zlib.crc32(snapshot[:-4]).to_bytes(4, "little")
@@ -94,11 +94,11 @@ def test_impossible_values_under_a_true_checksum_are_refused() -> None:
 
 
 def test_record_matches_the_specification(stream: tcuq.Stream) -> None:
-    """The record has 87 bytes and the trace's counters."""
+    """The record has 97 bytes and the trace's counters."""
     monitor = Monitor(demo_profile())
     trace = monitor.run(stream.posteriors, stream.features)
     record = monitor.record(device=2**40 + 5, firmware=0x01080000, boot=3, sequence=9)
-    assert len(record) == 87
+    assert len(record) == 97
     (fields,) = decode(record).records
     assert (fields["device"], fields["boot"], fields["sequence"]) == (2**40 + 5, 3, 9)
     assert fields["profile"] == int(demo_profile().sha256[:8], 16)
@@ -117,6 +117,6 @@ def test_record_matches_the_specification(stream: tcuq.Stream) -> None:
 def test_the_host_encodes_the_same_bytes(tmp_path: Path) -> None:
     """Runtime, uplink and HMAC in C, compiled for the host, encode the golden bytes."""
     encoded = encoded_on_host(tmp_path)
-    assert [record.version_1.hex() for record in encoded] == [r["version_1"] for r in RECORDS]
-    assert [record.version_2.hex() for record in encoded] == [r["version_2"] for r in RECORDS]
+    assert [record.plain.hex() for record in encoded] == [r["plain"] for r in RECORDS]
+    assert [record.signed.hex() for record in encoded] == [r["signed"] for r in RECORDS]
     assert [record.signed_ack.hex() for record in encoded] == [r["signed_ack"] for r in RECORDS]

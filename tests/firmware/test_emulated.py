@@ -171,8 +171,8 @@ def test_every_cpu_encodes_the_same_bytes(cpu: Cpu, tmp_path: Path) -> None:
     """Every golden record and signed acknowledgement, byte for byte, key derivation included."""
     encoded = encoded_on(cpu, tmp_path)
     expected = golden()["records"]
-    assert [record.version_1.hex() for record in encoded] == [r["version_1"] for r in expected]
-    assert [record.version_2.hex() for record in encoded] == [r["version_2"] for r in expected]
+    assert [record.plain.hex() for record in encoded] == [r["plain"] for r in expected]
+    assert [record.signed.hex() for record in encoded] == [r["signed"] for r in expected]
     assert [record.signed_ack.hex() for record in encoded] == [r["signed_ack"] for r in expected]
 
 

@@ -131,7 +131,7 @@ def test_resets_and_epochs() -> None:
 
 def test_storage_is_the_devices() -> None:
     """Core, two slots of posterior and features, smoothed terms, channels and telemetry."""
-    plain = 36 + 2 * (8 + 2 + 2) + 52
+    plain = 36 + 2 * (8 + 2 + 2) + 104
     assert make(spec()).storage_bytes == plain
     assert make(VARIANTS["anchored"]).storage_bytes == plain + 3 * 4
     assert make(VARIANTS["everything"]).storage_bytes == plain + 2 * 28

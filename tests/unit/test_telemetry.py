@@ -15,14 +15,23 @@ from hypothesis import strategies as st
 
 import tcuq
 from tcuq.errors import InputError
-from tcuq.telemetry import CHECKED, PLAIN, Keys, Reason, cause_text, decode, to_arrow
+from tcuq.telemetry import (
+    CHECKED,
+    MEANS,
+    PLAIN,
+    Keys,
+    Reason,
+    cause_text,
+    decode,
+    to_arrow,
+)
 from tests.fixtures.firmware.golden import device_key, golden
 
 MASTER = bytes(range(32))
 KEYS = Keys({3: MASTER})
 RECORDS = golden()["records"]
-# docs/spec/record.md, field by field, bytes 0 to 82.
-COMMON = struct.Struct("<BBQIIIIHHbbIIIIHB16H")
+# docs/spec/record.md, field by field, bytes 0 to 92.
+COMMON = struct.Struct("<BBQIIIIHHbbIIIIHB16H5H")
 NAMES = (
     "cause", "device", "profile", "firmware", "boot", "sequence", "threshold", "epoch",
     "evidence", "closed", "steps", "abstained", "denied", "exceeded", "alarms", "histogram_shift",
@@ -38,11 +47,11 @@ def true_record(profile: tcuq.Profile, test_stream: tcuq.Stream) -> bytes:
 
 
 def signed(record: bytes, device: int, key: int = 3) -> bytes:
-    """Sign the record as version 2, by the specification and not by the library."""
+    """Sign the record as version 4, by the specification and not by the library."""
     pseudorandom = hmac.new(bytes(32), MASTER, hashlib.sha256).digest()
     info = b"tcuq record" + device.to_bytes(8, "little") + b"\x01"
     device_key = hmac.new(pseudorandom, info, hashlib.sha256).digest()
-    body = b"\x02" + record[1:CHECKED] + bytes([key])
+    body = b"\x04" + record[1:CHECKED] + bytes([key])
     return body + hmac.new(device_key, body, hashlib.sha256).digest()[:12]
 
 
@@ -75,7 +84,7 @@ def test_a_cause_has_words(cause: int, text: str) -> None:
     assert cause_text(cause, ["level"]) == text
 
 
-@given(st.integers(0, 87 * 8 - 1))
+@given(st.integers(0, 97 * 8 - 1))
 def test_any_flipped_bit_is_detected(true_record: bytes, bit: int) -> None:
     """A record with one flipped bit is refused."""
     damaged = bytearray(true_record)
@@ -89,16 +98,16 @@ def test_any_flipped_bit_is_detected(true_record: bytes, bit: int) -> None:
 def test_any_bytes_are_decoded_or_refused(data: bytes) -> None:
     """Any bytes are decoded or refused, all of them, without an exception."""
     decoded = decode(data)
-    assert sum(len(payload) for _, payload in decoded.refused) + 87 * len(decoded.records) in (
+    assert sum(len(payload) for _, payload in decoded.refused) + 97 * len(decoded.records) in (
         len(data),
-        len(data) // 87 * 87,
+        len(data) // 97 * 97,
     )
     assert not decode(data, KEYS).records.size
 
 
 def test_damaged_records_do_not_affect_valid_ones(true_record: bytes) -> None:
     """A damaged record is refused and its neighbours are decoded."""
-    rows = np.frombuffer(true_record * 20_000, np.uint8).reshape(-1, 87).copy()
+    rows = np.frombuffer(true_record * 20_000, np.uint8).reshape(-1, 97).copy()
     rows[[5, 9000, 19_999], 33] ^= 4
     decoded = decode(rows)
     assert len(decoded.records) == 19_997
@@ -108,7 +117,7 @@ def test_damaged_records_do_not_affect_valid_ones(true_record: bytes) -> None:
 def sealed(**fields: int) -> bytes:
     """Return a record of 100 steps with these fields and a valid checksum."""
     one = np.zeros(1, PLAIN)
-    one["version"], one["steps"] = 1, 100
+    one["version"], one["steps"] = 3, 100
     one["histogram"][0, 0] = 100
     for name, value in fields.items():
         one[name] = value
@@ -125,18 +134,21 @@ def sealed(**fields: int) -> bytes:
         {"alarms": 101},
         {"steps": 99},
         {"histogram_shift": 32},
+        {"expected_error": 16385},
+        {"label_changes": 16385},
     ],
 )
 def test_impossible_counters_are_refused(fields: dict[str, int]) -> None:
-    """More outcomes than steps, or a histogram of other steps, is refused."""
+    """More outcomes than steps, a histogram of other steps, or a share above 1 is refused."""
     assert reasons(decode(sealed(**fields))) == [Reason.COUNTERS]
 
 
 def test_wrapped_counters_and_other_versions_are_no_damage() -> None:
     """After 2^32 steps counters may wrap; a newer version or another size has its own reason."""
     assert len(decode(sealed(steps=5, abstained=400, histogram_shift=13)).records) == 1
-    assert reasons(decode(b"\x03" + bytes(86))) == [Reason.VERSION]
-    assert reasons(decode(b"\x01" + bytes(85))) == [Reason.SIZE]
+    for version, size in ((1, 87), (2, 96), (5, 97)):
+        assert reasons(decode(bytes([version]) + bytes(size - 1))) == [Reason.VERSION]
+    assert reasons(decode(b"\x03" + bytes(95))) == [Reason.SIZE]
     assert reasons(decode(b"")) == [Reason.SIZE]
 
 
@@ -149,7 +161,7 @@ def test_signatures_and_keys_are_checked(true_record: bytes) -> None:
     assert reasons(decode(good, Keys({3: bytes(32)}))) == [Reason.TAG]
     assert reasons(decode(signed(true_record, 6), KEYS)) == [Reason.TAG]
     assert reasons(decode(true_record, KEYS)) == [Reason.UNSIGNED]
-    for at in (1, 30, 83, 95):
+    for at in (1, 30, 93, 105):
         changed = bytearray(good)
         changed[at] ^= 1
         assert reasons(decode(bytes(changed), KEYS))[0] in (Reason.TAG, Reason.KEY)
@@ -170,26 +182,31 @@ def test_records_as_arrow(true_record: bytes) -> None:
 
 
 def common(version: int, fields: dict[str, Any]) -> bytes:
-    """Encode bytes 0 to 82 by the specification alone."""
-    return COMMON.pack(version, *(fields[name] for name in NAMES), *fields["histogram"])
+    """Encode bytes 0 to 92 by the specification alone."""
+    return COMMON.pack(
+        version,
+        *(fields[name] for name in NAMES),
+        *fields["histogram"],
+        *(fields[name] for name in MEANS),
+    )
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record["name"])
 def test_golden_records_are_as_specified(record: dict[str, Any]) -> None:
-    """Version 1 is 87 bytes with a CRC-32; version 2 is 96 with a key id and 12 bytes of HMAC."""
-    head = common(1, record["fields"])
+    """Version 3 is 97 bytes with a CRC-32; version 4 is 106 with a key id and 12 bytes of HMAC."""
+    head = common(3, record["fields"])
     expected = head + zlib.crc32(head).to_bytes(4, "little")
-    assert (bytes.fromhex(record["version_1"]), len(expected)) == (expected, 87)
-    head = common(2, record["fields"]) + bytes([golden()["key_id"]])
+    assert (bytes.fromhex(record["plain"]), len(expected)) == (expected, 97)
+    head = common(4, record["fields"]) + bytes([golden()["key_id"]])
     expected = head + hmac.digest(device_key(record["fields"]["device"]), head, hashlib.sha256)[:12]
-    assert (bytes.fromhex(record["version_2"]), len(expected)) == (expected, 96)
+    assert (bytes.fromhex(record["signed"]), len(expected)) == (expected, 106)
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record["name"])
 def test_golden_records_decode_to_their_fields(record: dict[str, Any]) -> None:
     """Both versions decode to the original fields."""
     keys = Keys({golden()["key_id"]: bytes.fromhex(golden()["master_key"])})
-    for name, used in (("version_1", None), ("version_2", keys)):
+    for name, used in (("plain", None), ("signed", keys)):
         decoded = decode(bytes.fromhex(record[name]), used)
         assert not decoded.refused
         for field, value in record["fields"].items():

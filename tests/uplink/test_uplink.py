@@ -295,7 +295,7 @@ def test_closed_epochs_make_room_for_counters(uplink: Uplink) -> None:
 def test_a_signed_record_differs_only_in_version_key_and_tag(
     uplink_program: Path, uplink: Uplink
 ) -> None:
-    """Bytes 1 to 82 equal the plain record's; version, key and tag are those of version 2."""
+    """Bytes 1 to 92 equal the plain record's; version, key and tag are those of version 4."""
     sent, signing = [], Uplink(uplink_program, DEVICE, slots=3, signs=True)
     for device in (Device(uplink), Device(signing)):
         device.start()
@@ -303,11 +303,11 @@ def test_a_signed_record_differs_only_in_version_key_and_tag(
         sent.append(device.run())
     signing.stop()
     plain, signed = sent
-    assert (len(plain), len(signed)) == (87, 96)
-    assert signed[0] == 2
-    assert signed[1:83] == plain[1:83]
-    assert signed[83] == 5
-    assert signed[84:] == bytes((signed[i] + signed[83 - i]) % 256 for i in range(12))
+    assert (len(plain), len(signed)) == (97, 106)
+    assert signed[0] == 4
+    assert signed[1:93] == plain[1:93]
+    assert signed[93] == 5
+    assert signed[94:] == bytes((signed[i] + signed[93 - i]) % 256 for i in range(12))
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from tests.fixtures.uplink.device import (
     compile_uplink,
 )
 
-RECORD_BYTES = 87
+RECORD_BYTES = 97
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_a_power_cut_at_every_write_loses_nothing(pages: int, tmp_path: Path) ->
     """Every write of a life is cut, after every 16th byte, in four ways; no promise is broken."""
     writes, cuts = map(int, run([compile_uplink(tmp_path, "cuts"), str(pages), "16"]).split())
     assert writes >= 20
-    assert cuts == 4 * writes * 19
+    assert cuts == 4 * writes * 21
 
 
 def test_a_failed_write_and_a_power_cut_left_neither_copy(uplink: Uplink) -> None:
@@ -157,7 +157,7 @@ INCONSISTENCIES = {
     "255 records": (33, b"\xff"),
     "fewer records than it holds": (33, b"\x02"),
     "a record that is not there": (33, b"\x04"),
-    "a record of version 2": (FIRST, b"\x02"),
+    "a record of version 4": (FIRST, b"\x04"),
     "a record of another device": (FIRST + 2, b"\x89"),
     "a record of a device that differs in the high half": (THIRD + 9, b"\x12"),
     "a record twice": (SECOND + 22, b"\0"),
@@ -206,7 +206,7 @@ def test_a_foreign_snapshot_is_refused(
 
 
 def test_signed_records_come_back_from_flash(uplink_program: Path) -> None:
-    """A restart keeps waiting records of version 2, and refuses one of version 1 among them."""
+    """A restart keeps waiting records of version 4, and refuses one of version 3 among them."""
     uplink = Uplink(uplink_program, DEVICE, signs=True)
     device = Device(uplink)
     device.start()
@@ -215,5 +215,5 @@ def test_signed_records_come_back_from_flash(uplink_program: Path) -> None:
     device.start()
     assert uplink("run", device.now_s).waiting == 1
     uplink("init")
-    assert uplink("restore", 0, changed(snapshot, FIRST, b"\x01").hex()).status == INCONSISTENT
+    assert uplink("restore", 0, changed(snapshot, FIRST, b"\x03").hex()).status == INCONSISTENT
     uplink.stop()

@@ -74,6 +74,8 @@ def test_the_panel_fits_80_columns(profile: tcuq.Profile, test_stream: tcuq.Stre
     assert max(map(len, text.splitlines())) <= 80
     assert f"{tally.recent[-1].risk:.4f}" in text
     assert "of 16 left" in text
+    estimate = Monitor(profile).run(test_stream[:500]).estimated_accuracy(500)[-1]
+    assert f"{estimate:.1%} of the last 500 predictions are probably right" in text
     assert re.search(r"^alarm +none *$", text, re.MULTILINE)
 
 

@@ -75,6 +75,13 @@ static void visit_telemetry(walk *on, uint8_t *at)
     for (uint32_t bin = 0u; bin < TCUQ_HISTOGRAM_BINS; bin++) {
         at = visit(on, at, 2u, 0, UINT16_MAX);
     }
+    for (uint32_t mean = 0u; mean < TCUQ_EPOCH_MEANS; mean++) {
+        at = visit(on, at, 2u, 0, UINT16_MAX);
+    }
+    at = visit(on, at, 2u, 0, UINT16_MAX); /* the last label */
+    for (uint32_t half = 0u; half < 2u * TCUQ_EPOCH_MEANS; half++) {
+        at = visit(on, at, 4u, 0, UINT32_MAX); /* of a sum */
+    }
 }
 
 uint32_t past_bytes(const fuzz_case *on)

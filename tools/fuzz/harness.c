@@ -91,7 +91,7 @@ static void op_steps(fuzz_case *on, bytes *in, uint32_t count)
     }
 }
 
-/* A record fits into its 87 bytes and carries a true checksum, or nothing is written. */
+/* A record fits into its 97 bytes and carries a true checksum, or nothing is written. */
 static void op_record(fuzz_case *on, bytes *in)
 {
     const uint8_t kind = take8(in);

@@ -71,7 +71,7 @@ def fleet_rows(python: Path, wheels: Path) -> Iterator[Row]:
     install(python, wheels, "tcuq-fleet")
     golden = json.loads((ROOT / "tests/unit/golden_records.json").read_text("utf-8"))
     with tempfile.TemporaryDirectory() as folder:
-        record = bytes.fromhex(golden["records"][0]["version_1"])
+        record = bytes.fromhex(golden["records"][0]["plain"])
         (Path(folder) / "device.bin").write_bytes(record)
         report = run(python, "fleet", "report", folder)
     works = report.returncode == 0 and "1 device" in report.stdout

@@ -5,7 +5,7 @@
  * Bets pay as in DESIGN: e = 0.5 + 0.17/S1 [x > q1] + 0.17/S2 [x > q2] + 0.16/S3 [x > q3]. Under the null
  * distribution x passes edge j with probability S_j, the worst that calibration allows: the mean of e is 1, less
  * rounding (0.9997). A cohort's draw has the same distribution as a device's own, so devices depend on each other
- * and each keeps the null distribution. */
+ * and each keeps the null distribution. Novelty and labels do not vary. */
 #include "simulator.h"
 
 /* Clopper-Pearson bounds for 62, 12 and 0 of 625 blocks at 0.05/12, in 1/65536, rounded down. */
@@ -50,6 +50,8 @@ void init_distributions(simulation *sim)
         const double square = uniform * uniform;
         sim->null_risks[i] = (uint16_t)(levels * square * square * uniform);
         sim->drift_risks[i] = (uint16_t)(levels * square);
+        sim->null_odds_q10[i] = tcuq_risk_odds_q10(sim->null_risks[i]);
+        sim->drift_odds_q10[i] = tcuq_risk_odds_q10(sim->drift_risks[i]);
     }
     for (uint32_t i = 0u; i < CHANNELS; i++) {
         const tcuq_channel channel = {.signal = signals[i],
@@ -109,13 +111,19 @@ static uint8_t end_block(const simulation *sim, device *dev, const tcuq_monitor 
 
 void run_steps(const simulation *sim, device *dev, const tcuq_monitor *monitor, uint32_t steps)
 {
-    const uint16_t *risks = (dev->hour >= dev->info.drifts_from) ? sim->drift_risks : sim->null_risks;
+    const bool drifts = dev->hour >= dev->info.drifts_from;
+    const uint16_t *risks = drifts ? sim->drift_risks : sim->null_risks;
+    const int16_t *odds_q10 = drifts ? sim->drift_odds_q10 : sim->null_odds_q10;
+    tcuq_signals signals = {0};
     uint64_t bits = 0u;
     uint32_t number = 0u;
     for (uint32_t i = 0u; i < steps; i++) {
         tcuq_decision decision = {0};
         bits = ((i % 5u) == 0u) ? random_next(&dev->random) : (bits >> 12);
         decision.risk = risks[bits % QUANTILES];
+        decision.expected_error = decision.risk;
+        signals.risk_odds_q10 = odds_q10[bits % QUANTILES];
+        signals.low_confidence_q10 = (signals.risk_odds_q10 < 0) ? signals.risk_odds_q10 : 0;
         tcuq_threshold_run(monitor, &decision);
         tcuq_budget_run(monitor, &decision);
         dev->block_steps++;
@@ -125,6 +133,6 @@ void run_steps(const simulation *sim, device *dev, const tcuq_monitor *monitor, 
             number++;
         }
         tcuq_epoch_count(monitor, 1u);
-        tcuq_telemetry_count(monitor, &decision);
+        tcuq_telemetry_count(monitor, &signals, &decision);
     }
 }

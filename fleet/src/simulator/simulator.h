@@ -73,6 +73,8 @@ typedef struct {
     plan plan;
     uint16_t null_risks[QUANTILES];
     uint16_t drift_risks[QUANTILES];
+    int16_t null_odds_q10[QUANTILES]; /* of these risks */
+    int16_t drift_odds_q10[QUANTILES];
     tcuq_channel channels[CHANNELS];
     tcuq_profile profile;
     uint32_t count;

@@ -20,7 +20,7 @@ def test_responses_follow_the_description(postgres: Postgres) -> None:
     with live(database) as address:
         result = fuzz(address)
     assert result.returncode == 0, result.stdout + result.stderr
-    assert "Tested: 11" in result.stdout
+    assert "Tested: 13" in result.stdout
 
 
 def fuzz(address: str) -> "subprocess.CompletedProcess[str]":
@@ -48,6 +48,12 @@ def test_figures_agree_with_the_pages(address: str, suspect: str) -> None:
     assert len(fleet["hours"]) == 24
     groups = get(f"{address}/api/groups").json()
     assert (groups[0]["firmware"], groups[0]["named"]) == ("1.8.0", True)
+    by_device = get(f"{address}/api/accuracy/devices").json()
+    accuracies = [row["estimated_accuracy"] for row in by_device]
+    assert (len(accuracies), accuracies) == (50, sorted(accuracies))
+    by_firmware = get(f"{address}/api/accuracy/firmware").json()
+    assert by_firmware[0]["firmware"] == "1.8.0"
+    assert sum(row["devices"] for row in by_firmware) < 20_000  # silent ones do not count
     first = get(f"{address}/api/suspects?firmware=1.8.0&page=1").json()
     assert len(first) == 50
     assert {row["firmware"] for row in first} == {"1.8.0"}

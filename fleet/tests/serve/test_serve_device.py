@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tcuq.telemetry import RECORD
+from tcuq.telemetry import RECORD, UNSIGNED_VERSION
 from tcuq_fleet.serve import device as devices
 from tcuq_fleet.serve.database import Reader
 from tcuq_fleet.store.batch import Batch
@@ -25,7 +25,7 @@ def reader(database: str) -> Iterator[Reader]:
 def put(store: Store, **fields: int) -> None:
     """Store one record of device 2^64 - 1."""
     record = np.zeros(1, RECORD)
-    record["version"], record["device"] = 1, 2**64 - 1
+    record["version"], record["device"] = UNSIGNED_VERSION, 2**64 - 1
     for name, value in fields.items():
         record[name] = value
     record["histogram"][0, 3] = fields["steps"] % 2**32 >> fields.get("histogram_shift", 0)

@@ -33,6 +33,8 @@ ROUTES = {
     "/api/groups": "/api/groups?level=0.5",
     "/api/profiles": "/api/profiles",
     "/api/suspects": "/api/suspects?level=0.5",
+    "/api/accuracy/devices": "/api/accuracy/devices",
+    "/api/accuracy/firmware": "/api/accuracy/firmware",
     "/api/alarms": "/api/alarms",
     "/api/quarantine": "/api/quarantine",
     "/api/devices/{device}": "/api/devices/{device}",

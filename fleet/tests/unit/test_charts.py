@@ -42,6 +42,7 @@ def epochs(count: int) -> list[Epoch]:
         Epoch(
             epoch=i, boot=1, stored=NOW, closed=i < count - 1, rebooted=i == 1, evidence_bits=i,
             steps=3600, abstained=360, denied=36, alarms=2, risk_histogram=list(range(BINS)),
+            estimated_accuracy=0.9,
         )
         for i in range(count)
     ]  # fmt: skip

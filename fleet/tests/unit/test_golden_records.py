@@ -27,7 +27,7 @@ def test_the_ingest_signs_the_acknowledgement_that_the_device_expects(
     tag = hmac.digest(device_key(fields["device"]), head, hashlib.sha256)[:12]
     assert bytes.fromhex(record["signed_ack"]) == head + tag
     message = Message(
-        record_topic("berlin", fields["device"]).encode(), bytes.fromhex(record["version_2"]), 0
+        record_topic("berlin", fields["device"]).encode(), bytes.fromhex(record["signed"]), 0
     )
     keys = Keys({key: bytes.fromhex(golden()["master_key"])})
     result = Validator(keys=keys).validate([message])

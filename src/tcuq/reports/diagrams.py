@@ -31,7 +31,8 @@ Floats = NDArray[np.float64]
 
 
 def of_labels(views: Sequence[View]) -> Iterator[Element]:
-    """Risk-coverage, the reliability of the one classifier, and the risk of right and wrong."""
+    """Accuracy over time, risk-coverage, the classifier's reliability, risks of right and wrong."""
+    yield _estimated_accuracy(views)
     if not views[0].known.any():
         for title in ("Risk and coverage", "Reliability"):
             text = "Cannot be drawn: the stream has no labels."
@@ -41,6 +42,25 @@ def of_labels(views: Sequence[View]) -> Iterator[Element]:
         yield _risk_coverage(views)
         yield _reliability(views[0])
     yield from (_risk_tail(view, alone=len(views) == 1) for view in views)
+
+
+def _estimated_accuracy(views: Sequence[View]) -> Element:
+    """The estimate of each profile by step, beside the true accuracy where there are labels."""
+    steps, window = len(views[0].stream), min(views[0].window, len(views[0].stream))
+    at = np.unique(np.linspace(window - 1, steps - 1, CURVE_POINTS).astype(int))
+    x = Axis.linear(0, max(1, steps - 1), "step", text=lambda v: f"{v:,.0f}")
+    y = Axis(0, 1, "accuracy", [(v, f"{100 * v:g}%") for v in (0, 0.25, 0.5, 0.75, 1)])
+    chart = Chart(f"Estimated accuracy of the last {window:,} steps", x, y)
+    names = [view.name if len(views) > 1 else "estimated, without labels" for view in views]
+    entries = [(f"series{index}", name) for index, name in enumerate(names)]
+    for index, view in enumerate(views):
+        chart.line(at, view.trace.estimated_accuracy(window)[at], f"series{index}")
+    true = at[np.isfinite(views[0].accuracy[at])]
+    if true.size > 1:
+        chart.line(true, views[0].accuracy[true], "dashed")
+        entries.append(("dashed", "by the labels"))
+    note = f"Of the last {window:,} steps. It ranks stretches better than it measures them."
+    return _card("Estimated accuracy", chart, entries, note)
 
 
 def _risk_coverage(views: Sequence[View]) -> Element:

@@ -43,7 +43,8 @@ def sections(views: Views, name: str) -> Iterator[Element]:
     )
     yield _section(
         "Correct and wrong predictions",
-        "How well the risk ranks predictions, and how reliable the classifier's confidence is.",
+        "How many predictions are probably right, how well the risk ranks them, and how reliable"
+        " the classifier's confidence is.",
         element("div", *diagrams.of_labels(views), class_="grid small"),
     )
     yield _section(
@@ -134,6 +135,8 @@ def _tiles(view: View) -> Iterator[tuple[str, str, str]]:
     if alarms:
         first = f"first at step {alarms[0][0]:,}: {alarms[0][1]}"
     yield "alarms", f"{len(alarms):,}", first
+    estimate = f"{1 - view.trace.expected_error.mean():.1%}"
+    yield "estimated accuracy", estimate, _of_estimate(view)
     wrong = "error among accepted"
     if not view.known.any():
         yield wrong, "unknown", "the stream has no labels"
@@ -141,6 +144,12 @@ def _tiles(view: View) -> Iterator[tuple[str, str, str]]:
     accepted, overall = view.known & view.accepted, view.wrong[view.known].mean()
     error = f"{view.wrong[accepted].mean():.1%}" if accepted.any() else "–"
     yield wrong, error, f"{overall:.1%} among all predictions"
+
+
+def _of_estimate(view: View) -> str:
+    if not view.known.any():
+        return "without labels, of all predictions"
+    return f"without labels; the labels say {1 - view.wrong[view.known].mean():.1%}"
 
 
 def _promises(views: Views) -> Iterator[Element]:

@@ -33,6 +33,7 @@ extern "C" {
 #define TCUQ_RISK_LEVELS 16384u
 #define TCUQ_TOKEN 65536u
 #define TCUQ_HISTOGRAM_BINS 16u
+#define TCUQ_EPOCH_MEANS 5u
 #define TCUQ_MAX_HEALTH 16u
 
 /* What a build leaves out costs no flash: define as 0. */
@@ -234,6 +235,8 @@ typedef struct {
 #define TCUQ_RECENT_BLOCKS 2u /* blocks */
 #define TCUQ_RECENT_SHIFT 14u
 
+/* Means over an epoch: the expected error (1/16384), 16 + log2 of the risk's odds, novelty in bits, -log2 of the
+ * confidence that is missing (all three Q10), and the share of labels that changed (1/16384). */
 typedef struct {
     uint32_t steps;
     uint32_t abstained;
@@ -243,6 +246,10 @@ typedef struct {
     uint8_t histogram_shift; /* bins count in 2^shift */
     uint8_t reserved;
     uint16_t histogram[TCUQ_HISTOGRAM_BINS];
+    uint16_t means[TCUQ_EPOCH_MEANS];    /* of the last closed epoch; UINT16_MAX: none */
+    uint16_t last_label;           /* UINT16_MAX: none */
+    uint32_t sums[TCUQ_EPOCH_MEANS];     /* of the running epoch, without what is */
+    uint32_t carried[TCUQ_EPOCH_MEANS];  /* carried, in 2^16 */
 } tcuq_telemetry;
 
 typedef struct {
@@ -264,7 +271,7 @@ typedef struct {
     uint32_t sequence;
 } tcuq_identity;
 
-#define TCUQ_RECORD_BYTES 87u
+#define TCUQ_RECORD_BYTES 97u
 
 typedef struct {
     uint16_t label;

@@ -285,12 +285,12 @@ int16_t tcuq_signal_value(const tcuq_signals *signals, uint8_t signal);
 int16_t tcuq_risk_odds_q10(uint16_t risk);
 
 /*@ requires tcuq_alarm_given(monitor) && tcuq_alarm_ok(monitor) && tcuq_epoch_ok(monitor);
-    requires \valid_read(signals) && \valid(decision) && decision->risk <= TCUQ_RISK_LEVELS;
+    requires \valid(signals) && \valid(decision) && decision->risk <= TCUQ_RISK_LEVELS;
     requires \separated(decision, signals, TCUQ_PROFILE, monitor->core, TCUQ_CHANNEL_STATES);
     requires \separated(signals, monitor->core, TCUQ_CHANNEL_STATES);
-    assigns decision->alarm, decision->cause, TCUQ_EPOCH_CORE, monitor->core->worst_health, monitor->core->cause, TCUQ_CHANNELS;
+    assigns signals->risk_odds_q10, decision->alarm, decision->cause, TCUQ_EPOCH_CORE, monitor->core->worst_health, monitor->core->cause, TCUQ_CHANNELS;
     ensures tcuq_alarm_ok(monitor) && tcuq_epoch_ok(monitor); */
-void tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tcuq_decision *decision);
+void tcuq_alarm_run(const tcuq_monitor *monitor, tcuq_signals *signals, tcuq_decision *decision);
 
 /*@ requires tcuq_alarm_given(monitor) && 1 <= monitor->profile->channel_count;
     requires \forall integer i; 0 <= i < monitor->profile->channel_count ==>
@@ -327,12 +327,21 @@ void tcuq_epoch_count(const tcuq_monitor *monitor, uint32_t steps);
 int16_t tcuq_epoch_evidence(const tcuq_monitor *monitor);
 
 /* Counters go on from 0 after 2^32 - 1: the one function that is meant to wrap. */
-/*@ requires \valid_read(monitor) && \valid(monitor->telemetry) && \valid_read(decision);
-    requires \separated(monitor->telemetry, monitor, decision);
+/*@ requires tcuq_core_given(monitor) && \valid(monitor->telemetry) && \valid_read(decision) && \valid_read(signals);
+    requires \separated(monitor->telemetry, monitor, monitor->profile, monitor->core, decision, signals);
     requires tcuq_histogram_ok(monitor) && decision->exceeded <= 1;
     assigns *monitor->telemetry;
     ensures tcuq_histogram_ok(monitor); */
-void tcuq_telemetry_count(const tcuq_monitor *monitor, const tcuq_decision *decision);
+void tcuq_telemetry_count(const tcuq_monitor *monitor, const tcuq_signals *signals, const tcuq_decision *decision);
+
+/*@ requires \valid_read(monitor) && \valid(monitor->telemetry) && \separated(monitor->telemetry, monitor);
+    assigns monitor->telemetry->means[0 .. TCUQ_EPOCH_MEANS - 1], monitor->telemetry->sums[0 .. TCUQ_EPOCH_MEANS - 1],
+      monitor->telemetry->carried[0 .. TCUQ_EPOCH_MEANS - 1], monitor->telemetry->last_label; */
+void tcuq_means_reset(const tcuq_monitor *monitor);
+
+/*@ requires \valid_read(monitor) && \valid_read(monitor->core) && \valid_read(monitor->telemetry) && which < TCUQ_EPOCH_MEANS;
+    assigns \nothing; */
+uint16_t tcuq_mean(const tcuq_monitor *monitor, uint32_t which);
 
 /*@ requires \valid_read(monitor) && \valid(monitor->telemetry) && \separated(monitor->telemetry, monitor);
     assigns *monitor->telemetry;
@@ -353,7 +362,7 @@ uint32_t tcuq_crc32(const uint8_t *bytes, uint32_t size);
       tcuq_cells(tcuq_slots(m->profile), m->profile->classes) + tcuq_cells(tcuq_slots(m->profile), m->profile->dimensions) +
       4 * tcuq_smoothed(m);
     logic integer tcuq_snapshot_bytes(tcuq_monitor *m) =
-      52 + tcuq_past_bytes(m) + 28 * m->profile->channel_count + 51 * tcuq_counters(m); */
+      52 + tcuq_past_bytes(m) + 28 * m->profile->channel_count + 103 * tcuq_counters(m); */
 
 /*@ requires \valid_read(monitor) && \valid_read(monitor->profile) && tcuq_sizes_ok(monitor->profile);
     assigns \nothing;

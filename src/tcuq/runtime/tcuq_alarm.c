@@ -75,10 +75,10 @@ int16_t tcuq_risk_odds_q10(uint16_t risk)
 
 /* The values that channels sum, by signal: Q15 of the signals that look back, Q10 of the logarithms. */
 /*@ requires \valid_read(signals) && \valid(values + (0 .. TCUQ_HEALTH));
-    requires \separated(signals, values + (0 .. TCUQ_HEALTH)) && risk <= TCUQ_RISK_LEVELS;
+    requires \separated(signals, values + (0 .. TCUQ_HEALTH));
     assigns values[0 .. TCUQ_HEALTH];
     ensures \forall integer k; 0 <= k <= TCUQ_HEALTH ==> -32768 <= values[k] <= 65535; */
-static void tcuq_channel_values(const tcuq_signals *signals, uint16_t risk, int32_t *values)
+static void tcuq_channel_values(const tcuq_signals *signals, int32_t *values)
 {
     values[TCUQ_DIVERGENCE] = signals->values_q15[TCUQ_DIVERGENCE];
     values[TCUQ_INSTABILITY] = signals->values_q15[TCUQ_INSTABILITY];
@@ -89,7 +89,7 @@ static void tcuq_channel_values(const tcuq_signals *signals, uint16_t risk, int3
     for (uint8_t signal = TCUQ_INCONSISTENCY; signal < (uint8_t)TCUQ_RISK; signal++) {
         values[signal] = tcuq_signal_value(signals, signal);
     }
-    values[TCUQ_RISK] = tcuq_risk_odds_q10(risk);
+    values[TCUQ_RISK] = signals->risk_odds_q10;
     values[TCUQ_HEALTH] = signals->health_q10;
 }
 
@@ -241,7 +241,7 @@ uint8_t tcuq_alarm_blocks(const tcuq_monitor *monitor, const uint8_t *passed)
     return (uint8_t)(flag | ((left != 0u) ? since_boot : 0u));
 }
 
-void tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tcuq_decision *decision)
+void tcuq_alarm_run(const tcuq_monitor *monitor, tcuq_signals *signals, tcuq_decision *decision)
 {
     const tcuq_profile *profile = monitor->profile;
     tcuq_core *core = monitor->core;
@@ -253,9 +253,11 @@ void tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tc
     decision->alarm = 0u;
     decision->cause = 0u;
     if (count == 0u) {
+        signals->risk_odds_q10 = 0;
         return;
     }
-    tcuq_channel_values(signals, decision->risk, values);
+    signals->risk_odds_q10 = tcuq_risk_odds_q10(decision->risk);
+    tcuq_channel_values(signals, values);
     const uint32_t counted = TCUQ_ANY_STEP | (signals->whole_past ? TCUQ_WHOLE_PAST : 0u) |
                              (signals->health_given ? (1u << TCUQ_HEALTH) : 0u);
     if (signals->health_worst > core->worst_health) {

@@ -34,6 +34,7 @@ typedef struct {
     int16_t health_q10;            /* log2(1 + sum of squared standard scores); 0 if not given */
     uint16_t health_worst;         /* largest standard score in Q5, shifted by 4, and its statistic */
     int32_t product;               /* of projected features with those that they replaced */
+    int16_t risk_odds_q10;         /* log2 of risk / (1 - risk), by the alarm; 0 without channels */
 } tcuq_signals;
 
 extern const uint16_t tcuq_xlog2x_q15[130];
@@ -71,11 +72,12 @@ extern const uint8_t tcuq_log_add_q8[65];
 
 /* Of a snapshot: its first four bytes, and the sizes of its first and its last parts. */
 #define TCUQ_SNAPSHOT_MAGIC 0x51554354u /* "TCUQ" */
-#define TCUQ_SNAPSHOT_VERSION 1u /* in the highest byte of the size; raised when the state changes */
+#define TCUQ_SNAPSHOT_VERSION 2u /* in the highest byte of the size; raised when the state changes */
 #define TCUQ_SNAPSHOT_HEAD 12u
 #define TCUQ_SNAPSHOT_CORE 36u
 #define TCUQ_SNAPSHOT_CHANNEL 28u
-#define TCUQ_SNAPSHOT_TELEMETRY 51u
+#define TCUQ_SNAPSHOT_COUNTERS 51u
+#define TCUQ_SNAPSHOT_MEANS 52u /* means, last label and sums */
 #define TCUQ_SNAPSHOT_CRC 4u
 
 /* (1/256 bit, 1/2 bit) rounded down, the lowest for less: an e-value of 0. */
@@ -188,7 +190,7 @@ void tcuq_health_run(const tcuq_profile *profile, const int16_t *health, tcuq_si
 #endif
 
 #if TCUQ_WITH_ALARM
-void tcuq_alarm_run(const tcuq_monitor *monitor, const tcuq_signals *signals, tcuq_decision *decision);
+void tcuq_alarm_run(const tcuq_monitor *monitor, tcuq_signals *signals, tcuq_decision *decision);
 uint8_t tcuq_alarm_blocks(const tcuq_monitor *monitor, const uint8_t *passed);
 bool tcuq_alarm_sound(const tcuq_profile *profile);
 void tcuq_alarm_reset(const tcuq_monitor *monitor);
@@ -201,8 +203,10 @@ void tcuq_epoch_start(const tcuq_monitor *monitor);
 #endif
 
 #if TCUQ_WITH_TELEMETRY
-void tcuq_telemetry_count(const tcuq_monitor *monitor, const tcuq_decision *decision);
+void tcuq_telemetry_count(const tcuq_monitor *monitor, const tcuq_signals *signals, const tcuq_decision *decision);
 void tcuq_telemetry_reset(const tcuq_monitor *monitor);
+void tcuq_means_reset(const tcuq_monitor *monitor);
+uint16_t tcuq_mean(const tcuq_monitor *monitor, uint32_t which);
 #endif
 
 #ifdef __FRAMAC__

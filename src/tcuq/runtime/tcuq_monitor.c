@@ -104,7 +104,7 @@ void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8
 #endif
 #if TCUQ_WITH_TELEMETRY
     if (monitor->telemetry != NULL) {
-        tcuq_telemetry_count(monitor, decision);
+        tcuq_telemetry_count(monitor, &signals, decision);
     }
 #endif
 }
@@ -140,6 +140,7 @@ void tcuq_reset(const tcuq_monitor *monitor)
 #if TCUQ_WITH_TELEMETRY
     if (monitor->telemetry != NULL) {
         tcuq_telemetry_reset(monitor);
+        tcuq_means_reset(monitor);
     }
 #endif
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Record: the telemetry a device sends, 87 bytes, little-endian (docs/spec/record.md). */
+/* Record: the telemetry a device sends, 97 bytes, little-endian (docs/spec/record.md). */
 #include "tcuq_bytes.h"
 #include "tcuq_internal.h"
 
 #if TCUQ_WITH_TELEMETRY
 
-#define TCUQ_RECORD_VERSION 1u
+#define TCUQ_RECORD_VERSION 3u
 
 tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identity, uint8_t *buffer,
                         uint32_t size)
@@ -17,6 +17,7 @@ tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identi
         return TCUQ_ERROR_BUFFER;
     }
     const int32_t ledger_q16 = monitor->core->ledger_q16;
+    const int8_t evidence = tcuq_half_bits(tcuq_epoch_evidence(monitor));
     buffer[0] = TCUQ_RECORD_VERSION;
     buffer[1] = monitor->core->cause;
     tcuq_put_32(&buffer[2], (uint32_t)identity->device);
@@ -27,9 +28,15 @@ tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identi
     tcuq_put_32(&buffer[22], identity->sequence);
     tcuq_put_16(&buffer[26], (uint16_t)((uint32_t)((ledger_q16 < 0) ? 0 : ledger_q16) >> 16));
     tcuq_put_16(&buffer[28], monitor->core->epoch);
-    buffer[30] = (uint8_t)tcuq_half_bits(tcuq_epoch_evidence(monitor));
+    buffer[30] = (uint8_t)evidence;
     buffer[31] = (uint8_t)monitor->core->last_epoch_evidence;
     tcuq_put_counters(monitor, &buffer[32]);
+    /*@ loop invariant i <= TCUQ_EPOCH_MEANS;
+        loop assigns i, buffer[83 .. 92];
+        loop variant TCUQ_EPOCH_MEANS - i; */
+    for (uint32_t i = 0u; i < TCUQ_EPOCH_MEANS; i++) {
+        tcuq_put_16(&buffer[83u + 2u * i], tcuq_mean(monitor, i));
+    }
     tcuq_put_32(&buffer[TCUQ_RECORD_BYTES - 4u], tcuq_crc32(buffer, TCUQ_RECORD_BYTES - 4u));
     return TCUQ_OK;
 }

@@ -126,7 +126,7 @@ static const uint8_t *tcuq_get_channels(const tcuq_monitor *monitor, const uint8
     return at;
 }
 
-/*@ requires \valid(telemetry) && \valid_read(at + (0 .. 50)) && \separated(telemetry, at + (0 .. 50));
+/*@ requires \valid(telemetry) && \valid_read(at + (0 .. 102)) && \separated(telemetry, at + (0 .. 102));
     assigns *telemetry; */
 static void tcuq_get_counters(tcuq_telemetry *telemetry, const uint8_t *at)
 {
@@ -142,11 +142,22 @@ static void tcuq_get_counters(tcuq_telemetry *telemetry, const uint8_t *at)
     for (uint8_t i = 0u; i < TCUQ_HISTOGRAM_BINS; i++) {
         telemetry->histogram[i] = tcuq_get_16(&at[19u + 2u * i]);
     }
+    at += TCUQ_SNAPSHOT_COUNTERS;
+    telemetry->last_label = tcuq_get_16(&at[10]);
+    /*@ loop invariant i <= TCUQ_EPOCH_MEANS;
+        loop assigns i, telemetry->means[0 .. TCUQ_EPOCH_MEANS - 1], telemetry->sums[0 .. TCUQ_EPOCH_MEANS - 1],
+          telemetry->carried[0 .. TCUQ_EPOCH_MEANS - 1];
+        loop variant TCUQ_EPOCH_MEANS - i; */
+    for (uint8_t i = 0u; i < TCUQ_EPOCH_MEANS; i++) {
+        telemetry->means[i] = tcuq_get_16(&at[2u * i]);
+        telemetry->sums[i] = tcuq_get_32(&at[12u + 4u * i]);
+        telemetry->carried[i] = tcuq_get_32(&at[32u + 4u * i]);
+    }
 }
 
 /*@ requires tcuq_telemetry_given(monitor) && tcuq_limits_ok(monitor->profile);
-    requires \valid_read(monitor->profile) && \valid_read(at + (0 .. 51 * tcuq_counters(monitor) - 1));
-    requires \separated(TCUQ_COUNTERS, at + (0 .. 51 * tcuq_counters(monitor) - 1));
+    requires \valid_read(monitor->profile) && \valid_read(at + (0 .. 103 * tcuq_counters(monitor) - 1));
+    requires \separated(TCUQ_COUNTERS, at + (0 .. 103 * tcuq_counters(monitor) - 1));
     requires \separated(TCUQ_COUNTERS, TCUQ_PROFILE);
     assigns *TCUQ_COUNTERS;
     TCUQ_KEPT */

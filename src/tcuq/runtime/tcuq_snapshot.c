@@ -16,7 +16,7 @@ uint32_t tcuq_snapshot_size(const tcuq_monitor *monitor)
     //@ assert slots * profile->dimensions == tcuq_cells(tcuq_slots(profile), profile->dimensions);
     size += slots * profile->classes + slots * profile->dimensions + 4u * terms;
     size += TCUQ_SNAPSHOT_CHANNEL * (uint32_t)profile->channel_count;
-    return size + ((monitor->telemetry != NULL) ? TCUQ_SNAPSHOT_TELEMETRY : 0u);
+    return size + ((monitor->telemetry != NULL) ? TCUQ_SNAPSHOT_COUNTERS + TCUQ_SNAPSHOT_MEANS : 0u);
 }
 
 #if TCUQ_STATE_AS_WIRE
@@ -141,6 +141,21 @@ void tcuq_put_counters(const tcuq_monitor *monitor, uint8_t *at)
     }
 }
 
+/*@ requires \valid_read(telemetry) && \valid(at + (0 .. 51)) && \separated(at + (0 .. 51), telemetry);
+    assigns at[0 .. 51]; */
+static void tcuq_put_means(const tcuq_telemetry *telemetry, uint8_t *at)
+{
+    tcuq_put_16(&at[10], telemetry->last_label);
+    /*@ loop invariant i <= TCUQ_EPOCH_MEANS;
+        loop assigns i, at[0 .. 9], at[12 .. 51];
+        loop variant TCUQ_EPOCH_MEANS - i; */
+    for (uint32_t i = 0u; i < TCUQ_EPOCH_MEANS; i++) {
+        tcuq_put_16(&at[2u * i], telemetry->means[i]);
+        tcuq_put_32(&at[12u + 4u * i], telemetry->sums[i]);
+        tcuq_put_32(&at[32u + 4u * i], telemetry->carried[i]);
+    }
+}
+
 /* Everything between a snapshot's head and its checksum. */
 /*@ requires tcuq_held(monitor);
     requires \valid(at + (0 .. tcuq_snapshot_bytes(monitor) - 17));
@@ -156,6 +171,7 @@ static void tcuq_put_state(const tcuq_monitor *monitor, uint8_t *at)
     at = tcuq_put_channels(monitor, at);
     if (monitor->telemetry != NULL) {
         tcuq_put_counters(monitor, at);
+        tcuq_put_means(monitor->telemetry, &at[TCUQ_SNAPSHOT_COUNTERS]);
     }
 }
 

@@ -8,6 +8,8 @@
 #if TCUQ_STATE_AS_WIRE
 
 typedef char tcuq_core_is_as_wire[(sizeof(tcuq_core) == TCUQ_SNAPSHOT_CORE) ? 1 : -1];
+typedef char tcuq_telemetry_is_as_wire[
+    (sizeof(tcuq_telemetry) == (TCUQ_SNAPSHOT_COUNTERS + 1u + TCUQ_SNAPSHOT_MEANS)) ? 1 : -1];
 typedef char tcuq_channel_is_as_wire[(sizeof(tcuq_channel_state) == TCUQ_SNAPSHOT_CHANNEL) ? 1 : -1];
 
 /* One part of the state; the place in the snapshot moves on. */
@@ -42,6 +44,7 @@ void tcuq_move_state(const tcuq_monitor *monitor, tcuq_place *at)
     tcuq_move_part(at, monitor->channels, TCUQ_SNAPSHOT_CHANNEL * (uint32_t)profile->channel_count);
     if (monitor->telemetry != NULL) {
         tcuq_move_counters(at, monitor->telemetry);
+        tcuq_move_part(at, monitor->telemetry->means, TCUQ_SNAPSHOT_MEANS);
     }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Version 2 of the record, and the signed acknowledgement: the number of a key, then a truncated HMAC. */
+/* Version 4 of the record, and the signed acknowledgement: the number of a key, then a truncated HMAC. */
 #include "tcuq_sign.h"
 
 #include <stddef.h>
@@ -9,9 +9,9 @@
 #include "tcuq_acsl_sign.h"
 #endif
 
-#define TCUQ_RECORD_COMMON 83u
-#define TCUQ_RECORD_PLAIN 1u
-#define TCUQ_RECORD_SIGNED 2u
+#define TCUQ_RECORD_COMMON 93u
+#define TCUQ_RECORD_PLAIN 3u
+#define TCUQ_RECORD_SIGNED 4u
 
 tcuq_uplink_status tcuq_sign_record(const uint8_t *record, uint8_t key, tcuq_mac mac, void *context,
                                     uint8_t *to, uint32_t size)

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-#define TCUQ_SIGNED_BYTES 96u
+#define TCUQ_SIGNED_BYTES 106u
 #define TCUQ_TAG_BYTES 12u
 #define TCUQ_ACK_BYTES 16u
 #define TCUQ_SIGNED_ACK_BYTES 29u
@@ -20,8 +20,8 @@ extern "C" {
 /* Writes the first TCUQ_TAG_BYTES of HMAC-SHA-256(the device's key, bytes). */
 typedef void (*tcuq_mac)(void *context, const uint8_t *bytes, uint32_t size, uint8_t *tag);
 
-/* A record of version 1 as one of version 2.
- * record: TCUQ_RECORD_BYTES of version 1; null and others are refused. key: the key's number.
+/* A record of version 3 as one of version 4.
+ * record: TCUQ_RECORD_BYTES of version 3; null and others are refused. key: the key's number.
  * mac, context: the device's function and its first argument; a null mac is refused.
  * to: takes the signed record, and may be record itself; null is refused.
  * size: bytes that it has room for; fewer than TCUQ_SIGNED_BYTES are refused. */

@@ -80,7 +80,7 @@ typedef struct {
     uint16_t longest_s;   /* ... up to this */
     tcuq_send send;
     void *send_context;
-    tcuq_mac mac; /* null: records of version 1; else version 2, and acknowledgements must carry its tag */
+    tcuq_mac mac; /* null: records of version 3; else version 4, and acknowledgements must carry its tag */
     void *mac_context;
     uint8_t key; /* its number, for version 2 */
     uint8_t slots;

@@ -78,7 +78,7 @@ tcuq_uplink_status tcuq_uplink_saved(const tcuq_uplink *uplink)
  * sequence beyond the snapshot's, and nothing behind them. */
 static bool tcuq_row_consistent(const tcuq_uplink *uplink, const uint8_t *bytes)
 {
-    const uint8_t version = (uplink->mac != NULL) ? 2u : 1u;
+    const uint8_t version = (uplink->mac != NULL) ? 4u : 3u;
     const uint32_t end = tcuq_uplink_size(uplink) - 4u;
     const uint8_t *last = NULL;
     uint32_t at = TCUQ_UPLINK_HEAD_BYTES;

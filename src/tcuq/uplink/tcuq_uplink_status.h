@@ -14,7 +14,7 @@ typedef enum {
     TCUQ_UPLINK_ERROR_BUFFER = -4,      /* too small, or not the size it must have */
     TCUQ_UPLINK_ERROR_SNAPSHOT = -5,    /* not a whole snapshot */
     TCUQ_UPLINK_ERROR_FOREIGN = -6,     /* of another device, or another number or size of slots */
-    TCUQ_UPLINK_ERROR_RECORD = -7,      /* the monitor gives no record, or this is none of version 1 */
+    TCUQ_UPLINK_ERROR_RECORD = -7,      /* the monitor gives no record, or this is none of version 3 */
     TCUQ_UPLINK_ERROR_EXHAUSTED = -8,   /* no boot id or sequence is left */
     TCUQ_UPLINK_ERROR_INCONSISTENT = -9, /* a snapshot with a true checksum that no uplink writes */
     TCUQ_UPLINK_ERROR_FORGED = -10      /* an acknowledgement without the tag of this device's key */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The state that `watch` shows: counts, recent decisions, tokens of the budget, and alarms."""
 
+import math
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -53,6 +54,12 @@ class Tally:
     def tokens(self) -> float:
         """Abstentions that are left in the budget."""
         return self.bucket.tokens_q16 / TOKEN
+
+    @property
+    def estimated_accuracy(self) -> float:
+        """The share of the recent labels that are probably right; NaN before the first step."""
+        errors = [decision.expected_error for decision in self.recent]
+        return 1 - sum(errors) / len(errors) if errors else math.nan
 
     def update(self, step: Step) -> Decision | None:
         """Decide on a step; None for a gap and for an invalid line."""

@@ -42,6 +42,7 @@ def panel(tally: Tally, source: str) -> "Table":
         grid.add_row("risk", f"{risks} {last.risk:.4f}")
         grid.add_row("threshold", f"{last.threshold:.4f}: {withheld}")
         grid.add_row("decisions", f"{marks} {last.outcome.name.lower()}")
+        grid.add_row("accuracy", f"{tally.estimated_accuracy:.1%} {_estimate(tally)}")
     shares = (f"{o.name.lower()} {n:,} ({n / max(tally.steps, 1):.1%})" for o, n in _totals(tally))
     grid.add_row("", "  ".join(shares))
     burst = profile.budget.burst_q16 / TOKEN
@@ -62,6 +63,10 @@ def _counts(tally: Tally) -> Iterator[str]:
         yield counted(tally.refused, "invalid line")
     if tally.without_health:
         yield f"{tally.without_health:,} without health"
+
+
+def _estimate(tally: Tally) -> str:
+    return f"of the last {len(tally.recent):,} predictions are probably right"
 
 
 def _totals(tally: Tally) -> list[tuple[Outcome, int]]:

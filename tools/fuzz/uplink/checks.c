@@ -5,7 +5,7 @@
 /* The rules of a configuration, stated a second time. */
 bool follows_rules(const tcuq_uplink *of)
 {
-    const uint32_t bytes = (of->mac == NULL) ? 87u : 96u;
+    const uint32_t bytes = (of->mac == NULL) ? 97u : 106u;
     return (of->slots > 1u) && (of->pages > 1u) && (of->record_bytes == bytes) && (of->first_s > 1u) &&
            (of->first_s <= of->interval_s) && (of->interval_s <= INT32_MAX) && (of->resend_s != 0u) &&
            (of->resend_s <= of->longest_s) && (of->least_steps != 0u);
@@ -21,7 +21,7 @@ void check_row(const fuzz_uplink *on)
         const uint8_t *slot = &on->uplink.records[i * on->uplink.record_bytes];
         const uint32_t boot = tcuq_get_32(&slot[18]);
         const uint32_t sequence = tcuq_get_32(&slot[22]);
-        MUST(slot[0] == ((on->uplink.mac == NULL) ? 1u : 2u));
+        MUST(slot[0] == ((on->uplink.mac == NULL) ? 3u : 4u));
         MUST(tcuq_get_32(&slot[2]) == (uint32_t)on->uplink.device);
         MUST((boot < state->boot) || ((boot == state->boot) && (sequence < state->sequence)));
         if (i != 0u) {

@@ -19,18 +19,18 @@ static void check_init(const tcuq_uplink *sound)
 
 static void check_sign(void)
 {
-    uint8_t record[TCUQ_SIGNED_BYTES] = {1u};
+    uint8_t record[TCUQ_SIGNED_BYTES] = {3u};
     uint8_t to[TCUQ_SIGNED_BYTES] = {0u};
     MUST(tcuq_sign_record(record, 3u, mac, NULL, NULL, sizeof to) == TCUQ_UPLINK_ERROR_BUFFER);
     MUST(tcuq_sign_record(record, 3u, mac, NULL, to, sizeof to - 1u) == TCUQ_UPLINK_ERROR_BUFFER);
     MUST(tcuq_sign_record(NULL, 3u, mac, NULL, to, sizeof to) == TCUQ_UPLINK_ERROR_RECORD);
     MUST(tcuq_sign_record(record, 3u, NULL, NULL, to, sizeof to) == TCUQ_UPLINK_ERROR_RECORD);
-    record[0] = 2u;
+    record[0] = 4u;
     MUST(tcuq_sign_record(record, 3u, mac, NULL, to, sizeof to) == TCUQ_UPLINK_ERROR_RECORD);
     MUST(to[0] == 0u);
-    record[0] = 1u;
+    record[0] = 3u;
     MUST(tcuq_sign_record(record, 3u, mac, NULL, to, sizeof to) == TCUQ_UPLINK_OK);
-    MUST((to[0] == 2u) && (to[83] == 3u));
+    MUST((to[0] == 4u) && (to[93] == 3u));
 }
 
 void check_refusals(fuzz_uplink *on)

@@ -110,6 +110,7 @@ def _judge_snapshot(connection: Connection[Any], rules: Rules) -> Judgement:
     persistence.write_groups(connection, judgement, groups, written)
     persistence.write_sites(connection, judgement, counts, cutoff_q8)
     persistence.write_profiles(connection, counts)
+    persistence.write_accuracy(connection, since)
     persistence.write_suspects(connection, judgement, counts, groups, since)
     interval = int(judged.timestamp() // rules.group_interval)
     changes = alarms.update(

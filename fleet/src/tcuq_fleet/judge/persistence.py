@@ -13,6 +13,7 @@ from tcuq_fleet.judge.groups import UNREACHABLE_Q8, GroupJudgements, cutoff_or_u
 from tcuq_fleet.judge.rules import LOOSEST_LEVEL
 
 MAX_SUSPECTS = 100_000
+MAX_LEAST_ACCURATE = 10_000
 
 # Devices at the loosest level, and those of cohorts in which a lower cut-off discovers some.
 SUSPECTS: LiteralString = """
@@ -27,6 +28,25 @@ WHERE judged_q8 >= %(least)s AND judged_q8 >= coalesce(cutoff_q8, %(loosest)s)
         SELECT FROM registry WHERE registry.device = devices.device AND state = 'retired')
 ORDER BY judged_q8 DESC LIMIT %(limit)s
 """
+
+# Reporting devices that have an estimate.
+_ESTIMATED: LiteralString = """
+FROM devices LEFT JOIN sites USING (site) WHERE expected_error IS NOT NULL
+    AND last_seen >= %(since)s AND NOT EXISTS (
+        SELECT FROM registry WHERE registry.device = devices.device AND state = 'retired')
+"""
+LEAST_ACCURATE: LiteralString = (
+    "INSERT INTO least_accurate (device, profile, firmware, site, expected_error)"
+    " SELECT device, profile, firmware, site, expected_error"
+    + _ESTIMATED
+    + "ORDER BY expected_error DESC, device LIMIT %(limit)s"
+)
+FIRMWARE_ACCURACY: LiteralString = (
+    "INSERT INTO firmware_accuracy (firmware, owner, devices, expected_error)"
+    " SELECT firmware, coalesce(owner, 0), count(*), sum(expected_error)"
+    + _ESTIMATED
+    + "GROUP BY firmware, coalesce(owner, 0)"
+)
 
 OWNERS: LiteralString = """
 INSERT INTO owner_counts (judgement, owner, devices, silent, judgeable, discovered)
@@ -91,6 +111,15 @@ def write_profiles(connection: Connection[Any], counts: EvidenceCounts) -> None:
             row[at] += int(column[i])
     connection.execute("DELETE FROM profile_counts")
     _copy(connection, "profile_counts", ((*key, *row) for key, row in sums.items()))
+
+
+def write_accuracy(connection: Connection[Any], since: datetime) -> None:
+    """Replace the rankings of devices and of firmware versions by estimated accuracy."""
+    values = {"since": since, "limit": MAX_LEAST_ACCURATE}
+    connection.execute("DELETE FROM least_accurate")
+    connection.execute(LEAST_ACCURATE, values)
+    connection.execute("DELETE FROM firmware_accuracy")
+    connection.execute(FIRMWARE_ACCURACY, values)
 
 
 def write_suspects(

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, HTTPException, Path, Query
 from pydantic import BaseModel
 
-from tcuq_fleet.serve import alarm_queries, levels, queries, registry_queries
+from tcuq_fleet.serve import accuracy_queries, alarm_queries, levels, queries, registry_queries
 from tcuq_fleet.serve import device as devices
 from tcuq_fleet.serve.identifiers import (
     ALL_DEVICES,
@@ -105,6 +105,20 @@ def groups(session: OpenSession, level: Level = None) -> list[queries.GroupRow]:
 def profiles(session: OpenSession) -> list[queries.ProfileUse]:
     """Return how many devices run which profile, the most frequent first."""
     return queries.profiles_in_use(session)
+
+
+@router.get("/accuracy/devices")
+def least_accurate(
+    session: OpenSession, group: QueryGroup, page: Page = 1
+) -> list[accuracy_queries.LeastAccurate]:
+    """Return devices, the lowest estimated accuracy of their last epoch first."""
+    return accuracy_queries.least_accurate(session, group, page=page)
+
+
+@router.get("/accuracy/firmware")
+def firmware_accuracy(session: OpenSession) -> list[accuracy_queries.FirmwareAccuracy]:
+    """Return firmware versions, the lowest mean of their devices' estimated accuracy first."""
+    return accuracy_queries.firmware_accuracy(session)
 
 
 @router.get("/suspects")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field, computed_field
 
-from tcuq.telemetry import cause_text
+from tcuq.telemetry import MEANS, cause_text
 from tcuq_fleet.serve.database import Session
 from tcuq_fleet.serve.identifiers import Group, device_number
 from tcuq_fleet.wire import DeviceId, FirmwareId, ProfileId, device_name
@@ -17,6 +17,7 @@ from tcuq_fleet.wire import DeviceId, FirmwareId, ProfileId, device_name
 EPOCHS = 60
 BINS = 16
 UNITS_PER_BIT = 256  # a judged device's evidence counts 1/256 bit
+LEVELS = MEANS["expected_error"][0]
 HALF_BITS = 2  # an epoch's evidence counts half bits
 
 
@@ -47,6 +48,7 @@ class DeviceState(BaseModel):
     running_bits: float  # evidence of the running epoch
     closed_epoch: int | None
     closed_bits: float | None
+    estimated_accuracy: float | None  # of that epoch, or of the first one so far
     judged_q8: int | None = Field(exclude=True)  # None: no evidence of its firmware alone yet
     suspected_q8: int | None = Field(exclude=True)
     cause_code: int = Field(exclude=True)
@@ -91,6 +93,7 @@ class EpochRow(NamedTuple):
     evidence: float  # in half bits
     histogram_shift: int
     histogram: bytes
+    expected_error: int | None = None  # in 1/16384
 
 
 class Epoch(BaseModel):
@@ -109,6 +112,7 @@ class Epoch(BaseModel):
     abstained: int
     denied: int
     alarms: int
+    estimated_accuracy: float | None  # None: unknown, or of the running epoch
     risk_histogram: list[int]
 
 
@@ -116,6 +120,7 @@ _STATE: LiteralString = """
 SELECT devices.device, boot, sequence, steps, abstained, denied, exceeded, alarms, devices.profile,
     devices.firmware, sites.name AS site, threshold / 16384.0 AS threshold, epoch,
     evidence / 2.0 AS running_bits, closed_epoch, closed_evidence / 2.0 AS closed_bits, judged_q8,
+    1 - expected_error / 16384.0 AS estimated_accuracy,
     cause AS cause_code,
     (SELECT health_names FROM profiles WHERE profiles.profile = devices.profile),
     histogram_shift, histogram, devices.last_seen,
@@ -136,7 +141,8 @@ WHERE lower(registry.name) = lower(%(name)s)
 LIMIT 1
 """
 _EPOCHS: LiteralString = """
-SELECT boot, steps, abstained, denied, alarms, stored, epoch, evidence, histogram_shift, histogram
+SELECT boot, steps, abstained, denied, alarms, stored, epoch, evidence, histogram_shift, histogram,
+    expected_error
 FROM epochs WHERE device = %(device)s ORDER BY boot DESC, epoch DESC LIMIT %(limit)s
 """
 
@@ -187,6 +193,7 @@ def _increment(before: EpochRow | None, row: EpochRow, *, closed: bool) -> Epoch
         abstained=(row.abstained - old.abstained) % 2**32,
         denied=(row.denied - old.denied) % 2**32,
         alarms=max(0, row.alarms - old.alarms),
+        estimated_accuracy=None if row.expected_error is None else 1 - row.expected_error / LEVELS,
         risk_histogram=counts.tolist(),
     )
 

@@ -14,7 +14,15 @@ from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.templating import Jinja2Templates
 
-from tcuq_fleet.serve import alarm_queries, charts, levels, queries, registry_queries, wording
+from tcuq_fleet.serve import (
+    accuracy_queries,
+    alarm_queries,
+    charts,
+    levels,
+    queries,
+    registry_queries,
+    wording,
+)
 from tcuq_fleet.serve import device as devices
 from tcuq_fleet.serve.database import Session
 from tcuq_fleet.serve.identifiers import ALL_DEVICES, DEVICE, Group, device_number
@@ -63,6 +71,7 @@ def templates() -> Jinja2Templates:
         "version": __version__,
         "refresh_s": REFRESH_S,
         "all_hours": HOURS,
+        "estimate_error": wording.ESTIMATE_ERROR,
         "power_text": wording.power(wording.USUAL_STEPS, 1),
     }
     for name in environment.list_templates():
@@ -174,6 +183,8 @@ def fleet(request: Request, session: OpenSession, view: QueryView) -> Response:
     return _page(
         request, "fleet.html", view, groups=groups, adoption_legend=adoption_legend,
         profiles=queries.profiles_in_use(session),
+        least_accurate=accuracy_queries.least_accurate(session, ALL_DEVICES, limit=SHOWN),
+        firmware_accuracy=accuracy_queries.firmware_accuracy(session),
         alarm_counts=alarm_queries.alarm_counts(session),
         alarms=alarm_queries.alarms(session, None, 1, SHOWN), **context,
     )  # fmt: skip
@@ -195,6 +206,7 @@ def group(request: Request, session: OpenSession, view: QueryView) -> Response:
         cohorts = levels.count_discoveries(session, judged, finding, rows)
     return _page(
         request, "group.html", view, cohorts=cohorts,
+        least_accurate=accuracy_queries.least_accurate(session, view.group, limit=SHOWN),
         alarms=alarm_queries.alarms_of_group(session, view.group), **overview.context(ranked),
     )  # fmt: skip
 

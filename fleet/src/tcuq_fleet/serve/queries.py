@@ -109,7 +109,7 @@ class ProfileUse(BaseModel):
 
 
 # Every query reads only sites of the viewer's owners; %(owners)s is null for one who sees all.
-_IN_GROUP: LiteralString = """
+IN_GROUP: LiteralString = """
     AND (%(profile)s::integer IS NULL OR profile = %(profile)s)
     AND (%(firmware)s::integer IS NULL OR firmware = %(firmware)s)
     AND (%(site)s::text IS NULL OR sites.name = %(site)s)
@@ -160,7 +160,7 @@ SELECT %(profile)s::integer AS profile, %(firmware)s::integer AS firmware, %(sit
 FROM groups JOIN sites USING (site)
 WHERE judgement = %(judgement)s AND profile IS NOT NULL AND firmware IS NOT NULL
 """
-    + _IN_GROUP
+    + IN_GROUP
 )
 _SITE_COUNTS: LiteralString = """
 SELECT name AS site, devices, silent, judgeable, discovered
@@ -175,7 +175,7 @@ _SINGLE_GROUPS: LiteralString = (
 _COHORTS: LiteralString = (
     _GROUPS
     + " AND num_nonnulls(profile, firmware, groups.site) = 3"
-    + _IN_GROUP
+    + IN_GROUP
     + " ORDER BY named DESC, drifted DESC, evidence DESC, discovered DESC LIMIT %(limit)s"
 )
 _RELEASES: LiteralString = """
@@ -214,7 +214,7 @@ _SUSPECT_COUNT: LiteralString = (
 SELECT count(*) FROM suspects JOIN sites USING (site)
 WHERE judgement = %(judgement)s AND evidence_q8 >= %(cutoff_q8)s
 """
-    + _IN_GROUP
+    + IN_GROUP
 )
 _SUSPECTS: LiteralString = (
     """
@@ -223,7 +223,7 @@ SELECT device, profile, firmware, sites.name AS site, evidence_q8 / 256.0 AS evi
 FROM suspects JOIN sites USING (site) LEFT JOIN registry USING (device)
 WHERE judgement = %(judgement)s AND evidence_q8 >= %(cutoff_q8)s
 """
-    + _IN_GROUP
+    + IN_GROUP
     + "ORDER BY evidence_q8 DESC, device LIMIT %(limit)s OFFSET %(offset)s"
 )
 # Sums over all sites are rows of their own; a site's are summed over its cohorts.

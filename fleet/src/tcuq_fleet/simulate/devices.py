@@ -69,7 +69,7 @@ class Devices:
     >>> devices = Devices(Plan(devices=3, hours=1))
     >>> senders, records = devices.advance(3599)
     >>> records.shape
-    (3, 87)
+    (3, 97)
     >>> devices.acknowledge(3599, acks_of(records))
     0
     """

@@ -42,7 +42,7 @@ def simulate_records(devices: Devices) -> Iterator[NDArray[np.uint8]]:
     --------
     >>> from tcuq_fleet.simulate.devices import Plan
     >>> [hour.shape for hour in simulate_records(Devices(Plan(devices=5, hours=2)))]
-    [(5, 87), (5, 87)]
+    [(5, 97), (5, 97)]
     """
     for hour in range(devices.plan.hours):
         end_s = (hour + 1) * HOUR_S - 1

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq.telemetry import RECORD, Reason
+from tcuq.telemetry import MEANS, RECORD, Reason
 
 Array = NDArray[Any]
 
@@ -23,6 +23,7 @@ COLUMNS: tuple[tuple[str, str], ...] = (
     *((name, ">i8") for name in ("steps", "abstained", "denied", "exceeded")),
     *((name, ">i4") for name in ("profile", "firmware", "site", "alarms", "threshold", "epoch")),
     *((name, ">i2") for name in ("evidence", "closed", "cause", "histogram_shift", "trust")),
+    *((name, ">i2") for name in MEANS),  # -1: none
 )
 _ROW = np.dtype(
     [

@@ -9,7 +9,8 @@ GRANT SELECT, INSERT ON epochs, dead_letters TO tcuq_ingest;
 GRANT INSERT ON sites TO tcuq_ingest;
 GRANT DELETE ON quarantine TO tcuq_ingest;
 
-GRANT INSERT, UPDATE, DELETE ON judgements, evidence, groups, site_counts, owner_counts, profile_counts, suspects, alarms, deliveries,
+GRANT INSERT, UPDATE, DELETE ON judgements, evidence, groups, site_counts, owner_counts, profile_counts, suspects, least_accurate,
+    firmware_accuracy, alarms, deliveries,
     site_days TO tcuq_judge;
 GRANT DELETE ON dead_letters, cohorts, hours TO tcuq_judge;
 GRANT EXECUTE ON FUNCTION maintain_partitions TO tcuq_judge;

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg import Connection, Cursor
 
-from tcuq.telemetry import Reason
+from tcuq.telemetry import MEANS, Reason
 from tcuq_fleet.store.batch import COLUMNS, FORBIDDEN, Batch, Part
 from tcuq_fleet.store.claims import OPEN, Claims
 from tcuq_fleet.store.connection import INGEST, connect
@@ -30,6 +30,19 @@ STAGE = (
     + ", histogram bytea NOT NULL) ON COMMIT DELETE ROWS"
 )
 COPY: LiteralString = "COPY stage FROM STDIN (FORMAT BINARY)"
+
+_MEANS: LiteralString = ", ".join(MEANS)
+_MEAN_VALUES: LiteralString = ", ".join(f"nullif({name}, -1::smallint)" for name in MEANS)
+# As the evidence of a closed epoch; until the first one closes, of the running epoch.
+_MEAN_UPDATES: LiteralString = ", ".join(
+    f"""{name} = CASE WHEN old.profile <> excluded.profile THEN excluded.{name}
+            WHEN old.firmware <> excluded.firmware THEN NULL
+            WHEN excluded.epoch > 0 AND excluded.epoch NOT IN (old.epoch, old.epoch - 1)
+                AND NOT (old.mixed AND excluded.epoch = old.epoch + 1)
+                OR excluded.epoch = 0 AND old.closed_epoch IS NULL AND NOT old.mixed
+            THEN excluded.{name} ELSE old.{name} END"""
+    for name in MEANS
+)
 
 # Rows are locked in the order of device ids, which prevents deadlocks between workers.
 #
@@ -47,13 +60,14 @@ WITH changed AS (
         device, boot, sequence, steps, abstained, denied, exceeded,
         steps_added, abstained_added, denied_added, exceeded_added, last_seen,
         profile, firmware, site, alarms, alarms_added, threshold, epoch, closed_epoch, evidence,
-        closed_evidence, cause, histogram_shift, closing, histogram, trust)
+        closed_evidence, cause, histogram_shift, closing, histogram, trust, <means>)
     SELECT device, boot, sequence, steps, abstained, denied, exceeded,
         steps, abstained, denied, exceeded, now(),
         profile, firmware, site, alarms, alarms, threshold, epoch,
         CASE WHEN epoch > 0 THEN epoch - 1 END, evidence, CASE WHEN epoch > 0 THEN closed END,
         cause, histogram_shift, epoch > 0, histogram,
-        CASE WHEN boot <= boot_released THEN greatest(trust, 1::smallint) ELSE trust END
+        CASE WHEN boot <= boot_released THEN greatest(trust, 1::smallint) ELSE trust END,
+        <mean values>
     FROM stage LEFT JOIN LATERAL (
         SELECT site AS registered, state, boot_released
         FROM registry WHERE registry.device = stage.device OFFSET 0) AS entry ON true
@@ -93,7 +107,7 @@ WITH changed AS (
             OR old.mixed AND old.epoch = excluded.epoch),
         closing = CASE WHEN old.profile <> excluded.profile THEN excluded.epoch > 0
             ELSE excluded.epoch > 0 AND excluded.epoch NOT IN (old.epoch, old.epoch - 1) END,
-        histogram = excluded.histogram, trust = excluded.trust
+        histogram = excluded.histogram, trust = excluded.trust, <mean updates>
     WHERE (excluded.boot, excluded.sequence) > (old.boot, old.sequence)
         AND old.site = excluded.site AND (old.trust < 2 OR excluded.trust = 2)
         AND (excluded.boot - old.boot <= %(jump)s OR excluded.trust > 0)
@@ -101,9 +115,9 @@ WITH changed AS (
         exceeded_added, alarms_added, closing
 ), history AS (
     INSERT INTO epochs (device, boot, steps, abstained, denied, exceeded, stored, alarms, epoch,
-        evidence, histogram_shift, histogram)
+        evidence, histogram_shift, histogram, <means>)
     SELECT device, boot, steps, abstained, denied, exceeded, now(), alarms, epoch - 1, closed,
-        histogram_shift, histogram
+        histogram_shift, histogram, <mean values>
     FROM changed JOIN stage USING (device) WHERE closing AND round = %(round)s
     ON CONFLICT DO NOTHING
 ), rolled AS (
@@ -131,6 +145,11 @@ WITH changed AS (
 )
 SELECT count(*) FROM changed
 """
+APPLY = (
+    APPLY.replace("<means>", _MEANS)
+    .replace("<mean values>", _MEAN_VALUES)
+    .replace("<mean updates>", _MEAN_UPDATES)
+)
 
 # Why records of a round changed no row: refused, or not newer than the stored state. That state
 # goes into the acknowledgement, so that a device that lost its boot counter takes a new one. APPLY

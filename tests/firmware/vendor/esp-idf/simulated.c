@@ -145,7 +145,7 @@ int esp_mqtt_client_publish(esp_mqtt_client_handle_t client, const char *topic, 
     char answer[ACK_BYTES];
     esp_mqtt_event_t event = {.event_id = MQTT_EVENT_DATA, .client = client, .data = answer,
                               .data_len = ACK_BYTES, .total_data_len = ACK_BYTES};
-    if ((strcmp(topic, "tcuq/site-1/0000240ac4010203/record") != 0) || (len != 87) || (qos != 1) || (retain != 0)) {
+    if ((strcmp(topic, "tcuq/site-1/0000240ac4010203/record") != 0) || (len != 97) || (qos != 1) || (retain != 0)) {
         return -1;
     }
     shared->boots[shared->published] = (uint8_t)data[18];

@@ -129,7 +129,7 @@ int mqtt_publish(struct mqtt_client *client, const struct mqtt_publish_param *pa
 {
     const uint8_t *record = param->message.payload.data;
     (void)client;
-    if ((param->message.payload.len != 87u) || (param->message.topic.qos != 1u) || (param->message_id == 0u)) {
+    if ((param->message.payload.len != 97u) || (param->message.topic.qos != 1u) || (param->message_id == 0u)) {
         return -22;
     }
     printf("boot %u sequence %u\n", record[18], record[22]);

@@ -55,7 +55,7 @@ CREATE TABLE quarantine (
     device bigint PRIMARY KEY,
     site integer NOT NULL,
     boot bigint NOT NULL,
-    record bytea NOT NULL,               -- 83 bytes, without checksum or signature
+    record bytea NOT NULL,               -- without checksum or signature
     count bigint NOT NULL DEFAULT 1,
     first timestamptz NOT NULL DEFAULT now(),
     last timestamptz NOT NULL DEFAULT now()

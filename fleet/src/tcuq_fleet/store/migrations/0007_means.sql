@@ -1,0 +1,35 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Means over a device's epochs, in the record's units (docs/spec/record.md), and rankings by estimated accuracy.
+
+-- Of the last closed epoch with this profile and firmware, or of the first one so far; null: none.
+ALTER TABLE devices
+    ADD expected_error smallint,
+    ADD risk_odds smallint,
+    ADD novelty smallint,
+    ADD confidence smallint,
+    ADD label_changes smallint;
+ALTER TABLE epochs
+    ADD expected_error smallint,
+    ADD risk_odds smallint,
+    ADD novelty smallint,
+    ADD confidence smallint,
+    ADD label_changes smallint;
+
+-- The reporting devices with the lowest estimated accuracy, of the newest judgement.
+CREATE TABLE least_accurate (
+    device bigint PRIMARY KEY,
+    profile integer NOT NULL,
+    firmware integer NOT NULL,
+    site integer NOT NULL,
+    expected_error smallint NOT NULL
+);
+CREATE INDEX least_accurate_order ON least_accurate (expected_error DESC, device);
+
+-- Sums over the reporting devices that have an estimate, of the newest judgement.
+CREATE TABLE firmware_accuracy (
+    firmware integer NOT NULL,
+    owner integer NOT NULL, -- of their sites; 0: none
+    devices bigint NOT NULL,
+    expected_error bigint NOT NULL,
+    PRIMARY KEY (firmware, owner)
+);
