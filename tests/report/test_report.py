@@ -174,6 +174,18 @@ def test_missing_labels_are_reported(profile: tcuq.Profile, test_stream: tcuq.St
     assert "does not mark its shifted steps" in page
 
 
+def test_the_estimated_accuracy_needs_no_labels(
+    profile: tcuq.Profile, test_stream: tcuq.Stream
+) -> None:
+    """A tile has the estimate of the whole stream, a chart that of each window."""
+    stream = tcuq.Stream(test_stream.posteriors, test_stream.features, starts=test_stream.starts)
+    page = report({"a": profile}, stream, rounds=0)
+    errors = tcuq.Monitor(profile).run(stream).expected_error
+    assert f"{1 - errors.mean():.1%}" in page
+    assert "Estimated accuracy of the last 100 steps" in page
+    assert "by the labels" not in page
+
+
 def test_alarms_and_input_health_are_shown(pages: Callable[[str], Path]) -> None:
     """Tiles, list, data and measures name the cause; each statistic is beside calibration's."""
     page = pages("health").read_text("utf-8")

@@ -42,9 +42,10 @@ def panel(tally: Tally, source: str) -> "Table":
         grid.add_row("risk", f"{risks} {last.risk:.4f}")
         grid.add_row("threshold", f"{last.threshold:.4f}: {withheld}")
         grid.add_row("decisions", f"{marks} {last.outcome.name.lower()}")
-        grid.add_row("accuracy", f"{tally.estimated_accuracy:.1%} {_estimate(tally)}")
     shares = (f"{o.name.lower()} {n:,} ({n / max(tally.steps, 1):.1%})" for o, n in _totals(tally))
     grid.add_row("", "  ".join(shares))
+    if recent:
+        grid.add_row("accuracy", f"{tally.estimated_accuracy:.1%} {_estimate(tally)}")
     burst = profile.budget.burst_q16 / TOKEN
     full = round(BUDGET_COLUMNS * min(max(tally.tokens / burst, 0.0), 1.0))
     bar = "█" * full + "░" * (BUDGET_COLUMNS - full)
