@@ -75,6 +75,8 @@ def test_the_page_has_one_figure_a_cell(tmp_path: Path, monkeypatch: pytest.Monk
     document = {
         "date": "2026-11-18",
         "claims": [asdict(finding) for finding in findings],
+        "base_error": {"fsdd": 0.04, "bearings": 0.002},
+        "commits": {"protocol": "abc", "run": "def"},
         "accuracy": {"fsdd, coherent": {"in distribution": 0.9}},
     }
     path = tmp_path / "confirmation.json"

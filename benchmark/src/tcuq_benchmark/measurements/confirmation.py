@@ -37,6 +37,7 @@ TURNS = (0, 2)  # calibrations of 5,000 and 20,000 steps
 RATES = {14: "2^14", 17: "2^17"}
 CONFIRMED, REFUTED, UNDECIDED = "confirmed", "refuted", "undecided"
 NOT_MEASURABLE = "not measurable"
+COMMITS = {"protocol": "4bced87", "run": "e1ea6fb"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +246,13 @@ def rows(_short: bool) -> Iterator[Row]:
         yield finding.row()
 
 
+def base_error(task: str) -> float:
+    """Return the share of wrong predictions on the held-out rows of claim 5, all accepted."""
+    figures = by_seed(promises, task, "iid", ACCEPTED_ERRORS[-1])
+    splits = [split for one in figures for split in one["splits"] if split is not None]
+    return float(np.mean([split["base"] for split in splits]))
+
+
 def details() -> dict[str, object]:
     """Return the findings for the page, accuracies, and hashes of data and networks."""
     accuracy = {
@@ -259,6 +267,8 @@ def details() -> dict[str, object]:
     return {
         "claims": [asdict(finding) for finding in all_findings()],
         "accuracy": accuracy,
+        "base_error": {task: round(base_error(task), 4) for task in SETS},
+        "commits": COMMITS,
         "data_sha256": {task: data_sha256(TASKS[task].source) for task in SETS},
         "networks_sha256": {
             f"{task}-{seed}": load_network(task, NETWORK, seed).sha256

@@ -9,20 +9,24 @@ from results.result import RESULTS
 from tcuq_benchmark.report.results import table, text
 
 RESULT = RESULTS / "confirmation.json"
-TITLES = {"fsdd": "spoken digits", "bearings": "bearings"}
+TITLES = {"fsdd": "Spoken digits", "bearings": "Bearings"}
 Findings = Sequence[dict[str, Any]]
 
 
 def confirmation_page() -> dict[str, str]:
     """Return the page by name."""
-    parts = _second() if RESULT.is_file() else ["# The confirmation\n"]
+    parts = _second() if RESULT.is_file() else []
     return {"confirmation.md": "\n".join([*parts, text("first_confirmation")])}
 
 
 def _second() -> list[str]:
     document = json.loads(RESULT.read_text("utf-8"))
     findings: Findings = document["claims"]
-    head = text("confirmation").format(date=document["date"], summary=summary(findings))
+    base = {name: f"{100 * share:.1f} %" for name, share in document["base_error"].items()}
+    commits = {f"{name}_commit": commit for name, commit in document["commits"].items()}
+    head = text("confirmation").format(
+        date=document["date"], summary=summary(findings), **base, **commits
+    )
     tables = [f"## {title}\n\n{_verdicts(findings, task)}" for task, title in TITLES.items()]
     accuracy = _accuracy(document["accuracy"])
     return [head, *tables, text("confirmation_accuracy"), accuracy]
