@@ -28,6 +28,8 @@ SETS = {  # type, shape of a sample, samples in train, calibration, development,
     "audiomnist": ("int16", (16_000,), (2_400, 960, 480, 960)),
     "digits": ("float32", (8, 8), (600, 600, 200, 397)),
     "gas_drift": ("float32", (128,), (848, 424, 1_754, 3_671)),
+    "fsdd": ("int16", (16_000,), (800, 384, 416)),
+    "bearings": ("float32", (256, 1), (9_498, 2_372, 2_372)),
 }
 PEOPLE = ("speech_commands", "audiomnist")
 

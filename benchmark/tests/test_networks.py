@@ -18,7 +18,7 @@ Array = NDArray[Any]
 SHAPES = {
     "mnist": (28, 28), "fashion_mnist": (28, 28), "cifar10": (32, 32, 3), "speech": (16_000,),
     "hapt": (128, 6), "watch": (128, 6), "gas": (128,), "tinyimagenet": (32, 32, 3),
-    "digits": (8, 8),
+    "digits": (8, 8), "fsdd": (16_000,), "bearings": (256, 1),
 }  # fmt: skip
 N = 24
 OUTPUTS: dict[str, dict[str, tuple[int, ...]]] = {
@@ -36,6 +36,7 @@ def synthetic(task: str, n: int, seed: int) -> Samples:
     level = y.reshape(-1, *(1 for _ in SHAPES[task]))
     noise = rng.random((n, *SHAPES[task])) * 100 + 10 * (level % 10)
     kind = {"speech": "i2", "hapt": "f4", "watch": "f4", "gas": "f4", "digits": "f4"}
+    kind |= {"fsdd": "i2", "bearings": "f4"}
     x = noise.astype(kind.get(task, "u1"))
     return Samples(x, y, np.arange(n), np.arange(n), tuple("0123456789"))
 

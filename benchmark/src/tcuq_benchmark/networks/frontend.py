@@ -17,6 +17,7 @@ from tcuq_benchmark.data.samples import Array
 Rng = np.random.Generator
 FRAME, HOP, BINS = 480, 320, 512  # samples: 30 ms every 20 ms
 MEL_BINS, MEL_RANGE_HZ, COEFFICIENTS = 40, (20.0, 4000.0), 10
+BANDS = 32  # of the smaller front end
 PAD = 4  # pixels
 SHIFT = RATE_HZ // 10  # largest shift of a clip: 100 ms
 NOISE = (1e-4, 1e-2)  # its peak as a share of the clip's, log-uniform
@@ -48,30 +49,46 @@ def clips(x: Array) -> Tensor:
 
 def cepstra(x: Array) -> NDArray[np.float32]:
     """Return the MFCC of MLPerf Tiny's keyword spotting, of peak-scaled clips."""
-    peak = np.abs(x.astype(np.float32)).max(axis=1, keepdims=True)
-    scaled = x / np.maximum(peak, 1)
-    hann, mel, cosines = _tables()
-    frames = np.lib.stride_tricks.sliding_window_view(scaled, FRAME, axis=1)[:, ::HOP] * hann
-    spectrum = np.abs(np.fft.rfft(frames, BINS)).astype(np.float32)
-    coefficients: NDArray[np.float32] = np.log(spectrum @ mel + np.float32(1e-6)) @ cosines
+    coefficients: NDArray[np.float32] = _log_mel(x, MEL_BINS) @ _cosines()
     return coefficients
 
 
+def log_bands(x: Array) -> Tensor:
+    """Return one-second clips as log mel bands (n, 1, 49, 32), of peak-scaled clips."""
+    return torch.from_numpy(_log_mel(x, BANDS)).unsqueeze(1)
+
+
+def _log_mel(x: Array, bands: int) -> NDArray[np.float32]:
+    peak = np.abs(x.astype(np.float32)).max(axis=1, keepdims=True)
+    scaled = x / np.maximum(peak, 1)
+    hann = (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(FRAME) / FRAME)).astype(np.float32)
+    frames = np.lib.stride_tricks.sliding_window_view(scaled, FRAME, axis=1)[:, ::HOP] * hann
+    spectrum = np.abs(np.fft.rfft(frames, BINS)).astype(np.float32)
+    logs: NDArray[np.float32] = np.log(spectrum @ _triangles(bands) + np.float32(1e-6))
+    return logs
+
+
 @cache
-def _tables() -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Return a Hann window, HTK mel triangles (bins, 40) and DCT-II / sqrt(80), (40, 10)."""
-    hann = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(FRAME) / FRAME)
+def _triangles(bands: int) -> NDArray[np.float32]:
+    """Return HTK mel triangles (bins, bands)."""
     hertz = np.arange(BINS // 2 + 1) * RATE_HZ / BINS
     mels = 1127 * np.log1p(hertz / 700)
     low, high = (1127 * np.log1p(edge / 700) for edge in MEL_RANGE_HZ)
-    edges = np.linspace(low, high, MEL_BINS + 2)
+    edges = np.linspace(low, high, bands + 2)
     rising = (mels[:, None] - edges[:-2]) / np.diff(edges)[:-1]
     falling = (edges[2:] - mels[:, None]) / np.diff(edges)[1:]
-    triangles = np.maximum(0, np.minimum(rising, falling))
+    triangles: NDArray[np.float64] = np.maximum(0, np.minimum(rising, falling))
     triangles[0] = 0
+    return triangles.astype(np.float32)
+
+
+@cache
+def _cosines() -> NDArray[np.float32]:
+    """Return DCT-II / sqrt(80), (40, 10)."""
     k, n = np.arange(COEFFICIENTS), np.arange(MEL_BINS)[:, None]
-    cosines = 2 * np.cos(np.pi * k * (2 * n + 1) / (2 * MEL_BINS)) / np.sqrt(2 * MEL_BINS)
-    return hann.astype(np.float32), triangles.astype(np.float32), cosines.astype(np.float32)
+    angles: NDArray[np.float64] = np.pi * k * (2 * n + 1) / (2 * MEL_BINS)
+    cosines: NDArray[np.float64] = 2 * np.cos(angles) / np.sqrt(2 * MEL_BINS)
+    return cosines.astype(np.float32)
 
 
 def no_augmentation(x: Array, _rng: Rng) -> Array:

@@ -60,6 +60,9 @@ BASE = {
     "digits": Recipe(30, 32, 5e-3),
     # As for CIFAR-10; all its variants start from fresh weights and train for as long.
     "tinyimagenet": Recipe(20, 128, 1e-2, precision="bfloat16"),
+    # Chosen without the sets: MNIST's rate with the batches of a small set, and the motion recipe.
+    "fsdd": Recipe(40, 32, 5e-3),
+    "bearings": Recipe(12, 64, 2e-3, balance=0.5),
 }
 # Variants of CIFAR-10's network start from the base network of their seed, to save time.
 FURTHER: dict[str, Any] = {"epochs": 3, "learning_rate": 3e-3, "start": "base"}

@@ -10,9 +10,11 @@ from torch import Tensor
 from tcuq_benchmark import recordings
 from tcuq_benchmark.data import (
     audiomnist,
+    bearings,
     cifar10,
     digits,
     fashion_mnist,
+    fsdd,
     gas_drift,
     hapt,
     mnist,
@@ -90,10 +92,14 @@ SOUND = Architecture("dscnn", (1, 49, 10), (64, 64, 64, 64), 10)
 MOTION = Architecture("cnn1d", (6, 128), (32, 48, 64, 32), 7)
 ROWS = Architecture("mlp", (128,), (64, 32), 6)
 SMALL_GREY = Architecture("mlp", (64,), (32, 16), 10)
+BANDS = Architecture("cnn", (1, 49, 32), (16, 32, 32, 32), 8)
+VIBRATION = Architecture("cnn1d", (1, 256), (16, 32, 32, 32), 10)
 PIXELS = FrontEnd(frontend.images, (0, 1, 2, 3))
 COLOURS = FrontEnd(frontend.images, (0, 2, 3), frontend.crop_and_flip)
 CLIPS = FrontEnd(frontend.clips, (0, 1, 2), frontend.augment_clips)
 WINDOWS = FrontEnd(frontend.windows, (0, 2), frontend.augment_motion)
+LOG_BANDS = FrontEnd(frontend.log_bands, (0, 1, 2))
+PLAIN_WINDOWS = FrontEnd(frontend.windows, (0, 2))
 NUMBERS = FrontEnd(frontend.rows, (0,))
 # One mean and spread for all pixels: those at the edge are always dark.
 FLAT_PIXELS = FrontEnd(frontend.rows, (0, 1))
@@ -107,4 +113,7 @@ TASKS = {
     "watch": Task(watch.NAME, _watch, MOTION, WINDOWS, (2,)),
     "digits": Task(digits.NAME, digits.load, SMALL_GREY, FLAT_PIXELS, (0,)),
     "tinyimagenet": Task(tinyimagenet_50.NAME, tinyimagenet_50.load, FIFTY, COLOURS, (0, 1)),
+    # Of the second confirmation.
+    "fsdd": Task(fsdd.NAME, fsdd.load, BANDS, LOG_BANDS, (2,)),
+    "bearings": Task(bearings.NAME, bearings.load, VIBRATION, PLAIN_WINDOWS, (2,)),
 }
