@@ -48,13 +48,14 @@ class Vectors:
 
 
 def vectors(profile: Profile, stream: Stream | None = None) -> Vectors:
-    """Evenly spaced rows of a recorded stream, or synthetic rows, with the engine's decisions."""
+    """Rows of a recorded stream, from the least sure to the surest, or synthetic; the decisions."""
     monitor = Monitor(profile)
     if stream is None:
         posteriors, features = _synthetic_rows(profile)
         health = _synthetic_health(profile)
     else:
-        at = np.linspace(0, len(stream) - 1, ROWS).astype(int)
+        surest_last = np.argsort(stream.posteriors.max(axis=1), kind="stable")
+        at = surest_last[np.linspace(0, len(stream) - 1, ROWS).astype(int)]
         columns = None if stream.features is None else stream.features[at]
         posteriors, features = monitor.quantize(stream.posteriors[at], columns)
         statistics = None if stream.health is None else stream.health[at]
