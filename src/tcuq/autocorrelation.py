@@ -30,7 +30,7 @@ def autocorrelation_time(parts: Sequence[Floats]) -> float:
     for part in parts:
         steps = len(part)
         size = 1 << (2 * steps - 1).bit_length()
-        columns = (part - mean).reshape(steps, -1)
+        columns = (part - mean).reshape(steps, int(np.prod(part.shape[1:])))
         spectrum = (np.abs(np.fft.rfft(columns, size, axis=0)) ** 2).sum(axis=1)
         covariance[:steps] += np.fft.irfft(spectrum, size)[:steps]
         pairs[:steps] += np.arange(steps, 0, -1)

@@ -107,7 +107,7 @@ def test_from_a_tflite_to_compiled_firmware(
             assert main(["fit", "stream.parquet", "-o", "monitor.json"]) == 0
             for name in ("keywords", "gestures"):  # two models of one firmware
                 shutil.copy("monitor.json", f"{name}.json")
-    assert ran == 15
+    assert ran == 17
     sources = [str(path.resolve()) for path in sorted(Path("firmware/src").glob("*.c"))]
     flags = ["-mcpu=cortex-m4", "-mthumb", "-Os", "-std=c99", "-ffreestanding", "-Wall", "-Werror"]
     command = ["arm-none-eabi-gcc", *flags, "-Ifirmware/src", "-c", *sources]

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--stress",
-        "the inputs through generic sensor faults, clean predictions as labels, for fit --stress",
+        "record the inputs through generic sensor faults, clean predictions as labels",
         action="store_true",
     )
     add("--temperature", "temperature that divides the logits", type=float, default=1.0)
