@@ -7,12 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 # Sokal's rule: sum lags up to the first that is this many times the time summed so far.
 WINDOW = 5.0
 
 
-def autocorrelation_time(parts: Sequence[Floats]) -> float:
+def autocorrelation_time(parts: Sequence[Floats | Bools]) -> float:
     """1 + 2 · sum of autocorrelations, pooled over recordings, windowed by Sokal's rule.
 
     A part holds a value per step, or a row, whose columns are pooled. At least 1: an alternating
@@ -30,8 +31,9 @@ def autocorrelation_time(parts: Sequence[Floats]) -> float:
     for part in parts:
         steps = len(part)
         size = 1 << (2 * steps - 1).bit_length()
-        columns = (part - mean).reshape(steps, int(np.prod(part.shape[1:])))
-        spectrum = (np.abs(np.fft.rfft(columns, size, axis=0)) ** 2).sum(axis=1)
+        spectrum = np.zeros(size // 2 + 1)
+        for column, centre in zip(np.atleast_2d(part.T), np.atleast_1d(mean), strict=True):
+            spectrum += np.abs(np.fft.rfft(column - centre, size)) ** 2
         covariance[:steps] += np.fft.irfft(spectrum, size)[:steps]
         pairs[:steps] += np.arange(steps, 0, -1)
     covariance /= pairs

@@ -85,6 +85,14 @@ def test_novelty_weighs_at_least_what_it_weighs_without_stress(
         assert before.weight <= after.weight <= (most if of_novelty else before.weight)
 
 
+def test_stress_keeps_the_bias_of_terms_without_odds(network: tuple[Tap, NDArray[Any]]) -> None:
+    """Where surprises alone make the score, its bias is that of the fit without stress."""
+    tap, images = network
+    calibration, terms = record(tap, images), [tcuq.TermPlan("novelty")]
+    plain = tcuq.fit(calibration, terms=terms).score
+    assert tcuq.fit(calibration, terms=terms, stress=stress(tap, images)).score.bias == plain.bias
+
+
 def test_refusals_name_what_is_missing(network: tuple[Tap, NDArray[Any]]) -> None:
     """Too few steps, both kinds of streams, and a score without novelty are refused."""
     tap, images = network

@@ -71,8 +71,8 @@ class LabelledSteps:
     @property
     def _dwell(self) -> float:
         """Return the autocorrelation time of the labels: of visits that err as a whole."""
-        shown = (self.label[:, None] == np.unique(self.label)).astype(np.float64)
-        return autocorrelation_time(np.split(shown, self._cuts))
+        by_class = self.label[:, None] == np.unique(self.label)
+        return autocorrelation_time(np.split(by_class, self._cuts))
 
     @property
     def _cuts(self) -> Ints:

@@ -71,16 +71,15 @@ def fit_anchored(
     columns = concatenate(calibration)
     fits = [_fit_term(plan, columns.named(plan.signal)) for plan in usable]
     terms = tuple(_from_mean(term, calibration) for term in fits)
-    expected = 1 - float(columns.confidence.mean())
-    if not any(term.scale == "odds" for term in terms):
-        bias = math.log2(max(expected, 2.0**LOWEST_BIAS))
-        return AnchoredScoreSettings(terms, bias, bias)
     return _with_biases(terms, calibration)
 
 
 def _with_biases(terms: tuple[Term, ...], calibration: Parts) -> AnchoredScoreSettings:
-    """Return the score whose mean risk and expected error on calibration are 1 - confidence."""
+    """Return the score of these terms with the biases that `fit_anchored` describes."""
     expected = 1 - float(np.concatenate([part.confidence for part in calibration]).mean())
+    if not any(term.scale == "odds" for term in terms):
+        bias = math.log2(max(expected, 2.0**LOWEST_BIAS))
+        return AnchoredScoreSettings(terms, bias, bias)
     above = np.column_stack(_above(calibration, terms))
     risks = above @ np.array([term.weight for term in terms])
     errors = above @ np.array([term.error_weight for term in terms])

@@ -95,16 +95,20 @@ class FittedScores:
 def fit_scores(calibration: ScenarioRun, *, own_cbpe: bool) -> FittedScores:
     """Fit everything on one calibration stream; the profile without its labels."""
     outputs, known = calibration.outputs[NETWORK], calibration.labels >= 0
-    unlabelled = Stream(
-        outputs["logits"], outputs["features"], kind="logits", starts=calibration.starts
-    )
     temperature = Temperature()
     temperature.fit(calibration, calibration)
     estimators: dict[str, Estimator] = {ATC: Atc()}
     estimators |= {OWN_CBPE: OwnCbpe()} if own_cbpe else {CBPE: NannyCbpe()}
     for estimator in estimators.values():
         estimator.fit(softmax(outputs["logits"])[known], calibration.labels[known])
-    return FittedScores(calibration, quiet_fit(unlabelled), temperature, estimators)
+    profile = quiet_fit(unlabelled_stream(calibration))
+    return FittedScores(calibration, profile, temperature, estimators)
+
+
+def unlabelled_stream(run: ScenarioRun) -> Stream:
+    """Return the base network's stream without its labels."""
+    outputs = run.outputs[NETWORK]
+    return Stream(outputs["logits"], outputs["features"], kind="logits", starts=run.starts)
 
 
 def saved_figures(task: str, kind: Kind, seed: int, *, own_cbpe: bool) -> Figures:

@@ -7,14 +7,13 @@ gains, clipping, dead channels) are left out of the test.
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from results.result import Row, measure
-from tcuq import Stream
 from tcuq.stream import Kind
 from tcuq.tap import stress
 from tcuq_benchmark.data.samples import Array
@@ -23,12 +22,16 @@ from tcuq_benchmark.experiments.variants import (
     load_variant,
     run_scenario,
 )
-from tcuq_benchmark.measurements.failure_streams import NETWORK, FittedScores, cells
+from tcuq_benchmark.measurements.failure_streams import (
+    NETWORK,
+    cells,
+    fit_scores,
+    unlabelled_stream,
+)
 from tcuq_benchmark.scenarios.scenario import KINDS
 from tcuq_benchmark.scenarios.scenario import Kind as Order
 from tcuq_benchmark.scenarios.tasks import make_scenario
 from tcuq_benchmark.scores.monitors import quiet_fit
-from tcuq_benchmark.scores.posterior import Temperature
 
 SETS = ("digits", "mnist", "fashion_mnist", "hapt", "watch")
 SEEDS = (0, 1)
@@ -63,18 +66,13 @@ def ratios(task: str, kind: Order, seed: int) -> Iterator[tuple[bool, float, flo
     calibration = run_scenario(task, "calibration", kind, seed)
     inputs = make_scenario(task, "calibration", kind, seed).inputs[:STEPS]
     stressed = stress(NetworkTap(load_variant(task, NETWORK, seed)), inputs)
-    outputs = calibration.outputs[NETWORK]
-    unlabelled = Stream(
-        outputs["logits"], outputs["features"], kind="logits", starts=calibration.starts
-    )
-    temperature = Temperature()
-    temperature.fit(calibration, calibration)
+    plain = fit_scores(calibration, own_cbpe=True)
+    profile = quiet_fit(unlabelled_stream(calibration), stress=stressed)
     drop = run_scenario(task, "drop", kind, seed)
-    profiles = quiet_fit(unlabelled), quiet_fit(unlabelled, stress=stressed)
-    scored = [FittedScores(calibration, one, temperature, {}).score(drop) for one in profiles]
-    for plain, weighed in zip(*map(cells, scored), strict=True):
-        if plain["condition"].split()[0] not in IN_STRESS:
-            yield plain["right"] >= 0.5, plain["ratio"], weighed["ratio"]
+    scored = [fitted.score(drop) for fitted in (plain, replace(plain, profile=profile))]
+    for without, weighed in zip(*map(cells, scored), strict=True):
+        if without["condition"].split()[0] not in IN_STRESS:
+            yield without["right"] >= 0.5, without["ratio"], weighed["ratio"]
 
 
 def rows(short: bool) -> Iterator[Row]:
