@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Estimates of accuracy by ATC and CBPE."""
 
-from importlib.util import find_spec
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,6 @@ from tcuq_benchmark.measurements.accuracy_estimates import (
     Atc,
     Estimator,
     Floats,
-    NannyCbpe,
     OwnCbpe,
 )
 from tcuq_benchmark.scores.score import softmax
@@ -52,12 +49,3 @@ def test_an_estimate_falls_with_confidence(make: type[Estimator]) -> None:
     usual, _ = posteriors(1)
     chances = [estimator.chance_of_right(p).mean() for p in (blurred, usual)]
     assert chances[0] < chances[1] - 0.05
-
-
-@pytest.mark.skipif(find_spec("nannyml") is None, reason="NannyML is not installed")
-def test_the_mean_of_steps_is_the_estimate_of_nannyml() -> None:
-    """The mean chance of being right is what NannyML estimates for the same steps."""
-    cbpe = NannyCbpe()
-    cbpe.fit(*posteriors(0))
-    p, _ = posteriors(1, sharpness=2.0)
-    assert cbpe.chance_of_right(p).mean() == pytest.approx(cbpe.estimated_accuracy(p), abs=1e-9)

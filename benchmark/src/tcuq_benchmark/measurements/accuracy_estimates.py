@@ -5,6 +5,7 @@ Each is fitted on labelled calibration steps and gives every step a chance of be
 mean over a stretch is the estimated accuracy.
 """
 
+import math
 import os
 import warnings
 from dataclasses import dataclass, field
@@ -74,7 +75,7 @@ class NannyCbpe:
     estimator_: Any = field(default=None, init=False)
 
     def fit(self, posteriors: Floats, labels: Ints) -> None:
-        """Fit NannyML's estimator on the calibration steps as its reference."""
+        """Fit NannyML's estimator; hold the steps' chances against its own estimate."""
         nannyml = _quiet_nannyml()
         columns = {str(label): f"p{label}" for label in range(posteriors.shape[1])}
         self.estimator_ = nannyml.CBPE(
@@ -90,6 +91,11 @@ class NannyCbpe:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self.estimator_.fit(reference)
+            chunk = self.estimator_.estimate(_table(posteriors))
+        estimated = float(chunk.filter(period="analysis").to_df()["accuracy", "value"].iloc[0])
+        mean = float(self.chance_of_right(posteriors).mean())
+        if not math.isclose(mean, estimated, abs_tol=1e-9):
+            raise ArithmeticError(f"NannyML estimates {estimated}, the mean of its steps is {mean}")
 
     def chance_of_right(self, posteriors: Floats) -> Floats:
         """Return the calibrated posterior of each predicted class.
@@ -108,13 +114,6 @@ class NannyCbpe:
         calibrated = table[list(own.y_pred_proba.values())].to_numpy(np.float64)
         chance: Floats = calibrated[np.arange(len(calibrated)), posteriors.argmax(axis=1)]
         return chance
-
-    def estimated_accuracy(self, posteriors: Floats) -> float:
-        """Return NannyML's own estimate for all steps as one chunk."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            result = self.estimator_.estimate(_table(posteriors))
-        return float(result.filter(period="analysis").to_df()["accuracy", "value"].iloc[0])
 
 
 def _table(posteriors: Floats) -> Any:  # noqa: ANN401 - pandas has no types here
