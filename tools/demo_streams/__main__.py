@@ -18,15 +18,23 @@ import clips
 import network
 import tcuq
 from tools.demo_streams.faults import FAULTS, FULL_SCALE, Rng, digitise
-from tools.demo_streams.sessions import EXAMPLE, ROOT, Speech, joined, session, speakers
+from tools.demo_streams.sessions import (
+    EXAMPLE,
+    ROOT,
+    WINDOWS,
+    Speech,
+    joined,
+    speakers,
+    two_sessions,
+    windows,
+)
 
 OUT = ROOT / "src/tcuq/data/keywords"
-SECONDS_PER_STEP = 1.0
+SECONDS_PER_WORD = 2.0
 FEATURES = 32  # of 64: as many as a monitor reads without a projection
-SESSIONS = 2  # of the calibration and of the test speakers
 DEVELOPMENT_SESSIONS = 3  # clean, and as many with faults
-FAULT_STEPS = slice(400, 800)  # of each test session
-SEGMENT_STEPS = (45, 76)  # length of a clean or faulted segment in the development mix
+FAULT_WORDS = slice(200, 400)  # of each test session
+SEGMENT_WORDS = (23, 38)  # length of a clean or faulted segment in the development mix
 SEVERITY = (0.5, 1.5)  # range of the severity in the development mix
 
 
@@ -35,7 +43,7 @@ def fault_stream(test: Speech, name: str, seed: int) -> Speech:
     rng = np.random.default_rng([seed, 1, list(FAULTS).index(name)])
     faulted = test
     for start in test.starts:
-        span = slice(start + FAULT_STEPS.start, start + FAULT_STEPS.stop)
+        span = slice(start + FAULT_WORDS.start, start + FAULT_WORDS.stop)
         faulted = faulted.with_sounds(span, FAULTS[name](test.sounds[span], 1.0, rng))
     return faulted
 
@@ -44,8 +52,8 @@ def development_stream(clean: Speech, again: Speech, rng: Rng) -> Speech:
     """Return sessions as they are, then others with faulted segments between clean ones."""
     mixed, at, deck = again, 0, list[str]()
     while at < len(mixed):
-        at += int(rng.integers(*SEGMENT_STEPS))
-        span = slice(at, at + int(rng.integers(*SEGMENT_STEPS)))
+        at += int(rng.integers(*SEGMENT_WORDS))
+        span = slice(at, at + int(rng.integers(*SEGMENT_WORDS)))
         if at < len(mixed):
             # A shuffled list, used in turn, makes sure that every kind occurs.
             deck = deck or [str(name) for name in rng.permutation(list(FAULTS))]
@@ -58,20 +66,18 @@ def development_stream(clean: Speech, again: Speech, rng: Rng) -> Speech:
 def clean_streams(parts: dict[str, clips.Clips], seed: int) -> dict[str, Speech]:
     """Return the streams without a fault of their own: calibration, development and test."""
     rngs = [np.random.default_rng([seed, 2, part]) for part in range(len(parts))]
-    clean, again = (
-        joined([session(parts["development"], rngs[1]) for _ in range(DEVELOPMENT_SESSIONS)])
-        for _ in range(2)
-    )
+    pairs = [two_sessions(parts["development"], rngs[1]) for _ in range(DEVELOPMENT_SESSIONS)]
+    clean, again = (joined(sessions) for sessions in zip(*pairs, strict=True))
     return {
-        "calibration": joined([session(parts["calibration"], rngs[0]) for _ in range(SESSIONS)]),
+        "calibration": joined(two_sessions(parts["calibration"], rngs[0])),
         "development": development_stream(clean, again, rngs[1]),
-        "test": joined([session(parts["test"], rngs[2]) for _ in range(SESSIONS)]),
+        "test": joined(two_sessions(parts["test"], rngs[2])),
     }
 
 
 def record(speech: Speech) -> dict[str, Any]:
     """Return the arrays of one stream file: what the network says, and the input's health."""
-    audio = digitise(speech.sounds)
+    audio = windows(digitise(speech.sounds))
     health = tcuq.health(audio, names=("microphone",))
     posteriors, features = network.run(clips.inputs(np.asarray(audio / FULL_SCALE, np.float32)))
     return {
@@ -80,13 +86,13 @@ def record(speech: Speech) -> dict[str, Any]:
         "posterior_scale": np.array(1 / 256),
         "features": features[:, :FEATURES],
         "feature_scale": np.array(network.feature_scale()),
-        "labels": speech.digits.astype(np.int8),
-        "starts": speech.starts.astype(np.int32),
-        "shifted": speech.shifted,
+        "labels": np.repeat(speech.digits, WINDOWS).astype(np.int8),
+        "starts": (WINDOWS * speech.starts).astype(np.int32),
+        "shifted": np.repeat(speech.shifted, WINDOWS),
         "class_names": np.array(clips.DIGITS),
         "health": health.values.astype(np.float16),
         "health_names": np.array(health.names),
-        "seconds_per_step": np.array(SECONDS_PER_STEP),
+        "seconds_per_step": np.array(SECONDS_PER_WORD / WINDOWS),
     }
 
 

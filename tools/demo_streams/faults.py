@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Seven faults of a microphone in the field, on 16-bit audio.
 
-A fault takes clips, (clips, samples) in units of one 16-bit step, and a severity: 1 is that of the
+A fault takes words, (words, samples) in units of one 16-bit step, and a severity: 1 is that of the
 bundled fault streams. The converter's rounding and clipping come afterwards, in `digitise`.
 Severities were chosen on the development speakers.
 """
