@@ -60,6 +60,17 @@ def test_python_in_documents_runs(
     assert names
 
 
+def test_the_first_example_of_the_readme_warns_of_nothing(tmp_path: Path) -> None:
+    """Run as a script in an empty folder, it ends well and prints nothing to standard error."""
+    script = tmp_path / "example.py"
+    script.write_text(blocks("README.md", "python")[0], "utf-8")
+    command = [sys.executable, "-W", "always", str(script)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert tcuq.Profile.load(tmp_path / "monitor.json").provenance.findings == ()
+
+
 @pytest.mark.parametrize("path", ["README.md", "docs/command-line.md"])
 def test_commands_in_documents_run(
     path: str,

@@ -183,8 +183,11 @@ def test_posteriors_that_are_no_probabilities_of_bytes_are_refused(source: str) 
 
 def test_blocks_that_depend_on_each_other_are_named() -> None:
     """The finding says how much neighbours correlate, and which option mends it."""
+    columns = of_the_demo()
+    hours = np.linspace(0, 8 * np.pi, len(columns["posteriors"]))[:, None]
+    slow = columns["health"] + 2 * columns["health"].std(axis=0) * np.sin(hours)  # a room by day
     with pytest.warns(CalibrationWarning, match=r"still depend on each other .* block_factor=2"):
-        tcuq.fit(demo_stream("calibration"))
+        tcuq.fit(tcuq.Stream(**{**columns, "health": slow}))
 
 
 def test_one_sigmoid_as_logits_is_named_first() -> None:

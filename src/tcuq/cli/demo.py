@@ -68,18 +68,18 @@ def _lines(shown: "Demonstration") -> Iterator[str]:
 
     false_alarms = int((shown.test.alarm > 0).sum())
     yield from _wrapped(
-        "A small network recognises spoken digits, one clip per second. The monitor was calibrated"
-        " on 20 people and meets 12 others, on"
+        "A small network recognises spoken digits, one every 2 s, each in two overlapping windows."
+        " The monitor was calibrated on 20 people and meets 12 others, on"
         f" {len(shown.test):,} s of clean speech with {false_alarms} false alarms."
         f" {shown.comparison.sentence} Then the microphone fails for 400 s, twice:"
     )
     yield from ("", *HEADER)
     yield from (_row(effect) for effect in shown.effects)
     yield from _wrapped(
-        "A step is 1 s; columns are in %. accuracy: without → with the fault. softmax: the"
-        " network's confidence, at a threshold that accepts as many; scaled: the same after"
-        " temperature scaling; all: no monitor. level, roughness, repeats, spread: the health of"
-        " the microphone's samples; other causes: the network's outputs."
+        "A step is one window, 1 s on average; columns are in %. accuracy: without → with the"
+        " fault. softmax: the network's confidence, at a threshold that accepts as many; scaled:"
+        " the same after temperature scaling; all: no monitor. level, roughness, repeats, spread:"
+        " the health of the microphone's samples; other causes: the network's outputs."
     )
     yield from ("", *_wrapped(_unseen(shown.effects)), *_wrapped(_adwin(adwin(), shown.effects)))
     fault, span = PICTURE_SPAN
@@ -122,11 +122,12 @@ def _unseen(effects: "Sequence[Effect]") -> str:
     unseen = [f"{e.fault} ({n} of 2)" for e in effects if (n := _missed(e.onsets))]
     again = [effect.left_running[1].delay_seconds for effect in effects]
     delays = [delay for delay in again if delay is not None]
-    late = f" and after {min(delays):.0f} s or more" if delays else ""
+    late = f", after {min(delays):.0f} s or more" if delays else ""
+    only = " only" if len(delays) < len(again) else ""
     return (
         f"Unseen: {', '.join(unseen) or 'none of the onsets'}. This is with a reset of the monitor"
         " after each repair. Without it the monitor learns a fault that stays: the second onset"
-        f" raises an alarm for {len(delays)} of {len(again)} faults only,{late}."
+        f" raises an alarm for {len(delays)} of {len(again)} faults{only}{late}."
     )
 
 
