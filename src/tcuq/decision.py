@@ -103,9 +103,9 @@ class Trace(_HealthNames):
     >>> from tcuq.monitor import Monitor
     >>> trace = Monitor(demo_profile()).run(demo_stream("fault_clipping"))
     >>> trace
-    Trace(1,920 steps: 1,205 accept, 286 abstain, 429 denied; 5 alarms)
+    Trace(1,920 steps: 1,145 accept, 293 abstain, 482 denied; 6 alarms)
     >>> next(iter(trace.alarms.items()))
-    (479, 'input health: microphone level')
+    (447, 'novelty')
     """
 
     label: NDArray[np.int32]

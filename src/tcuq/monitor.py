@@ -49,7 +49,7 @@ class Monitor:
     >>> stream = demo_stream("test")
     >>> monitor = Monitor(demo_profile())
     >>> monitor.step(stream.posteriors[0], stream.features[0]).outcome.name
-    'ACCEPT'
+    'ABSTAIN'
     >>> trace = Monitor(demo_profile()).run(stream)
     >>> len(trace) == len(stream)
     True

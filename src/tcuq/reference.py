@@ -40,7 +40,7 @@ class ReferenceMonitor:
     >>> from tcuq.demo import demo_profile, demo_stream
     >>> trace = ReferenceMonitor(demo_profile()).run(demo_stream("test"))
     >>> trace[0].outcome.name
-    'ACCEPT'
+    'ABSTAIN'
     """
 
     def __init__(self, profile: Profile) -> None:

@@ -168,7 +168,7 @@ def test_a_small_budget_is_named() -> None:
     with pytest.warns(CalibrationWarning, match="will be DENIED, which are not accepted"):
         profile = tcuq.fit(
             demo_stream("calibration"),
-            promise=PromiseOptions(0.01, independent_unit="steps"),
+            promise=PromiseOptions(0.015, independent_unit="steps"),
             budget=0.001,
             burst=1,
         )

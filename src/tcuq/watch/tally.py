@@ -30,7 +30,7 @@ class Tally:
     >>> from tcuq.demo import demo_profile, demo_stream
     >>> tally, stream = Tally(demo_profile()), demo_stream("test")
     >>> tally.update(Step(stream.posteriors[0], stream.features[0])).outcome.name
-    'ACCEPT'
+    'ABSTAIN'
     >>> tally.steps
     1
     """
