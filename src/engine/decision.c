@@ -10,7 +10,7 @@ int decisions_read(engine *self, PyObject *type, PyObject *const *words)
 {
     static const char *const names[DECISION_MEMBERS] = {
         "label",  "steady_label", "risk",     "expected_error", "novelty", "threshold", "exceeded",
-        "reason", "outcome",      "withheld", "alarm",          "cause",   "promised",
+        "reason", "outcome",      "withheld", "alarm",          "amber",   "cause",     "promised",
     };
     PyObject *objects = PyTuple_New(FIRST_MEMBER + DECISION_MEMBERS);
     if (objects == NULL) {
@@ -73,6 +73,7 @@ PyObject *decision_of(const engine *self, const tcuq_decision *d, bool promise)
         Py_XNewRef(outcome),
         PyBool_FromLong(d->withheld),
         Py_XNewRef(alarm),
+        PyBool_FromLong(d->amber),
         cause_of(decisions, d),
         PyBool_FromLong(promise),
     };

@@ -69,7 +69,7 @@ static PyMethodDef engine_methods[] = {
      "Whether these are arrays of many steps that run takes as they are."},
     {"run", FAST(engine_run), METH_FASTCALL,
      "run($self, posteriors, features, health, label, steady_label, risk, expected_error, novelty,"
-     " threshold, exceeded, reason, outcome, withheld, alarm, cause, promised, /)\n--\n\n"
+     " threshold, exceeded, reason, outcome, withheld, alarm, amber, cause, promised, /)\n--\n\n"
      "Many steps, without the GIL, into the arguments from label on. How many were run: fewer\n"
      "than given if a step breaks a rule; the state is then of no use."},
     {"quantize", FAST(engine_quantize), METH_FASTCALL,

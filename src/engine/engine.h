@@ -14,7 +14,7 @@
 
 /* Eleven arrays, terms and two arrays each, channels, seven parts of the monitor's memory, scratch. */
 #define ENGINE_BLOCKS (11 + 1 + 2 * (int)TCUQ_MAX_TERMS + 1 + 7 + 1)
-#define DECISION_MEMBERS 13
+#define DECISION_MEMBERS 14
 
 #define LEVELS ((double)TCUQ_RISK_LEVELS)
 #define LEVELS_Q16 (LEVELS * 65536.0)

@@ -6,7 +6,7 @@
 
 #include "engine.h"
 
-#define OUTPUTS 13
+#define OUTPUTS 14
 
 /* ---- one step ---- */
 
@@ -98,6 +98,7 @@ static const struct {
     {"outcome", 1},
     {"withheld", 1},
     {"alarm", 1},
+    {"amber", 1},
     {"cause", 1},
     {"promised", 1},
 };
@@ -116,8 +117,9 @@ static void decide(const engine *self, device_rows at, Py_ssize_t begin, Py_ssiz
     uint8_t *outcome = out[8];
     uint8_t *withheld = out[9];
     uint8_t *alarm = out[10];
-    uint8_t *cause = out[11];
-    uint8_t *stands = out[12];
+    uint8_t *amber = out[11];
+    uint8_t *cause = out[12];
+    uint8_t *stands = out[13];
     for (Py_ssize_t i = begin; i < begin + count; i++) {
         tcuq_decision d;
         tcuq_step(&self->monitor, at.posterior, at.features, at.health, &d);
@@ -132,6 +134,7 @@ static void decide(const engine *self, device_rows at, Py_ssize_t begin, Py_ssiz
         outcome[i] = d.outcome;
         withheld[i] = d.withheld;
         alarm[i] = d.alarm;
+        amber[i] = d.amber;
         cause[i] = d.cause;
         stands[i] = promised(self, &d) ? 1u : 0u;
         rows_advance(&self->profile, 1u, &at);

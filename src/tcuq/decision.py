@@ -28,7 +28,7 @@ NAMES = {"outcome": OUTCOMES, "reason": REASONS, "alarm": ALARMS}
 SINCE_BOOT = "SINCE_BOOT"
 SHOWN_ALARMS = 5
 # Of a trace's columns.
-DTYPES = ("i4", "i4", "f8", "f8", "f8", "f8", "?", "u1", "u1", "?", "u1", "u1", "?")
+DTYPES = ("i4", "i4", "f8", "f8", "f8", "f8", "?", "u1", "u1", "?", "u1", "?", "u1", "?")
 
 
 def cause_in_words(health_names: Sequence[str], alarm: int, statistic: int) -> str:
@@ -60,7 +60,8 @@ class Decision:
     errors it estimates. ``novelty`` says how unlike calibration this step and the last ones are, in
     bits of surprise, at most 16; 0 if the profile has none. ``steady_label`` is the most probable
     class by posterior and past. ``withheld``: do not use the label; ``reason`` says why not:
-    "doubt", "unusual" or "both". ``cause`` says in words why there is an alarm. ``promised``: the
+    "doubt", "unusual" or "both". ``amber``: a block of steps ended with a 64th of the evidence that
+    alarms, or with an alarm. ``cause`` says in words why there is an alarm. ``promised``: the
     step is accepted, and the profile's bound on the accepted error stands.
     """
 
@@ -75,6 +76,7 @@ class Decision:
     outcome: Outcome
     withheld: bool
     alarm: AlarmFlag
+    amber: bool = False
     cause: str = ""
     promised: bool = False
 
@@ -93,9 +95,10 @@ class Trace(_HealthNames):
     ``trace[3]`` is a Decision and ``trace[10:20]`` a Trace. ``risk`` is in 1/16384, ``novelty`` in
     bits; a step asks to be withheld where ``reason`` is not 0 (bits: 1 doubt, 2 unusual);
     ``withheld`` is what the budget made of it; ``exceeded`` is what the ledger counts, at the rate
-    alpha; ``alarm`` holds AlarmFlag bits, ``cause`` the statistic of
-    input health that alarmed, ``alarms`` the alarms' steps and causes in words; ``promised`` the
-    accepted steps that the profile's bound on the accepted error covers, none from an alarm on.
+    alpha; ``alarm`` holds AlarmFlag bits, ``amber`` where a 64th of its evidence was there,
+    ``cause`` the statistic of input health that alarmed, ``alarms`` the alarms' steps and causes in
+    words; ``promised`` the accepted steps that the profile's bound on the accepted error covers,
+    none from an alarm on.
 
     Examples
     --------
@@ -119,6 +122,7 @@ class Trace(_HealthNames):
     outcome: NDArray[np.uint8]
     withheld: NDArray[np.bool_]
     alarm: NDArray[np.uint8]
+    amber: NDArray[np.bool_]
     cause: NDArray[np.uint8]
     promised: NDArray[np.bool_]
 

@@ -115,7 +115,7 @@ class ReferenceMonitor:
         trace.outcome[at] = self._budget.run(reason > 0)
         trace.withheld[at] = self._budget.withheld(trace.outcome[at])
         if self._alarm is not None:
-            trace.alarm[at] = self._alarm.run(signals, risk_odds(risk_levels))
+            trace.alarm[at], trace.amber[at] = self._alarm.run(signals, risk_odds(risk_levels))
         if self.profile.promise is not None:
             void = self._alarm_stands | np.logical_or.accumulate(trace.alarm[at] > 0)
             trace.promised[at] = ~void & (trace.outcome[at] == Outcome.ACCEPT)

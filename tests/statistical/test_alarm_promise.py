@@ -53,7 +53,7 @@ def test_false_alarms_over_many_calibrations(signal: str, time: float) -> None:
         )
         alarm = Alarm(AlarmSettings(1 << H, 1 << 16, (fitted.channel,)))
         values = autoregressive(steps, time, rng)
-        alarms += int((alarm.run(columns(values), values) > 0).sum())
+        alarms += int((alarm.run(columns(values), values)[0] > 0).sum())
     assert alarms <= calibrations * steps / 2**H
 
 

@@ -9,7 +9,10 @@ from scipy.stats import binom
 from tcuq.autocorrelation import autocorrelation_time
 from tcuq.calibrate.bets import (
     CONFIDENCE_LOST,
+    RESERVE,
     SHARES_ABOVE,
+    STAKES,
+    UNRELATED,
     block_counts,
     block_means,
     block_steps,
@@ -18,7 +21,6 @@ from tcuq.calibrate.bets import (
     neighbour_correlation,
 )
 from tcuq.profile.settings import MAX_BLOCK, MAX_COUNT, MIN_BLOCK, UNITS_PER_BLOCK
-from tcuq.stages.alarm import RESERVE, STAKES
 
 
 def bound(blocks: int, above: int, channels: int) -> float:
@@ -69,22 +71,22 @@ def test_blocks_are_whole_and_continue_over_recordings() -> None:
     short = fit_channel(
         "novelty", np.split(values, 400), channels=1, block_factor=1, distinct_share=1.0
     )
-    assert short.blocks == 200
+    assert short.blocks == 400
 
 
 def test_block_length_is_the_autocorrelation_time() -> None:
-    """The block is the power of two nearest to the autocorrelation time, at least 16."""
+    """The block is the shortest with unrelated neighbours, at most the autocorrelation time."""
     rng = np.random.default_rng(0)
     noise = [rng.normal(size=4000)]
     slow = [np.convolve(rng.normal(size=40_000), np.ones(200), "valid")]
     options = {"channels": 4, "distinct_share": 1.0}
     quick = fit_channel("novelty", noise, block_factor=1, **options)  # type: ignore[arg-type]
     assert quick.channel.block == MIN_BLOCK
-    assert quick.blocks == quick.independent_blocks == 250
+    assert quick.blocks == quick.independent_blocks == 500
     assert fit_channel("risk", noise, block_factor=1, **options).channel.block == 32  # type: ignore[arg-type]
     long = fit_channel("novelty", slow, block_factor=1, **options)  # type: ignore[arg-type]
-    ratio = long.channel.block / long.autocorrelation_time
-    assert 2**-0.5 <= ratio <= 2**0.5
+    assert MIN_BLOCK < long.channel.block <= 2**0.5 * long.autocorrelation_time
+    assert long.neighbour_correlation <= UNRELATED
     careful = fit_channel("novelty", slow, block_factor=4, **options)  # type: ignore[arg-type]
     assert careful.channel.block == min(4 * long.channel.block, MAX_BLOCK)
     assert block_steps("novelty", 1e9) == MAX_BLOCK
@@ -105,7 +107,7 @@ def test_counts_of_blocks_by_the_block_before() -> None:
 
 def test_edges_are_passed_by_their_share() -> None:
     """10 %, 2 % and none of the blocks lie above the edges; two-sided channels have a centre."""
-    values = np.random.default_rng(1).normal(size=16 * 1000)
+    values = np.random.default_rng(1).normal(size=MIN_BLOCK * 1000)
     fitted = fit_channel("novelty", [values], channels=1, block_factor=1, distinct_share=1.0)
     means = block_means(values, fitted.channel.block)
     assert [(means > edge).sum() for edge in fitted.channel.edges] == [100, 20, 0]
@@ -117,7 +119,7 @@ def test_edges_are_passed_by_their_share() -> None:
 
 def test_repeats_count_once() -> None:
     """A stream half of which is repeats has half as many independent blocks, and smaller gains."""
-    values = [np.random.default_rng(3).random(3200)]
+    values = [np.random.default_rng(3).random(200 * MIN_BLOCK)]
     whole = fit_channel("novelty", values, channels=1, block_factor=1, distinct_share=1.0)
     half = fit_channel("novelty", values, channels=1, block_factor=1, distinct_share=0.5)
     assert (whole.independent_blocks, half.independent_blocks) == (200, 100)

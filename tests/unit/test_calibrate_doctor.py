@@ -181,13 +181,46 @@ def test_posteriors_that_are_no_probabilities_of_bytes_are_refused(source: str) 
         tcuq.fit(tcuq.Stream(**{**columns, "kind": "probabilities"}))
 
 
-def test_blocks_that_depend_on_each_other_are_named() -> None:
-    """The finding says how much neighbours correlate, and which option mends it."""
-    columns = of_the_demo()
-    hours = np.linspace(0, 8 * np.pi, len(columns["posteriors"]))[:, None]
-    slow = columns["health"] + 2 * columns["health"].std(axis=0) * np.sin(hours)  # a room by day
-    with pytest.warns(CalibrationWarning, match=r"still depend on each other .* block_factor=2"):
-        tcuq.fit(tcuq.Stream(**{**columns, "health": slow}))
+def wandering(steps: int, memory: float, size: float) -> Columns:
+    """Return a classifier's stream whose noise level wanders, with this memory in steps."""
+    rng = np.random.default_rng(1)
+    labels = np.repeat(rng.integers(8, size=steps // 20 + 1), 20)[:steps]
+    centres = 1.2 * rng.normal(size=(8, 12))
+    keep, level = np.exp(-1 / memory), np.zeros(steps)
+    for step, push in enumerate(rng.normal(size=steps - 1) * np.sqrt(1 - keep**2)):
+        level[step + 1] = keep * level[step] + push
+    noise = rng.normal(size=(steps, 12)) * np.exp(size * level)[:, None]
+    features = centres[labels] + noise
+    logits = -0.5 * ((features[:, None] - centres) ** 2).sum(axis=2)
+    starts = np.arange(0, steps, steps // 4)
+    return {"posteriors": logits, "features": features, "kind": "logits", "starts": starts}
+
+
+def test_a_rate_that_calibration_does_not_support_is_named() -> None:
+    """A level that wanders over hundreds of steps warns, a steady one of the same length not."""
+    slow, steady = wandering(20_000, 600, 0.4), wandering(20_000, 600, 0.0)
+    with pytest.warns(CalibrationWarning, match=r"supports about one in .* steps_per_false_alarm="):
+        tcuq.fit(tcuq.Stream(**slow))
+    profile = tcuq.fit(tcuq.Stream(**steady))
+    figures = profile.provenance.figures
+    assert figures["alarm.rehearsed_steps_between_false_alarms"] >= 2**19
+
+
+def test_a_short_calibration_does_not_support_a_rare_alarm() -> None:
+    """2,000 steps say nothing of one false alarm in a million; of one in 2^17 they do."""
+    short = tcuq.Stream(**wandering(2_000, 3_000, 0.0))
+    with pytest.warns(CalibrationWarning, match=r"Record 4 times as long \(8,000 steps\)"):
+        tcuq.fit(short)
+    tcuq.fit(short, alarm=tcuq.AlarmOptions(1 << 17))
+
+
+def test_a_label_that_hardly_changes_is_named() -> None:
+    """Classes that were met once, or not at all, will look like a change of the stream."""
+    columns = wandering(20_000, 3_000, 0.0)
+    order = np.argsort(columns["posteriors"].argmax(axis=1), kind="stable")
+    sorted_by_label = columns | {name: columns[name][order] for name in ("posteriors", "features")}
+    with pytest.warns(CalibrationWarning, match="The label changes only 7 times|supports about"):
+        tcuq.fit(tcuq.Stream(**sorted_by_label))
 
 
 def test_one_sigmoid_as_logits_is_named_first() -> None:

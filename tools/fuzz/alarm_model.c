@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "bets_model.h"
 #include "must.h"
 #include "ranges.h"
 
@@ -79,59 +80,31 @@ static bool value_of(const tcuq_signals *signals, uint16_t risk, uint8_t signal,
     return signals->whole_past || ((signal != TCUQ_RISK) && (signal > TCUQ_INSTABILITY));
 }
 
-/* A finished block into counts and evidence. */
-static void bet(const tcuq_channel *channel, tcuq_channel_state *state, uint32_t passed)
-{
-    static const uint64_t stakes[] = {11141u, 11141u, 10485u};
-    const uint32_t memory = (uint32_t)state->block_steps_and_memory >> 14;
-    const bool after = memory != 0u;
-    uint16_t *passes = after ? &state->counts[4] : &state->counts[1];
-    int64_t chances = state->counts[0];
-    if (after) {
-        chances = 2 * (int64_t)state->counts[1] + passes[0] - 64;
-        chances = (chances < passes[0]) ? passes[0] : chances;
-        chances = (chances > 65535) ? 65535 : chances;
-    }
-    uint64_t pays = 32768u;
-    for (uint32_t j = 0u; j < passed; j++) {
-        pays += stakes[j] * (uint64_t)chances / passes[j];
-    }
-    pays = (pays > 0x80000000u) ? 0x80000000u : pays;
-    const uint64_t most = UINT32_MAX - ((uint64_t)1 << 16);
-    const uint64_t evidence = (((uint64_t)state->evidence_q3 + 8u * (uint64_t)channel->block) * pays) >> 16;
-    state->evidence_q3 = (uint32_t)((evidence > most) ? most : evidence);
-    state->counts[0] = (uint16_t)(state->counts[0] + (after ? 0u : 16u));
-    bool full = state->counts[0] > 65519u;
-    for (uint32_t j = 0u; j < passed; j++) {
-        passes[j] = (uint16_t)(passes[j] + 16u);
-        full = full || (passes[j] > 65519u);
-    }
-    for (uint32_t k = 0u; full && (k < 7u); k++) {
-        state->counts[k] = (uint16_t)((state->counts[k] + 1u) / 2u);
-    }
-    state->block_steps_and_memory = (uint16_t)(((passed != 0u) ? 2u : (after ? memory - 1u : 0u)) << 14);
-}
-
-/* One step into a channel; the number of edges passed if its block ends, else -1. */
-static int take(const alarm_model *model, const tcuq_channel *channel, tcuq_channel_state *state, uint16_t risk)
+/* One step into a channel, which skips it if its block would end with another's; the number of edges passed if its
+ * block ends, else -1. */
+static int take(const alarm_model *model, const tcuq_channel *channel, tcuq_channel_state *state, uint16_t risk,
+                bool alone)
 {
     int64_t value;
-    if (!value_of(&model->signals, risk, channel->signal, &value)) {
+    const bool last = (state->block_steps_and_memory & 0x3FFFu) + 1u == channel->block;
+    if (!value_of(&model->signals, risk, channel->signal, &value) || (last && !alone)) {
         return -1;
     }
     const int64_t sum = state->sum + value;
     state->sum = (int32_t)sum;
     state->block_steps_and_memory++;
-    if ((state->block_steps_and_memory & 0x3FFFu) != channel->block) {
+    if (!last) {
         return -1;
     }
     const int64_t height = (channel->two_sided != 0u) ? llabs(sum - channel->centre) : sum;
+    const int64_t beyond = 2 * (int64_t)channel->edges[2] - channel->edges[0];
     int passed = 0;
     for (uint32_t edge = 0u; edge < 3u; edge++) {
         passed += (height > channel->edges[edge]) ? 1 : 0;
     }
+    passed += ((passed == 3) && (height > beyond)) ? 1 : 0;
     state->sum = 0;
-    bet(channel, state, (uint32_t)passed);
+    bets_take(state, (uint32_t)passed);
     return passed;
 }
 
@@ -173,7 +146,7 @@ typedef struct {
     range onsets[TCUQ_MAX_CHANNELS];
     range spans[TCUQ_MAX_CHANNELS];
     bool young;     /* soon after a boot */
-    bool finished;  /* a block ended */
+    bool finished;  /* a block ended that passed an edge */
     uint8_t boot_may; /* flags of the channels whose own bets of calibration may alarm */
     bool boot_must;   /* and whether one must */
 } outcome;
@@ -181,15 +154,17 @@ typedef struct {
 static void take_all(const alarm_model *model, const tcuq_profile *p, uint16_t risk, outcome *to)
 {
     bool healthy = false;
+    bool alone = true;
     for (uint32_t i = 0u; i < p->channel_count; i++) {
         const tcuq_channel *channel = &p->channels[i];
         to->onsets[i] = exactly(to->states[i].onset_q8);
         to->spans[i] = exactly(to->states[i].span_q8);
-        const int passed = take(model, channel, &to->states[i], risk);
+        const int passed = take(model, channel, &to->states[i], risk, alone);
         if (passed >= 0) {
-            to->finished = true;
+            alone = false;
+            to->finished = to->finished || (passed > 0);
             healthy = healthy || (channel->signal == TCUQ_HEALTH);
-            to->onsets[i] = plus(sum_of(to->onsets[i], exactly(0.0), CHORD_Q8), channel->gains_q8[passed]);
+            to->onsets[i] = plus(sum_of(to->onsets[i], exactly(0.0), CHORD_Q8), channel->gains_q8[(passed < 3) ? passed : 3]);
             to->spans[i] = sum_of(to->spans[i], to->onsets[i], CHORD_Q8);
             to->boot_may |= (to->onsets[i].high >= channel->boot_limit_q8) ? channel->flag : 0u;
             to->boot_must = to->boot_must || (to->onsets[i].low - 1.0 >= channel->boot_limit_q8);
@@ -206,11 +181,14 @@ static void check_alarm(const tcuq_profile *p, const tcuq_decision *decision, ou
     uint64_t total = 0u;
     uint32_t largest = 0u;
     for (uint32_t i = 0u; i < p->channel_count; i++) {
-        total += to->states[i].evidence_q3;
-        largest = (to->states[i].evidence_q3 > to->states[largest].evidence_q3) ? i : largest;
+        const uint64_t sums = bets_sums(&p->channels[i], &to->states[i]);
+        total += sums;
+        largest = (sums > bets_sums(&p->channels[largest], &to->states[largest])) ? i : largest;
     }
     uint8_t flag = p->channels[largest].flag;
-    const bool learned = to->finished && (total >= (uint64_t)p->alarm_limit * 8u);
+    const bool learned = to->finished && (total >= (uint64_t)p->alarm_limit * 3u);
+    const bool amber = to->finished && (total * 64u >= (uint64_t)p->alarm_limit * 3u);
+    MUST(decision->amber == ((amber || (decision->alarm != 0u)) ? 1u : 0u));
     if (learned) {
         MUST(decision->alarm == flag);
     } else if (decision->alarm != 0u) {
@@ -230,7 +208,7 @@ static void check_alarm(const tcuq_profile *p, const tcuq_decision *decision, ou
     to->core.cause = (uint8_t)(number | ((flag == TCUQ_ALARM_HEALTH) ? (to->core.worst_health & 15u) << 4 : 0u));
     MUST(decision->cause == to->core.cause >> 4);
     for (uint32_t i = 0u; i < p->channel_count; i++) {
-        to->states[i].evidence_q3 = 0u;
+        memcpy(to->states[i].levels, rest_levels, sizeof rest_levels);
         to->onsets[i] = to->young ? exactly(-32768.0) : to->onsets[i];
     }
 }
@@ -276,7 +254,7 @@ void model_after(alarm_model *model, const memory *of, const tcuq_decision *deci
     for (uint32_t i = 0u; i < p->channel_count; i++) {
         const tcuq_channel_state *state = &of->monitor.channels[i];
         MUST((state->sum == to.states[i].sum) && (state->block_steps_and_memory == to.states[i].block_steps_and_memory));
-        MUST(state->evidence_q3 == to.states[i].evidence_q3);
+        MUST(memcmp(state->levels, to.states[i].levels, sizeof state->levels) == 0);
         MUST(memcmp(state->counts, to.states[i].counts, sizeof state->counts) == 0);
         MUST(holds(to.onsets[i], state->onset_q8));
         MUST(holds(to.spans[i], state->span_q8));

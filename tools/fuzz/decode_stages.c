@@ -122,9 +122,11 @@ void make_channels(subject *made, bytes *in)
             continue;
         }
         c->signal = take_signal(made, in, (uint32_t)TCUQ_HEALTH + 1u);
+        const bool is_term = (c->signal > TCUQ_INSTABILITY) && (c->signal < TCUQ_RISK);
+        c->signal = (is_term && (c->signal != TCUQ_NOVELTY)) ? (uint8_t)TCUQ_RISK : c->signal;
         c->flag = (uint8_t)(1u << (take8(in) % TCUQ_MAX_CHANNELS));
         c->two_sided = take8(in);
-        c->block = (uint16_t)(16u << (take8(in) % 10u));
+        c->block = (uint16_t)(8u << (take8(in) % 11u));
         c->boot_limit_q8 = (uint16_t)take_in(in, 1, 32767);
         c->centre = take_in(in, -(1 << 30), 1 << 30);
         for (uint32_t edge = 0u; edge < 3u; edge++) {

@@ -5,7 +5,6 @@
 
 #define MEMORY 0xC0u /* in the upper byte of a channel's taken steps: how long a pass is remembered */
 #define RECENT_MAX ((int64_t)10 * 16 << 18) /* ten terms of 16 bits */
-#define EVIDENCE_MAX ((int64_t)UINT32_MAX - 65536)
 
 /* A walk over the values: with an input it changes them, without it only looks. */
 typedef struct {
@@ -37,19 +36,22 @@ static uint8_t *visit(walk *on, uint8_t *at, uint32_t size, int64_t least, int64
 
 static uint8_t *visit_channel(walk *on, uint8_t *at, const tcuq_channel *channel)
 {
-    const uint8_t memory = at[9] & MEMORY;
-    at[9] = (uint8_t)(at[9] ^ memory);
-    (void)visit(on, &at[8], 2u, 0, channel->block - 1);
-    const int64_t most = (read_value(&at[8], 2u, false) & 0x3FFF) * 65536;
-    at[9] = (uint8_t)(at[9] | memory);
+    const uint8_t memory = at[5] & MEMORY;
+    at[5] = (uint8_t)(at[5] ^ memory);
+    (void)visit(on, &at[4], 2u, 0, channel->block - 1);
+    const int64_t most = (read_value(&at[4], 2u, false) & 0x3FFF) * 65536;
+    at[5] = (uint8_t)(at[5] | memory);
     on->possible = on->possible && (memory != MEMORY);
     (void)visit(on, &at[0], 4u, -most, most);
-    (void)visit(on, &at[4], 4u, 0, EVIDENCE_MAX);
-    at = visit(on, &at[10], 2u, INT16_MIN, INT16_MAX);
+    at = visit(on, &at[6], 2u, INT16_MIN, INT16_MAX);
     at = visit(on, at, 2u, INT16_MIN, INT16_MAX);
-    for (uint32_t k = 0u; k < TCUQ_COUNTS; k++) {
+    for (uint32_t k = 0u; k < TCUQ_LEARNED_COUNTS; k++) {
         at = visit(on, at, 2u, 1, 65519);
     }
+    for (uint32_t k = 0u; k < TCUQ_BETS; k++) {
+        at = visit(on, at, 1u, 0, 216);
+    }
+    at = visit(on, at, 1u, 0, 0);
     return at;
 }
 

@@ -113,10 +113,11 @@ static bool health_valid(const tcuq_profile *p)
 
 static bool channel_valid(const tcuq_profile *p, const tcuq_channel *c)
 {
-    bool valid = signal_is_given(p, c->signal) || (c->signal == TCUQ_RISK) ||
+    const bool looks = (c->signal <= TCUQ_INSTABILITY) || (c->signal == TCUQ_NOVELTY);
+    bool valid = (looks && signal_is_given(p, c->signal)) || (c->signal == TCUQ_RISK) ||
                  ((c->signal == TCUQ_HEALTH) && (p->health_count != 0u));
     bool power = false;
-    for (uint32_t block = 16u; block <= 8192u; block *= 2u) {
+    for (uint32_t block = 8u; block <= 8192u; block *= 2u) {
         power = power || (c->block == block);
     }
     for (uint32_t k = 0u; k < 7u; k++) {

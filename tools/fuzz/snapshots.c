@@ -82,7 +82,7 @@ static void check_restore(fuzz_case *on, memory *of, uint8_t *snapshot, uint32_t
         (crc32_of(snapshot, size - 4u) != read32(&snapshot[size - 4u]))) {
         MUST(status == TCUQ_ERROR_SNAPSHOT);
         MUST(is_unchanged(of, before));
-    } else if (snapshot[11] != 2u) {
+    } else if (snapshot[11] != 3u) {
         MUST(status == TCUQ_ERROR_VERSION);
         MUST(is_unchanged(of, before));
     } else if (read32(&snapshot[4]) != on->of.hash) {

@@ -51,17 +51,18 @@ def _block_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:
 
 
 def _bet_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:
-    stakes = (limits["TCUQ_STAKE_Q16"], limits["TCUQ_STAKE_Q16"], limits["TCUQ_LAST_STAKE_Q16"])
+    tops = (limits["TCUQ_TOP_STAKE_Q16"], limits["TCUQ_BEYOND_STAKE_Q16"])
+    stakes = (limits["TCUQ_LOW_STAKE_Q16"], limits["TCUQ_MIDDLE_STAKE_Q16"], *tops)
     most = limits["TCUQ_COUNT_MAX"]
     chances, passes, count = z3.Ints("chances passes count")
     given = within(chances, UINT16)
     claim = z3.And(*(within(stake * chances, UINT32) for stake in stakes))
     yield Lemma("a stake times the chances", given, claim)
-    parts = z3.Ints("first second third")
+    parts = z3.Ints("highest beyond")
     given = z3.And(within(chances, UINT16), *(within(part, (0, stake * UINT16[1]))
-                   for part, stake in zip(parts, stakes, strict=True)))  # fmt: skip
-    bet = limits["TCUQ_RESERVE_Q16"] + z3.Sum(parts)
-    yield Lemma("a bet on all edges", given, within(bet, UINT32))
+                   for part, stake in zip(parts, tops, strict=True)))  # fmt: skip
+    bet = 2**16 - sum(tops) + z3.Sum(parts)
+    yield Lemma("the bet on the two highest edges", given, within(bet, UINT32))
     given = z3.And(within(count, (1, most)), within(passes, (1, most)))
     after = z3.If(count > 32, 2 * (count - 32), 0) + passes
     grown = z3.And(
@@ -72,17 +73,22 @@ def _bet_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:
 
 
 def _evidence_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:
-    evidence, block, bet = z3.Ints("evidence block bet")
-    most = limits["TCUQ_EVIDENCE_MAX"]
-    given = z3.And(within(evidence, (0, most)), within(block, (16, limits["TCUQ_MAX_BLOCK"])))
-    stake = evidence + 8 * block
-    yield Lemma("evidence and a block", given, z3.And(within(stake, UINT32), stake / 2 <= most))
-    given = z3.And(within(evidence, UINT32), within(bet, (0, 2**31)))
-    yield Lemma("evidence times a bet", given, within(evidence * bet, UINT64))
-    limit = z3.Int("limit")
+    power, bet, octave = z3.Ints("power bet octave")
+    highest = limits["TCUQ_MAX_LEVEL"] // 8
+    given = z3.And(within(power, UINT16), within(bet, UINT32), within(octave, (0, highest)))
+    wealth = power * bet + 2**31
+    claim = z3.And(within(wealth, UINT64), within(wealth / 2**16, UINT32), octave <= 31)
+    yield Lemma("a bet's sum times its payoff, and one more", given, claim)
+    limit, evidence = z3.Ints("limit evidence")
+    bets = limits["TCUQ_BETS"]
     given = within(limit, (1, limits["TCUQ_MAX_ALARM_LIMIT"]))
-    claim = z3.And(within(8 * limit, UINT32), 8 * limit <= most)
+    alone = 2**30 - limits["TCUQ_MAX_BLOCK"]  # what one bet's sum reaches
+    claim = z3.And(within(bets * limit + 63, UINT32), bets * limit <= alone)
     yield Lemma("the evidence that alarms", given, claim)
+    given = within(evidence, (0, 2**30))
+    yield Lemma("the sums of a channel's bets", given, within(bets * evidence, UINT32))
+    reached = limits["TCUQ_MIN_BLOCK"] * 2**highest >= 2**30
+    yield Tried("the highest level is of the highest sum", lambda: reached)
 
 
 def _epoch_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:
@@ -104,7 +110,8 @@ def _epoch_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:
     larger = z3.If(total > span, total, span) + added
     claim = z3.And(larger <= top + ONE_Q8 * (i + 1), within(larger, (-(2**16), 2**20)))
     yield Lemma("logarithms summed over channels", given, claim)
-    given = z3.And(within(steps, (0, INT32[1])), within(blocks, (16, limits["TCUQ_MAX_BLOCK"])))
+    lengths = limits["TCUQ_MIN_BLOCK"], limits["TCUQ_MAX_BLOCK"]
+    given = z3.And(within(steps, (0, INT32[1])), within(blocks, lengths))
     yield Lemma("blocks of an epoch", given, within(steps / blocks + 2, UINT32))
     points, last = tables()["tcuq_log_add_q8"], limits["TCUQ_LOG_ADD_POINTS"]
     descends = len(points) == last + 1 and all(a >= b for a, b in pairwise(points))

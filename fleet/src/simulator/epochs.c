@@ -10,7 +10,9 @@ static int16_t run_epoch(const tcuq_monitor *monitor, const uint8_t *passed, uin
     tcuq_alarm_reset(monitor);
     monitor->core->age = TCUQ_BOOT_STEPS + 1u; /* later alarms leave the epoch's evidence as it is */
     for (uint32_t i = 0u; i < blocks; i++) {
-        (void)tcuq_alarm_blocks(monitor, &passed[(size_t)i * monitor->profile->channel_count]);
+        for (uint32_t j = 0u; j < monitor->profile->channel_count; j++) {
+            (void)tcuq_alarm_block(monitor, j, passed[(size_t)i * monitor->profile->channel_count + j]);
+        }
         tcuq_epoch_count(monitor, BLOCK);
     }
     return tcuq_epoch_evidence(monitor);

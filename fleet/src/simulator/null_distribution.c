@@ -102,11 +102,11 @@ static uint8_t end_block(const simulation *sim, device *dev, const tcuq_monitor 
     const bool shared = ((choice >> 8) & 0xFFFFu) < sim->plan.sharing_q16;
     const uint64_t bits = (!drifts && shared) ? common : own;
     const uint32_t *probabilities_q16 = drifts ? drift_q16 : null_q16;
-    uint8_t passed[CHANNELS];
+    uint32_t flags = 0u;
     for (uint32_t i = 0u; i < CHANNELS; i++) {
-        passed[i] = edges_passed(bits >> (16u * i), probabilities_q16);
+        flags |= tcuq_alarm_block(monitor, i, edges_passed(bits >> (16u * i), probabilities_q16));
     }
-    return tcuq_alarm_blocks(monitor, passed);
+    return (uint8_t)(flags & ~TCUQ_AMBER);
 }
 
 void run_steps(const simulation *sim, device *dev, const tcuq_monitor *monitor, uint32_t steps)

@@ -11,6 +11,7 @@ from scipy.stats import beta
 
 from tcuq.autocorrelation import autocorrelation_time
 from tcuq.profile.settings import (
+    CAUTION,
     MAX_BLOCK,
     MAX_COUNT,
     MIN_BLOCK,
@@ -20,14 +21,19 @@ from tcuq.profile.settings import (
     Channel,
     ChannelSignal,
 )
-from tcuq.stages.alarm import RESERVE, STAKES, Bets, distance_from_centre, edges_passed
+from tcuq.stages.alarm import BETS, Bets, distance_from_centre, edges_passed
 
 Floats = NDArray[np.float64]
 
 CONFIDENCE_LOST = 0.05  # delta: chance that a bound fails, over all edges and channels
 SHARES_ABOVE = (0.1, 0.02, 0.0)
+RESERVE, STAKES = 0.5, (0.17, 0.17, 0.16)  # of calibration's own bets, which do not learn
 LEAST_BLOCK: dict[ChannelSignal, int] = {"risk": 32}
+USUAL_BLOCK = 16  # at least, where neighbours of shorter blocks depend on each other
+UNRELATED = 0.2  # neighbouring blocks that correlate by no more count as independent
 TWO_SIDED = frozenset({"divergence", "instability"})
+MOSTLY_DISTINCT = 0.5  # share of the steps, below which recordings were repeated
+REPEATED_CAUTION = 64
 SLOWEST_BLOCKS = 1000  # search cap: an alarm that needs more blocks counts as none
 
 
@@ -53,25 +59,45 @@ def fit_channel(
     """Fit the bets of one channel on its values in each recording."""
     parts = [part for part in parts if len(part)]  # a short recording may have no full past
     time = autocorrelation_time(parts)
-    block = block_steps(signal, time, block_factor)
     values = np.concatenate(parts)
-    means = block_means(values, block)
     centre = float(values.mean()) if signal in TWO_SIDED else None
-    blocks = len(means)
-    independent = int(blocks * distinct_share)
+    block = block_steps(signal, time)
+    if signal not in LEAST_BLOCK:
+        block = shortest_block(values, centre, block)
+    block = min(block_factor * block, MAX_BLOCK)
+    means = block_means(values, block)
+    independent = int(len(means) * distinct_share)
+    empty = Channel(signal, centre, block, (), gains_q8(independent, channels), (), 0)
+    correlation = neighbour_correlation(distance_from_centre(means, centre))
+    channel = recounted(empty, values, distinct_share)
+    return ChannelFit(channel, time, len(means), independent, correlation)
+
+
+def recounted(channel: Channel, values: Floats, distinct_share: float) -> Channel:
+    """Return the channel with edges and counts of these values, its blocks as they are."""
+    centre = None if channel.centre is None else float(values.mean())
+    means = block_means(values, channel.block)
     heights = distance_from_centre(means, centre)
-    edges = edges_above(heights, np.ones(blocks, np.int64))
+    edges = edges_above(heights, np.ones(len(means), np.int64))
     passes, chances = block_counts(edges_passed(means, edges, centre), distinct_share)
-    channel = Channel(
-        signal, centre, block, edges, gains_q8(independent, channels), passes, chances
-    )
-    return ChannelFit(channel, time, blocks, independent, neighbour_correlation(heights))
+    return replace(channel, centre=centre, edges=edges, passes=passes, chances=chances)
 
 
-def block_steps(signal: ChannelSignal, time: float, factor: int = 1) -> int:
-    """Return a channel's block: the power of two nearest its signal's autocorrelation time."""
+def block_steps(signal: ChannelSignal, time: float) -> int:
+    """Return the power of two nearest the signal's autocorrelation time."""
     nearest = 1 << round(math.log2(max(time, 1.0)))
-    return min(factor * max(LEAST_BLOCK.get(signal, MIN_BLOCK), nearest), MAX_BLOCK)
+    return min(max(LEAST_BLOCK.get(signal, USUAL_BLOCK), nearest), MAX_BLOCK)
+
+
+def shortest_block(values: Floats, centre: float | None, most: int) -> int:
+    """Return the shortest block whose neighbours' departures are unrelated, or the longest."""
+    block = MIN_BLOCK
+    while block < most:
+        heights = distance_from_centre(block_means(values, block), centre)
+        if neighbour_correlation(heights) <= UNRELATED:
+            break
+        block *= 2
+    return block
 
 
 def block_counts(
@@ -92,8 +118,14 @@ def block_counts(
     def count(blocks: float) -> int:
         return UNITS_PER_BLOCK + round(unit * blocks)
 
-    passes = (tuple(count((kind > edge).sum()) for edge in range(len(STAKES))) for kind in kinds)
+    edges = range(len(SHARES_ABOVE))
+    passes = (tuple(count((kind > edge).sum()) for edge in edges) for kind in kinds)
     return tuple(passes), count(len(kinds[0]))
+
+
+def caution(distinct_share: float) -> int:
+    """Return the limit over what independent blocks need: repeated steps tell less of the tails."""
+    return CAUTION if distinct_share >= MOSTLY_DISTINCT else REPEATED_CAUTION
 
 
 def fastest_alarm_steps(alarm: AlarmSettings, channel: Channel, *, longer: int = 1) -> float:
@@ -104,8 +136,8 @@ def fastest_alarm_steps(alarm: AlarmSettings, channel: Channel, *, longer: int =
     passes = tuple(tuple(longer * count for count in row[:2]) + row[2:] for row in channel.passes)
     bets = Bets(replace(channel, passes=passes, chances=longer * channel.chances))
     for blocks in range(1, SLOWEST_BLOCKS):
-        bets.take(len(STAKES))
-        if bets.evidence >= alarm.limit:
+        bets.take(len(SHARES_ABOVE))
+        if bets.evidence >= BETS * alarm.limit:
             return float(blocks * channel.block)
     return 0.0
 

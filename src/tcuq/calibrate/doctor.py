@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The calibration doctor: common mistakes in calibration data, each in one sentence with a fix."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tcuq.autocorrelation import autocorrelation_time
+from tcuq.calibrate.alarm import AlarmFit
 from tcuq.calibrate.bets import ChannelFit, block_steps, fastest_alarm_steps
+from tcuq.calibrate.rehearsal import Rehearsal
 from tcuq.errors import FitError
 from tcuq.profile.settings import (
     TOKEN,
@@ -30,7 +33,10 @@ MIN_STANDARD_ERRORS = 4.5  # far above what the best of 60 unrelated series reac
 FREQUENT = 0.05  # rarer classes are too few to test the order of the steps
 MOST_SERIES = 32
 FEW_BLOCKS, ENOUGH_BLOCKS = 50, 100
-DEPENDENT = 0.3
+LEAST_STEPS_PER_FALSE_ALARM = 256
+TOLERATED = 2  # the rehearsal's estimate is of 20 excursions or fewer
+LONGER = 4
+FEW_CHANGES = 20
 ONE_CLASS = 0.9
 ALWAYS_RIGHT = 0.998
 ALWAYS_SURE = 0.999
@@ -88,13 +94,8 @@ def _short_recordings(parts: Sequence[SignalColumns]) -> Iterator[Finding]:
         )
 
 
-def diagnose_fit(
-    score: ScoreSettings,
-    alarm: AlarmSettings | None,
-    fits: Sequence[ChannelFit],
-    info: StreamInfo,
-) -> Iterator[Finding]:
-    """Yield what limits the fitted score and alarm."""
+def diagnose_score(score: ScoreSettings) -> Iterator[Finding]:
+    """Yield what limits the fitted score."""
     if isinstance(score, TcuqScoreSettings):
         weights = {name: getattr(score.weights, name) for name in TEMPORAL}
         negative = {name: w for name, w in weights.items() if w is not None and w < 0}
@@ -106,8 +107,15 @@ def diagnose_fit(
                 " its past, which does not carry over to streams with another rhythm. Forbid it"
                 ' with signs="monotone".',
             )
-    if alarm is None:
-        return
+
+
+def diagnose_alarm(alarm: AlarmFit, info: StreamInfo) -> Iterator[Finding]:
+    """Yield what limits the fitted alarm, and a rate that calibration does not support."""
+    yield from _short_or_repeated(alarm, info)
+    yield from _rehearsed(alarm.settings, alarm.rehearsal, info)
+
+
+def _short_or_repeated(alarm: AlarmFit, info: StreamInfo) -> Iterator[Finding]:
     if info.distinct < info.steps // 2:
         yield Finding(
             "repeated_steps",
@@ -115,9 +123,9 @@ def diagnose_fit(
             " the alarm counts its blocks as if the stream were that short. Record more instead of"
             " repeating.",
         )
-    few = [fit for fit in fits if fit.independent_blocks < FEW_BLOCKS]
+    few = [fit for fit in alarm.channels if fit.independent_blocks < FEW_BLOCKS]
     if few:
-        never = [fit for fit in few if fastest_alarm_steps(alarm, fit.channel) == 0]
+        never = [fit for fit in few if fastest_alarm_steps(alarm.settings, fit.channel) == 0]
         needed = max(ENOUGH_BLOCKS * fit.channel.block for fit in few)
         fewest = min(fit.independent_blocks for fit in few)
         effect = f"{_names(never)} can never alarm" if never else "the alarm is slow"
@@ -127,15 +135,36 @@ def diagnose_fit(
             f" so {effect}."
             f" About {needed:,} steps would give {ENOUGH_BLOCKS} to each.",
         )
-    dependent = [fit for fit in fits if fit.neighbour_correlation > DEPENDENT]
-    if dependent:
-        worst = max(fit.neighbour_correlation for fit in dependent)
-        yield Finding(
-            "dependent_blocks",
-            f"Blocks of {_names(dependent)} still depend on each other (neighbours correlate by up"
-            f" to {worst:.2f}), so false alarms may come more often than promised. Double the"
-            " blocks with block_factor=2.",
+
+
+def _rehearsed(alarm: AlarmSettings, rehearsal: Rehearsal, info: StreamInfo) -> Iterator[Finding]:
+    rate, supported = alarm.steps_per_false_alarm, rehearsal.supported
+    if supported < LEAST_STEPS_PER_FALSE_ALARM:
+        raise FitError(
+            "no rate of false alarms can be stated: stretches of calibration differ so much that"
+            f" each raises alarms against the others, about one in {supported:,.0f} steps. Record"
+            f" at least {LONGER * info.steps:,} steps, or fit without the alarm (alarm=False)"
         )
+    if supported < rate / TOLERATED:
+        yield Finding(
+            "rehearsal",
+            f"The alarm is set to one false alarm in {rate:,} steps. Held out stretch by stretch,"
+            f" calibration supports about one in {_rounded(supported):,}: it is short, or its level"
+            f" or spread moves slowly. Record {LONGER} times as long ({LONGER * info.steps:,}"
+            f" steps), or state what holds: steps_per_false_alarm={_rounded(supported)}.",
+        )
+    elif rehearsal.label_changes < FEW_CHANGES:
+        yield Finding(
+            "few_changes",
+            f"The label changes only {rehearsal.label_changes} times in calibration: a class that"
+            " was not met, or met once, will look like a change of the stream. Record until it has"
+            f" changed {FEW_CHANGES} times.",
+        )
+
+
+def _rounded(steps: float) -> int:
+    """Return the power of two below, which a rate may be."""
+    return max(LEAST_STEPS_PER_FALSE_ALARM, 1 << int(math.log2(steps)))
 
 
 def diagnose_promise(promise: PromiseSettings | None, budget: BudgetSettings) -> Iterator[Finding]:

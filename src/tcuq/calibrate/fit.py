@@ -3,19 +3,21 @@
 
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tcuq._columns import UNKNOWN
 from tcuq.calibrate.acceptance import promised_threshold, without_labels
-from tcuq.calibrate.bets import ChannelFit, fastest_alarm_steps, fit_channel
+from tcuq.calibrate.alarm import AlarmFit, fit_alarm
+from tcuq.calibrate.bets import fastest_alarm_steps
 from tcuq.calibrate.doctor import (
-    diagnose_fit,
+    diagnose_alarm,
     diagnose_promise,
+    diagnose_score,
     diagnose_stream,
     refuse_lost_labels,
 )
@@ -48,9 +50,7 @@ from tcuq.profile.settings import (
     RISK_LEVELS,
     TEMPERATURE,
     TOKEN,
-    AlarmSettings,
     BudgetSettings,
-    ChannelSignal,
     Finding,
     InputSettings,
     NoveltyTerm,
@@ -61,9 +61,7 @@ from tcuq.profile.settings import (
     ThresholdSettings,
 )
 from tcuq.profile.summary import MOST_FINDINGS
-from tcuq.stages.alarm import channel_input
 from tcuq.stages.inputs import logits
-from tcuq.stages.score import risk_odds
 from tcuq.stream import Stream
 from tcuq.version import __version__
 
@@ -238,8 +236,7 @@ def _fit(
     else:
         threshold, promise = promised_threshold(calibration, parts, levels, options.promise, budget)
     info = _stream_info(calibration)
-    fits = [] if options.alarm is None else _fit_channels(parts, levels, info, options.alarm)
-    alarm = None if options.alarm is None else _alarm_settings(fits, options.alarm)
+    alarm = None if options.alarm is None else fit_alarm(parts, levels, info, options.alarm)
     profile = Profile(
         inputs,
         signals,
@@ -247,7 +244,7 @@ def _fit(
         novelty,
         threshold,
         budget,
-        alarm,
+        None if alarm is None else alarm.settings,
         promise,
         Provenance(
             library=__version__,
@@ -255,10 +252,11 @@ def _fit(
             seed=options.seed,
             calibration=info,
             development=None if second is None else _stream_info(second),
-            figures=_figures(alarm, fits, threshold) | _temperature_figure(calibration),
+            figures=_figures(alarm, threshold) | _temperature_figure(calibration),
             findings=(
                 *diagnose_stream(calibration, parts),
-                *diagnose_fit(score, alarm, fits, info),
+                *diagnose_score(score),
+                *(() if alarm is None else diagnose_alarm(alarm, info)),
                 *diagnose_promise(promise, budget),
             ),
         ),
@@ -317,30 +315,6 @@ def _fit_threshold(
     )
 
 
-def _fit_channels(
-    parts: Parts, levels: NDArray[np.int64], info: StreamInfo, options: AlarmOptions
-) -> Sequence[ChannelFit]:
-    lengths = [len(part.label) for part in parts]
-    odds = np.split(risk_odds(levels), np.cumsum(lengths)[:-1])
-    absent = {name for name in get_args(ChannelSignal) if getattr(parts[0], name, odds) is None}
-    names = [name for name in get_args(ChannelSignal) if name not in absent]
-    return [
-        fit_channel(
-            name,
-            [channel_input(*part, name)[1] for part in zip(parts, odds, strict=True)],
-            channels=len(names),
-            block_factor=options.block_factor,
-            distinct_share=info.distinct / info.steps,
-        )
-        for name in names
-    ]
-
-
-def _alarm_settings(fits: Sequence[ChannelFit], options: AlarmOptions) -> AlarmSettings:
-    channels = tuple(fitted.channel for fitted in fits)
-    return AlarmSettings(options.steps_per_false_alarm, options.epoch_steps, channels)
-
-
 def _stream_info(stream: Stream) -> StreamInfo:
     return StreamInfo(
         sha256=stream.sha256,
@@ -351,22 +325,22 @@ def _stream_info(stream: Stream) -> StreamInfo:
     )
 
 
-def _figures(
-    alarm: AlarmSettings | None, fits: Sequence[ChannelFit], threshold: ThresholdSettings
-) -> dict[str, float]:
+def _figures(alarm: AlarmFit | None, threshold: ThresholdSettings) -> dict[str, float]:
     figures = {"threshold.anchor_risk": threshold.anchor / RISK_LEVELS}
     if alarm is None:
         return figures
-    figures["alarm.expected_steps_between_false_alarms"] = float(alarm.steps_per_false_alarm)
-    for fitted in fits:
+    settings, rehearsal = alarm.settings, alarm.rehearsal
+    figures["alarm.expected_steps_between_false_alarms"] = float(settings.steps_per_false_alarm)
+    figures["alarm.rehearsed_steps_between_false_alarms"] = rehearsal.supported
+    for fitted in alarm.channels:
         channel, name = fitted.channel, fitted.channel.signal
         figures[f"{name}.autocorrelation_time_steps"] = fitted.autocorrelation_time
         figures[f"{name}.block_steps"] = channel.block
         figures[f"{name}.independent_blocks"] = fitted.independent_blocks
         figures[f"{name}.neighbour_correlation"] = fitted.neighbour_correlation
-        figures[f"{name}.fastest_alarm_steps"] = fastest_alarm_steps(alarm, channel)
+        figures[f"{name}.fastest_alarm_steps"] = fastest_alarm_steps(settings, channel)
         figures[f"{name}.fastest_alarm_steps_if_4_times_longer"] = fastest_alarm_steps(
-            alarm, channel, longer=4
+            settings, channel, longer=4
         )
     return figures
 

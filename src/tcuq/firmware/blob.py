@@ -25,7 +25,7 @@ Spec = Mapping[str, Any]
 MAGIC, FORMAT = b"TCUB", 1
 HEAD = struct.Struct("<4sHHIIII")
 SELFTEST = struct.Struct("<HBBII")
-CHAINED = struct.Struct("<IHHHHiIBBBBBB")
+CHAINED = struct.Struct("<IHHHHiIBBBBBBB")
 MAX_NUMBER = 0xFFFFFFFF
 # Runs of a struct's members that stand in a blob as in memory: first and last.
 PROFILE_RUNS = (
@@ -171,7 +171,7 @@ def _chain(steps: Vectors) -> int:
     """One number for all decisions: each is checksummed behind the number so far."""
     columns = (
         "label", "steady_label", "risk", "expected_error", "threshold_q16", "novelty_q10",
-        "exceeded", "reason", "outcome", "withheld", "alarm", "cause",
+        "exceeded", "reason", "outcome", "withheld", "alarm", "amber", "cause",
     )  # fmt: skip
     rows = zip(*(steps.decisions[name].tolist() for name in columns), strict=True)
     chain = 0

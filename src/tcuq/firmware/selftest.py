@@ -27,7 +27,8 @@ STEPS_BEYOND_LAGS = 64
 CONFIDENCES = (250, 200, 160, 128, 96, 230, 64, 180)  # of 256
 NOISE, OUTLIER_NOISE = 3, 127  # of the features, in codes
 DECIDED = (
-    "label", "steady_label", "exceeded", "reason", "outcome", "withheld", "alarm", "cause",
+    "label", "steady_label", "exceeded", "reason", "outcome", "withheld", "alarm", "amber",
+    "cause",
 )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 /* Self-test of a blob: its own steps, and one number for all decisions on them. */
 #include "tcuq_blob_internal.h"
 
-#define TCUQ_CHAIN_BYTES 26u
+#define TCUQ_CHAIN_BYTES 27u
 
 /* The number of all decisions so far, then this one, as one more checksum. */
 static uint32_t tcuq_chain(uint32_t chain, const tcuq_decision *decision)
@@ -20,7 +20,8 @@ static uint32_t tcuq_chain(uint32_t chain, const tcuq_decision *decision)
     bytes[22] = decision->outcome;
     bytes[23] = decision->withheld;
     bytes[24] = decision->alarm;
-    bytes[25] = decision->cause;
+    bytes[25] = decision->amber;
+    bytes[26] = decision->cause;
     return tcuq_crc32(bytes, TCUQ_CHAIN_BYTES);
 }
 

@@ -17,12 +17,13 @@ MAX_STAY_CLASSES = 100  # contradiction takes no label to be rarer than one in s
 RISK_LEVELS = 1 << 14
 ALPHA_BITS = 16
 TOKEN = 1 << 16
-MIN_BLOCK, MAX_BLOCK = 16, 1 << 13
+MIN_BLOCK, MAX_BLOCK = 8, 1 << 13
 UNITS_PER_BLOCK = 16  # the alarm counts blocks in sixteenths
 MAX_COUNT = (1 << 16) - 1 - UNITS_PER_BLOCK
 MAX_STEPS_PER_FALSE_ALARM = 1 << 24
 RECENT_BLOCKS = 2  # blocks for which one that passed an edge is remembered
-LIMIT_FACTOR = 4  # the limit is so many times what independent blocks need
+CAUTION = 4  # the limit is so many times what independent blocks need
+MAX_ALARM_LIMIT = 20 << 24
 BOOT_STEPS = 1024  # after a boot the alarm also bets on calibration alone for so long
 MAX_HEALTH_DISTANCE = 32767 / 1024  # of a statistic from its mean
 MAX_HEALTH_SCORE = 8191 / 64  # standard deviations
@@ -257,20 +258,26 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class AlarmSettings:
-    """One false alarm in this many steps, over these channels together; the steps of an epoch."""
+    """One false alarm in this many steps, over these channels together; the steps of an epoch.
+
+    The limit is ``caution`` times what independent blocks would need.
+    """
 
     steps_per_false_alarm: int
     epoch_steps: int
     channels: tuple[Channel, ...]
+    caution: int = CAUTION
 
     @property
     def limit(self) -> int:
         """The evidence, weighted by block length and summed over channels, that alarms."""
-        return LIMIT_FACTOR * len(self.channels) * self.steps_per_false_alarm
+        limit = self.caution * len(self.channels) * self.steps_per_false_alarm
+        return min(limit, MAX_ALARM_LIMIT)
 
     def boot_limit_q8(self, channel: Channel) -> int:
         """Return the bits, in 1/256, at which calibration's own bets alarm after a boot."""
-        return max(256, math.ceil(256 * math.log2(2 * self.limit / LIMIT_FACTOR / channel.block)))
+        steps = len(self.channels) * self.steps_per_false_alarm
+        return max(256, math.ceil(256 * math.log2(2 * steps / channel.block)))
 
 
 @dataclass(frozen=True, slots=True)

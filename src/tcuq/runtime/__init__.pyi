@@ -45,6 +45,7 @@ class Engine:
         outcome: Buffer,
         withheld: Buffer,
         alarm: Buffer,
+        amber: Buffer,
         cause: Buffer,
         promised: Buffer,
         /,

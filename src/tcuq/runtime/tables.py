@@ -29,6 +29,8 @@ TABLES = {
     "uint8_t tcuq_log_add_q8[65]": [
         max(0, math.floor(256 * math.log2(1 + 2 ** (-i / 8)) - 0.1)) for i in range(65)
     ],
+    # 2^(i/8) in Q15.
+    "uint16_t tcuq_eighths_q15[8]": [round(2 ** (15 + i / 8)) for i in range(8)],
     "uint16_t tcuq_sigmoid_q16[34]": [
         round(65536 / (1 + math.exp(-min(i, 32) / 4))) for i in range(34)
     ],

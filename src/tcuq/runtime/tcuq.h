@@ -26,6 +26,9 @@ extern "C" {
 #define TCUQ_EDGES 3u
 #define TCUQ_GAINS 4u
 #define TCUQ_COUNTS 7u
+#define TCUQ_LEARNED_COUNTS 9u /* and those of blocks beyond all of calibration's, of both kinds */
+#define TCUQ_BETS 3u
+#define TCUQ_MIN_BLOCK 8u
 #define TCUQ_MAX_BLOCK 8192u
 #define TCUQ_MAX_ALARM_LIMIT ((uint32_t)20u << 24)
 #define TCUQ_BOOT_STEPS 1024u /* after a boot the alarm also bets on calibration alone for so long */
@@ -127,7 +130,7 @@ typedef struct {
     uint8_t flag;        /* TCUQ_ALARM_... */
     uint8_t two_sided;   /* 1: |block sum - centre| is compared with the edges */
     uint8_t reserved;
-    uint16_t block;         /* steps, a power of two, 16..8192 */
+    uint16_t block;         /* steps, a power of two, 8..8192 */
     uint16_t boot_limit_q8; /* bits at which calibration's own bets alarm after a boot */
     int32_t centre;         /* of the block sum */
     int32_t edges[TCUQ_EDGES]; /* of the block sum or of its distance from the centre */
@@ -224,12 +227,13 @@ typedef struct {
 
 typedef struct {
     int32_t sum;
-    uint32_t evidence_q3; /* Shiryaev-Roberts sum of the bets that learn, times the block's length */
     uint16_t block_steps_and_memory; /* steps of the block; in the two highest bits: for how many more
                                       * blocks the last that passed an edge counts */
     int16_t onset_q8;     /* log2 of the epoch's evidence for drift that lasts */
     int16_t span_q8;      /* log2 of the epoch's evidence for drift that ended */
-    uint16_t counts[TCUQ_COUNTS];
+    uint16_t counts[TCUQ_LEARNED_COUNTS];
+    uint8_t levels[TCUQ_BETS]; /* log2 of 1 and each bet's Shiryaev-Roberts sum, in 1/8 bit */
+    uint8_t reserved; /* 0 */
 } tcuq_channel_state;
 
 #define TCUQ_RECENT_BLOCKS 2u /* blocks */
@@ -285,8 +289,9 @@ typedef struct {
     uint8_t reason;   /* TCUQ_REASON_...; 0: accepted */
     uint8_t withheld; /* 1: do not use this label */
     uint8_t alarm;    /* TCUQ_ALARM_... */
+    uint8_t amber;    /* 1: a block ended with a 64th of the evidence that alarms, or with an alarm */
     uint8_t cause;    /* with an alarm of input health: the statistic farthest from calibration */
-    uint16_t reserved; /* 0 */
+    uint8_t reserved; /* 0 */
 } tcuq_decision;
 
 /* ---- the functions ----

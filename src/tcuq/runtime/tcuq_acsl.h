@@ -73,12 +73,19 @@
 
     predicate tcuq_decisions_ok(tcuq_profile *p) = tcuq_threshold_ok(p) && tcuq_budget_ok(p);
 
-    predicate tcuq_counts_ok(uint16_t *counts) =
-      \forall integer k; 0 <= k < TCUQ_COUNTS ==> 1 <= counts[k] <= TCUQ_COUNT_MAX;
+    predicate tcuq_counts_ok(uint16_t *counts, integer count) =
+      \forall integer k; 0 <= k < count ==> 1 <= counts[k] <= TCUQ_COUNT_MAX;
+
+    predicate tcuq_counts_grown(uint16_t *counts, integer most) =
+      \forall integer k; 0 <= k < TCUQ_LEARNED_COUNTS ==>
+        1 <= counts[k] <= 65535 && (counts[k] <= TCUQ_COUNT_MAX || counts[k] <= most);
+
+    predicate tcuq_levels_ok(tcuq_channel_state *s) =
+      \forall integer k; 0 <= k < TCUQ_BETS ==> s->levels[k] <= TCUQ_MAX_LEVEL;
 
     predicate tcuq_channel_ok(tcuq_channel *c) =
-      16 <= c->block <= TCUQ_MAX_BLOCK && 1 <= c->boot_limit_q8 <= 32767 && c->signal <= TCUQ_HEALTH &&
-      -0x40000000 <= c->centre <= 0x40000000 && tcuq_counts_ok(&c->counts[0]);
+      TCUQ_MIN_BLOCK <= c->block <= TCUQ_MAX_BLOCK && 1 <= c->boot_limit_q8 <= 32767 && c->signal <= TCUQ_HEALTH &&
+      -0x40000000 <= c->centre <= 0x40000000 && tcuq_counts_ok(&c->counts[0], TCUQ_COUNTS);
 
     predicate tcuq_channels_ok(tcuq_profile *p) =
       p->channel_count <= TCUQ_MAX_CHANNELS &&
@@ -109,7 +116,7 @@
     predicate tcuq_channel_state_ok(tcuq_channel *c, tcuq_channel_state *s) =
       s->block_steps_and_memory < 0xC000 && (s->block_steps_and_memory & 0x3FFF) < c->block &&
       -65536 * (s->block_steps_and_memory & 0x3FFF) <= s->sum <= 65536 * (s->block_steps_and_memory & 0x3FFF) &&
-      s->evidence_q3 <= TCUQ_EVIDENCE_MAX && tcuq_counts_ok(&s->counts[0]);
+      tcuq_levels_ok(s) && tcuq_counts_ok(&s->counts[0], TCUQ_LEARNED_COUNTS);
 
     predicate tcuq_epoch_ok(tcuq_monitor *m) =
       m->profile->channel_count != 0 ==> m->core->epoch_steps < m->profile->epoch_steps;
@@ -118,9 +125,8 @@
       \forall integer i; 0 <= i < m->profile->channel_count ==>
         tcuq_channel_state_ok(m->profile->channels + i, m->channels + i);
 
-    predicate tcuq_block_ok(tcuq_channel_state *s, integer passed) =
-      (passed <= TCUQ_EDGES && s->sum == 0 && s->evidence_q3 <= TCUQ_EVIDENCE_MAX && tcuq_counts_ok(&s->counts[0])) ||
-      passed == TCUQ_UNFINISHED;
+    predicate tcuq_block_ok(tcuq_channel_state *s) =
+      s->sum == 0 && tcuq_levels_ok(s) && tcuq_counts_ok(&s->counts[0], TCUQ_LEARNED_COUNTS);
 
     predicate tcuq_histogram_ok(tcuq_monitor *m) =
       m->telemetry != \null ==> m->telemetry->histogram_shift < 32;
@@ -256,10 +262,10 @@ void tcuq_budget_reset(const tcuq_monitor *monitor);
     ensures \result ==> tcuq_channels_ok(profile) && (profile->channels == \null <==> profile->channel_count == 0); */
 bool tcuq_alarm_sound(const tcuq_profile *profile);
 
-/*@ requires \valid_read(counts + (0 .. TCUQ_COUNTS - 1));
+/*@ requires \valid_read(counts + (0 .. count - 1));
     assigns \nothing;
     ensures \result ==> tcuq_counts_ok(counts); */
-bool tcuq_counts_sound(const uint16_t *counts);
+bool tcuq_counts_sound(const uint16_t *counts, uint32_t count);
 
 /*@ requires \valid_read(profile);
     assigns \nothing;
@@ -288,19 +294,17 @@ int16_t tcuq_risk_odds_q10(uint16_t risk);
     requires \valid(signals) && \valid(decision) && decision->risk <= TCUQ_RISK_LEVELS;
     requires \separated(decision, signals, TCUQ_PROFILE, monitor->core, TCUQ_CHANNEL_STATES);
     requires \separated(signals, monitor->core, TCUQ_CHANNEL_STATES);
-    assigns signals->risk_odds_q10, decision->alarm, decision->cause, TCUQ_EPOCH_CORE, monitor->core->worst_health, monitor->core->cause, TCUQ_CHANNELS;
+    assigns signals->risk_odds_q10, decision->alarm, decision->amber, decision->cause, TCUQ_EPOCH_CORE, monitor->core->worst_health, monitor->core->cause, TCUQ_CHANNELS;
     ensures tcuq_alarm_ok(monitor) && tcuq_epoch_ok(monitor); */
 void tcuq_alarm_run(const tcuq_monitor *monitor, tcuq_signals *signals, tcuq_decision *decision);
 
 /*@ requires tcuq_alarm_given(monitor) && 1 <= monitor->profile->channel_count;
-    requires \forall integer i; 0 <= i < monitor->profile->channel_count ==>
-      tcuq_block_ok(monitor->channels + i, passed[i]) &&
-      (passed[i] == TCUQ_UNFINISHED ==> tcuq_channel_state_ok(monitor->profile->channels + i, monitor->channels + i));
-    requires \valid_read(passed + (0 .. monitor->profile->channel_count - 1));
-    requires \separated(passed + (0 .. monitor->profile->channel_count - 1), monitor->core, TCUQ_CHANNEL_STATES);
+    requires index < monitor->profile->channel_count && passed <= TCUQ_EDGES + 1 && tcuq_block_ok(monitor->channels + index);
+    requires \forall integer i; 0 <= i < monitor->profile->channel_count && i != index ==>
+      tcuq_channel_state_ok(monitor->profile->channels + i, monitor->channels + i);
     assigns monitor->core->cause, TCUQ_CHANNELS;
     ensures tcuq_alarm_ok(monitor); */
-uint8_t tcuq_alarm_blocks(const tcuq_monitor *monitor, const uint8_t *passed);
+uint8_t tcuq_alarm_block(const tcuq_monitor *monitor, uint32_t index, uint32_t passed);
 
 /*@ requires tcuq_alarm_given(monitor);
     assigns monitor->core->epoch_steps, TCUQ_CHANNELS;

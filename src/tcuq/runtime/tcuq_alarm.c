@@ -1,31 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Alarm: bets on block sums that learn this device's own stream; says "not the stream known so far".
  *
- * A bet pays for each edge that a block passes, the more the more seldom such blocks have passed it, in
- * calibration and on this device. Each channel sums its bets over where a change may have begun
- * (Shiryaev-Roberts); the alarm weighs the sums by block length and adds them up. After a boot, when
- * a shift may be there already, calibration's own bets alarm too. */
+ * Each channel has three bets: on a low edge, on a middle one, and on the two highest. A bet pays for an edge that a
+ * block passes, the more the more seldom blocks have passed it, in calibration and on this device, and sums its
+ * payoffs over where a change may have begun (Shiryaev-Roberts); the alarm weighs the sums by block length and
+ * adds them up. After a boot, when a shift may be there already, calibration's own bets alarm too. */
 #include "tcuq_internal.h"
 
 #if TCUQ_WITH_ALARM
 
-/* Of a bet: what is kept, what is staked on each of the first two edges and on the last. */
-#define TCUQ_RESERVE_Q16 32768u
-#define TCUQ_STAKE_Q16 11141u
-#define TCUQ_LAST_STAKE_Q16 10485u
+/* What the bets stake on each edge, the last two by the last bet; the rest of each is kept. */
+#define TCUQ_LOW_STAKE_Q16 38912u
+#define TCUQ_MIDDLE_STAKE_Q16 52224u
+#define TCUQ_TOP_STAKE_Q16 29696u
+#define TCUQ_BEYOND_STAKE_Q16 25600u
+
+/* Levels at which the sums rest: a block that passes no edge leaves them. */
+static const uint8_t tcuq_rest[TCUQ_BETS] = {6u, 2u, 1u};
 
 /* Signals that count at every step, and those that count if every lag had a past. */
 #define TCUQ_ANY_STEP 0x7Cu
 #define TCUQ_WHOLE_PAST 0x83u
 
-bool tcuq_counts_sound(const uint16_t *counts)
+bool tcuq_counts_sound(const uint16_t *counts, uint32_t count)
 {
     bool sound = true;
-    /*@ loop invariant k <= TCUQ_COUNTS;
-        loop invariant sound ==> \forall integer j; 0 <= j < k ==> 1 <= counts[j] <= TCUQ_COUNT_MAX;
+    /*@ loop invariant k <= count;
+        loop invariant sound ==> tcuq_counts_ok(counts, k);
         loop assigns k, sound;
-        loop variant TCUQ_COUNTS - k; */
-    for (uint32_t k = 0u; k < TCUQ_COUNTS; k++) {
+        loop variant count - k; */
+    for (uint32_t k = 0u; k < count; k++) {
         sound = sound && (counts[k] >= 1u) && (counts[k] <= TCUQ_COUNT_MAX);
     }
     return sound;
@@ -36,14 +40,15 @@ bool tcuq_counts_sound(const uint16_t *counts)
     ensures \result ==> tcuq_channel_ok(channel); */
 static bool tcuq_channel_sound(const tcuq_profile *profile, const tcuq_channel *channel)
 {
-    const bool given = tcuq_signal_given(profile, channel->signal) ||
+    const bool looks = (channel->signal <= (uint8_t)TCUQ_INSTABILITY) || (channel->signal == (uint8_t)TCUQ_NOVELTY);
+    const bool given = (looks && tcuq_signal_given(profile, channel->signal)) ||
                        (channel->signal == (uint8_t)TCUQ_RISK) ||
                        ((channel->signal == (uint8_t)TCUQ_HEALTH) && (profile->health_count != 0u));
-    return given && (channel->block >= 16u) && (channel->block <= TCUQ_MAX_BLOCK) &&
+    return given && (channel->block >= TCUQ_MIN_BLOCK) && (channel->block <= TCUQ_MAX_BLOCK) &&
            ((channel->block & (channel->block - 1u)) == 0u) && (channel->boot_limit_q8 != 0u) &&
            (channel->boot_limit_q8 <= 32767u) && (channel->centre <= TCUQ_MAX_CENTRE) &&
            (channel->centre >= -TCUQ_MAX_CENTRE) && (channel->edges[0] <= channel->edges[1]) &&
-           (channel->edges[1] <= channel->edges[2]) && tcuq_counts_sound(channel->counts);
+           (channel->edges[1] <= channel->edges[2]) && tcuq_counts_sound(channel->counts, TCUQ_COUNTS);
 }
 
 bool tcuq_alarm_sound(const tcuq_profile *profile)
@@ -73,31 +78,27 @@ int16_t tcuq_risk_odds_q10(uint16_t risk)
                      (int32_t)tcuq_log2_q10(2u * (TCUQ_RISK_LEVELS - level) + 1u));
 }
 
-/* The values that channels sum, by signal: Q15 of the signals that look back, Q10 of the logarithms. */
-/*@ requires \valid_read(signals) && \valid(values + (0 .. TCUQ_HEALTH));
-    requires \separated(signals, values + (0 .. TCUQ_HEALTH));
-    assigns values[0 .. TCUQ_HEALTH];
-    ensures \forall integer k; 0 <= k <= TCUQ_HEALTH ==> -32768 <= values[k] <= 65535; */
-static void tcuq_channel_values(const tcuq_signals *signals, int32_t *values)
+/* What a channel sums: Q15 of the signals that look back, Q10 of the logarithms. */
+/*@ requires \valid_read(signals);
+    assigns \nothing;
+    ensures -32768 <= \result <= 65535; */
+static int32_t tcuq_channel_value(const tcuq_signals *signals, uint8_t signal)
 {
-    values[TCUQ_DIVERGENCE] = signals->values_q15[TCUQ_DIVERGENCE];
-    values[TCUQ_INSTABILITY] = signals->values_q15[TCUQ_INSTABILITY];
-    /*@ loop invariant 2 <= signal <= TCUQ_RISK;
-        loop invariant \forall integer k; 0 <= k < signal ==> -32768 <= values[k] <= 65535;
-        loop assigns signal, values[2 .. TCUQ_RISK - 1];
-        loop variant TCUQ_RISK - signal; */
-    for (uint8_t signal = TCUQ_INCONSISTENCY; signal < (uint8_t)TCUQ_RISK; signal++) {
-        values[signal] = tcuq_signal_value(signals, signal);
+    if (signal <= (uint8_t)TCUQ_INSTABILITY) {
+        return signals->values_q15[signal];
     }
-    values[TCUQ_RISK] = signals->risk_odds_q10;
-    values[TCUQ_HEALTH] = signals->health_q10;
+    if (signal == (uint8_t)TCUQ_NOVELTY) {
+        return signals->novelty_q10;
+    }
+    return (signal == (uint8_t)TCUQ_RISK) ? signals->risk_odds_q10 : signals->health_q10;
 }
 
-/* The number of edges that a block's sum lies strictly above. */
+/* The number of edges that a block's sum lies strictly above. The last edge is as far beyond calibration's largest
+ * block as that is beyond the first edge. */
 /*@ requires \valid_read(channel) && -0x40000000 <= channel->centre <= 0x40000000;
     requires -0x40000000 < sum < 0x40000000;
     assigns \nothing;
-    ensures \result <= TCUQ_EDGES; */
+    ensures \result <= TCUQ_EDGES + 1; */
 static uint8_t tcuq_edges_passed(const tcuq_channel *channel, int32_t sum)
 {
     int32_t height = sum;
@@ -111,107 +112,174 @@ static uint8_t tcuq_edges_passed(const tcuq_channel *channel, int32_t sum)
     while ((passed < TCUQ_EDGES) && (height > channel->edges[passed])) {
         passed++;
     }
+    if (passed == TCUQ_EDGES) {
+        const int64_t largest = channel->edges[TCUQ_EDGES - 1u];
+        passed = (uint8_t)(passed + (((height - largest) > (largest - channel->edges[0])) ? 1u : 0u));
+    }
     return passed;
 }
 
-/* What a block pays that passes the first edges, by the counts so far; then the block is counted too, and all
- * counts are halved before one overflows. */
-/*@ requires \valid(counts + (0 .. TCUQ_COUNTS - 1)) && tcuq_counts_ok(counts);
-    requires passed <= TCUQ_EDGES;
-    assigns counts[0 .. TCUQ_COUNTS - 1];
-    ensures tcuq_counts_ok(counts);
-    ensures TCUQ_RESERVE_Q16 <= \result <= 0x80000000; */
-static uint32_t tcuq_bet_q16(uint16_t *counts, bool after, uint32_t passed)
+/* What each bet pays for a block that passes the first edges, by the counts so far; then the block is counted too,
+ * and all counts are halved before one overflows. */
+/*@ requires \valid(counts + (0 .. TCUQ_LEARNED_COUNTS - 1)) && tcuq_counts_ok(counts, TCUQ_LEARNED_COUNTS);
+    requires \valid(bets_q16 + (0 .. TCUQ_BETS - 1)) && passed <= TCUQ_EDGES + 1;
+    requires \separated(counts + (0 .. TCUQ_LEARNED_COUNTS - 1), bets_q16 + (0 .. TCUQ_BETS - 1));
+    assigns counts[0 .. TCUQ_LEARNED_COUNTS - 1], bets_q16[0 .. TCUQ_BETS - 1];
+    ensures tcuq_counts_ok(counts, TCUQ_LEARNED_COUNTS); */
+static void tcuq_bet(uint16_t *counts, bool after, uint32_t passed, uint32_t *bets_q16)
 {
-    uint16_t *passes = &counts[after ? 1u + TCUQ_EDGES : 1u];
+    static const uint16_t stakes_q16[] = {TCUQ_LOW_STAKE_Q16, TCUQ_MIDDLE_STAKE_Q16, TCUQ_TOP_STAKE_Q16,
+                                          TCUQ_BEYOND_STAKE_Q16};
+    const uint32_t first = after ? 1u + TCUQ_EDGES : 1u;
+    const uint32_t last = after ? TCUQ_COUNTS + 1u : TCUQ_COUNTS;
     uint32_t chances = counts[0];
-    uint32_t bet = TCUQ_RESERVE_Q16;
     uint32_t most = 0u; /* of the counts that grow */
+    bets_q16[0] = 65536u - TCUQ_LOW_STAKE_Q16;
+    bets_q16[1] = 65536u - TCUQ_MIDDLE_STAKE_Q16;
+    bets_q16[2] = 65536u - TCUQ_TOP_STAKE_Q16 - TCUQ_BEYOND_STAKE_Q16;
     if (after) {
         /* Each block that passed is remembered for two more; those that passed while one was remembered add
          * at least one: chances = 2 (passes - 2) + passes after one, where 2 is the counts' start and the latest. */
         chances = (counts[1] > (2u * TCUQ_UNITS_PER_BLOCK)) ? 2u * ((uint32_t)counts[1] - 2u * TCUQ_UNITS_PER_BLOCK) : 0u;
-        chances += passes[0];
+        chances += counts[first];
         chances = (chances > UINT16_MAX) ? UINT16_MAX : chances;
     } else {
         most = chances + TCUQ_UNITS_PER_BLOCK;
         counts[0] = (uint16_t)most;
     }
-    /*@ loop invariant j <= passed && most <= 65535;
-        loop invariant TCUQ_RESERVE_Q16 <= bet <= TCUQ_RESERVE_Q16 + 730125435 * j;
-        loop invariant \forall integer k; 0 <= k < TCUQ_COUNTS ==> 1 <= counts[k] <= 65535;
-        loop invariant \forall integer k; 0 <= k < TCUQ_COUNTS ==> counts[k] <= TCUQ_COUNT_MAX || counts[k] <= most;
-        loop invariant \forall integer k; j <= k < TCUQ_EDGES ==> passes[k] <= TCUQ_COUNT_MAX;
-        loop assigns j, bet, most, passes[0 .. TCUQ_EDGES - 1];
+    /*@ loop invariant j <= passed && most <= 65535 && chances <= 65535;
+        loop invariant j <= 0 ==> bets_q16[0] <= 65536;
+        loop invariant j <= 1 ==> bets_q16[1] <= 65536;
+        loop invariant j <= 2 ==> bets_q16[2] <= 65536;
+        loop invariant j <= 3 ==> bets_q16[2] <= 65536 + TCUQ_TOP_STAKE_Q16 * 65535;
+        loop invariant tcuq_counts_grown(counts, most);
+        loop invariant \forall integer k; j <= k < TCUQ_EDGES ==> counts[first + k] <= TCUQ_COUNT_MAX;
+        loop invariant j <= TCUQ_EDGES ==> counts[last] <= TCUQ_COUNT_MAX;
+        loop assigns j, most, counts[1 .. TCUQ_LEARNED_COUNTS - 1], bets_q16[0 .. TCUQ_BETS - 1];
         loop variant passed - j; */
     for (uint32_t j = 0u; j < passed; j++) {
-        const uint32_t stake = (j == 2u) ? TCUQ_LAST_STAKE_Q16 : TCUQ_STAKE_Q16;
-        const uint32_t count = passes[j] + TCUQ_UNITS_PER_BLOCK;
-        //@ assert 0 <= stake * chances <= 730125435;
-        bet += (stake * chances) / passes[j];
-        passes[j] = (uint16_t)count;
+        const uint32_t at = (j < TCUQ_EDGES) ? first + j : last;
+        const uint32_t bet = (j < TCUQ_BETS) ? j : TCUQ_BETS - 1u;
+        const uint32_t count = counts[at] + TCUQ_UNITS_PER_BLOCK;
+        //@ assert 0 <= stakes_q16[j] * chances <= TCUQ_MIDDLE_STAKE_Q16 * 65535;
+        bets_q16[bet] += (stakes_q16[j] * chances) / counts[at];
+        counts[at] = (uint16_t)count;
         most = (count > most) ? count : most;
     }
-    /*@ loop invariant k <= TCUQ_COUNTS;
-        loop invariant \forall integer i; 0 <= i < TCUQ_COUNTS ==> 1 <= counts[i] <= 65535;
-        loop invariant most > TCUQ_COUNT_MAX ==> \forall integer i; 0 <= i < k ==> counts[i] <= TCUQ_COUNT_MAX;
-        loop invariant most <= TCUQ_COUNT_MAX ==> \forall integer i; 0 <= i < TCUQ_COUNTS ==> counts[i] <= TCUQ_COUNT_MAX;
-        loop assigns k, counts[0 .. TCUQ_COUNTS - 1];
-        loop variant TCUQ_COUNTS - k; */
-    for (uint32_t k = 0u; (most > TCUQ_COUNT_MAX) && (k < TCUQ_COUNTS); k++) {
+    /*@ loop invariant k <= TCUQ_LEARNED_COUNTS;
+        loop invariant \forall integer i; 0 <= i < TCUQ_LEARNED_COUNTS ==> 1 <= counts[i] <= 65535;
+        loop invariant most > TCUQ_COUNT_MAX ==> tcuq_counts_ok(counts, k);
+        loop invariant most <= TCUQ_COUNT_MAX ==> tcuq_counts_ok(counts, TCUQ_LEARNED_COUNTS);
+        loop assigns k, counts[0 .. TCUQ_LEARNED_COUNTS - 1];
+        loop variant TCUQ_LEARNED_COUNTS - k; */
+    for (uint32_t k = 0u; (most > TCUQ_COUNT_MAX) && (k < TCUQ_LEARNED_COUNTS); k++) {
         counts[k] = (uint16_t)(((uint32_t)counts[k] + 1u) >> 1);
     }
-    return (bet > 0x80000000u) ? 0x80000000u : bet;
+}
+
+/* (1/8 bit, Q16) log2 of 2^level * bet + 1, rounded down. */
+/*@ requires level <= TCUQ_MAX_LEVEL;
+    assigns \nothing; */
+static uint32_t tcuq_raised(uint32_t level, uint32_t bet_q16)
+{
+    uint32_t octave = level >> 3;
+    //@ assert octave <= 27 && 0 <= tcuq_eighths_q15[level & 7] * bet_q16 <= 65535 * 0xFFFFFFFF;
+    uint64_t wealth = (uint64_t)tcuq_eighths_q15[level & 7u] * bet_q16 + (0x80000000u >> octave); /* Q31 of 2^octave */
+    if ((wealth >> 32) != 0u) {
+        wealth >>= 16;
+        octave += 16u;
+    }
+    const uint32_t zeros = tcuq_leading_zeros((uint32_t)wealth | 1u);
+    const uint32_t mantissa = ((uint32_t)wealth << zeros) >> 16;
+    uint32_t eighth = (mantissa >> 12) & 7u; /* log2(1 + x) is at least x, and less than 1/8 above it */
+    if ((eighth < 7u) && (mantissa >= tcuq_eighths_q15[eighth + 1u])) {
+        eighth++;
+    }
+    return (octave > zeros) ? 8u * (octave - zeros) + eighth : eighth;
+}
+
+/*@ requires \valid(state);
+    assigns state->levels[0 .. TCUQ_BETS - 1];
+    ensures tcuq_levels_ok(state); */
+static void tcuq_rest_levels(tcuq_channel_state *state)
+{
+    /*@ loop invariant bet <= TCUQ_BETS && \forall integer k; 0 <= k < bet ==> state->levels[k] <= TCUQ_MAX_LEVEL;
+        loop assigns bet, state->levels[0 .. TCUQ_BETS - 1];
+        loop variant TCUQ_BETS - bet; */
+    for (uint32_t bet = 0u; bet < TCUQ_BETS; bet++) {
+        state->levels[bet] = tcuq_rest[bet];
+    }
 }
 
 /* Takes a finished block into both kinds of evidence. */
 /*@ requires \valid_read(channel) && \valid(state) && \separated(channel, state);
-    requires tcuq_channel_ok(channel) && passed <= TCUQ_EDGES && tcuq_block_ok(state, passed);
+    requires tcuq_channel_ok(channel) && passed <= TCUQ_EDGES + 1 && tcuq_block_ok(state);
     assigns *state;
     ensures tcuq_channel_state_ok(channel, state); */
 static void tcuq_take_block(const tcuq_channel *channel, tcuq_channel_state *state, uint32_t passed)
 {
+    uint32_t bets_q16[TCUQ_BETS];
     const uint32_t memory = (uint32_t)state->block_steps_and_memory >> TCUQ_RECENT_SHIFT;
-    const uint32_t stake = state->evidence_q3 + 8u * (uint32_t)channel->block;
-    const uint32_t bet_q16 = tcuq_bet_q16(state->counts, memory != 0u, passed);
+    tcuq_bet(state->counts, memory != 0u, passed, bets_q16);
+    /*@ loop invariant bet <= TCUQ_BETS;
+        loop invariant \forall integer k; 0 <= k < TCUQ_BETS ==> state->levels[k] <= TCUQ_MAX_LEVEL;
+        loop assigns bet, state->levels[0 .. TCUQ_BETS - 1];
+        loop variant TCUQ_BETS - bet; */
+    for (uint32_t bet = 0u; bet < TCUQ_BETS; bet++) {
+        if ((passed != 0u) || (state->levels[bet] > tcuq_rest[bet])) {
+            const uint32_t level = tcuq_raised(state->levels[bet], bets_q16[bet]);
+            state->levels[bet] = (uint8_t)((level < TCUQ_MAX_LEVEL) ? level : TCUQ_MAX_LEVEL);
+        }
+    }
     if (passed == 0u) {
-        state->evidence_q3 = stake >> 1; /* the reserve is a half */
         state->block_steps_and_memory = (memory != 0u) ? (uint16_t)((memory - 1u) << TCUQ_RECENT_SHIFT) : 0u;
     } else {
-        //@ assert 0 <= stake * bet_q16 <= 0xFFFFFFFF * 0x80000000;
-        const uint64_t evidence = ((uint64_t)stake * bet_q16) >> 16;
-        state->evidence_q3 = (evidence < TCUQ_EVIDENCE_MAX) ? (uint32_t)evidence : TCUQ_EVIDENCE_MAX;
         state->block_steps_and_memory = (uint16_t)(TCUQ_RECENT_BLOCKS << TCUQ_RECENT_SHIFT);
     }
-    tcuq_epoch_bet(state, channel->gains_q8[passed]);
+    tcuq_epoch_bet(state, channel->gains_q8[(passed < TCUQ_EDGES) ? passed : TCUQ_EDGES]);
 }
 
-uint8_t tcuq_alarm_blocks(const tcuq_monitor *monitor, const uint8_t *passed)
+/* The sums of a channel's bets that do not rest, in steps, each at most 2^30: an alarm needs less. */
+/*@ requires \valid_read(channel) && \valid_read(state) && tcuq_channel_ok(channel);
+    assigns \nothing; */
+static uint32_t tcuq_channel_evidence(const tcuq_channel *channel, const tcuq_channel_state *state)
 {
-    const tcuq_profile *profile = monitor->profile;
-    const tcuq_channel *channels = profile->channels;
+    const uint32_t shift = tcuq_leading_zeros(channel->block); /* 31 less the block's logarithm */
+    uint32_t evidence = 0u;
+    /*@ loop invariant bet <= TCUQ_BETS;
+        loop assigns bet, evidence;
+        loop variant TCUQ_BETS - bet; */
+    for (uint32_t bet = 0u; bet < TCUQ_BETS; bet++) {
+        const uint32_t level = state->levels[bet];
+        const uint32_t octave = level >> 3;
+        if (level > tcuq_rest[bet]) {
+            const uint32_t power = (uint32_t)tcuq_eighths_q15[level & 7u] << 16;
+            evidence += (((octave + 1u) < shift) ? power >> (shift - octave) : 0x40000000u) - channel->block;
+        }
+    }
+    return evidence;
+}
+
+uint8_t tcuq_alarm_block(const tcuq_monitor *monitor, uint32_t index, uint32_t passed)
+{
+    const tcuq_channel *channels = monitor->profile->channels;
     tcuq_channel_state *states = monitor->channels;
-    const uint32_t count = profile->channel_count;
+    const uint32_t count = monitor->profile->channel_count;
     tcuq_core *core = monitor->core;
     const bool young = core->age <= TCUQ_BOOT_STEPS;
-    uint32_t left = profile->alarm_limit << 3; /* of the evidence that alarms */
+    const uint32_t limit = TCUQ_BETS * monitor->profile->alarm_limit;
+    uint32_t left = limit; /* of the evidence that alarms */
     uint32_t most = 0u;
-    uint32_t flag = channels[0].flag; /* of the channel with the most evidence */
-    uint32_t since_boot = 0u; /* the flags of a channel that alarms by calibration's own bets */
-    /*@ loop invariant i <= count && flag <= 255 && since_boot <= 255;
-        loop invariant \forall integer k; 0 <= k < i ==> tcuq_channel_state_ok(channels + k, states + k);
-        loop invariant \forall integer k; i <= k < count ==> tcuq_block_ok(states + k, passed[k]) &&
-          (passed[k] == TCUQ_UNFINISHED ==> tcuq_channel_state_ok(channels + k, states + k));
-        loop assigns i, left, most, flag, since_boot, states[0 .. count - 1];
+    uint32_t flag = channels[index].flag; /* of the channel with the most evidence */
+    tcuq_take_block(&channels[index], &states[index], passed);
+    /* Calibration's own bets of this channel alarm. */
+    const bool since_boot = young && (states[index].onset_q8 >= (int32_t)channels[index].boot_limit_q8);
+    //@ assert tcuq_alarm_ok(monitor);
+    /*@ loop invariant i <= count && flag <= 255;
+        loop assigns i, left, most, flag;
         loop variant count - i; */
-    for (uint32_t i = 0u; i < count; i++) {
-        if (passed[i] != TCUQ_UNFINISHED) {
-            tcuq_take_block(&channels[i], &states[i], passed[i]);
-            if (young && (states[i].onset_q8 >= (int32_t)channels[i].boot_limit_q8)) {
-                since_boot = TCUQ_ALARM_SINCE_BOOT | channels[i].flag;
-            }
-        }
-        const uint32_t evidence = states[i].evidence_q3;
+    for (uint32_t i = 0u; (passed != 0u) && (i < count); i++) {
+        const uint32_t evidence = tcuq_channel_evidence(&channels[i], &states[i]);
         left -= (evidence < left) ? evidence : left;
         if (evidence > most) {
             most = evidence;
@@ -219,17 +287,17 @@ uint8_t tcuq_alarm_blocks(const tcuq_monitor *monitor, const uint8_t *passed)
         }
     }
     if (left != 0u) {
-        if (since_boot == 0u) {
-            return 0u;
+        if (!since_boot) {
+            return ((limit - left) >= ((limit + 63u) >> 6)) ? TCUQ_AMBER : 0u;
         }
-        flag = since_boot & ~TCUQ_ALARM_SINCE_BOOT;
+        flag = channels[index].flag;
     }
     /* An alarm: evidence starts again, the counts stay. */
     /*@ loop invariant i <= count && tcuq_alarm_ok(monitor);
         loop assigns i, states[0 .. count - 1];
         loop variant count - i; */
     for (uint32_t i = 0u; i < count; i++) {
-        states[i].evidence_q3 = 0u;
+        tcuq_rest_levels(&states[i]);
         if (young) {
             states[i].onset_q8 = TCUQ_LOG_ZERO;
         }
@@ -238,66 +306,62 @@ uint8_t tcuq_alarm_blocks(const tcuq_monitor *monitor, const uint8_t *passed)
     if (flag == TCUQ_ALARM_HEALTH) {
         core->cause = (uint8_t)(core->cause | (core->worst_health << 4));
     }
-    return (uint8_t)(flag | ((left != 0u) ? since_boot : 0u));
+    return (uint8_t)(flag | TCUQ_AMBER | ((left != 0u) ? TCUQ_ALARM_SINCE_BOOT : 0u));
 }
 
 void tcuq_alarm_run(const tcuq_monitor *monitor, tcuq_signals *signals, tcuq_decision *decision)
 {
     const tcuq_profile *profile = monitor->profile;
     tcuq_core *core = monitor->core;
-    uint8_t passed[TCUQ_MAX_CHANNELS];
-    int32_t values[TCUQ_HEALTH + 1];
     const uint32_t count = profile->channel_count;
-    bool finished = false;
-    bool health_block_ended = false; /* a block of health ended */
+    uint32_t ended = count; /* the channel whose block ends */
+    uint8_t passed = 0u;    /* the edges that it passed */
     decision->alarm = 0u;
+    decision->amber = 0u;
     decision->cause = 0u;
     if (count == 0u) {
         signals->risk_odds_q10 = 0;
         return;
     }
     signals->risk_odds_q10 = tcuq_risk_odds_q10(decision->risk);
-    tcuq_channel_values(signals, values);
     const uint32_t counted = TCUQ_ANY_STEP | (signals->whole_past ? TCUQ_WHOLE_PAST : 0u) |
                              (signals->health_given ? (1u << TCUQ_HEALTH) : 0u);
     if (signals->health_worst > core->worst_health) {
         core->worst_health = signals->health_worst;
     }
-    /*@ loop invariant i <= count;
-        loop invariant !finished ==> \forall integer k; 0 <= k < i ==> passed[k] == TCUQ_UNFINISHED;
-        loop invariant \forall integer k; 0 <= k < i ==> tcuq_block_ok(monitor->channels + k, passed[k]) &&
-          (passed[k] == TCUQ_UNFINISHED ==> tcuq_channel_state_ok(profile->channels + k, monitor->channels + k));
-        loop invariant \forall integer k; i <= k < count ==>
+    /*@ loop invariant i <= count && (ended < i || ended == count) && passed <= TCUQ_EDGES + 1;
+        loop invariant ended < count ==> tcuq_block_ok(monitor->channels + ended);
+        loop invariant \forall integer k; 0 <= k < count && k != ended ==>
           tcuq_channel_state_ok(profile->channels + k, monitor->channels + k);
-        loop assigns i, finished, health_block_ended, passed[0 .. TCUQ_MAX_CHANNELS - 1], TCUQ_CHANNELS;
+        loop assigns i, ended, passed, TCUQ_CHANNELS;
         loop variant count - i; */
     for (uint32_t i = 0u; i < count; i++) {
         const tcuq_channel *channel = &profile->channels[i];
         tcuq_channel_state *state = &monitor->channels[i];
-        passed[i] = TCUQ_UNFINISHED;
         if (((counted >> channel->signal) & 1u) == 0u) {
             continue;
         }
-        const int32_t sum = state->sum + values[channel->signal];
+        const int32_t sum = state->sum + tcuq_channel_value(signals, channel->signal);
         const uint32_t steps = state->block_steps_and_memory + 1u;
-        state->sum = sum;
-        state->block_steps_and_memory = (uint16_t)steps;
         if ((steps & TCUQ_BLOCK_STEPS_MASK) != channel->block) {
-            continue;
+            state->sum = sum;
+            state->block_steps_and_memory = (uint16_t)steps;
+        } else if (ended == count) {
+            passed = tcuq_edges_passed(channel, sum);
+            ended = i;
+            state->sum = 0;
+        } else {
+            /* One block ends at a step: this channel skips it. */
         }
-        passed[i] = tcuq_edges_passed(channel, sum);
-        finished = true;
-        state->sum = 0;
-        health_block_ended = health_block_ended || (channel->signal == (uint8_t)TCUQ_HEALTH);
     }
-    if (health_block_ended) {
-        /* Older deviations count half: the alarm may come with another channel's block. */
-        core->worst_health = (uint16_t)(((core->worst_health >> 1) & 0xFFF0u) | (core->worst_health & 15u));
-    }
-    //@ assert monitor->profile == profile && monitor->core == core && monitor->channels == \at(monitor->channels, Pre);
-    //@ assert profile->channel_count == \at(monitor->profile->channel_count, Pre) && tcuq_channels_ok(profile);
-    if (finished) {
-        decision->alarm = tcuq_alarm_blocks(monitor, passed);
+    if (ended != count) {
+        if (profile->channels[ended].signal == (uint8_t)TCUQ_HEALTH) {
+            /* Older deviations count half: the alarm may come with another channel's block. */
+            core->worst_health = (uint16_t)(((core->worst_health >> 1) & 0xFFF0u) | (core->worst_health & 15u));
+        }
+        const uint8_t flags = tcuq_alarm_block(monitor, ended, passed);
+        decision->alarm = (uint8_t)(flags & ~TCUQ_AMBER);
+        decision->amber = (uint8_t)((flags & TCUQ_AMBER) / TCUQ_AMBER);
         if (decision->alarm != 0u) {
             decision->cause = (uint8_t)(core->cause >> 4);
         }
@@ -319,14 +383,14 @@ void tcuq_alarm_reset(const tcuq_monitor *monitor)
         const tcuq_channel *channel = &monitor->profile->channels[i];
         tcuq_channel_state *state = &monitor->channels[i];
         state->sum = 0;
-        state->evidence_q3 = 0u;
         state->block_steps_and_memory = 0u;
-        /*@ loop invariant k <= TCUQ_COUNTS;
-            loop invariant \forall integer j; 0 <= j < k ==> 1 <= state->counts[j] <= TCUQ_COUNT_MAX;
-            loop assigns k, state->counts[0 .. TCUQ_COUNTS - 1];
-            loop variant TCUQ_COUNTS - k; */
-        for (uint32_t k = 0u; k < TCUQ_COUNTS; k++) {
-            state->counts[k] = channel->counts[k];
+        state->reserved = 0u;
+        tcuq_rest_levels(state);
+        /*@ loop invariant k <= TCUQ_LEARNED_COUNTS && tcuq_counts_ok(&state->counts[0], k);
+            loop assigns k, state->counts[0 .. TCUQ_LEARNED_COUNTS - 1];
+            loop variant TCUQ_LEARNED_COUNTS - k; */
+        for (uint32_t k = 0u; k < TCUQ_LEARNED_COUNTS; k++) {
+            state->counts[k] = (k < TCUQ_COUNTS) ? channel->counts[k] : TCUQ_BEYOND_START;
         }
     }
     tcuq_epoch_start(monitor);

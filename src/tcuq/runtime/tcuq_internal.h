@@ -40,6 +40,7 @@ typedef struct {
 extern const uint16_t tcuq_xlog2x_q15[130];
 extern const uint16_t tcuq_log2_q15[33];
 extern const uint8_t tcuq_rsqrt_seed[24];
+extern const uint16_t tcuq_eighths_q15[8];
 extern const uint16_t tcuq_sigmoid_q16[34];
 extern const uint16_t tcuq_share_q15[9];
 extern const uint8_t tcuq_log_add_q8[65];
@@ -62,20 +63,22 @@ extern const uint8_t tcuq_log_add_q8[65];
 #define TCUQ_UNITS_PER_BLOCK 16u
 #define TCUQ_COUNT_MAX (UINT16_MAX - TCUQ_UNITS_PER_BLOCK)
 
-/* A channel's evidence stops here: adding a block's length does not overflow, nor does an alarm need more. */
-#define TCUQ_EVIDENCE_MAX (UINT32_MAX - (uint32_t)8u * TCUQ_MAX_BLOCK)
+#define TCUQ_BEYOND_START (TCUQ_UNITS_PER_BLOCK / 4u) /* a quarter block beyond all of calibration's */
+
+/* A bet's sum stops at 2^27 blocks: an alarm needs less. */
+#define TCUQ_MAX_LEVEL 216u
+
+/* The amber light among the flags of tcuq_alarm_block. */
+#define TCUQ_AMBER 64u
 
 #define TCUQ_BLOCK_STEPS_MASK ((1u << TCUQ_RECENT_SHIFT) - 1u)
 
-/* A channel that finished no block, in tcuq_alarm_blocks. */
-#define TCUQ_UNFINISHED 255u
-
 /* Of a snapshot: its first four bytes, and the sizes of its first and its last parts. */
 #define TCUQ_SNAPSHOT_MAGIC 0x51554354u /* "TCUQ" */
-#define TCUQ_SNAPSHOT_VERSION 2u /* in the highest byte of the size; raised when the state changes */
+#define TCUQ_SNAPSHOT_VERSION 3u /* in the highest byte of the size; raised when the state changes */
 #define TCUQ_SNAPSHOT_HEAD 12u
 #define TCUQ_SNAPSHOT_CORE 36u
-#define TCUQ_SNAPSHOT_CHANNEL 28u
+#define TCUQ_SNAPSHOT_CHANNEL 32u
 #define TCUQ_SNAPSHOT_COUNTERS 51u
 #define TCUQ_SNAPSHOT_MEANS 52u /* means, last label and sums */
 #define TCUQ_SNAPSHOT_CRC 4u
@@ -191,10 +194,10 @@ void tcuq_health_run(const tcuq_profile *profile, const int16_t *health, tcuq_si
 
 #if TCUQ_WITH_ALARM
 void tcuq_alarm_run(const tcuq_monitor *monitor, tcuq_signals *signals, tcuq_decision *decision);
-uint8_t tcuq_alarm_blocks(const tcuq_monitor *monitor, const uint8_t *passed);
+uint8_t tcuq_alarm_block(const tcuq_monitor *monitor, uint32_t index, uint32_t passed);
 bool tcuq_alarm_sound(const tcuq_profile *profile);
 void tcuq_alarm_reset(const tcuq_monitor *monitor);
-bool tcuq_counts_sound(const uint16_t *counts);
+bool tcuq_counts_sound(const uint16_t *counts, uint32_t count);
 int16_t tcuq_risk_odds_q10(uint16_t risk);
 
 void tcuq_epoch_bet(tcuq_channel_state *state, int32_t gain_q8);

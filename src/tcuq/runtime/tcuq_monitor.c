@@ -100,6 +100,7 @@ void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8
     //@ assert tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor);
 #else
     decision->alarm = 0u;
+    decision->amber = 0u;
     decision->cause = 0u;
 #endif
 #if TCUQ_WITH_TELEMETRY

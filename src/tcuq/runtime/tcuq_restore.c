@@ -98,29 +98,32 @@ static const uint8_t *tcuq_get_past(const tcuq_monitor *monitor, const uint8_t *
 }
 
 /*@ requires tcuq_channels_given(monitor) && tcuq_limits_ok(monitor->profile);
-    requires \valid_read(at + (0 .. 28 * monitor->profile->channel_count - 1));
-    requires \separated(TCUQ_CHANNEL_STATES, at + (0 .. 28 * monitor->profile->channel_count - 1));
+    requires \valid_read(at + (0 .. 32 * monitor->profile->channel_count - 1));
+    requires \separated(TCUQ_CHANNEL_STATES, at + (0 .. 32 * monitor->profile->channel_count - 1));
     assigns *TCUQ_CHANNEL_STATES;
     TCUQ_KEPT
-    ensures \result == at + 28 * monitor->profile->channel_count; */
+    ensures \result == at + 32 * monitor->profile->channel_count; */
 static const uint8_t *tcuq_get_channels(const tcuq_monitor *monitor, const uint8_t *at)
 {
-    /*@ loop invariant i <= monitor->profile->channel_count && at == \at(at, Pre) + 28 * i;
+    /*@ loop invariant i <= monitor->profile->channel_count && at == \at(at, Pre) + 32 * i;
         loop assigns i, at, *TCUQ_CHANNEL_STATES;
         loop variant monitor->profile->channel_count - i; */
     for (uint32_t i = 0u; i < monitor->profile->channel_count; i++) {
         tcuq_channel_state *state = &monitor->channels[i];
         state->sum = tcuq_get_signed(at);
-        state->evidence_q3 = tcuq_get_32(&at[4]);
-        state->block_steps_and_memory = tcuq_get_16(&at[8]);
-        state->onset_q8 = tcuq_get_signed_16(&at[10]);
-        state->span_q8 = tcuq_get_signed_16(&at[12]);
-        /*@ loop invariant k <= TCUQ_COUNTS;
-            loop assigns k, state->counts[0 .. TCUQ_COUNTS - 1];
-            loop variant TCUQ_COUNTS - k; */
-        for (uint32_t k = 0u; k < TCUQ_COUNTS; k++) {
-            state->counts[k] = tcuq_get_16(&at[14u + 2u * k]);
+        state->block_steps_and_memory = tcuq_get_16(&at[4]);
+        state->onset_q8 = tcuq_get_signed_16(&at[6]);
+        state->span_q8 = tcuq_get_signed_16(&at[8]);
+        /*@ loop invariant k <= TCUQ_LEARNED_COUNTS;
+            loop assigns k, state->counts[0 .. TCUQ_LEARNED_COUNTS - 1];
+            loop variant TCUQ_LEARNED_COUNTS - k; */
+        for (uint32_t k = 0u; k < TCUQ_LEARNED_COUNTS; k++) {
+            state->counts[k] = tcuq_get_16(&at[10u + 2u * k]);
         }
+        state->levels[0] = at[28];
+        state->levels[1] = at[29];
+        state->levels[2] = at[30];
+        state->reserved = at[31];
         at += TCUQ_SNAPSHOT_CHANNEL;
     }
     return at;
@@ -219,8 +222,9 @@ static bool tcuq_channel_possible(const tcuq_channel *channel, const tcuq_channe
     const int32_t most = (int32_t)steps * 65536;
     return (state->sum <= most) && (state->sum >= -most) &&
            ((state->block_steps_and_memory >> TCUQ_RECENT_SHIFT) <= TCUQ_RECENT_BLOCKS) &&
-           (state->evidence_q3 <= TCUQ_EVIDENCE_MAX) &&
-           tcuq_counts_sound(state->counts);
+           (state->levels[0] <= TCUQ_MAX_LEVEL) && (state->levels[1] <= TCUQ_MAX_LEVEL) &&
+           (state->levels[2] <= TCUQ_MAX_LEVEL) && (state->reserved == 0u) &&
+           tcuq_counts_sound(state->counts, TCUQ_LEARNED_COUNTS);
 }
 #endif
 

@@ -95,29 +95,32 @@ static uint8_t *tcuq_put_past(const tcuq_monitor *monitor, uint8_t *at)
 }
 
 /*@ requires tcuq_channels_given(monitor);
-    requires \valid(at + (0 .. 28 * monitor->profile->channel_count - 1));
-    requires \separated(at + (0 .. 28 * monitor->profile->channel_count - 1), monitor, monitor->profile);
-    assigns at[0 .. 28 * monitor->profile->channel_count - 1];
-    ensures \result == at + \old(28 * monitor->profile->channel_count); */
+    requires \valid(at + (0 .. 32 * monitor->profile->channel_count - 1));
+    requires \separated(at + (0 .. 32 * monitor->profile->channel_count - 1), monitor, monitor->profile);
+    assigns at[0 .. 32 * monitor->profile->channel_count - 1];
+    ensures \result == at + \old(32 * monitor->profile->channel_count); */
 static uint8_t *tcuq_put_channels(const tcuq_monitor *monitor, uint8_t *at)
 {
     const uint8_t count = monitor->profile->channel_count;
-    /*@ loop invariant i <= count && at == \at(at, Pre) + 28 * i;
-        loop assigns i, at, \at(at, Pre)[0 .. 28 * count - 1];
+    /*@ loop invariant i <= count && at == \at(at, Pre) + 32 * i;
+        loop assigns i, at, \at(at, Pre)[0 .. 32 * count - 1];
         loop variant count - i; */
     for (uint8_t i = 0u; i < count; i++) {
         const tcuq_channel_state *state = &monitor->channels[i];
         tcuq_put_32(at, (uint32_t)state->sum);
-        tcuq_put_32(&at[4], state->evidence_q3);
-        tcuq_put_16(&at[8], state->block_steps_and_memory);
-        tcuq_put_16(&at[10], (uint16_t)state->onset_q8);
-        tcuq_put_16(&at[12], (uint16_t)state->span_q8);
-        /*@ loop invariant k <= TCUQ_COUNTS;
-            loop assigns k, at[14 .. 27];
-            loop variant TCUQ_COUNTS - k; */
-        for (uint8_t k = 0u; k < TCUQ_COUNTS; k++) {
-            tcuq_put_16(&at[14u + 2u * k], state->counts[k]);
+        tcuq_put_16(&at[4], state->block_steps_and_memory);
+        tcuq_put_16(&at[6], (uint16_t)state->onset_q8);
+        tcuq_put_16(&at[8], (uint16_t)state->span_q8);
+        /*@ loop invariant k <= TCUQ_LEARNED_COUNTS;
+            loop assigns k, at[10 .. 27];
+            loop variant TCUQ_LEARNED_COUNTS - k; */
+        for (uint8_t k = 0u; k < TCUQ_LEARNED_COUNTS; k++) {
+            tcuq_put_16(&at[10u + 2u * k], state->counts[k]);
         }
+        at[28] = state->levels[0];
+        at[29] = state->levels[1];
+        at[30] = state->levels[2];
+        at[31] = state->reserved;
         at += TCUQ_SNAPSHOT_CHANNEL;
     }
     return at;

@@ -39,7 +39,8 @@ class Epoch:
 
     def bet(self, channel: int, passed: int) -> None:
         """Take a block of a channel that passed this many edges."""
-        payoff = 2 ** (self.settings.channels[channel].gains_q8[passed] / 256)
+        gains_q8 = self.settings.channels[channel].gains_q8
+        payoff = 2 ** (gains_q8[min(passed, len(gains_q8) - 1)] / 256)
         self.onset[channel] = min((self.onset[channel] + 1) * payoff, CEILING)
         self._span[channel] = min(self._span[channel] + self.onset[channel], CEILING)
 

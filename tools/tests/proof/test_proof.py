@@ -19,7 +19,7 @@ def test_no_sum_leaves_its_type() -> None:
         ("TCUQ_MAX_BLOCK", 2, "a block's steps beside the memory of a pass"),
         ("TCUQ_MAX_BLOCK", 4, "a block's sum, restored or not, from its centre"),
         ("TCUQ_MAX_BLOCK", 8, "a block's sum"),
-        ("TCUQ_STAKE_Q16", 3, "a bet on all edges"),
+        ("TCUQ_TOP_STAKE_Q16", 2, "the bet on the two highest edges"),
         ("TCUQ_MAX_ALARM_LIMIT", 2, "the evidence that alarms"),
         ("TCUQ_MAX_TERMS", 4, "surprise of all terms"),
         ("TCUQ_HEALTH_MAX_FRAMES", 2, "a channel's samples"),

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta, norm
 
 from results.result import Row, measure
-from tcuq.calibrate.bets import CONFIDENCE_LOST, SHARES_ABOVE, gains_q8
-from tcuq.stages.alarm import STAKES
+from tcuq.calibrate.bets import CONFIDENCE_LOST, SHARES_ABOVE, STAKES, gains_q8
 from tcuq_fleet.simulate.simulator import epoch_evidence
 
 Array = NDArray[Any]
