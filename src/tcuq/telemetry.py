@@ -65,6 +65,7 @@ SIZES = {UNSIGNED_VERSION: PLAIN.itemsize, SIGNED_VERSION: SIGNED.itemsize}
 # With bins counting every 2^11th step or more often, the device has run fewer than 2^32 steps.
 MAX_SHIFT_UNWRAPPED = 11
 MIN_KEY_BYTES = 16
+AMBER = 8  # bit of the cause: much evidence, and no alarm yet
 TAG_BYTES = 12
 BLOCK = 8192  # records checked together: they stay in a core's cache
 
@@ -102,7 +103,7 @@ class Decoded:
 
         A device's promise on the accepted error is void from its first alarm until it is reset.
         """
-        void: NDArray[np.bool_] = self.records["cause"] != 0
+        void: NDArray[np.bool_] = (self.records["cause"] & ~AMBER) != 0
         return void
 
 
@@ -311,7 +312,7 @@ def cause_text(cause: int, health_names: Sequence[str] = ()) -> str:
     >>> cause_text(2), cause_text(0x25), cause_text(0x15, ["level", "roughness"])
     ('novelty', 'input health: statistic 3', 'input health: roughness')
     """
-    channel, statistic = cause & 15, cause >> 4
+    channel, statistic = cause & 7, cause >> 4
     if not 1 <= channel <= len(CHANNELS):
         return "" if channel == 0 else f"channel {channel}"
     if channel < len(CHANNELS):

@@ -54,6 +54,7 @@ def trace_facts(trace: Trace) -> dict[str, Any]:
         "exceeded": int(trace.exceeded.sum()),
         "mean_risk": float(trace.risk.mean()),
         "alarms": steps_by_cause(trace.alarms.items()),
+        "amber": int(trace.amber.sum()),
         "promised": int(trace.promised.sum()),
     }
 

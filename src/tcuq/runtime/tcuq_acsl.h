@@ -311,6 +311,25 @@ uint8_t tcuq_alarm_block(const tcuq_monitor *monitor, uint32_t index, uint32_t p
     ensures tcuq_alarm_ok(monitor) && tcuq_epoch_ok(monitor); */
 void tcuq_alarm_reset(const tcuq_monitor *monitor);
 
+/*@ requires tcuq_core_given(monitor) && tcuq_channels_given(monitor) && tcuq_channels_ok(monitor->profile);
+    assigns \nothing; */
+bool tcuq_alarm_amber(const tcuq_monitor *monitor);
+
+/*@ requires \valid(state);
+    assigns state->levels[0 .. TCUQ_BETS - 1];
+    ensures tcuq_levels_ok(state); */
+void tcuq_bets_rest(tcuq_channel_state *state);
+
+/*@ requires \valid(state) && passed <= TCUQ_EDGES + 1 && tcuq_block_ok(state);
+    assigns state->counts[0 .. TCUQ_LEARNED_COUNTS - 1], state->levels[0 .. TCUQ_BETS - 1], state->block_steps_and_memory;
+    ensures tcuq_block_ok(state) && (state->block_steps_and_memory & 0x3FFF) == 0 && state->block_steps_and_memory < 0xC000; */
+void tcuq_bets_take(tcuq_channel_state *state, uint32_t passed);
+
+/*@ requires \valid_read(channel) && \valid_read(state) && tcuq_channel_ok(channel);
+    assigns \nothing;
+    ensures \result <= 0xC0000000; */
+uint32_t tcuq_bets_evidence(const tcuq_channel *channel, const tcuq_channel_state *state);
+
 /*@ requires \valid(state) && -0x100000 <= gain_q8 <= 0x100000;
     assigns state->onset_q8, state->span_q8; */
 void tcuq_epoch_bet(tcuq_channel_state *state, int32_t gain_q8);

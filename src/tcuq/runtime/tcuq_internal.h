@@ -194,11 +194,16 @@ void tcuq_health_run(const tcuq_profile *profile, const int16_t *health, tcuq_si
 
 #if TCUQ_WITH_ALARM
 void tcuq_alarm_run(const tcuq_monitor *monitor, tcuq_signals *signals, tcuq_decision *decision);
+bool tcuq_alarm_amber(const tcuq_monitor *monitor);
 uint8_t tcuq_alarm_block(const tcuq_monitor *monitor, uint32_t index, uint32_t passed);
 bool tcuq_alarm_sound(const tcuq_profile *profile);
 void tcuq_alarm_reset(const tcuq_monitor *monitor);
 bool tcuq_counts_sound(const uint16_t *counts, uint32_t count);
 int16_t tcuq_risk_odds_q10(uint16_t risk);
+
+void tcuq_bets_rest(tcuq_channel_state *state);
+void tcuq_bets_take(tcuq_channel_state *state, uint32_t passed);
+uint32_t tcuq_bets_evidence(const tcuq_channel *channel, const tcuq_channel_state *state);
 
 void tcuq_epoch_bet(tcuq_channel_state *state, int32_t gain_q8);
 void tcuq_epoch_count(const tcuq_monitor *monitor, uint32_t steps);

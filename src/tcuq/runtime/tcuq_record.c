@@ -6,6 +6,7 @@
 #if TCUQ_WITH_TELEMETRY
 
 #define TCUQ_RECORD_VERSION 3u
+#define TCUQ_RECORD_AMBER 8u /* beside the cause */
 
 tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identity, uint8_t *buffer,
                         uint32_t size)
@@ -20,6 +21,11 @@ tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identi
     const int8_t evidence = tcuq_half_bits(tcuq_epoch_evidence(monitor));
     buffer[0] = TCUQ_RECORD_VERSION;
     buffer[1] = monitor->core->cause;
+#if TCUQ_WITH_ALARM
+    if (tcuq_alarm_amber(monitor)) {
+        buffer[1] = (uint8_t)(buffer[1] | TCUQ_RECORD_AMBER);
+    }
+#endif
     tcuq_put_32(&buffer[2], (uint32_t)identity->device);
     tcuq_put_32(&buffer[6], (uint32_t)(identity->device >> 32));
     tcuq_put_32(&buffer[10], monitor->profile->hash);

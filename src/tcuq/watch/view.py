@@ -37,7 +37,7 @@ def panel(tally: Tally, source: str) -> "Table":
     if recent:
         last, top = recent[-1], max(max(d.risk, d.threshold) for d in recent) or 1.0
         risks = "".join(BARS[min(7, int(8 * d.risk / top))] for d in recent)
-        marks = "".join("▲" if d.alarm else MARKS[d.outcome] for d in recent)
+        marks = "".join(_mark(d) for d in recent)
         withheld = "a prediction at this risk or above is withheld"
         grid.add_row("risk", f"{risks} {last.risk:.4f}")
         grid.add_row("threshold", f"{last.threshold:.4f}: {withheld}")
@@ -50,7 +50,8 @@ def panel(tally: Tally, source: str) -> "Table":
     full = round(BUDGET_COLUMNS * min(max(tally.tokens / burst, 0.0), 1.0))
     bar = "█" * full + "░" * (BUDGET_COLUMNS - full)
     grid.add_row("budget", f"{bar} {tally.tokens:.1f} of {burst:g} left")
-    grid.add_row("alarm", Text(_alarm(tally), style="bold red" if tally.alarms else ""))
+    colour = "bold red" if tally.alarms else "yellow" if _ambers(tally) else ""
+    grid.add_row("alarm", Text(_alarm(tally), style=colour))
     if profile.promise is not None:
         grid.add_row("promise", Text(str(tally.monitor.promise)))
     return grid
@@ -74,11 +75,19 @@ def _totals(tally: Tally) -> list[tuple[Outcome, int]]:
     return [(outcome, tally.outcomes[outcome]) for outcome in Outcome]
 
 
+def _mark(decision: Decision) -> str:
+    return "▲" if decision.alarm else "△" if decision.amber else MARKS[decision.outcome]
+
+
+def _ambers(tally: Tally) -> int:
+    return sum(decision.amber for decision in tally.recent)
+
+
 def _alarm(tally: Tally) -> str:
     if tally.profile.alarm is None:
         return "this profile has no alarm"
     if not tally.alarms:
-        return "none"
+        return f"none; amber {counted(_ambers(tally), 'time')} lately" if _ambers(tally) else "none"
     step, cause = tally.alarms[-1]
     return f"{cause} at step {step:,}, {tally.steps - 1 - step:,} steps ago"
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field, computed_field
 
-from tcuq.telemetry import MEANS, cause_text
+from tcuq.telemetry import AMBER, MEANS, cause_text
 from tcuq_fleet.serve.database import Session
 from tcuq_fleet.serve.identifiers import Group, device_number
 from tcuq_fleet.wire import DeviceId, FirmwareId, ProfileId, device_name
@@ -61,6 +61,12 @@ class DeviceState(BaseModel):
     def cause(self) -> str:
         """The cause of its last alarm in words, or ""."""
         return cause_text(self.cause_code, self.health_names or ())
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def amber(self) -> bool:
+        """Whether its last record came with a 64th of the evidence that alarms."""
+        return bool(self.cause_code & AMBER)
 
     @computed_field  # type: ignore[prop-decorator]
     @property
