@@ -31,6 +31,8 @@ TABLES = {
     ],
     # 2^(i/8) in Q15.
     "uint16_t tcuq_eighths_q15[8]": [round(2 ** (15 + i / 8)) for i in range(8)],
+    # Levels of a bet's sum that a block leaves which passes no edge.
+    "uint8_t tcuq_rest[3]": [6, 2, 1],
     "uint16_t tcuq_sigmoid_q16[34]": [
         round(65536 / (1 + math.exp(-min(i, 32) / 4))) for i in range(34)
     ],

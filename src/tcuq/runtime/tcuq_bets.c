@@ -13,9 +13,6 @@
 #define TCUQ_TOP_STAKE_Q16 29696u
 #define TCUQ_BEYOND_STAKE_Q16 25600u
 
-/* Levels at which the sums rest: a block that passes no edge leaves them. */
-static const uint8_t tcuq_rest[TCUQ_BETS] = {6u, 2u, 1u};
-
 /* What each bet pays for a block that passes the first edges, by the counts so far; then the block is counted too,
  * and all counts are halved before one overflows. */
 /*@ requires \valid(counts + (0 .. TCUQ_LEARNED_COUNTS - 1)) && tcuq_counts_ok(counts, TCUQ_LEARNED_COUNTS);
@@ -125,25 +122,6 @@ void tcuq_bets_take(tcuq_channel_state *state, uint32_t passed)
     } else {
         state->block_steps_and_memory = (uint16_t)(TCUQ_RECENT_BLOCKS << TCUQ_RECENT_SHIFT);
     }
-}
-
-/* The sums of a channel's bets that do not rest, in steps, each at most 2^30: an alarm needs less. */
-uint32_t tcuq_bets_evidence(const tcuq_channel *channel, const tcuq_channel_state *state)
-{
-    const uint32_t shift = tcuq_leading_zeros(channel->block); /* 31 less the block's logarithm */
-    uint32_t evidence = 0u;
-    /*@ loop invariant bet <= TCUQ_BETS;
-        loop assigns bet, evidence;
-        loop variant TCUQ_BETS - bet; */
-    for (uint32_t bet = 0u; bet < TCUQ_BETS; bet++) {
-        const uint32_t level = state->levels[bet];
-        const uint32_t octave = level >> 3;
-        if (level > tcuq_rest[bet]) {
-            const uint32_t power = (uint32_t)tcuq_eighths_q15[level & 7u] << 16;
-            evidence += (((octave + 1u) < shift) ? power >> (shift - octave) : 0x40000000u) - channel->block;
-        }
-    }
-    return evidence;
 }
 
 #endif

@@ -41,6 +41,7 @@ extern const uint16_t tcuq_xlog2x_q15[130];
 extern const uint16_t tcuq_log2_q15[33];
 extern const uint8_t tcuq_rsqrt_seed[24];
 extern const uint16_t tcuq_eighths_q15[8];
+extern const uint8_t tcuq_rest[3];
 extern const uint16_t tcuq_sigmoid_q16[34];
 extern const uint16_t tcuq_share_q15[9];
 extern const uint8_t tcuq_log_add_q8[65];
@@ -203,7 +204,6 @@ int16_t tcuq_risk_odds_q10(uint16_t risk);
 
 void tcuq_bets_rest(tcuq_channel_state *state);
 void tcuq_bets_take(tcuq_channel_state *state, uint32_t passed);
-uint32_t tcuq_bets_evidence(const tcuq_channel *channel, const tcuq_channel_state *state);
 
 void tcuq_epoch_bet(tcuq_channel_state *state, int32_t gain_q8);
 void tcuq_epoch_count(const tcuq_monitor *monitor, uint32_t steps);
@@ -219,6 +219,7 @@ uint16_t tcuq_mean(const tcuq_monitor *monitor, uint32_t which);
 
 #ifdef __FRAMAC__
 #include "tcuq_acsl.h"
+#include "tcuq_acsl_alarm.h"
 #include "tcuq_acsl_signals.h"
 #include "tcuq_acsl_novelty.h"
 #include "tcuq_acsl_health.h"
