@@ -96,12 +96,12 @@ def outcome(process: str, steps: int, seed: int, field_steps: int) -> Outcome:
         alarm = replace(profile.alarm, steps_per_false_alarm=1 << h)
         count = int((tcuq.Monitor(replace(profile, alarm=alarm)).run(field).alarm > 0).sum())
         tails.append(poisson.sf(count - 1, field_steps / 2**h))
-    said = {finding.name for finding in profile.provenance.findings}
-    return Outcome(bool(min(tails) < UNLIKELY), bool(said & WARNINGS))
+    findings = {finding.name for finding in profile.provenance.findings}
+    return Outcome(bool(min(tails) < UNLIKELY), bool(findings & WARNINGS))
 
 
 def rows(short: bool) -> Iterator[Row]:
-    """Yield how often the fit told, where the rate breaks and where it holds."""
+    """Yield how often the fit warned, where the rate breaks and where it holds."""
     seeds, field = (SHORT_SEEDS, SHORT_FIELD) if short else (SEEDS, FIELD)
     every: list[Outcome] = []
     for process, steps in product(PROCESSES, LENGTHS):
@@ -109,9 +109,9 @@ def rows(short: bool) -> Iterator[Row]:
         every += some
         broken = [one for one in some if one.broken]
         whole = [one for one in some if not one.broken]
-        told = f"{sum(one.warned for one in broken)} of {len(broken)} warned"
+        warned = f"{sum(one.warned for one in broken)} of {len(broken)} warned"
         quiet = f"{sum(not one.warned for one in whole)} of {len(whole)} not warned"
-        yield figure(f"{process}, {steps:,} steps: rate broken; held", f"{told}; {quiet}")
+        yield figure(f"{process}, {steps:,} steps: rate broken; held", f"{warned}; {quiet}")
     for what, chosen, right in (
         ("broken, the fit warned", [one for one in every if one.broken], True),
         ("held, the fit did not warn", [one for one in every if not one.broken], False),
