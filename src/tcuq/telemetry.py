@@ -103,7 +103,7 @@ class Decoded:
 
         A device's promise on the accepted error is void from its first alarm until it is reset.
         """
-        void: NDArray[np.bool_] = (self.records["cause"] & ~AMBER) != 0
+        void: NDArray[np.bool_] = (self.records["cause"] & (255 - AMBER)) != 0
         return void
 
 

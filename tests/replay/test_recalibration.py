@@ -11,7 +11,7 @@ import tcuq
 from tcuq.calibrate.bets import block_means
 from tcuq.calibrate.observe import observe, risk_levels
 from tcuq.cli import main
-from tcuq.errors import FitError, StreamError
+from tcuq.errors import CalibrationWarning, FitError, StreamError
 from tcuq.profile.settings import AnchoredScoreSettings, Channel
 from tcuq.replay import pack
 from tcuq.replay.field_distribution import Floats
@@ -136,7 +136,8 @@ def test_a_drifting_fleet_cannot_calibrate_its_drift_away(
 ) -> None:
     """If every stream drifts too little to alarm, nothing is written until a person accepts."""
     calibration = synthetic(steps=20_000, width=4, seed=1, starts=[10_000])
-    profile = tcuq.fit(calibration, alarm=tcuq.AlarmOptions(1 << 24))
+    with pytest.warns(CalibrationWarning, match="supports about one in 4,194,304"):
+        profile = tcuq.fit(calibration, alarm=tcuq.AlarmOptions(1 << 24))
     profile.save(tmp_path / "old.json")
     (tmp_path / "fleet").mkdir()
     for device in range(90):

@@ -122,7 +122,7 @@ def test_fit_takes_every_option(output_of: RunCommand, tmp_path: Path) -> None:
     assert document["signals"]["lags"] == [1, 3]
     assert document["alarm"]["steps_per_false_alarm"] == 4096
     assert (document["signals"]["blend"], document["threshold"]["warmup"]) == (0.25, 9)
-    assert document["alarm"]["channels"][2]["block"] == 32
+    assert document["alarm"]["channels"][2]["block"] == 16
     assert (document["provenance"]["seed"], document["provenance"]["preset"]) == (5, "paper")
 
 

@@ -69,7 +69,7 @@ def test_first_step_by_hand() -> None:
     assert decision == Decision(0, 0, risk, risk, 0.0, 0.5, *accepted, ALARMS[0])
     kinds = [type(getattr(decision, name)) for name in Decision.__slots__]
     numbers = [int, int, float, float, float, float]
-    assert kinds == [*numbers, bool, str, Outcome, bool, AlarmFlag, str, bool]
+    assert kinds == [*numbers, bool, str, Outcome, bool, AlarmFlag, bool, str, bool]
 
 
 def test_signals_and_health_by_hand() -> None:
@@ -134,7 +134,7 @@ def test_storage_is_the_devices() -> None:
     plain = 36 + 2 * (8 + 2 + 2) + 104
     assert make(spec()).storage_bytes == plain
     assert make(VARIANTS["anchored"]).storage_bytes == plain + 3 * 4
-    assert make(VARIANTS["everything"]).storage_bytes == plain + 2 * 28
+    assert make(VARIANTS["everything"]).storage_bytes == plain + 2 * 32
 
 
 ARRAYS = (
@@ -245,7 +245,7 @@ def test_wrong_arguments_are_refused() -> None:
         (engine.takes, [POSTERIOR], TypeError, "expected 3 arguments, got 1"),
         (engine.quantize, [POSTERIOR], TypeError, "expected 2 arguments, got 1"),
         (engine.quantize, [POSTERIOR, FEATURES], ValueError, "not arrays that takes"),
-        (engine.run, good[:-1], TypeError, "expected 16 arguments, got 15"),
+        (engine.run, good[:-1], TypeError, "expected 17 arguments, got 16"),
         (engine.run, [b"123", *good[1:]], ValueError, "not arrays that takes"),
         (engine.run, [*good[:3], np.zeros(2, np.int32), *good[4:]], ValueError, "^label: 8 bytes"),
         (engine.run, [*good[:5], odd, *good[6:]], ValueError, "^risk: 8 bytes.* aligned"),

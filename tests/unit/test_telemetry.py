@@ -76,7 +76,8 @@ def test_what_the_device_encodes_is_decoded(true_record: bytes, profile: tcuq.Pr
     ("cause", "text"),
     [
         (0x00, ""), (0x01, "risk"), (0x02, "novelty"), (0x03, "divergence"), (0x04, "instability"),
-        (0x05, "input health: level"), (0xF5, "input health: statistic 16"), (0x09, "channel 9"),
+        (0x05, "input health: level"), (0xF5, "input health: statistic 16"),
+        (0x07, "channel 7"), (0x09, "risk"),
     ],
 )  # fmt: skip
 def test_a_cause_has_words(cause: int, text: str) -> None:

@@ -264,7 +264,7 @@ bool tcuq_alarm_sound(const tcuq_profile *profile);
 
 /*@ requires \valid_read(counts + (0 .. count - 1));
     assigns \nothing;
-    ensures \result ==> tcuq_counts_ok(counts); */
+    ensures \result ==> tcuq_counts_ok(counts, count); */
 bool tcuq_counts_sound(const uint16_t *counts, uint32_t count);
 
 /*@ requires \valid_read(profile);

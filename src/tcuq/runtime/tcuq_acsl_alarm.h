@@ -37,7 +37,7 @@ void tcuq_alarm_reset(const tcuq_monitor *monitor);
 
 /*@ requires tcuq_core_given(monitor) && tcuq_channels_given(monitor) && tcuq_channels_ok(monitor->profile);
     assigns \nothing; */
-bool tcuq_alarm_amber(const tcuq_monitor *monitor);
+bool tcuq_amber(const tcuq_monitor *monitor);
 
 /*@ requires \valid(state);
     assigns state->levels[0 .. TCUQ_BETS - 1];

@@ -108,49 +108,6 @@ static uint8_t tcuq_edges_passed(const tcuq_channel *channel, int32_t sum)
     return passed;
 }
 
-/* The sum of a bet that does not rest, in steps, at most 2^30: an alarm needs less. */
-/*@ requires zeros <= 31 && block <= TCUQ_MAX_BLOCK;
-    assigns \nothing;
-    ensures \result <= 0x40000000; */
-static inline uint32_t tcuq_sum_of(uint32_t level, uint32_t rest, uint32_t zeros, uint32_t block)
-{
-    const uint32_t octave = level >> 3;
-    uint32_t sum = 0x40000000u;
-    if (level <= rest) {
-        return 0u;
-    }
-    if ((octave + 1u) < zeros) {
-        sum = ((uint32_t)tcuq_eighths_q15[level & 7u] << 16) >> (zeros - octave);
-    }
-    return (sum > block) ? sum - block : 0u;
-}
-
-/* The sums of a channel's bets. */
-/*@ requires \valid_read(channel) && \valid_read(state) && tcuq_channel_ok(channel);
-    assigns \nothing;
-    ensures \result <= 0xC0000000; */
-static uint32_t tcuq_channel_evidence(const tcuq_channel *channel, const tcuq_channel_state *state)
-{
-    const uint32_t zeros = tcuq_leading_zeros(channel->block); /* 31 less the block's logarithm */
-    return tcuq_sum_of(state->levels[0], tcuq_rest[0], zeros, channel->block) +
-           tcuq_sum_of(state->levels[1], tcuq_rest[1], zeros, channel->block) +
-           tcuq_sum_of(state->levels[2], tcuq_rest[2], zeros, channel->block);
-}
-
-bool tcuq_alarm_amber(const tcuq_monitor *monitor)
-{
-    const uint32_t limit = TCUQ_BETS * monitor->profile->alarm_limit;
-    uint32_t left = (limit + 63u) >> 6;
-    /*@ loop invariant i <= monitor->profile->channel_count;
-        loop assigns i, left;
-        loop variant monitor->profile->channel_count - i; */
-    for (uint32_t i = 0u; i < monitor->profile->channel_count; i++) {
-        const uint32_t evidence = tcuq_channel_evidence(&monitor->profile->channels[i], &monitor->channels[i]);
-        left -= (evidence < left) ? evidence : left;
-    }
-    return (monitor->profile->channel_count != 0u) && (left == 0u);
-}
-
 uint8_t tcuq_alarm_block(const tcuq_monitor *monitor, uint32_t index, uint32_t passed)
 {
     const tcuq_channel *channels = monitor->profile->channels;

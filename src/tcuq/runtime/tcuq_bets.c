@@ -124,4 +124,18 @@ void tcuq_bets_take(tcuq_channel_state *state, uint32_t passed)
     }
 }
 
+bool tcuq_amber(const tcuq_monitor *monitor)
+{
+    const uint32_t limit = TCUQ_BETS * monitor->profile->alarm_limit;
+    uint32_t left = (limit + 63u) >> 6;
+    /*@ loop invariant i <= monitor->profile->channel_count;
+        loop assigns i, left;
+        loop variant monitor->profile->channel_count - i; */
+    for (uint32_t i = 0u; i < monitor->profile->channel_count; i++) {
+        const uint32_t evidence = tcuq_channel_evidence(&monitor->profile->channels[i], &monitor->channels[i]);
+        left -= (evidence < left) ? evidence : left;
+    }
+    return (monitor->profile->channel_count != 0u) && (left == 0u);
+}
+
 #endif

@@ -195,7 +195,6 @@ void tcuq_health_run(const tcuq_profile *profile, const int16_t *health, tcuq_si
 
 #if TCUQ_WITH_ALARM
 void tcuq_alarm_run(const tcuq_monitor *monitor, tcuq_signals *signals, tcuq_decision *decision);
-bool tcuq_alarm_amber(const tcuq_monitor *monitor);
 uint8_t tcuq_alarm_block(const tcuq_monitor *monitor, uint32_t index, uint32_t passed);
 bool tcuq_alarm_sound(const tcuq_profile *profile);
 void tcuq_alarm_reset(const tcuq_monitor *monitor);
@@ -204,6 +203,7 @@ int16_t tcuq_risk_odds_q10(uint16_t risk);
 
 void tcuq_bets_rest(tcuq_channel_state *state);
 void tcuq_bets_take(tcuq_channel_state *state, uint32_t passed);
+bool tcuq_amber(const tcuq_monitor *monitor);
 
 void tcuq_epoch_bet(tcuq_channel_state *state, int32_t gain_q8);
 void tcuq_epoch_count(const tcuq_monitor *monitor, uint32_t steps);
@@ -226,6 +226,37 @@ uint16_t tcuq_mean(const tcuq_monitor *monitor, uint32_t which);
 #include "tcuq_acsl_past.h"
 #include "tcuq_acsl_score.h"
 #include "tcuq_acsl_monitor.h"
+#endif
+
+#if TCUQ_WITH_ALARM
+/* The sum of a bet that does not rest, in steps, at most 2^30: an alarm needs less. */
+/*@ requires zeros <= 31 && block <= TCUQ_MAX_BLOCK;
+    assigns \nothing;
+    ensures \result <= 0x40000000; */
+static inline uint32_t tcuq_sum_of(uint32_t level, uint32_t rest, uint32_t zeros, uint32_t block)
+{
+    const uint32_t octave = level >> 3;
+    uint32_t sum = 0x40000000u;
+    if (level <= rest) {
+        return 0u;
+    }
+    if ((octave + 1u) < zeros) {
+        sum = ((uint32_t)tcuq_eighths_q15[level & 7u] << 16) >> (zeros - octave);
+    }
+    return (sum > block) ? sum - block : 0u;
+}
+
+/* The sums of a channel's bets. */
+/*@ requires \valid_read(channel) && \valid_read(state) && tcuq_channel_ok(channel);
+    assigns \nothing;
+    ensures \result <= 0xC0000000; */
+static inline uint32_t tcuq_channel_evidence(const tcuq_channel *channel, const tcuq_channel_state *state)
+{
+    const uint32_t zeros = tcuq_leading_zeros(channel->block); /* 31 less the block's logarithm */
+    return tcuq_sum_of(state->levels[0], tcuq_rest[0], zeros, channel->block) +
+           tcuq_sum_of(state->levels[1], tcuq_rest[1], zeros, channel->block) +
+           tcuq_sum_of(state->levels[2], tcuq_rest[2], zeros, channel->block);
+}
 #endif
 
 /* The signal of input health: not given without statistics, or if the profile has no reference. */

@@ -22,7 +22,7 @@ tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identi
     buffer[0] = TCUQ_RECORD_VERSION;
     buffer[1] = monitor->core->cause;
 #if TCUQ_WITH_ALARM
-    if (tcuq_alarm_amber(monitor)) {
+    if (tcuq_amber(monitor)) {
         buffer[1] = (uint8_t)(buffer[1] | TCUQ_RECORD_AMBER);
     }
 #endif
