@@ -8,6 +8,7 @@ from tcuq_benchmark.experiments.ablations import EXIT_COUNTS
 from tcuq_benchmark.report.alarm_section import alarm_section
 from tcuq_benchmark.report.comparisons import gain_by_set, gain_over_sets
 from tcuq_benchmark.report.line_chart import line_chart
+from tcuq_benchmark.report.networks_section import networks_section
 from tcuq_benchmark.report.results import (
     SELECTION_SETS,
     TASKS,
@@ -103,6 +104,7 @@ def results_page() -> dict[str, str]:
     parts += ["## Threshold and budget\n", *_streaming()]
     parts += ["## False alarms and delays\n", *alarm_section()]
     parts += ["## Cost\n", *_cost()]
+    parts += ["## Networks\n", *networks_section()]
     return {"index.md": "\n".join(parts), "severity.svg": _severity_chart()}
 
 
