@@ -50,9 +50,12 @@ def test_every_file_is_in_the_index_and_has_its_hash() -> None:
 def test_every_network_has_the_recipe_of_today() -> None:
     """No network in the folder was trained by a recipe, or on data, that have changed since."""
     for name, metadata in committed.read_index().items():
-        task, variant, seed = name.split("-")
+        network, _, seed = name.rpartition("-")
+        task, _, variant = network.partition("-")
         assert metadata["key"] == zoo.key(task, variant, int(seed))
         assert metadata["command"] == zoo.training_command(task, variant, int(seed))
+        recipe = recipes.recipe_of(task, variant)
+        assert (metadata["epochs"], metadata["start"]) == (recipe.epochs, recipe.start)
 
 
 def test_a_network_is_loaded_without_a_cache(folder: Path) -> None:

@@ -91,6 +91,7 @@ def test_every_task_takes_raw_samples(task: str) -> None:
 
 def test_dropout_passes_differ_and_follow_the_seed() -> None:
     """Another seed gives other passes; the deterministic pass stays."""
+    zoo.load_network("mnist", "base", 0, train=True)
     network = zoo.load_network("mnist", "dropout", 0, train=True)
     x = synthetic("mnist", 8, 9).x
     first, second = network.run(x, seed=0), network.run(x, seed=1)
@@ -165,6 +166,17 @@ def test_the_hash_follows_recipe_seed_data_and_basis(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(recipes.BASE, "cifar10", changed)
     after = [zoo.key("cifar10", *one) for one in variants_and_seeds]
     assert not set(before) & set(after)
+
+
+def test_a_variant_of_a_few_epochs_starts_from_its_base() -> None:
+    """Only networks of other shapes start fresh, and those train for as long as the base."""
+    for task, epochs in recipes.FURTHER_EPOCHS.items():
+        for variant in ("assisted", "assisted-k4", "exits", "dropout", "hydra", "postnet"):
+            recipe = recipes.recipe_of(task, variant)
+            assert (recipe.start, recipe.epochs) == ("base", epochs)
+        for variant in ("base", "wide"):
+            recipe = recipes.recipe_of(task, variant)
+            assert (recipe.start, recipe.epochs) == ("", recipes.BASE[task].epochs)
 
 
 def test_parameters_leave_out_what_inference_drops() -> None:

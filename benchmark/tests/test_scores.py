@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,28 @@ def test_drops_are_measured_by_condition_against_calibration_accuracy() -> None:
     constant = SCORES["never"].make().predict(run)
     for name, value in measures.drop_auprc(run, prediction, reference).items():
         assert value > measures.drop_auprc(run, constant, reference)[name] + 0.2
+
+
+def test_windows_are_ranked_by_the_expected_error_and_steps_by_the_risk() -> None:
+    """The expected error decides drops and delays; failures ignore it."""
+    run, clean = synthetic(4_000, 3), in_distribution(4_000, 4)
+    reference = measures.accuracy_reference(clean)
+    plain = SCORES["max_prob"].make().predict(run)
+    flat = replace(plain, expected_error=np.zeros(len(run)))
+    swapped = replace(plain, risk=np.zeros(len(run)), expected_error=plain.risk)
+    drops = [measures.drop_auprc(run, p, reference) for p in (plain, flat, swapped)]
+    assert drops[2] == drops[0]
+    assert all(drops[1][name] < drops[0][name] for name in run.conditions)
+    assert measures.failure_auroc(run, flat) == measures.failure_auroc(run, plain)
+    assert measures.failure_auroc(run, swapped) == 0.5
+
+
+def test_the_papers_score_has_one_value_for_steps_and_windows() -> None:
+    """Its expected error is its risk."""
+    score = SCORES["tcuq"].make()
+    score.fit(in_distribution(2_000, 0), synthetic(2_000, 1))
+    prediction = score.predict(synthetic(800, 2))
+    np.testing.assert_array_equal(prediction.expected_error, prediction.risk)
 
 
 def test_delay_is_counted_from_the_shift_and_a_miss_is_the_shifts_length() -> None:

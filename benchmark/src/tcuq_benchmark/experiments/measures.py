@@ -58,6 +58,8 @@ def drop_auprc(
 ) -> dict[str, float]:
     """Return the AUPRC of moving risk for dropped accuracy, by condition (paper's appendix).
 
+    The library's answer for windows is the mean expected error (decision 0073).
+
     With a severity, only windows that are clean or entirely of that severity count. NaN where
     accuracy never dropped.
     """
@@ -137,8 +139,9 @@ def probabilities(run: ScenarioRun, prediction: Prediction) -> dict[str, float]:
 
 
 def _moving_risk(run: ScenarioRun, prediction: Prediction, *, finite: bool = True) -> Floats:
-    """Return the mean risk of each window; not finite before the first whole one."""
-    risk = moving_mean(prediction.risk, np.ones(len(run), np.bool_), run.starts, WINDOW)
+    """Return the mean expected error, else risk, of each window; not finite before a whole one."""
+    error = prediction.risk if prediction.expected_error is None else prediction.expected_error
+    risk = moving_mean(error, np.ones(len(run), np.bool_), run.starts, WINDOW)
     return risk[np.isfinite(risk)] if finite else risk
 
 

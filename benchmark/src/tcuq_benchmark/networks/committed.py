@@ -14,6 +14,8 @@ MOST_BYTES = 20_000_000
 RECORDED = (
     "key",
     "sha256",
+    "epochs",
+    "start",
     "calibration_accuracy",
     "test_accuracy",
     "wall_s",

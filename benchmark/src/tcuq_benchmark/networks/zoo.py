@@ -161,6 +161,8 @@ def keep_network(task: str, variant: str, seed: int) -> None:
     if not at.with_suffix(".json").exists():
         raise _not_found(task, variant, seed)
     values, metadata = weights.read(at)
+    recipe = recipe_of(task, variant)
+    metadata |= {"epochs": recipe.epochs, "start": recipe.start}
     name, command = committed.name_of(task, variant, seed), training_command(task, variant, seed)
     committed.add(name, values, metadata, command)
 

@@ -34,6 +34,8 @@ def claims_page() -> dict[str, str]:
     claims = all_claims()
     counts = Counter(claim.verdict for claim in claims)
     summary = ", ".join(f"{counts[v]} {v}" for v in get_args(Verdict) if counts[v])
+    if counts["not run yet"]:
+        summary += " (part of the row's comparisons has no result)"
     head = ["in the paper", "its claim", "what we measured", "verdict"]
     body = table(head, [claim.cells() for claim in claims])
     return {"claims.md": f"{text('claims')}\n{summary}.\n\n{body}"}

@@ -8,6 +8,8 @@ from tcuq_benchmark.experiments.ablations import EXIT_COUNTS
 from tcuq_benchmark.report.alarm_section import alarm_section
 from tcuq_benchmark.report.comparisons import gain_by_set, gain_over_sets
 from tcuq_benchmark.report.line_chart import line_chart
+from tcuq_benchmark.report.losses import losses
+from tcuq_benchmark.report.networks_section import networks_section
 from tcuq_benchmark.report.results import (
     SELECTION_SETS,
     TASKS,
@@ -67,12 +69,14 @@ MEASURES = {
     "wrong predictions, coherent": ("failure AUROC", "coherent"),
     "other inputs, coherent": ("OOD AUROC", "coherent"),
 }
+RIVALS = ("max_prob", "temperature", "ensemble", "tcuq")
 COMPARED = ("max_prob", "temperature", "tcuq", "recommended", "recommended labelled")
 
 
 def results_page() -> dict[str, str]:
     """Return the page and its figures, by file name."""
     parts = [text("results"), "## At a glance\n", text("glance"), _glance()]
+    parts += ["## Where the default loses\n", text("losses"), losses(MEASURES, RIVALS)]
     for kind, title in KINDS.items():
         parts += [
             f"## Accuracy drops, {title}\n",
@@ -103,6 +107,7 @@ def results_page() -> dict[str, str]:
     parts += ["## Threshold and budget\n", *_streaming()]
     parts += ["## False alarms and delays\n", *alarm_section()]
     parts += ["## Cost\n", *_cost()]
+    parts += ["## Networks\n", *networks_section()]
     return {"index.md": "\n".join(parts), "severity.svg": _severity_chart()}
 
 

@@ -26,7 +26,7 @@ def quiet_fit(
 
 @dataclass(slots=True)
 class MonitorScore:
-    """The library's risk and novelty; if `labelled`, its weights are fitted on development.
+    """The library's three answers; if `labelled`, their weights are fitted on development.
 
     `options` are single options of a fit, by name.
     """
@@ -55,4 +55,5 @@ class MonitorScore:
         profile = self.profile()
         trace = Monitor(profile).run(run.stream(self.network))
         novelty = trace.novelty if profile.novelty else None
-        return Prediction(softmax(run.outputs[self.network]["logits"]), trace.risk, novelty)
+        p = softmax(run.outputs[self.network]["logits"])
+        return Prediction(p, trace.risk, novelty, trace.expected_error)

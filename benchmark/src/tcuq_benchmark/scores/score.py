@@ -15,14 +15,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prediction:
-    """A method's class probabilities, risk and novelty for each step.
+    """A method's class probabilities, risk, novelty and expected error for each step.
 
-    Novelty ranks out-of-distribution samples; a method without one ranks them by its risk.
+    Novelty ranks out-of-distribution samples, the mean expected error ranks windows by their
+    accuracy; a method without them ranks by its risk.
     """
 
     probabilities: Floats
     risk: Floats
     novelty: Floats | None = None
+    expected_error: Floats | None = None
 
     @property
     def label(self) -> Ints:
