@@ -21,9 +21,9 @@ def losses(measures: Mapping[str, tuple[str, str]], rivals: Sequence[str]) -> st
 
 def _cell(measure: Measure, rival: str) -> str:
     """Return the sets on which the default is below a rival, on their common seeds."""
-    found = []
+    behind = []
     for task in TASKS:
         compared = compare(task, measure, DEFAULT, rival)
         if compared.differences and (gap := compared.interval().mean) <= -SMALLEST:
-            found.append(f"{TITLES[task]} {gap:+.3f}".replace("-0.", "-."))
-    return ", ".join(found) or "none"
+            behind.append(f"{TITLES[task]} {gap:+.3f}".replace("-0.", "-."))
+    return ", ".join(behind) or "none"
