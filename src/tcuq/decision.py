@@ -106,9 +106,9 @@ class Trace(_HealthNames):
     >>> from tcuq.monitor import Monitor
     >>> trace = Monitor(demo_profile()).run(demo_stream("fault_clipping"))
     >>> trace
-    Trace(1,920 steps: 1,145 accept, 293 abstain, 482 denied; 6 alarms)
+    Trace(1,920 steps: 1,145 accept, 293 abstain, 482 denied; 9 alarms)
     >>> next(iter(trace.alarms.items()))
-    (447, 'novelty')
+    (447, 'novelty since boot')
     """
 
     label: NDArray[np.int32]
