@@ -78,7 +78,8 @@ static uint32_t tcuq_raised(uint32_t level, uint32_t bet_q16)
 {
     uint32_t octave = level >> 3;
     //@ assert octave <= 27 && 0 <= tcuq_eighths_q15[level & 7] * bet_q16 <= 65535 * 0xFFFFFFFF;
-    uint64_t wealth = (uint64_t)tcuq_eighths_q15[level & 7u] * bet_q16 + (0x80000000u >> octave); /* Q31 of 2^octave */
+    const uint32_t one = 0x80000000u >> octave; /* Q31 of 2^octave, as the sum */
+    uint64_t wealth = (uint64_t)tcuq_eighths_q15[level & 7u] * bet_q16 + one;
     if ((wealth >> 32) != 0u) {
         wealth >>= 16;
         octave += 16u;
