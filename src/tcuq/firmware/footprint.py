@@ -80,7 +80,7 @@ def footprint(
     --------
     >>> from tcuq.demo import demo_profile
     >>> size = footprint(demo_profile(), "cortex-m4")
-    >>> size.ram < 512, size.flash < 16_384
+    >>> size.ram < 640, size.flash < 16_384
     (True, True)
     """
     check_build(cpu, optimise)
