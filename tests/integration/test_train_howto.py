@@ -20,8 +20,8 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/howto/train.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 TASKS = {
-    "MNIST": "mnist", "Fashion-MNIST": "fashion_mnist", "speech": "speech", "CIFAR-10": "cifar10",
-    "HAPT": "hapt", "gas": "gas", "watch": "watch",
+    "MNIST": "mnist", "Fashion-MNIST": "fashion_mnist", "speech": "speech", "HAPT": "hapt",
+    "gas": "gas", "watch": "watch",
 }  # fmt: skip
 
 
