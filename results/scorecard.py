@@ -2,8 +2,8 @@
 """What the software holds to, at a glance: every kept result with its date and its command.
 
 `--check` fails where a row does not hold and no reason is given beside it, where results are older
-than the last release, or where documents quote another figure than they do:
-`<!-- figure: RESULT / ROW -->value<!-- /figure -->`.
+than the last release, where documents quote another figure than they do:
+`<!-- figure: RESULT / ROW -->value<!-- /figure -->`, or where their table of promises is another.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from results import promises
 from results.result import BUNDLED, RESULTS, ROOT, data_checksum, mark, reasons
 
 QUOTED = re.compile(r"<!-- figure: (\w+) / (.+?) -->(.*?)<!-- /figure -->", re.DOTALL)
@@ -66,6 +67,7 @@ def complaints(documents: dict[str, Any]) -> Iterator[str]:
             if measured != [value.strip()]:
                 place = path.relative_to(ROOT)
                 yield f"{place} quotes {value.strip()!r} for {start!r}, results say {measured}"
+    yield from promises.complaints()
 
 
 def main() -> None:

@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 import tcuq
-from tcuq.calibrate.folds import FOLDS
-from tcuq.calibrate.novelty import fit_novelty, novelty_out_of_fold
+from tcuq.calibrate.folds import FOLDS, folds, out_of_fold
+from tcuq.calibrate.novelty import fit_novelty
 from tcuq.calibrate.orders import STRETCH, grouped_by_class
 from tcuq.calibrate.projection import fit_projection
 from tcuq.errors import FitError
@@ -41,9 +41,14 @@ def novelty(settings: NoveltySettings, features: Floats) -> Floats:
     return np.log1p(distance)
 
 
-def out_of_fold(features: Floats, labels: NDArray[np.int32], lengths: list[int]) -> Floats:
+def held_out(features: Floats, labels: NDArray[np.int32], lengths: list[int]) -> Floats:
     """Novelty out of fold, in float."""
-    return novelty_out_of_fold(features, labels, lengths, lambda of: novelty(of, features))
+    return out_of_fold(
+        folds(lengths, features),
+        lambda fitted, steps: novelty(
+            fit_novelty(features[fitted], labels[fitted]), features[steps]
+        ),
+    )
 
 
 def test_whitening_whitens() -> None:
@@ -72,19 +77,19 @@ def test_out_of_fold_is_not_lower_on_average(recordings: int) -> None:
     """A step is more novel against a reference fitted without it."""
     features, labels = clusters(240, 16)
     lengths = [240 // recordings] * recordings
-    fair = out_of_fold(features, labels, lengths)
+    fair = held_out(features, labels, lengths)
     assert fair.mean() > novelty(fit_novelty(features, labels), features).mean()
 
 
 def test_out_of_fold_matches_fresh_steps() -> None:
     """Steps are as novel out of fold as fresh ones; a recording unlike all others is novel."""
     features, labels = clusters(3000, 8)
-    fair = out_of_fold(features[:1500], labels[:1500], [1500])
+    fair = held_out(features[:1500], labels[:1500], [1500])
     fresh = novelty(fit_novelty(features[:1500], labels[:1500]), features[1500:])
     assert fair.mean() == pytest.approx(fresh.mean(), abs=0.05)
     features, labels = clusters(500, 4)
     features[100:200] += 100
-    fair = out_of_fold(features, labels, [100] * FOLDS)
+    fair = held_out(features, labels, [100] * FOLDS)
     assert fair[100:200].min() > fair[200:].max()
 
 
@@ -103,8 +108,8 @@ def test_repeated_recording_looked_less_novel_than_the_field() -> None:
     rng = np.random.default_rng(3)
     rows, labels = rng.normal(size=(400, 16)), rng.integers(0, 4, 400).astype(np.int32)
     again = rng.integers(0, 300, 6_000)
-    known = out_of_fold(rows[again], labels[again], [6_000])
-    once = out_of_fold(rows[:300], labels[:300], [300])
+    known = held_out(rows[again], labels[again], [6_000])
+    once = held_out(rows[:300], labels[:300], [300])
     assert np.median(known) == pytest.approx(np.median(once), rel=0.05)
     for row in (0, 7, 299):
         assert np.ptp(known[again == row]) == 0
@@ -114,9 +119,9 @@ def test_few_repeats_leave_the_folds_to_the_recordings() -> None:
     """A sensor that is sometimes silent does not undo the folds by recordings."""
     rng = np.random.default_rng(4)
     rows, labels = rng.normal(size=(1_000, 8)), rng.integers(0, 3, 1_000).astype(np.int32)
-    before = out_of_fold(rows, labels, [200] * FOLDS)
+    before = held_out(rows, labels, [200] * FOLDS)
     rows[::100] = rows[0]
-    after = out_of_fold(rows, labels, [200] * FOLDS)
+    after = held_out(rows, labels, [200] * FOLDS)
     changed = np.abs(before - after)[1:100]
     assert changed.max() < 0.3
 

@@ -256,3 +256,29 @@ def test_unfit_streams_are_refused(
     second = None if development is None else synthetic(seed=1, **development)
     with pytest.raises(FitError, match=rule):
         tcuq.fit(synthetic(**calibration), second, **options)
+
+
+@quietly
+def test_calibration_is_observed_once(
+    synthetic: Synthetic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each step enters the signals once, and once more against references fitted without it."""
+    from tcuq.calibrate import observe
+
+    engine, steps = observe._engine, []  # noqa: SLF001 - counted below
+
+    class Counted:
+        def __init__(self, *settings: Any) -> None:
+            self.engine = engine(*settings)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.engine, name)
+
+        def observe(self, rows: Any, *rest: Any) -> Any:
+            steps.append(len(rows))
+            return self.engine.observe(rows, *rest)
+
+    monkeypatch.setattr(observe, "_engine", Counted)
+    stream = synthetic(2000, width=4)
+    tcuq.fit(stream)
+    assert sum(steps) == 2 * len(stream)

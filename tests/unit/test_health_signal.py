@@ -145,14 +145,14 @@ def test_the_engine_computes_the_float_signal(profile: Profile, stream: tcuq.Str
 
 def test_calibration_is_measured_out_of_fold(profile: Profile, stream: tcuq.Stream) -> None:
     """On average a step is no nearer to references fitted without it."""
-    signals, parts = observe_calibration(stream, profile.inputs, FitOptions())
-    assert signals.health == profile.signals.health
-    fair = np.concatenate([part.named("health") for part in parts])
-    columns = observe(stream, profile.inputs, signals)
+    observed = observe_calibration(stream, profile.inputs, FitOptions())
+    assert observed.signals.health == profile.signals.health
+    fair = np.concatenate([part.named("health") for part in observed.parts])
+    columns = observe(stream, profile.inputs, observed.signals)
     assert fair.mean() > np.concatenate([part.named("health") for part in columns]).mean()
     bare = observe_calibration(with_health(stream, None, None), profile.inputs, FitOptions())
-    assert bare[0].health is None
-    assert all(part.health is None for part in bare[1])
+    assert bare.signals.health is None
+    assert all(part.health is None for part in bare.parts)
 
 
 @pytest.mark.parametrize("monitor", [tcuq.Monitor, tcuq.reference.ReferenceMonitor])

@@ -22,14 +22,7 @@ from tcuq.calibrate.doctor import (
     refuse_lost_labels,
 )
 from tcuq.calibrate.novelty import fit_novelty_terms, novelty_limit, unknown_class_auroc
-from tcuq.calibrate.observe import (
-    Parts,
-    device_features,
-    observe,
-    observe_calibration,
-    reference_labels,
-    risk_levels,
-)
+from tcuq.calibrate.observe import Observed, observe, observe_calibration, risk_levels
 from tcuq.calibrate.projection import fit_projection, int8_step
 from tcuq.calibrate.scores import fit_anchored, fit_anchored_weights, fit_stress, fit_tcuq
 from tcuq.calibrate.streams import check_streams
@@ -56,7 +49,6 @@ from tcuq.profile.settings import (
     NoveltyTerm,
     Provenance,
     ScoreSettings,
-    SignalSettings,
     StreamInfo,
     ThresholdSettings,
 )
@@ -197,8 +189,8 @@ def diagnose(stream: Stream) -> tuple[Finding, ...]:
     except FitError as error:
         return (Finding("too_short", f"No monitor can be calibrated on it: {error}."),)
     inputs = _fit_inputs(stream, options)
-    _, parts = observe_calibration(stream, inputs, options)
-    return tuple(diagnose_stream(stream, parts))
+    observed = observe_calibration(stream, inputs, options)
+    return tuple(diagnose_stream(stream, observed.parts))
 
 
 def _fit_inputs(calibration: Stream, options: FitOptions) -> InputSettings:
@@ -222,11 +214,12 @@ def _fit(
     # Labels that choose the threshold serve nothing else: its tests need them unused.
     source = calibration if options.promise is None else without_labels(calibration)
     inputs = _fit_inputs(source, options)
-    signals, parts = observe_calibration(source, inputs, options)
+    observed = observe_calibration(source, inputs, options)
+    signals, parts = observed.signals, observed.parts
     refuse_lost_labels(calibration, np.concatenate([part.label for part in parts]))
-    score = _fit_score((source, parts), others, inputs, signals, options)
+    score = _fit_score((source, observed), others, inputs, options)
     levels = risk_levels(parts, inputs, signals, score)
-    novelty = _fit_novelty(source, parts, inputs) if options.novelty else ()
+    novelty = _fit_novelty(observed) if options.novelty else ()
     limit = novelty_limit(parts, novelty, options.alpha * options.unusual)
     # Rounded down: the guarantee must hold for the user's number.
     rate, burst = math.floor(options.budget * TOKEN), math.floor(options.burst * TOKEN)
@@ -266,34 +259,33 @@ def _fit(
 
 
 def _fit_score(
-    calibration: tuple[Stream, Parts],
+    calibration: tuple[Stream, Observed],
     others: tuple[Stream | None, Stream | None],
     inputs: InputSettings,
-    signals: SignalSettings,
     options: FitOptions,
 ) -> ScoreSettings:
     development, stress = others
+    stream, observed = calibration
+    signals, parts = observed.signals, observed.parts
     if options.paper.score == "tcuq":
         assert development is not None  # noqa: S101 - checked; for the type checker
         return fit_tcuq(development, observe(development, inputs, signals), options)
-    score = fit_anchored(calibration[1], options.terms, inputs, signals)
+    score = fit_anchored(parts, options.terms, inputs, signals)
     if stress is not None:
-        parts = observe(stress, inputs, replace(signals, health=None))
-        return fit_stress(score, stress, parts, calibration[1])
+        stressed = observe(stress, inputs, replace(signals, health=None))
+        return fit_stress(score, stress, stressed, parts)
     if development is None:
         return score
-    return fit_anchored_weights(score, development, calibration, inputs, signals)
+    return fit_anchored_weights(score, development, (stream, parts), inputs, signals)
 
 
-def _fit_novelty(
-    calibration: Stream, parts: Parts, inputs: InputSettings
-) -> tuple[NoveltyTerm, ...]:
+def _fit_novelty(observed: Observed) -> tuple[NoveltyTerm, ...]:
     """Fit the decision's novelty: how much of it the features have depends on what they tell."""
-    if inputs.width == 0:
+    parts, features = observed.parts, observed.features
+    if features is None:
         return fit_novelty_terms(parts, tells_unknown=0.5)
-    features, labels = device_features(calibration, inputs), reference_labels(calibration, parts)
     lengths = [len(part.label) for part in parts]
-    return fit_novelty_terms(parts, unknown_class_auroc(features, labels, lengths))
+    return fit_novelty_terms(parts, unknown_class_auroc(features, observed.classes, lengths))
 
 
 def _fit_threshold(

@@ -12,13 +12,20 @@ Bools = NDArray[np.bool_]
 FOLDS = 5
 
 
-def out_of_fold(fold: NDArray[np.int64], values_fitted_on: Callable[[Bools], Floats]) -> Floats:
-    """Return each step's value against a reference fitted on the other folds."""
-    values = np.empty(len(fold))
-    for number in range(FOLDS):
+def out_of_fold(fold: NDArray[np.int64], values: Callable[[Bools, Bools], Floats]) -> Floats:
+    """Return each step's values against references fitted on the other folds.
+
+    ``values(fitted, held_out)`` returns those of the held-out steps.
+    """
+    measured: Floats | None = None
+    for number in np.unique(fold):
         held_out = fold == number
-        values[held_out] = values_fitted_on(~held_out)[held_out]
-    return values
+        of_fold = values(~held_out, held_out)
+        if measured is None:
+            measured = np.empty((len(fold), *of_fold.shape[1:]))
+        measured[held_out] = of_fold
+    assert measured is not None  # noqa: S101 - there are steps; for the type checker
+    return measured
 
 
 def folds(lengths: Sequence[int], rows: NDArray[np.generic]) -> NDArray[np.int64]:

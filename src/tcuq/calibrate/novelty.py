@@ -2,14 +2,14 @@
 """Novelty: class means, the whitening of one shrunk covariance, and tables of surprise."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.covariance import LedoitWolf
 from sklearn.metrics import roc_auc_score
 
-from tcuq.calibrate.folds import folds, out_of_fold
+from tcuq.calibrate.folds import folds
 from tcuq.calibrate.tails import survival_table
 from tcuq.profile.quantize import steepest_slope
 from tcuq.profile.settings import MAX_NOVELTY, NoveltySettings, NoveltyTerm, Signal
@@ -88,19 +88,6 @@ def unknown_class_auroc(features: Floats, labels: Ints, lengths: Sequence[int]) 
         unknown[held_out] = squared.min(axis=1)
     is_unknown = np.repeat([False, True], len(labels))
     return float(roc_auc_score(is_unknown, np.concatenate([known, unknown])))
-
-
-def novelty_out_of_fold(
-    features: Floats,
-    labels: Ints,
-    lengths: Sequence[int],
-    novelty_against: Callable[[NoveltySettings], Floats],
-) -> Floats:
-    """Return each calibration step's novelty against a reference fitted without its fold."""
-    return out_of_fold(
-        folds(lengths, features),
-        lambda fitted: novelty_against(fit_novelty(features[fitted], labels[fitted])),
-    )
 
 
 def _reference(features: Floats, labels: Ints) -> tuple[Ints, Floats, Floats]:

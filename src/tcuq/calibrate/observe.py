@@ -2,7 +2,7 @@
 """Compute a recorded stream's signals and risk as the device does."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tcuq._columns import HEALTH_ONE
 from tcuq.calibrate.folds import folds, out_of_fold
 from tcuq.calibrate.health import fit_health
-from tcuq.calibrate.novelty import fit_novelty, novelty_out_of_fold
+from tcuq.calibrate.novelty import fit_novelty
 from tcuq.monitor import make_engine
 from tcuq.options import FitOptions
 from tcuq.profile.quantize import (
@@ -23,9 +23,7 @@ from tcuq.profile.quantize import (
     signal_unit,
 )
 from tcuq.profile.settings import (
-    HealthSettings,
     InputSettings,
-    NoveltySettings,
     ScoreSettings,
     SignalSettings,
 )
@@ -44,83 +42,106 @@ BELIEF = 0.5  # of the agreement of consecutive labels, docs/decisions/0073
 LEAST_STICKINESS = 1 / 32  # less is not worth a signal, and a shuffled stream may show it by chance
 
 
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A recorded stream in the device's integers."""
+
+    posteriors: NDArray[np.uint8]
+    features: NDArray[np.int8] | None
+    health: NDArray[np.int16] | None
+    starts: NDArray[np.int64]
+
+    @property
+    def lengths(self) -> list[int]:
+        """Return the steps of each recording."""
+        lengths: list[int] = np.diff(np.append(self.starts, len(self.posteriors))).tolist()
+        return lengths
+
+    @property
+    def label(self) -> NDArray[np.int32]:
+        """Return the predicted classes."""
+        label: NDArray[np.int32] = self.posteriors.argmax(axis=1).astype(np.int32)
+        return label
+
+    def __getitem__(self, steps: NDArray[np.bool_]) -> "Recorded":
+        """Return some steps, as one recording."""
+        features = None if self.features is None else self.features[steps]
+        health = None if self.health is None else self.health[steps]
+        return Recorded(self.posteriors[steps], features, health, np.zeros(1, np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What the stages after the signals read of the calibration stream."""
+
+    signals: SignalSettings
+    parts: Parts  # by recording
+    features: Floats | None  # as they enter the device's signals, in float units
+    classes: NDArray[np.int32]  # the true class where it is known, else the predicted one
+
+
 def observe(stream: Stream, inputs: InputSettings, signals: SignalSettings) -> Parts:
     """Return the signals of each recording."""
-    engine = _engine(inputs, signals)
-    return [_columns(engine, part, inputs, signals) for part in stream.recordings()]
+    return _observe(_record(stream, inputs), inputs, signals)
 
 
-def observe_calibration(
-    stream: Stream, inputs: InputSettings, options: FitOptions
-) -> tuple[SignalSettings, Parts]:
+def observe_calibration(stream: Stream, inputs: InputSettings, options: FitOptions) -> Observed:
     """Return the settings of the signals and their values on the calibration stream.
 
     Novelty and input health are measured out of fold. What no term reads, contradiction, is absent.
     """
+    recorded = _record(stream, inputs)
+    features = None
+    if recorded.features is not None:
+        features = projected_int8(recorded.features, inputs)
+    classes = recorded.label
+    if stream.labels is not None:
+        classes = np.where(stream.labels >= 0, stream.labels, classes)
     anchored = options.paper.score == "anchored"
     looks_back = anchored and any(term.signal == "contradiction" for term in options.terms)
-    stickiness = fit_stickiness(stream, inputs) if looks_back else 0.0
-    signals = SignalSettings(options.lags, options.paper.blend, stickiness, novelty=None)
-    parts = observe(stream, inputs, signals)
-    features = device_features(stream, inputs) if inputs.width else None
-    if features is not None:
-        novelty, column = _calibrated_novelty(stream, inputs, signals, parts, features)
-        signals = replace(signals, novelty=novelty)
-        split = zip(parts, _split(column, parts), strict=True)
-        parts = [replace(part, novelty=values) for part, values in split]
-    if stream.health is not None:
-        health, column = _calibrated_health(stream, inputs, signals, parts, features)
-        signals = replace(signals, health=health)
-        split = zip(parts, _split(column, parts), strict=True)
-        parts = [replace(part, health=values) for part, values in split]
-    return signals, parts
+    stickiness = _stickiness(recorded) if looks_back else 0.0
+    statistics = None if recorded.health is None else recorded.health / HEALTH_ONE
+
+    def fitted_on(steps: NDArray[np.bool_]) -> SignalSettings:
+        return SignalSettings(
+            options.lags,
+            options.paper.blend,
+            stickiness,
+            None if features is None else fit_novelty(features[steps], classes[steps]),
+            None if statistics is None else fit_health(statistics[steps], stream.health_names),
+        )
+
+    signals = fitted_on(np.ones(len(classes), np.bool_))
+    parts = _observe(recorded, inputs, signals)
+    rows = statistics if features is None else features
+    if rows is not None:
+        # Neither looks back, so the held-out steps of a fold are enough.
+        held_out = out_of_fold(
+            folds(recorded.lengths, rows),
+            lambda fitted, steps: _without_past(recorded[steps], inputs, fitted_on(fitted)),
+        )
+        parts = [
+            replace(
+                part,
+                novelty=None if part.novelty is None else values[:, 0],
+                health=None if part.health is None else values[:, 1],
+            )
+            for part, values in zip(parts, _split(held_out, parts), strict=True)
+        ]
+    return Observed(signals, parts, features, classes)
 
 
-def _calibrated_novelty(
-    stream: Stream, inputs: InputSettings, signals: SignalSettings, parts: Parts, features: Floats
-) -> tuple[NoveltySettings, Floats]:
-    """Return novelty's reference, and each step's novelty against one fitted without it."""
-    labels = reference_labels(stream, parts)
-
-    def against(reference: NoveltySettings) -> Floats:
-        columns = observe(stream, inputs, replace(signals, novelty=reference))
-        return np.concatenate([part.named("novelty") for part in columns])
-
-    lengths = [len(part.label) for part in parts]
-    return fit_novelty(features, labels), novelty_out_of_fold(features, labels, lengths, against)
-
-
-def _calibrated_health(
-    stream: Stream,
-    inputs: InputSettings,
-    signals: SignalSettings,
-    parts: Parts,
-    features: Floats | None,
-) -> tuple[HealthSettings, Floats]:
-    """Return health's reference, and each step's health against one fitted without it."""
-    assert stream.health is not None  # noqa: S101 - checked; for the type checker
-    statistics, names = health_integers(stream.health) / HEALTH_ONE, stream.health_names
-
-    def fitted_on(steps: NDArray[np.bool_]) -> Floats:
-        reference = fit_health(statistics[steps], names)
-        columns = observe(stream, inputs, replace(signals, novelty=None, health=reference))
-        return np.concatenate([part.named("health") for part in columns])
-
-    fold = folds([len(part.label) for part in parts], statistics if features is None else features)
-    return fit_health(statistics, names), out_of_fold(fold, fitted_on)
+def _without_past(recorded: Recorded, inputs: InputSettings, signals: SignalSettings) -> Floats:
+    """Return novelty and health of each step, (n, 2); 0 where there is none."""
+    (part,) = _observe(recorded, inputs, signals)
+    absent = np.zeros(len(part.label))
+    columns = (part.novelty, part.health)
+    return np.column_stack([absent if each is None else each for each in columns])
 
 
 def _split(column: Floats, parts: Parts) -> list[Floats]:
     """Cut a column of the whole stream where its parts begin."""
     return np.split(column, np.cumsum([len(part.label) for part in parts])[:-1])
-
-
-def reference_labels(stream: Stream, parts: Parts) -> NDArray[np.int32]:
-    """Return the true class where it is known, else the predicted one."""
-    predicted = np.concatenate([part.label for part in parts])
-    if stream.labels is None:
-        return predicted
-    return np.where(stream.labels >= 0, stream.labels, predicted)
 
 
 def risk_levels(
@@ -135,32 +156,21 @@ def risk_levels(
     return np.concatenate(levels).astype(np.int64)
 
 
-def fit_stickiness(stream: Stream, inputs: InputSettings) -> float:
+def _stickiness(recorded: Recorded) -> float:
     """Return how much more often consecutive labels agree than by chance, halved; 0 if hardly.
 
     Halved, because errors persist as well: a past that is believed too much confirms them.
     """
-    engine = _engine(inputs, SignalSettings((1,), 0.5, 0.0, None))
-    same, pairs, counts = 0, 0, np.zeros(inputs.classes)
-    for part in stream.recordings():
-        rows = np.frombuffer(_bytes(engine, part, inputs)[0], np.uint8)
-        labels = rows.reshape(len(part), inputs.classes).argmax(axis=1)
-        same += int((labels[1:] == labels[:-1]).sum())
-        pairs += len(labels) - 1
-        counts += np.bincount(labels, minlength=inputs.classes)
-    chance = float(((counts / counts.sum()) ** 2).sum())
-    if pairs == 0 or chance == 1:
+    labels = recorded.label
+    pairs = np.ones(len(labels), np.bool_)
+    pairs[recorded.starts] = False
+    chance = float(((np.bincount(labels) / len(labels)) ** 2).sum())
+    if not pairs.any() or chance == 1:
         return 0.0
-    beyond = (same / pairs - chance) / (1 - chance)
+    same = float((labels[1:] == labels[:-1])[pairs[1:]].mean())
+    beyond = (same - chance) / (1 - chance)
     stickiness = round(256 * BELIEF * beyond) / 256
     return stickiness if stickiness >= LEAST_STICKINESS else 0.0
-
-
-def device_features(stream: Stream, inputs: InputSettings) -> Floats:
-    """Return the features that enter the device's signals, in float units."""
-    engine = _engine(inputs, SignalSettings((1,), 0.5, 0.0, None))
-    _, quantised = _bytes(engine, stream, inputs)
-    return projected_int8(np.frombuffer(quantised, np.int8).reshape(len(stream), -1), inputs)
 
 
 def _engine(
@@ -171,26 +181,44 @@ def _engine(
     return make_engine({**NO_DECISION, **quantize_signals(inputs, signals), **scored}, inputs)
 
 
-def _bytes(engine: Engine, stream: Stream, inputs: InputSettings) -> tuple[bytes, bytes]:
+def _record(stream: Stream, inputs: InputSettings) -> Recorded:
+    engine = _engine(inputs, SignalSettings((1,), 0.5, 0.0, None))
     posteriors = np.ascontiguousarray(stream.posteriors, np.float64)
     features = None if inputs.width == 0 else np.ascontiguousarray(stream.features, np.float64)
     quantised = engine.quantize(posteriors, features)
     assert quantised is not None  # noqa: S101 - a Stream was checked; for the type checker
-    return quantised
+    rows, wide = quantised
+    return Recorded(
+        np.frombuffer(rows, np.uint8).reshape(len(stream), inputs.classes),
+        np.frombuffer(wide, np.int8).reshape(len(stream), inputs.width) if wide else None,
+        None if stream.health is None else health_integers(stream.health),
+        stream.starts,
+    )
+
+
+def _observe(recorded: Recorded, inputs: InputSettings, signals: SignalSettings) -> Parts:
+    engine = _engine(inputs, signals)
+    starts = recorded.starts[1:]
+    posteriors = np.split(recorded.posteriors, starts)
+    none = [None] * len(posteriors)
+    features = none if recorded.features is None else np.split(recorded.features, starts)
+    given = None if signals.health is None else recorded.health
+    health = none if given is None else np.split(given, starts)
+    columns = zip(posteriors, features, health, strict=True)
+    return [_columns(engine, part, inputs, signals) for part in columns]
 
 
 def _columns(
-    engine: Engine, part: Stream, inputs: InputSettings, signals: SignalSettings
+    engine: Engine,
+    recording: tuple[NDArray[np.uint8], NDArray[np.int8] | None, NDArray[np.int16] | None],
+    inputs: InputSettings,
+    signals: SignalSettings,
 ) -> SignalColumns:
+    rows, features, health = recording
     engine.reset_history()
-    posteriors, features = _bytes(engine, part, inputs)
-    rows = np.frombuffer(posteriors, np.uint8).reshape(len(part), inputs.classes)
-    wide = np.frombuffer(features, np.int8).reshape(len(part), inputs.width) if features else None
-    statistics = None if signals.health is None else part.health
-    health = None if statistics is None else health_integers(statistics)
-    observed = engine.observe(rows, wide, health)
+    observed = engine.observe(rows, features, health)
     assert observed is not None  # noqa: S101 - bytes break no rule; for the type checker
-    table = np.frombuffer(observed, np.int32).reshape(len(part), OBSERVED)
+    table = np.frombuffer(observed, np.int32).reshape(len(rows), OBSERVED)
     values = table.astype(np.float64)
     column = {name: values[:, i] * signal_unit(name) for i, name in enumerate(SIGNALS)}
     return SignalColumns(
