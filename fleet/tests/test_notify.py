@@ -93,6 +93,7 @@ def test_a_webhook_receives_each_change_once(fleet: StoredFleet, database: str, 
 def test_a_devices_alarm_names_its_cause(fleet: StoredFleet, database: str, hook: Hook) -> None:
     """The cause is a number until the profile's names are registered, and then in its words."""
     fleet.add(1, bits=20, profile=-2, cause=0x15)
+    fleet.connection.execute("UPDATE devices SET change = 24")
     fleet.judge()
     deliver(database, webhook(hook.url))
     Registry(fleet.connection).register_profile(2**32 - 2, ["level", "accelerometer roughness"])
@@ -104,7 +105,8 @@ def test_a_devices_alarm_names_its_cause(fleet: StoredFleet, database: str, hook
         if alarm["kind"] == "device"
     ]
     assert causes == ["input health: statistic 2", "input health: accelerometer roughness"]
-    assert hook.received[1]["text"].endswith(f"last alarm of its own: {causes[1]}")
+    sentence = "The accelerometer is noisier: its roughness rose to 8 times."
+    assert hook.received[1]["text"].endswith(f"bits of evidence: {sentence}")
 
 
 def test_alerts_carry_site_owner_firmware_and_link(

@@ -10,7 +10,8 @@ int decisions_read(engine *self, PyObject *type, PyObject *const *words)
 {
     static const char *const names[DECISION_MEMBERS] = {
         "label",  "steady_label", "risk",     "expected_error", "novelty", "threshold", "exceeded",
-        "reason", "outcome",      "withheld", "alarm",          "amber",   "cause",     "promised",
+        "reason", "outcome",      "withheld", "alarm",          "amber",   "cause",     "change",
+        "promised",
     };
     PyObject *objects = PyTuple_New(FIRST_MEMBER + DECISION_MEMBERS);
     if (objects == NULL) {
@@ -75,6 +76,7 @@ PyObject *decision_of(const engine *self, const tcuq_decision *d, bool promise)
         Py_XNewRef(alarm),
         PyBool_FromLong(d->amber),
         cause_of(decisions, d),
+        PyFloat_FromDouble(d->change / EIGHTHS),
         PyBool_FromLong(promise),
     };
     for (int i = 0; i < DECISION_MEMBERS; i++) {

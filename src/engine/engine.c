@@ -69,7 +69,7 @@ static PyMethodDef engine_methods[] = {
      "Whether these are arrays of many steps that run takes as they are."},
     {"run", FAST(engine_run), METH_FASTCALL,
      "run($self, posteriors, features, health, label, steady_label, risk, expected_error, novelty,"
-     " threshold, exceeded, reason, outcome, withheld, alarm, amber, cause, promised, /)\n--\n\n"
+     " threshold, exceeded, reason, outcome, withheld, alarm, amber, cause, change, promised, /)\n--\n\n"
      "Many steps, without the GIL, into the arguments from label on. How many were run: fewer\n"
      "than given if a step breaks a rule; the state is then of no use."},
     {"quantize", FAST(engine_quantize), METH_FASTCALL,
@@ -92,6 +92,8 @@ static PyMethodDef engine_methods[] = {
      "novelty_q10, contradiction_q10, whole_past, health_q10, health_given); None as step."},
     {"reset", engine_reset, METH_NOARGS,
      "reset($self, /)\n--\n\nBack to the calibrated state."},
+    {"acknowledge", engine_acknowledge, METH_NOARGS,
+     "acknowledge($self, /)\n--\n\nForgets what the alarm learned, and that one was raised."},
     {"reset_history", engine_reset_history, METH_NOARGS,
      "reset_history($self, /)\n--\n\nForgets the past, keeps threshold, budget and evidence."},
     {"epoch", engine_epoch, METH_NOARGS,

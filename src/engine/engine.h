@@ -14,11 +14,12 @@
 
 /* Eleven arrays, terms and two arrays each, channels, seven parts of the monitor's memory, scratch. */
 #define ENGINE_BLOCKS (11 + 1 + 2 * (int)TCUQ_MAX_TERMS + 1 + 7 + 1)
-#define DECISION_MEMBERS 14
+#define DECISION_MEMBERS 15
 
 #define LEVELS ((double)TCUQ_RISK_LEVELS)
 #define LEVELS_Q16 (LEVELS * 65536.0)
 #define BIT_Q10 1024.0
+#define EIGHTHS 8.0
 
 /* How a step's numbers become the device's bytes. */
 typedef struct {
@@ -150,6 +151,7 @@ int inputs_needed(const engine *self, PyObject *const *args, inputs *in);
 
 /* state.c */
 PyObject *engine_reset(PyObject *object, PyObject *unused);
+PyObject *engine_acknowledge(PyObject *object, PyObject *unused);
 PyObject *engine_reset_history(PyObject *object, PyObject *unused);
 PyObject *engine_epoch(PyObject *object, PyObject *unused);
 PyObject *engine_snapshot(PyObject *object, PyObject *unused);

@@ -20,6 +20,12 @@ PyObject *engine_reset(PyObject *object, PyObject *unused)
     return change(object, tcuq_reset);
 }
 
+PyObject *engine_acknowledge(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return change(object, tcuq_alarm_acknowledge);
+}
+
 PyObject *engine_reset_history(PyObject *object, PyObject *unused)
 {
     (void)unused;

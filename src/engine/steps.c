@@ -6,7 +6,7 @@
 
 #include "engine.h"
 
-#define OUTPUTS 14
+#define OUTPUTS 15
 
 /* ---- one step ---- */
 
@@ -100,6 +100,7 @@ static const struct {
     {"alarm", 1},
     {"amber", 1},
     {"cause", 1},
+    {"change", sizeof(double)},
     {"promised", 1},
 };
 
@@ -119,7 +120,8 @@ static void decide(const engine *self, device_rows at, Py_ssize_t begin, Py_ssiz
     uint8_t *alarm = out[10];
     uint8_t *amber = out[11];
     uint8_t *cause = out[12];
-    uint8_t *stands = out[13];
+    double *change = out[13];
+    uint8_t *stands = out[14];
     for (Py_ssize_t i = begin; i < begin + count; i++) {
         tcuq_decision d;
         tcuq_step(&self->monitor, at.posterior, at.features, at.health, &d);
@@ -136,6 +138,7 @@ static void decide(const engine *self, device_rows at, Py_ssize_t begin, Py_ssiz
         alarm[i] = d.alarm;
         amber[i] = d.amber;
         cause[i] = d.cause;
+        change[i] = d.change / EIGHTHS;
         stands[i] = promised(self, &d) ? 1u : 0u;
         rows_advance(&self->profile, 1u, &at);
     }

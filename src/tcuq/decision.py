@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tcuq._extras import import_extra
 from tcuq._notebook import counted, facts_table
+from tcuq.causes import meaning
 from tcuq.errors import InputError
 from tcuq.profile.settings import AlarmFlag
 from tcuq.stages.budget import Outcome
@@ -28,19 +29,20 @@ NAMES = {"outcome": OUTCOMES, "reason": REASONS, "alarm": ALARMS}
 SINCE_BOOT = "SINCE_BOOT"
 SHOWN_ALARMS = 5
 # Of a trace's columns.
-DTYPES = ("i4", "i4", "f8", "f8", "f8", "f8", "?", "u1", "u1", "?", "u1", "?", "u1", "?")
+DTYPES = ("i4", "i4", "f8", "f8", "f8", "f8", "?", "u1", "u1", "?", "u1", "?", "u1", "f8", "?")
 
 
 def cause_in_words(health_names: Sequence[str], alarm: int, statistic: int) -> str:
-    """Return the channels that alarmed in words; of input health, the statistic that did it."""
+    """Return the channel that alarmed in words; if input health explains it, with the statistic.
+
+    ``statistic`` counts from 1; 0 stands for none.
+    """
     names = [str(flag.name) for flag in AlarmFlag(alarm)]
-    causes = [
-        f"input health: {health_names[statistic]}"
-        if name == "HEALTH" and statistic < len(health_names)
-        else name.lower().replace("_", " ")
-        for name in names
-        if name != SINCE_BOOT
-    ]
+    causes = [name.lower() for name in names if name not in {SINCE_BOOT, "HEALTH"}]
+    if 1 <= statistic <= len(health_names):
+        causes.append(f"input health: {health_names[statistic - 1]}")
+    elif "HEALTH" in names:
+        causes.append("input health")
     return ", ".join(causes) + (" since boot" if SINCE_BOOT in names else "")
 
 
@@ -61,8 +63,9 @@ class Decision:
     bits of surprise, at most 16; 0 if the profile has none. ``steady_label`` is the most probable
     class by posterior and past. ``withheld``: do not use the label; ``reason`` says why not:
     "doubt", "unusual" or "both". ``amber``: a block of steps ended with a 64th of the evidence that
-    alarms, or with an alarm. ``cause`` says in words why there is an alarm. ``promised``: the
-    step is accepted, and the profile's bound on the accepted error stands.
+    alarms, or with an alarm. ``cause`` names the channel of an alarm, ``change`` says how far it is
+    from calibration, and ``meaning`` both in a sentence. ``promised``: the step is accepted, and
+    the profile's bound on the accepted error stands.
     """
 
     label: int
@@ -78,7 +81,13 @@ class Decision:
     alarm: AlarmFlag
     amber: bool = False
     cause: str = ""
+    change: float = 0.0
     promised: bool = False
+
+    @property
+    def meaning(self) -> str:
+        """What an alarm means, for a technician: one sentence, or "" without an alarm."""
+        return meaning(self.cause, self.change, self.label)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -96,9 +105,9 @@ class Trace(_HealthNames):
     bits; a step asks to be withheld where ``reason`` is not 0 (bits: 1 doubt, 2 unusual);
     ``withheld`` is what the budget made of it; ``exceeded`` is what the ledger counts, at the rate
     alpha; ``alarm`` holds AlarmFlag bits, ``amber`` where a 64th of its evidence was there,
-    ``cause`` the statistic of input health that alarmed, ``alarms`` the alarms' steps and causes in
-    words; ``promised`` the accepted steps that the profile's bound on the accepted error covers,
-    none from an alarm on.
+    ``cause`` 1 + the statistic of input health that explains the alarm, ``change`` its size;
+    ``alarms`` the alarms' steps and causes in words, ``meanings`` in sentences; ``promised`` the
+    accepted steps that the profile's bound on the accepted error covers, none from an alarm on.
 
     Examples
     --------
@@ -124,6 +133,7 @@ class Trace(_HealthNames):
     alarm: NDArray[np.uint8]
     amber: NDArray[np.bool_]
     cause: NDArray[np.uint8]
+    change: NDArray[np.float64]
     promised: NDArray[np.bool_]
 
     @classmethod
@@ -191,6 +201,11 @@ class Trace(_HealthNames):
     def alarms(self) -> dict[int, str]:
         """The steps at which an alarm was raised, each with its cause in words."""
         return {step: self._cause_at(step) for step in np.flatnonzero(self.alarm).tolist()}
+
+    @property
+    def meanings(self) -> dict[int, str]:
+        """The steps at which an alarm was raised, each with a sentence for a technician."""
+        return {step: self[step].meaning for step in self.alarms}
 
     def _causes(self) -> NDArray[np.object_]:
         """Return the cause of each step in words, empty without an alarm."""

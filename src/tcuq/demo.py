@@ -64,8 +64,8 @@ class Effect:
     """A fault's effect on classifier and monitor, against the same steps without the fault.
 
     Softmax, and the same after temperature scaling, accept as many predictions as the monitor.
-    ``onsets`` are with a new monitor in every session, as after a repair; of ``left_running``,
-    one monitor ran through both sessions.
+    ``onsets`` are of one monitor that is told of the repair between the sessions, with
+    ``acknowledge``; of ``left_running`` it is not told.
     """
 
     fault: str
@@ -163,9 +163,18 @@ def _effect(fault: str, trace: Trace, clean: Trace) -> Effect:
         error_accepted=compared.error,
         softmax_error_accepted=compared.rivals["softmax"].error,
         scaled_error_accepted=compared.rivals["scaled"].error,
-        onsets=onsets(stream, trace),
+        onsets=onsets(stream, _acknowledged(stream)),
         left_running=onsets(stream, Monitor(demo_profile()).run(stream)),
     )
+
+
+def _acknowledged(stream: Stream) -> Trace:
+    """Run one monitor, which is told that the fault was repaired before each session."""
+    monitor, traces = Monitor(demo_profile()), []
+    for session in stream.recordings():
+        monitor.acknowledge()
+        traces.append(monitor.run(session))
+    return joined_traces(traces)
 
 
 def picture(stream: Stream, trace: Trace, span: slice) -> list[str]:

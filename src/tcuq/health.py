@@ -2,8 +2,8 @@
 """Input health: statistics of a step's raw samples, computed by the device's own C.
 
 Per group of channels: level 1/2 log2(1 + |mean|²), roughness 1/2 log2(1 + Σ mean squared
-difference), repeats (the largest share of samples that equal the one before) and spread
-1/2 log2(1 + Σ variance).
+difference), repeats (the largest share of samples that equal the one before; 1 if the whole window
+repeats the one before it) and spread 1/2 log2(1 + Σ variance).
 """
 
 from collections.abc import Sequence
@@ -92,13 +92,17 @@ def health(
 
 @dataclass(slots=True)
 class SampleReader:
-    """Reads samples as the sensor gives them, int16, and counts what its step does not suit."""
+    """Reads samples as the sensor gives them, int16, and counts what its step does not suit.
+
+    ``last`` is the window before the next, with which that one is compared.
+    """
 
     lsb: float
     samples: int = 0
     saturated: int = 0
     any_given: bool = False
     any_left: bool = False
+    last: NDArray[np.int16] | None = None
 
     def __post_init__(self) -> None:
         """Refuse a step of no size."""
@@ -151,7 +155,13 @@ def read_health(
         part = rows[begin : begin + steps]
         if order != list(range(rows.shape[2])):
             part = part[:, :, order]
-        runtime.health(reader.read(part), rows.shape[1], layout, into[begin : begin + steps])
+        samples = reader.read(part)
+        known = 0 if reader.last is None else 1
+        if reader.last is not None:
+            samples = np.concatenate([reader.last, samples])
+        statistics = np.empty((len(samples), len(titles)), np.int16)
+        runtime.health(samples, rows.shape[1], layout, statistics)
+        into[begin : begin + steps], reader.last = statistics[known:], samples[-1:].copy()
     return Health(into / HEALTH_ONE, titles)
 
 

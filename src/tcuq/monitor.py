@@ -22,6 +22,8 @@ from tcuq.stages.inputs import Inputs, device_health, is_quantised
 from tcuq.stages.threshold import REASONS
 from tcuq.stream import SUM_TOLERANCE, Stream, checked_steps
 
+CHANNEL = 7  # bits of a record's cause
+
 Array = NDArray[Any]
 
 # Looked up, because making an enum member costs more than the step.
@@ -194,7 +196,7 @@ class Monitor:
     @property
     def alarm_stands(self) -> bool:
         """Whether an alarm was raised since the last reset, also before a restore."""
-        return self._engine.record(0, 0, 0, 0)[1] != 0  # the cause of the last alarm
+        return self._engine.record(0, 0, 0, 0)[1] & CHANNEL != 0  # of the last alarm
 
     @property
     def promise(self) -> str:
@@ -236,6 +238,14 @@ class Monitor:
     def reset(self) -> None:
         """Return to the state of a new monitor."""
         self._engine.reset()
+
+    def acknowledge(self) -> None:
+        """After a repair: forget what the alarm learned, and that one was raised.
+
+        The alarm compares with calibration again, and finds the same fault as fast when it returns.
+        Past, threshold, budget, epoch and telemetry stay.
+        """
+        self._engine.acknowledge()
 
     def reset_history(self) -> None:
         """After a gap in the stream: forget the past, keep threshold, budget and evidence."""

@@ -130,6 +130,13 @@ class ReferenceMonitor:
         if self._alarm is not None:
             self._alarm.reset()
 
+    def acknowledge(self) -> None:
+        """After a repair: forget what the alarm learned, and that one was raised."""
+        self._alarm_stands = False
+        self._threshold.warmup_left = self.profile.threshold.warmup
+        if self._alarm is not None:
+            self._alarm.acknowledge()
+
     def reset_history(self) -> None:
         """After a gap in the stream: forget the past, keep threshold, budget and evidence."""
         self._signals.reset_history()

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcuq._extras import import_extra
+from tcuq.causes import meaning
 from tcuq.errors import InputError
 from tcuq.runtime import checksums
 
@@ -28,7 +29,8 @@ _FIELDS: tuple[tuple[Any, ...], ...] = (
     ("firmware", "<u4"),
     ("boot", "<u4"),
     ("sequence", "<u4"),
-    ("threshold", "<u2"),
+    ("change", "i1"),  # of the last alarm, in eighths
+    ("label", "u1"),  # of the last step; 255: another, or none
     ("epoch", "<u2"),
     ("evidence", "i1"),  # log2 of the running epoch's e-value in half bits
     ("closed", "i1"),  # of the epoch before it, if epoch > 0
@@ -65,6 +67,7 @@ SIZES = {UNSIGNED_VERSION: PLAIN.itemsize, SIGNED_VERSION: SIGNED.itemsize}
 # With bins counting every 2^11th step or more often, the device has run fewer than 2^32 steps.
 MAX_SHIFT_UNWRAPPED = 11
 MIN_KEY_BYTES = 16
+EIGHTHS = 8  # of a change of 1
 AMBER = 8  # bit of the cause: much evidence, and no alarm yet
 TAG_BYTES = 12
 BLOCK = 8192  # records checked together: they stay in a core's cache
@@ -320,6 +323,20 @@ def cause_text(cause: int, health_names: Sequence[str] = ()) -> str:
     known = statistic < len(health_names)
     name = health_names[statistic] if known else f"statistic {statistic + 1}"
     return f"{CHANNELS[-1]}: {name}"
+
+
+def record_meaning(record: Any, health_names: Sequence[str] = ()) -> str:  # noqa: ANN401 - a row
+    """Return what a record's last alarm means, in one sentence; "" before the first alarm.
+
+    Examples
+    --------
+    >>> row = np.zeros((), RECORD)
+    >>> row["cause"], row["change"] = 0x05, -16
+    >>> record_meaning(row, ["microphone level"])
+    'The microphone level fell to a quarter.'
+    """
+    cause = cause_text(int(record["cause"]), health_names)
+    return meaning(cause, int(record["change"]) / EIGHTHS, int(record["label"]))
 
 
 def to_arrow(records: Array) -> Any:  # noqa: ANN401 - pyarrow has no types

@@ -36,6 +36,7 @@ def trace() -> Trace:
     ten.threshold[:] = 0.6
     ten.outcome[4:6], ten.outcome[8] = 1, 2
     ten.alarm[7:] = [AlarmFlag.NOVELTY, AlarmFlag.HEALTH, AlarmFlag.NOVELTY]
+    ten.cause[8] = 1
     return ten
 
 

@@ -90,7 +90,8 @@ def test_health_gaps_and_epochs_are_the_hosts(cpu: Cpu, tmp_path: Path) -> None:
     np.testing.assert_array_equal(decisions, scenario.expected())
     assert state(elf) == scenario.expected_state()
     alarms = decisions[decisions["alarm"] & AlarmFlag.HEALTH.value != 0]
-    assert 3 in alarms["cause"]  # the statistic that is at fault
+    assert 4 in alarms["cause"]  # the statistic that is at fault, from 1
+    assert (alarms["change"] != 0).any()
     record = state(elf)[-number("TCUQ_RECORD_BYTES") - len(Monitor(scenario.profile).snapshot()) :]
     assert int.from_bytes(record[28:30], "little") == 2 * STEPS // 300
 

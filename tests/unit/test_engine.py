@@ -50,7 +50,10 @@ def test_run_is_repeated_steps(name: str) -> None:
         assert many.run(posteriors[at], *parts, *(o[at] for o in into)) == len(posteriors[at])
     trace = Trace(*into)
     decisions = [trace[step] for step in range(len(trace))]
-    worded = [replace(one, cause=cause(one.alarm, 0) if one.alarm else "") for one in decisions]
+    worded = [
+        replace(each, cause=cause(each.alarm, int(number)) if each.alarm else "")
+        for each, number in zip(decisions, trace.cause, strict=True)
+    ]
     assert worded == steps
     assert one.telemetry() == many.telemetry()
     assert one.telemetry()["steps"] == sum(one.telemetry()["histogram"]) == len(posteriors)
@@ -69,7 +72,7 @@ def test_first_step_by_hand() -> None:
     assert decision == Decision(0, 0, risk, risk, 0.0, 0.5, *accepted, ALARMS[0])
     kinds = [type(getattr(decision, name)) for name in Decision.__slots__]
     numbers = [int, int, float, float, float, float]
-    assert kinds == [*numbers, bool, str, Outcome, bool, AlarmFlag, bool, str, bool]
+    assert kinds == [*numbers, bool, str, Outcome, bool, AlarmFlag, bool, str, float, bool]
 
 
 def test_signals_and_health_by_hand() -> None:
@@ -245,7 +248,7 @@ def test_wrong_arguments_are_refused() -> None:
         (engine.takes, [POSTERIOR], TypeError, "expected 3 arguments, got 1"),
         (engine.quantize, [POSTERIOR], TypeError, "expected 2 arguments, got 1"),
         (engine.quantize, [POSTERIOR, FEATURES], ValueError, "not arrays that takes"),
-        (engine.run, good[:-1], TypeError, "expected 17 arguments, got 16"),
+        (engine.run, good[:-1], TypeError, "expected 18 arguments, got 17"),
         (engine.run, [b"123", *good[1:]], ValueError, "not arrays that takes"),
         (engine.run, [*good[:3], np.zeros(2, np.int32), *good[4:]], ValueError, "^label: 8 bytes"),
         (engine.run, [*good[:5], odd, *good[6:]], ValueError, "^risk: 8 bytes.* aligned"),

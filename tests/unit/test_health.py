@@ -28,7 +28,8 @@ def float_health(windows: Array, groups: tuple[tuple[int, ...], ...], spread: bo
         pairs = max(1, steps.shape[1])
         energies = [(part.mean(axis=1) ** 2).sum(axis=1), (steps**2).sum(axis=(1, 2)) / pairs]
         columns += [0.5 * np.log2(1 + energy) for energy in energies]
-        columns.append((steps == 0).sum(axis=1).max(axis=1) / pairs)
+        same = np.append(False, (part[1:] == part[:-1]).all(axis=(1, 2)))
+        columns.append(np.where(same, 1, (steps == 0).sum(axis=1).max(axis=1) / pairs))
         if spread:
             columns.append(0.5 * np.log2(1 + part.var(axis=1).sum(axis=1)))
     return np.stack(columns, axis=1)

@@ -215,6 +215,8 @@ def test_health_that_does_not_fit_is_refused(
 def test_a_cause_has_words() -> None:
     """Channels by their names, none without an alarm."""
     assert cause_in_words(NAMES, 0, 0) == ""
-    assert cause_in_words(NAMES, int(tcuq.AlarmFlag.NOVELTY), 1) == "novelty"
+    assert cause_in_words(NAMES, int(tcuq.AlarmFlag.NOVELTY), 0) == "novelty"
+    explained = cause_in_words(NAMES, int(tcuq.AlarmFlag.NOVELTY), 1)
+    assert explained == f"novelty, input health: {NAMES[0]}"
     both = tcuq.AlarmFlag.NOVELTY | tcuq.AlarmFlag.DIVERGENCE
     assert cause_in_words((), int(both), 0) == "novelty, divergence"

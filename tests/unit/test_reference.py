@@ -130,7 +130,7 @@ def test_alarms_have_steps_and_names(trace: Trace) -> None:
     assert list(trace.alarms) == np.flatnonzero(trace.alarm).tolist() != []
     alarm = np.array([AlarmFlag.RISK, 0, AlarmFlag.HEALTH, AlarmFlag.NOVELTY | 128], np.uint8)
     columns = {n: np.zeros(4, getattr(trace, n).dtype) for n in Trace.__slots__}
-    columns |= {"alarm": alarm, "cause": np.array([0, 0, 1, 0], np.uint8)}
+    columns |= {"alarm": alarm, "cause": np.array([0, 0, 2, 0], np.uint8)}
     named = Trace(**columns, health_names=("level", "roughness"))
     assert named.alarms == {0: "risk", 2: "input health: roughness", 3: "novelty since boot"}
     assert named[2].cause == "input health: roughness"

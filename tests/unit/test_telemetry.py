@@ -31,9 +31,9 @@ MASTER = bytes(range(32))
 KEYS = Keys({3: MASTER})
 RECORDS = golden()["records"]
 # docs/spec/record.md, field by field, bytes 0 to 92.
-COMMON = struct.Struct("<BBQIIIIHHbbIIIIHB16H5H")
+COMMON = struct.Struct("<BBQIIIIbBHbbIIIIHB16H5H")
 NAMES = (
-    "cause", "device", "profile", "firmware", "boot", "sequence", "threshold", "epoch",
+    "cause", "device", "profile", "firmware", "boot", "sequence", "change", "label", "epoch",
     "evidence", "closed", "steps", "abstained", "denied", "exceeded", "alarms", "histogram_shift",
 )  # fmt: skip
 

@@ -57,11 +57,12 @@ def as_line(posterior: np.ndarray, features: np.ndarray) -> str:
 
 
 def test_a_pipe_is_quiet(saved: str, output_of: Callable[..., str]) -> None:
-    """Where nobody watches, a line for each alarm and one at the end."""
+    """Where nobody watches, a line for each alarm, one that explains it, and one at the end."""
     *alarms, last = output_of("watch", saved, FAULT).splitlines()
     assert last.startswith(f"steps {len(tcuq.Stream.load(FAULT))} accept ")
     assert alarms
-    assert all(line.startswith("step ") and " alarm " in line for line in alarms)
+    assert all(line.startswith("step ") and " alarm " in line for line in alarms[::2])
+    assert all(line.startswith("  The ") or line.startswith("  Inputs") for line in alarms[1::2])
 
 
 def test_the_panel_fits_80_columns(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:

@@ -29,12 +29,19 @@ void model_end(alarm_model *model)
     }
 }
 
+static int8_t eighths_of(int64_t change_q10)
+{
+    const int64_t eighths = llround((double)change_q10 / 128.0);
+    return (int8_t)((eighths > 127) ? 127 : (eighths < -127) ? -127 : eighths);
+}
+
 /* Standard scores of the statistics, their squares' sum and the farthest. */
 static void check_health(const tcuq_profile *p, const int16_t *health, const tcuq_signals *signals)
 {
     const bool given = (health != NULL) && (p->health_count != 0u);
     int64_t total = 4096;
     int64_t worst = 0;
+    int64_t change = 0;
     for (uint32_t j = 0u; given && (j < p->health_count); j++) {
         int64_t apart = llabs((int64_t)health[j] - p->health_means[j]);
         apart = (apart > 32767) ? 32767 : apart;
@@ -42,10 +49,13 @@ static void check_health(const tcuq_profile *p, const int16_t *health, const tcu
         score = (score > 8191) ? 8191 : score;
         const int64_t ranked = score / 2 * 16 + j;
         total += score * score;
-        worst = (ranked > worst) ? ranked : worst;
+        if (ranked > worst) {
+            worst = ranked;
+            change = eighths_of((int64_t)health[j] - p->health_means[j]);
+        }
     }
     MUST(signals->health_given == given);
-    MUST(signals->health_worst == worst);
+    MUST((signals->health_worst == worst) && (signals->health_change == change));
     MUST(fabs(signals->health_q10 - 1024.0 * log2((double)total / 4096.0)) <= 3.0);
 }
 
@@ -103,6 +113,12 @@ static int take(const alarm_model *model, const tcuq_channel *channel, tcuq_chan
         passed += (height > channel->edges[edge]) ? 1 : 0;
     }
     passed += ((passed == 3) && (height > beyond)) ? 1 : 0;
+    if ((passed != 0) && (channel->signal != TCUQ_HEALTH)) {
+        const int64_t past = (sum - channel->edges[0]) / (int64_t)channel->block;
+        const int64_t ratio = (int64_t)tcuq_log2_q10((sum > 0) ? (uint32_t)sum + 1u : 1u) -
+                              tcuq_log2_q10((channel->centre > 0) ? (uint32_t)channel->centre + 1u : 1u);
+        state->change = eighths_of((channel->two_sided != 0u) ? ratio : past);
+    }
     state->sum = 0;
     bets_take(state, (uint32_t)passed);
     return passed;
@@ -153,7 +169,6 @@ typedef struct {
 
 static void take_all(const alarm_model *model, const tcuq_profile *p, uint16_t risk, outcome *to)
 {
-    bool healthy = false;
     bool alone = true;
     for (uint32_t i = 0u; i < p->channel_count; i++) {
         const tcuq_channel *channel = &p->channels[i];
@@ -163,15 +178,11 @@ static void take_all(const alarm_model *model, const tcuq_profile *p, uint16_t r
         if (passed >= 0) {
             alone = false;
             to->finished = to->finished || (passed > 0);
-            healthy = healthy || (channel->signal == TCUQ_HEALTH);
             to->onsets[i] = plus(sum_of(to->onsets[i], exactly(0.0), CHORD_Q8), channel->gains_q8[(passed < 3) ? passed : 3]);
             to->spans[i] = sum_of(to->spans[i], to->onsets[i], CHORD_Q8);
             to->boot_may |= (to->onsets[i].high >= channel->boot_limit_q8) ? channel->flag : 0u;
             to->boot_must = to->boot_must || (to->onsets[i].low - 1.0 >= channel->boot_limit_q8);
         }
-    }
-    if (healthy) {
-        to->core.worst_health = (uint16_t)((to->core.worst_health / 32u * 16u) | (to->core.worst_health & 15u));
     }
 }
 
@@ -198,15 +209,22 @@ static void check_alarm(const tcuq_profile *p, const tcuq_decision *decision, ou
         MUST(!(to->young && to->boot_must));
     }
     if (decision->alarm == 0u) {
-        MUST(decision->cause == 0u);
+        MUST((decision->cause == 0u) && (decision->change == 0));
         return;
     }
     uint8_t number = 1u;
     while ((flag >> number) != 0u) {
         number++;
     }
-    to->core.cause = (uint8_t)(number | ((flag == TCUQ_ALARM_HEALTH) ? (to->core.worst_health & 15u) << 4 : 0u));
-    MUST(decision->cause == to->core.cause >> 4);
+    const bool explained = (flag == TCUQ_ALARM_HEALTH) || (to->core.suspect / 512u >= 8u);
+    const uint32_t statistic = to->core.suspect % 16u;
+    to->core.cause = (uint8_t)(explained ? 5u + 16u * statistic : number);
+    MUST(decision->cause == (explained ? statistic + 1u : 0u));
+    int8_t change = 0;
+    for (uint32_t i = 0u; i < p->channel_count; i++) {
+        change = (p->channels[i].flag == (explained ? TCUQ_ALARM_HEALTH : flag)) ? to->states[i].change : change;
+    }
+    MUST(decision->change == change);
     for (uint32_t i = 0u; i < p->channel_count; i++) {
         memcpy(to->states[i].levels, rest_levels, sizeof rest_levels);
         to->onsets[i] = to->young ? exactly(-32768.0) : to->onsets[i];
@@ -243,17 +261,23 @@ void model_after(alarm_model *model, const memory *of, const tcuq_decision *deci
     memcpy(to.states, model->channels, sizeof to.states);
     to.core.age += (to.core.age != UINT32_MAX) ? 1u : 0u;
     to.young = to.core.age <= BOOT_STEPS;
-    if (model->signals.health_given && (model->signals.health_worst > to.core.worst_health)) {
-        to.core.worst_health = model->signals.health_worst;
+    const uint32_t farthest = model->signals.health_worst;
+    const uint32_t votes = to.core.suspect / 16u % 16u;
+    if ((farthest != 0u) && (votes != 0u) && (farthest % 16u != to.core.suspect % 16u)) {
+        to.core.suspect -= 16u;
+    } else if (farthest != 0u) {
+        to.core.suspect = (uint16_t)(farthest / 256u * 256u + ((votes < 15u) ? votes + 1u : 15u) * 16u + farthest % 16u);
+        to.states[p->channel_count - 1u].change = model->signals.health_change;
     }
     take_all(model, p, decision->risk, &to);
     check_alarm(p, decision, &to);
     count_epoch(p, core->last_epoch_evidence, &to);
-    MUST((core->age == to.core.age) && (core->worst_health == to.core.worst_health) && (core->cause == to.core.cause));
+    MUST((core->age == to.core.age) && (core->suspect == to.core.suspect) && (core->cause == to.core.cause));
     MUST((core->epoch == to.core.epoch) && (core->epoch_steps == to.core.epoch_steps));
     for (uint32_t i = 0u; i < p->channel_count; i++) {
         const tcuq_channel_state *state = &of->monitor.channels[i];
         MUST((state->sum == to.states[i].sum) && (state->block_steps_and_memory == to.states[i].block_steps_and_memory));
+        MUST(state->change == to.states[i].change);
         MUST(memcmp(state->levels, to.states[i].levels, sizeof state->levels) == 0);
         MUST(memcmp(state->counts, to.states[i].counts, sizeof state->counts) == 0);
         MUST(holds(to.onsets[i], state->onset_q8));

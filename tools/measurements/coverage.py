@@ -11,7 +11,8 @@ from pathlib import Path
 
 from results.result import ROOT, Row, measure
 
-APART = ("tests/firmware", "tests/statistical", "tools/tests", "benchmark/tests")
+TESTS = ("tests", "fleet/tests")
+APART = ("tests/firmware", "tests/statistical")
 LEAST = {"lines": 97.83, "branches": 92.81}  # of version 0.2.0 before it was split
 SETTINGS = """
 [run]
@@ -28,7 +29,7 @@ def counts(folder: Path) -> dict[str, int]:
     (folder / "settings").write_text(SETTINGS.format(folder), "utf-8")
     environment = {**os.environ, "COVERAGE_RCFILE": str(folder / "settings")}
     apart = [f"--ignore={name}" for name in APART]
-    tests = ["run", "-m", "pytest", "-n", "2", "--dist", "worksteal", "--quiet", *apart]
+    tests = ["run", "-m", "pytest", "-n", "2", "--dist", "worksteal", "--quiet", *TESTS, *apart]
     for words in (tests, ["combine", "--quiet"], ["json", "--quiet", "-o", str(folder / "json")]):
         subprocess.run(
             [sys.executable, "-m", "coverage", *words], cwd=ROOT, env=environment, check=True

@@ -78,10 +78,10 @@ def test_the_present_hour_and_epoch_are_told_apart() -> None:
 
 
 def test_charts_of_epochs_mark_reboots_and_limits() -> None:
-    """A dotted line at a new boot, a dashed one at what is needed or in force."""
+    """A dotted line at a new boot, a dashed one at what is needed."""
     for chart in (
         charts.evidence(epochs(9), 512, 0.05),
-        charts.risk(epochs(9), 0.5),
+        charts.risk(epochs(9)),
         charts.decisions(epochs(9)),
     ):
         assert [m.get("x1") for m in chart.marks if m.get("class") == "boot"] == [
@@ -89,9 +89,7 @@ def test_charts_of_epochs_mark_reboots_and_limits() -> None:
         ]
         assert chart.x.label == "epochs 0 to 8, by time stored, UTC"
         assert len(chart.tooltips) == 9
-    limits = [m.text for m in charts.risk(epochs(2), 0.5).marks if m.tag == "text"]
-    assert limits == ["threshold now"]
-    assert len(charts.risk(epochs(1), 0).areas) == BINS - 1
+    assert len(charts.risk(epochs(1)).areas) == BINS - 1
 
 
 def test_the_page_uses_only_colours_that_exist() -> None:

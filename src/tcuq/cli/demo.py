@@ -113,20 +113,20 @@ def _alarm(onset: "Onset") -> str:
     """Return the delay and the cause, without what every cause here has in common."""
     if onset.delay_seconds is None:
         return "unseen"
-    cause = onset.cause.removeprefix("input health: microphone ").removesuffix(" since boot")
+    cause = onset.cause.removesuffix(" since boot").rpartition("input health: microphone ")[2]
     return f"{onset.delay_seconds:.0f} {cause}"
 
 
 def _unseen(effects: "Sequence[Effect]") -> str:
-    """Say which onsets raised no alarm, and what becomes of a fault that is not repaired."""
+    """Say which onsets raised no alarm, and what comes of a repair that nobody acknowledges."""
     unseen = [f"{e.fault} ({n} of 2)" for e in effects if (n := _missed(e.onsets))]
     again = [effect.left_running[1].delay_seconds for effect in effects]
     delays = [delay for delay in again if delay is not None]
     late = f", after {min(delays):.0f} s or more" if delays else ""
     only = " only" if len(delays) < len(again) else ""
     return (
-        f"Unseen: {', '.join(unseen) or 'none of the onsets'}. This is with a reset of the monitor"
-        " after each repair. Without it the monitor learns a fault that stays: the second onset"
+        f"Unseen: {', '.join(unseen) or 'none of the onsets'}. The monitor is told of each repair"
+        " (acknowledge). If it is not, it takes a fault that stayed for normal: the second onset"
         f" raises an alarm for {len(delays)} of {len(again)} faults{only}{late}."
     )
 

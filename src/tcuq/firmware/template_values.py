@@ -62,10 +62,10 @@ def profile_values(profile: Profile, parts: tuple[str, ...]) -> Values:
 
 def _health_values(names: tuple[str, ...]) -> Values:
     """Sizes and formats of the statistics of input health; none where the profile reads none."""
-    numbered = ", ".join(f"{number} {name}" for number, name in enumerate(names))
+    numbered = ", ".join(f"{number} {name}" for number, name in enumerate(names, start=1))
     result = (
-        "| `decision.alarm & TCUQ_ALARM_HEALTH` |"
-        f" `decision.cause` is the statistic farthest from calibration: {numbered} |\n"
+        "| `decision.cause` | with an alarm, the statistic of input health that explains it, or 0:"
+        f" {numbered}; `decision.change` is how far it moved, in eighths |\n"
     )
     form = f"round(statistic · 1024), clipped: {', '.join(names)}; `NULL` if a step carries none"
     return {

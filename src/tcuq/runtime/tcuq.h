@@ -211,7 +211,7 @@ typedef struct {
     uint8_t cause;              /* of the last alarm, as in a record; 0: none */
     uint32_t epoch_steps;  /* of the running epoch */
     uint16_t epoch;        /* its number; 0: none has closed */
-    uint16_t worst_health; /* the largest health deviation lately: size, and in the last four bits which */
+    uint16_t suspect;      /* of input health: its size in half deviations, 4 bits of votes, 4 bits which */
     uint32_t recent_q18;   /* mean surprise lately, in bits */
     uint16_t kept[2];      /* the two classes that are most probable by posterior and past */
     uint16_t held_q15[2];  /* their probabilities */
@@ -233,7 +233,7 @@ typedef struct {
     int16_t span_q8;      /* log2 of the epoch's evidence for drift that ended */
     uint16_t counts[TCUQ_LEARNED_COUNTS];
     uint8_t levels[TCUQ_BETS]; /* log2 of 1 and each bet's Shiryaev-Roberts sum, in 1/8 bit */
-    uint8_t reserved; /* 0 */
+    int8_t change;             /* of the last block that passed an edge, as in a decision */
 } tcuq_channel_state;
 
 #define TCUQ_RECENT_BLOCKS 2u /* blocks */
@@ -290,8 +290,9 @@ typedef struct {
     uint8_t withheld; /* 1: do not use this label */
     uint8_t alarm;    /* TCUQ_ALARM_... */
     uint8_t amber;    /* 1: a block ended with a 64th of the evidence that alarms, or with an alarm */
-    uint8_t cause;    /* with an alarm of input health: the statistic farthest from calibration */
-    uint8_t reserved; /* 0 */
+    uint8_t cause;    /* with an alarm: 1 + the statistic of input health that explains it; 0: none does */
+    int8_t change;    /* with an alarm, in 1/8 bit, and for other statistics in 1/8: risk and novelty beyond their
+                       * first edge, log2 of divergence and instability over their mean, that statistic's change */
 } tcuq_decision;
 
 /* ---- the functions ----
@@ -327,6 +328,11 @@ void tcuq_reset_history(const tcuq_monitor *monitor);
 /* Whether an alarm was raised since tcuq_init or tcuq_reset, also before a tcuq_restore: a profile's promise
  * on the accepted error is void from then on. monitor: after tcuq_init; only read. */
 bool tcuq_alarm_stands(const tcuq_monitor *monitor);
+
+/* After a repair: forgets what the alarm learned and that one was raised; it compares with calibration again, as
+ * after a boot, so that the same fault is found as fast when it returns. Past, level, budget, epoch and telemetry
+ * stay; the warm-up of an adaptive threshold begins again. monitor: after tcuq_init. */
+void tcuq_alarm_acknowledge(const tcuq_monitor *monitor);
 
 /* log2 of the running epoch's e-value, in 1/256 bit; the lowest value means an e-value of 0. monitor: after
  * tcuq_init; only read. */

@@ -18,7 +18,7 @@ int16_t tcuq_risk_odds_q10(uint16_t risk);
     requires \valid(signals) && \valid(decision) && decision->risk <= TCUQ_RISK_LEVELS;
     requires \separated(decision, signals, TCUQ_PROFILE, monitor->core, TCUQ_CHANNEL_STATES);
     requires \separated(signals, monitor->core, TCUQ_CHANNEL_STATES);
-    assigns signals->risk_odds_q10, decision->alarm, decision->amber, decision->cause, TCUQ_EPOCH_CORE, monitor->core->worst_health, monitor->core->cause, TCUQ_CHANNELS;
+    assigns signals->risk_odds_q10, decision->alarm, decision->amber, decision->cause, decision->change, TCUQ_EPOCH_CORE, monitor->core->suspect, monitor->core->cause, TCUQ_CHANNELS;
     ensures tcuq_alarm_ok(monitor) && tcuq_epoch_ok(monitor); */
 void tcuq_alarm_run(const tcuq_monitor *monitor, tcuq_signals *signals, tcuq_decision *decision);
 
@@ -31,6 +31,11 @@ void tcuq_alarm_run(const tcuq_monitor *monitor, tcuq_signals *signals, tcuq_dec
 uint8_t tcuq_alarm_block(const tcuq_monitor *monitor, uint32_t index, uint32_t passed);
 
 /*@ requires tcuq_alarm_given(monitor);
+    assigns TCUQ_CHANNELS;
+    ensures tcuq_alarm_ok(monitor) && (tcuq_epoch_ok{Old}(monitor) ==> tcuq_epoch_ok(monitor)); */
+void tcuq_alarm_forget(const tcuq_monitor *monitor);
+
+/*@ requires tcuq_alarm_given(monitor);
     assigns monitor->core->epoch_steps, TCUQ_CHANNELS;
     ensures tcuq_alarm_ok(monitor) && tcuq_epoch_ok(monitor); */
 void tcuq_alarm_reset(const tcuq_monitor *monitor);
@@ -38,6 +43,10 @@ void tcuq_alarm_reset(const tcuq_monitor *monitor);
 /*@ requires tcuq_core_given(monitor) && tcuq_channels_given(monitor) && tcuq_channels_ok(monitor->profile);
     assigns \nothing; */
 bool tcuq_amber(const tcuq_monitor *monitor);
+
+/*@ requires tcuq_core_given(monitor) && tcuq_channels_given(monitor);
+    assigns \nothing; */
+int8_t tcuq_last_change(const tcuq_monitor *monitor);
 
 /*@ requires \valid(state);
     assigns state->levels[0 .. TCUQ_BETS - 1];

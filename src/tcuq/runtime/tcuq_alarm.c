@@ -11,6 +11,11 @@
 #define TCUQ_ANY_STEP 0x7Cu
 #define TCUQ_WHOLE_PAST 0x83u
 
+/* A statistic of input health explains any alarm if it is so far from calibration: eight standard deviations. */
+#define TCUQ_STANDS_OUT (8u << 9)
+#define TCUQ_MAX_VOTES 15u
+#define TCUQ_CAUSE_HEALTH 5u /* of a record */
+
 bool tcuq_counts_sound(const uint16_t *counts, uint32_t count)
 {
     bool sound = true;
@@ -108,6 +113,22 @@ static uint8_t tcuq_edges_passed(const tcuq_channel *channel, int32_t sum)
     return passed;
 }
 
+/* How a block that passed an edge differs from calibration, in 1/8 bit: the logarithms of risk and novelty from
+ * their first edge; divergence and instability, which are not negative, from their mean, as a ratio. */
+/*@ requires \valid_read(channel) && tcuq_channel_ok(channel);
+    requires -0x40000000 < sum < 0x40000000;
+    assigns \nothing; */
+static int8_t tcuq_block_change(const tcuq_channel *channel, int32_t sum)
+{
+    if (channel->two_sided == 0u) {
+        const uint32_t beyond = ((uint32_t)sum - (uint32_t)channel->edges[0]) / channel->block;
+        return tcuq_change((beyond < 32767u) ? (int32_t)beyond : 32767);
+    }
+    const uint32_t height = (sum > 0) ? (uint32_t)sum : 0u;
+    const uint32_t mean = (channel->centre > 0) ? (uint32_t)channel->centre : 0u;
+    return tcuq_change((int32_t)tcuq_log2_q10(height + 1u) - (int32_t)tcuq_log2_q10(mean + 1u));
+}
+
 uint8_t tcuq_alarm_block(const tcuq_monitor *monitor, uint32_t index, uint32_t passed)
 {
     const tcuq_channel *channels = monitor->profile->channels;
@@ -118,28 +139,28 @@ uint8_t tcuq_alarm_block(const tcuq_monitor *monitor, uint32_t index, uint32_t p
     const uint32_t limit = TCUQ_BETS * monitor->profile->alarm_limit;
     uint32_t left = limit; /* of the evidence that alarms */
     uint32_t most = 0u;
-    uint32_t flag = channels[index].flag; /* of the channel with the most evidence */
+    uint32_t cause = index; /* the channel with the most evidence */
     tcuq_bets_take(&states[index], passed);
     tcuq_epoch_bet(&states[index], channels[index].gains_q8[(passed < TCUQ_EDGES) ? passed : TCUQ_EDGES]);
     /* Calibration's own bets of this channel alarm. */
     const bool since_boot = young && (states[index].onset_q8 >= (int32_t)channels[index].boot_limit_q8);
     //@ assert tcuq_alarm_ok(monitor);
-    /*@ loop invariant i <= count && flag <= 255;
-        loop assigns i, left, most, flag;
+    /*@ loop invariant i <= count && cause < count;
+        loop assigns i, left, most, cause;
         loop variant count - i; */
     for (uint32_t i = 0u; (passed != 0u) && (i < count); i++) {
         const uint32_t evidence = tcuq_channel_evidence(&channels[i], &states[i]);
         left -= (evidence < left) ? evidence : left;
         if (evidence > most) {
             most = evidence;
-            flag = channels[i].flag;
+            cause = i;
         }
     }
     if (left != 0u) {
         if (!since_boot) {
             return ((limit - left) >= ((limit + 63u) >> 6)) ? TCUQ_AMBER : 0u;
         }
-        flag = channels[index].flag;
+        cause = index;
     }
     /* An alarm: evidence starts again, the counts stay. */
     /*@ loop invariant i <= count && tcuq_alarm_ok(monitor);
@@ -151,11 +172,32 @@ uint8_t tcuq_alarm_block(const tcuq_monitor *monitor, uint32_t index, uint32_t p
             states[i].onset_q8 = TCUQ_LOG_ZERO;
         }
     }
+    const uint32_t flag = channels[cause].flag;
     core->cause = (uint8_t)(32u - tcuq_leading_zeros(flag | 1u));
-    if (flag == TCUQ_ALARM_HEALTH) {
-        core->cause = (uint8_t)(core->cause | (core->worst_health << 4));
+    if ((flag == TCUQ_ALARM_HEALTH) || (core->suspect >= TCUQ_STANDS_OUT)) {
+        /* What moved the sensor moved the rest. */
+        core->cause = (uint8_t)(TCUQ_CAUSE_HEALTH | (core->suspect << 4));
     }
     return (uint8_t)(flag | TCUQ_AMBER | ((left != 0u) ? TCUQ_ALARM_SINCE_BOOT : 0u));
+}
+
+/* Which statistic of input health is mostly the farthest from calibration lately: a step's farthest votes for
+ * itself, and against another. */
+/*@ requires tcuq_core_given(monitor) && tcuq_channels_given(monitor) && 1 <= monitor->profile->channel_count;
+    requires \valid_read(signals) && \separated(signals, monitor->core, TCUQ_CHANNEL_STATES);
+    assigns monitor->core->suspect, monitor->channels[monitor->profile->channel_count - 1].change; */
+static void tcuq_suspect(const tcuq_monitor *monitor, const tcuq_signals *signals)
+{
+    const uint32_t suspect = monitor->core->suspect;
+    const uint32_t farthest = signals->health_worst;
+    const uint32_t votes = (suspect >> 4) & TCUQ_MAX_VOTES;
+    if ((votes != 0u) && (((suspect ^ farthest) & 15u) != 0u)) {
+        monitor->core->suspect = (uint16_t)(suspect - 16u);
+        return;
+    }
+    const uint32_t more = (votes < TCUQ_MAX_VOTES) ? votes + 1u : TCUQ_MAX_VOTES;
+    monitor->core->suspect = (uint16_t)(((farthest >> 8) << 8) | (more << 4) | (farthest & 15u));
+    monitor->channels[monitor->profile->channel_count - 1u].change = signals->health_change; /* input health's */
 }
 
 void tcuq_alarm_run(const tcuq_monitor *monitor, tcuq_signals *signals, tcuq_decision *decision)
@@ -168,6 +210,7 @@ void tcuq_alarm_run(const tcuq_monitor *monitor, tcuq_signals *signals, tcuq_dec
     decision->alarm = 0u;
     decision->amber = 0u;
     decision->cause = 0u;
+    decision->change = 0;
     if (count == 0u) {
         signals->risk_odds_q10 = 0;
         return;
@@ -175,8 +218,8 @@ void tcuq_alarm_run(const tcuq_monitor *monitor, tcuq_signals *signals, tcuq_dec
     signals->risk_odds_q10 = tcuq_risk_odds_q10(decision->risk);
     const uint32_t counted = TCUQ_ANY_STEP | (signals->whole_past ? TCUQ_WHOLE_PAST : 0u) |
                              (signals->health_given ? (1u << TCUQ_HEALTH) : 0u);
-    if (signals->health_worst > core->worst_health) {
-        core->worst_health = signals->health_worst;
+    if (signals->health_worst != 0u) {
+        tcuq_suspect(monitor, signals);
     }
     /*@ loop invariant i <= count && (ended < i || ended == count) && passed <= TCUQ_EDGES + 1;
         loop invariant ended < count ==> tcuq_block_ok(monitor->channels + ended);
@@ -199,20 +242,22 @@ void tcuq_alarm_run(const tcuq_monitor *monitor, tcuq_signals *signals, tcuq_dec
             passed = tcuq_edges_passed(channel, sum);
             ended = i;
             state->sum = 0;
+            if ((passed != 0u) && (channel->signal != (uint8_t)TCUQ_HEALTH)) {
+                state->change = tcuq_block_change(channel, sum);
+            }
         } else {
             /* One block ends at a step: this channel skips it. */
         }
     }
     if (ended != count) {
-        if (profile->channels[ended].signal == (uint8_t)TCUQ_HEALTH) {
-            /* Older deviations count half: the alarm may come with another channel's block. */
-            core->worst_health = (uint16_t)(((core->worst_health >> 1) & 0xFFF0u) | (core->worst_health & 15u));
-        }
         const uint8_t flags = tcuq_alarm_block(monitor, ended, passed);
         decision->alarm = (uint8_t)(flags & ~TCUQ_AMBER);
         decision->amber = (uint8_t)((flags & TCUQ_AMBER) / TCUQ_AMBER);
         if (decision->alarm != 0u) {
-            decision->cause = (uint8_t)(core->cause >> 4);
+            if ((core->cause & 7u) == TCUQ_CAUSE_HEALTH) {
+                decision->cause = (uint8_t)((core->cause >> 4) + 1u);
+            }
+            decision->change = tcuq_last_change(monitor);
         }
     }
     //@ assert monitor->profile == profile && monitor->core == core && monitor->channels == \at(monitor->channels, Pre);
@@ -221,7 +266,22 @@ void tcuq_alarm_run(const tcuq_monitor *monitor, tcuq_signals *signals, tcuq_dec
     tcuq_epoch_count(monitor, 1u);
 }
 
-void tcuq_alarm_reset(const tcuq_monitor *monitor)
+int8_t tcuq_last_change(const tcuq_monitor *monitor)
+{
+    const uint32_t flag = ((1u << (monitor->core->cause & 7u)) >> 1) & 0xFFu;
+    int8_t change = 0;
+    /*@ loop invariant i <= monitor->profile->channel_count;
+        loop assigns i, change;
+        loop variant monitor->profile->channel_count - i; */
+    for (uint32_t i = 0u; i < monitor->profile->channel_count; i++) {
+        if (monitor->profile->channels[i].flag == flag) {
+            change = monitor->channels[i].change;
+        }
+    }
+    return change;
+}
+
+void tcuq_alarm_forget(const tcuq_monitor *monitor)
 {
     /*@ loop invariant i <= monitor->profile->channel_count && tcuq_channels_ok(monitor->profile);
         loop invariant \forall integer k; 0 <= k < i ==>
@@ -233,7 +293,8 @@ void tcuq_alarm_reset(const tcuq_monitor *monitor)
         tcuq_channel_state *state = &monitor->channels[i];
         state->sum = 0;
         state->block_steps_and_memory = 0u;
-        state->reserved = 0u;
+        state->change = 0;
+        state->onset_q8 = TCUQ_LOG_ZERO;
         tcuq_bets_rest(state);
         /*@ loop invariant k <= TCUQ_LEARNED_COUNTS && tcuq_counts_ok(&state->counts[0], k);
             loop assigns k, state->counts[0 .. TCUQ_LEARNED_COUNTS - 1];
@@ -242,6 +303,11 @@ void tcuq_alarm_reset(const tcuq_monitor *monitor)
             state->counts[k] = (k < TCUQ_COUNTS) ? channel->counts[k] : TCUQ_BEYOND_START;
         }
     }
+}
+
+void tcuq_alarm_reset(const tcuq_monitor *monitor)
+{
+    tcuq_alarm_forget(monitor);
     tcuq_epoch_start(monitor);
 }
 

@@ -21,12 +21,14 @@ typedef struct {
 } tcuq_health_channel;
 
 /* Channels that are judged together, such as the three axes of an accelerometer, and their sums. The
- * statistics of a group are, in this order: level, roughness, repeats and, if asked for, spread. */
+ * statistics of a group are, in this order: level, roughness, repeats and, if asked for, spread. Repeats are 1 if
+ * the whole window repeats the one before. */
 typedef struct {
     uint64_t differences; /* squared, of successive samples */
     uint64_t squares;
     uint8_t channels; /* 1..64, consecutive in a frame; the caller sets it */
     bool spread;      /* the caller sets it */
+    uint32_t before;  /* the sums of the window before this one, folded; 0: there is none */
 } tcuq_health_group;
 
 /* The caller's memory: the groups in the order of a frame's channels, and one tcuq_health_channel per channel. */

@@ -33,6 +33,7 @@ typedef struct {
     bool health_given;
     int16_t health_q10;            /* log2(1 + sum of squared standard scores); 0 if not given */
     uint16_t health_worst;         /* largest standard score in Q5, shifted by 4, and its statistic */
+    int8_t health_change;          /* how far that statistic is from its mean, in 1/8 */
     int32_t product;               /* of projected features with those that they replaced */
     int16_t risk_odds_q10;         /* log2 of risk / (1 - risk), by the alarm; 0 without channels */
 } tcuq_signals;
@@ -92,6 +93,16 @@ static inline int8_t tcuq_half_bits(int32_t evidence_q8)
 }
 
 /* A signal in the unit its term's table is in: Q14 for the first four, Q10 for the logarithms. */
+/* (Q10, 1/8) A change, at most 127 eighths either way, rounded to the nearest. */
+/*@ requires -65535 <= change_q10 <= 65535;
+    assigns \nothing;
+    ensures -127 <= \result <= 127; */
+static inline int8_t tcuq_change(int32_t change_q10)
+{
+    const int32_t eighths = ((change_q10 < 0) ? change_q10 - 64 : change_q10 + 64) / 128;
+    return (int8_t)((eighths > 127) ? 127 : ((eighths < -127) ? -127 : eighths));
+}
+
 static inline int16_t tcuq_signal_value(const tcuq_signals *signals, uint8_t signal)
 {
     if (signal == (uint8_t)TCUQ_LOW_CONFIDENCE) {
@@ -197,6 +208,7 @@ void tcuq_health_run(const tcuq_profile *profile, const int16_t *health, tcuq_si
 void tcuq_alarm_run(const tcuq_monitor *monitor, tcuq_signals *signals, tcuq_decision *decision);
 uint8_t tcuq_alarm_block(const tcuq_monitor *monitor, uint32_t index, uint32_t passed);
 bool tcuq_alarm_sound(const tcuq_profile *profile);
+void tcuq_alarm_forget(const tcuq_monitor *monitor);
 void tcuq_alarm_reset(const tcuq_monitor *monitor);
 bool tcuq_counts_sound(const uint16_t *counts, uint32_t count);
 int16_t tcuq_risk_odds_q10(uint16_t risk);
@@ -204,6 +216,8 @@ int16_t tcuq_risk_odds_q10(uint16_t risk);
 void tcuq_bets_rest(tcuq_channel_state *state);
 void tcuq_bets_take(tcuq_channel_state *state, uint32_t passed);
 bool tcuq_amber(const tcuq_monitor *monitor);
+/* The change of the last alarm's channel, as in a record; 0: none. */
+int8_t tcuq_last_change(const tcuq_monitor *monitor);
 
 void tcuq_epoch_bet(tcuq_channel_state *state, int32_t gain_q8);
 void tcuq_epoch_count(const tcuq_monitor *monitor, uint32_t steps);
@@ -266,6 +280,7 @@ static inline void tcuq_signals_health(const tcuq_profile *profile, const int16_
     signals->health_given = false;
     signals->health_q10 = 0;
     signals->health_worst = 0u;
+    signals->health_change = 0;
 #if TCUQ_WITH_HEALTH
     if ((profile->health_count != 0u) && (health != NULL)) {
         tcuq_health_run(profile, health, signals);

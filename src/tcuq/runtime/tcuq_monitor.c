@@ -88,7 +88,6 @@ void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8
 {
     tcuq_signals signals;
     tcuq_signals_run(monitor, posterior, features, health, &signals);
-    decision->reserved = 0u;
     decision->label = signals.label;
     decision->steady_label = (monitor->profile->stay_q8 != 0u) ? monitor->core->kept[0] : signals.label;
     tcuq_score_run(monitor, &signals, decision);
@@ -102,6 +101,7 @@ void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8
     decision->alarm = 0u;
     decision->amber = 0u;
     decision->cause = 0u;
+    decision->change = 0;
 #endif
 #if TCUQ_WITH_TELEMETRY
     if (monitor->telemetry != NULL) {
@@ -113,6 +113,16 @@ void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8
 bool tcuq_alarm_stands(const tcuq_monitor *monitor)
 {
     return monitor->core->cause != 0u;
+}
+
+void tcuq_alarm_acknowledge(const tcuq_monitor *monitor)
+{
+    monitor->core->age = 0u;
+    monitor->core->cause = 0u;
+    monitor->core->suspect = 0u;
+#if TCUQ_WITH_ALARM
+    tcuq_alarm_forget(monitor);
+#endif
 }
 
 void tcuq_reset_history(const tcuq_monitor *monitor)
@@ -132,7 +142,7 @@ void tcuq_reset(const tcuq_monitor *monitor)
     monitor->core->cause = 0u;
     monitor->core->epoch_steps = 0u;
     monitor->core->epoch = 0u;
-    monitor->core->worst_health = 0u;
+    monitor->core->suspect = 0u;
     tcuq_threshold_reset(monitor);
     tcuq_budget_reset(monitor);
 #if TCUQ_WITH_ALARM

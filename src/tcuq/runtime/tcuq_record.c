@@ -17,11 +17,13 @@ tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identi
     if ((buffer == NULL) || (size < TCUQ_RECORD_BYTES)) {
         return TCUQ_ERROR_BUFFER;
     }
-    const int32_t ledger_q16 = monitor->core->ledger_q16;
+    const uint16_t label = monitor->telemetry->last_label;
     const int8_t evidence = tcuq_half_bits(tcuq_epoch_evidence(monitor));
     buffer[0] = TCUQ_RECORD_VERSION;
     buffer[1] = monitor->core->cause;
+    buffer[26] = 0u;
 #if TCUQ_WITH_ALARM
+    buffer[26] = (uint8_t)tcuq_last_change(monitor);
     if (tcuq_amber(monitor)) {
         buffer[1] = (uint8_t)(buffer[1] | TCUQ_RECORD_AMBER);
     }
@@ -32,7 +34,7 @@ tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identi
     tcuq_put_32(&buffer[14], identity->firmware);
     tcuq_put_32(&buffer[18], identity->boot);
     tcuq_put_32(&buffer[22], identity->sequence);
-    tcuq_put_16(&buffer[26], (uint16_t)((uint32_t)((ledger_q16 < 0) ? 0 : ledger_q16) >> 16));
+    buffer[27] = (uint8_t)((label < 255u) ? label : 255u);
     tcuq_put_16(&buffer[28], monitor->core->epoch);
     buffer[30] = (uint8_t)evidence;
     buffer[31] = (uint8_t)monitor->core->last_epoch_evidence;

@@ -46,7 +46,7 @@ static void tcuq_get_core(const tcuq_monitor *monitor, const uint8_t *at)
     core->cause = at[15];
     core->epoch_steps = tcuq_get_32(&at[16]);
     core->epoch = tcuq_get_16(&at[20]);
-    core->worst_health = tcuq_get_16(&at[22]);
+    core->suspect = tcuq_get_16(&at[22]);
     core->recent_q18 = tcuq_get_32(&at[24]);
     core->kept[0] = tcuq_get_16(&at[28]);
     core->kept[1] = tcuq_get_16(&at[30]);
@@ -123,7 +123,7 @@ static const uint8_t *tcuq_get_channels(const tcuq_monitor *monitor, const uint8
         state->levels[0] = at[28];
         state->levels[1] = at[29];
         state->levels[2] = at[30];
-        state->reserved = at[31];
+        state->change = tcuq_signed_byte(at[31]);
         at += TCUQ_SNAPSHOT_CHANNEL;
     }
     return at;
@@ -223,7 +223,7 @@ static bool tcuq_channel_possible(const tcuq_channel *channel, const tcuq_channe
     return (state->sum <= most) && (state->sum >= -most) &&
            ((state->block_steps_and_memory >> TCUQ_RECENT_SHIFT) <= TCUQ_RECENT_BLOCKS) &&
            (state->levels[0] <= TCUQ_MAX_LEVEL) && (state->levels[1] <= TCUQ_MAX_LEVEL) &&
-           (state->levels[2] <= TCUQ_MAX_LEVEL) && (state->reserved == 0u) &&
+           (state->levels[2] <= TCUQ_MAX_LEVEL) &&
            tcuq_counts_sound(state->counts, TCUQ_LEARNED_COUNTS);
 }
 #endif

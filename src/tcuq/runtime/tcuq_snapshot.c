@@ -48,7 +48,7 @@ static void tcuq_put_core(const tcuq_core *core, uint8_t *at)
     at[15] = core->cause;
     tcuq_put_32(&at[16], core->epoch_steps);
     tcuq_put_16(&at[20], core->epoch);
-    tcuq_put_16(&at[22], core->worst_health);
+    tcuq_put_16(&at[22], core->suspect);
     tcuq_put_32(&at[24], core->recent_q18);
     tcuq_put_16(&at[28], core->kept[0]);
     tcuq_put_16(&at[30], core->kept[1]);
@@ -120,7 +120,7 @@ static uint8_t *tcuq_put_channels(const tcuq_monitor *monitor, uint8_t *at)
         at[28] = state->levels[0];
         at[29] = state->levels[1];
         at[30] = state->levels[2];
-        at[31] = state->reserved;
+        at[31] = (uint8_t)state->change;
         at += TCUQ_SNAPSHOT_CHANNEL;
     }
     return at;

@@ -130,12 +130,17 @@ class Alarm:
 
     def reset(self) -> None:
         """Forget all evidence and what was learned."""
+        self.epoch.reset()
+        self.acknowledge()
+
+    def acknowledge(self) -> None:
+        """After a repair: forget what was learned; compare with calibration, as after a boot."""
         count = len(self.settings.channels)
         self._sum = np.zeros(count)
         self.block_steps: NDArray[np.int64] = np.zeros(count, np.int64)
         self.bets: list[Bets] = [Bets(channel) for channel in self.settings.channels]
         self._age = 0
-        self.epoch.reset()
+        self.epoch.onset[:] = 0
 
     def run(
         self, columns: SignalColumns, odds: Floats

@@ -97,6 +97,7 @@ def events(tally: Tally, decision: Decision) -> Iterator[str]:
     if decision.alarm:
         void = ", promise void" if tally.profile.promise is not None else ""
         yield f"step {tally.steps - 1} alarm {decision.cause}{void}"
+        yield f"  {decision.meaning}"
 
 
 class Screen:

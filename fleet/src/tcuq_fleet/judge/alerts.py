@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 
 from pydantic import BaseModel, Field, computed_field
 
+from tcuq.causes import NO_LABEL, meaning
 from tcuq.telemetry import cause_text
 from tcuq_fleet.wire import DeviceId, FirmwareId, ProfileId
 
@@ -33,7 +34,7 @@ ALARM_COLUMNS: LiteralString = """
     kind::text, alarms.state::text, alarms.device, alarms.profile,
     coalesce(alarms.firmware, devices.firmware) AS firmware, sites.name AS site,
     owners.name AS owner, registry.name, opened, alarms.changed, alarms.evidence,
-    alarms.cause AS cause_code,
+    alarms.cause AS cause_code, devices.change AS change_eighths, devices.label AS last_label,
     (SELECT health_names FROM profiles WHERE profiles.profile = devices.profile) AS health_names
 """
 ALARM_TABLES: LiteralString = """
@@ -58,6 +59,8 @@ class Alarm(BaseModel):
     changed: datetime
     evidence: float
     cause_code: int | None = Field(exclude=True)
+    change_eighths: int | None = Field(exclude=True)
+    last_label: int | None = Field(exclude=True)
     health_names: list[str] | None = Field(exclude=True)
 
     @computed_field  # type: ignore[prop-decorator]
@@ -71,6 +74,13 @@ class Alarm(BaseModel):
     def cause(self) -> str:
         """The cause of the device's own last alarm in words, or ""."""
         return cause_text(self.cause_code or 0, self.health_names or ())
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def meaning(self) -> str:
+        """What that alarm means, in a sentence, or ""."""
+        label = NO_LABEL if self.last_label is None else self.last_label
+        return meaning(self.cause, (self.change_eighths or 0) / 8, label)
 
 
 class AlarmNotice(Alarm):
@@ -114,7 +124,7 @@ class AlarmNotice(Alarm):
             return f"{subject or 'the fleet'}: {self.evidence:,.0f} devices do not report"
         if self.kind == "silent":
             return f"{subject}: silent for {self.evidence:.0f} hours"
-        because = f", last alarm of its own: {self.cause}" if self.cause else ""
+        because = f": {self.meaning}" if self.cause else ""
         return f"{subject}: drifted, {self.evidence:.0f} bits of evidence{because}"
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tcuq.telemetry import COUNTERS, cause_text
+from tcuq.telemetry import COUNTERS, cause_text, record_meaning
 from tcuq_fleet.judge.evidence_counts import YOUNG, EvidenceCounts, GroupKey
 from tcuq_fleet.judge.groups import GroupJudgements, cutoff_or_unreachable, judge_groups
 from tcuq_fleet.report.folder import FleetTotals
@@ -44,6 +44,7 @@ def report(fleet: FleetTotals, level: float, share: float) -> dict[str, Any]:
                 **_counters(totals),
                 "evidence_bits": evidence_q8 / 256 if judgeable else None,
                 "cause": cause_text(int(newest["cause"])),
+                "meaning": record_meaning(newest),
                 "discovered": bool(is_discovered),
             }
             for newest, site, totals, evidence_q8, judgeable, is_discovered in zip(
@@ -79,7 +80,7 @@ def render_text(summary: dict[str, Any]) -> str:
     lines += [
         f"drifted: device {device['device']} ({_describe(device)}),"
         f" {device['evidence_bits']:.1f} bits of evidence"
-        + (f", last alarm: {device['cause']}" if device["cause"] else "")
+        + (f": {device['meaning']}" if device["cause"] else "")
         for device in drifting[:MAX_LINES]
     ]
     if len(drifting) > MAX_LINES:

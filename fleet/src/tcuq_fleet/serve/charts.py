@@ -113,7 +113,7 @@ def decisions(epochs: Sequence[Epoch]) -> Chart:
     return chart
 
 
-def risk(epochs: Sequence[Epoch], threshold: float) -> Chart:
+def risk(epochs: Sequence[Epoch]) -> Chart:
     """Draw the risk histogram of each epoch as a column, whose opacity is the share of steps."""
     title = "Risk of steps by epoch, as shares of sixteen bins"
     chart = _epoch_chart(title, epochs, Axis.linear(0, 1))
@@ -126,8 +126,6 @@ def risk(epochs: Sequence[Epoch], threshold: float) -> Chart:
         high = sum(epoch.risk_histogram[BINS // 2 :])
         text = f"{percent(high, total)} of steps at a risk of 0.5 and more"
         chart.tooltip(i, i + 1, f"{_epoch(epoch)}: {text}")
-    if threshold:
-        chart.horizontal(threshold, "threshold now")
     return chart
 
 

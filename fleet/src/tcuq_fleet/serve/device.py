@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field, computed_field
 
+from tcuq.causes import meaning
 from tcuq.telemetry import AMBER, MEANS, cause_text
 from tcuq_fleet.serve.database import Session
 from tcuq_fleet.serve.identifiers import Group, device_number
@@ -43,7 +44,6 @@ class DeviceState(BaseModel):
     denied: int
     exceeded: int
     alarms: int
-    threshold: float
     epoch: int
     running_bits: float  # evidence of the running epoch
     closed_epoch: int | None
@@ -52,6 +52,8 @@ class DeviceState(BaseModel):
     judged_q8: int | None = Field(exclude=True)  # None: no evidence of its firmware alone yet
     suspected_q8: int | None = Field(exclude=True)
     cause_code: int = Field(exclude=True)
+    change_eighths: int = Field(exclude=True)
+    last_label: int = Field(exclude=True)
     health_names: list[str] | None = Field(exclude=True)  # of its profile, if registered
     histogram_shift: int = Field(exclude=True)
     histogram: bytes = Field(exclude=True)
@@ -61,6 +63,12 @@ class DeviceState(BaseModel):
     def cause(self) -> str:
         """The cause of its last alarm in words, or ""."""
         return cause_text(self.cause_code, self.health_names or ())
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def meaning(self) -> str:
+        """What its last alarm means, in a sentence, or ""."""
+        return meaning(self.cause, self.change_eighths / 8, self.last_label)
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -124,10 +132,10 @@ class Epoch(BaseModel):
 
 _STATE: LiteralString = """
 SELECT devices.device, boot, sequence, steps, abstained, denied, exceeded, alarms, devices.profile,
-    devices.firmware, sites.name AS site, threshold / 16384.0 AS threshold, epoch,
+    devices.firmware, sites.name AS site, epoch,
     evidence / 2.0 AS running_bits, closed_epoch, closed_evidence / 2.0 AS closed_bits, judged_q8,
     1 - expected_error / 16384.0 AS estimated_accuracy,
-    cause AS cause_code,
+    cause AS cause_code, change AS change_eighths, label AS last_label,
     (SELECT health_names FROM profiles WHERE profiles.profile = devices.profile),
     histogram_shift, histogram, devices.last_seen,
     (SELECT suspects.evidence_q8 FROM suspects

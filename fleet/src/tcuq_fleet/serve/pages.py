@@ -266,10 +266,10 @@ def device(
         meaning=meaning, alarms=alarm_queries.alarms_of_device(session, device_number(device)),
         findings=[] if judged is None or finding is None
         else levels.findings(session, judged, finding),
-        discovered=state.is_discovered(cutoff), why=wording.why(state.cause, epochs),
+        discovered=state.is_discovered(cutoff), why=wording.why(state.cause, state.meaning, epochs),
         charts={
             "evidence": charts.evidence(epochs, cutoff, level),
-            "risk": charts.risk(epochs, state.threshold),
+            "risk": charts.risk(epochs),
             "decisions": charts.decisions(epochs),
         },
     )  # fmt: skip

@@ -79,9 +79,9 @@ def _power() -> list[dict[str, Any]]:
     return list(json.loads(text)["delays"])
 
 
-def why(cause: str, epochs: Sequence[Epoch]) -> str:
-    """Say what points to drift: the channel of the device's own last alarm, and abstentions."""
-    parts = [f"Its own last alarm was raised by {cause}."] if cause else []
+def why(cause: str, meaning: str, epochs: Sequence[Epoch]) -> str:
+    """Say what points to drift: what the device's own last alarm means, and abstentions."""
+    parts = [f"{meaning} Its own last alarm was raised by {cause}."] if cause else []
     closed = [epoch for epoch in epochs if epoch.closed and epoch.steps]
     if len(closed) >= MIN_EPOCHS:
         last, earlier = closed[-1], closed[:-1]

@@ -21,8 +21,9 @@ COLUMNS: tuple[tuple[str, str], ...] = (
     ("round", ">i2"),
     *((name, ">i8") for name in ("device", "boot", "sequence")),
     *((name, ">i8") for name in ("steps", "abstained", "denied", "exceeded")),
-    *((name, ">i4") for name in ("profile", "firmware", "site", "alarms", "threshold", "epoch")),
-    *((name, ">i2") for name in ("evidence", "closed", "cause", "histogram_shift", "trust")),
+    *((name, ">i4") for name in ("profile", "firmware", "site", "alarms", "epoch")),
+    *((name, ">i2") for name in ("evidence", "closed", "cause", "change", "label")),
+    *((name, ">i2") for name in ("histogram_shift", "trust")),
     *((name, ">i2") for name in MEANS),  # -1: none
 )
 _ROW = np.dtype(

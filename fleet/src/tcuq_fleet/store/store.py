@@ -59,13 +59,13 @@ WITH changed AS (
     INSERT INTO devices AS old (
         device, boot, sequence, steps, abstained, denied, exceeded,
         steps_added, abstained_added, denied_added, exceeded_added, last_seen,
-        profile, firmware, site, alarms, alarms_added, threshold, epoch, closed_epoch, evidence,
-        closed_evidence, cause, histogram_shift, closing, histogram, trust, <means>)
+        profile, firmware, site, alarms, alarms_added, epoch, closed_epoch, evidence,
+        closed_evidence, cause, change, label, histogram_shift, closing, histogram, trust, <means>)
     SELECT device, boot, sequence, steps, abstained, denied, exceeded,
         steps, abstained, denied, exceeded, now(),
-        profile, firmware, site, alarms, alarms, threshold, epoch,
+        profile, firmware, site, alarms, alarms, epoch,
         CASE WHEN epoch > 0 THEN epoch - 1 END, evidence, CASE WHEN epoch > 0 THEN closed END,
-        cause, histogram_shift, epoch > 0, histogram,
+        cause, change, label, histogram_shift, epoch > 0, histogram,
         CASE WHEN boot <= boot_released THEN greatest(trust, 1::smallint) ELSE trust END,
         <mean values>
     FROM stage LEFT JOIN LATERAL (
@@ -90,7 +90,7 @@ WITH changed AS (
         alarms = excluded.alarms,
         alarms_added = CASE WHEN old.boot = excluded.boot
             THEN greatest(excluded.alarms - old.alarms, 0) ELSE excluded.alarms END,
-        threshold = excluded.threshold, epoch = excluded.epoch,
+        epoch = excluded.epoch,
         closed_epoch = CASE WHEN old.profile <> excluded.profile THEN excluded.closed_epoch
             WHEN old.firmware <> excluded.firmware THEN NULL
             WHEN excluded.epoch > 0 AND excluded.epoch NOT IN (old.epoch, old.epoch - 1)
@@ -102,7 +102,8 @@ WITH changed AS (
             WHEN excluded.epoch > 0 AND excluded.epoch NOT IN (old.epoch, old.epoch - 1)
                 AND NOT (old.mixed AND excluded.epoch = old.epoch + 1)
             THEN excluded.closed_evidence ELSE old.closed_evidence END,
-        cause = excluded.cause, histogram_shift = excluded.histogram_shift,
+        cause = excluded.cause, change = excluded.change, label = excluded.label,
+        histogram_shift = excluded.histogram_shift,
         mixed = old.profile = excluded.profile AND (old.firmware <> excluded.firmware
             OR old.mixed AND old.epoch = excluded.epoch),
         closing = CASE WHEN old.profile <> excluded.profile THEN excluded.epoch > 0
