@@ -62,7 +62,7 @@ def test_a_pipe_is_quiet(saved: str, output_of: Callable[..., str]) -> None:
     assert last.startswith(f"steps {len(tcuq.Stream.load(FAULT))} accept ")
     assert alarms
     assert all(line.startswith("step ") and " alarm " in line for line in alarms[::2])
-    assert all(line.startswith("  The ") or line.startswith("  Inputs") for line in alarms[1::2])
+    assert all(line.startswith(("  The ", "  Inputs")) for line in alarms[1::2])
 
 
 def test_the_panel_fits_80_columns(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:

@@ -51,8 +51,7 @@ static uint8_t *visit_channel(walk *on, uint8_t *at, const tcuq_channel *channel
     for (uint32_t k = 0u; k < TCUQ_BETS; k++) {
         at = visit(on, at, 1u, 0, 216);
     }
-    at = visit(on, at, 1u, 0, 0);
-    return at;
+    return visit(on, at, 1u, INT8_MIN, INT8_MAX);
 }
 
 /* The two kept classes, which differ, and their probabilities, which together are at most 1. */

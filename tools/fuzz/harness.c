@@ -137,6 +137,18 @@ static void op_gap(fuzz_case *on)
     MUST((states == NULL) || (memcmp(before, states, size) == 0));
 }
 
+/* A repair: no alarm stands, and the counts are calibration's again. */
+static void op_repair(const fuzz_case *on)
+{
+    first_build.acknowledge(&on->first.monitor);
+    second_build.acknowledge(&on->second.monitor);
+    MUST(!tcuq_alarm_stands(&on->first.monitor));
+    for (uint32_t i = 0u; i < on->of.profile.channel_count; i++) {
+        MUST(memcmp(on->first.monitor.channels[i].counts, on->of.profile.channels[i].counts,
+                    sizeof on->of.profile.channels[i].counts) == 0);
+    }
+}
+
 static void op_epoch(const fuzz_case *on)
 {
     const int16_t evidence = first_build.epoch_evidence(&on->first.monitor);
@@ -184,6 +196,9 @@ static void operate(fuzz_case *on, bytes *in)
         op_record(on, in);
         break;
     case 8:
+        if (what >= 128u) {
+            op_repair(on);
+        }
         op_gap(on);
         break;
     case 9:

@@ -5,7 +5,7 @@
 #define INTERFACE(prefix)                                                                    \
     {                                                                                        \
         prefix##tcuq_init, prefix##tcuq_step, prefix##tcuq_reset, prefix##tcuq_reset_history, \
-            prefix##tcuq_epoch_evidence, prefix##tcuq_snapshot_size, prefix##tcuq_snapshot,   \
+            prefix##tcuq_alarm_acknowledge, prefix##tcuq_epoch_evidence, prefix##tcuq_snapshot_size, prefix##tcuq_snapshot,   \
             prefix##tcuq_restore                                                              \
     }
 
@@ -18,6 +18,7 @@ void dsp_tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const 
                    const int16_t *health, tcuq_decision *decision);
 void dsp_tcuq_reset(const tcuq_monitor *monitor);
 void dsp_tcuq_reset_history(const tcuq_monitor *monitor);
+void dsp_tcuq_alarm_acknowledge(const tcuq_monitor *monitor);
 int16_t dsp_tcuq_epoch_evidence(const tcuq_monitor *monitor);
 uint32_t dsp_tcuq_snapshot_size(const tcuq_monitor *monitor);
 tcuq_status dsp_tcuq_snapshot(const tcuq_monitor *monitor, uint8_t *buffer, uint32_t size);

@@ -63,9 +63,33 @@ static void must_be_near(int16_t statistic, double value)
     MUST(fabs((double)statistic - 1024.0 * value) <= BOUND);
 }
 
+/* What a window's sums are folded to, of samples in exact arithmetic. */
+static uint32_t folded_of(const tcuq_health_group *group, const int16_t *samples, uint32_t width, uint32_t frames)
+{
+    uint64_t differences = 0u;
+    uint64_t squares = 0u;
+    for (uint32_t i = 0u; i < frames; i++) {
+        for (uint32_t c = 0u; c < group->channels; c++) {
+            const int64_t now = samples[i * width + c];
+            const int64_t step = (i == 0u) ? 0 : now - samples[(i - 1u) * width + c];
+            differences += (uint64_t)(step * step);
+            squares += (uint64_t)(now * now);
+        }
+    }
+    uint64_t folded = (differences % 4294967296u) ^ (squares % 134217728u * 32u + squares % 4294967296u / 134217728u);
+    for (uint32_t c = 0u; c < group->channels; c++) {
+        int64_t sum = 0;
+        for (uint32_t i = 0u; i < frames; i++) {
+            sum += samples[i * width + c];
+        }
+        folded = (folded % 134217728u * 32u + folded / 134217728u) ^ (uint64_t)((sum + 4294967296) % 4294967296);
+    }
+    return (uint32_t)(folded / 2u * 2u + 1u);
+}
+
 /* The formulas in floating point. */
 static const int16_t *check_group(const tcuq_health_group *group, const int16_t *samples, uint32_t width,
-                                  uint32_t frames, const int16_t *statistics)
+                                  uint32_t frames, const int16_t *statistics, bool same)
 {
     const double pairs = (frames > 1u) ? frames - 1.0 : 1.0;
     double level = 0.0;
@@ -90,7 +114,7 @@ static const int16_t *check_group(const tcuq_health_group *group, const int16_t 
     }
     must_be_near(statistics[0], 0.5 * log2(1.0 + level));
     must_be_near(statistics[1], 0.5 * log2(1.0 + rough));
-    must_be_near(statistics[2], repeats);
+    must_be_near(statistics[2], same ? 1.0 : repeats);
     if (group->spread) {
         must_be_near(statistics[3], 0.5 * log2(1.0 + fmax(spread, 0.0)));
     }
@@ -100,6 +124,7 @@ static const int16_t *check_group(const tcuq_health_group *group, const int16_t 
 /* A window through both, of which the second gets blocks; more frames than a window takes are ignored. */
 static void run_window(target *first, target *second, bytes *in)
 {
+    uint32_t before[TCUQ_MAX_HEALTH];
     const uint32_t width = first->width;
     const uint8_t kind = take8(in);
     const bool longest = (kind == 0xFFu) && (width == 1u);
@@ -125,6 +150,9 @@ static void run_window(target *first, target *second, bytes *in)
         tcuq_health_fold_frames(&second->health, &samples[i * width], (left < block) ? left : block);
     }
     tcuq_health_fold_frames(&second->health, samples, 0u);
+    for (uint32_t g = 0u; g < first->health.group_count; g++) {
+        before[g] = first->health.groups[g].before;
+    }
     MUST(tcuq_health_finish(&first->health, one) == (frames != 0u));
     MUST(tcuq_health_finish(&second->health, other) == (frames != 0u));
     MUST(memcmp(one, other, sizeof one) == 0);
@@ -133,7 +161,8 @@ static void run_window(target *first, target *second, bytes *in)
     for (uint32_t g = 0u; g < first->health.group_count; g++) {
         const tcuq_health_group *group = &first->health.groups[g];
         if (frames != 0u) {
-            at = check_group(group, from, width, kept, at);
+            MUST(group->before == folded_of(group, from, width, kept));
+            at = check_group(group, from, width, kept, at, group->before == before[g]);
             from = &from[group->channels];
         }
     }

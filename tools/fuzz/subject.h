@@ -52,6 +52,7 @@ typedef struct {
                  const int16_t *health, tcuq_decision *decision);
     void (*reset)(const tcuq_monitor *monitor);
     void (*reset_history)(const tcuq_monitor *monitor);
+    void (*acknowledge)(const tcuq_monitor *monitor);
     int16_t (*epoch_evidence)(const tcuq_monitor *monitor);
     uint32_t (*snapshot_size)(const tcuq_monitor *monitor);
     tcuq_status (*snapshot)(const tcuq_monitor *monitor, uint8_t *buffer, uint32_t size);

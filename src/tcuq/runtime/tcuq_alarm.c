@@ -120,13 +120,16 @@ static uint8_t tcuq_edges_passed(const tcuq_channel *channel, int32_t sum)
     assigns \nothing; */
 static int8_t tcuq_block_change(const tcuq_channel *channel, int32_t sum)
 {
+    int32_t change_q10;
     if (channel->two_sided == 0u) {
-        const uint32_t beyond = ((uint32_t)sum - (uint32_t)channel->edges[0]) / channel->block;
-        return tcuq_change((beyond < 32767u) ? (int32_t)beyond : 32767);
+        const int64_t beyond = ((int64_t)sum - channel->edges[0]) / (int64_t)channel->block;
+        change_q10 = (beyond < 32767) ? (int32_t)beyond : 32767;
+    } else {
+        const uint32_t height = (sum > 0) ? (uint32_t)sum : 0u;
+        const uint32_t mean = (channel->centre > 0) ? (uint32_t)channel->centre : 0u;
+        change_q10 = (int32_t)tcuq_log2_q10(height + 1u) - (int32_t)tcuq_log2_q10(mean + 1u);
     }
-    const uint32_t height = (sum > 0) ? (uint32_t)sum : 0u;
-    const uint32_t mean = (channel->centre > 0) ? (uint32_t)channel->centre : 0u;
-    return tcuq_change((int32_t)tcuq_log2_q10(height + 1u) - (int32_t)tcuq_log2_q10(mean + 1u));
+    return tcuq_change(change_q10);
 }
 
 uint8_t tcuq_alarm_block(const tcuq_monitor *monitor, uint32_t index, uint32_t passed)
@@ -193,11 +196,11 @@ static void tcuq_suspect(const tcuq_monitor *monitor, const tcuq_signals *signal
     const uint32_t votes = (suspect >> 4) & TCUQ_MAX_VOTES;
     if ((votes != 0u) && (((suspect ^ farthest) & 15u) != 0u)) {
         monitor->core->suspect = (uint16_t)(suspect - 16u);
-        return;
+    } else {
+        const uint32_t vote = (votes < TCUQ_MAX_VOTES) ? (uint32_t)1u : (uint32_t)0u;
+        monitor->core->suspect = (uint16_t)((farthest & 0xFF0Fu) | ((votes + vote) << 4));
+        monitor->channels[monitor->profile->channel_count - 1u].change = signals->health_change; /* input health's */
     }
-    const uint32_t more = (votes < TCUQ_MAX_VOTES) ? votes + 1u : TCUQ_MAX_VOTES;
-    monitor->core->suspect = (uint16_t)(((farthest >> 8) << 8) | (more << 4) | (farthest & 15u));
-    monitor->channels[monitor->profile->channel_count - 1u].change = signals->health_change; /* input health's */
 }
 
 void tcuq_alarm_run(const tcuq_monitor *monitor, tcuq_signals *signals, tcuq_decision *decision)

@@ -316,18 +316,24 @@ static void tcuq_health_write(const tcuq_health_group *group, const tcuq_health_
     }
 }
 
+/*@ assigns \nothing; */
+static inline uint32_t tcuq_turned(uint32_t value)
+{
+    return ((value & 0x07FFFFFFu) << 5) | (value >> 27);
+}
+
 /* A group's sums folded into 32 bits, not 0: windows with the same are taken for the same. */
 /*@ requires \valid_read(group) && \valid_read(channels + (0 .. group->channels - 1));
     assigns \nothing;
     ensures \result >= 1; */
 static uint32_t tcuq_health_folded(const tcuq_health_group *group, const tcuq_health_channel *channels)
 {
-    uint32_t folded = (uint32_t)group->differences ^ ((uint32_t)group->squares * 31u);
+    uint32_t folded = (uint32_t)(group->differences & 0xFFFFFFFFu) ^ tcuq_turned((uint32_t)(group->squares & 0xFFFFFFFFu));
     /*@ loop invariant 0 <= c <= group->channels;
         loop assigns c, folded;
         loop variant group->channels - c; */
     for (uint32_t c = 0u; c < group->channels; c++) {
-        folded = (folded * 31u) ^ (uint32_t)channels[c].sum;
+        folded = tcuq_turned(folded) ^ (uint32_t)channels[c].sum;
     }
     return folded | 1u;
 }

@@ -99,7 +99,7 @@ static inline int8_t tcuq_half_bits(int32_t evidence_q8)
     ensures -127 <= \result <= 127; */
 static inline int8_t tcuq_change(int32_t change_q10)
 {
-    const int32_t eighths = ((change_q10 < 0) ? change_q10 - 64 : change_q10 + 64) / 128;
+    const int32_t eighths = (change_q10 + ((change_q10 < 0) ? -64 : 64)) / 128;
     return (int8_t)((eighths > 127) ? 127 : ((eighths < -127) ? -127 : eighths));
 }
 
