@@ -114,7 +114,7 @@ static int take(const alarm_model *model, const tcuq_channel *channel, tcuq_chan
     }
     passed += ((passed == 3) && (height > beyond)) ? 1 : 0;
     if ((passed != 0) && (channel->signal != TCUQ_HEALTH)) {
-        const int64_t past = (sum - channel->edges[0]) / (int64_t)channel->block;
+        const int64_t past = sum / (int64_t)channel->block - channel->edges[0] / (int64_t)channel->block;
         const int64_t ratio = (int64_t)tcuq_log2_q10((sum > 0) ? (uint32_t)sum + 1u : 1u) -
                               tcuq_log2_q10((channel->centre > 0) ? (uint32_t)channel->centre + 1u : 1u);
         state->change = eighths_of((channel->two_sided != 0u) ? ratio : past);

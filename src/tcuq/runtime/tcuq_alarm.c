@@ -122,8 +122,9 @@ static int8_t tcuq_block_change(const tcuq_channel *channel, int32_t sum)
 {
     int32_t change_q10;
     if (channel->two_sided == 0u) {
-        const int64_t beyond = ((int64_t)sum - channel->edges[0]) / (int64_t)channel->block;
-        change_q10 = (beyond < 32767) ? (int32_t)beyond : 32767;
+        const int32_t block = (int32_t)channel->block;
+        const int32_t beyond = (sum / block) - (channel->edges[0] / block);
+        change_q10 = (beyond < 32767) ? beyond : 32767;
     } else {
         const uint32_t height = (sum > 0) ? (uint32_t)sum : 0u;
         const uint32_t mean = (channel->centre > 0) ? (uint32_t)channel->centre : 0u;
