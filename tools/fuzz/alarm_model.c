@@ -41,7 +41,6 @@ static void check_health(const tcuq_profile *p, const int16_t *health, const tcu
     const bool given = (health != NULL) && (p->health_count != 0u);
     int64_t total = 4096;
     int64_t worst = 0;
-    int64_t change = 0;
     for (uint32_t j = 0u; given && (j < p->health_count); j++) {
         int64_t apart = llabs((int64_t)health[j] - p->health_means[j]);
         apart = (apart > 32767) ? 32767 : apart;
@@ -49,13 +48,10 @@ static void check_health(const tcuq_profile *p, const int16_t *health, const tcu
         score = (score > 8191) ? 8191 : score;
         const int64_t ranked = score / 2 * 16 + j;
         total += score * score;
-        if (ranked > worst) {
-            worst = ranked;
-            change = eighths_of((int64_t)health[j] - p->health_means[j]);
-        }
+        worst = (ranked > worst) ? ranked : worst;
     }
     MUST(signals->health_given == given);
-    MUST((signals->health_worst == worst) && (signals->health_change == change));
+    MUST(signals->health_worst == worst);
     MUST(fabs(signals->health_q10 - 1024.0 * log2((double)total / 4096.0)) <= 3.0);
 }
 
@@ -72,6 +68,8 @@ void model_before(alarm_model *model, const memory *of, const uint8_t *posterior
     memcpy(model->channels, of->monitor.channels, of->monitor.profile->channel_count * sizeof model->channels[0]);
     tcuq_signals_run(&model->copy.monitor, posterior, features, health, &model->signals);
     check_health(of->monitor.profile, health, &model->signals);
+    const uint32_t farthest = model->signals.health_worst % 16u;
+    model->health_change = model->signals.health_given ? health[farthest] - of->monitor.profile->health_means[farthest] : 0;
 }
 
 /* The value a channel sums, and whether this step counts. */
@@ -263,11 +261,12 @@ void model_after(alarm_model *model, const memory *of, const tcuq_decision *deci
     to.young = to.core.age <= BOOT_STEPS;
     const uint32_t farthest = model->signals.health_worst;
     const uint32_t votes = to.core.suspect / 16u % 16u;
-    if ((farthest != 0u) && (votes != 0u) && (farthest % 16u != to.core.suspect % 16u)) {
+    const bool votes_now = (farthest != 0u) && (to.core.epoch_steps % 4u == 0u);
+    if (votes_now && (votes != 0u) && (farthest % 16u != to.core.suspect % 16u)) {
         to.core.suspect -= 16u;
-    } else if (farthest != 0u) {
-        to.core.suspect = (uint16_t)(farthest / 256u * 256u + ((votes < 15u) ? votes + 1u : 15u) * 16u + farthest % 16u);
-        to.states[p->channel_count - 1u].change = model->signals.health_change;
+    } else if (votes_now) {
+        to.core.suspect = (uint16_t)(farthest / 256u * 256u + ((votes < 4u) ? votes + 1u : votes) * 16u + farthest % 16u);
+        to.states[p->channel_count - 1u].change = eighths_of(model->health_change);
     }
     take_all(model, p, decision->risk, &to);
     check_alarm(p, decision, &to);

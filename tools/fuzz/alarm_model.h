@@ -13,6 +13,7 @@ typedef struct {
     tcuq_core core;
     tcuq_channel_state channels[TCUQ_MAX_CHANNELS];
     tcuq_signals signals;
+    int32_t health_change; /* of the statistic that is farthest from calibration */
     bool runs; /* the profile has an alarm */
 } alarm_model;
 

@@ -44,6 +44,13 @@ void tcuq_alarm_reset(const tcuq_monitor *monitor);
     assigns \nothing; */
 bool tcuq_amber(const tcuq_monitor *monitor);
 
+/*@ requires tcuq_core_given(monitor) && tcuq_channels_given(monitor) && 1 <= monitor->profile->channel_count;
+    requires (farthest & 15) < monitor->profile->health_count;
+    requires \valid_read(health + (0 .. monitor->profile->health_count - 1));
+    requires \valid_read(monitor->profile->health_means + (0 .. monitor->profile->health_count - 1));
+    assigns monitor->core->suspect, monitor->channels[monitor->profile->channel_count - 1].change; */
+void tcuq_alarm_suspect(const tcuq_monitor *monitor, const int16_t *health, uint16_t farthest);
+
 /*@ requires tcuq_core_given(monitor) && tcuq_channels_given(monitor);
     assigns \nothing; */
 int8_t tcuq_last_change(const tcuq_monitor *monitor);

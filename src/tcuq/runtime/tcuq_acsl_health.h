@@ -23,7 +23,7 @@ bool tcuq_health_sound(const tcuq_profile *profile);
     requires \separated(signals, health + (0 .. profile->health_count - 1)) && \separated(signals, profile);
     requires \separated(signals, profile->health_means + (0 .. profile->health_count - 1));
     requires \separated(signals, profile->health_weights_q9 + (0 .. profile->health_count - 1));
-    assigns signals->health_given, signals->health_q10, signals->health_worst, signals->health_change; */
+    assigns signals->health_given, signals->health_q10, signals->health_worst; */
 void tcuq_health_run(const tcuq_profile *profile, const int16_t *health, tcuq_signals *signals);
 
 #endif

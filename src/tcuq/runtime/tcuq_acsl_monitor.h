@@ -85,7 +85,7 @@ tcuq_status tcuq_init(const tcuq_monitor *monitor);
       \separated(signals, health + (0 .. profile->health_count - 1)) &&
       \separated(signals, profile->health_means + (0 .. profile->health_count - 1)) &&
       \separated(signals, profile->health_weights_q9 + (0 .. profile->health_count - 1));
-    assigns signals->health_given, signals->health_q10, signals->health_worst, signals->health_change; */
+    assigns signals->health_given, signals->health_q10, signals->health_worst; */
 static void tcuq_signals_health(const tcuq_profile *profile, const int16_t *health, tcuq_signals *signals);
 
 /*@ requires tcuq_ready(monitor) && \valid(signals);

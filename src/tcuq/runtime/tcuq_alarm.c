@@ -13,7 +13,7 @@
 
 /* A statistic of input health explains any alarm if it is so far from calibration: eight standard deviations. */
 #define TCUQ_STANDS_OUT (8u << 9)
-#define TCUQ_MAX_VOTES 15u
+#define TCUQ_MAX_VOTES 4u
 #define TCUQ_CAUSE_HEALTH 5u /* of a record */
 
 bool tcuq_counts_sound(const uint16_t *counts, uint32_t count)
@@ -144,6 +144,10 @@ uint8_t tcuq_alarm_block(const tcuq_monitor *monitor, uint32_t index, uint32_t p
     uint32_t left = limit; /* of the evidence that alarms */
     uint32_t most = 0u;
     uint32_t cause = index; /* the channel with the most evidence */
+    if ((passed != 0u) && (channels[index].signal != (uint8_t)TCUQ_HEALTH)) {
+        states[index].change = tcuq_block_change(&channels[index], states[index].sum);
+    }
+    states[index].sum = 0;
     tcuq_bets_take(&states[index], passed);
     tcuq_epoch_bet(&states[index], channels[index].gains_q8[(passed < TCUQ_EDGES) ? passed : TCUQ_EDGES]);
     /* Calibration's own bets of this channel alarm. */
@@ -185,22 +189,21 @@ uint8_t tcuq_alarm_block(const tcuq_monitor *monitor, uint32_t index, uint32_t p
     return (uint8_t)(flag | TCUQ_AMBER | ((left != 0u) ? TCUQ_ALARM_SINCE_BOOT : 0u));
 }
 
-/* Which statistic of input health is mostly the farthest from calibration lately: a step's farthest votes for
- * itself, and against another. */
-/*@ requires tcuq_core_given(monitor) && tcuq_channels_given(monitor) && 1 <= monitor->profile->channel_count;
-    requires \valid_read(signals) && \separated(signals, monitor->core, TCUQ_CHANNEL_STATES);
-    assigns monitor->core->suspect, monitor->channels[monitor->profile->channel_count - 1].change; */
-static void tcuq_suspect(const tcuq_monitor *monitor, const tcuq_signals *signals)
+/* Which statistic of input health is mostly the farthest from calibration lately: that of every fourth step votes
+ * for itself, and against another. */
+void tcuq_alarm_suspect(const tcuq_monitor *monitor, const int16_t *health, uint16_t farthest)
 {
+    const tcuq_profile *profile = monitor->profile;
     const uint32_t suspect = monitor->core->suspect;
-    const uint32_t farthest = signals->health_worst;
-    const uint32_t votes = (suspect >> 4) & TCUQ_MAX_VOTES;
-    if ((votes != 0u) && (((suspect ^ farthest) & 15u) != 0u)) {
+    const uint32_t which = (uint32_t)farthest & 15u;
+    const uint32_t votes = (suspect >> 4) & 15u;
+    if ((votes != 0u) && ((suspect & 15u) != which)) {
         monitor->core->suspect = (uint16_t)(suspect - 16u);
     } else {
         const uint32_t vote = (votes < TCUQ_MAX_VOTES) ? (uint32_t)1u : (uint32_t)0u;
-        monitor->core->suspect = (uint16_t)((farthest & 0xFF0Fu) | ((votes + vote) << 4));
-        monitor->channels[monitor->profile->channel_count - 1u].change = signals->health_change; /* input health's */
+        tcuq_channel_state *state = &monitor->channels[profile->channel_count - 1u]; /* of input health */
+        monitor->core->suspect = (uint16_t)(((uint32_t)farthest & 0xFF0Fu) | ((votes + vote) << 4));
+        state->change = tcuq_change((int32_t)health[which] - (int32_t)profile->health_means[which]);
     }
 }
 
@@ -222,9 +225,6 @@ void tcuq_alarm_run(const tcuq_monitor *monitor, tcuq_signals *signals, tcuq_dec
     signals->risk_odds_q10 = tcuq_risk_odds_q10(decision->risk);
     const uint32_t counted = TCUQ_ANY_STEP | (signals->whole_past ? TCUQ_WHOLE_PAST : 0u) |
                              (signals->health_given ? (1u << TCUQ_HEALTH) : 0u);
-    if (signals->health_worst != 0u) {
-        tcuq_suspect(monitor, signals);
-    }
     /*@ loop invariant i <= count && (ended < i || ended == count) && passed <= TCUQ_EDGES + 1;
         loop invariant ended < count ==> tcuq_block_ok(monitor->channels + ended);
         loop invariant \forall integer k; 0 <= k < count && k != ended ==>
@@ -245,10 +245,7 @@ void tcuq_alarm_run(const tcuq_monitor *monitor, tcuq_signals *signals, tcuq_dec
         } else if (ended == count) {
             passed = tcuq_edges_passed(channel, sum);
             ended = i;
-            state->sum = 0;
-            if ((passed != 0u) && (channel->signal != (uint8_t)TCUQ_HEALTH)) {
-                state->change = tcuq_block_change(channel, sum);
-            }
+            state->sum = sum;
         } else {
             /* One block ends at a step: this channel skips it. */
         }

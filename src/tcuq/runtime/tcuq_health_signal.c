@@ -33,11 +33,10 @@ void tcuq_health_run(const tcuq_profile *profile, const int16_t *health, tcuq_si
 {
     uint32_t total = (uint32_t)1u << TCUQ_HEALTH_ONE;
     uint32_t worst = 0u;
-    int32_t change = 0;
     /*@ loop invariant j <= profile->health_count;
-        loop invariant worst <= 65535 && -65535 <= change <= 65535;
+        loop invariant worst <= 65535;
         loop invariant 4096 <= total <= 4096 + 67092481 * j;
-        loop assigns j, total, worst, change;
+        loop assigns j, total, worst;
         loop variant profile->health_count - j; */
     for (uint32_t j = 0u; j < profile->health_count; j++) {
         const uint32_t score =
@@ -45,16 +44,12 @@ void tcuq_health_run(const tcuq_profile *profile, const int16_t *health, tcuq_si
         //@ assert 0 <= tcuq_cells(score, score) <= 67092481;
         const uint32_t ranked = ((score >> 1) << 4) | j;
         total += score * score;
-        if (ranked > worst) {
-            worst = ranked;
-            change = (int32_t)health[j] - (int32_t)profile->health_means[j];
-        }
+        worst = (ranked > worst) ? ranked : worst;
     }
     signals->health_given = true;
     signals->health_q10 =
         (int16_t)((int32_t)tcuq_log2_q10(total) - (int32_t)(TCUQ_HEALTH_ONE << 10));
     signals->health_worst = (uint16_t)worst;
-    signals->health_change = tcuq_change(change);
 }
 
 #endif

@@ -33,7 +33,6 @@ typedef struct {
     bool health_given;
     int16_t health_q10;            /* log2(1 + sum of squared standard scores); 0 if not given */
     uint16_t health_worst;         /* largest standard score in Q5, shifted by 4, and its statistic */
-    int8_t health_change;          /* how far that statistic is from its mean, in 1/8 */
     int32_t product;               /* of projected features with those that they replaced */
     int16_t risk_odds_q10;         /* log2 of risk / (1 - risk), by the alarm; 0 without channels */
 } tcuq_signals;
@@ -209,6 +208,8 @@ void tcuq_alarm_run(const tcuq_monitor *monitor, tcuq_signals *signals, tcuq_dec
 uint8_t tcuq_alarm_block(const tcuq_monitor *monitor, uint32_t index, uint32_t passed);
 bool tcuq_alarm_sound(const tcuq_profile *profile);
 void tcuq_alarm_forget(const tcuq_monitor *monitor);
+/* Takes note of the health statistic that is farthest from calibration at this step. */
+void tcuq_alarm_suspect(const tcuq_monitor *monitor, const int16_t *health, uint16_t farthest);
 void tcuq_alarm_reset(const tcuq_monitor *monitor);
 bool tcuq_counts_sound(const uint16_t *counts, uint32_t count);
 int16_t tcuq_risk_odds_q10(uint16_t risk);
@@ -280,7 +281,6 @@ static inline void tcuq_signals_health(const tcuq_profile *profile, const int16_
     signals->health_given = false;
     signals->health_q10 = 0;
     signals->health_worst = 0u;
-    signals->health_change = 0;
 #if TCUQ_WITH_HEALTH
     if ((profile->health_count != 0u) && (health != NULL)) {
         tcuq_health_run(profile, health, signals);
