@@ -16,6 +16,7 @@ from typing import Any
 from results import promises
 from results.result import BUNDLED, RESULTS, ROOT, data_checksum, mark, reasons
 
+DOCUMENTS = ("docs", "fleet/docs", "benchmark/docs")
 QUOTED = re.compile(r"<!-- figure: (\w+) / (.+?) -->(.*?)<!-- /figure -->", re.DOTALL)
 
 
@@ -60,7 +61,8 @@ def complaints(documents: dict[str, Any]) -> Iterator[str]:
         for start in reasons().get(name, {}):
             if not any(what.startswith(start) for what in failed):
                 yield f"not_reached.toml, {name}: no failing row begins with {start!r}"
-    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+    pages = (page for folder in DOCUMENTS for page in (ROOT / folder).rglob("*.md"))
+    for path in (*ROOT.glob("*.md"), *pages):
         for name, start, value in QUOTED.findall(path.read_text("utf-8")):
             rows = documents.get(name, {"rows": []})["rows"]
             measured = [row["measured"] for row in rows if row["what"].startswith(start)]

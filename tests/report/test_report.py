@@ -192,7 +192,7 @@ def test_alarms_and_input_health_are_shown(pages: Callable[[str], Path]) -> None
     alarms = Monitor(health_profile()).run(healthy_stream(3000, seed=2, rough_from=1500)).alarms
     first = next(iter(alarms))
     assert set(alarms.values()) == {ROUGH}
-    assert f"first at step {first:,}: {ROUGH}<" in page
+    assert f"first at step {first:,}: The microphone is noisier: its roughness rose to" in page
     assert f"▲ {first:,}</button> {ROUGH}<" in page
     assert f'"causes": {{"{ROUGH}": [{first}, ' in page
     assert f"alarms during shifts: {ROUGH} ({len(alarms)})" in page

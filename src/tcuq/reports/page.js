@@ -3,7 +3,7 @@
 // cells shows their lowest, mean and highest risk; when cells are wider, each is drawn.
 "use strict";
 (async () => {
-  const ABSTAINED = 1, DENIED = 2, ALARMED = 4, SHIFTED = 8, STARTED = 16, WRONG = 32, MISSED = 64;
+  const ABSTAINED = 1, DENIED = 2, ALARMED = 4, SHIFTED = 8, STARTED = 16, WRONG = 32, MISSED = 64, AMBER = 128;
   const RISK_LEVELS = 16384, FULL_ACCURACY = 250, UNKNOWN_ACCURACY = 255;
   const LEFT = 74, RIGHT = 10, ROW = 15, AXIS = 24, ACCURACY = 64, LEAST_CELLS = 8, PAPER = 688;
   const page = JSON.parse(document.getElementById("data").textContent);
@@ -31,6 +31,7 @@
   const rows = [
     ["shifted", SHIFTED, "--shifted", seen & SHIFTED],
     ["alarm", ALARMED, "--alarm", true],
+    ["amber", AMBER, "--abstained", seen & AMBER],
     ["abstained", ABSTAINED, "--abstained", true],
     ["denied", DENIED, "--denied", true],
     ["missed", MISSED, "--denied", page.labelled],
@@ -269,6 +270,7 @@
         `threshold ${risk(view.threshold[at])},`,
         size === 1 ? outcome : flags & (ABSTAINED | DENIED) ? "some not accepted" : "all accepted",
         flags & WRONG ? "and wrong" : "", flags & ALARMED ? ["· alarm", ...causes(index, begin, end)].join(": ") : "",
+        flags & AMBER ? "· amber" : "",
         flags & SHIFTED ? "· shifted" : "",
       ];
       return words.filter(Boolean).join(" ");

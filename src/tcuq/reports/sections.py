@@ -133,7 +133,8 @@ def _tiles(view: View) -> Iterator[tuple[str, str, str]]:
         yield word, f"{at.mean():.1%}", f"{int(at.sum()):,} of {len(at):,} steps"
     first = "in the whole stream" if view.profile.alarm is not None else "this profile has none"
     if alarms:
-        first = f"first at step {alarms[0][0]:,}: {alarms[0][1]}"
+        step = alarms[0][0]
+        first = f"first at step {step:,}: {view.trace.meanings[step]}"
     yield "alarms", f"{len(alarms):,}", first
     estimate = f"{1 - view.trace.expected_error.mean():.1%}"
     yield "estimated accuracy", estimate, _of_estimate(view)

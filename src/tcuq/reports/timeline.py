@@ -96,12 +96,13 @@ def _description(view: View) -> str:
 
 
 def _alarms(view: View) -> Iterator[Element]:
-    causes = list(view.trace.alarms.items())
+    causes, meanings = list(view.trace.alarms.items()), view.trace.meanings
     if not causes:
         why = "No alarm." if view.profile.alarm is not None else "This profile has no alarm."
         yield element("li", why)
     for step, cause in causes[:MAX_ALARMS]:
-        yield element("li", span_button(step, step + 1, f"▲ {step:,}"), f" {cause}")
+        words = f" {meanings[step]} ({cause})"
+        yield element("li", span_button(step, step + 1, f"▲ {step:,}"), words)
     if len(causes) > MAX_ALARMS:
         yield element("li", f"and {len(causes) - MAX_ALARMS:,} more alarms")
 
@@ -116,6 +117,7 @@ class Flag(IntFlag):
     STARTED = 16
     WRONG = 32
     MISSED = 64
+    AMBER = 128
 
 
 def timeline(view: View, panels: int) -> dict[str, Any]:
@@ -152,6 +154,7 @@ def _flags(view: View) -> NDArray[np.uint8]:
         (Flag.ABSTAINED, trace.outcome == Outcome.ABSTAIN),
         (Flag.DENIED, trace.outcome == Outcome.DENIED),
         (Flag.ALARMED, trace.alarm > 0),
+        (Flag.AMBER, trace.amber & (trace.alarm == 0)),
         (Flag.SHIFTED, view.shifted),
         (Flag.WRONG, view.wrong),
         (Flag.MISSED, view.missed),
