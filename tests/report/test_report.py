@@ -193,7 +193,8 @@ def test_alarms_and_input_health_are_shown(pages: Callable[[str], Path]) -> None
     first = next(iter(alarms))
     assert set(alarms.values()) == {ROUGH}
     assert f"first at step {first:,}: The microphone is noisier: its roughness rose to" in page
-    assert f"▲ {first:,}</button> {ROUGH}<" in page
+    assert f"▲ {first:,}</button> The microphone is noisier" in page
+    assert f"({ROUGH})</li>" in page
     assert f'"causes": {{"{ROUGH}": [{first}, ' in page
     assert f"alarms during shifts: {ROUGH} ({len(alarms)})" in page
     page, reference = pages("health").read_text("utf-8"), health_profile().signals.health
