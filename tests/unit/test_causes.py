@@ -20,35 +20,35 @@ Samples = NDArray[np.int16]
 Sensing = tuple[Profile, Samples, np.random.Generator]
 
 
-@pytest.mark.parametrize(
-    ("cause", "change", "sentence"),
-    [
-        ("", 0.0, ""),
-        (HEALTH + "camera level", 1.0, "The camera level rose to 2 times."),
-        (HEALTH + "camera level", -0.2, "The camera level fell a little."),
-        (HEALTH + "camera level", -9.0, "The camera level fell to almost nothing."),
-        (HEALTH + "camera level", 9.0, "The camera level rose to more than 100 times."),
-        (HEALTH + "motor roughness", 3.0, "The motor is noisier: its roughness rose to 8 times."),
-        (HEALTH + "motor roughness", -0.5, "The motor is smoother: its roughness fell to 71%."),
-        (
-            HEALTH + "motor spread",
-            -8.0,
-            "The motor is dead or stuck: its spread fell to almost nothing.",
-        ),
-        (HEALTH + "motor repeats", -0.1, "The motor's samples repeat less than they did."),
-        (HEALTH + "battery", -1.25, "The battery fell by 1.2."),
-        (HEALTH + "motor level", 0.0, "The motor level differs from calibration's."),
-        ("divergence", 0, "Outputs change otherwise from step to step than in calibration."),
-        ("risk", 1.0, "Predictions are less certain than calibration's least certain."),
-        ("novelty since boot", 1.0, "Inputs are unlike those of calibration."),
-        ("divergence", 1.58, "Outputs change 3 times as much from step to step."),
-        ("instability", -1.0, "Features change half as much from step to step."),
-        ("instability", -3.0, "Features hardly change any more: stuck at class 3."),
-    ],
-)
-def test_a_cause_is_one_sentence(cause: str, change: float, sentence: str) -> None:
+SENTENCES = [
+    ("", 0.0, ""),
+    (HEALTH + "camera level", 1.0, "The camera level rose to 2 times."),
+    (HEALTH + "camera level", -0.2, "The camera level fell a little."),
+    (HEALTH + "camera level", -9.0, "The camera level fell to almost nothing."),
+    (HEALTH + "camera level", 9.0, "The camera level rose to more than 100 times."),
+    (HEALTH + "motor roughness", 3.0, "The motor is noisier: its roughness rose to 8 times."),
+    (HEALTH + "motor roughness", -0.5, "The motor is smoother: its roughness fell to 71%."),
+    (
+        HEALTH + "motor spread",
+        -8.0,
+        "The motor is dead or stuck: its spread fell to almost nothing.",
+    ),
+    (HEALTH + "motor repeats", -0.1, "The motor's samples repeat less than they did."),
+    (HEALTH + "battery", -1.25, "The battery fell by 1.2."),
+    (HEALTH + "motor level", 0.0, "The motor level differs from calibration's."),
+    ("divergence", 0, "Outputs change otherwise from step to step than in calibration."),
+    ("risk", 1.0, "Predictions are less certain than calibration's least certain."),
+    ("novelty since boot", 1.0, "Inputs are unlike those of calibration."),
+    ("divergence", 1.58, "Outputs change 3 times as much from step to step."),
+    ("instability", -1.0, "Features change half as much from step to step."),
+    ("instability", -3.0, "Features hardly change any more: stuck at class 3."),
+]
+
+
+def test_a_cause_is_one_sentence() -> None:
     """The sentence names what changed, in which direction and by how much."""
-    assert causes.meaning(cause, change, 3) == sentence
+    for cause, change, sentence in SENTENCES:
+        assert causes.meaning(cause, change, 3) == sentence
 
 
 def test_a_label_that_is_not_known_is_not_named() -> None:
