@@ -44,7 +44,7 @@ def meaning(cause: str, change: float, label: int) -> str:
 
 def _of_health(statistic: str, change: float) -> str:
     if change == 0:
-        return f"The {statistic} differs from calibration's."
+        return f"The {statistic}: not as in calibration."
     sensor, _, kind = statistic.rpartition(" ")
     if not sensor or kind not in {*KINDS, "repeats"}:
         return f"The {statistic} {'rose' if change > 0 else 'fell'} by {abs(change):.2g}."

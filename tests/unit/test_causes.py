@@ -35,7 +35,7 @@ SENTENCES = [
     ),
     (HEALTH + "motor repeats", -0.1, "The motor's samples repeat less than they did."),
     (HEALTH + "battery", -1.25, "The battery fell by 1.2."),
-    (HEALTH + "motor level", 0.0, "The motor level differs from calibration's."),
+    (HEALTH + "motor level", 0.0, "The motor level: not as in calibration."),
     ("divergence", 0, "Outputs change otherwise from step to step than in calibration."),
     ("risk", 1.0, "Predictions are less certain than calibration's least certain."),
     ("novelty since boot", 1.0, "Inputs are unlike those of calibration."),

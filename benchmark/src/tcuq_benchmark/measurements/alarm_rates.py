@@ -57,6 +57,8 @@ FORMER_STAKES, FORMER_RESERVE = (0.17, 0.17, 0.16), 0.5
 UNIT = 16  # of a count of blocks
 MOST_OF_FORMER, MOST_SLOWER = 0.75, 1.05
 PICTURE = "alarm_rates.svg"
+BOUNDS = ("CUSUM that knows the fault", "limit of a learner")
+TICKS = (20, 50, 100, 200, 500)
 
 
 class Onset(NamedTuple):
@@ -451,25 +453,25 @@ def draw(figures: dict[str, Figures]) -> None:
     mpl.rcParams["svg.hashsalt"] = "tcuq"
     import matplotlib.pyplot as plt
 
-    names = list(next(iter(figures.values()))["hindsight"])
-    _, ax = plt.subplots(figsize=(7.2, 4.6), layout="constrained")
-    for place, name in enumerate(names):
-        curve = [
-            math.exp(
-                np.mean(
-                    [math.log(median(one["hindsight"][name][str(h)])) for one in figures.values()]
-                )
-            )
+    curves = {
+        name: [
+            math.exp(np.mean([math.log(median(of[name][str(h)])) for of in hindsight]))
             for h in RATES
         ]
-        known = name in {"CUSUM that knows the fault", "limit of a learner"}
-        ours = name == "this alarm"
-        ax.plot(
-            RATES, curve, "--" if known else "-", color=f"C{place}",
-            lw=3 if ours else 1.5, label=name,
-        )  # fmt: skip
-        ax.annotate(f" {name}", (RATES[-1], curve[-1]), color=f"C{place}", va="center", fontsize=8)
+        for hindsight in [[one["hindsight"] for one in figures.values()]]
+        for name in hindsight[0]
+    }
+    _, ax = plt.subplots(figsize=(7.2, 4.6), layout="constrained")
+    label = 0.0
+    for name, curve in sorted(curves.items(), key=lambda item: item[1][-1]):
+        colour = f"C{list(curves).index(name)}"
+        style = "--" if name in BOUNDS else "-"
+        ax.plot(RATES, curve, style, color=colour, lw=3 if name == DETECTORS[0].name else 1.5)
+        label = max(curve[-1], 1.1 * label)  # names do not cover each other
+        ax.annotate(f" {name}", (RATES[-1], label), color=colour, va="center", fontsize=8)
     ax.set_yscale("log")
+    ax.set_yticks(TICKS, [str(tick) for tick in TICKS])
+    ax.minorticks_off()
     ax.set_xticks(RATES, [f"2^{h}" for h in RATES])
     ax.set_xlim(RATES[0], RATES[-1] + 1.6)
     ax.set_xlabel("measured calm steps per false alarm; limits chosen in hindsight")
