@@ -68,6 +68,7 @@ def vectors(profile: Profile, stream: Stream | None = None) -> Vectors:
         "risk": trace.risk * RISK_LEVELS,
         "expected_error": trace.expected_error * RISK_LEVELS,
         "novelty_q10": trace.novelty * 1024,
+        "change": trace.change * 8,
         "threshold_q16": trace.threshold * (RISK_LEVELS << ALPHA_BITS),
         **{name: getattr(trace, name) for name in DECIDED},
     }
