@@ -116,8 +116,8 @@ class Trace(_HealthNames):
     >>> trace = Monitor(demo_profile()).run(demo_stream("fault_clipping"))
     >>> trace
     Trace(1,920 steps: 1,145 accept, 293 abstain, 482 denied; 9 alarms)
-    >>> next(iter(trace.alarms.items()))
-    (447, 'novelty since boot')
+    >>> next(iter(trace.meanings.items()))
+    (447, 'The microphone level rose to more than 100 times.')
     """
 
     label: NDArray[np.int32]

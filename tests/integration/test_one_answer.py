@@ -155,9 +155,10 @@ def test_report(answer: Answer, output_of: Command) -> None:
         (Flag.WRONG, answer.wrong),
     ):
         assert ((flags & flag > 0) == expected).all(), flag
-    listed = re.findall(r"▲ ([\d,]+)</button> ([^<]*)<", page)
-    alarms = [(int(step.replace(",", "")), cause) for step, cause in listed]
+    listed = re.findall(r"▲ ([\d,]+)</button> ([^<]*) \(([^<]*)\)<", page)
+    alarms = [(int(step.replace(",", "")), cause) for step, _, cause in listed]
     assert alarms == list(answer.trace.alarms.items())[: len(alarms)]
+    assert [text for _, text, _ in listed] == list(answer.trace.meanings.values())[: len(listed)]
     assert bool(alarms) == bool(answer.trace.alarm.any())
     assert view["causes"] == answer.alarms
 

@@ -267,21 +267,6 @@ void tcuq_alarm_run(const tcuq_monitor *monitor, tcuq_signals *signals, tcuq_dec
     tcuq_epoch_count(monitor, 1u);
 }
 
-int8_t tcuq_last_change(const tcuq_monitor *monitor)
-{
-    const uint32_t flag = ((1u << (monitor->core->cause & 7u)) >> 1) & 0xFFu;
-    int8_t change = 0;
-    /*@ loop invariant i <= monitor->profile->channel_count;
-        loop assigns i, change;
-        loop variant monitor->profile->channel_count - i; */
-    for (uint32_t i = 0u; i < monitor->profile->channel_count; i++) {
-        if (monitor->profile->channels[i].flag == flag) {
-            change = monitor->channels[i].change;
-        }
-    }
-    return change;
-}
-
 void tcuq_alarm_forget(const tcuq_monitor *monitor)
 {
     /*@ loop invariant i <= monitor->profile->channel_count && tcuq_channels_ok(monitor->profile);

@@ -139,4 +139,19 @@ bool tcuq_amber(const tcuq_monitor *monitor)
     return (monitor->profile->channel_count != 0u) && (left == 0u);
 }
 
+int8_t tcuq_last_change(const tcuq_monitor *monitor)
+{
+    const uint32_t flag = ((1u << (monitor->core->cause & 7u)) >> 1) & 0xFFu;
+    int8_t change = 0;
+    /*@ loop invariant i <= monitor->profile->channel_count;
+        loop assigns i, change;
+        loop variant monitor->profile->channel_count - i; */
+    for (uint32_t i = 0u; i < monitor->profile->channel_count; i++) {
+        if (monitor->profile->channels[i].flag == flag) {
+            change = monitor->channels[i].change;
+        }
+    }
+    return change;
+}
+
 #endif
