@@ -47,7 +47,7 @@ def test_input_health(tmp_path: Path) -> None:
     emulated(BUILDS["c"], tmp_path / "out", tmp_path / "objects")
     readme = (tmp_path / "out/README.md").read_text("utf-8")
     assert "tcuq_step(&tcuq_device, posterior, features, health, &decision);" in readme
-    assert "3 statistic 4" in readme
+    assert "4 statistic 4" in readme
 
 
 @pytest.mark.parametrize("width", [0, 48])

@@ -184,7 +184,7 @@ uint8_t tcuq_alarm_block(const tcuq_monitor *monitor, uint32_t index, uint32_t p
     core->cause = (uint8_t)(32u - tcuq_leading_zeros(flag | 1u));
     if ((flag == TCUQ_ALARM_HEALTH) || (core->suspect >= TCUQ_STANDS_OUT)) {
         /* What moved the sensor moved the rest. */
-        core->cause = (uint8_t)(TCUQ_CAUSE_HEALTH | (core->suspect << 4));
+        core->cause = (uint8_t)(TCUQ_CAUSE_HEALTH | ((uint32_t)core->suspect << 4));
     }
     return (uint8_t)(flag | TCUQ_AMBER | ((left != 0u) ? TCUQ_ALARM_SINCE_BOOT : 0u));
 }
