@@ -30,7 +30,16 @@ void start(void)
 /* What the chip's ROM holds and Debian's libgcc leaves out: division, and products of 64 bits. */
 unsigned int __udivsi3(unsigned int dividend, unsigned int divisor);
 unsigned int __umodsi3(unsigned int dividend, unsigned int divisor);
+int __divsi3(int dividend, int divisor);
 unsigned long long __muldi3(unsigned long long left, unsigned long long right);
+
+int __divsi3(int dividend, int divisor)
+{
+    const unsigned int size = (dividend < 0) ? 0u - (unsigned int)dividend : (unsigned int)dividend;
+    const unsigned int by = (divisor < 0) ? 0u - (unsigned int)divisor : (unsigned int)divisor;
+    const unsigned int quotient = __udivsi3(size, by);
+    return ((dividend < 0) != (divisor < 0)) ? (int)(0u - quotient) : (int)quotient;
+}
 
 unsigned int __umodsi3(unsigned int dividend, unsigned int divisor)
 {
