@@ -4,7 +4,7 @@
 # A change in bits that is hardly one, and one that leaves almost nothing.
 LITTLE, NOTHING = 0.3, -6.0
 SHARES = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 8: "an eighth", 10: "a tenth"}
-HEALTH = "input health: "
+HEALTH = "input health"
 SINCE_BOOT = " since boot"
 NO_LABEL = 255  # of a record
 # Of a statistic that is a logarithm: what a sensor is when it rises, and when it falls.
@@ -38,7 +38,7 @@ def meaning(cause: str, change: float, label: int) -> str:
     """
     if not cause:
         return ""
-    channel, health, statistic = cause.removesuffix(SINCE_BOOT).partition(HEALTH)
+    channel, health, statistic = cause.removesuffix(SINCE_BOOT).partition(f"{HEALTH}: ")
     return _of_health(statistic, change) if health else _of_channel(channel, change, label)
 
 

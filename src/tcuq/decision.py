@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tcuq._extras import import_extra
 from tcuq._notebook import counted, facts_table
-from tcuq.causes import meaning
+from tcuq.causes import HEALTH, SINCE_BOOT, meaning
 from tcuq.errors import InputError
 from tcuq.profile.settings import AlarmFlag
 from tcuq.stages.budget import Outcome
@@ -26,7 +26,6 @@ CHANNELS: list[int] = [0, *(flag for flag in AlarmFlag if flag is not AlarmFlag.
 FLAGS = np.array([*CHANNELS, *(flag | AlarmFlag.SINCE_BOOT for flag in CHANNELS[1:])], np.uint8)
 ALARMS = tuple(str(AlarmFlag(int(bits))) for bits in FLAGS)
 NAMES = {"outcome": OUTCOMES, "reason": REASONS, "alarm": ALARMS}
-SINCE_BOOT = "SINCE_BOOT"
 SHOWN_ALARMS = 5
 # Of a trace's columns.
 DTYPES = ("i4", "i4", "f8", "f8", "f8", "f8", "?", "u1", "u1", "?", "u1", "?", "u1", "f8", "?")
@@ -37,13 +36,14 @@ def cause_in_words(health_names: Sequence[str], alarm: int, statistic: int) -> s
 
     ``statistic`` counts from 1; 0 stands for none.
     """
-    names = [str(flag.name) for flag in AlarmFlag(alarm)]
-    causes = [name.lower() for name in names if name not in {SINCE_BOOT, "HEALTH"}]
+    flags = AlarmFlag(alarm)
+    named = flags & ~(AlarmFlag.SINCE_BOOT | AlarmFlag.HEALTH)
+    causes = [str(flag.name).lower() for flag in named]
     if 1 <= statistic <= len(health_names):
-        causes.append(f"input health: {health_names[statistic - 1]}")
-    elif "HEALTH" in names:
-        causes.append("input health")
-    return ", ".join(causes) + (" since boot" if SINCE_BOOT in names else "")
+        causes.append(f"{HEALTH}: {health_names[statistic - 1]}")
+    elif AlarmFlag.HEALTH in flags:
+        causes.append(HEALTH)
+    return ", ".join(causes) + SINCE_BOOT * (AlarmFlag.SINCE_BOOT in flags)
 
 
 def steps_by_cause(alarms: Iterable[tuple[int, str]]) -> dict[str, list[int]]:

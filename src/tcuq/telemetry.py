@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcuq._extras import import_extra
-from tcuq.causes import meaning
+from tcuq.causes import HEALTH, meaning
 from tcuq.errors import InputError
 from tcuq.runtime import checksums
 
@@ -48,7 +48,7 @@ _FIELDS: tuple[tuple[Any, ...], ...] = (
     ("label_changes", "<u2"),
 )
 RECORD = np.dtype([*_FIELDS])
-CHANNELS = ("risk", "novelty", "divergence", "instability", "input health")  # of an alarm's cause
+CHANNELS = ("risk", "novelty", "divergence", "instability", HEALTH)  # of an alarm's cause
 # Means over an epoch: their units per 1, and what is then subtracted.
 MEANS = {
     "expected_error": (16384, 0),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tcuq.causes import HEALTH, SINCE_BOOT
 from tcuq.cli._arguments import adder
 from tcuq.cli.output import print_result
 
@@ -113,7 +114,7 @@ def _alarm(onset: "Onset") -> str:
     """Return the delay and the cause, without what every cause here has in common."""
     if onset.delay_seconds is None:
         return "unseen"
-    cause = onset.cause.removesuffix(" since boot").rpartition("input health: microphone ")[2]
+    cause = onset.cause.removesuffix(SINCE_BOOT).rpartition(f"{HEALTH}: microphone ")[2]
     return f"{onset.delay_seconds:.0f} {cause}"
 
 

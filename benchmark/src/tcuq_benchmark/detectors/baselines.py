@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from river.drift import ADWIN, KSWIN, PageHinkley
 
 from tcuq_benchmark.detectors.detector import Bools, DetectorInput
 
+Floats = NDArray[np.float64]
 RATIO = 1.1  # of neighbouring limits
 
 
@@ -85,14 +87,19 @@ class Cusum:
         self.mean_, self.deviation_ = float(values.mean()), float(values.std()) or 1.0
 
     def alarms(self, stream: DetectorInput, limit: float) -> Bools:
-        """Return the steps at which the sum exceeds the limit; it then restarts from 0."""
-        excess = (stream.signals[self.signal] - self.mean_) / self.deviation_ - self.slack
-        alarms, total = np.zeros(len(excess), np.bool_), 0.0
-        for step, value in enumerate(excess.tolist()):
-            total = max(0.0, total + value)
-            if total > limit:
-                alarms[step], total = True, 0.0
-        return alarms
+        """Sum deviations beyond the slack."""
+        deviations = (stream.signals[self.signal] - self.mean_) / self.deviation_
+        return cusum(deviations - self.slack, limit)
+
+
+def cusum(increments: Floats, limit: float) -> Bools:
+    """Return where the sum since its last minimum exceeds the limit; it then restarts from 0."""
+    alarms, total = np.zeros(len(increments), np.bool_), 0.0
+    for step, value in enumerate(increments.tolist()):
+        total = max(0.0, total + value)
+        if total > limit:
+            alarms[step], total = True, 0.0
+    return alarms
 
 
 def adwin(signal: str) -> River:

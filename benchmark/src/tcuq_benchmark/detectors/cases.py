@@ -113,11 +113,15 @@ def summary(delays: Delays) -> dict[str, Any]:
 
 def _shifted(case: Case, shift: Episode, turn: int) -> tuple[DetectorInput, int]:
     """Return in-distribution steps, then shifted ones; and the number of the latter."""
-    rng = np.random.default_rng([case.number, turn, 11])
-    lead_in = LEAD_IN + int(rng.integers(LEAD_IN_JITTER))
+    lead_in = LEAD_IN + jitter(case.number, turn)
     clean = case.pool.in_distribution(case.rows[1], lead_in, 1_000 + case.number)
     shifted = case.pool.shifted(shift, case.rows[1], case.number)
     return detector_input(case.calibration.profile, concatenate(clean, shifted)), len(shifted)
+
+
+def jitter(number: int, turn: int) -> int:
+    """Return a random number of steps before a shift, so that no block begins with it."""
+    return int(np.random.default_rng([number, turn, 13]).integers(LEAD_IN_JITTER))
 
 
 def concatenate(first: Stream, then: Stream) -> Stream:

@@ -40,6 +40,7 @@ Figures = dict[str, Any]
 DEVELOPMENT = ("mnist", "fashion_mnist", "hapt", "speech", "gas")
 CONFIRMATION = ("cifar10", "watch", "tinyimagenet")  # run once, when everything is frozen
 NETWORKS = (0, 1, 2)
+SEVERE = (4, 0)  # severity 0 is a natural drift
 LEVELS = (14, 17, 20)  # one false alarm in 2^h steps
 LIBRARIES = ("scikit-learn", "scipy", "torch")
 # A change of these sources makes stored figures out of date.

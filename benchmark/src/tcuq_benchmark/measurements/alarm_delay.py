@@ -9,13 +9,14 @@ import numpy as np
 
 import tcuq
 from results.result import Row, figure, measure
-from tcuq_benchmark.detectors.cases import LEAD_IN, LEAD_IN_JITTER, concatenate, delay
+from tcuq_benchmark.detectors.cases import LEAD_IN, LEAD_IN_JITTER, concatenate, delay, jitter
 from tcuq_benchmark.detectors.pools import SPAN
 from tcuq_benchmark.detectors.recording_pool import RecordingPool
 from tcuq_benchmark.measurements.alarm_cases import (
     DEVELOPMENT,
     LEVELS,
     LIBRARIES,
+    SEVERE,
     Case,
     Figures,
     calibration,
@@ -30,7 +31,6 @@ from tcuq_benchmark.measurements.alarm_cases import (
 )
 
 CALM, SHORT_CALM = 40_000, 5_000
-SEVERE = (4, 0)  # severity 0 is a natural drift
 RAMPS = (2_000, 10_000, 40_000)  # steps from clean to severity 4
 SEGMENT = 20  # steps of a ramp that have the same severity
 H = LEVELS[-1]
@@ -54,15 +54,15 @@ def delays(case: Case, calm_steps: int) -> Figures:
         run_on(monitor, lead_in[:calm_steps])
         settled = monitor.snapshot()
         for turn, shift in enumerate(pool.shifts):
-            jitter = int(np.random.default_rng([case.number, turn, 13]).integers(LEAD_IN_JITTER))
+            before = jitter(case.number, turn)
             shifted = pool.shifted(shift, rows, case.number)
             name = f"{shift[0]} {shift[1]}"
             monitor.restore(settled)
             whole = shifted
-            if jitter:
-                whole = concatenate(lead_in[calm_steps : calm_steps + jitter], shifted)
+            if before:
+                whole = concatenate(lead_in[calm_steps : calm_steps + before], shifted)
             alarms = run_on(monitor, whole)
-            figures[f"calm {h} {name}"] = delay(alarms[jitter:])
+            figures[f"calm {h} {name}"] = delay(alarms[before:])
             figures[f"boot {h} {name}"] = delay(run_on(tcuq.Monitor(profile), shifted))
     return figures
 

@@ -23,13 +23,12 @@ from tcuq.stages.alarm import channel_input, edges_passed
 from tcuq.stages.columns import SignalColumns, concatenate
 from tcuq.stages.score import risk_odds
 from tcuq_benchmark.detectors import cases as streams
-from tcuq_benchmark.detectors.baselines import River, adwin, limit_grid, page_hinkley
+from tcuq_benchmark.detectors.baselines import River, adwin, cusum, limit_grid, page_hinkley
 from tcuq_benchmark.detectors.detector import lowest_limit, signal_input
-from tcuq_benchmark.measurements.alarm_cases import Case, calibration, calm, fitted, pool_of
+from tcuq_benchmark.measurements.alarm_cases import SEVERE, Case, calibration, calm, fitted, pool_of
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-SEVERE = (4, 0)  # severity 0 is a natural drift
 CLIP = 4.0
 LIMITS = tuple(float(limit) for limit in np.arange(2.0, 24.01, 0.25))  # of log2
 FORMER_STAKES, FORMER_RESERVE = (0.17, 0.17, 0.16), 0.5
@@ -101,8 +100,7 @@ def prepare(case: Case, steps: int) -> Setting:
     onsets = []
     for turn, shift in enumerate(pool.shifts):
         if shift[1] in SEVERE:
-            draw = np.random.default_rng([case.number, turn, 13])
-            begin = streams.LEAD_IN + int(draw.integers(streams.LEAD_IN_JITTER))
+            begin = streams.LEAD_IN + streams.jitter(case.number, turn)
             whole = streams.concatenate(lead_in[:begin], pool.shifted(shift, rows, case.number))
             onsets.append(Onset(f"{shift[0]} {shift[1]}", view_of(profile, whole, scale), begin))
     run = view_of(profile, calm(case, steps, 2 * case.number + 1).stream, scale)
@@ -117,16 +115,6 @@ class Detector:
     limits: Sequence[float]
     alarms: Callable[[Setting, View, float], Bools]
     in_hindsight_alone: bool = False  # it has a limit of its own, or none from calibration
-
-
-def cusum(increments: Floats, limit: float) -> Bools:
-    """Return where the sum from its last minimum exceeds the limit; it then restarts."""
-    alarms, total = np.zeros(len(increments), np.bool_), 0.0
-    for step, value in enumerate(increments.tolist()):
-        total = max(0.0, total + value)
-        if total > limit:
-            alarms[step], total = True, 0.0
-    return alarms
 
 
 def risk_cusum(_case: Setting, stream: View, limit: float) -> Bools:

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from pydantic import BaseModel, Field, computed_field
 
 from tcuq.causes import NO_LABEL, meaning
-from tcuq.telemetry import cause_text
+from tcuq.telemetry import EIGHTHS, cause_text
 from tcuq_fleet.wire import DeviceId, FirmwareId, ProfileId
 
 Json = dict[str, Any]
@@ -80,7 +80,7 @@ class Alarm(BaseModel):
     def meaning(self) -> str:
         """What that alarm means, in a sentence, or ""."""
         label = NO_LABEL if self.last_label is None else self.last_label
-        return meaning(self.cause, (self.change_eighths or 0) / 8, label)
+        return meaning(self.cause, (self.change_eighths or 0) / EIGHTHS, label)
 
 
 class AlarmNotice(Alarm):

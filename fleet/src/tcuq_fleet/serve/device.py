@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field, computed_field
 
 from tcuq.causes import meaning
-from tcuq.telemetry import AMBER, MEANS, cause_text
+from tcuq.telemetry import AMBER, EIGHTHS, MEANS, cause_text
 from tcuq_fleet.serve.database import Session
 from tcuq_fleet.serve.identifiers import Group, device_number
 from tcuq_fleet.wire import DeviceId, FirmwareId, ProfileId, device_name
@@ -68,7 +68,7 @@ class DeviceState(BaseModel):
     @property
     def meaning(self) -> str:
         """What its last alarm means, in a sentence, or ""."""
-        return meaning(self.cause, self.change_eighths / 8, self.last_label)
+        return meaning(self.cause, self.change_eighths / EIGHTHS, self.last_label)
 
     @computed_field  # type: ignore[prop-decorator]
     @property
