@@ -128,11 +128,15 @@ static void decide(member *one, const member *all, const int16_t *health, tcuq_s
         tcuq_signals *step = &signals[i];
         step->novelty_q10 = novelty[i];
         tcuq_signals_health(monitor->profile, health, step);
+        const int16_t *statistics = health;
         health = (health == NULL) ? NULL : health + monitor->profile->health_count;
         d.label = step->label;
         tcuq_score_run(monitor, step, &d);
         tcuq_threshold_run(monitor, &d);
         tcuq_budget_run(monitor, &d);
+        if (tcuq_alarm_asks(monitor, step)) {
+            tcuq_alarm_suspect(monitor, statistics, step->health_worst);
+        }
         tcuq_alarm_run(monitor, step, &d);
         tcuq_telemetry_count(monitor, step, &d);
         if (d.alarm != 0u) {

@@ -95,8 +95,7 @@ void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8
     tcuq_budget_run(monitor, decision);
     //@ assert tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor);
 #if TCUQ_WITH_ALARM
-    if ((signals.health_worst != 0u) && ((monitor->core->epoch_steps & 3u) == 0u) &&
-        (monitor->profile->channel_count != 0u)) {
+    if (tcuq_alarm_asks(monitor, &signals)) {
         tcuq_alarm_suspect(monitor, health, signals.health_worst);
     }
     tcuq_alarm_run(monitor, &signals, decision);
