@@ -70,7 +70,6 @@ static bool same_novelty(const tcuq_profile *a, const tcuq_profile *b)
 static void observe(group *all, device_rows at, size_t steps, tcuq_signals *signals)
 {
     const tcuq_monitor *monitor = &all->members[0].of->monitor;
-    const tcuq_profile *profile = monitor->profile;
     for (size_t i = 0u; i < steps; i++) {
         const int8_t *row = tcuq_signals_run_core(monitor, at.posterior, at.features, &signals[i]);
         for (size_t k = 0u; k < all->count; k++) {
@@ -79,7 +78,7 @@ static void observe(group *all, device_rows at, size_t steps, tcuq_signals *sign
                 all->members[k].novelties_q10[i] = (own->whitening == NULL) ? 0 : tcuq_novelty_run(own, row);
             }
         }
-        rows_advance(profile, 1u, &at);
+        rows_advance(monitor->profile, 1u, &at);
     }
 }
 
@@ -128,15 +127,12 @@ static void decide(member *one, const member *all, const int16_t *health, tcuq_s
         tcuq_signals *step = &signals[i];
         step->novelty_q10 = novelty[i];
         tcuq_signals_health(monitor->profile, health, step);
-        const int16_t *statistics = health;
+        tcuq_alarm_note(monitor, health, step);
         health = (health == NULL) ? NULL : health + monitor->profile->health_count;
         d.label = step->label;
         tcuq_score_run(monitor, step, &d);
         tcuq_threshold_run(monitor, &d);
         tcuq_budget_run(monitor, &d);
-        if (tcuq_alarm_asks(monitor, step)) {
-            tcuq_alarm_suspect(monitor, statistics, step->health_worst);
-        }
         tcuq_alarm_run(monitor, step, &d);
         tcuq_telemetry_count(monitor, step, &d);
         if (d.alarm != 0u) {

@@ -208,15 +208,17 @@ void tcuq_alarm_run(const tcuq_monitor *monitor, tcuq_signals *signals, tcuq_dec
 uint8_t tcuq_alarm_block(const tcuq_monitor *monitor, uint32_t index, uint32_t passed);
 bool tcuq_alarm_sound(const tcuq_profile *profile);
 void tcuq_alarm_forget(const tcuq_monitor *monitor);
-/* Whether the health statistic that is farthest from calibration votes at this step: every fourth does. */
-static inline bool tcuq_alarm_asks(const tcuq_monitor *monitor, const tcuq_signals *signals)
+/* A vote of the health statistic that is farthest from calibration. */
+void tcuq_alarm_suspect(const tcuq_monitor *monitor, const int16_t *health, uint16_t farthest);
+/* At every fourth step, before the alarm. */
+static inline void tcuq_alarm_note(const tcuq_monitor *monitor, const int16_t *health, const tcuq_signals *signals)
 {
-    return (signals->health_worst != 0u) && ((monitor->core->epoch_steps & 3u) == 0u) &&
-           (monitor->profile->channel_count != 0u);
+    if ((signals->health_worst != 0u) && ((monitor->core->epoch_steps & 3u) == 0u) &&
+        (monitor->profile->channel_count != 0u)) {
+        tcuq_alarm_suspect(monitor, health, signals->health_worst);
+    }
 }
 
-/* Its vote. */
-void tcuq_alarm_suspect(const tcuq_monitor *monitor, const int16_t *health, uint16_t farthest);
 void tcuq_alarm_reset(const tcuq_monitor *monitor);
 bool tcuq_counts_sound(const uint16_t *counts, uint32_t count);
 int16_t tcuq_risk_odds_q10(uint16_t risk);

@@ -95,9 +95,7 @@ void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8
     tcuq_budget_run(monitor, decision);
     //@ assert tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor);
 #if TCUQ_WITH_ALARM
-    if (tcuq_alarm_asks(monitor, &signals)) {
-        tcuq_alarm_suspect(monitor, health, signals.health_worst);
-    }
+    tcuq_alarm_note(monitor, health, &signals);
     tcuq_alarm_run(monitor, &signals, decision);
     //@ assert tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor);
 #else
