@@ -12,8 +12,8 @@
 #include "tcuq.h"
 #include "tcuq_internal.h"
 
-/* Eleven arrays, terms and two arrays each, channels, seven parts of the monitor's memory, scratch. */
-#define ENGINE_BLOCKS (11 + 1 + 2 * (int)TCUQ_MAX_TERMS + 1 + 7 + 1)
+/* Thirteen arrays, terms and two arrays each, channels, seven parts of the monitor's memory, scratch. */
+#define ENGINE_BLOCKS (13 + 1 + 2 * (int)TCUQ_MAX_TERMS + 1 + 7 + 1)
 #define DECISION_MEMBERS 15
 
 #define LEVELS ((double)TCUQ_RISK_LEVELS)
@@ -28,6 +28,8 @@ typedef struct {
     double feature_scale;
     double max_magnitude; /* of any number */
     double sum_tolerance; /* of a row of probabilities */
+    const double *output_centres; /* of outputs in place of a posterior; null: there are classes */
+    const double *output_scales;
 } quantizer;
 
 typedef enum { ITEM_BYTE, ITEM_FLOAT, ITEM_DOUBLE } item;
@@ -83,6 +85,8 @@ int engine_read(engine *self, PyObject *spec);
 /* quantize.c: false if a number breaks its rule; `to` is then invalid. */
 bool quantize_posteriors(const quantizer *how, const void *from, item as, size_t classes, size_t rows,
                          uint8_t *restrict to);
+bool quantize_outputs(const quantizer *how, const void *from, item as, size_t outputs, size_t rows,
+                      uint8_t *restrict to);
 bool quantize_features(const quantizer *how, const void *from, item as, size_t count,
                        int8_t *restrict to);
 

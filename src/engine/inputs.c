@@ -98,7 +98,7 @@ bool inputs_quantized(const engine *self, const inputs *in, Py_ssize_t begin, Py
     }
     at->posterior = self->scratch;
     at->features = narrow;
-    return quantize_posteriors(&self->quantizer, rows_at, in->posterior, (size_t)classes, rows,
-                               self->scratch) &&
+    return ((self->quantizer.output_centres == NULL) ? quantize_posteriors : quantize_outputs)(
+               &self->quantizer, rows_at, in->posterior, (size_t)classes, rows, self->scratch) &&
            quantize_features(&self->quantizer, wide_at, in->feature, rows * (size_t)width, narrow);
 }

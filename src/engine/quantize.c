@@ -172,6 +172,20 @@ bool quantize_posteriors(const quantizer *how, const void *from, item as, size_t
     return true;
 }
 
+bool quantize_outputs(const quantizer *how, const void *from, item as, size_t outputs, size_t rows,
+                      uint8_t *restrict to)
+{
+    if (!all_within(from, as, rows * outputs, how->max_magnitude)) {
+        return false;
+    }
+    for (size_t i = 0u; i < rows * outputs; i++) {
+        const size_t which = i % outputs;
+        const double steps = (number(from, as, i) - how->output_centres[which]) / how->output_scales[which];
+        to[i] = (uint8_t)(int32_t)nearest(at_least(at_most(steps, 127.0), -127.0));
+    }
+    return true;
+}
+
 bool quantize_features(const quantizer *how, const void *from, item as, size_t count,
                        int8_t *restrict to)
 {

@@ -120,6 +120,21 @@ static const void *read_array(engine *self, const place *at, const char *name, e
     return copy;
 }
 
+/* How outputs are rounded, given exactly where there are no classes. */
+static int read_outputs(engine *self, const place *at)
+{
+    quantizer *how = &self->quantizer;
+    const bool needed = self->profile.blend_q15 == TCUQ_NO_CLASSES;
+    const extent numbers = exactly(self->profile.classes, sizeof(double), needed);
+    size_t count;
+    how->output_centres = read_array(self, at, "output_centres", numbers, &count);
+    how->output_scales = PyErr_Occurred() ? NULL : read_array(self, at, "output_scales", numbers, &count);
+    if (!PyErr_Occurred() && !needed && ((how->output_centres != NULL) || (how->output_scales != NULL))) {
+        return wrong_field(at, "output_centres", PyExc_ValueError, "not None with classes");
+    }
+    return PyErr_Occurred() ? -1 : 0;
+}
+
 static int read_arrays(engine *self, const place *at)
 {
     tcuq_profile *profile = &self->profile;
@@ -157,6 +172,9 @@ static int read_arrays(engine *self, const place *at)
         if (PyErr_Occurred()) {
             return -1;
         }
+    }
+    if (read_outputs(self, at) < 0) {
+        return -1;
     }
     copy = read_array(self, at, "weights", exactly(4u, sizeof(int16_t), profile->weight_shift != 0u), &count);
     if (copy != NULL) {

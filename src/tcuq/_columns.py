@@ -45,6 +45,7 @@ def checked_labels(
         values = as_array(labels, "labels")
     if values.dtype.kind in "UO" and values.ndim == 1:
         values = _named_labels(values.tolist(), names)
+    _refuse_other_labels(values, (steps, columns))
     array = as_numbers(values, "labels", "iu")
     if array.shape != (steps,):
         raise InputError(f"labels must have the shape ({steps},), got {array.shape}")
@@ -56,6 +57,20 @@ def checked_labels(
             f" {OUT_OF_DISTRIBUTION} (out of distribution), got {array[step]} at step {step}"
         )
     return array.astype(np.int32)
+
+
+def _refuse_other_labels(values: NDArray[Any], one_hot: tuple[int, int]) -> None:
+    """Say what to write in place of one-hot rows or floats."""
+    if values.shape == one_hot and values.dtype.kind in "biuf":
+        raise InputError(
+            f"labels must have the shape ({one_hot[0]},), got {values.shape}, which looks one-hot:"
+            " write  labels.argmax(axis=1)"
+        )
+    if values.dtype.kind == "f":
+        raise InputError(
+            f"labels must be whole numbers, columns of the posteriors, got {values.dtype}: write"
+            "  labels.astype(int)"
+        )
 
 
 def _named_labels(labels: list[object], names: tuple[str, ...] | None) -> NDArray[np.int64]:

@@ -300,12 +300,18 @@ def make_engine(
     promise: bool = False,
 ) -> Engine:
     """Return the C runtime for a quantised profile, set to quantise its inputs."""
-    quantizer = {
+    quantizer: dict[str, Any] = {
         "logits": int(inputs.kind == "logits"),
         "promise": int(promise),
         "feature_scale": inputs.feature_scale or 1.0,
         "max_magnitude": MAX_MAGNITUDE,
         "sum_tolerance": SUM_TOLERANCE,
+        "output_centres": None,
+        "output_scales": None,
     }
+    if inputs.outputs is not None:
+        for name in ("centres", "scales"):
+            numbers = np.array(getattr(inputs.outputs, name), np.float64)
+            quantizer[f"output_{name}"] = numbers.tobytes()
     cause = partial(cause_in_words, health_names)
     return Engine({**spec, **quantizer}, Decision, OUTCOMES, REASONS, ALARMS, cause)

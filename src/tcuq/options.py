@@ -219,7 +219,7 @@ class TermPlan:
 
 # The classifier's doubt; the past against the label, now and lately; unusual features: a little of
 # each step, much of a very unusual one, and lately. Chosen on development data,
-# docs/decisions/0073.
+# docs/decisions/0073. Without classes, unusual outputs and unusual features.
 TERMS = (
     TermPlan("low_confidence", scale="odds", error_weight=1.0),
     TermPlan("contradiction", scale="odds", weight=0.75, error_weight=0.5),
@@ -227,6 +227,7 @@ TERMS = (
     TermPlan("novelty", weight=6 / 256, error_weight=13 / 256),
     TermPlan("novelty", dead=8.0, cap=8.0, weight=0.0, error_weight=1.0),
     TermPlan("novelty", ewma=5, dead=2.5, cap=3.0, weight=0.25, error_weight=0.5),
+    TermPlan("departure", weight=0.25, error_weight=0.25),
 )
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded stream: a classifier's outputs, step by step, in recorded order."""
+"""A recorded stream: a model's outputs, step by step, in recorded order."""
 
 import hashlib
 import os
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,11 +20,12 @@ from tcuq._columns import (
 )
 from tcuq._conversion import as_numbers, refuse_extreme
 from tcuq._notebook import counted, facts_table
+from tcuq._outputs import checked_outputs, output_labels
 from tcuq.errors import InputError
 from tcuq.recording import read_recording, write_recording
 
-Kind = Literal["probabilities", "logits"]
-KINDS: tuple[Kind, ...] = ("probabilities", "logits")
+Kind = Literal["probabilities", "logits", "outputs"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 MIN_CLASSES, MAX_CLASSES = 2, 1000
 MAX_FEATURES = 65_535  # a width is 16 bits on the device
 # int8 softmax outputs sum to 252..260 of 256: a row this close to 1 is a probability vector.
@@ -35,28 +36,37 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
 class Stream:
-    """Posteriors, and if recorded features and labels, of one or more recordings.
+    """Posteriors or outputs, and if recorded features and labels, of one or more recordings.
 
     Every column may be a NumPy array, a list, a pandas or Arrow table or column, or a tensor.
 
     Parameters
     ----------
     posteriors
-        (steps, classes), probabilities or logits as ``kind`` says; never guessed. A model with one
-        output, such as a wake word's sigmoid, gives (steps,) or (steps, 1): the probability p of
-        the second of two classes becomes [1 - p, p], a logit z becomes [0, z].
+        (steps, classes), probabilities or logits as ``kind`` says; never guessed. One column, such
+        as a wake word's sigmoid, needs ``classes`` to name both classes: the probability p of the
+        second becomes [1 - p, p], a logit z becomes [0, z].
     features
         (steps, width) of the layer the monitor looks at, or None.
     labels
         The true class of each step: its column, -1 where unknown; or its name in ``classes``, None
         or NaN where unknown. ``tcuq.OUT_OF_DISTRIBUTION`` (-2) where no class is right, so that
         every prediction is wrong. None if there are no labels.
+    outputs
+        In place of posteriors, of a model without classes: (steps,) or (steps, 1 to 8) numbers,
+        such as a regressor's values or an anomaly score.
+    errors
+        In place of labels, of a model without classes: True where a step's outputs were wrong.
+    targets, tolerance
+        In place of errors: a step is wrong where an output is farther from its target than the
+        tolerance, one number or one per output. NaN where a target is unknown.
     classes
         The names of the classes in the order of the columns; stored as ``class_names``.
     kind
-        "probabilities" or "logits".
+        "probabilities" or "logits"; "outputs" if there are outputs.
     starts
-        Steps at which a new recording begins: history does not reach across. Step 0 always is.
+        Steps at which a new recording begins, ascending: history does not reach across. Step 0
+        always is.
     shifted
         True where a step is known to be out of distribution; for evaluation only. Steps labelled
         out of distribution are marked, too.
@@ -72,6 +82,8 @@ class Stream:
     Stream(2 steps, 2 classes, no features, 1 recording, 100% labelled)
     >>> stream[1:].labels.tolist()
     [1]
+    >>> Stream(outputs=[20.5, 21.5], targets=[20.0, 24.0], tolerance=1.0).labels.tolist()
+    [0, 1]
     """
 
     posteriors: Array
@@ -86,26 +98,52 @@ class Stream:
 
     def __init__(
         self,
-        posteriors: ArrayLike,
+        posteriors: ArrayLike | None = None,
         features: ArrayLike | None = None,
         labels: LabelsLike | None = None,
         *,
+        outputs: ArrayLike | None = None,
+        errors: ArrayLike | None = None,
+        targets: ArrayLike | None = None,
+        tolerance: ArrayLike | None = None,
         classes: ArrayLike | None = None,
-        kind: Kind = "probabilities",
+        kind: Kind | None = None,
         starts: ArrayLike | None = None,
         shifted: ArrayLike | None = None,
         health: Any = None,  # noqa: ANN401 - a Health or any array-like
         health_names: ArrayLike | None = None,
     ) -> None:
-        if kind not in KINDS:
+        if kind not in (None, *KINDS):
             raise InputError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
-        posterior_rows = checked_posteriors(posteriors, kind)
-        steps, columns = posterior_rows.shape
+        given = posteriors if outputs is None else outputs
+        if given is None or (posteriors is not None and outputs is not None):
+            raise InputError(
+                "a stream has posteriors of a classifier, or outputs of a model without classes:"
+                " give one of them"
+            )
+        kind = kind or "probabilities" if outputs is None else "outputs"
+        if kind == "outputs":
+            posterior_rows = checked_outputs(given)
+            labels = output_labels(posterior_rows, labels, (errors, targets, tolerance), classes)
+        else:
+            if not (errors is None and targets is None and tolerance is None):
+                raise InputError("errors and targets are of models without classes: give labels")
+            posterior_rows = checked_posteriors(
+                given, kind, None if classes is None else np.size(classes)
+            )
+        steps = len(posterior_rows)
         if steps == 0:
             raise InputError("a stream must have at least 1 step, got 0")
+        columns = posterior_rows.shape[1]
         names = checked_names(classes, columns)
-        numbers = checked_labels(labels, steps, columns, names)
+        numbers = checked_labels(labels, steps, 2 if kind == "outputs" else columns, names)
         begins = checked_steps(() if starts is None else starts, "starts", steps)
+        if (np.diff(begins) <= 0).any():
+            step = int(np.argmax(np.diff(begins) <= 0))
+            raise InputError(
+                f"starts must ascend, got {begins[step]} before {begins[step + 1]}: give the steps"
+                " at which recordings begin, not their lengths"
+            )
         self._set_slots(
             posterior_rows,
             None if features is None else checked_features(features, steps),
@@ -135,8 +173,13 @@ class Stream:
 
     @property
     def classes(self) -> int:
-        """Number of classes."""
-        return int(self.posteriors.shape[1])
+        """Number of classes; 0 if the model has none."""
+        return 0 if self.kind == "outputs" else int(self.posteriors.shape[1])
+
+    @property
+    def outputs(self) -> Array | None:
+        """The outputs of a model without classes, (steps, 1 to 8); else None."""
+        return self.posteriors if self.kind == "outputs" else None
 
     @property
     def width(self) -> int:
@@ -211,17 +254,22 @@ class Stream:
             labels.append(counted(len(self.health_names), "health statistic"))
         sizes = (
             counted(len(self), "step"),
-            counted(self.classes, "class", "classes"),
+            self._what(),
             counted(self.width, "feature") if self.width else "no features",
             counted(len(self.starts), "recording"),
         )
         return f"Stream({', '.join([*sizes, *labels])})"
 
+    def _what(self) -> str:
+        if self.kind == "outputs":
+            return counted(self.posteriors.shape[1], "output")
+        return counted(self.classes, "class", "classes")
+
     def _repr_html_(self) -> str:
         names = f" ({', '.join(self.class_names)})" if self.class_names else ""
         facts: dict[str, object] = {
             "steps": f"{len(self):,}",
-            "classes": f"{self.classes}{names}",
+            "model": f"{self._what()}{names}",
             "posteriors": f"{self.kind}, {self.posteriors.dtype}",
             "features": "none" if self.features is None else f"{self.width}, {self.features.dtype}",
             "recordings": f"{len(self.starts):,}",
@@ -248,12 +296,19 @@ def require_stream(value: object, name: str) -> None:
 def checked_posteriors(posteriors: ArrayLike, kind: Kind, classes: int | None = None) -> Array:
     """(steps, classes) of finite numbers; probabilities are not negative and sum to about 1.
 
-    One column, where ``classes`` is 2 or not yet known, is a model with one output: p becomes
-    [1 - p, p], a logit z becomes [0, z].
+    One column, where ``classes`` is 2, is a model with one output: p becomes [1 - p, p], a logit z
+    becomes [0, z].
     """
     rows = as_numbers(posteriors, "posteriors")
-    if classes in (None, 2) and rows.size and (rows.ndim == 1 or rows.shape[1:] == (1,)):
-        rows = _two_columns(rows.reshape(-1, 1), kind)
+    if rows.size and (rows.ndim == 1 or rows.shape[1:] == (1,)):
+        if classes is None:
+            raise InputError(
+                "posteriors have one column. The probability of the second of two classes? Name"
+                ' both: classes=["no", "yes"]. Values of a regressor, or an anomaly score? Give'
+                " outputs= in place of posteriors"
+            )
+        if classes == 2:
+            rows = _two_columns(rows.reshape(-1, 1), kind)
     if rows.ndim != 2:
         raise InputError(f"posteriors must have the shape (steps, classes), got {rows.shape}")
     columns = rows.shape[1]
@@ -276,7 +331,7 @@ def checked_posteriors(posteriors: ArrayLike, kind: Kind, classes: int | None = 
             raise InputError(
                 f"posteriors of step {step} must sum to 1 within {SUM_TOLERANCE},"
                 f' got {sums[step]:.6g} (logits? say kind="logits"; one sigmoid per class is not a'
-                " posterior)"
+                " posterior; a model without classes gives outputs=)"
             )
     return rows
 
@@ -290,7 +345,7 @@ def _two_columns(column: Array, kind: Kind) -> Array:
         step = int(np.argmax((column < 0) | (column > 1)))
         raise InputError(
             f"posteriors of one column must lie in 0..1, got {column[step, 0]:.6g} at step {step}"
-            ' (a logit? say kind="logits"; a regression has no posteriors to monitor)'
+            ' (a logit? say kind="logits"; a regressor gives outputs=)'
         )
     return np.hstack([1 - column, column])
 

@@ -69,12 +69,12 @@ def test_nearest_standard_profile(profile: tcuq.Profile, test_stream: tcuq.Strea
     """The same parts count first, then classes, features, lags and score terms."""
     assert nearest_instructions(profile).profile == "recommended preset on the demo streams"
     bare = nearest_instructions(profile, telemetry=False)
-    assert bare.parts == ("anchored", "novelty", "health", "alarm", "telemetry")
+    assert bare.parts == ("classes", "anchored", "novelty", "health", "alarm", "telemetry")
     paper = tcuq.fit(
         test_stream, test_stream, preset="paper", paper=tcuq.PaperOptions(signs="monotone")
     )
     nearest = nearest_instructions(paper, telemetry=False)
-    assert (nearest.profile, nearest.parts) == ("paper preset on the demo streams", ())
+    assert (nearest.profile, nearest.parts) == ("paper preset on the demo streams", ("classes",))
     assert nearest.mean <= nearest.worst
 
 

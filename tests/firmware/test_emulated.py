@@ -18,7 +18,13 @@ from tcuq.profile.settings import AlarmFlag
 from tests.fixtures.conformance import quiet_fit
 from tests.fixtures.firmware.emulator import STAGES, build_plugin, count, decide, state
 from tests.fixtures.firmware.golden import encoded_on, golden
-from tests.fixtures.firmware.scenarios import Scenario, box_scenarios, field_scenario, make_scenario
+from tests.fixtures.firmware.scenarios import (
+    Scenario,
+    box_scenarios,
+    field_scenario,
+    make_scenario,
+    outputs_scenario,
+)
 from tests.fixtures.firmware.sizes import ram, stack
 from tests.fixtures.firmware.toolchain import (
     CPUS,
@@ -42,8 +48,9 @@ PROJECTION = Path(__file__).parent / "bare/projection.c"
 
 @cache
 def scenarios() -> dict[str, Scenario]:
-    """The profiles of the box and the first steps of its streams."""
-    return {scenario.name: scenario.first(STEPS) for scenario in box_scenarios()}
+    """The profiles of the box and the first steps of its streams; a model without classes."""
+    every = (*box_scenarios(), outputs_scenario())
+    return {scenario.name: scenario.first(STEPS) for scenario in every}
 
 
 @cache
@@ -64,7 +71,7 @@ def _tools() -> None:
         )
 
 
-@pytest.mark.parametrize("name", ["tcuq_keywords", "full_keywords"])
+@pytest.mark.parametrize("name", ["tcuq_keywords", "full_keywords", "outputs_1"])
 @pytest.mark.parametrize("cpu", [*CPUS, M33], ids=lambda cpu: cpu.name)
 def test_decisions_are_the_hosts(cpu: Cpu, name: str, tmp_path: Path) -> None:
     """Every member of every decision is the same on the CPU and on the host."""

@@ -242,9 +242,10 @@ def test_profiles_of_other_streams_are_refused(profiles: Mapping[str, tcuq.Profi
         Replay({}, layout)
     inputs = profiles["present"].inputs
     other = {"posteriors": ("<f8", inputs.classes), "features": ("<f8", inputs.width)}
-    (kind,) = set(KINDS) - {inputs.kind}
-    with pytest.raises(InputError, match="kind must be"):
-        Replay(profiles, Layout(kind, other))
+    (kind,) = set(KINDS) - {inputs.kind, "outputs"}
+    for wrong in (kind, "outputs"):
+        with pytest.raises(InputError, match="kind must be"):
+            Replay(profiles, Layout(wrong, other))
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 import tcuq
 from tcuq.cli import main
 from tcuq.errors import InputError
+from tcuq.stream import Kind
 from tcuq.tap import open_tap, record
 from tcuq.tap.keras import KerasTap
 
@@ -54,10 +55,10 @@ def test_a_sequential_by_itself_and_by_name() -> None:
 
 
 @pytest.mark.parametrize(("activation", "kind"), [("sigmoid", "probabilities"), (None, "logits")])
-def test_one_output(activation: str | None, kind: str) -> None:
+def test_one_output(activation: str | None, kind: Kind) -> None:
     """A single sigmoid or logit becomes two classes."""
     model = small(units=1, activation=activation)
-    stream = record(open_tap(model), ROWS, np.arange(100) % 2)
+    stream = record(open_tap(model, kind=kind), ROWS, np.arange(100) % 2)
     assert (stream.kind, stream.classes) == (kind, 2)
     np.testing.assert_allclose(stream.posteriors[:, 1:], model.predict(ROWS, verbose=0), atol=1e-6)
 
@@ -74,9 +75,9 @@ def test_batches_of_any_size() -> None:
 
 
 def test_an_unknown_kind_must_be_given() -> None:
-    """An activation that is neither softmax, sigmoid nor linear does not tell; softmax does."""
+    """An activation that is neither softmax nor sigmoid does not tell; softmax does."""
     model = small(activation="relu")
-    with pytest.raises(InputError, match="the model does not tell its kind"):
+    with pytest.raises(InputError, match="its kind must be given"):
         record(open_tap(model), ROWS)
     assert record(open_tap(model, kind="logits"), ROWS).kind == "logits"
     with pytest.raises(InputError, match="kind must be 'probabilities', as the model ends"):

@@ -74,10 +74,12 @@ def test_a_named_layer_and_a_named_input(tmp_path: Path, rows: Array) -> None:
     assert record(tap, {"x": rows}).sha256 == record(tap, rows).sha256
 
 
-def test_logits_are_known_by_the_graph(tmp_path: Path, rows: Array) -> None:
-    """Without a softmax the output is logits."""
+def test_without_a_softmax_the_kind_must_be_given(tmp_path: Path, rows: Array) -> None:
+    """A last layer alone may be a classifier's or a regressor's."""
     path = write_model(tmp_path / "m.onnx", softmax=False)
-    stream = record(open_tap(path), rows)
+    with pytest.raises(InputError, match='kind="logits" of a classifier, kind="outputs" of a reg'):
+        record(open_tap(path), rows)
+    stream = record(open_tap(path), rows, kind="logits")
     assert stream.kind == "logits"
     np.testing.assert_array_equal(stream.posteriors, run(path, rows))
 

@@ -13,12 +13,15 @@ import torch
 from scipy import sparse
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import IsolationForest, RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
-from sklearn.neural_network import MLPClassifier
+from sklearn.mixture import GaussianMixture
+from sklearn.neighbors import KernelDensity
+from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import OneClassSVM
 
 from tcuq.errors import InputError
 from tcuq.tap import open_tap, record
@@ -87,16 +90,39 @@ def test_numbered_and_boolean_labels_become_columns() -> None:
     assert stream.class_names == ("False", "True")
 
 
-@pytest.mark.parametrize(
-    "model", [Perceptron(), LinearRegression()], ids=lambda model: type(model).__name__
-)
-def test_a_model_without_probabilities_is_refused(model: Any) -> None:
-    """The message names what is missing, and regression as a cause."""
-    model.fit(INPUTS, np.repeat(np.arange(5), 100))
-    with pytest.raises(InputError, match=r"or have predict_proba, .*regression"):
+def test_a_classifier_without_probabilities_is_refused() -> None:
+    """The message names what is missing."""
+    model = Perceptron().fit(INPUTS, np.repeat(np.arange(5), 100))
+    with pytest.raises(InputError, match=r"must have predict_proba, or be a regressor.*Perceptron"):
         open_tap(model)
-    with pytest.raises(InputError, match=r"must have predict_proba, .*regression"):
-        SklearnTap(model)
+
+
+WITHOUT_CLASSES = {
+    "predict": [
+        LinearRegression(),
+        make_pipeline(StandardScaler(), MLPRegressor(hidden_layer_sizes=(4,))),
+    ],
+    "score_samples": [
+        IsolationForest(n_estimators=20),
+        OneClassSVM(),
+        GaussianMixture(2),
+        KernelDensity(),
+    ],
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("method", "model"),
+    [(method, model) for method, models in WITHOUT_CLASSES.items() for model in models],
+    ids=lambda each: each if isinstance(each, str) else type(each).__name__,
+)
+def test_a_model_without_classes_gives_outputs(method: str, model: Any) -> None:
+    """A regressor's values, or the score of an outlier detector or a density; never classes."""
+    model.fit(INPUTS, INPUTS[:, 0])
+    stream = record(open_tap(model), INPUTS)
+    assert (stream.kind, stream.classes) == ("outputs", 0)
+    np.testing.assert_array_equal(stream.posteriors[:, 0], getattr(model, method)(INPUTS))
 
 
 @pytest.mark.parametrize("activation", ["relu", "tanh", "logistic", "identity"])

@@ -117,7 +117,7 @@ def test_the_module_is_left_as_it_was(rows: Array) -> None:
 
 def test_kind_and_layer_are_never_guessed(rows: Array) -> None:
     """The caller must pass the kind; an unknown layer is answered with those that exist."""
-    with pytest.raises(InputError, match="the model does not tell its kind: pass kind="):
+    with pytest.raises(InputError, match="its kind must be given: kind="):
         record(TorchTap(small_cnn()), rows)
     with pytest.raises(InputError, match="layer must be one of the model's, such as"):
         TorchTap(Encoder(), "heads", kind="logits")

@@ -229,4 +229,5 @@ def test_one_sigmoid_as_logits_is_named_first() -> None:
     spoken = np.repeat(rng.random(60) < 0.3, 20)
     probability = np.clip(np.where(spoken, 0.9, 0.1) + rng.normal(0, 0.05, 1200), 0, 1)
     columns: Columns = {"posteriors": probability, "kind": "logits", "starts": [600]}
+    columns["classes"] = ["no", "yes"]
     assert findings(columns)[0] == "probabilities_as_logits"

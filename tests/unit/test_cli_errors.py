@@ -88,7 +88,7 @@ def test_version_and_help_are_0(
         (["fit", CALIBRATION, "-o", "p.json", "--preset", "paper"], "needs a development stream"),
         (["fit", CALIBRATION, "-o", "none/p.json"], "there is no folder"),
         (["run", "none.json", TEST], "none.json: No such file"),
-        (["run", TEST, TEST], "test.npz: not a JSON document"),
+        (["run", TEST, TEST], "test.npz: a recorded stream, not a profile"),
         (["run", "PROFILE", "none.npz"], "none.npz: No such file"),
         (["run", "PROFILE", TEST, "-o", "t.csv"], "'t.csv': the output's name must end in .npz"),
         (["run", "PROFILE", "narrow.npz"], "posteriors must have 10 classes"),

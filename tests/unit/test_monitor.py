@@ -44,6 +44,8 @@ def engine_of(profile: tcuq.Profile, **changes: object) -> Engine:
         "feature_scale": 0.05,
         "max_magnitude": MAX_MAGNITUDE,
         "sum_tolerance": SUM_TOLERANCE,
+        "output_centres": None,
+        "output_scales": None,
     }
     spec = {**quantize(profile), **rules, **changes}
     return Engine(spec, Decision, OUTCOMES, REASONS, ALARMS, lambda *_: "")
@@ -247,7 +249,7 @@ def fitted(kind: Kind, synthetic: Callable[..., tcuq.Stream]) -> tuple[tcuq.Prof
     """A profile of two classes from one column, and the column."""
     logits = np.diff(synthetic(classes=2, kind="logits").posteriors, axis=1).ravel()
     column = logits if kind == "logits" else 1 / (1 + np.exp(-logits))
-    return tcuq.fit(tcuq.Stream(column, kind=kind)), column
+    return tcuq.fit(tcuq.Stream(column, kind=kind, classes=["no", "yes"])), column
 
 
 @pytest.mark.filterwarnings("ignore::tcuq.errors.CalibrationWarning")
@@ -255,7 +257,7 @@ def fitted(kind: Kind, synthetic: Callable[..., tcuq.Stream]) -> tuple[tcuq.Prof
 def test_one_column_runs_as_two(kind: Kind, synthetic: Callable[..., tcuq.Stream]) -> None:
     """A column, a step alone and the stacked rows all give the same decisions."""
     profile, column = fitted(kind, synthetic)
-    rows = tcuq.Stream(column, kind=kind).posteriors
+    rows = tcuq.Stream(column, kind=kind, classes=["no", "yes"]).posteriors
     expected = Monitor(profile).run(rows)
     for given in (column, column[:, None], column.tolist()):
         trace = Monitor(profile).run(given)
@@ -280,7 +282,7 @@ def test_one_column_is_no_step_of_seven_classes(profile: tcuq.Profile) -> None:
 def test_regression_output_is_refused(synthetic: Callable[..., tcuq.Stream]) -> None:
     """A value outside 0..1 is refused in a step and in a run."""
     profile, _ = fitted("probabilities", synthetic)
-    with pytest.raises(InputError, match="regression"):
+    with pytest.raises(InputError, match="regressor"):
         Monitor(profile).run([0.5, 21.5])
-    with pytest.raises(InputError, match="regression"):
+    with pytest.raises(InputError, match="regressor"):
         Monitor(profile).step(21.5)

@@ -12,9 +12,10 @@ import pytest
 import tcuq
 import tcuq.runtime
 from tcuq import stream
+from tcuq._outputs import MAX_OUTPUTS
 from tcuq.demo import demo_stream
 from tcuq.errors import ProfileError
-from tcuq.profile import MAX_FILE_BYTES, quantize, settings
+from tcuq.profile import MAX_FILE_BYTES, quantize, settings, signal_units
 from tcuq.profile.settings import AlarmFlag
 from tcuq.stages.budget import Outcome
 
@@ -31,8 +32,8 @@ DAMAGED: list[tuple[str, object, str]] = [
     ("sha256", "short", "sha256 must match ^[0-9a-f]{64}$, got 'short'"),
     ("sha256", ..., "sha256 is missing"),
     ("inputs", ..., "inputs is missing"),
-    ("inputs.kind", "votes", "inputs.kind must be one of probabilities, logits, got 'votes'"),
-    ("inputs.classes", 1, "inputs.classes must lie in 2..1000, got 1"),
+    ("inputs.kind", "votes", "inputs.kind must be one of probabilities, logits, outputs"),
+    ("inputs.classes", 1, "inputs.classes must be at least 2"),
     ("inputs.classes", 7.0, "inputs.classes must be of type integer, got 7.0"),
     ("inputs.classes", True, "inputs.classes must be of type integer, got True"),
     ("inputs.width", 33, "inputs.projection must be given exactly when inputs.width exceeds 32"),
@@ -57,7 +58,7 @@ DAMAGED: list[tuple[str, object, str]] = [
     ("score.terms.3.bits.5", 64, "score.terms[3].bits must not descend"),
     ("novelty.0.share", 0.5, "novelty's shares must add up to 1, got 0.75"),
     ("novelty.1.signal", "novelty", "novelty must each have a signal of their own, got novelty"),
-    ("novelty.0.signal", "doubt", "novelty[0].signal must be one of low_confidence, novelty"),
+    ("novelty.0.signal", "doubt", "novelty[0].signal must be one of low_confidence, depar"),
     ("novelty.0.points", [0.0], "novelty[0].bits must be as many as points, 1, got"),
     ("score.terms.0.slope", 10**400, "score.terms[0].slope must lie in"),
     ("threshold.alpha_q16", 65536, "threshold.alpha_q16 must lie in 1..65535, got 65536"),
@@ -204,12 +205,13 @@ def test_numbers_and_limits_are_the_headers() -> None:
     flags = {n.removeprefix("ALARM_"): v for n, v in MACROS.items() if n.startswith("ALARM_")}
     assert flags == {flag.name: flag.value for flag in AlarmFlag}
     assert enumerated("outcome") == {outcome.name: outcome.value for outcome in Outcome}
-    signals = {name.upper(): index for index, name in enumerate(quantize.CHANNEL_SIGNALS)}
+    signals = {name.upper(): index for index, name in enumerate(signal_units.CHANNEL_SIGNALS)}
     assert enumerated("signal") == signals
     assert {
         "MAX_CLASSES": stream.MAX_CLASSES,
+        "MAX_OUTPUTS": MAX_OUTPUTS,
         "MAX_DIMENSIONS": settings.MAX_DIMENSIONS,
-        "SIGNALS": len(quantize.SIGNALS),
+        "SIGNALS": len(signal_units.SIGNALS),
         "MAX_BLOCK": settings.MAX_BLOCK,
         "BOOT_STEPS": settings.BOOT_STEPS,
         "MAX_CHANNELS": len(get_args(settings.ChannelSignal)),

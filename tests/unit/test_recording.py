@@ -96,11 +96,12 @@ def test_scales_multiply_integers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shape", [(2,), (2, 1)])
 def test_one_output_in_a_file_is_stacked(tmp_path: Path, shape: tuple[int, ...]) -> None:
-    """The column of a single sigmoid is read as two classes, after its scale."""
+    """The column of a single sigmoid is read as its two named classes, after its scale."""
     column = np.array([64, 255], np.uint8).reshape(shape)
-    path = write(
-        tmp_path / "a.npz", kind="probabilities", posteriors=column, posterior_scale=1 / 256
-    )
+    given: Any = {"kind": "probabilities", "posteriors": column, "posterior_scale": 1 / 256}
+    with pytest.raises(StreamError, match="posteriors have one column"):
+        tcuq.Stream.load(write(tmp_path / "b.npz", **given))
+    path = write(tmp_path / "a.npz", class_names=np.array(["no", "yes"]), **given)
     assert tcuq.Stream.load(path).posteriors.tolist() == [[0.75, 0.25], [1 / 256, 255 / 256]]
 
 

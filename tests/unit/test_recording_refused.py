@@ -89,7 +89,7 @@ BAD_NPZ: dict[str, tuple[Callable[[Path], None], str]] = {
     "an .npy": (raw(npy(HALVES)), BROKEN),
     "no kind": (npz(kind=None), "kind is missing"),
     "no posteriors": (npz(posteriors=None), "posteriors are missing"),
-    "foreign kind": (npz(kind="votes"), "kind must be one of probabilities, logits, got 'votes'"),
+    "foreign kind": (npz(kind="votes"), "kind must be one of probabilities, logits, outputs, got"),
     "objects": (npz(labels=npy(np.array([{}, 1], object), pickled=True)), "Python objects"),
     "objects in a record": (npz(labels=npy_claiming("(4,)", "[('a', '|O')]")), "Python objects"),
     "a header of 32 TB": (npz(posteriors=npy_claiming("(2000000, 2000000)")), "32000000000000"),

@@ -30,14 +30,12 @@ BAD_POSTERIORS: dict[str, tuple[Any, str]] = {
     "strings": ([["0.5", "0.5"]], "must be real numbers, got dtype <U3"),
     "complex": ([[0.5 + 0j, 0.5]], "must be real numbers, got dtype complex128"),
     "objects": (np.array([[0.5, 0.5]], object), "must be real numbers, got dtype object"),
-    "None": (None, "must be real numbers, got dtype object"),
     "booleans": ([[True, False]], "must be real numbers, got dtype bool"),
 }
 
 BAD_COLUMNS: dict[str, tuple[dict[str, Any], str]] = {
     "label too large": ({"labels": [0, 1, 2]}, "labels must lie in 0..1, or be -1"),
     "label below -2": ({"labels": [0, -3, 1]}, "(out of distribution), got -3 at step 1"),
-    "label float": ({"labels": [0.0, 1.0, 1.0]}, "labels must be integers, got dtype float64"),
     "label boolean": ({"labels": [True, False, True]}, "labels must be integers, got dtype bool"),
     "labels short": ({"labels": [0, 1]}, "labels must have the shape (3,), got (2,)"),
     "labels 2-d": ({"labels": [[0], [1], [1]]}, "labels must have the shape (3,), got (3, 1)"),
@@ -82,9 +80,10 @@ BAD_COLUMNS: dict[str, tuple[dict[str, Any], str]] = {
     "labels ragged": ({"labels": [[1], [1, 2]]}, "labels must be a rectangular array"),
     "starts ragged": ({"starts": [[1], [1, 2]]}, "starts must be a rectangular array"),
     "shifted ragged": ({"shifted": [[True], [True, False]]}, "shifted must be a rectangular"),
+    "labels one-hot": ({"labels": np.eye(2)[[0, 1, 0]]}, "write  labels.argmax(axis=1)"),
+    "labels float": ({"labels": [0.0, 1.0, 0.0]}, "write  labels.astype(int)"),
     "starts 2-d": ({"starts": np.zeros((40, 2), int)}, "starts must have one dimension"),
-    "kind wrong": ({"kind": "logit"}, "kind must be one of probabilities, logits, got 'logit'"),
-    "kind missing": ({"kind": None}, "kind must be one of probabilities, logits, got None"),
+    "kind wrong": ({"kind": "logit"}, "one of probabilities, logits, outputs, got 'logit'"),
 }
 
 
@@ -139,9 +138,11 @@ def test_int8_softmax_is_a_probability(total: int) -> None:
     assert len(tcuq.Stream([[total / 512, total / 512]])) == 1
 
 
-def test_starts_are_sorted_unique_and_hold_0() -> None:
-    """Step 0 always begins a recording; order and repeats do not matter."""
-    assert tcuq.Stream(HALVES, starts=[2, 1, 2]).starts.tolist() == [0, 1, 2]
+def test_starts_ascend_and_hold_0() -> None:
+    """Step 0 always begins a recording; others ascend, so that lengths do not pass for starts."""
+    assert tcuq.Stream(HALVES, starts=[1, 2]).starts.tolist() == [0, 1, 2]
+    assert "starts must ascend, got 2 before 1" in refusal(HALVES, starts=[2, 1])
+    assert "starts must ascend, got 1 before 1" in refusal(HALVES, starts=[1, 1])
     assert tcuq.Stream(HALVES).starts.tolist() == tcuq.Stream(HALVES, starts=[]).starts.tolist()
     assert tcuq.Stream(HALVES).starts.tolist() == [0]
 
@@ -300,8 +301,10 @@ def test_one_column_becomes_two_classes(
 )
 def test_values_of_a_regression_are_refused(column: Any, rule: str) -> None:
     """One column outside 0..1 is no probability, and the message suggests what it may be."""
-    message = refusal(column)
+    message = refusal(column, classes=["no", "yes"])
     assert rule in message
     assert "\n" not in message
     if "0..1" in rule:
-        assert 'a logit? say kind="logits"; a regression has no posteriors' in message
+        assert 'a logit? say kind="logits"; a regressor gives outputs=' in message
+    unnamed = refusal(column)
+    assert all(way in unnamed for way in ('classes=["no", "yes"]', "outputs="))

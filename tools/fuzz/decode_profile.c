@@ -93,9 +93,14 @@ static void take_inputs(subject *made, bytes *in)
         lag += 1u + take8(in) % (TCUQ_MAX_LAG - lag - (TCUQ_MAX_LAGS - 1u - i));
         p->lags[i] = (uint8_t)lag;
     }
-    p->blend_q15 = (uint16_t)take_in(in, 0, 32768);
+    const int32_t blend = take_in(in, 0, 40959); /* one in five has outputs */
     const int32_t stay = take_in(in, 0, 25600);
+    const bool outputs = (blend > 32768) && TCUQ_WITH_OUTPUTS;
+    p->blend_q15 = outputs ? UINT16_MAX : (uint16_t)(blend % 32769);
     p->stay_q8 = (made->shape & ANCHORED) ? (uint16_t)stay : 0u;
+    if (outputs) {
+        p->classes = (uint16_t)(1 + classes % 8);
+    }
     p->rest_q8 = (uint16_t)take_in(in, 0, 768);
     p->change_q8 = (uint16_t)take_in(in, 1, 256);
     p->projection_shift = (uint8_t)(take8(in) % 31u);

@@ -109,7 +109,7 @@ static void visit_all(walk *on, const fuzz_case *of, uint8_t *snapshot)
     at = visit(on, at, 2u, 0, UINT16_MAX);
     at = visit(on, at, 2u, 0, UINT16_MAX);
     at = visit(on, at, 4u, 0, RECENT_MAX);
-    at = visit_kept(on, at, p->classes);
+    at = visit_kept(on, at, (p->blend_q15 == UINT16_MAX) ? 2u : p->classes);
     at += past_bytes(of);
     for (uint32_t i = 0u; (m->smoothed_q8 != NULL) && (i < p->term_count); i++) {
         at = visit(on, at, 4u, 0, 1 << 22);

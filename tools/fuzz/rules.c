@@ -8,9 +8,15 @@ static bool in(int64_t value, int64_t low, int64_t high)
     return (low <= value) && (value <= high);
 }
 
+static bool has_outputs(const tcuq_profile *p)
+{
+    return TCUQ_WITH_OUTPUTS && (p->blend_q15 == 65535u);
+}
+
 static bool inputs_valid(const tcuq_profile *p)
 {
-    bool valid = in(p->classes, 2, 1000) && in(p->dimensions, 0, 32) &&
+    const bool outputs = has_outputs(p);
+    bool valid = in(p->classes, outputs ? 1 : 2, outputs ? 8 : 1000) && in(p->dimensions, 0, 32) &&
                 ((p->width == 0u) == (p->dimensions == 0u));
     if (p->projection == NULL) {
         return valid && (p->width == p->dimensions);
@@ -27,7 +33,7 @@ static bool lags_valid(const tcuq_profile *p)
     if (!in(p->lag_count, 1, 8) || (p->lag_weights_q15 == NULL)) {
         return false;
     }
-    bool valid = (p->lags[0] != 0u) && in(p->blend_q15, 0, 32768);
+    bool valid = (p->lags[0] != 0u) && (in(p->blend_q15, 0, 32768) || has_outputs(p));
     for (uint32_t row = 0u, at = 0u; row < p->lag_count; row++) {
         int64_t sum = 0;
         for (uint32_t i = 0u; i <= row; i++) {

@@ -57,9 +57,12 @@ Build = tuple[str, ...]
 
 
 def builds() -> list[Build]:
-    """Return every choice of optional parts."""
-    choices = itertools.product((False, True), repeat=len(PARTS))
-    return [tuple(itertools.compress(PARTS, choice)) for choice in choices]
+    """Return every choice of optional parts, with classes; without, those with terms."""
+    kinds, others = PARTS[:2], PARTS[2:]
+    choices = itertools.product((False, True), repeat=len(others))
+    chosen = [tuple(itertools.compress(others, choice)) for choice in choices]
+    with_classes = [(kinds[0], *parts) for parts in chosen]
+    return with_classes + [(kinds[1], *parts) for parts in chosen if others[0] in parts]
 
 
 def options(parts: Iterable[str]) -> list[str]:

@@ -84,7 +84,9 @@ def promised_threshold(
             " got none: give Stream(labels=...)"
         )
     predicted = np.concatenate([part.label for part in parts])
-    doubt = 1 - np.concatenate([part.confidence for part in parts])
+    doubt = np.concatenate(
+        [1 - part.confidence if calibration.classes else part.low_confidence for part in parts]
+    )
     labelled = labelled_steps(calibration, predicted, doubt, levels)
     unit = options.independent_unit or ("recordings" if len(calibration.starts) > 1 else "steps")
     chosen = choose_threshold(labelled, unit, options.accepted_error, options.confidence)

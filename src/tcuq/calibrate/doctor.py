@@ -13,6 +13,7 @@ from tcuq.calibrate.bets import ChannelFit, block_steps, fastest_alarm_steps
 from tcuq.calibrate.rehearsal import Rehearsal
 from tcuq.errors import FitError
 from tcuq.profile.settings import (
+    ALPHA_BITS,
     TOKEN,
     AlarmSettings,
     BudgetSettings,
@@ -21,6 +22,7 @@ from tcuq.profile.settings import (
     ScoreSettings,
     StreamInfo,
     TcuqScoreSettings,
+    ThresholdSettings,
 )
 from tcuq.stages.columns import SignalColumns, concatenate
 from tcuq.stages.inputs import posterior_bytes, probabilities
@@ -62,9 +64,21 @@ def diagnose_stream(stream: Stream, parts: Sequence[SignalColumns]) -> Iterator[
             " calibration in the order the device will see it; calibrated on shuffled steps, the"
             " alarm will not keep its rate in the field.",
         )
+    if stream.classes:
+        yield from _of_classes(stream, columns)
+    yield from _dead_features(stream)
+    yield from _short_recordings(parts)
+    if len(parts) == 1:
+        yield Finding(
+            "one_recording",
+            "Calibration is one recording, so nothing tells how recordings differ: record several"
+            " (people, devices, days) and mark where each begins with starts=.",
+        )
+
+
+def _of_classes(stream: Stream, columns: SignalColumns) -> Iterator[Finding]:
     yield from _training_data(stream, columns)
     yield from _lost_in_bytes(stream)
-    yield from _dead_features(stream)
     shares = np.bincount(columns.label) / len(columns.label)
     if shares.max() >= ONE_CLASS:
         yield Finding(
@@ -72,13 +86,6 @@ def diagnose_stream(stream: Stream, parts: Sequence[SignalColumns]) -> Iterator[
             f"{100 * shares.max():.0f} % of the predictions are class {shares.argmax()}: the"
             " monitor will find every other class unusual. Record all classes as often as the"
             " field shows them.",
-        )
-    yield from _short_recordings(parts)
-    if len(parts) == 1:
-        yield Finding(
-            "one_recording",
-            "Calibration is one recording, so nothing tells how recordings differ: record several"
-            " (people, devices, days) and mark where each begins with starts=.",
         )
 
 
@@ -109,10 +116,12 @@ def diagnose_score(score: ScoreSettings) -> Iterator[Finding]:
             )
 
 
-def diagnose_alarm(alarm: AlarmFit, info: StreamInfo) -> Iterator[Finding]:
+def diagnose_alarm(alarm: AlarmFit, info: StreamInfo, classes: int) -> Iterator[Finding]:
     """Yield what limits the fitted alarm, and a rate that calibration does not support."""
     yield from _short_or_repeated(alarm, info)
     yield from _rehearsed(alarm.settings, alarm.rehearsal, info)
+    if classes:
+        yield from _few_changes(alarm.settings, alarm.rehearsal)
 
 
 def _short_or_repeated(alarm: AlarmFit, info: StreamInfo) -> Iterator[Finding]:
@@ -153,7 +162,11 @@ def _rehearsed(alarm: AlarmSettings, rehearsal: Rehearsal, info: StreamInfo) -> 
             f" or spread moves slowly. Record {LONGER} times as long ({LONGER * info.steps:,}"
             f" steps), or state what holds: steps_per_false_alarm={_rounded(supported)}.",
         )
-    elif rehearsal.label_changes < FEW_CHANGES:
+
+
+def _few_changes(alarm: AlarmSettings, rehearsal: Rehearsal) -> Iterator[Finding]:
+    supported = rehearsal.supported >= alarm.steps_per_false_alarm / TOLERATED
+    if supported and rehearsal.label_changes < FEW_CHANGES:
         yield Finding(
             "few_changes",
             f"The label changes only {rehearsal.label_changes} times in calibration: a class that"
@@ -178,6 +191,18 @@ def diagnose_promise(promise: PromiseSettings | None, budget: BudgetSettings) ->
             f" {100 * rate:.1f} %: about {100 * promise.denied:.1f} % will be DENIED, which are not"
             f" accepted and not covered. Give budget={np.ceil(100 * withheld) / 100:g}, or a larger"
             " accepted_error.",
+        )
+
+
+def diagnose_alpha(threshold: ThresholdSettings, budget: BudgetSettings) -> Iterator[Finding]:
+    """Yield that more steps ask to be withheld than the budget allows."""
+    alpha, rate = threshold.alpha_q16 / (1 << ALPHA_BITS), budget.rate_q16 / TOKEN
+    if threshold.step != 0 and alpha > rate:
+        yield Finding(
+            "alpha",
+            f"alpha asks to withhold {100 * alpha:.3g} % of the steps, and the budget allows"
+            f" {100 * rate:.3g} %: the rest will be DENIED. Give budget={alpha:.2g} or more, or a"
+            " smaller alpha: it is the share withheld, not a confidence.",
         )
 
 

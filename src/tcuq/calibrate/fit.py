@@ -16,13 +16,20 @@ from tcuq.calibrate.alarm import AlarmFit, fit_alarm
 from tcuq.calibrate.bets import fastest_alarm_steps
 from tcuq.calibrate.doctor import (
     diagnose_alarm,
+    diagnose_alpha,
     diagnose_promise,
     diagnose_score,
     diagnose_stream,
     refuse_lost_labels,
 )
-from tcuq.calibrate.novelty import fit_novelty_terms, novelty_limit, unknown_class_auroc
+from tcuq.calibrate.novelty import (
+    fit_novelty_terms,
+    fit_output_novelty,
+    novelty_limit,
+    unknown_class_auroc,
+)
 from tcuq.calibrate.observe import Observed, observe, observe_calibration, risk_levels
+from tcuq.calibrate.outputs import error_share, fit_outputs
 from tcuq.calibrate.projection import fit_projection, int8_step
 from tcuq.calibrate.scores import fit_anchored, fit_anchored_weights, fit_stress, fit_tcuq
 from tcuq.calibrate.streams import check_streams
@@ -54,8 +61,10 @@ from tcuq.profile.settings import (
 )
 from tcuq.profile.summary import MOST_FINDINGS
 from tcuq.stages.inputs import logits
-from tcuq.stream import Stream
+from tcuq.stream import Stream, require_stream
 from tcuq.version import __version__
+
+LAGS_WITHOUT_CLASSES = (1,)
 
 
 def fit(
@@ -114,7 +123,7 @@ def fit(
         that cost something (a question to a person, a radio message) and doubtful predictions are
         never used; or "use", so that it bounds all that is withheld; "withhold" ("paper": "use").
     lags
-        Steps looked back over; 1, 2, 4.
+        Steps looked back over; 1, 2, 4 (without classes: 1).
     terms
         Terms of the anchored score.
     novelty
@@ -146,6 +155,9 @@ def fit(
     >>> profile.score.kind, profile.threshold.mode
     ('anchored', 'guarded')
     """
+    require_stream(calibration, "calibration")
+    if lags is None and calibration.classes == 0:
+        lags = LAGS_WITHOUT_CLASSES
     options = options_from(
         preset,
         {
@@ -200,6 +212,7 @@ def _fit_inputs(calibration: Stream, options: FitOptions) -> InputSettings:
         calibration.width,
         fit_projection(calibration, options.projection, options.seed),
         None if calibration.features is None else int8_step(calibration.features),
+        None if calibration.outputs is None else fit_outputs(calibration.outputs),
     )
 
 
@@ -216,10 +229,11 @@ def _fit(
     inputs = _fit_inputs(source, options)
     observed = observe_calibration(source, inputs, options)
     signals, parts = observed.signals, observed.parts
-    refuse_lost_labels(calibration, np.concatenate([part.label for part in parts]))
+    if inputs.classes:
+        refuse_lost_labels(calibration, np.concatenate([part.label for part in parts]))
     score = _fit_score((source, observed), others, inputs, options)
     levels = risk_levels(parts, inputs, signals, score)
-    novelty = _fit_novelty(observed) if options.novelty else ()
+    novelty = _fit_novelty(observed, inputs) if options.novelty else ()
     limit = novelty_limit(parts, novelty, options.alpha * options.unusual)
     # Rounded down: the guarantee must hold for the user's number.
     rate, burst = math.floor(options.budget * TOKEN), math.floor(options.burst * TOKEN)
@@ -249,7 +263,8 @@ def _fit(
             findings=(
                 *diagnose_stream(calibration, parts),
                 *diagnose_score(score),
-                *(() if alarm is None else diagnose_alarm(alarm, info)),
+                *(() if alarm is None else diagnose_alarm(alarm, info, inputs.classes)),
+                *diagnose_alpha(threshold, budget),
                 *diagnose_promise(promise, budget),
             ),
         ),
@@ -270,7 +285,8 @@ def _fit_score(
     if options.paper.score == "tcuq":
         assert development is not None  # noqa: S101 - checked; for the type checker
         return fit_tcuq(development, observe(development, inputs, signals), options)
-    score = fit_anchored(parts, options.terms, inputs, signals)
+    wrong = None if inputs.classes else error_share(stream, options.alpha)
+    score = fit_anchored(parts, options.terms, inputs, signals, wrong)
     if stress is not None:
         stressed = observe(stress, inputs, replace(signals, health=None))
         return fit_stress(score, stress, stressed, parts)
@@ -279,9 +295,11 @@ def _fit_score(
     return fit_anchored_weights(score, development, (stream, parts), inputs, signals)
 
 
-def _fit_novelty(observed: Observed) -> tuple[NoveltyTerm, ...]:
+def _fit_novelty(observed: Observed, inputs: InputSettings) -> tuple[NoveltyTerm, ...]:
     """Fit the decision's novelty: how much of it the features have depends on what they tell."""
     parts, features = observed.parts, observed.features
+    if inputs.classes == 0:
+        return fit_output_novelty(parts)
     if features is None:
         return fit_novelty_terms(parts, tells_unknown=0.5)
     lengths = [len(part.label) for part in parts]
@@ -339,7 +357,7 @@ def _figures(alarm: AlarmFit | None, threshold: ThresholdSettings) -> dict[str, 
 
 def _temperature_figure(calibration: Stream) -> dict[str, float]:
     """Return the temperature of the baseline that an evaluation compares with, by labels."""
-    if calibration.labels is None or calibration.labelled == 0:
+    if calibration.labels is None or calibration.labelled == 0 or calibration.classes == 0:
         return {}
     rows = logits(calibration.posteriors, calibration.kind)
     return {TEMPERATURE: fit_temperature(rows, calibration.labels)}

@@ -2,7 +2,7 @@
 """Novelty: class means, the whitening of one shrunk covariance, and tables of surprise."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,8 @@ from sklearn.metrics import roc_auc_score
 
 from tcuq.calibrate.folds import folds
 from tcuq.calibrate.tails import survival_table
-from tcuq.profile.quantize import steepest_slope
 from tcuq.profile.settings import MAX_NOVELTY, NoveltySettings, NoveltyTerm, Signal
+from tcuq.profile.signal_units import steepest_slope
 from tcuq.stages.columns import SignalColumns, concatenate
 from tcuq.stages.score import Novelty
 
@@ -43,7 +43,19 @@ def fit_novelty_terms(
     columns = concatenate(calibration)
     useful = min(max((tells_unknown - USELESS) / (USEFUL - USELESS), 0.0), 1.0)
     share = 0.0 if columns.novelty is None else round(256 * MOST_NOVELTY * useful) / 256
-    shares: dict[Signal, float] = {"novelty": share, "low_confidence": 1 - share}
+    return _novelty_terms(columns, {"novelty": share, "low_confidence": 1 - share})
+
+
+def fit_output_novelty(calibration: Sequence[SignalColumns]) -> tuple[NoveltyTerm, ...]:
+    """Fit the tables of the decision's novelty without classes: half of it is the features'."""
+    columns = concatenate(calibration)
+    share = 0.0 if columns.novelty is None else 0.5
+    return _novelty_terms(columns, {"novelty": share, "departure": 1 - share})
+
+
+def _novelty_terms(
+    columns: SignalColumns, shares: Mapping[Signal, float]
+) -> tuple[NoveltyTerm, ...]:
     terms = []
     for signal, part in shares.items():
         if part > 0:

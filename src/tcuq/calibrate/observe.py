@@ -15,18 +15,17 @@ from tcuq.monitor import make_engine
 from tcuq.options import FitOptions
 from tcuq.profile.quantize import (
     NO_DECISION,
-    SIGNALS,
     health_integers,
     projected_int8,
     quantize_score,
     quantize_signals,
-    signal_unit,
 )
 from tcuq.profile.settings import (
     InputSettings,
     ScoreSettings,
     SignalSettings,
 )
+from tcuq.profile.signal_units import SIGNALS, signal_unit
 from tcuq.runtime import Engine
 from tcuq.stages.columns import SignalColumns
 from tcuq.stream import Stream
@@ -46,10 +45,11 @@ LEAST_STICKINESS = 1 / 32  # less is not worth a signal, and a shuffled stream m
 class Recorded:
     """A recorded stream in the device's integers."""
 
-    posteriors: NDArray[np.uint8]
+    posteriors: NDArray[np.uint8]  # or outputs
     features: NDArray[np.int8] | None
     health: NDArray[np.int16] | None
     starts: NDArray[np.int64]
+    label: NDArray[np.int32]  # the predicted class; without classes, 0
 
     @property
     def lengths(self) -> list[int]:
@@ -57,17 +57,12 @@ class Recorded:
         lengths: list[int] = np.diff(np.append(self.starts, len(self.posteriors))).tolist()
         return lengths
 
-    @property
-    def label(self) -> NDArray[np.int32]:
-        """Return the predicted classes."""
-        label: NDArray[np.int32] = self.posteriors.argmax(axis=1).astype(np.int32)
-        return label
-
     def __getitem__(self, steps: NDArray[np.bool_]) -> "Recorded":
         """Return some steps, as one recording."""
         features = None if self.features is None else self.features[steps]
         health = None if self.health is None else self.health[steps]
-        return Recorded(self.posteriors[steps], features, health, np.zeros(1, np.int64))
+        alone = np.zeros(1, np.int64)
+        return Recorded(self.posteriors[steps], features, health, alone, self.label[steps])
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +90,7 @@ def observe_calibration(stream: Stream, inputs: InputSettings, options: FitOptio
     if recorded.features is not None:
         features = projected_int8(recorded.features, inputs)
     classes = recorded.label
-    if stream.labels is not None:
+    if stream.labels is not None and inputs.classes:
         classes = np.where(stream.labels >= 0, stream.labels, classes)
     anchored = options.paper.score == "anchored"
     looks_back = anchored and any(term.signal == "contradiction" for term in options.terms)
@@ -188,12 +183,19 @@ def _record(stream: Stream, inputs: InputSettings) -> Recorded:
     quantised = engine.quantize(posteriors, features)
     assert quantised is not None  # noqa: S101 - a Stream was checked; for the type checker
     rows, wide = quantised
+    bytes_ = np.frombuffer(rows, np.uint8).reshape(len(stream), inputs.columns)
     return Recorded(
-        np.frombuffer(rows, np.uint8).reshape(len(stream), inputs.classes),
+        bytes_,
         np.frombuffer(wide, np.int8).reshape(len(stream), inputs.width) if wide else None,
         None if stream.health is None else health_integers(stream.health),
         stream.starts,
+        _labels(bytes_, inputs),
     )
+
+
+def _labels(rows: NDArray[np.uint8], inputs: InputSettings) -> NDArray[np.int32]:
+    labels = rows.argmax(axis=1) if inputs.classes else np.zeros(len(rows))
+    return labels.astype(np.int32)
 
 
 def _observe(recorded: Recorded, inputs: InputSettings, signals: SignalSettings) -> Parts:
@@ -222,7 +224,7 @@ def _columns(
     values = table.astype(np.float64)
     column = {name: values[:, i] * signal_unit(name) for i, name in enumerate(SIGNALS)}
     return SignalColumns(
-        label=rows.argmax(axis=1).astype(np.int32),
+        label=_labels(rows, inputs),
         confidence=values[:, CONFIDENCE] / 65536,
         divergence=column["divergence"],
         instability=column["instability"] if inputs.width else None,

@@ -15,10 +15,10 @@ from tcuq.calibrate.orders import grouped_by_class
 from tcuq.calibrate.tails import TermTable, odds_table, survival_table
 from tcuq.errors import FitError
 from tcuq.options import FitOptions, TermPlan
-from tcuq.profile.quantize import steepest_slope
 from tcuq.profile.settings import (
     MAX_NOVELTY,
     MAX_TERM_WEIGHT,
+    NEEDS_CLASSES,
     NEEDS_FEATURES,
     AnchoredScoreSettings,
     CombinerWeights,
@@ -27,6 +27,7 @@ from tcuq.profile.settings import (
     TcuqScoreSettings,
     Term,
 )
+from tcuq.profile.signal_units import steepest_slope
 from tcuq.stages.columns import SignalColumns, concatenate
 from tcuq.stages.score import COMBINED, sigmoid, term_bits
 from tcuq.stream import Stream
@@ -55,29 +56,41 @@ def fit_tcuq(development: Stream, parts: Parts, options: FitOptions) -> TcuqScor
 
 
 def fit_anchored(
-    calibration: Parts, plans: Sequence[TermPlan], inputs: InputSettings, signals: SignalSettings
+    calibration: Parts,
+    plans: Sequence[TermPlan],
+    inputs: InputSettings,
+    signals: SignalSettings,
+    wrong: float | None,
 ) -> AnchoredScoreSettings:
     """Fit each term's table on the calibration stream, without terms of absent signals.
 
     The biases make the mean risk and the mean expected error on calibration those that the
-    classifier itself expects, 1 - confidence. Without odds among the terms the bias is log2 of that
-    error rate: a step as surprising as one calibration step in so many has risk 1/2.
+    classifier itself expects, 1 - confidence; ``wrong``, of a model without classes. Without odds
+    among the terms of a classifier the bias is log2 of that error rate: a step as surprising as one
+    calibration step in so many has risk 1/2.
     """
-    absent = {"contradiction"} if signals.stickiness == 0 else set()
+    absent: set[str] = {"contradiction"} if signals.stickiness == 0 else set()
+    absent |= {"departure"} if inputs.classes else NEEDS_CLASSES
     absent |= set() if inputs.width else set(NEEDS_FEATURES)
     usable = [plan for plan in plans if plan.signal not in absent]
     if not usable:
-        raise FitError("every term needs features, and the calibration stream has none")
+        needs = ", ".join(sorted({plan.signal for plan in plans}))
+        raise FitError(
+            f"every term's signal ({needs}) needs features or classes that are not there"
+        )
     columns = concatenate(calibration)
     fits = [_fit_term(plan, columns.named(plan.signal)) for plan in usable]
     terms = tuple(_from_mean(term, calibration) for term in fits)
-    return _with_biases(terms, calibration)
+    return _with_biases(terms, calibration, wrong)
 
 
-def _with_biases(terms: tuple[Term, ...], calibration: Parts) -> AnchoredScoreSettings:
+def _with_biases(
+    terms: tuple[Term, ...], calibration: Parts, wrong: float | None = None
+) -> AnchoredScoreSettings:
     """Return the score of these terms with the biases that `fit_anchored` describes."""
-    expected = 1 - float(np.concatenate([part.confidence for part in calibration]).mean())
-    if not any(term.scale == "odds" for term in terms):
+    confidence = np.concatenate([part.confidence for part in calibration])
+    expected = 1 - float(confidence.mean()) if wrong is None else wrong
+    if wrong is None and not any(term.scale == "odds" for term in terms):
         bias = math.log2(max(expected, 2.0**LOWEST_BIAS))
         return AnchoredScoreSettings(terms, bias, bias)
     above = np.column_stack(_above(calibration, terms))

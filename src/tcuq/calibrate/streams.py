@@ -47,6 +47,10 @@ def _check_others(
         raise FitError("development and stress both give weights: give one of them")
     if stress is not None and options.paper.score == "tcuq":
         raise FitError('stress weighs novelty, which score="tcuq" has not: give development')
+    if stress is not None and stress.classes == 0:
+        raise FitError("stress weighs changed predictions of classes, and there are none")
+    if options.paper.score == "tcuq" and calibration.classes == 0:
+        raise FitError('score="tcuq" is of classes, and there are none: use the preset recommended')
     for name, stream in (("development", development), ("stress", stress)):
         if stream is None:
             continue

@@ -10,25 +10,35 @@ from tcuq.cli.output import check_output, print_result
 from tcuq.errors import InputError, StreamError
 from tcuq.progress import Progress
 from tcuq.recording import read_arrays
+from tcuq.stream import KINDS
 
 SENTENCE = "run a model over inputs and write the recorded stream"
 EXAMPLE = "record network.tflite inputs.npz -o calibration.npz"
-INPUTS = ("inputs", "labels", "starts", "shifted", "windows")
+INPUTS = ("inputs", "labels", "starts", "shifted", "windows", "errors", "targets")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     add = adder(parser)
     add("model", ".tflite, .onnx, .keras, .pte, or file.py:factory of your own code")
-    add("data", ".npz with inputs, and if known labels, starts, shifted, windows")
+    add(
+        "data", ".npz with inputs, and if known labels, errors or targets, starts, shifted, windows"
+    )
     add("-o", "--output", "stream to write, .parquet or .npz", required=True)
     add("--layer", "layer to take features from, default: the last one's input")
     add("--from-output", "output to use, if there are several", metavar="NAME")
     add(
         "--kind",
         "kind of the output, if the model does not tell",
-        choices=("probabilities", "logits"),
+        choices=KINDS,
     )
+    add(
+        "--reduce",
+        "without classes: more than 8 values a step become a reconstruction's error, a grid's best"
+        " confidences, or a norm",
+        choices=("reconstruction", "best", "norm"),
+    )
+    add("--tolerance", "without classes: how far an output may be from targets", type=float)
     add(
         "--pool",
         "how features become one vector per step",
@@ -84,7 +94,12 @@ def run(args: argparse.Namespace) -> None:
     )
     health = _health(args, arrays.pop("windows", None))
     total = len(arrays["inputs"]) * (2 if args.stress else 1)
-    given = {"inputs": arrays["inputs"]} if args.stress else {**arrays, "health": health}
+    without_classes = {"reduce": args.reduce, "tolerance": args.tolerance}
+    given = (
+        {"inputs": arrays["inputs"]}
+        if args.stress
+        else {**arrays, "health": health, **without_classes}
+    )
     with Progress("steps", total=total) as progress:
         stream = (stress if args.stress else record)(
             tap,
@@ -99,6 +114,7 @@ def run(args: argparse.Namespace) -> None:
         "steps": len(stream),
         "kind": stream.kind,
         "classes": stream.classes,
+        "outputs": 0 if stream.outputs is None else stream.outputs.shape[1],
         "features": stream.width,
         "layer": tap.layer,
         "health": ", ".join(stream.health_names) or "none",
@@ -110,7 +126,8 @@ def run(args: argparse.Namespace) -> None:
         facts["feature_codes"] = f"{scale!r},{zero_point}"
     if stream.labels is not None and (stream.labels >= 0).any():
         known = stream.labels >= 0
-        right = stream.posteriors[known].argmax(axis=1) == stream.labels[known]
+        predicted = stream.posteriors.argmax(axis=1) * (stream.classes > 0)  # without classes 0
+        right = (predicted == stream.labels)[known]
         facts["unchanged" if args.stress else "accuracy"] = float(right.mean())
     text = [f"{name:<13} {value}" for name, value in facts.items()]
     print_result(args, facts, "\n".join([*text, f"written to {args.output}"]))

@@ -30,7 +30,7 @@ from tcuq.stream import Stream, require_stream
 
 MOST_MEASURES = 22
 COLUMNS = 80
-MONITOR_BASELINES = ("softmax", "scaled", "always", "never")
+MONITOR_BASELINES = ("softmax", "scaled", "outputs", "always", "never")
 CLASSIFIER_BASELINES = ("uniform",)
 
 
@@ -126,7 +126,8 @@ def lines(evaluation: Evaluation) -> Iterator[str]:
     monitor = [m for m in evaluation.measures if m not in classifier]
     yield from wrap(evaluation.comparison.sentence, COLUMNS)
     yield ""
-    yield from _table("measure", monitor, MONITOR_BASELINES)
+    scored = {name for measure in monitor for name in measure.baselines}
+    yield from _table("measure", monitor, [name for name in MONITOR_BASELINES if name in scored])
     if classifier:
         yield ""
         yield from _table("classifier's probabilities", classifier, CLASSIFIER_BASELINES)

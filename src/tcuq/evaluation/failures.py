@@ -15,6 +15,7 @@ from tcuq.profile.settings import ALPHA_BITS, TOKEN
 from tcuq.stages.budget import Outcome
 
 RATE_WINDOW = 1000
+OWN = ("softmax", "scaled")  # rivals that are probabilities of an error
 MAXIMUM = Interval(reason="a maximum over windows has no bootstrap interval")
 
 
@@ -100,7 +101,7 @@ def _estimated_accuracy(run: EvaluatedRun) -> Measure:
         "estimated accuracy",
         at,
         lambda chosen: float(1 - error[chosen].mean()),
-        {name: float(1 - doubt[at].mean()) for name, doubt in run.doubts.items()}
+        {name: float(1 - doubt[at].mean()) for name, doubt in run.doubts.items() if name in OWN}
         | {"always": 1.0, "never": 0.0},
     )
     return replace(
@@ -111,7 +112,7 @@ def _estimated_accuracy(run: EvaluatedRun) -> Measure:
 def classifier_measures(run: EvaluatedRun) -> Iterator[Measure]:
     """The classifier's own probabilities on unshifted steps, beside uniform ones."""
     at = np.flatnonzero(run.known & ~run.shifted)
-    if len(at) == 0:
+    if len(at) == 0 or run.profile.inputs.classes == 0:
         return
     labels, classes = run.labels, run.profile.inputs.classes
     nll, square = np.zeros(len(labels)), np.zeros(len(labels))

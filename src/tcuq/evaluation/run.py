@@ -25,7 +25,8 @@ class Measure:
     """A value, its 95 % interval, and what each baseline scores on the same stream.
 
     The baselines are `softmax` (the softmax confidence), `scaled` (the same after temperature
-    scaling), `always` and `never` (withhold or alarm at every step, or at none: all steps rank
+    scaling), of a model without classes `outputs` (their distance from calibration's middle),
+    `always` and `never` (withhold or alarm at every step, or at none: all steps rank
     equal); `uniform` is a classifier that gives every class the same probability.
     """
 
@@ -68,7 +69,8 @@ class EvaluatedRun:
     ) -> "EvaluatedRun":
         """Prepare the arrays; unknown labels are -1, unmarked steps are not shifted."""
         steps = len(stream)
-        rows = probabilities(stream.posteriors, stream.kind)
+        certain = np.ones((steps, 1))  # without classes
+        rows = probabilities(stream.posteriors, stream.kind) if stream.classes else certain
         return cls(
             profile=profile,
             trace=trace,

@@ -18,7 +18,8 @@ from tcuq.decision import Trace
 from tcuq.evaluation.bootstrap import Indices, Interval, interval_of
 from tcuq.profile import Profile
 from tcuq.profile.settings import TEMPERATURE
-from tcuq.stages.inputs import logits, probabilities
+from tcuq.stages.columns import dot
+from tcuq.stages.inputs import Inputs, logits, probabilities
 from tcuq.stream import Stream
 
 Bools = NDArray[np.bool_]
@@ -42,7 +43,7 @@ class Comparison:
 
     Errors are NaN where no accepted step has a label. ``rivals`` are "softmax", by the confidence,
     and "scaled", by the confidence after temperature scaling, if calibration had the labels that
-    it needs.
+    it needs; of a model without classes "outputs", by their distance from calibration's middle.
     """
 
     coverage: float
@@ -58,11 +59,12 @@ class Comparison:
         if math.isnan(self.error):
             return f"{text}; without labels it is unknown how many of them are wrong."
         text += f", of which {percent(self.error)} are wrong"
-        softmax = self.rivals["softmax"]
-        text += f"; of as many chosen by a softmax threshold, {percent(softmax.error)}"
-        if not softmax.interval.reason:
-            low, high = 100 * softmax.interval.low, 100 * softmax.interval.high
-            text += f" (difference {100 * softmax.gap:+.1f} points, 95% {low:+.1f} to {high:+.1f})"
+        name, plain = next(iter(self.rivals.items()))
+        by = "a softmax threshold" if name == "softmax" else "a limit on the outputs alone"
+        text += f"; of as many chosen by {by}, {percent(plain.error)}"
+        if not plain.interval.reason:
+            low, high = 100 * plain.interval.low, 100 * plain.interval.high
+            text += f" (difference {100 * plain.gap:+.1f} points, 95% {low:+.1f} to {high:+.1f})"
         if "scaled" in self.rivals:
             text += f", and after temperature scaling {percent(self.rivals['scaled'].error)}"
         return f"{text}."
@@ -74,7 +76,13 @@ def percent(share: float) -> str:
 
 
 def doubts(profile: Profile, stream: Stream) -> dict[str, Floats]:
-    """Return by rival how unsure each prediction is: 1 - C, and 1 - C after temperature scaling."""
+    """Return by rival how unsure each prediction is: 1 - C, and 1 - C after temperature scaling.
+
+    Of a model without classes: how far its outputs are from calibration's middle.
+    """
+    if stream.classes == 0:
+        outputs, _ = Inputs(profile.inputs).run(stream.posteriors, stream.features)
+        return {"outputs": dot(outputs, outputs)}
     rows = probabilities(stream.posteriors, stream.kind)
     by_rival: dict[str, Floats] = {"softmax": 1 - rows.max(axis=1)}
     temperature = profile.provenance.figures.get(TEMPERATURE)

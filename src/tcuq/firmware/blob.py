@@ -7,6 +7,7 @@ import json
 import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,8 @@ def inputs_id(profile: Profile) -> int:
     """Return the identifier of a profile's inputs: what firmware quantises, and how."""
     inputs, health = profile.inputs, profile.signals.health_names if profile.alarm else ()
     facts = [inputs.classes, inputs.width, inputs.kind, inputs.feature_scale, list(health)]
+    if inputs.outputs is not None:
+        facts += astuple(inputs.outputs)
     return int(hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:8], 16)
 
 

@@ -123,7 +123,7 @@ def check_build(cpu: str, optimise: str) -> None:
 
 def build_name(parts: Iterable[str]) -> str:
     """The name of a build of the runtime: its optional parts."""
-    return "+".join(parts) or "none"
+    return "+".join(part for part in parts if part != "classes") or "none"
 
 
 def interface_functions(interface: Interface, *, telemetry: bool) -> tuple[str, ...]:

@@ -11,10 +11,11 @@ import numpy as np
 
 from tcuq.errors import ExportError
 from tcuq.firmware.header import INTEGERS, Member, structs
+from tcuq.profile.quantize import NO_CLASSES
 
 Spec = Mapping[str, Any]
 # Of the runtime, each can be left out.
-PARTS = ("anchored", "novelty", "health", "alarm", "telemetry")
+PARTS = ("classes", "outputs", "anchored", "novelty", "health", "alarm", "telemetry")
 PROFILE = "tcuq_device_profile"
 
 
@@ -106,9 +107,10 @@ def _numbers(member: Member, value: bytes | Sequence[int]) -> list[int]:
 
 def required_parts(spec: Spec, *, telemetry: bool) -> tuple[str, ...]:
     """The optional parts of the runtime that a quantised profile needs."""
+    outputs = spec["blend_q15"] == NO_CLASSES
     required = (
-        bool(spec["terms"]), spec["whitening"] is not None, bool(spec["health_count"]),
-        bool(spec["channels"]), telemetry,
+        not outputs, outputs, bool(spec["terms"]), spec["whitening"] is not None,
+        bool(spec["health_count"]), bool(spec["channels"]), telemetry,
     )  # fmt: skip
     return tuple(part for part, needed in zip(PARTS, required, strict=True) if needed)
 

@@ -17,7 +17,7 @@ from tcuq.firmware.profile_c import rows
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
 from tcuq.profile.quantize import health_integers
-from tcuq.profile.settings import ALPHA_BITS, RISK_LEVELS
+from tcuq.profile.settings import ALPHA_BITS, RISK_LEVELS, InputSettings
 from tcuq.stages.inputs import device_health
 from tcuq.stream import Stream
 
@@ -55,7 +55,7 @@ def vectors(profile: Profile, stream: Stream | None = None) -> Vectors:
         posteriors, features = _synthetic_rows(profile)
         health = _synthetic_health(profile)
     else:
-        surest_last = np.argsort(stream.posteriors.max(axis=1), kind="stable")
+        surest_last = np.argsort(stream.posteriors.max(axis=1), kind="stable")  # or the largest
         at = surest_last[np.linspace(0, len(stream) - 1, ROWS).astype(int)]
         columns = None if stream.features is None else stream.features[at]
         posteriors, features = monitor.quantize(stream.posteriors[at], columns)
@@ -86,20 +86,31 @@ def _noise(seed: int) -> Iterator[int]:
 
 def _synthetic_rows(profile: Profile) -> tuple[NDArray[np.uint8], NDArray[np.int8] | None]:
     inputs, noise = profile.inputs, _noise(int(profile.sha256[:8], 16))
-    posteriors = np.zeros((ROWS, inputs.classes), np.uint8)
+    posteriors = np.zeros((ROWS, inputs.columns), np.uint8)
     features = np.zeros((ROWS, inputs.width), np.int8)
     for row in range(ROWS):
-        label, rest = row % inputs.classes, 256 - CONFIDENCES[row]
-        for step in range(1, inputs.classes):  # each other class gets a share of the rest
-            share = rest if step == inputs.classes - 1 else next(noise) % (rest // 2 + 1)
-            posteriors[row, (label + step) % inputs.classes] = share
-            rest -= share
-        posteriors[row, label] = CONFIDENCES[row]
-        centre = _centre(profile, label)
+        posteriors[row] = _synthetic_row(row, inputs, noise)
+        centre = _centre(profile, row % max(inputs.classes, 1))
         largest = NOISE if row < ROWS - 2 else OUTLIER_NOISE  # the last two rows are outliers
         offsets = [next(noise) % (2 * largest + 1) - largest for _ in range(inputs.width)]
         features[row] = np.clip(centre + np.array(offsets, np.int64), -127, 127)
     return posteriors, features if inputs.width else None
+
+
+def _synthetic_row(row: int, inputs: InputSettings, noise: Iterator[int]) -> NDArray[np.uint8]:
+    """A posterior, or outputs that are far from calibration's in the last rows."""
+    if inputs.outputs is not None:
+        largest = NOISE if row < ROWS - 2 else OUTLIER_NOISE
+        values = [next(noise) % (2 * largest + 1) - largest for _ in range(inputs.columns)]
+        return np.array(values, np.int8).view(np.uint8)
+    posterior = np.zeros(inputs.classes, np.uint8)
+    label, rest = row % inputs.classes, 256 - CONFIDENCES[row]
+    for step in range(1, inputs.classes):  # each other class gets a share of the rest
+        share = rest if step == inputs.classes - 1 else next(noise) % (rest // 2 + 1)
+        posterior[(label + step) % inputs.classes] = share
+        rest -= share
+    posterior[label] = CONFIDENCES[row]
+    return posterior
 
 
 def _synthetic_health(profile: Profile) -> NDArray[np.int16] | None:

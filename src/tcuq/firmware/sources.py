@@ -125,7 +125,7 @@ def shared_sources(
         runtime |= EXTRAS[extra]()
     steps = vectors(profile, options.get("stream"))
     values = profile_values(profile, parts)
-    values |= {part.upper(): str(int(part in built)) for part in PARTS}
+    values |= {f"WITH_{part.upper()}": str(int(part in built)) for part in PARTS}
     values |= {
         "DIGEST": runtime_digest(runtime_files()),
         "STEPS": str(steps.count),

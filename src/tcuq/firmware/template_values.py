@@ -11,6 +11,7 @@ from tcuq.firmware.header import member_bytes, number, structs
 from tcuq.firmware.profile_c import PARTS, rows
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
+from tcuq.profile.settings import InputSettings
 from tcuq.version import __version__
 
 Values = dict[str, str]
@@ -40,7 +41,8 @@ def profile_values(profile: Profile, parts: tuple[str, ...]) -> Values:
         "SHA256": profile.sha256,
         "HASH8": profile.sha256[:8],
         "FORMAT": str(number("TCUQ_PROFILE_FORMAT")),
-        "CLASSES": str(inputs.classes),
+        "CLASSES": str(inputs.columns),
+        "OUTPUTS": _output_helper(inputs),
         "WIDTH": str(inputs.width),
         "FEATURE_BYTES": str(max(inputs.width, 1)),
         "STORAGE": str(storage),
@@ -48,7 +50,7 @@ def profile_values(profile: Profile, parts: tuple[str, ...]) -> Values:
         "FEATURE_SCALE": ""
         if scale is None
         else f"#define TCUQ_DEVICE_FEATURE_SCALE {scale!r} /* one int8 step of a feature */\n",
-        **{part.upper(): str(int(part in parts)) for part in PARTS},
+        **{f"WITH_{part.upper()}": str(int(part in parts)) for part in PARTS},
         "PARTS": ", ".join(parts) or "none of the optional ones",
         "POSTERIOR": _posterior_format(profile),
         "FEATURES_TYPE": f"`int8_t[{inputs.width}]`" if inputs.width else "none",
@@ -79,7 +81,31 @@ def _health_values(names: tuple[str, ...]) -> Values:
     }
 
 
+def _output_helper(inputs: InputSettings) -> str:
+    """The C function that rounds a model's outputs; none where there are classes."""
+    if inputs.outputs is None:
+        return ""
+    tables = (inputs.outputs.centres, inputs.outputs.scales)
+    centres, scales = (", ".join(f"{float(value)!r}f" for value in table) for table in tables)
+    count = inputs.columns
+    return f"""
+/* The model's outputs as the bytes that tcuq_step takes in place of a posterior. */
+static inline void tcuq_device_outputs(const float outputs[{count}], uint8_t posterior[{count}])
+{{
+    static const float centres[{count}] = {{{centres}}};
+    static const float scales[{count}] = {{{scales}}};
+    for (uint32_t i = 0u; i < {count}u; i++) {{
+        const float steps = (outputs[i] - centres[i]) / scales[i];
+        const float within = (steps > 127.0f) ? 127.0f : ((steps < -127.0f) ? -127.0f : steps);
+        posterior[i] = (uint8_t)(int8_t)((within < 0.0f) ? within - 0.5f : within + 0.5f);
+    }}
+}}
+"""
+
+
 def _posterior_format(profile: Profile) -> str:
+    if profile.inputs.outputs is not None:
+        return "the outputs as int8, by `tcuq_device_outputs`"
     formula = "min(round(p · 256), 255)"
     if profile.inputs.kind == "logits":
         return f"first the softmax of the logits, in any arithmetic; then {formula}"

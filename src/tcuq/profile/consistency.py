@@ -11,7 +11,9 @@ from tcuq.profile.settings import (
     AnchoredScoreSettings,
     ChannelSignal,
     HealthSettings,
+    InputSettings,
     MonitorSettings,
+    NoveltySettings,
     Signal,
     TcuqScoreSettings,
     Term,
@@ -45,7 +47,20 @@ def inconsistencies(settings: MonitorSettings) -> Iterator[str]:
 
 
 def _input_inconsistencies(settings: MonitorSettings) -> Iterator[str]:
-    inputs, novelty = settings.inputs, settings.signals.novelty
+    inputs = settings.inputs
+    if inputs.kind == "outputs":
+        yield from _output_inconsistencies(settings)
+    elif inputs.outputs is not None or inputs.classes < 2:
+        yield (
+            "inputs.classes must be at least 2, and inputs.outputs be null, unless inputs.kind is"
+            f" outputs, got {inputs.classes} classes and kind {inputs.kind}"
+        )
+    yield from _feature_inconsistencies(inputs, settings.signals.novelty)
+
+
+def _feature_inconsistencies(
+    inputs: InputSettings, novelty: NoveltySettings | None
+) -> Iterator[str]:
     projection = inputs.projection
     if (inputs.feature_scale is None) != (inputs.width == 0):
         yield "inputs.feature_scale must be null exactly when inputs.width is 0"
@@ -65,6 +80,21 @@ def _input_inconsistencies(settings: MonitorSettings) -> Iterator[str]:
         for name, rows in (("means", novelty.means), ("whitening", novelty.whitening)):
             if any(len(row) != size for row in rows):
                 yield f"signals.novelty.{name} must be {size} wide, as the features"
+
+
+def _output_inconsistencies(settings: MonitorSettings) -> Iterator[str]:
+    inputs = settings.inputs
+    if inputs.outputs is None or inputs.classes != 0:
+        yield (
+            "inputs.outputs must be given, and inputs.classes be 0, when inputs.kind is outputs,"
+            f" got {inputs.classes} classes"
+        )
+    elif len(inputs.outputs.scales) != inputs.columns:
+        yield f"inputs.outputs.scales must be {inputs.columns}, one per centre"
+    if settings.signals.stickiness != 0:
+        yield f"signals.stickiness must be 0 without classes, got {settings.signals.stickiness}"
+    if isinstance(settings.score, TcuqScoreSettings):
+        yield "score.kind must be anchored without classes, got tcuq"
 
 
 def _health_inconsistencies(health: HealthSettings) -> Iterator[str]:

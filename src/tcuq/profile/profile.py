@@ -57,7 +57,7 @@ class Profile(MonitorSettings):
         provenance = self.provenance
         channels = "no" if self.alarm is None else len(self.alarm.channels)
         return (
-            f"<Profile {self.sha256[:8]}: {self.inputs.classes} classes,"
+            f"<Profile {self.sha256[:8]}: {self.inputs.what},"
             f" {self.inputs.width or 'no'} features, score {self.score.kind},"
             f" {channels} alarm channels, preset {provenance.preset},"
             f" {provenance.calibration.steps:,} calibration steps>"
@@ -125,6 +125,11 @@ class Profile(MonitorSettings):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Profile":
         """Read a profile from a file, checking all of it."""
+        if str(path).endswith((".npz", ".parquet")):
+            raise ProfileError(
+                f"{path}: a recorded stream, not a profile: fit one first, with"
+                f"  tcuq fit {path} -o monitor.json"
+            )
         try:
             with Path(path).open("rb") as file:
                 return cls.from_json(file.read(MAX_FILE_BYTES + 1))

@@ -8,9 +8,9 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from types import MappingProxyType
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,26 +23,28 @@ from tcuq.profile.settings import (
     AlarmFlag,
     AlarmSettings,
     Channel,
-    ChannelSignal,
     HealthSettings,
     InputSettings,
     MonitorSettings,
     NoveltySettings,
     NoveltyTerm,
     ScoreSettings,
-    Signal,
     SignalSettings,
     TcuqScoreSettings,
     Term,
 )
+from tcuq.profile.signal_units import (
+    CHANNEL_SIGNALS,
+    MAX_SLOPE_Q8,
+    SIGNALS,
+    signal_number,
+    signal_scale,
+)
 
-SIGNALS: tuple[Signal, ...] = get_args(Signal)  # the device numbers them in this order
-CHANNEL_SIGNALS: tuple[Signal | ChannelSignal, ...] = (*SIGNALS, "risk", "health")
-LOGARITHMS = frozenset({"low_confidence", "novelty", "contradiction", "risk", "health"})
+NO_CLASSES = (1 << 16) - 1  # in place of the blend in doubt
 MAX_LEDGER_STEP = 8192
 WHITENED_MAX = 4095
 MAX_WEIGHT, WEIGHT_OFFSET = 63, 64
-MAX_SLOPE_Q8 = 65_535
 NO_NOVELTY_LIMIT = (1 << 16) - 1
 
 # A paper's score of weight 0 and an open threshold: for an engine that computes signals alone.
@@ -72,6 +74,8 @@ def digest(settings: MonitorSettings) -> str:
 
 def _digest(form: Mapping[str, Any], inputs: InputSettings) -> str:
     content = {**form, "kind": inputs.kind, "feature_scale": inputs.feature_scale}
+    if inputs.outputs is not None:
+        content |= asdict(inputs.outputs)
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), default=bytes.hex)
     return hashlib.sha256(canonical.encode()).hexdigest()
 
@@ -107,13 +111,13 @@ def _device_form(settings: MonitorSettings) -> dict[str, Any]:
 def quantize_signals(inputs: InputSettings, signals: SignalSettings) -> dict[str, Any]:
     """Return the members that inputs and signals read."""
     return {
-        "classes": inputs.classes,
+        "classes": inputs.columns,
         "width": inputs.width,
         "dimensions": inputs.dimensions,
         "lags": _bytes(signals.lags, "u1"),
         "lag_weights_q15": _bytes(_lag_weights(signals.lags), "<u2"),
-        "blend_q15": round(signals.blend * 32768),
-        **_contradiction(inputs.classes, signals.stickiness),
+        "blend_q15": NO_CLASSES if inputs.outputs else round(signals.blend * 32768),
+        **_contradiction(inputs.columns, signals.stickiness),
         **_projection(inputs),
         **_novelty(signals.novelty, inputs),
         **_health(signals.health),
@@ -142,23 +146,6 @@ def _uses_novelty(settings: MonitorSettings) -> bool:
     if settings.alarm is not None:
         readers += settings.alarm.channels
     return any(reader.signal == "novelty" for reader in readers)
-
-
-def signal_unit(signal: Signal | ChannelSignal) -> float:
-    """Return one integer step of the device's signal in float units."""
-    return 1 / signal_scale(signal, summed=True)
-
-
-def signal_scale(signal: Signal | ChannelSignal, *, summed: bool) -> float:
-    """Return device units per float unit: Q10 of log2 for logarithms, else Q14, Q15 if summed."""
-    if signal in LOGARITHMS:
-        return 1024 / math.log(2)
-    return 32768.0 if summed else 16384.0
-
-
-def steepest_slope(signal: Signal) -> float:
-    """Return the most bits per float unit that a term's slope can hold."""
-    return MAX_SLOPE_Q8 / 256 / 1024 * signal_scale(signal, summed=False)
 
 
 def _bytes(values: Any, dtype: str) -> bytes:  # noqa: ANN401 - any array of numbers
@@ -359,7 +346,7 @@ def _term(term: Term) -> dict[str, Any]:
     end = int(np.searchsorted(bits, 1024 * MAX_NOVELTY)) + 1
     points, bits = points[:end], bits[:end]
     return {
-        "signal": SIGNALS.index(term.signal),
+        "signal": signal_number(term.signal),
         "ewma": term.ewma or 0,
         "point_count": len(points),
         "dead_q10": round(term.dead * 1024),

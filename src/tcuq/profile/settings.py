@@ -38,8 +38,12 @@ Signal = Literal[
     "low_confidence",
     "novelty",
     "contradiction",
+    "departure",
 ]
 ChannelSignal = Literal["risk", "novelty", "divergence", "instability", "health"]
+NEEDS_CLASSES: frozenset[Signal] = frozenset(
+    {"inconsistency", "doubt", "low_confidence", "contradiction"}
+)
 NEEDS_FEATURES: frozenset[Signal | ChannelSignal] = frozenset({"instability", "novelty"})
 
 Row = tuple[float, ...]
@@ -79,14 +83,35 @@ class Projection:
 
 
 @dataclass(frozen=True, slots=True)
+class OutputSettings:
+    """Of each output of a model without classes: its middle, and one int8 step, on the device."""
+
+    centres: Row
+    scales: Row
+
+
+@dataclass(frozen=True, slots=True)
 class InputSettings:
-    """Format of a step's posteriors and features."""
+    """Format of a step's posteriors, or outputs where ``classes`` is 0, and features."""
 
     kind: Kind
     classes: int
     width: int
     projection: Projection | None
     feature_scale: float | None = None  # one int8 step of a feature, on the device
+    outputs: OutputSettings | None = None
+
+    @property
+    def what(self) -> str:
+        """What a step carries beside features, in words."""
+        if self.outputs is None:
+            return f"{self.classes} classes"
+        return f"{self.columns} output{'s' * (self.columns > 1)}"
+
+    @property
+    def columns(self) -> int:
+        """Numbers of a step's posterior, or of its outputs."""
+        return self.classes if self.outputs is None else len(self.outputs.centres)
 
     @property
     def dimensions(self) -> int:
@@ -324,6 +349,7 @@ class MonitorSettings:
     def present_signals(self) -> tuple[Signal, ...]:
         """The signals that these inputs allow."""
         absent = set(NEEDS_FEATURES) if self.inputs.width == 0 else set()
+        absent |= {"departure"} if self.inputs.outputs is None else set(NEEDS_CLASSES)
         if self.signals.novelty is None:
             absent.add("novelty")
         if self.signals.stickiness == 0:

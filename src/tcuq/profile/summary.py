@@ -7,6 +7,7 @@ from typing import get_args
 
 from tcuq.profile.settings import (
     ALPHA_BITS,
+    NEEDS_CLASSES,
     RISK_LEVELS,
     TOKEN,
     AlarmSettings,
@@ -25,13 +26,15 @@ MOST_FINDINGS = 5  # printed; the file has all
 def summary_lines(profile: MonitorSettings, origin: Provenance, sha256: str) -> Iterator[str]:
     """Yield a profile as lines of text, at most 100 columns wide."""
     inputs = profile.inputs
-    absent = [s for s in get_args(Signal) if s not in profile.present_signals]
+    of_others = {"departure"} if inputs.outputs is None else NEEDS_CLASSES
+    possible = [s for s in get_args(Signal) if s not in of_others]
+    absent = [s for s in possible if s not in profile.present_signals]
     projected = (
         "" if inputs.projection is None else f", {inputs.projection.kind} to {inputs.dimensions}"
     )
     yield f"profile    {sha256[:8]}  preset {origin.preset}, tcuq {origin.library}"
     yield (
-        f"inputs     {inputs.classes} classes as {inputs.kind},"
+        f"inputs     {inputs.what}{f' as {inputs.kind}' if inputs.classes else ''},"
         + (f" {inputs.width} features{projected}" if inputs.width else " no features")
     )
     lags = ", ".join(map(str, profile.signals.lags))

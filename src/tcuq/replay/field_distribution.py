@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from tcuq.calibrate.observe import HEALTH, HEALTH_GIVEN, WHOLE_PAST
 from tcuq.monitor import Monitor
 from tcuq.profile import Profile
-from tcuq.profile.quantize import LOGARITHMS, SIGNALS, signal_unit
 from tcuq.profile.settings import AnchoredScoreSettings, Channel, ChannelSignal, Signal, Term
+from tcuq.profile.signal_units import LOGARITHMS, SIGNALS, signal_unit
 from tcuq.replay.function import StepConverter
 from tcuq.replay.layout import Layout, Span
 from tcuq.runtime import risk_odds_q10

@@ -212,7 +212,7 @@ class _Group:
         self._monitors = [Monitor(profile) for profile in profiles.values()]
         self._engines = [monitor.engine for monitor in self._monitors]
         first = next(iter(profiles.values()))
-        self._convert, self._classes = StepConverter(first, layout), first.inputs.classes
+        self._convert, self._classes = StepConverter(first, layout), first.inputs.columns
         self.clear()
 
     def clear(self) -> None:
@@ -283,14 +283,15 @@ def _check(name: str, profile: Profile, layout: Layout) -> None:
     inputs = profile.inputs
     statistics = len(profile.signals.health_names) if layout.statistics else 0
     wanted = {
-        "classes": inputs.classes,
+        "classes": inputs.columns,
         "width": inputs.width or layout.width,
         "statistics": statistics or layout.statistics,
     }
     for what, number in wanted.items():
         if getattr(layout, what) != number:
             raise InputError(f"{name}: {what} must be {number}, got {getattr(layout, what)}")
-    if inputs.kind != layout.kind and not layout.of_bytes:
+    either = (inputs.kind, layout.kind)
+    if inputs.kind != layout.kind and ("outputs" in either or not layout.of_bytes):
         raise InputError(f"{name}: kind must be {inputs.kind}, got streams of {layout.kind}")
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcuq._columns import MAX_STATISTICS
+from tcuq._outputs import MAX_OUTPUTS
 from tcuq.errors import StreamError
 from tcuq.recording import FORMAT, SCALES
 from tcuq.stream import KINDS, MAX_CLASSES, MAX_FEATURES, MIN_CLASSES, Kind
@@ -38,7 +39,7 @@ class Layout:
 
     @property
     def classes(self) -> int:
-        """Number of classes."""
+        """Number of classes, or of outputs."""
         return self.columns["posteriors"][1]
 
     @property
@@ -89,9 +90,10 @@ def layout_of(schema: Any) -> Layout:  # noqa: ANN401 - pyarrow has no types
         if not 0 < scale < float("inf"):
             raise StreamError(f"{name} must be a positive number, got {scale}")
     known = {name: columns[name] for name in _NUMBERS if name in columns}
-    least = {"posteriors": MIN_CLASSES, "features": 1, "labels": 0, "health": 1}
+    fewest, widest = (1, MAX_OUTPUTS) if kind == "outputs" else (MIN_CLASSES, MAX_CLASSES)
+    least = {"posteriors": fewest, "features": 1, "labels": 0, "health": 1}
     most = {
-        "posteriors": MAX_CLASSES, "features": MAX_FEATURES, "labels": 0, "health": MAX_STATISTICS
+        "posteriors": widest, "features": MAX_FEATURES, "labels": 0, "health": MAX_STATISTICS
     }  # fmt: skip
     for name, (dtype, width) in known.items():
         if np.dtype(dtype).kind not in _NUMBERS[name]:

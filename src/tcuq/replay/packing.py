@@ -81,7 +81,7 @@ def _pieces(paths: Iterable[Path], kind: Kind) -> Iterator[Piece]:
 
 
 def _layout(stream: Stream, profile: Profile | None) -> Layout:
-    columns = {"posteriors": (stream.posteriors.dtype.str, stream.classes)}
+    columns = {"posteriors": (stream.posteriors.dtype.str, stream.posteriors.shape[1])}
     if stream.features is not None:
         columns["features"] = (stream.features.dtype.str, stream.width)
     if stream.labels is not None:
@@ -94,7 +94,7 @@ def _layout(stream: Stream, profile: Profile | None) -> Layout:
         if name in columns:
             columns[name] = (dtype, columns[name][1])
     return Layout(
-        "probabilities",
+        "outputs" if stream.kind == "outputs" else "probabilities",
         columns,
         POSTERIOR_SCALE,
         profile.inputs.feature_scale or 1.0,
@@ -108,10 +108,11 @@ def _columns(
     part: Stream, layout: Layout, monitor: Monitor | None, name: str
 ) -> Mapping[str, Array]:
     """Convert a piece's values to the layout; refuse one that differs from the first."""
-    if (part.classes, part.width) != (layout.classes, layout.width):
+    shape = (part.posteriors.shape[1], part.width)
+    if shape != (layout.classes, layout.width):
         raise StreamError(
             f"stream {name[:60]!r}: must have {layout.classes} classes and {layout.width} features"
-            f" as the first, got {part.classes} and {part.width}"
+            f" as the first, got {shape[0]} and {shape[1]}"
         )
     if "health" in layout.columns and part.health_names != layout.health_names:
         raise StreamError(

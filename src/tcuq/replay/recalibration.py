@@ -20,7 +20,6 @@ from tcuq.calibrate.scores import with_table
 from tcuq.calibrate.tails import survival_table
 from tcuq.errors import FitError, StreamError
 from tcuq.profile import Profile
-from tcuq.profile.quantize import signal_scale, signal_unit, steepest_slope
 from tcuq.profile.settings import (
     ALPHA_BITS,
     RISK_LEVELS,
@@ -30,6 +29,7 @@ from tcuq.profile.settings import (
     Term,
     ThresholdSettings,
 )
+from tcuq.profile.signal_units import signal_scale, signal_unit, steepest_slope
 from tcuq.replay.comparison import ReplayComparison
 from tcuq.replay.field_distribution import Counts, Floats, Ints, Reference
 from tcuq.replay.function import Replay, Runner

@@ -20,6 +20,7 @@ NAMES = {
     "inconsistency": "inconsistency",
     "doubt": "doubt",
     "low_confidence": "low confidence, ln(1 − C)",
+    "departure": "departure of the outputs, ln(1 + |o|²)",
     "novelty": "novelty, ln(1 + d²)",
     "contradiction": "contradiction, log-odds of the past against the label",
     "health": "input health, ln(1 + Σ z²)",

@@ -14,7 +14,11 @@ from tcuq.evaluation.selection import Rival, percent
 from tcuq.profile.settings import HealthSettings
 from tcuq.reports.view import View
 
-RIVALS = {"softmax": "softmax threshold", "scaled": "softmax after temperature scaling"}
+RIVALS = {
+    "softmax": "softmax threshold",
+    "scaled": "softmax after temperature scaling",
+    "outputs": "limit on the outputs alone",
+}
 MARGIN = 40  # steps shown on either side of the span
 Floats = NDArray[np.float64]
 Group = tuple[str, str, NDArray[np.bool_]]  # class of its marks, name, steps

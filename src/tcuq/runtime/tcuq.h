@@ -16,6 +16,8 @@ extern "C" {
 
 #define TCUQ_PROFILE_FORMAT 4u
 #define TCUQ_MAX_CLASSES 1000u
+#define TCUQ_MAX_OUTPUTS 8u
+#define TCUQ_NO_CLASSES UINT16_MAX /* for blend_q15 */
 #define TCUQ_MAX_WIDTH 65535u
 #define TCUQ_MAX_DIMENSIONS 32u
 #define TCUQ_MAX_LAGS 8u
@@ -40,6 +42,12 @@ extern "C" {
 #define TCUQ_MAX_HEALTH 16u
 
 /* What a build leaves out costs no flash: define as 0. */
+#ifndef TCUQ_WITH_CLASSES /* posteriors */
+#define TCUQ_WITH_CLASSES 1
+#endif
+#ifndef TCUQ_WITH_OUTPUTS /* numbers in place of a posterior: of regressors, anomaly scores, embeddings */
+#define TCUQ_WITH_OUTPUTS 1
+#endif
 #ifndef TCUQ_WITH_ANCHORED /* terms: the anchored score and the decision's novelty; contradiction */
 #define TCUQ_WITH_ANCHORED 1
 #endif
@@ -91,7 +99,7 @@ typedef enum {
     TCUQ_INSTABILITY = 1,
     TCUQ_INCONSISTENCY = 2,
     TCUQ_DOUBT = 3,
-    TCUQ_LOW_CONFIDENCE = 4,
+    TCUQ_LOW_CONFIDENCE = 4, /* without classes: departure, how far the outputs are from calibration's middle */
     TCUQ_NOVELTY = 5,
     TCUQ_CONTRADICTION = 6,
     TCUQ_RISK = 7, /* a channel's alone: log-odds of the risk */
@@ -156,9 +164,9 @@ typedef struct {
     uint8_t projection_shift;
     uint8_t adaptive; /* 0: guarded */
     uint8_t withhold_denied; /* 1: a step that the budget denies is withheld; 0: it is used */
-    uint16_t classes;
+    uint16_t classes; /* or, without classes, the number of outputs, at most 8 */
     uint16_t width; /* features a step carries, 0: none */
-    uint16_t blend_q15;
+    uint16_t blend_q15; /* of doubt; TCUQ_NO_CLASSES: a step carries outputs in place of a posterior */
     uint16_t mix_q15;
     uint16_t mean_count; /* even: the last may stand twice */
     /* contradiction: how much more probable a class is after a step that showed it, in 1/256; stay 0: none */
@@ -311,7 +319,8 @@ tcuq_status tcuq_init(const tcuq_monitor *monitor);
 
 /* One step. It ends for every value of the inputs.
  * monitor: after tcuq_init.
- * posterior: `classes` bytes in 1/256; need not add up to 256.
+ * posterior: `classes` bytes in 1/256; need not add up to 256. Without classes: so many outputs, as int8 in the
+ * profile's scales.
  * features: `width` bytes in the profile's scale; not read, and may be null, if width is 0.
  * health: health_count statistics in Q10; null: this step carries none.
  * decision: written whole. */

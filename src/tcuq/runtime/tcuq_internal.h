@@ -26,7 +26,7 @@ typedef struct {
     uint16_t label;
     uint32_t confidence_q16;       /* 0..65536 */
     uint16_t values_q15[4];        /* divergence, instability (0..65535), inconsistency, doubt */
-    int16_t low_confidence_q10;    /* log2(1 - confidence + 1e-5) */
+    int16_t low_confidence_q10;    /* log2(1 - confidence + 1e-5), or departure */
     int16_t novelty_q10;           /* log2(1 + squared distance) */
     int16_t contradiction_q10;     /* log2 of how much the past speaks against the label */
     bool whole_past;
@@ -91,7 +91,26 @@ static inline int8_t tcuq_half_bits(int32_t evidence_q8)
     return (int8_t)tcuq_saturate_8(tcuq_floor_shift(evidence_q8, 7u));
 }
 
-/* A signal in the unit its term's table is in: Q14 for the first four, Q10 for the logarithms. */
+/*@ assigns \nothing;
+    ensures -128 <= \result <= 127; */
+static inline int8_t tcuq_signed_byte(uint8_t byte)
+{
+    return (int8_t)((byte < 128u) ? (int16_t)byte : (int16_t)byte - 256);
+}
+
+/* Whether a step carries outputs in place of a posterior. */
+/*@ requires \valid_read(profile);
+    assigns \nothing; */
+static inline bool tcuq_has_outputs(const tcuq_profile *profile)
+{
+#if TCUQ_WITH_OUTPUTS && TCUQ_WITH_CLASSES
+    return profile->blend_q15 == TCUQ_NO_CLASSES;
+#else
+    (void)profile;
+    return !TCUQ_WITH_CLASSES;
+#endif
+}
+
 /* (Q10, 1/8) A change, at most 127 eighths either way, rounded to the nearest. */
 /*@ requires -65535 <= change_q10 <= 65535;
     assigns \nothing;
@@ -102,6 +121,7 @@ static inline int8_t tcuq_change(int32_t change_q10)
     return (int8_t)((eighths > 127) ? 127 : ((eighths < -127) ? -127 : eighths));
 }
 
+/* A signal in the unit its term's table is in: Q14 for the first four, Q10 for the logarithms. */
 static inline int16_t tcuq_signal_value(const tcuq_signals *signals, uint8_t signal)
 {
     if (signal == (uint8_t)TCUQ_LOW_CONFIDENCE) {

@@ -69,6 +69,7 @@ tcuq_status tcuq_init(const tcuq_monitor *monitor)
         return TCUQ_ERROR_PROFILE;
     }
     if ((!TCUQ_WITH_ANCHORED && ((profile->terms != NULL) || (profile->stay_q8 != 0u))) ||
+        (!TCUQ_WITH_CLASSES && (profile->blend_q15 != TCUQ_NO_CLASSES)) ||
         (!TCUQ_WITH_PROJECTION && (profile->projection != NULL)) ||
         (!TCUQ_WITH_NOVELTY && (profile->whitening != NULL)) ||
         (!TCUQ_WITH_HEALTH && (profile->health_count != 0u)) ||

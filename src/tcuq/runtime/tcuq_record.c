@@ -34,7 +34,7 @@ tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identi
     tcuq_put_32(&buffer[14], identity->firmware);
     tcuq_put_32(&buffer[18], identity->boot);
     tcuq_put_32(&buffer[22], identity->sequence);
-    buffer[27] = (uint8_t)((label < 255u) ? label : 255u);
+    buffer[27] = (uint8_t)(((label < 255u) && !tcuq_has_outputs(monitor->profile)) ? label : 255u);
     tcuq_put_16(&buffer[28], monitor->core->epoch);
     buffer[30] = (uint8_t)evidence;
     buffer[31] = (uint8_t)monitor->core->last_epoch_evidence;

@@ -15,13 +15,6 @@ static void tcuq_get_state(const tcuq_monitor *monitor, const uint8_t *at)
 
 #else
 
-/*@ assigns \nothing;
-    ensures -128 <= \result <= 127; */
-static int8_t tcuq_signed_byte(uint8_t byte)
-{
-    return (int8_t)((byte < 128u) ? (int16_t)byte : (int16_t)byte - 256);
-}
-
 /*@ requires \valid_read(at + (0 .. 1));
     assigns \nothing; */
 static int16_t tcuq_get_signed_16(const uint8_t *at)
@@ -201,7 +194,8 @@ static bool tcuq_core_possible(const tcuq_monitor *monitor)
         return false;
     }
 #endif
-    return (core->kept[0] < profile->classes) && (core->kept[1] < profile->classes) &&
+    const uint32_t classes = tcuq_has_outputs(profile) ? 2u : profile->classes; /* which a reset keeps */
+    return (core->kept[0] < classes) && (core->kept[1] < classes) &&
            (core->kept[0] != core->kept[1]) &&
            (((uint32_t)core->held_q15[0] + core->held_q15[1]) <= 32768u) &&
            (core->next < slots) && (core->filled <= slots) && (core->tokens_q16 <= profile->burst_q16) &&

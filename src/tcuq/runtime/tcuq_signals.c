@@ -7,6 +7,7 @@
 
 #define TCUQ_LOW_CONFIDENCE_UNIT 24 /* log2 of the unit confidence shortfall is taken in */
 #define TCUQ_CERTAIN 168u           /* 1e-5 in that unit */
+#define TCUQ_FARTHEST 18            /* log2 of more than the squared length of eight outputs */
 
 static uint8_t tcuq_ring_size(const tcuq_profile *profile)
 {
@@ -95,6 +96,23 @@ static uint32_t tcuq_zero_vectors(const tcuq_monitor *monitor, const tcuq_past *
     return zeros;
 }
 
+/* (Q12) How far outputs jumped: the mean of their changes, in ranges of 256. */
+/*@ requires 1 <= count <= TCUQ_MAX_OUTPUTS;
+    requires \valid_read(now + (0 .. count - 1)) && \valid_read(past + (0 .. count - 1));
+    assigns \nothing;
+    ensures 0 <= \result <= 4096; */
+static inline int32_t tcuq_jump_q12(const uint8_t *now, const uint8_t *past, uint32_t count)
+{
+    uint32_t jumps = 0u;
+    /*@ loop invariant i <= count && jumps <= 255 * i;
+        loop assigns i, jumps; loop variant count - i; */
+    for (uint32_t i = 0u; i < count; i++) {
+        const int32_t jump = tcuq_signed_byte(now[i]) - tcuq_signed_byte(past[i]);
+        jumps += (uint32_t)((jump < 0) ? -jump : jump);
+    }
+    return (int32_t)((jumps * tcuq_share_q15[count]) >> 11);
+}
+
 /* Divergence, instability and inconsistency over the lags that have a past. */
 static void tcuq_look_back(const tcuq_monitor *monitor, const uint8_t *posterior, const tcuq_past *past,
                            const int32_t *products, const tcuq_slot *now, tcuq_signals *signals)
@@ -124,12 +142,19 @@ static void tcuq_look_back(const tcuq_monitor *monitor, const uint8_t *posterior
     for (uint32_t i = 0u; i < present; i++) {
         const uint32_t at = past->slots[i];
         //@ assert TCUQ_ROW_WITHIN(at, classes) && tcuq_slot_ok(monitor->slots + at);
-        const uint32_t mixture_q17 =
-            tcuq_mixture_q17(posterior, &monitor->posteriors[at * classes], classes);
-        const tcuq_slot *slot = &monitor->slots[at];
-        int32_t apart_q12 = (int32_t)((mixture_q17 + 16u) >> 5) -
-                            (int32_t)(((uint32_t)now->entropy_q12 + slot->entropy_q12) >> 1);
-        apart_q12 = (apart_q12 < 0) ? 0 : ((apart_q12 > 4096) ? 4096 : apart_q12);
+        int32_t apart_q12;
+        const tcuq_slot *slot;
+        if (tcuq_has_outputs(profile)) {
+            apart_q12 = tcuq_jump_q12(posterior, &monitor->posteriors[at * classes], classes);
+            slot = &monitor->slots[at];
+        } else {
+            const uint32_t mixture_q17 =
+                tcuq_mixture_q17(posterior, &monitor->posteriors[at * classes], classes);
+            slot = &monitor->slots[at];
+            apart_q12 = (int32_t)((mixture_q17 + 16u) >> 5) -
+                        (int32_t)(((uint32_t)now->entropy_q12 + slot->entropy_q12) >> 1);
+            apart_q12 = (apart_q12 < 0) ? 0 : ((apart_q12 > 4096) ? 4096 : apart_q12);
+        }
         //@ assert 0 <= tcuq_cells(weights[i], (uint32_t)apart_q12) <= 0xFFFF000;
         //@ assert weights[i] * (uint32_t)apart_q12 <= 0xFFFF000;
         divergence_q27 += weights[i] * (uint32_t)apart_q12;
@@ -176,6 +201,26 @@ static void tcuq_look_now(const tcuq_profile *profile, const tcuq_posterior *rea
 #else
     signals->low_confidence_q10 = 0;
 #endif
+}
+
+/* Of outputs: their squared length from calibration's middle stands for low confidence. */
+/*@ requires 1 <= count <= TCUQ_MAX_OUTPUTS && \valid_read(outputs + (0 .. count - 1));
+    requires \valid(signals) && \separated(signals, outputs + (0 .. count - 1));
+    assigns signals->confidence_q16, signals->values_q15[TCUQ_DOUBT], signals->low_confidence_q10;
+    ensures signals->confidence_q16 == 65536; */
+static inline void tcuq_look_at_outputs(const uint8_t *outputs, uint32_t count, tcuq_signals *signals)
+{
+    uint32_t square = 0u;
+    /*@ loop invariant i <= count && square <= 16384 * i;
+        loop assigns i, square; loop variant count - i; */
+    for (uint32_t i = 0u; i < count; i++) {
+        const int32_t value = tcuq_signed_byte(outputs[i]);
+        //@ assert 0 <= tcuq_cells(value, value) <= 16384;
+        square += (uint32_t)(value * value);
+    }
+    signals->confidence_q16 = 65536u;
+    signals->values_q15[TCUQ_DOUBT] = 0u;
+    signals->low_confidence_q10 = (int16_t)((int32_t)tcuq_log2_q10(square + 1u) - (TCUQ_FARTHEST << 10));
 }
 
 /* The step is the past's newest then; its features are there already. */
@@ -241,9 +286,15 @@ static TCUQ_NOINLINE const int8_t *tcuq_signals_run_projected(const tcuq_monitor
     tcuq_past past;
     tcuq_posterior read;
     tcuq_slot now;
-    tcuq_read_posterior(posterior, profile->classes, &read);
-    //@ assert tcuq_ring_given(monitor);
-    tcuq_look_now(profile, &read, signals);
+    if (tcuq_has_outputs(profile)) {
+        read.label = 0u;
+        read.entropy_q12 = 0u;
+        tcuq_look_at_outputs(posterior, profile->classes, signals);
+    } else {
+        tcuq_read_posterior(posterior, profile->classes, &read);
+        //@ assert tcuq_ring_given(monitor);
+        tcuq_look_now(profile, &read, signals);
+    }
     //@ assert tcuq_ring_given(monitor);
     tcuq_find_past(monitor, &past);
     //@ assert tcuq_slots(monitor->profile) == \at(tcuq_slots(monitor->profile), Pre);
@@ -256,7 +307,7 @@ static TCUQ_NOINLINE const int8_t *tcuq_signals_run_projected(const tcuq_monitor
     signals->label = read.label;
     signals->contradiction_q10 = 0;
 #if TCUQ_WITH_ANCHORED
-    if (profile->stay_q8 != 0u) {
+    if (!tcuq_has_outputs(profile) && (profile->stay_q8 != 0u)) {
         signals->contradiction_q10 = tcuq_contradiction(monitor, posterior, &read);
     }
 #endif
@@ -295,7 +346,12 @@ void tcuq_signals_refresh(const tcuq_monitor *monitor)
         const int8_t *row = tcuq_features_at(monitor, at);
         tcuq_slot *slot = &monitor->slots[at];
         tcuq_posterior read;
-        tcuq_read_posterior(&monitor->posteriors[at * profile->classes], profile->classes, &read);
+        if (tcuq_has_outputs(profile)) {
+            read.label = 0u;
+            read.entropy_q12 = 0u;
+        } else {
+            tcuq_read_posterior(&monitor->posteriors[at * profile->classes], profile->classes, &read);
+        }
         tcuq_length(tcuq_dot(row, row, profile->dimensions), slot);
         slot->entropy_q12 = read.entropy_q12;
         slot->label = read.label;
@@ -304,8 +360,10 @@ void tcuq_signals_refresh(const tcuq_monitor *monitor)
 
 bool tcuq_signals_sound(const tcuq_profile *profile)
 {
-    return (profile->classes >= 2u) && (profile->classes <= TCUQ_MAX_CLASSES) &&
-           (profile->blend_q15 <= 32768u) && (profile->stay_q8 <= 25600u) && (profile->rest_q8 <= 768u) &&
+    const bool outputs = tcuq_has_outputs(profile);
+    return (profile->classes >= (outputs ? 1u : 2u)) &&
+           (profile->classes <= (outputs ? TCUQ_MAX_OUTPUTS : TCUQ_MAX_CLASSES)) &&
+           (outputs || (profile->blend_q15 <= 32768u)) && (profile->stay_q8 <= 25600u) && (profile->rest_q8 <= 768u) &&
            (profile->change_q8 >= 1u) && (profile->change_q8 <= 256u) && tcuq_features_sound(profile) && tcuq_lags_sound(profile);
 }
 

@@ -25,7 +25,7 @@ class SignalColumns:
     instability: Floats | None
     inconsistency: Floats
     doubt: Floats
-    low_confidence: Floats
+    low_confidence: Floats  # without classes, departure
     novelty: Floats | None
     contradiction: Floats | None
     whole_past: NDArray[np.bool_]  # whether every lag had a past
@@ -33,7 +33,7 @@ class SignalColumns:
 
     def named(self, signal: str) -> Floats:
         """Return the column of a signal that the profile uses."""
-        column: Floats = getattr(self, signal)
+        column: Floats = getattr(self, "low_confidence" if signal == "departure" else signal)
         return column
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs: posteriors and features, checked and rounded as the device rounds them.
+"""Inputs: posteriors or outputs, and features, checked and rounded as the device rounds them.
 
-Posteriors become bytes in 1/256 and then shares of their sum; features become int8, and at most 32
-of them. Statistics of input health become int16 in 1/1024.
+Posteriors become bytes in 1/256 and then shares of their sum; outputs of a model without classes
+become int8, as distances from their middle; features become int8, and at most 32 of them.
+Statistics of input health become int16 in 1/1024.
 """
 
 import os
@@ -11,11 +12,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tcuq._conversion import as_numbers, refuse_extreme
+from tcuq._outputs import checked_outputs
 from tcuq.errors import InputError
 from tcuq.profile.quantize import health_integers
 from tcuq.profile.settings import UNSEEN, HealthSettings, InputSettings
 from tcuq.stages.columns import matrix_times_rows
-from tcuq.stream import Kind, Stream, checked_features, checked_posteriors, require_stream
+from tcuq.stream import (
+    Kind,
+    Stream,
+    checked_features,
+    checked_posteriors,
+    require_stream,
+)
 
 Floats = NDArray[np.float64]
 
@@ -67,8 +75,12 @@ class Inputs:
         settings = self.settings
         if is_quantised(posteriors, features):
             return self._check_bytes(np.asarray(posteriors), features)
-        rows = checked_posteriors(posteriors, settings.kind, settings.classes)
-        if rows.shape[1] != settings.classes:
+        rows = (
+            checked_posteriors(posteriors, settings.kind, settings.classes)
+            if settings.outputs is None
+            else checked_outputs(posteriors, settings.columns)
+        )
+        if rows.shape[1] != settings.columns:
             raise InputError(
                 f"posteriors must have {settings.classes} classes, as the profile's,"
                 f" got {rows.shape[1]}"
@@ -90,8 +102,8 @@ class Inputs:
         self, rows: NDArray[np.generic], features: ArrayLike | None
     ) -> tuple[NDArray[np.generic], NDArray[np.generic] | None]:
         columns = None if features is None else np.asarray(features)
-        classes, width = self.settings.classes, self.settings.width
-        if classes == 2 and rows.shape in ((len(rows),), (len(rows), 1)):
+        classes, width = self.settings.columns, self.settings.width
+        if self.settings.classes == 2 and rows.shape in ((len(rows),), (len(rows), 1)):
             # Both classes' bytes of a single sigmoid, as the export's `tcuq_device_sigmoid`.
             first = np.minimum(256 - rows.reshape(-1).astype(np.int16), 255)
             rows = np.column_stack([first, rows.reshape(-1)]).astype(np.uint8)
@@ -106,7 +118,7 @@ class Inputs:
     def run(
         self, posteriors: ArrayLike, features: ArrayLike | None
     ) -> tuple[Floats, Floats | None]:
-        """Probabilities (steps, classes) and features (steps, dimensions) or None."""
+        """Return shares (steps, classes) or int8 outputs, and features (steps, dimensions)."""
         rows, columns = self.check(posteriors, features)
         return self.convert(rows, columns)
 
@@ -115,9 +127,19 @@ class Inputs:
     ) -> tuple[Floats, Floats | None]:
         """Do what `run` does for arrays that were checked."""
         quantised = is_quantised(rows, columns)
-        bytes_ = rows.astype(np.float64) if quantised else posterior_bytes(rows, self.settings.kind)
-        total = bytes_.sum(axis=1, keepdims=True)
-        shares = np.divide(bytes_, total, out=np.zeros_like(bytes_), where=total > 0)
+        outputs = self.settings.outputs
+        if outputs is not None:
+            centres, scales = np.array(outputs.centres), np.array(outputs.scales)
+            shares = (
+                rows.view(np.int8).astype(np.float64)
+                if quantised
+                else _int8((rows.astype(np.float64) - centres) / scales, 1.0)
+            )
+        else:
+            kind = self.settings.kind
+            bytes_ = rows.astype(np.float64) if quantised else posterior_bytes(rows, kind)
+            total = bytes_.sum(axis=1, keepdims=True)
+            shares = np.divide(bytes_, total, out=np.zeros_like(bytes_), where=total > 0)
         if columns is None or self.settings.feature_scale is None:
             return shares, None
         scale = self.settings.feature_scale

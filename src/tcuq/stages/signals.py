@@ -5,7 +5,9 @@ Over the lags for which a past exists: divergence (weighted Jensen-Shannon, base
 (1 - mean cosine of features), inconsistency (share of changed labels). Over the whole past:
 contradiction (log-odds by which it speaks against the label). Of the step alone: doubt (low
 confidence and small margin blended), low confidence ln(1 - C + 1e-5), novelty ln(1 + d²), and
-input health ln(1 + Σ z²) over the standard scores z of the sensor's statistics.
+input health ln(1 + Σ z²) over the standard scores z of the sensor's statistics. Without classes,
+divergence is the mean jump of the outputs, in ranges of 256 int8 steps, and departure ln(1 + |o|²)
+of the outputs o, less that of the farthest.
 """
 
 from dataclasses import dataclass
@@ -31,6 +33,8 @@ Indices = NDArray[np.int64]
 # Keeps ln(1 - C) finite where the classifier is certain.
 CERTAIN = 1e-5
 _SMALLEST = np.finfo(np.float64).tiny
+FARTHEST = 18 * np.log(2)  # more than ln(1 + |o|²) of eight int8
+OUTPUT_RANGE = 256
 
 
 @dataclass(slots=True)
@@ -78,8 +82,8 @@ class Signals:
 
     def reset_history(self) -> None:
         """Forget the past: the next step has none."""
-        self._past = _make_past(
-            np.empty((0, self.inputs.classes)), np.empty((0, self.inputs.dimensions))
+        self._past = self._step(
+            np.empty((0, self.inputs.columns)), np.empty((0, self.inputs.dimensions))
         )
         self._label_past = LabelPast(self.inputs.classes, self.settings.stickiness)
 
@@ -90,21 +94,20 @@ class Signals:
         steps = len(probabilities)
         if features is None:
             features = np.empty((steps, 0))
-        now = _make_past(probabilities, features)
+        now = self._step(probabilities, features)
         past = self._past.then(now)
         divergence, instability, inconsistency = self._look_back(past, steps)
-        second, confidence = np.partition(probabilities, -2, axis=1)[:, -2:].T
-        blend = self.settings.blend
+        confidence, doubt, low_confidence = self._look_now(probabilities)
         before = len(self._past.label)
         self._past = past.last(max(self.settings.lags))
         return SignalColumns(
             label=now.label,
-            confidence=confidence.copy(),
+            confidence=confidence,
             divergence=divergence,
             instability=instability if self.inputs.width else None,
             inconsistency=inconsistency,
-            doubt=blend * (1 - confidence) + (1 - blend) * (1 - (confidence - second)),
-            low_confidence=np.log(1 - confidence + CERTAIN),
+            doubt=doubt,
+            low_confidence=low_confidence,
             novelty=self._novelty(features) if self.settings.novelty is not None else None,
             contradiction=(
                 self._label_past.run(probabilities) if self.settings.stickiness else None
@@ -116,6 +119,23 @@ class Signals:
                 else health_signal(health, self.settings.health)
             ),
         )
+
+    def _step(self, rows: Floats, features: Floats) -> _Past:
+        """Return what later steps are compared with; without classes the label is 0."""
+        norm = np.sqrt(dot(features, features))
+        if self.inputs.outputs is not None:
+            return _Past(rows, np.zeros(len(rows)), np.zeros(len(rows), np.int32), features, norm)
+        return _Past(rows, _entropy(rows), rows.argmax(axis=1).astype(np.int32), features, norm)
+
+    def _look_now(self, rows: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return confidence, doubt, and low confidence or departure."""
+        if self.inputs.outputs is not None:
+            steps = len(rows)
+            return np.ones(steps), np.zeros(steps), np.log1p(dot(rows, rows)) - FARTHEST
+        second, confidence = np.partition(rows, -2, axis=1)[:, -2:].T
+        blend = self.settings.blend
+        doubt = blend * (1 - confidence) + (1 - blend) * (1 - (confidence - second))
+        return confidence.copy(), doubt, np.log(1 - confidence + CERTAIN)
 
     def steady_labels(self, columns: SignalColumns) -> NDArray[np.int32]:
         """Return the most probable class by posterior and past, of the steps of the last run."""
@@ -129,8 +149,12 @@ class Signals:
         old = new - self._lags
         exists = (old >= 0).astype(np.float64)  # one row per step, one column per lag
         old = np.maximum(old, 0)
-        mixture = (past.probabilities[new] + past.probabilities[old]) / 2
-        apart = _entropy(mixture) - (past.entropy[new] + past.entropy[old]) / 2
+        if self.inputs.outputs is not None:
+            jumps = np.abs(past.probabilities[new] - past.probabilities[old])
+            apart = jumps.mean(axis=2) / OUTPUT_RANGE
+        else:
+            mixture = (past.probabilities[new] + past.probabilities[old]) / 2
+            apart = _entropy(mixture) - (past.entropy[new] + past.entropy[old]) / 2
         divergence = _mean(np.minimum(np.maximum(apart, 0), 1), exists / self._lags)
         inconsistency = _mean(past.label[new] != past.label[old], exists)
         if self.inputs.width == 0:
@@ -205,12 +229,6 @@ def health_signal(statistics: Floats, reference: HealthSettings) -> Floats:
     distance = np.minimum(np.abs(statistics - np.array(reference.means)), MAX_HEALTH_DISTANCE)
     scores = np.minimum(distance / np.array(reference.scales), MAX_HEALTH_SCORE)
     return np.log1p(dot(scores, scores))
-
-
-def _make_past(probabilities: Floats, features: Floats) -> _Past:
-    label = probabilities.argmax(axis=1).astype(np.int32)
-    norm = np.sqrt(dot(features, features))
-    return _Past(probabilities, _entropy(probabilities), label, features, norm)
 
 
 def _entropy(rows: Floats) -> Floats:

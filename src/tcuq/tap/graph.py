@@ -33,13 +33,12 @@ class Node:
 
 
 def output_kind(nodes: Sequence[Node], output: str) -> Kind | None:
-    """Return probabilities after a softmax or sigmoid, logits after a head, else None."""
-    for node in _walk_back(nodes, output):
-        if node.op in PROBABILITIES:
-            return "probabilities"
-        if node.op in HEADS:
-            return "logits"
-    return None
+    """Return probabilities after a softmax or sigmoid, else None.
+
+    A last layer alone may give a classifier's logits, or the values of a regressor.
+    """
+    passed = (node.op for node in _walk_back(nodes, output))
+    return "probabilities" if any(op in PROBABILITIES for op in passed) else None
 
 
 def penultimate(nodes: Sequence[Node], output: str) -> str:

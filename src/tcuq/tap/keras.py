@@ -19,7 +19,6 @@ BATCH = 64
 ENDINGS: dict[str | None, Kind] = {
     "softmax": "probabilities",
     "sigmoid": "probabilities",
-    "linear": "logits",
 }
 
 
@@ -91,7 +90,7 @@ class KerasTap:
         self._output = output
         several = len(model.outputs) > 1
         known = None if several else ENDINGS.get(_last_activation(model))
-        if kind is not None and known is not None and kind != known:
+        if kind not in (None, "outputs") and known is not None and kind != known:
             raise InputError(f"kind must be {known!r}, as the model ends, got {kind!r}")
         self.kind = kind or known
         self.batch = batch

@@ -16,7 +16,7 @@ from tcuq.tap.keras import KerasTap, is_keras, load_keras
 from tcuq.tap.litert import LiteRTTap
 from tcuq.tap.onnx import OnnxTap
 from tcuq.tap.recorder import Tap
-from tcuq.tap.sklearn import SklearnTap
+from tcuq.tap.sklearn import METHODS, SklearnTap
 from tcuq.tap.torch import TorchTap
 
 
@@ -35,12 +35,14 @@ def open_tap(
     model
         A path ending in `.tflite`, `.onnx`, `.keras` or `.pte`; `file.py:factory` or
         `module:factory`, your function that returns the object; a `torch.nn.Module`; a
-        `keras.Model`; or anything with `predict_proba`. Pickles are never loaded.
+        `keras.Model`; a scikit-learn estimator, or anything with `predict_proba`. Pickles are
+        never loaded.
     layer, output
         Names of the tensor, submodule or step to take features and posteriors from; of a `.pte`
         numbers of its outputs.
     kind
-        "probabilities" or "logits", for a torch module, a `.pte` or if a Keras model does not tell.
+        "probabilities", "logits", or "outputs" of a model without classes; needed if the model
+        does not end in a softmax or sigmoid, and of a torch module or a `.pte`.
     reference
         Whether a `.tflite` runs with the reference kernels.
     """
@@ -55,14 +57,13 @@ def open_tap(
         model = load_keras(path) if path.suffix == ".keras" else _call_factory(str(model))
     if is_keras(model):
         return KerasTap(model, layer, output=output, kind=kind)
-    if callable(getattr(model, "predict_proba", None)):
-        return SklearnTap(model, layer)
     if callable(getattr(model, "named_modules", None)):
         return TorchTap(model, layer, output=output, kind=kind)
+    if any(callable(getattr(model, name, None)) for name in METHODS):
+        return SklearnTap(model, layer)
     raise InputError(
-        "model must be a torch module, a Keras model or have predict_proba,"
+        "model must be a torch module, a Keras model or a scikit-learn estimator,"
         f" got {type(model).__module__}.{type(model).__qualname__}"
-        " (a regression has no class probabilities)"
     )
 
 

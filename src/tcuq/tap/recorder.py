@@ -10,14 +10,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from tcuq._columns import OUT_OF_DISTRIBUTION, UNKNOWN, LabelsLike
 from tcuq._conversion import as_array
+from tcuq._outputs import MAX_OUTPUTS
 from tcuq.errors import InputError
 from tcuq.health import Health
-from tcuq.stream import Kind, Stream
+from tcuq.stream import Kind, Stream, checked_posteriors
 from tcuq.tap.batches import batches
 from tcuq.tap.input_health import HealthRecorder, InputHealth
 
 Array = NDArray[Any]
 Pool = Literal["flatten", "first", "mean"]
+Reduce = Literal["reconstruction", "best", "norm"]
 
 
 @runtime_checkable
@@ -54,6 +56,10 @@ def record(
     starts: ArrayLike | None = None,
     shifted: ArrayLike | None = None,
     pool: Pool = "flatten",
+    reduce: Reduce | None = None,
+    errors: ArrayLike | None = None,
+    targets: ArrayLike | None = None,
+    tolerance: ArrayLike | None = None,
     temperature: float = 1.0,
     health: InputHealth | Health | None = None,
     progress: Callable[[int], object] | None = None,
@@ -73,7 +79,14 @@ def record(
         As in ``tcuq.Stream``; labels as the model was trained with, names or numbers. If None,
         labels are those of the batches, and classes those of the model.
     kind
-        "probabilities" or "logits"; needed if the model does not tell.
+        "probabilities", "logits", or "outputs" of a model without classes; needed if the model
+        does not tell.
+    reduce
+        Of a model without classes with more than 8 values a step: "reconstruction", the mean
+        squared error of an autoencoder; "best", a detector's best confidence of each class over its
+        grid; "norm", the length of an embedding.
+    errors, targets, tolerance
+        As in ``tcuq.Stream``, of a model without classes.
     pool
         How a layer of several axes becomes one row per step: "flatten", "first" (the first entry
         of axis 1: a class token) or "mean" (over all axes between the first and the last).
@@ -101,7 +114,9 @@ def record(
     for batch in batches(inputs, tap.batch):
         out, layer = tap.run(batch.inputs)
         agreed = _agree(kind, tap.kind)
-        posteriors.append(_rows(out, batch.steps, "output"))
+        if agreed == "outputs":
+            out = reduced(out, batch.inputs, reduce)
+        posteriors.append(_posterior_rows(out, batch.steps, agreed))
         if layer is not None:
             features.append(_rows(_pool(layer, pool), batch.steps, f"layer {tap.layer!r}"))
         if batch.labels is not None:
@@ -121,6 +136,9 @@ def record(
         None if labels is None else _columns(labels, tap.labels),
         classes=_names(tap.labels) if classes is None else classes,
         kind=agreed,
+        errors=errors,
+        targets=targets,
+        tolerance=tolerance,
         starts=starts,
         shifted=shifted,
         health=health if watched is None else watched.result(),
@@ -155,13 +173,67 @@ def _rows(values: Array, steps: int, name: str) -> Array:
     return values.reshape(steps, -1)
 
 
+def _posterior_rows(values: Array, steps: int, kind: Kind) -> Array:
+    """Return one posterior per step, of a single sigmoid both classes; or the outputs."""
+    shape = tuple(size for size in values.shape[1:] if size > 1)
+    if kind != "outputs" and len(shape) > 1:
+        raise InputError(
+            f"the model's output has the shape {shape}: a detector's grid? Record its best"
+            ' confidence of each class with kind="outputs", reduce="best"'
+        )
+    rows = _rows(values, steps, "output")
+    return checked_posteriors(rows, kind, 2) if kind != "outputs" and rows.shape[1] == 1 else rows
+
+
+def reduced(values: Array, inputs: Any, reduce: Reduce | None) -> Array:  # noqa: ANN401 - a batch
+    """Return at most 8 outputs a step."""
+    steps = len(values)
+    rows: Array = values.reshape(steps, -1).astype(np.float64)
+    if reduce is None:
+        if rows.shape[1] > MAX_OUTPUTS:
+            raise InputError(_looks_like(values, inputs))
+        return rows
+    if reduce == "norm":
+        return np.asarray(np.sqrt((rows * rows).sum(axis=1, keepdims=True)))
+    if reduce == "best":
+        return np.asarray(values.reshape(steps, -1, values.shape[-1]).max(axis=1))
+    given = np.asarray(as_array(inputs, "inputs"), np.float64).reshape(steps, -1)
+    if given.shape != rows.shape:
+        raise InputError(
+            f'reduce="reconstruction" needs as many outputs as inputs, {given.shape[1]} a step,'
+            f" got {rows.shape[1]}"
+        )
+    errors: Array = ((rows - given) ** 2).mean(axis=1, keepdims=True)
+    return errors
+
+
+def _looks_like(values: Array, inputs: Any) -> str:  # noqa: ANN401 - a batch
+    """Say what an output of many values looks like, and how to record it."""
+    size, shape = values[0].size, tuple(n for n in values.shape[1:] if n > 1)
+    given = getattr(inputs, "shape", (0,))
+    if int(np.prod(given[1:])) == size and len(given) > 1:
+        what, how = "a reconstruction of its input (an autoencoder)", "reconstruction"
+    elif len(shape) > 1:
+        what, how = f"a detector's grid, {shape}", "best"
+    else:
+        what, how = "an embedding", "norm"
+    return f'the model gives {size} values a step, which look like {what}: say reduce="{how}"'
+
+
 def _agree(kind: Kind | None, known: Kind | None) -> Kind:
-    """Return the kind of the posteriors; caller and model must agree."""
-    if kind is not None and known is not None and kind != known:
+    """Return the kind of the posteriors; caller and model must agree.
+
+    A softmax or sigmoid may also end a detector or an autoencoder, whose kind is "outputs".
+    """
+    if kind not in (None, "outputs") and known is not None and kind != known:
         raise InputError(f"kind must be {known!r}, as the model ends, got {kind!r}")
     agreed = kind or known
     if agreed is None:
-        raise InputError('the model does not tell its kind: pass kind="probabilities" or "logits"')
+        raise InputError(
+            "the model does not end in a softmax or sigmoid, so its kind must be given:"
+            ' kind="logits" of a classifier, kind="outputs" of a regressor, an autoencoder, a'
+            ' detector or an embedding (kind="probabilities" if the softmax is out of sight)'
+        )
     return agreed
 
 

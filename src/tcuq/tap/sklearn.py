@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scikit-learn, and anything with `predict_proba`: an object, never a file."""
+"""scikit-learn, and anything with its methods: an object, never a file."""
 
 from typing import Any
 
@@ -16,15 +16,18 @@ from tcuq.tap.graph import choose
 Array = NDArray[Any]
 BATCH = 4096
 HIDDEN, INPUT = "last hidden layer", "input"
+METHODS = ("predict_proba", "score_samples", "predict")
+UNSUPERVISED = ("outlierdetector", "densityestimator")
 
 
 class SklearnTap:
-    """A fitted classifier or pipeline.
+    """A fitted estimator or pipeline.
 
     Parameters
     ----------
     estimator
-        Anything with ``predict_proba``.
+        A classifier with ``predict_proba``; an outlier detector or a density, whose
+        ``score_samples`` becomes the output; or a regressor with ``predict``.
     layer
         The pipeline step whose output becomes features. If None: of a multi-layer perceptron,
         alone or at the end of a pipeline, the activations of its last hidden layer; of any other
@@ -32,15 +35,12 @@ class SklearnTap:
         forest, has no layer and gives no features: "input" records its inputs.
     """
 
-    kind: Kind = "probabilities"
+    kind: Kind
     batch = BATCH
 
     def __init__(self, estimator: Any, layer: str | None = None) -> None:  # noqa: ANN401 - duck
-        if not callable(getattr(estimator, "predict_proba", None)):
-            raise InputError(
-                f"estimator must have predict_proba, got {type(estimator).__name__}: a regression"
-                " has no class probabilities; of some classifiers, such as SVC, they are an option"
-            )
+        self._method = output_method(estimator)
+        self.kind = "probabilities" if self._method == "predict_proba" else "outputs"
         self._estimator = estimator
         steps = [name for name, _ in getattr(estimator, "steps", ())]
         self._last = estimator[-1] if steps else estimator
@@ -59,21 +59,43 @@ class SklearnTap:
     def labels(self) -> Array | None:
         """The classifier's label of each column."""
         classes = getattr(self._estimator, "classes_", None)
-        return None if classes is None else np.asarray(classes)
+        return None if classes is None or self.kind == "outputs" else np.asarray(classes)
 
     def run(self, inputs: Any) -> tuple[Array, Array | None]:  # noqa: ANN401 - the estimator's type
         """Return the posteriors of a batch, and the features of the chosen step."""
         if is_loader(inputs):
             raise InputError(f"inputs must be one batch, got {type(inputs).__name__}")
         with input_errors_of(type(self._estimator).__name__):
-            output = self._estimator.predict_proba(inputs)
-            posteriors = as_numbers(output, "output of predict_proba")
+            output = getattr(self._estimator, self._method)(inputs)
+            posteriors = as_numbers(output, f"output of {self._method}")
             if self.layer is None:
                 return posteriors, None
             layer = inputs if self._transform is None else self._transform.transform(inputs)
         dense = layer.toarray() if hasattr(layer, "toarray") else layer
         rows = as_numbers(as_array(dense, "features"), f"layer {self.layer!r}")
         return posteriors, _last_hidden(self._last, rows) if self.layer == HIDDEN else rows
+
+
+def output_method(estimator: Any) -> str:  # noqa: ANN401 - duck-typed
+    """Return the method whose result a monitor watches."""
+    last = estimator[-1] if getattr(estimator, "steps", ()) else estimator
+    kind = str(_type_of(last)).lower().replace("_", "")
+    methods = METHODS[:2]
+    if kind in UNSUPERVISED:
+        methods = methods[::-1]  # of a mixture, probabilities are of components, not of classes
+    for method in METHODS[2:] if kind == "regressor" else methods:
+        if callable(getattr(estimator, method, None)):
+            return method
+    raise InputError(
+        f"estimator must have predict_proba, or be a regressor or an outlier detector, got"
+        f" {type(last).__name__}: of some classifiers, such as SVC, predict_proba is an option"
+    )
+
+
+def _type_of(estimator: Any) -> object:  # noqa: ANN401 - duck-typed
+    """Return scikit-learn's name for what it is; a class of its own has none."""
+    tags = getattr(estimator, "__sklearn_tags__", None)
+    return tags().estimator_type if callable(tags) else getattr(estimator, "_estimator_type", "")
 
 
 def _last_hidden(perceptron: Any, rows: Array) -> Array:  # noqa: ANN401 - untyped library

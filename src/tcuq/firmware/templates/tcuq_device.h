@@ -24,7 +24,7 @@ extern "C" {
 #error "this profile was exported with another runtime (tcuq @VERSION@): run tcuq export again"
 #endif
 
-#define TCUQ_DEVICE_CLASSES @CLASSES@u
+#define TCUQ_DEVICE_CLASSES @CLASSES@u           /* or, without classes, outputs */
 #define TCUQ_DEVICE_WIDTH @WIDTH@u            /* features a step carries */
 #define TCUQ_DEVICE_FEATURE_BYTES @FEATURE_BYTES@u    /* room for them, at least 1 */
 #define TCUQ_DEVICE_HEALTH @HEALTH_COUNT@u           /* statistics of input health a step carries */
@@ -34,14 +34,14 @@ extern "C" {
 @FEATURE_SCALE@
 extern const tcuq_profile tcuq_device_profile;
 extern const tcuq_monitor tcuq_device;
-@FEATURE_TABLE@@OTA@
+@FEATURE_TABLE@@OTA@@OUTPUTS@
 /* An int8 softmax output (scale 1/256, zero point -128) as the byte that tcuq_step takes. */
 static inline uint8_t tcuq_device_posterior_of(int8_t code)
 {
     return (uint8_t)((int32_t)code + 128);
 }
 
-#if TCUQ_DEVICE_CLASSES == 2u
+#if (TCUQ_DEVICE_CLASSES == 2u) && TCUQ_WITH_CLASSES
 /* The output byte q of a model with a single sigmoid, q / 256 being the probability of the second
  * class, as the two bytes that tcuq_step takes. Of an int8 output: tcuq_device_posterior_of first. */
 static inline void tcuq_device_sigmoid(uint8_t probability, uint8_t posterior[2])
