@@ -15,7 +15,7 @@ from tcuq.tap.recorder import reduced
 from tests.fixtures.conformance import quiet_fit
 from tests.fixtures.firmware.scenarios import outputs_stream
 
-OUTPUTS = (1, 3, 8)
+OUTPUTS = (1, 8)
 
 
 @pytest.fixture(scope="module", params=OUTPUTS)
