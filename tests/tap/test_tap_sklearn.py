@@ -17,7 +17,6 @@ from sklearn.ensemble import IsolationForest, RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
 from sklearn.mixture import GaussianMixture
-from sklearn.neighbors import KernelDensity
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -106,7 +105,6 @@ WITHOUT_CLASSES = {
         IsolationForest(n_estimators=20),
         OneClassSVM(),
         GaussianMixture(2),
-        KernelDensity(),
     ],
 }
 

@@ -47,8 +47,6 @@ def test_errors_are_told_by_booleans_or_targets() -> None:
     [
         ({"outputs": np.zeros((5, 9))}, r"outputs must have the shape \(steps, 1 to 8\)"),
         ({"outputs": [0.0], "posteriors": [[0.5, 0.5]]}, "give one of them"),
-        ({"outputs": [0.0], "classes": ["a"]}, "classes must not be given with outputs"),
-        ({"outputs": [0.0], "targets": [0.0]}, "targets and tolerance must be given together"),
         ({"outputs": [0.0], "errors": [1.0]}, "errors must"),
         ({"outputs": [0.0], "targets": [[0.0, 1]], "tolerance": 1}, "targets must have the shape"),
         ({"posteriors": [[0.5, 0.5]], "errors": [True]}, "of models without classes: give labels"),
