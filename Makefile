@@ -76,7 +76,7 @@ wheel: ## Install each product's wheel into a clean environment; check its depen
 
 statistical-short: ## Check the alarm's rate, delays, bounds, hashes, calibration, epochs and accepted error in short
 	TCUQ_SHORT=1 $(RUN) pytest tests/statistical
-	for name in alarm_calm alarm_delay alarm_faults alarm_gaps alarm_rates calibration epoch_power accepted_error; do \
+	for name in alarm_calm alarm_delay alarm_faults alarm_gaps alarm_rates calibration epoch_power accepted_error outputs; do \
 	  $(RUN) tcuq_benchmark.measurements.$$name --short || exit 1; done
 	$(RUN) tools.measurements.bounds --short
 	$(RUN) tools.measurements.hashes --short
@@ -169,7 +169,7 @@ bench: ## Run every experiment on every task and write the benchmark's pages; ne
 measure: ## Measure again everything that the scorecard quotes and write results/
 	for name in workspace clean_install speed device demo properties bounds hashes size report replay blob registries; do \
 	  $(RUN) tools.measurements.$$name --write || exit 1; done
-	for name in alarm_calm alarm_delay alarm_faults alarm_gaps alarm_rates causes slow_dependence accepted_error calibration train epoch_power \
+	for name in alarm_calm alarm_delay alarm_faults alarm_gaps alarm_rates causes outputs slow_dependence accepted_error calibration train epoch_power \
 	  fleet_sessions labelled novelty failures; do $(RUN) tcuq_benchmark.measurements.$$name --write || exit 1; done
 	for name in dashboard ingest untrusted attacks faults failover restore container discovery late_drift sites \
 	  short_days; do $(RUN) fleet.measurements.$$name --write || exit 1; done

@@ -8,14 +8,14 @@ from pathlib import Path
 from tests.fixtures.firmware.emulator import build_plugin, count
 from tests.fixtures.firmware.scenarios import synthetic_scenarios
 from tests.fixtures.firmware.sizes import STEP_API, WHOLE_API, flash, ram, stack
-from tests.fixtures.firmware.toolchain import ALONE, CPUS, NARROW, Cpu, build
+from tests.fixtures.firmware.toolchain import ALONE, CLASSES_ALONE, CPUS, NARROW, Cpu, build
 from tools.measurements.cost_budget import CostBudget, Costs, markdown
 
 STEPS = 1000
 BUILDS = {
     "tcuq": (ALONE, STEP_API, "tcuq_10"),
-    "everything": ((), WHOLE_API, "full_10"),
-    "recommended": (NARROW, WHOLE_API, "recommended_10"),
+    "everything": (CLASSES_ALONE, WHOLE_API, "full_10"),
+    "recommended": ((*NARROW, *CLASSES_ALONE), WHOLE_API, "recommended_10"),
 }
 OPTIMISATIONS = ("-O2", "-Os")
 COLUMNS = ("instructions", "worst", "flash", "ram", "stack")

@@ -21,7 +21,16 @@ from tests.fixtures.firmware.scenarios import (
     wide_scenario,
 )
 from tests.fixtures.firmware.sizes import STEP_API, WHOLE_API, Stack, flash, ram, stack
-from tests.fixtures.firmware.toolchain import ALONE, CPUS, M4, M33, NARROW, Cpu, build
+from tests.fixtures.firmware.toolchain import (
+    ALONE,
+    CLASSES_ALONE,
+    CPUS,
+    M4,
+    M33,
+    NARROW,
+    Cpu,
+    build,
+)
 from tools.measurements.budget import measure
 
 STEPS = {"m4": 10_000}
@@ -37,8 +46,8 @@ MOST_RAM = {"tcuq_10": 232, "full_10": 416}
 MOST_STACK = 256
 FLASH = {
     "tcuq": (ALONE, STEP_API),
-    "everything": ((), WHOLE_API),
-    "all but the projection": (NARROW, WHOLE_API),
+    "everything": (CLASSES_ALONE, WHOLE_API),
+    "all but the projection": ((*NARROW, *CLASSES_ALONE), WHOLE_API),
 }
 WIDTHS = (64, 256)
 COMPILERS = sorted({f"{cpu.prefix}gcc" for cpu in CPUS})

@@ -31,7 +31,12 @@ from tcuq.firmware.profile_c import PARTS, required_parts
 from tcuq.firmware.runtime_files import code_digest
 from tcuq.profile.quantize import quantize
 from tests.fixtures.firmware.emulator import build_plugin, count
-from tests.fixtures.firmware.scenarios import Scenario, box_scenarios, synthetic_scenarios
+from tests.fixtures.firmware.scenarios import (
+    Scenario,
+    box_scenarios,
+    outputs_scenario,
+    synthetic_scenarios,
+)
 from tests.fixtures.firmware.sizes import stack
 from tests.fixtures.firmware.toolchain import (
     CPUS,
@@ -51,6 +56,7 @@ PROFILE_NAMES = {
     "tcuq_10": "paper preset on synthetic streams",
     "full_10": "recommended preset with two score terms on synthetic streams",
     "recommended_10": "recommended preset on synthetic streams",
+    "outputs_1": "recommended preset on a regressor",
 }
 
 Build = tuple[str, ...]
@@ -72,7 +78,8 @@ def options(parts: Iterable[str]) -> list[str]:
 
 def standard_profiles() -> list[Scenario]:
     """Return the profiles whose instructions are counted, each with its steps."""
-    return [scenario.first(STEPS) for scenario in (*box_scenarios(), *synthetic_scenarios())]
+    every = (*box_scenarios(), *synthetic_scenarios(), outputs_scenario())
+    return [scenario.first(STEPS) for scenario in every]
 
 
 def measure_build(cpu: Cpu, optimise: str, parts: Build, folder: Path) -> dict[str, int]:
