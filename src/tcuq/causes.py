@@ -68,7 +68,7 @@ def _of_channel(channel: str, change: float, label: int) -> str:
         stuck = "" if label == NO_LABEL else f": stuck at class {label}"
         return f"{what} hardly change any more{stuck}."
     if channel == "risk":
-        return "Predictions are less certain than calibration's least certain."
+        return "The risk of an error is beyond the highest of calibration."
     return "Inputs are unlike those of calibration."
 
 

@@ -254,13 +254,15 @@ class Stream:
             labels.append(counted(len(self.health_names), "health statistic"))
         sizes = (
             counted(len(self), "step"),
-            self._what(),
+            self.what,
             counted(self.width, "feature") if self.width else "no features",
             counted(len(self.starts), "recording"),
         )
         return f"Stream({', '.join([*sizes, *labels])})"
 
-    def _what(self) -> str:
+    @property
+    def what(self) -> str:
+        """What a step carries beside features, in words."""
         if self.kind == "outputs":
             return counted(self.posteriors.shape[1], "output")
         return counted(self.classes, "class", "classes")
@@ -269,7 +271,7 @@ class Stream:
         names = f" ({', '.join(self.class_names)})" if self.class_names else ""
         facts: dict[str, object] = {
             "steps": f"{len(self):,}",
-            "model": f"{self._what()}{names}",
+            "model": f"{self.what}{names}",
             "posteriors": f"{self.kind}, {self.posteriors.dtype}",
             "features": "none" if self.features is None else f"{self.width}, {self.features.dtype}",
             "recordings": f"{len(self.starts):,}",

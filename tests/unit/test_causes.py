@@ -37,7 +37,7 @@ SENTENCES = [
     (HEALTH + "battery", -1.25, "The battery fell by 1.2."),
     (HEALTH + "motor level", 0.0, "The motor level: not as in calibration."),
     ("divergence", 0, "Outputs change otherwise from step to step than in calibration."),
-    ("risk", 1.0, "Predictions are less certain than calibration's least certain."),
+    ("risk", 1.0, "The risk of an error is beyond the highest of calibration."),
     ("novelty since boot", 1.0, "Inputs are unlike those of calibration."),
     ("divergence", 1.58, "Outputs change 3 times as much from step to step."),
     ("instability", -1.0, "Features change half as much from step to step."),

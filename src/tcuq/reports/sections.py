@@ -94,7 +94,7 @@ def _summaries(views: Views) -> Iterator[Element]:
 def _described(view: View) -> Iterator[str]:
     stream, recordings = view.stream, len(view.stream.starts)
     yield f"{len(stream):,} steps in {recordings:,} recording{'s' if recordings > 1 else ''}"
-    yield f"{stream.classes} classes"
+    yield stream.what
     yield f"{stream.width} features" if stream.width else "no features"
     if stream.health is not None:
         yield f"{len(stream.health_names)} statistics of input health"
