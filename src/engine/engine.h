@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The host's engine, tcuq.runtime._engine: declarations of its files. Built for hosts, never flashed.
  * Limited API of Python 3.11, one build for all later ones; CMake defines it where Python has it. A free-threaded
- * Python has not, and enables its GIL when it imports this module, which does not say that it needs none. */
+ * Python has none: there the module is built for its version and says that it needs no GIL. */
 #ifndef ENGINE_H
 #define ENGINE_H
 

@@ -102,6 +102,8 @@ def test_calls_out_of_order_are_refused() -> None:
     with pytest.raises(NotFittedError, match="calibrate"):
         classifier.predict_or_abstain(inputs)
     classifier.calibrate(recorded(4000, 7)[0], starts=range(0, 4000, 500))
+    assert set(classifier.predict_or_abstain(inputs)) <= {"sit", "walk", "run", "withheld"}
+    classifier.reject_label = -1
     with pytest.raises(InputError, match="reject_label must have the type"):
         classifier.predict_or_abstain(inputs)
     classifier.reject_label = "unsure"
@@ -145,13 +147,12 @@ def test_clones_start_anew_and_dictionaries_are_rows(
         detector.update({"seven": 1.0}, faulty.features[0])
 
 
-@pytest.mark.filterwarnings("ignore::FutureWarning")  # MLflow's own, of its file store
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # SQLAlchemy's own, of MLflow
 def test_a_run_has_profile_measures_and_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, profile: tcuq.Profile, faulty: tcuq.Stream
 ) -> None:
     """The run's artefact is the profile, and its metrics are those of `evaluate`."""
-    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", (tmp_path / "runs").as_uri())
+    monkeypatch.chdir(tmp_path)
     with mlflow.start_run() as run:
         log_monitor(profile, faulty, rounds=20)
     finished = mlflow.get_run(run.info.run_id)
@@ -238,20 +239,40 @@ def test_opentelemetry_reads_the_counters(profile: tcuq.Profile, faulty: tcuq.St
     provider.shutdown()
 
 
+def test_a_meter_observes_several_monitors(profile: tcuq.Profile, faulty: tcuq.Stream) -> None:
+    """Each monitor has its own points; two of one meter must have attributes that differ."""
+    reader = InMemoryMetricReader()
+    provider = MeterProvider([reader])
+    monitors = {name: tcuq.Monitor(profile) for name in ("kws", "wake")}
+    for steps, (name, monitor) in enumerate(monitors.items(), start=1):
+        observe_monitor(monitor, provider.get_meter("test"), {"model": name})
+        monitor.run(faulty[:steps])
+    with pytest.raises(InputError, match="attributes must tell the monitors of one meter apart"):
+        observe_monitor(tcuq.Monitor(profile), provider.get_meter("test"), {"model": "kws"})
+    data = reader.get_metrics_data()
+    assert data is not None
+    (scope,) = data.resource_metrics[0].scope_metrics
+    (steps_metric,) = [metric for metric in scope.metrics if metric.name == "tcuq.steps"]
+    points = {
+        (point.attributes or {})["model"]: point.value  # type: ignore[union-attr]
+        for point in steps_metric.data.data_points
+    }
+    assert points == {"kws": 1, "wake": 2}
+    provider.shutdown()
+
+
 def test_python_of_the_page_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The blocks, in order, as one program; only the port and MLflow's folder are changed."""
+    """The blocks, in order, as one program; only the port is changed."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", (tmp_path / "runs").as_uri())
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     names: dict[str, Any] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        warnings.simplefilter("ignore", FutureWarning)  # MLflow's own, of its file store
+        warnings.simplefilter("ignore", DeprecationWarning)  # SQLAlchemy's own, of MLflow
         for block in blocks("docs/howto/adapters.md", "python"):
             code = block.replace("9100", str(port))
             exec(compile(code, "adapters.md", "exec"), names)  # noqa: S102 - our own document
@@ -261,4 +282,4 @@ def test_python_of_the_page_runs(
     for collector in [one for one in REGISTRY._collector_to_names if "tcuq" in str(type(one))]:  # noqa: SLF001
         REGISTRY.unregister(collector)
     assert "drift: " in capsys.readouterr().out
-    assert list((tmp_path / "runs").rglob("report.html"))
+    assert list((tmp_path / "mlruns").rglob("report.html"))

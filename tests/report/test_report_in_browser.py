@@ -49,6 +49,23 @@ def test_page_is_complete_and_accessible(
         assert tab.complaints == []
 
 
+def test_timeline_is_drawn_before_the_first_frame(
+    browser: Browser, pages: Callable[[str], Path]
+) -> None:
+    """A screenshot that waits for no animation frame shows the timeline."""
+    context = browser.new_context(viewport={"width": 700, "height": 1200})
+    page = context.new_page()
+    page.add_init_script("window.requestAnimationFrame = () => 0")
+    page.goto(pages("shifted").resolve().as_uri())
+    painted = page.evaluate(
+        "[...document.querySelectorAll('canvas')].map((one) => one.getContext('2d')"
+        ".getImageData(0, 0, one.width, one.height).data.some((value) => value > 0))"
+    )
+    assert painted
+    assert all(painted)
+    context.close()
+
+
 def test_hostile_names_are_text(
     browser: Browser, pages: Callable[[str], Path], hostile: str
 ) -> None:

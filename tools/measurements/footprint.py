@@ -5,12 +5,13 @@
     python -m tools.measurements.footprint --check   # at once: was the table measured on this code?
 
 Code and stack are those of every build of the runtime. Instructions are those of one step of the
-standard profiles (tests/fixtures/firmware/scenarios.py).
+standard profiles (tests/fixtures/firmware/scenarios.py). `--write` also renews docs/howto/size.md.
 """
 
 import argparse
 import itertools
 import json
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from results.result import ROOT
+from tcuq.demo import demo_profile
 from tcuq.firmware import cpus
 from tcuq.firmware.compiler import FLASH_SECTIONS, gcc, linked_sections
 from tcuq.firmware.footprint import (
@@ -48,6 +50,7 @@ from tests.fixtures.firmware.toolchain import (
 )
 
 TABLE = ROOT / "src/tcuq/firmware/footprint.json"
+PAGE = ROOT / "docs/howto/size.md"
 LINE_WIDTH = 160
 STEPS = 1000
 PROFILE_NAMES = {
@@ -170,6 +173,17 @@ def complaint() -> str:
     return "the runtime's code has changed: run python -m tools.measurements.footprint --write"
 
 
+def write_page(folder: Path) -> None:
+    """Show on the page what `tcuq size` prints for the demo's profile from the new table."""
+    profile = folder / "monitor.json"
+    demo_profile().save(profile)
+    command = [str(Path(sys.executable).with_name("tcuq")), "size", str(profile), "--table"]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    before, fence, rest = PAGE.read_text("utf-8").partition("```text\n")
+    _, closing, after = rest.partition("```")
+    PAGE.write_text(before + fence + printed + closing + after, "utf-8")
+
+
 def main() -> None:
     """Measure and write the table, or check that it is current."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -179,7 +193,8 @@ def main() -> None:
     if parser.parse_args().write:
         with tempfile.TemporaryDirectory() as folder:
             table = measure(Path(folder))
-        TABLE.write_text(compact_json(table) + "\n", "utf-8")
+            TABLE.write_text(compact_json(table) + "\n", "utf-8")
+            write_page(Path(folder))
     sys.exit(complaint() or 0)
 
 

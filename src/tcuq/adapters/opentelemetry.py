@@ -3,10 +3,14 @@
 
 from collections.abc import Callable, Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from tcuq._extras import import_extra
 from tcuq.adapters.prometheus import COUNTERS, GAUGES, MonitorReader
+from tcuq.errors import InputError
 from tcuq.monitor import Monitor
+
+_OBSERVED: WeakKeyDictionary[Any, list[tuple[MonitorReader, dict[str, str]]]] = WeakKeyDictionary()
 
 
 def observe_monitor(
@@ -27,11 +31,19 @@ def observe_monitor(
     """
     metrics = import_extra("opentelemetry.metrics", "opentelemetry")
     meter = metrics.get_meter("tcuq") if meter is None else meter
-
-    reader = MonitorReader(monitor)
+    observed = _OBSERVED.setdefault(meter, [])
+    own = dict(attributes or {})
+    if any(own == others for _, others in observed):
+        raise InputError(
+            f"attributes must tell the monitors of one meter apart, got {own} twice: pass for"
+            ' example attributes={"model": "keywords"}'
+        )
+    observed.append((MonitorReader(monitor), own))
+    if len(observed) > 1:  # the SDK keeps the callbacks of an instrument's first creation alone
+        return
 
     def callbacks(name: str) -> list[Callable[[Any], list[Any]]]:
-        return [lambda _: [metrics.Observation(reader.read()[name], attributes)]]
+        return [lambda _: [metrics.Observation(one.read()[name], its) for one, its in observed]]
 
     for name, text in COUNTERS.items():
         meter.create_observable_counter(f"tcuq.{name}", callbacks(name), description=text)

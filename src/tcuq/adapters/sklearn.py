@@ -36,7 +36,8 @@ class MonitoredClassifier(base.MetaEstimatorMixin, base.ClassifierMixin, base.Ba
         As in ``tcuq.fit``: how often the monitor wants to abstain on usual data, and how often it
         may.
     reject_label
-        What ``predict_or_abstain`` returns where it abstains; of the type of the labels.
+        What ``predict_or_abstain`` returns where it abstains; of the type of the labels. None means
+        −1 for numbers and ``"withheld"`` for text.
 
     Attributes
     ----------
@@ -65,7 +66,7 @@ class MonitoredClassifier(base.MetaEstimatorMixin, base.ClassifierMixin, base.Ba
         *,
         alpha: float = 0.1,
         budget: float = 0.15,
-        reject_label: Any = -1,  # noqa: ANN401 - of the type of the labels
+        reject_label: Any = None,  # noqa: ANN401 - of the type of the labels
     ) -> None:
         self.estimator = estimator
         self.alpha = alpha
@@ -113,8 +114,10 @@ class MonitoredClassifier(base.MetaEstimatorMixin, base.ClassifierMixin, base.Ba
     ) -> NDArray[Any]:
         """Return labels, and `reject_label` where a new monitor does not accept them."""
         trace = self.monitor(X, starts=starts)
-        rejected = np.asarray(self.reject_label)
-        if (rejected.dtype.kind in "US") != (self.classes_.dtype.kind in "US"):
+        text = isinstance(self.classes_[0], str)
+        default = "withheld" if text else -1
+        rejected = np.asarray(default if self.reject_label is None else self.reject_label)
+        if (rejected.dtype.kind in "US") != text:
             raise InputError(
                 f"reject_label must have the type of the labels, {self.classes_.dtype}, got"
                 f" {self.reject_label!r}"

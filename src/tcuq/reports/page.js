@@ -340,7 +340,8 @@
     stage.scrollIntoView({ block: "center" });
     stage.focus({ preventScroll: true });
   });
-  let drawnWidth = 0; // its height changes by drawing
+  draw(); // at once: a screenshot or a print may come before the first frame
+  let drawnWidth = stage.clientWidth; // its height changes by drawing
   new ResizeObserver(() => {
     if (stage.clientWidth === drawnWidth) return;
     drawnWidth = stage.clientWidth;
