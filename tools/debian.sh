@@ -3,7 +3,7 @@
 # Install what checks need of Debian 12: all of it, or the named groups. Needs root.
 set -eu
 device="
-  gcc g++ clang llvm libclang-rt-dev clang-19 llvm-19 libclang-rt-19-dev cppcheck frama-c-base why3 z3 cvc4
+  gcc g++ clang llvm libclang-rt-dev clang-19 lld-19 llvm-19 libclang-rt-19-dev cppcheck frama-c-base why3 z3 cvc4
   gcc-arm-none-eabi libstdc++-arm-none-eabi-dev picolibc-arm-none-eabi libnewlib-dev
   gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf gcc-powerpc-linux-gnu libc6-dev-powerpc-cross
   gcc-avr avr-libc simavr arduino-builder arduino-core-avr gcc-xtensa-lx106
@@ -12,6 +12,7 @@ device="
 fleet="mosquitto postgresql prometheus prometheus-alertmanager mmdebstrap systemd"
 pages="chromium"
 command -v java >/dev/null || taps="default-jre-headless"
+command -v node >/dev/null || device="$device nodejs"
 command -v npm >/dev/null || pages="$pages npm"
 packages=""
 for group in "${@:-device fleet pages taps}"; do

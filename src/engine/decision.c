@@ -38,13 +38,6 @@ int decisions_read(engine *self, PyObject *type, PyObject *const *words)
     return 0;
 }
 
-/* Whether a step is accepted and the profile's bound on the accepted error stands. */
-bool promised(const engine *self, const tcuq_decision *d)
-{
-    return (self->quantizer.promise != 0u) && (d->outcome == TCUQ_ACCEPT) &&
-           !tcuq_alarm_stands(&self->monitor);
-}
-
 /* The words for an alarm: rare, so Python finds them. */
 static PyObject *cause_of(PyObject *decisions, const tcuq_decision *d)
 {

@@ -8,31 +8,16 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "columns.h"
 #include "exclusive.h"
+#include "field.h"
+#include "quantize.h"
 #include "tcuq.h"
 #include "tcuq_internal.h"
 
 /* Thirteen arrays, terms and two arrays each, channels, seven parts of the monitor's memory, scratch. */
 #define ENGINE_BLOCKS (13 + 1 + 2 * (int)TCUQ_MAX_TERMS + 1 + 7 + 1)
 #define DECISION_MEMBERS 15
-
-#define LEVELS ((double)TCUQ_RISK_LEVELS)
-#define LEVELS_Q16 (LEVELS * 65536.0)
-#define BIT_Q10 1024.0
-#define EIGHTHS 8.0
-
-/* How a step's numbers become the device's bytes. */
-typedef struct {
-    uint8_t logits;  /* 1: posteriors come as logits */
-    uint8_t promise; /* 1: the profile bounds the accepted error until an alarm */
-    double feature_scale;
-    double max_magnitude; /* of any number */
-    double sum_tolerance; /* of a row of probabilities */
-    const double *output_centres; /* of outputs in place of a posterior; null: there are classes */
-    const double *output_scales;
-} quantizer;
-
-typedef enum { ITEM_BYTE, ITEM_FLOAT, ITEM_DOUBLE } item;
 
 typedef struct {
     PyObject ob_base;
@@ -50,15 +35,7 @@ typedef struct {
     descrsetfunc set[DECISION_MEMBERS];
 } engine;
 
-/* fields.c: a number of a struct, or `count` of them in a row (0: the number alone). */
-typedef enum { U8, U16, I16, U32, I32, F64 } kind;
-
-typedef struct {
-    const char *name;
-    size_t offset;
-    kind kind;
-    Py_ssize_t count;
-} field;
+/* fields.c: numbers of a dict, into a struct by its table (layout.h). */
 
 /* A dict of the spec and the prefix of its fields in errors. */
 typedef struct {
@@ -81,14 +58,6 @@ int engine_allocate(engine *self);
 
 /* spec.c: fills profile, monitor and quantizer from a dict; -1 with an error set. */
 int engine_read(engine *self, PyObject *spec);
-
-/* quantize.c: false if a number breaks its rule; `to` is then invalid. */
-bool quantize_posteriors(const quantizer *how, const void *from, item as, size_t classes, size_t rows,
-                         uint8_t *restrict to);
-bool quantize_outputs(const quantizer *how, const void *from, item as, size_t outputs, size_t rows,
-                      uint8_t *restrict to);
-bool quantize_features(const quantizer *how, const void *from, item as, size_t count,
-                       int8_t *restrict to);
 
 /* inputs.c: one step or many, as arrays that need no conversion. */
 #define INPUTS 3 /* posteriors, features, health */
@@ -129,7 +98,6 @@ static inline void rows_advance(const tcuq_profile *profile, size_t steps, devic
 /* decision.c: stores the types of a Decision's members; -1 with an error set. */
 int decisions_read(engine *self, PyObject *type, PyObject *const *words);
 PyObject *decision_of(const engine *self, const tcuq_decision *d, bool promise);
-bool promised(const engine *self, const tcuq_decision *d);
 
 /* Processes the device's bytes of steps from `begin` on; `out` belongs to the consumer. */
 typedef void (*consumer)(const engine *self, device_rows at, Py_ssize_t begin, Py_ssize_t count,

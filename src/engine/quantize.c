@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine.h"
+#include "quantize.h"
+#include "tcuq.h"
 
 #if FLT_EVAL_METHOD != 0
 #error "doubles must be computed as doubles: on 32-bit x86, -msse2 -mfpmath=sse"

@@ -6,8 +6,6 @@
 
 #include "engine.h"
 
-#define OUTPUTS 15
-
 /* ---- one step ---- */
 
 /* Reads and quantises one step and takes the engine: 1; 0 if it needs a conversion first; -1 with an error. */
@@ -44,7 +42,7 @@ PyObject *engine_step(PyObject *object, PyObject *const *args, Py_ssize_t count)
         return (status < 0) ? NULL : Py_NewRef(Py_None);
     }
     tcuq_step(&self->monitor, at.posterior, at.features, at.health, &d);
-    const bool promise = promised(self, &d);
+    const bool promise = columns_promised(&self->monitor, &d, self->quantizer.promise != 0u);
     engine_release(self);
     inputs_release(&in);
     return decision_of(self, &d, promise);
@@ -86,60 +84,20 @@ PyObject *engine_signals(PyObject *object, PyObject *const *args, Py_ssize_t cou
 static const struct {
     const char *name;
     Py_ssize_t size;
-} outputs[OUTPUTS] = {
-    {"label", sizeof(int32_t)},
-    {"steady_label", sizeof(int32_t)},
-    {"risk", sizeof(double)},
-    {"expected_error", sizeof(double)},
-    {"novelty", sizeof(double)},
-    {"threshold", sizeof(double)},
-    {"exceeded", 1},
-    {"reason", 1},
-    {"outcome", 1},
-    {"withheld", 1},
-    {"alarm", 1},
-    {"amber", 1},
-    {"cause", 1},
-    {"change", sizeof(double)},
-    {"promised", 1},
+} outputs[COLUMN_COUNT] = {
+#define COLUMN_SIZE(name, type) {#name, sizeof(type)},
+    COLUMNS(COLUMN_SIZE)
+#undef COLUMN_SIZE
 };
 
 static void decide(const engine *self, device_rows at, Py_ssize_t begin, Py_ssize_t count,
                    void *const *out)
 {
-    int32_t *label = out[0];
-    int32_t *steady_label = out[1];
-    double *risk = out[2];
-    double *expected_error = out[3];
-    double *novelty = out[4];
-    double *threshold = out[5];
-    uint8_t *exceeded = out[6];
-    uint8_t *reason = out[7];
-    uint8_t *outcome = out[8];
-    uint8_t *withheld = out[9];
-    uint8_t *alarm = out[10];
-    uint8_t *amber = out[11];
-    uint8_t *cause = out[12];
-    double *change = out[13];
-    uint8_t *stands = out[14];
+    columns to;
+    memcpy(&to, out, sizeof to);
     for (Py_ssize_t i = begin; i < begin + count; i++) {
-        tcuq_decision d;
-        tcuq_step(&self->monitor, at.posterior, at.features, at.health, &d);
-        label[i] = d.label;
-        steady_label[i] = d.steady_label;
-        risk[i] = d.risk / LEVELS;
-        expected_error[i] = d.expected_error / LEVELS;
-        novelty[i] = d.novelty_q10 / BIT_Q10;
-        threshold[i] = d.threshold_q16 / LEVELS_Q16;
-        exceeded[i] = d.exceeded;
-        reason[i] = d.reason;
-        outcome[i] = d.outcome;
-        withheld[i] = d.withheld;
-        alarm[i] = d.alarm;
-        amber[i] = d.amber;
-        cause[i] = d.cause;
-        change[i] = d.change / EIGHTHS;
-        stands[i] = promised(self, &d) ? 1u : 0u;
+        columns_step(&self->monitor, at.posterior, at.features, at.health, self->quantizer.promise != 0u,
+                     &to, (size_t)i);
         rows_advance(&self->profile, 1u, &at);
     }
 }
@@ -177,11 +135,11 @@ Py_ssize_t consume(engine *self, const inputs *in, consumer each, void *const *o
 
 static PyObject *run_into(engine *self, PyObject *const *args, const inputs *in)
 {
-    Py_buffer views[OUTPUTS];
-    void *out[OUTPUTS];
+    Py_buffer views[COLUMN_COUNT];
+    void *out[COLUMN_COUNT];
     PyObject *done = NULL;
     int filled = 0;
-    while (filled < OUTPUTS) {
+    while (filled < COLUMN_COUNT) {
         const Py_ssize_t size = outputs[filled].size;
         Py_buffer *view = &views[filled];
         if (view_of(args[filled], "", outputs[filled].name, PyBUF_WRITABLE, view) < 0) {
@@ -239,7 +197,7 @@ PyObject *engine_run(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
     engine *self = (engine *)object;
     inputs in;
-    if (wrong_count(count, INPUTS + OUTPUTS) || (inputs_needed(self, args, &in) < 0)) {
+    if (wrong_count(count, INPUTS + COLUMN_COUNT) || (inputs_needed(self, args, &in) < 0)) {
         return NULL;
     }
     PyObject *done = run_into(self, &args[INPUTS], &in);
