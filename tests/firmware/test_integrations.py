@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages for other frameworks: each block is compiled, and decides on the host as the engine does.
+"""The pages for other frameworks: each block compiles, and decides as the host's engine does.
 
 Edge Impulse, TensorFlow Lite Micro and MicroPython stand behind declarations of the same form;
 emlearn and the headers of ExecuTorch are their own packages.
@@ -9,7 +9,7 @@ import importlib.util
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,10 @@ def compiled(page: str, language: str, folder: Path, *includes: Path) -> Path:
     run(["gcc", "-std=c99", *WARNINGS, *paths, "-c", *(folder / "out/src").glob("*.c")], cwd=folder)
     compiler = ["gcc", "-std=gnu11"] if language == "c" else ["g++", "-std=c++17"]
     sources = [folder / f"page.{ending}", VENDOR / page / f"main.{ending}"]
-    run([*compiler, *WARNINGS, *paths, *sources, *folder.glob("*.o"), "-o", "program", "-lm"], cwd=folder)
+    run(
+        [*compiler, *WARNINGS, *paths, *sources, *folder.glob("*.o"), "-o", "program", "-lm"],
+        cwd=folder,
+    )
     return folder / "program"
 
 
@@ -113,7 +116,7 @@ def test_emlearn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     export(profile, tmp_path / "out", "c")
     windows = names["windows"][2000:2300]
     program = compiled("emlearn", "c", tmp_path, tmp_path)
-    field = record(open_tap(names["Voting"](), "input"), windows)
+    field = record(open_tap(names["converted"], "input"), windows)
     host = expected(profile, field.posteriors, np.asarray(field.features))
     np.testing.assert_array_equal(decisions(program, windows), host)
 
