@@ -139,6 +139,23 @@ def test_executorch(synthetic: Synthetic, tmp_path: Path) -> None:
     run([sys.executable, "-c", f"{block}\n{checked}"])
 
 
+def test_the_reconstruction_error_of_an_autoencoder(tmp_path: Path) -> None:
+    """The loop of the page on models without classes compiles before the step it feeds."""
+    export(quiet_fit(outputs_stream(3000, 1, 1)), tmp_path / "out", "c")
+    (block,) = blocks("docs/howto/outputs.md", "c")
+    code = f"""#include "tcuq_device.h"
+#define SIZE 640u
+void step(const float *input, const float *output, const int8_t *features);
+void step(const float *input, const float *output, const int8_t *features)
+{{
+uint8_t posterior[TCUQ_DEVICE_CLASSES];
+tcuq_decision decision;
+{block}}}
+"""
+    (tmp_path / "page.c").write_text(code, "utf-8")
+    run(["gcc", "-std=c99", *WARNINGS, f"-I{tmp_path / 'out/src'}", "-c", "page.c"], cwd=tmp_path)
+
+
 def test_pages_are_short() -> None:
     """No page has more than sixty lines of code."""
     for path in (ROOT / PAGES).glob("*.md"):
